@@ -23,7 +23,7 @@ mod runtimes {
     }
 }
 
-use runtimes::definition::Definition;
+use runtimes::definition::RuntimeDefinition;
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut list = String::from("[\n");
     let mut owners: BTreeMap<String, PathBuf> = BTreeMap::new();
     for path in files(Path::new("definitions"))? {
-        let definition = Definition::parse(&fs::read_to_string(&path)?)
+        let definition = RuntimeDefinition::parse(&fs::read_to_string(&path)?)
             .map_err(|error| format!("{}: {error}", path.display()))?;
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         if stem != definition.id {

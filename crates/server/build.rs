@@ -32,7 +32,7 @@ fn table(source: &Path, is_built: bool) -> io::Result<String> {
     collect(source, &mut files)?;
     files.sort();
     let mut text = format!("const IS_BUILT: bool = {is_built};\n");
-    text.push_str("static FILES: &[File] = &[\n");
+    text.push_str("static FILES: &[PageFile] = &[\n");
     for file in files.iter().filter(|file| !is_copy(file)) {
         let path = file.strip_prefix(source).unwrap_or(file);
         let mut hasher = DefaultHasher::new();
@@ -42,7 +42,7 @@ fn table(source: &Path, is_built: bool) -> io::Result<String> {
         let plain = included(file);
         let _ = writeln!(
             text,
-            "    File {{ path: {path:?}, digest: {digest:?}, plain: {plain}, brotli: {brotli}, gzip: {gzip} }},"
+            "    PageFile {{ path: {path:?}, digest: {digest:?}, plain: {plain}, brotli: {brotli}, gzip: {gzip} }},"
         );
     }
     text.push_str("];\n");

@@ -2,7 +2,8 @@
 //! answers, interrupts and wishes at any time.
 
 use runtimes::dialect::{
-    Answer, Ask, Dialect, DialectName, Exit, Opening, PermissionMode, Prompt, Reader, Said, Wish,
+    CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectName, DialectOutput,
+    DialectReader, OptionChange, PermissionAnswer, PermissionMode, PermissionRequest,
 };
 
 use super::invariants::{check_over, text_of};
@@ -22,7 +23,8 @@ pub fn speak(name: DialectName, data: &[u8]) {
 fn overhear(name: DialectName, script: &Script) {
     let exit = exit(script.setting);
     let read = |pieces: &mut dyn Iterator<Item = &[u8]>| {
-        let (mut dialect, mut reader) = (name.start(), Reader::new(name, limit(script.setting)));
+        let (mut dialect, mut reader) =
+            (name.start(), DialectReader::new(name, limit(script.setting)));
         let mut out = Vec::new();
         for piece in pieces {
             reader.feed(piece, &mut *dialect, &mut out);
@@ -48,11 +50,12 @@ fn overhear(name: DialectName, script: &Script) {
 fn drive(name: DialectName, script: &Script) {
     let (mut session, mut out) = (Session::new(name), Vec::new());
     let resume = (script.setting & 2 != 0).then(|| "s1".to_owned());
-    let opening = Opening { resume, cwd: "/w".into(), ..Opening::default() };
+    let opening =
+        ConversationOptions { resume, cwd: "/w".into(), ..ConversationOptions::default() };
     session.dialect.open(&opening, &mut out);
     session.hear(&mut out);
     session.prompt();
-    let mut reader = Reader::new(name, limit(script.setting));
+    let mut reader = DialectReader::new(name, limit(script.setting));
     for (piece, step) in script.pieces() {
         reader.feed(piece, &mut *session.dialect, &mut out);
         session.hear(&mut out);
@@ -60,7 +63,7 @@ fn drive(name: DialectName, script: &Script) {
             session.act(step.action);
         }
     }
-    let exit = Exit { is_wanted: session.is_cancelling, ..exit(script.setting) };
+    let exit = CliExit { is_wanted: session.is_cancelling, ..exit(script.setting) };
     reader.finish(&exit, &mut *session.dialect, &mut out);
     session.hear(&mut out);
     assert!(!session.is_running, "a turn that was begun did not end");
@@ -71,12 +74,12 @@ fn drive(name: DialectName, script: &Script) {
 struct Session {
     name: DialectName,
     dialect: Box<dyn Dialect>,
-    heard: Vec<Said>,
+    heard: Vec<DialectOutput>,
     /// A turn was begun and has not ended.
     is_running: bool,
     is_cancelling: bool,
     /// Questions without an answer.
-    asks: Vec<Ask>,
+    asks: Vec<PermissionRequest>,
 }
 
 impl Session {
@@ -103,7 +106,8 @@ impl Session {
         }
         (self.is_running, self.is_cancelling) = (true, false);
         let mut out = Vec::new();
-        self.dialect.prompt(&Prompt { text: "go".to_owned(), images: Vec::new() }, &mut out);
+        self.dialect
+            .prompt(&ComposedPrompt { text: "go".to_owned(), images: Vec::new() }, &mut out);
         self.hear(&mut out);
     }
 
@@ -117,14 +121,16 @@ impl Session {
                 let chosen = ask.options.get(n % (ask.options.len() + 1));
                 // An id that was not offered may come, too.
                 let chosen = chosen.map_or("?", |option| &option.option_id).to_owned();
-                self.answer(&ask, &Answer::Chosen(chosen));
+                self.answer(&ask, &PermissionAnswer::Chosen(chosen));
             }
             4 if self.is_running => self.cancel(),
             5 => {
                 let wish = match n % 3 {
-                    0 => Wish::Model("m2".to_owned()),
-                    1 => Wish::Effort("high".to_owned()),
-                    _ => Wish::Permissions(PermissionMode::ALL[n % PermissionMode::ALL.len()]),
+                    0 => OptionChange::Model("m2".to_owned()),
+                    1 => OptionChange::Effort("high".to_owned()),
+                    _ => OptionChange::Permissions(
+                        PermissionMode::ALL[n % PermissionMode::ALL.len()],
+                    ),
                 };
                 let mut out = Vec::new();
                 self.dialect.set(&wish, &mut out);
@@ -139,32 +145,33 @@ impl Session {
             return;
         }
         for ask in std::mem::take(&mut self.asks) {
-            self.answer(&ask, &Answer::Cancelled);
+            self.answer(&ask, &PermissionAnswer::Cancelled);
         }
         let mut out = Vec::new();
         self.dialect.interrupt(&mut out);
         self.hear(&mut out);
     }
 
-    fn answer(&mut self, ask: &Ask, answer: &Answer) {
+    fn answer(&mut self, ask: &PermissionRequest, answer: &PermissionAnswer) {
         let mut out = Vec::new();
         self.dialect.answer(&ask.id, answer, &mut out);
         // The CLI waits for it, unless there is more to ask; Codex asks all of it at once.
-        let goes_on = out.iter().any(|said| matches!(said, Said::Write(_) | Said::Ask(_)));
+        let goes_on =
+            out.iter().any(|said| matches!(said, DialectOutput::Write(_) | DialectOutput::Ask(_)));
         let is_codex = self.name == DialectName::CodexAppServer;
         assert!(goes_on || is_codex, "nothing was written for the answer to {}", ask.id);
         self.hear(&mut out);
     }
 
-    fn hear(&mut self, out: &mut Vec<Said>) {
+    fn hear(&mut self, out: &mut Vec<DialectOutput>) {
         for said in std::mem::take(out) {
             match &said {
-                Said::Ask(ask) => self.asks.push(ask.clone()),
-                Said::Withdrawn(id) => {
+                DialectOutput::Ask(ask) => self.asks.push(ask.clone()),
+                DialectOutput::Withdrawn(id) => {
                     let at = self.asks.iter().position(|ask| ask.id == *id);
                     at.map(|at| self.asks.remove(at));
                 }
-                Said::TurnEnded(_) => {
+                DialectOutput::TurnEnded(_) => {
                     // Codex begins turns by itself.
                     let is_ours = self.is_running || self.name == DialectName::CodexAppServer;
                     assert!(is_ours, "a turn ended that was not begun");
@@ -178,7 +185,7 @@ impl Session {
         // Nobody is there to be asked.
         if !self.is_running || self.is_cancelling {
             for ask in std::mem::take(&mut self.asks) {
-                self.answer(&ask, &Answer::Cancelled);
+                self.answer(&ask, &PermissionAnswer::Cancelled);
             }
         }
     }
@@ -188,12 +195,12 @@ fn limit(setting: u8) -> usize {
     if setting & 4 == 0 { LONG_LINES } else { SHORT_LINES }
 }
 
-fn exit(setting: u8) -> Exit {
-    let ended = Exit::default();
+fn exit(setting: u8) -> CliExit {
+    let ended = CliExit::default();
     match setting >> 3 & 3 {
-        0 => Exit { code: Some(0), ..ended },
-        1 => Exit { code: Some(1), stderr: "Error: 429 slow down\n".to_owned(), ..ended },
-        2 => Exit { signal: Some(9), ..ended },
-        _ => Exit { is_wanted: true, signal: Some(15), ..ended },
+        0 => CliExit { code: Some(0), ..ended },
+        1 => CliExit { code: Some(1), stderr: "Error: 429 slow down\n".to_owned(), ..ended },
+        2 => CliExit { signal: Some(9), ..ended },
+        _ => CliExit { is_wanted: true, signal: Some(15), ..ended },
     }
 }

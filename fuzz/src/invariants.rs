@@ -2,32 +2,32 @@
 
 use std::collections::BTreeMap;
 
-use runtimes::dialect::{DialectName, Said};
-use runtimes::update::{Block, Status, Update};
+use runtimes::dialect::{DialectName, DialectOutput};
+use runtimes::update::{ContentBlock, SessionUpdate, ToolCallStatus};
 use serde_json::Value;
 
 /// What must hold for anything that any process prints.
-pub fn check(said: &[Said]) {
+pub fn check(said: &[DialectOutput]) {
     let mut calls: BTreeMap<&str, bool> = BTreeMap::new();
     for said in said {
         match said {
-            Said::Update(Update::ToolCall(call)) => {
+            DialectOutput::Update(SessionUpdate::ToolCall(call)) => {
                 assert!(call.title.is_some(), "a call without a title");
-                let is_final = call.status.is_some_and(Status::is_final);
+                let is_final = call.status.is_some_and(ToolCallStatus::is_final);
                 assert!(calls.insert(&call.id, is_final).is_none(), "{} started twice", call.id);
             }
-            Said::Update(Update::ToolCallUpdate(call)) => {
+            DialectOutput::Update(SessionUpdate::ToolCallUpdate(call)) => {
                 let has_ended = calls.get_mut(call.id.as_str());
                 let has_ended = has_ended.unwrap_or_else(|| panic!("{} never started", call.id));
                 assert!(!*has_ended, "{} went on after its end", call.id);
-                *has_ended = call.status.is_some_and(Status::is_final);
+                *has_ended = call.status.is_some_and(ToolCallStatus::is_final);
             }
             // A turn's calls end with it.
-            Said::TurnEnded(_) => {
+            DialectOutput::TurnEnded(_) => {
                 let open: Vec<_> = calls.iter().filter(|(_, has_ended)| !**has_ended).collect();
                 assert!(open.is_empty(), "open at the end of the turn: {open:?}");
             }
-            Said::Write(line) => {
+            DialectOutput::Write(line) => {
                 assert!(serde_json::from_str::<Value>(line).is_ok(), "we wrote {line:?}");
                 assert!(!line.contains('\n'), "two lines in one: {line:?}");
             }
@@ -37,13 +37,16 @@ pub fn check(said: &[Said]) {
 }
 
 /// What must hold once a process is gone.
-pub fn check_over(name: DialectName, said: &[Said]) {
+pub fn check_over(name: DialectName, said: &[DialectOutput]) {
     check(said);
     let mut open: Vec<&str> = Vec::new();
     for said in said {
-        if let Said::Update(Update::ToolCall(call) | Update::ToolCallUpdate(call)) = said {
+        if let DialectOutput::Update(
+            SessionUpdate::ToolCall(call) | SessionUpdate::ToolCallUpdate(call),
+        ) = said
+        {
             open.retain(|id| *id != call.id);
-            if !call.status.is_some_and(Status::is_final) {
+            if !call.status.is_some_and(ToolCallStatus::is_final) {
                 open.push(&call.id);
             }
         }
@@ -56,17 +59,18 @@ pub fn check_over(name: DialectName, said: &[Said]) {
     }
 }
 
-pub fn turn_ends(said: &[Said]) -> usize {
-    said.iter().filter(|said| matches!(said, Said::TurnEnded(_))).count()
+pub fn turn_ends(said: &[DialectOutput]) -> usize {
+    said.iter().filter(|said| matches!(said, DialectOutput::TurnEnded(_))).count()
 }
 
 /// The answer's text, as a client would put it together.
-pub fn text_of(said: &[Said]) -> String {
+pub fn text_of(said: &[DialectOutput]) -> String {
     said.iter()
         .filter_map(|said| match said {
-            Said::Update(Update::AgentMessageChunk { content: Block::Text { text }, .. }) => {
-                Some(text.as_str())
-            }
+            DialectOutput::Update(SessionUpdate::AgentMessageChunk {
+                content: ContentBlock::Text { text },
+                ..
+            }) => Some(text.as_str()),
             _ => None,
         })
         .collect()

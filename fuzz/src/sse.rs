@@ -1,6 +1,6 @@
 //! Cutting a stream into server-sent events: any pieces of it give what the whole stream gives.
 
-use wire::sse::{Event, Events, TooLong};
+use wire::sse::{SseEvent, SseParser, SseTooLong};
 
 use super::script::Script;
 
@@ -21,8 +21,8 @@ pub fn cut(data: &[u8]) {
     assert_eq!((events, outcome), events_of(&[script.bytes], limit));
 }
 
-fn events_of(pieces: &[&[u8]], limit: usize) -> (Vec<Event>, Result<(), TooLong>) {
-    let (mut reader, mut events) = (Events::new(limit), Vec::new());
+fn events_of(pieces: &[&[u8]], limit: usize) -> (Vec<SseEvent>, Result<(), SseTooLong>) {
+    let (mut reader, mut events) = (SseParser::new(limit), Vec::new());
     let outcome = pieces.iter().try_for_each(|piece| reader.feed(piece, &mut events));
     (events, outcome)
 }

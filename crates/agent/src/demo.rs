@@ -23,10 +23,10 @@ mod session;
 mod settings;
 mod turn;
 
-pub use options::{IdStyle, Offers, Options, USAGE};
+pub use options::{DemoOptions, IdStyle, OfferedMethods, USAGE};
 pub use settings::choices;
 
-use connection::{Connection, MAX_FRAMES, Order};
+use connection::{ConnectionOrder, DemoConnection, MAX_FRAMES};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +46,7 @@ const MAX_ORDERS: usize = 8;
 
 /// Why a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum ConnectionEnd {
     /// The client closed our input.
     Eof,
     /// The client closed our output.
@@ -58,24 +58,24 @@ pub enum Ending {
 }
 
 /// Serves one client on stdin and stdout. Does not return where the script is to kill the process.
-pub async fn serve(options: Options) -> ExitCode {
+pub async fn serve(options: DemoOptions) -> ExitCode {
     #[cfg(unix)]
     if options.ignores_term {
         // Registering replaces the default action for the rest of the process's life.
         let _ = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate());
     }
     match run(options, tokio::io::stdin(), tokio::io::stdout()).await {
-        Ending::Eof => ExitCode::SUCCESS,
+        ConnectionEnd::Eof => ExitCode::SUCCESS,
         // Returning would wait for the thread that still blocks in a read of stdin.
-        Ending::OutputClosed => std::process::exit(1),
-        Ending::Exit(code) => std::process::exit(code),
-        Ending::Abort => std::process::abort(),
+        ConnectionEnd::OutputClosed => std::process::exit(1),
+        ConnectionEnd::Exit(code) => std::process::exit(code),
+        ConnectionEnd::Abort => std::process::abort(),
     }
 }
 
 /// Serves one client on any pair of streams and says how it ended. Everything that was sent
 /// before the end is written before this returns, unless the client does not read it.
-pub async fn run<R, W>(options: Options, input: R, output: W) -> Ending
+pub async fn run<R, W>(options: DemoOptions, input: R, output: W) -> ConnectionEnd
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin + Send + 'static,
@@ -87,7 +87,7 @@ where
     let mut writer = task::spawn(connection::write_frames(frames, output));
     let (order_sender, mut orders) = mpsc::channel(MAX_ORDERS);
     let ignores_eof = options.ignores_eof;
-    let connection = Arc::new(Connection::new(options, frame_sender, order_sender));
+    let connection = Arc::new(DemoConnection::new(options, frame_sender, order_sender));
     let mut turns = JoinSet::new();
 
     let ending = {
@@ -96,27 +96,27 @@ where
         loop {
             tokio::select! {
                 order = orders.recv() => match order {
-                    Some(Order::StopReading(done)) => {
+                    Some(ConnectionOrder::StopReading(done)) => {
                         is_reading = false;
                         // A turn that was cancelled in between does not wait for it any more.
                         let _ = done.send(());
                     }
-                    Some(Order::Exit(code)) => break Ending::Exit(code),
-                    Some(Order::Abort) => break Ending::Abort,
-                    None => break Ending::Eof,
+                    Some(ConnectionOrder::Exit(code)) => break ConnectionEnd::Exit(code),
+                    Some(ConnectionOrder::Abort) => break ConnectionEnd::Abort,
+                    None => break ConnectionEnd::Eof,
                 },
                 () = &mut reading, if is_reading => {
                     if !ignores_eof {
-                        break Ending::Eof;
+                        break ConnectionEnd::Eof;
                     }
                     is_reading = false;
                 }
-                _ = &mut writer => break Ending::OutputClosed,
+                _ = &mut writer => break ConnectionEnd::OutputClosed,
             }
         }
     };
 
-    if ending == Ending::Eof {
+    if ending == ConnectionEnd::Eof {
         connection.cancel_all();
         let all_done = async { while turns.join_next().await.is_some() {} };
         let _ = tokio::time::timeout(TURNS_GRACE, all_done).await;
@@ -124,7 +124,7 @@ where
     turns.shutdown().await;
     // The writer ends after everything that was sent before, when nobody is left who could send.
     drop(connection);
-    if ending != Ending::OutputClosed
+    if ending != ConnectionEnd::OutputClosed
         && tokio::time::timeout(FLUSH_GRACE, &mut writer).await.is_err()
     {
         writer.abort();

@@ -45,7 +45,7 @@ mod visible;
 mod webfetch;
 
 pub use options::{efforts, modes};
-pub use process::{Setup, serve};
+pub use process::{AgentSetup, serve};
 #[cfg(test)]
 mod testing;
 

@@ -43,17 +43,17 @@ struct Bench {
 }
 
 #[derive(Clone, Copy)]
-enum Through {
+enum MeasuredPath {
     BarePipe,
     Switchyard,
 }
 
 impl Bench {
-    fn client(&self, through: Through) -> Client {
+    fn client(&self, through: MeasuredPath) -> Client {
         let exe = self.exe.to_str().unwrap();
         let args: &[&str] = match through {
-            Through::BarePipe => &["demo-agent"],
-            Through::Switchyard => &["acp", "--", exe, "demo-agent"],
+            MeasuredPath::BarePipe => &["demo-agent"],
+            MeasuredPath::Switchyard => &["acp", "--", exe, "demo-agent"],
         };
         let mut command = Command::new(&self.exe);
         command.args(args).env("SWITCHYARD_HOME", &self.home).current_dir(&self.work);
@@ -70,8 +70,8 @@ impl Bench {
         };
         let (mut bare, mut yard) = (Vec::new(), Vec::new());
         for _ in 0..STARTS {
-            bare.push(measure(Through::BarePipe));
-            yard.push(measure(Through::Switchyard));
+            bare.push(measure(MeasuredPath::BarePipe));
+            yard.push(measure(MeasuredPath::Switchyard));
         }
         let (bare, yard) = (percentile(&mut bare, 50), percentile(&mut yard, 50));
         row_ms("start to first answer, p50", bare, yard, "under 50 ms added", 50.0);
@@ -79,7 +79,7 @@ impl Bench {
 
     /// From sending a prompt to the first chunk of its answer.
     fn first_events(&self) {
-        let mut clients = [Through::BarePipe, Through::Switchyard].map(|through| {
+        let mut clients = [MeasuredPath::BarePipe, MeasuredPath::Switchyard].map(|through| {
             let mut client = self.client(through);
             client.initialize();
             let session = client.new_session();
@@ -102,7 +102,7 @@ impl Bench {
 
     /// Events per second from the agent to the client, with the log on.
     fn throughput(&self) {
-        let [bare, yard] = [Through::BarePipe, Through::Switchyard].map(|through| {
+        let [bare, yard] = [MeasuredPath::BarePipe, MeasuredPath::Switchyard].map(|through| {
             let mut client = self.client(through);
             client.initialize();
             let session = client.new_session();
@@ -113,7 +113,7 @@ impl Bench {
         row_rate("events per second, run --format json", &bare, &run);
     }
 
-    fn run_flood(&self) -> Flood {
+    fn run_flood(&self) -> BurstResult {
         let mut command = Command::new(&self.exe);
         let prompt = format!("flood {FLOOD} {CHUNK_BYTES}");
         command.args(["run", &prompt, "--format", "json", "--"]).arg(&self.exe).arg("demo-agent");
@@ -129,12 +129,12 @@ impl Bench {
             }
         }
         child.wait().unwrap();
-        Flood { n_events, took: last - first.unwrap_or(last) }
+        BurstResult { n_events, took: last - first.unwrap_or(last) }
     }
 
     /// Resident memory, idle and over a million events.
     fn memory(&self) {
-        let mut client = self.client(Through::Switchyard);
+        let mut client = self.client(MeasuredPath::Switchyard);
         client.initialize();
         let session = client.new_session();
         let pid = client.child.id();
@@ -179,7 +179,7 @@ fn memory_of(pid: u32) -> Memory {
     Memory { resident_kib: read("VmRSS:"), peak_kib: read("VmHWM:") }
 }
 
-struct Flood {
+struct BurstResult {
     n_events: usize,
     took: Duration,
 }
@@ -223,7 +223,7 @@ impl Client {
         took
     }
 
-    fn flood(&mut self, session: &str, n: usize) -> Flood {
+    fn flood(&mut self, session: &str, n: usize) -> BurstResult {
         self.prompt(session, &format!("flood {n} {CHUNK_BYTES}"));
         let started = Instant::now();
         let mut n_events = 0;
@@ -233,7 +233,7 @@ impl Client {
             if line.contains("agent_message_chunk") {
                 n_events += 1;
             } else if line.contains(&end) {
-                return Flood { n_events, took: started.elapsed() };
+                return BurstResult { n_events, took: started.elapsed() };
             }
         }
     }
@@ -295,8 +295,8 @@ fn row_ms(what: &str, bare: Duration, yard: Duration, goal: &str, limit: f64) {
     );
 }
 
-fn row_rate(what: &str, bare: &Flood, yard: &Flood) {
-    let rate = |flood: &Flood| {
+fn row_rate(what: &str, bare: &BurstResult, yard: &BurstResult) {
+    let rate = |flood: &BurstResult| {
         #[allow(clippy::cast_precision_loss, reason = "far below 2^52")]
         let n_events = flood.n_events as f64;
         n_events / flood.took.as_secs_f64()

@@ -17,9 +17,9 @@ mod router;
 mod series;
 mod table;
 
-pub(crate) use point::Over;
+pub(crate) use point::BusTransport;
 use point::Point;
-use router::{Stage, Through};
+use router::{BusBenchSetup, MeasuredRouter};
 use series::Series;
 
 pub(crate) const SESSIONS: [usize; 4] = [1, 16, 256, 1000];
@@ -36,19 +36,19 @@ pub(crate) struct Options {
     pub(crate) n_rounds: Option<usize>,
     pub(crate) n_sessions: Vec<usize>,
     pub(crate) n_bytes: Vec<usize>,
-    pub(crate) over: Vec<Over>,
+    pub(crate) over: Vec<BusTransport>,
 }
 
 /// The duration of one run, and the number of rounds. All points together take less than
 /// six minutes, and less than one when it is to be quick.
 #[derive(Debug, Clone, Copy)]
-struct Pace {
+struct BusBenchPlan {
     warm: Duration,
     measure: Duration,
     n_rounds: usize,
 }
 
-impl Pace {
+impl BusBenchPlan {
     const USUAL: Self =
         Self { warm: Duration::from_millis(100), measure: Duration::from_millis(350), n_rounds: 5 };
     const QUICK: Self =
@@ -57,10 +57,10 @@ impl Pace {
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     bench::peer::allow_many()?;
-    let mut pace = if options.is_quick { Pace::QUICK } else { Pace::USUAL };
+    let mut pace = if options.is_quick { BusBenchPlan::QUICK } else { BusBenchPlan::USUAL };
     pace.n_rounds = options.n_rounds.unwrap_or(pace.n_rounds).max(1);
     let (routers, notes) = routers(options)?;
-    let stage = Stage::new(options)?;
+    let stage = BusBenchSetup::new(options)?;
     let mut all = Vec::new();
     if !options.is_json {
         table::head(pace, &notes);
@@ -87,20 +87,20 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
 }
 
 /// The routers that can be measured here, and the reasons why others cannot.
-fn routers(options: &Options) -> anyhow::Result<(Vec<Through>, Vec<String>)> {
-    let (mut routers, mut notes) = (vec![Through::Reference], Vec::new());
+fn routers(options: &Options) -> anyhow::Result<(Vec<MeasuredRouter>, Vec<String>)> {
+    let (mut routers, mut notes) = (vec![MeasuredRouter::Reference], Vec::new());
     match options.stdio_bus {
-        Some(_) => routers.push(Through::StdioBus),
+        Some(_) => routers.push(MeasuredRouter::StdioBus),
         None => notes.push("stdio Bus is not here to be compared with".to_owned()),
     }
     let mut help = Command::new(&options.switchyard);
     let help = help.args(["bus", "--help"]).output().context("cannot run switchyard")?;
     if help.status.success() {
-        routers.push(Through::Switchyard);
+        routers.push(MeasuredRouter::Switchyard);
     } else {
         notes.push("this switchyard has no `bus`".to_owned());
     }
     Ok((routers, notes))
 }
 
-type Measured = (Point, Vec<(Through, Series)>);
+type MeasuredPoint = (Point, Vec<(MeasuredRouter, Series)>);

@@ -81,12 +81,12 @@ fn digits_at(text: &[u8], at: usize) -> Option<u64> {
 
 /// The chunks that a prompt asks the scripted agent for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wish {
+pub struct ChunkRequest {
     pub n_chunks: u64,
     pub n_bytes: usize,
 }
 
-impl Wish {
+impl ChunkRequest {
     const VERB: &'static str = "stream ";
 
     pub fn prompt(self) -> String {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use bench::chunk::Wish;
+use bench::chunk::ChunkRequest;
 
 mod acpx;
 mod bare_pipe;
@@ -26,22 +26,22 @@ mod table;
 mod tally;
 mod through;
 
-pub(crate) use goals::{Goal, Kind};
+pub(crate) use goals::{DaemonGoalKind, Goal};
 pub(crate) use table::end;
 
 use figures::Figures;
 use processes::Program;
-use service::{Conversation, Pool, Service};
-use stage::{Agent, Stage};
-use switchyard::{Over, Switchyard};
-use tally::Tally;
-use through::Through;
+use service::{MeasuredSession, Service, WarmPool};
+use stage::{Agent, DaemonBenchSetup};
+use switchyard::{EventTransport, Switchyard};
+use tally::ChunkTally;
+use through::MeasuredService;
 
 const BURST: u64 = 100_000;
 const CHUNK_BYTES: usize = 40;
 const FEW: usize = 20;
 const MANY: usize = 1000;
-const ONE_CHUNK: Wish = Wish { n_chunks: 1, n_bytes: CHUNK_BYTES };
+const ONE_CHUNK: ChunkRequest = ChunkRequest { n_chunks: 1, n_bytes: CHUNK_BYTES };
 /// Prompts before those that are measured, while pages are mapped and code is compiled.
 const WARM_UP: usize = 5;
 /// The wait before the idle memory is read: start-up work goes on after a daemon listens.
@@ -56,7 +56,7 @@ pub(crate) struct Options {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Pace {
+struct DaemonBenchPlan {
     n_starts: usize,
     n_prompts: usize,
     /// The prompts of the services that take a second for each.
@@ -67,7 +67,7 @@ struct Pace {
     has_time: bool,
 }
 
-impl Pace {
+impl DaemonBenchPlan {
     const USUAL: Self = Self {
         n_starts: 7,
         n_prompts: 500,
@@ -88,16 +88,16 @@ impl Pace {
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     bench::peer::allow_many()?;
-    let mut pace = if options.is_quick { Pace::QUICK } else { Pace::USUAL };
+    let mut pace = if options.is_quick { DaemonBenchPlan::QUICK } else { DaemonBenchPlan::USUAL };
     if let Some(n_rounds) = options.n_rounds {
         (pace.n_bursts, pace.n_session_starts) = (n_rounds.max(1), n_rounds.max(1));
     }
-    let stage = Stage::new(options)?;
+    let stage = DaemonBenchSetup::new(options)?;
     if !options.is_json {
         table::head(pace);
     }
-    let rows = Through::ALL.map(Figures::new).into();
-    let mut measuring = Measuring { stage, pace, rows };
+    let rows = MeasuredService::ALL.map(Figures::new).into();
+    let mut measuring = DaemonBench { stage, pace, rows };
     measuring.starts();
     measuring.turns();
     measuring.few_sessions();
@@ -113,18 +113,18 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-struct Measuring {
-    stage: Stage,
-    pace: Pace,
+struct DaemonBench {
+    stage: DaemonBenchSetup,
+    pace: DaemonBenchPlan,
     rows: Vec<Figures>,
 }
 
-impl Measuring {
+impl DaemonBench {
     /// Does it for every row that works and `is_meant`; one that fails is left out from then on.
     fn each(
         &mut self,
-        is_meant: impl Fn(Through) -> bool,
-        step: impl Fn(&Stage, Pace, &mut Figures) -> anyhow::Result<()>,
+        is_meant: impl Fn(MeasuredService) -> bool,
+        step: impl Fn(&DaemonBenchSetup, DaemonBenchPlan, &mut Figures) -> anyhow::Result<()>,
     ) {
         for row in &mut self.rows {
             if row.failure.is_some() || !is_meant(row.through) {
@@ -139,9 +139,11 @@ impl Measuring {
     /// Measures the time from starting the program to its first answer, and its memory then.
     fn starts(&mut self) {
         for _ in 0..self.pace.n_starts {
-            let is_meant = |through: Through| through.is_daemon() && !through.is_second_row();
+            let is_meant =
+                |through: MeasuredService| through.is_daemon() && !through.is_second_row();
             self.each(is_meant, |stage, _, row| {
-                let (service, took) = row.through.start(stage, Agent::Quick, Pool::AsItComes)?;
+                let (service, took) =
+                    row.through.start(stage, Agent::Quick, WarmPool::AsItComes)?;
                 row.ready_ms.push(ms(took));
                 std::thread::sleep(SETTLE);
                 row.idle_mb.extend(service.program().map(Program::resident_mb));
@@ -157,7 +159,7 @@ impl Measuring {
             if row.failure.is_some() {
                 continue;
             }
-            match Running::start(&self.stage, row.through, self.pace) {
+            match RunningSession::start(&self.stage, row.through, self.pace) {
                 Ok(one) => running.push((one, row)),
                 Err(error) => row.failure = Some(format!("{error:#}")),
             }
@@ -187,13 +189,13 @@ impl Measuring {
 
     fn few_sessions(&mut self) {
         let has_time = self.pace.has_time;
-        let is_meant = |through: Through| {
-            through != Through::BarePipe
+        let is_meant = |through: MeasuredService| {
+            through != MeasuredService::BarePipe
                 && !through.is_second_row()
                 && (has_time || !through.is_slow())
         };
         self.each(is_meant, |stage, _, row| {
-            let (mut service, _) = row.through.start(stage, Agent::Quick, Pool::AsItComes)?;
+            let (mut service, _) = row.through.start(stage, Agent::Quick, WarmPool::AsItComes)?;
             let mut conversations = Vec::new();
             for _ in 0..FEW {
                 let mut conversation = service.open()?;
@@ -208,9 +210,10 @@ impl Measuring {
 
     /// Measures the memory of many sessions without an agent, which only Switchyard has.
     fn many_sessions(&mut self) {
-        let is_meant = |through| through == Through::Switchyard(Over::Sse);
+        let is_meant = |through| through == MeasuredService::Switchyard(EventTransport::Sse);
         self.each(is_meant, |stage, _, row| {
-            let (service, _) = Switchyard::start(stage, Agent::Quick, Pool::AsItComes, Over::Sse)?;
+            let (service, _) =
+                Switchyard::start(stage, Agent::Quick, WarmPool::AsItComes, EventTransport::Sse)?;
             service.create_idle(MANY).context("idle sessions")?;
             std::thread::sleep(SETTLE);
             row.many_mb = service.program().map(Program::resident_mb);
@@ -222,16 +225,17 @@ impl Measuring {
         self.each(
             |through| !through.is_second_row(),
             |stage, pace, row| {
-                let (mut service, _) = row.through.start(stage, Agent::Slow, Pool::Off)?;
+                let (mut service, _) = row.through.start(stage, Agent::Slow, WarmPool::Off)?;
                 for _ in 0..pace.n_session_starts {
                     row.cold_ms.push(ms(session_start(service.as_mut())?));
                 }
                 Ok(())
             },
         );
-        let is_meant = |through| through == Through::Switchyard(Over::Sse);
+        let is_meant = |through| through == MeasuredService::Switchyard(EventTransport::Sse);
         self.each(is_meant, |stage, pace, row| {
-            let started = Switchyard::start(stage, Agent::Slow, Pool::AsItComes, Over::Sse);
+            let started =
+                Switchyard::start(stage, Agent::Slow, WarmPool::AsItComes, EventTransport::Sse);
             let (mut service, _) = started.context("warm pool")?;
             // The first is cold, and tells the pool what is wanted.
             session_start(&mut service).context("warm pool")?;
@@ -245,15 +249,19 @@ impl Measuring {
 }
 
 /// A session that goes on, and the service that it is in.
-struct Running {
-    conversation: Box<dyn Conversation>,
+struct RunningSession {
+    conversation: Box<dyn MeasuredSession>,
     _service: Box<dyn Service>,
     n_prompts: usize,
 }
 
-impl Running {
-    fn start(stage: &Stage, through: Through, pace: Pace) -> anyhow::Result<Self> {
-        let (mut service, _) = through.start(stage, Agent::Quick, Pool::AsItComes)?;
+impl RunningSession {
+    fn start(
+        stage: &DaemonBenchSetup,
+        through: MeasuredService,
+        pace: DaemonBenchPlan,
+    ) -> anyhow::Result<Self> {
+        let (mut service, _) = through.start(stage, Agent::Quick, WarmPool::AsItComes)?;
         let mut conversation = service.open().context("no session")?;
         let n_warm_up = if through.is_slow() { 1 } else { WARM_UP };
         for _ in 0..n_warm_up {
@@ -267,9 +275,9 @@ impl Running {
         first_event(self.conversation.as_mut())
     }
 
-    fn burst(&mut self) -> anyhow::Result<Tally> {
-        let wish = Wish { n_chunks: BURST, n_bytes: CHUNK_BYTES };
-        let mut tally = Tally::new(BURST);
+    fn burst(&mut self) -> anyhow::Result<ChunkTally> {
+        let wish = ChunkRequest { n_chunks: BURST, n_bytes: CHUNK_BYTES };
+        let mut tally = ChunkTally::new(BURST);
         self.conversation.prompt(&wish.prompt())?;
         while let Some(number) = self.conversation.next()? {
             tally.add(number);
@@ -279,7 +287,7 @@ impl Running {
 }
 
 /// From sending a prompt to its first event.
-fn first_event(conversation: &mut dyn Conversation) -> anyhow::Result<Duration> {
+fn first_event(conversation: &mut dyn MeasuredSession) -> anyhow::Result<Duration> {
     let started = Instant::now();
     conversation.prompt(&ONE_CHUNK.prompt())?;
     conversation.next()?.context("the turn had no event")?;

@@ -21,14 +21,14 @@ pub struct Inbox {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub enum Filled {
+pub enum FillOutcome {
     Some,
     NothingYet,
     End,
 }
 
 impl Inbox {
-    pub fn fill(&mut self, source: impl AsFd) -> Result<Filled, Errno> {
+    pub fn fill(&mut self, source: impl AsFd) -> Result<FillOutcome, Errno> {
         if self.start > 0 {
             self.bytes.copy_within(self.start.., 0);
             self.bytes.truncate(self.bytes.len() - self.start);
@@ -37,9 +37,9 @@ impl Inbox {
         }
         self.bytes.reserve(READ_BYTES);
         match rustix::io::read(source, spare_capacity(&mut self.bytes)) {
-            Ok(0) => Ok(Filled::End),
-            Ok(_) => Ok(Filled::Some),
-            Err(Errno::AGAIN | Errno::INTR) => Ok(Filled::NothingYet),
+            Ok(0) => Ok(FillOutcome::End),
+            Ok(_) => Ok(FillOutcome::Some),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(FillOutcome::NothingYet),
             Err(error) => Err(error),
         }
     }

@@ -18,10 +18,10 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventFlags};
 
 use crate::histogram::Histogram;
-use crate::inbox::Filled;
+use crate::inbox::FillOutcome;
 use crate::peer::Peer;
 use crate::report::Report;
-use crate::request::{Answer, AnswerReader, Request};
+use crate::request::{AnswerReader, LoadAnswer, Request};
 
 mod snapshot;
 
@@ -37,7 +37,7 @@ const MAX_EVENTS: usize = 512;
 
 #[derive(Debug)]
 pub struct Options {
-    pub to: To,
+    pub to: LoadTarget,
     pub n_sessions: usize,
     pub n_bytes: usize,
     pub connections: Connections,
@@ -48,7 +48,7 @@ pub struct Options {
 }
 
 #[derive(Debug)]
-pub enum To {
+pub enum LoadTarget {
     Tcp(SocketAddr),
     Unix(PathBuf),
     /// No bus: this worker is started with a socket pair for stdin and stdout.
@@ -137,19 +137,21 @@ impl Load {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let mut worker = None;
         let n_connections = match (&options.to, options.connections) {
-            (To::Worker(_), _) | (_, Connections::OneForAll) => 1,
+            (LoadTarget::Worker(_), _) | (_, Connections::OneForAll) => 1,
             (_, Connections::OneForEach) => options.n_sessions,
         };
         let mut peers = Vec::with_capacity(n_connections);
         for token in (0_u64..).take(n_connections) {
             let socket = match &options.to {
-                To::Tcp(address) => {
+                LoadTarget::Tcp(address) => {
                     let stream = TcpStream::connect(address).context("cannot connect")?;
                     stream.set_nodelay(true)?;
                     stream.into()
                 }
-                To::Unix(path) => UnixStream::connect(path).context("cannot connect")?.into(),
-                To::Worker(program) => {
+                LoadTarget::Unix(path) => {
+                    UnixStream::connect(path).context("cannot connect")?.into()
+                }
+                LoadTarget::Worker(program) => {
                     let (ours, theirs) = UnixStream::pair()?;
                     let mut command = Command::new(program);
                     let stdin = OwnedFd::from(theirs.try_clone()?);
@@ -243,16 +245,16 @@ impl Load {
     fn read(&mut self, connection: usize) {
         let Some(Some(peer)) = self.peers.get_mut(connection) else { return };
         match peer.fill() {
-            Ok(Filled::Some) => {}
-            Ok(Filled::NothingYet) => return,
-            Ok(Filled::End) | Err(_) => return self.lose(connection),
+            Ok(FillOutcome::Some) => {}
+            Ok(FillOutcome::NothingYet) => return,
+            Ok(FillOutcome::End) | Err(_) => return self.lose(connection),
         }
         let now = nanos(self.started.elapsed());
         while let Some(line) = peer.inbox.next_line() {
             let (index, count, is_error) = match self.reader.read(line) {
-                Answer::Result { session, count } => (session, count, false),
-                Answer::Error { session, count } => (session, count, true),
-                Answer::Other => {
+                LoadAnswer::Result { session, count } => (session, count, false),
+                LoadAnswer::Error { session, count } => (session, count, true),
+                LoadAnswer::Other => {
                     self.n_wrong += 1;
                     continue;
                 }

@@ -19,7 +19,7 @@ mod native;
 struct Args {
     /// The binary to measure
     switchyard: PathBuf,
-    parts: Vec<Part>,
+    parts: Vec<BenchPart>,
     /// The bus in less than a minute, and the daemon and the built-in agent in a few, less
     /// reliably
     #[arg(long)]
@@ -39,7 +39,7 @@ struct Args {
     bytes: Vec<usize>,
     /// The bus over these only
     #[arg(long, value_delimiter = ',')]
-    over: Vec<bus::Over>,
+    over: Vec<bus::BusTransport>,
     /// Ahead of everything else on the machine (chrt -f), for the bus; needs privileges
     #[arg(long)]
     fifo: bool,
@@ -58,7 +58,7 @@ struct Args {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Part {
+enum BenchPart {
     /// A turn through `switchyard acp` and `run`, against the agent on a bare pipe
     Acp,
     /// Round trips through `switchyard bus`, against a socket pair and other routers
@@ -76,10 +76,10 @@ fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let switchyard = args.switchyard.canonicalize()?;
     let is_asked = |part| args.parts.is_empty() || args.parts.contains(&part);
-    if is_asked(Part::Acp) && !args.json {
+    if is_asked(BenchPart::Acp) && !args.json {
         acp::run(&switchyard);
     }
-    if is_asked(Part::Bus) {
+    if is_asked(BenchPart::Bus) {
         bus::run(&bus::Options {
             switchyard: switchyard.clone(),
             stdio_bus: args.stdio_bus.filter(|program| !program.as_os_str().is_empty()),
@@ -89,10 +89,10 @@ fn main() -> anyhow::Result<()> {
             n_rounds: args.rounds,
             n_sessions: or_all(args.sessions, &bus::SESSIONS),
             n_bytes: or_all(args.bytes, &bus::BYTES),
-            over: or_all(args.over, &bus::Over::ALL),
+            over: or_all(args.over, &bus::BusTransport::ALL),
         })?;
     }
-    if is_asked(Part::Daemon) {
+    if is_asked(BenchPart::Daemon) {
         daemon::run(&daemon::Options {
             switchyard: switchyard.clone(),
             peers: args.daemon_peers.filter(|directory| !directory.as_os_str().is_empty()),
@@ -101,7 +101,7 @@ fn main() -> anyhow::Result<()> {
             n_rounds: args.rounds,
         })?;
     }
-    if is_asked(Part::Native) {
+    if is_asked(BenchPart::Native) {
         native::run(&native::Options {
             switchyard: switchyard.clone(),
             peers: args.native_peers.filter(|directory| !directory.as_os_str().is_empty()),
@@ -109,7 +109,7 @@ fn main() -> anyhow::Result<()> {
             is_json: args.json,
         })?;
     }
-    if is_asked(Part::Instructions) && !args.json {
+    if is_asked(BenchPart::Instructions) && !args.json {
         instructions::run(args.record)?;
     }
     Ok(())

@@ -20,8 +20,8 @@ use bare::Bare;
 use client::Client;
 use figures::Figures;
 use model_server::ModelServer;
-use stream::Stream;
-use through::{Stage, Through};
+use stream::TokenSource;
+use through::{MeasuredAgent, NativeBenchSetup};
 
 const FEW: usize = 20;
 const MANY: usize = 100;
@@ -39,7 +39,7 @@ pub(crate) struct Options {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Pace {
+struct NativeBenchPlan {
     starts: usize,
     rounds: usize,
     /// In each round.
@@ -47,15 +47,16 @@ struct Pace {
     floods: usize,
 }
 
-impl Pace {
+impl NativeBenchPlan {
     const USUAL: Self = Self { starts: 9, rounds: 5, tokens: 500, floods: 3 };
     const QUICK: Self = Self { starts: 3, rounds: 2, tokens: 200, floods: 1 };
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
-    let pace = if options.is_quick { Pace::QUICK } else { Pace::USUAL };
+    let pace = if options.is_quick { NativeBenchPlan::QUICK } else { NativeBenchPlan::USUAL };
     let model = ModelServer::start()?;
-    let stage = Stage::new(options.switchyard.clone(), options.peers.clone(), model.base_url())?;
+    let stage =
+        NativeBenchSetup::new(options.switchyard.clone(), options.peers.clone(), model.base_url())?;
     if !options.is_json {
         println!();
         println!(
@@ -67,8 +68,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
             pace.floods,
         );
     }
-    let rows = Through::ALL.map(Figures::new).into();
-    let mut measuring = Measuring { stage, model, pace, rows };
+    let rows = MeasuredAgent::ALL.map(Figures::new).into();
+    let mut measuring = NativeBench { stage, model, pace, rows };
     measuring.starts();
     measuring.streams();
     measuring.sessions();
@@ -82,18 +83,18 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-struct Measuring {
-    stage: Stage,
+struct NativeBench {
+    stage: NativeBenchSetup,
     model: ModelServer,
-    pace: Pace,
+    pace: NativeBenchPlan,
     rows: Vec<Figures>,
 }
 
-impl Measuring {
+impl NativeBench {
     /// Measures the time from starting the program to its first answer, and its memory then.
     fn starts(&mut self) {
         for _ in 0..self.pace.starts {
-            for row in self.rows.iter_mut().filter(|row| row.through != Through::Bare) {
+            for row in self.rows.iter_mut().filter(|row| row.through != MeasuredAgent::Bare) {
                 let started = match row.failure {
                     Some(_) => continue,
                     None => start(&self.stage, row.through),
@@ -114,7 +115,7 @@ impl Measuring {
 
     /// Tokens one by one, then as fast as they go, each in one session that goes on.
     fn streams(&mut self) {
-        let mut running: Vec<(Box<dyn Stream>, &mut Figures)> = Vec::new();
+        let mut running: Vec<(Box<dyn TokenSource>, &mut Figures)> = Vec::new();
         for row in &mut self.rows {
             if row.failure.is_some() {
                 continue;
@@ -146,7 +147,7 @@ impl Measuring {
 
     /// Measures the memory of each further session.
     fn sessions(&mut self) {
-        for row in self.rows.iter_mut().filter(|row| row.through != Through::Bare) {
+        for row in self.rows.iter_mut().filter(|row| row.through != MeasuredAgent::Bare) {
             if row.failure.is_some() {
                 continue;
             }
@@ -157,13 +158,17 @@ impl Measuring {
     }
 }
 
-fn start(stage: &Stage, through: Through) -> anyhow::Result<(Client, Duration)> {
+fn start(stage: &NativeBenchSetup, through: MeasuredAgent) -> anyhow::Result<(Client, Duration)> {
     Client::start(&mut through.command(stage)?, stage.cwd())
 }
 
-fn open(stage: &Stage, model: &ModelServer, through: Through) -> anyhow::Result<Box<dyn Stream>> {
-    let mut stream: Box<dyn Stream> = match through {
-        Through::Bare => Box::new(Bare::connect(model)?),
+fn open(
+    stage: &NativeBenchSetup,
+    model: &ModelServer,
+    through: MeasuredAgent,
+) -> anyhow::Result<Box<dyn TokenSource>> {
+    let mut stream: Box<dyn TokenSource> = match through {
+        MeasuredAgent::Bare => Box::new(Bare::connect(model)?),
         _ => {
             let (mut client, _) = start(stage, through)?;
             client.open()?;
@@ -175,7 +180,7 @@ fn open(stage: &Stage, model: &ModelServer, through: Through) -> anyhow::Result<
     Ok(stream)
 }
 
-fn hold_sessions(stage: &Stage, row: &mut Figures) -> anyhow::Result<()> {
+fn hold_sessions(stage: &NativeBenchSetup, row: &mut Figures) -> anyhow::Result<()> {
     let (mut client, _) = start(stage, row.through)?;
     std::thread::sleep(SETTLE);
     let (idle, _) = client.memory();

@@ -12,7 +12,7 @@ pub struct Outbox {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub enum Flushed {
+pub enum FlushOutcome {
     All,
     /// The reader must make room first.
     Part,
@@ -31,17 +31,17 @@ impl Outbox {
         self.bytes.is_empty()
     }
 
-    pub fn flush(&mut self, sink: impl AsFd) -> Result<Flushed, Errno> {
+    pub fn flush(&mut self, sink: impl AsFd) -> Result<FlushOutcome, Errno> {
         while let Some(rest) = self.bytes.get(self.start..).filter(|rest| !rest.is_empty()) {
             match rustix::io::write(&sink, rest) {
                 Ok(n_bytes) => self.start += n_bytes,
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Ok(Flushed::Part),
+                Err(Errno::AGAIN) => return Ok(FlushOutcome::Part),
                 Err(error) => return Err(error),
             }
         }
         self.bytes.clear();
         self.start = 0;
-        Ok(Flushed::All)
+        Ok(FlushOutcome::All)
     }
 }

@@ -8,8 +8,8 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-use crate::inbox::{Filled, Inbox};
-use crate::outbox::{Flushed, Outbox};
+use crate::inbox::{FillOutcome, Inbox};
+use crate::outbox::{FlushOutcome, Outbox};
 
 #[derive(Debug)]
 pub struct Peer {
@@ -56,13 +56,13 @@ impl Peer {
         self.is_full
     }
 
-    pub fn fill(&mut self) -> Result<Filled, Errno> {
+    pub fn fill(&mut self) -> Result<FillOutcome, Errno> {
         self.inbox.fill(&self.source)
     }
 
     pub fn flush(&mut self, epoll: &OwnedFd) -> Result<(), Errno> {
         let sink = self.sink.as_ref().unwrap_or(&self.source);
-        let is_full = self.outbox.flush(sink)? == Flushed::Part;
+        let is_full = self.outbox.flush(sink)? == FlushOutcome::Part;
         if is_full == self.is_full {
             return Ok(());
         }

@@ -76,7 +76,7 @@ impl Request {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum LoadAnswer {
     Result {
         session: usize,
         count: u64,
@@ -108,15 +108,15 @@ impl Default for AnswerReader {
 }
 
 impl AnswerReader {
-    pub fn read(&self, line: &[u8]) -> Answer {
+    pub fn read(&self, line: &[u8]) -> LoadAnswer {
         let head = line.get(..HEAD_BYTES).unwrap_or(line);
         if self.method.find(head).is_some() {
-            return Answer::Other;
+            return LoadAnswer::Other;
         }
-        let Some((session, count)) = self.id(head) else { return Answer::Other };
+        let Some((session, count)) = self.id(head) else { return LoadAnswer::Other };
         match self.error.find(head) {
-            Some(_) => Answer::Error { session, count },
-            None => Answer::Result { session, count },
+            Some(_) => LoadAnswer::Error { session, count },
+            None => LoadAnswer::Result { session, count },
         }
     }
 

@@ -7,7 +7,10 @@
 use std::fmt::Write;
 
 use anyhow::Context;
-use bus::switch::{ClientId, Input, Limits, Millis, Output, Plan, PoolPlan, Switch, WorkerId};
+use bus::switch::{
+    ClientId, MonotonicMillis, PoolPlan, Switch, SwitchInput, SwitchLimits, SwitchOutput,
+    SwitchPlan, WorkerId,
+};
 use bytes::Bytes;
 
 use crate::request::Request;
@@ -42,16 +45,20 @@ struct Batch {
 impl SwitchLoad {
     pub fn new(kind: Kind, n_bytes: usize, n_batches: usize) -> anyhow::Result<Self> {
         let pools = vec![PoolPlan::fixed("bench", "worker", 1)];
-        let mut switch = Switch::new(Plan { pools, limits: Limits::default() }, SEED)?;
+        let mut switch = Switch::new(SwitchPlan { pools, limits: SwitchLimits::default() }, SEED)?;
         let mut out = Vec::new();
-        switch.take(Millis(0), Input::TimePassed, &mut out);
+        switch.take(MonotonicMillis(0), SwitchInput::TimePassed, &mut out);
         let worker = out.iter().find_map(|output| match output {
-            Output::StartWorker { worker, .. } => Some(*worker),
+            SwitchOutput::StartWorker { worker, .. } => Some(*worker),
             _ => None,
         });
         let worker = worker.context("the switch starts no worker")?;
-        switch.take(Millis(0), Input::WorkerRuns { worker }, &mut out);
-        switch.take(Millis(0), Input::ClientCame { client: CLIENT, pool: None }, &mut out);
+        switch.take(MonotonicMillis(0), SwitchInput::WorkerRuns { worker }, &mut out);
+        switch.take(
+            MonotonicMillis(0),
+            SwitchInput::ClientCame { client: CLIENT, pool: None },
+            &mut out,
+        );
 
         let mut lines = Lines::new(n_bytes);
         let opening = lines.round_trips();
@@ -62,16 +69,16 @@ impl SwitchLoad {
         let batches = batches.collect();
         let mut load = Self { switch, worker, batches };
         // Binds every session to the worker.
-        load.play(Millis(1), &opening, &mut out);
+        load.play(MonotonicMillis(1), &opening, &mut out);
         Ok(load)
     }
 
     /// Plays the first batches; returns what came out of the last one.
-    pub fn run(&mut self, n_batches: usize) -> Vec<Output> {
+    pub fn run(&mut self, n_batches: usize) -> Vec<SwitchOutput> {
         let mut out = Vec::new();
         let batches = std::mem::take(&mut self.batches);
         for (now, batch) in (2..).zip(batches.iter().take(n_batches)) {
-            self.play(Millis(now), batch, &mut out);
+            self.play(MonotonicMillis(now), batch, &mut out);
         }
         self.batches = batches;
         out
@@ -82,14 +89,14 @@ impl SwitchLoad {
         self.batches.first().map_or(0, |batch| batch.from_client.len() + batch.from_worker.len())
     }
 
-    fn play(&mut self, now: Millis, batch: &Batch, out: &mut Vec<Output>) {
+    fn play(&mut self, now: MonotonicMillis, batch: &Batch, out: &mut Vec<SwitchOutput>) {
         out.clear();
         for line in &batch.from_client {
-            let input = Input::ClientLine { client: CLIENT, line: line.clone() };
+            let input = SwitchInput::ClientLine { client: CLIENT, line: line.clone() };
             self.switch.take(now, input, out);
         }
         for line in &batch.from_worker {
-            let input = Input::WorkerLine { worker: self.worker, line: line.clone() };
+            let input = SwitchInput::WorkerLine { worker: self.worker, line: line.clone() };
             self.switch.take(now, input, out);
         }
     }

@@ -8,8 +8,8 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use bus::switch::{Limits, PoolPlan};
-use bus::{Bus, Edges, Launch, PoolSetup, Setup};
+use bus::switch::{PoolPlan, SwitchLimits};
+use bus::{Bus, IoLimits, KernelSetup, Launch, PoolSetup};
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
@@ -37,10 +37,10 @@ fn main() -> ExitCode {
 }
 
 async fn ask(launch: Launch) -> Result<(), Box<dyn Error>> {
-    let bus = Bus::start(Setup {
+    let bus = Bus::start(KernelSetup {
         pools: vec![PoolSetup::new(PoolPlan::fixed("agents", "", 1), launch)],
-        limits: Limits::default(),
-        edges: Edges::default(),
+        limits: SwitchLimits::default(),
+        edges: IoLimits::default(),
         record: None,
     })?;
     let mut port = bus.port(Some("agents")).await?;

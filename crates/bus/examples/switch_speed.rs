@@ -9,7 +9,10 @@
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use bus::switch::{ClientId, Input, Limits, Millis, Output, Plan, PoolPlan, Switch, WorkerId};
+use bus::switch::{
+    ClientId, MonotonicMillis, PoolPlan, Switch, SwitchInput, SwitchLimits, SwitchOutput,
+    SwitchPlan, WorkerId,
+};
 use bytes::Bytes;
 
 const N_SESSIONS: usize = 256;
@@ -54,12 +57,19 @@ fn main() {
 /// The time for one request and for one answer; of the best tenth of the rounds, so that
 /// whatever else runs on the machine counts less.
 fn measure(n_bytes: usize, n_rounds: usize, shape: Shape) -> [Duration; 2] {
-    let plan = Plan { pools: vec![PoolPlan::fixed("p", "echo", 1)], limits: Limits::default() };
+    let plan = SwitchPlan {
+        pools: vec![PoolPlan::fixed("p", "echo", 1)],
+        limits: SwitchLimits::default(),
+    };
     let Ok(mut switch) = Switch::new(plan, 1) else { return [Duration::ZERO; 2] };
     let mut out = Vec::new();
-    switch.take(Millis(0), Input::TimePassed, &mut out);
-    switch.take(Millis(0), Input::WorkerRuns { worker: WORKER }, &mut out);
-    switch.take(Millis(0), Input::ClientCame { client: CLIENT, pool: None }, &mut out);
+    switch.take(MonotonicMillis(0), SwitchInput::TimePassed, &mut out);
+    switch.take(MonotonicMillis(0), SwitchInput::WorkerRuns { worker: WORKER }, &mut out);
+    switch.take(
+        MonotonicMillis(0),
+        SwitchInput::ClientCame { client: CLIENT, pool: None },
+        &mut out,
+    );
 
     let n_lines = (BUFFER / n_bytes).clamp(1, N_SESSIONS);
     let mut outbox = Outbox::default();
@@ -69,7 +79,7 @@ fn measure(n_bytes: usize, n_rounds: usize, shape: Shape) -> [Duration; 2] {
         let requests: Vec<_> = ids.clone().map(|id| request(id, n_bytes, shape)).collect();
         let start = Instant::now();
         for line in &requests {
-            switch.take_client_line(Millis(0), CLIENT, line.as_bytes(), &mut out);
+            switch.take_client_line(MonotonicMillis(0), CLIENT, line.as_bytes(), &mut out);
             outbox.fill(&mut out);
         }
         times[0].push(start.elapsed());
@@ -78,7 +88,7 @@ fn measure(n_bytes: usize, n_rounds: usize, shape: Shape) -> [Duration; 2] {
         let answers: Vec<_> = ids.map(|id| answer(id, n_bytes, shape)).collect();
         let start = Instant::now();
         for line in &answers {
-            switch.take_worker_line(Millis(0), WORKER, line.as_bytes(), &mut out);
+            switch.take_worker_line(MonotonicMillis(0), WORKER, line.as_bytes(), &mut out);
             outbox.fill(&mut out);
         }
         times[1].push(start.elapsed());
@@ -99,10 +109,10 @@ struct Outbox {
 }
 
 impl Outbox {
-    fn fill(&mut self, out: &mut Vec<Output>) {
+    fn fill(&mut self, out: &mut Vec<SwitchOutput>) {
         for output in out.drain(..) {
             match output {
-                Output::ToClient { line, .. } | Output::ToWorker { line, .. } => {
+                SwitchOutput::ToClient { line, .. } | SwitchOutput::ToWorker { line, .. } => {
                     if line.len() < SMALL {
                         self.small.extend_from_slice(&line);
                     } else {

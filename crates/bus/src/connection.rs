@@ -21,7 +21,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use wire::{Json, LineError, Message, MessageError, RpcError, RpcId};
 
-use crate::quota::Reserved;
+use crate::quota::QuotaReservation;
 use open_requests::OpenRequests;
 
 mod open_requests;
@@ -50,16 +50,16 @@ const INBOX_BATCHES: usize = 1;
 
 /// A message, or an unreadable line, of the peer.
 #[derive(Debug)]
-pub enum Incoming {
+pub enum IncomingMessage {
     Request(Message),
     Notification(Message),
     /// The answer to a request made with [`Connection::call`]; pass it on with
     /// [`Reply::settle`] when everything before it has been dealt with.
-    Reply(Reply),
+    Reply(CallReply),
     /// The answer to a request made with [`Connection::call_tagged`].
     Tagged {
         tag: u64,
-        outcome: Outcome,
+        outcome: RpcResult,
     },
     /// A response that matches no open request of ours: given up long ago, answered twice, or made
     /// up.
@@ -75,15 +75,15 @@ pub enum Incoming {
 }
 
 /// How the peer answered.
-pub type Outcome = Result<Json, RpcError>;
+pub type RpcResult = Result<Json, RpcError>;
 
 #[derive(Debug)]
-pub struct Reply {
-    waiter: oneshot::Sender<Outcome>,
-    outcome: Outcome,
+pub struct CallReply {
+    waiter: oneshot::Sender<RpcResult>,
+    outcome: RpcResult,
 }
 
-impl Reply {
+impl CallReply {
     pub fn settle(self) {
         // A waiter that went away no longer wants the answer.
         let _ = self.waiter.send(self.outcome);
@@ -108,16 +108,16 @@ pub enum CallError {
 /// [`close`]: Connection::close
 #[derive(Debug, Clone)]
 pub struct Connection {
-    shared: Arc<Shared>,
+    shared: Arc<ConnectionState>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    outbox: mpsc::Sender<Line>,
+struct ConnectionState {
+    outbox: mpsc::Sender<QueuedLine>,
     outbox_bytes: Arc<Semaphore>,
     outbox_large: Arc<Semaphore>,
     max_outbox: usize,
-    calls: Mutex<Calls>,
+    calls: Mutex<OpenCalls>,
     closing: CancellationToken,
     stalled: CancellationToken,
     patience: Arc<Patience>,
@@ -146,7 +146,7 @@ impl Patience {
 }
 
 #[derive(Debug)]
-struct Line {
+struct QueuedLine {
     bytes: Bytes,
     /// Its share of the outbox's budget, given back when the line is written.
     _permit: OwnedSemaphorePermit,
@@ -154,21 +154,21 @@ struct Line {
 
 #[derive(Debug)]
 enum Waiter {
-    Direct(oneshot::Sender<Outcome>),
+    Direct(oneshot::Sender<RpcResult>),
     Tagged(u64),
 }
 
 impl Waiter {
-    fn answered(self, outcome: Outcome) -> Incoming {
+    fn answered(self, outcome: RpcResult) -> IncomingMessage {
         match self {
-            Self::Direct(waiter) => Incoming::Reply(Reply { waiter, outcome }),
-            Self::Tagged(tag) => Incoming::Tagged { tag, outcome },
+            Self::Direct(waiter) => IncomingMessage::Reply(CallReply { waiter, outcome }),
+            Self::Tagged(tag) => IncomingMessage::Tagged { tag, outcome },
         }
     }
 }
 
 #[derive(Debug, Default)]
-struct Calls {
+struct OpenCalls {
     last_id: u64,
     /// Our requests that wait for an answer.
     waiting: HashMap<u64, Waiter>,
@@ -180,12 +180,12 @@ struct Calls {
 /// The stream of the peer's messages; ends when the peer has closed its side.
 #[derive(Debug)]
 pub struct Inbox {
-    batches: mpsc::Receiver<Vec<Incoming>>,
+    batches: mpsc::Receiver<Vec<IncomingMessage>>,
 }
 
 impl Inbox {
     /// Cancel-safe.
-    pub async fn next(&mut self) -> Option<Vec<Incoming>> {
+    pub async fn next(&mut self) -> Option<Vec<IncomingMessage>> {
         self.batches.recv().await
     }
 }
@@ -205,7 +205,7 @@ impl Connection {
         reader: R,
         writer: W,
         limits: &ConnectionLimits,
-        quota: Option<Arc<Reserved>>,
+        quota: Option<Arc<QuotaReservation>>,
     ) -> (Self, Inbox)
     where
         R: AsyncRead + Unpin + Send + 'static,
@@ -215,7 +215,7 @@ impl Connection {
         let (batches_in, batches) = mpsc::channel(INBOX_BATCHES);
         let (closing, stalled) = (CancellationToken::new(), CancellationToken::new());
         let patience = Arc::<Patience>::default();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ConnectionState {
             outbox,
             outbox_bytes: Arc::new(Semaphore::new(limits.outbox_bytes)),
             outbox_large: Arc::new(Semaphore::new(1)),
@@ -225,10 +225,13 @@ impl Connection {
             stalled: stalled.clone(),
             patience: patience.clone(),
         });
-        let stall = writer::Stall { after: limits.write_stall, patience };
+        let stall = writer::StallRule { after: limits.write_stall, patience };
         task::spawn(writer::run(writer, lines, stall, closing, stalled));
-        let heard =
-            reader::Reader { limits: limits.clone(), quota, shared: Arc::downgrade(&shared) };
+        let heard = reader::ConnectionReader {
+            limits: limits.clone(),
+            quota,
+            shared: Arc::downgrade(&shared),
+        };
         task::spawn(heard.run(reader, batches_in));
         (Self { shared }, Inbox { batches })
     }
@@ -238,7 +241,7 @@ impl Connection {
     pub async fn call(&self, method: &str, params: &Json) -> Result<Json, CallError> {
         let (sender, receiver) = oneshot::channel();
         let id = self.enlist(Waiter::Direct(sender))?;
-        let mut given_up = GiveUp { connection: self, id: Some(id) };
+        let mut given_up = CallGuard { connection: self, id: Some(id) };
         self.send(wire::request_line(&RpcId::number(id), method, params.as_str())).await?;
         let outcome = receiver.await.map_err(|_| CallError::Closed);
         given_up.id = None;
@@ -275,22 +278,22 @@ impl Connection {
     }
 
     /// Answers a request of the peer. A second answer to the same request is not sent.
-    pub async fn respond(&self, id: &RpcId, outcome: Outcome) -> Result<(), CallError> {
+    pub async fn respond(&self, id: &RpcId, outcome: RpcResult) -> Result<(), CallError> {
         let Some(line) = self.response_line(id, outcome) else { return Ok(()) };
         // A peer that does not read its answers has no more of them made than it may ask for.
-        let _unread = Unread::count(&self.shared);
+        let _unread = UnreadAnswer::count(&self.shared);
         self.send(line).await
     }
 
     /// As [`respond`](Self::respond), but never waits.
-    pub fn respond_now(&self, id: &RpcId, outcome: Outcome) -> Result<(), CallError> {
+    pub fn respond_now(&self, id: &RpcId, outcome: RpcResult) -> Result<(), CallError> {
         match self.response_line(id, outcome) {
             Some(line) => self.shared.try_send(line),
             None => Ok(()),
         }
     }
 
-    fn response_line(&self, id: &RpcId, outcome: Outcome) -> Option<String> {
+    fn response_line(&self, id: &RpcId, outcome: RpcResult) -> Option<String> {
         let is_open = self.calls().open.remove(id);
         is_open.then(|| match outcome {
             Ok(result) => wire::result_line(id, result.as_str()),
@@ -342,7 +345,8 @@ impl Connection {
             permit = places.acquire_many_owned(n_places) => permit,
             () = self.shared.closing.cancelled() => return Err(CallError::Closed),
         };
-        let line = Line { bytes: line.into(), _permit: permit.map_err(|_| CallError::Closed)? };
+        let line =
+            QueuedLine { bytes: line.into(), _permit: permit.map_err(|_| CallError::Closed)? };
         tokio::select! {
             sent = self.shared.outbox.send(line) => sent.map_err(|_| CallError::Closed),
             () = self.shared.closing.cancelled() => Err(CallError::Closed),
@@ -360,12 +364,12 @@ impl Connection {
         Ok(id)
     }
 
-    fn calls(&self) -> std::sync::MutexGuard<'_, Calls> {
+    fn calls(&self) -> std::sync::MutexGuard<'_, OpenCalls> {
         self.shared.calls()
     }
 }
 
-impl Shared {
+impl ConnectionState {
     /// The semaphore from which a line takes its permits, and how many.
     fn places(&self, line: &str) -> (Arc<Semaphore>, u32) {
         match u32::try_from(line.len()) {
@@ -377,7 +381,7 @@ impl Shared {
     fn try_send(&self, line: String) -> Result<(), CallError> {
         let (places, n_places) = self.places(&line);
         let permit = places.try_acquire_many_owned(n_places);
-        let line = Line { bytes: line.into(), _permit: permit.map_err(|_| CallError::Full)? };
+        let line = QueuedLine { bytes: line.into(), _permit: permit.map_err(|_| CallError::Full)? };
         self.outbox.try_send(line).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => CallError::Full,
             mpsc::error::TrySendError::Closed(_) => CallError::Closed,
@@ -389,35 +393,35 @@ impl Shared {
         self.calls().waiting.remove(&id.as_number()?)
     }
 
-    fn calls(&self) -> std::sync::MutexGuard<'_, Calls> {
+    fn calls(&self) -> std::sync::MutexGuard<'_, OpenCalls> {
         // Nothing that can panic runs under the lock, so a poisoned one is still sound.
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Counts an answer that waits for room in the outbox.
-struct Unread<'a>(&'a Shared);
+struct UnreadAnswer<'a>(&'a ConnectionState);
 
-impl<'a> Unread<'a> {
-    fn count(shared: &'a Shared) -> Self {
+impl<'a> UnreadAnswer<'a> {
+    fn count(shared: &'a ConnectionState) -> Self {
         shared.calls().open.n_unread += 1;
         Self(shared)
     }
 }
 
-impl Drop for Unread<'_> {
+impl Drop for UnreadAnswer<'_> {
     fn drop(&mut self) {
         self.0.calls().open.n_unread -= 1;
     }
 }
 
 /// Withdraws a request whose caller stopped waiting.
-struct GiveUp<'a> {
+struct CallGuard<'a> {
     connection: &'a Connection,
     id: Option<u64>,
 }
 
-impl Drop for GiveUp<'_> {
+impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
         let Some(id) = self.id else { return };
         self.connection.calls().waiting.remove(&id);

@@ -31,7 +31,7 @@ pub(crate) fn welcome(raw_id: &[u8]) -> Bytes {
 /// The first line of a client, as far as it is about the client itself: token, pool, and what of
 /// the line goes on.
 #[derive(Debug)]
-pub struct FirstWords {
+pub struct FirstMessage {
     pub token: Option<String>,
     pub pool: Option<String>,
     /// The message to pass on, without its token; `None` for a hello, of which nothing goes on.
@@ -41,11 +41,11 @@ pub struct FirstWords {
     raw_id: Bytes,
 }
 
-impl FirstWords {
+impl FirstMessage {
     /// Reads a line; `None` if it is no message.
     pub fn read(line: &Bytes) -> Option<Self> {
         #[derive(Default, Deserialize)]
-        struct Params {
+        struct HelloParams {
             token: Option<String>,
             pool: Option<String>,
         }
@@ -54,7 +54,7 @@ impl FirstWords {
         let asks = envelope.kind == MessageKind::Request;
         if is_hello(line, &envelope) {
             let body = envelope.body.of(line);
-            let Params { token, pool } = serde_json::from_slice(body).unwrap_or_default();
+            let HelloParams { token, pool } = serde_json::from_slice(body).unwrap_or_default();
             let answer = asks.then(|| welcome(raw_id));
             let raw_id = line.slice_ref(raw_id);
             return Some(Self { token, pool, message: None, answer, raw_id });
@@ -82,20 +82,20 @@ pub fn refusal(raw_id: &[u8], why: &str) -> Bytes {
 }
 
 #[derive(Deserialize)]
-struct Meta<'a> {
+struct HelloMeta<'a> {
     #[serde(borrow)]
-    switchyard: Option<Own<'a>>,
+    switchyard: Option<SwitchyardMeta<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Own<'a> {
+struct SwitchyardMeta<'a> {
     #[serde(borrow)]
     token: Option<&'a RawValue>,
 }
 
 /// The token in a raw `_meta`, as raw JSON.
 pub(crate) fn token_in(meta: &[u8]) -> Option<&RawValue> {
-    serde_json::from_slice::<Meta<'_>>(meta).ok()?.switchyard?.token
+    serde_json::from_slice::<HelloMeta<'_>>(meta).ok()?.switchyard?.token
 }
 
 /// The line without the token that its `_meta` holds; nothing if there is none.
@@ -111,9 +111,9 @@ pub(crate) fn blanked(line: &[u8], meta: &[u8]) -> Option<Vec<u8>> {
 
 /// A secret that authorizes a client.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Token(Arc<str>);
+pub struct BusToken(Arc<str>);
 
-impl Token {
+impl BusToken {
     /// `None` if it is so short that it could be guessed.
     pub fn new(secret: &str) -> Option<Self> {
         const MIN_BYTES: usize = 16;
@@ -128,7 +128,7 @@ impl Token {
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for BusToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(…)")
     }
@@ -150,13 +150,13 @@ pub(crate) enum Greeting {
 }
 
 /// Reads the first line of a client.
-pub(crate) fn greet(line: Bytes, token: Option<&Token>) -> Greeting {
+pub(crate) fn greet(line: Bytes, token: Option<&BusToken>) -> Greeting {
     // Most clients of a bus without tokens say no hello; their line is read once, later.
     let is_plain = memchr::memmem::find(&line, b"hello").is_none();
     if token.is_none() && is_plain {
         return Greeting::Message(line);
     }
-    let Some(words) = FirstWords::read(&line) else {
+    let Some(words) = FirstMessage::read(&line) else {
         return match token {
             None => Greeting::Message(line),
             Some(_) => Greeting::refused(b"null", "its first line is no message"),

@@ -34,8 +34,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
-use crate::hello::Token;
-use crate::switch::{Command, PlanError};
+use crate::hello::BusToken;
+use crate::switch::{BusCommand, PlanError};
 
 mod inbox;
 mod listener;
@@ -46,14 +46,14 @@ mod port;
 mod setup;
 mod shell;
 
-pub use listener::Listen;
-pub use picture::{ClientPicture, Picture};
+pub use listener::ListenConfig;
+pub use picture::{BusSnapshot, ClientSnapshot};
 pub use port::{Port, PortReceiver, PortSender};
-pub use setup::{Edges, PoolSetup, Setup};
+pub use setup::{IoLimits, KernelSetup, PoolSetup};
 
 use listener::Listener;
-use note::{Mailbox, Note};
-use shell::Shell;
+use note::{LoopMessage, Mailbox};
+use shell::EventLoop;
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -77,11 +77,11 @@ pub enum BusError {
 /// A running bus; a cheap clone. When the last one is dropped, its workers are killed.
 #[derive(Debug, Clone)]
 pub struct Bus {
-    shared: Arc<Shared>,
+    shared: Arc<BusState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct BusState {
     mailbox: Mailbox,
     tracker: TaskTracker,
     has_ended_well: Arc<AtomicBool>,
@@ -89,7 +89,7 @@ struct Shared {
 
 impl Bus {
     /// Starts the thread and the first workers. Call it in a tokio runtime that lives as long.
-    pub fn start(setup: Setup) -> Result<Self, BusError> {
+    pub fn start(setup: KernelSetup) -> Result<Self, BusError> {
         let mut seed = [0; 8];
         getrandom::fill(&mut seed).map_err(|error| BusError::NoResources(error.into()))?;
         let (mailbox, notes) = Mailbox::new().map_err(BusError::NoResources)?;
@@ -97,20 +97,20 @@ impl Bus {
         let seed = u64::from_ne_bytes(seed);
         let has_ended_well = Arc::new(AtomicBool::new(false));
         let ended_well = Arc::clone(&has_ended_well);
-        let shell = Shell::new(setup, seed, mailbox.clone(), notes, tracker.clone())?;
+        let shell = EventLoop::new(setup, seed, mailbox.clone(), notes, tracker.clone())?;
         std::thread::Builder::new()
             .name("bus".into())
             .spawn(move || shell.run(&ended_well))
             .map_err(BusError::NoResources)?;
-        let shared = Shared { mailbox, tracker, has_ended_well };
+        let shared = BusState { mailbox, tracker, has_ended_well };
         Ok(Self { shared: Arc::new(shared) })
     }
 
     /// Lets clients in; the address is the one that a port of 0 became.
-    pub async fn listen(&self, listen: Listen) -> Result<Option<SocketAddr>, BusError> {
+    pub async fn listen(&self, listen: ListenConfig) -> Result<Option<SocketAddr>, BusError> {
         let listener = Listener::open(listen)?;
         let address = listener.address();
-        self.shared.mailbox.send(Note::Listen(Box::new(listener))).await?;
+        self.shared.mailbox.send(LoopMessage::Listen(Box::new(listener))).await?;
         Ok(address)
     }
 
@@ -124,38 +124,38 @@ impl Bus {
     pub async fn guarded_port(
         &self,
         pool: Option<&str>,
-        token: Option<Token>,
+        token: Option<BusToken>,
     ) -> Result<Port, BusError> {
         let (port, socket) = Port::open(setup::MAX_LINE_BYTES).map_err(BusError::NoResources)?;
         let pool = pool.map(Into::into);
-        self.shared.mailbox.send(Note::Port { socket, token, pool }).await?;
+        self.shared.mailbox.send(LoopMessage::Port { socket, token, pool }).await?;
         Ok(port)
     }
 
     /// A snapshot of the bus: its state at this moment, and what it has counted.
-    pub async fn picture(&self) -> Result<Picture, BusError> {
+    pub async fn picture(&self) -> Result<BusSnapshot, BusError> {
         let (reply, answer) = oneshot::channel();
-        self.shared.mailbox.send(Note::Picture(reply)).await?;
+        self.shared.mailbox.send(LoopMessage::Picture(reply)).await?;
         answer.await.map_err(|_| BusError::Ended)
     }
 
     /// Goes on with another setup. Pools that stay as they are do not notice.
-    pub async fn reload(&self, setup: Setup) -> Result<(), BusError> {
+    pub async fn reload(&self, setup: KernelSetup) -> Result<(), BusError> {
         let (done, answer) = oneshot::channel();
-        self.shared.mailbox.send(Note::Reload { setup: Box::new(setup), done }).await?;
+        self.shared.mailbox.send(LoopMessage::Reload { setup: Box::new(setup), done }).await?;
         answer.await.map_err(|_| BusError::Ended)?
     }
 
-    pub async fn command(&self, command: Command) -> Result<(), BusError> {
+    pub async fn command(&self, command: BusCommand) -> Result<(), BusError> {
         let (done, answer) = oneshot::channel();
-        self.shared.mailbox.send(Note::Command { command, done }).await?;
+        self.shared.mailbox.send(LoopMessage::Command { command, done }).await?;
         answer.await.map_err(|_| BusError::Ended)
     }
 
     /// Refuses new requests, lets those in flight end, stops all workers; resolves when
     /// nothing is left of them.
     pub async fn drain(&self) -> Result<(), BusError> {
-        let _already_ended = self.shared.mailbox.send(Note::Drain).await;
+        let _already_ended = self.shared.mailbox.send(LoopMessage::Drain).await;
         self.ended().await
     }
 
@@ -177,7 +177,7 @@ impl Bus {
     }
 }
 
-impl Drop for Shared {
+impl Drop for BusState {
     fn drop(&mut self) {
         self.mailbox.abort();
     }

@@ -9,10 +9,10 @@ mod processes;
 pub mod quota;
 pub mod switch;
 
-pub use hello::Token;
+pub use hello::BusToken;
 pub use kernel::{
-    Bus, BusError, ClientPicture, Edges, Listen, Picture, PoolSetup, Port, PortReceiver,
-    PortSender, Setup,
+    Bus, BusError, BusSnapshot, ClientSnapshot, IoLimits, KernelSetup, ListenConfig, PoolSetup,
+    Port, PortReceiver, PortSender,
 };
 pub use process_calls::{give_free_memory_back, give_large_memory_back};
 pub use processes::descriptors::raise_descriptor_limit;
@@ -21,7 +21,7 @@ pub use processes::exit::ExitReport;
 pub use processes::keeper::{self, is_below_keeper};
 pub use processes::launch::{Launch, SpawnError};
 pub use processes::procs::resident_bytes;
-pub use processes::record::{Swept, SweptWorker, sweep};
+pub use processes::record::{SweepReport, SweptWorker, sweep};
 pub use processes::spawn::{StderrKind, StdinKind};
 pub use processes::stderr::{StderrLine, StderrLines};
 pub use processes::worker::{

@@ -16,18 +16,18 @@ const MAX_ALL: usize = 128 << 20;
 
 #[derive(Debug, Default)]
 pub struct ByteQuota {
-    taken: Mutex<Taken>,
+    taken: Mutex<QuotaUse>,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct QuotaUse {
     all: usize,
     by_name: HashMap<String, usize>,
 }
 
 /// The bytes reserved for one request; given back when it is dropped.
 #[derive(Debug)]
-pub struct Reserved {
+pub struct QuotaReservation {
     quota: Arc<ByteQuota>,
     /// The client that sends the request.
     name: String,
@@ -35,8 +35,12 @@ pub struct Reserved {
 }
 
 impl ByteQuota {
-    pub fn reserve(self: &Arc<Self>, name: &str) -> Reserved {
-        Reserved { quota: self.clone(), name: name.to_owned(), n_bytes: AtomicUsize::new(0) }
+    pub fn reserve(self: &Arc<Self>, name: &str) -> QuotaReservation {
+        QuotaReservation {
+            quota: self.clone(),
+            name: name.to_owned(),
+            n_bytes: AtomicUsize::new(0),
+        }
     }
 
     /// Counts bytes if there is room. `is_whole`: they cannot be fewer, and have room if this
@@ -65,7 +69,7 @@ impl ByteQuota {
     }
 }
 
-impl Reserved {
+impl QuotaReservation {
     /// Reserves more bytes; false if there is no room for them.
     pub fn take(&self, n_bytes: usize) -> bool {
         self.book(n_bytes, self.quota.take(&self.name, n_bytes, false))
@@ -79,7 +83,8 @@ impl Reserved {
 
     /// The same bytes, counted until the last slice of them is dropped; `None` if there is no room.
     pub fn hold(self: &Arc<Self>, bytes: Bytes) -> Option<Bytes> {
-        self.take(bytes.len()).then(|| Bytes::from_owner(Held { bytes, reserved: self.clone() }))
+        self.take(bytes.len())
+            .then(|| Bytes::from_owner(CountedBytes { bytes, reserved: self.clone() }))
     }
 
     fn book(&self, n_bytes: usize, has_room: bool) -> bool {
@@ -105,24 +110,24 @@ impl Reserved {
 }
 
 /// A buffer that counts against a quota until it is dropped.
-struct Held {
+struct CountedBytes {
     bytes: Bytes,
-    reserved: Arc<Reserved>,
+    reserved: Arc<QuotaReservation>,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for CountedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl Drop for Held {
+impl Drop for CountedBytes {
     fn drop(&mut self) {
         self.reserved.give_back_some(self.bytes.len());
     }
 }
 
-impl Drop for Reserved {
+impl Drop for QuotaReservation {
     fn drop(&mut self) {
         self.give_back();
     }

@@ -71,35 +71,38 @@ mod timers;
 mod waiting;
 mod worker;
 
-pub use counters::{Counters, PoolState, PoolStatus, Status, WorkerState, WorkerStatus};
+pub use counters::{Counters, PoolState, PoolStatus, SwitchStatus, WorkerState, WorkerStatus};
 pub use plan::{
-    Backoff, Intensity, Limits, Ping, Plan, PlanError, PoolPlan, QueueMarks, Restart, Sharing,
-    Start,
+    Backoff, PingPolicy, PlanError, PoolPlan, QueueMarks, RestartIntensity, RestartPolicy, Sharing,
+    StartPolicy, SwitchLimits, SwitchPlan,
 };
-pub use port::{ClientId, CloseReason, Command, Input, Level, Millis, Output, StopHow, WorkerId};
+pub use port::{
+    BusCommand, ClientId, CloseReason, MonotonicMillis, QueueLevel, StopHow, SwitchInput,
+    SwitchOutput, WorkerId,
+};
 pub use refusal::{CLIENT_GONE, NO_ROUTE, OVERLOADED, TIMED_OUT, UNAVAILABLE, WORKER_LOST};
 
-use client::Client;
-use fan::Fan;
+use client::SwitchClient;
+use fan::FanOut;
 pub(crate) use hash::IdMap;
 use hash::{Jitter, NameHash};
-use ids::{FanId, PoolId};
-use pool::Pool;
-use session::Sessions;
+use ids::{FanOutId, PoolId};
+use pool::SwitchPool;
+use session::SwitchSessions;
 use timers::Timer;
-use worker::Worker;
+use worker::SwitchWorker;
 
 #[derive(Debug)]
 pub struct Switch {
-    limits: Limits,
+    limits: SwitchLimits,
     /// As the plan lists them; those that were removed stay until their workers have ended.
-    pools: BTreeMap<PoolId, Pool>,
+    pools: BTreeMap<PoolId, SwitchPool>,
     pool_names: BTreeMap<Arc<str>, PoolId>,
-    clients: IdMap<ClientId, Client>,
-    workers: IdMap<WorkerId, Worker>,
-    sessions: Sessions,
-    fans: IdMap<FanId, Fan>,
-    timers: BTreeSet<(Millis, Timer)>,
+    clients: IdMap<ClientId, SwitchClient>,
+    workers: IdMap<WorkerId, SwitchWorker>,
+    sessions: SwitchSessions,
+    fans: IdMap<FanOutId, FanOut>,
+    timers: BTreeSet<(MonotonicMillis, Timer)>,
     counters: Counters,
     jitter: Jitter,
     names: NameHash,
@@ -111,14 +114,14 @@ pub struct Switch {
     /// Clients that have ended their input and may have got their last answer.
     finishing: Vec<ClientId>,
     is_draining: bool,
-    now: Millis,
+    now: MonotonicMillis,
     /// The outputs of one step, in the order in which they are to be done.
-    out: Vec<Output>,
+    out: Vec<SwitchOutput>,
 }
 
 impl Switch {
     /// Nothing is started before the first input: give it [`Input::TimePassed`] to begin.
-    pub fn new(plan: Plan, seed: u64) -> Result<Self, PlanError> {
+    pub fn new(plan: SwitchPlan, seed: u64) -> Result<Self, PlanError> {
         plan.check()?;
         let names = NameHash { seed };
         let mut switch = Self {
@@ -127,7 +130,7 @@ impl Switch {
             pool_names: BTreeMap::new(),
             clients: IdMap::default(),
             workers: IdMap::default(),
-            sessions: Sessions::new(names),
+            sessions: SwitchSessions::new(names),
             fans: IdMap::default(),
             timers: BTreeSet::new(),
             counters: Counters::default(),
@@ -139,42 +142,46 @@ impl Switch {
             retries: Vec::new(),
             finishing: Vec::new(),
             is_draining: false,
-            now: Millis::default(),
+            now: MonotonicMillis::default(),
             out: Vec::new(),
         };
         for pool in plan.pools {
             let id = switch.add_pool(pool);
-            switch.timers.insert((Millis::default(), Timer::Refill(id)));
+            switch.timers.insert((MonotonicMillis::default(), Timer::Refill(id)));
         }
         Ok(switch)
     }
 
     /// Takes one input; what is to be done is appended to `out`. A plan that makes no sense is
     /// ignored: check it first.
-    pub fn take(&mut self, now: Millis, input: Input, out: &mut Vec<Output>) {
+    pub fn take(&mut self, now: MonotonicMillis, input: SwitchInput, out: &mut Vec<SwitchOutput>) {
         self.step(now, out, |switch| match input {
-            Input::ClientLine { client, line } => switch.client_line(client, &line),
-            Input::WorkerLine { worker, line } => switch.worker_line(worker, &line),
-            Input::ClientCame { client, pool } => switch.client_came(client, pool),
-            Input::ClientLineTooLong { client, head } => switch.client_line_too_long(client, &head),
-            Input::ClientLeft { client } => switch.client_left(client),
-            Input::ClientFinished { client, wait } => switch.client_finished(client, wait),
-            Input::ClientOutbox { client, level } => switch.client_level(client, level),
-            Input::WorkerRuns { worker } => switch.worker_runs(worker),
-            Input::WorkerNotStarted { worker, why } => {
+            SwitchInput::ClientLine { client, line } => switch.client_line(client, &line),
+            SwitchInput::WorkerLine { worker, line } => switch.worker_line(worker, &line),
+            SwitchInput::ClientCame { client, pool } => switch.client_came(client, pool),
+            SwitchInput::ClientLineTooLong { client, head } => {
+                switch.client_line_too_long(client, &head)
+            }
+            SwitchInput::ClientLeft { client } => switch.client_left(client),
+            SwitchInput::ClientFinished { client, wait } => switch.client_finished(client, wait),
+            SwitchInput::ClientOutbox { client, level } => switch.client_level(client, level),
+            SwitchInput::WorkerRuns { worker } => switch.worker_runs(worker),
+            SwitchInput::WorkerNotStarted { worker, why } => {
                 switch.worker_gone(worker, false, &format!("it could not be started: {why}"));
             }
-            Input::WorkerLineTooLong { worker, head } => switch.worker_line_too_long(worker, &head),
-            Input::WorkerExited { worker, is_success, status } => {
+            SwitchInput::WorkerLineTooLong { worker, head } => {
+                switch.worker_line_too_long(worker, &head)
+            }
+            SwitchInput::WorkerExited { worker, is_success, status } => {
                 switch.worker_gone(worker, is_success, &status);
             }
-            Input::WorkerMute { worker } => switch.worker_mute(worker),
-            Input::WorkerStuck { worker } => switch.worker_stuck(worker, "it is stuck"),
-            Input::WorkerMemory { worker, n_bytes } => switch.worker_memory(worker, n_bytes),
-            Input::WorkerOutbox { worker, level } => switch.worker_level(worker, level),
-            Input::TimePassed => switch.time_passed(),
-            Input::NewPlan(plan) => switch.new_plan(*plan),
-            Input::Command(command) => switch.command(command),
+            SwitchInput::WorkerMute { worker } => switch.worker_mute(worker),
+            SwitchInput::WorkerStuck { worker } => switch.worker_stuck(worker, "it is stuck"),
+            SwitchInput::WorkerMemory { worker, n_bytes } => switch.worker_memory(worker, n_bytes),
+            SwitchInput::WorkerOutbox { worker, level } => switch.worker_level(worker, level),
+            SwitchInput::TimePassed => switch.time_passed(),
+            SwitchInput::NewPlan(plan) => switch.new_plan(*plan),
+            SwitchInput::Command(command) => switch.command(command),
         });
     }
 
@@ -182,10 +189,10 @@ impl Switch {
     /// the caller.
     pub fn take_client_line(
         &mut self,
-        now: Millis,
+        now: MonotonicMillis,
         client: ClientId,
         line: &[u8],
-        out: &mut Vec<Output>,
+        out: &mut Vec<SwitchOutput>,
     ) {
         self.step(now, out, |switch| switch.client_line(client, line));
     }
@@ -193,16 +200,21 @@ impl Switch {
     /// As [`take`](Self::take) of an [`Input::WorkerLine`], for such a line.
     pub fn take_worker_line(
         &mut self,
-        now: Millis,
+        now: MonotonicMillis,
         worker: WorkerId,
         line: &[u8],
-        out: &mut Vec<Output>,
+        out: &mut Vec<SwitchOutput>,
     ) {
         self.step(now, out, |switch| switch.worker_line(worker, line));
     }
 
     /// Lets one thing happen and routes again what it made possible; the outputs go to `out`.
-    fn step(&mut self, now: Millis, out: &mut Vec<Output>, act: impl FnOnce(&mut Self)) {
+    fn step(
+        &mut self,
+        now: MonotonicMillis,
+        out: &mut Vec<SwitchOutput>,
+        act: impl FnOnce(&mut Self),
+    ) {
         self.now = self.now.max(now);
         std::mem::swap(&mut self.out, out);
         act(self);
@@ -214,7 +226,7 @@ impl Switch {
     }
 
     /// When [`Input::TimePassed`] is due; earlier calls do no harm.
-    pub fn wake_at(&self) -> Option<Millis> {
+    pub fn wake_at(&self) -> Option<MonotonicMillis> {
         self.timers.first().map(|(at, _)| *at)
     }
 
@@ -223,7 +235,7 @@ impl Switch {
         self.is_draining && self.workers.is_empty()
     }
 
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &SwitchLimits {
         &self.limits
     }
 }

@@ -11,22 +11,22 @@ mod link;
 
 use std::time::Duration;
 
-use client::Client;
+use client::DaemonClient;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::effect::{Effect, Link, News};
+use crate::effect::{ChatMessage, ConnectionState, Effect};
 use crate::error::ChatError;
 use crate::history::HistoryFile;
 use crate::render;
-use crate::render::View;
+use crate::render::ConversationView;
 use crate::screen::Screen;
-use crate::state::{Beginning, State};
+use crate::state::{ChatState, FirstAction};
 use crate::theme::Theme;
-use crate::{Left, Start, Wanted};
-use errands::Errands;
+use crate::{ChatOptions, ChatOutcome, ChatStart};
+use errands::Requests;
 pub(crate) use errands::{agents, create, last_session};
-use keyboard::{Keyboard, Typed};
+use keyboard::{Keyboard, TerminalInput};
 
 /// Messages that wait while the screen is drawn.
 const MAX_NEWS: usize = 4096;
@@ -39,18 +39,18 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Runs the chat on this terminal until it is left or `stop` is ready.
 pub async fn full_screen(
-    client: Client,
-    wanted: Wanted,
+    client: DaemonClient,
+    wanted: ChatOptions,
     stop: impl Future<Output = ()>,
-) -> Result<Left, ChatError> {
+) -> Result<ChatOutcome, ChatError> {
     let history = HistoryFile::at(&wanted.history);
     let screen = Screen::take().map_err(ChatError::Terminal)?;
     let (news, inbox) = mpsc::channel(MAX_NEWS);
     let mut app = App {
-        state: State::new(history.read()),
-        view: View::new(Theme::new(wanted.has_color)),
+        state: ChatState::new(history.read()),
+        view: ConversationView::new(Theme::new(wanted.has_color)),
         keyboard: Keyboard::start(),
-        errands: Errands::new(client.clone(), &wanted, news.clone()),
+        errands: Requests::new(client.clone(), &wanted, news.clone()),
         screen,
         client,
         history,
@@ -66,13 +66,13 @@ pub async fn full_screen(
         app.state.say(remark.clone());
     }
     let beginning = match wanted.start {
-        Start::Agent(agent) => Beginning::Create(Some(agent)),
-        Start::Command(_) => Beginning::Create(None),
-        Start::AnyAgent => Beginning::PickAgent,
-        Start::Session(id) => Beginning::Attach(id),
-        Start::AnySession => Beginning::PickSession,
-        Start::Continue => {
-            Beginning::Attach(errands::last_session(&app.client, &wanted.cwd).await?)
+        ChatStart::Agent(agent) => FirstAction::Create(Some(agent)),
+        ChatStart::Command(_) => FirstAction::Create(None),
+        ChatStart::AnyAgent => FirstAction::PickAgent,
+        ChatStart::Session(id) => FirstAction::Attach(id),
+        ChatStart::AnySession => FirstAction::PickSession,
+        ChatStart::Continue => {
+            FirstAction::Attach(errands::last_session(&app.client, &wanted.cwd).await?)
         }
     };
     let effects = app.state.begin(beginning);
@@ -84,20 +84,20 @@ pub async fn full_screen(
     {
         session = None;
     }
-    Ok(Left { session, stop: app.state.talk.last_stop.clone(), ..Left::default() })
+    Ok(ChatOutcome { session, stop: app.state.talk.last_stop.clone(), ..ChatOutcome::default() })
 }
 
 struct App {
-    state: State,
-    view: View,
+    state: ChatState,
+    view: ConversationView,
     // Ended before the screen is given back, so that nobody reads keys any more.
     keyboard: Keyboard,
-    errands: Errands,
+    errands: Requests,
     screen: Screen,
-    client: Client,
+    client: DaemonClient,
     history: HistoryFile,
-    news: mpsc::Sender<News>,
-    inbox: mpsc::Receiver<News>,
+    news: mpsc::Sender<ChatMessage>,
+    inbox: mpsc::Receiver<ChatMessage>,
     stream: Option<JoinHandle<()>>,
     /// The session at hand, if it was made here.
     made: Option<String>,
@@ -155,12 +155,12 @@ impl App {
         Ok(())
     }
 
-    fn typed(&mut self, typed: Typed) -> Result<(), ChatError> {
+    fn typed(&mut self, typed: TerminalInput) -> Result<(), ChatError> {
         self.state.tick(now());
         let effects = match typed {
-            Typed::Keys(keys) => self.state.press_all(&keys),
-            Typed::Paste(text) => self.state.paste(&text),
-            Typed::Resize => {
+            TerminalInput::Keys(keys) => self.state.press_all(&keys),
+            TerminalInput::Paste(text) => self.state.paste(&text),
+            TerminalInput::Resize => {
                 // A question that was drawn for another size may be cut off now.
                 self.state.saw(None);
                 Vec::new()
@@ -171,11 +171,11 @@ impl App {
     }
 
     /// Handles the messages behind this one, too: a long session comes as many events.
-    fn hear(&mut self, news: News) -> Result<(), ChatError> {
+    fn hear(&mut self, news: ChatMessage) -> Result<(), ChatError> {
         let mut next = Some(news);
         for _ in 0..NEWS_AT_ONCE {
             let Some(news) = next.take() else { break };
-            if let News::Opened(session) = &news {
+            if let ChatMessage::Opened(session) = &news {
                 if let Some(unused) = self.unused() {
                     let client = self.client.clone();
                     task::spawn(async move { errands::delete_unused(&client, &unused).await });
@@ -185,7 +185,7 @@ impl App {
                 self.follow(session.id.clone());
                 self.errands.opened(session);
             }
-            if matches!(news, News::Resync) {
+            if matches!(news, ChatMessage::Resync) {
                 self.view.reset();
             }
             let effects = self.state.hear(news);
@@ -244,7 +244,7 @@ impl App {
                         if let Some(stream) = self.stream.take() {
                             stream.abort();
                         }
-                        self.state.link = Link::Opening;
+                        self.state.link = ConnectionState::Opening;
                         let (client, news) = (self.client.clone(), self.news.clone());
                         self.stream = Some(task::spawn(link::follow(client, id, after, news)));
                     }

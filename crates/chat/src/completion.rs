@@ -14,11 +14,11 @@ const MAX_SHOWN: usize = 8;
 pub(crate) struct Completion {
     /// The bytes of the input that are replaced.
     pub(crate) range: Range<usize>,
-    pub(crate) offers: Vec<Offer>,
+    pub(crate) offers: Vec<CompletionOffer>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Offer {
+pub(crate) struct CompletionOffer {
     pub(crate) text: String,
     pub(crate) about: String,
 }
@@ -38,9 +38,9 @@ pub(crate) fn complete(
     let start = before.rfind(char::is_whitespace).map_or(0, |at| before.ceil_char_boundary(at + 1));
     let word = before.get(start..)?;
     let typed = word.strip_prefix('@')?;
-    let offers: Vec<Offer> = matching(typed, files)
+    let offers: Vec<CompletionOffer> = matching(typed, files)
         .into_iter()
-        .map(|path| Offer { text: format!("@{path} "), about: String::new() })
+        .map(|path| CompletionOffer { text: format!("@{path} "), about: String::new() })
         .collect();
     (!offers.is_empty()).then_some(Completion { range: start..before.len(), offers })
 }
@@ -52,14 +52,17 @@ fn command(typed: &str, commands: &[AgentCommand]) -> Option<Completion> {
             "" => String::new(),
             takes => format!("{takes}  "),
         };
-        Offer { text: format!("/{}{end}", entry.name), about: format!("{takes}{}", entry.about) }
+        CompletionOffer {
+            text: format!("/{}{end}", entry.name),
+            about: format!("{takes}{}", entry.about),
+        }
     });
     let is_ours = |name: &str| OURS.iter().any(|entry| entry.name == name);
     let theirs = commands.iter().filter(|one| one.name.starts_with(typed)).map(|one| {
         let slashes = if is_ours(&one.name) { "//" } else { "/" };
-        Offer { text: format!("{slashes}{} ", one.name), about: one.about.clone() }
+        CompletionOffer { text: format!("{slashes}{} ", one.name), about: one.about.clone() }
     });
-    let offers: Vec<Offer> = ours.chain(theirs).take(MAX_SHOWN * 4).collect();
+    let offers: Vec<CompletionOffer> = ours.chain(theirs).take(MAX_SHOWN * 4).collect();
     (!offers.is_empty()).then_some(Completion { range: 0..typed.len() + 1, offers })
 }
 

@@ -17,23 +17,23 @@ mod usage;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use projection::json::{Node, Object};
+use projection::json::{JsonNode, JsonObject};
 use projection::{CallKey, Change, Conversation, Notice, Projection, TurnEnd};
 use wire::event::StopReason;
 use wire::{Event, Own, Seq, TurnId};
 
-pub(crate) use asking::{Choice, Field, FieldKind, Question, Wants};
-pub(crate) use notes::Tone;
-pub(crate) use people::OwnActs;
-pub(crate) use projection::{PlanStep, Status};
-pub(crate) use prompt::Waiting;
-pub(crate) use terminals::{Fate, Terminal};
+pub(crate) use asking::{AnswerKind, ChatQuestion, FieldKind, FormField, QuestionChoice};
+pub(crate) use notes::NoteTone;
+pub(crate) use people::OwnActions;
+pub(crate) use projection::{CallStatus, PlanStep};
+pub(crate) use prompt::WaitingPrompt;
+pub(crate) use terminals::{CommandState, Terminal};
 #[cfg(test)]
 pub(crate) use tool::n_made_ready;
-pub(crate) use tool::{Output, Shown, Tool};
-pub(crate) use usage::Usage;
+pub(crate) use tool::{CardOutput, CardText, ToolCard};
+pub(crate) use usage::UsageTotals;
 
-use prose::Prose;
+use prose::StreamedText;
 pub(crate) use reading::line;
 use terminals::Terminals;
 
@@ -43,25 +43,25 @@ const MAX_PLAN: usize = 200;
 
 /// One item of the conversation.
 #[derive(Debug)]
-pub(crate) struct Item {
+pub(crate) struct ChatItem {
     /// Counts the changes of the item: a drawn one is good for as long as this stays.
     pub(crate) revision: u32,
     pub(crate) turn: Option<TurnId>,
-    pub(crate) part: Part,
+    pub(crate) part: ChatPart,
 }
 
 #[derive(Debug)]
-pub(crate) enum Part {
+pub(crate) enum ChatPart {
     /// A prompt, and its sender if that was not this terminal's user.
     Prompt {
         text: String,
         by: Option<String>,
     },
-    Answer(Prose),
-    Thought(Prose),
-    Tool(Box<Tool>),
+    Answer(StreamedText),
+    Thought(StreamedText),
+    Tool(Box<ToolCard>),
     Plan(Vec<PlanStep>),
-    Note(Tone, String),
+    Note(NoteTone, String),
 }
 
 /// A slash command of the agent.
@@ -72,9 +72,9 @@ pub(crate) struct AgentCommand {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Talk {
+pub(crate) struct ChatConversation {
     log: Conversation,
-    items: Vec<Item>,
+    items: Vec<ChatItem>,
     /// The last event that was applied.
     pub(crate) cursor: Seq,
     pub(crate) running: Option<TurnId>,
@@ -83,9 +83,9 @@ pub(crate) struct Talk {
     /// Time of the last event.
     pub(crate) heard_at: i64,
     pub(crate) is_cancelling: bool,
-    pub(crate) waiting: Vec<Waiting>,
-    pub(crate) questions: Vec<Question>,
-    pub(crate) usage: Usage,
+    pub(crate) waiting: Vec<WaitingPrompt>,
+    pub(crate) questions: Vec<ChatQuestion>,
+    pub(crate) usage: UsageTotals,
     pub(crate) commands: Vec<AgentCommand>,
     pub(crate) title: Option<String>,
     pub(crate) mode: Option<String>,
@@ -93,7 +93,7 @@ pub(crate) struct Talk {
     pub(crate) last_stop: Option<StopReason>,
     /// Counts the agent's reports that its options have changed.
     pub(crate) n_offers: u64,
-    pub(crate) own: OwnActs,
+    pub(crate) own: OwnActions,
     /// Somebody else has sent a prompt.
     pub(crate) has_others: bool,
     /// The directory that the paths of tools are relative to.
@@ -106,7 +106,7 @@ pub(crate) struct Talk {
 
 /// The result of applying an event.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum ApplyOutcome {
     New,
     /// It was applied before.
     Known,
@@ -114,8 +114,8 @@ pub(crate) enum Heard {
     Gap,
 }
 
-impl Talk {
-    pub(crate) fn items(&self) -> &[Item] {
+impl ChatConversation {
+    pub(crate) fn items(&self) -> &[ChatItem] {
         &self.items
     }
 
@@ -130,12 +130,12 @@ impl Talk {
         self.touch(&cards);
     }
 
-    pub(crate) fn hear(&mut self, event: &Event) -> Heard {
+    pub(crate) fn hear(&mut self, event: &Event) -> ApplyOutcome {
         if event.seq <= self.cursor {
-            return Heard::Known;
+            return ApplyOutcome::Known;
         }
         if event.seq.0 != self.cursor.0 + 1 {
-            return Heard::Gap;
+            return ApplyOutcome::Gap;
         }
         self.cursor = event.seq;
         self.heard_at = event.at.0;
@@ -145,14 +145,14 @@ impl Talk {
             self.tell(change, &log, &mut ());
         }
         self.log = log;
-        Heard::New
+        ApplyOutcome::New
     }
 
-    fn update(&mut self, name: &str, update: &Object<'_>, now: &Conversation) {
+    fn update(&mut self, name: &str, update: &JsonObject<'_>, now: &Conversation) {
         match name {
             "usage_update" => self.usage.told(now.usage()),
             "available_commands_update" => {
-                let read = |node: Node<'_>| {
+                let read = |node: JsonNode<'_>| {
                     let one = node.object();
                     let name = line(&one.text("name")?, 60);
                     let about = line(&one.text("description").unwrap_or_default(), 200);
@@ -181,20 +181,22 @@ impl Talk {
         }
         let goes_on = self.items.last().is_some_and(|item| {
             let is_same = match &item.part {
-                Part::Answer(_) => !is_thought,
-                Part::Thought(_) => is_thought,
+                ChatPart::Answer(_) => !is_thought,
+                ChatPart::Thought(_) => is_thought,
                 _ => false,
             };
             is_same && item.turn == turn
         });
         if !goes_on {
-            self.push(turn, part(is_thought, Prose::default()));
+            self.push(turn, part(is_thought, StreamedText::default()));
         }
         let mut rest = Some(text);
         while let Some(text) = rest.take() {
             let Some(item) = self.items.last_mut() else { return };
             item.revision = item.revision.wrapping_add(1);
-            let (Part::Answer(prose) | Part::Thought(prose)) = &mut item.part else { return };
+            let (ChatPart::Answer(prose) | ChatPart::Thought(prose)) = &mut item.part else {
+                return;
+            };
             // A long text becomes several items, so that drawing it anew stays cheap.
             if let Some(next) = prose.push(&text) {
                 self.push(turn, part(is_thought, next));
@@ -207,14 +209,14 @@ impl Talk {
         let index = match self.cards.get(&key) {
             Some(index) => *index,
             None => {
-                self.push(call.turn, Part::Tool(Box::new(Tool::new(self.cwd.clone()))));
+                self.push(call.turn, ChatPart::Tool(Box::new(ToolCard::new(self.cwd.clone()))));
                 let index = self.items.len().saturating_sub(1);
                 self.cards.insert(key, index);
                 index
             }
         };
         let Some(item) = self.items.get_mut(index) else { return };
-        if let Part::Tool(tool) = &mut item.part {
+        if let ChatPart::Tool(tool) = &mut item.part {
             tool.take(call);
             item.revision = item.revision.wrapping_add(1);
             for id in tool.terminals() {
@@ -238,11 +240,11 @@ impl Talk {
         let turn = now.event_turn();
         match self.plan.and_then(|index| self.items.get_mut(index)) {
             Some(item) if item.turn == turn => {
-                item.part = Part::Plan(entries);
+                item.part = ChatPart::Plan(entries);
                 item.revision = item.revision.wrapping_add(1);
             }
             _ => {
-                self.push(turn, Part::Plan(entries));
+                self.push(turn, ChatPart::Plan(entries));
                 self.plan = Some(self.items.len().saturating_sub(1));
             }
         }
@@ -262,7 +264,7 @@ impl Talk {
             Own::PromptDropped(_) => return self.prompt_dropped(notice, now),
             Own::ElicitationRequested(asked) if asked.ask => {
                 let request = asked.request.read().unwrap_or_default();
-                self.ask(Question::form(asked.request_id, &request), now);
+                self.ask(ChatQuestion::form(asked.request_id, &request), now);
             }
             Own::ElicitationResolved(resolved) => self.form_resolved(resolved, now),
             Own::OptionSet(_) => self.n_offers += 1,
@@ -279,22 +281,22 @@ impl Talk {
 
     /// Whether anybody has sent a prompt.
     pub(crate) fn has_prompts(&self) -> bool {
-        let is_prompt = |item: &Item| matches!(item.part, Part::Prompt { .. });
+        let is_prompt = |item: &ChatItem| matches!(item.part, ChatPart::Prompt { .. });
         self.running.is_some() || !self.waiting.is_empty() || self.items.iter().any(is_prompt)
     }
 
-    fn asked(&mut self, question: &projection::Question<'_>, now: &Conversation) {
+    fn asked(&mut self, question: &projection::PermissionQuestion<'_>, now: &Conversation) {
         if question.is_for_person {
-            let mut call = Tool::new(self.cwd.clone());
+            let mut call = ToolCard::new(self.cwd.clone());
             if let Some(key) = question.call {
                 call.take(now.call(key));
             }
-            self.ask(Question::permission(question, call), now);
+            self.ask(ChatQuestion::permission(question, call), now);
         }
     }
 
-    fn ask(&mut self, question: Question, now: &Conversation) {
-        self.questions.push(Question { turn: now.event_turn(), ..question });
+    fn ask(&mut self, question: ChatQuestion, now: &Conversation) {
+        self.questions.push(ChatQuestion { turn: now.event_turn(), ..question });
     }
 
     fn turn_started(&mut self, now: &Conversation) {
@@ -317,7 +319,7 @@ impl Talk {
         self.waiting.retain(|waiting| waiting.turn != end.turn);
         self.usage.turn_ended(end);
         self.tell_end(end);
-        if let projection::Why::Stopped(reason) = &end.why {
+        if let projection::TurnEndReason::Stopped(reason) = &end.why {
             self.last_stop = Some(reason.clone());
         }
         if end.turn.is_none() || end.turn == self.running {
@@ -328,16 +330,16 @@ impl Talk {
         self.questions.retain(|question| question.turn != end.turn || end.turn.is_none());
     }
 
-    fn note(&mut self, turn: Option<TurnId>, tone: Tone, text: String) {
-        self.push(turn, Part::Note(tone, text));
+    fn note(&mut self, turn: Option<TurnId>, tone: NoteTone, text: String) {
+        self.push(turn, ChatPart::Note(tone, text));
     }
 
-    fn push(&mut self, turn: Option<TurnId>, part: Part) {
-        self.items.push(Item { revision: 0, turn, part });
+    fn push(&mut self, turn: Option<TurnId>, part: ChatPart) {
+        self.items.push(ChatItem { revision: 0, turn, part });
     }
 }
 
-impl Projection for Talk {
+impl Projection for ChatConversation {
     type Out = ();
 
     fn tell(&mut self, change: Change<'_>, now: &Conversation, (): &mut ()) {
@@ -368,8 +370,8 @@ impl Projection for Talk {
     }
 }
 
-fn part(is_thought: bool, prose: Prose) -> Part {
-    if is_thought { Part::Thought(prose) } else { Part::Answer(prose) }
+fn part(is_thought: bool, prose: StreamedText) -> ChatPart {
+    if is_thought { ChatPart::Thought(prose) } else { ChatPart::Answer(prose) }
 }
 
 #[cfg(test)]

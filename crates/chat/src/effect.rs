@@ -57,7 +57,7 @@ pub(crate) enum Scroll {
 
 /// A message to the state: an event, a response, a change of the connection.
 #[derive(Debug)]
-pub(crate) enum News {
+pub(crate) enum ChatMessage {
     /// A session was made or found; its events follow.
     Opened(Box<SessionInfo>),
     /// The current data of the session.
@@ -67,7 +67,7 @@ pub(crate) enum News {
     AliveSince(i64),
     /// The log comes again from its first event.
     Resync,
-    Link(Link),
+    Link(ConnectionState),
     /// The session's task has ended before its time, for this reason.
     Halted(String),
     Sessions(Vec<SessionInfo>),
@@ -95,7 +95,7 @@ pub(crate) enum News {
 
 /// The state of the connection to the session's events.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) enum Link {
+pub(crate) enum ConnectionState {
     #[default]
     Opening,
     Live,

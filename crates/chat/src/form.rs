@@ -2,18 +2,18 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::conversation::{Field, FieldKind};
+use crate::conversation::{FieldKind, FormField};
 
 #[derive(Debug)]
-pub(crate) struct Form {
-    fields: Vec<Field>,
+pub(crate) struct FormInput {
+    fields: Vec<FormField>,
     values: Map<String, Value>,
     at: usize,
 }
 
 /// The result of a line that was typed for a field.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Filled {
+pub(crate) enum FormStep {
     /// The next field is asked for.
     Next,
     /// It is no value for this field.
@@ -22,12 +22,12 @@ pub(crate) enum Filled {
     Done(Value),
 }
 
-impl Form {
-    pub(crate) fn new(fields: Vec<Field>) -> Self {
+impl FormInput {
+    pub(crate) fn new(fields: Vec<FormField>) -> Self {
         Self { fields, values: Map::new(), at: 0 }
     }
 
-    pub(crate) fn field(&self) -> Option<&Field> {
+    pub(crate) fn field(&self) -> Option<&FormField> {
         self.fields.get(self.at)
     }
 
@@ -36,24 +36,24 @@ impl Form {
         (self.at + 1, self.fields.len())
     }
 
-    pub(crate) fn take(&mut self, typed: &str) -> Filled {
+    pub(crate) fn take(&mut self, typed: &str) -> FormStep {
         let typed = typed.trim();
         if let Some(field) = self.fields.get(self.at) {
             if typed.is_empty() && field.is_required {
-                return Filled::Wrong("this one has to be filled in");
+                return FormStep::Wrong("this one has to be filled in");
             }
             if !typed.is_empty() {
                 match value(&field.kind, typed) {
                     Ok(value) => _ = self.values.insert(field.name.clone(), value),
-                    Err(why) => return Filled::Wrong(why),
+                    Err(why) => return FormStep::Wrong(why),
                 }
             }
             self.at += 1;
         }
         if self.at < self.fields.len() {
-            return Filled::Next;
+            return FormStep::Next;
         }
-        Filled::Done(json!({ "action": "accept", "content": self.values }))
+        FormStep::Done(json!({ "action": "accept", "content": self.values }))
     }
 }
 
@@ -79,13 +79,13 @@ fn value(kind: &FieldKind, typed: &str) -> Result<Value, &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Filled, Form};
-    use crate::conversation::{Field, FieldKind};
+    use super::{FormInput, FormStep};
+    use crate::conversation::{FieldKind, FormField};
     use serde_json::json;
 
     #[test]
     fn a_form_is_sent_when_every_field_has_its_kind_of_value() {
-        let field = |name: &str, kind, is_required| Field {
+        let field = |name: &str, kind, is_required| FormField {
             name: name.to_owned(),
             title: name.to_owned(),
             kind,
@@ -97,14 +97,17 @@ mod tests {
             field("color", FieldKind::OneOf(vec![("r".into(), "Red".into())]), false),
             field("sure", FieldKind::Switch, false),
         ];
-        let mut form = Form::new(fields);
-        assert!(matches!(form.take(""), Filled::Wrong(_)));
-        assert_eq!(form.take("me"), Filled::Next);
-        assert!(matches!(form.take("x"), Filled::Wrong(_)));
-        assert_eq!(form.take(""), Filled::Next);
-        assert!(matches!(form.take("2"), Filled::Wrong(_)));
-        assert_eq!(form.take("1"), Filled::Next);
+        let mut form = FormInput::new(fields);
+        assert!(matches!(form.take(""), FormStep::Wrong(_)));
+        assert_eq!(form.take("me"), FormStep::Next);
+        assert!(matches!(form.take("x"), FormStep::Wrong(_)));
+        assert_eq!(form.take(""), FormStep::Next);
+        assert!(matches!(form.take("2"), FormStep::Wrong(_)));
+        assert_eq!(form.take("1"), FormStep::Next);
         let content = json!({ "name": "me", "color": "r", "sure": true });
-        assert_eq!(form.take("y"), Filled::Done(json!({ "action": "accept", "content": content })));
+        assert_eq!(
+            form.take("y"),
+            FormStep::Done(json!({ "action": "accept", "content": content }))
+        );
     }
 }

@@ -14,7 +14,7 @@ pub(crate) struct SessionInfo {
     pub(crate) status: String,
     pub(crate) updated: i64,
     pub(crate) head: u64,
-    pub(crate) options: Option<Options>,
+    pub(crate) options: Option<SessionChoices>,
     /// How its last turn ended.
     pub(crate) last_turn: Option<serde::de::IgnoredAny>,
     pub(crate) active_turn: Option<String>,
@@ -27,22 +27,22 @@ pub(crate) struct SessionInfo {
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct Options {
-    pub(crate) model: Option<Choosable>,
-    pub(crate) mode: Option<Choosable>,
-    pub(crate) effort: Option<Choosable>,
+pub(crate) struct SessionChoices {
+    pub(crate) model: Option<SettableOption>,
+    pub(crate) mode: Option<SettableOption>,
+    pub(crate) effort: Option<SettableOption>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Choosable {
+pub(crate) struct SettableOption {
     pub(crate) current: Option<String>,
-    pub(crate) values: Vec<Named>,
+    pub(crate) values: Vec<OptionValue>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Named {
+pub(crate) struct OptionValue {
     pub(crate) id: String,
     pub(crate) name: String,
 }

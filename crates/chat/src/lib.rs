@@ -32,7 +32,7 @@ mod wrap;
 
 pub use app::full_screen;
 pub use error::ChatError;
-pub use plain::{Lines, lines_of_stdin, plain};
+pub use plain::{InputLines, lines_of_stdin, plain};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -42,8 +42,8 @@ use wire::event::StopReason;
 
 /// The options of a chat.
 #[derive(Debug, Clone)]
-pub struct Wanted {
-    pub start: Start,
+pub struct ChatOptions {
+    pub start: ChatStart,
     /// The directory of new sessions.
     pub cwd: PathBuf,
     /// Members of the request for a new session beside agent, directory and environment.
@@ -59,7 +59,7 @@ pub struct Wanted {
 
 /// The session that a chat begins with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Start {
+pub enum ChatStart {
     /// A new session with this agent.
     Agent(String),
     /// A new session with an agent that is chosen, or the only one that is ready.
@@ -76,7 +76,7 @@ pub enum Start {
 
 /// How a chat ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Left {
+pub struct ChatOutcome {
     /// The session that was open.
     pub session: Option<String>,
     /// The stop reason of the last turn.

@@ -11,14 +11,14 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use crate::theme::Theme;
-use crate::wrap::{Margin, Piece, cells, words};
-use table::Table;
+use crate::wrap::{Margin, StyledText, cells, words};
+use table::MarkdownTable;
 
 /// Deeper lists and quotations are drawn as deep as this.
 const MAX_DEPTH: usize = 8;
 
 pub(crate) fn lines(text: &str, columns: usize, theme: Theme) -> Vec<Line<'static>> {
-    let mut writer = Writer {
+    let mut writer = MarkdownWriter {
         columns,
         theme,
         lines: Vec::new(),
@@ -41,7 +41,7 @@ pub(crate) fn lines(text: &str, columns: usize, theme: Theme) -> Vec<Line<'stati
 }
 
 /// A block that encloses the current text.
-enum Nest {
+enum EnclosingBlock {
     Quote,
     /// The number of its next entry, if it is numbered.
     List(Option<u64>),
@@ -49,23 +49,23 @@ enum Nest {
     Entry(usize),
 }
 
-struct Writer {
+struct MarkdownWriter {
     columns: usize,
     theme: Theme,
     lines: Vec<Line<'static>>,
-    pieces: Vec<Piece>,
+    pieces: Vec<StyledText>,
     styles: Vec<Style>,
-    nest: Vec<Nest>,
+    nest: Vec<EnclosingBlock>,
     /// Stands before the next line: a bullet or a number.
     marker: Option<String>,
     wants_gap: bool,
     /// The block of code that is being read.
     code: Option<String>,
-    table: Option<Table>,
+    table: Option<MarkdownTable>,
     links: Vec<String>,
 }
 
-impl Writer {
+impl MarkdownWriter {
     fn take(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
@@ -108,7 +108,7 @@ impl Writer {
             Tag::BlockQuote(_) => {
                 self.flush();
                 self.gap_outside();
-                self.nest.push(Nest::Quote);
+                self.nest.push(EnclosingBlock::Quote);
             }
             Tag::CodeBlock(kind) => {
                 self.flush();
@@ -124,28 +124,28 @@ impl Writer {
             Tag::List(first) => {
                 self.flush();
                 self.gap_outside();
-                self.nest.push(Nest::List(first));
+                self.nest.push(EnclosingBlock::List(first));
             }
             Tag::Item => {
                 self.flush();
                 let marker = match self.nest.last_mut() {
-                    Some(Nest::List(Some(number))) => {
+                    Some(EnclosingBlock::List(Some(number))) => {
                         let marker = format!("{number}. ");
                         *number = number.saturating_add(1);
                         marker
                     }
                     _ => "• ".to_owned(),
                 };
-                self.nest.push(Nest::Entry(marker.chars().count()));
+                self.nest.push(EnclosingBlock::Entry(marker.chars().count()));
                 self.marker = Some(marker);
             }
             Tag::Table(alignments) => {
                 self.flush();
                 self.gap_outside();
-                self.table = Some(Table::new(alignments));
+                self.table = Some(MarkdownTable::new(alignments));
             }
-            Tag::TableRow | Tag::TableHead => self.with_table(Table::begin_row),
-            Tag::TableCell => self.with_table(Table::begin_cell),
+            Tag::TableRow | Tag::TableHead => self.with_table(MarkdownTable::begin_row),
+            Tag::TableCell => self.with_table(MarkdownTable::begin_cell),
             Tag::Emphasis => self.styles.push(Style::new().add_modifier(Modifier::ITALIC)),
             Tag::Strong => self.styles.push(self.theme.strong()),
             Tag::Strikethrough => {
@@ -192,7 +192,7 @@ impl Writer {
             TagEnd::CodeBlock => {
                 let code = self.code.take().unwrap_or_default();
                 let code = code.strip_suffix('\n').unwrap_or(&code);
-                self.pieces.push(Piece::new(code, self.theme.code()));
+                self.pieces.push(StyledText::new(code, self.theme.code()));
                 self.write(true);
                 self.wants_gap = true;
             }
@@ -216,7 +216,7 @@ impl Writer {
         }
     }
 
-    fn with_table(&mut self, change: impl FnOnce(&mut Table)) {
+    fn with_table(&mut self, change: impl FnOnce(&mut MarkdownTable)) {
         if let Some(table) = &mut self.table {
             change(table);
         }
@@ -232,7 +232,7 @@ impl Writer {
             return;
         }
         let style = self.styles.iter().fold(Style::new(), |all, one| all.patch(*one)).patch(style);
-        self.pieces.push(Piece::new(text, style));
+        self.pieces.push(StyledText::new(text, style));
     }
 
     fn flush(&mut self) {
@@ -255,15 +255,16 @@ impl Writer {
         let dim = self.theme.dim();
         let mut margin = Margin::default();
         let marker = self.marker.take();
-        let last_entry = self.nest.iter().rposition(|nest| matches!(nest, Nest::Entry(_)));
+        let last_entry =
+            self.nest.iter().rposition(|nest| matches!(nest, EnclosingBlock::Entry(_)));
         for (index, nest) in self.nest.iter().enumerate().take(MAX_DEPTH) {
             match nest {
-                Nest::Quote => {
+                EnclosingBlock::Quote => {
                     margin.first.push(Span::styled("▌ ", dim));
                     margin.rest.push(Span::styled("▌ ", dim));
                 }
-                Nest::List(_) => {}
-                Nest::Entry(columns) => {
+                EnclosingBlock::List(_) => {}
+                EnclosingBlock::Entry(columns) => {
                     let blank = Span::raw(" ".repeat(*columns));
                     margin.rest.push(blank.clone());
                     margin.first.push(match &marker {

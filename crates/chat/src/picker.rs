@@ -6,7 +6,7 @@ use crate::conversation::line;
 const MAX_ENTRIES: usize = 1000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Picks {
+pub(crate) enum PickerKind {
     Session,
     Agent,
     Model,
@@ -14,7 +14,7 @@ pub(crate) enum Picks {
     Effort,
 }
 
-impl Picks {
+impl PickerKind {
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Session => "Sessions",
@@ -27,7 +27,7 @@ impl Picks {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct PickerEntry {
     /// Sent as it is, and never shown.
     pub(crate) id: String,
     pub(crate) name: String,
@@ -36,7 +36,7 @@ pub(crate) struct Entry {
     pub(crate) is_blocked: bool,
 }
 
-impl Entry {
+impl PickerEntry {
     pub(crate) fn new(id: &str, name: &str, about: &str) -> Self {
         let (name, about) = (line(name, 200), line(about, 300));
         Self { id: id.to_owned(), name, about, is_blocked: false }
@@ -45,20 +45,20 @@ impl Entry {
 
 #[derive(Debug)]
 pub(crate) struct Picker {
-    pub(crate) picks: Picks,
+    pub(crate) picks: PickerKind,
     pub(crate) filter: String,
     pub(crate) is_loading: bool,
-    entries: Vec<Entry>,
+    entries: Vec<PickerEntry>,
     selected: usize,
 }
 
 impl Picker {
-    pub(crate) fn loading(picks: Picks) -> Self {
+    pub(crate) fn loading(picks: PickerKind) -> Self {
         Self { picks, filter: String::new(), is_loading: true, entries: Vec::new(), selected: 0 }
     }
 
     /// Sets the entries; the selected one stays selected.
-    pub(crate) fn fill(&mut self, entries: Vec<Entry>, is_complete: bool) {
+    pub(crate) fn fill(&mut self, entries: Vec<PickerEntry>, is_complete: bool) {
         let chosen = self.chosen().map(|entry| entry.id.clone());
         self.entries = entries;
         self.entries.truncate(MAX_ENTRIES);
@@ -67,9 +67,9 @@ impl Picker {
         self.selected = chosen.and_then(place).unwrap_or_default();
     }
 
-    pub(crate) fn shown(&self) -> Vec<&Entry> {
+    pub(crate) fn shown(&self) -> Vec<&PickerEntry> {
         let words: Vec<String> = self.filter.split_whitespace().map(str::to_lowercase).collect();
-        let fits = |entry: &&Entry| {
+        let fits = |entry: &&PickerEntry| {
             let text = format!("{} {} {}", entry.name, entry.about, entry.id).to_lowercase();
             words.iter().all(|word| text.contains(word))
         };
@@ -80,7 +80,7 @@ impl Picker {
         self.selected
     }
 
-    pub(crate) fn chosen(&self) -> Option<&Entry> {
+    pub(crate) fn chosen(&self) -> Option<&PickerEntry> {
         self.shown().get(self.selected).copied()
     }
 

@@ -6,8 +6,8 @@
 
 use std::io::{self, Write};
 
-use client::{Client, ClientError, Heard, encoded};
-use projection::{Reader, Style, Text};
+use client::{ClientError, DaemonClient, FollowerMessage, encoded};
+use projection::{LogReader, TextOptions, TextProjection};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use wire::event::StopReason;
@@ -16,47 +16,48 @@ use wire::{Event, Own, Seq};
 use crate::app::{agents, create, last_session};
 use crate::error::ChatError;
 use crate::info::SessionInfo;
-use crate::{Left, Start, Wanted};
+use crate::{ChatOptions, ChatOutcome, ChatStart};
 
 /// Lines of input, as they are typed or piped; ends with them.
-pub type Lines = mpsc::Receiver<String>;
+pub type InputLines = mpsc::Receiver<String>;
 
 /// Attempts in a row to open the stream again, for about half a minute.
 const MAX_LOST: u32 = 10;
 
 /// Runs a session line by line until the lines end or `stop` is ready.
 pub async fn plain(
-    client: Client,
-    wanted: Wanted,
-    mut lines: Lines,
+    client: DaemonClient,
+    wanted: ChatOptions,
+    mut lines: InputLines,
     mut out: impl Write,
     stop: impl Future<Output = ()>,
-) -> Result<Left, ChatError> {
+) -> Result<ChatOutcome, ChatError> {
     tokio::pin!(stop);
     // A session is made only when there is a first prompt for it.
     let mut first = None;
     if makes_one(&wanted.start) {
         first = tokio::select! {
             line = next(&mut lines) => line,
-            () = &mut stop => return Ok(Left::default()),
+            () = &mut stop => return Ok(ChatOutcome::default()),
         };
         if first.is_none() {
-            return Ok(Left::default());
+            return Ok(ChatOutcome::default());
         }
     }
     let opening = open(&client, &wanted);
     let session = tokio::select! {
         session = opening => session?,
-        () = &mut stop => return Ok(Left::default()),
+        () = &mut stop => return Ok(ChatOutcome::default()),
     };
-    let style = Style { color: wanted.has_color, width: 0, verbose: false, show_thinking: false };
-    let mut talk = Talk {
+    let style =
+        TextOptions { color: wanted.has_color, width: 0, verbose: false, show_thinking: false };
+    let mut talk = LineSession {
         base: format!("/v1/sessions/{}", encoded(&session.id)),
         cursor: Seq(session.head),
-        text: Reader::new(Text::new(style)),
+        text: LogReader::new(TextProjection::new(style)),
         client,
         session,
-        left: Left::default(),
+        left: ChatOutcome::default(),
         was_denied: false,
         was_cancelled: false,
     };
@@ -81,12 +82,12 @@ pub async fn plain(
     }
 }
 
-fn makes_one(start: &Start) -> bool {
-    matches!(start, Start::Agent(_) | Start::AnyAgent | Start::Command(_))
+fn makes_one(start: &ChatStart) -> bool {
+    matches!(start, ChatStart::Agent(_) | ChatStart::AnyAgent | ChatStart::Command(_))
 }
 
 /// The next line that is not blank.
-async fn next(lines: &mut Lines) -> Option<String> {
+async fn next(lines: &mut InputLines) -> Option<String> {
     loop {
         let line = lines.recv().await?;
         if !line.trim().is_empty() {
@@ -95,14 +96,14 @@ async fn next(lines: &mut Lines) -> Option<String> {
     }
 }
 
-async fn open(client: &Client, wanted: &Wanted) -> Result<SessionInfo, ChatError> {
+async fn open(client: &DaemonClient, wanted: &ChatOptions) -> Result<SessionInfo, ChatError> {
     let mut order = wanted.order.clone();
     order.insert("cwd".to_owned(), json!(wanted.cwd));
     order.insert("env".to_owned(), json!(wanted.env));
     let session = match &wanted.start {
-        Start::Agent(agent) => create(client, &order, Some(agent.clone()), None).await?,
-        Start::Command(words) => create(client, &order, None, Some(words)).await?,
-        Start::AnyAgent => {
+        ChatStart::Agent(agent) => create(client, &order, Some(agent.clone()), None).await?,
+        ChatStart::Command(words) => create(client, &order, None, Some(words)).await?,
+        ChatStart::AnyAgent => {
             let (found, _) = agents(client).await?;
             let ready: Vec<String> =
                 found.into_iter().filter(|agent| agent.is_usable).map(|agent| agent.id).collect();
@@ -112,31 +113,31 @@ async fn open(client: &Client, wanted: &Wanted) -> Result<SessionInfo, ChatError
                 several => return Err(ChatError::WhichAgent(several.join(", "))),
             }
         }
-        Start::Session(id) => get(client, id).await?,
-        Start::Continue | Start::AnySession => {
+        ChatStart::Session(id) => get(client, id).await?,
+        ChatStart::Continue | ChatStart::AnySession => {
             get(client, &last_session(client, &wanted.cwd).await?).await?
         }
     };
     Ok(session)
 }
 
-async fn get(client: &Client, id: &str) -> Result<SessionInfo, ClientError> {
+async fn get(client: &DaemonClient, id: &str) -> Result<SessionInfo, ClientError> {
     client.get(&format!("/v1/sessions/{}", encoded(id))).await
 }
 
-struct Talk {
-    client: Client,
+struct LineSession {
+    client: DaemonClient,
     session: SessionInfo,
     base: String,
     cursor: Seq,
-    text: Reader<Text>,
-    left: Left,
+    text: LogReader<TextProjection>,
+    left: ChatOutcome,
     /// A question of the running turn was rejected.
     was_denied: bool,
     was_cancelled: bool,
 }
 
-impl Talk {
+impl LineSession {
     /// One prompt and all that follows.
     async fn turn(&mut self, text: &str, out: &mut impl Write) -> Result<(), ChatError> {
         let mut follower = self.client.follow(&self.session.id, self.cursor);
@@ -147,7 +148,7 @@ impl Talk {
         let mut n_lost = 0;
         loop {
             match follower.next().await {
-                Heard::Event(event) => {
+                FollowerMessage::Event(event) => {
                     n_lost = 0;
                     self.cursor = event.seq;
                     let shown = self.text.read(&event);
@@ -158,12 +159,12 @@ impl Talk {
                         return Ok(());
                     }
                 }
-                Heard::Halted(why) => return Err(ChatError::Halted(why)),
+                FollowerMessage::Halted(why) => return Err(ChatError::Halted(why)),
                 // The log goes on where we were.
-                Heard::Lost(_) if n_lost < MAX_LOST => n_lost += 1,
-                Heard::Lost(why) => return Err(ChatError::Lost(why)),
-                Heard::Over(error) => return Err(error.into()),
-                Heard::Live | Heard::Anew => {}
+                FollowerMessage::Lost(_) if n_lost < MAX_LOST => n_lost += 1,
+                FollowerMessage::Lost(why) => return Err(ChatError::Lost(why)),
+                FollowerMessage::Over(error) => return Err(error.into()),
+                FollowerMessage::Live | FollowerMessage::Anew => {}
             }
         }
     }
@@ -207,7 +208,7 @@ impl Talk {
 }
 
 /// Lines of stdin, read on a thread that nothing can interrupt.
-pub fn lines_of_stdin() -> Lines {
+pub fn lines_of_stdin() -> InputLines {
     const MAX_WAITING: usize = 16;
     let (sender, lines) = mpsc::channel(MAX_WAITING);
     std::thread::spawn(move || {

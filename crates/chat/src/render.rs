@@ -12,15 +12,19 @@ use ratatui::Frame;
 use ratatui::layout::Position;
 use ratatui::text::Line;
 
-use crate::state::{Asking, Overlay, State};
+use crate::state::{ChatState, Overlay, QuestionFocus};
 use canvas::Canvas;
-pub(crate) use view::View;
+pub(crate) use view::ConversationView;
 
 /// The conversation has at least so many rows, if the screen has them.
 const LEAST_ROWS: usize = 3;
 
 /// Draws the state. Returns the open question, if all that a key could answer can be read.
-pub(crate) fn draw(state: &State, view: &mut View, frame: &mut Frame<'_>) -> Option<Asking> {
+pub(crate) fn draw(
+    state: &ChatState,
+    view: &mut ConversationView,
+    frame: &mut Frame<'_>,
+) -> Option<QuestionFocus> {
     let area = frame.area();
     let (columns, rows) = (usize::from(area.width), usize::from(area.height));
     if columns == 0 || rows == 0 {
@@ -31,12 +35,12 @@ pub(crate) fn draw(state: &State, view: &mut View, frame: &mut Frame<'_>) -> Opt
     let least_input = usize::from(!state.is_answering);
     let asked = state
         .question()
-        .map(|question| question::Asked::new(question, state, rows - least_input, canvas));
+        .map(|question| question::QuestionPanel::new(question, state, rows - least_input, canvas));
     let readable = asked.as_ref().filter(|asked| asked.is_readable());
     let readable = readable.and_then(|_| state.asking());
 
     // A question comes before everything; then what is typed, what happens, and the rest.
-    let least = asked.as_ref().map_or(0, question::Asked::least_rows);
+    let least = asked.as_ref().map_or(0, question::QuestionPanel::least_rows);
     let mut spare = rows.saturating_sub(least);
     let input = input::rows(state, canvas);
     let max_input = (rows / 3).clamp(1, 12).min(spare).max(least_input);

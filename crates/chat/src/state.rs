@@ -10,14 +10,14 @@ mod settling;
 mod speaking;
 
 use crate::completion::{Completion, complete};
-use crate::conversation::{Question, Talk, Wants};
+use crate::conversation::{AnswerKind, ChatConversation, ChatQuestion};
 use crate::editor::Editor;
-use crate::effect::{Effect, Link};
-use crate::form::Form;
+use crate::effect::{ConnectionState, Effect};
+use crate::form::FormInput;
 use crate::history::History;
 use crate::info::SessionInfo;
 use crate::picker::Picker;
-use settling::Due;
+use settling::DueAnswer;
 
 /// A question gets the keys when none was pressed for so long, so that typing does not answer it.
 const ARMED_AFTER_MS: u64 = 600;
@@ -28,19 +28,19 @@ const REMARK_MS: u64 = 6000;
 
 /// A question, and the field of its form that is being filled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Asking {
+pub(crate) struct QuestionFocus {
     id: wire::CallId,
     field: Option<usize>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct State {
+pub(crate) struct ChatState {
     pub(crate) session: Option<SessionInfo>,
-    pub(crate) talk: Talk,
-    pub(crate) link: Link,
+    pub(crate) talk: ChatConversation,
+    pub(crate) link: ConnectionState,
     pub(crate) editor: Editor,
     pub(crate) overlay: Option<Overlay>,
-    pub(crate) form: Option<Form>,
+    pub(crate) form: Option<FormInput>,
     /// The marked option of the question; none until a person marks one.
     pub(crate) marked: Option<usize>,
     /// The question has the keys, not the input.
@@ -60,11 +60,11 @@ pub(crate) struct State {
     /// When the first question could first be seen.
     asked_at: Option<(wire::CallId, u64)>,
     /// The question that could be read in the last frame.
-    seen: Option<Asking>,
+    seen: Option<QuestionFocus>,
     /// Answers that are on their way.
     answered: Vec<wire::CallId>,
     /// The answer that is due when no other key follows its own.
-    due: Option<Due>,
+    due: Option<DueAnswer>,
     /// The current keys came together.
     comes_together: bool,
     /// A person wants the turn to end; it has not yet.
@@ -87,7 +87,7 @@ pub(crate) enum Overlay {
     Help,
 }
 
-impl State {
+impl ChatState {
     pub(crate) fn new(history: Vec<String>) -> Self {
         Self { history: History::new(history), offer: Some(0), ..Self::default() }
     }
@@ -111,7 +111,8 @@ impl State {
 
     /// Whether a spinner turns on the screen.
     fn is_moving(&self) -> bool {
-        let is_settled = self.session.is_some() && self.link == Link::Live && self.n_sending == 0;
+        let is_settled =
+            self.session.is_some() && self.link == ConnectionState::Live && self.n_sending == 0;
         !is_settled || self.is_running() || self.behind().is_some()
     }
 
@@ -124,18 +125,18 @@ impl State {
     }
 
     /// The question that a person can answer now.
-    pub(crate) fn question(&self) -> Option<&Question> {
+    pub(crate) fn question(&self) -> Option<&ChatQuestion> {
         self.talk.questions.iter().find(|question| !self.answered.contains(&question.id))
     }
 
     /// The question, and its field, that a key would answer now.
-    pub(crate) fn asking(&self) -> Option<Asking> {
+    pub(crate) fn asking(&self) -> Option<QuestionFocus> {
         let field = self.form.as_ref().map(|form| form.place().0);
-        self.question().map(|question| Asking { id: question.id, field })
+        self.question().map(|question| QuestionFocus { id: question.id, field })
     }
 
     /// Notes the question that can be read in the frame that was drawn.
-    pub(crate) fn saw(&mut self, asking: Option<Asking>) {
+    pub(crate) fn saw(&mut self, asking: Option<QuestionFocus>) {
         self.seen = asking;
     }
 
@@ -184,12 +185,12 @@ impl State {
     fn answer_now(&mut self) {
         let Some(question) = self.question() else { return };
         match &question.wants {
-            Wants::Choice(_) => self.is_answering = true,
-            Wants::Form { fields, url } if url.is_none() && !fields.is_empty() => {
-                self.form = Some(Form::new(fields.clone()));
+            AnswerKind::Choice(_) => self.is_answering = true,
+            AnswerKind::Form { fields, url } if url.is_none() && !fields.is_empty() => {
+                self.form = Some(FormInput::new(fields.clone()));
             }
             // A page to visit: somebody says when that is done.
-            Wants::Form { .. } => self.is_answering = true,
+            AnswerKind::Form { .. } => self.is_answering = true,
         }
     }
 
@@ -261,9 +262,9 @@ impl State {
     /// Resets what belongs to one session, for another.
     fn forget(&mut self) {
         let own = std::mem::take(&mut self.talk.own);
-        self.talk = Talk::default();
+        self.talk = ChatConversation::default();
         self.talk.own = own;
-        self.link = Link::Opening;
+        self.link = ConnectionState::Opening;
         self.asked_at = None;
         self.seen = None;
         self.answered.clear();
@@ -278,23 +279,23 @@ impl State {
 
 /// How a chat begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Beginning {
+pub(crate) enum FirstAction {
     Create(Option<String>),
     Attach(String),
     PickAgent,
     PickSession,
 }
 
-impl State {
-    pub(crate) fn begin(&mut self, beginning: Beginning) -> Vec<Effect> {
+impl ChatState {
+    pub(crate) fn begin(&mut self, beginning: FirstAction) -> Vec<Effect> {
         match beginning {
-            Beginning::Create(agent) => {
+            FirstAction::Create(agent) => {
                 self.agent.clone_from(&agent);
                 vec![Effect::Create { agent }]
             }
-            Beginning::Attach(id) => vec![Effect::Attach(id)],
-            Beginning::PickAgent => self.pick_agent(),
-            Beginning::PickSession => self.pick_session(),
+            FirstAction::Attach(id) => vec![Effect::Attach(id)],
+            FirstAction::PickAgent => self.pick_agent(),
+            FirstAction::PickSession => self.pick_session(),
         }
     }
 }

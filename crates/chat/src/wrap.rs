@@ -14,12 +14,12 @@ use unicode_width::UnicodeWidthStr as _;
 
 /// Text in one style.
 #[derive(Debug, Clone)]
-pub(crate) struct Piece {
+pub(crate) struct StyledText {
     pub(crate) text: String,
     pub(crate) style: Style,
 }
 
-impl Piece {
+impl StyledText {
     pub(crate) fn new(text: impl Into<String>, style: Style) -> Self {
         Self { text: text.into(), style }
     }
@@ -54,8 +54,8 @@ pub(crate) fn width(text: &str) -> usize {
 }
 
 /// Breaks between words, and inside of those that are too long.
-pub(crate) fn words(pieces: &[Piece], columns: usize, margin: &Margin) -> Vec<Line<'static>> {
-    let mut page = Page::new(columns, margin);
+pub(crate) fn words(pieces: &[StyledText], columns: usize, margin: &Margin) -> Vec<Line<'static>> {
+    let mut page = LineBreaker::new(columns, margin);
     for piece in pieces {
         for cluster in shown(&piece.text).graphemes(true) {
             match cluster {
@@ -75,8 +75,8 @@ pub(crate) fn words(pieces: &[Piece], columns: usize, margin: &Margin) -> Vec<Li
 }
 
 /// Breaks wherever a line is full, and keeps every blank.
-pub(crate) fn cells(pieces: &[Piece], columns: usize, margin: &Margin) -> Vec<Line<'static>> {
-    let mut page = Page::new(columns, margin);
+pub(crate) fn cells(pieces: &[StyledText], columns: usize, margin: &Margin) -> Vec<Line<'static>> {
+    let mut page = LineBreaker::new(columns, margin);
     for piece in pieces {
         for cluster in shown(&piece.text).graphemes(true) {
             match cluster {
@@ -109,7 +109,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     out
 }
 
-struct Page<'a> {
+struct LineBreaker<'a> {
     columns: usize,
     margin: &'a Margin,
     lines: Vec<Line<'static>>,
@@ -124,7 +124,7 @@ struct Page<'a> {
     is_wide: bool,
 }
 
-impl<'a> Page<'a> {
+impl<'a> LineBreaker<'a> {
     fn new(columns: usize, margin: &'a Margin) -> Self {
         let mut page = Self {
             columns,

@@ -14,7 +14,7 @@ pub enum ClientError {
     #[error("the request cannot be built: {0}")]
     NoRequest(#[from] hyper::http::Error),
     #[error("{}", .0.message)]
-    Refused(Box<Refusal>),
+    Refused(Box<DaemonRefusal>),
     #[error("the session was deleted")]
     SessionDeleted,
     #[error("the daemon's answer cannot be read: {0}")]
@@ -27,7 +27,7 @@ pub enum ClientError {
 
 /// An error response of the daemon: a problem, with a remedy if it knows one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct DaemonRefusal {
     /// The HTTP status.
     pub status: u16,
     /// The last word of the problem's type, such as `not-found`; does not change.
@@ -38,7 +38,7 @@ pub struct Refusal {
     pub process: Option<u32>,
 }
 
-impl Refusal {
+impl DaemonRefusal {
     /// The category of the failure, where an agent or the request is at fault.
     pub fn category(&self) -> Option<Category> {
         Category::named(&self.slug.replace('-', "_"))
@@ -66,7 +66,7 @@ impl ClientError {
     }
 
     /// The daemon's error response, if it has refused.
-    pub fn refusal(&self) -> Option<&Refusal> {
+    pub fn refusal(&self) -> Option<&DaemonRefusal> {
         match self {
             Self::Refused(refusal) => Some(refusal),
             _ => None,
@@ -89,7 +89,7 @@ impl ClientError {
             process: Option<u32>,
         }
         Self::Refused(Box::new(match serde_json::from_slice::<Problem>(body) {
-            Ok(problem) => Refusal {
+            Ok(problem) => DaemonRefusal {
                 status,
                 slug: problem.kind.rsplit(':').next().unwrap_or_default().to_owned(),
                 message: problem.detail.unwrap_or(problem.title),
@@ -98,7 +98,7 @@ impl ClientError {
             },
             Err(_) => {
                 let message = format!("the daemon answered with {status}");
-                Refusal { status, slug: String::new(), message, remedy: None, process: None }
+                DaemonRefusal { status, slug: String::new(), message, remedy: None, process: None }
             }
         }))
     }

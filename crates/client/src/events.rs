@@ -12,7 +12,7 @@ use serde_json::Value;
 use wire::{Event, Json, Kind, Millis, Seq, TurnId, sse};
 
 use crate::ClientError;
-use crate::transport::Answer;
+use crate::transport::DaemonResponse;
 
 /// Beyond the largest event that a log takes.
 const MAX_EVENT_BYTES: usize = 96 << 20;
@@ -22,7 +22,7 @@ const SILENT_FOR: Duration = Duration::from_secs(60);
 
 /// One message of a stream.
 #[derive(Debug)]
-pub enum Told {
+pub enum StreamMessage {
     /// An event, and the cursor behind it.
     Event(Box<Event>, String),
     /// A notice about the stream itself: its name and its data.
@@ -30,19 +30,19 @@ pub enum Told {
 }
 
 #[derive(Debug)]
-pub struct Events {
-    answer: Answer,
-    reader: sse::Events,
-    ready: VecDeque<sse::Event>,
+pub struct SessionEventStream {
+    answer: DaemonResponse,
+    reader: sse::SseParser,
+    ready: VecDeque<sse::SseEvent>,
 }
 
-impl Events {
-    pub(crate) fn new(answer: Answer) -> Self {
-        Self { answer, reader: sse::Events::new(MAX_EVENT_BYTES), ready: VecDeque::new() }
+impl SessionEventStream {
+    pub(crate) fn new(answer: DaemonResponse) -> Self {
+        Self { answer, reader: sse::SseParser::new(MAX_EVENT_BYTES), ready: VecDeque::new() }
     }
 
     /// The next message; `None` when the daemon has ended the stream.
-    pub async fn next(&mut self) -> Result<Option<Told>, ClientError> {
+    pub async fn next(&mut self) -> Result<Option<StreamMessage>, ClientError> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return told(event).map(Some);
@@ -57,14 +57,14 @@ impl Events {
     }
 
     /// The next message, if it has already arrived.
-    pub fn try_next(&mut self) -> Option<Result<Told, ClientError>> {
+    pub fn try_next(&mut self) -> Option<Result<StreamMessage, ClientError>> {
         self.ready.pop_front().map(told)
     }
 }
 
 /// An event as it is written on one line.
 #[derive(Deserialize)]
-struct Line {
+struct EventLine {
     seq: u64,
     time: i64,
     turn: Option<String>,
@@ -72,11 +72,11 @@ struct Line {
     payload: Json,
 }
 
-fn told(event: sse::Event) -> Result<Told, ClientError> {
-    let sse::Event { name, data, id, .. } = event;
+fn told(event: sse::SseEvent) -> Result<StreamMessage, ClientError> {
+    let sse::SseEvent { name, data, id, .. } = event;
     match id {
         Some(id) if name.is_empty() => {
-            let line: Line = serde_json::from_str(&data).map_err(ClientError::Unreadable)?;
+            let line: EventLine = serde_json::from_str(&data).map_err(ClientError::Unreadable)?;
             let event = Event {
                 seq: Seq(line.seq),
                 at: Millis(line.time),
@@ -84,11 +84,11 @@ fn told(event: sse::Event) -> Result<Told, ClientError> {
                 kind: Kind::from_log(&line.kind),
                 payload: line.payload,
             };
-            Ok(Told::Event(Box::new(event), id))
+            Ok(StreamMessage::Event(Box::new(event), id))
         }
         _ => {
             let data = serde_json::from_str(&data).unwrap_or_default();
-            Ok(Told::Remark(name, data))
+            Ok(StreamMessage::Remark(name, data))
         }
     }
 }

@@ -8,15 +8,15 @@ use std::time::Duration;
 use tokio::time::Instant;
 use wire::{Event, Seq};
 
-use crate::events::{Events, Told};
-use crate::{Client, ClientError};
+use crate::events::{SessionEventStream, StreamMessage};
+use crate::{ClientError, DaemonClient};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// An event of a followed session, or a change of its stream.
 #[derive(Debug)]
-pub enum Heard {
+pub enum FollowerMessage {
     /// The stream is open.
     Live,
     Event(Box<Event>),
@@ -32,23 +32,23 @@ pub enum Heard {
 
 #[derive(Debug)]
 pub struct Follower {
-    client: Client,
+    client: DaemonClient,
     session: String,
     cursor: String,
-    events: Option<Events>,
+    events: Option<SessionEventStream>,
     /// How long to wait before connecting again after the next loss.
     pause: Duration,
     again_at: Option<Instant>,
 }
 
 impl Follower {
-    pub(crate) fn new(client: Client, session: String, after: Seq) -> Self {
+    pub(crate) fn new(client: DaemonClient, session: String, after: Seq) -> Self {
         let cursor = after.0.to_string();
         Self { client, session, cursor, events: None, pause: FIRST_PAUSE, again_at: None }
     }
 
     /// The next event, or change of the stream.
-    pub async fn next(&mut self) -> Heard {
+    pub async fn next(&mut self) -> FollowerMessage {
         loop {
             let told = match &mut self.events {
                 Some(events) => events.next().await,
@@ -58,7 +58,7 @@ impl Follower {
                     }
                     match self.client.events(&self.session, &self.cursor).await {
                         Ok(events) => self.events = Some(events),
-                        Err(error) if error.is_final() => return Heard::Over(error),
+                        Err(error) if error.is_final() => return FollowerMessage::Over(error),
                         Err(error) => return self.lost(error.to_string()),
                     }
                     continue;
@@ -76,7 +76,7 @@ impl Follower {
     }
 
     /// The next event or change, if it has already arrived.
-    pub fn try_next(&mut self) -> Option<Heard> {
+    pub fn try_next(&mut self) -> Option<FollowerMessage> {
         loop {
             let heard = match self.events.as_mut()?.try_next()? {
                 Ok(told) => self.hear(told),
@@ -94,24 +94,24 @@ impl Follower {
         self.events = None;
     }
 
-    fn hear(&mut self, told: Told) -> Option<Heard> {
+    fn hear(&mut self, told: StreamMessage) -> Option<FollowerMessage> {
         let (name, data) = match told {
-            Told::Event(event, id) => {
+            StreamMessage::Event(event, id) => {
                 self.cursor = id;
                 self.pause = FIRST_PAUSE;
-                return Some(Heard::Event(event));
+                return Some(FollowerMessage::Event(event));
             }
-            Told::Remark(name, data) => (name, data),
+            StreamMessage::Remark(name, data) => (name, data),
         };
         let detail = |otherwise: &str| data["detail"].as_str().unwrap_or(otherwise).to_owned();
         Some(match name.as_str() {
-            "stream" => Heard::Live,
+            "stream" => FollowerMessage::Live,
             "state_resync_required" => {
                 "0".clone_into(&mut self.cursor);
-                Heard::Anew
+                FollowerMessage::Anew
             }
-            "session_halted" => Heard::Halted(detail("the session has ended")),
-            "session_deleted" => Heard::Over(ClientError::SessionDeleted),
+            "session_halted" => FollowerMessage::Halted(detail("the session has ended")),
+            "session_deleted" => FollowerMessage::Over(ClientError::SessionDeleted),
             "client_evicted" => self.lost("we were too slow".to_owned()),
             "daemon_stopping" => self.lost("the daemon stops".to_owned()),
             "stream_error" => self.lost(detail("the log cannot be read")),
@@ -119,11 +119,11 @@ impl Follower {
         })
     }
 
-    fn lost(&mut self, why: String) -> Heard {
+    fn lost(&mut self, why: String) -> FollowerMessage {
         self.events = None;
         self.again_at = Some(Instant::now() + self.pause);
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
-        Heard::Lost(why)
+        FollowerMessage::Lost(why)
     }
 }
 

@@ -11,10 +11,10 @@ mod session;
 mod transport;
 
 pub use error::ClientError;
-pub use events::{Events, Told};
-pub use follow::{Follower, Heard};
-pub use session::{Answer, Attachment, Session};
-pub use transport::{Answering, Body, connect};
+pub use events::{SessionEventStream, StreamMessage};
+pub use follow::{Follower, FollowerMessage};
+pub use session::{Attachment, QuestionAnswer, SessionClient};
+pub use transport::{Body, RequestHandler, connect};
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,23 +39,23 @@ const LIVES_WITHIN: Duration = Duration::from_secs(10);
 
 /// A client of one daemon. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Client {
+pub struct DaemonClient {
     transport: Transport,
 }
 
-impl Client {
+impl DaemonClient {
     /// The daemon that listens on a private socket.
     pub fn at(socket: impl Into<PathBuf>) -> Self {
         Self { transport: Transport::Socket(socket.into()) }
     }
 
     /// A daemon inside of this process.
-    pub fn inside(daemon: Arc<dyn Answering>) -> Self {
+    pub fn inside(daemon: Arc<dyn RequestHandler>) -> Self {
         Self { transport: Transport::Inside(daemon) }
     }
 
-    pub fn session(&self, id: SessionId) -> Session {
-        Session::new(self.clone(), id)
+    pub fn session(&self, id: SessionId) -> SessionClient {
+        SessionClient::new(self.clone(), id)
     }
 
     pub async fn get<A: DeserializeOwned>(&self, path: &str) -> Result<A, ClientError> {
@@ -132,7 +132,11 @@ impl Client {
     }
 
     /// The events of a session after `after`: a number, or the id of a frame.
-    pub async fn events(&self, session: &str, after: &str) -> Result<Events, ClientError> {
+    pub async fn events(
+        &self,
+        session: &str,
+        after: &str,
+    ) -> Result<SessionEventStream, ClientError> {
         let path = format!("/v1/sessions/{}/events?after={}", encoded(session), encoded(after));
         let request = Request::get(path)
             .header("host", "localhost")
@@ -143,7 +147,7 @@ impl Client {
             Ok(answer) => answer?,
             Err(_) => return Err(ClientError::Silent),
         };
-        Ok(Events::new(answer))
+        Ok(SessionEventStream::new(answer))
     }
 
     /// The same, with a new connection whenever one is lost.
@@ -163,7 +167,10 @@ impl Client {
     }
 
     /// Sends a request; an error response becomes an error.
-    async fn ask(&self, request: Request<Full<Bytes>>) -> Result<transport::Answer, ClientError> {
+    async fn ask(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<transport::DaemonResponse, ClientError> {
         let mut answer = self.transport.send(request).await?;
         let status = answer.response.status();
         if status.is_success() {

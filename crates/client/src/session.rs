@@ -4,18 +4,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use wire::{CallId, Json, Seq, SessionId, TurnId};
 
-use crate::{Client, ClientError, Follower};
+use crate::{ClientError, DaemonClient, Follower};
 
 /// A session by its id. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Session {
-    client: Client,
+pub struct SessionClient {
+    client: DaemonClient,
     id: SessionId,
 }
 
 /// The answer to a question of an agent.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum QuestionAnswer {
     /// One of the question's options, by its id.
     Option(String),
     Rejected,
@@ -33,12 +33,12 @@ pub struct Attachment {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Accepted {
+struct PromptAccepted {
     turn_id: TurnId,
 }
 
-impl Session {
-    pub(crate) fn new(client: Client, id: SessionId) -> Self {
+impl SessionClient {
+    pub(crate) fn new(client: DaemonClient, id: SessionId) -> Self {
         Self { client, id }
     }
 
@@ -71,7 +71,7 @@ impl Session {
     ) -> Result<TurnId, ClientError> {
         let ids: Vec<&str> = attachments.iter().map(|one| one.id.as_str()).collect();
         let body = json!({ "prompt": blocks, "attachments": ids });
-        let accepted: Accepted = self.client.post(&self.path("/prompt"), &body).await?;
+        let accepted: PromptAccepted = self.client.post(&self.path("/prompt"), &body).await?;
         Ok(accepted.turn_id)
     }
 
@@ -87,12 +87,16 @@ impl Session {
         self.client.post::<Value>(&self.path("/cancel"), &body).await.map(drop)
     }
 
-    pub async fn answer(&self, question: CallId, answer: &Answer) -> Result<(), ClientError> {
+    pub async fn answer(
+        &self,
+        question: CallId,
+        answer: &QuestionAnswer,
+    ) -> Result<(), ClientError> {
         let body = match answer {
-            Answer::Option(id) => json!({ "optionId": id }),
-            Answer::Rejected => json!({ "outcome": "rejected" }),
-            Answer::Unattended => json!({ "outcome": "unattended" }),
-            Answer::Form(response) => json!({ "response": response }),
+            QuestionAnswer::Option(id) => json!({ "optionId": id }),
+            QuestionAnswer::Rejected => json!({ "outcome": "rejected" }),
+            QuestionAnswer::Unattended => json!({ "outcome": "unattended" }),
+            QuestionAnswer::Form(response) => json!({ "response": response }),
         };
         let path = self.path(&format!("/permissions/{question}"));
         self.client.post::<Value>(&path, &body).await.map(drop)

@@ -26,7 +26,7 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 pub type Body = UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>;
 
 /// A daemon inside of this process.
-pub trait Answering: fmt::Debug + Send + Sync + 'static {
+pub trait RequestHandler: fmt::Debug + Send + Sync + 'static {
     fn answer(
         &self,
         request: Request<Full<Bytes>>,
@@ -36,23 +36,26 @@ pub trait Answering: fmt::Debug + Send + Sync + 'static {
 #[derive(Debug, Clone)]
 pub(crate) enum Transport {
     Socket(PathBuf),
-    Inside(Arc<dyn Answering>),
+    Inside(Arc<dyn RequestHandler>),
 }
 
 /// A daemon's response, and the connection that carries it.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct DaemonResponse {
     pub(crate) response: Response<Body>,
     /// Ends the connection with the answer.
     _carrying: Option<AbortOnDropHandle<hyper::Result<()>>>,
 }
 
 impl Transport {
-    pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Result<Answer, ClientError> {
+    pub(crate) async fn send(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<DaemonResponse, ClientError> {
         match self {
             Self::Socket(socket) => over_a_connection(connect(socket).await?, request).await,
             Self::Inside(daemon) => {
-                Ok(Answer { response: daemon.answer(request).await, _carrying: None })
+                Ok(DaemonResponse { response: daemon.answer(request).await, _carrying: None })
             }
         }
     }
@@ -61,13 +64,13 @@ impl Transport {
 async fn over_a_connection(
     stream: UnixStream,
     request: Request<Full<Bytes>>,
-) -> Result<Answer, ClientError> {
+) -> Result<DaemonResponse, ClientError> {
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken_off)?;
     let carrying = AbortOnDropHandle::new(task::spawn(connection));
     let response = sender.send_request(request).await.map_err(broken_off)?;
     let response = response.map(|body| body.map_err(Into::into).boxed_unsync());
-    Ok(Answer { response, _carrying: Some(carrying) })
+    Ok(DaemonResponse { response, _carrying: Some(carrying) })
 }
 
 fn broken_off(error: hyper::Error) -> ClientError {

@@ -6,7 +6,7 @@
 pub(crate) mod recipes;
 mod rows;
 
-pub use recipes::{Recipe, Surroundings};
+pub use recipes::{AgentRecipe, AgentSurroundings};
 pub use rows::{AGENTS, OWN};
 
 use crate::check::Check;
@@ -18,9 +18,9 @@ pub struct Agent {
     pub id: &'static str,
     pub package: Package,
     pub launch: Launch,
-    pub recipe: fn(&Surroundings) -> Recipe,
+    pub recipe: fn(&AgentSurroundings) -> AgentRecipe,
     /// The actions it asks permission for.
-    pub asks: Asks,
+    pub asks: PermissionHabit,
     /// `--model`, and the name under which the server then sees it.
     pub model: Option<(&'static str, &'static str)>,
     /// Whether it is also driven by the official client through `switchyard acp`.
@@ -40,7 +40,7 @@ pub enum Launch {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asks {
+pub enum PermissionHabit {
     BeforeEdits,
     /// Before edits too, but only in this mode of its own.
     InMode(&'static str),
@@ -108,8 +108,10 @@ mod tests {
             let same = AGENTS.iter().filter(|other| other.id == agent.id).count();
             assert_eq!(same, 1, "{}", agent.id);
             let model_url = format!("http://127.0.0.1:1/{}", agent.id);
-            let recipe =
-                (agent.recipe)(&Surroundings { home: home.clone(), model_url: model_url.clone() });
+            let recipe = (agent.recipe)(&AgentSurroundings {
+                home: home.clone(),
+                model_url: model_url.clone(),
+            });
             let told: String = recipe
                 .files
                 .iter()

@@ -4,20 +4,20 @@
 //! A check looks at what Switchyard logged, at the disk, at what the model server was asked and
 //! at the processes that are left, never at what an agent claims.
 
-use crate::agents::{Asks, Launch, Quirk};
+use crate::agents::{Launch, PermissionHabit, Quirk};
 use crate::check::Check;
-use crate::model::log::Entry;
+use crate::model::log::RequestLogEntry;
 use crate::model::{Server, scenario};
 use crate::open_design;
-use crate::place::Place;
-use crate::turn::{Running, Turn};
-use crate::verdict::{Failed, Verdict, because};
+use crate::place::AgentHome;
+use crate::turn::{RunningTurn, Turn};
+use crate::verdict::{CheckFailure, Verdict, because};
 use serde_json::{Value, json};
 use std::io;
 use std::path::Path;
 use testkit::proc;
 
-type Checked = Result<String, Failed>;
+type CheckResult = Result<String, CheckFailure>;
 
 // Agents try again a few times before they say that something is wrong …
 const TOO_LONG: &str = "120s";
@@ -29,14 +29,16 @@ const DENY: &str = "[[rules]]\nname = \"live\"\naction = \"deny\"\n\
     kinds = [\"edit\", \"delete\", \"move\", \"execute\", \"other\"]\n";
 
 /// One check from its beginning to its end; nothing of it lives afterwards.
-pub async fn run(check: Check, place: &Place, model: &Server) -> Verdict {
+pub async fn run(check: Check, place: &AgentHome, model: &Server) -> Verdict {
     if let Some(Quirk::NotApplicable(reason)) = place.agent.quirk(check) {
         return Verdict::NotApplicable(reason.to_owned());
     }
     if let (Check::OpenDesign, Launch::Command(_)) = (check, place.agent.launch) {
         return Verdict::NotApplicable("it is given as a command here".to_owned());
     }
-    if let (Check::Allowed | Check::Denied, Asks::Never(reason)) = (check, place.agent.asks) {
+    if let (Check::Allowed | Check::Denied, PermissionHabit::Never(reason)) =
+        (check, place.agent.asks)
+    {
         return Verdict::NotApplicable(reason.to_owned());
     }
     if check == Check::Model && place.agent.model.is_none() {
@@ -55,7 +57,7 @@ pub async fn run(check: Check, place: &Place, model: &Server) -> Verdict {
     }
 }
 
-async fn perform(check: Check, place: &Place, model: &Server) -> Checked {
+async fn perform(check: Check, place: &AgentHome, model: &Server) -> CheckResult {
     let name = check.to_string();
     let cwd = place.work(&name)?;
     let case = Case { place, model, cwd: &cwd, name: &name };
@@ -69,7 +71,7 @@ async fn perform(check: Check, place: &Place, model: &Server) -> Checked {
     checked
 }
 
-async fn dispatch(check: Check, case: &Case<'_>) -> Checked {
+async fn dispatch(check: Check, case: &Case<'_>) -> CheckResult {
     match check {
         Check::Text => case.text().await,
         Check::Thinking => case.thinking().await,
@@ -88,18 +90,18 @@ async fn dispatch(check: Check, case: &Case<'_>) -> Checked {
 }
 
 struct Case<'a> {
-    place: &'a Place,
+    place: &'a AgentHome,
     model: &'a Server,
     cwd: &'a Path,
     name: &'a str,
 }
 
 impl Case<'_> {
-    async fn turn(&self, prompt: &str, flags: &[&str]) -> Result<Turn, Failed> {
+    async fn turn(&self, prompt: &str, flags: &[&str]) -> Result<Turn, CheckFailure> {
         self.end(self.start(prompt, flags)?).await
     }
 
-    async fn end(&self, running: Running) -> Result<Turn, Failed> {
+    async fn end(&self, running: RunningTurn) -> Result<Turn, CheckFailure> {
         let turn = running.finish().await?;
         let name = format!("{}.jsonl", self.name);
         self.place.record(&name, &turn.events)?;
@@ -107,17 +109,17 @@ impl Case<'_> {
         Ok(turn)
     }
 
-    fn start(&self, prompt: &str, flags: &[&str]) -> Result<Running, Failed> {
-        Ok(Running::start(self.place, self.cwd, prompt, flags)?)
+    fn start(&self, prompt: &str, flags: &[&str]) -> Result<RunningTurn, CheckFailure> {
+        Ok(RunningTurn::start(self.place, self.cwd, prompt, flags)?)
     }
 
-    async fn text(&self) -> Checked {
+    async fn text(&self) -> CheckResult {
         let turn = self.turn("[model:text] Please say hello.", &[]).await?;
         greeted(&turn)?;
         Ok(String::new())
     }
 
-    async fn thinking(&self) -> Checked {
+    async fn thinking(&self) -> CheckResult {
         let turn = self.turn("[model:think] Please think.", &[]).await?;
         ended(&turn, "end_turn")?;
         holds(turn.text().contains("The answer is 42."), "no answer", &turn)?;
@@ -125,16 +127,16 @@ impl Case<'_> {
         Ok(String::new())
     }
 
-    async fn permission(&self, is_allowed: bool) -> Checked {
+    async fn permission(&self, is_allowed: bool) -> CheckResult {
         let path = self.cwd.join("note.txt");
         let scenario = match self.place.agent.asks {
-            Asks::BeforeCommands => "shell-write",
+            PermissionHabit::BeforeCommands => "shell-write",
             _ => "write",
         };
         let policy = self.policy(is_allowed)?;
         let prompt = format!("[model:{scenario} path={}] Please write a note.", path.display());
         let mut flags = vec!["--policy", policy.as_str()];
-        if let Asks::InMode(mode) = self.place.agent.asks {
+        if let PermissionHabit::InMode(mode) = self.place.agent.asks {
             flags.extend(["--mode", mode]);
         }
         let turn = self.turn(&prompt, &flags).await?;
@@ -151,13 +153,13 @@ impl Case<'_> {
             holds(turn.stop_reason() != "error", "a refusal is no error", &turn)?;
         }
         Ok(match self.place.agent.asks {
-            Asks::BeforeCommands => "asks before commands only".to_owned(),
-            Asks::InMode(mode) => format!("in its mode `{mode}`"),
+            PermissionHabit::BeforeCommands => "asks before commands only".to_owned(),
+            PermissionHabit::InMode(mode) => format!("in its mode `{mode}`"),
             _ => String::new(),
         })
     }
 
-    async fn shell(&self) -> Checked {
+    async fn shell(&self) -> CheckResult {
         let policy = self.policy(true)?;
         let flags = ["--policy", policy.as_str()];
         let turn = self.turn("[model:shell] Please run it.", &flags).await?;
@@ -175,7 +177,7 @@ impl Case<'_> {
         Ok(note.to_owned())
     }
 
-    async fn cancel(&self) -> Checked {
+    async fn cancel(&self) -> CheckResult {
         let mut running = self.start("[model:slow] Please count.", &[])?;
         running.until("a piece of text", is_text).await?;
         let processes = self.place.agents_processes(running.pid());
@@ -188,7 +190,7 @@ impl Case<'_> {
         Ok(String::new())
     }
 
-    async fn provider_error(&self, check: Check, code: u16, category: &'static str) -> Checked {
+    async fn provider_error(&self, check: Check, code: u16, category: &'static str) -> CheckResult {
         let prompt = format!("[model:http{code} retry=1] Please fail.");
         let quirk = self.place.agent.quirk(check);
         let timeout = match quirk {
@@ -223,7 +225,7 @@ impl Case<'_> {
         }
     }
 
-    async fn resume(&self) -> Checked {
+    async fn resume(&self) -> CheckResult {
         let first = self.turn("[model:text] Please say hello.", &[]).await?;
         greeted(&first)?;
         let again = self.turn("[model:recall] Do you remember?", &["-s", "last"]).await?;
@@ -243,7 +245,7 @@ impl Case<'_> {
 
     /// What was said in a session of three turns, two of them greetings, stands in its log once:
     /// an agent may tell an earlier turn again when it is given the session back.
-    fn logged_once(&self, last: &Turn) -> Result<(), Failed> {
+    fn logged_once(&self, last: &Turn) -> Result<(), CheckFailure> {
         let export = ["sessions", "export", "last", "--format", "json"];
         let output = self.place.switchyard(&export, self.cwd).output()?;
         let log = String::from_utf8_lossy(&output.stdout);
@@ -264,7 +266,7 @@ impl Case<'_> {
         holds(n_prompts == 3, &format!("the log has {n_prompts} prompts"), last)
     }
 
-    async fn model(&self) -> Checked {
+    async fn model(&self) -> CheckResult {
         let (wanted, seen) = self.place.agent.model.unwrap_or_default();
         let n_before = self.requests("text").len();
         let turn = self.turn("[model:text] Please say hello.", &["--model", wanted]).await?;
@@ -276,7 +278,7 @@ impl Case<'_> {
         Ok(String::new())
     }
 
-    async fn crash(&self) -> Checked {
+    async fn crash(&self) -> CheckResult {
         let mut running = self.start("[model:slow] Please count.", &[])?;
         running.until("a piece of text", is_text).await?;
         for pid in self.place.agents_processes(running.pid()) {
@@ -292,12 +294,12 @@ impl Case<'_> {
     }
 
     /// As Open Design's front end asks: what it is asked for is done, and nobody was.
-    async fn open_design(&self) -> Checked {
+    async fn open_design(&self) -> CheckResult {
         let (Launch::Name { name, .. } | Launch::Own(name)) = self.place.agent.launch else {
             return Err(because("it has no name".to_owned()));
         };
         let scenario = match self.place.agent.asks {
-            Asks::BeforeCommands => "shell-write",
+            PermissionHabit::BeforeCommands => "shell-write",
             _ => "write",
         };
         let path = |project: &Path| project.join("note.txt");
@@ -325,7 +327,7 @@ impl Case<'_> {
         Ok(self.place.file(name, rules)?.to_string_lossy().into_owned())
     }
 
-    fn requests(&self, scenario: &str) -> Vec<Entry> {
+    fn requests(&self, scenario: &str) -> Vec<RequestLogEntry> {
         let mut all = self.model.log().below(self.place.prefix());
         all.retain(|entry| entry.scenario.as_deref() == Some(scenario));
         all
@@ -336,7 +338,7 @@ pub(crate) fn is_text(event: &Value) -> bool {
     event["kind"] == "agent_message_chunk"
 }
 
-fn greeted(turn: &Turn) -> Result<(), Failed> {
+fn greeted(turn: &Turn) -> Result<(), CheckFailure> {
     ended(turn, "end_turn")?;
     let greeting = scenario::GREETING.concat();
     let text = turn.text();
@@ -344,11 +346,11 @@ fn greeted(turn: &Turn) -> Result<(), Failed> {
     holds(n_times == 1, &format!("it said: {text}"), turn)
 }
 
-pub(crate) fn ended(turn: &Turn, reason: &str) -> Result<(), Failed> {
+pub(crate) fn ended(turn: &Turn, reason: &str) -> Result<(), CheckFailure> {
     let found = turn.stop_reason();
     holds(found == reason, &format!("ended with {found} instead of {reason}"), turn)
 }
 
-pub(crate) fn holds(is_so: bool, otherwise: &str, turn: &Turn) -> Result<(), Failed> {
+pub(crate) fn holds(is_so: bool, otherwise: &str, turn: &Turn) -> Result<(), CheckFailure> {
     if is_so { Ok(()) } else { Err(because(format!("{otherwise} ({})", turn.told()))) }
 }

@@ -4,12 +4,12 @@
 //! The client starts Switchyard by itself, as its users would tell it to; what it did is seen on
 //! the disk, in what the model server was asked, and in the processes that are left.
 
-use crate::agents::{Agent, Asks, Launch, Recipe, Surroundings};
+use crate::agents::{Agent, AgentRecipe, AgentSurroundings, Launch, PermissionHabit};
 use crate::install::{Cache, Package, Source};
 use crate::model::{MODELS, Server, scenario};
-use crate::place::Place;
+use crate::place::AgentHome;
 use crate::table::Row;
-use crate::verdict::{Failed, Verdict, because};
+use crate::verdict::{CheckFailure, Verdict, because};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
@@ -28,20 +28,20 @@ const ACPX: Agent = Agent {
     package: Package { id: ID, version: "0.19.1", source: Source::Npm("acpx"), program: "acpx" },
     launch: Launch::Command(&[]),
     recipe: surroundings,
-    asks: Asks::BeforeEdits,
+    asks: PermissionHabit::BeforeEdits,
     model: None,
     has_sdk_checks: false,
     quirks: &[],
 };
 
-fn surroundings(at: &Surroundings) -> Recipe {
+fn surroundings(at: &AgentSurroundings) -> AgentRecipe {
     let set = |name: &'static str, value: String| (name, value);
     let variables = vec![
         set("OPENAI_BASE_URL", format!("{}/v1", at.model_url)),
         set("OPENAI_API_KEY", "live".to_owned()),
         set("OPENAI_MODEL", MODELS[0].to_owned()),
     ];
-    Recipe { variables, ..Recipe::default() }
+    AgentRecipe { variables, ..AgentRecipe::default() }
 }
 
 /// The task that the client gives the agent.
@@ -71,7 +71,7 @@ pub async fn drive(switchyard: &Path, cache: &Cache) -> std::io::Result<Row> {
         Ok(installed) => installed,
         Err(problem) => return Ok(row(Vec::new(), Some(problem.to_string()))),
     };
-    let place = Place::make(&ACPX, switchyard, installed, &model, None, None)?;
+    let place = AgentHome::make(&ACPX, switchyard, installed, &model, None, None)?;
     let mut cells = Vec::new();
     for (name, check) in CHECKS {
         let case = Case { place: &place, switchyard, cwd: place.work(name)?, model: &model };
@@ -90,14 +90,14 @@ pub async fn drive(switchyard: &Path, cache: &Cache) -> std::io::Result<Row> {
 }
 
 struct Case<'a> {
-    place: &'a Place,
+    place: &'a AgentHome,
     switchyard: &'a Path,
     cwd: PathBuf,
     model: &'a Server,
 }
 
 impl Case<'_> {
-    async fn perform(&self, check: Check) -> Result<(), Failed> {
+    async fn perform(&self, check: Check) -> Result<(), CheckFailure> {
         let path = self.cwd.join("greeting.txt");
         std::fs::write(&path, OLD)?;
         let edit = format!("[model:edit path={}] Please be polite.", path.display());
@@ -131,7 +131,7 @@ impl Case<'_> {
     }
 
     /// What acpx printed; it must end well.
-    async fn acpx(&self, flags: &[&str], words: &[&str]) -> Result<String, Failed> {
+    async fn acpx(&self, flags: &[&str], words: &[&str]) -> Result<String, CheckFailure> {
         let ran = self.run(flags, words).await?;
         let said = String::from_utf8_lossy(&ran.stdout).into_owned();
         match ran.status.success() {
@@ -143,7 +143,7 @@ impl Case<'_> {
         }
     }
 
-    async fn run(&self, flags: &[&str], words: &[&str]) -> Result<Output, Failed> {
+    async fn run(&self, flags: &[&str], words: &[&str]) -> Result<Output, CheckFailure> {
         let agent = format!("{} acp", self.switchyard.display());
         let cwd = self.cwd.to_string_lossy();
         let arguments = ["--agent", &agent, "--cwd", &*cwd];
@@ -151,22 +151,23 @@ impl Case<'_> {
         let mut command: tokio::process::Command = self.place.program(arguments, &self.cwd).into();
         command.stdin(Stdio::null()).kill_on_drop(true);
         let ran = tokio::time::timeout(DEADLINE, command.output()).await;
-        ran.map_err(|_| because(format!("{} does not end", words.join(" "))))?.map_err(Failed::from)
+        ran.map_err(|_| because(format!("{} does not end", words.join(" "))))?
+            .map_err(CheckFailure::from)
     }
 
     /// Whether a tool gave these words to the model.
-    fn was_told(&self, words: &str) -> Result<(), Failed> {
+    fn was_told(&self, words: &str) -> Result<(), CheckFailure> {
         let asked = self.model.log().below(self.place.prefix());
         let last = asked.last().map(|entry| entry.body.to_string()).unwrap_or_default();
         contains(&last, words)
     }
 }
 
-fn is_so(found: &str, wanted: &str) -> Result<(), Failed> {
+fn is_so(found: &str, wanted: &str) -> Result<(), CheckFailure> {
     if found == wanted { Ok(()) } else { Err(because(format!("it is {found:?}, not {wanted:?}"))) }
 }
 
-fn contains(text: &str, wanted: &str) -> Result<(), Failed> {
+fn contains(text: &str, wanted: &str) -> Result<(), CheckFailure> {
     const SHOWN_CHARS: usize = 400;
     let shown = || text.chars().take(SHOWN_CHARS).collect::<String>();
     if text.contains(wanted) {

@@ -6,9 +6,9 @@
 use crate::agents::Agent;
 use crate::check::CHECKS;
 use crate::checks;
-use crate::install::{Cache, Installed};
+use crate::install::{Cache, InstalledPackage};
 use crate::model::Server;
-use crate::place::Place;
+use crate::place::AgentHome;
 use crate::say;
 use crate::sdk_checks::{self, SDK_CHECKS};
 use crate::servers::{self, ModelServer, SERVER_CHECKS};
@@ -77,7 +77,7 @@ async fn with_server(server: &'static ModelServer, plan: &Plan, model: &Server) 
         say(&format!("{}: {problem}", agent.id));
         vec![server_row(server, Vec::new(), Some(problem))]
     };
-    let running = match servers::Running::start(server, &plan.cache, &our_model).await {
+    let running = match servers::RunningServer::start(server, &plan.cache, &our_model).await {
         Ok(running) => running,
         Err(problem) => return failed(problem.to_string()),
     };
@@ -108,7 +108,7 @@ fn server_row(server: &ModelServer, cells: Vec<(String, Verdict)>, problem: Opti
     Row { agent: server.agent.id.to_owned(), version, cells, problem }
 }
 
-async fn usual_checks(place: &Place, plan: &Plan, model: &Server) -> Vec<(String, Verdict)> {
+async fn usual_checks(place: &AgentHome, plan: &Plan, model: &Server) -> Vec<(String, Verdict)> {
     let mut cells = Vec::new();
     for check in CHECKS.into_iter().filter(|check| plan.has(&check.to_string())) {
         let verdict = checks::run(check, place, model).await;
@@ -158,11 +158,11 @@ async fn one(agent: &'static Agent, plan: &Plan, model: &Server) -> Vec<Row> {
 fn place(
     agent: &'static Agent,
     plan: &Plan,
-    installed: Installed,
+    installed: InstalledPackage,
     model: &Server,
     model_url: Option<String>,
-) -> Result<Place, String> {
-    Place::make(agent, &plan.switchyard, installed, model, model_url, plan.records.as_deref())
+) -> Result<AgentHome, String> {
+    AgentHome::make(agent, &plan.switchyard, installed, model, model_url, plan.records.as_deref())
         .map_err(|problem| format!("cannot be set up: {problem}"))
 }
 

@@ -38,7 +38,7 @@ pub struct Package {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum CannotInstall {
+pub enum InstallError {
     #[error("cannot write to the cache: {0}")]
     Cache(#[from] io::Error),
     #[error("cannot run {program}: {reason}")]
@@ -59,7 +59,7 @@ pub struct Cache {
 
 /// A package that is there.
 #[derive(Debug, Clone)]
-pub struct Installed {
+pub struct InstalledPackage {
     pub program: PathBuf,
     /// What must be on the PATH for it to run, first things first.
     pub path: Vec<PathBuf>,
@@ -87,10 +87,10 @@ impl Cache {
     }
 
     /// Installs what is not there yet.
-    pub fn install(&self, package: &Package) -> Result<Installed, CannotInstall> {
+    pub fn install(&self, package: &Package) -> Result<InstalledPackage, InstallError> {
         let mut path = Vec::new();
         if package.source == Source::Own {
-            return Ok(Installed { program: PathBuf::from(package.program), path });
+            return Ok(InstalledPackage { program: PathBuf::from(package.program), path });
         }
         if let Source::Npm(_) = package.source {
             path.extend(npm::node(self)?);
@@ -112,10 +112,10 @@ impl Cache {
         };
         let program = bin.join(package.program);
         if !program.exists() {
-            return Err(CannotInstall::Missing(package.program.to_owned()));
+            return Err(InstallError::Missing(package.program.to_owned()));
         }
         path.push(bin);
-        Ok(Installed { program, path })
+        Ok(InstalledPackage { program, path })
     }
 
     fn dir(&self, package: &Package) -> PathBuf {
@@ -125,8 +125,8 @@ impl Cache {
     /// Makes a directory from nothing, and marks it when all went well.
     fn fresh(
         dir: &Path,
-        fill: impl FnOnce(&Path) -> Result<(), CannotInstall>,
-    ) -> Result<(), CannotInstall> {
+        fill: impl FnOnce(&Path) -> Result<(), InstallError>,
+    ) -> Result<(), InstallError> {
         if dir.exists() {
             fs::remove_dir_all(dir)?;
         }
@@ -142,12 +142,12 @@ fn is_complete(dir: &Path) -> bool {
 }
 
 /// Runs one step to its end; what it printed is shown only if it fails.
-fn run(step: &str, command: &mut Command) -> Result<String, CannotInstall> {
+fn run(step: &str, command: &mut Command) -> Result<String, InstallError> {
     // The last lines hold the reason.
     const SHOWN_CHARS: usize = 600;
     let program = command.get_program().to_string_lossy().into_owned();
     let ran = command.stdin(Stdio::null()).output();
-    let ran = ran.map_err(|reason| CannotInstall::NoProgram { program, reason })?;
+    let ran = ran.map_err(|reason| InstallError::NoProgram { program, reason })?;
     let out = String::from_utf8_lossy(&ran.stdout).into_owned();
     if ran.status.success() {
         return Ok(out);
@@ -155,7 +155,7 @@ fn run(step: &str, command: &mut Command) -> Result<String, CannotInstall> {
     let all = out + &String::from_utf8_lossy(&ran.stderr);
     let skipped = all.chars().count().saturating_sub(SHOWN_CHARS);
     let output = all.chars().skip(skipped).collect::<String>().trim().replace('\n', " ⏎ ");
-    Err(CannotInstall::Failed { step: step.to_owned(), status: ran.status.to_string(), output })
+    Err(InstallError::Failed { step: step.to_owned(), status: ran.status.to_string(), output })
 }
 
 /// The PATH with these directories before all others.

@@ -69,7 +69,7 @@ async fn run(arguments: Arguments) -> io::Result<bool> {
     if let Some(Verb::Model { port }) = arguments.verb {
         return serve(port).await;
     }
-    let Chosen { agents, servers, has_client } = chosen(&arguments.only)?;
+    let Selection { agents, servers, has_client } = chosen(&arguments.only)?;
     if arguments.list {
         let agents = agents.iter().map(|agent| (agent.id, agent.package.version));
         let servers = servers.iter().map(|server| (server.agent.id, server.package.version));
@@ -125,15 +125,15 @@ async fn serve(port: u16) -> io::Result<bool> {
     Ok(true)
 }
 
-struct Chosen {
+struct Selection {
     agents: Vec<&'static Agent>,
     servers: Vec<&'static ModelServer>,
     /// A client drives the built-in agent.
     has_client: bool,
 }
 
-fn chosen(only: &[String]) -> io::Result<Chosen> {
-    let mut chosen = Chosen { agents: Vec::new(), servers: Vec::new(), has_client: false };
+fn chosen(only: &[String]) -> io::Result<Selection> {
+    let mut chosen = Selection { agents: Vec::new(), servers: Vec::new(), has_client: false };
     if only.is_empty() {
         chosen.agents.extend(AGENTS.iter());
         chosen.servers.extend(SERVERS.iter());

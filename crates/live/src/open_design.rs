@@ -4,8 +4,8 @@
 //! In: an agent in its place. Out: whether it wrote the file that it was asked for, in its project,
 //! and answered.
 
-use crate::place::Place;
-use crate::verdict::{Failed, because};
+use crate::place::AgentHome;
+use crate::verdict::{CheckFailure, because};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ impl Drop for Daemon {
 }
 
 impl Daemon {
-    fn start(place: &Place, cwd: &Path) -> Result<Self, Failed> {
+    fn start(place: &AgentHome, cwd: &Path) -> Result<Self, CheckFailure> {
         let mut command = place.switchyard(&["serve", "--host", "127.0.0.1:0"], cwd);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn()?;
@@ -54,17 +54,17 @@ impl Daemon {
 }
 
 /// Where the run works.
-pub(crate) fn project(place: &Place) -> PathBuf {
+pub(crate) fn project(place: &AgentHome) -> PathBuf {
     place.yard().join("projects").join(PROJECT)
 }
 
 /// The file is asked for with this prompt; what the run said, frame by frame.
 pub(crate) async fn run(
-    place: &Place,
+    place: &AgentHome,
     cwd: &Path,
     agent: &str,
     prompt: impl FnOnce(&Path) -> String,
-) -> Result<Vec<Value>, Failed> {
+) -> Result<Vec<Value>, CheckFailure> {
     let daemon = Daemon::start(place, cwd)?;
     let project = project(place);
     let request = json!({

@@ -5,8 +5,8 @@
 //! The environment is made from nothing, so that neither the user's keys nor settings reach an
 //! agent. Its HOME marks every process that was started here, however far down.
 
-use crate::agents::{Agent, Launch, Recipe, Surroundings};
-use crate::install::Installed;
+use crate::agents::{Agent, AgentRecipe, AgentSurroundings, Launch};
+use crate::install::InstalledPackage;
 use crate::model::Server;
 use serde_json::Value;
 use std::ffi::OsString;
@@ -24,10 +24,10 @@ const OWN_VERB: &str = "native-agent";
 const POLL_EVERY: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
-pub struct Place {
+pub struct AgentHome {
     pub agent: &'static Agent,
     switchyard: PathBuf,
-    installed: Installed,
+    installed: InstalledPackage,
     /// Deleted with the place.
     root: tempfile::TempDir,
     variables: Vec<(OsString, OsString)>,
@@ -37,11 +37,11 @@ pub struct Place {
     records: Option<PathBuf>,
 }
 
-impl Place {
+impl AgentHome {
     pub fn make(
         agent: &'static Agent,
         switchyard: &Path,
-        installed: Installed,
+        installed: InstalledPackage,
         model: &Server,
         model_url: Option<String>,
         records: Option<&Path>,
@@ -51,7 +51,7 @@ impl Place {
             fs::create_dir(root.path().join(dir))?;
         }
         let prefix = format!("/{}", agent.id);
-        let at = Surroundings {
+        let at = AgentSurroundings {
             home: root.path().join("home"),
             // Another server may be in front of the model.
             model_url: model_url.unwrap_or_else(|| format!("{}{prefix}", model.url())),
@@ -197,7 +197,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for AgentHome {
     /// Processes that a failed check left must not disturb the next.
     fn drop(&mut self) {
         for pid in self.processes() {
@@ -207,9 +207,9 @@ impl Drop for Place {
 }
 
 fn variables(
-    recipe: &Recipe,
+    recipe: &AgentRecipe,
     agent: &Agent,
-    installed: &Installed,
+    installed: &InstalledPackage,
     root: &Path,
     model: &Server,
 ) -> Vec<(OsString, OsString)> {

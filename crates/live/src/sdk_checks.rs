@@ -4,14 +4,14 @@
 //! Every line of every conversation is judged by the official schema.
 
 use crate::model::scenario;
-use crate::place::Place;
-use crate::verdict::{Failed, Verdict, because};
+use crate::place::AgentHome;
+use crate::verdict::{CheckFailure, Verdict, because};
 use agent_client_protocol::v1::schema::{SessionId, SessionUpdate, StopReason};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use testkit::Validator;
-use testkit::sdk_client::{Manners, Permission, SdkClient, Turn};
+use testkit::sdk_client::{ClientBehavior, PermissionReply, SdkClient, Turn};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SdkCheck {
@@ -32,9 +32,9 @@ pub const SDK_CHECKS: [SdkCheck; 6] = [
     SdkCheck::Resume,
 ];
 
-type Checked = Result<(), Failed>;
+type SdkCheckResult = Result<(), CheckFailure>;
 
-pub async fn run(check: SdkCheck, place: Arc<Place>) -> Verdict {
+pub async fn run(check: SdkCheck, place: Arc<AgentHome>) -> Verdict {
     let at = Arc::clone(&place);
     // The client panics when a peer does not answer; that is a verdict too.
     let checked = tokio::spawn(async move { perform(check, &at).await }).await;
@@ -50,7 +50,7 @@ pub async fn run(check: SdkCheck, place: Arc<Place>) -> Verdict {
     verdict
 }
 
-async fn perform(check: SdkCheck, place: &Place) -> Checked {
+async fn perform(check: SdkCheck, place: &AgentHome) -> SdkCheckResult {
     let cwd = place.work(&format!("sdk-{check}"))?;
     let case = Case { place, cwd };
     match check {
@@ -64,34 +64,34 @@ async fn perform(check: SdkCheck, place: &Place) -> Checked {
 }
 
 struct Case<'a> {
-    place: &'a Place,
+    place: &'a AgentHome,
     cwd: PathBuf,
 }
 
 impl Case<'_> {
-    async fn client(&self, permission: Permission) -> Result<SdkClient, Failed> {
+    async fn client(&self, permission: PermissionReply) -> Result<SdkClient, CheckFailure> {
         let (before, after) = self.place.named();
         let words = before.iter().chain(&after).map(String::as_str);
         let words: Vec<&str> = std::iter::once("acp").chain(words).collect();
         let command = self.place.switchyard(&words, &self.cwd);
-        let manners = Manners::default().permission(permission).files(&self.cwd);
+        let manners = ClientBehavior::default().permission(permission).files(&self.cwd);
         SdkClient::ready(command, manners).await.map_err(acp)
     }
 
-    async fn session(&self, client: &SdkClient) -> Result<SessionId, Failed> {
+    async fn session(&self, client: &SdkClient) -> Result<SessionId, CheckFailure> {
         Ok(client.new_session(&self.cwd).await.map_err(acp)?.session_id)
     }
 
-    async fn text(&self) -> Checked {
-        let client = self.client(Permission::Reject).await?;
+    async fn text(&self) -> SdkCheckResult {
+        let client = self.client(PermissionReply::Reject).await?;
         let session = self.session(&client).await?;
         let turn = prompt(&client, &session, "[model:text] Please say hello.").await?;
         is_so(turn.text() == scenario::GREETING.concat(), || format!("it said: {}", turn.text()))?;
         judge(client).await
     }
 
-    async fn thinking(&self) -> Checked {
-        let client = self.client(Permission::Reject).await?;
+    async fn thinking(&self) -> SdkCheckResult {
+        let client = self.client(PermissionReply::Reject).await?;
         let session = self.session(&client).await?;
         let turn = prompt(&client, &session, "[model:think] Please think.").await?;
         let thoughts = turn.thoughts();
@@ -99,8 +99,8 @@ impl Case<'_> {
         judge(client).await
     }
 
-    async fn permission(&self, is_allowed: bool) -> Checked {
-        let answer = if is_allowed { Permission::Allow } else { Permission::Reject };
+    async fn permission(&self, is_allowed: bool) -> SdkCheckResult {
+        let answer = if is_allowed { PermissionReply::Allow } else { PermissionReply::Reject };
         let client = self.client(answer).await?;
         let session = self.session(&client).await?;
         let path = self.cwd.join("note.txt");
@@ -113,8 +113,8 @@ impl Case<'_> {
         judge(client).await
     }
 
-    async fn cancel(&self) -> Checked {
-        let client = self.client(Permission::Reject).await?;
+    async fn cancel(&self) -> SdkCheckResult {
+        let client = self.client(PermissionReply::Reject).await?;
         let session = self.session(&client).await?;
         let turn = client.start_prompt(&session, "[model:slow] Please count.");
         let is_text =
@@ -129,13 +129,13 @@ impl Case<'_> {
         judge(client).await
     }
 
-    async fn resume(&self) -> Checked {
-        let client = self.client(Permission::Reject).await?;
+    async fn resume(&self) -> SdkCheckResult {
+        let client = self.client(PermissionReply::Reject).await?;
         let session = self.session(&client).await?;
         prompt(&client, &session, "[model:text] Please say hello.").await?;
         judge(client).await?;
 
-        let client = self.client(Permission::Reject).await?;
+        let client = self.client(PermissionReply::Reject).await?;
         let (_, replayed) = client.load_session(&session, &self.cwd).await.map_err(acp)?;
         is_so(!replayed.is_empty(), || "nothing was replayed".to_owned())?;
         let turn = prompt(&client, &session, "[model:recall] Do you remember?").await?;
@@ -145,12 +145,12 @@ impl Case<'_> {
     }
 }
 
-async fn prompt(client: &SdkClient, session: &SessionId, text: &str) -> Result<Turn, Failed> {
+async fn prompt(client: &SdkClient, session: &SessionId, text: &str) -> Result<Turn, CheckFailure> {
     client.prompt(session, text).await.map_err(acp)
 }
 
 /// Ends the conversation and lets the schema judge it.
-async fn judge(client: SdkClient) -> Checked {
+async fn judge(client: SdkClient) -> SdkCheckResult {
     const SHOWN: usize = 3;
     let (exit, transcript) = client.stop().await;
     is_so(exit.success(), || format!("switchyard ended with {exit}"))?;
@@ -161,11 +161,11 @@ async fn judge(client: SdkClient) -> Checked {
     })
 }
 
-fn is_so(is_so: bool, otherwise: impl FnOnce() -> String) -> Checked {
+fn is_so(is_so: bool, otherwise: impl FnOnce() -> String) -> SdkCheckResult {
     if is_so { Ok(()) } else { Err(because(otherwise())) }
 }
 
-fn acp(problem: agent_client_protocol::Error) -> Failed {
+fn acp(problem: agent_client_protocol::Error) -> CheckFailure {
     because(format!("{problem}"))
 }
 

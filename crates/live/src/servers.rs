@@ -8,9 +8,9 @@ mod checks;
 mod running;
 
 pub use checks::{SERVER_CHECKS, ServerCheck, run};
-pub use running::{CannotStart, Running};
+pub use running::{RunningServer, ServerStartError};
 
-use crate::agents::{Agent, Asks, Launch, OWN, recipes};
+use crate::agents::{Agent, Launch, OWN, PermissionHabit, recipes};
 use crate::install::{Package, Source};
 
 /// The text of `LiteLLM`'s mocked model.
@@ -79,7 +79,7 @@ const NATIVE: Agent = Agent {
     package: OWN,
     launch: Launch::Own("native"),
     recipe: recipes::native,
-    asks: Asks::BeforeEdits,
+    asks: PermissionHabit::BeforeEdits,
     model: Some(("live-small", "live-small")),
     has_sdk_checks: false,
     quirks: &[],

@@ -3,8 +3,8 @@
 //! In: a command line. Out: the events as they come, and at the end all of them with the exit
 //! code and what stood on stderr.
 
-use crate::agents::Asks;
-use crate::place::Place;
+use crate::agents::PermissionHabit;
+use crate::place::AgentHome;
 use serde_json::Value;
 use std::io;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub const DEADLINE: Duration = Duration::from_mins(4);
 
 /// The reason why a turn gave no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum Stuck {
+pub enum TurnFailure {
     #[error("cannot run switchyard: {0}")]
     NoStart(#[from] io::Error),
     #[error("nothing more after {} s; last: {last}", DEADLINE.as_secs())]
@@ -29,7 +29,7 @@ pub enum Stuck {
 }
 
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningTurn {
     child: Child,
     lines: tokio::io::Lines<BufReader<tokio::process::ChildStdout>>,
     stderr: JoinHandle<String>,
@@ -43,9 +43,9 @@ pub struct Turn {
     pub stderr: String,
 }
 
-impl Running {
+impl RunningTurn {
     /// `switchyard run … PROMPT --format json FLAGS` in that directory.
-    pub fn start(place: &Place, cwd: &Path, prompt: &str, flags: &[&str]) -> io::Result<Self> {
+    pub fn start(place: &AgentHome, cwd: &Path, prompt: &str, flags: &[&str]) -> io::Result<Self> {
         let (before, after) = place.named();
         let is_resumed = flags.contains(&"-s");
         let mut words = vec!["run"];
@@ -55,7 +55,7 @@ impl Running {
         words.extend([prompt, "--format", "json"]);
         words.extend(flags);
         // Whoever cannot ask is not let loose without a word of the user's.
-        if let Asks::Never(_) = place.agent.asks {
+        if let PermissionHabit::Never(_) = place.agent.asks {
             words.push("--approve-all");
         }
         if !is_resumed {
@@ -82,14 +82,14 @@ impl Running {
         &mut self,
         wanted: &str,
         fits: impl Fn(&Value) -> bool,
-    ) -> Result<(), Stuck> {
+    ) -> Result<(), TurnFailure> {
         loop {
             match self.next().await? {
                 Some(event) if fits(event) => return Ok(()),
                 Some(_) => {}
                 None => {
                     let told = tell(&self.events);
-                    return Err(Stuck::NeverCame { wanted: wanted.to_owned(), told });
+                    return Err(TurnFailure::NeverCame { wanted: wanted.to_owned(), told });
                 }
             }
         }
@@ -108,18 +108,18 @@ impl Running {
         Ok(rustix::process::kill_process(pid, rustix::process::Signal::INT)?)
     }
 
-    pub async fn finish(mut self) -> Result<Turn, Stuck> {
+    pub async fn finish(mut self) -> Result<Turn, TurnFailure> {
         while self.next().await?.is_some() {}
         let ended = tokio::time::timeout(DEADLINE, self.child.wait()).await;
-        let status = ended.map_err(|_| Stuck::TooLong { last: last(&self.events) })??;
+        let status = ended.map_err(|_| TurnFailure::TooLong { last: last(&self.events) })??;
         let stderr = tokio::time::timeout(DEADLINE, self.stderr).await;
         let stderr = stderr.map(Result::unwrap_or_default).unwrap_or_default();
         Ok(Turn { code: status.code(), events: self.events, stderr })
     }
 
-    async fn next(&mut self) -> Result<Option<&Value>, Stuck> {
+    async fn next(&mut self) -> Result<Option<&Value>, TurnFailure> {
         let line = tokio::time::timeout(DEADLINE, self.lines.next_line()).await;
-        let line = line.map_err(|_| Stuck::TooLong { last: last(&self.events) })??;
+        let line = line.map_err(|_| TurnFailure::TooLong { last: last(&self.events) })??;
         let Some(line) = line else { return Ok(None) };
         self.events.push(serde_json::from_str(&line).unwrap_or(Value::String(line)));
         Ok(self.events.last())

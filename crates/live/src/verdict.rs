@@ -1,6 +1,6 @@
 //! The verdict of a check, and the reason.
 
-use crate::turn::Stuck;
+use crate::turn::TurnFailure;
 use std::io;
 
 /// The verdict, with a short explanation or an empty text.
@@ -13,15 +13,15 @@ pub enum Verdict {
 
 /// A reason to fail.
 #[derive(Debug, thiserror::Error)]
-pub enum Failed {
+pub enum CheckFailure {
     #[error(transparent)]
-    Stuck(#[from] Stuck),
+    Stuck(#[from] TurnFailure),
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error("{0}")]
     Because(String),
 }
 
-pub(crate) fn because(reason: String) -> Failed {
-    Failed::Because(reason)
+pub(crate) fn because(reason: String) -> CheckFailure {
+    CheckFailure::Because(reason)
 }

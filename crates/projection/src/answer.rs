@@ -14,14 +14,14 @@ use wire::text::Sanitizer;
 
 /// The projection to the bare text of the agent's answer.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct AnswerProjection {
     /// Present when the reader is a terminal.
     sanitizer: Option<Sanitizer>,
     /// The last piece, not written yet.
     held: String,
 }
 
-impl Answer {
+impl AnswerProjection {
     pub fn new(is_terminal: bool) -> Self {
         Self { sanitizer: is_terminal.then(Sanitizer::default), held: String::new() }
     }
@@ -36,7 +36,7 @@ impl Answer {
     }
 }
 
-impl Projection for Answer {
+impl Projection for AnswerProjection {
     type Out = String;
 
     fn tell(&mut self, change: Change<'_>, _now: &Conversation, out: &mut String) {

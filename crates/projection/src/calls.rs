@@ -12,15 +12,15 @@ use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 use wire::{Json, Millis, TurnId};
 
-use super::content::{Block, blocks, parent_call};
-use super::json::{Node, Object};
+use super::content::{ContentBlock, blocks, parent_call};
+use super::json::{JsonNode, JsonObject};
 use super::shell::command_line;
 
 /// The status of a tool call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = CallStatus)]
-pub enum Status {
+pub enum CallStatus {
     #[default]
     Pending,
     InProgress,
@@ -31,7 +31,7 @@ pub enum Status {
     Abandoned,
 }
 
-impl Status {
+impl CallStatus {
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
@@ -50,7 +50,7 @@ impl Status {
 
 /// A piece of a tool's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Output {
+pub enum ToolOutput {
     Text(String),
     Diff(FileDiff),
     /// A terminal, by its id; what was printed in it is not here.
@@ -63,7 +63,7 @@ pub enum Output {
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = CallLocation)]
-pub struct Place {
+pub struct CallLocation {
     pub path: String,
     #[schema(nullable = false)]
     pub line: Option<u64>,
@@ -102,26 +102,26 @@ pub struct ToolCall {
     n_media: usize,
     /// The call on whose behalf a sub-agent makes this one.
     pub parent: Option<String>,
-    pub status: Option<Status>,
+    pub status: Option<CallStatus>,
     pub name: Option<String>,
     pub title: Option<String>,
     pub kind: Option<String>,
-    pub output: Vec<Output>,
-    pub places: Vec<Place>,
+    pub output: Vec<ToolOutput>,
+    pub places: Vec<CallLocation>,
     pub raw_input: Option<Json>,
     pub raw_output: Option<Json>,
 }
 
 impl ToolCall {
     pub fn is_ended(&self) -> bool {
-        self.status.is_some_and(Status::is_terminal)
+        self.status.is_some_and(CallStatus::is_terminal)
     }
 
     /// Its status as far as it is known.
-    pub fn known_status(&self) -> Status {
+    pub fn known_status(&self) -> CallStatus {
         match self.status {
             Some(status) if status.is_terminal() => status,
-            _ if self.is_left_open => Status::Abandoned,
+            _ if self.is_left_open => CallStatus::Abandoned,
             status => status.unwrap_or_default(),
         }
     }
@@ -130,7 +130,7 @@ impl ToolCall {
     /// part of its input and fill in the rest, so what is shown only once has to wait; a call that
     /// has output, or is not reported as pending, is past that.
     fn is_being_written(&self) -> bool {
-        self.status == Some(Status::Pending) && self.output.is_empty()
+        self.status == Some(CallStatus::Pending) && self.output.is_empty()
     }
 
     /// Whether enough is known to say what it is about.
@@ -140,7 +140,7 @@ impl ToolCall {
 
     /// The input as an object with members, once there is one.
     pub fn input(&self) -> Option<&Json> {
-        self.raw_input.as_ref().filter(|input| !Node::of(*input).object().is_empty())
+        self.raw_input.as_ref().filter(|input| !JsonNode::of(*input).object().is_empty())
     }
 
     /// The tool's own name, or else the call's kind or title.
@@ -151,16 +151,16 @@ impl ToolCall {
 
     /// A string member of the input, such as `command`.
     pub fn input_words(&self, key: &str) -> Option<String> {
-        let input = Node::of(self.raw_input.as_ref()?).object();
+        let input = JsonNode::of(self.raw_input.as_ref()?).object();
         input.words(key).map(std::borrow::Cow::into_owned)
     }
 
     /// The command line of a call that runs one, whether given as a string or as an argv.
     pub fn command(&self) -> Option<String> {
-        let input = Node::of(self.raw_input.as_ref()?).object();
+        let input = JsonNode::of(self.raw_input.as_ref()?).object();
         ["command", "cmd"].iter().find_map(|key| {
             let value = input.get(key)?;
-            let words: Vec<_> = value.items().into_iter().filter_map(Node::text).collect();
+            let words: Vec<_> = value.items().into_iter().filter_map(JsonNode::text).collect();
             let line = match &*words {
                 [] => value.text()?.into_owned(),
                 // Agents that have one string may wrap it in a list.
@@ -173,11 +173,11 @@ impl ToolCall {
 
     /// The output that came outside `content`: a string as it is, anything else as JSON.
     pub fn raw_output_text(&self) -> Option<String> {
-        let node = Node::of(self.raw_output.as_ref()?);
+        let node = JsonNode::of(self.raw_output.as_ref()?);
         Some(node.text().map_or_else(|| node.raw().to_owned(), std::borrow::Cow::into_owned))
     }
 
-    fn merge(&mut self, fields: &Object<'_>) {
+    fn merge(&mut self, fields: &JsonObject<'_>) {
         let keep = |slot: &mut Option<String>, key| {
             if let Some(words) = fields.words(key) {
                 *slot = Some(words.into_owned());
@@ -189,7 +189,7 @@ impl ToolCall {
         // A call that names itself as its parent has none.
         let parent = parent_call(fields).filter(|parent| *parent != self.id);
         self.parent = parent.or(self.parent.take());
-        if let Some(status) = fields.text("status").and_then(|word| Status::read(&word)) {
+        if let Some(status) = fields.text("status").and_then(|word| CallStatus::read(&word)) {
             // A late update does not reopen a call that has ended.
             if !self.is_ended() {
                 self.status = Some(status);
@@ -199,9 +199,12 @@ impl ToolCall {
             self.output = content.items().into_iter().flat_map(read_output).collect();
         }
         if let Some(locations) = fields.get("locations") {
-            let place = |node: Node<'_>| {
+            let place = |node: JsonNode<'_>| {
                 let fields = node.object();
-                Some(Place { path: fields.words("path")?.into_owned(), line: fields.count("line") })
+                Some(CallLocation {
+                    path: fields.words("path")?.into_owned(),
+                    line: fields.count("line"),
+                })
             };
             self.places = locations.items().into_iter().filter_map(place).collect();
         }
@@ -214,7 +217,7 @@ impl ToolCall {
     }
 }
 
-fn read_output(node: Node<'_>) -> Vec<Output> {
+fn read_output(node: JsonNode<'_>) -> Vec<ToolOutput> {
     let fields = node.object();
     match fields.text("type").as_deref() {
         Some("diff") => {
@@ -227,22 +230,22 @@ fn read_output(node: Node<'_>) -> Vec<Output> {
                 },
             };
             let path = fields.text("path").unwrap_or_default().into_owned();
-            vec![Output::Diff(FileDiff { path, change })]
+            vec![ToolOutput::Diff(FileDiff { path, change })]
         }
         Some("terminal") => {
             let id = fields.label("terminalId").unwrap_or_default();
-            vec![Output::Terminal(id.into_owned())]
+            vec![ToolOutput::Terminal(id.into_owned())]
         }
         // Some agents leave the wrapper out and send the block itself.
         Some("content") => blocks(fields.get("content")).iter().filter_map(read_block).collect(),
-        _ => read_block(&Block::of(node)).into_iter().collect(),
+        _ => read_block(&ContentBlock::of(node)).into_iter().collect(),
     }
 }
 
-fn read_block(block: &Block<'_>) -> Option<Output> {
+fn read_block(block: &ContentBlock<'_>) -> Option<ToolOutput> {
     match block.text() {
-        Some(text) => Some(Output::Text(text.into_owned())),
-        None => block.describe().map(Output::Other),
+        Some(text) => Some(ToolOutput::Text(text.into_owned())),
+        None => block.describe().map(ToolOutput::Other),
     }
 }
 
@@ -252,7 +255,7 @@ pub struct CallKey(usize);
 
 /// The kind of message that reports a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sighting {
+pub(crate) enum ReportKind {
     Call,
     Update,
     Question,
@@ -300,14 +303,14 @@ impl Calls {
     pub(crate) fn merge(
         &mut self,
         turn: Option<TurnId>,
-        fields: &Object<'_>,
-        sighting: Sighting,
+        fields: &JsonObject<'_>,
+        sighting: ReportKind,
         at: Millis,
     ) -> CallKey {
         let id = fields.label("toolCallId").unwrap_or_default().into_owned();
         let next = CallKey(self.all.len());
         // An update after the call's turn, or outside of any turn, belongs to that call.
-        let latest = self.latest.get(&id).copied().filter(|_| sighting == Sighting::Update);
+        let latest = self.latest.get(&id).copied().filter(|_| sighting == ReportKind::Update);
         let key = self.find(turn, &id).or(latest).unwrap_or(next);
         if key == next {
             self.by_id.insert((turn, id.clone()), key);
@@ -318,7 +321,7 @@ impl Calls {
         let call = self.get_mut(key);
         call.merge(fields);
         // The result of a call that nobody has seen start.
-        call.is_orphan |= key == next && sighting == Sighting::Update && call.is_ended();
+        call.is_orphan |= key == next && sighting == ReportKind::Update && call.is_ended();
         key
     }
 

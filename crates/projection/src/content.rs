@@ -5,39 +5,39 @@ use std::borrow::Cow;
 use wire::Event;
 
 use super::inline::inline;
-use super::json::{Node, Object};
-use super::media::{File, Media, decoded_len};
+use super::json::{JsonNode, JsonObject};
+use super::media::{FileContent, Media, decoded_len};
 
 /// The members of `update` in the payload of a `session/update`.
-pub(crate) fn update_of(event: &Event) -> Object<'_> {
-    Node::of(&event.payload).object().object("update")
+pub(crate) fn update_of(event: &Event) -> JsonObject<'_> {
+    JsonNode::of(&event.payload).object().object("update")
 }
 
 /// A content block of a prompt, a message or a tool's output.
 #[derive(Debug)]
-pub struct Block<'a> {
-    pub(crate) node: Node<'a>,
-    fields: Object<'a>,
+pub struct ContentBlock<'a> {
+    pub(crate) node: JsonNode<'a>,
+    fields: JsonObject<'a>,
 }
 
 /// The blocks of a `content` or `prompt` member, which some agents send as one block, some
 /// as a list, and some as a bare string.
-pub(crate) fn blocks(content: Option<Node<'_>>) -> Vec<Block<'_>> {
+pub(crate) fn blocks(content: Option<JsonNode<'_>>) -> Vec<ContentBlock<'_>> {
     let Some(node) = content else { return Vec::new() };
     if node.is_list() {
-        node.items().into_iter().map(Block::of).collect()
+        node.items().into_iter().map(ContentBlock::of).collect()
     } else {
-        vec![Block::of(node)]
+        vec![ContentBlock::of(node)]
     }
 }
 
 /// The text of a message chunk; other blocks have none.
-pub(crate) fn chunk_text(update: &Object<'_>) -> String {
-    blocks(update.get("content")).iter().filter_map(Block::text).collect()
+pub(crate) fn chunk_text(update: &JsonObject<'_>) -> String {
+    blocks(update.get("content")).iter().filter_map(ContentBlock::text).collect()
 }
 
-impl<'a> Block<'a> {
-    pub fn of(node: Node<'a>) -> Self {
+impl<'a> ContentBlock<'a> {
+    pub fn of(node: JsonNode<'a>) -> Self {
         Self { node, fields: node.object() }
     }
 
@@ -48,13 +48,13 @@ impl<'a> Block<'a> {
         }
     }
 
-    pub(crate) fn file(&self) -> Option<File> {
+    pub(crate) fn file(&self) -> Option<FileContent> {
         let resource = self.fields.object("resource");
         let holder = if resource.is_empty() { &self.fields } else { &resource };
         let uri = holder.words("uri");
         let name = self.fields.words("name").or_else(|| last_segment(uri.as_deref()?))?;
         let size = holder.count("size").or_else(|| embedded_size(holder))?;
-        Some(File {
+        Some(FileContent {
             reference: uri.unwrap_or_else(|| name.clone()).into_owned(),
             name: name.into_owned(),
             size,
@@ -113,7 +113,7 @@ fn last_segment<'a>(uri: &str) -> Option<Cow<'a, str>> {
 }
 
 /// The size of what the block itself holds, as text or as base64.
-fn embedded_size(holder: &Object<'_>) -> Option<u64> {
+fn embedded_size(holder: &JsonObject<'_>) -> Option<u64> {
     if let Some(text) = holder.text("text") {
         return Some(text.len() as u64);
     }
@@ -122,7 +122,7 @@ fn embedded_size(holder: &Object<'_>) -> Option<u64> {
 }
 
 /// The call whose sub-agent sends this, if one does.
-pub(crate) fn parent_call(fields: &Object<'_>) -> Option<String> {
+pub(crate) fn parent_call(fields: &JsonObject<'_>) -> Option<String> {
     let meta = fields.object("_meta");
     let parent = meta.object("claudeCode").words("parentToolUseId");
     parent.or_else(|| meta.object("switchyard").words("parentToolCallId")).map(Cow::into_owned)

@@ -16,10 +16,10 @@ use crate::calls::{CallKey, Calls, ToolCall};
 use crate::plan::PlanStep;
 use crate::prompts::Prompts;
 use crate::question::OpenQuestions;
-use crate::retold::Retold;
+use crate::retold::RepeatFilter;
 use crate::terminals::Terminals;
-use crate::turn::{Turn, TurnEnd};
-use crate::usage::{Context, ConversationUsage};
+use crate::turn::{ActiveTurn, TurnEnd};
+use crate::usage::{ConversationUsage, UsageTracker};
 
 /// The state of a session according to its log, up to some event.
 #[derive(Debug, Clone, Default)]
@@ -29,15 +29,15 @@ pub struct Conversation {
     /// The turn of the current event.
     event_turn: Option<TurnId>,
     cwd: Option<String>,
-    turn: Option<Turn>,
+    turn: Option<ActiveTurn>,
     last_ended: Option<TurnId>,
     prompts: Prompts,
     calls: Calls,
     terminals: Terminals,
     questions: OpenQuestions,
     plan: Vec<PlanStep>,
-    context: Context,
-    retold: Retold,
+    context: UsageTracker,
+    retold: RepeatFilter,
     /// The last piece of the answer.
     last_words: String,
     /// Errors of the running turn, which its end often repeats.
@@ -54,12 +54,12 @@ pub trait Projection {
 
 /// Reads a log and renders it in one vocabulary. A copy goes on from the same event.
 #[derive(Debug, Clone)]
-pub struct Reader<P> {
+pub struct LogReader<P> {
     conversation: Conversation,
     projection: P,
 }
 
-impl<P: Projection> Reader<P> {
+impl<P: Projection> LogReader<P> {
     pub fn new(projection: P) -> Self {
         Self { conversation: Conversation::default(), projection }
     }
@@ -101,7 +101,7 @@ impl<P: Projection> Reader<P> {
     }
 }
 
-impl<P: Projection + Default> Default for Reader<P> {
+impl<P: Projection + Default> Default for LogReader<P> {
     fn default() -> Self {
         Self::new(P::default())
     }
@@ -123,7 +123,7 @@ impl Conversation {
         self.event_turn.or(self.turn.as_ref().and_then(|turn| turn.id))
     }
 
-    pub fn turn(&self) -> Option<&Turn> {
+    pub fn turn(&self) -> Option<&ActiveTurn> {
         self.turn.as_ref()
     }
 
@@ -180,7 +180,7 @@ impl Conversation {
 
     fn start_turn(&mut self, changes: &mut Vec<Change<'_>>) {
         let id = self.event_turn;
-        let is_repeated = |turn: &Turn| id.is_none() || turn.id == id;
+        let is_repeated = |turn: &ActiveTurn| id.is_none() || turn.id == id;
         let has_ended = id.is_some() && id == self.last_ended;
         if has_ended || self.turn.as_ref().is_some_and(is_repeated) {
             return;
@@ -190,7 +190,7 @@ impl Conversation {
             let lost = TurnEnd::lost(turn);
             self.close_turn(lost, changes);
         }
-        self.turn = Some(Turn { id, started: self.seq, since: self.at });
+        self.turn = Some(ActiveTurn { id, started: self.seq, since: self.at });
         self.plan.clear();
         self.errors_told.clear();
         self.context.start_turn();

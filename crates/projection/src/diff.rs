@@ -22,7 +22,7 @@ const NO_LAST_BREAK: &str = "\\ No newline at end of file";
 
 /// The kind of a line in a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
+pub enum DiffMark {
     /// `@@ -1,3 +1,4 @@`
     Hunk,
     Same,
@@ -33,14 +33,14 @@ pub enum Mark {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub struct Line<'a> {
-    pub mark: Mark,
+pub struct DiffLine<'a> {
+    pub mark: DiffMark,
     pub text: std::borrow::Cow<'a, str>,
 }
 
 #[derive(Debug, Default)]
 pub struct Diff<'a> {
-    pub lines: Vec<Line<'a>>,
+    pub lines: Vec<DiffLine<'a>>,
     pub n_added: usize,
     pub n_removed: usize,
 }
@@ -61,7 +61,7 @@ impl<'a> Diff<'a> {
         let is_windows = has_windows_lines(old) && has_windows_lines(new);
         let is_end_changed =
             !old.is_empty() && !new.is_empty() && old.ends_with('\n') != new.ends_with('\n');
-        let sides = [old, new].map(|text| Side {
+        let sides = [old, new].map(|text| DiffSide {
             lines: lines(text, is_windows),
             lacks_last_break: is_end_changed && !text.ends_with('\n'),
         });
@@ -76,8 +76,9 @@ impl<'a> Diff<'a> {
         };
         let mut diff = Self::default();
         // Changes whose surroundings meet are shown together.
-        let is_near =
-            |one: &Replaced, next: &Replaced| next.old.start - one.old.end <= 2 * CONTEXT_LINES;
+        let is_near = |one: &Replacement, next: &Replacement| {
+            next.old.start - one.old.end <= 2 * CONTEXT_LINES
+        };
         for hunk in replaced.chunk_by(is_near) {
             diff.push_hunk(hunk, old_side, new_side);
         }
@@ -92,23 +93,23 @@ impl<'a> Diff<'a> {
         let mut is_in_hunk = false;
         for line in lines(patch, has_windows_lines(patch)) {
             let (mark, text) = match line.split_at_checked(1) {
-                Some(("@", _)) => (Mark::Hunk, line),
+                Some(("@", _)) => (DiffMark::Hunk, line),
                 _ if !is_in_hunk && HEADERS.iter().any(|header| line.starts_with(header)) => {
                     continue;
                 }
-                Some(("+", text)) if is_in_hunk => (Mark::Added, text),
-                Some(("-", text)) if is_in_hunk => (Mark::Removed, text),
-                Some((" ", text)) if is_in_hunk => (Mark::Same, text),
+                Some(("+", text)) if is_in_hunk => (DiffMark::Added, text),
+                Some(("-", text)) if is_in_hunk => (DiffMark::Removed, text),
+                Some((" ", text)) if is_in_hunk => (DiffMark::Same, text),
                 None if line.is_empty() => continue,
-                _ => (Mark::Note, line),
+                _ => (DiffMark::Note, line),
             };
-            is_in_hunk |= mark == Mark::Hunk;
+            is_in_hunk |= mark == DiffMark::Hunk;
             diff.push(mark, text);
         }
         diff
     }
 
-    fn push_hunk(&mut self, hunk: &[Replaced], old: &Side<'a>, new: &Side<'a>) {
+    fn push_hunk(&mut self, hunk: &[Replacement], old: &DiffSide<'a>, new: &DiffSide<'a>) {
         let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { return };
         let n_before = CONTEXT_LINES.min(first.old.start);
         let n_after = CONTEXT_LINES.min(old.lines.len() - last.old.end);
@@ -119,41 +120,41 @@ impl<'a> Diff<'a> {
         };
         let (old_start, n_old) = range(shown.clone());
         let (new_start, n_new) = range(first.new.start - n_before..last.new.end + n_after);
-        self.lines.push(Line {
-            mark: Mark::Hunk,
+        self.lines.push(DiffLine {
+            mark: DiffMark::Hunk,
             text: format!("@@ -{old_start},{n_old} +{new_start},{n_new} @@").into(),
         });
         let mut same_from = shown.start;
         for replaced in hunk {
-            self.push_all(Mark::Same, old, same_from..replaced.old.start);
-            self.push_all(Mark::Removed, old, replaced.old.clone());
-            self.push_all(Mark::Added, new, replaced.new.clone());
+            self.push_all(DiffMark::Same, old, same_from..replaced.old.start);
+            self.push_all(DiffMark::Removed, old, replaced.old.clone());
+            self.push_all(DiffMark::Added, new, replaced.new.clone());
             same_from = replaced.old.end;
         }
-        self.push_all(Mark::Same, old, same_from..shown.end);
+        self.push_all(DiffMark::Same, old, same_from..shown.end);
     }
 
-    fn push_all(&mut self, mark: Mark, side: &Side<'a>, range: Range<usize>) {
+    fn push_all(&mut self, mark: DiffMark, side: &DiffSide<'a>, range: Range<usize>) {
         let has_last = !range.is_empty() && range.end == side.lines.len();
         for line in &side.lines[range] {
             self.push(mark, line);
         }
         if has_last && side.lacks_last_break {
-            self.push(Mark::Note, NO_LAST_BREAK);
+            self.push(DiffMark::Note, NO_LAST_BREAK);
         }
     }
 
-    fn push(&mut self, mark: Mark, text: &'a str) {
+    fn push(&mut self, mark: DiffMark, text: &'a str) {
         match mark {
-            Mark::Added => self.n_added += 1,
-            Mark::Removed => self.n_removed += 1,
-            Mark::Same | Mark::Hunk | Mark::Note => {}
+            DiffMark::Added => self.n_added += 1,
+            DiffMark::Removed => self.n_removed += 1,
+            DiffMark::Same | DiffMark::Hunk | DiffMark::Note => {}
         }
-        self.lines.push(Line { mark, text: text.into() });
+        self.lines.push(DiffLine { mark, text: text.into() });
     }
 }
 
-impl Mark {
+impl DiffMark {
     pub fn sign(self) -> &'static str {
         match self {
             Self::Hunk | Self::Note => "",
@@ -178,7 +179,7 @@ pub(crate) fn unified(file: &FileDiff) -> String {
 }
 
 /// One side of a diff: its lines, and whether to note that the last one has no line break.
-struct Side<'a> {
+struct DiffSide<'a> {
     lines: Vec<&'a str>,
     lacks_last_break: bool,
 }
@@ -194,13 +195,13 @@ fn lines(text: &str, is_windows: bool) -> Vec<&str> {
 }
 
 /// Old lines and the new ones that replace them; one of the two may be none.
-struct Replaced {
+struct Replacement {
     old: Range<usize>,
     new: Range<usize>,
 }
 
 /// The replaced lines, from the start to the end; the lines in between are the same.
-fn replaced(old: &[&str], new: &[&str]) -> Vec<Replaced> {
+fn replaced(old: &[&str], new: &[&str]) -> Vec<Replacement> {
     let n_prefix = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (old_rest, new_rest) = (&old[n_prefix..], &new[n_prefix..]);
     let n_suffix =
@@ -208,7 +209,7 @@ fn replaced(old: &[&str], new: &[&str]) -> Vec<Replaced> {
     let (n_old, n_new) = (old_rest.len() - n_suffix, new_rest.len() - n_suffix);
     if n_old + n_new > LONGEST_SEARCH_LINES {
         let (old, new) = (n_prefix..n_prefix + n_old, n_prefix..n_prefix + n_new);
-        return vec![Replaced { old, new }];
+        return vec![Replacement { old, new }];
     }
     let mut lines = InternedInput::default();
     lines.update_before(old.iter().copied());
@@ -216,7 +217,9 @@ fn replaced(old: &[&str], new: &[&str]) -> Vec<Replaced> {
     let mut diff = imara_diff::Diff::compute(Algorithm::Histogram, &lines);
     diff.postprocess_lines(&lines);
     let range = |lines: Range<u32>| lines.start as usize..lines.end as usize;
-    diff.hunks().map(|hunk| Replaced { old: range(hunk.before), new: range(hunk.after) }).collect()
+    diff.hunks()
+        .map(|hunk| Replacement { old: range(hunk.before), new: range(hunk.after) })
+        .collect()
 }
 
 #[cfg(test)]

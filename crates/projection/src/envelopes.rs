@@ -9,21 +9,21 @@ mod subagents;
 mod tools;
 mod types;
 
-pub use types::{Envelope, EnvelopeUsage, Ev, Role};
+pub use types::{Envelope, EnvelopeEvent, EnvelopeSender, EnvelopeUsage};
 
 use wire::{CallId, Fault, Own, Seq, TurnId};
 
-use super::content::Block;
+use super::content::ContentBlock;
 use super::conversation::{Change, Conversation, Projection};
-use super::media::File;
-use super::prompts::Said;
-use super::turn::{Turn, TurnEnd};
+use super::media::FileContent;
+use super::prompts::UserMessage;
+use super::turn::{ActiveTurn, TurnEnd};
 use super::usage::limit_words;
 use subagents::Subagents;
 
 /// A log as session envelopes.
 #[derive(Debug, Clone)]
-pub struct Envelopes {
+pub struct EnvelopesProjection {
     session: String,
     /// The turn that runs, by an id of ours if it has none.
     active: Option<TurnId>,
@@ -36,7 +36,7 @@ pub struct Envelopes {
     out: Vec<Envelope>,
 }
 
-impl Projection for Envelopes {
+impl Projection for EnvelopesProjection {
     type Out = Vec<Envelope>;
 
     fn tell(&mut self, change: Change<'_>, now: &Conversation, out: &mut Vec<Envelope>) {
@@ -45,13 +45,13 @@ impl Projection for Envelopes {
     }
 }
 
-impl Envelopes {
+impl EnvelopesProjection {
     fn change(&mut self, change: Change<'_>, now: &Conversation) {
         match change {
             Change::Prompt(said) => self.prompt(&said, now),
             Change::TurnStarted => self.start_turn(now),
             Change::Answer { text, parent } => {
-                self.say(parent, Ev::Text { text, thinking: false }, now);
+                self.say(parent, EnvelopeEvent::Text { text, thinking: false }, now);
             }
             Change::AnswerBlock { block, parent } => {
                 if let Some(ev) = block_ev(&block).or_else(|| media_ev(&block)) {
@@ -59,7 +59,7 @@ impl Envelopes {
                 }
             }
             Change::Thought { text, parent } => {
-                self.say(parent, Ev::Text { text, thinking: true }, now);
+                self.say(parent, EnvelopeEvent::Text { text, thinking: true }, now);
             }
             Change::CallSeen { call, .. } => self.call_seen(now.call(call), now),
             Change::CallBegan { call, .. } => self.start_call(now.call(call), now),
@@ -95,36 +95,36 @@ impl Envelopes {
         }
     }
 
-    fn prompt(&mut self, said: &Said, now: &Conversation) {
+    fn prompt(&mut self, said: &UserMessage, now: &Conversation) {
         for ev in said.blocks().iter().filter_map(block_ev) {
-            self.push(Role::User, said.turn, ev, now);
+            self.push(EnvelopeSender::User, said.turn, ev, now);
         }
     }
 
     /// Pushes output of the agent, or of the sub-agent that works for one of its calls.
-    fn say(&mut self, parent: Option<String>, ev: Ev, now: &Conversation) {
+    fn say(&mut self, parent: Option<String>, ev: EnvelopeEvent, now: &Conversation) {
         let subagent = parent.map(|parent| self.subagent_of(now.event_turn(), &parent, now));
         self.push_from(subagent, self.turn_of(now), ev, now);
     }
 
     fn remark(&mut self, text: String, now: &Conversation) {
-        self.push(Role::Agent, self.turn_of(now), Ev::Service { text }, now);
+        self.push(EnvelopeSender::Agent, self.turn_of(now), EnvelopeEvent::Service { text }, now);
     }
 
     fn start_turn(&mut self, now: &Conversation) {
-        let Some(Turn { id, started, .. }) = now.turn() else { return };
+        let Some(ActiveTurn { id, started, .. }) = now.turn() else { return };
         let derived =
             || TurnId::derived(&[self.session.as_bytes(), b"turn", &started.0.to_be_bytes()]);
         let turn = id.unwrap_or_else(derived);
         self.active = Some(turn);
-        self.push(Role::Agent, Some(turn), Ev::TurnStart {}, now);
+        self.push(EnvelopeSender::Agent, Some(turn), EnvelopeEvent::TurnStart {}, now);
     }
 
     fn end_turn(&mut self, end: TurnEnd, now: &Conversation) {
         let turn = self.active.take();
         self.stop_subagents(now);
         let (status, stop_reason) = (end.outcome, end.stop_reason());
-        self.push(Role::Agent, turn, Ev::TurnEnd { status, stop_reason }, now);
+        self.push(EnvelopeSender::Agent, turn, EnvelopeEvent::TurnEnd { status, stop_reason }, now);
         if let Some(envelope) = self.out.last_mut() {
             let window = now.usage().window();
             envelope.usage = end.usage.map(|usage| EnvelopeUsage::of(&usage, window));
@@ -151,16 +151,22 @@ impl Envelopes {
         &mut self,
         subagent: Option<CallId>,
         turn: Option<TurnId>,
-        ev: Ev,
+        ev: EnvelopeEvent,
         now: &Conversation,
     ) {
-        self.push(Role::Agent, turn, ev, now);
+        self.push(EnvelopeSender::Agent, turn, ev, now);
         if let Some(envelope) = self.out.last_mut() {
             envelope.subagent = subagent;
         }
     }
 
-    fn push(&mut self, role: Role, turn: Option<TurnId>, ev: Ev, now: &Conversation) {
+    fn push(
+        &mut self,
+        role: EnvelopeSender,
+        turn: Option<TurnId>,
+        ev: EnvelopeEvent,
+        now: &Conversation,
+    ) {
         if std::mem::replace(&mut self.seq, now.seq()) != now.seq() {
             self.n_of_event = 0;
         }
@@ -177,24 +183,24 @@ impl Envelopes {
     }
 }
 
-fn text_ev(text: String) -> Option<Ev> {
-    (!text.is_empty()).then_some(Ev::Text { text, thinking: false })
+fn text_ev(text: String) -> Option<EnvelopeEvent> {
+    (!text.is_empty()).then_some(EnvelopeEvent::Text { text, thinking: false })
 }
 
 /// The event for text, or for a file that is embedded or linked.
-fn block_ev(block: &Block<'_>) -> Option<Ev> {
+fn block_ev(block: &ContentBlock<'_>) -> Option<EnvelopeEvent> {
     if let Some(text) = block.text() {
         return text_ev(text.into_owned());
     }
     let file = block.file().or_else(|| block.media()?.file())?;
-    let File { reference, name, size, mime_type } = file;
-    Some(Ev::File { reference, name, size, mime_type })
+    let FileContent { reference, name, size, mime_type } = file;
+    Some(EnvelopeEvent::File { reference, name, size, mime_type })
 }
 
 /// An image or sound of the agent: the file, or where that is too large, a line about it.
-fn media_ev(block: &Block<'_>) -> Option<Ev> {
+fn media_ev(block: &ContentBlock<'_>) -> Option<EnvelopeEvent> {
     let media = block.media()?;
-    block_ev(block).or_else(|| Some(Ev::Service { text: media.describe() }))
+    block_ev(block).or_else(|| Some(EnvelopeEvent::Service { text: media.describe() }))
 }
 
 #[cfg(test)]

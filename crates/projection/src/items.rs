@@ -15,12 +15,12 @@ use wire::{CallId, Json, Own, Seq, TurnId};
 
 use crate::calls::CallKey;
 use crate::conversation::{Change, Conversation, Projection};
-use crate::json::{Node, Object};
-use crate::notice::{Notice, Tone, Weight};
-use crate::prompts::{Said, Source};
-use crate::turn::{TurnEnd, Why};
-use calls::Card;
-use questions::Open;
+use crate::json::{JsonNode, JsonObject};
+use crate::notice::{Notice, NoticeLevel, NoticeTone};
+use crate::prompts::{MessageSource, UserMessage};
+use crate::turn::{TurnEnd, TurnEndReason};
+use calls::CallItem;
+use questions::UnansweredQuestion;
 
 pub use crate::usage::{ConversationCost, ConversationUsage};
 pub use types::{
@@ -34,62 +34,62 @@ const MAX_COMMANDS: usize = 500;
 
 /// The projection to items.
 #[derive(Debug, Clone, Default)]
-pub struct Items {
+pub struct ItemsProjection {
     /// The last event that made items, and how many.
     seq: Seq,
     n_of_event: usize,
-    last: Last,
+    last: LastItem,
     plan: Option<ConversationItem>,
-    cards: BTreeMap<CallKey, Card>,
-    questions: HashMap<CallId, Open>,
+    cards: BTreeMap<CallKey, CallItem>,
+    questions: HashMap<CallId, UnansweredQuestion>,
     queue: Vec<QueuedPrompt>,
     /// A prompt that was shown already, and whose turn begins now.
     next: Option<QueuedPrompt>,
     running: Option<RunningTurn>,
     /// The output of the current change; empty in between.
-    out: Out,
+    out: ItemChanges,
 }
 
 /// The last item, where what comes next may belong to it.
 #[derive(Debug, Clone, Default)]
-enum Last {
+enum LastItem {
     #[default]
     Other,
     /// A streamed item: its kind, its turn, its key.
-    Streamed(Stream, Option<TurnId>, String),
+    Streamed(StreamKind, Option<TurnId>, String),
     /// A message that an agent sends for the user.
     Said(Box<ConversationItem>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stream {
+enum StreamKind {
     Answer,
     Thought,
     /// One line for each piece.
     Stderr,
 }
 
-type Out = Vec<ConversationChange>;
+type ItemChanges = Vec<ConversationChange>;
 
-impl Projection for Items {
-    type Out = Out;
+impl Projection for ItemsProjection {
+    type Out = ItemChanges;
 
-    fn tell(&mut self, change: Change<'_>, now: &Conversation, out: &mut Out) {
+    fn tell(&mut self, change: Change<'_>, now: &Conversation, out: &mut ItemChanges) {
         self.change(change, now);
         out.append(&mut self.out);
     }
 }
 
-impl Items {
+impl ItemsProjection {
     fn change(&mut self, change: Change<'_>, now: &Conversation) {
         match change {
             Change::Prompt(said) => self.prompt(said, now),
             Change::TurnStarted => self.turn_started(now),
-            Change::Answer { text, .. } => self.stream(Stream::Answer, text, now),
+            Change::Answer { text, .. } => self.stream(StreamKind::Answer, text, now),
             Change::AnswerBlock { block, .. } => {
                 self.push(ConversationPart::Content { block: block.node.to_json() }, now);
             }
-            Change::Thought { text, .. } => self.stream(Stream::Thought, text, now),
+            Change::Thought { text, .. } => self.stream(StreamKind::Thought, text, now),
             Change::CallSeen { call, fields } => self.call_seen(call, &fields, now),
             Change::CallEnded(call) => self.call_ended(call, now),
             Change::CallLeftOpen { call, .. } => self.call_left_open(call, now),
@@ -101,8 +101,11 @@ impl Items {
                     "" => "something went wrong",
                     message => message,
                 };
-                let notice =
-                    NoticeItem { tone: Tone::Error, detail: fault.remedy, ..NoticeItem::of(title) };
+                let notice = NoticeItem {
+                    tone: NoticeTone::Error,
+                    detail: fault.remedy,
+                    ..NoticeItem::of(title)
+                };
                 self.push(ConversationPart::Notice(notice), now);
             }
             Change::TurnEnded(end) => self.turn_ended(*end, now),
@@ -118,7 +121,7 @@ impl Items {
         let prompts = self.queue.iter().chain(&self.next).flat_map(|prompt| &prompt.blocks);
         let texts: usize = prompts.map(|block| block.as_str().len()).sum();
         let n_items = usize::from(self.plan.is_some()) + self.questions.len();
-        self.cards.len() * std::mem::size_of::<Card>() + n_items * (4 << 10) + texts
+        self.cards.len() * std::mem::size_of::<CallItem>() + n_items * (4 << 10) + texts
     }
 
     fn push(&mut self, part: ConversationPart, now: &Conversation) -> ConversationItem {
@@ -133,34 +136,34 @@ impl Items {
         self.n_of_event += 1;
         let turn = now.event_turn().map(|turn| turn.to_string());
         let item = ConversationItem { key, seq, time: now.at().0, turn, part };
-        self.last = Last::Other;
+        self.last = LastItem::Other;
         self.out.push(ConversationChange::Item { item: item.clone() });
         item
     }
 
-    fn prompt(&mut self, said: Said, now: &Conversation) {
-        let Said { turn, by, seq, at, source } = said;
+    fn prompt(&mut self, said: UserMessage, now: &Conversation) {
+        let UserMessage { turn, by, seq, at, source } = said;
         match (source, std::mem::take(&mut self.last)) {
-            (Source::Prompt(blocks), _) => {
+            (MessageSource::Prompt(blocks), _) => {
                 let part = ConversationPart::Prompt { by: Some(by), blocks };
                 let turn = turn.map(|turn| turn.to_string());
                 let (key, seq) = (format!("p{}", seq.0), seq.0);
                 let item = ConversationItem { key, seq, time: at.0, turn, part };
                 self.out.push(ConversationChange::Item { item });
             }
-            (Source::Agent(params), last) => {
-                let content = Node::of(&params).object().object("update").get("content");
-                let new = content.map(Node::to_json);
-                if let Last::Said(mut item) = last {
+            (MessageSource::Agent(params), last) => {
+                let content = JsonNode::of(&params).object().object("update").get("content");
+                let new = content.map(JsonNode::to_json);
+                if let LastItem::Said(mut item) = last {
                     if let ConversationPart::Prompt { blocks, .. } = &mut item.part {
                         blocks.extend(new);
                     }
                     self.out.push(ConversationChange::Replace { item: (*item).clone() });
-                    self.last = Last::Said(item);
+                    self.last = LastItem::Said(item);
                 } else {
                     let part =
                         ConversationPart::Prompt { by: None, blocks: new.into_iter().collect() };
-                    self.last = Last::Said(Box::new(self.push(part, now)));
+                    self.last = LastItem::Said(Box::new(self.push(part, now)));
                 }
             }
         }
@@ -202,7 +205,7 @@ impl Items {
             is_said,
         });
         // A prompt that was dropped has a notice.
-        if !matches!(end.why, Why::Dropped(_)) {
+        if !matches!(end.why, TurnEndReason::Dropped(_)) {
             let part = ConversationPart::End(Box::new(EndItem {
                 stop_reason,
                 usage: end.usage,
@@ -222,7 +225,7 @@ impl Items {
     }
 
     fn own_event(&mut self, own: &Own<'_>, told: Option<Notice>, now: &Conversation) {
-        let mut told = told.filter(|told| told.weight >= Weight::Detail).map(NoticeItem::from);
+        let mut told = told.filter(|told| told.weight >= NoticeLevel::Detail).map(NoticeItem::from);
         match own {
             Own::PromptReceived(received) => return self.prompt_received(received, now),
             Own::PromptDropped(_) => {
@@ -251,7 +254,7 @@ impl Items {
             }
             Own::TerminalExited(exited) => return self.out.push(exit(exited)),
             Own::AgentStderr(stderr) => {
-                return self.stream(Stream::Stderr, stderr.text.clone(), now);
+                return self.stream(StreamKind::Stderr, stderr.text.clone(), now);
             }
             Own::AgentNotification(sent) => {
                 let more = Some(pretty(sent.params.as_str()));
@@ -269,7 +272,7 @@ impl Items {
     fn update(
         &mut self,
         name: &str,
-        update: &Object<'_>,
+        update: &JsonObject<'_>,
         told: Option<Notice>,
         now: &Conversation,
     ) {
@@ -282,9 +285,9 @@ impl Items {
                 state.title = update.text("title").map(std::borrow::Cow::into_owned);
             }
             _ => {
-                let told = told.filter(|told| told.weight >= Weight::Detail);
+                let told = told.filter(|told| told.weight >= NoticeLevel::Detail);
                 if let Some(mut told) = told {
-                    if told.weight == Weight::Detail {
+                    if told.weight == NoticeLevel::Detail {
                         // An update of a newer agent, of unknown meaning.
                         told.more = Some(update.pretty());
                     }
@@ -299,7 +302,8 @@ impl Items {
     fn prompt_received(&mut self, received: &PromptReceived<'_>, now: &Conversation) {
         let seq = now.seq().0;
         let turn = now.event_turn().map_or_else(|| format!("e{seq}"), |turn| turn.to_string());
-        let blocks = Node::of(received.prompt).items().into_iter().map(Node::to_json).collect();
+        let blocks =
+            JsonNode::of(received.prompt).items().into_iter().map(JsonNode::to_json).collect();
         let (by, time) = (received.by.clone(), now.at().0);
         let prompt = QueuedPrompt { turn, by, time, seq, blocks };
         // Where nothing runs the prompt was shown already, and its turn begins.
@@ -322,7 +326,7 @@ impl Items {
             }
             None => self.next.take().filter(|next| next.turn == turn)?,
         };
-        let text = |block: &Json| Some(Node::of(block).object().text("text")?.into_owned());
+        let text = |block: &Json| Some(JsonNode::of(block).object().text("text")?.into_owned());
         Some(queued.blocks.iter().filter_map(text).collect::<Vec<_>>().join("\n"))
     }
 
@@ -341,25 +345,25 @@ impl Items {
     }
 
     /// Appends to the last item, if that is of the same stream; or else begins an item.
-    fn stream(&mut self, stream: Stream, text: String, now: &Conversation) {
+    fn stream(&mut self, stream: StreamKind, text: String, now: &Conversation) {
         let turn = now.event_turn();
         match &self.last {
-            Last::Streamed(last, of, key) if (*last, *of) == (stream, turn) => {
+            LastItem::Streamed(last, of, key) if (*last, *of) == (stream, turn) => {
                 let key = key.clone();
-                let text = if stream == Stream::Stderr { format!("\n{text}") } else { text };
+                let text = if stream == StreamKind::Stderr { format!("\n{text}") } else { text };
                 self.out.push(ConversationChange::Append { key, text });
             }
             _ => {
                 let part = match stream {
-                    Stream::Answer => ConversationPart::Answer { text },
-                    Stream::Thought => ConversationPart::Thought { text },
-                    Stream::Stderr => {
+                    StreamKind::Answer => ConversationPart::Answer { text },
+                    StreamKind::Thought => ConversationPart::Thought { text },
+                    StreamKind::Stderr => {
                         let notice = NoticeItem::of("diagnostics of the agent");
                         ConversationPart::Notice(NoticeItem { more: Some(text), ..notice })
                     }
                 };
                 let item = self.push(part, now);
-                self.last = Last::Streamed(stream, turn, item.key);
+                self.last = LastItem::Streamed(stream, turn, item.key);
             }
         }
     }
@@ -375,8 +379,8 @@ fn exit(exited: &TerminalExited) -> ConversationChange {
     })
 }
 
-fn commands(update: &Object<'_>) -> Vec<SlashCommand> {
-    let read = |node: Node<'_>| {
+fn commands(update: &JsonObject<'_>) -> Vec<SlashCommand> {
+    let read = |node: JsonNode<'_>| {
         let command = node.object();
         let text = |key: &str| command.text(key).map(std::borrow::Cow::into_owned);
         let hint = command.object("input").text("hint").map(std::borrow::Cow::into_owned);
@@ -397,7 +401,7 @@ fn pretty(json: &str) -> String {
 impl NoticeItem {
     fn of(title: &str) -> Self {
         Self {
-            tone: Tone::Info,
+            tone: NoticeTone::Info,
             title: title.to_owned(),
             detail: None,
             by: None,

@@ -14,27 +14,27 @@ use wire::{Json, RawJson};
 
 /// One JSON value, not read yet.
 #[derive(Debug, Clone, Copy)]
-pub struct Node<'a>(&'a str);
+pub struct JsonNode<'a>(&'a str);
 
 /// The members of a JSON object; empty for anything that is no object.
 #[derive(Debug, Clone, Default)]
-pub struct Object<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+pub struct JsonObject<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
-impl<'a> Node<'a> {
+impl<'a> JsonNode<'a> {
     pub fn of(json: impl Into<RawJson<'a>>) -> Self {
         Self(json.into().as_str().trim_ascii())
     }
 
-    pub fn object(self) -> Object<'a> {
-        if self.is_object() { self.read().unwrap_or_default() } else { Object::default() }
+    pub fn object(self) -> JsonObject<'a> {
+        if self.is_object() { self.read().unwrap_or_default() } else { JsonObject::default() }
     }
 
-    pub fn items(self) -> Vec<Node<'a>> {
+    pub fn items(self) -> Vec<JsonNode<'a>> {
         if !self.is_list() {
             return Vec::new();
         }
         let items: Vec<&RawValue> = self.read().unwrap_or_default();
-        items.into_iter().map(|item| Node(item.get())).collect()
+        items.into_iter().map(|item| JsonNode(item.get())).collect()
     }
 
     /// A string. Half of a surrogate pair, which JavaScript leaves behind when it cuts
@@ -96,20 +96,20 @@ impl<'a> Node<'a> {
     }
 }
 
-impl<'a> Object<'a> {
+impl<'a> JsonObject<'a> {
     /// The member `key`, unless it is missing or null.
-    pub fn get(&self, key: &str) -> Option<Node<'a>> {
+    pub fn get(&self, key: &str) -> Option<JsonNode<'a>> {
         let (_, value) = self.0.iter().rev().find(|(name, _)| name == key)?;
-        Some(Node(value.get())).filter(|node| node.0 != "null")
+        Some(JsonNode(value.get())).filter(|node| node.0 != "null")
     }
 
     #[must_use]
-    pub fn object(&self, key: &str) -> Object<'a> {
-        self.get(key).map(Node::object).unwrap_or_default()
+    pub fn object(&self, key: &str) -> JsonObject<'a> {
+        self.get(key).map(JsonNode::object).unwrap_or_default()
     }
 
-    pub fn items(&self, key: &str) -> Vec<Node<'a>> {
-        self.get(key).map(Node::items).unwrap_or_default()
+    pub fn items(&self, key: &str) -> Vec<JsonNode<'a>> {
+        self.get(key).map(JsonNode::items).unwrap_or_default()
     }
 
     pub fn text(&self, key: &str) -> Option<Cow<'a, str>> {
@@ -140,22 +140,22 @@ impl<'a> Object<'a> {
 
 struct LossyText<'a>(Cow<'a, str>);
 
-impl<'de> Deserialize<'de> for Object<'de> {
+impl<'de> Deserialize<'de> for JsonObject<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Members;
         impl<'de> Visitor<'de> for Members {
-            type Value = Object<'de>;
+            type Value = JsonObject<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object<'de>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonObject<'de>, A::Error> {
                 let mut members = Vec::new();
                 while let Some((LossyText(name), value)) = map.next_entry()? {
                     members.push((name, value));
                 }
-                Ok(Object(members))
+                Ok(JsonObject(members))
             }
         }
         deserializer.deserialize_map(Members)

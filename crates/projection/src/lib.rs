@@ -36,28 +36,31 @@ mod untold;
 mod usage;
 mod vocabulary;
 
-pub use answer::Answer;
-pub use calls::{CallKey, FileChange, FileDiff, Output, Place, Status, ToolCall};
-pub use content::Block;
-pub use conversation::{Change, Conversation, Projection, Reader};
-pub use diff::{Diff, Line as DiffLine, Mark as DiffMark};
-pub use envelopes::{Envelope, EnvelopeUsage, Envelopes, Ev, Role};
-pub use notice::{Notice, Tone, Weight};
+pub use answer::AnswerProjection;
+pub use calls::{CallKey, CallLocation, CallStatus, FileChange, FileDiff, ToolCall, ToolOutput};
+pub use content::ContentBlock;
+pub use conversation::{Change, Conversation, LogReader, Projection};
+pub use diff::{Diff, DiffLine, DiffMark};
+pub use envelopes::{Envelope, EnvelopeEvent, EnvelopeSender, EnvelopeUsage, EnvelopesProjection};
+pub use notice::{Notice, NoticeLevel, NoticeTone};
 pub use plan::PlanStep;
-pub use prompts::{Said, Source};
-pub use question::{ACTING_KINDS, Choice, Decision, Question, decided_by, plain_yes};
-pub use recap::Recap;
-pub use replay::{AcpReplay, Pace, TerminalsAsText};
-pub use retold::Retold;
-pub use shell::command_line;
-pub use terminals::End as CommandEnd;
-pub use text::{Style, Text};
-pub use turn::{Turn, TurnEnd, Why};
-pub use ui::{
-    AgentUpdate, EndStatus, Ui, UiEnd, UiError, UiErrorDetail, UiEvent, UiOption, UiStart, UiStatus,
+pub use prompts::{MessageSource, UserMessage};
+pub use question::{
+    ACTING_KINDS, PermissionChoice, PermissionDecision, PermissionQuestion, decided_by, plain_yes,
 };
-pub use untold::{Beside, ShownChange, names_place, short_path, without_cwd};
-pub use usage::Usage;
+pub use recap::RecapProjection;
+pub use replay::{AcpReplay, OutputPace, TerminalsAsText};
+pub use retold::RepeatFilter;
+pub use shell::command_line;
+pub use terminals::CommandEnd;
+pub use text::{TextOptions, TextProjection};
+pub use turn::{ActiveTurn, TurnEnd, TurnEndReason};
+pub use ui::{
+    UiAgentUpdate, UiEnd, UiEndStatus, UiError, UiErrorDetail, UiEvent, UiOption, UiProjection,
+    UiStart, UiStatus,
+};
+pub use untold::{ShownChange, ShownParts, names_place, short_path, without_cwd};
+pub use usage::TurnUsage;
 pub use vocabulary::{Frame, Vocabulary};
 pub use wire::text::{Sanitizer, sanitize, sanitize_line};
 

@@ -6,14 +6,14 @@
 use std::borrow::Cow;
 
 use super::inline::inline;
-use super::json::Object;
+use super::json::JsonObject;
 
 /// Limit of base64 that an envelope carries; longer media are described in a line.
 const MAX_CARRIED_BYTES: usize = 1 << 20;
 
 /// A file that a block carries or points to, when its name and size are known.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct File {
+pub(crate) struct FileContent {
     pub(crate) reference: String,
     pub(crate) name: String,
     pub(crate) size: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Media<'a> {
 
 impl<'a> Media<'a> {
     /// `None` for blocks of another kind, and for those that only point elsewhere.
-    pub(crate) fn of(block: &Object<'a>) -> Option<Self> {
+    pub(crate) fn of(block: &JsonObject<'a>) -> Option<Self> {
         let kind = match block.text("type").as_deref() {
             Some("image") => "image",
             Some("audio") => "audio",
@@ -50,7 +50,7 @@ impl<'a> Media<'a> {
     }
 
     /// As a file with all its data, unless it is too large or no base64.
-    pub(crate) fn file(&self) -> Option<File> {
+    pub(crate) fn file(&self) -> Option<FileContent> {
         let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
         if self.data.len() > MAX_CARRIED_BYTES || !self.data.bytes().all(is_base64) {
             return None;
@@ -60,7 +60,7 @@ impl<'a> Media<'a> {
         // `svg+xml` and the like: the part before the plus is the file extension.
         let extension = extension.and_then(|of| of.split('+').next()).unwrap_or("bin");
         let named = mime_type.unwrap_or("application/octet-stream");
-        Some(File {
+        Some(FileContent {
             reference: format!("data:{named};base64,{}", self.data),
             name: format!("{}.{extension}", self.kind),
             size: decoded_len(&self.data),
@@ -99,11 +99,11 @@ mod tests {
     use wire::Json;
 
     use super::*;
-    use crate::json::Node;
+    use crate::json::JsonNode;
 
     fn with<T>(block: &Value, see: impl Fn(Option<Media<'_>>) -> T) -> T {
         let block = Json::of(block);
-        see(Media::of(&Node::of(&block).object()))
+        see(Media::of(&JsonNode::of(&block).object()))
     }
 
     #[test]

@@ -9,14 +9,14 @@ use wire::event::{
     ResumeProof, ResumeWay, SessionCreated, SessionResumed, WorkerExited,
 };
 
-use crate::json::{Node, Object};
+use crate::json::{JsonNode, JsonObject};
 use crate::usage::limit_words;
 
 /// A remark of one line beside the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    pub tone: Tone,
-    pub weight: Weight,
+    pub tone: NoticeTone,
+    pub weight: NoticeLevel,
     pub text: String,
     /// The person or client that did it, as the log names them.
     pub by: Option<String>,
@@ -27,7 +27,7 @@ pub struct Notice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = NoticeTone)]
-pub enum Tone {
+pub enum NoticeTone {
     Info,
     Warning,
     Error,
@@ -35,7 +35,7 @@ pub enum Tone {
 
 /// The importance of a notice: which readers get it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Weight {
+pub enum NoticeLevel {
     /// For finding the cause of something.
     Trace,
     /// For readers who want to know all that was done.
@@ -47,20 +47,20 @@ pub enum Weight {
 }
 
 impl Notice {
-    fn news(tone: Tone, text: impl Into<String>) -> Self {
-        Self { tone, weight: Weight::News, text: text.into(), by: None, more: None }
+    fn news(tone: NoticeTone, text: impl Into<String>) -> Self {
+        Self { tone, weight: NoticeLevel::News, text: text.into(), by: None, more: None }
     }
 
     fn remark(text: impl Into<String>) -> Self {
-        Self { weight: Weight::Remark, ..Self::news(Tone::Info, text) }
+        Self { weight: NoticeLevel::Remark, ..Self::news(NoticeTone::Info, text) }
     }
 
     fn trace(text: impl Into<String>) -> Self {
-        Self { weight: Weight::Trace, ..Self::news(Tone::Info, text) }
+        Self { weight: NoticeLevel::Trace, ..Self::news(NoticeTone::Info, text) }
     }
 
     fn detail(text: impl Into<String>) -> Self {
-        Self { weight: Weight::Detail, ..Self::news(Tone::Info, text) }
+        Self { weight: NoticeLevel::Detail, ..Self::news(NoticeTone::Info, text) }
     }
 
     /// The notice for an event of Switchyard itself. `is_running`: a turn runs.
@@ -73,14 +73,14 @@ impl Notice {
             }
             Own::CancelRequested(requested) => {
                 let by = Some(requested.by.clone()).filter(|by| !by.is_empty());
-                Self { by, ..Self::news(Tone::Info, "cancel requested") }
+                Self { by, ..Self::news(NoticeTone::Info, "cancel requested") }
             }
             Own::CancelStep(CancelStep { step }) => step_words(*step)?,
             Own::LimitReached(reached) => {
                 let frozen =
                     if reached.frozen { " and the agent is stopped meanwhile" } else { "" };
                 let told = format!("{}; the session pauses{frozen}", limit_words(reached));
-                Self { tone: Tone::Warning, ..Self::detail(told) }
+                Self { tone: NoticeTone::Warning, ..Self::detail(told) }
             }
             Own::LimitRaised(LimitRaised { limit, by, .. }) => {
                 let by = crate::question::decided_by(by);
@@ -93,7 +93,7 @@ impl Notice {
             Own::AgentQuiet(AgentQuiet { quiet_ms, waiting_for }) => {
                 let waiting = waiting_for.as_ref().map_or_else(String::new, |w| format!(" ({w})"));
                 let told = format!("no sign of progress for {}{waiting}", duration(*quiet_ms));
-                Self::news(Tone::Info, told)
+                Self::news(NoticeTone::Info, told)
             }
             Own::AgentStderr(stderr) => Self::detail(format!("stderr: {}", stderr.text)),
             Own::AgentNotification(told) => {
@@ -111,26 +111,35 @@ impl Notice {
                     DropReason::Interrupted => "the session was interrupted",
                     DropReason::Unknown => "dropped",
                 };
-                Self::news(Tone::Warning, format!("a prompt that waited was not sent ({why})"))
+                Self::news(
+                    NoticeTone::Warning,
+                    format!("a prompt that waited was not sent ({why})"),
+                )
             }
             Own::LogRecovered(LogRecovered { lost_from, lost_to }) => {
                 let lost = format!("events {lost_from} to {lost_to} are missing");
-                Self::news(Tone::Error, format!("part of this session's log was lost: {lost}"))
+                Self::news(
+                    NoticeTone::Error,
+                    format!("part of this session's log was lost: {lost}"),
+                )
             }
             _ => return None,
         })
     }
 
     /// The notice for an update of the agent that is neither text nor a tool call.
-    pub(crate) fn of_update(name: &str, update: &Object<'_>) -> Option<Self> {
+    pub(crate) fn of_update(name: &str, update: &JsonObject<'_>) -> Option<Self> {
         let word = |key: &str| update.words(key).unwrap_or_default();
         Some(match name {
             "notice" => return agent_words(update),
             "compaction_update" => match &*word("status") {
-                "completed" => Self::news(Tone::Info, "the conversation so far is now a summary"),
-                "failed" => {
-                    Self::news(Tone::Warning, "the conversation so far could not be summarised")
+                "completed" => {
+                    Self::news(NoticeTone::Info, "the conversation so far is now a summary")
                 }
+                "failed" => Self::news(
+                    NoticeTone::Warning,
+                    "the conversation so far could not be summarised",
+                ),
                 _ => return None,
             },
             "session_info_update" => Self::trace(format!("title: {}", update.words("title")?)),
@@ -157,24 +166,26 @@ fn created_words(created: &SessionCreated) -> Notice {
 fn resumed_words(resumed: &SessionResumed) -> Notice {
     let SessionResumed { how, verified, changed, tried, .. } = resumed;
     let (weight, told) = match (how, verified) {
-        (ResumeWay::Reseed, _) => (Weight::News, "the agent was told the conversation again"),
-        (ResumeWay::New, _) => (Weight::News, "the agent starts without memory of this session"),
+        (ResumeWay::Reseed, _) => (NoticeLevel::News, "the agent was told the conversation again"),
+        (ResumeWay::New, _) => {
+            (NoticeLevel::News, "the agent starts without memory of this session")
+        }
         (_, ResumeProof::Unchecked | ResumeProof::Unknown) => (
-            Weight::News,
+            NoticeLevel::News,
             "the agent resumed the session, but could not prove that it remembers it",
         ),
-        _ if changed.is_empty() => (Weight::Trace, "the agent resumed the session"),
-        _ => (Weight::News, "the agent resumed the session"),
+        _ if changed.is_empty() => (NoticeLevel::Trace, "the agent resumed the session"),
+        _ => (NoticeLevel::News, "the agent resumed the session"),
     };
     let details = changed.iter().chain(tried).map(String::as_str).collect::<Vec<_>>();
     let colon = if details.is_empty() { "" } else { ": " };
-    let tone = if *how == ResumeWay::New { Tone::Warning } else { Tone::Info };
+    let tone = if *how == ResumeWay::New { NoticeTone::Warning } else { NoticeTone::Info };
     let text = format!("{told}{colon}{}", details.join("; "));
     Notice { weight, ..Notice::news(tone, text) }
 }
 
 fn step_words(step: CancelRung) -> Option<Notice> {
-    let warn = |text: &str| Notice::news(Tone::Warning, text);
+    let warn = |text: &str| Notice::news(NoticeTone::Warning, text);
     Some(match step {
         CancelRung::Terminate => warn("the agent did not stop when asked; ending it"),
         CancelRung::Kill => warn("the agent did not end; killing it"),
@@ -195,8 +206,8 @@ fn exit_words(exited: &WorkerExited, is_running: bool) -> Notice {
         (None, None) => "exited".to_owned(),
     };
     Notice {
-        tone: if is_clean { Tone::Info } else { Tone::Error },
-        weight: if is_expected { Weight::Trace } else { Weight::News },
+        tone: if is_clean { NoticeTone::Info } else { NoticeTone::Error },
+        weight: if is_expected { NoticeLevel::Trace } else { NoticeLevel::News },
         text: format!("the agent's process {how}"),
         by: None,
         more: Some(exited.stderr.trim_end().to_owned()).filter(|stderr| !stderr.is_empty()),
@@ -204,7 +215,7 @@ fn exit_words(exited: &WorkerExited, is_running: bool) -> Notice {
 }
 
 /// An agent's own notice.
-fn agent_words(update: &Object<'_>) -> Option<Notice> {
+fn agent_words(update: &JsonObject<'_>) -> Option<Notice> {
     let (title, description) = (update.words("title"), update.words("description"));
     // A title that is only the beginning of the description is left out.
     let is_said = |title: &str| {
@@ -214,22 +225,22 @@ fn agent_words(update: &Object<'_>) -> Option<Notice> {
     let title = title.filter(|title| !is_said(title));
     let text = [title, description].into_iter().flatten().collect::<Vec<_>>().join(": ");
     let tone = match update.text("severity").as_deref() {
-        Some("error") => Tone::Error,
-        Some("warning") => Tone::Warning,
-        _ => Tone::Info,
+        Some("error") => NoticeTone::Error,
+        Some("warning") => NoticeTone::Warning,
+        _ => NoticeTone::Info,
     };
     (!text.is_empty()).then(|| Notice::news(tone, text))
 }
 
 /// `mode: plan`, `model: large`, `option: effort high`.
 fn option_words(set: &OptionSet<'_>) -> String {
-    let params = Node::of(set.params).object();
+    let params = JsonNode::of(set.params).object();
     let word = |key| params.label(key).unwrap_or_default();
     match set.method.as_str() {
         "session/set_mode" => format!("mode: {}", word("modeId")),
         "session/set_model" => format!("model: {}", word("modelId")),
         "_switchyard/set_limits" => {
-            let limits = params.get("limits").map_or("none", Node::raw);
+            let limits = params.get("limits").map_or("none", JsonNode::raw);
             format!("limits: {limits}")
         }
         _ => format!("option: {} {}", word("configId"), word("value")),

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
-use crate::json::{Node, Object};
+use crate::json::{JsonNode, JsonObject};
 
 /// One line of a plan.
 #[skip_serializing_none]
@@ -28,12 +28,12 @@ impl PlanStep {
 }
 
 /// The entries of a `plan` (or of the draft `plan_update`, which has them one level down).
-pub(crate) fn entries(update: &Object<'_>) -> Vec<PlanStep> {
+pub(crate) fn entries(update: &JsonObject<'_>) -> Vec<PlanStep> {
     let mut entries = update.items("entries");
     if entries.is_empty() {
         entries = update.object("plan").items("entries");
     }
-    let read = |node: Node<'_>| {
+    let read = |node: JsonNode<'_>| {
         let entry = node.object();
         let content = entry.words("content")?.into_owned();
         let priority = entry.words("priority").map(std::borrow::Cow::into_owned);

@@ -7,23 +7,23 @@
 
 use wire::{Event, Json, Kind, Millis, Own, Seq, TurnId};
 
-use super::content::{Block, blocks, chunk_text, update_of};
-use super::json::Node;
+use super::content::{ContentBlock, blocks, chunk_text, update_of};
+use super::json::JsonNode;
 
 /// A message of the user, or one that the agent sends for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct UserMessage {
     pub turn: Option<TurnId>,
     /// The sender, as the log names them; empty for a message of the agent.
     pub by: String,
     /// The event that brought it.
     pub seq: Seq,
     pub at: Millis,
-    pub source: Source,
+    pub source: MessageSource,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum MessageSource {
     /// A prompt: its content blocks.
     Prompt(Vec<Json>),
     /// A message that the agent sends for the user: the `params` of its `user_message_chunk`.
@@ -32,7 +32,7 @@ pub enum Source {
 
 /// A prompt whose turn has not ended.
 #[derive(Debug, Clone)]
-struct Prompt {
+struct OpenPrompt {
     turn: Option<TurnId>,
     by: String,
     seq: Seq,
@@ -46,16 +46,16 @@ struct Prompt {
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Prompts {
-    open: Vec<Prompt>,
+    open: Vec<OpenPrompt>,
     is_turn_active: bool,
     active_turn: Option<TurnId>,
     /// Chunks that so far repeat the beginning of the prompt, and their text.
-    held: Vec<Said>,
+    held: Vec<UserMessage>,
     held_text: String,
 }
 
 impl Prompts {
-    pub(crate) fn project(&mut self, event: &Event) -> Vec<Said> {
+    pub(crate) fn project(&mut self, event: &Event) -> Vec<UserMessage> {
         if event.kind.update_name() == Some("user_message_chunk") {
             return self.hear(event);
         }
@@ -91,12 +91,13 @@ impl Prompts {
 
     fn receive(&mut self, event: &Event) {
         let Some(Own::PromptReceived(received)) = event.own() else { return };
-        let blocks = blocks(Some(Node::of(received.prompt)));
-        let text = blocks.iter().filter_map(Block::text).collect();
-        let others = blocks.iter().filter(|b| b.text().is_none()).map(Block::identity).collect();
+        let blocks = blocks(Some(JsonNode::of(received.prompt)));
+        let text = blocks.iter().filter_map(ContentBlock::text).collect();
+        let others =
+            blocks.iter().filter(|b| b.text().is_none()).map(ContentBlock::identity).collect();
         let blocks = blocks.iter().filter_map(whole_block).collect();
         let Event { turn, seq, at, .. } = *event;
-        self.open.push(Prompt {
+        self.open.push(OpenPrompt {
             turn,
             by: received.by,
             seq,
@@ -108,13 +109,19 @@ impl Prompts {
         });
     }
 
-    fn tell(&mut self, turn: Option<TurnId>, said: &mut Vec<Said>) {
+    fn tell(&mut self, turn: Option<TurnId>, said: &mut Vec<UserMessage>) {
         let Some(prompt) = self.open.iter_mut().find(|p| p.turn == turn && !p.is_told) else {
             return;
         };
         prompt.is_told = true;
-        let source = Source::Prompt(std::mem::take(&mut prompt.blocks));
-        said.push(Said { turn, by: prompt.by.clone(), seq: prompt.seq, at: prompt.at, source });
+        let source = MessageSource::Prompt(std::mem::take(&mut prompt.blocks));
+        said.push(UserMessage {
+            turn,
+            by: prompt.by.clone(),
+            seq: prompt.seq,
+            at: prompt.at,
+            source,
+        });
     }
 
     fn forget(&mut self, turn: Option<TurnId>) {
@@ -122,15 +129,15 @@ impl Prompts {
     }
 
     /// Takes in a `user_message_chunk` and holds it as long as it may be an echo.
-    fn hear(&mut self, event: &Event) -> Vec<Said> {
+    fn hear(&mut self, event: &Event) -> Vec<UserMessage> {
         let update = update_of(event);
         let turn = event.turn.or(self.active_turn);
-        let source = Source::Agent(event.payload.clone());
-        let chunk = Said { turn, by: String::new(), seq: event.seq, at: event.at, source };
+        let source = MessageSource::Agent(event.payload.clone());
+        let chunk = UserMessage { turn, by: String::new(), seq: event.seq, at: event.at, source };
         let others: Vec<_> = blocks(update.get("content"))
             .iter()
             .filter(|b| b.text().is_none())
-            .map(Block::identity)
+            .map(ContentBlock::identity)
             .collect();
         let text = chunk_text(&update);
         let held_text = format!("{}{text}", self.held_text);
@@ -156,7 +163,7 @@ impl Prompts {
 
     /// Returns the chunks that were held back: none if they were the whole prompt but for blanks
     /// around it, and otherwise all of them.
-    fn release(&mut self) -> Vec<Said> {
+    fn release(&mut self) -> Vec<UserMessage> {
         let held = std::mem::take(&mut self.held);
         let text = std::mem::take(&mut self.held_text);
         let Some(turn) = held.first().map(|said| said.turn) else { return held };
@@ -188,7 +195,7 @@ fn ends_an_echo(kind: &Kind) -> bool {
 }
 
 /// A block as ACP has it, also when the prompt was given as a bare string.
-fn whole_block(block: &Block<'_>) -> Option<Json> {
+fn whole_block(block: &ContentBlock<'_>) -> Option<Json> {
     if block.node.is_object() {
         return Some(block.node.to_json());
     }
@@ -196,13 +203,15 @@ fn whole_block(block: &Block<'_>) -> Option<Json> {
     Some(Json::of(&serde_json::json!({ "type": "text", "text": text })))
 }
 
-impl Said {
+impl UserMessage {
     /// The content blocks in it.
-    pub fn blocks(&self) -> Vec<Block<'_>> {
+    pub fn blocks(&self) -> Vec<ContentBlock<'_>> {
         match &self.source {
-            Source::Prompt(blocks) => blocks.iter().map(|one| Block::of(Node::of(one))).collect(),
-            Source::Agent(params) => {
-                blocks(Node::of(params).object().object("update").get("content"))
+            MessageSource::Prompt(blocks) => {
+                blocks.iter().map(|one| ContentBlock::of(JsonNode::of(one))).collect()
+            }
+            MessageSource::Agent(params) => {
+                blocks(JsonNode::of(params).object().object("update").get("content"))
             }
         }
     }

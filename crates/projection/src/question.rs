@@ -7,7 +7,7 @@ use wire::event::{DecidedBy, Decider, Limit, PermissionRequested, PermissionReso
 use wire::{CallId, Json};
 
 use crate::calls::CallKey;
-use crate::json::{Node, Object};
+use crate::json::{JsonNode, JsonObject};
 
 const ALLOW_ONCE: &str = "allow_once";
 const ALLOW_ALWAYS: &str = "allow_always";
@@ -16,48 +16,48 @@ pub const ACTING_KINDS: [&str; 4] = ["edit", "delete", "move", "execute"];
 
 /// A permission question.
 #[derive(Debug)]
-pub struct Question<'e> {
+pub struct PermissionQuestion<'e> {
     pub id: CallId,
     /// A person is asked; otherwise a rule or the mode decides.
     pub is_for_person: bool,
     /// The call that it is about.
     pub call: Option<CallKey>,
     pub title: Option<String>,
-    pub options: Vec<Choice>,
+    pub options: Vec<PermissionChoice>,
     /// Switchyard itself asks, because this limit is reached.
     pub limit: Option<Limit>,
-    request: Node<'e>,
-    tool_call: Option<Node<'e>>,
+    request: JsonNode<'e>,
+    tool_call: Option<JsonNode<'e>>,
 }
 
 /// One of the options, in the agent's order: a number that a person types names one.
 #[derive(Debug, Clone)]
-pub struct Choice {
+pub struct PermissionChoice {
     /// Empty where the agent gives none, so that nobody can choose it.
     pub id: String,
     pub name: Option<String>,
     pub kind: Option<String>,
 }
 
-impl Choice {
+impl PermissionChoice {
     /// Its name, or else its id.
     pub fn label(&self) -> &str {
         self.name.as_ref().unwrap_or(&self.id)
     }
 }
 
-impl<'e> Question<'e> {
+impl<'e> PermissionQuestion<'e> {
     pub(crate) fn read(
         asked: &PermissionRequested<'e>,
-        request: &Object<'e>,
+        request: &JsonObject<'e>,
         call: Option<CallKey>,
     ) -> Self {
         let title = request.object("toolCall").words("title").or_else(|| request.words("title"));
-        let option = |node: Node<'_>| {
+        let option = |node: JsonNode<'_>| {
             let fields = node.object();
             let id = fields.label("optionId").unwrap_or_default().into_owned();
             let words = |key| fields.words(key).map(Cow::into_owned);
-            Choice { id, name: words("name"), kind: words("kind") }
+            PermissionChoice { id, name: words("name"), kind: words("kind") }
         };
         Self {
             id: asked.request_id,
@@ -66,7 +66,7 @@ impl<'e> Question<'e> {
             title: title.map(Cow::into_owned),
             options: request.items("options").into_iter().map(option).collect(),
             limit: asked.limit,
-            request: Node::of(asked.request),
+            request: JsonNode::of(asked.request),
             tool_call: request.get("toolCall"),
         }
     }
@@ -83,13 +83,13 @@ impl<'e> Question<'e> {
 
     /// The call as the agent sent it.
     pub(crate) fn tool_call(&self) -> Option<Json> {
-        self.tool_call.map(Node::to_json)
+        self.tool_call.map(JsonNode::to_json)
     }
 }
 
 /// The decision on a permission question.
 #[derive(Debug)]
-pub struct Decision {
+pub struct PermissionDecision {
     pub resolved: PermissionResolved,
     /// The kind of the chosen option (`allow_once` …), if it is known.
     pub kind: Option<String>,
@@ -118,10 +118,10 @@ pub fn decided_by(by: &Decider) -> String {
 
 /// The options of the open questions, by their request ids.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct OpenQuestions(HashMap<CallId, Vec<Choice>>);
+pub(crate) struct OpenQuestions(HashMap<CallId, Vec<PermissionChoice>>);
 
 impl OpenQuestions {
-    pub(crate) fn ask(&mut self, question: &Question<'_>) {
+    pub(crate) fn ask(&mut self, question: &PermissionQuestion<'_>) {
         self.0.insert(question.id, question.options.clone());
     }
 
@@ -129,13 +129,13 @@ impl OpenQuestions {
         self.0.is_empty()
     }
 
-    pub(crate) fn decide(&mut self, resolved: PermissionResolved) -> Decision {
+    pub(crate) fn decide(&mut self, resolved: PermissionResolved) -> PermissionDecision {
         let options = self.0.remove(&resolved.request_id).unwrap_or_default();
         let outcome = &resolved.outcome;
         let known = options.iter().find(|one| Some(&one.id) == outcome.option_id.as_ref());
         let kind = outcome.kind.clone().or_else(|| known?.kind.clone());
         let same = options.iter().filter(|one| one.kind.is_some() && one.kind == kind);
-        Decision { is_one_of_several: same.count() > 1, kind, resolved }
+        PermissionDecision { is_one_of_several: same.count() > 1, kind, resolved }
     }
 }
 

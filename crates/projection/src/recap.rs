@@ -3,7 +3,7 @@
 //! In: the changes of a conversation. Out: who said what, as text; of a long conversation the end,
 //! which matters most.
 
-use super::content::Block;
+use super::content::ContentBlock;
 use super::conversation::{Change, Conversation, Projection};
 
 /// Limit of a recap: it goes into a prompt, and prompts have limits too.
@@ -11,18 +11,18 @@ const MAX_BYTES: usize = 48 << 10;
 
 /// The projection to a recap.
 #[derive(Debug, Clone, Default)]
-pub struct Recap {
+pub struct RecapProjection {
     is_cut: bool,
     speaker: Option<&'static str>,
 }
 
-impl Projection for Recap {
+impl Projection for RecapProjection {
     type Out = String;
 
     fn tell(&mut self, change: Change<'_>, now: &Conversation, out: &mut String) {
         match change {
             Change::Prompt(said) => {
-                for text in said.blocks().iter().filter_map(Block::text) {
+                for text in said.blocks().iter().filter_map(ContentBlock::text) {
                     self.speaker = None;
                     self.say("User", &text, out);
                 }
@@ -39,7 +39,7 @@ impl Projection for Recap {
     }
 }
 
-impl Recap {
+impl RecapProjection {
     fn say(&mut self, speaker: &'static str, text: &str, out: &mut String) {
         if text.is_empty() {
             return;
@@ -86,7 +86,7 @@ mod tests {
     use wire::Kind;
 
     use super::*;
-    use crate::conversation::Reader;
+    use crate::conversation::LogReader;
     use crate::tests::log::Log;
 
     #[test]
@@ -95,7 +95,7 @@ mod tests {
         let log = Log::new().in_turn(1).prompt("hi").start().text("Hello from");
         let log = log.own(Kind::AgentNotification, retry).text("Hello").text(" from the model");
         let log = log.tool("c", json!({ "title": "Read it" })).text("Done.");
-        let (mut recap, mut told) = (Reader::<Recap>::default(), String::new());
+        let (mut recap, mut told) = (LogReader::<RecapProjection>::default(), String::new());
         log.events.iter().for_each(|event| recap.project(event, &mut told));
         let told = recap.projection_mut().preamble(told).unwrap();
         let expected = "User: hi\n\nAssistant: Hello from the model\n\n\

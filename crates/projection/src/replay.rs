@@ -12,8 +12,8 @@ use serde::Serialize;
 use wire::event::PromptReceived;
 use wire::{Event, Json};
 
-use super::prompts::{Prompts, Said, Source};
-pub use terminals::{Pace, TerminalsAsText};
+use super::prompts::{MessageSource, Prompts, UserMessage};
+pub use terminals::{OutputPace, TerminalsAsText};
 
 /// Projects a log into the updates of a `session/load`.
 #[derive(Debug, Clone)]
@@ -43,15 +43,15 @@ impl AcpReplay {
     }
 
     pub fn project(&mut self, event: &Event, out: &mut Vec<Json>) {
-        for Said { source, .. } in self.prompts.project(event) {
+        for UserMessage { source, .. } in self.prompts.project(event) {
             match source {
-                Source::Prompt(blocks) => {
+                MessageSource::Prompt(blocks) => {
                     out.extend(blocks.iter().map(|block| self.user_chunk(event, block)));
                 }
-                Source::Agent(params) => out.push(params),
+                MessageSource::Agent(params) => out.push(params),
             }
         }
-        let told = self.terminals.project(event, Pace::AtTheEnd);
+        let told = self.terminals.project(event, OutputPace::AtTheEnd);
         match event.kind.update_name() {
             Some("user_message_chunk") => {}
             None => out.extend(told),
@@ -68,7 +68,7 @@ impl AcpReplay {
     fn user_chunk(&self, event: &Event, block: &Json) -> Json {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Params<'a> {
+        struct SessionUpdateParams<'a> {
             session_id: &'a str,
             update: UserChunk<'a>,
         }
@@ -86,7 +86,7 @@ impl AcpReplay {
             content: block,
             meta: serde_json::json!({ "switchyard": origin }),
         };
-        Json::of(&Params { session_id: &self.session, update })
+        Json::of(&SessionUpdateParams { session_id: &self.session, update })
     }
 }
 

@@ -26,13 +26,13 @@ const MAX_BYTES: usize = 1 << 20;
 
 /// The answer of a turn, over all attempts at it.
 #[derive(Debug, Clone, Default)]
-pub struct Retold {
+pub struct RepeatFilter {
     told: String,
     /// How much of `told` the current attempt has repeated; `None` when it is past it.
     at: Option<usize>,
 }
 
-impl Retold {
+impl RepeatFilter {
     /// Must get every event. Returns what a piece of the answer adds, or `None` for other events.
     pub fn see(&mut self, event: &Event) -> Option<String> {
         match (event.kind.update_name(), &event.kind) {
@@ -118,7 +118,7 @@ mod tests {
                     None => log.own(Kind::AgentNotification, json!({ "method": RETRYING })),
                 };
             }
-            let mut retold = Retold::default();
+            let mut retold = RepeatFilter::default();
             let told: String = log.events.iter().filter_map(|event| retold.see(event)).collect();
             assert_eq!(told, shown, "{name}");
         }

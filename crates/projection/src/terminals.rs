@@ -23,12 +23,12 @@ pub(crate) struct Terminal {
     pub(crate) id: String,
     /// Raw output, escape sequences included.
     pub(crate) text: String,
-    pub(crate) end: Option<End>,
+    pub(crate) end: Option<CommandEnd>,
 }
 
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
+pub enum CommandEnd {
     Code(i64),
     /// The signal's name or number.
     Signal(String),
@@ -37,7 +37,7 @@ pub enum End {
     Unknown,
 }
 
-impl End {
+impl CommandEnd {
     /// The end as its terminal reported it.
     pub fn seen(exited: &TerminalExited) -> Self {
         let signal = exited.signal.clone().map(Self::Signal);
@@ -66,7 +66,7 @@ impl Terminals {
             }
             Own::TerminalExited(exited) => {
                 let terminal = self.at(&exited.terminal_id);
-                terminal.end = Some(End::seen(exited));
+                terminal.end = Some(CommandEnd::seen(exited));
                 Some(terminal)
             }
             _ => None,

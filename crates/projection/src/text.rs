@@ -17,17 +17,17 @@ use std::collections::HashMap;
 use wire::Own;
 
 use super::calls::CallKey;
-use super::content::Block;
+use super::content::ContentBlock;
 use super::conversation::{Change, Conversation, Projection};
 use super::notice::Notice;
 use super::plan::PlanStep;
-use super::prompts::Said;
-use page::{Page, Part};
+use super::prompts::UserMessage;
+use page::{OutputPart, TextOutput};
 use wire::text::sanitize_line;
 
 /// Options of the output for a terminal.
 #[derive(Debug, Clone, Copy)]
-pub struct Style {
+pub struct TextOptions {
     pub color: bool,
     /// Columns of the terminal; 0 when unknown.
     pub width: usize,
@@ -38,26 +38,26 @@ pub struct Style {
 
 /// A log as text for a terminal.
 #[derive(Debug, Clone)]
-pub struct Text {
-    style: Style,
+pub struct TextProjection {
+    style: TextOptions,
     shows_prompts: bool,
     takes_back: bool,
-    page: Page,
+    page: TextOutput,
     /// The lines and diffs printed for each call of the running turn.
-    calls: HashMap<CallKey, tools::Marks>,
+    calls: HashMap<CallKey, tools::PrintedCall>,
     /// The error of the running turn was printed.
     is_failure_told: bool,
     shows_whole_questions: bool,
     is_question_long: bool,
 }
 
-impl Text {
-    pub fn new(style: Style) -> Self {
+impl TextProjection {
+    pub fn new(style: TextOptions) -> Self {
         Self {
             style,
             shows_prompts: false,
             takes_back: false,
-            page: Page::new(style.color),
+            page: TextOutput::new(style.color),
             calls: HashMap::new(),
             is_failure_told: false,
             shows_whole_questions: false,
@@ -83,18 +83,18 @@ impl Text {
         self.page.disturb();
     }
 
-    fn prompt(&mut self, said: &Said, out: &mut String) {
+    fn prompt(&mut self, said: &UserMessage, out: &mut String) {
         if !self.shows_prompts {
             return;
         }
         for block in said.blocks() {
             if let Some(text) = block.text().map(Into::into).or_else(|| block.describe()) {
-                self.page.stream(Part::User, &text, out);
+                self.page.stream(OutputPart::User, &text, out);
             }
         }
     }
 
-    fn answer_block(&mut self, block: &Block<'_>, out: &mut String) {
+    fn answer_block(&mut self, block: &ContentBlock<'_>, out: &mut String) {
         if let Some(described) = block.describe() {
             self.page.line(page::DIM, &whole_line(&described), out);
         }
@@ -122,17 +122,17 @@ impl Text {
     }
 }
 
-impl Projection for Text {
+impl Projection for TextProjection {
     type Out = String;
 
     fn tell(&mut self, change: Change<'_>, now: &Conversation, out: &mut String) {
         match change {
             Change::Prompt(said) => self.prompt(&said, out),
             Change::TurnStarted => self.is_failure_told = false,
-            Change::Answer { text, .. } => self.page.stream(Part::Answer, &text, out),
+            Change::Answer { text, .. } => self.page.stream(OutputPart::Answer, &text, out),
             Change::AnswerBlock { block, .. } => self.answer_block(&block, out),
             Change::Thought { text, .. } if self.style.show_thinking => {
-                self.page.stream(Part::Thinking, &text, out);
+                self.page.stream(OutputPart::Thinking, &text, out);
             }
             Change::CallBegan { call, is_asked: false } => self.call_began(call, now, out),
             Change::CallEnded(key) => self.call_ended(key, now, out),

@@ -1,13 +1,13 @@
 //! A turn of a conversation, and how it ended.
 
-use wire::event::{DropReason, Outcome, StopReason, TurnEnded, UsageScope};
+use wire::event::{DropReason, StopReason, TurnEnded, TurnOutcome, UsageScope};
 use wire::{Category, Fault, Millis, Seq, TurnId, fault};
 
-use crate::usage::Usage;
+use crate::usage::TurnUsage;
 
 /// A turn that runs.
 #[derive(Debug, Clone)]
-pub struct Turn {
+pub struct ActiveTurn {
     pub id: Option<TurnId>,
     /// The event that started it.
     pub started: Seq,
@@ -20,12 +20,12 @@ pub struct TurnEnd {
     pub turn: Option<TurnId>,
     /// Its start was seen; a log may begin in the middle, or a turn end before it has begun.
     pub has_begun: bool,
-    pub outcome: Outcome,
-    pub why: Why,
+    pub outcome: TurnOutcome,
+    pub why: TurnEndReason,
     pub fault: Option<Fault>,
     /// The end of the answer already says the fault.
     pub is_said: bool,
-    pub usage: Option<Usage>,
+    pub usage: Option<TurnUsage>,
     /// `usage` counts only the last of its requests to the model.
     pub is_usage_partial: bool,
     /// Its cost in US dollars.
@@ -35,7 +35,7 @@ pub struct TurnEnd {
 
 /// Why a turn ended.
 #[derive(Debug)]
-pub enum Why {
+pub enum TurnEndReason {
     Stopped(StopReason),
     /// It never began: its prompt was dropped.
     Dropped(DropReason),
@@ -44,12 +44,12 @@ pub enum Why {
 }
 
 impl TurnEnd {
-    pub(crate) fn lost(turn: &Turn) -> Self {
+    pub(crate) fn lost(turn: &ActiveTurn) -> Self {
         Self {
             turn: turn.id,
             has_begun: true,
-            outcome: Outcome::Failed,
-            why: Why::Lost,
+            outcome: TurnOutcome::Failed,
+            why: TurnEndReason::Lost,
             fault: None,
             is_said: false,
             usage: None,
@@ -59,14 +59,18 @@ impl TurnEnd {
         }
     }
 
-    pub(crate) fn dropped(turn: &Turn, reason: DropReason) -> Self {
-        Self { outcome: Outcome::Cancelled, why: Why::Dropped(reason), ..Self::lost(turn) }
+    pub(crate) fn dropped(turn: &ActiveTurn, reason: DropReason) -> Self {
+        Self {
+            outcome: TurnOutcome::Cancelled,
+            why: TurnEndReason::Dropped(reason),
+            ..Self::lost(turn)
+        }
     }
 
     /// `turn` is the one that runs and ends with this, `id` the one that the event names.
     pub(crate) fn of(
         ended: &TurnEnded<'_>,
-        turn: Option<&Turn>,
+        turn: Option<&ActiveTurn>,
         id: Option<TurnId>,
         at: Millis,
     ) -> Self {
@@ -75,10 +79,10 @@ impl TurnEnd {
             turn: turn.map_or(id, |turn| turn.id),
             has_begun: turn.is_some(),
             outcome: ended.outcome(),
-            why: Why::Stopped(ended.stop_reason.clone()),
+            why: TurnEndReason::Stopped(ended.stop_reason.clone()),
             fault: ended.error.clone(),
             is_said: false,
-            usage: Usage::of(ended),
+            usage: TurnUsage::of(ended),
             is_usage_partial: ended.usage_of == Some(UsageScope::LastCall),
             cost_usd: ended.cost_usd,
             took_ms: took.and_then(|ms| u64::try_from(ms).ok()),
@@ -92,9 +96,9 @@ impl TurnEnd {
 
     pub fn stop_reason(&self) -> Option<String> {
         match &self.why {
-            Why::Stopped(reason) => Some(reason.as_str().to_owned()),
-            Why::Dropped(reason) => Some(reason.as_str().to_owned()),
-            Why::Lost => None,
+            TurnEndReason::Stopped(reason) => Some(reason.as_str().to_owned()),
+            TurnEndReason::Dropped(reason) => Some(reason.as_str().to_owned()),
+            TurnEndReason::Lost => None,
         }
     }
 }

@@ -9,19 +9,19 @@ mod tools;
 mod types;
 
 pub use types::{
-    AgentUpdate, EndStatus, UiEnd, UiError, UiErrorDetail, UiEvent, UiOption, UiStart, UiStatus,
+    UiAgentUpdate, UiEnd, UiEndStatus, UiError, UiErrorDetail, UiEvent, UiOption, UiStart, UiStatus,
 };
 
 use std::borrow::Cow;
 
-use wire::event::{AgentStderr, OptionSet, Outcome, SessionCreated};
+use wire::event::{AgentStderr, OptionSet, SessionCreated, TurnOutcome};
 use wire::event::{PermissionResolved, RecordedOutcome, WorkerStarted};
 use wire::{Category, Fault, Millis, Own};
 
-use super::content::Block;
+use super::content::ContentBlock;
 use super::conversation::{Change, Conversation, Projection};
-use super::json::{Node, Object};
-use super::question::{Choice, Question};
+use super::json::{JsonNode, JsonObject};
+use super::question::{PermissionChoice, PermissionQuestion};
 use super::shell::command_line;
 use super::turn::TurnEnd;
 use super::usage::limit_words;
@@ -34,7 +34,7 @@ const MOST_EARLY: usize = 64;
 
 /// A log as events for a user interface.
 #[derive(Debug, Clone, Default)]
-pub struct Ui {
+pub struct UiProjection {
     /// Fields of the session's first event, which each turn's `start` repeats.
     start: UiStart,
     /// Events before the first turn; they are sent after its `start`, which has to come first.
@@ -45,7 +45,7 @@ pub struct Ui {
     is_thinking: bool,
 }
 
-impl Projection for Ui {
+impl Projection for UiProjection {
     type Out = Vec<UiEvent>;
 
     fn tell(&mut self, change: Change<'_>, now: &Conversation, out: &mut Vec<UiEvent>) {
@@ -58,7 +58,7 @@ impl Projection for Ui {
     }
 }
 
-impl Ui {
+impl UiProjection {
     fn change(&mut self, change: Change<'_>, now: &Conversation, out: &mut Vec<UiEvent>) {
         match change {
             Change::TurnStarted => self.start_turn(now, out),
@@ -98,7 +98,7 @@ impl Ui {
         }
     }
 
-    fn update(&mut self, name: &str, update: &Object<'_>, out: &mut Vec<UiEvent>) {
+    fn update(&mut self, name: &str, update: &JsonObject<'_>, out: &mut Vec<UiEvent>) {
         match name {
             "config_option_update" => match model_of(update) {
                 Some(model) if self.start.model.as_ref() != Some(&model) => self.model(model, out),
@@ -107,7 +107,7 @@ impl Ui {
             "session_info_update" => match update.words("title") {
                 Some(title) => {
                     let title = title.into_owned();
-                    out.push(UiEvent::Agent(AgentUpdate::ConversationTitle { title }));
+                    out.push(UiEvent::Agent(UiAgentUpdate::ConversationTitle { title }));
                 }
                 None => status(UiStatus::labelled(name), out),
             },
@@ -186,16 +186,16 @@ impl Ui {
     fn end_turn(&mut self, end: TurnEnd, out: &mut Vec<UiEvent>) {
         self.end_thinking(out);
         let stop_reason = end.stop_reason();
-        out.push(UiEvent::Agent(AgentUpdate::Usage {
+        out.push(UiEvent::Agent(UiAgentUpdate::Usage {
             usage: end.usage,
             cost_usd: end.cost_usd,
             duration_ms: end.took_ms,
             stop_reason: stop_reason.clone(),
         }));
         let (code, status) = match end.outcome {
-            Outcome::Completed => (Some(0), EndStatus::Succeeded),
-            Outcome::Failed => (Some(1), EndStatus::Failed),
-            Outcome::Cancelled => (None, EndStatus::Canceled),
+            TurnOutcome::Completed => (Some(0), UiEndStatus::Succeeded),
+            TurnOutcome::Failed => (Some(1), UiEndStatus::Failed),
+            TurnOutcome::Cancelled => (None, UiEndStatus::Canceled),
         };
         out.push(UiEvent::End(UiEnd {
             code,
@@ -209,12 +209,17 @@ impl Ui {
     fn text(&mut self, delta: String, now: &Conversation, out: &mut Vec<UiEvent>) {
         self.first_output(now, out);
         self.end_thinking(out);
-        out.push(UiEvent::Agent(AgentUpdate::TextDelta { delta }));
+        out.push(UiEvent::Agent(UiAgentUpdate::TextDelta { delta }));
     }
 
     /// The vocabulary has no event for an image, and its clients leave out events they do not know;
     /// so it is named in the answer, as a paragraph.
-    fn answer_block(&mut self, block: &Block<'_>, now: &Conversation, out: &mut Vec<UiEvent>) {
+    fn answer_block(
+        &mut self,
+        block: &ContentBlock<'_>,
+        now: &Conversation,
+        out: &mut Vec<UiEvent>,
+    ) {
         if let Some(described) = block.describe() {
             self.text(format!("\n\n{described}\n\n"), now, out);
         }
@@ -223,14 +228,14 @@ impl Ui {
     fn thought(&mut self, delta: String, now: &Conversation, out: &mut Vec<UiEvent>) {
         self.first_output(now, out);
         if !std::mem::replace(&mut self.is_thinking, true) {
-            out.push(UiEvent::Agent(AgentUpdate::ThinkingStart {}));
+            out.push(UiEvent::Agent(UiAgentUpdate::ThinkingStart {}));
         }
-        out.push(UiEvent::Agent(AgentUpdate::ThinkingDelta { delta }));
+        out.push(UiEvent::Agent(UiAgentUpdate::ThinkingDelta { delta }));
     }
 
     fn end_thinking(&mut self, out: &mut Vec<UiEvent>) {
         if std::mem::take(&mut self.is_thinking) {
-            out.push(UiEvent::Agent(AgentUpdate::ThinkingEnd {}));
+            out.push(UiEvent::Agent(UiAgentUpdate::ThinkingEnd {}));
         }
     }
 
@@ -243,15 +248,15 @@ impl Ui {
     }
 
     /// A question stands right after the `tool_use` it is about.
-    fn asked(&mut self, question: &Question<'_>, out: &mut Vec<UiEvent>) {
+    fn asked(&mut self, question: &PermissionQuestion<'_>, out: &mut Vec<UiEvent>) {
         self.end_thinking(out);
-        let option = |choice: &Choice| UiOption {
+        let option = |choice: &PermissionChoice| UiOption {
             option_id: choice.id.clone(),
             name: choice.label().to_owned(),
             kind: choice.kind.clone(),
         };
         let options = question.options.iter().filter(|choice| !choice.id.is_empty());
-        out.push(UiEvent::Agent(AgentUpdate::PermissionRequest {
+        out.push(UiEvent::Agent(UiAgentUpdate::PermissionRequest {
             request_id: question.id.to_string(),
             tool_use_id: question.tool_call_id(),
             title: question.title.clone(),
@@ -279,9 +284,9 @@ fn error(fault: &Fault) -> UiError {
     }
 }
 
-fn decided(resolved: PermissionResolved) -> AgentUpdate {
+fn decided(resolved: PermissionResolved) -> UiAgentUpdate {
     let RecordedOutcome { outcome, option_id, kind, .. } = resolved.outcome;
-    AgentUpdate::PermissionResolved {
+    UiAgentUpdate::PermissionResolved {
         request_id: resolved.request_id.to_string(),
         outcome,
         option_id,
@@ -294,17 +299,17 @@ fn decided(resolved: PermissionResolved) -> AgentUpdate {
 /// Status and titles; not parts of an answer, which are sent at once even where the log has no turn
 /// for them.
 fn is_about_the_session(event: &UiEvent) -> bool {
-    use AgentUpdate::{ConversationTitle, Status};
+    use UiAgentUpdate::{ConversationTitle, Status};
     matches!(event, UiEvent::Agent(Status(_) | ConversationTitle { .. }))
 }
 
 fn status(status: UiStatus, out: &mut Vec<UiEvent>) {
-    out.push(UiEvent::Agent(AgentUpdate::Status(status)));
+    out.push(UiEvent::Agent(UiAgentUpdate::Status(status)));
 }
 
 /// The model that was chosen, by either of the two ways that ACP has.
 fn chosen_model(set: &OptionSet<'_>) -> Option<String> {
-    let params = Node::of(set.params).object();
+    let params = JsonNode::of(set.params).object();
     let is_model = params.text("configId").as_deref() == Some("model");
     let value = params.words("value").filter(|_| is_model);
     value.or_else(|| params.words("modelId")).map(Cow::into_owned)
@@ -315,14 +320,14 @@ fn elapsed(from: Millis, to: Millis) -> Option<u64> {
 }
 
 /// The model a session's details or configuration options name.
-fn model_of(fields: &Object<'_>) -> Option<String> {
+fn model_of(fields: &JsonObject<'_>) -> Option<String> {
     if let Some(model) = fields.words("model") {
         return Some(model.into_owned());
     }
     if let Some(model) = fields.object("models").words("currentModelId") {
         return Some(model.into_owned());
     }
-    let options: Vec<_> = fields.items("configOptions").into_iter().map(Node::object).collect();
+    let options: Vec<_> = fields.items("configOptions").into_iter().map(JsonNode::object).collect();
     let by_category = options.iter().find(|o| o.text("category").as_deref() == Some("model"));
     let by_id = || options.iter().find(|o| o.text("id").as_deref() == Some("model"));
     let option = by_category.or_else(by_id)?;

@@ -10,7 +10,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::calls::{FileChange, FileDiff};
-use super::diff::{Diff, Line, Mark};
+use super::diff::{Diff, DiffLine, DiffMark};
 use super::shell::command_line;
 
 const COMMANDS: [&str; 2] = ["command", "cmd"];
@@ -61,14 +61,14 @@ pub struct ShownChange<'a> {
 
 /// The command and the changes that are shown beside an input.
 #[derive(Debug, Clone, Default)]
-pub struct Beside<'a> {
+pub struct ShownParts<'a> {
     pub command: Option<&'a str>,
     pub changes: Vec<ShownChange<'a>>,
     /// The directory that relative paths start from, if that is known.
     pub cwd: Option<&'a str>,
 }
 
-impl Beside<'_> {
+impl ShownParts<'_> {
     /// `input` without what is shown beside it; nothing (`null`) if that is all of it.
     pub fn untold(&self, input: &Value) -> Value {
         let Value::Object(members) = input else { return input.clone() };
@@ -192,15 +192,18 @@ impl Beside<'_> {
         let (head, hunks) = patch.split_at(hunks_at);
         let diff = Diff::of_patch(hunks);
         let n_lines = hunks.lines().filter(|line| !line.is_empty()).count();
-        let is_odd = |line: &Line<'_>| line.mark == Mark::Note && !line.text.starts_with("\\ ");
-        let side = |hunk: &[Line<'_>], other: Mark| -> String {
+        let is_odd =
+            |line: &DiffLine<'_>| line.mark == DiffMark::Note && !line.text.starts_with("\\ ");
+        let side = |hunk: &[DiffLine<'_>], other: DiffMark| -> String {
             let lines = hunk.iter();
-            let lines = lines.filter(|line| ![other, Mark::Hunk, Mark::Note].contains(&line.mark));
+            let lines =
+                lines.filter(|line| ![other, DiffMark::Hunk, DiffMark::Note].contains(&line.mark));
             lines.flat_map(|line| [&*line.text, "\n"]).collect()
         };
-        let hunks = diff.lines.chunk_by(|_, next| next.mark != Mark::Hunk);
-        let pairs: Vec<(String, String)> =
-            hunks.map(|hunk| (side(hunk, Mark::Added), side(hunk, Mark::Removed))).collect();
+        let hunks = diff.lines.chunk_by(|_, next| next.mark != DiffMark::Hunk);
+        let pairs: Vec<(String, String)> = hunks
+            .map(|hunk| (side(hunk, DiffMark::Added), side(hunk, DiffMark::Removed)))
+            .collect();
         let pairs: Vec<(&str, &str)> = pairs.iter().map(|(old, new)| (&**old, &**new)).collect();
         let is_plain = n_lines > 0 && n_lines == diff.lines.len() && !diff.lines.iter().any(is_odd);
         head.lines().all(|line| self.is_shown_header(line))

@@ -10,12 +10,12 @@ use utoipa::ToSchema;
 use wire::RawJson;
 use wire::event::{Limit, LimitReached, TurnEnded};
 
-use super::json::{Node, Object};
+use super::json::{JsonNode, JsonObject};
 
 /// The tokens of one turn, named as the UI vocabulary names them.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Usage {
+pub struct TurnUsage {
     pub input_tokens: Option<u64>,
     pub output_tokens: Option<u64>,
     pub thought_tokens: Option<u64>,
@@ -24,12 +24,12 @@ pub struct Usage {
     pub total_tokens: Option<u64>,
 }
 
-impl Usage {
+impl TurnUsage {
     /// Looks where agents put it: `usage` of our own event or of the prompt's result, and
     /// Gemini's `_meta.quota.token_count`.
     pub fn of(ended: &TurnEnded<'_>) -> Option<Self> {
-        fn members(raw: Option<RawJson<'_>>) -> Object<'_> {
-            raw.map(|raw| Node::of(raw).object()).unwrap_or_default()
+        fn members(raw: Option<RawJson<'_>>) -> JsonObject<'_> {
+            raw.map(|raw| JsonNode::of(raw).object()).unwrap_or_default()
         }
         let result = members(ended.result);
         let meta = result.object("_meta");
@@ -66,7 +66,7 @@ impl Usage {
         counts.into_iter().flatten().all(|count| count == 0)
     }
 
-    fn read(fields: &Object<'_>) -> Self {
+    fn read(fields: &JsonObject<'_>) -> Self {
         let first = |names: &[&str]| names.iter().find_map(|name| fields.count(name));
         Self {
             input_tokens: first(&["inputTokens", "input_tokens"]),
@@ -113,12 +113,12 @@ pub struct ConversationCost {
 
 /// The usage of a session so far, and its cost before the running turn.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Context {
+pub(crate) struct UsageTracker {
     pub(crate) usage: ConversationUsage,
     cost_at_turn_start: f64,
 }
 
-impl Context {
+impl UsageTracker {
     pub(crate) fn start_turn(&mut self) {
         self.cost_at_turn_start = self.usage.cost_usd().unwrap_or_default();
     }
@@ -136,11 +136,11 @@ impl Context {
 
 impl ConversationUsage {
     /// Takes in a `usage_update`.
-    pub(crate) fn update(&mut self, update: &Object<'_>) {
+    pub(crate) fn update(&mut self, update: &JsonObject<'_>) {
         self.used = update.count("used").or(self.used);
         self.size = update.count("size").filter(|size| *size > 0).or(self.size);
         let cost = update.object("cost");
-        if let Some(amount) = cost.get("amount").and_then(Node::number) {
+        if let Some(amount) = cost.get("amount").and_then(JsonNode::number) {
             let told = self.cost.as_ref().map_or(0.0, |cost| cost.amount);
             // Less than before: the agent began to count anew.
             if amount < told {

@@ -4,8 +4,11 @@
 
 use wire::{Event, Json};
 
-use crate::items::{ConversationChanges, Items};
-use crate::{AcpReplay, Answer, Conversation, Envelopes, Reader, Text, Ui};
+use crate::items::{ConversationChanges, ItemsProjection};
+use crate::{
+    AcpReplay, AnswerProjection, Conversation, EnvelopesProjection, LogReader, TextProjection,
+    UiProjection,
+};
 
 /// The format in which a client reads a log, and its state. A copy goes on from the same event.
 #[derive(Debug, Clone)]
@@ -14,12 +17,12 @@ pub enum Vocabulary {
     Events,
     /// Params of `session/update`, as `session/load` replays them.
     Acp(Box<AcpReplay>),
-    Ui(Box<Reader<Ui>>),
-    Envelopes(Box<Reader<Envelopes>>),
+    Ui(Box<LogReader<UiProjection>>),
+    Envelopes(Box<LogReader<EnvelopesProjection>>),
     /// Items to show, and the changes of them.
-    Conversation(Box<Reader<Items>>),
-    Text(Box<Reader<Text>>),
-    Answer(Box<Reader<Answer>>),
+    Conversation(Box<LogReader<ItemsProjection>>),
+    Text(Box<LogReader<TextProjection>>),
+    Answer(Box<LogReader<AnswerProjection>>),
 }
 
 /// One piece of output.
@@ -41,11 +44,11 @@ impl Frame {
             None => self.data,
             Some(name) => {
                 #[derive(serde::Serialize)]
-                struct Named {
+                struct NamedFrame {
                     event: &'static str,
                     data: Json,
                 }
-                Json::of(&Named { event: name, data: self.data })
+                Json::of(&NamedFrame { event: name, data: self.data })
             }
         }
     }
@@ -61,11 +64,11 @@ impl Vocabulary {
     }
 
     pub fn envelopes(session: impl Into<String>) -> Self {
-        Self::Envelopes(Box::new(Reader::new(Envelopes::new(session))))
+        Self::Envelopes(Box::new(LogReader::new(EnvelopesProjection::new(session))))
     }
 
-    pub fn text(text: Text) -> Self {
-        Self::Text(Box::new(Reader::new(text)))
+    pub fn text(text: TextProjection) -> Self {
+        Self::Text(Box::new(LogReader::new(text)))
     }
 
     fn conversation_of(&self) -> Option<&Conversation> {

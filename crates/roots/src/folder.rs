@@ -17,29 +17,29 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::Forbidden;
+use crate::ForbiddenDirs;
 
 #[derive(Debug)]
 pub struct Folder {
     fd: OwnedFd,
-    forbidden: Forbidden,
+    forbidden: ForbiddenDirs,
 }
 
 /// The treatment of directories that do not exist on the way down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Missing {
+pub(crate) enum MissingDirectories {
     IsAnError,
     IsMade,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry {
+pub struct DirectoryEntry {
     pub name: OsString,
-    pub kind: Kind,
+    pub kind: FileKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum FileKind {
     Directory,
     File,
     Link,
@@ -48,8 +48,8 @@ pub enum Kind {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Facts {
-    pub kind: Kind,
+pub struct FileFacts {
+    pub kind: FileKind,
     pub len: u64,
     pub modified: SystemTime,
     /// The permission bits.
@@ -61,8 +61,8 @@ impl Folder {
     pub(crate) fn below(
         root: impl AsFd,
         path: &Path,
-        missing: Missing,
-        forbidden: &Forbidden,
+        missing: MissingDirectories,
+        forbidden: &ForbiddenDirs,
     ) -> io::Result<Self> {
         let fd = openat(root, ".", PASS, Mode::empty())?;
         let mut at = Self { fd, forbidden: forbidden.clone() };
@@ -72,7 +72,8 @@ impl Folder {
             };
             at = match at.folder(name) {
                 Err(error)
-                    if missing == Missing::IsMade && error.kind() == io::ErrorKind::NotFound =>
+                    if missing == MissingDirectories::IsMade
+                        && error.kind() == io::ErrorKind::NotFound =>
                 {
                     match mkdirat(&at.fd, name, Mode::from_raw_mode(0o777)) {
                         Ok(()) | Err(Errno::EXIST) => at.folder(name)?,
@@ -93,7 +94,7 @@ impl Folder {
     }
 
     /// At most `max` entries in no order, and whether there are more.
-    pub fn entries(&self, max: usize) -> io::Result<(Vec<Entry>, bool)> {
+    pub fn entries(&self, max: usize) -> io::Result<(Vec<DirectoryEntry>, bool)> {
         let mut entries = Vec::new();
         let readable = openat(&self.fd, ".", LIST, Mode::empty())?;
         for entry in Dir::new(readable)? {
@@ -107,21 +108,21 @@ impl Folder {
             }
             let kind = match entry.file_type() {
                 // Some file systems do not say.
-                FileType::Unknown => self.look(name).map_or(Kind::Other, |facts| facts.kind),
+                FileType::Unknown => self.look(name).map_or(FileKind::Other, |facts| facts.kind),
                 known => kind_of(known),
             };
-            entries.push(Entry { name: name.to_owned(), kind });
+            entries.push(DirectoryEntry { name: name.to_owned(), kind });
         }
         Ok((entries, false))
     }
 
     /// Facts about the directory itself.
-    pub fn facts(&self) -> io::Result<Facts> {
+    pub fn facts(&self) -> io::Result<FileFacts> {
         Ok(facts_of(&fstat(&self.fd)?))
     }
 
     /// Facts about `name`; about a link itself if it is one.
-    pub fn look(&self, name: &OsStr) -> io::Result<Facts> {
+    pub fn look(&self, name: &OsStr) -> io::Result<FileFacts> {
         Ok(facts_of(&statat(&self.fd, single(name)?, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
@@ -159,7 +160,7 @@ impl Folder {
     /// Replaces a regular file as a whole, keeping its mode, or makes it.
     pub fn replace(&self, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
         let old = match self.look(name) {
-            Ok(old) if old.kind != Kind::File => return Err(not_regular()),
+            Ok(old) if old.kind != FileKind::File => return Err(not_regular()),
             Ok(old) => Some(old.mode),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
@@ -245,19 +246,19 @@ fn temporary_name() -> io::Result<OsString> {
     Ok(format!(".switchyard-{:016x}", u64::from_ne_bytes(random)).into())
 }
 
-fn kind_of(file_type: FileType) -> Kind {
+fn kind_of(file_type: FileType) -> FileKind {
     match file_type {
-        FileType::RegularFile => Kind::File,
-        FileType::Directory => Kind::Directory,
-        FileType::Symlink => Kind::Link,
-        _ => Kind::Other,
+        FileType::RegularFile => FileKind::File,
+        FileType::Directory => FileKind::Directory,
+        FileType::Symlink => FileKind::Link,
+        _ => FileKind::Other,
     }
 }
 
-fn facts_of(stat: &Stat) -> Facts {
+fn facts_of(stat: &Stat) -> FileFacts {
     let seconds = u64::try_from(stat.st_mtime).unwrap_or_default();
     let nanos = u32::try_from(stat.st_mtime_nsec).unwrap_or_default();
-    Facts {
+    FileFacts {
         kind: kind_of(FileType::from_raw_mode(stat.st_mode)),
         len: u64::try_from(stat.st_size).unwrap_or_default(),
         modified: SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos),

@@ -18,15 +18,15 @@ use crate::resolve_path;
 
 /// The forbidden directories, with all that is in them. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Forbidden {
-    lists: Arc<Lists>,
+pub struct ForbiddenDirs {
+    lists: Arc<ForbiddenLists>,
     /// The lists that were found last: every session looks again, and all of them share these.
-    latest: Arc<Mutex<Arc<Lists>>>,
+    latest: Arc<Mutex<Arc<ForbiddenLists>>>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Lists {
-    named: Arc<Named>,
+struct ForbiddenLists {
+    named: Arc<ForbiddenNames>,
     /// The paths without links, also of directories that do not exist yet.
     paths: Vec<PathBuf>,
     /// Device and inode of the directories that exist.
@@ -37,7 +37,7 @@ struct Lists {
 
 /// The names by which the forbidden directories are configured.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Named {
+pub struct ForbiddenNames {
     pub directories: Vec<PathBuf>,
     /// Directories with a link to each of some further ones, which may become more in time.
     pub noted_in: Vec<PathBuf>,
@@ -47,20 +47,23 @@ pub struct Named {
 
 type Id = (u64, u64);
 
-impl Forbidden {
+impl ForbiddenDirs {
     pub fn new(directories: impl IntoIterator<Item = PathBuf>) -> Self {
-        Self::named(Named { directories: directories.into_iter().collect(), ..Named::default() })
+        Self::named(ForbiddenNames {
+            directories: directories.into_iter().collect(),
+            ..ForbiddenNames::default()
+        })
     }
 
-    pub fn named(named: Named) -> Self {
-        let lists = Arc::new(Lists::new(Arc::new(named)));
+    pub fn named(named: ForbiddenNames) -> Self {
+        let lists = Arc::new(ForbiddenLists::new(Arc::new(named)));
         Self { latest: Arc::new(Mutex::new(lists.clone())), lists }
     }
 
     /// The same, with the directories to which links have been made since.
     #[must_use]
     pub fn renewed(&self) -> Self {
-        let found = Lists::new(self.lists.named.clone());
+        let found = ForbiddenLists::new(self.lists.named.clone());
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         if **latest != found {
             *latest = Arc::new(found);
@@ -107,8 +110,8 @@ impl Forbidden {
     }
 }
 
-impl Lists {
-    fn new(named: Arc<Named>) -> Self {
+impl ForbiddenLists {
+    fn new(named: Arc<ForbiddenNames>) -> Self {
         let noted = named.noted_in.iter().flat_map(|dir| noted(dir));
         let all = named.directories.iter().cloned().chain(noted);
         let mut paths: Vec<PathBuf> = all.map(|path| resolve_path(&path)).collect();

@@ -22,13 +22,13 @@ mod place;
 mod protected;
 pub mod walk;
 
-pub use folder::{Entry, Facts, Folder, Kind};
-pub use forbidden::{Forbidden, Named};
-pub use place::{Place, resolve_path, without_dots};
+pub use folder::{DirectoryEntry, FileFacts, FileKind, Folder};
+pub use forbidden::{ForbiddenDirs, ForbiddenNames};
+pub use place::{ResolvedPath, resolve_path, without_dots};
 pub use protected::{is_protected, sandboxed_places};
-pub use walk::Owners;
+pub use walk::TrustedOwners;
 
-use folder::Missing::{self, IsAnError, IsMade};
+use folder::MissingDirectories::{self, IsAnError, IsMade};
 use folder::not_regular;
 use forbidden::FORBIDDEN;
 
@@ -39,7 +39,7 @@ const MAX_TEXT_BYTES: u64 = 64 << 20;
 #[derive(Debug)]
 pub struct Roots {
     roots: Vec<Root>,
-    forbidden: Forbidden,
+    forbidden: ForbiddenDirs,
 }
 
 #[derive(Debug)]
@@ -50,7 +50,7 @@ struct Root {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum RootsError {
     #[error("cannot open the directory {}: {source}", .path.display())]
     Open { path: PathBuf, source: io::Error },
     #[error("`{0}` is not an absolute path")]
@@ -67,7 +67,7 @@ pub enum Error {
     Io { path: String, source: io::Error },
 }
 
-impl Error {
+impl RootsError {
     /// The kind of the file system's error, if it was one.
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
         match self {
@@ -88,12 +88,12 @@ impl Root {
 impl Roots {
     /// Opens the directories. A forbidden one may not be among them, and stays closed inside of
     /// them.
-    pub fn open(paths: &[PathBuf], forbidden: &Forbidden) -> Result<Self, Error> {
+    pub fn open(paths: &[PathBuf], forbidden: &ForbiddenDirs) -> Result<Self, RootsError> {
         let roots = paths.iter().map(|path| {
             let root = Root::open(path);
-            match root.map_err(|source| Error::Open { path: path.clone(), source })? {
+            match root.map_err(|source| RootsError::Open { path: path.clone(), source })? {
                 root if forbidden.covers(&root.names[1]) => {
-                    Err(Error::Forbidden(path.display().to_string()))
+                    Err(RootsError::Forbidden(path.display().to_string()))
                 }
                 root => Ok(root),
             }
@@ -107,7 +107,7 @@ impl Roots {
     }
 
     /// The directories that are closed to every session, also inside of these.
-    pub fn forbidden(&self) -> &Forbidden {
+    pub fn forbidden(&self) -> &ForbiddenDirs {
         &self.forbidden
     }
 
@@ -121,10 +121,10 @@ impl Roots {
     /// `fs/read_text_file`: the text, or the `limit` lines from `line` (counted from 1).
     pub fn read_text(
         &self,
-        place: &Place,
+        place: &ResolvedPath,
         line: Option<u64>,
         limit: Option<u64>,
-    ) -> Result<String, Error> {
+    ) -> Result<String, RootsError> {
         let text = String::from_utf8(self.read(place, MAX_TEXT_BYTES)?).map_err(|_| {
             let why = "stream did not contain valid UTF-8";
             place.error(io::Error::new(io::ErrorKind::InvalidData, why))
@@ -138,12 +138,12 @@ impl Roots {
     }
 
     /// The bytes of a regular file that has no more than `max_bytes`.
-    pub fn read(&self, place: &Place, max_bytes: u64) -> Result<Vec<u8>, Error> {
+    pub fn read(&self, place: &ResolvedPath, max_bytes: u64) -> Result<Vec<u8>, RootsError> {
         self.act(place, IsAnError, |parent, name| parent.read(name, max_bytes))
     }
 
     /// Facts about the entry at `place`, if there is one.
-    pub fn look(&self, place: &Place) -> Result<Option<Facts>, Error> {
+    pub fn look(&self, place: &ResolvedPath) -> Result<Option<FileFacts>, RootsError> {
         let found = match place.split() {
             None => self.folder(place)?.facts(),
             Some((above, name)) => self.down(place, above, IsAnError).and_then(|at| at.look(name)),
@@ -156,28 +156,33 @@ impl Roots {
     }
 
     /// A handle of the directory at `place`.
-    pub fn folder(&self, place: &Place) -> Result<Folder, Error> {
+    pub fn folder(&self, place: &ResolvedPath) -> Result<Folder, RootsError> {
         self.down(place, place.relative(), IsAnError).map_err(|error| place.error(error))
     }
 
     /// Replaces the file's bytes, or makes the file and the directories above it. What is there
     /// keeps its mode.
-    pub fn replace(&self, place: &Place, bytes: &[u8]) -> Result<(), Error> {
+    pub fn replace(&self, place: &ResolvedPath, bytes: &[u8]) -> Result<(), RootsError> {
         self.act(place, IsMade, |parent, name| parent.replace(name, bytes))
     }
 
     /// Makes a file where nothing is, and the directories above it.
-    pub fn create(&self, place: &Place, bytes: &[u8], mode: Option<u32>) -> Result<(), Error> {
+    pub fn create(
+        &self,
+        place: &ResolvedPath,
+        bytes: &[u8],
+        mode: Option<u32>,
+    ) -> Result<(), RootsError> {
         self.act(place, IsMade, |parent, name| parent.create(name, bytes, mode))
     }
 
     /// Removes a file, never a directory.
-    pub fn remove(&self, place: &Place) -> Result<(), Error> {
+    pub fn remove(&self, place: &ResolvedPath) -> Result<(), RootsError> {
         self.act(place, IsAnError, Folder::remove)
     }
 
     /// Gives a file another name where nothing is, and makes the directories above it.
-    pub fn rename(&self, from: &Place, to: &Place) -> Result<(), Error> {
+    pub fn rename(&self, from: &ResolvedPath, to: &ResolvedPath) -> Result<(), RootsError> {
         self.act(to, IsMade, |new_parent, new_name| match from.split() {
             None => Err(not_regular()),
             Some((above, name)) => {
@@ -188,10 +193,10 @@ impl Roots {
 
     fn act<T>(
         &self,
-        place: &Place,
-        missing: Missing,
+        place: &ResolvedPath,
+        missing: MissingDirectories,
         action: impl FnOnce(&Folder, &OsStr) -> io::Result<T>,
-    ) -> Result<T, Error> {
+    ) -> Result<T, RootsError> {
         let done = match place.split() {
             Some((above, name)) => {
                 self.down(place, above, missing).and_then(|parent| action(&parent, name))
@@ -202,14 +207,19 @@ impl Roots {
     }
 
     /// The directory at `path` below the root of `place`.
-    fn down(&self, place: &Place, path: &Path, missing: Missing) -> io::Result<Folder> {
+    fn down(
+        &self,
+        place: &ResolvedPath,
+        path: &Path,
+        missing: MissingDirectories,
+    ) -> io::Result<Folder> {
         let root = self.roots.get(place.root()).ok_or(io::ErrorKind::NotFound)?;
         Folder::below(&root.dir, path, missing, &self.forbidden)
     }
 }
 
-fn io_error(path: &str, source: io::Error) -> Error {
-    Error::Io { path: path.to_owned(), source }
+fn io_error(path: &str, source: io::Error) -> RootsError {
+    RootsError::Io { path: path.to_owned(), source }
 }
 
 #[cfg(test)]

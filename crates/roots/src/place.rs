@@ -7,12 +7,12 @@ use std::path::{Component, Path, PathBuf};
 
 use cap_std::fs::Dir;
 
-use crate::{Error, Roots, io_error};
+use crate::{Roots, RootsError, io_error};
 
 /// A name inside a root. Held no link when it was resolved; whatever is done with it later
 /// follows none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ResolvedPath {
     root: usize,
     relative: PathBuf,
     path: PathBuf,
@@ -21,7 +21,7 @@ pub struct Place {
     given: String,
 }
 
-impl Place {
+impl ResolvedPath {
     /// The absolute path below the root as the client named it.
     pub fn path(&self) -> &Path {
         &self.path
@@ -75,36 +75,36 @@ impl Place {
         Some((self.relative.parent()?, self.relative.file_name()?))
     }
 
-    pub(crate) fn error(&self, source: io::Error) -> Error {
+    pub(crate) fn error(&self, source: io::Error) -> RootsError {
         io_error(&self.given, source)
     }
 }
 
 impl Roots {
     /// Resolves `path`, which must be absolute, as in `fs/*`. It need not exist.
-    pub fn resolve_absolute(&self, path: &str) -> Result<Place, Error> {
+    pub fn resolve_absolute(&self, path: &str) -> Result<ResolvedPath, RootsError> {
         match Path::new(path).is_absolute() && !path.contains('\0') {
             true => self.locate(Path::new(path), path),
-            false => Err(Error::NotAbsolute(path.to_owned())),
+            false => Err(RootsError::NotAbsolute(path.to_owned())),
         }
     }
 
     /// Resolves `given`, absolute or relative to `cwd`. It need not exist.
-    pub fn resolve(&self, cwd: &Path, given: &str) -> Result<Place, Error> {
+    pub fn resolve(&self, cwd: &Path, given: &str) -> Result<ResolvedPath, RootsError> {
         if given.is_empty() || given.contains('\0') {
-            return Err(Error::NotAPath(given.to_owned()));
+            return Err(RootsError::NotAPath(given.to_owned()));
         }
         if given == "~" || given.starts_with("~/") {
-            return Err(Error::Home(given.to_owned()));
+            return Err(RootsError::Home(given.to_owned()));
         }
         let named = cwd.join(given);
         match named.is_absolute() {
             true => self.locate(&named, given),
-            false => Err(Error::NotAbsolute(given.to_owned())),
+            false => Err(RootsError::NotAbsolute(given.to_owned())),
         }
     }
 
-    fn locate(&self, named: &Path, given: &str) -> Result<Place, Error> {
+    fn locate(&self, named: &Path, given: &str) -> Result<ResolvedPath, RootsError> {
         if let Some((root, relative)) = self.find(named) {
             match self.settle(root, &relative) {
                 Ok(relative) => return self.place(root, relative, given),
@@ -116,7 +116,7 @@ impl Roots {
         // resolved name. The handle still decides, so a race can only fail.
         let real = resolve_path(named);
         let found = self.find(&real);
-        let (root, relative) = found.ok_or_else(|| Error::Outside(given.to_owned()))?;
+        let (root, relative) = found.ok_or_else(|| RootsError::Outside(given.to_owned()))?;
         let relative = self.settle(root, &relative).map_err(|error| io_error(given, error))?;
         self.place(root, relative, given)
     }
@@ -125,13 +125,18 @@ impl Roots {
         settle(&self.roots.get(root).ok_or(io::ErrorKind::NotFound)?.dir, relative)
     }
 
-    fn place(&self, root: usize, relative: PathBuf, given: &str) -> Result<Place, Error> {
-        let at = self.roots.get(root).ok_or_else(|| Error::Outside(given.to_owned()))?;
+    fn place(
+        &self,
+        root: usize,
+        relative: PathBuf,
+        given: &str,
+    ) -> Result<ResolvedPath, RootsError> {
+        let at = self.roots.get(root).ok_or_else(|| RootsError::Outside(given.to_owned()))?;
         let [path, real] = [at.names[0].join(&relative), at.names[1].join(&relative)];
         if self.forbidden.names(&real) {
-            return Err(Error::Forbidden(given.to_owned()));
+            return Err(RootsError::Forbidden(given.to_owned()));
         }
-        Ok(Place { root, relative, path, real, given: given.to_owned() })
+        Ok(ResolvedPath { root, relative, path, real, given: given.to_owned() })
     }
 
     fn find(&self, path: &Path) -> Option<(usize, PathBuf)> {

@@ -7,12 +7,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use Sandboxed::{AtHome, Closed, IfThere, Parts};
+use SandboxRule::{AtHome, Closed, IfThere, Parts};
 
 /// The restriction of commands in a sandbox for a protected place directly below a session's
 /// directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sandboxed {
+enum SandboxRule {
     /// It may be neither changed nor created.
     Closed,
     /// It may not be changed where it exists; creating it is harmless, or in vain until somebody
@@ -29,7 +29,7 @@ const GIT_PARTS: &[&str] =
     &["hooks", "config", "config.worktree", "commondir", "modules", "worktrees", "info/attributes"];
 
 /// The protected places: anywhere in a path, as a directory or as a file, in upper or lower case.
-const PLACES: &[(&str, Sandboxed)] = &[
+const PLACES: &[(&str, SandboxRule)] = &[
     // Version control: hooks, filters, aliases, and what leads to another configuration.
     (".git", Parts(GIT_PARTS)),
     (".hg", IfThere),

@@ -18,17 +18,17 @@ fn place() -> Place {
     std::fs::create_dir(&outside).unwrap();
     std::fs::write(root.join("a.txt"), "one\ntwo\nthree").unwrap();
     std::fs::write(outside.join("secret"), "secret").unwrap();
-    let roots = Roots::open(std::slice::from_ref(&root), &Forbidden::default()).unwrap();
+    let roots = Roots::open(std::slice::from_ref(&root), &ForbiddenDirs::default()).unwrap();
     Place { _dir: dir, root, outside, roots }
 }
 
 impl Place {
-    fn read(&self, path: impl AsRef<Path>) -> Result<String, Error> {
+    fn read(&self, path: impl AsRef<Path>) -> Result<String, RootsError> {
         let place = self.roots.resolve_absolute(path.as_ref().to_str().unwrap())?;
         self.roots.read_text(&place, None, None)
     }
 
-    fn write(&self, path: impl AsRef<Path>, text: &str) -> Result<(), Error> {
+    fn write(&self, path: impl AsRef<Path>, text: &str) -> Result<(), RootsError> {
         let place = self.roots.resolve_absolute(path.as_ref().to_str().unwrap())?;
         self.roots.replace(&place, text.as_bytes())
     }

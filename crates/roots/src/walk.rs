@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::{Entry, Folder, Kind, Place, Roots};
+use crate::{DirectoryEntry, FileKind, Folder, ResolvedPath, Roots};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
@@ -26,13 +26,13 @@ const NEVER: &[&str] = &[".git", ".hg", ".svn", ".jj"];
 
 /// How far a walk goes.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
+pub struct WalkBounds {
     pub max_entries: usize,
     /// How many levels to go down; 1 is the directory itself.
     pub depth: usize,
 }
 
-impl Default for Bounds {
+impl Default for WalkBounds {
     fn default() -> Self {
         Self { max_entries: 500_000, depth: MAX_DEPTH }
     }
@@ -40,12 +40,12 @@ impl Default for Bounds {
 
 /// When to give up: after a while, or when nobody waits any more.
 #[derive(Debug, Clone)]
-pub struct Stop {
+pub struct WalkStop {
     is_dropped: Arc<AtomicBool>,
     at: Instant,
 }
 
-impl Stop {
+impl WalkStop {
     pub fn after(while_: Duration) -> Self {
         Self { is_dropped: Arc::default(), at: Instant::now() + while_ }
     }
@@ -68,26 +68,26 @@ impl Drop for StopOnDrop {
 /// Runs long work with a [`Stop`], which says so when `within` is over or the future was dropped.
 pub async fn stoppable<T: Send + 'static>(
     within: Duration,
-    work: impl AsyncFnOnce(Stop) -> T,
+    work: impl AsyncFnOnce(WalkStop) -> T,
 ) -> T {
-    let stop = Stop::after(within);
+    let stop = WalkStop::after(within);
     let _guard = StopOnDrop(stop.is_dropped.clone());
     work(stop).await
 }
 
 /// One entry met while walking a directory.
 #[derive(Debug)]
-pub struct Found<'a> {
+pub struct WalkEntry<'a> {
     /// Its path below the start of the walk.
     pub path: &'a Path,
     pub name: &'a OsStr,
-    pub kind: Kind,
+    pub kind: FileKind,
     pub folder: &'a Folder,
 }
 
 /// How a walk ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum WalkEnd {
     Whole,
     /// The visitor had enough.
     Enough,
@@ -100,25 +100,25 @@ pub enum End {
 /// in the order of names.
 pub fn walk(
     roots: &Roots,
-    from: &Place,
-    bounds: Bounds,
-    stop: &Stop,
-    visit: &mut dyn FnMut(&Found<'_>) -> ControlFlow<()>,
-) -> Result<End, crate::Error> {
+    from: &ResolvedPath,
+    bounds: WalkBounds,
+    stop: &WalkStop,
+    visit: &mut dyn FnMut(&WalkEntry<'_>) -> ControlFlow<()>,
+) -> Result<WalkEnd, crate::RootsError> {
     let folder = roots.folder(from)?;
     let ignores = ignores_above(roots, from);
     let mut walk = Walk { bounds, stop, visit, ignores, n_entries: 0, is_cut: false };
     Ok(match walk.enter(&folder, Path::new(""), from.real(), 1) {
         ControlFlow::Break(end) => end,
-        ControlFlow::Continue(()) if walk.is_cut => End::TooMuch,
-        ControlFlow::Continue(()) => End::Whole,
+        ControlFlow::Continue(()) if walk.is_cut => WalkEnd::TooMuch,
+        ControlFlow::Continue(()) => WalkEnd::Whole,
     })
 }
 
 struct Walk<'a> {
-    bounds: Bounds,
-    stop: &'a Stop,
-    visit: &'a mut dyn FnMut(&Found<'_>) -> ControlFlow<()>,
+    bounds: WalkBounds,
+    stop: &'a WalkStop,
+    visit: &'a mut dyn FnMut(&WalkEntry<'_>) -> ControlFlow<()>,
     /// The patterns of the directories from the top down to where the walk is.
     ignores: Vec<Gitignore>,
     n_entries: usize,
@@ -132,7 +132,7 @@ impl Walk<'_> {
         below: &Path,
         real: &Path,
         depth: usize,
-    ) -> ControlFlow<End> {
+    ) -> ControlFlow<WalkEnd> {
         // What cannot be read is as good as empty.
         let Ok((mut entries, has_more)) = folder.entries(MAX_IN_ONE) else {
             return ControlFlow::Continue(());
@@ -156,23 +156,23 @@ impl Walk<'_> {
     fn meet(
         &mut self,
         folder: &Folder,
-        entry: &Entry,
+        entry: &DirectoryEntry,
         path: &Path,
         real: &Path,
         depth: usize,
-    ) -> ControlFlow<End> {
+    ) -> ControlFlow<WalkEnd> {
         if self.stop.is_now() {
-            return ControlFlow::Break(End::TimeIsUp);
+            return ControlFlow::Break(WalkEnd::TimeIsUp);
         }
         self.n_entries += 1;
         if self.n_entries > self.bounds.max_entries {
-            return ControlFlow::Break(End::TooMuch);
+            return ControlFlow::Break(WalkEnd::TooMuch);
         }
-        let found = Found { path, name: &entry.name, kind: entry.kind, folder };
+        let found = WalkEntry { path, name: &entry.name, kind: entry.kind, folder };
         if (self.visit)(&found).is_break() {
-            return ControlFlow::Break(End::Enough);
+            return ControlFlow::Break(WalkEnd::Enough);
         }
-        if entry.kind != Kind::Directory || depth >= self.bounds.depth {
+        if entry.kind != FileKind::Directory || depth >= self.bounds.depth {
             return ControlFlow::Continue(());
         }
         if depth >= MAX_DEPTH {
@@ -185,11 +185,11 @@ impl Walk<'_> {
         }
     }
 
-    fn is_hidden(&self, entry: &Entry, real: &Path) -> bool {
+    fn is_hidden(&self, entry: &DirectoryEntry, real: &Path) -> bool {
         if NEVER.iter().any(|name| entry.name == *name) {
             return true;
         }
-        let is_dir = entry.kind == Kind::Directory;
+        let is_dir = entry.kind == FileKind::Directory;
         for ignores in self.ignores.iter().rev() {
             match ignores.matched(real, is_dir) {
                 Match::Ignore(_) => return true,
@@ -202,15 +202,15 @@ impl Walk<'_> {
 }
 
 /// The patterns that a directory holds, the stronger last.
-fn ignores_of(folder: &Folder, real: &Path, entries: &[Entry]) -> Vec<Gitignore> {
+fn ignores_of(folder: &Folder, real: &Path, entries: &[DirectoryEntry]) -> Vec<Gitignore> {
     let mut found = Vec::new();
     let has = |name: &str, kind| entries.iter().any(|at| at.name == name && at.kind == kind);
-    if has(".git", Kind::Directory) {
+    if has(".git", FileKind::Directory) {
         let info = folder.folder(OsStr::new(".git")).and_then(|git| git.folder(OsStr::new("info")));
         found.extend(info.ok().and_then(|info| patterns(&info, real, "exclude")));
     }
     for name in [".gitignore", ".ignore"] {
-        if has(name, Kind::File) {
+        if has(name, FileKind::File) {
             found.extend(patterns(folder, real, name));
         }
     }
@@ -230,10 +230,11 @@ fn patterns(folder: &Folder, real: &Path, name: &str) -> Option<Gitignore> {
 /// The patterns above `from`, from the top of the repository down. Those above the root are
 /// read as well, if they are of the same owners: they say what to leave out, and nothing of them
 /// is shown.
-fn ignores_above(roots: &Roots, from: &Place) -> Vec<Gitignore> {
-    let inside: Vec<Place> = std::iter::successors(from.parent(), Place::parent).collect();
+fn ignores_above(roots: &Roots, from: &ResolvedPath) -> Vec<Gitignore> {
+    let inside: Vec<ResolvedPath> =
+        std::iter::successors(from.parent(), ResolvedPath::parent).collect();
     let top = inside.last().unwrap_or(from);
-    let owners = Owners::of(top.real());
+    let owners = TrustedOwners::of(top.real());
     let above = top.real().ancestors().take(owners.n_in_repository(top.real())).skip(1);
     let files: Vec<PathBuf> = above.map(|dir| dir.join(".gitignore")).collect();
     let own = files.iter().rev().filter(|file| owners.own(file));
@@ -249,9 +250,9 @@ fn ignores_above(roots: &Roots, from: &Place) -> Vec<Gitignore> {
 /// The users whose files count for a project: the user we run as, root, and whoever owns the
 /// directory that the session works in. In a directory above it, anybody may have left something.
 #[derive(Debug, Clone, Copy)]
-pub struct Owners([u32; 3]);
+pub struct TrustedOwners([u32; 3]);
 
-impl Owners {
+impl TrustedOwners {
     pub fn of(directory: &Path) -> Self {
         let own = rustix::process::geteuid().as_raw();
         Self([own, 0, directory.metadata().map_or(own, |found| found.uid())])

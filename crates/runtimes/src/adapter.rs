@@ -18,26 +18,26 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bus::connection::{Connection, ConnectionLimits, Incoming};
+use bus::connection::{Connection, ConnectionLimits, IncomingMessage};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 use wire::{Json, Message, RpcError, RpcId};
 
-use crate::definition::{Definition, Form, Part};
+use crate::definition::{OptionalArgument, RuntimeDefinition, RuntimeForm};
 use crate::dialect::{DialectName, PermissionMode};
 use crate::scratch::Scratch;
-use initialize::Client;
-use session::{Command, Session};
-use start::Start;
+use initialize::HostCapabilities;
+use session::{AdapterSession, SessionCommand};
+use start::SessionStart;
 
 /// One CLI, found and ready to be started.
 #[derive(Debug, Clone)]
-pub struct Runtime {
-    pub definition: Definition,
+pub struct AdapterRuntime {
+    pub definition: RuntimeDefinition,
     /// The form of the definition that is spoken.
-    pub form: Form,
+    pub form: RuntimeForm,
     pub dialect: DialectName,
     pub program: PathBuf,
     pub version: Option<String>,
@@ -51,8 +51,8 @@ pub struct Runtime {
     pub scratch: Scratch,
 }
 
-impl Runtime {
-    fn takes(&self, part: Part) -> bool {
+impl AdapterRuntime {
+    fn takes(&self, part: OptionalArgument) -> bool {
         self.form.takes(part, self.dialect, &self.features)
     }
 }
@@ -63,7 +63,7 @@ const QUEUED_COMMANDS: usize = 64;
 const WRITE_STALL: Duration = Duration::from_secs(600);
 
 /// Serves one host until it closes the stream.
-pub async fn serve<R, W>(reader: R, writer: W, runtime: Runtime)
+pub async fn serve<R, W>(reader: R, writer: W, runtime: AdapterRuntime)
 where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
@@ -75,7 +75,7 @@ where
         write_stall: WRITE_STALL,
     };
     let (connection, mut inbox) = Connection::open(reader, writer, &limits);
-    let mut adapter = Adapter {
+    let mut adapter = AdapterServer {
         runtime: Arc::new(runtime),
         connection: connection.clone(),
         client: Arc::default(),
@@ -94,33 +94,35 @@ where
     connection.close();
 }
 
-struct Adapter {
-    runtime: Arc<Runtime>,
+struct AdapterServer {
+    runtime: Arc<AdapterRuntime>,
     connection: Connection,
-    client: Arc<OnceLock<Client>>,
-    sessions: HashMap<String, mpsc::Sender<Command>>,
+    client: Arc<OnceLock<HostCapabilities>>,
+    sessions: HashMap<String, mpsc::Sender<SessionCommand>>,
     tasks: TaskTracker,
 }
 
-impl Adapter {
-    async fn take(&mut self, incoming: Incoming) {
+impl AdapterServer {
+    async fn take(&mut self, incoming: IncomingMessage) {
         match incoming {
-            Incoming::Request(message) => {
+            IncomingMessage::Request(message) => {
                 let id = message.id();
                 if let Some(outcome) = self.asked(&message).transpose() {
                     // A host that is gone needs no answer.
                     let _ = self.connection.respond(&id, outcome).await;
                 }
             }
-            Incoming::Notification(message) if message.method() == "session/cancel" => {
+            IncomingMessage::Notification(message) if message.method() == "session/cancel" => {
                 if let Some(session) = self.session_of(&message) {
-                    let _ = session.try_send(Command::Cancel);
+                    let _ = session.try_send(SessionCommand::Cancel);
                 }
             }
-            Incoming::Notification(_) | Incoming::Unasked(_) | Incoming::Tagged { .. } => {}
-            Incoming::Reply(reply) => reply.settle(),
-            Incoming::BadLine(error) => tracing::warn!(%error, "unreadable line"),
-            Incoming::BadMessage { error, is_answered, .. } => {
+            IncomingMessage::Notification(_)
+            | IncomingMessage::Unasked(_)
+            | IncomingMessage::Tagged { .. } => {}
+            IncomingMessage::Reply(reply) => reply.settle(),
+            IncomingMessage::BadLine(error) => tracing::warn!(%error, "unreadable line"),
+            IncomingMessage::BadMessage { error, is_answered, .. } => {
                 if !is_answered {
                     let _ = self.connection.respond_to_bad(&error).await;
                 }
@@ -133,7 +135,7 @@ impl Adapter {
         let params: Value = message.body_json().read().unwrap_or_default();
         match message.method() {
             "initialize" => {
-                let client = Client::read(&params);
+                let client = HostCapabilities::read(&params);
                 let answer = initialize::answer(&self.runtime, client);
                 // If it is asked twice, the first request's capabilities hold.
                 let _ = self.client.set(client);
@@ -161,14 +163,14 @@ impl Adapter {
         params: &Value,
         resume: Option<String>,
     ) -> Result<(), RpcError> {
-        let start = Start::read(params, resume)?;
+        let start = SessionStart::read(params, resume)?;
         self.sessions.retain(|_, session| !session.is_closed());
         if self.sessions.contains_key(&start.session) {
             return Err(RpcError::invalid_request("this session is open already"));
         }
         let (sender, commands) = mpsc::channel(QUEUED_COMMANDS);
         self.sessions.insert(start.session.clone(), sender);
-        let session = Session::new(
+        let session = AdapterSession::new(
             self.runtime.clone(),
             self.connection.clone(),
             self.client.get().copied().unwrap_or_default(),
@@ -190,14 +192,14 @@ impl Adapter {
         let request = message.id();
         let command = match message.method() {
             "session/prompt" => match params["prompt"].as_array() {
-                Some(blocks) => Command::Prompt { request, blocks: blocks.clone() },
+                Some(blocks) => SessionCommand::Prompt { request, blocks: blocks.clone() },
                 None => return Err(RpcError::invalid_params("`prompt` is not a list")),
             },
-            "session/close" => Command::Close { request },
+            "session/close" => SessionCommand::Close { request },
             _ => {
                 let option = params["configId"].as_str().unwrap_or_default().to_owned();
                 let value = params["value"].as_str().unwrap_or_default().to_owned();
-                Command::Set { request, option, value }
+                SessionCommand::Set { request, option, value }
             }
         };
         let session = scope(params)?;
@@ -212,7 +214,7 @@ impl Adapter {
         })
     }
 
-    fn session_of(&self, message: &Message) -> Option<&mpsc::Sender<Command>> {
+    fn session_of(&self, message: &Message) -> Option<&mpsc::Sender<SessionCommand>> {
         let params: Value = message.body_json().read().ok()?;
         self.sessions.get(params["sessionId"].as_str()?)
     }

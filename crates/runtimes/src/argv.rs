@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::checks::{self, BadValue};
-use crate::definition::{Form, Part, PromptBy};
+use crate::definition::{OptionalArgument, PromptChannel, RuntimeForm};
 use crate::dialect::PermissionMode;
 
 /// The longest single argument that Linux takes is 128 KiB; some room is left.
@@ -15,7 +15,7 @@ pub const MAX_PROMPT_ARG_BYTES: usize = 120_000;
 
 /// The values for a command line's placeholders and optional arguments.
 #[derive(Debug, Clone, Default)]
-pub struct Values {
+pub struct ArgumentValues {
     pub features: BTreeSet<String>,
     pub permissions: PermissionMode,
     pub model: Option<String>,
@@ -23,7 +23,7 @@ pub struct Values {
     pub directories: Vec<PathBuf>,
     pub cwd: PathBuf,
     pub system_prompt: Option<String>,
-    pub conversation: Conversation,
+    pub conversation: ConversationTarget,
     pub prompt_file: Option<PathBuf>,
     /// The prompt itself, for CLIs that take it as an argument.
     pub prompt: Option<String>,
@@ -31,7 +31,7 @@ pub struct Values {
 
 /// The conversation that a process is started for: a new one or an earlier one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Conversation {
+pub enum ConversationTarget {
     #[default]
     New,
     /// A new one, under an id that we choose.
@@ -54,8 +54,8 @@ pub enum ArgvError {
 }
 
 /// The arguments of one start.
-pub fn arguments(form: &Form, values: &Values) -> Result<Vec<String>, ArgvError> {
-    let resumed = matches!(values.conversation, Conversation::Again(_));
+pub fn arguments(form: &RuntimeForm, values: &ArgumentValues) -> Result<Vec<String>, ArgvError> {
+    let resumed = matches!(values.conversation, ConversationTarget::Again(_));
     let base = form.resume.args.as_ref().filter(|_| resumed).unwrap_or(&form.args);
     let mut args = base.clone();
     for when in form.when.iter().filter(|when| values.features.contains(&when.feature)) {
@@ -70,33 +70,35 @@ pub fn arguments(form: &Form, values: &Values) -> Result<Vec<String>, ArgvError>
             *arg = arg.replace("{prompt_file}", &file.to_string_lossy());
         }
     }
-    let part = |part: Part, placeholder: &str, value: &str| match form.has(part, &values.features) {
+    let part = |part: OptionalArgument, placeholder: &str, value: &str| match form
+        .has(part, &values.features)
+    {
         true => filled(form.part(part), placeholder, value),
         false => Vec::new(),
     };
     if let Some(model) = &values.model {
         checks::model_id(model)?;
-        args.extend(part(Part::Model, "{model}", model));
+        args.extend(part(OptionalArgument::Model, "{model}", model));
     }
     if let Some(effort) = &values.effort {
         checks::word("effort", effort)?;
-        args.extend(part(Part::Effort, "{effort}", effort));
+        args.extend(part(OptionalArgument::Effort, "{effort}", effort));
     }
     for dir in &values.directories {
-        args.extend(part(Part::AddDir, "{dir}", &checks::directory(dir)?));
+        args.extend(part(OptionalArgument::AddDir, "{dir}", &checks::directory(dir)?));
     }
     if let Some(text) = &values.system_prompt {
-        args.extend(part(Part::SystemPrompt, "{text}", text));
+        args.extend(part(OptionalArgument::SystemPrompt, "{text}", text));
     }
     match &values.conversation {
-        Conversation::New => {}
-        Conversation::NewAs(id) => args.extend(filled(&form.resume.new, "{session}", id)),
-        Conversation::Again(id) => {
+        ConversationTarget::New => {}
+        ConversationTarget::NewAs(id) => args.extend(filled(&form.resume.new, "{session}", id)),
+        ConversationTarget::Again(id) => {
             checks::session_id(id)?;
             args.extend(filled(&form.resume.again, "{session}", id));
         }
     }
-    if let (PromptBy::Argv, Some(prompt)) = (form.prompt, &values.prompt) {
+    if let (PromptChannel::Argv, Some(prompt)) = (form.prompt, &values.prompt) {
         if prompt.len() > MAX_PROMPT_ARG_BYTES {
             return Err(ArgvError::PromptTooLarge { bytes: prompt.len() });
         }
@@ -114,7 +116,7 @@ pub fn arguments(form: &Form, values: &Values) -> Result<Vec<String>, ArgvError>
 }
 
 /// Arguments that hold the CLI to a permission mode.
-fn mode_arguments(form: &Form, mode: PermissionMode) -> Result<&[String], ArgvError> {
+fn mode_arguments(form: &RuntimeForm, mode: PermissionMode) -> Result<&[String], ArgvError> {
     if !offers(form, mode) {
         let offered = modes(form).map(PermissionMode::name).collect();
         return Err(ArgvError::ModeNotOffered { wanted: mode, offered });
@@ -123,12 +125,12 @@ fn mode_arguments(form: &Form, mode: PermissionMode) -> Result<&[String], ArgvEr
 }
 
 /// Permission modes that a CLI can be held to in this form.
-pub fn modes(form: &Form) -> impl Iterator<Item = PermissionMode> + '_ {
+pub fn modes(form: &RuntimeForm) -> impl Iterator<Item = PermissionMode> + '_ {
     PermissionMode::ALL.into_iter().filter(|mode| offers(form, *mode))
 }
 
 /// A CLI that asks is held to any mode by the answers, unless it does not ask for everything.
-fn offers(form: &Form, mode: PermissionMode) -> bool {
+fn offers(form: &RuntimeForm, mode: PermissionMode) -> bool {
     let named = &form.permissions;
     (named.asks || named.modes.contains_key(&mode)) && !named.refuses.contains(&mode)
 }

@@ -10,18 +10,18 @@ mod own;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-use crate::definition::{Definition, DefinitionError};
+use crate::definition::{DefinitionError, RuntimeDefinition};
 
-pub use own::{Own, OwnError, OwnModel};
+pub use own::{CustomAgent, CustomAgentError, CustomModel};
 
 /// An agent inside this binary. Nobody else can have its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Inside {
+pub enum BuiltInAgent {
     Native,
     Demo,
 }
 
-impl Inside {
+impl BuiltInAgent {
     pub const ALL: [Self; 2] = [Self::Native, Self::Demo];
 
     pub fn id(self) -> &'static str {
@@ -40,10 +40,10 @@ impl Inside {
 const SHIPPED: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
 
 /// The shipped definitions, read and checked once.
-pub fn shipped() -> Result<&'static [Definition], DefinitionError> {
-    static PARSED: OnceLock<Result<Vec<Definition>, DefinitionError>> = OnceLock::new();
+pub fn shipped() -> Result<&'static [RuntimeDefinition], DefinitionError> {
+    static PARSED: OnceLock<Result<Vec<RuntimeDefinition>, DefinitionError>> = OnceLock::new();
     let parsed = PARSED.get_or_init(|| {
-        let all = SHIPPED.iter().map(|(_, text)| Definition::parse(text));
+        let all = SHIPPED.iter().map(|(_, text)| RuntimeDefinition::parse(text));
         let all: Vec<_> = all.collect::<Result<_, _>>()?;
         names_are_unique(&all)?;
         Ok(all)
@@ -54,7 +54,7 @@ pub fn shipped() -> Result<&'static [Definition], DefinitionError> {
 /// All agents of one user.
 #[derive(Debug, Clone)]
 pub struct Catalogue {
-    definitions: Vec<Definition>,
+    definitions: Vec<RuntimeDefinition>,
 }
 
 impl Catalogue {
@@ -64,24 +64,24 @@ impl Catalogue {
     }
 
     /// These definitions alone.
-    pub fn of(definitions: Vec<Definition>) -> Result<Self, DefinitionError> {
-        definitions.iter().try_for_each(Definition::check)?;
+    pub fn of(definitions: Vec<RuntimeDefinition>) -> Result<Self, DefinitionError> {
+        definitions.iter().try_for_each(RuntimeDefinition::check)?;
         names_are_unique(&definitions)?;
         Ok(Self { definitions })
     }
 
     /// The shipped definitions and the user's own; an own one takes the place of a shipped one
     /// with the same id, and takes the name if it is another's alias.
-    pub fn with_own(own: &BTreeMap<String, Own>) -> Result<Self, OwnError> {
+    pub fn with_own(own: &BTreeMap<String, CustomAgent>) -> Result<Self, CustomAgentError> {
         let mut all = Self::shipped()?;
         let mut ids = BTreeSet::new();
         for (name, entry) in own {
             let id = own::id_of(name);
-            if Inside::named(&id).is_some() {
-                return Err(OwnError::Reserved(id));
+            if BuiltInAgent::named(&id).is_some() {
+                return Err(CustomAgentError::Reserved(id));
             }
             if !ids.insert(id.clone()) {
-                return Err(OwnError::Twice(id));
+                return Err(CustomAgentError::Twice(id));
             }
             all.put(entry.definition(name, shipped()?)?);
         }
@@ -90,24 +90,24 @@ impl Catalogue {
     }
 
     /// Adds a definition as if it were shipped; it takes the place of one with its id.
-    pub fn add(&mut self, definition: Definition) -> Result<(), DefinitionError> {
+    pub fn add(&mut self, definition: RuntimeDefinition) -> Result<(), DefinitionError> {
         self.put(definition);
         names_are_unique(&self.definitions)
     }
 
     /// The definition with this id or alias.
-    pub fn get(&self, name: &str) -> Option<&Definition> {
+    pub fn get(&self, name: &str) -> Option<&RuntimeDefinition> {
         let by_id = self.definitions.iter().find(|one| one.id == name);
         by_id.or_else(|| self.definitions.iter().find(|one| one.aliases.iter().any(|a| a == name)))
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Definition> {
+    pub fn iter(&self) -> impl Iterator<Item = &RuntimeDefinition> {
         self.definitions.iter()
     }
 
     /// The ids of all agents, those inside this binary first.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
-        let inside: [&str; 2] = Inside::ALL.map(Inside::id);
+        let inside: [&str; 2] = BuiltInAgent::ALL.map(BuiltInAgent::id);
         inside.into_iter().chain(self.iter().map(|one| one.id.as_str()))
     }
 
@@ -116,7 +116,7 @@ impl Catalogue {
         self.ids().chain(self.iter().flat_map(|one| &one.aliases).map(String::as_str))
     }
 
-    fn put(&mut self, own: Definition) {
+    fn put(&mut self, own: RuntimeDefinition) {
         for other in &mut self.definitions {
             other.aliases.retain(|alias| *alias != own.id);
         }
@@ -127,7 +127,7 @@ impl Catalogue {
     }
 }
 
-fn names_are_unique(definitions: &[Definition]) -> Result<(), DefinitionError> {
+fn names_are_unique(definitions: &[RuntimeDefinition]) -> Result<(), DefinitionError> {
     let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
     for definition in definitions {
         for name in definition.aliases.iter().chain([&definition.id]) {

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::definition::Images;
-use crate::dialect::{Image, Prompt};
+use crate::definition::ImageSupport;
+use crate::dialect::{ComposedPrompt, PromptImage};
 use crate::scratch::write_private;
 
 /// The largest image, as base64.
@@ -20,11 +20,11 @@ const MAX_EMBEDDED_BYTES: usize = 4 << 20;
 
 /// The properties of a session that matter when a prompt is composed.
 #[derive(Debug, Clone)]
-pub struct Setting<'a> {
+pub struct PromptContext<'a> {
     pub cwd: &'a Path,
     /// The directories that attached files must be inside.
     pub roots: Vec<PathBuf>,
-    pub images: Images,
+    pub images: ImageSupport,
     /// The directory for images that the prompt names by path.
     pub image_dir: Option<&'a Path>,
 }
@@ -51,8 +51,11 @@ pub enum ComposeError {
 
 /// Composes a prompt. Files it writes (images that are named by path) are in
 /// `setting.image_dir`.
-pub fn compose(blocks: &[Value], setting: &Setting<'_>) -> Result<Prompt, ComposeError> {
-    let mut composed = Composed::default();
+pub fn compose(
+    blocks: &[Value],
+    setting: &PromptContext<'_>,
+) -> Result<ComposedPrompt, ComposeError> {
+    let mut composed = PromptBuilder::default();
     for block in blocks {
         composed.add(block, setting)?;
     }
@@ -60,18 +63,18 @@ pub fn compose(blocks: &[Value], setting: &Setting<'_>) -> Result<Prompt, Compos
     if message.is_empty() && composed.images.is_empty() {
         return Err(ComposeError::Empty);
     }
-    Ok(Prompt { text: message, images: composed.images })
+    Ok(ComposedPrompt { text: message, images: composed.images })
 }
 
 #[derive(Default)]
-struct Composed {
+struct PromptBuilder {
     message: String,
-    images: Vec<Image>,
+    images: Vec<PromptImage>,
     n_images: usize,
 }
 
-impl Composed {
-    fn add(&mut self, block: &Value, setting: &Setting<'_>) -> Result<(), ComposeError> {
+impl PromptBuilder {
+    fn add(&mut self, block: &Value, setting: &PromptContext<'_>) -> Result<(), ComposeError> {
         match block["type"].as_str().unwrap_or_default() {
             "text" => self.say(block["text"].as_str().unwrap_or_default()),
             "resource_link" => {
@@ -109,7 +112,11 @@ impl Composed {
         Ok(())
     }
 
-    fn add_image(&mut self, block: &Value, setting: &Setting<'_>) -> Result<(), ComposeError> {
+    fn add_image(
+        &mut self,
+        block: &Value,
+        setting: &PromptContext<'_>,
+    ) -> Result<(), ComposeError> {
         let data = block["data"].as_str().unwrap_or_default();
         if data.len() > MAX_IMAGE_BYTES {
             return Err(ComposeError::TooLarge { what: "image", limit: MAX_IMAGE_BYTES });
@@ -120,11 +127,11 @@ impl Composed {
         }
         let mime_type = block["mimeType"].as_str().unwrap_or("image/png").to_owned();
         match (setting.images, setting.image_dir) {
-            (Images::Protocol, _) => {
+            (ImageSupport::Protocol, _) => {
                 decoded(data)?;
-                self.images.push(Image { mime_type, data: data.to_owned() });
+                self.images.push(PromptImage { mime_type, data: data.to_owned() });
             }
-            (Images::AtPath, Some(dir)) => {
+            (ImageSupport::AtPath, Some(dir)) => {
                 let path = write_image(dir, self.n_images, &mime_type, data)?;
                 self.say(&format!("@{}", path.display()));
             }
@@ -156,7 +163,7 @@ fn write_image(dir: &Path, n: usize, mime: &str, data: &str) -> Result<PathBuf, 
 
 /// The name of a linked file in the prompt, `@path`. The file must be inside the session's
 /// roots, links resolved: its content is about to leave the machine.
-fn mention(uri: &str, setting: &Setting<'_>) -> Result<String, ComposeError> {
+fn mention(uri: &str, setting: &PromptContext<'_>) -> Result<String, ComposeError> {
     let plain = uri.trim_start_matches('@');
     let path = file_path(plain).or_else(|| plain.starts_with('/').then(|| PathBuf::from(plain)));
     let Some(path) = path else { return Ok(uri.to_owned()) };

@@ -18,7 +18,7 @@ pub use version::{BadVersion, Version, VersionRange};
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Definition {
+pub struct RuntimeDefinition {
     /// The name that users type: `claude`.
     pub id: String,
     /// The product name, for display: `Claude Code`.
@@ -43,17 +43,17 @@ pub struct Definition {
     #[serde(default)]
     pub version: VersionProbe,
     #[serde(default)]
-    pub features: Features,
+    pub features: FeatureProbe,
     #[serde(default)]
-    pub auth: Auth,
+    pub auth: AuthDefinition,
     #[serde(default)]
-    pub models: Models,
+    pub models: ModelDefinitions,
     #[serde(default)]
     pub reasoning: Reasoning,
     #[serde(default)]
     pub env: EnvChanges,
     /// The ways to start it and to speak to it, the best first.
-    pub forms: Vec<Form>,
+    pub forms: Vec<RuntimeForm>,
     /// Remarks for users; shown by `agents show`.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -62,7 +62,7 @@ pub struct Definition {
     pub is_own: bool,
 }
 
-impl Definition {
+impl RuntimeDefinition {
     /// Reads and checks one definition.
     pub fn parse(text: &str) -> Result<Self, DefinitionError> {
         let definition: Self = toml::from_str(text).map_err(|error| DefinitionError::Syntax {
@@ -128,7 +128,7 @@ pub struct BrokenVersion {
 /// Optional abilities of a CLI, found in its help text instead of by its version.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Features {
+pub struct FeatureProbe {
     /// Arguments that print the help; none: nothing is probed.
     pub help: Vec<String>,
     /// Feature name → text that the help has if the feature is there.
@@ -137,7 +137,7 @@ pub struct Features {
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Auth {
+pub struct AuthDefinition {
     /// Any of these in the environment is enough.
     pub env: Vec<String>,
     /// It uses whichever provider's key is in the environment. Others do not get to see the keys
@@ -146,7 +146,7 @@ pub struct Auth {
     /// Any of these files below home says that somebody logged in or named a provider.
     pub files: Vec<String>,
     /// A provider of the user's own, for which there is no login.
-    pub provider: Option<OwnProvider>,
+    pub provider: Option<CustomProvider>,
     /// A command of the CLI that prints whether somebody is logged in.
     pub probe: Option<AuthProbe>,
     /// The command to type to log in.
@@ -156,7 +156,7 @@ pub struct Auth {
 /// The place in a CLI's configuration that names its provider.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OwnProvider {
+pub struct CustomProvider {
     /// TOML, below home.
     pub file: String,
     /// The member of the file that names the provider.
@@ -179,7 +179,7 @@ pub struct AuthProbe {
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Models {
+pub struct ModelDefinitions {
     /// Models that are offered when the CLI does not list its own.
     pub known: Vec<Model>,
     pub list: Option<ModelList>,
@@ -193,7 +193,7 @@ pub struct Models {
 #[serde(deny_unknown_fields)]
 pub struct ModelList {
     pub args: Vec<String>,
-    pub shape: ListShape,
+    pub shape: ModelListFormat,
     #[serde(default = "default_list_timeout")]
     pub timeout_ms: u64,
 }
@@ -204,7 +204,7 @@ fn default_list_timeout() -> u64 {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum ListShape {
+pub enum ModelListFormat {
     /// One id a line, alone or followed by ` - ` and a name; other lines are skipped.
     Lines,
     /// Codex: `{"models":[{"slug","display_name","visibility","supported_reasoning_levels"}]}`.
@@ -230,7 +230,7 @@ pub struct EnvChanges {
 /// A form: one way to start a CLI and to speak to it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Form {
+pub struct RuntimeForm {
     /// `acp` or the name of a dialect.
     pub dialect: String,
     /// Another program of the same package, for CLIs that have one for each dialect.
@@ -245,18 +245,18 @@ pub struct Form {
     pub args: Vec<String>,
     /// Arguments that are given when a feature is there.
     #[serde(default)]
-    pub when: Vec<When>,
+    pub when: Vec<FeatureArguments>,
     /// Parts that are given only when a feature is there.
     #[serde(default)]
-    pub needs: BTreeMap<Part, String>,
+    pub needs: BTreeMap<OptionalArgument, String>,
     #[serde(default)]
-    pub prompt: PromptBy,
+    pub prompt: PromptChannel,
     /// Arguments of prompts by argv: `{prompt}` is filled in. Without them the prompt stands alone.
     #[serde(default)]
     pub prompt_args: Vec<String>,
     /// The way an earlier conversation is resumed.
     #[serde(default)]
-    pub resume: Resume,
+    pub resume: ResumeSupport,
     /// `{model}` is filled in.
     #[serde(default)]
     pub model: Vec<String>,
@@ -270,14 +270,14 @@ pub struct Form {
     #[serde(default)]
     pub system_prompt: Vec<String>,
     #[serde(default)]
-    pub mcp: McpBy,
+    pub mcp: McpChannel,
     #[serde(default)]
-    pub permissions: Permissions,
+    pub permissions: PermissionSupport,
     #[serde(default)]
     pub env: EnvChanges,
     /// Reads images that are named as `@path`.
     #[serde(default)]
-    pub images: Images,
+    pub images: ImageSupport,
     /// One process of it serves several sessions in several directories at once; the daemon
     /// then starts one for all of them.
     #[serde(default)]
@@ -287,36 +287,45 @@ pub struct Form {
     pub quirks: Quirks,
 }
 
-impl Form {
+impl RuntimeForm {
     pub fn is_acp(&self) -> bool {
         self.dialect == "acp"
     }
 
     /// Whether a part may be given to a CLI with these features.
-    pub fn has(&self, part: Part, features: &BTreeSet<String>) -> bool {
+    pub fn has(&self, part: OptionalArgument, features: &BTreeSet<String>) -> bool {
         self.needs.get(&part).is_none_or(|feature| features.contains(feature))
             && !self.part(part).is_empty()
     }
 
     /// Whether an option of a session reaches the CLI, by argument or by protocol. One that does
     /// not is not offered, or a notice says that it is left out.
-    pub fn takes(&self, part: Part, dialect: DialectName, features: &BTreeSet<String>) -> bool {
+    pub fn takes(
+        &self,
+        part: OptionalArgument,
+        dialect: DialectName,
+        features: &BTreeSet<String>,
+    ) -> bool {
         let by_protocol = match dialect {
-            _ if self.prompt != PromptBy::Dialect => false,
+            _ if self.prompt != PromptChannel::Dialect => false,
             DialectName::CodexAppServer => true,
-            DialectName::ClaudeStreamJson => matches!(part, Part::Model | Part::SystemPrompt),
-            DialectName::PiRpc => matches!(part, Part::Model | Part::Effort),
+            DialectName::ClaudeStreamJson => {
+                matches!(part, OptionalArgument::Model | OptionalArgument::SystemPrompt)
+            }
+            DialectName::PiRpc => {
+                matches!(part, OptionalArgument::Model | OptionalArgument::Effort)
+            }
             _ => false,
         };
         by_protocol || self.has(part, features)
     }
 
-    pub fn part(&self, part: Part) -> &[String] {
+    pub fn part(&self, part: OptionalArgument) -> &[String] {
         match part {
-            Part::Model => &self.model,
-            Part::Effort => &self.effort,
-            Part::AddDir => &self.add_dir,
-            Part::SystemPrompt => &self.system_prompt,
+            OptionalArgument::Model => &self.model,
+            OptionalArgument::Effort => &self.effort,
+            OptionalArgument::AddDir => &self.add_dir,
+            OptionalArgument::SystemPrompt => &self.system_prompt,
         }
     }
 }
@@ -324,7 +333,7 @@ impl Form {
 /// The optional parts of a command line, which a session's options fill in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Part {
+pub enum OptionalArgument {
     Model,
     Effort,
     AddDir,
@@ -333,7 +342,7 @@ pub enum Part {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct When {
+pub struct FeatureArguments {
     pub feature: String,
     pub args: Vec<String>,
 }
@@ -341,7 +350,7 @@ pub struct When {
 /// The channel by which the prompt reaches the CLI.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum PromptBy {
+pub enum PromptChannel {
     /// Written to stdin, which is then closed.
     #[default]
     Stdin,
@@ -357,7 +366,7 @@ pub enum PromptBy {
 /// The way in which the next turn, or the next process, resumes the conversation.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Resume {
+pub struct ResumeSupport {
     pub style: ResumeStyle,
     /// Arguments of a new conversation; `{session}` is an id that we choose (a UUID).
     pub new: Vec<String>,
@@ -385,7 +394,7 @@ pub enum ResumeStyle {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum McpBy {
+pub enum McpChannel {
     /// It takes no MCP servers from us.
     #[default]
     None,
@@ -400,7 +409,7 @@ pub enum McpBy {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Images {
+pub enum ImageSupport {
     #[default]
     None,
     /// Written to a file and named as `@path` in the prompt.
@@ -412,7 +421,7 @@ pub enum Images {
 /// The support of a CLI for each of our permission modes.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Permissions {
+pub struct PermissionSupport {
     /// It asks for permission, and waits for the answer.
     pub asks: bool,
     /// Arguments for each mode. A mode that is not named is refused before the start.

@@ -29,16 +29,19 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::catalogue::Catalogue;
-use crate::definition::Definition;
+use crate::definition::RuntimeDefinition;
 use crate::scratch::Scratch;
-use cache::{Cache, Entry};
+use cache::{DetectionCache, DetectionCacheEntry};
 
-pub use found::{Auth, AuthState, Diagnosis, Found, FoundBy, ModelsFrom, PassedOver, Reason, Run};
+pub use found::{
+    DetectedAgent, Diagnosis, DiagnosisReason, LaunchPlan, LoginState, LoginStatus, ModelsSource,
+    ProgramSource, SkippedForm,
+};
 pub use machine::Machine;
 
 /// The options of a detection: where to look, and for how long.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct DetectOptions {
     /// How probes are started: keeper, records and cgroups; all else is filled in.
     pub launch: bus::Launch,
     pub machine: Machine,
@@ -69,7 +72,7 @@ const PATIENT_WITHIN: Duration = Duration::from_secs(20);
 /// From the time limit until an examination that still does not return is aborted.
 const LAST_WAIT: Duration = Duration::from_millis(900);
 
-impl Options {
+impl DetectOptions {
     /// This machine, without a cache.
     pub fn new(launch: bus::Launch) -> Self {
         let machine = Machine::here();
@@ -96,12 +99,12 @@ impl Options {
 ///
 /// Must be called in a tokio runtime. Dropping the receiver ends nothing: the examinations
 /// finish, and what they found is kept for the next time.
-pub fn detect(catalogue: &Catalogue, options: Options) -> mpsc::Receiver<Found> {
-    let definitions: Vec<Definition> = catalogue.iter().cloned().collect();
+pub fn detect(catalogue: &Catalogue, options: DetectOptions) -> mpsc::Receiver<DetectedAgent> {
+    let definitions: Vec<RuntimeDefinition> = catalogue.iter().cloned().collect();
     let (sender, receiver) = mpsc::channel(definitions.len().max(1));
     task::spawn(async move {
         let options = Arc::new(options);
-        let cache = Arc::new(Cache::load(options.cache_dir.as_deref()));
+        let cache = Arc::new(DetectionCache::load(options.cache_dir.as_deref()));
         let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
         let at_once = Arc::new(Semaphore::new(n_cores * PER_CORE_AT_ONCE));
         let mut examinations = JoinSet::new();
@@ -127,8 +130,8 @@ pub fn detect(catalogue: &Catalogue, options: Options) -> mpsc::Receiver<Found> 
 }
 
 /// Examines one agent.
-pub async fn detect_one(definition: &Definition, options: &Options) -> Found {
-    let cache = Arc::new(Cache::load(options.cache_dir.as_deref()));
+pub async fn detect_one(definition: &RuntimeDefinition, options: &DetectOptions) -> DetectedAgent {
+    let cache = Arc::new(DetectionCache::load(options.cache_dir.as_deref()));
     let options = Arc::new(options.clone());
     let definition = definition.clone();
     let id = definition.id.clone();
@@ -140,13 +143,13 @@ pub async fn detect_one(definition: &Definition, options: &Options) -> Found {
 
 /// Examines one agent in a task of its own, with a hard time limit; a panic or a hang is reported.
 async fn one_by_all_means(
-    definition: Definition,
-    options: Arc<Options>,
-    cache: Arc<Cache>,
+    definition: RuntimeDefinition,
+    options: Arc<DetectOptions>,
+    cache: Arc<DetectionCache>,
     start: Instant,
-) -> (Found, Option<Entry>) {
+) -> (DetectedAgent, Option<DetectionCacheEntry>) {
     let until = start + options.within;
-    let mut nothing = Found::nothing(&definition);
+    let mut nothing = DetectedAgent::nothing(&definition);
     let task =
         task::spawn(async move { examine::examine(&definition, &options, &cache, until).await });
     // Dropping this future ends the probes too.
@@ -165,9 +168,9 @@ async fn one_by_all_means(
     (nothing, None)
 }
 
-fn keep(options: &Options, learned: BTreeMap<String, Entry>) {
+fn keep(options: &DetectOptions, learned: BTreeMap<String, DetectionCacheEntry>) {
     let Some(dir) = options.cache_dir.as_ref().filter(|_| !learned.is_empty()) else { return };
-    if let Err(error) = Cache::save(dir, learned) {
+    if let Err(error) = DetectionCache::save(dir, learned) {
         tracing::warn!(dir = %dir.display(), %error, "cannot write the cache of detected agents");
     }
 }

@@ -37,10 +37,10 @@ use serde::Serialize;
 use serde_json::Value;
 use wire::Fault;
 
-use crate::update::{Call, Update};
+use crate::update::{SessionUpdate, ToolCall};
 
 pub use names::{DialectName, Model, PermissionMode};
-pub use reader::Reader;
+pub use reader::DialectReader;
 pub use wire::event::StopReason;
 
 impl DialectName {
@@ -65,13 +65,13 @@ impl DialectName {
 pub trait Dialect: std::fmt::Debug + Send {
     /// The process has started. Dialects whose process lives as long as a session initialize it,
     /// start or resume the conversation, and emit [`Said::Opened`] or [`Said::Lost`] afterwards.
-    fn open(&mut self, _opening: &Opening, _out: &mut Vec<Said>) {}
+    fn open(&mut self, _opening: &ConversationOptions, _out: &mut Vec<DialectOutput>) {}
 
     /// A turn begins. Dialects that get their prompt by argv, stdin or file only note it.
-    fn prompt(&mut self, _prompt: &Prompt, _out: &mut Vec<Said>) {}
+    fn prompt(&mut self, _prompt: &ComposedPrompt, _out: &mut Vec<DialectOutput>) {}
 
     /// One line of stdout without its end; never blank.
-    fn line(&mut self, line: &str, out: &mut Vec<Said>);
+    fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>);
 
     /// A line was longer than the limit and was skipped. `head` has the complete members of its
     /// beginning; null if there are none.
@@ -80,37 +80,37 @@ pub trait Dialect: std::fmt::Debug + Send {
     /// the end, the turn ends accordingly; where not even the type of the line is known, the turn
     /// ends with `failure`. A question in it is refused, since nobody can answer it. Dialects
     /// whose turns end with their process at the latest may wait for that.
-    fn skipped(&mut self, _head: &Value, _failure: Fault, _out: &mut Vec<Said>) {}
+    fn skipped(&mut self, _head: &Value, _failure: Fault, _out: &mut Vec<DialectOutput>) {}
 
     /// The answer to a [`Said::Ask`].
-    fn answer(&mut self, _ask: &str, _answer: &Answer, _out: &mut Vec<Said>) {}
+    fn answer(&mut self, _ask: &str, _answer: &PermissionAnswer, _out: &mut Vec<DialectOutput>) {}
 
     /// The turn is to stop. Writes an interrupt to the CLI if its protocol has one; `false` when
     /// only a signal stops it.
-    fn interrupt(&mut self, _out: &mut Vec<Said>) -> bool {
+    fn interrupt(&mut self, _out: &mut Vec<DialectOutput>) -> bool {
         false
     }
 
     /// Changes an option for the turns to come. `false` when that takes a new process.
-    fn set(&mut self, _wish: &Wish, _out: &mut Vec<Said>) -> bool {
+    fn set(&mut self, _wish: &OptionChange, _out: &mut Vec<DialectOutput>) -> bool {
         false
     }
 
     /// stdout ended. A turn that runs ends here at the latest.
-    fn end(&mut self, exit: &Exit, out: &mut Vec<Said>);
+    fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>);
 }
 
 /// One output of a dialect, for the session or for the CLI.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Said {
-    Update(Update),
+pub enum DialectOutput {
+    Update(SessionUpdate),
     /// The conversation is open (again), with what the CLI reported about it.
-    Opened(Opened),
+    Opened(ConversationInfo),
     /// The CLI's own id of the conversation, which its resume takes.
     Session(String),
     /// The conversation that was to be resumed does not exist, or none can be opened.
     Lost(Fault),
-    Ask(Ask),
+    Ask(PermissionRequest),
     /// The CLI no longer wants an answer to this ask.
     Withdrawn(String),
     TurnEnded(TurnEnd),
@@ -122,7 +122,7 @@ pub enum Said {
 
 /// The options with which a conversation is opened.
 #[derive(Debug, Clone, Default)]
-pub struct Opening {
+pub struct ConversationOptions {
     pub cwd: PathBuf,
     pub directories: Vec<PathBuf>,
     /// The CLI's own id of the conversation to go on with.
@@ -137,7 +137,7 @@ pub struct Opening {
 
 /// The CLI's report when the conversation was opened.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Opened {
+pub struct ConversationInfo {
     /// Its own id of the conversation, if it is known already.
     pub session: Option<String>,
     pub model: Option<String>,
@@ -147,20 +147,20 @@ pub struct Opened {
 
 /// A prompt as the CLI gets it: the composed text, and images.
 #[derive(Debug, Clone, Default)]
-pub struct Prompt {
+pub struct ComposedPrompt {
     pub text: String,
-    pub images: Vec<Image>,
+    pub images: Vec<PromptImage>,
 }
 
 #[derive(Debug, Clone)]
-pub struct Image {
+pub struct PromptImage {
     pub mime_type: String,
     /// Base64.
     pub data: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wish {
+pub enum OptionChange {
     Model(String),
     Effort(String),
     Permissions(PermissionMode),
@@ -168,30 +168,30 @@ pub enum Wish {
 
 /// A permission question of the CLI.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ask {
+pub struct PermissionRequest {
     /// The id that [`Dialect::answer`] takes.
     pub id: String,
-    pub call: Call,
-    pub options: Vec<AskOption>,
+    pub call: ToolCall,
+    pub options: Vec<PermissionOption>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct AskOption {
+pub struct PermissionOption {
     pub option_id: String,
     pub name: String,
-    pub kind: AskKind,
+    pub kind: PermissionOptionKind,
 }
 
-impl AskOption {
-    fn new(id: impl Into<String>, name: impl Into<String>, kind: AskKind) -> Self {
+impl PermissionOption {
+    fn new(id: impl Into<String>, name: impl Into<String>, kind: PermissionOptionKind) -> Self {
         Self { option_id: id.into(), name: name.into(), kind }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AskKind {
+pub enum PermissionOptionKind {
     AllowOnce,
     AllowAlways,
     RejectOnce,
@@ -199,7 +199,7 @@ pub enum AskKind {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum PermissionAnswer {
     /// The id of the option.
     Chosen(String),
     /// The turn is being cancelled.
@@ -209,18 +209,18 @@ pub enum Answer {
 /// The end of a turn, with its token usage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnEnd {
-    pub ending: Ending,
+    pub ending: TurnOutcome,
     /// Tokens of this turn alone.
-    pub usage: Option<Usage>,
+    pub usage: Option<TokenUsage>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ending {
+pub enum TurnOutcome {
     Stopped(StopReason),
     Failed(Fault),
 }
 
-impl Ending {
+impl TurnOutcome {
     /// The text that ends the tool calls that the turn left open.
     fn of_open_calls(&self) -> String {
         match self {
@@ -234,7 +234,7 @@ impl Ending {
 /// Tokens, as in ACP's `PromptResponse.usage`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Usage {
+pub struct TokenUsage {
     pub total_tokens: u64,
     pub input_tokens: u64,
     pub output_tokens: u64,
@@ -247,16 +247,16 @@ pub struct Usage {
 }
 
 /// Emits the CLI's own id of the conversation if it is not the known one.
-fn learn_session(known: &mut Option<String>, id: &str, out: &mut Vec<Said>) {
+fn learn_session(known: &mut Option<String>, id: &str, out: &mut Vec<DialectOutput>) {
     if !id.is_empty() && known.as_deref() != Some(id) {
         *known = Some(id.to_owned());
-        out.push(Said::Session(id.to_owned()));
+        out.push(DialectOutput::Session(id.to_owned()));
     }
 }
 
 /// The exit of the process, as far as it is known.
 #[derive(Debug, Clone, Default)]
-pub struct Exit {
+pub struct CliExit {
     pub code: Option<i32>,
     pub signal: Option<i32>,
     /// The end of its stderr.

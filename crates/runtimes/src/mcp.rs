@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::definition::McpBy;
+use crate::definition::McpChannel;
 use crate::scratch::write_private;
 
 #[derive(Debug, thiserror::Error)]
@@ -26,19 +26,19 @@ pub enum McpError {
 
 /// Arguments and environment that configure a CLI's MCP servers.
 #[derive(Debug, Default)]
-pub struct Injected {
+pub struct McpLaunchOptions {
     pub args: Vec<String>,
     pub env: BTreeMap<OsString, OsString>,
 }
 
 /// One entry of ACP's `mcpServers`.
 #[derive(Debug)]
-enum Server<'a> {
+enum McpServer<'a> {
     Remote { kind: &'a str, url: &'a str, headers: Map<String, Value> },
     Command { program: &'a str, args: Vec<Value>, env: Map<String, Value> },
 }
 
-impl<'a> Server<'a> {
+impl<'a> McpServer<'a> {
     fn read(server: &'a Value) -> Result<(&'a str, Self), McpError> {
         let name = server["name"].as_str().filter(|name| !name.is_empty());
         let name = name.ok_or(McpError::NoName)?;
@@ -96,7 +96,7 @@ impl<'a> Server<'a> {
 /// `servers` as Codex's configuration has them; those that cannot be given are left out.
 pub(crate) fn for_codex(servers: &[Value]) -> Map<String, Value> {
     let shaped = servers.iter().filter_map(|server| {
-        let (name, server) = Server::read(server).ok()?;
+        let (name, server) = McpServer::read(server).ok()?;
         // A dot would begin another level of the configuration.
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let name: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
@@ -107,36 +107,40 @@ pub(crate) fn for_codex(servers: &[Value]) -> Map<String, Value> {
 
 /// Checks that `servers` can be given to a CLI, before anything is started.
 pub fn check(servers: &[Value]) -> Result<(), McpError> {
-    servers.iter().try_for_each(|server| Server::read(server).map(drop))
+    servers.iter().try_for_each(|server| McpServer::read(server).map(drop))
 }
 
 /// Arguments and environment that give `servers` to the CLI; files go into `dir`.
-pub fn inject(style: McpBy, servers: &[Value], dir: &Path) -> Result<Injected, McpError> {
+pub fn inject(
+    style: McpChannel,
+    servers: &[Value],
+    dir: &Path,
+) -> Result<McpLaunchOptions, McpError> {
     check(servers)?;
-    let mut injected = Injected::default();
+    let mut injected = McpLaunchOptions::default();
     match style {
-        McpBy::ClaudeJson => {
+        McpChannel::ClaudeJson => {
             let path = dir.join("mcp.json");
-            let servers = json!({ "mcpServers": by_name(servers, Server::for_claude)? });
+            let servers = json!({ "mcpServers": by_name(servers, McpServer::for_claude)? });
             write_private(&path, servers.to_string().as_bytes())?;
             injected.args = vec!["--mcp-config".to_owned(), path.display().to_string()];
         }
-        McpBy::OpencodeEnv => {
-            let config = json!({ "mcp": by_name(servers, Server::for_opencode)? });
+        McpChannel::OpencodeEnv => {
+            let config = json!({ "mcp": by_name(servers, McpServer::for_opencode)? });
             injected.env.insert("OPENCODE_CONFIG_CONTENT".into(), config.to_string().into());
         }
         // The dialect or ACP sends them; nothing to add here.
-        McpBy::Acp | McpBy::Dialect | McpBy::None => {}
+        McpChannel::Acp | McpChannel::Dialect | McpChannel::None => {}
     }
     Ok(injected)
 }
 
 fn by_name<'a>(
     servers: &'a [Value],
-    shape: fn(Server<'a>) -> Value,
+    shape: fn(McpServer<'a>) -> Value,
 ) -> Result<Map<String, Value>, McpError> {
     let named = servers.iter().map(|server| {
-        let (name, server) = Server::read(server)?;
+        let (name, server) = McpServer::read(server)?;
         Ok((name.to_owned(), shape(server)))
     });
     named.collect()
@@ -166,7 +170,7 @@ mod tests {
     fn claude_reads_them_from_a_private_file() {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
-        let injected = inject(McpBy::ClaudeJson, &servers(), dir.path()).unwrap();
+        let injected = inject(McpChannel::ClaudeJson, &servers(), dir.path()).unwrap();
         assert_eq!(injected.args[0], "--mcp-config");
         assert!(!injected.args.join(" ").contains("secret"));
         let path = Path::new(&injected.args[1]);
@@ -178,7 +182,7 @@ mod tests {
 
     #[test]
     fn opencode_reads_them_from_its_environment() {
-        let injected = inject(McpBy::OpencodeEnv, &servers(), Path::new("/")).unwrap();
+        let injected = inject(McpChannel::OpencodeEnv, &servers(), Path::new("/")).unwrap();
         let config = injected.env[&OsString::from("OPENCODE_CONFIG_CONTENT")].to_str().unwrap();
         let config: Value = serde_json::from_str(config).unwrap();
         assert_eq!(config["mcp"]["files"]["command"], json!(["/bin/x", "-v"]));

@@ -5,7 +5,8 @@
 use serde_json::{Value, json};
 
 use crate::update::{
-    Call, Content, Kind, Location, PlanEntry, PlanStatus, Priority, Severity, Update,
+    Kind, NoticeSeverity, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate, ToolCall,
+    ToolCallContent, ToolCallLocation,
 };
 
 /// Titles are one line.
@@ -58,9 +59,9 @@ pub fn kind_of(name: &str) -> Kind {
 }
 
 /// A call of the tool `name`; of a sub-agent's, if another call was the `parent` of it.
-pub fn call_of(id: &str, name: &str, input: &Value, parent: Option<&str>) -> Call {
+pub fn call_of(id: &str, name: &str, input: &Value, parent: Option<&str>) -> ToolCall {
     let locations = locations_of(input);
-    Call {
+    ToolCall {
         id: id.to_owned(),
         title: Some(title_of(name, input)),
         name: Some(name.to_owned()),
@@ -69,7 +70,7 @@ pub fn call_of(id: &str, name: &str, input: &Value, parent: Option<&str>) -> Cal
         locations: (!locations.is_empty()).then_some(locations),
         raw_input: (!input.is_null()).then(|| input.clone()),
         meta: parent.map(|id| json!({ "switchyard": { "parentToolCallId": id } })),
-        ..Call::default()
+        ..ToolCall::default()
     }
 }
 
@@ -107,14 +108,18 @@ pub fn one_line(text: &str) -> String {
 }
 
 /// A notice whose title is the first line of `text`; a longer text is in the description too.
-pub fn long_notice(severity: Severity, text: &str, description: Option<String>) -> Update {
+pub fn long_notice(
+    severity: NoticeSeverity,
+    text: &str,
+    description: Option<String>,
+) -> SessionUpdate {
     let title = one_line(text);
     let description = match (title == text, description) {
         (true, description) => description,
         (false, Some(description)) => Some(format!("{text}\n{description}")),
         (false, None) => Some(text.to_owned()),
     };
-    Update::Notice { severity, title, description }
+    SessionUpdate::Notice { severity, title, description }
 }
 
 /// The file that the input names.
@@ -136,25 +141,25 @@ pub fn path_of(input: &Value) -> Option<&str> {
 }
 
 /// The files that the input names, with a line where it is known.
-pub fn locations_of(input: &Value) -> Vec<Location> {
+pub fn locations_of(input: &Value) -> Vec<ToolCallLocation> {
     let Some(path) = path_of(input) else { return Vec::new() };
     let line = ["line", "offset"].iter().find_map(|name| input[name].as_u64());
-    vec![Location { path: path.to_owned(), line }]
+    vec![ToolCallLocation { path: path.to_owned(), line }]
 }
 
 /// The change that an editing tool makes, if its input says so.
-pub fn diff_of(name: &str, input: &Value) -> Option<Vec<Content>> {
+pub fn diff_of(name: &str, input: &Value) -> Option<Vec<ToolCallContent>> {
     if kind_of(name) != Kind::Edit {
         return None;
     }
     let path = path_of(input)?;
-    let diff = |old: Option<&str>, new: &str| Content::Diff {
+    let diff = |old: Option<&str>, new: &str| ToolCallContent::Diff {
         path: path.to_owned(),
         old_text: old.map(str::to_owned),
         new_text: new.to_owned(),
     };
     if let Value::Array(edits) = &input["edits"] {
-        let diffs: Vec<Content> = edits
+        let diffs: Vec<ToolCallContent> = edits
             .iter()
             .filter_map(|edit| {
                 let (old, new) = old_and_new(edit)?;
@@ -188,15 +193,15 @@ pub fn plan_of(todos: &Value) -> Option<Vec<PlanEntry>> {
         let names = ["content", "step", "text", "description", "subject", "title"];
         let content = names.iter().find_map(|name| todo[name].as_str())?.to_owned();
         let status = match todo["status"].as_str().unwrap_or_default() {
-            "completed" | "done" => PlanStatus::Completed,
-            "in_progress" | "inProgress" => PlanStatus::InProgress,
-            _ if todo["completed"] == true => PlanStatus::Completed,
-            _ => PlanStatus::Pending,
+            "completed" | "done" => PlanEntryStatus::Completed,
+            "in_progress" | "inProgress" => PlanEntryStatus::InProgress,
+            _ if todo["completed"] == true => PlanEntryStatus::Completed,
+            _ => PlanEntryStatus::Pending,
         };
         let priority = match todo["priority"].as_str().unwrap_or_default() {
-            "high" => Priority::High,
-            "low" => Priority::Low,
-            _ => Priority::Medium,
+            "high" => PlanEntryPriority::High,
+            "low" => PlanEntryPriority::Low,
+            _ => PlanEntryPriority::Medium,
         };
         Some(PlanEntry { content, priority, status })
     });

@@ -11,25 +11,25 @@ pub use wire::ToolKind as Kind;
 /// The `update` member of a `session/update`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "sessionUpdate", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum Update {
+pub enum SessionUpdate {
     AgentMessageChunk {
-        content: Block,
+        content: ContentBlock,
         #[serde(skip_serializing_if = "Option::is_none")]
         message_id: Option<String>,
     },
     AgentThoughtChunk {
-        content: Block,
+        content: ContentBlock,
         #[serde(skip_serializing_if = "Option::is_none")]
         message_id: Option<String>,
     },
     /// The start of a tool call; once for each call.
-    ToolCall(Call),
-    ToolCallUpdate(Call),
+    ToolCall(ToolCall),
+    ToolCallUpdate(ToolCall),
     Plan {
         entries: Vec<PlanEntry>,
     },
     AvailableCommandsUpdate {
-        available_commands: Vec<Command>,
+        available_commands: Vec<AvailableCommand>,
     },
     CurrentModeUpdate {
         current_mode_id: String,
@@ -51,7 +51,7 @@ pub enum Update {
     },
     /// Something about the run itself: a retry, a warning, a change of model.
     Notice {
-        severity: Severity,
+        severity: NoticeSeverity,
         title: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         description: Option<String>,
@@ -59,21 +59,21 @@ pub enum Update {
     CompactionUpdate(Compaction),
 }
 
-impl Update {
+impl SessionUpdate {
     pub fn text(text: impl Into<String>) -> Self {
-        Self::said(Voice::Message, text, None)
+        Self::said(TextKind::Message, text, None)
     }
 
     pub fn thought(text: impl Into<String>) -> Self {
-        Self::said(Voice::Thought, text, None)
+        Self::said(TextKind::Thought, text, None)
     }
 
     /// A piece of the message that its CLI calls `message_id`.
-    pub fn said(voice: Voice, text: impl Into<String>, message_id: Option<String>) -> Self {
-        let content = Block::text(text);
+    pub fn said(voice: TextKind, text: impl Into<String>, message_id: Option<String>) -> Self {
+        let content = ContentBlock::text(text);
         match voice {
-            Voice::Message => Self::AgentMessageChunk { content, message_id },
-            Voice::Thought => Self::AgentThoughtChunk { content, message_id },
+            TextKind::Message => Self::AgentMessageChunk { content, message_id },
+            TextKind::Thought => Self::AgentThoughtChunk { content, message_id },
         }
     }
 
@@ -86,14 +86,14 @@ impl Update {
         Self::CompactionUpdate(Compaction { compaction_id: id.into(), status, error })
     }
 
-    pub fn notice(severity: Severity, title: impl Into<String>) -> Self {
+    pub fn notice(severity: NoticeSeverity, title: impl Into<String>) -> Self {
         Self::Notice { severity, title: title.into(), description: None }
     }
 }
 
 /// The kind of a text from the model: an answer to the user, or a thought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Voice {
+pub enum TextKind {
     Message,
     Thought,
 }
@@ -101,12 +101,12 @@ pub enum Voice {
 /// ACP's content block.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum Block {
+pub enum ContentBlock {
     Text { text: String },
     Image { data: String, mime_type: String },
 }
 
-impl Block {
+impl ContentBlock {
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
@@ -115,7 +115,7 @@ impl Block {
 /// A tool call or a change of one; in a change, absent members stay as they were.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Call {
+pub struct ToolCall {
     #[serde(rename = "toolCallId")]
     pub id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,12 +126,12 @@ pub struct Call {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<Status>,
+    pub status: Option<ToolCallStatus>,
     /// Replaces all content sent before.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub content: Option<Vec<Content>>,
+    pub content: Option<Vec<ToolCallContent>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub locations: Option<Vec<Location>>,
+    pub locations: Option<Vec<ToolCallLocation>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_input: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -140,7 +140,7 @@ pub struct Call {
     pub meta: Option<Value>,
 }
 
-impl Call {
+impl ToolCall {
     /// A call with kind, name and title; its id and status are still to be set.
     pub fn of(kind: Kind, name: impl Into<String>, title: impl Into<String>) -> Self {
         let (name, title) = (Some(name.into()), Some(title.into()));
@@ -148,7 +148,11 @@ impl Call {
     }
 
     /// A change of a call: its status, and all content that is shown of it now.
-    pub fn change(id: impl Into<String>, status: Status, content: Vec<Content>) -> Self {
+    pub fn change(
+        id: impl Into<String>,
+        status: ToolCallStatus,
+        content: Vec<ToolCallContent>,
+    ) -> Self {
         let (status, content) = (Some(status), Some(content));
         Self { id: id.into(), status, content, ..Self::default() }
     }
@@ -162,7 +166,7 @@ impl Call {
         };
         self.locations.iter_mut().flatten().for_each(|location| absolute(&mut location.path));
         for content in self.content.iter_mut().flatten() {
-            if let Content::Diff { path, .. } = content {
+            if let ToolCallContent::Diff { path, .. } = content {
                 absolute(path);
             }
         }
@@ -171,14 +175,14 @@ impl Call {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum ToolCallStatus {
     Pending,
     InProgress,
     Completed,
     Failed,
 }
 
-impl Status {
+impl ToolCallStatus {
     pub fn is_final(self) -> bool {
         matches!(self, Self::Completed | Self::Failed)
     }
@@ -186,9 +190,9 @@ impl Status {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum Content {
+pub enum ToolCallContent {
     Content {
-        content: Block,
+        content: ContentBlock,
     },
     /// A change to a file; `old_text` is absent for a new file.
     Diff {
@@ -199,14 +203,14 @@ pub enum Content {
     },
 }
 
-impl Content {
+impl ToolCallContent {
     pub fn text(text: impl Into<String>) -> Self {
-        Self::Content { content: Block::text(text) }
+        Self::Content { content: ContentBlock::text(text) }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Location {
+pub struct ToolCallLocation {
     pub path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
@@ -215,13 +219,13 @@ pub struct Location {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlanEntry {
     pub content: String,
-    pub priority: Priority,
-    pub status: PlanStatus,
+    pub priority: PlanEntryPriority,
+    pub status: PlanEntryStatus,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Priority {
+pub enum PlanEntryPriority {
     High,
     Medium,
     Low,
@@ -229,22 +233,22 @@ pub enum Priority {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PlanStatus {
+pub enum PlanEntryStatus {
     Pending,
     InProgress,
     Completed,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Command {
+pub struct AvailableCommand {
     pub name: String,
     pub description: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub input: Option<CommandInput>,
+    pub input: Option<AvailableCommandInput>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct CommandInput {
+pub struct AvailableCommandInput {
     pub hint: String,
 }
 
@@ -263,7 +267,7 @@ impl Cost {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Severity {
+pub enum NoticeSeverity {
     Info,
     Warning,
     Error,

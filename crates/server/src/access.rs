@@ -7,10 +7,10 @@ use axum::http::StatusCode;
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 
-use crate::daemon::Settings;
+use crate::daemon::DaemonSettings;
 use crate::endpoints::endpoints;
 use crate::guard::Guard;
-use crate::input::{At, Body};
+use crate::input::{JsonBody, PathParams};
 use crate::login::Login;
 use crate::principal::{Principal, Role};
 use crate::problem::{Problem, kinds};
@@ -27,7 +27,7 @@ pub(crate) struct Access {
 pub(crate) fn router(
     guard: &Arc<Guard>,
     login: &Login,
-    Settings { base, elsewhere, .. }: &Settings,
+    DaemonSettings { base, elsewhere, .. }: &DaemonSettings,
 ) -> Router {
     let (base, elsewhere) = (base.clone(), elsewhere.clone());
     let access = Access { guard: guard.clone(), login: login.clone(), base, elsewhere };
@@ -89,7 +89,7 @@ async fn list(
 async fn add(
     State(access): State<Access>,
     principal: Principal,
-    Body(wanted): Body<TokenRequest>,
+    JsonBody(wanted): JsonBody<TokenRequest>,
 ) -> Result<(StatusCode, Json<TokenSecret>), Problem> {
     let_in(&principal)?;
     let expires = wanted.expires_in.map(|seconds| {
@@ -109,7 +109,7 @@ async fn add(
 async fn revoke(
     State(access): State<Access>,
     principal: Principal,
-    At(name): At<String>,
+    PathParams(name): PathParams<String>,
 ) -> Result<StatusCode, Problem> {
     let_in(&principal)?;
     change(&access, move |tokens| tokens.revoke(&name)).await?;
@@ -123,7 +123,7 @@ async fn revoke(
 async fn rotate(
     State(access): State<Access>,
     principal: Principal,
-    At(name): At<String>,
+    PathParams(name): PathParams<String>,
 ) -> Result<Json<TokenSecret>, Problem> {
     let_in(&principal)?;
     let token = change(&access, move |tokens| tokens.rotate(&name)).await?;

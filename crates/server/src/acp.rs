@@ -17,22 +17,22 @@ use std::sync::Arc;
 use axum::Router;
 use axum::routing::get;
 use bytes::Bytes;
-use sessions::front::{self, Visitor};
-use sessions::order::Order;
+use sessions::front::{self, ClientProfile};
+use sessions::order::SessionOrder;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, DuplexStream, ReadHalf};
 use tokio_util::sync::CancellationToken;
 use wire::LineSplitter;
 
 use crate::daemon::Daemon;
 use crate::principal::{Principal, Role};
-use remote::Remotes;
+use remote::HttpConnections;
 
 /// Size of the pipe between a transport and its front, in bytes.
 const PIPE_BYTES: usize = 64 << 10;
 
 pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
-    let remotes = Arc::new(Remotes::default());
-    let state = http::Acp { daemon: daemon.clone(), remotes };
+    let remotes = Arc::new(HttpConnections::default());
+    let state = http::AcpState { daemon: daemon.clone(), remotes };
     Router::new()
         .route("/acp", get(http::listen).post(http::say).delete(http::end))
         .with_state(state)
@@ -70,7 +70,7 @@ async fn serve<R, W>(
 pub async fn serve_alone<R, W>(
     daemon: &Arc<Daemon>,
     principal: &Principal,
-    order: Order,
+    order: SessionOrder,
     (reader, writer): (R, W),
     stop: CancellationToken,
 ) where
@@ -78,7 +78,7 @@ pub async fn serve_alone<R, W>(
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let visitor = visitor(daemon, principal, None, "stdio");
-    let visitor = Visitor { order, is_alone: true, ..visitor };
+    let visitor = ClientProfile { order, is_alone: true, ..visitor };
     front::serve(daemon.desk.clone(), visitor, reader, writer, stop).await;
 }
 
@@ -104,14 +104,19 @@ async fn next_line(
     }
 }
 
-fn visitor(daemon: &Daemon, principal: &Principal, agent: Option<String>, way: &str) -> Visitor {
-    Visitor {
-        order: Order {
+fn visitor(
+    daemon: &Daemon,
+    principal: &Principal,
+    agent: Option<String>,
+    way: &str,
+) -> ClientProfile {
+    ClientProfile {
+        order: SessionOrder {
             agent: agent.or_else(|| daemon.settings.default_agent.clone()),
             // Where its agent is started before a session says where to work.
             cwd: daemon.settings.projects_dir.clone(),
             is_apart: principal.own_sessions,
-            ..Order::default()
+            ..SessionOrder::default()
         },
         by: principal.name.clone(),
         client: principal.client(way),

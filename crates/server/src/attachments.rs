@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
-use sessions::places::Places;
+use sessions::places::FairLimiter;
 use utoipa::ToSchema;
 use wire::{CallId, SessionId};
 
@@ -103,12 +103,16 @@ pub(crate) struct Attachments {
     /// Bytes reserved for the uploads under way.
     reserved: Arc<Mutex<HashMap<SessionId, u64>>>,
     /// Permits of prompts whose attachments are in memory.
-    pub(crate) in_memory: Arc<Places>,
+    pub(crate) in_memory: Arc<FairLimiter>,
 }
 
 impl Attachments {
     pub(crate) fn below(root: PathBuf) -> Self {
-        Self { root, reserved: Arc::default(), in_memory: Arc::new(Places::new(MAX_IN_MEMORY)) }
+        Self {
+            root,
+            reserved: Arc::default(),
+            in_memory: Arc::new(FairLimiter::new(MAX_IN_MEMORY)),
+        }
     }
 
     /// Begins an upload of `n_bytes`, if so many are announced.
@@ -132,7 +136,11 @@ impl Attachments {
         .await
     }
 
-    async fn reserve(&self, session: SessionId, n_bytes: u64) -> Result<Room, AttachmentError> {
+    async fn reserve(
+        &self,
+        session: SessionId,
+        n_bytes: u64,
+    ) -> Result<AttachmentRoom, AttachmentError> {
         let all = self.list(session).await?;
         let used: u64 = all.iter().map(|attachment| attachment.size).sum();
         let mut reserved = self.reserved.locked();
@@ -144,7 +152,7 @@ impl Attachments {
             return Err(AttachmentError::Full);
         }
         *mine += n_bytes;
-        Ok(Room { session, n_bytes, reserved: self.reserved.clone() })
+        Ok(AttachmentRoom { session, n_bytes, reserved: self.reserved.clone() })
     }
 
     /// The files of a session, the oldest first.
@@ -205,13 +213,13 @@ impl Attachments {
 
 /// Bytes reserved for an upload, released when it has ended.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct AttachmentRoom {
     session: SessionId,
     n_bytes: u64,
     reserved: Arc<Mutex<HashMap<SessionId, u64>>>,
 }
 
-impl Drop for Room {
+impl Drop for AttachmentRoom {
     fn drop(&mut self) {
         let mut reserved = self.reserved.locked();
         if let Some(n_bytes) = reserved.get_mut(&self.session) {

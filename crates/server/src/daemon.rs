@@ -11,11 +11,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use sessions::desk::{Desk, DeskError};
+use sessions::desk::{RegistryError, SessionRegistry};
 use sessions::host::AgentCapabilities;
-use sessions::order::Order;
-use sessions::permission::Mode;
-use sessions::places::Places;
+use sessions::order::SessionOrder;
+use sessions::permission::PolicyMode;
+use sessions::places::FairLimiter;
 use sessions::session::SessionHandle;
 use store::SessionRecord;
 use tokio_util::sync::CancellationToken;
@@ -24,14 +24,14 @@ use wire::{Fault, SessionId};
 use crate::attachments::Attachments;
 use crate::locking::Locking as _;
 use crate::metrics::Metrics;
-use crate::open_design::settings::Settings as RunSettings;
+use crate::open_design::settings::OpenDesignSettings as RunSettings;
 use crate::principal::Principal;
 use crate::problem::{Problem, shown};
 use agents::KnownAgents;
 use load::Load;
-use looks::Looks;
-use made::Made;
-use snapshots::Snapshots;
+use looks::SessionSnapshots;
+use made::CreatedSessions;
+use snapshots::VocabularySnapshots;
 
 /// Searches for files at a time, and listings of directories. Everyone who types asks again and
 /// again; the disk shall have time for the agents.
@@ -39,7 +39,7 @@ const MAX_SEARCHES: usize = 2;
 
 /// The daemon's settings: its limits and directories.
 #[derive(Debug, Clone, Default)]
-pub struct Settings {
+pub struct DaemonSettings {
     /// Where the page is, for links: `http://k3v9qw72hpxm.localhost:7433`.
     pub base: String,
     /// The page's addresses for other devices.
@@ -55,12 +55,12 @@ pub struct Settings {
     /// Directories of projects are made below this.
     pub projects_dir: PathBuf,
     /// Timeouts of event streams.
-    pub pace: Pace,
+    pub pace: StreamPace,
 }
 
 /// Timeouts of event streams: for slow readers, and between heartbeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pace {
+pub struct StreamPace {
     /// A reader that took less than a chunk for so long is warned.
     pub warn_after: Duration,
     /// And one that took less for so long loses its connection.
@@ -69,7 +69,7 @@ pub struct Pace {
     pub heartbeat: Duration,
 }
 
-impl Default for Pace {
+impl Default for StreamPace {
     fn default() -> Self {
         Self {
             warn_after: Duration::from_secs(10),
@@ -82,8 +82,8 @@ impl Default for Pace {
 /// The daemon, as its handlers know it.
 #[derive(Debug)]
 pub struct Daemon {
-    pub desk: Arc<Desk>,
-    pub settings: Settings,
+    pub desk: Arc<SessionRegistry>,
+    pub settings: DaemonSettings,
     pub metrics: Metrics,
     /// Cancelled when the daemon begins to stop: nothing new is begun.
     pub stopping: CancellationToken,
@@ -91,18 +91,22 @@ pub struct Daemon {
     pub over: CancellationToken,
     pub(crate) started: Instant,
     pub(crate) agents: KnownAgents,
-    pub(crate) made: Made,
+    pub(crate) made: CreatedSessions,
     pub(crate) attachments: Attachments,
-    pub(crate) searches: Places,
-    pub(crate) listings: Places,
+    pub(crate) searches: FairLimiter,
+    pub(crate) listings: FairLimiter,
     pub(crate) load: Load,
-    pub(crate) looks: Looks,
-    pub(crate) snapshots: Snapshots,
+    pub(crate) looks: SessionSnapshots,
+    pub(crate) snapshots: VocabularySnapshots,
     open_design: Mutex<RunSettings>,
 }
 
 impl Daemon {
-    pub fn new(desk: Arc<Desk>, settings: Settings, metrics: Metrics) -> Arc<Self> {
+    pub fn new(
+        desk: Arc<SessionRegistry>,
+        settings: DaemonSettings,
+        metrics: Metrics,
+    ) -> Arc<Self> {
         Arc::new(Self {
             desk,
             metrics,
@@ -110,13 +114,13 @@ impl Daemon {
             over: CancellationToken::new(),
             started: Instant::now(),
             agents: KnownAgents::default(),
-            made: Made::default(),
+            made: CreatedSessions::default(),
             attachments: Attachments::below(settings.sessions_dir.clone()),
-            searches: Places::new(MAX_SEARCHES),
-            listings: Places::new(MAX_SEARCHES),
+            searches: FairLimiter::new(MAX_SEARCHES),
+            listings: FairLimiter::new(MAX_SEARCHES),
             load: Load::default(),
-            looks: Looks::default(),
-            snapshots: Snapshots::default(),
+            looks: SessionSnapshots::default(),
+            snapshots: VocabularySnapshots::default(),
             open_design: Mutex::default(),
             settings,
         })
@@ -163,7 +167,7 @@ impl Daemon {
     pub(crate) async fn capabilities(
         &self,
         session: SessionId,
-    ) -> Result<Result<AgentCapabilities, Fault>, DeskError> {
+    ) -> Result<Result<AgentCapabilities, Fault>, RegistryError> {
         let linking = async |session: SessionHandle| {
             if let Err(fault) = session.link().await? {
                 return Ok(Err(fault));
@@ -174,7 +178,11 @@ impl Daemon {
     }
 
     /// Checks that `principal` may give this order, and resolves its directories.
-    pub(crate) fn checked(&self, order: Order, principal: &Principal) -> Result<Order, Problem> {
+    pub(crate) fn checked(
+        &self,
+        order: SessionOrder,
+        principal: &Principal,
+    ) -> Result<SessionOrder, Problem> {
         self.checked_in(self.roots_of(principal), order, principal)
     }
 
@@ -201,10 +209,10 @@ impl Daemon {
     pub(crate) fn checked_in(
         &self,
         roots: &[PathBuf],
-        order: Order,
+        order: SessionOrder,
         principal: &Principal,
-    ) -> Result<Order, Problem> {
-        let is_wide = matches!(order.permissions, Some(Mode::Auto | Mode::AcceptEdits));
+    ) -> Result<SessionOrder, Problem> {
+        let is_wide = matches!(order.permissions, Some(PolicyMode::Auto | PolicyMode::AcceptEdits));
         if principal.is_worker && is_wide {
             let why = "an agent cannot give a session wider permissions than it would get";
             return Err(Problem::forbidden(why));
@@ -212,9 +220,9 @@ impl Daemon {
         principal.check_wishes(&order.wishes)?;
         let order = match principal.is_local {
             true => order,
-            false => order.without_commands().map_err(DeskError::from)?,
+            false => order.without_commands().map_err(RegistryError::from)?,
         };
         let placed = order.placed(roots, &self.desk.forbidden());
-        Ok(placed.map_err(DeskError::from)?)
+        Ok(placed.map_err(RegistryError::from)?)
     }
 }

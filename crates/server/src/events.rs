@@ -33,11 +33,11 @@ use crate::daemon::Daemon;
 use crate::principal::Principal;
 use crate::problem::Problem;
 use crate::web_socket::Handshake;
-use lists::Lists;
 pub(crate) use lists::SessionChange;
-use reader::Reader;
-use stream::{Source, Stream};
-use wanted::{Asked, Wanted};
+use lists::SessionChanges;
+use reader::EventReader;
+use stream::{FrameSource, FrameStream};
+use wanted::{EventsQuery, EventsRequest};
 
 pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
     Router::new()
@@ -56,27 +56,29 @@ pub(crate) fn run(
     after: Option<String>,
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
-    let wanted = Wanted::run(turn, after, headers)?;
+    let wanted = EventsRequest::run(turn, after, headers)?;
     let start = wanted.cursor.judge(record.epoch, record.head);
-    let reader = Reader::new(daemon, record, &wanted, start, daemon.load.budget(&principal.name));
-    let source = Source::Log(Box::new(reader));
-    Ok(sse::respond(Stream::new(source, daemon, principal)?))
+    let reader =
+        EventReader::new(daemon, record, &wanted, start, daemon.load.budget(&principal.name));
+    let source = FrameSource::Log(Box::new(reader));
+    Ok(sse::respond(FrameStream::new(source, daemon, principal)?))
 }
 
 async fn events(
     State(daemon): State<Arc<Daemon>>,
     Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
-    asked: Result<Query<Asked>, QueryRejection>,
+    asked: Result<Query<EventsQuery>, QueryRejection>,
     request: Request,
 ) -> Result<Response, Problem> {
     let Query(asked) = asked.map_err(|error| Problem::bad_request(error.body_text()))?;
-    let wanted = Wanted::read(&asked, request.headers())?;
+    let wanted = EventsRequest::read(&asked, request.headers())?;
     let record = daemon.visible(&id, &principal).await?;
     let handshake = Handshake::read(request.headers(), &socket::PROTOCOLS)?;
     let start = wanted.cursor.judge(record.epoch, record.head);
-    let reader = Reader::new(&daemon, &record, &wanted, start, daemon.load.budget(&principal.name));
-    let stream = Stream::new(Source::Log(Box::new(reader)), &daemon, &principal)?;
+    let reader =
+        EventReader::new(&daemon, &record, &wanted, start, daemon.load.budget(&principal.name));
+    let stream = FrameStream::new(FrameSource::Log(Box::new(reader)), &daemon, &principal)?;
     Ok(respond(handshake, request, stream))
 }
 
@@ -87,11 +89,11 @@ async fn lists(
     request: Request,
 ) -> Result<Response, Problem> {
     let handshake = Handshake::read(request.headers(), &socket::PROTOCOLS)?;
-    let source = Source::Lists(Lists::new(&daemon, &principal));
-    Ok(respond(handshake, request, Stream::new(source, &daemon, &principal)?))
+    let source = FrameSource::Lists(SessionChanges::new(&daemon, &principal));
+    Ok(respond(handshake, request, FrameStream::new(source, &daemon, &principal)?))
 }
 
-fn respond(handshake: Option<Handshake>, request: Request, stream: Stream) -> Response {
+fn respond(handshake: Option<Handshake>, request: Request, stream: FrameStream) -> Response {
     match handshake {
         Some(handshake) => socket::respond(handshake, request, stream),
         None => sse::respond(stream),

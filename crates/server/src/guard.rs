@@ -31,16 +31,16 @@ use crate::page_name::PageName;
 use crate::principal::Principal;
 use crate::problem::{Problem, kinds};
 use crate::tokens::{BrowserToken, Tokens};
-pub use arrival::{Activity, Arrival, Busy, Peer};
+pub use arrival::{BusyGuard, ConnectionActivity, ConnectionInfo, Peer};
 pub(crate) use arrival::{CookieName, HostName, LoginCookies};
-use credentials::Presented;
-use failures::{Failures, Verdict};
-use host::{Called, Hosts};
-use origin::{Origins, Page};
-pub(crate) use passes::{Passes, Side, proof};
+use credentials::Credentials;
+use failures::{FailureVerdict, Failures};
+use host::{Hosts, RequestedHost};
+use origin::{Origins, RequestOrigin};
+pub(crate) use passes::{Passes, ProofSide, proof};
 use peer_user::PeerUser;
 pub use routes::{BodyKind, BodyRule, Routes};
-pub use service::Guarded;
+pub use service::GuardedRouter;
 
 /// The cookie that a login leaves in the browser; `_` and the port follow, where there is one.
 pub const COOKIE: &str = "switchyard_session";
@@ -70,7 +70,7 @@ pub enum GuardError {
 
 /// The guard's settings: what the operator allows beyond the default.
 #[derive(Debug, Clone, Default)]
-pub struct Settings {
+pub struct GuardSettings {
     /// Names under which the daemon is reached, besides its address and `localhost`; browsers
     /// may log in there.
     pub allow_hosts: Vec<String>,
@@ -87,7 +87,7 @@ pub struct Guard {
     failures: Failures,
     pub(crate) passes: Passes,
     page_name: Option<PageName>,
-    allowed: RwLock<Arc<Allowed>>,
+    allowed: RwLock<Arc<AllowedCallers>>,
     metrics: Option<Metrics>,
     requests: Arc<ByteQuota>,
     /// Quota of answers, which count until they were read.
@@ -95,7 +95,7 @@ pub struct Guard {
 }
 
 #[derive(Debug)]
-struct Allowed {
+struct AllowedCallers {
     hosts: Hosts,
     origins: Origins,
     proxy_users: Vec<u32>,
@@ -103,7 +103,7 @@ struct Allowed {
 
 /// The guard's decision about a request that it does not refuse.
 #[derive(Debug)]
-pub enum Admitted {
+pub enum Admission {
     /// The route is open to all.
     Anyone,
     As(Principal),
@@ -117,14 +117,18 @@ pub enum Admitted {
 
 /// The decision, and the page of an allowed foreign origin that must be able to read the answer.
 #[derive(Debug)]
-pub struct Decision {
-    pub admitted: Admitted,
+pub struct GuardDecision {
+    pub admitted: Admission,
     pub(crate) readable_by: Option<HeaderValue>,
 }
 
 impl Guard {
-    pub fn new(tokens: Tokens, routes: Routes, settings: &Settings) -> Result<Self, GuardError> {
-        let allowed = RwLock::new(Arc::new(Allowed::of(settings)?));
+    pub fn new(
+        tokens: Tokens,
+        routes: Routes,
+        settings: &GuardSettings,
+    ) -> Result<Self, GuardError> {
+        let allowed = RwLock::new(Arc::new(AllowedCallers::of(settings)?));
         let (failures, passes) = (Failures::default(), Passes::default());
         Ok(Self {
             tokens,
@@ -153,8 +157,8 @@ impl Guard {
     }
 
     /// Takes new settings for the requests to come.
-    pub fn reload(&self, settings: &Settings) -> Result<(), GuardError> {
-        let allowed = Arc::new(Allowed::of(settings)?);
+    pub fn reload(&self, settings: &GuardSettings) -> Result<(), GuardError> {
+        let allowed = Arc::new(AllowedCallers::of(settings)?);
         *self.allowed.write().unwrap_or_else(PoisonError::into_inner) = allowed;
         Ok(())
     }
@@ -164,7 +168,7 @@ impl Guard {
     }
 
     /// Decides about an HTTP request by its head.
-    pub fn admit(&self, parts: &Parts, arrival: &Arrival) -> Result<Decision, Problem> {
+    pub fn admit(&self, parts: &Parts, arrival: &ConnectionInfo) -> Result<GuardDecision, Problem> {
         self.decide(parts, arrival).inspect_err(|problem| self.count(problem))
     }
 
@@ -177,12 +181,12 @@ impl Guard {
         }
     }
 
-    fn decide(&self, parts: &Parts, arrival: &Arrival) -> Result<Decision, Problem> {
+    fn decide(&self, parts: &Parts, arrival: &ConnectionInfo) -> Result<GuardDecision, Problem> {
         check_shape(parts)?;
         let allowed = self.allowed();
         // Unix sockets cannot be reached by a browser, and have no host name.
         let (page, called) = match arrival.local {
-            None => (Page::None, None),
+            None => (RequestOrigin::None, None),
             Some(local) => {
                 let (is_tls, name) = (arrival.is_tls, self.page_name.as_ref());
                 let called = allowed.hosts.check(parts, local, is_tls, name)?;
@@ -190,12 +194,15 @@ impl Guard {
                 let page = allowed.origins.check(parts, called.host(), is_tls, is_document)?;
                 // Our page has no service worker.
                 if parts.headers.get("service-worker").is_some_and(|what| what == "script") {
-                    return Ok(Decision { admitted: Admitted::NoServiceWorker, readable_by: None });
+                    return Ok(GuardDecision {
+                        admitted: Admission::NoServiceWorker,
+                        readable_by: None,
+                    });
                 }
-                if let Called::Elsewhere { page: there, was_page, .. } = &called {
+                if let RequestedHost::Elsewhere { page: there, was_page, .. } = &called {
                     if is_document {
-                        let admitted = Admitted::Elsewhere(address(there, parts)?);
-                        return Ok(Decision { admitted, readable_by: None });
+                        let admitted = Admission::Elsewhere(address(there, parts)?);
+                        return Ok(GuardDecision { admitted, readable_by: None });
                     }
                     check_elsewhere(parts, there, *was_page)?;
                 }
@@ -203,23 +210,23 @@ impl Guard {
             }
         };
         let readable_by = match &page {
-            Page::Allowed(origin) => Some(origin.clone()),
-            Page::None | Page::Own => None,
+            RequestOrigin::Allowed(origin) => Some(origin.clone()),
+            RequestOrigin::None | RequestOrigin::Own => None,
         };
         let is_preflight = parts.method == Method::OPTIONS
             && parts.headers.contains_key("access-control-request-method");
         let admitted = if is_preflight && readable_by.is_some() {
-            Admitted::Preflight
+            Admission::Preflight
         } else if self.routes.is_open(&parts.method, parts.uri.path()) {
-            Admitted::Anyone
+            Admission::Anyone
         } else if self.routes.is_nowhere(parts) {
             let path = crate::problem::shown(parts.uri.path());
             return Err(Problem::not_found(format!("nothing is served at `{path}`")));
         } else {
-            let host = called.as_ref().map(Called::host);
-            Admitted::As(self.identify(parts, arrival, &page, host)?)
+            let host = called.as_ref().map(RequestedHost::host);
+            Admission::As(self.identify(parts, arrival, &page, host)?)
         };
-        Ok(Decision { admitted, readable_by })
+        Ok(GuardDecision { admitted, readable_by })
     }
 
     /// The page's host now, if `host` is an earlier name of it.
@@ -248,11 +255,11 @@ impl Guard {
     /// Counts a wrong login code like a wrong token.
     pub(crate) fn note_failure(&self, peer: &Peer, what: &'static str) -> Problem {
         match self.failures.note(peer, Instant::now()) {
-            Verdict::Counted => {
+            FailureVerdict::Counted => {
                 tracing::warn!(%peer, what, "refused");
                 Problem::unauthorized()
             }
-            Verdict::Limited { retry_after, is_first } => {
+            FailureVerdict::Limited { retry_after, is_first } => {
                 if is_first {
                     tracing::warn!(%peer, "too many failures; further ones are not logged for a while");
                 }
@@ -264,15 +271,17 @@ impl Guard {
     fn identify(
         &self,
         parts: &Parts,
-        arrival: &Arrival,
-        page: &Page,
+        arrival: &ConnectionInfo,
+        page: &RequestOrigin,
         host: Option<&str>,
     ) -> Result<Principal, Problem> {
         match credentials::find(parts) {
-            Presented::Nothing => self.admit_local(&arrival.peer).ok_or_else(Problem::unauthorized),
-            Presented::Nonsense => Err(self.note_failure(&arrival.peer, "malformed credentials")),
-            Presented::Token(token) => self.evaluate(&[token], &arrival.peer),
-            Presented::Cookies { cookies, pass } => {
+            Credentials::Nothing => {
+                self.admit_local(&arrival.peer).ok_or_else(Problem::unauthorized)
+            }
+            Credentials::Nonsense => Err(self.note_failure(&arrival.peer, "malformed credentials")),
+            Credentials::Token(token) => self.evaluate(&[token], &arrival.peer),
+            Credentials::Cookies { cookies, pass } => {
                 check_cookie_use(parts, page)?;
                 self.check_user(arrival)?;
                 // Other programs of this host are sent the cookie too. They have no pass, which
@@ -311,7 +320,7 @@ impl Guard {
     }
 
     /// Refuses logins of browsers from processes of other users of this machine.
-    pub(crate) fn check_user(&self, arrival: &Arrival) -> Result<(), Problem> {
+    pub(crate) fn check_user(&self, arrival: &ConnectionInfo) -> Result<(), Problem> {
         let (Peer::Net(peer), Some(local)) = (arrival.peer, arrival.local) else { return Ok(()) };
         let own = rustix::process::geteuid().as_raw();
         let is_trusted =
@@ -331,13 +340,13 @@ impl Guard {
         &self.requests
     }
 
-    fn allowed(&self) -> Arc<Allowed> {
+    fn allowed(&self) -> Arc<AllowedCallers> {
         self.allowed.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl Allowed {
-    fn of(settings: &Settings) -> Result<Self, GuardError> {
+impl AllowedCallers {
+    fn of(settings: &GuardSettings) -> Result<Self, GuardError> {
         Ok(Self {
             hosts: Hosts::new(&settings.allow_hosts)?,
             origins: Origins::new(&settings.allow_origins)?,
@@ -362,13 +371,15 @@ fn check_shape(parts: &Parts) -> Result<(), Problem> {
 
 /// The browser sends a cookie by itself, so the cookie alone does not show that our page
 /// asked. What changes something, and a WebSocket, must come from our page by name.
-fn check_cookie_use(parts: &Parts, page: &Page) -> Result<(), Problem> {
+fn check_cookie_use(parts: &Parts, page: &RequestOrigin) -> Result<(), Problem> {
     let is_safe = [Method::GET, Method::HEAD].contains(&parts.method) && !is_upgrade(parts);
     match page {
-        Page::Own => Ok(()),
-        Page::None if is_safe => Ok(()),
-        Page::None => Err(Problem::forbidden("a cookie is accepted from our own page only")),
-        Page::Allowed(_) => {
+        RequestOrigin::Own => Ok(()),
+        RequestOrigin::None if is_safe => Ok(()),
+        RequestOrigin::None => {
+            Err(Problem::forbidden("a cookie is accepted from our own page only"))
+        }
+        RequestOrigin::Allowed(_) => {
             Err(Problem::forbidden("pages of other origins must use a token, not the cookie"))
         }
     }

@@ -9,11 +9,11 @@ mod steady;
 
 use std::time::Duration;
 
-pub use body::Patience;
-pub use body::{Fault, Metered, Terms};
-pub use bus::quota::{ByteQuota, Reserved};
+pub use body::WaitBudget;
+pub use body::{BodyFault, BodyLimits, MeteredBody};
+pub use bus::quota::{ByteQuota, QuotaReservation};
 pub(crate) use patient::patient;
-pub use steady::Steady;
+pub use steady::StallGuard;
 
 /// One client may have a quarter of a listener's connections, if others want some.
 pub(crate) const CLIENT_PART: usize = 4;

@@ -23,10 +23,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
-use crate::guard::Guarded;
+use crate::guard::GuardedRouter;
 use crate::limits::HttpLimits;
-pub use accept::{Connection, Listener, Stream};
-pub use bind::{Bound, check_bind};
+pub use accept::{AcceptedConnection, ConnectionStream, Listener};
+pub use bind::{BoundSocket, check_bind};
 pub use unix::UnixKind;
 
 #[derive(Debug, thiserror::Error)]
@@ -64,15 +64,15 @@ pub enum ListenError {
 
 /// HTTP on one listener.
 #[derive(Debug)]
-pub struct Http {
-    pub bound: Bound,
-    pub guarded: Guarded,
+pub struct HttpListener {
+    pub bound: BoundSocket,
+    pub guarded: GuardedRouter,
     /// Cancelled to stop: no connection is accepted any more, requests may finish, and what is left
     /// after the limits' `drain` is cut.
     pub stop: CancellationToken,
 }
 
-impl Http {
+impl HttpListener {
     /// Serves until `stop` is cancelled and everybody has gone.
     pub async fn serve(self) {
         let Self { bound, guarded, stop } = self;
@@ -131,9 +131,9 @@ fn builder(limits: &HttpLimits) -> Builder<TokioExecutor> {
 }
 
 async fn serve(
-    connection: Connection,
+    connection: AcceptedConnection,
     builder: Arc<Builder<TokioExecutor>>,
-    guarded: Guarded,
+    guarded: GuardedRouter,
     limits: HttpLimits,
     stop: CancellationToken,
 ) {

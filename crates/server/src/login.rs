@@ -27,12 +27,12 @@ use axum::response::{AppendHeaders, IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use crate::endpoints::endpoints;
-use crate::guard::{Arrival, CookieName, Guard, HostName, LoginCookies, Side, proof};
-use crate::input::Body;
+use crate::guard::{ConnectionInfo, CookieName, Guard, HostName, LoginCookies, ProofSide, proof};
+use crate::input::JsonBody;
 use crate::principal::Principal;
 use crate::problem::{Problem, kinds};
-use crate::tokens::{BrowserLogin, BrowserToken, Sum, TokensError, sum};
-use codes::{Codes, Redeemed};
+use crate::tokens::{BrowserLogin, BrowserToken, Sha256Sum, TokensError, sum};
+use codes::{CodeLogin, LoginCodes};
 
 /// Lifetime of the cookie: that of the token itself.
 const COOKIE_SECONDS: u32 = 7 * 24 * 3600;
@@ -41,7 +41,7 @@ const COOKIE_SECONDS: u32 = 7 * 24 * 3600;
 #[derive(Debug, Clone)]
 pub struct Login {
     guard: Arc<Guard>,
-    codes: Arc<Codes>,
+    codes: Arc<LoginCodes>,
 }
 
 impl Login {
@@ -59,7 +59,7 @@ impl Login {
     fn redeem(
         &self,
         browser: &LoggedInBrowser,
-        (key, address): (&Sum, &str),
+        (key, address): (&Sha256Sum, &str),
         ProofRequest { nonce, proof, .. }: &ProofRequest,
     ) -> Result<String, Problem> {
         let redeemed = self.guard.passes.redeem(browser.name(), key, address, nonce, proof);
@@ -77,7 +77,7 @@ impl Login {
 /// The browser login of a request's cookie; that our page sent it is not proved yet.
 #[derive(Debug)]
 struct LoggedInBrowser {
-    arrival: Arrival,
+    arrival: ConnectionInfo,
     /// The daemon's host, as the page sees it.
     host: String,
     token: BrowserToken,
@@ -93,7 +93,7 @@ impl FromRequestParts<Login> for LoggedInBrowser {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, login: &Login) -> Result<Self, Problem> {
-        let arrival = Arrival::from_request_parts(parts, login).await?;
+        let arrival = ConnectionInfo::from_request_parts(parts, login).await?;
         let HostName(host) = HostName::from_request_parts(parts, login).await?;
         let LoginCookies(cookies) = LoginCookies::from_request_parts(parts, login).await?;
         let guard = &login.guard;
@@ -123,7 +123,7 @@ struct LoginRequest {
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct LoggedIn {
+struct LoginResponse {
     /// To be kept by the page, and sent to nobody: proofs are made with it.
     page_secret: String,
     /// To be sent as `X-Switchyard-Page` with every request that comes with the cookie.
@@ -137,7 +137,7 @@ struct LoggedIn {
 /// whoever had a page loaded at our address may know what is stored.
 #[derive(Debug, Clone, Copy, Default, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum By {
+enum ProofSecret {
     /// The page's secret.
     #[default]
     Page,
@@ -150,12 +150,12 @@ struct ChallengeRequest {
     /// The nonce for the daemon's proof; made anew for each challenge.
     nonce: String,
     #[serde(default)]
-    by: By,
+    by: ProofSecret,
 }
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct Challenge {
+struct ChallengeResponse {
     /// The nonce for the page's proof.
     nonce: String,
     /// Base64url of HMAC-SHA-256, keyed with the SHA-256 of the page's or the tab's secret, over
@@ -175,12 +175,12 @@ struct ProofRequest {
     proof: String,
     /// As in the challenge.
     #[serde(default)]
-    by: By,
+    by: ProofSecret,
 }
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct Pass {
+struct PassResponse {
     /// To be sent as `X-Switchyard-Page` with every request that comes with the cookie; good for
     /// as long as this daemon runs.
     pass: String,
@@ -190,16 +190,16 @@ struct Pass {
 
 /// Trades a one-time code for a cookie, and a secret to be shown beside it.
 #[utoipa::path(post, path = "/v1/login", operation_id = "logIn", tag = "access", security(()), request_body = LoginRequest,
-    responses((status = 200, description = "The cookie is set.", body = LoggedIn),
+    responses((status = 200, description = "The cookie is set.", body = LoginResponse),
         (status = 401, description = "The code is wrong, used or too old.", body = Problem, content_type = "application/problem+json"),
         (status = 429, description = "Too many wrong codes.", body = Problem, content_type = "application/problem+json")))]
 async fn log_in(
     State(login): State<Login>,
-    arrival: Arrival,
+    arrival: ConnectionInfo,
     HostName(host): HostName,
     cookies: LoginCookies,
     name: CookieName,
-    Body(LoginRequest { code }): Body<LoginRequest>,
+    JsonBody(LoginRequest { code }): JsonBody<LoginRequest>,
 ) -> Result<Response, Problem> {
     // A code that another program received while it listened here is of no use to it.
     login.guard.check_user(&arrival)?;
@@ -208,8 +208,8 @@ async fn log_in(
     let own = cookies.0.iter().find_map(|cookie| login.guard.login_of(cookie, Some(&host)));
     let own = own.map(|own| own.principal.name);
     let adding = move |redeemed| match redeemed {
-        Redeemed::New => tokens.login_again(own.as_deref(), place.as_ref()).map(Some),
-        Redeemed::Known(name) => Ok(tokens.browser_at(&name, place.as_ref())),
+        CodeLogin::New => tokens.login_again(own.as_deref(), place.as_ref()).map(Some),
+        CodeLogin::Known(name) => Ok(tokens.browser_at(&name, place.as_ref())),
     };
     // The codes of a token that another process has just revoked are not good any more.
     login.guard.tokens().refresh();
@@ -224,19 +224,19 @@ async fn log_in(
     tracing::info!(peer = %arrival.peer, "a browser logged in");
     let line = cookie(&name, &made.cookie, COOKIE_SECONDS, arrival.is_tls)?;
     let pass = login.guard.passes.issue(&made.name)?;
-    let given = LoggedIn { page_secret: made.page, pass, tab_secret: made.tab };
+    let given = LoginResponse { page_secret: made.page, pass, tab_secret: made.tab };
     Ok((line, Json(given)).into_response())
 }
 
 /// Proves that this is the daemon that the page logged in to.
 #[utoipa::path(post, path = "/v1/login/challenge", operation_id = "challengeLogin", tag = "access", security(()), request_body = ChallengeRequest,
-    responses((status = 200, description = "The proof.", body = Challenge),
+    responses((status = 200, description = "The proof.", body = ChallengeResponse),
         (status = 401, description = "There is no such login.", body = Problem, content_type = "application/problem+json")))]
 async fn challenge(
     State(login): State<Login>,
     browser: LoggedInBrowser,
-    Body(ChallengeRequest { nonce, by }): Body<ChallengeRequest>,
-) -> Result<Json<Challenge>, Problem> {
+    JsonBody(ChallengeRequest { nonce, by }): JsonBody<ChallengeRequest>,
+) -> Result<Json<ChallengeResponse>, Problem> {
     let moved_to = login.guard.moved_to(&browser.host);
     let (key, address) = match &moved_to {
         None => (by.key(&browser.token.login), browser.host.clone()),
@@ -245,11 +245,11 @@ async fn challenge(
     let made = login.guard.passes.challenge(browser.name(), &key, &address, &nonce)?;
     let (nonce, proof) =
         made.ok_or_else(|| Problem::bad_request("`nonce` is empty or too long"))?;
-    Ok(Json(Challenge { nonce, proof, moved_to }))
+    Ok(Json(ChallengeResponse { nonce, proof, moved_to }))
 }
 
-impl By {
-    fn key(self, login: &BrowserLogin) -> Sum {
+impl ProofSecret {
+    fn key(self, login: &BrowserLogin) -> Sha256Sum {
         match self {
             Self::Page => sum(&login.page),
             Self::Tab => sum(&login.tab),
@@ -264,17 +264,17 @@ fn way(from: &str, to: &str) -> String {
 
 /// Trades the page's proof for a pass.
 #[utoipa::path(post, path = "/v1/login/prove", operation_id = "proveLogin", tag = "access", security(()), request_body = ProofRequest,
-    responses((status = 200, description = "The pass.", body = Pass),
+    responses((status = 200, description = "The pass.", body = PassResponse),
         (status = 401, description = "There is no such login, or the proof is wrong.", body = Problem, content_type = "application/problem+json")))]
 async fn prove(
     State(login): State<Login>,
     browser: LoggedInBrowser,
-    Body(proved): Body<ProofRequest>,
-) -> Result<Json<Pass>, Problem> {
+    JsonBody(proved): JsonBody<ProofRequest>,
+) -> Result<Json<PassResponse>, Problem> {
     let key = proved.by.key(&browser.token.login);
     login.redeem(&browser, (&key, &browser.host), &proved)?;
     let pass = login.guard.passes.issue(browser.name())?;
-    Ok(Json(Pass { pass, tab_secret: browser.token.login.tab }))
+    Ok(Json(PassResponse { pass, tab_secret: browser.token.login.tab }))
 }
 
 /// Lets a tab log in where the page is now, by a code that is not sent: it is made as a proof is,
@@ -286,13 +286,13 @@ async fn prove(
 async fn come_over(
     State(login): State<Login>,
     browser: LoggedInBrowser,
-    Body(proved): Body<ProofRequest>,
+    JsonBody(proved): JsonBody<ProofRequest>,
 ) -> Result<StatusCode, Problem> {
     let there = login.guard.moved_to(&browser.host);
     let there = there.ok_or_else(|| Problem::of(kinds::NOT_MOVED))?;
     let (key, address) = (sum(&browser.token.login.tab), way(&browser.host, &there));
     let nonce = login.redeem(&browser, (&key, &address), &proved)?;
-    let code = proof(&key, Side::Code, &address, &nonce, &proved.nonce);
+    let code = proof(&key, ProofSide::Code, &address, &nonce, &proved.nonce);
     login.codes.take(&code, browser.name());
     Ok(StatusCode::NO_CONTENT)
 }
@@ -303,7 +303,7 @@ async fn come_over(
 async fn log_out(
     State(login): State<Login>,
     principal: Principal,
-    arrival: Arrival,
+    arrival: ConnectionInfo,
     name: CookieName,
 ) -> Result<Response, Problem> {
     let tokens = login.guard.tokens().clone();

@@ -24,9 +24,9 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
-use collectors::Source;
+use collectors::MetricSource;
 pub use collectors::WarmPool;
-use labels::Names;
+use labels::LabelValues;
 pub use web::{measure, router};
 
 /// Content type of the answer to `GET /metrics`.
@@ -48,16 +48,16 @@ type Histograms<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram
 
 /// A cheap handle on the daemon's counters.
 #[derive(Debug, Clone)]
-pub struct Metrics(Arc<Inner>);
+pub struct Metrics(Arc<MetricFamilies>);
 
 #[derive(Debug)]
-struct Inner {
+struct MetricFamilies {
     registry: Registry,
-    agents: Arc<Names>,
-    routes: Names,
-    deciders: Names,
-    refusals: Names,
-    warm: Arc<Source<Vec<WarmPool>>>,
+    agents: Arc<LabelValues>,
+    routes: LabelValues,
+    deciders: LabelValues,
+    refusals: LabelValues,
+    warm: Arc<MetricSource<Vec<WarmPool>>>,
     sessions: Gauges<1>,
     prompts: Counters<1>,
     turns_started: Counters<1>,
@@ -76,7 +76,7 @@ struct Inner {
     slow_clients: Counters<1>,
     auth_failures: Counters<1>,
     bytes_out: Counters<1>,
-    dropped: Arc<Source<u64>>,
+    dropped: Arc<MetricSource<u64>>,
 }
 
 /// The step against a client that does not read fast enough.
@@ -109,14 +109,14 @@ impl Metrics {
     /// `agents` are the names that may appear as labels.
     pub fn new(agents: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let mut registry = Registry::default();
-        registry.register_collector(Box::new(collectors::Process::since(Instant::now())));
+        registry.register_collector(Box::new(collectors::ProcessCollector::since(Instant::now())));
         let all = registry.sub_registry_with_prefix("switchyard");
         let build = [("version", env!("CARGO_PKG_VERSION"))];
         all.register("build", "The version that runs", Info::new(build));
-        let (warm, dropped): (Arc<Source<_>>, Arc<Source<_>>) = Default::default();
-        all.register_collector(Box::new(collectors::WarmPools(warm.clone())));
-        all.register_collector(Box::new(collectors::DroppedLines(dropped.clone())));
-        let inner = Inner {
+        let (warm, dropped): (Arc<MetricSource<_>>, Arc<MetricSource<_>>) = Default::default();
+        all.register_collector(Box::new(collectors::WarmPoolCollector(warm.clone())));
+        all.register_collector(Box::new(collectors::DroppedLinesCollector(dropped.clone())));
+        let inner = MetricFamilies {
             sessions: family(all, "sessions_live", "Sessions in memory"),
             prompts: family(all, "prompts", "Prompts taken into the log"),
             turns_started: family(all, "turns_started", "Turns that reached their agent"),
@@ -149,14 +149,14 @@ impl Metrics {
                 "Bytes of events sent to clients, by kind of stream",
             ),
             dropped,
-            agents: Arc::new(Names::fixed(agents)),
-            routes: Names::growing(MAX_ROUTES),
-            deciders: Names::growing(MAX_DECIDERS),
-            refusals: Names::growing(MAX_REFUSALS),
+            agents: Arc::new(LabelValues::fixed(agents)),
+            routes: LabelValues::growing(MAX_ROUTES),
+            deciders: LabelValues::growing(MAX_DECIDERS),
+            refusals: LabelValues::growing(MAX_REFUSALS),
             warm,
             registry: Registry::default(),
         };
-        Self(Arc::new(Inner { registry, ..inner }))
+        Self(Arc::new(MetricFamilies { registry, ..inner }))
     }
 
     /// The text of `GET /metrics`; its type is [`CONTENT_TYPE`].

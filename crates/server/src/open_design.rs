@@ -33,11 +33,11 @@ use axum::middleware::map_response;
 use axum::routing::{get, post};
 
 use crate::daemon::Daemon;
-use asked::{Asked, Queues};
-use ledger::Ledgers;
+use asked::{ConversationLocks, RequestDigests};
+use ledger::RunIndexes;
 use project::Projects;
 
-pub use settings::Settings;
+pub use settings::OpenDesignSettings;
 pub(crate) use uploads::MAX_FORM_BYTES;
 
 /// The state that the handlers here share.
@@ -45,20 +45,20 @@ pub(crate) use uploads::MAX_FORM_BYTES;
 struct Runs {
     daemon: Arc<Daemon>,
     projects: Projects,
-    ledgers: Ledgers,
-    asked: Asked,
-    queues: Queues,
-    sides: conversation::Sides,
+    ledgers: RunIndexes,
+    asked: RequestDigests,
+    queues: ConversationLocks,
+    sides: conversation::SideSessions,
 }
 
 pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
     let runs = Arc::new(Runs {
         daemon: daemon.clone(),
         projects: Projects::below(daemon.settings.projects_dir.clone()),
-        ledgers: Ledgers::default(),
-        asked: Asked::default(),
-        queues: Queues::default(),
-        sides: conversation::Sides::default(),
+        ledgers: RunIndexes::default(),
+        asked: RequestDigests::default(),
+        queues: ConversationLocks::default(),
+        sides: conversation::SideSessions::default(),
     });
     uploads::sweep(runs.projects.root());
     Router::new()

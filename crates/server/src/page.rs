@@ -59,21 +59,21 @@ pub(crate) fn router() -> Router {
     assets().fold(router, |router, file| router.route(&address(file), served(file)))
 }
 
-fn assets() -> impl Iterator<Item = &'static File> {
+fn assets() -> impl Iterator<Item = &'static PageFile> {
     FILES.iter().filter(|file| file.path != DOCUMENT)
 }
 
-fn address(file: &File) -> String {
+fn address(file: &PageFile) -> String {
     format!("/{}", file.path)
 }
 
-fn served(file: &'static File) -> axum::routing::MethodRouter {
+fn served(file: &'static PageFile) -> axum::routing::MethodRouter {
     get(async move |headers: HeaderMap| answer(file, &headers))
 }
 
 /// A file, and its compressed copies where they are smaller.
 #[derive(Debug)]
-struct File {
+struct PageFile {
     /// Below the page's root, without a slash in front: `assets/index-Dk3v0a1b.js`.
     path: &'static str,
     /// Changes with the content.
@@ -93,12 +93,12 @@ const ASK_AGAIN: &str = "no-cache";
 const DIGEST_LETTERS: usize = 8;
 
 /// A file's bytes as they are sent, compressed or not.
-struct Form {
+struct EncodedFile {
     bytes: &'static [u8],
     encoding: Option<&'static str>,
 }
 
-fn answer(file: &'static File, asked: &HeaderMap) -> Response {
+fn answer(file: &'static PageFile, asked: &HeaderMap) -> Response {
     let form = form(file, asked);
     let tag = match form.encoding {
         Some(encoding) => format!("\"{}-{encoding}\"", file.digest),
@@ -127,13 +127,13 @@ fn answer(file: &'static File, asked: &HeaderMap) -> Response {
 }
 
 /// The smallest form that the client can read.
-fn form(file: &File, asked: &HeaderMap) -> Form {
+fn form(file: &PageFile, asked: &HeaderMap) -> EncodedFile {
     let copies = [("br", file.brotli), ("gzip", file.gzip)];
     let fitting = copies.into_iter().find_map(|(encoding, copy)| {
         let bytes = copy.filter(|_| takes(asked, encoding))?;
-        Some(Form { bytes, encoding: Some(encoding) })
+        Some(EncodedFile { bytes, encoding: Some(encoding) })
     });
-    fitting.unwrap_or(Form { bytes: file.plain, encoding: None })
+    fitting.unwrap_or(EncodedFile { bytes: file.plain, encoding: None })
 }
 
 /// Whether an encoding is named, and not with the weight zero.

@@ -33,7 +33,7 @@ pub struct PageName(String);
 
 /// The file's content, kept from one daemon to the next.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Kept {
+struct StoredPageName {
     name: PageName,
     boot: String,
     /// The kernel's numbers of the sockets, which it gives to no other until it starts again.
@@ -46,12 +46,12 @@ impl PageName {
         let path = state_dir.join(FILE);
         let boot = std::fs::read_to_string(BOOT_ID).unwrap_or_default().trim().to_owned();
         let kept = std::fs::read(&path).ok();
-        let kept = kept.and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
+        let kept = kept.and_then(|bytes| serde_json::from_slice::<StoredPageName>(&bytes).ok());
         let kept = kept.filter(|kept| Self::read(&kept.name.0).is_some());
         let is_known = !boot.is_empty() && !sockets.is_empty();
         let kept = match kept {
             Some(kept) if is_known && kept.boot == boot && kept.sockets == sockets => kept,
-            _ => Kept { name: Self::new()?, boot, sockets: sockets.to_vec() },
+            _ => StoredPageName { name: Self::new()?, boot, sockets: sockets.to_vec() },
         };
         // Without the file the next daemon has another name, which is safe.
         if let Err(error) = put(&path, &kept) {
@@ -93,7 +93,7 @@ impl fmt::Display for PageName {
 }
 
 /// Replaces the file atomically: either the old or the new one is there.
-fn put(path: &Path, kept: &Kept) -> std::io::Result<()> {
+fn put(path: &Path, kept: &StoredPageName) -> std::io::Result<()> {
     let unfinished = path.with_extension("new");
     let mut options = File::options();
     let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(&unfinished)?;
@@ -125,7 +125,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(FILE);
         let first = PageName::choose(dir.path(), &[1]).unwrap();
-        let mut kept: Kept = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let mut kept: StoredPageName =
+            serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
         kept.boot = "another".into();
         put(&path, &kept).unwrap();
         assert_ne!(PageName::choose(dir.path(), &[1]).unwrap(), first);

@@ -1,7 +1,7 @@
 //! The principal of a request: who was authenticated, and what it may do.
 
 use sessions::details::is_made_by;
-use sessions::options::Wishes;
+use sessions::options::InitialOptions;
 use sessions::order::Maker;
 use store::SessionRecord;
 use tokio_util::sync::CancellationToken;
@@ -97,7 +97,7 @@ impl Principal {
     }
 
     /// Refuses a mode that may allow more, if an agent asks for it.
-    pub(crate) fn check_wishes(&self, wishes: &Wishes) -> Result<(), Problem> {
+    pub(crate) fn check_wishes(&self, wishes: &InitialOptions) -> Result<(), Problem> {
         match self.is_worker && !wishes.are_modest() {
             true => Err(Problem::forbidden("an agent cannot choose a mode that may allow more")),
             false => Ok(()),

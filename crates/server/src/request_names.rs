@@ -7,16 +7,16 @@
 use std::collections::{HashMap, VecDeque};
 
 /// A client, and the id that it gave to a request.
-pub(crate) type Name = (String, String);
+pub(crate) type RequestName = (String, String);
 
 #[derive(Debug)]
 pub(crate) struct RequestNames<V, const MAX: usize> {
     n: usize,
-    clients: HashMap<String, Client<V>>,
+    clients: HashMap<String, ClientRequestNames<V>>,
 }
 
 #[derive(Debug)]
-struct Client<V> {
+struct ClientRequestNames<V> {
     known: HashMap<String, V>,
     /// The oldest first.
     order: VecDeque<String>,
@@ -29,11 +29,11 @@ impl<V, const MAX: usize> Default for RequestNames<V, MAX> {
 }
 
 impl<V, const MAX: usize> RequestNames<V, MAX> {
-    pub(crate) fn get(&self, (client, name): &Name) -> Option<&V> {
+    pub(crate) fn get(&self, (client, name): &RequestName) -> Option<&V> {
         self.clients.get(client)?.known.get(name)
     }
 
-    pub(crate) fn insert(&mut self, (client, name): Name, value: V) {
+    pub(crate) fn insert(&mut self, (client, name): RequestName, value: V) {
         let client = self.clients.entry(client).or_default();
         if client.known.insert(name.clone(), value).is_none() {
             client.order.push_back(name);
@@ -44,7 +44,7 @@ impl<V, const MAX: usize> RequestNames<V, MAX> {
         }
     }
 
-    pub(crate) fn remove(&mut self, (client, name): &Name) {
+    pub(crate) fn remove(&mut self, (client, name): &RequestName) {
         let Some(known) = self.clients.get_mut(client) else { return };
         if known.known.remove(name).is_some() {
             known.order.retain(|other| other != name);
@@ -66,7 +66,7 @@ impl<V, const MAX: usize> RequestNames<V, MAX> {
     }
 }
 
-impl<V> Default for Client<V> {
+impl<V> Default for ClientRequestNames<V> {
     fn default() -> Self {
         Self { known: HashMap::new(), order: VecDeque::new() }
     }
@@ -85,7 +85,7 @@ pub(crate) fn digest(request: &impl serde::Serialize) -> String {
 mod tests {
     use super::*;
 
-    fn name(client: &str, n: usize) -> Name {
+    fn name(client: &str, n: usize) -> RequestName {
         (client.to_owned(), n.to_string())
     }
 

@@ -44,12 +44,12 @@ fn refusing(router: Router) -> Router {
 
 /// The daemon's router for the client in its own process, called without a socket.
 #[derive(Debug, Clone)]
-pub struct Inside {
+pub struct InProcessRouter {
     router: Router,
     principal: Principal,
 }
 
-impl Inside {
+impl InProcessRouter {
     pub fn new(router: Router, principal: Principal) -> Self {
         // As behind the guard, which has limits of its own.
         Self { router: router.layer(DefaultBodyLimit::disable()), principal }

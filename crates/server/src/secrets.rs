@@ -33,10 +33,10 @@ const MAX_SECRETS: usize = 1024;
 
 /// A cheap handle on what is secret in this process.
 #[derive(Debug, Clone, Default)]
-pub struct Secrets(Arc<RwLock<Known>>);
+pub struct Secrets(Arc<RwLock<KnownSecrets>>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownSecrets {
     values: VecDeque<Box<str>>,
     matcher: Option<AhoCorasick>,
 }

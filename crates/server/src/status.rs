@@ -1,7 +1,7 @@
 //! The status of a session, as clients see it.
 
 use serde::{Deserialize, Serialize};
-use sessions::desk::Status;
+use sessions::desk::SessionActivity;
 use utoipa::ToSchema;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -17,15 +17,15 @@ pub(crate) enum SessionStatus {
     Damaged,
 }
 
-impl From<Status> for SessionStatus {
-    fn from(status: Status) -> Self {
+impl From<SessionActivity> for SessionStatus {
+    fn from(status: SessionActivity) -> Self {
         match status {
-            Status::Idle => Self::Idle,
-            Status::Running => Self::Running,
-            Status::RequiresAction => Self::RequiresAction,
-            Status::Interrupted => Self::Interrupted,
-            Status::Closed => Self::Closed,
-            Status::Damaged => Self::Damaged,
+            SessionActivity::Idle => Self::Idle,
+            SessionActivity::Running => Self::Running,
+            SessionActivity::RequiresAction => Self::RequiresAction,
+            SessionActivity::Interrupted => Self::Interrupted,
+            SessionActivity::Closed => Self::Closed,
+            SessionActivity::Damaged => Self::Damaged,
         }
     }
 }

@@ -21,7 +21,7 @@ pub enum TlsError {
 
 /// The protocol inside of TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Inside {
+pub enum TlsProtocol {
     /// HTTP/2 and HTTP/1.1, by the client's choice.
     Http,
     /// JSON lines.
@@ -33,12 +33,12 @@ pub enum Inside {
 pub struct Tls {
     cert: PathBuf,
     key: PathBuf,
-    inside: Inside,
+    inside: TlsProtocol,
     config: Arc<RwLock<Arc<ServerConfig>>>,
 }
 
 impl Tls {
-    pub fn load(cert: &Path, key: &Path, inside: Inside) -> Result<Self, TlsError> {
+    pub fn load(cert: &Path, key: &Path, inside: TlsProtocol) -> Result<Self, TlsError> {
         let config = Arc::new(RwLock::new(Arc::new(read(cert, key, inside)?)));
         Ok(Self { cert: cert.to_owned(), key: key.to_owned(), inside, config })
     }
@@ -55,7 +55,7 @@ impl Tls {
     }
 }
 
-fn read(cert: &Path, key: &Path, inside: Inside) -> Result<ServerConfig, TlsError> {
+fn read(cert: &Path, key: &Path, inside: TlsProtocol) -> Result<ServerConfig, TlsError> {
     let bad = |what, path: &Path| {
         let path = path.to_owned();
         move |source| TlsError::Pem { what, path, source }
@@ -76,7 +76,7 @@ fn read(cert: &Path, key: &Path, inside: Inside) -> Result<ServerConfig, TlsErro
         .with_no_client_auth()
         .with_single_cert(chain, private)
         .map_err(unfit)?;
-    if inside == Inside::Http {
+    if inside == TlsProtocol::Http {
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     }
     Ok(config)

@@ -24,11 +24,11 @@ use tokio_util::sync::CancellationToken;
 use crate::locking::Locking as _;
 use crate::page_name::PageName;
 use crate::principal::{Principal, Role};
-use files::{Files, Stamps};
+use files::{TokenFileStamps, TokenFiles};
 pub use record::BrowserLogin;
 pub use record::TokenInfo;
 pub(crate) use record::mac;
-use record::{LoginSeed, Record};
+use record::{LoginSeed, TokenRecord};
 
 /// The name of the token in STATE/token.
 pub const ADMIN: &str = "admin";
@@ -50,7 +50,7 @@ const MARK: &str = "sy_";
 /// Limit of a presented token: a longer text is none, and is not hashed.
 const MAX_TOKEN_BYTES: usize = 256;
 
-pub(crate) type Sum = [u8; 32];
+pub(crate) type Sha256Sum = [u8; 32];
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -98,22 +98,22 @@ pub(crate) struct BrowserToken {
 /// The table; a clone is the same table.
 #[derive(Debug, Clone)]
 pub struct Tokens {
-    files: Arc<Files>,
-    live: Arc<Mutex<Live>>,
+    files: Arc<TokenFiles>,
+    live: Arc<Mutex<LoadedTokens>>,
 }
 
 #[derive(Debug, Default)]
-struct Live {
+struct LoadedTokens {
     /// What the files looked like when they were read; none when they could not be.
-    stamps: Option<Stamps>,
-    entries: Vec<Entry>,
+    stamps: Option<TokenFileStamps>,
+    entries: Vec<TokenEntry>,
     /// The last error of reading them, which is logged once, not with every request.
     complaint: Option<String>,
 }
 
 #[derive(Debug)]
-struct Entry {
-    record: Record,
+struct TokenEntry {
+    record: TokenRecord,
     revoked: CancellationToken,
 }
 
@@ -121,7 +121,7 @@ impl Tokens {
     /// Opens the table in a state directory; makes the directory and the admin's token if
     /// there are none.
     pub fn open(state_dir: &Path) -> Result<Self, TokensError> {
-        let files = Files::in_dir(state_dir)?;
+        let files = TokenFiles::in_dir(state_dir)?;
         {
             let _lock = files.lock()?;
             if files.admin_token()?.is_none() {
@@ -136,7 +136,7 @@ impl Tokens {
     /// The table for a daemon whose clients have no tokens: it is read when a token is presented,
     /// and no file is made.
     pub fn unread(state_dir: &Path) -> Result<Self, TokensError> {
-        Ok(Self { files: Arc::new(Files::in_dir(state_dir)?), live: Arc::default() })
+        Ok(Self { files: Arc::new(TokenFiles::in_dir(state_dir)?), live: Arc::default() })
     }
 
     /// The admin's token in plain.
@@ -160,11 +160,11 @@ impl Tokens {
             if records.iter().any(|record| record.name == new.name) {
                 return Err(TokensError::Taken(new.name));
             }
-            records.push(Record {
+            records.push(TokenRecord {
                 since: Some(Timestamp::now()),
                 expires: new.expires,
                 own_sessions: new.own_sessions,
-                ..Record::new(new.name, &secret, new.role)
+                ..TokenRecord::new(new.name, &secret, new.role)
             });
             Ok(())
         })?;
@@ -188,11 +188,11 @@ impl Tokens {
                 let oldest = oldest.map(|record| record.name.clone());
                 records.retain(|record| Some(&record.name) != oldest.as_ref());
             }
-            records.push(Record {
+            records.push(TokenRecord {
                 created: now,
                 expires: now.checked_add(BROWSER_LIFE).ok(),
                 browser: Some(browser.clone()),
-                ..Record::new(name.clone(), &browser.root, Role::Admin)
+                ..TokenRecord::new(name.clone(), &browser.root, Role::Admin)
             });
             Ok(())
         })?;
@@ -279,7 +279,7 @@ impl Tokens {
     }
 
     /// Every record is looked at, so that the time that it takes says nothing about the table.
-    fn find(&self, is_it: impl Fn(&Record) -> bool) -> Option<(Principal, Option<LoginSeed>)> {
+    fn find(&self, is_it: impl Fn(&TokenRecord) -> bool) -> Option<(Principal, Option<LoginSeed>)> {
         self.refresh();
         let live = self.live.locked();
         let entry = live.entries.iter().filter(|entry| is_it(&entry.record)).last()?;
@@ -334,7 +334,7 @@ impl Tokens {
         live.complaint = complaint;
     }
 
-    fn load(&self, live: &mut Live) -> Result<(), TokensError> {
+    fn load(&self, live: &mut LoadedTokens) -> Result<(), TokensError> {
         // Taken before reading: a change in between is seen as one by the next look.
         let stamps = self.files.stamps();
         let (records, outcome) = self.read_all();
@@ -345,7 +345,7 @@ impl Tokens {
                 Some(place) => before.swap_remove(place).revoked,
                 None => CancellationToken::new(),
             };
-            live.entries.push(Entry { record, revoked });
+            live.entries.push(TokenEntry { record, revoked });
         }
         for gone in before {
             gone.revoked.cancel();
@@ -356,11 +356,11 @@ impl Tokens {
 
     /// The records of the files that can be trusted. One bad file takes its own tokens with it, not
     /// the other's.
-    fn read_all(&self) -> (Vec<Record>, Result<(), TokensError>) {
+    fn read_all(&self) -> (Vec<TokenRecord>, Result<(), TokensError>) {
         let admin = self.files.admin_token().map(|token| {
-            token.map(|token| Record {
+            token.map(|token| TokenRecord {
                 created: self.files.admin_made(),
-                ..Record::new(ADMIN.to_owned(), &token, Role::Admin)
+                ..TokenRecord::new(ADMIN.to_owned(), &token, Role::Admin)
             })
         });
         match (admin, self.files.records()) {
@@ -374,7 +374,7 @@ impl Tokens {
     /// Changes the table on disk, alone among all processes, and then here.
     fn change(
         &self,
-        change: impl FnOnce(&mut Vec<Record>) -> Result<(), TokensError>,
+        change: impl FnOnce(&mut Vec<TokenRecord>) -> Result<(), TokensError>,
     ) -> Result<(), TokensError> {
         let _lock = self.files.lock()?;
         let mut records = self.files.records()?;
@@ -406,7 +406,7 @@ pub(crate) fn new_secret() -> Result<String, TokensError> {
     Ok(format!("{MARK}{}", URL_SAFE_NO_PAD.encode(bytes)))
 }
 
-pub(crate) fn sum(secret: &str) -> Sum {
+pub(crate) fn sum(secret: &str) -> Sha256Sum {
     Sha256::digest(secret.as_bytes()).into()
 }
 

@@ -12,21 +12,21 @@ mod delivery;
 mod queue;
 mod settings;
 
-pub use settings::{Table, Topic, Webhook, WebhookError};
+pub use settings::{Webhook, WebhookError, WebhookTable, WebhookTopic};
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sessions::news::What;
-use sessions::yard::Yard;
+use sessions::news::Notice;
+use sessions::yard::SessionContext;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use wire::{CallId, SessionId};
 
-use announcement::{Subject, Writer};
-use delivery::{Attempt, Sender};
-use queue::{Next, Queue};
+use announcement::{AnnouncementSubject, AnnouncementWriter};
+use delivery::{DeliveryAttempt, WebhookSender};
+use queue::{AnnouncementQueue, NextAnnouncement};
 
 /// Time for announcements that are being sent when the daemon stops.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -38,17 +38,17 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Every question that waits is announced, also if it was announced before; receivers recognise it
 /// by its id.
 pub fn start(
-    yard: Yard,
+    yard: SessionContext,
     webhook: Webhook,
     link_base: &str,
     after_note: u64,
     stop: CancellationToken,
 ) -> Result<JoinHandle<()>, WebhookError> {
-    let sender = Arc::new(Sender::new(&webhook)?);
+    let sender = Arc::new(WebhookSender::new(&webhook)?);
     let link_base = webhook.public_url.as_deref().unwrap_or(link_base);
-    let writer = Arc::new(Writer::new(yard.clone(), link_base));
+    let writer = Arc::new(AnnouncementWriter::new(yard.clone(), link_base));
     let announcer = Announcer {
-        queue: Queue::new(webhook.pace),
+        queue: AnnouncementQueue::new(webhook.pace),
         yard,
         webhook,
         sender,
@@ -63,11 +63,11 @@ pub fn start(
 }
 
 struct Announcer {
-    yard: Yard,
+    yard: SessionContext,
     webhook: Webhook,
-    sender: Arc<Sender>,
-    writer: Arc<Writer>,
-    queue: Queue<Subject>,
+    sender: Arc<WebhookSender>,
+    writer: Arc<AnnouncementWriter>,
+    queue: AnnouncementQueue<AnnouncementSubject>,
     next_note: u64,
     /// The version of the list of questions that was looked at.
     seen_version: Option<u64>,
@@ -75,12 +75,12 @@ struct Announcer {
     known: HashSet<(SessionId, CallId)>,
     /// There are questions that found no room in the queue.
     is_behind: bool,
-    on_the_way: JoinSet<(u64, Attempt)>,
+    on_the_way: JoinSet<(u64, DeliveryAttempt)>,
 }
 
 impl Announcer {
     async fn run(mut self, stop: CancellationToken) {
-        let asks = self.webhook.wants(Topic::PermissionRequested);
+        let asks = self.webhook.wants(WebhookTopic::PermissionRequested);
         loop {
             if asks {
                 self.look_at_questions();
@@ -113,8 +113,10 @@ impl Announcer {
         let keys: HashSet<_> = waiting.iter().map(|one| (one.session, one.request_id)).collect();
         self.known.retain(|key| keys.contains(key));
         self.queue.retain(|subject| match subject {
-            Subject::Question { session, request_id } => keys.contains(&(*session, *request_id)),
-            Subject::Event { .. } | Subject::Halted { .. } => true,
+            AnnouncementSubject::Question { session, request_id } => {
+                keys.contains(&(*session, *request_id))
+            }
+            AnnouncementSubject::Event { .. } | AnnouncementSubject::Halted { .. } => true,
         });
         let was_behind = std::mem::replace(&mut self.is_behind, false);
         for question in waiting {
@@ -122,7 +124,7 @@ impl Announcer {
             if self.known.contains(&(session, request_id)) {
                 continue;
             }
-            if !self.queue.push(session, Subject::Question { session, request_id }) {
+            if !self.queue.push(session, AnnouncementSubject::Question { session, request_id }) {
                 self.is_behind = true;
                 break;
             }
@@ -144,19 +146,22 @@ impl Announcer {
         }
         for note in batch.notes {
             let session = note.session;
-            let topics: &[Topic] = match note.what {
-                What::Answered(_) => &[Topic::PermissionResolved],
-                What::TurnEnded(_) => &[Topic::TurnEnded, Topic::SessionFailed],
-                What::Halted { .. } => &[Topic::SessionFailed],
+            let topics: &[WebhookTopic] = match note.what {
+                Notice::Answered(_) => &[WebhookTopic::PermissionResolved],
+                Notice::TurnEnded(_) => &[WebhookTopic::TurnEnded, WebhookTopic::SessionFailed],
+                Notice::Halted { .. } => &[WebhookTopic::SessionFailed],
             };
             for topic in topics.iter().copied().filter(|topic| self.webhook.wants(*topic)) {
                 let subject = match &note.what {
-                    What::Answered(seq) | What::TurnEnded(seq) => {
-                        Subject::Event { session, seq: *seq, topic }
+                    Notice::Answered(seq) | Notice::TurnEnded(seq) => {
+                        AnnouncementSubject::Event { session, seq: *seq, topic }
                     }
-                    What::Halted { turn, why } => {
-                        Subject::Halted { session, at: note.at, turn: *turn, why: why.clone() }
-                    }
+                    Notice::Halted { turn, why } => AnnouncementSubject::Halted {
+                        session,
+                        at: note.at,
+                        turn: *turn,
+                        why: why.clone(),
+                    },
                 };
                 if !self.queue.push(session, subject) {
                     tracing::warn!(
@@ -172,32 +177,34 @@ impl Announcer {
     fn send_due(&mut self) -> Option<Instant> {
         loop {
             match self.queue.next(Instant::now()) {
-                Next::Send { number, subject, n_tries } => {
+                NextAnnouncement::Send { number, subject, n_tries } => {
                     let (sender, writer) = (self.sender.clone(), self.writer.clone());
                     self.on_the_way.spawn(task::boxed(async move {
                         let attempt = match writer.write(&subject).await {
                             Ok(Some(announcement)) => sender.send(&announcement).await,
-                            Ok(None) => Attempt::Moot,
-                            Err(error) => Attempt::failed(format!("cannot read it: {error}")),
+                            Ok(None) => DeliveryAttempt::Moot,
+                            Err(error) => {
+                                DeliveryAttempt::failed(format!("cannot read it: {error}"))
+                            }
                         };
                         tracing::debug!(number, n_tries, ?attempt, "tried to announce");
                         (number, attempt)
                     }));
                 }
-                Next::At(due) => return Some(due),
-                Next::Nothing => return None,
+                NextAnnouncement::At(due) => return Some(due),
+                NextAnnouncement::Nothing => return None,
             }
         }
     }
 
-    fn settle(&mut self, number: u64, attempt: Attempt) {
+    fn settle(&mut self, number: u64, attempt: DeliveryAttempt) {
         match attempt {
-            Attempt::Delivered | Attempt::Moot => self.queue.done(number),
-            Attempt::Refused { why } => {
+            DeliveryAttempt::Delivered | DeliveryAttempt::Moot => self.queue.done(number),
+            DeliveryAttempt::Refused { why } => {
                 self.queue.done(number);
                 tracing::warn!(to = self.webhook.shown(), why, "the announcement is refused");
             }
-            Attempt::Failed { why, retry_after } => {
+            DeliveryAttempt::Failed { why, retry_after } => {
                 let to = self.webhook.shown();
                 match self.queue.failed(number, Instant::now(), retry_after) {
                     Some(wait) => tracing::info!(to, why, ?wait, "not announced; tried again"),

@@ -12,14 +12,14 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
-use store::{Decision, DecisionFilter, DecisionPlace, EventLog, StoreError};
+use store::{DecisionFilter, DecisionPlace, EventLog, LoggedDecision, StoreError};
 use wire::event::{Decider, QuestionSummary, RulePlace};
 use wire::{Event, Millis, Own, Seq, SessionId, TurnId};
 
 /// One decision, as a row of the audit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Row {
+pub struct AuditRow {
     /// When it was decided, in UTC.
     pub time: String,
     pub session: String,
@@ -71,14 +71,14 @@ pub struct Row {
 
 /// Rows in the order of time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
-    pub rows: Vec<Row>,
+pub struct AuditRows {
+    pub rows: Vec<AuditRow>,
     /// The place at which the next page begins; `None` when there is nothing more.
     pub next: Option<DecisionPlace>,
 }
 
 /// One page of decisions.
-pub async fn rows(log: &dyn EventLog, filter: &DecisionFilter) -> Result<Page, StoreError> {
+pub async fn rows(log: &dyn EventLog, filter: &DecisionFilter) -> Result<AuditRows, StoreError> {
     let decisions = log.decisions(filter.clone()).await?;
     let next = decisions.last().map(|last| last.place);
     let mut about: HashMap<SessionId, (String, String)> = HashMap::new();
@@ -94,14 +94,14 @@ pub async fn rows(log: &dyn EventLog, filter: &DecisionFilter) -> Result<Page, S
             }
         };
         let (agent, cwd) = known.clone();
-        rows.push(Row { agent, cwd, ..Row::of(decision) });
+        rows.push(AuditRow { agent, cwd, ..AuditRow::of(decision) });
     }
-    Ok(Page { rows, next })
+    Ok(AuditRows { rows, next })
 }
 
-impl Row {
-    fn of(decision: &Decision) -> Self {
-        let Decision { session, seq: Seq(seq), at, event, .. } = decision;
+impl AuditRow {
+    fn of(decision: &LoggedDecision) -> Self {
+        let LoggedDecision { session, seq: Seq(seq), at, event, .. } = decision;
         let row = Self {
             time: timestamp(*at),
             session: session.to_string(),

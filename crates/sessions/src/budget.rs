@@ -22,16 +22,16 @@ use wire::Json;
 use wire::event::TurnEnded;
 
 pub(crate) use limits::show_with_unit;
-pub use limits::{BadLimit, Limits};
+pub use limits::{BadLimit, BudgetLimits};
 pub use wire::event::Limit;
 
-use projection::Usage;
-use projection::json::Node;
+use projection::TurnUsage;
+use projection::json::JsonNode;
 
 /// The use of a session so far: turns, time, tokens and cost.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Used {
+pub struct BudgetUse {
     /// Turns that were started.
     pub turns: u64,
     /// How long turns ran, without the waiting for a person.
@@ -55,10 +55,10 @@ pub struct Used {
 #[serde(rename_all = "camelCase", default)]
 pub struct Budget {
     /// The limits as set; a person who says "go on" grants the same amount once more.
-    limits: Limits,
+    limits: BudgetLimits,
     /// The limits in force now, with what a person has granted since.
-    allowed: Limits,
-    used: Used,
+    allowed: BudgetLimits,
+    used: BudgetUse,
     /// The limit at which a person chose to stop.
     #[serde(skip_serializing_if = "Option::is_none")]
     stopped_at: Option<Limit>,
@@ -67,14 +67,14 @@ pub struct Budget {
 /// A limit that is reached.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{}", words(*limit, used, allowed))]
-pub struct Reached {
+pub struct ReachedLimit {
     pub limit: Limit,
     /// In the limit's own unit.
     pub used: Number,
     pub allowed: Number,
 }
 
-impl Used {
+impl BudgetUse {
     /// The cost so far in US dollars, as the agents reported it.
     pub fn cost_usd(&self) -> f64 {
         // Rounded: sums of binary fractions add a little that nobody spent.
@@ -103,20 +103,20 @@ impl Used {
 }
 
 impl Budget {
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: BudgetLimits) -> Self {
         Self { limits, allowed: limits, ..Self::default() }
     }
 
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> BudgetLimits {
         self.limits
     }
 
     /// The limits in force now: those that were set, and what a person granted since.
-    pub fn allowed(&self) -> Limits {
+    pub fn allowed(&self) -> BudgetLimits {
         self.allowed
     }
 
-    pub fn used(&self) -> &Used {
+    pub fn used(&self) -> &BudgetUse {
         &self.used
     }
 
@@ -143,37 +143,38 @@ impl Budget {
 
     /// Counts the payload of a `usage_update`.
     pub(crate) fn hear(&mut self, payload: &Json) {
-        let update = Node::of(payload).object().object("update");
+        let update = JsonNode::of(payload).object().object("update");
         if let Some(used) = update.count("used") {
             self.used.raise_turn_tokens(used);
         }
         let cost = update.object("cost");
         let is_usd = cost.text("currency").is_none_or(|c| c.eq_ignore_ascii_case("usd"));
-        if let Some(amount) = cost.get("amount").and_then(Node::number).filter(|_| is_usd) {
+        if let Some(amount) = cost.get("amount").and_then(JsonNode::number).filter(|_| is_usd) {
             self.used.tell_cost(amount);
         }
     }
 
     pub(crate) fn end_turn(&mut self, ended: &TurnEnded<'_>) {
-        if let Some(usage) = Usage::of(ended) {
+        if let Some(usage) = TurnUsage::of(ended) {
             self.used.raise_turn_tokens(usage.total());
         }
     }
 
     /// The limit that does not let a running turn go on.
-    pub fn reached_in_turn(&self) -> Option<Reached> {
+    pub fn reached_in_turn(&self) -> Option<ReachedLimit> {
         [Limit::RunningSeconds, Limit::Tokens, Limit::CostUsd]
             .into_iter()
             .find_map(|limit| self.reached(limit))
     }
 
     /// The limit that does not let another turn start.
-    pub fn reached_before_turn(&self) -> Option<Reached> {
+    pub fn reached_before_turn(&self) -> Option<ReachedLimit> {
         self.reached(Limit::Turns).or_else(|| self.reached_in_turn())
     }
 
-    pub(crate) fn reached(&self, limit: Limit) -> Option<Reached> {
-        let (Limits { turns, running, tokens, cost_usd, .. }, used) = (self.allowed, &self.used);
+    pub(crate) fn reached(&self, limit: Limit) -> Option<ReachedLimit> {
+        let (BudgetLimits { turns, running, tokens, cost_usd, .. }, used) =
+            (self.allowed, &self.used);
         let (is_reached, used, allowed) = match limit {
             Limit::Turns => (used.turns >= turns?, used.turns.into(), turns?.into()),
             Limit::RunningSeconds => (
@@ -189,14 +190,14 @@ impl Budget {
                 (cost >= cost_usd?, limits::number(cost), limits::number(cost_usd?))
             }
         };
-        is_reached.then_some(Reached { limit, used, allowed })
+        is_reached.then_some(ReachedLimit { limit, used, allowed })
     }
 
     /// The limit on inactivity, if the agent has been silent for so long.
-    pub(crate) fn silence(&self, silent: Duration) -> Option<Reached> {
+    pub(crate) fn silence(&self, silent: Duration) -> Option<ReachedLimit> {
         let allowed = self.allowed.inactive.filter(|allowed| silent >= *allowed)?;
         let (used, allowed) = (limits::seconds::number(silent), limits::seconds::number(allowed));
-        Some(Reached { limit: Limit::InactiveSeconds, used, allowed })
+        Some(ReachedLimit { limit: Limit::InactiveSeconds, used, allowed })
     }
 
     /// How long a turn may still run.
@@ -240,13 +241,13 @@ impl Budget {
     }
 
     /// Replaces the limits, which count from the session's beginning like those before.
-    pub(crate) fn set(&mut self, limits: Limits) {
+    pub(crate) fn set(&mut self, limits: BudgetLimits) {
         (self.limits, self.allowed) = (limits, limits);
         self.stopped_at = self.stopped_at.filter(|limit| self.reached(*limit).is_some());
     }
 
     /// The limit for which no prompt is taken: a person chose to stop there.
-    pub fn refusal(&self) -> Option<Reached> {
+    pub fn refusal(&self) -> Option<ReachedLimit> {
         self.reached(self.stopped_at?)
     }
 }

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use async_trait::async_trait;
-use roots::Forbidden;
+use roots::ForbiddenDirs;
 use store::{EventLog, SessionRecord, StoreError};
 use tokio::sync::{OnceCell, mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -27,61 +27,61 @@ use wire::{Category, Fault, Json, SessionId};
 
 use crate::host::{AgentCommand, HostSlot};
 use crate::lock::lock;
-use crate::open::{self, OpenError, Opened, Terms};
-use crate::order::{Order, OrderError};
-use crate::permission::{Mode, Policy};
+use crate::open::{self, OpenError, OpenOptions, OpenedSession};
+use crate::order::{OrderError, SessionOrder};
+use crate::permission::{PermissionPolicy, PolicyMode};
 use crate::pools::Pools;
-use crate::session::{Phase, SessionError, SessionHandle};
-use crate::yard::Yard;
+use crate::session::{SessionError, SessionHandle, SessionPhase};
+use crate::yard::SessionContext;
 
-use room::{Counted, Counts, Room};
+use room::{CountGuard, CountsByKey, RegistryLimits};
 
-pub use status::Status;
-pub(crate) use waking::Again;
+pub use status::SessionActivity;
+pub(crate) use waking::ReopenRequest;
 
 /// Turns names of agents into commands, and says which there are.
 #[async_trait]
-pub trait Agents: Send + Sync + 'static {
+pub trait AgentSource: Send + Sync + 'static {
     /// How the agent of an order is started today, in a session of that mode.
-    async fn command(&self, order: &Order, mode: Mode) -> Result<AgentCommand, Fault>;
+    async fn command(&self, order: &SessionOrder, mode: PolicyMode) -> Result<AgentCommand, Fault>;
 
     /// The agents on this machine, one JSON object each, sent as they are found.
     fn found(&self, refresh: bool) -> mpsc::Receiver<Json>;
 }
 
-pub struct Desk {
-    yard: Yard,
-    agents: Arc<dyn Agents>,
-    policy: Mutex<Policy>,
+pub struct SessionRegistry {
+    yard: SessionContext,
+    agents: Arc<dyn AgentSource>,
+    policy: Mutex<PermissionPolicy>,
     /// The pools that workers come from; without them every session starts its own.
     pools: Option<Pools>,
-    seats: Mutex<HashMap<SessionId, Arc<Seat>>>,
-    present: Counts<SessionId>,
-    pub(crate) introductions: Mutex<Introductions>,
-    room: Room,
+    seats: Mutex<HashMap<SessionId, Arc<RegistryEntry>>>,
+    present: CountsByKey<SessionId>,
+    pub(crate) introductions: Mutex<InitializeAnswers>,
+    room: RegistryLimits,
     /// Cancelled at shutdown: from then on no session is made or woken.
     stopping: CancellationToken,
 }
 
 /// Cached answers of agents to `initialize`, each with the time at which it came.
-type Introductions = HashMap<(Option<String>, Vec<OsString>), (Json, Instant)>;
+type InitializeAnswers = HashMap<(Option<String>, Vec<OsString>), (Json, Instant)>;
 
 /// A client that has a session open, until dropped.
-pub(crate) type Presence = Counted<SessionId>;
+pub(crate) type ClientPresence = CountGuard<SessionId>;
 
 /// A session's entry in the registry, from the first request for it on; empty while it is woken.
 #[derive(Debug, Default)]
-struct Seat(OnceCell<Seated>);
+struct RegistryEntry(OnceCell<LiveSession>);
 
 #[derive(Debug, Clone)]
-struct Seated {
+struct LiveSession {
     handle: SessionHandle,
     slot: Arc<HostSlot>,
 }
 
-impl Seat {
+impl RegistryEntry {
     fn of(handle: SessionHandle, slot: Arc<HostSlot>) -> Arc<Self> {
-        Arc::new(Self(OnceCell::new_with(Some(Seated { handle, slot }))))
+        Arc::new(Self(OnceCell::new_with(Some(LiveSession { handle, slot }))))
     }
 
     fn is_over(&self) -> bool {
@@ -93,7 +93,7 @@ impl Seat {
     }
 }
 
-impl Seated {
+impl LiveSession {
     /// Ends the worker and the session's task.
     async fn end(&self) {
         self.slot.shut_down().await;
@@ -104,7 +104,7 @@ impl Seated {
 
 /// An error of the session registry.
 #[derive(Debug, thiserror::Error)]
-pub enum DeskError {
+pub enum RegistryError {
     #[error("there is no session `{0}`")]
     NoSuchSession(String),
     #[error("{}", .0.message)]
@@ -121,7 +121,7 @@ pub enum DeskError {
     ShuttingDown,
 }
 
-impl From<StoreError> for DeskError {
+impl From<StoreError> for RegistryError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::NoSuchSession(id) => Self::NoSuchSession(id.to_string()),
@@ -130,22 +130,26 @@ impl From<StoreError> for DeskError {
     }
 }
 
-impl std::fmt::Debug for Desk {
+impl std::fmt::Debug for SessionRegistry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Desk").field("yard", &self.yard).finish_non_exhaustive()
     }
 }
 
-impl Desk {
-    pub fn new(yard: Yard, agents: Arc<dyn Agents>, policy: Policy) -> Arc<Self> {
+impl SessionRegistry {
+    pub fn new(
+        yard: SessionContext,
+        agents: Arc<dyn AgentSource>,
+        policy: PermissionPolicy,
+    ) -> Arc<Self> {
         Self::with_pools(yard, agents, policy, None)
     }
 
     /// A registry whose workers come from `pools`, and end with it.
     pub fn with_pools(
-        yard: Yard,
-        agents: Arc<dyn Agents>,
-        policy: Policy,
+        yard: SessionContext,
+        agents: Arc<dyn AgentSource>,
+        policy: PermissionPolicy,
         pools: Option<Pools>,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -156,17 +160,17 @@ impl Desk {
             seats: Mutex::default(),
             present: Arc::default(),
             introductions: Mutex::default(),
-            room: Room::new(),
+            room: RegistryLimits::new(),
             stopping: CancellationToken::new(),
         })
     }
 
-    pub fn yard(&self) -> &Yard {
+    pub fn yard(&self) -> &SessionContext {
         &self.yard
     }
 
     /// The directories that no session may touch.
-    pub fn forbidden(&self) -> Forbidden {
+    pub fn forbidden(&self) -> ForbiddenDirs {
         self.yard.settings.forbidden.renewed()
     }
 
@@ -178,23 +182,23 @@ impl Desk {
         &self.yard.log
     }
 
-    pub fn agents(&self) -> &Arc<dyn Agents> {
+    pub fn agents(&self) -> &Arc<dyn AgentSource> {
         &self.agents
     }
 
     /// Replaces the policy by which sessions are judged that are made or woken from now on.
-    pub fn set_policy(&self, policy: Policy) {
+    pub fn set_policy(&self, policy: PermissionPolicy) {
         *lock(&self.policy) = policy;
     }
 
-    fn policy(&self, mode: Option<Mode>) -> Policy {
+    fn policy(&self, mode: Option<PolicyMode>) -> PermissionPolicy {
         let policy = lock(&self.policy).clone();
         let mode = self.yard.settings.mode_of_all.or(mode);
-        Policy { mode: mode.unwrap_or(policy.mode), ..policy }
+        PermissionPolicy { mode: mode.unwrap_or(policy.mode), ..policy }
     }
 
     /// Makes a session as ordered.
-    pub async fn create(&self, order: Order) -> Result<Opened, DeskError> {
+    pub async fn create(&self, order: SessionOrder) -> Result<OpenedSession, RegistryError> {
         self.check_open()?;
         let params = (!order.starts_later).then(|| order.new_params());
         let terms = self.terms(order, params.as_ref()).await?;
@@ -202,7 +206,10 @@ impl Desk {
     }
 
     /// As [`create`](Self::create), in an agent that was started for it already.
-    pub(crate) async fn create_with(&self, terms: Terms) -> Result<Opened, DeskError> {
+    pub(crate) async fn create_with(
+        &self,
+        terms: OpenOptions,
+    ) -> Result<OpenedSession, RegistryError> {
         let opened = self.open(&terms).await;
         if opened.is_err() {
             terms.slot.shut_down().await;
@@ -212,7 +219,7 @@ impl Desk {
         Ok(opened)
     }
 
-    async fn open(&self, terms: &Terms) -> Result<Opened, DeskError> {
+    async fn open(&self, terms: &OpenOptions) -> Result<OpenedSession, RegistryError> {
         let order = &terms.order;
         let _making = self.room_for(order.maker.as_ref()).await?;
         let params = order.new_params();
@@ -223,7 +230,7 @@ impl Desk {
     }
 
     pub(crate) fn seat(&self, handle: &SessionHandle, slot: Arc<HostSlot>) {
-        lock(&self.seats).insert(handle.id(), Seat::of(handle.clone(), slot));
+        lock(&self.seats).insert(handle.id(), RegistryEntry::of(handle.clone(), slot));
         self.make_room();
     }
 
@@ -231,19 +238,23 @@ impl Desk {
     /// params of a session that is opened at once, one may stand ready in an agent.
     pub(crate) async fn terms(
         &self,
-        order: Order,
+        order: SessionOrder,
         new_params: Option<&Json>,
-    ) -> Result<Terms, DeskError> {
+    ) -> Result<OpenOptions, RegistryError> {
         let policy = self.policy(order.permissions);
         let command = self.command(&order, policy.mode).await?;
         let slot = self.slot(command, new_params, order.wishes.model.as_deref()).await;
-        Ok(Terms { slot, policy, order })
+        Ok(OpenOptions { slot, policy, order })
     }
 
     /// The command that starts the agent of an order.
-    async fn command(&self, order: &Order, mode: Mode) -> Result<AgentCommand, DeskError> {
+    async fn command(
+        &self,
+        order: &SessionOrder,
+        mode: PolicyMode,
+    ) -> Result<AgentCommand, RegistryError> {
         let command = self.agents.command(order, mode).await;
-        let mut command = command.map_err(DeskError::Agent)?;
+        let mut command = command.map_err(RegistryError::Agent)?;
         command.manners.shares_worker &= !order.is_apart;
         Ok(command)
     }
@@ -254,7 +265,7 @@ impl Desk {
         new_params: Option<&Json>,
         model: Option<&str>,
     ) -> Arc<HostSlot> {
-        let Yard { setup, settings, .. } = &self.yard;
+        let SessionContext { setup, settings, .. } = &self.yard;
         match &self.pools {
             Some(pools) => pools.slot(command, new_params, model).await,
             None => Arc::new(HostSlot::new(command, setup.clone(), settings.clone())),
@@ -268,7 +279,7 @@ impl Desk {
 
     /// The phase of the session's task, also why it ended: that is known until the session is
     /// woken again, or many others were.
-    pub fn phase(&self, id: SessionId) -> Option<watch::Receiver<Phase>> {
+    pub fn phase(&self, id: SessionId) -> Option<watch::Receiver<SessionPhase>> {
         self.at(id).map(|seated| seated.handle.phase())
     }
 
@@ -278,7 +289,7 @@ impl Desk {
     }
 
     /// The handle and slot in a session's entry; none while it is being woken.
-    fn at(&self, id: SessionId) -> Option<Seated> {
+    fn at(&self, id: SessionId) -> Option<LiveSession> {
         lock(&self.seats).get(&id)?.0.get().cloned()
     }
 
@@ -291,7 +302,7 @@ impl Desk {
         &self,
         id: SessionId,
         act: impl Fn(SessionHandle) -> F,
-    ) -> Result<T, DeskError>
+    ) -> Result<T, RegistryError>
     where
         F: Future<Output = Result<T, SessionError>>,
     {
@@ -303,14 +314,14 @@ impl Desk {
         }
     }
 
-    pub async fn record(&self, id: SessionId) -> Result<SessionRecord, DeskError> {
+    pub async fn record(&self, id: SessionId) -> Result<SessionRecord, RegistryError> {
         let record = self.yard.log.session(id).await?;
-        record.ok_or_else(|| DeskError::NoSuchSession(id.to_string()))
+        record.ok_or_else(|| RegistryError::NoSuchSession(id.to_string()))
     }
 
     /// Notes that a client has the session open.
-    pub(crate) fn enter(&self, id: SessionId) -> Presence {
-        Counted::begin(&self.present, id).0
+    pub(crate) fn enter(&self, id: SessionId) -> ClientPresence {
+        CountGuard::begin(&self.present, id).0
     }
 
     /// How many ACP clients have the session open.
@@ -319,14 +330,14 @@ impl Desk {
         present.get(&id).copied().unwrap_or_default()
     }
 
-    fn check_open(&self) -> Result<(), DeskError> {
+    fn check_open(&self) -> Result<(), RegistryError> {
         match self.stopping.is_cancelled() {
-            true => Err(DeskError::ShuttingDown),
+            true => Err(RegistryError::ShuttingDown),
             false => Ok(()),
         }
     }
 
-    fn remove(&self, id: SessionId, seat: &Arc<Seat>) {
+    fn remove(&self, id: SessionId, seat: &Arc<RegistryEntry>) {
         let mut seats = lock(&self.seats);
         if seats.get(&id).is_some_and(|other| Arc::ptr_eq(other, seat)) {
             seats.remove(&id);
@@ -334,21 +345,22 @@ impl Desk {
     }
 }
 
-impl From<&DeskError> for Fault {
-    fn from(error: &DeskError) -> Self {
+impl From<&RegistryError> for Fault {
+    fn from(error: &RegistryError) -> Self {
         match error {
-            DeskError::Agent(fault) => fault.clone(),
-            DeskError::Open(error) => error.into(),
-            DeskError::NoSuchSession(_) | DeskError::Order(OrderError::Bad(_)) => {
+            RegistryError::Agent(fault) => fault.clone(),
+            RegistryError::Open(error) => error.into(),
+            RegistryError::NoSuchSession(_) | RegistryError::Order(OrderError::Bad(_)) => {
                 Self::new(Category::BadInput, error.to_string())
             }
-            DeskError::Order(OrderError::Refused(_)) => {
+            RegistryError::Order(OrderError::Refused(_)) => {
                 Self::new(Category::Rejected, error.to_string())
             }
-            DeskError::TooMany { .. } => Self::new(Category::Rejected, error.to_string()).remedy(
-                "have an admin delete old ones, or raise `sessions_per_token` in `[limits]`",
-            ),
-            DeskError::Session(_) | DeskError::ShuttingDown => {
+            RegistryError::TooMany { .. } => Self::new(Category::Rejected, error.to_string())
+                .remedy(
+                    "have an admin delete old ones, or raise `sessions_per_token` in `[limits]`",
+                ),
+            RegistryError::Session(_) | RegistryError::ShuttingDown => {
                 Self::new(Category::Internal, error.to_string())
             }
         }

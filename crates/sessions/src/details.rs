@@ -13,13 +13,13 @@ use wire::event::TurnEnded;
 use wire::{Fault, Json, Millis, TurnId};
 
 use crate::budget::Budget;
-use crate::made_of::MadeOf;
-use crate::options::{Setting, Wishes};
-use crate::permission::Mode;
+use crate::made_of::CreationParams;
+use crate::options::{InitialOptions, SettingRequest};
+use crate::permission::PolicyMode;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Details {
+pub struct SessionDetails {
     /// The agent's command line.
     pub command: Vec<String>,
     /// The agent was named, not given as a command.
@@ -36,11 +36,11 @@ pub struct Details {
     pub(crate) old_preface: Option<String>,
     /// The `session/set_…` requests that clients made, by method and option.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub settings: BTreeMap<String, Setting>,
+    pub settings: BTreeMap<String, SettingRequest>,
     /// Options of a session that was made without its agent: each agent that gets it is set to
     /// them, and then to `settings`.
-    #[serde(skip_serializing_if = "Wishes::is_empty")]
-    pub wishes: Wishes,
+    #[serde(skip_serializing_if = "InitialOptions::is_empty")]
+    pub wishes: InitialOptions,
     /// The agent was sent the preface.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_prefaced: bool,
@@ -52,10 +52,10 @@ pub struct Details {
     pub is_apart: bool,
     /// The permission mode that was asked for, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub permissions: Option<Mode>,
+    pub permissions: Option<PolicyMode>,
     /// The last prompts that their clients had given a name, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub requests: Vec<TakenRequest>,
+    pub requests: Vec<PromptRequest>,
     /// The request that made the session, if its client had given it a name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub made_for: Option<ClientRequest>,
@@ -70,7 +70,7 @@ pub struct Details {
     pub is_titled: bool,
     /// How the last turn ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_end: Option<LastEnd>,
+    pub last_end: Option<TurnEndSummary>,
     /// Modes, models and options that its agent offered last, to choose from while none runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offered: Option<Json>,
@@ -85,13 +85,13 @@ pub struct Details {
 /// The end of a turn, as lists of sessions show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct LastEnd {
+pub struct TurnEndSummary {
     pub stop_reason: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Fault>,
 }
 
-impl LastEnd {
+impl TurnEndSummary {
     pub(crate) fn of(ended: &TurnEnded<'_>) -> Self {
         let stop_reason = ended.stop_reason.as_str().chars().take(MAX_REASON_CHARS).collect();
         let mut error = ended.error.clone();
@@ -114,7 +114,7 @@ pub struct ClientRequest {
 
 /// A prompt that was taken under such a name. The turn's id stands for the name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TakenRequest {
+pub struct PromptRequest {
     pub turn: TurnId,
     pub digest: String,
 }
@@ -132,8 +132,8 @@ const MAX_ERROR_CHARS: usize = 500;
 /// Length of a prompt's excerpt: enough to recognise it in a replay.
 const PROMPT_EXCERPT_CHARS: usize = 200;
 
-impl Details {
-    pub fn new(command: Vec<String>, made_of: &MadeOf) -> Self {
+impl SessionDetails {
+    pub fn new(command: Vec<String>, made_of: &CreationParams) -> Self {
         Self { command, note: made_of.note(), ..Self::default() }
     }
 
@@ -142,13 +142,13 @@ impl Details {
     }
 
     /// What the session was made of, if it is of an earlier version and has that here.
-    pub(crate) fn made_of(&self) -> Option<MadeOf> {
+    pub(crate) fn made_of(&self) -> Option<CreationParams> {
         let new_params = self.old_params.clone()?;
-        Some(MadeOf { new_params, preface: self.old_preface.clone() })
+        Some(CreationParams { new_params, preface: self.old_preface.clone() })
     }
 
     /// Takes out what the session was made of, which its origin has from now on.
-    pub(crate) fn take_made_of(&mut self) -> Option<MadeOf> {
+    pub(crate) fn take_made_of(&mut self) -> Option<CreationParams> {
         let made_of = self.made_of()?;
         self.note = self.note();
         (self.old_params, self.old_preface) = (None, None);
@@ -175,7 +175,7 @@ impl Details {
     }
 
     /// The prompt that was taken as `turn`, if it had a name.
-    pub fn request(&self, turn: TurnId) -> Option<&TakenRequest> {
+    pub fn request(&self, turn: TurnId) -> Option<&PromptRequest> {
         self.requests.iter().find(|taken| taken.turn == turn)
     }
 
@@ -183,7 +183,7 @@ impl Details {
         if self.requests.len() >= MAX_REQUESTS {
             self.requests.remove(0);
         }
-        self.requests.push(TakenRequest { turn, digest });
+        self.requests.push(PromptRequest { turn, digest });
     }
 
     pub(crate) fn note_prompt(&mut self, text: &str) {
@@ -194,7 +194,7 @@ impl Details {
     pub(crate) fn note_setting(&mut self, method: &str, params: &Json) {
         let read: Value = params.read().unwrap_or_default();
         let config_id = read["configId"].as_str().unwrap_or_default();
-        let setting = Setting { method: method.to_owned(), params: params.clone() };
+        let setting = SettingRequest { method: method.to_owned(), params: params.clone() };
         let name = format!("{method} {config_id}");
         let others = self.settings.iter().filter(|(other, _)| **other != name);
         let n_bytes = others.map(|(name, setting)| name.len() + setting.n_bytes()).sum::<usize>();
@@ -205,10 +205,10 @@ impl Details {
     }
 }
 
-impl MadeOf {
+impl CreationParams {
     /// What a session was made of; one of an earlier version has that in its details.
     pub async fn read(log: &dyn EventLog, record: &SessionRecord) -> Result<Self, StoreError> {
-        if let Some(made_of) = Details::read(record).made_of() {
+        if let Some(made_of) = SessionDetails::read(record).made_of() {
             return Ok(made_of);
         }
         let origin = log.origin(record.id).await?;
@@ -221,7 +221,7 @@ impl MadeOf {
 
 /// Whether the client of this `name` made a session. One that had it before `since` was another.
 pub fn is_made_by(record: &SessionRecord, name: &str, since: Millis) -> bool {
-    record.created >= since && Details::read(record).made_by.as_deref() == Some(name)
+    record.created >= since && SessionDetails::read(record).made_by.as_deref() == Some(name)
 }
 
 /// The beginning of a prompt's text.

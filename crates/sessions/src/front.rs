@@ -28,18 +28,18 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wire::{Json, Message, RpcError, RpcId, codes};
 
-use crate::desk::{Desk, Presence};
+use crate::desk::{ClientPresence, SessionRegistry};
 use crate::host::{Host, HostError};
 use crate::lock::lock;
 use crate::session::SessionHandle;
 use crate::{listed, mint};
-use bus::connection::{CallError, Connection, Incoming, Outcome};
+use bus::connection::{CallError, Connection, IncomingMessage, RpcResult};
 use wire::Fault;
 
 use feed::Feed;
-use introduction::Abilities;
-use visit::Visit;
-pub use visit::{RequestPlaces, Visitor};
+use introduction::ClientCapabilities;
+use visit::ClientAccess;
+pub use visit::{ClientProfile, RequestPermits};
 
 /// Refuses a message that other readers of JSON could read in another way than we do.
 fn check(message: &Message) -> Result<(), RpcError> {
@@ -49,8 +49,8 @@ fn check(message: &Message) -> Result<(), RpcError> {
 /// Serves one client until it closes its side or `stop` is cancelled. Turns that it has begun go on
 /// without it, unless the registry is its alone.
 pub async fn serve<R, W>(
-    desk: Arc<Desk>,
-    visitor: Visitor,
+    desk: Arc<SessionRegistry>,
+    visitor: ClientProfile,
     reader: R,
     writer: W,
     stop: CancellationToken,
@@ -62,7 +62,7 @@ pub async fn serve<R, W>(
     let quota = visitor.quota.clone();
     let (client, mut inbox) = Connection::open_with_quota(reader, writer, &limits, quota);
     let front = Arc::new(Front {
-        visit: Visit::new(desk, visitor),
+        visit: ClientAccess::new(desk, visitor),
         initialized: OnceLock::new(),
         client,
         last_host: Mutex::new(None),
@@ -95,14 +95,14 @@ pub async fn serve<R, W>(
 }
 
 struct Front {
-    visit: Visit,
+    visit: ClientAccess,
     client: Connection,
     /// The capabilities that the client named; set by `initialize`.
-    initialized: OnceLock<Abilities>,
+    initialized: OnceLock<ClientCapabilities>,
     /// The agent process whose stray messages, those of no session, are being passed on.
     last_host: Mutex<Option<Arc<Host>>>,
     /// By the id that the client uses.
-    sessions: Mutex<HashMap<String, Open>>,
+    sessions: Mutex<HashMap<String, OpenSession>>,
     /// Requests of the client that wait for the agent.
     running: Mutex<HashMap<RpcId, AbortHandle>>,
     /// The tasks of requests that are not answered yet.
@@ -112,31 +112,31 @@ struct Front {
 
 /// A session that this client has open.
 #[derive(Clone)]
-struct Open {
+struct OpenSession {
     handle: SessionHandle,
-    prompts: feed::Prompts,
+    prompts: feed::WaitingPrompts,
     feed: AbortHandle,
     /// The agent's answer when the session was opened.
     answer: Json,
     /// Counts this client among those that have the session open.
-    _presence: Arc<Presence>,
+    _presence: Arc<ClientPresence>,
 }
 
 impl Front {
-    async fn handle(self: &Arc<Self>, incoming: Incoming) {
+    async fn handle(self: &Arc<Self>, incoming: IncomingMessage) {
         match incoming {
-            Incoming::Request(message) => self.requested(message).await,
-            Incoming::Notification(message) => self.notified(&message).await,
-            Incoming::Reply(reply) => reply.settle(),
-            Incoming::BadMessage { is_answered: true, .. } => {}
-            Incoming::BadMessage { error, .. } => {
+            IncomingMessage::Request(message) => self.requested(message).await,
+            IncomingMessage::Notification(message) => self.notified(&message).await,
+            IncomingMessage::Reply(reply) => reply.settle(),
+            IncomingMessage::BadMessage { is_answered: true, .. } => {}
+            IncomingMessage::BadMessage { error, .. } => {
                 let _ = self.client.respond_to_bad(&error).await;
             }
-            Incoming::BadLine(error) => {
+            IncomingMessage::BadLine(error) => {
                 let error = wire::MessageError::NotJson(error.to_string());
                 let _ = self.client.respond_to_bad(&error).await;
             }
-            Incoming::Unasked(_) | Incoming::Tagged { .. } => {}
+            IncomingMessage::Unasked(_) | IncomingMessage::Tagged { .. } => {}
         }
     }
 
@@ -200,7 +200,7 @@ impl Front {
         serve: fn(Arc<Self>, Message) -> F,
         message: Message,
     ) where
-        F: Future<Output = Outcome> + Send + 'static,
+        F: Future<Output = RpcResult> + Send + 'static,
     {
         let place = tokio::select! {
             place = self.visit.visitor.places.take() => place,
@@ -225,11 +225,11 @@ impl Front {
         if !introduction::names_a_version(&params) {
             return Err(RpcError::invalid_params("`protocolVersion` is not a number"));
         }
-        self.initialized.get_or_init(|| Abilities::read(&params));
+        self.initialized.get_or_init(|| ClientCapabilities::read(&params));
         Ok(())
     }
 
-    async fn initialize(self: Arc<Self>, _: Message) -> Outcome {
+    async fn initialize(self: Arc<Self>, _: Message) -> RpcResult {
         let answer = self.introduction().await?;
         introduction::with_own_capabilities(&answer).map_err(RpcError::internal)
     }
@@ -268,7 +268,7 @@ impl Front {
     }
 
     /// Passes every other request on to the agent as it is.
-    async fn pass(self: Arc<Self>, message: Message) -> Outcome {
+    async fn pass(self: Arc<Self>, message: Message) -> RpcResult {
         let (params, method) = (message.body_json(), message.method());
         let session = session_of(&params);
         let params = self.passed_on(method, params, session.is_some())?;
@@ -313,10 +313,10 @@ impl Front {
     async fn cancel_request(&self, message: &Message) {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Params {
+        struct CancelRequestParams {
             request_id: Json,
         }
-        let Ok(params) = message.body_json().read::<Params>() else { return };
+        let Ok(params) = message.body_json().read::<CancelRequestParams>() else { return };
         let raw = params.request_id.as_str();
         let prompt = lock(&self.sessions).values().find(|open| open.prompts.has(raw)).cloned();
         if let Some(open) = prompt {
@@ -351,15 +351,15 @@ impl Front {
         Ok(host)
     }
 
-    fn scoped(&self, message: &Message) -> Option<Open> {
+    fn scoped(&self, message: &Message) -> Option<OpenSession> {
         self.open_session(&session_of(&message.body_json())?)
     }
 
-    fn open_session(&self, id: &str) -> Option<Open> {
+    fn open_session(&self, id: &str) -> Option<OpenSession> {
         lock(&self.sessions).get(id).cloned()
     }
 
-    async fn respond(&self, id: &RpcId, outcome: Outcome) {
+    async fn respond(&self, id: &RpcId, outcome: RpcResult) {
         // A client that is gone needs no answer.
         let _ = self.client.respond(id, outcome).await;
     }

@@ -21,13 +21,13 @@ use bus::{Containment, ExitReport, SpawnError, StopStep, WorkerHandle};
 use tokio::sync::watch;
 use wire::Json;
 
-use crate::observer::Step;
-use crate::settings::{Settings, WorkerSetup};
+use crate::observer::StartupStep;
+use crate::settings::{SessionSettings, WorkerSetup};
 use bus::connection::{CallError, Connection};
 
 pub use capabilities::{AgentCapabilities, AuthMethod};
-pub(crate) use room::Share;
-pub(crate) use routes::{FromAgent, FromAgents};
+pub(crate) use room::MemoryShare;
+pub(crate) use routes::{AgentMessage, AgentMessages};
 use routes::{Routes, dispatch};
 pub use slot::{HostError, HostSlot};
 
@@ -42,12 +42,12 @@ pub struct AgentCommand {
     pub env: bus::Environment,
     /// It was given by name: its program and arguments may change from one start to the next.
     pub is_named: bool,
-    pub manners: Manners,
+    pub manners: AgentQuirks,
 }
 
 /// Quirks of one agent that a session has to handle.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Manners {
+pub struct AgentQuirks {
     /// The session mode in which it asks for permission, if it does not start in that one.
     pub session_mode: Option<String>,
     /// It cannot read our answer that a file does not exist: we say that we read no files.
@@ -60,7 +60,7 @@ pub struct Manners {
     pub default_model: Option<String>,
     /// It was started with the model that is wanted.
     pub model_is_set: bool,
-    pub system_prompt: SystemPrompt,
+    pub system_prompt: SystemPromptSupport,
     /// One process of it serves several sessions well, whatever their directories.
     pub shares_worker: bool,
     /// The remedy to show when it asks for a login.
@@ -71,12 +71,12 @@ pub struct Manners {
     /// It does not end when its input ends.
     pub stays_at_eof: bool,
     /// The scope of the token counts that it reports at the end of a turn.
-    pub usage_of: UsageOf,
+    pub usage_of: TokenScope,
 }
 
 /// The scope of the token counts at the end of a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum UsageOf {
+pub enum TokenScope {
     #[default]
     Turn,
     /// The turn's last request to the model; of the others nothing is known.
@@ -89,7 +89,7 @@ pub enum UsageOf {
 
 /// Whether `_meta.systemPrompt` of `session/new` reaches an agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum SystemPrompt {
+pub enum SystemPromptSupport {
     /// Nobody can tell: it is no part of ACP, and some agents read it.
     #[default]
     Unknown,
@@ -110,7 +110,7 @@ pub enum StartError {
     #[error("cannot start the agent: {0}")]
     Spawn(#[from] SpawnError),
     #[error("cannot start the agent: {0}")]
-    Place(roots::Error),
+    Place(roots::RootsError),
     #[error("the agent ended before it had said anything in ACP: {exit}{}", said_part(.said))]
     DiedEarly { exit: ExitReport, said: String },
     #[error("the agent did not answer `initialize` within {waited:?}{}", said_part(.said))]
@@ -148,12 +148,12 @@ pub struct Host {
     pub connection: Connection,
     worker: WorkerHandle,
     pub(crate) routes: Arc<Routes>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: SessionSettings,
     /// The agent's answer to `initialize`, byte for byte.
     pub(crate) initialized: Json,
     pub(crate) capabilities: AgentCapabilities,
-    pub(crate) manners: Manners,
-    room: room::Room,
+    pub(crate) manners: AgentQuirks,
+    room: room::MemoryBudget,
     ended: watch::Receiver<Option<ExitReport>>,
     /// We asked it to end.
     is_stopping: AtomicBool,
@@ -173,19 +173,19 @@ impl Host {
     pub async fn start(
         command: &AgentCommand,
         setup: &WorkerSetup,
-        settings: &Settings,
+        settings: &SessionSettings,
     ) -> Result<Arc<Self>, StartError> {
         // The path may lead elsewhere by now than when the session was made.
         if settings.forbidden.renewed().covers(&command.cwd) {
             let cwd = command.cwd.display().to_string();
-            return Err(StartError::Place(roots::Error::Forbidden(cwd)));
+            return Err(StartError::Place(roots::RootsError::Forbidden(cwd)));
         }
         let mut launch = setup.launch(&command.program, &command.cwd);
         launch.args.clone_from(&command.args);
         launch.env = command.env.clone();
         tracing::debug!(agent = command.name, argv = ?command.argv(), "starting an agent");
         let observers = &settings.observers;
-        let starting = observers.step(Step::StartWorker, &command.name);
+        let starting = observers.step(StartupStep::StartWorker, &command.name);
         let worker = starting.ended(launch.spawn().await)?;
         let mut settings = settings.clone();
         if command.manners.stays_at_eof {
@@ -222,11 +222,11 @@ impl Host {
             initialized: Json::trusted("{}"),
             capabilities: AgentCapabilities::default(),
             manners: command.manners.clone(),
-            room: room::Room::default(),
+            room: room::MemoryBudget::default(),
             ended,
             is_stopping: AtomicBool::new(false),
         };
-        let initializing = observers.step(Step::Initialize, &command.name);
+        let initializing = observers.step(StartupStep::Initialize, &command.name);
         let introduction = capabilities::introduction(&host.settings, &host.manners);
         match initializing.ended(host.initialize(&introduction).await) {
             Ok(initialized) => {
@@ -279,7 +279,7 @@ impl Host {
     }
 
     /// A session's share of the memory for this process's messages.
-    pub(crate) fn share(&self) -> Share {
+    pub(crate) fn share(&self) -> MemoryShare {
         self.room.share()
     }
 
@@ -352,13 +352,13 @@ impl Host {
     }
 
     /// Messages that belong to no session go to `sender` from now on.
-    pub fn take_stray(&self) -> FromAgents {
+    pub fn take_stray(&self) -> AgentMessages {
         self.routes.take_stray()
     }
 }
 
 /// Tells the observers when the worker has ended.
-fn watch_worker(settings: &Settings, agent: &str, worker: &WorkerHandle) {
+fn watch_worker(settings: &SessionSettings, agent: &str, worker: &WorkerHandle) {
     if settings.observers.is_empty() {
         return;
     }

@@ -20,32 +20,32 @@ use serde_json::{Value, json};
 use wire::event::{ResumeProof, ResumeWay, SessionResumed};
 use wire::{Json, RpcError};
 
-use crate::host::{FromAgents, Host};
-use crate::made_of::MadeOf;
-use crate::options::{Choice, request_for};
+use crate::host::{AgentMessages, Host};
+use crate::made_of::CreationParams;
+use crate::options::{OptionChoice, request_for};
 use bus::connection::CallError;
-pub(crate) use early::Early;
-use replay::Replay;
+pub(crate) use early::EarlyMessages;
+use replay::ReopenedSession;
 
 /// The link of a session to a running agent, which has a conversation for it.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct AgentLink {
     pub(crate) host: Arc<Host>,
     pub(crate) agent_session: String,
-    pub(crate) messages: FromAgents,
+    pub(crate) messages: AgentMessages,
     /// Messages that came with the answer already; to be handled before `messages`.
-    pub(crate) early: Early,
+    pub(crate) early: EarlyMessages,
     /// The agent's answer to session/new, load or resume.
     pub(crate) answer: Json,
     pub(crate) how: ResumeWay,
 }
 
-impl Link {
+impl AgentLink {
     fn new(
         host: &Arc<Host>,
         agent_session: &str,
-        messages: FromAgents,
-        early: Early,
+        messages: AgentMessages,
+        early: EarlyMessages,
         answer: Json,
         how: ResumeWay,
     ) -> Self {
@@ -57,7 +57,7 @@ impl Link {
     async fn hold_to_mode(&mut self) -> Result<(), LinkError> {
         let Some(mode) = self.host.manners.session_mode.clone() else { return Ok(()) };
         let not_held = |why: String| LinkError::NotHeld { mode: mode.clone(), why };
-        let (method, params) = request_for(&self.answer, Choice::Mode, &mode)
+        let (method, params) = request_for(&self.answer, OptionChoice::Mode, &mode)
             .map_err(|error| not_held(error.to_string()))?;
         let params = params_for(&self.agent_session, &params);
         let setting = call(&self.host, method, &params);
@@ -92,8 +92,8 @@ const MAX_ID_BYTES: usize = 4 << 10;
 
 /// A link and how it came about.
 #[derive(Debug)]
-pub(crate) struct Linked {
-    pub(crate) link: Link,
+pub(crate) struct LinkOutcome {
+    pub(crate) link: AgentLink,
     pub(crate) resumed: Option<SessionResumed>,
     /// The conversation so far, for an agent that has forgotten it.
     pub(crate) preamble: Option<String>,
@@ -103,9 +103,9 @@ pub(crate) struct Linked {
 
 /// An earlier session, with what an agent needs to open it again.
 #[derive(Debug, Clone)]
-pub(crate) struct Known {
+pub(crate) struct EarlierSession {
     pub(crate) agent_session: Option<String>,
-    pub(crate) made_of: MadeOf,
+    pub(crate) made_of: CreationParams,
     /// The text of the last prompt that reached the agent, to check a replay with.
     pub(crate) last_prompt: Option<String>,
     /// Why the agent is not asked for it: its error when it had forgotten the session.
@@ -117,22 +117,28 @@ pub(crate) async fn open_new(
     host: &Arc<Host>,
     public_id: &str,
     params: &Json,
-) -> Result<Link, LinkError> {
+) -> Result<AgentLink, LinkError> {
     let _opening = host.routes.opening();
     host.resume();
     let answer = call(host, "session/new", params).await?;
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Answer {
+    struct NewSessionAnswer {
         session_id: String,
     }
-    let agent_session = match answer.read::<Answer>() {
+    let agent_session = match answer.read::<NewSessionAnswer>() {
         Ok(answer) if answer.session_id.len() <= MAX_ID_BYTES => answer.session_id,
         _ => return Err(LinkError::NoSessionId),
     };
     let messages = host.routes.add(&agent_session, public_id).ok_or(LinkError::SameSession)?;
-    let mut link =
-        Link::new(host, &agent_session, messages, Early::default(), answer, ResumeWay::New);
+    let mut link = AgentLink::new(
+        host,
+        &agent_session,
+        messages,
+        EarlyMessages::default(),
+        answer,
+        ResumeWay::New,
+    );
     link.hold_to_mode().await?;
     Ok(link)
 }
@@ -141,8 +147,8 @@ pub(crate) async fn open_new(
 pub(crate) async fn reopen(
     host: &Arc<Host>,
     public_id: &str,
-    known: &Known,
-) -> Result<(Link, SessionResumed), LinkError> {
+    known: &EarlierSession,
+) -> Result<(AgentLink, SessionResumed), LinkError> {
     let mut tried: Vec<String> = known.forgot.iter().cloned().collect();
     if let Some(agent_session) = &known.agent_session {
         let can = &host.capabilities;
@@ -159,8 +165,8 @@ pub(crate) async fn reopen(
                         SessionResumed { how: link.how, verified, changed: Vec::new(), tried };
                     return Ok((link, report));
                 }
-                Err(Forgotten::Fatal(error)) => return Err(error),
-                Err(Forgotten::Lost(why)) => tried.push(format!("{name}: {why}")),
+                Err(ReopenFailure::Fatal(error)) => return Err(error),
+                Err(ReopenFailure::Lost(why)) => tried.push(format!("{name}: {why}")),
             }
         }
         if tried.is_empty() {
@@ -175,7 +181,7 @@ pub(crate) async fn reopen(
     Ok((link, report))
 }
 
-enum Forgotten {
+enum ReopenFailure {
     /// The agent does not know the session: something else can be tried.
     Lost(String),
     Fatal(LinkError),
@@ -185,10 +191,10 @@ async fn resume(
     host: &Arc<Host>,
     public_id: &str,
     agent_session: &str,
-    known: &Known,
-) -> Result<(Link, ResumeProof), Forgotten> {
-    let Replay { mut messages, answer, mut early, heard } =
-        Replay::ask(host, public_id, agent_session, "session/resume", known).await?;
+    known: &EarlierSession,
+) -> Result<(AgentLink, ResumeProof), ReopenFailure> {
+    let ReopenedSession { mut messages, answer, mut early, heard } =
+        ReopenedSession::ask(host, public_id, agent_session, "session/resume", known).await?;
     let is_confirmed = answer
         .read::<Value>()
         .is_ok_and(|answer| answer["_meta"]["switchyard"]["isConfirmed"] == true);
@@ -207,21 +213,22 @@ async fn resume(
         None => ResumeProof::Unchecked,
         Some(false) => {
             host.routes.remove(agent_session);
-            return Err(Forgotten::Lost("the agent does not list the session".into()));
+            return Err(ReopenFailure::Lost("the agent does not list the session".into()));
         }
     };
     // No prompt was sent yet: whatever it replays of the conversation, the log has.
     early.retain(|message| !replay::is_conversation(message));
-    Ok((Link::new(host, agent_session, messages, early, answer, ResumeWay::Resume), verified))
+    Ok((AgentLink::new(host, agent_session, messages, early, answer, ResumeWay::Resume), verified))
 }
 
 async fn load(
     host: &Arc<Host>,
     public_id: &str,
     agent_session: &str,
-    known: &Known,
-) -> Result<(Link, ResumeProof), Forgotten> {
-    let mut replay = Replay::ask(host, public_id, agent_session, "session/load", known).await?;
+    known: &EarlierSession,
+) -> Result<(AgentLink, ResumeProof), ReopenFailure> {
+    let mut replay =
+        ReopenedSession::ask(host, public_id, agent_session, "session/load", known).await?;
     if let Some(prompt) = &known.last_prompt {
         // One agent answers first and replays then.
         if !replay.heard.has(prompt) {
@@ -229,22 +236,22 @@ async fn load(
         }
         if !replay.heard.has(prompt) {
             host.routes.remove(agent_session);
-            return Err(Forgotten::Lost("the agent did not replay the last prompt".into()));
+            return Err(ReopenFailure::Lost("the agent did not replay the last prompt".into()));
         }
     }
     let verified = match known.last_prompt {
         Some(_) => ResumeProof::Replayed,
         None => ResumeProof::Unchecked,
     };
-    let Replay { messages, answer, early, .. } = replay;
-    Ok((Link::new(host, agent_session, messages, early, answer, ResumeWay::Load), verified))
+    let ReopenedSession { messages, answer, early, .. } = replay;
+    Ok((AgentLink::new(host, agent_session, messages, early, answer, ResumeWay::Load), verified))
 }
 
 /// Does `work`, which asks the agent something, and keeps the agent's messages meanwhile:
 /// the answer comes in the same stream, behind them.
 pub(crate) async fn while_hearing<T>(
-    messages: &mut FromAgents,
-    early: &mut Early,
+    messages: &mut AgentMessages,
+    early: &mut EarlyMessages,
     work: impl Future<Output = T>,
 ) -> T {
     tokio::pin!(work);
@@ -257,7 +264,7 @@ pub(crate) async fn while_hearing<T>(
 }
 
 /// Whether the agent's list has the session; `None` where it cannot be asked.
-async fn is_listed(host: &Arc<Host>, agent_session: &str, known: &Known) -> Option<bool> {
+async fn is_listed(host: &Arc<Host>, agent_session: &str, known: &EarlierSession) -> Option<bool> {
     /// A session that was just resumed is recent; agents list recent ones first.
     const MAX_PAGES: usize = 5;
     if !host.capabilities.list {
@@ -306,12 +313,12 @@ fn explain(host: &Host, method: &'static str, error: CallError) -> LinkError {
 
 /// Wording and codes for "no such session" differ from agent to agent, so every refusal
 /// but a request to log in means that something else may be tried.
-fn forget(host: &Host, agent_session: &str, error: LinkError) -> Forgotten {
+fn forget(host: &Host, agent_session: &str, error: LinkError) -> ReopenFailure {
     host.routes.remove(agent_session);
     match error {
-        LinkError::Refused { error, .. } => Forgotten::Lost(error.to_string()),
-        LinkError::Silent { waited, .. } => Forgotten::Lost(format!("no answer in {waited:?}")),
-        fatal => Forgotten::Fatal(fatal),
+        LinkError::Refused { error, .. } => ReopenFailure::Lost(error.to_string()),
+        LinkError::Silent { waited, .. } => ReopenFailure::Lost(format!("no answer in {waited:?}")),
+        fatal => ReopenFailure::Fatal(fatal),
     }
 }
 

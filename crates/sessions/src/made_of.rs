@@ -4,12 +4,12 @@
 //! large, and every list, read and turn reads that.
 
 use serde::{Deserialize, Serialize};
-use store::Origin;
+use store::SessionOrigin;
 use wire::Json;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct MadeOf {
+pub struct CreationParams {
     /// Params of the `session/new` that made the session.
     pub new_params: Json,
     /// Text before the first prompt, for an agent that takes no instructions in another way.
@@ -17,23 +17,23 @@ pub struct MadeOf {
     pub preface: Option<String>,
 }
 
-impl MadeOf {
-    pub(crate) fn to_origin(&self, made_by: Option<String>) -> Origin {
-        Origin { made_by, made_of: Json::of(self) }
+impl CreationParams {
+    pub(crate) fn to_origin(&self, made_by: Option<String>) -> SessionOrigin {
+        SessionOrigin { made_by, made_of: Json::of(self) }
     }
 
     /// The maker's own note, which lists show: `_meta.switchyard`.
     pub(crate) fn note(&self) -> Option<Json> {
         #[derive(Deserialize)]
-        struct Params {
+        struct NoteParams {
             #[serde(rename = "_meta")]
-            meta: Meta,
+            meta: NoteMeta,
         }
         #[derive(Deserialize)]
-        struct Meta {
+        struct NoteMeta {
             switchyard: Json,
         }
-        let note = self.new_params.read::<Params>().ok()?.meta.switchyard;
+        let note = self.new_params.read::<NoteParams>().ok()?.meta.switchyard;
         Some(note).filter(|note| note.as_str().len() <= MAX_NOTE_BYTES)
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::host::FromAgent;
+use crate::host::AgentMessage;
 
 /// Size of a batch of messages after which memory is given back.
 const LARGE_BYTES: usize = 1 << 20;
@@ -28,8 +28,8 @@ impl Drop for UnderWay {
     }
 }
 
-pub(crate) fn is_large(batch: &[FromAgent]) -> bool {
-    batch.iter().map(FromAgent::n_bytes).sum::<usize>() >= LARGE_BYTES
+pub(crate) fn is_large(batch: &[AgentMessage]) -> bool {
+    batch.iter().map(AgentMessage::n_bytes).sum::<usize>() >= LARGE_BYTES
 }
 
 pub(crate) fn give_back_soon() {

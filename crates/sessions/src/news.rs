@@ -18,14 +18,14 @@ use crate::mint;
 pub const MAX_NOTES: usize = 4096;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
+pub struct NoticeEntry {
     pub session: SessionId,
     pub at: Millis,
-    pub what: What,
+    pub what: Notice,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub enum Notice {
     /// A question that waited for a person has its answer, at this place.
     Answered(Seq),
     /// A turn ended, at this place.
@@ -35,30 +35,30 @@ pub enum What {
 }
 
 #[derive(Debug, Default)]
-pub struct News {
-    notes: Mutex<Notes>,
+pub struct Notices {
+    notes: Mutex<NoticeQueue>,
     /// How many notes there ever were.
     count: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
-struct Notes {
-    kept: VecDeque<Note>,
+struct NoticeQueue {
+    kept: VecDeque<NoticeEntry>,
     n_forgotten: u64,
 }
 
 /// Notes in order, and where to go on reading.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Batch {
-    pub notes: Vec<Note>,
+pub struct NoticeBatch {
+    pub notes: Vec<NoticeEntry>,
     /// Notes that were forgotten before they could be read.
     pub n_missed: u64,
     pub next: u64,
 }
 
-impl News {
-    pub fn add(&self, session: SessionId, what: What) {
-        let note = Note { session, at: mint::now(), what };
+impl Notices {
+    pub fn add(&self, session: SessionId, what: Notice) {
+        let note = NoticeEntry { session, at: mint::now(), what };
         let count = {
             let mut notes = lock(&self.notes);
             if notes.kept.len() >= MAX_NOTES {
@@ -82,12 +82,12 @@ impl News {
     }
 
     /// The notes after number `after`; 0 is the beginning.
-    pub fn after(&self, after: u64) -> Batch {
+    pub fn after(&self, after: u64) -> NoticeBatch {
         let notes = lock(&self.notes);
         let n_missed = notes.n_forgotten.saturating_sub(after);
         let n_seen = after.saturating_sub(notes.n_forgotten);
         let n_seen = usize::try_from(n_seen).unwrap_or(usize::MAX);
-        Batch {
+        NoticeBatch {
             notes: notes.kept.iter().skip(n_seen).cloned().collect(),
             n_missed,
             next: notes.n_forgotten + notes.kept.len() as u64,

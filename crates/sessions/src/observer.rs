@@ -19,19 +19,19 @@ use wire::{Json, SessionId, TurnId};
 /// An observer of moments in sessions. Called from the tasks of sessions: must not block.
 pub trait Observer: fmt::Debug + Send + Sync {
     /// A session lives until what is given back is dropped.
-    fn session(&self, _agent: &str) -> Option<Box<dyn Held>> {
+    fn session(&self, _agent: &str) -> Option<Box<dyn ObservationGuard>> {
         None
     }
 
     /// A prompt is in the log; its turn is watched until it is over.
-    fn prompt(&self, _prompt: &Prompted<'_>) -> Option<Box<dyn TurnWatch>> {
+    fn prompt(&self, _prompt: &ReceivedPrompt<'_>) -> Option<Box<dyn TurnWatch>> {
         None
     }
 
     /// A step towards an agent that has the session, inside of `parent` if there is one.
     fn step(
         &self,
-        _step: Step,
+        _step: StartupStep,
         _agent: &str,
         _parent: Option<&TraceContext>,
     ) -> Option<Box<dyn StepWatch>> {
@@ -39,14 +39,14 @@ pub trait Observer: fmt::Debug + Send + Sync {
     }
 
     /// A worker process runs until what is given back is dropped.
-    fn worker(&self, _agent: &str) -> Option<Box<dyn Held>> {
+    fn worker(&self, _agent: &str) -> Option<Box<dyn ObservationGuard>> {
         None
     }
 
     fn worker_exited(&self, _agent: &str, _exit: &ExitReport) {}
 
     /// A question waits for a person until what is given back is dropped.
-    fn question(&self, _agent: &str) -> Option<Box<dyn Held>> {
+    fn question(&self, _agent: &str) -> Option<Box<dyn ObservationGuard>> {
         None
     }
 
@@ -58,9 +58,9 @@ pub trait Observer: fmt::Debug + Send + Sync {
 }
 
 /// A guard of something that is over when the guard is dropped.
-pub trait Held: Send + Sync {}
+pub trait ObservationGuard: Send + Sync {}
 
-impl<T: Send + Sync> Held for T {}
+impl<T: Send + Sync> ObservationGuard for T {}
 
 /// One prompt on its way: received, begun, ended. Dropped without an end it never ran.
 pub trait TurnWatch: Send + Sync {
@@ -72,7 +72,7 @@ pub trait TurnWatch: Send + Sync {
     }
 
     /// The agent said something about a tool call.
-    fn tool(&mut self, _call: &ToolCall<'_>) {}
+    fn tool(&mut self, _call: &ObservedToolCall<'_>) {}
 
     fn ended(&mut self, _end: &TurnEnded<'_>) {}
 }
@@ -83,14 +83,14 @@ pub trait StepWatch: Send + Sync {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum StartupStep {
     StartWorker,
     Initialize,
     OpenSession,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Prompted<'a> {
+pub struct ReceivedPrompt<'a> {
     pub session: SessionId,
     pub turn: TurnId,
     pub agent: &'a str,
@@ -99,7 +99,7 @@ pub struct Prompted<'a> {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct ToolCall<'a> {
+pub struct ObservedToolCall<'a> {
     pub id: &'a str,
     pub kind: Option<&'a str>,
     pub title: Option<&'a str>,
@@ -117,17 +117,17 @@ impl TraceContext {
     /// From `_meta` of a client's params.
     pub fn of_meta(params: &Json) -> Option<Self> {
         #[derive(Deserialize)]
-        struct Params {
+        struct TraceParams {
             #[serde(rename = "_meta")]
-            meta: Meta,
+            meta: TraceMeta,
         }
         #[derive(Deserialize)]
-        struct Meta {
+        struct TraceMeta {
             traceparent: String,
             #[serde(default)]
             tracestate: Option<String>,
         }
-        let Params { meta } = params.read().ok()?;
+        let TraceParams { meta } = params.read().ok()?;
         Some(Self { traceparent: meta.traceparent, tracestate: meta.tracestate })
     }
 
@@ -183,17 +183,17 @@ impl Observers {
     pub(crate) fn watch<T: ?Sized>(
         &self,
         watch: impl Fn(&dyn Observer) -> Option<Box<T>>,
-    ) -> Watched<T> {
-        Watched(self.0.iter().filter_map(|observer| watch(&**observer)).collect())
+    ) -> WatchGuards<T> {
+        WatchGuards(self.0.iter().filter_map(|observer| watch(&**observer)).collect())
     }
 
     pub(crate) fn tell(&self, tell: impl Fn(&dyn Observer)) {
         self.0.iter().for_each(|observer| tell(&**observer));
     }
 
-    pub(crate) fn step(&self, step: Step, agent: &str) -> Watched<dyn StepWatch> {
+    pub(crate) fn step(&self, step: StartupStep, agent: &str) -> WatchGuards<dyn StepWatch> {
         if self.is_empty() {
-            return Watched::default();
+            return WatchGuards::default();
         }
         let parent = PARENT.try_with(Clone::clone).ok().flatten();
         self.watch(|observer| observer.step(step, agent, parent.as_ref()))
@@ -201,27 +201,27 @@ impl Observers {
 }
 
 /// The guards that the observers gave, one each at most.
-pub(crate) struct Watched<T: ?Sized>(Vec<Box<T>>);
+pub(crate) struct WatchGuards<T: ?Sized>(Vec<Box<T>>);
 
-impl<T: ?Sized> Watched<T> {
+impl<T: ?Sized> WatchGuards<T> {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-impl<T: ?Sized> Default for Watched<T> {
+impl<T: ?Sized> Default for WatchGuards<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<T: ?Sized> fmt::Debug for Watched<T> {
+impl<T: ?Sized> fmt::Debug for WatchGuards<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Watched({})", self.0.len())
     }
 }
 
-impl Watched<dyn TurnWatch> {
+impl WatchGuards<dyn TurnWatch> {
     pub(crate) fn begun(&mut self) {
         self.0.iter_mut().for_each(|watch| watch.begun());
     }
@@ -230,7 +230,7 @@ impl Watched<dyn TurnWatch> {
         self.0.iter().find_map(|watch| watch.context())
     }
 
-    pub(crate) fn tool(&mut self, call: &ToolCall<'_>) {
+    pub(crate) fn tool(&mut self, call: &ObservedToolCall<'_>) {
         self.0.iter_mut().for_each(|watch| watch.tool(call));
     }
 
@@ -242,7 +242,7 @@ impl Watched<dyn TurnWatch> {
     }
 }
 
-impl Watched<dyn StepWatch> {
+impl WatchGuards<dyn StepWatch> {
     /// The step is over with `result`, which is passed on.
     pub(crate) fn ended<T, E: fmt::Display>(self, result: Result<T, E>) -> Result<T, E> {
         if !self.is_empty() {

@@ -9,36 +9,36 @@ pub(crate) mod error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use store::{Batch, Changes, Claim, NewSession, SessionRecord, StoreError};
+use store::{Batch, Claim, NewSession, RecordChanges, SessionRecord, StoreError};
 use wire::event::SessionCreated;
 use wire::{Json, Seq, SessionId};
 
 use crate::budget::Budget;
-use crate::details::Details;
+use crate::details::SessionDetails;
 use crate::host::HostSlot;
-use crate::link::{self, Link, Linked};
-use crate::made_of::MadeOf;
-use crate::observer::{self, Step};
-use crate::options::{Choice, NotOffered, Wishes};
-use crate::order::{Order, Place};
-use crate::permission::Policy;
-use crate::session::{ChooseError, SessionHandle, Start};
-use crate::yard::Yard;
+use crate::link::{self, AgentLink, LinkOutcome};
+use crate::made_of::CreationParams;
+use crate::observer::{self, StartupStep};
+use crate::options::{InitialOptions, NotOffered, OptionChoice};
+use crate::order::{SessionDirectories, SessionOrder};
+use crate::permission::PermissionPolicy;
+use crate::session::{ChooseError, SessionHandle, SessionTaskStart};
+use crate::yard::SessionContext;
 use crate::{mint, preface, yard};
 pub use error::OpenError;
 
 /// The agent slot, the policy and the order by which a session is opened.
 #[derive(Debug, Clone)]
-pub struct Terms {
+pub struct OpenOptions {
     pub slot: Arc<HostSlot>,
-    pub policy: Policy,
+    pub policy: PermissionPolicy,
     /// The order for a new session; an earlier one keeps what it was made with.
-    pub order: Order,
+    pub order: SessionOrder,
 }
 
 /// A session that is ready for prompts.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedSession {
     pub handle: SessionHandle,
     /// The agent's answer to session/new, load or resume.
     pub answer: Json,
@@ -48,31 +48,35 @@ pub struct Opened {
 
 /// An earlier session that this process has claimed and repaired.
 #[derive(Debug)]
-pub struct Taken {
+pub struct ClaimedSession {
     pub record: SessionRecord,
-    made_of: MadeOf,
+    made_of: CreationParams,
     pub(crate) claim: Claim,
     /// Differences since the session was last opened, for the resume report.
     pub(crate) changed: Vec<String>,
 }
 
-impl Taken {
+impl ClaimedSession {
     /// Replaces what the session is made of by the order that opens it again.
-    pub(crate) async fn renew(&mut self, yard: &Yard, again: &Order) -> Result<(), OpenError> {
+    pub(crate) async fn renew(
+        &mut self,
+        yard: &SessionContext,
+        again: &SessionOrder,
+    ) -> Result<(), OpenError> {
         let new_params = again.params_again(&self.made_of.new_params);
-        let now = Place::checked(&new_params, &yard.settings.forbidden)?.cwd;
-        let before = Place::read(&self.made_of.new_params).map(|place| place.cwd);
+        let now = SessionDirectories::checked(&new_params, &yard.settings.forbidden)?.cwd;
+        let before = SessionDirectories::read(&self.made_of.new_params).map(|place| place.cwd);
         if let Some(before) = before.ok().filter(|before| !is_same_dir(before, &now)) {
             let (before, now) = (before.display(), now.display());
             self.changed.push(format!("cwd_changed: it was {before} and is {now}"));
         }
         self.made_of.new_params = new_params;
-        let mut details = Details::read(&self.record);
+        let mut details = SessionDetails::read(&self.record);
         details.permissions = again.permissions.or(details.permissions);
         let origin = Some(self.made_of.to_origin(details.made_by.clone()));
         self.record.details = details.to_json();
         let details = Some(self.record.details.clone());
-        let changes = Changes { origin, details, ..Changes::default() };
+        let changes = RecordChanges { origin, details, ..RecordChanges::default() };
         Ok(yard.log.update(self.record.id, changes).await?)
     }
 }
@@ -82,8 +86,12 @@ fn is_same_dir(one: &Path, other: &Path) -> bool {
 }
 
 /// A new session. `params` are those of `session/new`.
-pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
-    Place::checked(params, &yard.settings.forbidden)?;
+pub async fn new(
+    yard: &SessionContext,
+    terms: &OpenOptions,
+    params: &Json,
+) -> Result<OpenedSession, OpenError> {
+    SessionDirectories::checked(params, &yard.settings.forbidden)?;
     let observers = &yard.settings.observers;
     // A session that was opened in advance has its id already.
     let prepared = match terms.order.id {
@@ -99,7 +107,7 @@ pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, Op
             let id = terms.order.id.unwrap_or_else(mint::session_id);
             let opening = async {
                 let host = terms.slot.host().await?;
-                let opening = observers.step(Step::OpenSession, &terms.slot.command().name);
+                let opening = observers.step(StartupStep::OpenSession, &terms.slot.command().name);
                 let opened = link::open_new(&host, id.as_str(), params).await;
                 opening.ended(opened).map_err(OpenError::from)
             };
@@ -121,14 +129,14 @@ pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, Op
 pub async fn grant(
     handle: &SessionHandle,
     slot: &HostSlot,
-    wishes: &Wishes,
+    wishes: &InitialOptions,
 ) -> Result<(), ChooseError> {
     let manners = &slot.command().manners;
     for (choice, wanted) in wishes.all_or(manners.default_model.as_deref()) {
         match handle.choose(choice, wanted).await {
             // The agent was started with it, and has no other way.
             Err(ChooseError::NotOffered(NotOffered::NoChoice(_)))
-                if choice == Choice::Model && manners.model_is_set => {}
+                if choice == OptionChoice::Model && manners.model_is_set => {}
             chosen => chosen?,
         }
     }
@@ -136,30 +144,38 @@ pub async fn grant(
 }
 
 /// A new session whose agent is started with the first prompt.
-pub async fn unstarted(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
-    Place::checked(params, &yard.settings.forbidden)?;
+pub async fn unstarted(
+    yard: &SessionContext,
+    terms: &OpenOptions,
+    params: &Json,
+) -> Result<OpenedSession, OpenError> {
+    SessionDirectories::checked(params, &yard.settings.forbidden)?;
     let id = terms.order.id.unwrap_or_else(mint::session_id);
     begin(yard, terms, id, params, None).await
 }
 
 /// An earlier session whose agent is started with the next prompt.
-pub fn woken(yard: &Yard, terms: &Terms, taken: Taken) -> Result<SessionHandle, OpenError> {
-    let place = Place::checked(&taken.made_of.new_params, &yard.settings.forbidden)?;
+pub fn woken(
+    yard: &SessionContext,
+    terms: &OpenOptions,
+    taken: ClaimedSession,
+) -> Result<SessionHandle, OpenError> {
+    let place = SessionDirectories::checked(&taken.made_of.new_params, &yard.settings.forbidden)?;
     start(yard, terms, taken, &place, None)
 }
 
 async fn begin(
-    yard: &Yard,
-    terms: &Terms,
+    yard: &SessionContext,
+    terms: &OpenOptions,
     id: SessionId,
     params: &Json,
-    link: Option<Link>,
-) -> Result<Opened, OpenError> {
-    let place = Place::checked(params, &yard.settings.forbidden)?;
+    link: Option<AgentLink>,
+) -> Result<OpenedSession, OpenError> {
+    let place = SessionDirectories::checked(params, &yard.settings.forbidden)?;
     let (agent, order) = (terms.slot.command(), &terms.order);
     let preface = preface::of(order, agent, params, &place.cwd).await;
     let made_by = order.made_by();
-    let made_of = MadeOf { new_params: params.clone(), preface };
+    let made_of = CreationParams { new_params: params.clone(), preface };
     let new = NewSession {
         id,
         agent: agent.name.clone(),
@@ -180,7 +196,7 @@ async fn begin(
     };
     let created = vec![yard::draft(None, created)];
     let title = order.title.clone().map(Some);
-    let changes = Changes { title, ..Changes::default() };
+    let changes = RecordChanges { title, ..RecordChanges::default() };
     if let Err(error) = yard.log.append(Batch::new(id, created).with(changes)).await {
         // An empty one is of no use; where there is no space it may have to stay.
         let _ = yard.log.delete(id).await;
@@ -191,8 +207,8 @@ async fn begin(
     };
     let answer = link.as_ref().map_or_else(|| Json::trusted("{}"), |link| link.answer.clone());
     let preface = made_of.preface.clone();
-    let linked = link.map(|link| Linked { link, resumed: None, preamble: None, preface });
-    let taken = Taken { record, made_of, claim, changed: Vec::new() };
+    let linked = link.map(|link| LinkOutcome { link, resumed: None, preamble: None, preface });
+    let taken = ClaimedSession { record, made_of, claim, changed: Vec::new() };
     let handle = match start(yard, terms, taken, &place, linked) {
         Ok(handle) => handle,
         Err(error) => {
@@ -201,14 +217,14 @@ async fn begin(
             return Err(error);
         }
     };
-    Ok(Opened { handle, answer, cursor: Seq(0) })
+    Ok(OpenedSession { handle, answer, cursor: Seq(0) })
 }
 
-fn details(terms: &Terms, made_of: &MadeOf, is_unstarted: bool) -> Details {
+fn details(terms: &OpenOptions, made_of: &CreationParams, is_unstarted: bool) -> SessionDetails {
     let (agent, order) = (terms.slot.command(), &terms.order);
     // Whoever makes a session that is not started cannot wait for them to be granted.
-    let wishes = if is_unstarted { order.wishes.clone() } else { Wishes::default() };
-    Details {
+    let wishes = if is_unstarted { order.wishes.clone() } else { InitialOptions::default() };
+    SessionDetails {
         is_named: agent.is_named,
         made_by: order.made_by(),
         is_apart: order.is_apart,
@@ -217,38 +233,38 @@ fn details(terms: &Terms, made_of: &MadeOf, is_unstarted: bool) -> Details {
         budget: Budget::new(order.limits),
         is_titled: order.title.is_some(),
         wishes,
-        ..Details::new(agent.argv(), made_of)
+        ..SessionDetails::new(agent.argv(), made_of)
     }
 }
 
 /// Takes an earlier session over, unless another process has it.
-pub async fn take(yard: &Yard, id: SessionId) -> Result<Taken, OpenError> {
+pub async fn take(yard: &SessionContext, id: SessionId) -> Result<ClaimedSession, OpenError> {
     let claim = yard.log.claim(id).await?;
     let missing = || OpenError::Store(StoreError::NoSuchSession(id));
     let record = yard.log.session(id).await?.ok_or_else(missing)?;
-    if Details::read(&record).is_partial {
+    if SessionDetails::read(&record).is_partial {
         yard.remove_partial(id).await?;
         return Err(missing());
     }
     yard.mend(&record).await?;
     yard.renew(&record).await?;
     let record = yard.log.session(id).await?.ok_or_else(missing)?;
-    let made_of = MadeOf::read(&*yard.log, &record).await?;
-    Ok(Taken { record, made_of, claim, changed: Vec::new() })
+    let made_of = CreationParams::read(&*yard.log, &record).await?;
+    Ok(ClaimedSession { record, made_of, claim, changed: Vec::new() })
 }
 
 fn start(
-    yard: &Yard,
-    terms: &Terms,
-    taken: Taken,
-    place: &Place,
-    linked: Option<Linked>,
+    yard: &SessionContext,
+    terms: &OpenOptions,
+    taken: ClaimedSession,
+    place: &SessionDirectories,
+    linked: Option<LinkOutcome>,
 ) -> Result<SessionHandle, OpenError> {
     // This session needs none that was opened in advance.
     terms.slot.discard_prepared();
     let roots: Vec<PathBuf> = place.all().cloned().collect();
-    let Taken { record, claim, changed, .. } = taken;
+    let ClaimedSession { record, claim, changed, .. } = taken;
     let (slot, policy) = (terms.slot.clone(), terms.policy.clone());
-    let start = Start { record, claim, changed, slot, policy, linked };
+    let start = SessionTaskStart { record, claim, changed, slot, policy, linked };
     Ok(SessionHandle::start(yard, start, &roots)?)
 }

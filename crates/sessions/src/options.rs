@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use wire::Json;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice<'a> {
+pub enum OptionChoice<'a> {
     Model,
     Effort,
     Mode,
@@ -20,7 +20,7 @@ pub enum Choice<'a> {
     Option(&'a str),
 }
 
-impl<'a> Choice<'a> {
+impl<'a> OptionChoice<'a> {
     fn category(self) -> Option<&'static str> {
         match self {
             Self::Model => Some("model"),
@@ -42,7 +42,7 @@ impl<'a> Choice<'a> {
 
 /// Options that a session gets as soon as its agent has it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-pub struct Wishes {
+pub struct InitialOptions {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,12 +56,12 @@ pub struct Wishes {
 
 /// A request that set something, to be made again when the agent has forgotten.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
-pub struct Setting {
+pub struct SettingRequest {
     pub method: String,
     pub params: Json,
 }
 
-impl Setting {
+impl SettingRequest {
     pub(crate) fn n_bytes(&self) -> usize {
         self.method.len() + self.params.as_str().len()
     }
@@ -71,7 +71,7 @@ impl Setting {
 /// is known to the agent alone.
 const MODEST: [&str; 4] = ["ask", "default", "plan", "read-only"];
 
-impl Wishes {
+impl InitialOptions {
     /// Whether they allow the agent no more than it would be allowed without them, for certain.
     pub fn are_modest(&self) -> bool {
         // What an option means is known to its agent alone.
@@ -83,7 +83,7 @@ impl Wishes {
     }
 
     /// The options that were named. The model comes first: the others may depend on it.
-    pub fn all(&self) -> impl Iterator<Item = (Choice<'_>, &str)> {
+    pub fn all(&self) -> impl Iterator<Item = (OptionChoice<'_>, &str)> {
         self.all_or(None)
     }
 
@@ -91,13 +91,14 @@ impl Wishes {
     pub(crate) fn all_or<'a>(
         &'a self,
         default_model: Option<&'a str>,
-    ) -> impl Iterator<Item = (Choice<'a>, &'a str)> {
+    ) -> impl Iterator<Item = (OptionChoice<'a>, &'a str)> {
         let all = [
-            (Choice::Model, self.model.as_deref().or(default_model)),
-            (Choice::Effort, self.effort.as_deref()),
-            (Choice::Mode, self.mode.as_deref()),
+            (OptionChoice::Model, self.model.as_deref().or(default_model)),
+            (OptionChoice::Effort, self.effort.as_deref()),
+            (OptionChoice::Mode, self.mode.as_deref()),
         ];
-        let options = self.options.iter().map(|(id, wanted)| (Choice::Option(id), wanted.as_str()));
+        let options =
+            self.options.iter().map(|(id, wanted)| (OptionChoice::Option(id), wanted.as_str()));
         let named = all.into_iter().filter_map(|(choice, wanted)| Some((choice, wanted?)));
         named.chain(options)
     }
@@ -123,7 +124,7 @@ fn only(known: &[String]) -> String {
 /// The request that makes the agent use `wanted`, without its session id.
 pub fn request_for(
     answer: &Json,
-    choice: Choice<'_>,
+    choice: OptionChoice<'_>,
     wanted: &str,
 ) -> Result<(&'static str, Json), NotOffered> {
     let answer: Value = answer.read().unwrap_or_default();
@@ -143,7 +144,7 @@ pub fn request_for(
     }
     let Some((list, id, method, member)) = legacy(&answer, choice) else {
         return Err(match choice {
-            Choice::Option(wanted) => {
+            OptionChoice::Option(wanted) => {
                 let options = answer["configOptions"].as_array().into_iter().flatten();
                 let known = options.filter_map(|option| Some(option["id"].as_str()?.to_owned()));
                 NotOffered::NoSuchOption { wanted: wanted.to_owned(), known: known.collect() }
@@ -157,7 +158,7 @@ pub fn request_for(
 }
 
 /// The agent's answer after it has taken `setting` with `taken`.
-pub(crate) fn after(answer: &Json, setting: &Setting, taken: &Json) -> Json {
+pub(crate) fn after(answer: &Json, setting: &SettingRequest, taken: &Json) -> Json {
     let params: Value = setting.params.read().unwrap_or_default();
     let taken: Value = taken.read().unwrap_or_default();
     let (path, value): (&[&str], &Value) = match &*setting.method {
@@ -175,29 +176,29 @@ pub(crate) fn after(answer: &Json, setting: &Setting, taken: &Json) -> Json {
 
 /// The values of one choice, and the current one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Offered {
+pub struct OfferedValues {
     pub current: Option<String>,
     /// Values and their names.
     pub values: Vec<(String, String)>,
 }
 
 /// The agent's values for one choice, by the same order of precedence.
-pub fn offered(answer: &Value, choice: Choice<'_>) -> Option<Offered> {
+pub fn offered(answer: &Value, choice: OptionChoice<'_>) -> Option<OfferedValues> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     if let Some(option) = config_option(answer, choice) {
         let values = select_values(&option["options"]);
-        return Some(Offered { current: text(&option["currentValue"]), values });
+        return Some(OfferedValues { current: text(&option["currentValue"]), values });
     }
     let (list, id, _, _) = legacy(answer, choice)?;
     let current = match choice {
-        Choice::Mode => &answer["modes"]["currentModeId"],
+        OptionChoice::Mode => &answer["modes"]["currentModeId"],
         _ => &answer["models"]["currentModelId"],
     };
     let values = legacy_values(list, id);
-    (!values.is_empty()).then(|| Offered { current: text(current), values })
+    (!values.is_empty()).then(|| OfferedValues { current: text(current), values })
 }
 
-fn config_option<'a>(answer: &'a Value, choice: Choice<'_>) -> Option<&'a Value> {
+fn config_option<'a>(answer: &'a Value, choice: OptionChoice<'_>) -> Option<&'a Value> {
     let mut options = answer["configOptions"].as_array().into_iter().flatten();
     let Some(category) = choice.category() else {
         return options.find(|option| option["id"] == choice.name());
@@ -212,17 +213,17 @@ fn config_option<'a>(answer: &'a Value, choice: Choice<'_>) -> Option<&'a Value>
 /// The older way: the list, its ids' member, the method and its param.
 fn legacy<'a>(
     answer: &'a Value,
-    choice: Choice<'_>,
+    choice: OptionChoice<'_>,
 ) -> Option<(&'a Value, &'static str, &'static str, &'static str)> {
     match choice {
-        Choice::Mode => {
+        OptionChoice::Mode => {
             Some((&answer["modes"]["availableModes"], "id", "session/set_mode", "modeId"))
         }
-        Choice::Model => {
+        OptionChoice::Model => {
             let list = &answer["models"]["availableModels"];
             Some((list, "modelId", "session/set_model", "modelId"))
         }
-        Choice::Effort | Choice::Option(_) => None,
+        OptionChoice::Effort | OptionChoice::Option(_) => None,
     }
 }
 
@@ -252,7 +253,7 @@ fn select_values(options: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-fn flag(choice: Choice<'_>, wanted: &str) -> Result<bool, NotOffered> {
+fn flag(choice: OptionChoice<'_>, wanted: &str) -> Result<bool, NotOffered> {
     match wanted.to_ascii_lowercase().as_str() {
         "on" | "true" => Ok(true),
         "off" | "false" => Ok(false),
@@ -265,7 +266,7 @@ fn flag(choice: Choice<'_>, wanted: &str) -> Result<bool, NotOffered> {
 }
 
 fn find(
-    choice: Choice<'_>,
+    choice: OptionChoice<'_>,
     values: &[(String, String)],
     wanted: &str,
 ) -> Result<String, NotOffered> {
@@ -287,7 +288,7 @@ fn find(
         };
         let mut meant = values.iter().filter(|(value, _)| is_meant(value));
         let only = meant.next().filter(|_| meant.next().is_none() && !wanted.is_empty());
-        only.filter(|_| choice == Choice::Model)
+        only.filter(|_| choice == OptionChoice::Model)
     };
     match exact.or_else(by_name).or_else(by_short_name) {
         Some((value, _)) => Ok(value.clone()),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use roots::Forbidden;
+use roots::ForbiddenDirs;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -12,12 +12,12 @@ use store::SessionRecord;
 use tokio_util::sync::CancellationToken;
 use wire::{Json, Millis, SessionId};
 
-use crate::budget::Limits;
-use crate::details::{ClientRequest, Details};
+use crate::budget::BudgetLimits;
+use crate::details::{ClientRequest, SessionDetails};
 use crate::listed;
-use crate::made_of::MadeOf;
-use crate::options::Wishes;
-use crate::permission::Mode;
+use crate::made_of::CreationParams;
+use crate::options::InitialOptions;
+use crate::permission::PolicyMode;
 
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum OrderError {
@@ -29,7 +29,7 @@ pub enum OrderError {
 
 /// A session to be made. The default names no agent.
 #[derive(Debug, Clone, Default)]
-pub struct Order {
+pub struct SessionOrder {
     /// Its id; one is drawn if none is given.
     pub id: Option<SessionId>,
     /// The agent's name; without one, `command`.
@@ -50,9 +50,9 @@ pub struct Order {
     /// The preface names the directory and its files, also without instructions.
     pub tells_directory: bool,
     /// Options that are set as soon as the agent has the session.
-    pub wishes: Wishes,
-    pub permissions: Option<Mode>,
-    pub limits: Limits,
+    pub wishes: InitialOptions,
+    pub permissions: Option<PolicyMode>,
+    pub limits: BudgetLimits,
     pub title: Option<String>,
     pub maker: Option<Maker>,
     /// It does not share its worker, also where its agent would: an agent's messages to no
@@ -76,10 +76,14 @@ pub struct Maker {
     pub revoked: CancellationToken,
 }
 
-impl Order {
+impl SessionOrder {
     /// The order in an existing directory, below one of `roots` if there are any, and never in
     /// what is `forbidden`.
-    pub fn placed(mut self, roots: &[PathBuf], forbidden: &Forbidden) -> Result<Self, OrderError> {
+    pub fn placed(
+        mut self,
+        roots: &[PathBuf],
+        forbidden: &ForbiddenDirs,
+    ) -> Result<Self, OrderError> {
         if self.additional_directories.len() > MAX_DIRECTORIES {
             return Err(OrderError::Bad(format!(
                 "a session has at most {MAX_DIRECTORIES} additional directories"
@@ -87,7 +91,7 @@ impl Order {
         }
         let real = |dir: &PathBuf| match real_dir(dir, roots)? {
             real if forbidden.covers(&real) => Err(OrderError::Refused(
-                roots::Error::Forbidden(dir.display().to_string()).to_string(),
+                roots::RootsError::Forbidden(dir.display().to_string()).to_string(),
             )),
             real => Ok(real),
         };
@@ -140,12 +144,16 @@ impl Order {
     }
 
     /// The order that made an earlier session, as far as it is known.
-    pub(crate) fn again(record: &SessionRecord, details: &Details, made_of: &MadeOf) -> Self {
+    pub(crate) fn again(
+        record: &SessionRecord,
+        details: &SessionDetails,
+        made_of: &CreationParams,
+    ) -> Self {
         let command = match details.is_named {
             true => Vec::new(),
             false => details.command.iter().map(OsString::from).collect(),
         };
-        let place = Place::read(&made_of.new_params).ok();
+        let place = SessionDirectories::read(&made_of.new_params).ok();
         let (cwd, additional_directories) = match place {
             Some(place) => (place.cwd, place.additional_directories),
             None => (PathBuf::from(&record.cwd), Vec::new()),
@@ -177,8 +185,8 @@ impl Order {
     }
 
     /// Whether it names no directory but those of an earlier session.
-    pub(crate) fn works_where(&self, made_of: &MadeOf) -> bool {
-        let Ok(place) = Place::read(&made_of.new_params) else { return false };
+    pub(crate) fn works_where(&self, made_of: &CreationParams) -> bool {
+        let Ok(place) = SessionDirectories::read(&made_of.new_params) else { return false };
         let dirs = &self.additional_directories;
         self.cwd == place.cwd && dirs.iter().all(|dir| place.additional_directories.contains(dir))
     }
@@ -231,26 +239,26 @@ impl Order {
 /// The directories of a session, from its `session/new` params.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Place {
+pub(crate) struct SessionDirectories {
     pub(crate) cwd: PathBuf,
     #[serde(default)]
     pub(crate) additional_directories: Vec<PathBuf>,
 }
 
-impl Place {
+impl SessionDirectories {
     pub(crate) fn read(params: &Json) -> Result<Self, OrderError> {
         params.read().map_err(|error| OrderError::Bad(error.to_string()))
     }
 
     /// Reads the directories, and refuses those in which no session may work.
-    pub(crate) fn checked(params: &Json, forbidden: &Forbidden) -> Result<Self, OrderError> {
+    pub(crate) fn checked(params: &Json, forbidden: &ForbiddenDirs) -> Result<Self, OrderError> {
         let place = Self::read(params)?;
         if let Some(path) = place.all().find(|path| !path.is_absolute()) {
             return Err(OrderError::Bad(format!("`{}` is not an absolute path", path.display())));
         }
         let forbidden = forbidden.renewed();
         if let Some(path) = place.all().find(|path| forbidden.covers(path)) {
-            let own = roots::Error::Forbidden(path.display().to_string());
+            let own = roots::RootsError::Forbidden(path.display().to_string());
             return Err(OrderError::Bad(own.to_string()));
         }
         Ok(place)

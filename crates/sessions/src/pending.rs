@@ -30,7 +30,7 @@ pub const MAX_REQUEST_BYTES: usize = 256 << 10;
 /// The kind of answer that a question wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Wants {
+pub enum ExpectedAnswer {
     /// One of its options.
     Permission,
     /// A form that is filled in.
@@ -45,7 +45,7 @@ pub struct PendingQuestion {
     pub made_by: Option<String>,
     pub agent: String,
     pub request_id: CallId,
-    pub wants: Wants,
+    pub wants: ExpectedAnswer,
     /// For showing: the tool call's title, or the form's message.
     pub title: String,
     /// The tool's kind; empty for a form.
@@ -66,7 +66,7 @@ pub struct PendingQuestion {
 /// All questions that wait.
 #[derive(Debug, Default)]
 pub struct PendingQuestions {
-    table: Mutex<Table>,
+    table: Mutex<QuestionTable>,
     version: watch::Sender<u64>,
 }
 
@@ -126,11 +126,11 @@ impl PendingQuestions {
     pub fn add(
         self: &Arc<Self>,
         question: PendingQuestion,
-    ) -> Result<Listed, Box<PendingQuestion>> {
+    ) -> Result<QuestionListing, Box<PendingQuestion>> {
         let key = (question.session, question.request_id);
         lock(&self.table).add(question)?;
         self.bump();
-        Ok(Listed { questions: self.clone(), key })
+        Ok(QuestionListing { questions: self.clone(), key })
     }
 
     fn bump(&self) {
@@ -139,21 +139,21 @@ impl PendingQuestions {
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct QuestionTable {
     questions: BTreeMap<(SessionId, CallId), Arc<PendingQuestion>>,
-    all: Share,
+    all: QuestionShare,
     /// By the makers of the sessions.
-    shares: HashMap<Option<String>, Share>,
+    shares: HashMap<Option<String>, QuestionShare>,
 }
 
 /// A count of questions, and of their requests' bytes.
 #[derive(Debug, Clone, Copy, Default)]
-struct Share {
+struct QuestionShare {
     n: usize,
     n_bytes: usize,
 }
 
-impl Table {
+impl QuestionTable {
     fn of(&self, session: SessionId) -> impl Iterator<Item = &Arc<PendingQuestion>> {
         let from = self.questions.range((session, CallId::MIN)..);
         from.take_while(move |((of, _), _)| *of == session).map(|(_, question)| question)
@@ -199,12 +199,12 @@ impl PendingQuestion {
 /// Keeps a question listed; dropping it takes the question down.
 #[must_use = "the question is taken down when this is dropped"]
 #[derive(Debug)]
-pub struct Listed {
+pub struct QuestionListing {
     questions: Arc<PendingQuestions>,
     key: (SessionId, CallId),
 }
 
-impl Drop for Listed {
+impl Drop for QuestionListing {
     fn drop(&mut self) {
         lock(&self.questions.table).remove(self.key);
         self.questions.bump();

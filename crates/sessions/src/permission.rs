@@ -19,10 +19,10 @@ mod tool_facts;
 pub use book::{RuleBook, RulesFile};
 pub(crate) use names::{odd_in_question, odd_name};
 pub(crate) use question::resolved;
-pub use question::{PermissionOption, Question};
+pub use question::{PermissionOption, PolicyQuestion};
 pub use rules::{Rule, RuleError, Rules};
 pub use tool_facts::ToolFacts;
-pub(crate) use tool_facts::{KnownTools, call_id};
+pub(crate) use tool_facts::{TurnToolCalls, call_id};
 
 use serde::{Deserialize, Serialize};
 pub use wire::event::{DecidedBy, Decider, RulePlace};
@@ -30,7 +30,7 @@ pub use wire::event::{DecidedBy, Decider, RulePlace};
 /// The treatment of questions that no rule answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mode {
+pub enum PolicyMode {
     /// Ask the attached clients; reject when there are none.
     #[default]
     Ask,
@@ -44,7 +44,7 @@ pub enum Mode {
     DenyAll,
 }
 
-impl Mode {
+impl PolicyMode {
     /// The name of the mode, as it is written everywhere.
     pub fn name(self) -> &'static str {
         match self {
@@ -64,14 +64,14 @@ impl Mode {
 
 /// Rules and mode of one session.
 #[derive(Debug, Clone, Default)]
-pub struct Policy {
+pub struct PermissionPolicy {
     /// The session's own rules, beside those that all sessions share.
     pub rules: Rules,
-    pub mode: Mode,
+    pub mode: PolicyMode,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PolicyVerdict {
     Allow(Decider),
     Deny(Decider),
     /// A person has to decide.
@@ -88,11 +88,11 @@ fn cut() -> Decider {
     Decider::detailed(DecidedBy::Switchyard, "it names more paths than are looked at")
 }
 
-impl Policy {
+impl PermissionPolicy {
     /// Judges by the rules that all sessions share and the session's own, as if they stood
     /// in one file.
-    pub fn judge_with(&self, shared: &Rules, question: &Question) -> Verdict {
-        if self.mode == Mode::DenyAll {
+    pub fn judge_with(&self, shared: &Rules, question: &PolicyQuestion) -> PolicyVerdict {
+        if self.mode == PolicyMode::DenyAll {
             return self.judge_by_mode(question);
         }
         let by_rules = self.judge_by_rules(shared, question);
@@ -104,16 +104,16 @@ impl Policy {
             let does_something = question.is_act() || question.kind == "fetch";
             let names_something = does_something || question.is_cut || !question.paths.is_empty();
             return match by_rules {
-                Some(denied @ Verdict::Deny(_)) if names_something => denied,
+                Some(denied @ PolicyVerdict::Deny(_)) if names_something => denied,
                 None if does_something && !self.mode.allows_changes() => {
                     self.judge_by_mode(question)
                 }
-                _ => Verdict::Ask,
+                _ => PolicyVerdict::Ask,
             };
         }
         match by_rules {
             // Whoever may change nothing is not asked whether to do what nobody can see.
-            Some(Verdict::Ask) if !self.mode.allows_changes() && is_unsure() => {
+            Some(PolicyVerdict::Ask) if !self.mode.allows_changes() && is_unsure() => {
                 self.judge_by_mode(question)
             }
             Some(verdict) => verdict,
@@ -122,28 +122,36 @@ impl Policy {
     }
 
     /// The verdict of the rules, if any applies.
-    pub(crate) fn judge_by_rules(&self, shared: &Rules, question: &Question) -> Option<Verdict> {
+    pub(crate) fn judge_by_rules(
+        &self,
+        shared: &Rules,
+        question: &PolicyQuestion,
+    ) -> Option<PolicyVerdict> {
         if question.is_forbidden {
-            return Some(Verdict::Deny(forbidden()));
+            return Some(PolicyVerdict::Deny(forbidden()));
         }
         if question.is_cut {
-            return Some(Verdict::Deny(cut()));
+            return Some(PolicyVerdict::Deny(cut()));
         }
         rules::judge(shared.all().iter().chain(self.rules.all()), question)
     }
 
-    fn judge_by_mode(&self, question: &Question) -> Verdict {
+    fn judge_by_mode(&self, question: &PolicyQuestion) -> PolicyVerdict {
         let by_mode = |name: &str| Decider::detailed(DecidedBy::Mode, name);
         match self.mode {
-            Mode::Ask => Verdict::Ask,
-            Mode::Auto => Verdict::Allow(by_mode("auto")),
-            Mode::DenyAll => Verdict::Deny(by_mode("deny-all")),
-            Mode::ReadOnly if question.only_reads() => Verdict::Allow(by_mode("read-only")),
-            Mode::ReadOnly => Verdict::Deny(by_mode("read-only")),
-            Mode::AcceptEdits if question.only_reads() || question.only_edits_inside_roots() => {
-                Verdict::Allow(by_mode("accept-edits"))
+            PolicyMode::Ask => PolicyVerdict::Ask,
+            PolicyMode::Auto => PolicyVerdict::Allow(by_mode("auto")),
+            PolicyMode::DenyAll => PolicyVerdict::Deny(by_mode("deny-all")),
+            PolicyMode::ReadOnly if question.only_reads() => {
+                PolicyVerdict::Allow(by_mode("read-only"))
             }
-            Mode::AcceptEdits => Verdict::Ask,
+            PolicyMode::ReadOnly => PolicyVerdict::Deny(by_mode("read-only")),
+            PolicyMode::AcceptEdits
+                if question.only_reads() || question.only_edits_inside_roots() =>
+            {
+                PolicyVerdict::Allow(by_mode("accept-edits"))
+            }
+            PolicyMode::AcceptEdits => PolicyVerdict::Ask,
         }
     }
 }
@@ -162,16 +170,16 @@ pub enum PermissionOutcome {
 impl PermissionOutcome {
     /// The option that allows this once and nothing more, if the agent offers it; of several the
     /// first.
-    pub fn allow_once(question: &Question) -> Option<Self> {
+    pub fn allow_once(question: &PolicyQuestion) -> Option<Self> {
         Self::of_kind(question, question::ALLOW_ONCE)
     }
 
     /// The option that refuses this once; where none is offered, no option at all.
-    pub fn reject(question: &Question) -> Self {
+    pub fn reject(question: &PolicyQuestion) -> Self {
         Self::of_kind(question, "reject_once").unwrap_or(Self::Cancelled)
     }
 
-    fn of_kind(question: &Question, kind: &str) -> Option<Self> {
+    fn of_kind(question: &PolicyQuestion, kind: &str) -> Option<Self> {
         let option = question.options.iter().find(|option| option.kind == kind)?;
         // An id that stands for several options could be read as another of them.
         let is_unique = question.options.iter().filter(|other| other.id == option.id).count() == 1;

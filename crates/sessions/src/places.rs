@@ -11,7 +11,7 @@ use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use crate::lock::lock;
 
 #[derive(Debug)]
-pub struct Places {
+pub struct FairLimiter {
     all: Arc<Semaphore>,
     /// Locks by which those of one name wait for each other.
     queues: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
@@ -19,20 +19,20 @@ pub struct Places {
 
 /// A place, given back when it is dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct FairPermit {
     _of_all: Option<OwnedSemaphorePermit>,
     _own: OwnedMutexGuard<()>,
 }
 
-impl Places {
+impl FairLimiter {
     pub fn new(n: usize) -> Self {
         Self { all: Arc::new(Semaphore::new(n)), queues: Mutex::default() }
     }
 
-    pub async fn enter(&self, name: &str) -> Place {
+    pub async fn enter(&self, name: &str) -> FairPermit {
         let own = self.queue(name).lock_owned().await;
         // It is never closed.
-        Place { _of_all: self.all.clone().acquire_owned().await.ok(), _own: own }
+        FairPermit { _of_all: self.all.clone().acquire_owned().await.ok(), _own: own }
     }
 
     fn queue(&self, name: &str) -> Arc<tokio::sync::Mutex<()>> {
@@ -48,7 +48,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_name_has_one_place_and_leaves_the_others_to_others() {
-        let places = Places::new(2);
+        let places = FairLimiter::new(2);
         let is_free = async |name: &str| {
             tokio::time::timeout(std::time::Duration::ZERO, places.enter(name)).await.is_ok()
         };

@@ -28,29 +28,29 @@ use wire::Json;
 
 use crate::host::{AgentCommand, HostSlot};
 use crate::lock::lock;
-use crate::settings::{Settings, WorkerSetup};
+use crate::settings::{SessionSettings, WorkerSetup};
 
-use key::Key;
-pub(crate) use lease::Backing;
-use lease::Lease;
-pub use picture::{KeyPicture, Picture};
-use prepared::Kept;
-pub(crate) use prepared::Prepared;
+use key::PoolKey;
+pub(crate) use lease::PoolBacking;
+use lease::SlotLease;
+pub use picture::{PoolKeySnapshot, PoolsSnapshot};
+pub(crate) use prepared::PreparedSession;
+use prepared::WarmWorkerState;
 pub use settings::WarmSettings;
-pub use state::Counts;
-use state::{Shared, State, Warm};
+pub use state::PoolCounts;
+use state::{PoolsState, SharedWorker, WarmWorker};
 
 /// The pools of one process. Dropping them ends what waits in them.
 #[derive(Debug)]
 pub struct Pools {
-    inner: Arc<Inner>,
+    inner: Arc<PoolsInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct PoolsInner {
     setup: WorkerSetup,
-    settings: Settings,
-    state: Mutex<State>,
+    settings: SessionSettings,
+    state: Mutex<PoolsState>,
     closing: CancellationToken,
     /// Background tasks, so that a shut-down can wait for them.
     tasks: TaskTracker,
@@ -64,11 +64,11 @@ impl Drop for Pools {
 
 impl Pools {
     /// Call it inside a runtime: a task looks after the workers.
-    pub fn new(setup: WorkerSetup, settings: Settings, warm: WarmSettings) -> Self {
-        let inner = Arc::new(Inner {
+    pub fn new(setup: WorkerSetup, settings: SessionSettings, warm: WarmSettings) -> Self {
+        let inner = Arc::new(PoolsInner {
             setup,
             settings,
-            state: Mutex::new(State::new(warm)),
+            state: Mutex::new(PoolsState::new(warm)),
             closing: CancellationToken::new(),
             tasks: TaskTracker::new(),
         });
@@ -93,7 +93,7 @@ impl Pools {
         if key::can_be_shared(&command) {
             return inner.shared_slot(command).await;
         }
-        let key = Arc::new(Key::new(&command, model));
+        let key = Arc::new(PoolKey::new(&command, model));
         inner.note_use(&key, &command, new_params);
         let taken = match new_params {
             Some(_) => inner.take_ready(&key, &command, new_params).await,
@@ -112,7 +112,7 @@ impl Pools {
         if key::can_be_shared(command) {
             return self.inner.prestart_shared(command.clone());
         }
-        let key = Arc::new(Key::new(command, model));
+        let key = Arc::new(PoolKey::new(command, model));
         self.inner.note_use(&key, command, new_params);
         lock(&self.inner.state).order(&key);
         self.inner.kick();
@@ -152,7 +152,7 @@ impl Pools {
     }
 }
 
-impl Inner {
+impl PoolsInner {
     fn cold_slot(&self, command: AgentCommand) -> Arc<HostSlot> {
         let slot = HostSlot::new(command, self.setup.clone(), self.settings.clone());
         if self.closing.is_cancelled() {
@@ -163,7 +163,7 @@ impl Inner {
 
     fn note_use(
         self: &Arc<Self>,
-        key: &Arc<Key>,
+        key: &Arc<PoolKey>,
         command: &AgentCommand,
         new_params: Option<&Json>,
     ) {
@@ -182,10 +182,10 @@ impl Inner {
     /// none waits for long. Another one is ordered for it.
     async fn take_ready(
         self: &Arc<Self>,
-        key: &Arc<Key>,
+        key: &Arc<PoolKey>,
         command: &AgentCommand,
         new_params: Option<&Json>,
-    ) -> Option<(Arc<HostSlot>, Option<(Json, Prepared)>)> {
+    ) -> Option<(Arc<HostSlot>, Option<(Json, PreparedSession)>)> {
         loop {
             let warm = lock(&self.state).keys.get_mut(key)?.warm.pop_front()?;
             if self.fingerprint(command).await != warm.fingerprint {
@@ -197,14 +197,14 @@ impl Inner {
             }
             let (slot, params, host) = (warm.slot.clone(), warm.params.clone(), warm.host.clone());
             let kept = warm.take().await;
-            if matches!(kept, Kept::Gone) || !host.is_present() {
+            if matches!(kept, WarmWorkerState::Gone) || !host.is_present() {
                 tracing::info!(agent = key.agent, pid = host.pid(), "a warm worker was gone");
                 lock(&self.state).failed(key);
                 self.tasks.spawn(task::boxed(async move { slot.shut_down().await }));
                 continue;
             }
             self.note_hit(key);
-            let Kept::Session(prepared) = kept else { return Some((slot, None)) };
+            let WarmWorkerState::Session(prepared) = kept else { return Some((slot, None)) };
             return match (params, new_params) {
                 (Some(had), Some(wanted)) if key::are_same(&had, wanted) => {
                     Some((slot, Some((had, *prepared))))
@@ -217,7 +217,7 @@ impl Inner {
         }
     }
 
-    fn note_hit(self: &Arc<Self>, key: &Arc<Key>) {
+    fn note_hit(self: &Arc<Self>, key: &Arc<PoolKey>) {
         let mut state = lock(&self.state);
         state.count(key, |counts| counts.hits += 1);
         if let Some(entry) = state.keys.get_mut(key) {
@@ -230,9 +230,9 @@ impl Inner {
 
     fn lease(
         self: &Arc<Self>,
-        key: &Arc<Key>,
+        key: &Arc<PoolKey>,
         slot: &Arc<HostSlot>,
-        prepared: Option<(Json, Prepared)>,
+        prepared: Option<(Json, PreparedSession)>,
     ) {
         let mut state = lock(&self.state);
         let id = state.next_id();
@@ -241,22 +241,22 @@ impl Inner {
             entry.n_in_use += 1;
         }
         drop(state);
-        let lease = Lease::new(self, id, key.clone(), None);
-        slot.back(Backing::new(self, lease, None, prepared));
+        let lease = SlotLease::new(self, id, key.clone(), None);
+        slot.back(PoolBacking::new(self, lease, None, prepared));
         if self.closing.is_cancelled() {
             let slot = slot.clone();
             self.tasks.spawn(task::boxed(async move { slot.shut_down().await }));
         }
     }
 
-    fn end(&self, warm: Vec<Warm>, why: &str) {
+    fn end(&self, warm: Vec<WarmWorker>, why: &str) {
         for warm in warm {
             tracing::debug!(pid = warm.host.pid(), why, "ending a warm worker");
             self.tasks.spawn(task::boxed(warm.end()));
         }
     }
 
-    fn end_shared(&self, shared: Vec<Shared>) {
+    fn end_shared(&self, shared: Vec<SharedWorker>) {
         for shared in shared {
             tracing::debug!(agent = shared.key.agent, "ending a shared worker");
             self.tasks.spawn(task::boxed(async move { shared.slot.shut_down().await }));

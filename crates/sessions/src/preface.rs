@@ -10,8 +10,8 @@ use std::path::Path;
 use serde::Deserialize;
 use wire::Json;
 
-use crate::host::{AgentCommand, SystemPrompt};
-use crate::order::Order;
+use crate::host::{AgentCommand, SystemPromptSupport};
+use crate::order::SessionOrder;
 
 /// Names of files that are listed; a repository has more than a prompt should carry.
 const MAX_LISTED: usize = 200;
@@ -20,15 +20,17 @@ const MAX_SEEN: usize = 10_000;
 
 /// The preface of a new session in `cwd`, if it needs one.
 pub(crate) async fn of(
-    order: &Order,
+    order: &SessionOrder,
     agent: &AgentCommand,
     new_params: &Json,
     cwd: &Path,
 ) -> Option<String> {
     let instructions = match agent.manners.system_prompt {
-        SystemPrompt::Taken => None,
-        SystemPrompt::Unknown => order.system_prompt.clone(),
-        SystemPrompt::NotTaken => order.system_prompt.clone().or_else(|| in_params(new_params)),
+        SystemPromptSupport::Taken => None,
+        SystemPromptSupport::Unknown => order.system_prompt.clone(),
+        SystemPromptSupport::NotTaken => {
+            order.system_prompt.clone().or_else(|| in_params(new_params))
+        }
     };
     let directory = (order.tells_directory || instructions.is_some()).then(|| cwd.to_owned());
     // A directory may be large, or far away.
@@ -39,23 +41,23 @@ pub(crate) async fn of(
 /// The instructions that come with a `session/new`.
 fn in_params(params: &Json) -> Option<String> {
     #[derive(Deserialize)]
-    struct Params {
+    struct InstructionParams {
         #[serde(rename = "_meta")]
-        meta: Meta,
+        meta: InstructionMeta,
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Meta {
-        system_prompt: Given,
+    struct InstructionMeta {
+        system_prompt: SystemPromptParam,
     }
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Given {
+    enum SystemPromptParam {
         Text(String),
         Appended { append: String },
     }
-    match params.read::<Params>().ok()?.meta.system_prompt {
-        Given::Text(text) | Given::Appended { append: text } => Some(text),
+    match params.read::<InstructionParams>().ok()?.meta.system_prompt {
+        SystemPromptParam::Text(text) | SystemPromptParam::Appended { append: text } => Some(text),
     }
 }
 

@@ -10,32 +10,35 @@ use store::StoreError;
 use wire::SessionId;
 use wire::event::ResumeWay;
 
-use crate::details::Details;
+use crate::details::SessionDetails;
 use crate::host::Host;
-use crate::link::{self, Known, Link, Linked};
-use crate::made_of::MadeOf;
+use crate::link::{self, AgentLink, EarlierSession, LinkOutcome};
+use crate::made_of::CreationParams;
 use crate::open::error::OpenError;
-use crate::options::{self, Choice, NotOffered, Setting, request_for};
+use crate::options::{self, NotOffered, OptionChoice, SettingRequest, request_for};
 use crate::reseed;
 use crate::session::error::ChooseError;
-use crate::yard::Yard;
+use crate::yard::SessionContext;
 
 /// Reads what the session was made of, when its agent is started.
-pub(crate) async fn made_of(yard: &Yard, id: SessionId) -> Result<MadeOf, OpenError> {
+pub(crate) async fn made_of(
+    yard: &SessionContext,
+    id: SessionId,
+) -> Result<CreationParams, OpenError> {
     let record = yard.log.session(id).await?.ok_or(StoreError::NoSuchSession(id))?;
-    Ok(MadeOf::read(&*yard.log, &record).await?)
+    Ok(CreationParams::read(&*yard.log, &record).await?)
 }
 
 /// Gives `host` the session back: its conversation, its settings, and the conversation as text if
 /// it has forgotten it. Prompts of `waiting` turns are still to come.
 pub(crate) async fn relink(
-    yard: &Yard,
+    yard: &SessionContext,
     host: &Arc<Host>,
     id: SessionId,
-    known: &Known,
-    details: &Details,
+    known: &EarlierSession,
+    details: &SessionDetails,
     waiting: &[wire::TurnId],
-) -> Result<Linked, OpenError> {
+) -> Result<LinkOutcome, OpenError> {
     let (mut link, report) = link::reopen(host, id.as_str(), known).await?;
     // The session's maker waits for the result. Later nobody could take back an option that fails.
     let must_grant = known.agent_session.is_none();
@@ -62,21 +65,28 @@ pub(crate) async fn relink(
         ResumeWay::Reseed => reseed::preamble(&*yard.log, id, waiting).await?,
         _ => None,
     };
-    Ok(Linked { link, resumed: Some(report), preamble, preface: known.made_of.preface.clone() })
+    Ok(LinkOutcome {
+        link,
+        resumed: Some(report),
+        preamble,
+        preface: known.made_of.preface.clone(),
+    })
 }
 
 /// The requests for options that the session was made with and its agent never got.
 fn wished<'a>(
-    link: &Link,
+    link: &AgentLink,
     host: &Host,
-    wishes: impl Iterator<Item = (Choice<'a>, &'a str)>,
-) -> Result<Vec<Setting>, OpenError> {
+    wishes: impl Iterator<Item = (OptionChoice<'a>, &'a str)>,
+) -> Result<Vec<SettingRequest>, OpenError> {
     let mut requests = Vec::new();
     for (choice, wanted) in wishes {
         match request_for(&link.answer, choice, wanted) {
-            Ok((method, params)) => requests.push(Setting { method: method.to_owned(), params }),
+            Ok((method, params)) => {
+                requests.push(SettingRequest { method: method.to_owned(), params })
+            }
             Err(NotOffered::NoChoice(_))
-                if choice == Choice::Model && host.manners.model_is_set => {}
+                if choice == OptionChoice::Model && host.manners.model_is_set => {}
             Err(error) => return Err(ChooseError::from(error).into()),
         }
     }

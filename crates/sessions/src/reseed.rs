@@ -1,6 +1,6 @@
 //! The recap of a session, for an agent that has forgotten it.
 
-use projection::{Reader, Recap};
+use projection::{LogReader, RecapProjection};
 use store::{EventLog, StoreError};
 use wire::{Event, Seq, SessionId, TurnId};
 
@@ -13,7 +13,7 @@ pub(crate) async fn preamble(
     session: SessionId,
     waiting: &[TurnId],
 ) -> Result<Option<String>, StoreError> {
-    let (mut recap, mut told) = (Reader::<Recap>::default(), String::new());
+    let (mut recap, mut told) = (LogReader::<RecapProjection>::default(), String::new());
     let mut after = Seq(0);
     loop {
         let events = log.read(session, after, PAGE).await?;

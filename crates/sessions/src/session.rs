@@ -28,17 +28,17 @@ use store::{Claim, SessionRecord};
 use tokio::sync::{mpsc, oneshot, watch};
 use wire::{CallId, Fault, Json, Message, RpcError, RpcId, Seq, SessionId, TurnId};
 
-use crate::budget::Limits;
+use crate::budget::BudgetLimits;
 use crate::details::ClientRequest;
 use crate::host::{AgentCapabilities, HostSlot};
-use crate::link::Linked;
-use crate::options::{Choice, request_for};
-use crate::permission::{Decider, Policy};
-use crate::yard::Yard;
-use bus::connection::{Connection, Outcome};
+use crate::link::LinkOutcome;
+use crate::options::{OptionChoice, request_for};
+use crate::permission::{Decider, PermissionPolicy};
+use crate::yard::SessionContext;
+use bus::connection::{Connection, RpcResult};
 
-use clients::Client;
-use command::{Command, Reply};
+use clients::AttachedClient;
+use command::{ReplySender, SessionTaskCommand};
 pub use error::{ChooseError, SessionError};
 pub(crate) use judge::{is_of_client, passes_for_judged};
 use task::SessionTask;
@@ -49,7 +49,7 @@ const MAX_COMMANDS: usize = 64;
 
 /// The kinds of an agent's requests that an attached client answers, beside questions.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Serves {
+pub struct ServedRequests {
     /// Files, which it may have open and changed.
     pub files: bool,
     /// Requests that are none of ACP's, and that nobody here knows.
@@ -58,7 +58,7 @@ pub struct Serves {
 
 /// The phase of a session's task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Phase {
+pub enum SessionPhase {
     Idle,
     Running,
     /// Running, or about to, and waiting for a person.
@@ -69,7 +69,7 @@ pub enum Phase {
     PutAside,
 }
 
-impl Phase {
+impl SessionPhase {
     /// Why its task has ended before its time.
     pub fn halted(&self) -> Option<&str> {
         match self {
@@ -81,23 +81,23 @@ impl Phase {
 
 /// Everything that a session's task begins with.
 #[derive(Debug)]
-pub(crate) struct Start {
+pub(crate) struct SessionTaskStart {
     pub(crate) record: SessionRecord,
     pub(crate) claim: Claim,
     /// Differences since the session was last opened.
     pub(crate) changed: Vec<String>,
     pub(crate) slot: Arc<HostSlot>,
-    pub(crate) policy: Policy,
+    pub(crate) policy: PermissionPolicy,
     /// The agent, if it has the session already.
-    pub(crate) linked: Option<Linked>,
+    pub(crate) linked: Option<LinkOutcome>,
 }
 
 /// A cheap handle on a running session.
 #[derive(Debug, Clone)]
 pub struct SessionHandle {
     id: SessionId,
-    commands: mpsc::Sender<Command>,
-    phase: watch::Receiver<Phase>,
+    commands: mpsc::Sender<SessionTaskCommand>,
+    phase: watch::Receiver<SessionPhase>,
 }
 
 /// A client that answers questions and, if it said so, serves files.
@@ -110,7 +110,7 @@ pub struct Attachment {
 
 #[derive(Debug)]
 struct AttachmentGuard {
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<SessionTaskCommand>,
     id: u64,
 }
 
@@ -119,7 +119,7 @@ impl Drop for AttachmentGuard {
         // The session may be busy; it must learn of this all the same.
         let (commands, id) = (self.commands.clone(), self.id);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { commands.send(Command::Detach(id)).await });
+            runtime.spawn(async move { commands.send(SessionTaskCommand::Detach(id)).await });
         }
     }
 }
@@ -153,7 +153,7 @@ struct NewPrompt {
 
 /// The receipt of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Received {
+pub enum PromptAcceptance {
     New,
     /// The same request was taken before.
     Known,
@@ -161,7 +161,7 @@ pub enum Received {
 
 /// The options and capabilities of an agent, while it runs.
 #[derive(Debug, Clone)]
-pub struct Offer {
+pub struct AgentOffer {
     /// Its answer to session/new, load or resume, kept up to date.
     pub answer: Json,
     pub capabilities: AgentCapabilities,
@@ -169,10 +169,10 @@ pub struct Offer {
 
 /// A request that a client makes of the agent.
 #[derive(Debug)]
-struct Pass {
+struct ForwardedRequest {
     method: String,
     params: Json,
-    reply: Reply<Outcome>,
+    reply: ReplySender<RpcResult>,
 }
 
 /// A prompt that waits for its turn.
@@ -184,7 +184,7 @@ pub struct QueuedPrompt {
 
 /// A client's answer to a question.
 #[derive(Debug, Clone)]
-pub enum Answer {
+pub enum SubmittedAnswer {
     /// The `optionId` of one of the options, or `None` for cancelled.
     Permission(Option<String>),
     /// The raw response to an elicitation.
@@ -196,12 +196,12 @@ pub enum Answer {
 impl SessionHandle {
     /// Starts the session's task. Of `roots` the working directory is the first.
     pub(crate) fn start(
-        yard: &Yard,
-        start: Start,
+        yard: &SessionContext,
+        start: SessionTaskStart,
         roots: &[PathBuf],
-    ) -> Result<Self, roots::Error> {
+    ) -> Result<Self, roots::RootsError> {
         let (sender, commands) = mpsc::channel(MAX_COMMANDS);
-        let (phase_sender, phase) = watch::channel(Phase::Idle);
+        let (phase_sender, phase) = watch::channel(SessionPhase::Idle);
         let handle = Self { id: start.record.id, commands: sender.clone(), phase };
         let forbidden = yard.settings.forbidden.renewed();
         let roots = Arc::new(Roots::open(roots, &forbidden)?);
@@ -216,7 +216,7 @@ impl SessionHandle {
         self.id
     }
 
-    pub fn phase(&self) -> watch::Receiver<Phase> {
+    pub fn phase(&self) -> watch::Receiver<SessionPhase> {
         self.phase.clone()
     }
 
@@ -229,7 +229,7 @@ impl SessionHandle {
         by: impl Into<String>,
     ) -> Result<(), SessionError> {
         let prompt = NewPrompt { turn, params, by: by.into(), request: None };
-        self.ask(|reply| Command::Prompt(prompt, reply)).await?.map(|_| ())
+        self.ask(|reply| SessionTaskCommand::Prompt(prompt, reply)).await?.map(|_| ())
     }
 
     /// As [`prompt`](Self::prompt), once: the same turn with the same request is not prompted
@@ -240,43 +240,43 @@ impl SessionHandle {
         params: Json,
         by: impl Into<String>,
         request: ClientRequest,
-    ) -> Result<Received, SessionError> {
+    ) -> Result<PromptAcceptance, SessionError> {
         let prompt = NewPrompt { turn, params, by: by.into(), request: Some(request) };
-        self.ask(|reply| Command::Prompt(prompt, reply)).await?
+        self.ask(|reply| SessionTaskCommand::Prompt(prompt, reply)).await?
     }
 
     /// Cancels all turns; returns when none is running, and how many commands were ended.
     pub async fn cancel(&self, by: impl Into<String>) -> Result<usize, SessionError> {
         let by = by.into();
-        self.ask(|done| Command::Cancel { by, done }).await
+        self.ask(|done| SessionTaskCommand::Cancel { by, done }).await
     }
 
     /// As [`cancel`](Self::cancel), but does not wait for the end.
     pub async fn cancel_soon(&self, by: impl Into<String>) -> Result<(), SessionError> {
         let (done, _) = oneshot::channel();
-        let command = Command::Cancel { by: by.into(), done };
+        let command = SessionTaskCommand::Cancel { by: by.into(), done };
         self.commands.send(command).await.map_err(|_| self.over())
     }
 
     /// Takes a prompt that still waits out of the queue; false if it does not wait.
     pub async fn drop_queued(&self, turn: TurnId) -> Result<bool, SessionError> {
-        self.ask(|reply| Command::Drop { turn, reply }).await
+        self.ask(|reply| SessionTaskCommand::Drop { turn, reply }).await
     }
 
     /// Makes a request of the session's agent and gives its answer as it is.
-    pub async fn pass(&self, method: &str, params: &Json) -> Result<Outcome, SessionError> {
+    pub async fn pass(&self, method: &str, params: &Json) -> Result<RpcResult, SessionError> {
         let (method, params) = (method.to_owned(), params.clone());
-        self.ask(|reply| Command::Pass(Pass { method, params, reply })).await
+        self.ask(|reply| SessionTaskCommand::Pass(ForwardedRequest { method, params, reply })).await
     }
 
     /// The agent's answer to session/new, load or resume, kept up to date. Starts the agent
     /// if it does not run.
     pub async fn link(&self) -> Result<Result<Json, Fault>, SessionError> {
-        self.ask(|reply| Command::Link { reply }).await
+        self.ask(|reply| SessionTaskCommand::Link { reply }).await
     }
 
     /// Makes the agent use `wanted`, now and whenever it is given the session again.
-    pub async fn choose(&self, choice: Choice<'_>, wanted: &str) -> Result<(), ChooseError> {
+    pub async fn choose(&self, choice: OptionChoice<'_>, wanted: &str) -> Result<(), ChooseError> {
         let answer = self.link().await?.map_err(ChooseError::NotLinked)?;
         let (method, params) = request_for(&answer, choice, wanted)?;
         self.pass(method, &params).await?.map_err(ChooseError::Refused)?;
@@ -285,12 +285,12 @@ impl SessionHandle {
 
     /// Prompts that wait for their turn, in order.
     pub async fn waiting(&self) -> Result<Vec<QueuedPrompt>, SessionError> {
-        self.ask(|reply| Command::Waiting { reply }).await
+        self.ask(|reply| SessionTaskCommand::Waiting { reply }).await
     }
 
     /// The agent's options and capabilities; `None` while none runs. Starts nothing.
-    pub async fn offer(&self) -> Result<Option<Offer>, SessionError> {
-        self.ask(|reply| Command::Peek { reply }).await
+    pub async fn offer(&self) -> Result<Option<AgentOffer>, SessionError> {
+        self.ask(|reply| SessionTaskCommand::Peek { reply }).await
     }
 
     /// Gives the session another title, which all who follow it get.
@@ -300,12 +300,13 @@ impl SessionHandle {
         by: impl Into<String>,
     ) -> Result<(), SessionError> {
         let by = by.into();
-        self.ask(|done| Command::Rename { title, by, done }).await
+        self.ask(|done| SessionTaskCommand::Rename { title, by, done }).await
     }
 
     /// Passes a notification on to the session's agent, if it runs.
     pub async fn tell(&self, method: &str, params: &Json) -> Result<(), SessionError> {
-        let command = Command::Tell { method: method.to_owned(), params: params.clone() };
+        let command =
+            SessionTaskCommand::Tell { method: method.to_owned(), params: params.clone() };
         self.commands.send(command).await.map_err(|_| self.over())
     }
 
@@ -314,28 +315,29 @@ impl SessionHandle {
     pub async fn answer(
         &self,
         request: CallId,
-        answer: Answer,
+        answer: SubmittedAnswer,
         by: Decider,
     ) -> Result<bool, SessionError> {
-        self.ask(|reply| Command::Answer { request, answer, by, reply }).await
+        self.ask(|reply| SessionTaskCommand::Answer { request, answer, by, reply }).await
     }
 
     /// Makes the caller one of those who answer questions, until the attachment is dropped.
     /// Requests that the client `serves` go to it, and not to Switchyard.
-    pub async fn attach(&self, serves: Serves) -> Result<Attachment, SessionError> {
+    pub async fn attach(&self, serves: ServedRequests) -> Result<Attachment, SessionError> {
         use std::sync::atomic::{AtomicU64, Ordering};
         static LAST: AtomicU64 = AtomicU64::new(0);
         let id = LAST.fetch_add(1, Ordering::Relaxed);
         let (sender, calls) = mpsc::channel(MAX_COMMANDS);
-        let client = Client { id, calls: sender, serves };
-        self.ask(|done| Command::Attach { client, done }).await?;
+        let client = AttachedClient { id, calls: sender, serves };
+        self.ask(|done| SessionTaskCommand::Attach { client, done }).await?;
         let commands = self.commands.clone();
         Ok(Attachment { calls, _guard: AttachmentGuard { commands, id } })
     }
 
     /// Logs that a client set something, and remembers it for the next start of the agent.
     pub async fn note_setting(&self, method: &str, params: &Json) -> Result<(), SessionError> {
-        let command = Command::NoteSetting { method: method.to_owned(), params: params.clone() };
+        let command =
+            SessionTaskCommand::NoteSetting { method: method.to_owned(), params: params.clone() };
         self.commands.send(command).await.map_err(|_| self.over())
     }
 
@@ -343,26 +345,26 @@ impl SessionHandle {
     /// goes on if they let it. Returns when they are in the log.
     pub async fn set_limits(
         &self,
-        limits: Limits,
+        limits: BudgetLimits,
         by: impl Into<String>,
     ) -> Result<(), SessionError> {
         let by = by.into();
-        self.ask(|done| Command::SetLimits { limits, by, done }).await
+        self.ask(|done| SessionTaskCommand::SetLimits { limits, by, done }).await
     }
 
     /// Cancels what runs, frees the agent's side and marks the session as closed.
     pub async fn close(&self) -> Result<(), SessionError> {
-        self.ask(|done| Command::Close { done }).await
+        self.ask(|done| SessionTaskCommand::Close { done }).await
     }
 
     /// Ends the task when the agent is gone. Call it after the agent was shut down.
     pub async fn finish(&self) -> Result<(), SessionError> {
-        self.ask(|done| Command::Finish { done }).await
+        self.ask(|done| SessionTaskCommand::Finish { done }).await
     }
 
     /// Puts the session aside now, if nobody uses it.
     pub(crate) fn rest(&self) {
-        let _ = self.commands.try_send(Command::Rest);
+        let _ = self.commands.try_send(SessionTaskCommand::Rest);
     }
 
     /// Waits until the session's task has ended and given up its claim.
@@ -372,7 +374,7 @@ impl SessionHandle {
     }
 
     pub fn is_over(&self) -> bool {
-        matches!(*self.phase.borrow(), Phase::Over(_) | Phase::PutAside)
+        matches!(*self.phase.borrow(), SessionPhase::Over(_) | SessionPhase::PutAside)
     }
 
     /// Whether its task has ended, and its claim is free.
@@ -380,7 +382,10 @@ impl SessionHandle {
         self.phase.has_changed().is_err()
     }
 
-    async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, SessionError> {
+    async fn ask<T>(
+        &self,
+        command: impl FnOnce(ReplySender<T>) -> SessionTaskCommand,
+    ) -> Result<T, SessionError> {
         let (reply, answer) = oneshot::channel();
         self.commands.send(command(reply)).await.map_err(|_| self.over())?;
         answer.await.map_err(|_| self.over())
@@ -388,8 +393,8 @@ impl SessionHandle {
 
     fn over(&self) -> SessionError {
         match &*self.phase.borrow() {
-            Phase::Over(Some(why)) => SessionError::Over(why.clone()),
-            Phase::PutAside => SessionError::PutAside,
+            SessionPhase::Over(Some(why)) => SessionError::Over(why.clone()),
+            SessionPhase::PutAside => SessionError::PutAside,
             _ => SessionError::Over("it has ended".into()),
         }
     }

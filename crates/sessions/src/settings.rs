@@ -7,13 +7,13 @@ use std::time::Duration;
 use bus::StopLadder;
 
 use bus::connection::ConnectionLimits;
-use roots::Forbidden;
+use roots::ForbiddenDirs;
 
 use crate::observer::Observers;
-use crate::permission::Mode;
+use crate::permission::PolicyMode;
 
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct SessionSettings {
     pub worker_line_bytes: usize,
     pub client_line_bytes: usize,
     /// A peer that takes no byte for this long is stalled.
@@ -42,19 +42,19 @@ pub struct Settings {
     /// Each session has a directory of its own name below this, which its agent may read.
     pub own_dirs: Option<PathBuf>,
     /// The directories that no session may touch.
-    pub forbidden: Forbidden,
+    pub forbidden: ForbiddenDirs,
     pub observers: Observers,
     /// Questions wait for a client also while none is attached.
     pub questions_wait: bool,
     /// Every session is held to this mode, whatever it was made with.
-    pub mode_of_all: Option<Mode>,
+    pub mode_of_all: Option<PolicyMode>,
     /// An idle session lets its worker go after this; the next prompt starts one.
     pub worker_idle: Option<Duration>,
     /// An idle session without worker and clients leaves memory after this.
     pub put_aside_after: Option<Duration>,
 }
 
-impl Default for Settings {
+impl Default for SessionSettings {
     fn default() -> Self {
         Self {
             worker_line_bytes: wire::limits::WORKER_LINE_BYTES,
@@ -74,7 +74,7 @@ impl Default for Settings {
             restart_window: Duration::from_secs(180),
             circuit_open: Duration::from_secs(60),
             own_dirs: None,
-            forbidden: Forbidden::default(),
+            forbidden: ForbiddenDirs::default(),
             observers: Observers::default(),
             questions_wait: false,
             mode_of_all: None,
@@ -84,7 +84,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl SessionSettings {
     pub(crate) fn worker_connection(&self) -> ConnectionLimits {
         ConnectionLimits {
             max_line_bytes: self.worker_line_bytes,

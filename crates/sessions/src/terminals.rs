@@ -24,9 +24,9 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use wire::{Json, RpcError, TurnId};
 
-pub(crate) use self::stopping::Stopped;
-use self::telling::Teller;
-pub(crate) use self::telling::{Taken, Telling};
+pub(crate) use self::stopping::StoppedCommands;
+use self::telling::TerminalLogWriter;
+pub(crate) use self::telling::{TerminalEvents, TerminalLog};
 use crate::lock::lock;
 use crate::settings::WorkerSetup;
 
@@ -45,7 +45,7 @@ pub(crate) struct Terminals {
     /// The turn that was stopped last. It starts nothing more.
     stopped: Mutex<Option<TurnId>>,
     /// Output and ends of commands, for the log.
-    pub(crate) telling: Telling,
+    pub(crate) telling: TerminalLog,
 }
 
 #[derive(Debug)]
@@ -53,13 +53,13 @@ struct Terminal {
     turn: Option<TurnId>,
     worker: WorkerHandle,
     is_stopping: AtomicBool,
-    output: Mutex<Output>,
+    output: Mutex<TerminalOutputBuffer>,
     is_drained: watch::Receiver<bool>,
     is_told: watch::Receiver<()>,
 }
 
 #[derive(Debug)]
-struct Output {
+struct TerminalOutputBuffer {
     bytes: Vec<u8>,
     limit: usize,
     is_truncated: bool,
@@ -67,7 +67,7 @@ struct Output {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Create {
+struct CreateParams {
     #[serde(flatten)]
     argv: Argv,
     output_byte_limit: Option<u64>,
@@ -92,13 +92,13 @@ pub(crate) struct Variable {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Named {
+struct TerminalParams {
     terminal_id: String,
 }
 
 impl Terminals {
     pub(crate) fn new(setup: WorkerSetup, max_open: usize, max_output_bytes: usize) -> Self {
-        let (open, stopped, telling) = (Mutex::default(), Mutex::default(), Telling::default());
+        let (open, stopped, telling) = (Mutex::default(), Mutex::default(), TerminalLog::default());
         Self { setup, max_open, max_output_bytes, open, stopped, telling }
     }
 
@@ -113,7 +113,7 @@ impl Terminals {
         if method == "terminal/create" {
             return self.create(read(params)?, roots, turn).await;
         }
-        let named: Named = read(params)?;
+        let named: TerminalParams = read(params)?;
         let find = || {
             let found = lock(&self.open).get(&named.terminal_id).cloned();
             found.ok_or_else(|| RpcError::not_found(format_args!("terminal {}", named.terminal_id)))
@@ -170,7 +170,7 @@ impl Terminals {
 
     async fn create(
         &self,
-        Create { argv, output_byte_limit }: Create,
+        CreateParams { argv, output_byte_limit }: CreateParams,
         roots: &Roots,
         turn: Option<TurnId>,
     ) -> Result<Json, RpcError> {
@@ -208,7 +208,11 @@ impl Terminals {
             turn,
             worker: worker.handle,
             is_stopping: AtomicBool::new(false),
-            output: Mutex::new(Output { bytes: Vec::new(), limit, is_truncated: false }),
+            output: Mutex::new(TerminalOutputBuffer {
+                bytes: Vec::new(),
+                limit,
+                is_truncated: false,
+            }),
             is_drained,
             is_told,
         });
@@ -267,7 +271,7 @@ impl Terminal {
     }
 }
 
-impl Output {
+impl TerminalOutputBuffer {
     /// Keeps the end of the output, beginning at a whole character.
     fn push(&mut self, chunk: &[u8]) {
         self.bytes.extend_from_slice(chunk);
@@ -286,7 +290,7 @@ impl Output {
 async fn drain(
     mut stdout: WorkerStdout,
     terminal: std::sync::Weak<Terminal>,
-    teller: Teller,
+    teller: TerminalLogWriter,
     drained: watch::Sender<bool>,
 ) {
     let mut chunk = vec![0; 16 << 10];

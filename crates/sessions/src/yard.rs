@@ -6,40 +6,41 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use store::{
-    Appended, Batch, Changes, Durability, EventLog, Filter, PageStart, SessionRecord, StoreError,
+    AppendedRange, Batch, Durability, EventLog, PageStart, RecordChanges, SessionFilter,
+    SessionRecord, StoreError,
 };
 use wire::event::LogRecovered;
 use wire::{Draft, Kind, Own, Seq, SessionId};
 
-use crate::details::{Details, LastEnd};
+use crate::details::{SessionDetails, TurnEndSummary};
 use crate::mint;
-use crate::news::{News, What};
+use crate::news::{Notice, Notices};
 use crate::pending::PendingQuestions;
 use crate::permission::RuleBook;
-use crate::settings::{Settings, WorkerSetup};
-use left_open::LeftOpen;
+use crate::settings::{SessionSettings, WorkerSetup};
+use left_open::UnfinishedTurns;
 
 #[derive(Clone)]
-pub struct Yard {
+pub struct SessionContext {
     pub log: Arc<dyn EventLog>,
-    pub settings: Settings,
+    pub settings: SessionSettings,
     pub setup: WorkerSetup,
     /// Rules that every session is held to, beside its own.
     pub rules: RuleBook,
     /// Questions that wait for a person.
     pub pending: Arc<PendingQuestions>,
-    pub news: Arc<News>,
+    pub news: Arc<Notices>,
 }
 
-impl std::fmt::Debug for Yard {
+impl std::fmt::Debug for SessionContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Yard").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 
-impl Yard {
+impl SessionContext {
     /// A context without sessions and without rules.
-    pub fn new(log: Arc<dyn EventLog>, settings: Settings, setup: WorkerSetup) -> Self {
+    pub fn new(log: Arc<dyn EventLog>, settings: SessionSettings, setup: WorkerSetup) -> Self {
         Self {
             log,
             settings,
@@ -51,7 +52,7 @@ impl Yard {
     }
 
     /// Commits a batch of a session's own task.
-    pub(crate) async fn append(&self, batch: Batch) -> Result<Appended, StoreError> {
+    pub(crate) async fn append(&self, batch: Batch) -> Result<AppendedRange, StoreError> {
         if self.settings.observers.is_empty() {
             return self.log.append(batch).await;
         }
@@ -68,8 +69,11 @@ impl Yard {
     /// removes forks that were never whole.
     /// Sessions that a living process owns are left alone.
     pub async fn recover(&self) -> Result<Vec<SessionId>, StoreError> {
-        let filter =
-            Filter { has_active_turn: Some(true), limit: Filter::MAX_LIMIT, ..Filter::default() };
+        let filter = SessionFilter {
+            has_active_turn: Some(true),
+            limit: SessionFilter::MAX_LIMIT,
+            ..SessionFilter::default()
+        };
         let mut recovered = Vec::new();
         for record in self.log.sessions(filter).await? {
             match self.recover_one(record.id).await {
@@ -89,7 +93,7 @@ impl Yard {
         let _claim = self.log.claim(id).await?;
         // It may have ended between the listing and the claim.
         match self.log.session(id).await? {
-            Some(record) if Details::read(&record).is_partial => {
+            Some(record) if SessionDetails::read(&record).is_partial => {
                 self.remove_partial(id).await.map(|()| false)
             }
             Some(record) => self.mend(&record).await.map(|()| true),
@@ -112,16 +116,16 @@ impl Yard {
             drafts.push((draft(None, LogRecovered { lost_from, lost_to }), false));
         }
         if record.active_turn.is_some() {
-            drafts.extend(LeftOpen::find(&*self.log, record).await?.close(record));
+            drafts.extend(UnfinishedTurns::find(&*self.log, record).await?.close(record));
         }
         let active_turn = record.active_turn.map(|_| None);
         let ended = drafts.iter().rev().find(|(draft, _)| draft.kind == Kind::TurnEnded);
         let details = ended.map(|_| {
-            let mut details = Details::read(record);
-            details.last_end = Some(LastEnd::of(&left_open::interrupted()));
+            let mut details = SessionDetails::read(record);
+            details.last_end = Some(TurnEndSummary::of(&left_open::interrupted()));
             details.to_json()
         });
-        let changes = Changes { active_turn, details, ..Changes::default() };
+        let changes = RecordChanges { active_turn, details, ..RecordChanges::default() };
         if drafts.is_empty() && active_turn.is_none() {
             return Ok(());
         }
@@ -140,21 +144,26 @@ impl Yard {
     /// Moves what a claimed session of an earlier version was made of out of its details.
     pub(crate) async fn renew(&self, record: &SessionRecord) -> Result<(), StoreError> {
         let Some(record) = self.log.session(record.id).await? else { return Ok(()) };
-        let mut details = Details::read(&record);
+        let mut details = SessionDetails::read(&record);
         let Some(made_of) = details.take_made_of() else { return Ok(()) };
         let origin = Some(made_of.to_origin(details.made_by.clone()));
         let details = Some(details.to_json());
-        self.log.update(record.id, Changes { details, origin, ..Changes::default() }).await
+        self.log
+            .update(record.id, RecordChanges { details, origin, ..RecordChanges::default() })
+            .await
     }
 
     /// The same for all sessions that nobody has claimed: lists by maker read the origins.
     pub async fn renew_all(&self) -> Result<(), StoreError> {
-        let mut filter = Filter { limit: Filter::MAX_LIMIT, ..Filter::default() };
+        let mut filter =
+            SessionFilter { limit: SessionFilter::MAX_LIMIT, ..SessionFilter::default() };
         loop {
             let page = self.log.sessions(filter.clone()).await?;
             let Some(last) = page.last() else { return Ok(()) };
             filter.before = Some(PageStart::of(last));
-            for record in page.iter().filter(|record| Details::read(record).made_of().is_some()) {
+            for record in
+                page.iter().filter(|record| SessionDetails::read(record).made_of().is_some())
+            {
                 let renewed = match self.log.claim(record.id).await {
                     Ok(_claim) => self.renew(record).await,
                     Err(error) => Err(error),
@@ -171,8 +180,8 @@ impl Yard {
     /// Adds a notice of an event that readers outside may want.
     pub(crate) fn tell(&self, session: SessionId, kind: &Kind, seq: Seq) {
         let what = match kind {
-            Kind::PermissionResolved | Kind::ElicitationResolved => What::Answered(seq),
-            Kind::TurnEnded => What::TurnEnded(seq),
+            Kind::PermissionResolved | Kind::ElicitationResolved => Notice::Answered(seq),
+            Kind::TurnEnded => Notice::TurnEnded(seq),
             _ => return,
         };
         self.news.add(session, what);

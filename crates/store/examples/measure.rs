@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use store::{Batch, Durability, EventLog, NewSession, Options, SqliteLog};
+use store::{Batch, Durability, EventLog, NewSession, SqliteLog, SqliteOptions};
 use wire::{Draft, Json, Kind, Millis, Seq, SessionId};
 
 const PAYLOAD: usize = 300;
@@ -18,7 +18,7 @@ const PAYLOAD: usize = 300;
 async fn main() {
     let under = std::env::args_os().nth(1).map_or_else(std::env::temp_dir, PathBuf::from);
     let dir = tempfile::tempdir_in(under).unwrap();
-    let log = Arc::new(SqliteLog::open(dir.path(), Options::default()).unwrap());
+    let log = Arc::new(SqliteLog::open(dir.path(), SqliteOptions::default()).unwrap());
 
     batches(&log, 256, 4000).await;
     many_writers(&log, 8, 256, 500).await;

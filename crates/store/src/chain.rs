@@ -9,7 +9,7 @@ use wire::{Millis, Seq, SessionId};
 
 /// An event as it is stored: borrowed from a draft or from a row.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Link<'a> {
+pub(crate) struct ChainedEvent<'a> {
     pub(crate) seq: Seq,
     pub(crate) at: Millis,
     pub(crate) turn: Option<&'a str>,
@@ -22,7 +22,7 @@ pub(crate) fn root(session: SessionId) -> u32 {
     crc32fast::hash(session.as_str().as_bytes())
 }
 
-impl Link<'_> {
+impl ChainedEvent<'_> {
     pub(crate) fn crc(&self, session: SessionId, previous: u32) -> u32 {
         let turn = self.turn.unwrap_or_default();
         let mut fixed = [0; 64];

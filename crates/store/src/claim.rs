@@ -10,7 +10,7 @@ use wire::SessionId;
 
 /// The owner of a session's claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
+pub enum ClaimOwner {
     Nobody,
     /// The log that is asked, in this process.
     ThisLog,

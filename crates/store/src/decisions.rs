@@ -9,7 +9,7 @@ use std::fmt;
 
 use wire::{Event, Kind, Millis, Seq, SessionId};
 
-use crate::Filter;
+use crate::SessionFilter;
 
 /// The kinds of events that are found by time.
 pub(crate) const DECIDED: [Kind; 2] = [Kind::PermissionResolved, Kind::ElicitationResolved];
@@ -34,13 +34,19 @@ pub struct DecisionFilter {
 
 impl Default for DecisionFilter {
     fn default() -> Self {
-        Self { since: None, until: None, session: None, after: None, limit: Filter::DEFAULT_LIMIT }
+        Self {
+            since: None,
+            until: None,
+            session: None,
+            after: None,
+            limit: SessionFilter::DEFAULT_LIMIT,
+        }
     }
 }
 
 impl DecisionFilter {
     pub(crate) fn capped_limit(&self) -> usize {
-        self.limit.min(Filter::MAX_LIMIT)
+        self.limit.min(SessionFilter::MAX_LIMIT)
     }
 
     pub(crate) fn admits(&self, place: DecisionPlace) -> bool {
@@ -81,7 +87,7 @@ impl fmt::Display for DecisionPlace {
 
 /// One decision in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
+pub struct LoggedDecision {
     pub place: DecisionPlace,
     pub session: SessionId,
     pub seq: Seq,

@@ -30,7 +30,7 @@ pub(crate) struct Heads {
 
 /// How far one session's log had come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Slot {
+pub(crate) struct HeadSlot {
     pub(crate) session: SessionId,
     pub(crate) epoch: u64,
     pub(crate) seq: Seq,
@@ -52,15 +52,15 @@ impl Heads {
         Ok(Self { file, path: path.to_owned() })
     }
 
-    pub(crate) fn get(&self, key: i64) -> Option<Slot> {
+    pub(crate) fn get(&self, key: i64) -> Option<HeadSlot> {
         let mut bytes = [0; SLOT_BYTES];
         self.file.read_exact_at(&mut bytes, offset(key)?).ok()?;
-        Slot::decode(&bytes)
+        HeadSlot::decode(&bytes)
     }
 
     /// Writes a slot. Losing this copy costs the proof of a later loss, not the events: so a
     /// failure is logged and the append goes on.
-    pub(crate) fn put(&self, key: i64, slot: &Slot) {
+    pub(crate) fn put(&self, key: i64, slot: &HeadSlot) {
         let Some(offset) = offset(key) else { return };
         if let Err(error) = self.file.write_all_at(&slot.encode(), offset) {
             tracing::error!(session = %slot.session, path = %self.path.display(), %error,
@@ -94,7 +94,7 @@ impl Heads {
     }
 
     /// Every slot that can be read, with its key.
-    pub(crate) fn all(&self) -> Vec<(i64, Slot)> {
+    pub(crate) fn all(&self) -> Vec<(i64, HeadSlot)> {
         let mut found = Vec::new();
         let mut buffer = vec![0; SCAN_SLOTS * SLOT_BYTES];
         let mut first_key = 0;
@@ -105,7 +105,7 @@ impl Heads {
                 break;
             }
             for (key, bytes) in (first_key..).zip(slots) {
-                found.extend(Slot::decode(bytes).map(|slot| (key, slot)));
+                found.extend(HeadSlot::decode(bytes).map(|slot| (key, slot)));
             }
             first_key += i64::try_from(n_bytes / SLOT_BYTES).unwrap_or(1);
         }
@@ -117,7 +117,7 @@ fn offset(key: i64) -> Option<u64> {
     u64::try_from(key).ok()?.checked_mul(SLOT_BYTES_U64)
 }
 
-impl Slot {
+impl HeadSlot {
     fn encode(&self) -> [u8; SLOT_BYTES] {
         let mut bytes = [0; SLOT_BYTES];
         bytes[0] = WRITTEN;

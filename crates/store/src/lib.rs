@@ -19,14 +19,14 @@ mod record;
 mod sqlite;
 mod wake;
 
-pub use claim::{Claim, Owner};
-pub use decisions::{Decision, DecisionFilter, DecisionPlace};
+pub use claim::{Claim, ClaimOwner};
+pub use decisions::{DecisionFilter, DecisionPlace, LoggedDecision};
 pub use error::StoreError;
 pub use log::EventLog;
 pub use memory::MemoryLog;
-pub use read_budget::{ReadBudget, ReadPermit, Reading};
+pub use read_budget::{BudgetedRead, ReadBudget, ReadPermit};
 pub use record::{
-    Appended, Batch, Changes, Damage, Durability, Filter, NewSession, Origin, PageStart, Prune,
-    SessionRecord, Usage,
+    AppendedRange, Batch, Damage, Durability, LogUsage, NewSession, PageStart, PruneRule,
+    RecordChanges, SessionFilter, SessionOrigin, SessionRecord,
 };
-pub use sqlite::{LostSession, Options, SqliteLog};
+pub use sqlite::{LostSession, SqliteLog, SqliteOptions};

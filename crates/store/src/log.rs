@@ -9,8 +9,9 @@ use async_trait::async_trait;
 use wire::{Event, Millis, Seq, SessionId};
 
 use crate::{
-    Appended, Batch, Changes, Claim, Damage, Decision, DecisionFilter, Filter, NewSession, Origin,
-    Owner, PageStart, Prune, SessionRecord, StoreError, Usage,
+    AppendedRange, Batch, Claim, ClaimOwner, Damage, DecisionFilter, LogUsage, LoggedDecision,
+    NewSession, PageStart, PruneRule, RecordChanges, SessionFilter, SessionOrigin, SessionRecord,
+    StoreError,
 };
 
 #[async_trait]
@@ -23,7 +24,7 @@ pub trait EventLog: Send + Sync + 'static {
     /// With [`StoreError::SyncFailed`] the batch is committed but not synced, or, while an
     /// earlier failed sync is not repaired, not written at all: look at the head before
     /// trying again. With every other error nothing of it is in the log.
-    async fn append(&self, batch: Batch) -> Result<Appended, StoreError>;
+    async fn append(&self, batch: Batch) -> Result<AppendedRange, StoreError>;
 
     /// Everything committed before this call survives a power cut once it returns.
     async fn sync(&self) -> Result<(), StoreError>;
@@ -44,7 +45,7 @@ pub trait EventLog: Send + Sync + 'static {
     async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, StoreError>;
 
     /// The origin of a session, if it is known.
-    async fn origin(&self, session: SessionId) -> Result<Option<Origin>, StoreError>;
+    async fn origin(&self, session: SessionId) -> Result<Option<SessionOrigin>, StoreError>;
 
     /// How many sessions `made_by` has made since then: counted up to `max`.
     async fn n_made_by(
@@ -58,12 +59,12 @@ pub trait EventLog: Send + Sync + 'static {
     async fn find(&self, prefix: &str) -> Result<Vec<SessionRecord>, StoreError>;
 
     /// Newest activity first.
-    async fn sessions(&self, filter: Filter) -> Result<Vec<SessionRecord>, StoreError>;
+    async fn sessions(&self, filter: SessionFilter) -> Result<Vec<SessionRecord>, StoreError>;
 
     /// Answers to questions in all sessions, by time; found without reading the logs.
-    async fn decisions(&self, filter: DecisionFilter) -> Result<Vec<Decision>, StoreError>;
+    async fn decisions(&self, filter: DecisionFilter) -> Result<Vec<LoggedDecision>, StoreError>;
 
-    async fn update(&self, session: SessionId, changes: Changes) -> Result<(), StoreError>;
+    async fn update(&self, session: SessionId, changes: RecordChanges) -> Result<(), StoreError>;
 
     /// Says whether there was such a session. Refused while another owner has claimed it.
     async fn delete(&self, session: SessionId) -> Result<bool, StoreError>;
@@ -73,16 +74,16 @@ pub trait EventLog: Send + Sync + 'static {
     async fn claim(&self, session: SessionId) -> Result<Claim, StoreError>;
 
     /// The owner of the session's claim just now.
-    async fn owner(&self, session: SessionId) -> Result<Owner, StoreError>;
+    async fn owner(&self, session: SessionId) -> Result<ClaimOwner, StoreError>;
 
     /// Accepts that events are lost: starts a new epoch, after which appending works
     /// again. Returns what was lost; `None`, and no new epoch, when nothing was.
     async fn recover(&self, session: SessionId) -> Result<Option<Damage>, StoreError>;
 
-    async fn usage(&self) -> Result<Usage, StoreError>;
+    async fn usage(&self) -> Result<LogUsage, StoreError>;
 
     /// Removes old sessions and returns their ids.
-    async fn prune(&self, rule: Prune) -> Result<Vec<SessionId>, StoreError> {
+    async fn prune(&self, rule: PruneRule) -> Result<Vec<SessionId>, StoreError> {
         let mut removed = Vec::new();
         for candidate in candidates(self, &rule).await? {
             if remove_if_idle(self, &candidate).await? {
@@ -96,9 +97,9 @@ pub trait EventLog: Send + Sync + 'static {
 /// Walks the listing from the newest on and returns what `rule` wants gone.
 async fn candidates<L: EventLog + ?Sized>(
     log: &L,
-    rule: &Prune,
+    rule: &PruneRule,
 ) -> Result<Vec<SessionRecord>, StoreError> {
-    let mut filter = Filter { limit: Filter::MAX_LIMIT, ..Filter::default() };
+    let mut filter = SessionFilter { limit: SessionFilter::MAX_LIMIT, ..SessionFilter::default() };
     let mut candidates = Vec::new();
     let (mut n_seen, mut total_bytes) = (0, 0_u64);
     loop {

@@ -12,27 +12,28 @@ use wire::{Event, Millis, Seq, SessionId};
 
 use crate::decisions::{DECIDED, SEQ_BITS};
 use crate::record::{DEFAULT_MAX_SESSION_BYTES, MAX_FOUND, MAX_READ_BYTES, reserve_for, weight};
-use crate::wake::{Reach, Wakes};
+use crate::wake::{LogReach, WakeUps};
 use crate::{
-    Appended, Batch, Changes, Claim, Damage, Decision, DecisionFilter, DecisionPlace, EventLog,
-    Filter, NewSession, Origin, Owner, PageStart, SessionRecord, StoreError, Usage,
+    AppendedRange, Batch, Claim, ClaimOwner, Damage, DecisionFilter, DecisionPlace, EventLog,
+    LogUsage, LoggedDecision, NewSession, PageStart, RecordChanges, SessionFilter, SessionOrigin,
+    SessionRecord, StoreError,
 };
 
 #[derive(Debug)]
 pub struct MemoryLog {
-    sessions: Mutex<BTreeMap<SessionId, Session>>,
+    sessions: Mutex<BTreeMap<SessionId, MemorySession>>,
     last_number: AtomicI64,
     claims: Arc<Mutex<HashSet<SessionId>>>,
-    wakes: Arc<Wakes>,
+    wakes: Arc<WakeUps>,
     max_session_bytes: u64,
 }
 
 #[derive(Debug)]
-struct Session {
+struct MemorySession {
     /// Counts the sessions as they are made.
     number: i64,
     record: SessionRecord,
-    origin: Option<Origin>,
+    origin: Option<SessionOrigin>,
     events: Vec<Event>,
 }
 
@@ -53,7 +54,7 @@ impl MemoryLog {
         self
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, Session>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, MemorySession>> {
         lock(&self.sessions)
     }
 }
@@ -74,12 +75,12 @@ impl EventLog for MemoryLog {
             return Err(StoreError::SessionExists(record.id));
         }
         let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
-        let session = Session { number, record: record.clone(), origin, events: Vec::new() };
+        let session = MemorySession { number, record: record.clone(), origin, events: Vec::new() };
         sessions.insert(record.id, session);
         Ok(record)
     }
 
-    async fn append(&self, batch: Batch) -> Result<Appended, StoreError> {
+    async fn append(&self, batch: Batch) -> Result<AppendedRange, StoreError> {
         let max_bytes = self.max_session_bytes.saturating_add(reserve_for(&batch));
         let Batch { session: id, drafts, durability: _, changes } = batch;
         let appended = {
@@ -92,7 +93,7 @@ impl EventLog for MemoryLog {
             }
             session.append(drafts, added, changes)
         };
-        self.wakes.publish(id, Reach::To(appended.last));
+        self.wakes.publish(id, LogReach::To(appended.last));
         Ok(appended)
     }
 
@@ -138,7 +139,7 @@ impl EventLog for MemoryLog {
         Ok(self.lock().get(&id).map(|session| session.record.clone()))
     }
 
-    async fn origin(&self, session: SessionId) -> Result<Option<Origin>, StoreError> {
+    async fn origin(&self, session: SessionId) -> Result<Option<SessionOrigin>, StoreError> {
         Ok(self.lock().get(&session).and_then(|session| session.origin.clone()))
     }
 
@@ -149,7 +150,7 @@ impl EventLog for MemoryLog {
         max: usize,
     ) -> Result<usize, StoreError> {
         let sessions = self.lock();
-        let is_of = |session: &&Session| {
+        let is_of = |session: &&MemorySession| {
             let origin = session.origin.as_ref();
             session.record.created >= since
                 && origin.is_some_and(|origin| origin.made_by.as_deref() == Some(made_by))
@@ -164,7 +165,7 @@ impl EventLog for MemoryLog {
         Ok(matches.take(MAX_FOUND).map(|session| session.record.clone()).collect())
     }
 
-    async fn sessions(&self, filter: Filter) -> Result<Vec<SessionRecord>, StoreError> {
+    async fn sessions(&self, filter: SessionFilter) -> Result<Vec<SessionRecord>, StoreError> {
         let sessions = self.lock();
         let mut records: Vec<_> = sessions
             .values()
@@ -176,10 +177,10 @@ impl EventLog for MemoryLog {
         Ok(records)
     }
 
-    async fn decisions(&self, filter: DecisionFilter) -> Result<Vec<Decision>, StoreError> {
+    async fn decisions(&self, filter: DecisionFilter) -> Result<Vec<LoggedDecision>, StoreError> {
         let sessions = self.lock();
         let wanted = |id: &SessionId| filter.session.is_none_or(|session| session == *id);
-        let mut found: Vec<Decision> = sessions
+        let mut found: Vec<LoggedDecision> = sessions
             .iter()
             .filter(|(id, _)| wanted(id))
             .flat_map(|(_, session)| session.decisions())
@@ -187,7 +188,7 @@ impl EventLog for MemoryLog {
             .collect();
         found.sort_by_key(|decision| decision.place);
         let mut bytes = 0;
-        let fits = |decision: &Decision| {
+        let fits = |decision: &LoggedDecision| {
             let fits = bytes < MAX_READ_BYTES;
             bytes += decision.event.as_ref().map_or(0, |event| event.payload.as_str().len());
             fits
@@ -195,7 +196,7 @@ impl EventLog for MemoryLog {
         Ok(found.into_iter().take(filter.capped_limit()).take_while(fits).collect())
     }
 
-    async fn update(&self, session: SessionId, changes: Changes) -> Result<(), StoreError> {
+    async fn update(&self, session: SessionId, changes: RecordChanges) -> Result<(), StoreError> {
         let mut sessions = self.lock();
         let found = sessions.get_mut(&session).ok_or(StoreError::NoSuchSession(session))?;
         found.change(changes);
@@ -204,7 +205,7 @@ impl EventLog for MemoryLog {
 
     async fn delete(&self, session: SessionId) -> Result<bool, StoreError> {
         let was_there = self.lock().remove(&session).is_some();
-        self.wakes.publish(session, Reach::Deleted);
+        self.wakes.publish(session, LogReach::Deleted);
         Ok(was_there)
     }
 
@@ -215,13 +216,13 @@ impl EventLog for MemoryLog {
         if !lock(&self.claims).insert(session) {
             return Err(StoreError::InUse { session, pid: Some(std::process::id()) });
         }
-        Ok(Claim::new(session, Hold { session, claims: Arc::clone(&self.claims) }))
+        Ok(Claim::new(session, MemoryClaim { session, claims: Arc::clone(&self.claims) }))
     }
 
-    async fn owner(&self, session: SessionId) -> Result<Owner, StoreError> {
+    async fn owner(&self, session: SessionId) -> Result<ClaimOwner, StoreError> {
         Ok(match lock(&self.claims).contains(&session) {
-            true => Owner::ThisLog,
-            false => Owner::Nobody,
+            true => ClaimOwner::ThisLog,
+            false => ClaimOwner::Nobody,
         })
     }
 
@@ -230,17 +231,22 @@ impl EventLog for MemoryLog {
         if is_known { Ok(None) } else { Err(StoreError::NoSuchSession(session)) }
     }
 
-    async fn usage(&self) -> Result<Usage, StoreError> {
+    async fn usage(&self) -> Result<LogUsage, StoreError> {
         let sessions = self.lock();
-        Ok(Usage {
+        Ok(LogUsage {
             bytes_on_disk: sessions.values().map(|session| session.record.bytes).sum(),
             n_sessions: sessions.len() as u64,
         })
     }
 }
 
-impl Session {
-    fn append(&mut self, drafts: Vec<wire::Draft>, bytes: u64, changes: Changes) -> Appended {
+impl MemorySession {
+    fn append(
+        &mut self,
+        drafts: Vec<wire::Draft>,
+        bytes: u64,
+        changes: RecordChanges,
+    ) -> AppendedRange {
         let first = Seq(self.record.head.0 + 1);
         for wire::Draft { at, turn, kind, payload } in drafts {
             self.record.head.0 += 1;
@@ -249,17 +255,17 @@ impl Session {
         }
         self.record.bytes += bytes;
         self.change(changes);
-        Appended { first, last: self.record.head }
+        AppendedRange { first, last: self.record.head }
     }
 
-    fn change(&mut self, mut changes: Changes) {
+    fn change(&mut self, mut changes: RecordChanges) {
         self.origin = changes.origin.take().or_else(|| self.origin.take());
         changes.apply(&mut self.record);
     }
 
-    fn decisions(&self) -> impl Iterator<Item = Decision> {
+    fn decisions(&self) -> impl Iterator<Item = LoggedDecision> {
         let decided = self.events.iter().filter(|event| DECIDED.contains(&event.kind));
-        decided.map(|event| Decision {
+        decided.map(|event| LoggedDecision {
             place: DecisionPlace::new(
                 event.at,
                 (self.number << SEQ_BITS) + event.seq.0.cast_signed(),
@@ -272,12 +278,12 @@ impl Session {
     }
 }
 
-struct Hold {
+struct MemoryClaim {
     session: SessionId,
     claims: Arc<Mutex<HashSet<SessionId>>>,
 }
 
-impl Drop for Hold {
+impl Drop for MemoryClaim {
     fn drop(&mut self) {
         lock(&self.claims).remove(&self.session);
     }

@@ -22,10 +22,10 @@ const KIB: usize = 1 << 10;
 
 /// The budget of one client; a clone is the same budget.
 #[derive(Debug, Clone)]
-pub struct ReadBudget(Arc<Budget>);
+pub struct ReadBudget(Arc<BudgetState>);
 
 #[derive(Debug)]
-struct Budget {
+struct BudgetState {
     /// The free part, in KiB.
     free: Arc<Semaphore>,
     n_waiting: AtomicUsize,
@@ -37,7 +37,7 @@ pub struct ReadPermit(OwnedSemaphorePermit);
 
 /// Events, and their share of the budget while they are in memory: `None` if they are small.
 #[derive(Debug)]
-pub struct Reading {
+pub struct BudgetedRead {
     pub events: Vec<Event>,
     pub taken: Option<ReadPermit>,
 }
@@ -45,7 +45,7 @@ pub struct Reading {
 impl Default for ReadBudget {
     fn default() -> Self {
         let free = Arc::new(Semaphore::new(MAX_BYTES / KIB));
-        Self(Arc::new(Budget { free, n_waiting: AtomicUsize::new(0) }))
+        Self(Arc::new(BudgetState { free, n_waiting: AtomicUsize::new(0) }))
     }
 }
 
@@ -57,14 +57,14 @@ impl ReadBudget {
         session: SessionId,
         after: Seq,
         limit: usize,
-    ) -> Result<Reading, StoreError> {
+    ) -> Result<BudgetedRead, StoreError> {
         let events = log.read(session, after, limit).await?;
         let n_bytes = Self::weight(&events);
         if !Self::is_large(n_bytes) {
-            return Ok(Reading { events, taken: None });
+            return Ok(BudgetedRead { events, taken: None });
         }
         if let Ok(permit) = self.0.free.clone().try_acquire_many_owned(cost(n_bytes)) {
-            return Ok(Reading { events, taken: Some(ReadPermit(permit)) });
+            return Ok(BudgetedRead { events, taken: Some(ReadPermit(permit)) });
         }
         drop(events);
         let taken = Some(self.take(n_bytes).await);
@@ -73,13 +73,13 @@ impl ReadBudget {
         while events.len() > 1 && Self::weight(&events) > n_bytes {
             events.pop();
         }
-        Ok(Reading { events, taken })
+        Ok(BudgetedRead { events, taken })
     }
 
     /// Waits for its turn to have so many bytes in memory; more than the whole budget counts as all
     /// of it.
     pub async fn take(&self, n_bytes: usize) -> ReadPermit {
-        let _waiting = Waiting::new(&self.0.n_waiting);
+        let _waiting = WaitingReader::new(&self.0.n_waiting);
         loop {
             // It is never closed.
             if let Ok(permit) = self.0.free.clone().acquire_many_owned(cost(n_bytes)).await {
@@ -119,16 +119,16 @@ impl ReadPermit {
 }
 
 /// Counts one waiting reader, until it is dropped.
-struct Waiting<'a>(&'a AtomicUsize);
+struct WaitingReader<'a>(&'a AtomicUsize);
 
-impl<'a> Waiting<'a> {
+impl<'a> WaitingReader<'a> {
     fn new(n_waiting: &'a AtomicUsize) -> Self {
         n_waiting.fetch_add(1, Ordering::Relaxed);
         Self(n_waiting)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingReader<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

@@ -22,13 +22,13 @@ pub struct Batch {
     pub session: SessionId,
     pub drafts: Vec<Draft>,
     pub durability: Durability,
-    pub changes: Changes,
+    pub changes: RecordChanges,
 }
 
 impl Batch {
     /// Drafts alone, with process durability.
     pub fn new(session: SessionId, drafts: Vec<Draft>) -> Self {
-        Self { session, drafts, durability: Durability::Process, changes: Changes::default() }
+        Self { session, drafts, durability: Durability::Process, changes: RecordChanges::default() }
     }
 
     #[must_use]
@@ -38,7 +38,7 @@ impl Batch {
     }
 
     #[must_use]
-    pub fn with(mut self, changes: Changes) -> Self {
+    pub fn with(mut self, changes: RecordChanges) -> Self {
         self.changes = changes;
         self
     }
@@ -47,7 +47,7 @@ impl Batch {
 /// The places that a batch was given. Without drafts, `last` is the head and `first` the
 /// place after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Appended {
+pub struct AppendedRange {
     pub first: Seq,
     pub last: Seq,
 }
@@ -60,13 +60,13 @@ pub struct NewSession {
     pub created: Millis,
     /// For the caller; the log only keeps it. Every list reads it.
     pub details: Json,
-    pub origin: Option<Origin>,
+    pub origin: Option<SessionOrigin>,
 }
 
 /// The origin of a session. Kept apart from its record, which every list, read and append reads:
 /// this may be large, and is wanted when the agent is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
+pub struct SessionOrigin {
     /// Its maker; sessions are counted by this.
     pub made_by: Option<String>,
     /// What it was made from. For the caller; the log only keeps it.
@@ -109,7 +109,7 @@ pub struct Damage {
 /// Changes to a session's record. `None` leaves a field as it is; the default changes
 /// nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Changes {
+pub struct RecordChanges {
     pub title: Option<Option<String>>,
     pub active_turn: Option<Option<TurnId>>,
     pub agent_session: Option<Option<String>>,
@@ -117,10 +117,10 @@ pub struct Changes {
     pub details: Option<Json>,
     /// For a session whose events are older than itself.
     pub updated: Option<Millis>,
-    pub origin: Option<Origin>,
+    pub origin: Option<SessionOrigin>,
 }
 
-impl Changes {
+impl RecordChanges {
     /// Applies them to the record; the origin is kept beside it.
     pub(crate) fn apply(self, record: &mut SessionRecord) {
         let Self { title, active_turn, agent_session, is_closed, details, updated, origin: _ } =
@@ -138,7 +138,7 @@ impl Changes {
 
 /// Which sessions to list. The default is the newest [`Filter::DEFAULT_LIMIT`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Filter {
+pub struct SessionFilter {
     pub agent: Option<String>,
     pub cwd: Option<String>,
     pub agent_session: Option<String>,
@@ -151,13 +151,13 @@ pub struct Filter {
     pub before: Option<PageStart>,
 }
 
-impl Filter {
+impl SessionFilter {
     pub const DEFAULT_LIMIT: usize = 100;
     /// Keeps one listing below a few megabytes.
     pub const MAX_LIMIT: usize = 1000;
 
     /// Whether the session is one of these; who made it is read from its origin alone.
-    pub fn admits(&self, record: &SessionRecord, origin: Option<&Origin>) -> bool {
+    pub fn admits(&self, record: &SessionRecord, origin: Option<&SessionOrigin>) -> bool {
         let same = |wanted: &Option<String>, have: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| have == Some(wanted))
         };
@@ -177,7 +177,7 @@ impl Filter {
     }
 }
 
-impl Default for Filter {
+impl Default for SessionFilter {
     fn default() -> Self {
         Self {
             agent: None,
@@ -219,7 +219,7 @@ impl std::fmt::Display for PageStart {
 
 /// Which sessions to remove. Claimed sessions and those with an active turn always stay.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Prune {
+pub struct PruneRule {
     /// Remove what was last used before this.
     pub before: Option<Millis>,
     /// Remove the oldest until the events of all sessions weigh no more than this.
@@ -229,7 +229,7 @@ pub struct Prune {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Usage {
+pub struct LogUsage {
     /// Size of the log's files. Space of deleted sessions is used again, not returned.
     pub bytes_on_disk: u64,
     pub n_sessions: u64,

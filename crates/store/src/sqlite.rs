@@ -31,32 +31,33 @@ use wire::{Event, Millis, Seq, SessionId};
 use crate::heads::Heads;
 use crate::memory::check_prefix;
 use crate::record::DEFAULT_MAX_SESSION_BYTES;
-use crate::wake::Wakes;
+use crate::wake::WakeUps;
 use crate::{
-    Appended, Batch, Changes, Claim, Damage, Decision, DecisionFilter, Durability, EventLog,
-    Filter, NewSession, Origin, Owner, SessionRecord, StoreError, Usage,
+    AppendedRange, Batch, Claim, ClaimOwner, Damage, DecisionFilter, Durability, EventLog,
+    LogUsage, LoggedDecision, NewSession, RecordChanges, SessionFilter, SessionOrigin,
+    SessionRecord, StoreError,
 };
-use claims::Claims;
-use fault::Outcome;
-use files::Files;
-use reader::Question;
+use claims::FileClaims;
+use fault::SqliteResult;
+use files::LogFiles;
+use reader::ReaderQuery;
 pub use rows::LostSession;
-use step::Step;
+use step::LogTransaction;
 use syncer::Syncer;
-use writer::{Job, Task, Writer};
+use writer::{LogWriter, WriteJob, WriteTask};
 
 /// Reader threads: one reads a long history while the other answers the short questions.
 const READERS: usize = 2;
 
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct SqliteOptions {
     /// The least that every append gets, whatever its batch asks for.
     pub durability: Durability,
     /// Appends beyond this are refused with [`StoreError::SessionFull`].
     pub max_session_bytes: u64,
 }
 
-impl Default for Options {
+impl Default for SqliteOptions {
     fn default() -> Self {
         Self { durability: Durability::Process, max_session_bytes: DEFAULT_MAX_SESSION_BYTES }
     }
@@ -64,34 +65,34 @@ impl Default for Options {
 
 #[derive(Debug)]
 pub struct SqliteLog {
-    files: Files,
-    options: Options,
+    files: LogFiles,
+    options: SqliteOptions,
     heads: Arc<Heads>,
-    claims: Arc<Claims>,
-    wakes: Arc<Wakes>,
+    claims: Arc<FileClaims>,
+    wakes: Arc<WakeUps>,
     lost: Vec<LostSession>,
     /// Set by the syncer when the disk refused a sync, cleared by the writer.
     is_sync_broken: Arc<AtomicBool>,
     /// `None` only while the log is being dropped.
-    queues: Option<Queues>,
+    queues: Option<LogQueues>,
     writer: Option<JoinHandle<Connection>>,
     threads: Vec<JoinHandle<()>>,
 }
 
 #[derive(Debug, Clone)]
-struct Queues {
-    jobs: mpsc::Sender<Box<dyn Job>>,
-    syncs: mpsc::Sender<syncer::Request>,
-    questions: mpsc::Sender<Question>,
+struct LogQueues {
+    jobs: mpsc::Sender<Box<dyn WriteJob>>,
+    syncs: mpsc::Sender<syncer::SyncRequest>,
+    questions: mpsc::Sender<ReaderQuery>,
 }
 
 impl SqliteLog {
     /// Opens the log in `dir` and makes it when there is none. Blocks on the disk.
-    pub fn open(dir: &Path, options: Options) -> Result<Self, StoreError> {
-        let files = Files::new(dir);
+    pub fn open(dir: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
+        let files = LogFiles::new(dir);
         let _alone = files.prepare()?;
         files.ensure_database()?;
-        let at = |fault: fault::Fault| fault.at(&files.database);
+        let at = |fault: fault::SqliteFault| fault.at(&files.database);
         let connection = schema::open_writer(&files.database).map_err(at)?;
         schema::check_sessions(&connection, &files.database).map_err(at)?;
         let heads = Arc::new(Heads::open(&files.heads)?);
@@ -103,7 +104,7 @@ impl SqliteLog {
         let wal = File::open(&files.wal).map_err(StoreError::io("open", &files.wal))?;
         files.sync_dir()?;
         let mut log = Self {
-            claims: Claims::new(files.claims.clone()),
+            claims: FileClaims::new(files.claims.clone()),
             wakes: Arc::default(),
             files,
             options,
@@ -134,7 +135,7 @@ impl SqliteLog {
             heads: Arc::clone(&self.heads),
             is_broken: Arc::clone(&self.is_sync_broken),
         };
-        let writer = Writer {
+        let writer = LogWriter {
             connection,
             files: self.files.clone(),
             heads: Arc::clone(&self.heads),
@@ -163,7 +164,7 @@ impl SqliteLog {
         self.threads.push(self.spawn("store-checkpointer", checkpoint)?);
         self.threads.push(self.spawn("store-syncer", move || syncer.run(sync_queue))?);
         self.writer = Some(self.spawn("store-writer", move || writer.run(job_queue))?);
-        self.queues = Some(Queues { jobs, syncs, questions });
+        self.queues = Some(LogQueues { jobs, syncs, questions });
         Ok(())
     }
 
@@ -180,7 +181,7 @@ impl SqliteLog {
         thread.map_err(StoreError::io("start a thread for", &self.files.dir))
     }
 
-    fn queues(&self) -> Result<&Queues, StoreError> {
+    fn queues(&self) -> Result<&LogQueues, StoreError> {
         self.queues.as_ref().ok_or(StoreError::Closed)
     }
 
@@ -188,18 +189,18 @@ impl SqliteLog {
         &self,
         durability: Durability,
         bytes: usize,
-        work: impl FnMut(&mut Step<'_>) -> Outcome<T> + Send + 'static,
+        work: impl FnMut(&mut LogTransaction<'_>) -> SqliteResult<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         let durability = durability.max(self.options.durability);
-        let task = Task { bytes, durability, work, done: None, reply };
+        let task = WriteTask { bytes, durability, work, done: None, reply };
         self.queues()?.jobs.send(Box::new(task)).await.map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)?
     }
 
     async fn ask<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&mut Connection) -> Outcome<T> + Send + 'static,
+        question: impl FnOnce(&mut Connection) -> SqliteResult<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         reader::ask(&self.queues()?.questions, self.files.database.clone(), question).await
     }
@@ -207,7 +208,7 @@ impl SqliteLog {
     /// The records in the rows that are found.
     async fn records(
         &self,
-        find: impl FnOnce(&Connection) -> Outcome<Vec<rows::Row>> + Send + 'static,
+        find: impl FnOnce(&Connection) -> SqliteResult<Vec<rows::SessionRow>> + Send + 'static,
     ) -> Result<Vec<SessionRecord>, StoreError> {
         let heads = Arc::clone(&self.heads);
         self.ask(move |connection| {
@@ -241,7 +242,7 @@ impl EventLog for SqliteLog {
         self.write(Durability::Process, 0, move |step| step.create(&new)).await
     }
 
-    async fn append(&self, batch: Batch) -> Result<Appended, StoreError> {
+    async fn append(&self, batch: Batch) -> Result<AppendedRange, StoreError> {
         let bytes = batch.drafts.iter().map(|draft| draft.payload.as_str().len()).sum();
         self.write(batch.durability, bytes, move |step| step.append(&batch)).await
     }
@@ -252,7 +253,7 @@ impl EventLog for SqliteLog {
             return self.write(Durability::Power, 0, |_| Ok(())).await;
         }
         let (reply, answer) = oneshot::channel();
-        let request: syncer::Request = Box::new(|synced| {
+        let request: syncer::SyncRequest = Box::new(|synced| {
             let _ = reply.send(synced);
         });
         self.queues()?.syncs.send(request).await.map_err(|_| StoreError::Closed)?;
@@ -286,7 +287,7 @@ impl EventLog for SqliteLog {
         .await
     }
 
-    async fn origin(&self, session: SessionId) -> Result<Option<Origin>, StoreError> {
+    async fn origin(&self, session: SessionId) -> Result<Option<SessionOrigin>, StoreError> {
         self.ask(move |connection| origins::load(connection, session)).await
     }
 
@@ -306,23 +307,23 @@ impl EventLog for SqliteLog {
         self.records(move |connection| reader::find(connection, &prefix)).await
     }
 
-    async fn sessions(&self, filter: Filter) -> Result<Vec<SessionRecord>, StoreError> {
+    async fn sessions(&self, filter: SessionFilter) -> Result<Vec<SessionRecord>, StoreError> {
         self.records(move |connection| reader::sessions(connection, &filter)).await
     }
 
-    async fn decisions(&self, filter: DecisionFilter) -> Result<Vec<Decision>, StoreError> {
+    async fn decisions(&self, filter: DecisionFilter) -> Result<Vec<LoggedDecision>, StoreError> {
         self.ask(move |connection| reader::decisions(connection, &filter)).await
     }
 
-    async fn update(&self, session: SessionId, changes: Changes) -> Result<(), StoreError> {
+    async fn update(&self, session: SessionId, changes: RecordChanges) -> Result<(), StoreError> {
         self.write(Durability::Process, 0, move |step| step.update(session, &changes)).await
     }
 
     async fn delete(&self, session: SessionId) -> Result<bool, StoreError> {
         let claims = Arc::clone(&self.claims);
         self.ask(move |_| match claims.owner(session)? {
-            Owner::Other { pid } => Err(StoreError::InUse { session, pid }.into()),
-            Owner::Nobody | Owner::ThisLog => Ok(()),
+            ClaimOwner::Other { pid } => Err(StoreError::InUse { session, pid }.into()),
+            ClaimOwner::Nobody | ClaimOwner::ThisLog => Ok(()),
         })
         .await?;
         self.write(Durability::Power, 0, move |step| step.delete(session)).await
@@ -337,7 +338,7 @@ impl EventLog for SqliteLog {
         .await
     }
 
-    async fn owner(&self, session: SessionId) -> Result<Owner, StoreError> {
+    async fn owner(&self, session: SessionId) -> Result<ClaimOwner, StoreError> {
         let claims = Arc::clone(&self.claims);
         self.ask(move |_| Ok(claims.owner(session)?)).await
     }
@@ -346,7 +347,7 @@ impl EventLog for SqliteLog {
         self.write(Durability::Power, 0, move |step| step.recover(session)).await
     }
 
-    async fn usage(&self) -> Result<Usage, StoreError> {
+    async fn usage(&self) -> Result<LogUsage, StoreError> {
         let paths: [PathBuf; 3] =
             [self.files.database.clone(), self.files.wal.clone(), self.files.heads.clone()];
         self.ask(move |connection| {
@@ -354,7 +355,7 @@ impl EventLog for SqliteLog {
                 connection.query_row("SELECT count(*) FROM sessions", [], |row| row.get(0))?;
             let size = |path: &PathBuf| fs::metadata(path).map_or(0, |meta| meta.len());
             let bytes_on_disk = paths.iter().map(size).sum();
-            Ok(Usage { bytes_on_disk, n_sessions: n_sessions.cast_unsigned() })
+            Ok(LogUsage { bytes_on_disk, n_sessions: n_sessions.cast_unsigned() })
         })
         .await
     }

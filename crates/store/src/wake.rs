@@ -15,59 +15,59 @@ use crate::StoreError;
 
 /// How far a session's log reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum LogReach {
     To(Seq),
     Deleted,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Wakes {
-    table: Mutex<Table>,
+pub(crate) struct WakeUps {
+    table: Mutex<WakeTable>,
     someone_waits: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Table {
-    waits: HashMap<SessionId, Entry>,
+struct WakeTable {
+    waits: HashMap<SessionId, WakeEntry>,
     is_closed: bool,
 }
 
 #[derive(Debug)]
-struct Entry {
-    reach: watch::Sender<Reach>,
+struct WakeEntry {
+    reach: watch::Sender<LogReach>,
     n_waiting: usize,
 }
 
 /// One reader that waits. Removes itself when dropped.
 #[derive(Debug)]
-pub(crate) struct Waiter {
-    wakes: Arc<Wakes>,
+pub(crate) struct LogWaiter {
+    wakes: Arc<WakeUps>,
     session: SessionId,
-    reach: watch::Receiver<Reach>,
+    reach: watch::Receiver<LogReach>,
 }
 
-impl Wakes {
+impl WakeUps {
     /// To be called before looking at the log: what is committed after this call reaches
     /// the waiter, what was committed before is in the log.
-    pub(crate) fn register(self: &Arc<Self>, session: SessionId) -> Waiter {
+    pub(crate) fn register(self: &Arc<Self>, session: SessionId) -> LogWaiter {
         let mut table = self.lock();
-        let entry = table.waits.entry(session).or_insert_with(|| Entry {
-            reach: watch::Sender::new(Reach::To(Seq(0))),
+        let entry = table.waits.entry(session).or_insert_with(|| WakeEntry {
+            reach: watch::Sender::new(LogReach::To(Seq(0))),
             n_waiting: 0,
         });
         entry.n_waiting += 1;
         let reach = entry.reach.subscribe();
         drop(table);
         self.someone_waits.notify_one();
-        Waiter { wakes: Arc::clone(self), session, reach }
+        LogWaiter { wakes: Arc::clone(self), session, reach }
     }
 
-    pub(crate) fn publish(&self, session: SessionId, now: Reach) {
+    pub(crate) fn publish(&self, session: SessionId, now: LogReach) {
         if let Some(entry) = self.lock().waits.get(&session) {
             entry.reach.send_if_modified(|reach| {
                 // Two threads publish, so one may be late; a log only grows.
                 let is_news = match (*reach, now) {
-                    (Reach::To(known), Reach::To(head)) => head > known,
+                    (LogReach::To(known), LogReach::To(head)) => head > known,
                     (known, now) => known != now,
                 };
                 if is_news {
@@ -85,7 +85,7 @@ impl Wakes {
     /// Blocks while nobody waits, then for `pause` more. False once the log is closed.
     pub(crate) fn pause_while_needed(&self, pause: Duration) -> bool {
         let table = self.lock();
-        let idle = |table: &mut Table| table.waits.is_empty() && !table.is_closed;
+        let idle = |table: &mut WakeTable| table.waits.is_empty() && !table.is_closed;
         let table =
             self.someone_waits.wait_while(table, idle).unwrap_or_else(PoisonError::into_inner);
         let (table, _) = self
@@ -101,28 +101,28 @@ impl Wakes {
         self.someone_waits.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, WakeTable> {
         // Nothing panics under this lock, and the table is consistent at every step.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Waiter {
+impl LogWaiter {
     /// Resolves when the log is known to reach beyond `after`.
     pub(crate) async fn reached(mut self, after: Seq) -> Result<(), StoreError> {
-        let is_due = |reach: &Reach| match *reach {
-            Reach::To(head) => head > after,
-            Reach::Deleted => true,
+        let is_due = |reach: &LogReach| match *reach {
+            LogReach::To(head) => head > after,
+            LogReach::Deleted => true,
         };
         let reach = *self.reach.wait_for(is_due).await.map_err(|_| StoreError::Closed)?;
         match reach {
-            Reach::To(_) => Ok(()),
-            Reach::Deleted => Err(StoreError::NoSuchSession(self.session)),
+            LogReach::To(_) => Ok(()),
+            LogReach::Deleted => Err(StoreError::NoSuchSession(self.session)),
         }
     }
 }
 
-impl Drop for Waiter {
+impl Drop for LogWaiter {
     fn drop(&mut self) {
         let mut table = self.wakes.lock();
         if let Some(entry) = table.waits.get_mut(&self.session) {

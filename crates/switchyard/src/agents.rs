@@ -9,9 +9,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use runtimes::catalogue::{Catalogue, Inside, Own, OwnError};
-use runtimes::definition::Definition;
-use runtimes::detect::{Diagnosis, Found, Options, Reason, Run, detect_one};
+use runtimes::catalogue::{BuiltInAgent, Catalogue, CustomAgent, CustomAgentError};
+use runtimes::definition::RuntimeDefinition;
+use runtimes::detect::{
+    DetectOptions, DetectedAgent, Diagnosis, DiagnosisReason, LaunchPlan, detect_one,
+};
 use runtimes::scratch::Scratch;
 
 use crate::config::Config;
@@ -20,57 +22,62 @@ use crate::outcome::{ERROR, Failure, NOT_FOUND};
 
 /// The agent that a name stands for.
 #[derive(Debug)]
-pub(crate) enum Agent {
-    Inside(Inside),
-    Defined(Box<Definition>),
+pub(crate) enum ResolvedAgent {
+    Inside(BuiltInAgent),
+    Defined(Box<RuntimeDefinition>),
 }
 
-impl Agent {
+impl ResolvedAgent {
     /// Checks that a session could begin, as far as that can be known without asking an endpoint.
     pub(crate) fn check(&self, config: &Config) -> Result<(), Failure> {
         match self {
-            Self::Inside(Inside::Native) => native::check(config),
-            Self::Inside(Inside::Demo) | Self::Defined(_) => Ok(()),
+            Self::Inside(BuiltInAgent::Native) => native::check(config),
+            Self::Inside(BuiltInAgent::Demo) | Self::Defined(_) => Ok(()),
         }
     }
 }
 
 /// Looks an agent up by its name.
-pub(crate) fn find(name: &str, config: &Config) -> Result<Agent, Failure> {
+pub(crate) fn find(name: &str, config: &Config) -> Result<ResolvedAgent, Failure> {
     // No definition can have their names, and reading all definitions takes a while.
-    if let Some(inside) = Inside::named(name) {
-        return Ok(Agent::Inside(inside));
+    if let Some(inside) = BuiltInAgent::named(name) {
+        return Ok(ResolvedAgent::Inside(inside));
     }
     let catalogue = catalogue(config)?;
     match catalogue.get(name) {
-        Some(definition) => Ok(Agent::Defined(Box::new(definition.clone()))),
+        Some(definition) => Ok(ResolvedAgent::Defined(Box::new(definition.clone()))),
         None => Err(unknown(name, &catalogue)),
     }
 }
 
 /// The arguments with which this binary starts an agent that is inside of it.
-pub(crate) fn args_inside(agent: Inside, config: &Config) -> Result<Vec<OsString>, Failure> {
+pub(crate) fn args_inside(agent: BuiltInAgent, config: &Config) -> Result<Vec<OsString>, Failure> {
     match agent {
-        Inside::Native => Ok(native::args(config)),
-        Inside::Demo => demo::args(config),
+        BuiltInAgent::Native => Ok(native::args(config)),
+        BuiltInAgent::Demo => demo::args(config),
     }
 }
 
 /// The detection result for an agent inside this binary. The built-in one asks its endpoints;
 /// `by_daemon` says whose environment it has.
-pub(crate) async fn found_inside(agent: Inside, config: &Config, by_daemon: bool) -> Found {
+pub(crate) async fn found_inside(
+    agent: BuiltInAgent,
+    config: &Config,
+    by_daemon: bool,
+) -> DetectedAgent {
     match agent {
-        Inside::Native => native::found(config, by_daemon).await,
-        Inside::Demo => demo::found(),
+        BuiltInAgent::Native => native::found(config, by_daemon).await,
+        BuiltInAgent::Demo => demo::found(),
     }
 }
 
 /// Every agent that has a definition: shipped, in the configuration, or in a file of its own.
 pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, Failure> {
     let file = || format!("cannot use {}", config.home.config.display());
-    let twice =
-        |name, place| Failure::from(anyhow::Error::from(OwnError::Twice(name)).context(place));
-    let mut own: BTreeMap<String, Own> = config.file.agents.clone();
+    let twice = |name, place| {
+        Failure::from(anyhow::Error::from(CustomAgentError::Twice(name)).context(place))
+    };
+    let mut own: BTreeMap<String, CustomAgent> = config.file.agents.clone();
     for (name, entry) in &config.file.agent_servers {
         if own.insert(name.clone(), entry.clone()).is_some() {
             return Err(twice(name.clone(), file()));
@@ -80,7 +87,7 @@ pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, Failure> {
     let mut seen = BTreeSet::new();
     for (path, definition) in definition_files(config)? {
         let cannot = || format!("cannot use {}", path.display());
-        if Inside::named(&definition.id).is_some() || !seen.insert(definition.id.clone()) {
+        if BuiltInAgent::named(&definition.id).is_some() || !seen.insert(definition.id.clone()) {
             return Err(twice(definition.id, cannot()));
         }
         catalogue.add(definition).with_context(cannot)?;
@@ -89,7 +96,7 @@ pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, Failure> {
 }
 
 /// `agents/*.toml` beside the configuration: whole definitions, one a file.
-fn definition_files(config: &Config) -> Result<Vec<(PathBuf, Definition)>, Failure> {
+fn definition_files(config: &Config) -> Result<Vec<(PathBuf, RuntimeDefinition)>, Failure> {
     /// The largest shipped one has 5 KiB.
     const MAX_BYTES: u64 = 1 << 20;
     let dir = config.home.config.with_file_name("agents");
@@ -108,7 +115,7 @@ fn definition_files(config: &Config) -> Result<Vec<(PathBuf, Definition)>, Failu
             return Err(Failure::new(ERROR, format!("{}: no definition", cannot())));
         }
         let text = std::fs::read_to_string(&path).with_context(cannot)?;
-        let definition = Definition::parse(&text).with_context(cannot)?;
+        let definition = RuntimeDefinition::parse(&text).with_context(cannot)?;
         definitions.push((path, definition));
     }
     Ok(definitions)
@@ -138,7 +145,7 @@ fn unknown(name: &str, catalogue: &Catalogue) -> Failure {
 }
 
 /// The options of detection. Where the cache cannot be written, results are not kept.
-pub(crate) fn options(config: &Config) -> Options {
+pub(crate) fn options(config: &Config) -> DetectOptions {
     let mut launch = bus::Launch::new("", "/");
     launch.cgroups = config.file.workers.cgroups;
     let cache = config.home.state.join("cache");
@@ -147,11 +154,11 @@ pub(crate) fn options(config: &Config) -> Options {
             launch.records_dir = Some(config.home.workers());
             let scratch = Scratch::below(config.home.scratch());
             scratch.sweep();
-            Options { cache_dir: Some(cache), scratch, ..Options::new(launch) }
+            DetectOptions { cache_dir: Some(cache), scratch, ..DetectOptions::new(launch) }
         }
         Err(error) => {
             tracing::warn!(dir = %cache.display(), %error, "cannot cache what is detected");
-            Options::new(launch)
+            DetectOptions::new(launch)
         }
     }
 }
@@ -159,9 +166,9 @@ pub(crate) fn options(config: &Config) -> Options {
 /// Detects whether an agent can be started, and how; nothing more is asked of it.
 pub(crate) async fn ready(
     config: &Config,
-    definition: &Definition,
-) -> Result<(Run, Found), Failure> {
-    let options = Options { for_start: true, ..options(config).patient() };
+    definition: &RuntimeDefinition,
+) -> Result<(LaunchPlan, DetectedAgent), Failure> {
+    let options = DetectOptions { for_start: true, ..options(config).patient() };
     let mut found = detect_one(definition, &options).await;
     if !found.is_cached {
         for what in &found.unfinished {
@@ -174,10 +181,13 @@ pub(crate) async fn ready(
     }
 }
 
-fn not_ready(found: &Found) -> Failure {
+fn not_ready(found: &DetectedAgent) -> Failure {
     // A mere suspicion is not the reason.
     let is_fatal = |diagnosis: &&Diagnosis| {
-        !matches!(diagnosis.reason, Reason::UntestedVersion | Reason::VersionProbeFailed)
+        !matches!(
+            diagnosis.reason,
+            DiagnosisReason::UntestedVersion | DiagnosisReason::VersionProbeFailed
+        )
     };
     let Some(first) = found.diagnoses.iter().find(is_fatal) else {
         let why = match (found.unfinished.first(), found.passed_over.first()) {

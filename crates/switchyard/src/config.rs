@@ -15,12 +15,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use bus::StopLadder;
-use runtimes::catalogue::Own;
+use runtimes::catalogue::CustomAgent;
 use serde::{Deserialize, Serialize};
-use server::daemon::Pace;
+use server::daemon::StreamPace;
 use sessions::observer::Observers;
-use sessions::permission::{Mode, Policy, RulesFile};
-use sessions::settings::Settings;
+use sessions::permission::{PermissionPolicy, PolicyMode, RulesFile};
+use sessions::settings::SessionSettings;
 use store::Durability;
 
 use crate::home::Home;
@@ -34,7 +34,7 @@ const MIN_LINE_BYTES: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) home: Home,
-    pub(crate) file: File,
+    pub(crate) file: ConfigFile,
     /// The observers of what happens in sessions: metrics and traces.
     pub(crate) observers: Observers,
     /// The file's tables as they were written; none if there is no file.
@@ -43,38 +43,38 @@ pub(crate) struct Config {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct File {
-    pub(crate) store: Store,
-    pub(crate) limits: Limits,
-    pub(crate) waits: Waits,
-    pub(crate) permissions: Permissions,
-    pub(crate) workers: Workers,
+pub(crate) struct ConfigFile {
+    pub(crate) store: StoreConfig,
+    pub(crate) limits: LimitsConfig,
+    pub(crate) waits: WaitsConfig,
+    pub(crate) permissions: PermissionsConfig,
+    pub(crate) workers: WorkersConfig,
     pub(crate) log: LogTable,
     pub(crate) traces: TracesTable,
-    pub(crate) serve: serve::Serve,
-    pub(crate) warm: serve::Warm,
-    pub(crate) open_design: serve::OpenDesign,
-    pub(crate) webhook: Option<server::webhook::Table>,
+    pub(crate) serve: serve::ServeConfig,
+    pub(crate) warm: serve::WarmConfig,
+    pub(crate) open_design: serve::OpenDesignConfig,
+    pub(crate) webhook: Option<server::webhook::WebhookTable>,
     pub(crate) native: agent::native::config::Config,
-    pub(crate) agents: BTreeMap<String, Own>,
+    pub(crate) agents: BTreeMap<String, CustomAgent>,
     /// Custom agents in the form that editors share.
-    pub(crate) agent_servers: BTreeMap<String, Own>,
+    pub(crate) agent_servers: BTreeMap<String, CustomAgent>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Store {
+pub(crate) struct StoreConfig {
     durability: DurabilityName,
     max_session_bytes: u64,
     pub(crate) keep_days: Option<u32>,
     pub(crate) max_total_bytes: Option<u64>,
 }
 
-impl Default for Store {
+impl Default for StoreConfig {
     fn default() -> Self {
         Self {
             durability: DurabilityName::default(),
-            max_session_bytes: store::Options::default().max_session_bytes,
+            max_session_bytes: store::SqliteOptions::default().max_session_bytes,
             keep_days: None,
             max_total_bytes: None,
         }
@@ -91,7 +91,7 @@ enum DurabilityName {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Limits {
+pub(crate) struct LimitsConfig {
     worker_line_bytes: usize,
     client_line_bytes: usize,
     queued_prompts: usize,
@@ -101,9 +101,9 @@ pub(crate) struct Limits {
     restarts: usize,
 }
 
-impl Default for Limits {
+impl Default for LimitsConfig {
     fn default() -> Self {
-        let usual = Settings::default();
+        let usual = SessionSettings::default();
         Self {
             worker_line_bytes: usual.worker_line_bytes,
             client_line_bytes: usual.client_line_bytes,
@@ -119,44 +119,44 @@ impl Default for Limits {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Waits {
-    initialize: Wait,
-    open: Wait,
-    write_stall: Wait,
-    cancel_grace: Wait,
-    after_eof: Wait,
-    after_term: Wait,
-    permission: Wait,
-    quiet: Wait,
-    client_warning: Wait,
-    client_eviction: Wait,
-    heartbeat: Wait,
+pub(crate) struct WaitsConfig {
+    initialize: ConfigWait,
+    open: ConfigWait,
+    write_stall: ConfigWait,
+    cancel_grace: ConfigWait,
+    after_eof: ConfigWait,
+    after_term: ConfigWait,
+    permission: ConfigWait,
+    quiet: ConfigWait,
+    client_warning: ConfigWait,
+    client_eviction: ConfigWait,
+    heartbeat: ConfigWait,
 }
 
-impl Default for Waits {
+impl Default for WaitsConfig {
     fn default() -> Self {
-        let (usual, pace) = (Settings::default(), Pace::default());
+        let (usual, pace) = (SessionSettings::default(), StreamPace::default());
         Self {
-            initialize: Wait(usual.initialize_within),
-            open: Wait(usual.open_within),
-            write_stall: Wait(usual.write_stall),
-            cancel_grace: Wait(usual.cancel_grace),
-            after_eof: Wait(usual.stop.after_eof),
-            after_term: Wait(usual.stop.after_term),
-            permission: Wait(usual.permission_within),
-            quiet: Wait(usual.quiet_after),
-            client_warning: Wait(pace.warn_after),
-            client_eviction: Wait(pace.evict_after),
-            heartbeat: Wait(pace.heartbeat),
+            initialize: ConfigWait(usual.initialize_within),
+            open: ConfigWait(usual.open_within),
+            write_stall: ConfigWait(usual.write_stall),
+            cancel_grace: ConfigWait(usual.cancel_grace),
+            after_eof: ConfigWait(usual.stop.after_eof),
+            after_term: ConfigWait(usual.stop.after_term),
+            permission: ConfigWait(usual.permission_within),
+            quiet: ConfigWait(usual.quiet_after),
+            client_warning: ConfigWait(pace.warn_after),
+            client_eviction: ConfigWait(pace.evict_after),
+            heartbeat: ConfigWait(pace.heartbeat),
         }
     }
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub(crate) struct Wait(pub(crate) Duration);
+pub(crate) struct ConfigWait(pub(crate) Duration);
 
-impl TryFrom<String> for Wait {
+impl TryFrom<String> for ConfigWait {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -164,35 +164,35 @@ impl TryFrom<String> for Wait {
     }
 }
 
-impl From<Wait> for String {
-    fn from(Wait(time): Wait) -> Self {
+impl From<ConfigWait> for String {
+    fn from(ConfigWait(time): ConfigWait) -> Self {
         format!("{}ms", time.as_millis())
     }
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Permissions {
+pub(crate) struct PermissionsConfig {
     /// The mode that the file names.
-    pub(crate) mode: Option<Mode>,
+    pub(crate) mode: Option<PolicyMode>,
     /// A rules file, relative to the configuration.
     pub(crate) rules: Option<PathBuf>,
 }
 
-impl Permissions {
+impl PermissionsConfig {
     /// The mode in effect.
-    pub(crate) fn mode(&self) -> Mode {
+    pub(crate) fn mode(&self) -> PolicyMode {
         self.mode.unwrap_or_default()
     }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Workers {
+pub(crate) struct WorkersConfig {
     pub(crate) cgroups: bool,
 }
 
-impl Default for Workers {
+impl Default for WorkersConfig {
     fn default() -> Self {
         Self { cgroups: true }
     }
@@ -216,7 +216,7 @@ pub(crate) fn load(path: Option<&Path>) -> Result<Config> {
 
 /// The configuration without a file.
 pub(crate) fn defaults(path: Option<&Path>) -> Result<Config> {
-    let (home, file) = (home_with(path)?, File::default());
+    let (home, file) = (home_with(path)?, ConfigFile::default());
     Ok(Config { home, file, observers: Observers::default(), written: None })
 }
 
@@ -233,14 +233,14 @@ fn load_at(path: Option<&Path>, may_be_missing: bool) -> Result<Config> {
     let home = home_with(path)?;
     // A home that does not exist yet is noted by the code that makes it.
     home.note();
-    let (file, written): (File, _) = match std::fs::read_to_string(&home.config) {
+    let (file, written): (ConfigFile, _) = match std::fs::read_to_string(&home.config) {
         Ok(text) => {
             let cannot = || format!("cannot use {}", home.config.display());
             let file = toml::from_str(&text).with_context(cannot)?;
             (file, Some(toml::from_str(&text).with_context(cannot)?))
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && may_be_missing => {
-            (File::default(), None)
+            (ConfigFile::default(), None)
         }
         Err(error) => {
             return Err(error).with_context(|| format!("cannot read {}", home.config.display()));
@@ -266,9 +266,9 @@ impl Config {
         }
     }
 
-    pub(crate) fn settings(&self) -> Settings {
-        let File { limits, waits, .. } = &self.file;
-        Settings {
+    pub(crate) fn settings(&self) -> SessionSettings {
+        let ConfigFile { limits, waits, .. } = &self.file;
+        SessionSettings {
             observers: self.observers.clone(),
             forbidden: self.home.forbidden(),
             worker_line_bytes: limits.worker_line_bytes,
@@ -285,33 +285,33 @@ impl Config {
             stop: StopLadder { after_eof: waits.after_eof.0, after_term: waits.after_term.0 },
             permission_within: waits.permission.0,
             quiet_after: waits.quiet.0,
-            ..Settings::default()
+            ..SessionSettings::default()
         }
     }
 
     /// The policy of sessions that name no other. Its rules are those of the session context, which
     /// follows their file.
-    pub(crate) fn policy(&self) -> Policy {
-        Policy { mode: self.file.permissions.mode(), ..Policy::default() }
+    pub(crate) fn policy(&self) -> PermissionPolicy {
+        PermissionPolicy { mode: self.file.permissions.mode(), ..PermissionPolicy::default() }
     }
 
     /// How long the daemon waits for slow readers of its events.
-    pub(crate) fn pace(&self) -> Pace {
+    pub(crate) fn pace(&self) -> StreamPace {
         let waits = &self.file.waits;
-        Pace {
+        StreamPace {
             warn_after: waits.client_warning.0,
             evict_after: waits.client_eviction.0,
             heartbeat: waits.heartbeat.0,
         }
     }
 
-    pub(crate) fn store_options(&self) -> store::Options {
-        let Store { durability, max_session_bytes, .. } = self.file.store;
+    pub(crate) fn store_options(&self) -> store::SqliteOptions {
+        let StoreConfig { durability, max_session_bytes, .. } = self.file.store;
         let durability = match durability {
             DurabilityName::Process => Durability::Process,
             DurabilityName::Power => Durability::Power,
         };
-        store::Options { durability, max_session_bytes }
+        store::SqliteOptions { durability, max_session_bytes }
     }
 
     /// The environment variables of custom agents; some of them are keys.

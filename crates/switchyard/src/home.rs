@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use roots::{Forbidden, Named};
+use roots::{ForbiddenDirs, ForbiddenNames};
 
 use crate::outcome::{ERROR, Failure};
 
@@ -66,7 +66,7 @@ impl Home {
 
     /// The paths that no session may touch: this home, the user's other ones, and the
     /// configuration, wherever it is.
-    pub(crate) fn forbidden(&self) -> Forbidden {
+    pub(crate) fn forbidden(&self) -> ForbiddenDirs {
         let mut all = vec![self.state.clone(), self.run.clone(), self.config.clone()];
         let mut noted_in = Vec::new();
         // A configuration that was named may lie in a directory that somebody works in.
@@ -155,8 +155,8 @@ fn note_at(notes: &Path, own: &Path) -> io::Result<()> {
 }
 
 /// Makes directories off limits to sessions, except the subdirectories in which agents work.
-pub(crate) fn forbid(directories: Vec<PathBuf>, noted_in: Vec<PathBuf>) -> Forbidden {
-    Forbidden::named(Named {
+pub(crate) fn forbid(directories: Vec<PathBuf>, noted_in: Vec<PathBuf>) -> ForbiddenDirs {
+    ForbiddenDirs::named(ForbiddenNames {
         directories,
         noted_in,
         open: [PROJECTS, SHARED].map(Into::into).into(),

@@ -28,8 +28,8 @@ use tracing_subscriber::{Registry, reload};
 use crate::terminal;
 use crate::terminal::paint::Paint;
 use file::Rotation;
-use line::Line;
-use writer::{Sink, Writer};
+use line::LogLine;
+use writer::{LogSink, LogWriter};
 
 /// `[log]` of the configuration: what a daemon writes, and where.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -37,7 +37,7 @@ use writer::{Sink, Writer};
 pub(crate) struct LogTable {
     /// A file to write instead of stderr.
     pub(crate) file: Option<PathBuf>,
-    pub(crate) format: Format,
+    pub(crate) format: LogFormat,
     /// `info`, or by target: `warn,sessions=debug`.
     pub(crate) level: Option<String>,
     /// The size at which a file is rotated.
@@ -48,7 +48,7 @@ pub(crate) struct LogTable {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Format {
+pub(crate) enum LogFormat {
     #[default]
     Text,
     Json,
@@ -61,11 +61,11 @@ impl LogTable {
     }
 }
 
-impl Format {
-    fn lost(self) -> writer::Lost {
+impl LogFormat {
+    fn lost(self) -> writer::LostLinesText {
         match self {
-            Self::Text => |n| Line::lost(n).text(Paint::when(false)),
-            Self::Json => |n| Line::lost(n).json(),
+            Self::Text => |n| LogLine::lost(n).text(Paint::when(false)),
+            Self::Json => |n| LogLine::lost(n).json(),
         }
     }
 }
@@ -73,24 +73,24 @@ impl Format {
 /// A handle on the log of this process.
 #[derive(Debug, Clone)]
 pub(crate) struct Logging {
-    shared: Arc<Shared>,
+    shared: Arc<LoggingState>,
     filter: reload::Handle<Targets, Registry>,
     /// The filter of the command line or the environment; wins over the configuration.
     asked: Option<Targets>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct LoggingState {
     secrets: Secrets,
-    way_out: RwLock<WayOut>,
+    way_out: RwLock<LogOutput>,
     /// Lines dropped by writers that are no longer in use.
     n_dropped_before: AtomicU64,
 }
 
 #[derive(Debug)]
-struct WayOut {
-    format: Format,
-    writer: Arc<Writer>,
+struct LogOutput {
+    format: LogFormat,
+    writer: Arc<LogWriter>,
 }
 
 /// Starts logging to stderr: errors, or what `-v` and `SWITCHYARD_LOG` ask for.
@@ -101,14 +101,14 @@ pub(crate) fn start(n_verbose: u8) -> Logging {
     let variables = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     secrets.register_environment(variables);
-    let way_out = WayOut { format: Format::Text, writer: Arc::new(Writer::stderr()) };
-    let shared = Arc::new(Shared {
+    let way_out = LogOutput { format: LogFormat::Text, writer: Arc::new(LogWriter::stderr()) };
+    let shared = Arc::new(LoggingState {
         secrets,
         way_out: RwLock::new(way_out),
         n_dropped_before: AtomicU64::new(0),
     });
     let (filter, handle) = reload::Layer::new(asked.clone().unwrap_or(errors));
-    let lines = Lines(shared.clone()).with_filter(filter);
+    let lines = LogLayer(shared.clone()).with_filter(filter);
     // A second one in the same process, in tests, has no effect.
     let _ = tracing_subscriber::registry().with(lines).try_init();
     Logging { shared, filter: handle, asked }
@@ -156,7 +156,7 @@ impl Logging {
                 .with_context(|| format!("[log] level = \"{level}\" cannot be understood"))?,
             None => quiet_libraries(tracing::Level::INFO),
         };
-        let (sink, has_colors): (Box<dyn Sink>, _) = match &table.file {
+        let (sink, has_colors): (Box<dyn LogSink>, _) = match &table.file {
             Some(path) => {
                 let file = file::LogFile::open(path.clone(), table.rotation())
                     .with_context(|| format!("cannot log to {}", path.display()))?;
@@ -165,8 +165,8 @@ impl Logging {
             None => (Box::new(writer::Stderr), terminal::color_on_stderr()),
         };
         let paint = Paint::when(has_colors);
-        let writer = Writer::behind_queue(sink, paint, table.format.lost())?;
-        let way_out = WayOut { format: table.format, writer: Arc::new(writer) };
+        let writer = LogWriter::behind_queue(sink, paint, table.format.lost())?;
+        let way_out = LogOutput { format: table.format, writer: Arc::new(writer) };
         let before = {
             let mut current = self.shared.way_out.write().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *current, way_out)
@@ -178,7 +178,7 @@ impl Logging {
         self.filter.reload(filter).context("cannot change what is logged")
     }
 
-    fn writer(&self) -> Arc<Writer> {
+    fn writer(&self) -> Arc<LogWriter> {
         self.shared.way_out.read().unwrap_or_else(PoisonError::into_inner).writer.clone()
     }
 
@@ -202,15 +202,15 @@ impl Logging {
 const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 
 /// The layer that turns events into lines.
-struct Lines(Arc<Shared>);
+struct LogLayer(Arc<LoggingState>);
 
-impl<S: Subscriber> Layer<S> for Lines {
+impl<S: Subscriber> Layer<S> for LogLayer {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let line = Line::of(event, &self.0.secrets);
+        let line = LogLine::of(event, &self.0.secrets);
         let way_out = self.0.way_out.read().unwrap_or_else(PoisonError::into_inner);
         let text = match way_out.format {
-            Format::Text => line.text(way_out.writer.paint()),
-            Format::Json => line.json(),
+            LogFormat::Text => line.text(way_out.writer.paint()),
+            LogFormat::Json => line.json(),
         };
         way_out.writer.write(text);
     }

@@ -26,9 +26,9 @@ use clap::Parser;
 use agents::{demo, native};
 use cli::daemon::DaemonVerb;
 use cli::{Cli, Verb};
-use daemon::activation::{self, ActivationError, Inherited};
+use daemon::activation::{self, ActivationError, InheritedListeners};
 use daemon::serve;
-use daemon::service::Service;
+use daemon::service::DaemonService;
 use home::make_private_dir;
 use logging::Logging;
 use outcome::Failure;
@@ -88,7 +88,7 @@ fn hide_environment() {
 async fn dispatch(
     cli: Cli,
     logging: &Logging,
-    inherited: Result<Inherited, ActivationError>,
+    inherited: Result<InheritedListeners, ActivationError>,
 ) -> Result<ExitCode, Failure> {
     // `--config` of the bus is its own file, as with stdio Bus.
     let is_bus = matches!(cli.verb, Verb::Bus(_));
@@ -103,7 +103,7 @@ async fn dispatch(
     let service = match (&cli.verb, cli.log_file) {
         (Verb::Serve(_), path) => {
             let inherited = inherited.map_err(anyhow::Error::from)?;
-            Some(Service::begin(logging.clone(), path, &config.file.log, inherited)?)
+            Some(DaemonService::begin(logging.clone(), path, &config.file.log, inherited)?)
         }
         (_, Some(path)) => {
             logging.to_file(path)?;
@@ -160,7 +160,7 @@ async fn obey(
     verb: Verb,
     named: Option<std::path::PathBuf>,
     config: config::Config,
-    service: Option<Service>,
+    service: Option<DaemonService>,
 ) -> Result<ExitCode, Failure> {
     match verb {
         Verb::Serve(args) => match service {

@@ -8,23 +8,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::{Client, ClientError};
+use client::{ClientError, DaemonClient};
 use tokio::net::UnixStream;
 
 use crate::config::Config;
-use crate::daemon::in_process::{InsideDaemon, InsideOptions};
-use crate::daemon::presence::{self, Whereabouts};
+use crate::daemon::in_process::{InProcessDaemon, InProcessOptions};
+use crate::daemon::presence::{self, DaemonInfo};
 use crate::outcome::Failure;
 use crate::terminal::spinner::Spinner;
 
 /// A daemon that runs in a process of its own.
 #[derive(Debug, Clone)]
-pub(crate) struct Running {
+pub(crate) struct RunningDaemon {
     run: PathBuf,
-    pub(crate) whereabouts: Whereabouts,
+    pub(crate) whereabouts: DaemonInfo,
 }
 
-impl Running {
+impl RunningDaemon {
     /// The running daemon of this user, unless `SWITCHYARD_NO_DAEMON` is set.
     pub(crate) fn find(config: &Config) -> Option<Self> {
         if std::env::var_os("SWITCHYARD_NO_DAEMON").is_some_and(|value| !value.is_empty()) {
@@ -51,8 +51,8 @@ impl Running {
         }
     }
 
-    pub(crate) fn client(&self) -> Client {
-        Client::at(presence::private_socket(&self.run))
+    pub(crate) fn client(&self) -> DaemonClient {
+        DaemonClient::at(presence::private_socket(&self.run))
     }
 
     /// A new connection to its private socket.
@@ -64,7 +64,7 @@ impl Running {
     async fn gone(&self) {
         const LOOK_EVERY: Duration = Duration::from_secs(1);
         // A draining daemon has withdrawn its address, but still holds the lock.
-        let is_another = |now: Whereabouts| now.pid != self.whereabouts.pid;
+        let is_another = |now: DaemonInfo| now.pid != self.whereabouts.pid;
         while presence::is_held(&self.run) && !presence::find(&self.run).is_some_and(is_another) {
             tokio::time::sleep(LOOK_EVERY).await;
         }
@@ -73,76 +73,76 @@ impl Running {
 
 /// A daemon that a command works with.
 #[derive(Debug)]
-pub(crate) struct Daemon {
-    client: Client,
-    place: Place,
+pub(crate) struct CommandDaemon {
+    client: DaemonClient,
+    place: DaemonProcess,
 }
 
 #[derive(Debug)]
-enum Place {
-    Elsewhere(Running),
-    Here(InsideDaemon),
+enum DaemonProcess {
+    Elsewhere(RunningDaemon),
+    Here(InProcessDaemon),
 }
 
-impl Daemon {
+impl CommandDaemon {
     /// The running daemon; else one inside of this process, whose sessions run with `options`.
     pub(crate) async fn for_sessions(
         config: &Arc<Config>,
-        running: Option<Running>,
-        options: InsideOptions,
+        running: Option<RunningDaemon>,
+        options: InProcessOptions,
     ) -> Result<Self, Failure> {
         if let Some(running) = running {
             return Ok(Self::elsewhere(running));
         }
         let opening = Spinner::start("opening the log …");
-        let own = InsideDaemon::start(config, options).await?;
+        let own = InProcessDaemon::start(config, options).await?;
         drop(opening);
         Ok(Self::here(own))
     }
 
     /// A daemon for commands that only read sessions in the log, or delete them.
     pub(crate) fn for_the_log(config: &Arc<Config>) -> Result<Self, Failure> {
-        match Running::find(config) {
+        match RunningDaemon::find(config) {
             Some(running) => Ok(Self::elsewhere(running)),
-            None => Ok(Self::here(InsideDaemon::to_look(config)?)),
+            None => Ok(Self::here(InProcessDaemon::to_look(config)?)),
         }
     }
 
-    fn elsewhere(running: Running) -> Self {
-        Self { client: running.client(), place: Place::Elsewhere(running) }
+    fn elsewhere(running: RunningDaemon) -> Self {
+        Self { client: running.client(), place: DaemonProcess::Elsewhere(running) }
     }
 
-    fn here(own: InsideDaemon) -> Self {
-        Self { client: own.client(), place: Place::Here(own) }
+    fn here(own: InProcessDaemon) -> Self {
+        Self { client: own.client(), place: DaemonProcess::Here(own) }
     }
 
-    pub(crate) fn client(&self) -> &Client {
+    pub(crate) fn client(&self) -> &DaemonClient {
         &self.client
     }
 
     /// Whether it is in this process.
     pub(crate) fn is_here(&self) -> bool {
-        matches!(self.place, Place::Here(_))
+        matches!(self.place, DaemonProcess::Here(_))
     }
 
     /// Waits until it is gone; for ever where it is inside of this process.
     pub(crate) async fn gone(&self) {
         match &self.place {
-            Place::Elsewhere(running) => running.gone().await,
-            Place::Here(_) => std::future::pending().await,
+            DaemonProcess::Elsewhere(running) => running.gone().await,
+            DaemonProcess::Here(_) => std::future::pending().await,
         }
     }
 
     /// Ends what runs for this command alone; its log can still be read.
     pub(crate) async fn let_go(&self) {
-        if let Place::Here(own) = &self.place {
+        if let DaemonProcess::Here(own) = &self.place {
             own.let_go().await;
         }
     }
 
     /// Ends what was started for this command alone.
     pub(crate) async fn end(self) {
-        if let Place::Here(own) = self.place {
+        if let DaemonProcess::Here(own) = self.place {
             own.end().await;
         }
     }

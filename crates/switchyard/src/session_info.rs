@@ -1,10 +1,10 @@
 //! Sessions as the daemon's API describes them, and their lookup by id, prefix or `last`.
 
-use client::{Client, encoded};
+use client::{DaemonClient, encoded};
 use projection::sanitize_line;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sessions::budget::Limits;
+use sessions::budget::BudgetLimits;
 use sessions::mint;
 use wire::{Millis, Seq, SessionId};
 
@@ -30,21 +30,21 @@ pub(crate) struct SessionInfo {
     pub(crate) command: Vec<String>,
     agent_session: Option<String>,
     #[serde(default)]
-    pub(crate) limits: Limits,
+    pub(crate) limits: BudgetLimits,
     /// Why the session could not go on, if so.
     pub(crate) halted: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Page {
+struct SessionInfoPage {
     sessions: Vec<SessionInfo>,
     next_cursor: Option<String>,
 }
 
 impl SessionInfo {
     /// The session that `named` means: its id, the beginning of one, or `last`.
-    pub(crate) async fn find(client: &Client, named: &str) -> Result<Self, Failure> {
+    pub(crate) async fn find(client: &DaemonClient, named: &str) -> Result<Self, Failure> {
         let not_found = |what: &str| {
             Failure::new(NOT_FOUND, format!("there is no session {what}"))
                 .hint("`switchyard sessions list` shows what there is")
@@ -67,7 +67,7 @@ impl SessionInfo {
     /// The first `limit` sessions of a list, the one that was used last first. `query` says which
     /// are listed.
     pub(crate) async fn list(
-        client: &Client,
+        client: &DaemonClient,
         query: &str,
         limit: usize,
     ) -> Result<Vec<Self>, Failure> {
@@ -78,7 +78,7 @@ impl SessionInfo {
         while all.len() < limit {
             let n = (limit - all.len()).min(MAX_PAGE);
             let path = format!("/v1/sessions?limit={n}{query}{cursor}");
-            let page: Page = client.get(&path).await?;
+            let page: SessionInfoPage = client.get(&path).await?;
             all.extend(page.sessions);
             match page.next_cursor {
                 Some(next) => cursor = format!("&cursor={}", encoded(&next)),

@@ -32,7 +32,7 @@ impl Signals {
 
 /// The action that a signal asks of a daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum SignalAction {
     /// SIGTERM or SIGINT: take no more, let what runs come to an end.
     Drain,
     /// The second of them: do not wait.
@@ -66,20 +66,20 @@ impl DaemonSignals {
     }
 
     /// The action that the next signal asks for. Cancel-safe.
-    pub(crate) async fn next(&mut self) -> Asked {
+    pub(crate) async fn next(&mut self) -> SignalAction {
         tokio::select! {
             biased;
             _ = self.terminate.recv() => self.end(),
             _ = self.interrupt.recv() => self.end(),
-            _ = self.hangup.recv() => Asked::Reload,
-            _ = self.user1.recv() => Asked::ReopenLog,
+            _ = self.hangup.recv() => SignalAction::Reload,
+            _ = self.user1.recv() => SignalAction::ReopenLog,
         }
     }
 
-    fn end(&mut self) -> Asked {
+    fn end(&mut self) -> SignalAction {
         match std::mem::replace(&mut self.is_draining, true) {
-            false => Asked::Drain,
-            true => Asked::EndNow,
+            false => SignalAction::Drain,
+            true => SignalAction::EndNow,
         }
     }
 }

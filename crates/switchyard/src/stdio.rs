@@ -7,16 +7,16 @@
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 
-pub(crate) type Reader = Box<dyn AsyncRead + Send + Unpin>;
-pub(crate) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
+pub(crate) type StdinReader = Box<dyn AsyncRead + Send + Unpin>;
+pub(crate) type StdoutWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
-pub(crate) fn open() -> (Reader, Writer) {
-    let reader: Reader = match pipe::OpenOptions::new().open_receiver("/proc/self/fd/0") {
+pub(crate) fn open() -> (StdinReader, StdoutWriter) {
+    let reader: StdinReader = match pipe::OpenOptions::new().open_receiver("/proc/self/fd/0") {
         Ok(receiver) => Box::new(receiver),
         // A terminal, a file or a socket.
         Err(_) => Box::new(tokio::io::stdin()),
     };
-    let writer: Writer = match pipe::OpenOptions::new().open_sender("/proc/self/fd/1") {
+    let writer: StdoutWriter = match pipe::OpenOptions::new().open_sender("/proc/self/fd/1") {
         Ok(sender) => Box::new(sender),
         Err(_) => Box::new(tokio::io::stdout()),
     };

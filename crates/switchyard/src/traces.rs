@@ -22,8 +22,8 @@ use serde::Deserialize;
 use server::secrets::Secrets;
 use sessions::observer::Observer;
 
-use client::Client;
-use spans::Spans;
+use client::CollectorClient;
+use spans::SpanObserver;
 
 /// `[traces]` of the configuration.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -42,7 +42,7 @@ const EXPORT_WITHIN: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Traces {
     provider: SdkTracerProvider,
-    spans: Arc<Spans>,
+    spans: Arc<SpanObserver>,
 }
 
 /// Begins to trace, if an endpoint is configured. To be called inside of the runtime.
@@ -75,7 +75,7 @@ impl Traces {
     fn to(endpoint: &str, secrets: &Secrets) -> Result<Self> {
         let exporter = SpanExporter::builder()
             .with_http()
-            .with_http_client(Client::new(EXPORT_WITHIN)?)
+            .with_http_client(CollectorClient::new(EXPORT_WITHIN)?)
             .with_protocol(Protocol::HttpBinary)
             .with_endpoint(endpoint)
             .with_timeout(EXPORT_WITHIN)
@@ -85,7 +85,7 @@ impl Traces {
             // Its queue, batches and delay can be set with `OTEL_BSP_…`.
             .with_span_processor(BatchSpanProcessor::builder(exporter).build())
             .build();
-        let spans = Arc::new(Spans::new(provider.tracer("switchyard"), secrets.clone()));
+        let spans = Arc::new(SpanObserver::new(provider.tracer("switchyard"), secrets.clone()));
         Ok(Self { provider, spans })
     }
 

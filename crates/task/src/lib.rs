@@ -10,9 +10,9 @@ use tokio::task::JoinHandle;
 
 /// A future of any type, on the heap. For what starts tasks otherwise than [`spawn`]: trackers,
 /// sets, handles of a runtime.
-pub type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub type BoxedFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-pub fn boxed<T>(future: impl Future<Output = T> + Send + 'static) -> Boxed<T> {
+pub fn boxed<T>(future: impl Future<Output = T> + Send + 'static) -> BoxedFuture<T> {
     Box::pin(future)
 }
 

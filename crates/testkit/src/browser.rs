@@ -21,16 +21,16 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::process::PATIENCE;
-use process::Process;
-use profile::Profile;
-use session::Session;
+use process::BrowserProcess;
+use profile::BrowserProfile;
+use session::WebDriverSession;
 
 /// The browsers that may run at once; other tests wait. A browser is a handful of processes that
 /// all want to compute at once.
 static SEATS: Semaphore = Semaphore::const_new(2);
 
 /// Idle browsers for the next test. Starting one takes longer than most tests with it.
-static IDLE: Mutex<Vec<Driven>> = Mutex::new(Vec::new());
+static IDLE: Mutex<Vec<RunningBrowser>> = Mutex::new(Vec::new());
 
 /// The pause before a condition that did not hold is tried again.
 const POLL_EVERY: std::time::Duration = std::time::Duration::from_millis(80);
@@ -44,20 +44,20 @@ return is_so();";
 
 #[derive(Debug)]
 pub struct Browser {
-    session: Session,
+    session: WebDriverSession,
     /// `None` only once it is handed on.
-    driven: Option<Driven>,
+    driven: Option<RunningBrowser>,
     _seat: SemaphorePermit<'static>,
 }
 
 /// The processes of a browser, and the profile that was used last.
 #[derive(Debug)]
-struct Driven {
-    process: Process,
+struct RunningBrowser {
+    process: BrowserProcess,
     /// The `WebDriver` session's address, and where Chromium itself listens.
     address: String,
     debugger: String,
-    profile: Profile,
+    profile: BrowserProfile,
 }
 
 impl Drop for Browser {
@@ -86,7 +86,7 @@ pub struct Cookie {
 
 /// What a script threw, or why it could not be run.
 #[derive(Debug, Clone)]
-pub struct Thrown(pub String);
+pub struct ScriptError(pub String);
 
 impl Browser {
     /// A browser for which all names that end in `.test` lead to this machine, whatever the
@@ -101,25 +101,25 @@ impl Browser {
         Self { session, driven: Some(driven), _seat: seat }
     }
 
-    async fn launch() -> (Session, Driven) {
-        let process = Process::start();
-        let (session, debugger) = Session::start(&process).await;
-        let profile = Profile::create(&debugger, None).await;
+    async fn launch() -> (WebDriverSession, RunningBrowser) {
+        let process = BrowserProcess::start();
+        let (session, debugger) = WebDriverSession::start(&process).await;
+        let profile = BrowserProfile::create(&debugger, None).await;
         // The tab that the browser came with belongs to no profile of ours.
         session.delete("window").await.expect("the first tab");
         session.post("window", &json!({ "handle": profile.tab })).await.expect("the new tab");
         let address = session.address().to_owned();
-        (session, Driven { process, address, debugger, profile })
+        (session, RunningBrowser { process, address, debugger, profile })
     }
 
-    async fn reuse(driven: Driven) -> (Session, Driven) {
-        let Driven { process, address, debugger, profile } = driven;
-        let profile = Profile::create(&debugger, Some(profile)).await;
-        let session = Session::at(address.clone());
+    async fn reuse(driven: RunningBrowser) -> (WebDriverSession, RunningBrowser) {
+        let RunningBrowser { process, address, debugger, profile } = driven;
+        let profile = BrowserProfile::create(&debugger, Some(profile)).await;
+        let session = WebDriverSession::at(address.clone());
         session.post("window", &json!({ "handle": profile.tab })).await.expect("the new tab");
         // Drops the console messages of another test's pages.
         let _ = session.post("se/log", &json!({ "type": "browser" })).await;
-        (session, Driven { process, address, debugger, profile })
+        (session, RunningBrowser { process, address, debugger, profile })
     }
 
     /// Opens an address as if a person had typed it, and waits until the page is there. An
@@ -127,7 +127,7 @@ impl Browser {
     pub async fn open(&self, url: &str) {
         let opened = self.session.post("url", &json!({ "url": url })).await;
         match opened {
-            Err(Thrown(why)) if !why.contains("net::ERR_ABORTED") => panic!("{url}: {why}"),
+            Err(ScriptError(why)) if !why.contains("net::ERR_ABORTED") => panic!("{url}: {why}"),
             _ => {}
         }
     }
@@ -142,12 +142,12 @@ impl Browser {
     pub async fn run(&self, body: &str, args: impl Into<Value>) -> Value {
         match self.try_run(body, args).await {
             Ok(value) => value,
-            Err(Thrown(why)) => panic!("{why}\nwhile running:\n{body}"),
+            Err(ScriptError(why)) => panic!("{why}\nwhile running:\n{body}"),
         }
     }
 
     /// As [`run`](Self::run), for scripts that may fail.
-    pub async fn try_run(&self, body: &str, args: impl Into<Value>) -> Result<Value, Thrown> {
+    pub async fn try_run(&self, body: &str, args: impl Into<Value>) -> Result<Value, ScriptError> {
         let script = format!("return (async (args) => {{\n{body}\n}})(arguments[0])");
         let order = json!({ "script": script, "args": [args.into()] });
         self.session.post("execute/sync", &order).await

@@ -13,7 +13,7 @@ use std::time::Duration;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::process::{PATIENCE, Yard, wait_until};
+use crate::process::{PATIENCE, TestHome, wait_until};
 
 /// A running daemon.
 #[derive(Debug)]
@@ -27,20 +27,20 @@ pub struct Daemon {
 impl Daemon {
     /// Starts the daemon on a free port and waits until it listens.
     #[track_caller]
-    pub fn start(yard: &Yard) -> Self {
+    pub fn start(yard: &TestHome) -> Self {
         Self::start_with(yard, &[])
     }
 
     /// As [`start`](Self::start), with more flags.
     #[track_caller]
-    pub fn start_with(yard: &Yard, args: &[&str]) -> Self {
+    pub fn start_with(yard: &TestHome, args: &[&str]) -> Self {
         let all = ["serve", "--host", "127.0.0.1:0"].iter().chain(args);
         Self::start_command(yard, yard.command(all))
     }
 
     /// Starts a daemon by a command that ends up in `serve`, unchanged.
     #[track_caller]
-    pub fn start_command(yard: &Yard, mut command: std::process::Command) -> Self {
+    pub fn start_command(yard: &TestHome, mut command: std::process::Command) -> Self {
         let stderr = yard.home().join("daemon.stderr");
         let log = File::options().create(true).append(true).open(&stderr).unwrap();
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);

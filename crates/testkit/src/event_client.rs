@@ -20,15 +20,15 @@ const SMALL_BUFFER: usize = 16 << 10;
 
 /// The transport of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Carrier {
+pub enum EventTransport {
     Sse,
     WebSocket,
 }
 
 /// The query of an event stream.
 #[derive(Debug, Clone)]
-pub struct Request {
-    pub carrier: Carrier,
+pub struct EventQuery {
+    pub carrier: EventTransport,
     pub session: String,
     /// More of the query, such as `format=ui`.
     pub query: String,
@@ -37,8 +37,8 @@ pub struct Request {
     pub after: Option<String>,
 }
 
-impl Request {
-    pub fn new(carrier: Carrier, session: &str) -> Self {
+impl EventQuery {
+    pub fn new(carrier: EventTransport, session: &str) -> Self {
         Self { carrier, session: session.to_owned(), query: String::new(), after: None }
     }
 
@@ -56,7 +56,7 @@ impl Request {
 
     fn path(&self) -> String {
         let mut path = format!("/v1/sessions/{}/events?{}", self.session, self.query);
-        if let (Carrier::WebSocket, Some(after)) = (self.carrier, &self.after) {
+        if let (EventTransport::WebSocket, Some(after)) = (self.carrier, &self.after) {
             path.extend(["&after=", after]);
         }
         path
@@ -65,14 +65,14 @@ impl Request {
 
 /// One frame, whatever carried it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame {
+pub struct EventFrame {
     pub id: Option<String>,
     pub event: String,
     /// JSON, byte for byte.
     pub data: String,
 }
 
-impl Frame {
+impl EventFrame {
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.data).unwrap()
@@ -81,25 +81,25 @@ impl Frame {
 
 #[derive(Debug)]
 pub enum EventClient {
-    Sse(BufReader<Dechunked>),
+    Sse(BufReader<ChunkedDecoder>),
     WebSocket(Box<WebSocket<TcpStream>>),
 }
 
 /// The daemon's refusal of a stream.
 #[derive(Debug)]
-pub struct Refused {
+pub struct StreamRefusal {
     pub status: u16,
     pub body: String,
 }
 
 impl EventClient {
     #[track_caller]
-    pub fn open(daemon: &Daemon, request: &Request) -> Self {
+    pub fn open(daemon: &Daemon, request: &EventQuery) -> Self {
         Self::try_open(daemon, request).expect("a stream of events")
     }
 
     #[track_caller]
-    pub fn try_open(daemon: &Daemon, request: &Request) -> Result<Self, Refused> {
+    pub fn try_open(daemon: &Daemon, request: &EventQuery) -> Result<Self, StreamRefusal> {
         let address: SocketAddr = daemon.address().parse().expect("an address");
         Self::try_connect(address, daemon.token(), request)
     }
@@ -109,18 +109,18 @@ impl EventClient {
     pub fn try_connect(
         address: SocketAddr,
         token: Option<&str>,
-        request: &Request,
-    ) -> Result<Self, Refused> {
-        let stream = small_socket(address).map_err(|error| Refused::by_network(&error))?;
+        request: &EventQuery,
+    ) -> Result<Self, StreamRefusal> {
+        let stream = small_socket(address).map_err(|error| StreamRefusal::by_network(&error))?;
         match request.carrier {
-            Carrier::Sse => sse(stream, address, token, request),
-            Carrier::WebSocket => web_socket(stream, address, token, request),
+            EventTransport::Sse => sse(stream, address, token, request),
+            EventTransport::WebSocket => web_socket(stream, address, token, request),
         }
     }
 
     /// The next frame; nothing when the connection has ended, in one way or another.
     #[track_caller]
-    pub fn next_frame(&mut self) -> Option<Frame> {
+    pub fn next_frame(&mut self) -> Option<EventFrame> {
         match self {
             Self::Sse(lines) => next_event(lines),
             Self::WebSocket(socket) => loop {
@@ -137,7 +137,7 @@ impl EventClient {
 
     /// The next frame of that name; others are skipped.
     #[track_caller]
-    pub fn frame_named(&mut self, name: &str) -> Option<Frame> {
+    pub fn frame_named(&mut self, name: &str) -> Option<EventFrame> {
         loop {
             let frame = self.next_frame()?;
             if frame.event == name {
@@ -146,10 +146,10 @@ impl EventClient {
         }
     }
 
-    pub fn ends(&mut self) -> Ends {
+    pub fn ends(&mut self) -> ConnectionEnds {
         let socket = self.socket();
         let (ours, theirs) = (socket.local_addr().unwrap(), socket.peer_addr().unwrap());
-        Ends { ours: ours.port(), theirs: theirs.port() }
+        ConnectionEnds { ours: ours.port(), theirs: theirs.port() }
     }
 
     /// The raw socket, for tests that read bytes.
@@ -163,12 +163,12 @@ impl EventClient {
 
 /// Both ends of a connection, to ask the kernel about it.
 #[derive(Debug, Clone, Copy)]
-pub struct Ends {
+pub struct ConnectionEnds {
     ours: u16,
     theirs: u16,
 }
 
-impl Ends {
+impl ConnectionEnds {
     /// Whether the other side still has the connection open, whatever was read of it.
     pub fn are_held(self) -> bool {
         const ESTABLISHED: &str = "01";
@@ -183,7 +183,7 @@ impl Ends {
     }
 }
 
-impl Refused {
+impl StreamRefusal {
     fn by_network(error: &io::Error) -> Self {
         Self { status: 0, body: error.to_string() }
     }
@@ -204,8 +204,8 @@ fn sse(
     mut stream: TcpStream,
     address: SocketAddr,
     token: Option<&str>,
-    request: &Request,
-) -> Result<EventClient, Refused> {
+    request: &EventQuery,
+) -> Result<EventClient, StreamRefusal> {
     let mut head = format!("GET {} HTTP/1.1\r\nHost: {address}\r\n", request.path());
     for (name, value) in [
         ("Authorization", token.map(|t| format!("Bearer {t}"))),
@@ -215,7 +215,7 @@ fn sse(
             head.extend([name, ": ", &value, "\r\n"]);
         }
     }
-    let failed = |error: io::Error| Refused::by_network(&error);
+    let failed = |error: io::Error| StreamRefusal::by_network(&error);
     stream.write_all(format!("{head}\r\n").as_bytes()).map_err(failed)?;
     let mut reader = BufReader::new(stream);
     let mut status = String::new();
@@ -235,17 +235,17 @@ fn sse(
     if status != 200 {
         let mut body = vec![0; length.unwrap_or(0)];
         reader.read_exact(&mut body).map_err(failed)?;
-        return Err(Refused { status, body: String::from_utf8_lossy(&body).into_owned() });
+        return Err(StreamRefusal { status, body: String::from_utf8_lossy(&body).into_owned() });
     }
-    Ok(EventClient::Sse(BufReader::new(Dechunked { inner: reader, left: 0, is_first: true })))
+    Ok(EventClient::Sse(BufReader::new(ChunkedDecoder { inner: reader, left: 0, is_first: true })))
 }
 
 fn web_socket(
     stream: TcpStream,
     address: SocketAddr,
     token: Option<&str>,
-    request: &Request,
-) -> Result<EventClient, Refused> {
+    request: &EventQuery,
+) -> Result<EventClient, StreamRefusal> {
     let url = format!("ws://{address}{}", request.path());
     let mut handshake = url.into_client_request().unwrap();
     if let Some(token) = token {
@@ -258,17 +258,17 @@ fn web_socket(
             tokio_tungstenite::tungstenite::HandshakeError::Failure(Error::Http(response)) => {
                 let body = response.body().clone().unwrap_or_default();
                 let body = String::from_utf8_lossy(&body).into_owned();
-                Err(Refused { status: response.status().as_u16(), body })
+                Err(StreamRefusal { status: response.status().as_u16(), body })
             }
-            other => Err(Refused { status: 0, body: other.to_string() }),
+            other => Err(StreamRefusal { status: 0, body: other.to_string() }),
         },
     }
 }
 
 /// One event of a stream. What was cut off in the middle is no event.
 #[track_caller]
-fn next_event(lines: &mut BufReader<Dechunked>) -> Option<Frame> {
-    let mut frame = Frame { id: None, event: "message".to_owned(), data: String::new() };
+fn next_event(lines: &mut BufReader<ChunkedDecoder>) -> Option<EventFrame> {
+    let mut frame = EventFrame { id: None, event: "message".to_owned(), data: String::new() };
     let mut line = String::new();
     loop {
         line.clear();
@@ -295,7 +295,7 @@ fn next_event(lines: &mut BufReader<Dechunked>) -> Option<Frame> {
 }
 
 #[track_caller]
-fn read_object(text: &str) -> Frame {
+fn read_object(text: &str) -> EventFrame {
     #[derive(serde::Deserialize)]
     struct Object<'a> {
         id: Option<String>,
@@ -304,7 +304,7 @@ fn read_object(text: &str) -> Frame {
         data: &'a serde_json::value::RawValue,
     }
     let Object { id, event, data } = serde_json::from_str(text).expect("a frame");
-    Frame { id, event, data: data.get().to_owned() }
+    EventFrame { id, event, data: data.get().to_owned() }
 }
 
 fn is_timeout(error: &io::Error) -> bool {
@@ -313,13 +313,13 @@ fn is_timeout(error: &io::Error) -> bool {
 
 /// A decoder of HTTP's chunked bodies.
 #[derive(Debug)]
-pub struct Dechunked {
+pub struct ChunkedDecoder {
     inner: BufReader<TcpStream>,
     left: usize,
     is_first: bool,
 }
 
-impl Read for Dechunked {
+impl Read for ChunkedDecoder {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 {
             let mut line = String::new();

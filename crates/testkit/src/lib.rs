@@ -42,4 +42,4 @@ pub mod tools;
 pub mod transcript;
 
 pub use schema::{Validator, Violation};
-pub use transcript::{Direction, Entry, Transcript};
+pub use transcript::{Direction, Transcript, TranscriptEntry};

@@ -22,7 +22,7 @@ use crate::process::PATIENCE;
 const READ_BYTES: usize = 1 << 14;
 
 #[derive(Debug)]
-enum Stream {
+enum LineStream {
     Tcp(TcpStream),
     Unix(UnixStream),
     /// The other side's stdin, unless it was closed, and its stdout.
@@ -31,7 +31,7 @@ enum Stream {
 
 #[derive(Debug)]
 pub struct LineClient {
-    stream: Stream,
+    stream: LineStream,
     unread: Vec<u8>,
     /// The offset in `unread` before which there is no newline.
     searched: usize,
@@ -47,7 +47,7 @@ impl LineClient {
         let stream = TcpStream::connect(address).expect("a TCP listener");
         stream.set_nonblocking(true).unwrap();
         stream.set_nodelay(true).unwrap();
-        Self::new(Stream::Tcp(stream))
+        Self::new(LineStream::Tcp(stream))
     }
 
     #[track_caller]
@@ -58,7 +58,7 @@ impl LineClient {
     pub fn try_unix(path: impl AsRef<Path>) -> std::io::Result<Self> {
         let stream = UnixStream::connect(path)?;
         stream.set_nonblocking(true)?;
-        Ok(Self::new(Stream::Unix(stream)))
+        Ok(Self::new(LineStream::Unix(stream)))
     }
 
     /// The pipes of a process that was started with both.
@@ -66,10 +66,10 @@ impl LineClient {
         for end in [stdin.as_fd(), stdout.as_fd()] {
             rustix::io::ioctl_fionbio(end, true).unwrap();
         }
-        Self::new(Stream::Pipes(Some(stdin), stdout))
+        Self::new(LineStream::Pipes(Some(stdin), stdout))
     }
 
-    fn new(stream: Stream) -> Self {
+    fn new(stream: LineStream) -> Self {
         let (unread, aside) = (Vec::new(), VecDeque::new());
         Self { stream, unread, searched: 0, aside, n_asked: 0, may_be_cut_off: false }
     }
@@ -79,9 +79,9 @@ impl LineClient {
     #[track_caller]
     pub fn reader(&self) -> Self {
         Self::new(match &self.stream {
-            Stream::Tcp(stream) => Stream::Tcp(stream.try_clone().unwrap()),
-            Stream::Unix(stream) => Stream::Unix(stream.try_clone().unwrap()),
-            Stream::Pipes(..) => panic!("pipes have one reader"),
+            LineStream::Tcp(stream) => LineStream::Tcp(stream.try_clone().unwrap()),
+            LineStream::Unix(stream) => LineStream::Unix(stream.try_clone().unwrap()),
+            LineStream::Pipes(..) => panic!("pipes have one reader"),
         })
     }
 
@@ -131,9 +131,9 @@ impl LineClient {
     /// Closes our sending side; reading goes on.
     pub fn finish_sending(&mut self) {
         match &mut self.stream {
-            Stream::Tcp(stream) => stream.shutdown(Shutdown::Write).unwrap(),
-            Stream::Unix(stream) => stream.shutdown(Shutdown::Write).unwrap(),
-            Stream::Pipes(stdin, _) => drop(stdin.take()),
+            LineStream::Tcp(stream) => stream.shutdown(Shutdown::Write).unwrap(),
+            LineStream::Unix(stream) => stream.shutdown(Shutdown::Write).unwrap(),
+            LineStream::Pipes(stdin, _) => drop(stdin.take()),
         }
     }
 
@@ -266,32 +266,32 @@ impl LineClient {
 
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         match &mut self.stream {
-            Stream::Tcp(stream) => stream.read(buffer),
-            Stream::Unix(stream) => stream.read(buffer),
-            Stream::Pipes(_, stdout) => stdout.read(buffer),
+            LineStream::Tcp(stream) => stream.read(buffer),
+            LineStream::Unix(stream) => stream.read(buffer),
+            LineStream::Pipes(_, stdout) => stdout.read(buffer),
         }
     }
 
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match &mut self.stream {
-            Stream::Tcp(stream) => stream.write(bytes),
-            Stream::Unix(stream) => stream.write(bytes),
-            Stream::Pipes(Some(stdin), _) => stdin.write(bytes),
-            Stream::Pipes(None, _) => Err(ErrorKind::BrokenPipe.into()),
+            LineStream::Tcp(stream) => stream.write(bytes),
+            LineStream::Unix(stream) => stream.write(bytes),
+            LineStream::Pipes(Some(stdin), _) => stdin.write(bytes),
+            LineStream::Pipes(None, _) => Err(ErrorKind::BrokenPipe.into()),
         }
     }
 
     fn input(&self) -> BorrowedFd<'_> {
         match &self.stream {
-            Stream::Tcp(stream) => stream.as_fd(),
-            Stream::Unix(stream) => stream.as_fd(),
-            Stream::Pipes(_, stdout) => stdout.as_fd(),
+            LineStream::Tcp(stream) => stream.as_fd(),
+            LineStream::Unix(stream) => stream.as_fd(),
+            LineStream::Pipes(_, stdout) => stdout.as_fd(),
         }
     }
 
     fn output(&self) -> BorrowedFd<'_> {
         match &self.stream {
-            Stream::Pipes(Some(stdin), _) => stdin.as_fd(),
+            LineStream::Pipes(Some(stdin), _) => stdin.as_fd(),
             _ => self.input(),
         }
     }

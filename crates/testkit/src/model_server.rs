@@ -36,14 +36,14 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-pub use self::answer::{Answer, calls, raw, status, text, thought};
-pub use self::asked::Asked;
+pub use self::answer::{ScriptedAnswer, calls, raw, status, text, thought};
+pub use self::asked::ReceivedRequest;
 use crate::process::PATIENCE;
 
 /// The model that is listed when a test does not care.
 pub const MODEL: &str = "test-model";
 
-type Brain = Box<dyn FnMut(&Asked) -> Answer + Send>;
+type AnswerFn = Box<dyn FnMut(&ReceivedRequest) -> ScriptedAnswer + Send>;
 
 /// Ends with its owner, and its connections with it.
 #[derive(Debug)]
@@ -61,11 +61,11 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    script: VecDeque<Answer>,
-    brain: Option<Brain>,
+    script: VecDeque<ScriptedAnswer>,
+    brain: Option<AnswerFn>,
     /// Answers by path, given as often as they are asked for.
-    fixed: HashMap<String, Answer>,
-    asked: Vec<Asked>,
+    fixed: HashMap<String, ScriptedAnswer>,
+    asked: Vec<ReceivedRequest>,
     n_connections: usize,
     n_hung_up: usize,
 }
@@ -98,13 +98,16 @@ impl ModelServer {
     }
 
     /// Adds an answer to the script.
-    pub fn answer(&self, answer: impl Into<Answer>) -> &Self {
+    pub fn answer(&self, answer: impl Into<ScriptedAnswer>) -> &Self {
         self.shared.change(|state| state.script.push_back(answer.into()));
         self
     }
 
     /// Sets the closure that answers when the script is over.
-    pub fn brain(&self, brain: impl FnMut(&Asked) -> Answer + Send + 'static) -> &Self {
+    pub fn brain(
+        &self,
+        brain: impl FnMut(&ReceivedRequest) -> ScriptedAnswer + Send + 'static,
+    ) -> &Self {
         self.shared.change(|state| state.brain = Some(Box::new(brain)));
         self
     }
@@ -117,23 +120,23 @@ impl ModelServer {
     }
 
     /// Sets the answer of a path, for every request of any method.
-    pub fn on(&self, path: &str, answer: Answer) -> &Self {
+    pub fn on(&self, path: &str, answer: ScriptedAnswer) -> &Self {
         self.shared.change(|state| state.fixed.insert(path.to_owned(), answer));
         self
     }
 
     /// All requests that came.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<ReceivedRequest> {
         self.shared.state().asked.clone()
     }
 
     /// The requests for chat completions.
-    pub fn chats(&self) -> Vec<Asked> {
-        self.asked().into_iter().filter(Asked::is_chat).collect()
+    pub fn chats(&self) -> Vec<ReceivedRequest> {
+        self.asked().into_iter().filter(ReceivedRequest::is_chat).collect()
     }
 
     #[track_caller]
-    pub fn last_chat(&self) -> Asked {
+    pub fn last_chat(&self) -> ReceivedRequest {
         self.chats().pop().expect("a chat request")
     }
 
@@ -193,7 +196,7 @@ impl Shared {
     }
 
     /// Records a request, and finds its answer.
-    fn decide(&self, asked: Asked) -> Answer {
+    fn decide(&self, asked: ReceivedRequest) -> ScriptedAnswer {
         self.change(|state| {
             state.asked.push(asked.clone());
             if asked.is_chat() && !state.fixed.contains_key(asked.path()) {

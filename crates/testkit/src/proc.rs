@@ -8,7 +8,7 @@ use std::fs;
 
 /// Memory in KiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Memory {
+pub struct ProcessMemory {
     /// `VmRSS`: what is in memory now.
     pub resident_kib: u64,
     /// `VmHWM`: the most that ever was.
@@ -54,13 +54,13 @@ pub fn is_alive(pid: u32) -> bool {
 }
 
 /// The memory of a process; nothing if it is gone.
-pub fn memory(pid: u32) -> Option<Memory> {
+pub fn memory(pid: u32) -> Option<ProcessMemory> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let kib = |name: &str| -> Option<u64> {
         let value = status.lines().find_map(|line| line.strip_prefix(name))?;
         value.trim().trim_end_matches(" kB").parse().ok()
     };
-    Some(Memory { resident_kib: kib("VmRSS:")?, peak_kib: kib("VmHWM:")? })
+    Some(ProcessMemory { resident_kib: kib("VmRSS:")?, peak_kib: kib("VmHWM:")? })
 }
 
 /// The command line, to say in a failure what was left behind.
@@ -80,12 +80,12 @@ pub fn kill9(pid: u32) {
 
 /// A process by pid and start time: pids are reused within one run of the tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Identity {
+pub struct ProcessIdentity {
     pub pid: u32,
     started_at: u64,
 }
 
-impl Identity {
+impl ProcessIdentity {
     /// Nothing if the process is gone.
     pub fn of(pid: u32) -> Option<Self> {
         Some(Self { pid, started_at: Stat::of(pid)?.started_at })

@@ -27,7 +27,7 @@ const USER_VARIABLES: [&str; 5] =
     ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"];
 
 #[derive(Debug)]
-pub struct Yard {
+pub struct TestHome {
     exe: PathBuf,
     dir: tempfile::TempDir,
     home: PathBuf,
@@ -35,7 +35,7 @@ pub struct Yard {
 }
 
 /// The binary at `exe` with a fresh home.
-pub fn switchyard(exe: impl Into<PathBuf>) -> Yard {
+pub fn switchyard(exe: impl Into<PathBuf>) -> TestHome {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let dir = tempfile::Builder::new().prefix("yard-").tempdir().unwrap();
     for name in [HOME, USER, WORK] {
@@ -43,10 +43,10 @@ pub fn switchyard(exe: impl Into<PathBuf>) -> Yard {
     }
     let n = NEXT.fetch_add(1, Ordering::Relaxed);
     let home = dir.path().join(HOME);
-    Yard { exe: exe.into(), dir, home, mark: format!("{}-{n}", std::process::id()) }
+    TestHome { exe: exe.into(), dir, home, mark: format!("{}-{n}", std::process::id()) }
 }
 
-impl Yard {
+impl TestHome {
     /// `SWITCHYARD_HOME`, which no session may touch.
     pub fn home(&self) -> &Path {
         &self.home
@@ -141,7 +141,7 @@ impl Yard {
     }
 }
 
-impl Drop for Yard {
+impl Drop for TestHome {
     /// A failed test must not leave processes behind that disturb the next.
     fn drop(&mut self) {
         for pid in self.left_over() {

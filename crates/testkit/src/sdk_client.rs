@@ -15,7 +15,7 @@ mod turn;
 
 /// The SDK's types, for tests that name them.
 pub use agent_client_protocol::v1::schema as acp;
-pub use manners::{Answer, Manners, Permission};
+pub use manners::{ClientBehavior, FormAnswer, PermissionReply};
 pub use turn::{RunningTurn, Turn, text_of};
 
 use crate::proc;
@@ -32,7 +32,7 @@ use agent_client_protocol::v1::schema::{
     SessionNotification, SessionUpdate, SetSessionModeRequest,
 };
 use agent_client_protocol::{Agent, JsonRpcRequest, Result, UntypedMessage};
-use memory::Memory;
+use memory::ClientRecord;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -46,7 +46,7 @@ pub const GRACE: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub struct SdkClient {
     connection: ConnectionTo<Agent>,
-    memory: Arc<Memory>,
+    memory: Arc<ClientRecord>,
     pid: u32,
     /// Nothing once the agent has been asked to end.
     stop: Option<oneshot::Sender<()>>,
@@ -63,8 +63,11 @@ pub fn all_capabilities() -> ClientCapabilities {
 
 impl SdkClient {
     /// Starts the agent. Its stdin and stdout become ours; all else is as the command says.
-    pub async fn start(command: impl Into<tokio::process::Command>, manners: Manners) -> Self {
-        let memory = Arc::new(Memory::default());
+    pub async fn start(
+        command: impl Into<tokio::process::Command>,
+        manners: ClientBehavior,
+    ) -> Self {
+        let memory = Arc::new(ClientRecord::default());
         let (stop, stopped) = oneshot::channel();
         let (started, exit) =
             connection::open(command.into(), manners, Arc::clone(&memory), stopped);
@@ -75,7 +78,7 @@ impl SdkClient {
     /// [`start`](Self::start) and [`initialize`](Self::initialize) with everything.
     pub async fn ready(
         command: impl Into<tokio::process::Command>,
-        manners: Manners,
+        manners: ClientBehavior,
     ) -> Result<Self> {
         let client = Self::start(command, manners).await;
         client.initialize(all_capabilities()).await?;

@@ -5,7 +5,7 @@
 //! A line is written down before it is passed on, so that an answer never stands before its
 //! question. The end of either stream is passed on, even while the child lives.
 
-use crate::transcript::{Direction, Entry, Transcript};
+use crate::transcript::{Direction, Transcript, TranscriptEntry};
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -48,14 +48,14 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> io::Result<i32> {
     let to_child = child.stdin.take().unwrap();
     let from_child = child.stdout.take().unwrap();
 
-    let asked = Scribe::new(Direction::ClientToAgent, Arc::clone(&record));
+    let asked = LineRecorder::new(Direction::ClientToAgent, Arc::clone(&record));
     thread::spawn(move || {
         // The child may have closed its input, or ended; the client then finds out by itself.
         let _ = dup(rustix::stdio::stdin()).and_then(|stdin| asked.pump(stdin, to_child));
         let _ = File::open("/dev/null").map(rustix::stdio::dup2_stdin);
     });
     let (is_drained, drained) = mpsc::channel();
-    let said = Scribe::new(Direction::AgentToClient, record);
+    let said = LineRecorder::new(Direction::AgentToClient, record);
     thread::spawn(move || {
         let _ = dup(rustix::stdio::stdout()).and_then(|stdout| said.pump(from_child, stdout));
         let _ = File::options().write(true).open("/dev/null").map(rustix::stdio::dup2_stdout);
@@ -79,14 +79,14 @@ fn exit_code(status: ExitStatus) -> i32 {
 }
 
 /// Writes down the lines of one direction.
-struct Scribe {
+struct LineRecorder {
     direction: Direction,
     record: Arc<Mutex<File>>,
     /// A line whose end has not come yet.
     unfinished: Vec<u8>,
 }
 
-impl Scribe {
+impl LineRecorder {
     fn new(direction: Direction, record: Arc<Mutex<File>>) -> Self {
         Self { direction, record, unfinished: Vec::new() }
     }
@@ -122,7 +122,7 @@ impl Scribe {
     fn write_down(&mut self) -> io::Result<()> {
         let line = String::from_utf8_lossy(&self.unfinished).into_owned();
         self.unfinished.clear();
-        let mut entry = serde_json::to_vec(&Entry { direction: self.direction, line })?;
+        let mut entry = serde_json::to_vec(&TranscriptEntry { direction: self.direction, line })?;
         entry.push(b'\n');
         self.record.lock().unwrap().write_all(&entry)
     }

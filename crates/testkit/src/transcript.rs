@@ -27,13 +27,13 @@ impl Direction {
 
 /// One line without its newline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct TranscriptEntry {
     #[serde(rename = "dir")]
     pub direction: Direction,
     pub line: String,
 }
 
-impl Entry {
+impl TranscriptEntry {
     pub fn json(&self) -> Option<Value> {
         serde_json::from_str(&self.line).ok()
     }
@@ -41,12 +41,12 @@ impl Entry {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Transcript {
-    pub entries: Vec<Entry>,
+    pub entries: Vec<TranscriptEntry>,
 }
 
 impl Transcript {
     pub fn push(&mut self, direction: Direction, line: impl Into<String>) {
-        self.entries.push(Entry { direction, line: line.into() });
+        self.entries.push(TranscriptEntry { direction, line: line.into() });
     }
 
     /// Reads a record with one [`Entry`] as JSON per line.
@@ -61,7 +61,7 @@ impl Transcript {
         self.entries
             .iter()
             .filter(move |entry| entry.direction == direction)
-            .filter_map(Entry::json)
+            .filter_map(TranscriptEntry::json)
     }
 
     /// The requests and notifications of one method.

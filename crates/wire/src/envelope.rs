@@ -9,9 +9,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::MessageKind;
-use fault::Fault;
+use fault::ScanFault;
 use scan::{Member, Scanner};
-use strings::Survey;
+use strings::LineSurvey;
 
 mod fault;
 mod scan;
@@ -94,7 +94,7 @@ pub struct Envelope {
 /// The error of a line that is no message, with what could still be made out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
-pub struct Unreadable {
+pub struct UnreadableLine {
     /// Whether the line is not even JSON.
     pub is_parse_error: bool,
     pub why: &'static str,
@@ -105,10 +105,10 @@ pub struct Unreadable {
 }
 
 impl Envelope {
-    pub fn read(line: &[u8]) -> Result<Self, Unreadable> {
-        let mut head = Head::default();
+    pub fn read(line: &[u8]) -> Result<Self, UnreadableLine> {
+        let mut head = EnvelopeHead::default();
         let is_short = u32::try_from(line.len()).is_ok();
-        let survey = Survey::of(line);
+        let survey = LineSurvey::of(line);
         if !is_short || !(survey.is_ascii || std::str::from_utf8(line).is_ok()) {
             return Err(head.unreadable(line, true, "the line is not UTF-8 text"));
         }
@@ -138,28 +138,28 @@ impl Envelope {
 
 /// The members of a line that routing looks at.
 #[derive(Default)]
-struct Head {
+struct EnvelopeHead {
     jsonrpc: Span,
     id: Span,
     method: Span,
     session: Span,
     pool: Span,
-    params: Body,
-    result: Body,
+    params: EnvelopeBody,
+    result: EnvelopeBody,
     error: Span,
 }
 
 /// `params` or `result`, and the members of it that routing looks at.
 #[derive(Default)]
-struct Body {
+struct EnvelopeBody {
     whole: Span,
     session: Span,
     request_id: Span,
     meta: Span,
 }
 
-impl Head {
-    fn fill(&mut self, mut scanner: Scanner<'_>) -> Result<(), Fault> {
+impl EnvelopeHead {
+    fn fill(&mut self, mut scanner: Scanner<'_>) -> Result<(), ScanFault> {
         if let Some(version) = scanner.usual_opening() {
             self.jsonrpc = version;
         } else if !scanner.open_object()? {
@@ -182,9 +182,9 @@ impl Head {
     }
 
     #[cold]
-    fn unreadable(&self, line: &[u8], is_parse_error: bool, why: &'static str) -> Unreadable {
+    fn unreadable(&self, line: &[u8], is_parse_error: bool, why: &'static str) -> UnreadableLine {
         let id = if is_id(self.id.of(line)) { self.id } else { Span::default() };
-        Unreadable { is_parse_error, why, id, has_method: self.method.is_some() }
+        UnreadableLine { is_parse_error, why, id, has_method: self.method.is_some() }
     }
 
     fn classify(&self, line: &[u8]) -> Result<(MessageKind, Span), &'static str> {
@@ -216,10 +216,10 @@ impl Head {
     }
 }
 
-impl Body {
-    fn fill(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Fault> {
+impl EnvelopeBody {
+    fn fill(&mut self, scanner: &mut Scanner<'_>) -> Result<(), ScanFault> {
         if self.whole.is_some() {
-            return Err(Fault::Twice);
+            return Err(ScanFault::Twice);
         }
         if !scanner.is_at(b'{') {
             self.whole = scanner.value(1)?;
@@ -240,9 +240,9 @@ impl Body {
     }
 }
 
-fn once(slot: &mut Span, value: Span) -> Result<(), Fault> {
+fn once(slot: &mut Span, value: Span) -> Result<(), ScanFault> {
     if slot.is_some() {
-        return Err(Fault::Twice);
+        return Err(ScanFault::Twice);
     }
     *slot = value;
     Ok(())

@@ -25,8 +25,8 @@ pub use session::{
     LogRecovered, OptionSet, ResumeProof, ResumeWay, SessionClosed, SessionCreated, SessionResumed,
 };
 pub use turn::{
-    CancelRequested, CancelRung, CancelStep, DropReason, Outcome, PromptDropped, PromptReceived,
-    StopReason, TurnEnded, TurnStarted, UsageScope,
+    CancelRequested, CancelRung, CancelStep, DropReason, PromptDropped, PromptReceived, StopReason,
+    TurnEnded, TurnOutcome, TurnStarted, UsageScope,
 };
 
 use serde::Deserialize;

@@ -26,7 +26,7 @@ pub mod text;
 pub mod uri;
 
 pub use category::Category;
-pub use envelope::{Envelope, Span, Unreadable};
+pub use envelope::{Envelope, Span, UnreadableLine};
 pub use event::{Draft, Event, Kind, Millis, Own, Seq};
 pub use fault::Fault;
 pub use ids::{CallId, Id36, InvalidId, SessionId, TurnId};
@@ -37,7 +37,7 @@ pub use readable::readable;
 pub use rpc::{RpcError, RpcId, codes, error_line, notification_line, request_line, result_line};
 pub use splice::{remove_member, set_member};
 pub use tool_kind::ToolKind;
-pub use twins::{Ambiguous, check_unambiguous};
+pub use twins::{Ambiguity, check_unambiguous};
 pub use values::{has_more_values, has_too_many_values};
 
 // What is fuzzed names the crate from outside, and is tried in its tests, too.

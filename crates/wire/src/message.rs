@@ -68,7 +68,7 @@ impl Message {
         if is_deeper_than(text.as_bytes(), NESTING) {
             return Err(MessageError::TooDeep);
         }
-        let head: Head = match serde_json::from_str(text) {
+        let head: MessageHead = match serde_json::from_str(text) {
             Ok(head) => head,
             Err(error) => return Err(why_unreadable(text, &error)),
         };
@@ -163,7 +163,7 @@ impl UpdatePeek<'_> {
 }
 
 #[derive(Default)]
-struct Head<'a> {
+struct MessageHead<'a> {
     jsonrpc: Option<&'a RawValue>,
     id: Option<&'a RawValue>,
     method: Option<Cow<'a, str>>,
@@ -172,7 +172,7 @@ struct Head<'a> {
     error: Option<&'a RawValue>,
 }
 
-impl<'a> Head<'a> {
+impl<'a> MessageHead<'a> {
     fn classify(&self) -> Result<(MessageKind, Option<&'a RawValue>), MessageError> {
         let id = self.id.map(|raw| RpcId::from_raw(raw.get()));
         let invalid = |why: &str| {
@@ -214,21 +214,23 @@ enum HeadKey {
     Other,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Head<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for MessageHead<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct HeadVisitor<'a>(std::marker::PhantomData<&'a ()>);
         impl<'de: 'a, 'a> Visitor<'de> for HeadVisitor<'a> {
-            type Value = Head<'a>;
+            type Value = MessageHead<'a>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Head<'a>, A::Error> {
-                let mut head = Head::default();
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<MessageHead<'a>, A::Error> {
+                let mut head = MessageHead::default();
                 while let Some(key) = map.next_key()? {
                     match key {
                         HeadKey::Jsonrpc => once(&mut head.jsonrpc, map.next_value()?)?,
                         HeadKey::Id => once(&mut head.id, map.next_value()?)?,
-                        HeadKey::Method => once(&mut head.method, map.next_value::<Text>()?.0)?,
+                        HeadKey::Method => {
+                            once(&mut head.method, map.next_value::<BorrowedText>()?.0)?
+                        }
                         HeadKey::Params => once(&mut head.params, map.next_value()?)?,
                         HeadKey::Result => once(&mut head.result, map.next_value()?)?,
                         HeadKey::Error => once(&mut head.error, map.next_value()?)?,
@@ -256,7 +258,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for UpdatePeek<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<UpdatePeek<'a>, A::Error> {
                 let mut peek = UpdatePeek::default();
                 let mut update = None;
-                while let Some(key) = map.next_key::<Text>()? {
+                while let Some(key) = map.next_key::<BorrowedText>()? {
                     match &*key.0 {
                         "sessionId" => once(&mut peek.session, map.next_value()?)?,
                         "update" => once(&mut update, map.next_value::<UpdateTag>()?)?,
@@ -274,7 +276,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for UpdatePeek<'a> {
 
 /// A string, borrowed where it has no escapes.
 #[derive(serde::Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// `sessionUpdate` of an update, if there is one.
 struct UpdateTag<'a>(Option<Cow<'a, str>>);
@@ -282,13 +284,15 @@ struct UpdateTag<'a>(Option<Cow<'a, str>>);
 impl<'de: 'a, 'a> Deserialize<'de> for UpdateTag<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(serde::Deserialize)]
-        struct Tagged<'a> {
+        struct TaggedUpdate<'a> {
             #[serde(borrow, rename = "sessionUpdate", default)]
             name: Option<Cow<'a, str>>,
         }
         let raw = <&'de RawValue>::deserialize(deserializer)?;
         // An update of another shape is still an update; it just has no name.
-        Ok(Self(serde_json::from_str::<Tagged>(raw.get()).ok().and_then(|tagged| tagged.name)))
+        Ok(Self(
+            serde_json::from_str::<TaggedUpdate>(raw.get()).ok().and_then(|tagged| tagged.name),
+        ))
     }
 }
 
@@ -310,13 +314,13 @@ fn span(whole: &[u8], part: &str) -> Option<Range<usize>> {
 /// they can be made out: whoever waits for it should not wait for ever.
 pub fn salvage_id(line: &[u8]) -> Option<(RpcId, bool)> {
     #[derive(serde::Deserialize)]
-    struct Remains<'a> {
+    struct IdAndMethod<'a> {
         #[serde(borrow)]
         id: &'a RawValue,
         method: Option<IgnoredAny>,
     }
     let text = String::from_utf8_lossy(line);
-    let remains: Remains = serde_json::from_str(&text).ok()?;
+    let remains: IdAndMethod = serde_json::from_str(&text).ok()?;
     Some((RpcId::from_raw(remains.id.get())?, remains.method.is_some()))
 }
 

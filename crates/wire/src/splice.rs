@@ -9,7 +9,7 @@ use crate::{Json, NotJson};
 /// missing. Members that are not on the path keep their bytes and their order.
 pub fn set_member(object: &Json, path: &[&str], value: &Json) -> Result<Json, NotJson> {
     let Some((name, rest)) = path.split_first() else { return Ok(value.clone()) };
-    let mut members = Members::of(object)?;
+    let mut members = ObjectMembers::of(object)?;
     let old = members.get(name);
     let new = match (rest, old) {
         ([], _) => value.clone(),
@@ -22,15 +22,15 @@ pub fn set_member(object: &Json, path: &[&str], value: &Json) -> Result<Json, No
 
 /// Takes the top-level member `name` away.
 pub fn remove_member(object: &Json, name: &str) -> Result<Json, NotJson> {
-    let mut members = Members::of(object)?;
+    let mut members = ObjectMembers::of(object)?;
     members.0.retain(|(key, _)| key != name);
     Ok(members.to_json())
 }
 
 /// An object's members in order, values raw.
-struct Members(Vec<(String, Json)>);
+struct ObjectMembers(Vec<(String, Json)>);
 
-impl Members {
+impl ObjectMembers {
     fn of(object: &Json) -> Result<Self, NotJson> {
         serde_json::from_str(object.as_str()).or_else(|_| {
             // `null` and absent results of lenient agents become objects once we add to them.
@@ -64,20 +64,20 @@ impl Members {
     }
 }
 
-impl<'de> Deserialize<'de> for Members {
+impl<'de> Deserialize<'de> for ObjectMembers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct MembersVisitor;
         impl<'de> Visitor<'de> for MembersVisitor {
-            type Value = Members;
+            type Value = ObjectMembers;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an object")
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ObjectMembers, A::Error> {
                 let mut members = Vec::new();
                 while let Some((key, value)) = map.next_entry::<String, &RawValue>()? {
                     members.push((key, Json::from(value)));
                 }
-                Ok(Members(members))
+                Ok(ObjectMembers(members))
             }
         }
         deserializer.deserialize_map(MembersVisitor)

@@ -9,7 +9,7 @@ use std::mem;
 
 /// Cuts bytes into lines. A line that lies within one chunk is not copied.
 #[derive(Debug, Default)]
-pub struct Lines {
+pub struct SseLines {
     /// The beginning of a line whose end has not come; or the line that was returned last.
     held: Vec<u8>,
     is_told: bool,
@@ -20,7 +20,7 @@ pub struct Lines {
 
 /// One line of an event stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum SseLine<'a> {
     /// The end of an event: the fields before it belong together.
     Blank,
     /// No value is a line without a colon, which the standard takes for an empty one.
@@ -30,18 +30,18 @@ pub enum Line<'a> {
 /// A line, or an event, is longer than its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event is longer than {limit} bytes")]
-pub struct TooLong {
+pub struct SseTooLong {
     pub limit: usize,
 }
 
-impl Lines {
+impl SseLines {
     /// The next line that ends in `chunk`, which it is taken from. Where none ends any more, the
     /// rest is kept for the next chunk.
     pub fn next<'a, 'c: 'a>(
         &'a mut self,
         chunk: &mut &'c [u8],
         limit: usize,
-    ) -> Result<Option<Line<'a>>, TooLong> {
+    ) -> Result<Option<SseLine<'a>>, SseTooLong> {
         if mem::take(&mut self.is_told) {
             self.held = Vec::new();
         }
@@ -51,7 +51,7 @@ impl Lines {
         let end = memchr::memchr2(b'\n', b'\r', chunk);
         let (part, rest) = chunk.split_at(end.unwrap_or(chunk.len()));
         if self.held.len() + part.len() > limit {
-            return Err(TooLong { limit });
+            return Err(SseTooLong { limit });
         }
         let Some((end, rest)) = rest.split_first() else {
             self.held.extend_from_slice(part);
@@ -70,31 +70,31 @@ impl Lines {
     }
 
     /// The stream is over: what is left is a line too.
-    pub fn finish(&mut self) -> Option<Line<'_>> {
+    pub fn finish(&mut self) -> Option<SseLine<'_>> {
         let is_left = !mem::replace(&mut self.is_told, true) && !self.held.is_empty();
         is_left.then(|| read(&self.held, !self.is_past_first))
     }
 }
 
-fn read(line: &[u8], is_first: bool) -> Line<'_> {
+fn read(line: &[u8], is_first: bool) -> SseLine<'_> {
     let line = match line.strip_prefix("\u{feff}".as_bytes()) {
         Some(unmarked) if is_first => unmarked,
         _ => line,
     };
     if line.is_empty() {
-        return Line::Blank;
+        return SseLine::Blank;
     }
     let Some(colon) = memchr::memchr(b':', line) else {
-        return Line::Field { name: line, value: None };
+        return SseLine::Field { name: line, value: None };
     };
     let (name, value) = line.split_at(colon);
     let value = value.strip_prefix(b": ").or(value.strip_prefix(b":"));
-    Line::Field { name, value }
+    SseLine::Field { name, value }
 }
 
 /// One event that was sent off by its blank line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Event {
+pub struct SseEvent {
     /// Empty for a plain message.
     pub name: String,
     pub data: String,
@@ -104,32 +104,32 @@ pub struct Event {
 
 /// Cuts bytes into events.
 #[derive(Debug)]
-pub struct Events {
-    lines: Lines,
-    next: Event,
+pub struct SseParser {
+    lines: SseLines,
+    next: SseEvent,
     has_data: bool,
     limit: usize,
 }
 
-impl Events {
+impl SseParser {
     /// No line, and no data of an event, may be longer than `limit`.
     pub fn new(limit: usize) -> Self {
-        Self { lines: Lines::default(), next: Event::default(), has_data: false, limit }
+        Self { lines: SseLines::default(), next: SseEvent::default(), has_data: false, limit }
     }
 
     /// Adds the events that this chunk completes to `events`.
     pub fn feed(
         &mut self,
         mut chunk: &[u8],
-        events: &mut impl Extend<Event>,
-    ) -> Result<(), TooLong> {
+        events: &mut impl Extend<SseEvent>,
+    ) -> Result<(), SseTooLong> {
         loop {
             let room = self.limit.saturating_sub(self.next.data.len());
             let line = self.lines.next(&mut chunk, room);
-            let Some(line) = line.map_err(|_| TooLong { limit: self.limit })? else {
+            let Some(line) = line.map_err(|_| SseTooLong { limit: self.limit })? else {
                 return Ok(());
             };
-            let Line::Field { name, value } = line else {
+            let SseLine::Field { name, value } = line else {
                 let event = mem::take(&mut self.next);
                 events.extend(mem::take(&mut self.has_data).then_some(event));
                 continue;

@@ -10,7 +10,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 
 /// The reason why others may read a text in another way than we do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Ambiguous {
+pub enum Ambiguity {
     #[error("a member occurs twice")]
     Twins,
     /// It is no JSON, or none that we read: see [`crate::readable()`].
@@ -19,21 +19,21 @@ pub enum Ambiguous {
 }
 
 /// Refuses a text in which any object, at any depth, has a member twice, and what cannot be read.
-pub fn check_unambiguous(text: &str) -> Result<(), Ambiguous> {
+pub fn check_unambiguous(text: &str) -> Result<(), Ambiguity> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let read = Once.deserialize(&mut reader).and_then(|()| reader.end());
+    let read = UniqueMembers.deserialize(&mut reader).and_then(|()| reader.end());
     read.map_err(|error| match error.is_data() {
         // All else that is wrong with a text is wrong with its syntax.
-        true => Ambiguous::Twins,
-        false => Ambiguous::Unreadable(error.to_string()),
+        true => Ambiguity::Twins,
+        false => Ambiguity::Unreadable(error.to_string()),
     })
 }
 
 /// Reads any value and fails at the second of two members of one name.
 #[derive(Clone, Copy)]
-struct Once;
+struct UniqueMembers;
 
-impl<'de> DeserializeSeed<'de> for Once {
+impl<'de> DeserializeSeed<'de> for UniqueMembers {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -41,7 +41,7 @@ impl<'de> DeserializeSeed<'de> for Once {
     }
 }
 
-impl<'de> Visitor<'de> for Once {
+impl<'de> Visitor<'de> for UniqueMembers {
     type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

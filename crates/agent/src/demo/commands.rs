@@ -14,8 +14,8 @@ mod updates;
 
 pub(super) use process::flood_stderr;
 
-use super::turn::{Outcome, Turn};
-use Group::{Client, Misbehave, Process, Text, Tools, Updates};
+use super::turn::{DemoTurn, PromptOutcome};
+use CommandGroup::{Client, Misbehave, Process, Text, Tools, Updates};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::str::FromStr;
@@ -23,15 +23,15 @@ use std::str::FromStr;
 const END_TURN: &str = "end_turn";
 
 /// How a script goes on after a command.
-enum Flow {
+enum ScriptFlow {
     Next,
-    End(Outcome),
+    End(PromptOutcome),
 }
 
 /// The result of a command's code.
-type Done = Result<Flow, Usage>;
+type ScriptResult = Result<ScriptFlow, UsageError>;
 
-struct Command {
+struct ScriptCommand {
     name: &'static str,
     arguments: &'static str,
     about: &'static str,
@@ -41,7 +41,7 @@ struct Command {
 
 /// The file that has a command's code.
 #[derive(Clone, Copy)]
-enum Group {
+enum CommandGroup {
     Text,
     Tools,
     Updates,
@@ -50,17 +50,21 @@ enum Group {
     Misbehave,
 }
 
-const fn command(name: &'static str, arguments: &'static str, about: &'static str) -> Command {
-    Command { name, arguments, about, is_announced: false }
+const fn command(
+    name: &'static str,
+    arguments: &'static str,
+    about: &'static str,
+) -> ScriptCommand {
+    ScriptCommand { name, arguments, about, is_announced: false }
 }
 
 /// A command that is announced to clients as a slash command.
-const fn shown(name: &'static str, arguments: &'static str, about: &'static str) -> Command {
-    Command { is_announced: true, ..command(name, arguments, about) }
+const fn shown(name: &'static str, arguments: &'static str, about: &'static str) -> ScriptCommand {
+    ScriptCommand { is_announced: true, ..command(name, arguments, about) }
 }
 
 /// The commands under their headings.
-const GROUPS: &[(Group, &str, &[Command])] = &[
+const GROUPS: &[(CommandGroup, &str, &[ScriptCommand])] = &[
     (
         Text,
         "Say something",
@@ -190,7 +194,7 @@ const GROUPS: &[(Group, &str, &[Command])] = &[
 
 /// Runs the script of a prompt: commands in order, and the first one that ends the turn is the last
 /// one that runs. A prompt that does not begin with a command is answered in words.
-pub(super) async fn run(turn: &Turn) -> Outcome {
+pub(super) async fn run(turn: &DemoTurn) -> PromptOutcome {
     let prompt = &turn.prompt;
     if !prompt.attachments.is_empty() {
         turn.say(format!("You attached {}.\n", prompt.attachments.join(" "))).await;
@@ -207,8 +211,8 @@ pub(super) async fn run(turn: &Turn) -> Outcome {
             continue;
         };
         match perform(turn, group, command, rest).await {
-            Flow::Next => {}
-            Flow::End(outcome) => return outcome,
+            ScriptFlow::Next => {}
+            ScriptFlow::End(outcome) => return outcome,
         }
     }
     Ok(END_TURN.to_owned())
@@ -242,17 +246,22 @@ fn split(text: &str) -> Vec<(&str, &str)> {
         .collect()
 }
 
-fn all() -> impl Iterator<Item = (Group, &'static Command)> {
+fn all() -> impl Iterator<Item = (CommandGroup, &'static ScriptCommand)> {
     GROUPS.iter().flat_map(|(group, _, commands)| commands.iter().map(|it| (*group, it)))
 }
 
-fn find(name: &str) -> Option<(Group, &'static Command)> {
+fn find(name: &str) -> Option<(CommandGroup, &'static ScriptCommand)> {
     all().find(|(_, command)| command.name == name)
 }
 
-async fn perform(turn: &Turn, group: Group, command: &Command, rest: &str) -> Flow {
+async fn perform(
+    turn: &DemoTurn,
+    group: CommandGroup,
+    command: &ScriptCommand,
+    rest: &str,
+) -> ScriptFlow {
     let name = command.name;
-    let arguments = Arguments::new(rest);
+    let arguments = ScriptArguments::new(rest);
     // Boxed, because the state of all commands together would be large and each turn holds it.
     let done = match group {
         Text => Box::pin(text::perform(turn, name, arguments)).await,
@@ -266,7 +275,7 @@ async fn perform(turn: &Turn, group: Group, command: &Command, rest: &str) -> Fl
         return flow;
     }
     turn.say(format!("usage: {} {}\n", command.name, command.arguments)).await;
-    Flow::Next
+    ScriptFlow::Next
 }
 
 /// The `available_commands_update` of this agent: what a person might want to type.
@@ -300,14 +309,14 @@ fn help() -> String {
 }
 
 /// The arguments do not fit the command.
-struct Usage;
+struct UsageError;
 
 /// The words after a command, taken one by one.
-struct Arguments<'a> {
+struct ScriptArguments<'a> {
     rest: &'a str,
 }
 
-impl<'a> Arguments<'a> {
+impl<'a> ScriptArguments<'a> {
     fn new(rest: &'a str) -> Self {
         Self { rest: rest.trim() }
     }
@@ -321,17 +330,17 @@ impl<'a> Arguments<'a> {
         Some(word)
     }
 
-    fn need_word(&mut self) -> Result<&'a str, Usage> {
-        self.word().ok_or(Usage)
+    fn need_word(&mut self) -> Result<&'a str, UsageError> {
+        self.word().ok_or(UsageError)
     }
 
-    fn number<T: FromStr>(&mut self) -> Result<T, Usage> {
-        self.need_word()?.parse().map_err(|_| Usage)
+    fn number<T: FromStr>(&mut self) -> Result<T, UsageError> {
+        self.need_word()?.parse().map_err(|_| UsageError)
     }
 
-    fn number_or<T: FromStr>(&mut self, default: T) -> Result<T, Usage> {
+    fn number_or<T: FromStr>(&mut self, default: T) -> Result<T, UsageError> {
         match self.word() {
-            Some(word) => word.parse().map_err(|_| Usage),
+            Some(word) => word.parse().map_err(|_| UsageError),
             None => Ok(default),
         }
     }
@@ -340,13 +349,13 @@ impl<'a> Arguments<'a> {
         self.rest
     }
 
-    fn need_rest(self) -> Result<&'a str, Usage> {
-        if self.rest.is_empty() { Err(Usage) } else { Ok(self.rest) }
+    fn need_rest(self) -> Result<&'a str, UsageError> {
+        if self.rest.is_empty() { Err(UsageError) } else { Ok(self.rest) }
     }
 
     /// The remaining words as an argv. Quotes keep words together, as in a shell, and that is all
     /// they do.
-    fn argv(self) -> Result<Vec<String>, Usage> {
+    fn argv(self) -> Result<Vec<String>, UsageError> {
         let mut argv = Vec::new();
         let mut word: Option<String> = None;
         let mut quote = None;
@@ -362,7 +371,7 @@ impl<'a> Arguments<'a> {
             }
         }
         argv.extend(word);
-        if quote.is_some() || argv.is_empty() { Err(Usage) } else { Ok(argv) }
+        if quote.is_some() || argv.is_empty() { Err(UsageError) } else { Ok(argv) }
     }
 }
 

@@ -4,9 +4,9 @@
 //! which they were made; answers to calls. All state is behind one lock, which is never held across
 //! an await.
 
-use super::options::{IdStyle, Options};
+use super::options::{DemoOptions, IdStyle};
 use super::params::unknown_session;
-use super::session::{Session, Store};
+use super::session::{DemoSession, RecordStore};
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
@@ -24,33 +24,33 @@ pub(super) const MAX_FRAMES: usize = 64;
 pub(super) const FRAME_BYTES: usize = 64 * 1024;
 
 /// The client's answer to one of our requests: its result or its error, as it was written.
-pub(super) type Answer = Result<Json, Json>;
+pub(super) type ClientAnswer = Result<Json, Json>;
 
-pub(super) struct Connection {
-    pub(super) options: Options,
-    pub(super) orders: mpsc::Sender<Order>,
+pub(super) struct DemoConnection {
+    pub(super) options: DemoOptions,
+    pub(super) orders: mpsc::Sender<ConnectionOrder>,
     /// Whole lines, or many lines in one frame: the only way to stdout.
     frames: mpsc::Sender<Bytes>,
-    state: Mutex<State>,
+    state: Mutex<DemoConnectionState>,
     /// The lock keeps saves in order: each one takes its snapshot while it holds it.
-    pub(super) store: tokio::sync::Mutex<Store>,
+    pub(super) store: tokio::sync::Mutex<RecordStore>,
     /// Distinguishes the ids of this process from those of earlier ones on the same state.
     life: String,
 }
 
-pub(super) struct State {
+pub(super) struct DemoConnectionState {
     pub(super) is_initialized: bool,
     pub(super) is_authenticated: bool,
     /// The client's `clientCapabilities`, as they came.
     pub(super) client: Value,
-    pub(super) sessions: HashMap<String, Session>,
+    pub(super) sessions: HashMap<String, DemoSession>,
     pub(super) calls: PendingCalls,
     n_ids: u64,
 }
 
-impl State {
+impl DemoConnectionState {
     /// A closed session is as good as none, until it is loaded or resumed.
-    pub(super) fn open_session(&mut self, id: &str) -> Result<&mut Session, RpcError> {
+    pub(super) fn open_session(&mut self, id: &str) -> Result<&mut DemoSession, RpcError> {
         let session = self.sessions.get_mut(id).filter(|session| session.is_open);
         session.ok_or_else(|| unknown_session(id))
     }
@@ -58,20 +58,20 @@ impl State {
 
 /// An order of a script to whatever reads the connection.
 #[derive(Debug)]
-pub(super) enum Order {
+pub(super) enum ConnectionOrder {
     /// The sender confirms that nothing more will be read.
     StopReading(oneshot::Sender<()>),
     Exit(i32),
     Abort,
 }
 
-impl Connection {
+impl DemoConnection {
     pub(super) fn new(
-        options: Options,
+        options: DemoOptions,
         frames: mpsc::Sender<Bytes>,
-        orders: mpsc::Sender<Order>,
+        orders: mpsc::Sender<ConnectionOrder>,
     ) -> Self {
-        let state = State {
+        let state = DemoConnectionState {
             is_initialized: false,
             is_authenticated: options.auth.is_none(),
             client: Value::Null,
@@ -79,13 +79,13 @@ impl Connection {
             calls: PendingCalls::new(options.ids),
             n_ids: 0,
         };
-        let store = tokio::sync::Mutex::new(Store::new(options.state.clone()));
+        let store = tokio::sync::Mutex::new(RecordStore::new(options.state.clone()));
         let started = jiff::Timestamp::now().as_microsecond();
         let life = format!("{started:x}-{:x}", std::process::id());
         Self { options, orders, frames, state: Mutex::new(state), store, life }
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, DemoConnectionState> {
         // A panic under the lock leaves nothing half done that a demo could not live with.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -117,13 +117,13 @@ impl Connection {
     }
 
     /// Sends a request with a fresh id and waits for its answer.
-    pub(super) async fn call(&self, method: &str, params: &str) -> Answer {
+    pub(super) async fn call(&self, method: &str, params: &str) -> ClientAnswer {
         let id = self.state().calls.next_id();
         self.call_as(&id, method, params).await
     }
 
     /// Sends a request with the given id and waits for its answer.
-    pub(super) async fn call_as(&self, id: &str, method: &str, params: &str) -> Answer {
+    pub(super) async fn call_as(&self, id: &str, method: &str, params: &str) -> ClientAnswer {
         let answer = self.state().calls.wait(id);
         let method = Value::from(method);
         let rest = format!("\"method\":{method},\"params\":{params}");
@@ -152,7 +152,7 @@ impl Connection {
     }
 
     /// Gives an order and never returns: the reader ends this task when it carries the order out.
-    pub(super) async fn order_the_end(&self, order: Order) -> ! {
+    pub(super) async fn order_the_end(&self, order: ConnectionOrder) -> ! {
         let _ = self.orders.send(order).await;
         std::future::pending().await
     }
@@ -164,7 +164,7 @@ impl Connection {
 pub(super) struct PendingCalls {
     style: IdStyle,
     next: u64,
-    waiting: HashMap<String, VecDeque<oneshot::Sender<Answer>>>,
+    waiting: HashMap<String, VecDeque<oneshot::Sender<ClientAnswer>>>,
 }
 
 impl PendingCalls {
@@ -182,14 +182,14 @@ impl PendingCalls {
         }
     }
 
-    pub(super) fn wait(&mut self, id: &str) -> oneshot::Receiver<Answer> {
+    pub(super) fn wait(&mut self, id: &str) -> oneshot::Receiver<ClientAnswer> {
         self.forget_abandoned();
         let (sender, receiver) = oneshot::channel();
         self.waiting.entry(id.to_owned()).or_default().push_back(sender);
         receiver
     }
 
-    pub(super) fn settle(&mut self, id: &str, answer: Answer) {
+    pub(super) fn settle(&mut self, id: &str, answer: ClientAnswer) {
         let Some(queue) = self.waiting.get_mut(id) else { return };
         if let Some(asker) = queue.pop_front() {
             // The asker may have been cancelled since.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Block {
+enum PromptBlock {
     Text { text: String },
     Image(Media),
     Audio(Media),
@@ -30,36 +30,36 @@ enum Resource {
 }
 
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(from = "Vec<Block>")]
-pub(super) struct Prompt {
+#[serde(from = "Vec<PromptBlock>")]
+pub(super) struct DemoPrompt {
     pub(super) text: String,
     /// One `[image image/png, 1234 bytes]` per block that is not text.
     pub(super) attachments: Vec<String>,
 }
 
-impl From<Vec<Block>> for Prompt {
-    fn from(blocks: Vec<Block>) -> Self {
+impl From<Vec<PromptBlock>> for DemoPrompt {
+    fn from(blocks: Vec<PromptBlock>) -> Self {
         let mut prompt = Self::default();
         for block in blocks {
             prompt.attachments.push(match block {
-                Block::Text { text } => {
+                PromptBlock::Text { text } => {
                     if !prompt.text.is_empty() {
                         prompt.text.push('\n');
                     }
                     prompt.text.push_str(&text);
                     continue;
                 }
-                Block::Image(Media { data, mime_type }) => {
+                PromptBlock::Image(Media { data, mime_type }) => {
                     format!("[image {mime_type}, {} bytes]", decoded_len(&data))
                 }
-                Block::Audio(Media { data, mime_type }) => {
+                PromptBlock::Audio(Media { data, mime_type }) => {
                     format!("[audio {mime_type}, {} bytes]", decoded_len(&data))
                 }
-                Block::ResourceLink { name, uri } => format!("[link {name}, {uri}]"),
-                Block::Resource { resource: Resource::Text { uri, text } } => {
+                PromptBlock::ResourceLink { name, uri } => format!("[link {name}, {uri}]"),
+                PromptBlock::Resource { resource: Resource::Text { uri, text } } => {
                     format!("[resource {uri}, {} bytes of text]", text.len())
                 }
-                Block::Resource { resource: Resource::Blob { uri, blob } } => {
+                PromptBlock::Resource { resource: Resource::Blob { uri, blob } } => {
                     format!("[resource {uri}, {} bytes]", decoded_len(&blob))
                 }
             });

@@ -7,10 +7,10 @@
 //! whatever it waits for, and the answer is `cancelled`.
 
 use super::commands;
-use super::connection::Connection;
-use super::methods::{self, OfSession};
+use super::connection::DemoConnection;
+use super::methods::{self, SessionIdParams};
 use super::params;
-use super::turn::{OnCancel, Outcome, Turn};
+use super::turn::{DemoTurn, OnCancel, PromptOutcome};
 use bytes::Bytes;
 use serde_json::json;
 use std::future::poll_fn;
@@ -24,7 +24,7 @@ use wire::{LineError, LineSplitter, Message, MessageKind, RpcError, RpcId, codes
 const READ_BYTES: usize = 64 * 1024;
 
 pub(super) async fn read_all(
-    connection: &Arc<Connection>,
+    connection: &Arc<DemoConnection>,
     mut input: impl AsyncRead + Unpin,
     turns: &mut JoinSet<()>,
 ) {
@@ -51,7 +51,7 @@ pub(super) async fn read_all(
 }
 
 async fn handle(
-    connection: &Arc<Connection>,
+    connection: &Arc<DemoConnection>,
     line: Result<Bytes, LineError>,
     turns: &mut JoinSet<()>,
 ) {
@@ -80,7 +80,7 @@ async fn handle(
         // A notification has no answer, so what cannot be read or found is ignored.
         MessageKind::Notification => {
             if message.method() == "session/cancel"
-                && let Ok(OfSession { session_id }) = params::read(message.body())
+                && let Ok(SessionIdParams { session_id }) = params::read(message.body())
                 && let Some(session) = connection.state().sessions.get(&session_id)
             {
                 session.cancel();
@@ -95,13 +95,13 @@ async fn handle(
     }
 }
 
-async fn request(connection: &Arc<Connection>, message: &Message, turns: &mut JoinSet<()>) {
+async fn request(connection: &Arc<DemoConnection>, message: &Message, turns: &mut JoinSet<()>) {
     let (id, method) = (message.id(), message.method());
     let is_initialized = connection.state().is_initialized;
     let refused = if !is_initialized && method != "initialize" {
         RpcError::new(codes::INVALID_REQUEST, "call initialize first")
     } else if method == "session/prompt" {
-        match Turn::begin(connection, id.clone(), message.body()) {
+        match DemoTurn::begin(connection, id.clone(), message.body()) {
             Ok((turn, cancelled)) => {
                 turns.spawn(task::boxed(run(turn, cancelled)));
                 return;
@@ -124,7 +124,7 @@ async fn request(connection: &Arc<Connection>, message: &Message, turns: &mut Jo
 }
 
 /// Runs a turn to its answer and beyond.
-async fn run(turn: Turn, mut cancelled: watch::Receiver<bool>) {
+async fn run(turn: DemoTurn, mut cancelled: watch::Receiver<bool>) {
     // The prompt is on disk before anything happens, so a crash cannot make us forget it.
     // A state directory that cannot be written was already reported by `session/new`.
     let _ = turn.connection.save(&turn.session).await;
@@ -146,7 +146,7 @@ async fn run(turn: Turn, mut cancelled: watch::Receiver<bool>) {
     }
 }
 
-async fn play(turn: &Turn, cancelled: &mut watch::Receiver<bool>) -> Outcome {
+async fn play(turn: &DemoTurn, cancelled: &mut watch::Receiver<bool>) -> PromptOutcome {
     {
         let mut script = std::pin::pin!(commands::run(turn));
         // One step before the first look at the cancel: a script says in its first command what it

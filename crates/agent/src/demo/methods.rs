@@ -6,10 +6,10 @@
 //! same state directory.
 
 use super::commands;
-use super::connection::Connection;
+use super::connection::DemoConnection;
 use super::params::{invalid, read, unknown_session};
-use super::session::{Record, Session};
-use super::settings::Settings;
+use super::session::{DemoRecord, DemoSession};
+use super::settings::DemoSettings;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -19,23 +19,23 @@ use wire::{RpcError, codes};
 // Small enough that a test with a few dozen sessions sees a second page.
 const LIST_PAGE: usize = 50;
 
-pub(super) struct Reply {
+pub(super) struct MethodReply {
     pub(super) result: Value,
     /// An update of a session to send after the result.
     pub(super) then: Option<(String, Value)>,
 }
 
-impl From<Value> for Reply {
+impl From<Value> for MethodReply {
     fn from(result: Value) -> Self {
         Self { result, then: None }
     }
 }
 
 pub(super) async fn call(
-    connection: &Connection,
+    connection: &DemoConnection,
     method: &str,
     params: &str,
-) -> Result<Reply, RpcError> {
+) -> Result<MethodReply, RpcError> {
     let offers = connection.options.offers;
     let has_config = !connection.options.has_no_config;
     match method {
@@ -46,7 +46,7 @@ pub(super) async fn call(
         "session/resume" if offers.resume => resume(connection, read(params)?).await,
         // The only method that needs no params at all.
         "session/list" if offers.list && params == "null" => {
-            list(connection, List::default()).await
+            list(connection, ListSessionsParams::default()).await
         }
         "session/list" if offers.list => list(connection, read(params)?).await,
         "session/close" if offers.close => close(connection, &read(params)?).await,
@@ -60,7 +60,7 @@ pub(super) async fn call(
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Initialize {
+struct InitializeParams {
     #[expect(
         dead_code,
         reason = "must be there and a number, and is answered with 1 all the same"
@@ -70,7 +70,10 @@ struct Initialize {
     client_capabilities: Value,
 }
 
-fn initialize(connection: &Connection, params: Initialize) -> Result<Reply, RpcError> {
+fn initialize(
+    connection: &DemoConnection,
+    params: InitializeParams,
+) -> Result<MethodReply, RpcError> {
     if !matches!(params.client_capabilities, Value::Null | Value::Object(_)) {
         return Err(invalid("clientCapabilities is not an object"));
     }
@@ -101,7 +104,7 @@ fn initialize(connection: &Connection, params: Initialize) -> Result<Reply, RpcE
     .into())
 }
 
-fn session_capabilities(connection: &Connection) -> Value {
+fn session_capabilities(connection: &DemoConnection) -> Value {
     let offers = connection.options.offers;
     let all = [
         ("list", offers.list),
@@ -115,11 +118,14 @@ fn session_capabilities(connection: &Connection) -> Value {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Authenticate {
+struct AuthenticateParams {
     method_id: String,
 }
 
-fn authenticate(connection: &Connection, params: &Authenticate) -> Result<Reply, RpcError> {
+fn authenticate(
+    connection: &DemoConnection,
+    params: &AuthenticateParams,
+) -> Result<MethodReply, RpcError> {
     if connection.options.auth.as_deref() != Some(params.method_id.as_str()) {
         return Err(invalid(format!("no such auth method: {}", params.method_id)));
     }
@@ -129,59 +135,72 @@ fn authenticate(connection: &Connection, params: &Authenticate) -> Result<Reply,
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct New {
+struct NewSessionParams {
     cwd: String,
     #[expect(dead_code, reason = "must be there; the demo agent connects to none of them")]
     mcp_servers: Vec<Value>,
 }
 
-async fn new(connection: &Connection, params: New) -> Result<Reply, RpcError> {
+async fn new(
+    connection: &DemoConnection,
+    params: NewSessionParams,
+) -> Result<MethodReply, RpcError> {
     check(connection, &params.cwd)?;
     tokio::time::sleep(connection.options.slow_new).await;
     let id = connection.unique("demo");
     if connection.options.has_early_updates {
         connection.send_update(&id, &commands::available()).await;
     }
-    let session = Session::open(Record::new(id.clone(), params.cwd));
+    let session = DemoSession::open(DemoRecord::new(id.clone(), params.cwd));
     let mut result = describe(connection, &session.record);
     connection.state().sessions.insert(id.clone(), session);
     save(connection, &id).await?;
     result["sessionId"] = Value::from(id.as_str());
-    Ok(Reply { result, then: Some((id, commands::available())) })
+    Ok(MethodReply { result, then: Some((id, commands::available())) })
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Load {
+struct LoadSessionParams {
     session_id: String,
     cwd: String,
     #[expect(dead_code, reason = "must be there; the demo agent connects to none of them")]
     mcp_servers: Vec<Value>,
 }
 
-async fn load(connection: &Connection, params: Load) -> Result<Reply, RpcError> {
-    let Load { session_id, cwd, .. } = params;
+async fn load(
+    connection: &DemoConnection,
+    params: LoadSessionParams,
+) -> Result<MethodReply, RpcError> {
+    let LoadSessionParams { session_id, cwd, .. } = params;
     let record = reopen(connection, &session_id, cwd).await?;
     for update in &record.history {
         connection.send_update(&session_id, update).await;
     }
     let result = describe(connection, &record);
-    Ok(Reply { result, then: Some((session_id, commands::available())) })
+    Ok(MethodReply { result, then: Some((session_id, commands::available())) })
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Resume {
+struct ResumeSessionParams {
     session_id: String,
     cwd: String,
 }
 
-async fn resume(connection: &Connection, params: Resume) -> Result<Reply, RpcError> {
+async fn resume(
+    connection: &DemoConnection,
+    params: ResumeSessionParams,
+) -> Result<MethodReply, RpcError> {
     let record = reopen(connection, &params.session_id, params.cwd).await?;
     Ok(describe(connection, &record).into())
 }
 
-async fn reopen(connection: &Connection, id: &str, cwd: String) -> Result<Record, RpcError> {
+async fn reopen(
+    connection: &DemoConnection,
+    id: &str,
+    cwd: String,
+) -> Result<DemoRecord, RpcError> {
     check(connection, &cwd)?;
     if connection.options.forgets {
         return Err(unknown_session(id));
@@ -190,10 +209,12 @@ async fn reopen(connection: &Connection, id: &str, cwd: String) -> Result<Record
     if !is_in_memory {
         let record = match connection.store.lock().await.load(id).await {
             Some(record) => record,
-            None if connection.options.lies_on_resume => Record::new(id.to_owned(), cwd.clone()),
+            None if connection.options.lies_on_resume => {
+                DemoRecord::new(id.to_owned(), cwd.clone())
+            }
             None => return Err(unknown_session(id)),
         };
-        connection.state().sessions.insert(id.to_owned(), Session::open(record));
+        connection.state().sessions.insert(id.to_owned(), DemoSession::open(record));
     }
     let mut state = connection.state();
     let session = state.sessions.get_mut(id).ok_or_else(|| unknown_session(id))?;
@@ -203,12 +224,15 @@ async fn reopen(connection: &Connection, id: &str, cwd: String) -> Result<Record
 }
 
 #[derive(Deserialize, Default)]
-struct List {
+struct ListSessionsParams {
     cwd: Option<String>,
     cursor: Option<String>,
 }
 
-async fn list(connection: &Connection, params: List) -> Result<Reply, RpcError> {
+async fn list(
+    connection: &DemoConnection,
+    params: ListSessionsParams,
+) -> Result<MethodReply, RpcError> {
     check_auth(connection)?;
     let skip: usize = match params.cursor {
         Some(cursor) => cursor.parse().map_err(|_| invalid("no such cursor"))?,
@@ -216,12 +240,12 @@ async fn list(connection: &Connection, params: List) -> Result<Reply, RpcError> 
     };
     let on_disk = connection.store.lock().await.list().await;
     let found = on_disk.into_iter().map(|record| (record.session_id.clone(), record));
-    let mut found: HashMap<String, Record> = found.collect();
+    let mut found: HashMap<String, DemoRecord> = found.collect();
     for (id, session) in &connection.state().sessions {
         found.insert(id.clone(), session.record.clone());
     }
-    let is_meant = |record: &Record| params.cwd.as_ref().is_none_or(|cwd| *cwd == record.cwd);
-    let mut records: Vec<Record> = found.into_values().filter(is_meant).collect();
+    let is_meant = |record: &DemoRecord| params.cwd.as_ref().is_none_or(|cwd| *cwd == record.cwd);
+    let mut records: Vec<DemoRecord> = found.into_values().filter(is_meant).collect();
     // Newest first; the id makes the order the same on every page.
     records.sort_by(|a, b| {
         b.updated_at.cmp(&a.updated_at).then_with(|| a.session_id.cmp(&b.session_id))
@@ -236,18 +260,24 @@ async fn list(connection: &Connection, params: List) -> Result<Reply, RpcError> 
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct OfSession {
+pub(super) struct SessionIdParams {
     pub(super) session_id: String,
 }
 
-async fn close(connection: &Connection, params: &OfSession) -> Result<Reply, RpcError> {
+async fn close(
+    connection: &DemoConnection,
+    params: &SessionIdParams,
+) -> Result<MethodReply, RpcError> {
     let id = &params.session_id;
     connection.state().open_session(id)?.close();
     save(connection, id).await?;
     Ok(json!({}).into())
 }
 
-async fn delete(connection: &Connection, params: &OfSession) -> Result<Reply, RpcError> {
+async fn delete(
+    connection: &DemoConnection,
+    params: &SessionIdParams,
+) -> Result<MethodReply, RpcError> {
     let id = &params.session_id;
     let store = connection.store.lock().await;
     if let Some(session) = connection.state().sessions.remove(id) {
@@ -258,14 +288,14 @@ async fn delete(connection: &Connection, params: &OfSession) -> Result<Reply, Rp
 }
 
 /// The modes and config options of a session, for the answers to new, load and resume.
-fn describe(connection: &Connection, record: &Record) -> Value {
+fn describe(connection: &DemoConnection, record: &DemoRecord) -> Value {
     if connection.options.has_no_config {
         return json!({});
     }
     json!({ "modes": record.settings.modes(), "configOptions": record.settings.options() })
 }
 
-fn info(record: &Record) -> Value {
+fn info(record: &DemoRecord) -> Value {
     json!({
         "sessionId": record.session_id,
         "cwd": record.cwd,
@@ -274,14 +304,14 @@ fn info(record: &Record) -> Value {
     })
 }
 
-fn check_auth(connection: &Connection) -> Result<(), RpcError> {
+fn check_auth(connection: &DemoConnection) -> Result<(), RpcError> {
     match connection.state().is_authenticated {
         true => Ok(()),
         false => Err(RpcError::new(codes::AUTH_REQUIRED, "call authenticate first")),
     }
 }
 
-fn check(connection: &Connection, cwd: &str) -> Result<(), RpcError> {
+fn check(connection: &DemoConnection, cwd: &str) -> Result<(), RpcError> {
     check_auth(connection)?;
     match Path::new(cwd).is_absolute() {
         true => Ok(()),
@@ -289,7 +319,7 @@ fn check(connection: &Connection, cwd: &str) -> Result<(), RpcError> {
     }
 }
 
-async fn save(connection: &Connection, id: &str) -> Result<(), RpcError> {
+async fn save(connection: &DemoConnection, id: &str) -> Result<(), RpcError> {
     connection.save(id).await.map_err(|problem| storage(&problem))
 }
 
@@ -299,28 +329,34 @@ fn storage(problem: &std::io::Error) -> RpcError {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SetMode {
+struct SetModeParams {
     session_id: String,
     mode_id: String,
 }
 
-async fn set_mode(connection: &Connection, params: SetMode) -> Result<Reply, RpcError> {
-    let SetMode { session_id, mode_id } = params;
+async fn set_mode(
+    connection: &DemoConnection,
+    params: SetModeParams,
+) -> Result<MethodReply, RpcError> {
+    let SetModeParams { session_id, mode_id } = params;
     change(connection, &session_id, |settings| settings.set_mode(&mode_id)).await?;
     let update = json!({ "sessionUpdate": "current_mode_update", "currentModeId": mode_id });
-    Ok(Reply { result: json!({}), then: Some((session_id, update)) })
+    Ok(MethodReply { result: json!({}), then: Some((session_id, update)) })
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SetOption {
+struct SetOptionParams {
     session_id: String,
     config_id: String,
     value: String,
 }
 
-async fn set_option(connection: &Connection, params: SetOption) -> Result<Reply, RpcError> {
-    let SetOption { session_id, config_id, value } = params;
+async fn set_option(
+    connection: &DemoConnection,
+    params: SetOptionParams,
+) -> Result<MethodReply, RpcError> {
+    let SetOptionParams { session_id, config_id, value } = params;
     let options =
         change(connection, &session_id, |settings| settings.set_option(&config_id, &value)).await?;
     Ok(json!({ "configOptions": options }).into())
@@ -328,24 +364,27 @@ async fn set_option(connection: &Connection, params: SetOption) -> Result<Reply,
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SetModel {
+struct SetModelParams {
     session_id: String,
     model_id: String,
 }
 
-async fn set_model(connection: &Connection, params: SetModel) -> Result<Reply, RpcError> {
-    let SetModel { session_id, model_id } = params;
+async fn set_model(
+    connection: &DemoConnection,
+    params: SetModelParams,
+) -> Result<MethodReply, RpcError> {
+    let SetModelParams { session_id, model_id } = params;
     let options =
         change(connection, &session_id, |settings| settings.set_option("model", &model_id)).await?;
     let update = json!({ "sessionUpdate": "config_option_update", "configOptions": options });
-    Ok(Reply { result: json!({}), then: Some((session_id, update)) })
+    Ok(MethodReply { result: json!({}), then: Some((session_id, update)) })
 }
 
 /// Applies a change and gives the complete list of options after it.
 async fn change(
-    connection: &Connection,
+    connection: &DemoConnection,
     id: &str,
-    apply: impl FnOnce(&mut Settings) -> bool,
+    apply: impl FnOnce(&mut DemoSettings) -> bool,
 ) -> Result<Value, RpcError> {
     let options = {
         let mut state = connection.state();

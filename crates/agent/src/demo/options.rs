@@ -10,11 +10,11 @@ use std::time::Duration;
 /// How the demo agent behaves on one connection.
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches, not a state")]
-pub struct Options {
+pub struct DemoOptions {
     /// Keep each session as a JSON file here, so that another process can go on with it.
     pub state: Option<PathBuf>,
     /// Which of the optional `session/*` methods are advertised and served.
-    pub offers: Offers,
+    pub offers: OfferedMethods,
     /// Claim success when asked to load or resume a session that is not there.
     pub lies_on_resume: bool,
     /// Answer every load and resume with "not found".
@@ -44,7 +44,7 @@ pub struct Options {
 /// The optional session methods.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "five independent switches, not a state")]
-pub struct Offers {
+pub struct OfferedMethods {
     pub load: bool,
     pub resume: bool,
     pub list: bool,
@@ -52,7 +52,7 @@ pub struct Offers {
     pub delete: bool,
 }
 
-impl Offers {
+impl OfferedMethods {
     /// All of them.
     pub const ALL: Self = Self { load: true, resume: true, list: true, close: true, delete: true };
 }
@@ -88,11 +88,11 @@ pub const USAGE: &str = "\
 --ignore-term        stay alive on SIGTERM
 ";
 
-impl Options {
+impl DemoOptions {
     /// Reads the arguments that follow `demo-agent`. Both `--flag VALUE` and `--flag=VALUE` work.
     pub fn from_args(arguments: &[OsString]) -> Result<Self, String> {
         let mut options = Self::default();
-        let mut rest = Arguments { left: arguments, inline: None };
+        let mut rest = FlagReader { left: arguments, inline: None };
         while let Some(flag) = rest.next_flag()? {
             options.apply(&flag, &mut rest)?;
             if rest.inline.is_some() {
@@ -102,7 +102,7 @@ impl Options {
         Ok(options)
     }
 
-    fn apply(&mut self, flag: &str, rest: &mut Arguments<'_>) -> Result<(), String> {
+    fn apply(&mut self, flag: &str, rest: &mut FlagReader<'_>) -> Result<(), String> {
         match flag {
             "--state" => self.state = Some(PathBuf::from(rest.value(flag)?)),
             "--load" => self.offers.load = true,
@@ -110,7 +110,7 @@ impl Options {
             "--list" => self.offers.list = true,
             "--close" => self.offers.close = true,
             "--delete" => self.offers.delete = true,
-            "--all-sessions" => self.offers = Offers::ALL,
+            "--all-sessions" => self.offers = OfferedMethods::ALL,
             "--lie-on-resume" => self.lies_on_resume = true,
             "--forget" => self.forgets = true,
             "--no-config" => self.has_no_config = true,
@@ -129,13 +129,13 @@ impl Options {
     }
 }
 
-struct Arguments<'a> {
+struct FlagReader<'a> {
     left: &'a [OsString],
     /// The part after `=` of the flag that was just read.
     inline: Option<String>,
 }
 
-impl Arguments<'_> {
+impl FlagReader<'_> {
     fn next_flag(&mut self) -> Result<Option<String>, String> {
         let Some((first, left)) = self.left.split_first() else { return Ok(None) };
         self.left = left;

@@ -5,7 +5,7 @@
 //! go first. On disk a session is one JSON file, which is replaced as a whole, so that a reader
 //! never sees half a record. An id that could leave the directory names no session there.
 
-use super::settings::Settings;
+use super::settings::DemoSettings;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -22,14 +22,14 @@ const MAX_ID_BYTES: usize = 128;
 /// The record of a session, which survives the process.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Record {
+pub(super) struct DemoRecord {
     pub(super) session_id: String,
     pub(super) cwd: String,
     #[serde(default)]
     pub(super) title: Option<String>,
     pub(super) updated_at: String,
     #[serde(default)]
-    pub(super) settings: Settings,
+    pub(super) settings: DemoSettings,
     /// Notes that the user asked to `remember`.
     #[serde(default)]
     pub(super) notes: Vec<String>,
@@ -41,15 +41,15 @@ pub(super) struct Record {
     pub(super) history: VecDeque<Value>,
 }
 
-pub(super) struct Session {
-    pub(super) record: Record,
+pub(super) struct DemoSession {
+    pub(super) record: DemoRecord,
     /// A closed session is remembered and refuses prompts until it is loaded or resumed.
     pub(super) is_open: bool,
     /// Set to true to cancel the running turn.
     pub(super) turn: Option<watch::Sender<bool>>,
 }
 
-impl Record {
+impl DemoRecord {
     pub(super) fn new(session_id: String, cwd: String) -> Self {
         Self { session_id, cwd, updated_at: now(), ..Self::default() }
     }
@@ -67,8 +67,8 @@ impl Record {
     }
 }
 
-impl Session {
-    pub(super) fn open(record: Record) -> Self {
+impl DemoSession {
+    pub(super) fn open(record: DemoRecord) -> Self {
         Self { record, is_open: true, turn: None }
     }
 
@@ -96,16 +96,16 @@ fn push_bounded<T>(queue: &mut VecDeque<T>, entry: T) {
 }
 
 /// Sessions on disk; without a directory nothing is kept.
-pub(super) struct Store {
+pub(super) struct RecordStore {
     directory: Option<PathBuf>,
 }
 
-impl Store {
+impl RecordStore {
     pub(super) fn new(directory: Option<PathBuf>) -> Self {
         Self { directory }
     }
 
-    pub(super) async fn save(&self, record: &Record) -> io::Result<()> {
+    pub(super) async fn save(&self, record: &DemoRecord) -> io::Result<()> {
         let Some(path) = self.path(&record.session_id) else { return Ok(()) };
         if let Some(directory) = path.parent() {
             tokio::fs::create_dir_all(directory).await?;
@@ -119,7 +119,7 @@ impl Store {
 
     /// The record of a session; none, also if its file cannot be read as a record: such a session
     /// is lost.
-    pub(super) async fn load(&self, id: &str) -> Option<Record> {
+    pub(super) async fn load(&self, id: &str) -> Option<DemoRecord> {
         read_record(&self.path(id)?).await
     }
 
@@ -131,7 +131,7 @@ impl Store {
         }
     }
 
-    pub(super) async fn list(&self) -> Vec<Record> {
+    pub(super) async fn list(&self) -> Vec<DemoRecord> {
         let mut records = Vec::new();
         let Some(directory) = &self.directory else { return records };
         let Ok(mut entries) = tokio::fs::read_dir(directory).await else { return records };
@@ -151,7 +151,7 @@ impl Store {
     }
 }
 
-async fn read_record(path: &Path) -> Option<Record> {
+async fn read_record(path: &Path) -> Option<DemoRecord> {
     let text = tokio::fs::read(path).await.ok()?;
     serde_json::from_slice(&text).ok()
 }

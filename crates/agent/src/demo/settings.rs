@@ -13,7 +13,7 @@ const EFFORTS: [(&str, &str); 3] = [("low", "Low"), ("medium", "Medium"), ("high
 
 /// The models, modes and efforts that a new session can choose from, as lists of agents show them.
 pub fn choices() -> Value {
-    let Settings { model, .. } = Settings::default();
+    let DemoSettings { model, .. } = DemoSettings::default();
     let named = |(id, name): &(&str, &str)| json!({ "id": id, "name": name });
     let modes = MODES
         .iter()
@@ -27,19 +27,19 @@ pub fn choices() -> Value {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Settings {
+pub(super) struct DemoSettings {
     mode: String,
     model: String,
     effort: String,
 }
 
-impl Default for Settings {
+impl Default for DemoSettings {
     fn default() -> Self {
         Self { mode: "ask".into(), model: "demo-small".into(), effort: "medium".into() }
     }
 }
 
-impl Settings {
+impl DemoSettings {
     /// Chooses a mode; false if there is no such mode.
     pub(super) fn set_mode(&mut self, mode: &str) -> bool {
         let is_known = MODES.iter().any(|(id, ..)| *id == mode);

@@ -3,10 +3,10 @@
 //!
 //! In: the params of `session/prompt`. Out: updates, calls, and how the turn is to end.
 
-use super::connection::{Answer, Connection, update_line};
-use super::content::Prompt;
+use super::connection::{ClientAnswer, DemoConnection, update_line};
+use super::content::DemoPrompt;
 use super::params::read;
-use super::session::Session;
+use super::session::DemoSession;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -18,20 +18,20 @@ use wire::{RpcError, RpcId, codes};
 const REPLAYED: [&str; 5] =
     ["agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan"];
 
-pub(super) struct Turn {
-    pub(super) connection: Arc<Connection>,
+pub(super) struct DemoTurn {
+    pub(super) connection: Arc<DemoConnection>,
     pub(super) session: String,
     /// The id of the prompt request.
     pub(super) id: RpcId,
     /// The prompt's blocks as they came.
     pub(super) blocks: Box<RawValue>,
-    pub(super) prompt: Prompt,
-    wishes: Mutex<Wishes>,
+    pub(super) prompt: DemoPrompt,
+    wishes: Mutex<TurnEndOptions>,
 }
 
 /// Misbehaviour that a script orders for the end of its turn.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Wishes {
+pub(super) struct TurnEndOptions {
     pub(super) n_late_updates: u64,
     pub(super) answers_twice: bool,
     pub(super) on_cancel: OnCancel,
@@ -47,24 +47,24 @@ pub(super) enum OnCancel {
 }
 
 /// The stop reason, or the error that answers the prompt.
-pub(super) type Outcome = Result<String, RpcError>;
+pub(super) type PromptOutcome = Result<String, RpcError>;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Params {
+struct PromptParams {
     session_id: String,
     prompt: Box<RawValue>,
 }
 
-impl Turn {
+impl DemoTurn {
     /// Checks the request and marks the session as busy.
     pub(super) fn begin(
-        connection: &Arc<Connection>,
+        connection: &Arc<DemoConnection>,
         id: RpcId,
         params: &str,
     ) -> Result<(Self, watch::Receiver<bool>), RpcError> {
-        let Params { session_id, prompt: blocks } = read(params)?;
-        let prompt: Prompt = read(blocks.get())?;
+        let PromptParams { session_id, prompt: blocks } = read(params)?;
+        let prompt: DemoPrompt = read(blocks.get())?;
         let cancelled = {
             let mut state = connection.state();
             let session = state.open_session(&session_id)?;
@@ -87,7 +87,7 @@ impl Turn {
         Ok((turn, cancelled))
     }
 
-    pub(super) fn wishes(&self) -> MutexGuard<'_, Wishes> {
+    pub(super) fn wishes(&self) -> MutexGuard<'_, TurnEndOptions> {
         self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -117,12 +117,12 @@ impl Turn {
         self.connection.send(bytes).await;
     }
 
-    pub(super) async fn call(&self, method: &str, params: &Value) -> Answer {
+    pub(super) async fn call(&self, method: &str, params: &Value) -> ClientAnswer {
         self.connection.call(method, &params.to_string()).await
     }
 
     /// Gives access to the session, if it was not deleted in the meantime.
-    pub(super) fn change<T>(&self, apply: impl FnOnce(&mut Session) -> T) -> Option<T> {
+    pub(super) fn change<T>(&self, apply: impl FnOnce(&mut DemoSession) -> T) -> Option<T> {
         self.connection.state().sessions.get_mut(&self.session).map(apply)
     }
 
@@ -135,7 +135,7 @@ fn chunk(kind: &str, text: &str) -> Value {
     json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } })
 }
 
-fn remember(session: &mut Session, text: &str, blocks: &RawValue) {
+fn remember(session: &mut DemoSession, text: &str, blocks: &RawValue) {
     session.record.remember_prompt(text.to_owned());
     let blocks: Vec<Value> = serde_json::from_str(blocks.get()).unwrap_or_default();
     for block in blocks {

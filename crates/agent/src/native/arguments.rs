@@ -90,12 +90,14 @@ fn several(text: &str) -> Option<Value> {
 
 fn repaired(text: &str, error: &serde_json::Error) -> Result<Value, String> {
     let repaired = repair::repair(text).map_err(|broken| match broken {
-        repair::Broken::InString => bad(
+        repair::RepairError::InString => bad(
             "they end in the middle of a string, so they were probably cut off because the answer \
              was too long; use shorter arguments, for example several smaller edits",
         ),
-        repair::Broken::InValue => bad("they end in the middle, so they were probably cut off"),
-        repair::Broken::Brackets => explained(text, error),
+        repair::RepairError::InValue => {
+            bad("they end in the middle, so they were probably cut off")
+        }
+        repair::RepairError::Brackets => explained(text, error),
     })?;
     serde_json::from_str(&repaired).map_err(|_| explained(text, error))
 }

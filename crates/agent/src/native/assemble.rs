@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use super::chat::{Delta, Finish, ToolCall, Usage};
+use super::chat::{Delta, FinishReason, ModelToolCall, TokenUsage};
 
 /// The name of a call that came without one: no tool is called that, so the model gets an error.
 const NAMELESS: &str = "unnamed_tool";
@@ -17,13 +17,13 @@ const NAMELESS: &str = "unnamed_tool";
 pub struct Assembly {
     text: String,
     thought: String,
-    calls: BTreeMap<usize, Draft>,
-    usage: Option<Usage>,
-    finish: Option<Finish>,
+    calls: BTreeMap<usize, CallDraft>,
+    usage: Option<TokenUsage>,
+    finish: Option<FinishReason>,
 }
 
 #[derive(Debug, Default)]
-struct Draft {
+struct CallDraft {
     id: Option<String>,
     name: Option<String>,
     arguments: String,
@@ -31,14 +31,14 @@ struct Draft {
 
 /// A model's whole answer.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Assembled {
+pub struct AssembledAnswer {
     pub text: String,
     pub thought: String,
-    pub calls: Vec<ToolCall>,
-    pub usage: Option<Usage>,
+    pub calls: Vec<ModelToolCall>,
+    pub usage: Option<TokenUsage>,
     /// `None` if the answer did not come to its end. After [`Finish::Length`] the last call may
     /// be cut off: it is not to be run.
-    pub finish: Option<Finish>,
+    pub finish: Option<FinishReason>,
 }
 
 impl Assembly {
@@ -59,7 +59,7 @@ impl Assembly {
         }
     }
 
-    pub fn end(self) -> Assembled {
+    pub fn end(self) -> AssembledAnswer {
         let mut taken = HashSet::new();
         let calls: Vec<_> = self
             .calls
@@ -71,17 +71,17 @@ impl Assembly {
                 let id = draft.id.filter(|id| !taken.contains(id)).unwrap_or_else(fresh_id);
                 taken.insert(id.clone());
                 let name = draft.name.unwrap_or_else(|| NAMELESS.to_owned());
-                ToolCall { id, name, arguments: draft.arguments }
+                ModelToolCall { id, name, arguments: draft.arguments }
             })
             .collect();
         let finish = self.finish.map(|finish| match (finish, calls.is_empty()) {
             // Not every endpoint reports calls as its reason to stop, and some do so without any
             // call.
-            (Finish::Stop, false) => Finish::Calls,
-            (Finish::Calls, true) => Finish::Stop,
+            (FinishReason::Stop, false) => FinishReason::Calls,
+            (FinishReason::Calls, true) => FinishReason::Stop,
             (finish, _) => finish,
         });
-        Assembled { text: self.text, thought: self.thought, calls, usage: self.usage, finish }
+        AssembledAnswer { text: self.text, thought: self.thought, calls, usage: self.usage, finish }
     }
 }
 

@@ -9,12 +9,12 @@ use serde_json::Value;
 /// One message of the conversation that is sent to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
-pub enum Message {
+pub enum ChatMessage {
     System {
         text: String,
     },
     User {
-        parts: Vec<Part>,
+        parts: Vec<MessagePart>,
     },
     Assistant {
         #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -23,18 +23,18 @@ pub enum Message {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         thought: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        calls: Vec<ToolCall>,
+        calls: Vec<ModelToolCall>,
     },
     /// The result of a call.
     Tool {
         call: String,
-        parts: Vec<Part>,
+        parts: Vec<MessagePart>,
     },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Part {
+pub enum MessagePart {
     Text {
         text: String,
     },
@@ -45,32 +45,32 @@ pub enum Part {
     },
 }
 
-impl Part {
+impl MessagePart {
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
 }
 
 /// The parts as text; images are only named.
-pub fn in_words(parts: &[Part]) -> String {
+pub fn in_words(parts: &[MessagePart]) -> String {
     let texts = parts.iter().map(|part| match part {
-        Part::Text { text } => text.clone(),
-        Part::Image { mime, .. } => format!("[Image: {mime}]"),
+        MessagePart::Text { text } => text.clone(),
+        MessagePart::Image { mime, .. } => format!("[Image: {mime}]"),
     });
     texts.collect::<Vec<_>>().join("\n")
 }
 
 /// Adds parts to the user's last message: some endpoints refuse two messages of theirs in a row.
-pub fn push_user(messages: &mut Vec<Message>, mut more: Vec<Part>) {
+pub fn push_user(messages: &mut Vec<ChatMessage>, mut more: Vec<MessagePart>) {
     match messages.last_mut() {
-        Some(Message::User { parts }) => parts.append(&mut more),
-        _ => messages.push(Message::User { parts: more }),
+        Some(ChatMessage::User { parts }) => parts.append(&mut more),
+        _ => messages.push(ChatMessage::User { parts: more }),
     }
 }
 
 /// A tool call that a model asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToolCall {
+pub struct ModelToolCall {
     /// The model's own id; ours if it gave none.
     pub id: String,
     pub name: String,
@@ -89,9 +89,9 @@ pub struct ToolSpec {
 
 /// Everything that one request to a model needs.
 #[derive(Debug, Clone, Default)]
-pub struct Request {
+pub struct ChatRequest {
     pub model: String,
-    pub messages: Vec<Message>,
+    pub messages: Vec<ChatMessage>,
     pub tools: Vec<ToolSpec>,
     /// Calls and results of the conversation are sent as text, to a model without tools.
     pub is_in_words: bool,
@@ -113,8 +113,8 @@ pub enum Delta {
         name: Option<String>,
         arguments: String,
     },
-    Usage(Usage),
-    Finish(Finish),
+    Usage(TokenUsage),
+    Finish(FinishReason),
     /// The endpoint does not take tools with this model, and said so in these words. Nothing more
     /// comes: whoever asked decides what to ask without them.
     ToolsRefused {
@@ -129,7 +129,7 @@ pub enum Delta {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Usage {
+pub struct TokenUsage {
     pub input: u64,
     pub output: u64,
     #[serde(default)]
@@ -141,14 +141,14 @@ pub struct Usage {
     pub nano_usd: Option<u64>,
 }
 
-impl Usage {
+impl TokenUsage {
     /// Tokens of input and output together. Saturates: the numbers of endpoints need not fit.
     pub fn total(self) -> u64 {
         self.input.saturating_add(self.output)
     }
 }
 
-impl std::ops::AddAssign for Usage {
+impl std::ops::AddAssign for TokenUsage {
     fn add_assign(&mut self, other: Self) {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
@@ -163,7 +163,7 @@ impl std::ops::AddAssign for Usage {
 
 /// Why a model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Finish {
+pub enum FinishReason {
     Stop,
     /// It wants its tools to be run.
     Calls,

@@ -17,7 +17,7 @@ const TERMINAL_WITHIN: Duration = Duration::from_secs(30);
 
 /// Capabilities that a client declared in `initialize`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Abilities {
+pub struct ClientAbilities {
     pub reads_files: bool,
     pub writes_files: bool,
     pub has_terminals: bool,
@@ -29,7 +29,7 @@ pub struct Abilities {
     pub shows_notices: bool,
 }
 
-impl Abilities {
+impl ClientAbilities {
     /// Reads `clientCapabilities`.
     pub fn read(capabilities: &Value) -> Self {
         let is = |value: &Value| value.as_bool() == Some(true);
@@ -46,14 +46,14 @@ impl Abilities {
 }
 
 #[derive(Debug, Clone)]
-pub struct Client {
+pub struct AcpClient {
     connection: Connection,
     session: String,
-    pub can: Abilities,
+    pub can: ClientAbilities,
 }
 
-impl Client {
-    pub fn new(connection: Connection, session: String, can: Abilities) -> Self {
+impl AcpClient {
+    pub fn new(connection: Connection, session: String, can: ClientAbilities) -> Self {
         Self { connection, session, can }
     }
 

@@ -29,7 +29,7 @@ pub(super) use key::permission_key;
 
 /// A command to run.
 #[derive(Debug, Clone)]
-pub(super) struct Order {
+pub(super) struct CommandRequest {
     pub line: String,
     pub cwd: PathBuf,
     pub timeout: Duration,
@@ -37,10 +37,10 @@ pub(super) struct Order {
 
 /// A command that has ended, and its output.
 #[derive(Debug, Clone)]
-pub(super) struct Finished {
+pub(super) struct FinishedCommand {
     /// Without escapes, and bounded: of a long output the beginning and the end.
     pub text: String,
-    pub end: End,
+    pub end: CommandEnd,
     pub took: Duration,
     /// The id of the client's terminal in which it ran, if it did.
     pub terminal: Option<String>,
@@ -49,7 +49,7 @@ pub(super) struct Finished {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum CommandEnd {
     Code(i32),
     /// The signal's name or number.
     Signal(String),
@@ -60,7 +60,10 @@ pub(super) enum End {
 }
 
 /// Runs a command and shows its output while it runs. Dropping the future ends it.
-pub(super) async fn run(context: &ToolContext, order: Order) -> Result<Finished, ToolError> {
+pub(super) async fn run(
+    context: &ToolContext,
+    order: CommandRequest,
+) -> Result<FinishedCommand, ToolError> {
     let settings = &context.workspace.settings;
     if context.workspace.client.can.has_terminals && !settings.sandbox.is_on() {
         return terminal::run(context, order).await;

@@ -15,14 +15,14 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-pub use self::resolve::Setup;
-use super::endpoint::{Kind, ModelSettings};
-use super::lenient::Wait;
+pub use self::resolve::ModelSetup;
+use super::endpoint::{EndpointKind, ModelSettings};
+use super::lenient::ConfigDuration;
 use super::mcp::McpConfig;
 use super::sandbox;
 use super::secret::Secret;
-use super::settings::context_tools::Switch;
-use super::settings::{ContextSettings, Limits};
+use super::settings::context_tools::EnabledContextTools;
+use super::settings::{ContextSettings, TurnLimits};
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -48,7 +48,7 @@ pub struct Config {
     /// Share of the window, in percent, at which the session is summarised.
     pub compact_at_percent: Option<u64>,
     /// Tools with which the agent works on its own context: all, none, or some by name.
-    pub context_tools: Switch,
+    pub context_tools: EnabledContextTools,
     /// Commands that check the project; without them they are looked for.
     pub checks: Vec<String>,
     /// Servers of every session.
@@ -95,9 +95,9 @@ impl Config {
         }
     }
 
-    pub fn limits(&self) -> Limits {
-        let usual = Limits::default();
-        Limits {
+    pub fn limits(&self) -> TurnLimits {
+        let usual = TurnLimits::default();
+        TurnLimits {
             max_requests: self.max_requests.unwrap_or(usual.max_requests).max(1),
             compact_at_percent: self
                 .compact_at_percent
@@ -107,15 +107,15 @@ impl Config {
     }
 
     /// The context tools of the table; those of the variable instead, if it is set.
-    pub fn context(&self, setup: &Setup) -> ContextSettings {
+    pub fn context(&self, setup: &ModelSetup) -> ContextSettings {
         let tools = setup.context_tools.clone().unwrap_or_else(|| self.context_tools.clone());
         ContextSettings { tools, checks: self.checks.clone() }
     }
 
-    pub fn sandbox(&self) -> sandbox::Mode {
+    pub fn sandbox(&self) -> sandbox::SandboxMode {
         match self.sandbox {
-            SandboxTable { workspace: false, .. } => sandbox::Mode::Off,
-            SandboxTable { network, .. } => sandbox::Mode::Workspace { network },
+            SandboxTable { workspace: false, .. } => sandbox::SandboxMode::Off,
+            SandboxTable { network, .. } => sandbox::SandboxMode::Workspace { network },
         }
     }
 }
@@ -124,7 +124,7 @@ impl Config {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProviderTable {
-    pub kind: Kind,
+    pub kind: EndpointKind,
     pub base_url: Option<String>,
     /// The variable that holds the key. Wins over `api_key` where it is set.
     pub api_key_env: Option<String>,
@@ -146,11 +146,11 @@ pub struct ProviderTable {
     pub images: Option<bool>,
     pub tools: Option<bool>,
     pub send_thoughts: Option<bool>,
-    pub connect: Option<Wait>,
-    pub first_byte: Option<Wait>,
-    pub idle: Option<Wait>,
+    pub connect: Option<ConfigDuration>,
+    pub first_byte: Option<ConfigDuration>,
+    pub idle: Option<ConfigDuration>,
     pub retries: Option<u32>,
-    pub retry_wait: Option<Wait>,
+    pub retry_wait: Option<ConfigDuration>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

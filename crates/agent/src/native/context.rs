@@ -10,10 +10,10 @@ mod pieces;
 
 use std::collections::{HashMap, HashSet};
 
-use super::chat::{Message, Part, ToolCall, ToolSpec, push_user};
-use super::journal::{Entry, Item, Shape};
+use super::chat::{ChatMessage, MessagePart, ModelToolCall, ToolSpec, push_user};
+use super::journal::{JournalEntry, JournalItem, PartShape};
 pub(super) use overlay::Overlay;
-pub(super) use pieces::{Piece, Role, pieces, pieces_of_all};
+pub(super) use pieces::{ContextPiece, PieceRole, pieces, pieces_of_all};
 
 const INTERRUPTED: &str =
     "[The call was interrupted before it gave anything. It is not known how far it went.]";
@@ -25,11 +25,11 @@ const HIDDEN_RESULT: &str = "[The result is left out here.]";
 const OBJECTIVE: &str = "The objective of this session, which everything is to serve:";
 
 /// The whole conversation as messages for the model.
-pub(super) fn messages(system: &str, entries: &[Entry]) -> Vec<Message> {
+pub(super) fn messages(system: &str, entries: &[JournalEntry]) -> Vec<ChatMessage> {
     let overlay = Overlay::of(entries);
     let waiting = waiting(entries);
     let entries = since_fresh_start(entries);
-    let mut told = Told {
+    let mut told = MessageBuilder {
         messages: Vec::with_capacity(entries.len() + 1),
         overlay,
         results: results(entries),
@@ -40,17 +40,17 @@ pub(super) fn messages(system: &str, entries: &[Entry]) -> Vec<Message> {
         None => system.to_owned(),
     };
     if !system.is_empty() {
-        told.messages.push(Message::System { text: system });
+        told.messages.push(ChatMessage::System { text: system });
     }
     for entry in entries {
         match &*entry.item {
-            Item::Prompt { parts, .. } => told.user(entry.seq, parts.clone()),
-            Item::Answer { text, thought, calls, is_whole, .. } => match is_whole {
+            JournalItem::Prompt { parts, .. } => told.user(entry.seq, parts.clone()),
+            JournalItem::Answer { text, thought, calls, is_whole, .. } => match is_whole {
                 true => told.answer(entry.seq, text, thought, calls),
                 false => told.cut_off(entry.seq, text),
             },
-            Item::Compacted { summary } => {
-                told.user(entry.seq, vec![Part::text(format!("{SUMMARY}\n\n{summary}"))]);
+            JournalItem::Compacted { summary } => {
+                told.user(entry.seq, vec![MessagePart::text(format!("{SUMMARY}\n\n{summary}"))]);
                 for (seq, parts) in &waiting {
                     told.user(*seq, parts.to_vec());
                 }
@@ -63,15 +63,16 @@ pub(super) fn messages(system: &str, entries: &[Entry]) -> Vec<Message> {
 
 /// Prompts that waited for their answer when the summary was made: room is made after a prompt
 /// has come, and a model must have the user's own words for what it is to do now.
-fn waiting(entries: &[Entry]) -> Vec<(u64, &[Part])> {
+fn waiting(entries: &[JournalEntry]) -> Vec<(u64, &[MessagePart])> {
     let start = fresh_start(entries);
     let before = entries.get(..start).unwrap_or_default().iter().rev();
-    let is_unanswered =
-        |entry: &&Entry| !is_start(entry) && !matches!(*entry.item, Item::Answer { .. });
-    let mut prompts: Vec<(u64, &[Part])> = before
+    let is_unanswered = |entry: &&JournalEntry| {
+        !is_start(entry) && !matches!(*entry.item, JournalItem::Answer { .. })
+    };
+    let mut prompts: Vec<(u64, &[MessagePart])> = before
         .take_while(is_unanswered)
         .filter_map(|entry| match &*entry.item {
-            Item::Prompt { parts, .. } => Some((entry.seq, parts.as_slice())),
+            JournalItem::Prompt { parts, .. } => Some((entry.seq, parts.as_slice())),
             _ => None,
         })
         .collect();
@@ -80,24 +81,24 @@ fn waiting(entries: &[Entry]) -> Vec<(u64, &[Part])> {
 }
 
 /// The entries since the last summary or fresh start; earlier ones are not sent to the model.
-fn since_fresh_start(entries: &[Entry]) -> &[Entry] {
+fn since_fresh_start(entries: &[JournalEntry]) -> &[JournalEntry] {
     entries.get(fresh_start(entries)..).unwrap_or_default()
 }
 
-fn fresh_start(entries: &[Entry]) -> usize {
+fn fresh_start(entries: &[JournalEntry]) -> usize {
     entries.iter().rposition(is_start).unwrap_or_default()
 }
 
-fn is_start(entry: &Entry) -> bool {
-    matches!(*entry.item, Item::Compacted { .. } | Item::Cleared)
+fn is_start(entry: &JournalEntry) -> bool {
+    matches!(*entry.item, JournalItem::Compacted { .. } | JournalItem::Cleared)
 }
 
 /// A tool result: its number in the journal, and its parts.
-type Result<'a> = (u64, &'a [Part]);
+type CallResult<'a> = (u64, &'a [MessagePart]);
 
-fn results(entries: &[Entry]) -> HashMap<(u64, usize), Result<'_>> {
+fn results(entries: &[JournalEntry]) -> HashMap<(u64, usize), CallResult<'_>> {
     let results = entries.iter().filter_map(|entry| match &*entry.item {
-        Item::Called { answer, index, parts, .. } => {
+        JournalItem::Called { answer, index, parts, .. } => {
             Some(((*answer, *index), (entry.seq, parts.as_slice())))
         }
         _ => None,
@@ -105,51 +106,53 @@ fn results(entries: &[Entry]) -> HashMap<(u64, usize), Result<'_>> {
     results.collect()
 }
 
-struct Told<'a> {
-    messages: Vec<Message>,
+struct MessageBuilder<'a> {
+    messages: Vec<ChatMessage>,
     overlay: Overlay,
-    results: HashMap<(u64, usize), Result<'a>>,
+    results: HashMap<(u64, usize), CallResult<'a>>,
     /// Names of the coverings whose notes were sent already.
     covers: HashSet<String>,
 }
 
-impl Told<'_> {
-    fn user(&mut self, seq: u64, parts: Vec<Part>) {
+impl MessageBuilder<'_> {
+    fn user(&mut self, seq: u64, parts: Vec<MessagePart>) {
         if self.is_covered(seq) {
             self.left_out();
             return;
         }
         match self.overlay.shape(seq) {
-            Shape::Whole => push_user(&mut self.messages, parts),
-            Shape::Replaced { text } => push_user(&mut self.messages, vec![Part::text(text)]),
-            Shape::Hidden => self.left_out(),
+            PartShape::Whole => push_user(&mut self.messages, parts),
+            PartShape::Replaced { text } => {
+                push_user(&mut self.messages, vec![MessagePart::text(text)])
+            }
+            PartShape::Hidden => self.left_out(),
         }
     }
 
-    fn answer(&mut self, seq: u64, text: &str, thought: &str, calls: &[ToolCall]) {
+    fn answer(&mut self, seq: u64, text: &str, thought: &str, calls: &[ModelToolCall]) {
         if self.is_covered(seq) {
             return;
         }
         let (text, thought) = match self.overlay.shape(seq) {
-            Shape::Whole => (text.to_owned(), thought.to_owned()),
+            PartShape::Whole => (text.to_owned(), thought.to_owned()),
             // Its calls stay: their results speak of them.
-            Shape::Replaced { text } => (text, String::new()),
-            Shape::Hidden => return,
+            PartShape::Replaced { text } => (text, String::new()),
+            PartShape::Hidden => return,
         };
         if text.is_empty() && calls.is_empty() {
             return;
         }
-        self.messages.push(Message::Assistant { text, thought, calls: calls.to_vec() });
+        self.messages.push(ChatMessage::Assistant { text, thought, calls: calls.to_vec() });
         for (index, call) in calls.iter().enumerate() {
             let parts = match self.results.get(&(seq, index)) {
-                None => vec![Part::text(INTERRUPTED)],
+                None => vec![MessagePart::text(INTERRUPTED)],
                 Some((result, parts)) => match self.overlay.shape(*result) {
-                    Shape::Whole => parts.to_vec(),
-                    Shape::Replaced { text } => vec![Part::text(text)],
-                    Shape::Hidden => vec![Part::text(HIDDEN_RESULT)],
+                    PartShape::Whole => parts.to_vec(),
+                    PartShape::Replaced { text } => vec![MessagePart::text(text)],
+                    PartShape::Hidden => vec![MessagePart::text(HIDDEN_RESULT)],
                 },
             };
-            self.messages.push(Message::Tool { call: call.id.clone(), parts });
+            self.messages.push(ChatMessage::Tool { call: call.id.clone(), parts });
         }
     }
 
@@ -159,12 +162,12 @@ impl Told<'_> {
             return;
         }
         let text = match self.overlay.shape(seq) {
-            Shape::Whole => format!("{text}\n{CUT_OFF}"),
-            Shape::Replaced { text } if !text.is_empty() => text,
-            Shape::Replaced { .. } | Shape::Hidden => return,
+            PartShape::Whole => format!("{text}\n{CUT_OFF}"),
+            PartShape::Replaced { text } if !text.is_empty() => text,
+            PartShape::Replaced { .. } | PartShape::Hidden => return,
         };
         let (thought, calls) = (String::new(), Vec::new());
-        self.messages.push(Message::Assistant { text, thought, calls });
+        self.messages.push(ChatMessage::Assistant { text, thought, calls });
     }
 
     /// Whether a note stands for a part; the first of its parts adds the note.
@@ -172,7 +175,7 @@ impl Told<'_> {
         let Some(covering) = self.overlay.covering(seq) else { return false };
         if self.covers.insert(covering.name.clone()) {
             let note = covering.told();
-            push_user(&mut self.messages, vec![Part::text(note)]);
+            push_user(&mut self.messages, vec![MessagePart::text(note)]);
         }
         true
     }
@@ -181,42 +184,44 @@ impl Told<'_> {
     /// a row, or one before any message of the user.
     fn left_out(&mut self) {
         match self.messages.last() {
-            Some(Message::User { .. } | Message::Tool { .. }) => {}
-            Some(Message::Assistant { .. } | Message::System { .. }) | None => {
-                push_user(&mut self.messages, vec![Part::text(HIDDEN_PROMPT)]);
+            Some(ChatMessage::User { .. } | ChatMessage::Tool { .. }) => {}
+            Some(ChatMessage::Assistant { .. } | ChatMessage::System { .. }) | None => {
+                push_user(&mut self.messages, vec![MessagePart::text(HIDDEN_PROMPT)]);
             }
         }
     }
 }
 
 /// Whether there are answers to summarise; without them a summary would save nothing.
-pub(super) fn has_answers(entries: &[Entry]) -> bool {
-    let is_answer = |entry: &Entry| matches!(*entry.item, Item::Answer { .. });
+pub(super) fn has_answers(entries: &[JournalEntry]) -> bool {
+    let is_answer = |entry: &JournalEntry| matches!(*entry.item, JournalItem::Answer { .. });
     since_fresh_start(entries).iter().any(is_answer)
 }
 
 /// How many tokens the conversation has by what the endpoint counted last, with what came after
 /// it; nothing, if it does not count.
-pub(super) fn counted(entries: &[Entry]) -> u64 {
+pub(super) fn counted(entries: &[JournalEntry]) -> u64 {
     let entries = since_fresh_start(entries);
     let counted = entries.iter().enumerate().rev().find_map(|(place, entry)| match &*entry.item {
-        Item::Answer { usage: Some(usage), is_whole: true, .. } => Some((place, usage.total())),
+        JournalItem::Answer { usage: Some(usage), is_whole: true, .. } => {
+            Some((place, usage.total()))
+        }
         _ => None,
     });
     let Some((place, total)) = counted else { return 0 };
     let after = entries.get(place + 1..).unwrap_or_default().iter();
     let bytes = after.map(|entry| match &*entry.item {
-        Item::Prompt { parts, .. } | Item::Called { parts, .. } => of_parts(parts),
+        JournalItem::Prompt { parts, .. } | JournalItem::Called { parts, .. } => of_parts(parts),
         _ => 0,
     });
     total.saturating_add(in_tokens(bytes.sum()))
 }
 
-fn of_parts(parts: &[Part]) -> usize {
-    let of_part = |part: &Part| match part {
-        Part::Text { text } => text.len(),
+fn of_parts(parts: &[MessagePart]) -> usize {
+    let of_part = |part: &MessagePart| match part {
+        MessagePart::Text { text } => text.len(),
         // What an image costs depends on its size in pixels; this is a common price.
-        Part::Image { .. } => 4 * 1000,
+        MessagePart::Image { .. } => 4 * 1000,
     };
     parts.iter().map(of_part).sum()
 }
@@ -236,13 +241,13 @@ pub(super) fn of_tools<'a>(specs: impl Iterator<Item = &'a ToolSpec>) -> u64 {
 }
 
 /// About how many tokens these are, where the endpoint does not tell.
-pub(super) fn estimate(messages: &[Message]) -> u64 {
+pub(super) fn estimate(messages: &[ChatMessage]) -> u64 {
     let bytes: usize = messages
         .iter()
         .map(|message| match message {
-            Message::System { text } => text.len(),
-            Message::User { parts } | Message::Tool { parts, .. } => of_parts(parts),
-            Message::Assistant { text, thought, calls } => {
+            ChatMessage::System { text } => text.len(),
+            ChatMessage::User { parts } | ChatMessage::Tool { parts, .. } => of_parts(parts),
+            ChatMessage::Assistant { text, thought, calls } => {
                 let calls: usize =
                     calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
                 text.len() + thought.len() + calls

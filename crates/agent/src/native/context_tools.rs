@@ -29,27 +29,27 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::session::Session;
-use super::settings::context_tools::Name;
+use super::session::NativeSession;
+use super::settings::context_tools::ContextToolName;
 use super::tool::Tool;
-use desk::Desk;
+use desk::ContextEditor;
 
 /// The context tools of a session's own conversation, for one turn. A sub-agent has a conversation
 /// that nobody keeps, and of these `verify` alone.
-pub(super) fn of(session: &Arc<Session>, cancel: &CancellationToken) -> Vec<Arc<Tool>> {
+pub(super) fn of(session: &Arc<NativeSession>, cancel: &CancellationToken) -> Vec<Arc<Tool>> {
     let switch = session.context_tools();
-    let is_on = |name: &Name| switch.has(*name);
-    let desk = Desk::new(session);
-    let make = |name: Name| match name {
-        Name::ContextEdit => edit::tool(desk.clone()),
-        Name::ThreadPark => park::tool(desk.clone()),
-        Name::ClassifierThreads => classify::tool(desk.clone()),
-        Name::DistillThreads => distill::tool(desk.clone()),
-        Name::ObjectiveSet => objective::tool(desk.clone()),
-        Name::Verify => verify::tool(session.clone()),
-        Name::Refine => refine::tool(session.clone(), cancel.clone()),
+    let is_on = |name: &ContextToolName| switch.has(*name);
+    let desk = ContextEditor::new(session);
+    let make = |name: ContextToolName| match name {
+        ContextToolName::ContextEdit => edit::tool(desk.clone()),
+        ContextToolName::ThreadPark => park::tool(desk.clone()),
+        ContextToolName::ClassifierThreads => classify::tool(desk.clone()),
+        ContextToolName::DistillThreads => distill::tool(desk.clone()),
+        ContextToolName::ObjectiveSet => objective::tool(desk.clone()),
+        ContextToolName::Verify => verify::tool(session.clone()),
+        ContextToolName::Refine => refine::tool(session.clone(), cancel.clone()),
     };
-    Name::ALL.into_iter().filter(is_on).map(make).collect()
+    ContextToolName::ALL.into_iter().filter(is_on).map(make).collect()
 }
 
 #[cfg(test)]

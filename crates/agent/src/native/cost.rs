@@ -15,7 +15,7 @@ use reqwest::header::HeaderMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::chat::Usage;
+use super::chat::TokenUsage;
 
 const NANOS: f64 = 1e9;
 const TICKS_OF_A_NANO: f64 = 10.0;
@@ -41,7 +41,7 @@ impl Price {
     }
 
     /// The cost of an answer in billionths of a dollar.
-    pub fn of(self, usage: Usage) -> u64 {
+    pub fn of(self, usage: TokenUsage) -> u64 {
         #[allow(clippy::cast_precision_loss, reason = "counts beyond 2^53 are nonsense")]
         let millions = |tokens: u64| tokens as f64 / 1e6;
         let cached = usage.cached.min(usage.input);

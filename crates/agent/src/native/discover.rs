@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use reqwest::Url;
 use serde_json::Value;
 
-use super::endpoint::{Endpoint, Kind};
+use super::endpoint::{Endpoint, EndpointKind};
 use super::http;
 use super::provider::Model;
 use super::provider::listing;
@@ -24,23 +24,23 @@ const MAX_LIST_BYTES: usize = 4 << 20;
 /// A kind of endpoint, and a port where it may listen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
-    pub kind: Kind,
+    pub kind: EndpointKind,
     pub port: u16,
 }
 
 /// The usual ports.
 pub const CANDIDATES: [Candidate; 5] = [
-    Candidate { kind: Kind::Ollama, port: 11434 },
-    Candidate { kind: Kind::Vllm, port: 8000 },
-    Candidate { kind: Kind::Litellm, port: 4000 },
-    Candidate { kind: Kind::Llamacpp, port: 8080 },
-    Candidate { kind: Kind::Lmstudio, port: 1234 },
+    Candidate { kind: EndpointKind::Ollama, port: 11434 },
+    Candidate { kind: EndpointKind::Vllm, port: 8000 },
+    Candidate { kind: EndpointKind::Litellm, port: 4000 },
+    Candidate { kind: EndpointKind::Llamacpp, port: 8080 },
+    Candidate { kind: EndpointKind::Lmstudio, port: 1234 },
 ];
 
 /// An endpoint that answered.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
-    pub kind: Kind,
+pub struct FoundEndpoint {
+    pub kind: EndpointKind,
     pub base: Url,
     pub models: Vec<Model>,
 }
@@ -91,7 +91,10 @@ pub enum NothingFound {
 }
 
 /// Asks all candidates; the first of them that has a model wins.
-pub async fn look(candidates: &[Candidate], advice: &Advice) -> Result<Found, NothingFound> {
+pub async fn look(
+    candidates: &[Candidate],
+    advice: &Advice,
+) -> Result<FoundEndpoint, NothingFound> {
     let asked = join_all(candidates.iter().map(|candidate| ask(*candidate, advice))).await;
     let (mut without_models, mut locked) = (None, None);
     for found in asked.into_iter().flatten() {
@@ -101,7 +104,7 @@ pub async fn look(candidates: &[Candidate], advice: &Advice) -> Result<Found, No
                     title: found.kind.title(),
                     base: found.base.to_string(),
                     remedy: match found.kind {
-                        Kind::Ollama => "get one with `ollama pull qwen3`",
+                        EndpointKind::Ollama => "get one with `ollama pull qwen3`",
                         _ => "load one there",
                     },
                     advice: advice.clone(),
@@ -123,7 +126,7 @@ pub async fn look(candidates: &[Candidate], advice: &Advice) -> Result<Found, No
     }))
 }
 
-impl Found {
+impl FoundEndpoint {
     /// The settings of the endpoint: without a key.
     pub fn endpoint(&self) -> Endpoint {
         let mut endpoint = Endpoint::new(self.kind.word(), self.kind, self.base.clone());
@@ -141,7 +144,7 @@ impl Found {
 }
 
 /// Asks what answers on a port; an error, if it answers, but not without a key.
-async fn ask(candidate: Candidate, advice: &Advice) -> Option<Result<Found, NothingFound>> {
+async fn ask(candidate: Candidate, advice: &Advice) -> Option<Result<FoundEndpoint, NothingFound>> {
     let Candidate { kind, port } = candidate;
     let base = Url::parse(&format!("http://127.0.0.1:{port}/v1")).ok()?;
     let asking = async {
@@ -149,7 +152,7 @@ async fn ask(candidate: Candidate, advice: &Advice) -> Option<Result<Found, Noth
         let mut response = client.get(format!("{base}/models")).send().await.ok()?;
         let status = response.status();
         // LiteLLM answers 401, or 500 when it has no database to look the missing key up in.
-        let is_locked = status == 401 || (status == 500 && kind == Kind::Litellm);
+        let is_locked = status == 401 || (status == 500 && kind == EndpointKind::Litellm);
         if is_locked {
             return Some(Err(status.as_u16()));
         }
@@ -163,7 +166,7 @@ async fn ask(candidate: Candidate, advice: &Advice) -> Option<Result<Found, Noth
         serde_json::from_slice::<Value>(&body).ok().map(Ok)
     };
     match tokio::time::timeout(ANSWER_WITHIN, asking).await.ok()?? {
-        Ok(list) => Some(Ok(Found { kind, base, models: listing::strict(&list)? })),
+        Ok(list) => Some(Ok(FoundEndpoint { kind, base, models: listing::strict(&list)? })),
         Err(status) => {
             let (title, base) = (kind.title(), base.to_string());
             let remedy = match advice {

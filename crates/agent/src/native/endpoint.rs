@@ -13,7 +13,7 @@ use super::secret::Secret;
 /// The software or service that serves the models; decides paths, headers and defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum EndpointKind {
     Openai,
     Azure,
     Bedrock,
@@ -30,7 +30,7 @@ pub enum Kind {
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     pub name: String,
-    pub kind: Kind,
+    pub kind: EndpointKind,
     /// The base URL, without a slash at its end.
     pub base: Url,
     pub key: Option<Secret>,
@@ -54,7 +54,7 @@ pub struct Endpoint {
     pub model_settings: BTreeMap<String, ModelSettings>,
     /// Whether it wants a model's thoughts back with the calls that followed from them.
     pub send_thoughts: bool,
-    pub waits: Waits,
+    pub waits: EndpointTimeouts,
 }
 
 /// Settings of one model, whoever serves it.
@@ -69,7 +69,7 @@ pub struct ModelSettings {
 /// Time limits and retries of requests. A whole answer has no limit: a model that still sends is at
 /// work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Waits {
+pub struct EndpointTimeouts {
     pub connect: Duration,
     /// Wait from the request to the first byte of the answer's body.
     pub first_byte: Duration,
@@ -85,7 +85,7 @@ pub struct Waits {
 /// long prompt slowly.
 const FIRST_BYTE_HERE: Duration = Duration::from_secs(300);
 
-impl Waits {
+impl EndpointTimeouts {
     pub(super) fn of(url: &Url) -> Self {
         let first_byte = match is_loopback(url) {
             true => FIRST_BYTE_HERE,
@@ -102,8 +102,8 @@ impl Waits {
 }
 
 impl Endpoint {
-    pub fn new(name: impl Into<String>, kind: Kind, base: Url) -> Self {
-        let waits = Waits::of(&base);
+    pub fn new(name: impl Into<String>, kind: EndpointKind, base: Url) -> Self {
+        let waits = EndpointTimeouts::of(&base);
         let host = base.host_str().unwrap_or_default();
         let send_thoughts = ["deepseek.com", "moonshot.ai", "moonshot.cn"]
             .iter()
@@ -176,23 +176,23 @@ pub(super) fn is_loopback(url: &Url) -> bool {
 
 /// Each kind with its word in configuration, its title, its usual address, and the variable in
 /// which its key usually is; empty where there is none.
-pub(super) const KINDS: [(Kind, [&str; 4]); 10] = [
-    (Kind::Openai, ["openai", "OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY"]),
-    (Kind::Azure, ["azure", "Azure OpenAI", "", "AZURE_OPENAI_API_KEY"]),
-    (Kind::Bedrock, ["bedrock", "Amazon Bedrock", "", "AWS_BEARER_TOKEN_BEDROCK"]),
-    (Kind::Ollama, ["ollama", "Ollama", "http://127.0.0.1:11434/v1", ""]),
-    (Kind::Vllm, ["vllm", "vLLM", "http://127.0.0.1:8000/v1", ""]),
-    (Kind::Litellm, ["litellm", "LiteLLM", "http://127.0.0.1:4000/v1", ""]),
-    (Kind::Llamacpp, ["llamacpp", "llama.cpp", "http://127.0.0.1:8080/v1", ""]),
+pub(super) const KINDS: [(EndpointKind, [&str; 4]); 10] = [
+    (EndpointKind::Openai, ["openai", "OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY"]),
+    (EndpointKind::Azure, ["azure", "Azure OpenAI", "", "AZURE_OPENAI_API_KEY"]),
+    (EndpointKind::Bedrock, ["bedrock", "Amazon Bedrock", "", "AWS_BEARER_TOKEN_BEDROCK"]),
+    (EndpointKind::Ollama, ["ollama", "Ollama", "http://127.0.0.1:11434/v1", ""]),
+    (EndpointKind::Vllm, ["vllm", "vLLM", "http://127.0.0.1:8000/v1", ""]),
+    (EndpointKind::Litellm, ["litellm", "LiteLLM", "http://127.0.0.1:4000/v1", ""]),
+    (EndpointKind::Llamacpp, ["llamacpp", "llama.cpp", "http://127.0.0.1:8080/v1", ""]),
     (
-        Kind::Openrouter,
+        EndpointKind::Openrouter,
         ["openrouter", "OpenRouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"],
     ),
-    (Kind::Lmstudio, ["lmstudio", "LM Studio", "http://127.0.0.1:1234/v1", ""]),
-    (Kind::Other, ["other", "an OpenAI-compatible endpoint", "", ""]),
+    (EndpointKind::Lmstudio, ["lmstudio", "LM Studio", "http://127.0.0.1:1234/v1", ""]),
+    (EndpointKind::Other, ["other", "an OpenAI-compatible endpoint", "", ""]),
 ];
 
-impl Kind {
+impl EndpointKind {
     fn facts(self) -> [&'static str; 4] {
         KINDS.into_iter().find(|(kind, _)| *kind == self).map_or([""; 4], |(_, facts)| facts)
     }

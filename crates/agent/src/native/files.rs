@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use bus::connection::CallError;
-use roots::{Facts, Kind, Place, Roots};
+use roots::{FileFacts, FileKind, ResolvedPath, Roots};
 use serde_json::json;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use wire::ToolKind;
 
-use super::client::Client;
+use super::client::AcpClient;
 use super::lock;
 use super::tool_call::ToolError;
 
@@ -31,9 +31,9 @@ pub(super) mod protected;
 mod seen;
 pub(super) mod text;
 
-pub(super) use changing::Change;
-use seen::Seen;
-pub(super) use text::Text;
+pub(super) use changing::PlannedFileChange;
+use seen::SeenFiles;
+pub(super) use text::FileText;
 
 /// Largest text: more is nothing that a model reads or an editor shows.
 pub(super) const MAX_TEXT_BYTES: u64 = 10 << 20;
@@ -41,32 +41,32 @@ pub(super) const MAX_TEXT_BYTES: u64 = 10 << 20;
 /// The files of one session. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Files {
-    shared: Arc<Shared>,
+    shared: Arc<FilesState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct FilesState {
     cwd: PathBuf,
     roots: Roots,
-    client: Client,
-    seen: Mutex<Seen>,
+    client: AcpClient,
+    seen: Mutex<SeenFiles>,
     /// Looking at a file and changing it is one step: only one call does so at a time.
     turn: Semaphore,
 }
 
 impl Files {
     /// `cwd` is one of the roots, as the client named it, or inside one.
-    pub fn new(cwd: PathBuf, roots: Roots, client: Client) -> Self {
+    pub fn new(cwd: PathBuf, roots: Roots, client: AcpClient) -> Self {
         let seen = Mutex::default();
-        Self { shared: Arc::new(Shared { cwd, roots, client, seen, turn: Semaphore::new(1) }) }
+        Self { shared: Arc::new(FilesState { cwd, roots, client, seen, turn: Semaphore::new(1) }) }
     }
 
     /// Resolves a path of a model: absolute, or relative to the session's directory.
-    pub(super) async fn resolve(&self, given: &str) -> Result<Place, ToolError> {
+    pub(super) async fn resolve(&self, given: &str) -> Result<ResolvedPath, ToolError> {
         let given = given.strip_prefix("file://").unwrap_or(given).to_owned();
         let place = self.blocking(move |shared| shared.roots.resolve(&shared.cwd, &given)).await?;
         place.map_err(|error| match error {
-            roots::Error::Outside(_) => ToolError(format!(
+            roots::RootsError::Outside(_) => ToolError(format!(
                 "{error}; only files inside these can be used: {}",
                 self.shared.root_names()
             )),
@@ -75,7 +75,7 @@ impl Files {
     }
 
     /// The path for people: relative to the session's directory if it is inside.
-    pub(super) fn shown(&self, place: &Place) -> String {
+    pub(super) fn shown(&self, place: &ResolvedPath) -> String {
         match place.path().strip_prefix(&self.shared.cwd) {
             Ok(inside) if inside.as_os_str().is_empty() => ".".into(),
             Ok(inside) => inside.display().to_string(),
@@ -83,27 +83,27 @@ impl Files {
         }
     }
 
-    pub(super) async fn look(&self, place: &Place) -> Result<Option<Facts>, ToolError> {
+    pub(super) async fn look(&self, place: &ResolvedPath) -> Result<Option<FileFacts>, ToolError> {
         let at = place.clone();
         self.blocking(move |shared| shared.roots.look(&at)).await?.map_err(ToolError::new)
     }
 
     /// The bytes on the disk.
-    pub(super) async fn bytes(&self, place: &Place, max: u64) -> Result<Vec<u8>, ToolError> {
+    pub(super) async fn bytes(&self, place: &ResolvedPath, max: u64) -> Result<Vec<u8>, ToolError> {
         let at = place.clone();
         self.blocking(move |shared| shared.roots.read(&at, max)).await?.map_err(ToolError::new)
     }
 
     /// The text of a file; none where there is none.
-    pub(super) async fn read(&self, place: &Place) -> Result<Option<Text>, ToolError> {
+    pub(super) async fn read(&self, place: &ResolvedPath) -> Result<Option<FileText>, ToolError> {
         let shown = self.shown(place);
         self.check_denied(ToolKind::Read, place.path()).await?;
         let on_disk = match self.look(place).await? {
             None => None,
-            Some(facts) if facts.kind == Kind::File => {
+            Some(facts) if facts.kind == FileKind::File => {
                 Some(self.bytes(place, MAX_TEXT_BYTES).await?)
             }
-            Some(facts) if facts.kind == Kind::Directory => {
+            Some(facts) if facts.kind == FileKind::Directory => {
                 let why = "is a directory; use `list` to see what is in it";
                 return Err(ToolError(format!("`{shown}` {why}")));
             }
@@ -126,17 +126,17 @@ impl Files {
                 "`{shown}` is larger than {} MiB in the editor",
                 MAX_TEXT_BYTES >> 20
             ))),
-            Some(text) => Ok(Some(Text::new(text))),
+            Some(text) => Ok(Some(FileText::new(text))),
             None => match on_disk.map(String::from_utf8) {
                 None => Ok(None),
-                Some(Ok(text)) => Ok(Some(Text::new(text))),
+                Some(Ok(text)) => Ok(Some(FileText::new(text))),
                 Some(Err(_)) => Err(ToolError(format!("`{shown}` is not valid UTF-8 text"))),
             },
         }
     }
 
     /// As [`read`](Self::read); where there is none, says what there is instead.
-    pub(super) async fn read_existing(&self, place: &Place) -> Result<Text, ToolError> {
+    pub(super) async fn read_existing(&self, place: &ResolvedPath) -> Result<FileText, ToolError> {
         match self.read(place).await? {
             Some(text) => Ok(text),
             None => Err(self.missing(place).await),
@@ -144,18 +144,22 @@ impl Files {
     }
 
     /// A file that exists and is as the model last saw it.
-    pub(super) async fn read_seen(&self, place: &Place) -> Result<Text, ToolError> {
+    pub(super) async fn read_seen(&self, place: &ResolvedPath) -> Result<FileText, ToolError> {
         let text = self.read_existing(place).await?;
         self.check_seen(place, &text)?;
         Ok(text)
     }
 
     /// Notes that the model has seen this text.
-    pub(super) fn note(&self, place: &Place, text: &Text) {
+    pub(super) fn note(&self, place: &ResolvedPath, text: &FileText) {
         lock(&self.shared.seen).note(place.real(), text.digest());
     }
 
-    pub(super) fn check_seen(&self, place: &Place, text: &Text) -> Result<(), ToolError> {
+    pub(super) fn check_seen(
+        &self,
+        place: &ResolvedPath,
+        text: &FileText,
+    ) -> Result<(), ToolError> {
         let shown = self.shown(place);
         match lock(&self.shared.seen).of(place.real()) {
             Some(digest) if digest == text.digest() => Ok(()),
@@ -169,7 +173,7 @@ impl Files {
     }
 
     /// The error for a file that does not exist, with similar names that do.
-    pub(super) async fn missing(&self, place: &Place) -> ToolError {
+    pub(super) async fn missing(&self, place: &ResolvedPath) -> ToolError {
         let (at, shown) = (place.clone(), self.shown(place));
         let like = self.blocking(move |shared| missing::similar(&shared.roots, &at)).await;
         let like: Vec<_> =
@@ -183,9 +187,9 @@ impl Files {
     }
 
     /// Waits until no other call changes files.
-    pub(super) async fn turn(&self) -> Result<Turn<'_>, ToolError> {
+    pub(super) async fn turn(&self) -> Result<ChangePermit<'_>, ToolError> {
         let permit = self.shared.turn.acquire().await.map_err(ToolError::new)?;
-        Ok(Turn { files: self, _permit: permit })
+        Ok(ChangePermit { files: self, _permit: permit })
     }
 
     /// Runs work that may wait for the disk.
@@ -215,7 +219,7 @@ impl Files {
         ToolError(format!("`{shown}` may not be {}: {why}", done(kind)))
     }
 
-    async fn asked_client(&self, place: &Place) -> Result<Option<String>, ToolError> {
+    async fn asked_client(&self, place: &ResolvedPath) -> Result<Option<String>, ToolError> {
         let client = &self.shared.client;
         let Some(path) = place.path().to_str().filter(|_| client.can.reads_files) else {
             return Ok(None);
@@ -239,7 +243,7 @@ impl Files {
 
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Shared) -> T + Send + 'static,
+        work: impl FnOnce(&FilesState) -> T + Send + 'static,
     ) -> Result<T, ToolError> {
         let shared = self.shared.clone();
         tokio::task::spawn_blocking(move || work(&shared)).await.map_err(ToolError::new)
@@ -258,19 +262,19 @@ fn done(kind: ToolKind) -> &'static str {
 
 /// The right to change files, held by one call at a time.
 #[derive(Debug)]
-pub(super) struct Turn<'a> {
+pub(super) struct ChangePermit<'a> {
     files: &'a Files,
     _permit: SemaphorePermit<'a>,
 }
 
-impl Shared {
+impl FilesState {
     fn root_names(&self) -> String {
         let names = self.roots.paths();
         names.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", ")
     }
 
     /// Whether `place` is still where its path leads.
-    fn is_still(&self, place: &Place) -> bool {
+    fn is_still(&self, place: &ResolvedPath) -> bool {
         let path: &Path = place.path();
         let again = path.to_str().and_then(|path| self.roots.resolve(&self.cwd, path).ok());
         again.is_some_and(|again| again.real() == place.real())

@@ -8,11 +8,11 @@ use std::sync::Mutex;
 
 use serde_json::{Value, json};
 
-use super::client::Client;
+use super::client::AcpClient;
 use super::excerpt;
 use super::lock;
-use super::options::Mode;
-use super::tool_call::{Kind, Need};
+use super::options::ApprovalMode;
+use super::tool_call::{CallNeed, Kind};
 
 const ONCE: &str = "once";
 const ALWAYS: &str = "always";
@@ -29,7 +29,7 @@ pub(super) struct Gate {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum GateVerdict {
     Run,
     /// The reason, for the model.
     Refused(String),
@@ -41,13 +41,13 @@ impl Gate {
     /// Decides; asks the client where nobody has decided yet.
     pub(super) async fn pass(
         &self,
-        need: &Need,
+        need: &CallNeed,
         kind: Kind,
-        mode: Mode,
-        client: &Client,
+        mode: ApprovalMode,
+        client: &AcpClient,
         tool_call: &Value,
-    ) -> Verdict {
-        let Need::Permission { key } = need else { return Verdict::Run };
+    ) -> GateVerdict {
+        let CallNeed::Permission { key } = need else { return GateVerdict::Run };
         if let Some(verdict) = self.decided(key, kind, mode) {
             return unless_denied(verdict, kind, client).await;
         }
@@ -57,26 +57,26 @@ impl Gate {
             return unless_denied(verdict, kind, client).await;
         }
         match client.ask(tool_call.clone(), options(key)).await {
-            Ok(Some(option)) if option == ONCE => Verdict::Run,
+            Ok(Some(option)) if option == ONCE => GateVerdict::Run,
             Ok(Some(option)) if option == ALWAYS && !key.starts_with(PROTECTED) => {
                 self.remember(key);
-                Verdict::Run
+                GateVerdict::Run
             }
-            Ok(None) => Verdict::Cancelled,
-            Ok(Some(_)) => Verdict::Refused(
+            Ok(None) => GateVerdict::Cancelled,
+            Ok(Some(_)) => GateVerdict::Refused(
                 "This call was rejected, by the user or by a rule. Do not try it again in the same \
                  way; ask what to do instead, or go on without it."
                     .to_owned(),
             ),
-            Err(error) => Verdict::Refused(format!(
+            Err(error) => GateVerdict::Refused(format!(
                 "Nobody could be asked to allow this call ({error}), so it did not run."
             )),
         }
     }
 
-    fn decided(&self, key: &str, kind: Kind, mode: Mode) -> Option<Verdict> {
-        if mode == Mode::Plan {
-            return Some(Verdict::Refused(
+    fn decided(&self, key: &str, kind: Kind, mode: ApprovalMode) -> Option<GateVerdict> {
+        if mode == ApprovalMode::Plan {
+            return Some(GateVerdict::Refused(
                 "The session is in plan mode: nothing may be changed, run or fetched. \
                  Finish the plan and let the user switch the mode."
                     .to_owned(),
@@ -84,12 +84,12 @@ impl Gate {
         }
         let is_protected = key.starts_with(PROTECTED);
         let by_mode = match mode {
-            Mode::Auto => true,
-            Mode::Code => kind == Kind::Edit,
-            Mode::Ask | Mode::Plan => false,
+            ApprovalMode::Auto => true,
+            ApprovalMode::Code => kind == Kind::Edit,
+            ApprovalMode::Ask | ApprovalMode::Plan => false,
         };
         let is_allowed = (by_mode && !is_protected) || lock(&self.always).contains(key);
-        is_allowed.then_some(Verdict::Run)
+        is_allowed.then_some(GateVerdict::Run)
     }
 
     fn remember(&self, key: &str) {
@@ -102,15 +102,15 @@ impl Gate {
 
 /// Asks the client whether a rule denies what needs no question. Files and commands are asked about
 /// where they are touched, by name.
-async fn unless_denied(verdict: Verdict, kind: Kind, client: &Client) -> Verdict {
+async fn unless_denied(verdict: GateVerdict, kind: Kind, client: &AcpClient) -> GateVerdict {
     let is_asked_later = matches!(kind, Kind::Edit | Kind::Delete | Kind::Move | Kind::Execute);
-    if verdict != Verdict::Run || is_asked_later {
+    if verdict != GateVerdict::Run || is_asked_later {
         return verdict;
     }
     match client.denial(json!({ "kind": kind })).await {
-        Ok(None) => Verdict::Run,
-        Ok(Some(why)) => Verdict::Refused(format!("This may not be done: {why}.")),
-        Err(error) => Verdict::Refused(format!(
+        Ok(None) => GateVerdict::Run,
+        Ok(Some(why)) => GateVerdict::Refused(format!("This may not be done: {why}.")),
+        Err(error) => GateVerdict::Refused(format!(
             "The client could not be asked whether this may be done ({error}), so it did not run."
         )),
     }

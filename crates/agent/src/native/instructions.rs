@@ -5,11 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use roots::{Forbidden, Owners};
+use roots::{ForbiddenDirs, TrustedOwners};
 
-use super::client::Client;
+use super::client::AcpClient;
 use super::lock;
-use super::options::Mode;
+use super::options::ApprovalMode;
 
 /// Files that tell an agent about a project; of one directory, the first that is there.
 const NAMES: [&str; 4] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".cursorrules"];
@@ -54,18 +54,18 @@ pub(super) struct Instructions {
     /// The user's own instructions for all projects.
     pub user_file: Option<PathBuf>,
     /// Paths that are not read, wherever a link to them is.
-    pub forbidden: Forbidden,
+    pub forbidden: ForbiddenDirs,
     /// Files that are not read, because a rule of the client says so.
     pub denied: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl Instructions {
     /// The text of the prompt, made anew with every request: the files may have changed.
-    pub(super) fn text(&self, mode: Mode, has_tools: bool) -> String {
+    pub(super) fn text(&self, mode: ApprovalMode, has_tools: bool) -> String {
         let own = if has_tools { BASE } else { WITHOUT_TOOLS };
         let mut parts = vec![self.system_prompt.clone().unwrap_or_else(|| own.to_owned())];
         parts.push(self.surroundings());
-        if mode == Mode::Plan {
+        if mode == ApprovalMode::Plan {
             parts.push(PLANNING.to_owned());
         }
         parts.extend(self.session_prompt.clone());
@@ -82,7 +82,7 @@ impl Instructions {
     }
 
     /// Asks the client which of the project's files may be read: they are sent to the model.
-    pub(super) async fn check(&self, client: &Client) {
+    pub(super) async fn check(&self, client: &AcpClient) {
         let mut denied = BTreeSet::new();
         for (path, real) in self.of_project() {
             if !client.may_read(&[&path, &real]).await {
@@ -110,7 +110,7 @@ impl Instructions {
     /// its real path. A file that leads out of it, or that somebody else left there, is none of the
     /// project's.
     fn of_project(&self) -> Vec<(PathBuf, PathBuf)> {
-        let owners = Owners::of(&self.cwd);
+        let owners = TrustedOwners::of(&self.cwd);
         let n_dirs = owners.n_in_repository(&self.cwd).min(MAX_DIRS);
         let dirs: Vec<&Path> = self.cwd.ancestors().take(n_dirs).collect();
         let Some(root) = dirs.last().and_then(|root| root.canonicalize().ok()) else {

@@ -9,12 +9,14 @@ use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use store::{Batch, Changes, Claim, Durability, EventLog, NewSession, SessionRecord, StoreError};
+use store::{
+    Batch, Claim, Durability, EventLog, NewSession, RecordChanges, SessionRecord, StoreError,
+};
 use wire::{Draft, Json, Kind, Seq, SessionId};
 
-use super::chat::{Part, ToolCall, Usage};
+use super::chat::{MessagePart, ModelToolCall, TokenUsage};
 use super::lock;
-use super::options::Options;
+use super::options::SessionOptions;
 use store::mint;
 
 /// Events read at once when a session is taken up again.
@@ -24,19 +26,19 @@ pub(super) const AGENT: &str = "native";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "item", rename_all = "snake_case")]
-pub(super) enum Item {
+pub(super) enum JournalItem {
     /// The user's prompt: the blocks as they came, and the parts that a model is sent.
     Prompt {
         blocks: Vec<Value>,
-        parts: Vec<Part>,
+        parts: Vec<MessagePart>,
     },
     Answer {
         text: String,
         thought: String,
-        calls: Vec<ToolCall>,
+        calls: Vec<ModelToolCall>,
         /// False if it was cut off: by the user, or by an error.
         is_whole: bool,
-        usage: Option<Usage>,
+        usage: Option<TokenUsage>,
     },
     /// The result of the call at `index` of the answer at `answer`.
     Called {
@@ -44,10 +46,10 @@ pub(super) enum Item {
         index: usize,
         /// The tool call as clients saw it last.
         shown: Value,
-        parts: Vec<Part>,
+        parts: Vec<MessagePart>,
     },
     Options {
-        options: Options,
+        options: SessionOptions,
     },
     /// A summary that stands for everything before it.
     Compacted {
@@ -57,16 +59,16 @@ pub(super) enum Item {
     Cleared,
     /// Parts that are sent differently from here on.
     Edited {
-        edits: Vec<Edit>,
+        edits: Vec<PartEdit>,
     },
     /// A note stands for these parts until they are uncovered.
-    Covered(Covering),
+    Covered(CoveringNote),
     Uncovered {
         name: String,
     },
     /// The subjects of the conversation, part by part; the last such list counts.
     Threads {
-        threads: Vec<Thread>,
+        threads: Vec<WorkThread>,
     },
     /// The turn broke off with this error. Not sent to a model.
     Failed {
@@ -85,17 +87,17 @@ pub(super) enum Item {
 
 /// A change of how one part is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Edit {
+pub(super) struct PartEdit {
     /// The number of the item.
     pub part: u64,
     #[serde(flatten)]
-    pub shape: Shape,
+    pub shape: PartShape,
 }
 
 /// The form in which a part is sent to the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "shape", rename_all = "snake_case")]
-pub(super) enum Shape {
+pub(super) enum PartShape {
     Whole,
     Hidden,
     Replaced { text: String },
@@ -103,9 +105,9 @@ pub(super) enum Shape {
 
 /// A note that stands for parts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Covering {
+pub(super) struct CoveringNote {
     pub name: String,
-    pub cover: Cover,
+    pub cover: CoveringKind,
     pub note: String,
     pub parts: Vec<u64>,
 }
@@ -113,7 +115,7 @@ pub(super) struct Covering {
 /// Why a note stands for parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Cover {
+pub(super) enum CoveringKind {
     /// Put aside, to be taken up again.
     Parked,
     /// The note holds what mattered.
@@ -121,14 +123,14 @@ pub(super) enum Cover {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Thread {
+pub(super) struct WorkThread {
     pub name: String,
     #[serde(default)]
     pub about: String,
     pub parts: Vec<u64>,
 }
 
-impl Item {
+impl JournalItem {
     /// The known cost of the item.
     pub(super) fn nano_usd(&self) -> Option<u64> {
         match self {
@@ -164,16 +166,16 @@ impl Item {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct JournalEntry {
     pub seq: u64,
-    pub item: Arc<Item>,
+    pub item: Arc<JournalItem>,
 }
 
 /// The journal of one session, which is ours until it is released or dropped.
 pub(super) struct Journal {
     log: Arc<dyn EventLog>,
     id: SessionId,
-    entries: Mutex<Vec<Entry>>,
+    entries: Mutex<Vec<JournalEntry>>,
     claim: Mutex<Option<Claim>>,
 }
 
@@ -210,8 +212,10 @@ impl Journal {
             after = last.seq;
             for event in &events {
                 // Items that a later version wrote are left out.
-                match event.payload.read::<Item>() {
-                    Ok(item) => entries.push(Entry { seq: event.seq.0, item: Arc::new(item) }),
+                match event.payload.read::<JournalItem>() {
+                    Ok(item) => {
+                        entries.push(JournalEntry { seq: event.seq.0, item: Arc::new(item) })
+                    }
                     Err(error) => tracing::warn!(seq = event.seq.0, %error, "an item is unknown"),
                 }
             }
@@ -225,27 +229,33 @@ impl Journal {
     }
 
     /// Adds an item, safe against a crash; returns its number.
-    pub(super) async fn add(&self, item: Item) -> Result<u64, StoreError> {
-        self.add_with(item, Changes::default()).await
+    pub(super) async fn add(&self, item: JournalItem) -> Result<u64, StoreError> {
+        self.add_with(item, RecordChanges::default()).await
     }
 
-    pub(super) async fn add_with(&self, item: Item, changes: Changes) -> Result<u64, StoreError> {
+    pub(super) async fn add_with(
+        &self,
+        item: JournalItem,
+        changes: RecordChanges,
+    ) -> Result<u64, StoreError> {
         let kind = Kind::update(name(&item));
         let draft = Draft { at: mint::now(), turn: None, kind, payload: Json::of(&item) };
         // Items that a person wrote or paid for are worth a sync.
         let durability = match item {
-            Item::Prompt { .. } | Item::Answer { .. } | Item::Compacted { .. } => Durability::Power,
+            JournalItem::Prompt { .. }
+            | JournalItem::Answer { .. }
+            | JournalItem::Compacted { .. } => Durability::Power,
             // So is a note that stands for much of it.
-            Item::Covered { .. } => Durability::Power,
+            JournalItem::Covered { .. } => Durability::Power,
             _ => Durability::Process,
         };
         let batch = Batch::new(self.id, vec![draft]).durable(durability).with(changes);
         let seq = self.log.append(batch).await?.last.0;
-        lock(&self.entries).push(Entry { seq, item: Arc::new(item) });
+        lock(&self.entries).push(JournalEntry { seq, item: Arc::new(item) });
         Ok(seq)
     }
 
-    pub(super) async fn change(&self, changes: Changes) -> Result<(), StoreError> {
+    pub(super) async fn change(&self, changes: RecordChanges) -> Result<(), StoreError> {
         self.log.update(self.id, changes).await
     }
 
@@ -255,26 +265,26 @@ impl Journal {
     }
 
     /// All entries so far.
-    pub(super) fn all(&self) -> Vec<Entry> {
+    pub(super) fn all(&self) -> Vec<JournalEntry> {
         lock(&self.entries).clone()
     }
 }
 
-fn name(item: &Item) -> &'static str {
+fn name(item: &JournalItem) -> &'static str {
     match item {
-        Item::Prompt { .. } => "native_prompt",
-        Item::Answer { .. } => "native_answer",
-        Item::Called { .. } => "native_called",
-        Item::Options { .. } => "native_options",
-        Item::Compacted { .. } => "native_compacted",
-        Item::Cleared => "native_cleared",
-        Item::Edited { .. } => "native_edited",
-        Item::Covered { .. } => "native_covered",
-        Item::Uncovered { .. } => "native_uncovered",
-        Item::Threads { .. } => "native_threads",
-        Item::Failed { .. } => "native_failed",
-        Item::Spent { .. } => "native_spent",
-        Item::Objective { .. } => "native_objective",
+        JournalItem::Prompt { .. } => "native_prompt",
+        JournalItem::Answer { .. } => "native_answer",
+        JournalItem::Called { .. } => "native_called",
+        JournalItem::Options { .. } => "native_options",
+        JournalItem::Compacted { .. } => "native_compacted",
+        JournalItem::Cleared => "native_cleared",
+        JournalItem::Edited { .. } => "native_edited",
+        JournalItem::Covered { .. } => "native_covered",
+        JournalItem::Uncovered { .. } => "native_uncovered",
+        JournalItem::Threads { .. } => "native_threads",
+        JournalItem::Failed { .. } => "native_failed",
+        JournalItem::Spent { .. } => "native_spent",
+        JournalItem::Objective { .. } => "native_objective",
     }
 }
 

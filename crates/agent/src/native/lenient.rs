@@ -8,9 +8,9 @@ use serde::Deserialize;
 /// A duration: `90s`, `2m`, or a number of seconds as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Wait(pub Duration);
+pub struct ConfigDuration(pub Duration);
 
-impl TryFrom<String> for Wait {
+impl TryFrom<String> for ConfigDuration {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {

@@ -26,12 +26,13 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use self::server::Server;
-use super::settings::Keeper;
+use self::server::McpServer;
+use super::settings::KeeperSettings;
 use super::tool::Tool;
 
 pub use self::spec::{
-    McpConfig, Origin, Reach, Secrets, ServerSpec, SpecError, TransportName, from_acp,
+    McpConfig, SecretValues, ServerOrigin, ServerSpec, ServerTransport, SpecError, TransportName,
+    from_acp,
 };
 
 /// Time for a start: servers that are downloaded before their first start take a while.
@@ -41,10 +42,10 @@ const CALL_WITHIN: Duration = Duration::from_mins(5);
 
 /// Settings that the servers of a session share.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct McpSettings {
     /// Working directory of servers that are commands.
     pub cwd: PathBuf,
-    pub keeper: Keeper,
+    pub keeper: KeeperSettings,
     /// Whether commands that a client names are run. A client that can start us can start them,
     /// but one that reaches us through a network must not.
     pub runs_commands_of_clients: bool,
@@ -52,8 +53,8 @@ pub struct Settings {
     pub call_within: Duration,
 }
 
-impl Settings {
-    pub fn new(cwd: impl Into<PathBuf>, keeper: &Keeper) -> Self {
+impl McpSettings {
+    pub fn new(cwd: impl Into<PathBuf>, keeper: &KeeperSettings) -> Self {
         Self {
             cwd: cwd.into(),
             keeper: keeper.clone(),
@@ -66,12 +67,12 @@ impl Settings {
 
 /// A problem with a server, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
+pub struct ServerFault {
     pub server: String,
     pub message: String,
 }
 
-impl Trouble {
+impl ServerFault {
     fn new(server: &str, message: impl std::fmt::Display) -> Self {
         Self { server: server.to_owned(), message: message.to_string() }
     }
@@ -79,17 +80,17 @@ impl Trouble {
 
 /// The servers of one session. Dropping it ends them.
 #[derive(Debug)]
-pub struct Servers {
-    all: Vec<Arc<Server>>,
-    refused: Vec<Trouble>,
+pub struct McpServers {
+    all: Vec<Arc<McpServer>>,
+    refused: Vec<ServerFault>,
     tasks: TaskTracker,
     is_over: CancellationToken,
     _over_with_us: DropGuard,
 }
 
-impl Servers {
+impl McpServers {
     /// Starts them all, and waits for none. Of two with the same name the first counts.
-    pub fn start(specs: impl IntoIterator<Item = ServerSpec>, settings: Settings) -> Self {
+    pub fn start(specs: impl IntoIterator<Item = ServerSpec>, settings: McpSettings) -> Self {
         let is_over = CancellationToken::new();
         let mut servers = Self {
             all: Vec::new(),
@@ -100,17 +101,17 @@ impl Servers {
         };
         let settings = Arc::new(settings);
         for spec in specs {
-            let is_of_client =
-                matches!(spec.reach, Reach::Command { .. }) && spec.origin == Origin::Client;
+            let is_of_client = matches!(spec.reach, ServerTransport::Command { .. })
+                && spec.origin == ServerOrigin::Client;
             if servers.all.iter().any(|other| other.spec.name == spec.name) {
                 let message = "another server of the same name is used instead";
-                servers.refused.push(Trouble::new(&spec.name, message));
+                servers.refused.push(ServerFault::new(&spec.name, message));
             } else if is_of_client && !settings.runs_commands_of_clients {
                 let message = "a command that a client names is not run here; \
                     hint: put the server into the configuration";
-                servers.refused.push(Trouble::new(&spec.name, message));
+                servers.refused.push(ServerFault::new(&spec.name, message));
             } else {
-                let server = Server::new(spec, Arc::clone(&settings), servers.is_over.clone());
+                let server = McpServer::new(spec, Arc::clone(&settings), servers.is_over.clone());
                 servers.tasks.spawn(task::boxed(Arc::clone(&server).run()));
                 servers.all.push(server);
             }
@@ -143,10 +144,10 @@ impl Servers {
     }
 
     /// The problems that there are now.
-    pub fn troubles(&self) -> Vec<Trouble> {
+    pub fn troubles(&self) -> Vec<ServerFault> {
         let of_servers = self.all.iter().filter_map(|server| {
             let message = server.trouble()?;
-            Some(Trouble::new(&server.spec.name, message))
+            Some(ServerFault::new(&server.spec.name, message))
         });
         self.refused.iter().cloned().chain(of_servers).collect()
     }

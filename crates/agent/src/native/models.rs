@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use wire::Category;
 
-use super::config::Setup;
+use super::config::ModelSetup;
 use super::discover::{self, Advice, Candidate};
-use super::provider::{Failure, Provider};
-use super::providers::{Offer, Providers};
+use super::provider::{ModelFailure, Provider};
+use super::providers::{OfferedModel, Providers};
 use super::{endpoint, lock, options};
 
 /// Time for lists of models. One that takes longer is done without: models can still be named.
@@ -26,20 +26,20 @@ const NONE: &str = "none";
 
 #[derive(Debug)]
 pub struct Models {
-    setup: Result<Setup, Failure>,
+    setup: Result<ModelSetup, ModelFailure>,
     candidates: Vec<Candidate>,
     advice: Advice,
-    ready: Mutex<Option<Arc<Ready>>>,
+    ready: Mutex<Option<Arc<ReadyModels>>>,
     looking: tokio::sync::Mutex<()>,
 }
 
 /// The endpoints and models that were found.
 #[derive(Debug)]
-pub struct Ready {
+pub struct ReadyModels {
     pub providers: Providers,
-    pub offers: Vec<Offer>,
+    pub offers: Vec<OfferedModel>,
     /// Why some endpoints list nothing, by the name of the provider.
-    pub failures: Vec<(String, Failure)>,
+    pub failures: Vec<(String, ModelFailure)>,
     /// One line about an endpoint that nobody configured.
     pub found: Option<String>,
     /// One line about a model that nobody named.
@@ -57,7 +57,7 @@ pub struct ToolUse {
 
 /// A model, ready to be asked.
 #[derive(Debug, Clone)]
-pub struct Chosen {
+pub struct ChosenModel {
     pub provider: Provider,
     pub model: String,
     pub max_tokens: Option<u32>,
@@ -67,7 +67,7 @@ pub struct Chosen {
     pub takes_images: bool,
 }
 
-impl Ready {
+impl ReadyModels {
     /// The model that an id stands for, also an id from when there was nothing to choose from.
     fn meant<'a>(&self, id: &'a str) -> Cow<'a, str> {
         match id {
@@ -78,7 +78,7 @@ impl Ready {
 }
 
 impl Models {
-    pub fn new(setup: Setup, candidates: Vec<Candidate>) -> Self {
+    pub fn new(setup: ModelSetup, candidates: Vec<Candidate>) -> Self {
         Self {
             setup: Ok(setup),
             candidates,
@@ -90,8 +90,8 @@ impl Models {
 
     /// No models, because the configuration cannot be understood: whoever asks for one gets the
     /// failure.
-    pub fn none_because(failure: Failure) -> Self {
-        Self { setup: Err(failure), ..Self::new(Setup::default(), Vec::new()) }
+    pub fn none_because(failure: ModelFailure) -> Self {
+        Self { setup: Err(failure), ..Self::new(ModelSetup::default(), Vec::new()) }
     }
 
     /// Sets the advice for errors, which depends on who runs the agent.
@@ -101,7 +101,7 @@ impl Models {
     }
 
     /// The endpoints and models; looks for them if nobody has.
-    pub async fn ready(&self) -> Result<Arc<Ready>, Failure> {
+    pub async fn ready(&self) -> Result<Arc<ReadyModels>, ModelFailure> {
         if let Some(ready) = self.known() {
             return Ok(ready);
         }
@@ -114,32 +114,34 @@ impl Models {
         Ok(ready)
     }
 
-    fn known(&self) -> Option<Arc<Ready>> {
+    fn known(&self) -> Option<Arc<ReadyModels>> {
         lock(&self.ready).clone()
     }
 
-    async fn look(&self) -> Result<Ready, Failure> {
+    async fn look(&self) -> Result<ReadyModels, ModelFailure> {
         let setup = self.setup.as_ref().map_err(Clone::clone)?;
         let (providers, found) = match Providers::new(setup) {
             Some(providers) => (providers, None),
             None => {
                 let found = discover::look(&self.candidates, &self.advice).await;
-                let found = found.map_err(|nothing| Failure {
+                let found = found.map_err(|nothing| ModelFailure {
                     category: Category::BadInput,
                     message: nothing.to_string(),
                 })?;
                 let says = found.says();
                 let mut setup = setup.clone();
                 setup.adopt(&found);
-                let none =
-                    || Failure { category: Category::Internal, message: "no endpoint".to_owned() };
+                let none = || ModelFailure {
+                    category: Category::Internal,
+                    message: "no endpoint".to_owned(),
+                };
                 (Providers::new(&setup).ok_or_else(none)?, Some(says))
             }
         };
         let listing = tokio::time::timeout(LIST_WITHIN, providers.offers()).await;
         let (offers, failures) = listing.unwrap_or_default();
         let picked = providers.says_default(&offers);
-        Ok(Ready { providers, offers, failures, found, picked })
+        Ok(ReadyModels { providers, offers, failures, found, picked })
     }
 
     /// Whether the model of a session has tools; as usual, while nothing is known about it.
@@ -163,9 +165,9 @@ impl Models {
     }
 
     /// The models that a session can choose from; none if nothing is known.
-    pub async fn offers(&self) -> Vec<options::Offer> {
+    pub async fn offers(&self) -> Vec<options::ModelChoice> {
         let Ok(ready) = self.ready().await else { return Vec::new() };
-        let offer = |offer: &Offer| options::Offer {
+        let offer = |offer: &OfferedModel| options::ModelChoice {
             id: offer.id.clone(),
             name: offer.model.name.clone().unwrap_or_else(|| offer.id.clone()),
         };
@@ -180,7 +182,7 @@ impl Models {
         }
     }
 
-    pub async fn choose(&self, id: &str) -> Result<Chosen, Failure> {
+    pub async fn choose(&self, id: &str) -> Result<ChosenModel, ModelFailure> {
         let ready = self.ready().await?;
         let id = &*ready.meant(id);
         let (provider, model) = ready.providers.find(id);
@@ -191,7 +193,7 @@ impl Models {
             false => USUAL_WINDOW,
         };
         let listed = offered.and_then(|offer| offer.model.context);
-        Ok(Chosen {
+        Ok(ChosenModel {
             provider: provider.clone(),
             max_tokens: endpoint.max_tokens,
             temperature: endpoint.temperature,

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use wire::RpcError;
 
 use super::lenient;
-use super::settings::context_tools::Switch;
+use super::settings::context_tools::EnabledContextTools;
 
 /// Permission modes: what the agent may do without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Mode {
+pub(super) enum ApprovalMode {
     #[default]
     Ask,
     Code,
@@ -18,7 +18,7 @@ pub(super) enum Mode {
     Auto,
 }
 
-impl Mode {
+impl ApprovalMode {
     pub(super) const ALL: [Self; 4] = [Self::Ask, Self::Code, Self::Plan, Self::Auto];
 
     /// Its id, its name, and what it does.
@@ -53,10 +53,10 @@ const EFFORTS: [(&str, &str); 5] = [
 const DEFAULT_EFFORT: &str = "default";
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(super) struct Options {
+pub(super) struct SessionOptions {
     /// The model's id, as it is offered.
     pub model: String,
-    pub mode: Mode,
+    pub mode: ApprovalMode,
     pub effort: Option<String>,
     /// Whether there are tools; where nobody chose, as configured.
     #[serde(default)]
@@ -68,25 +68,25 @@ pub(super) struct Options {
 
 /// Defaults for a session that has not chosen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Configured {
+pub(super) struct OptionDefaults {
     pub tools: bool,
-    pub context_tools: Switch,
+    pub context_tools: EnabledContextTools,
 }
 
 /// A model that can be chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offer {
+pub struct ModelChoice {
     pub id: String,
     pub name: String,
 }
 
-impl Options {
+impl SessionOptions {
     /// Sets one option; says whether it was another before.
     pub(super) fn set(
         &mut self,
         id: &str,
         value: &str,
-        offers: &[Offer],
+        offers: &[ModelChoice],
     ) -> Result<bool, RpcError> {
         let before = self.clone();
         match id {
@@ -94,7 +94,7 @@ impl Options {
             "mode" => {
                 let unknown =
                     || RpcError::invalid_params(format_args!("there is no mode `{value}`"));
-                self.mode = Mode::read(value).ok_or_else(unknown)?;
+                self.mode = ApprovalMode::read(value).ok_or_else(unknown)?;
             }
             "thought_level" => {
                 if !EFFORTS.iter().any(|(known, _)| *known == value) {
@@ -118,12 +118,12 @@ impl Options {
     }
 
     /// As ACP's `configOptions`.
-    pub(super) fn to_acp(&self, offers: &[Offer], configured: &Configured) -> Value {
+    pub(super) fn to_acp(&self, offers: &[ModelChoice], configured: &OptionDefaults) -> Value {
         let is_offered = offers.iter().any(|offer| offer.id == self.model);
         let own = (!is_offered).then(|| json!({ "value": self.model, "name": self.model }));
         let models = offers.iter().map(|offer| json!({ "value": offer.id, "name": offer.name }));
         let models = own.into_iter().chain(models).collect();
-        let modes = Mode::ALL.map(|mode| {
+        let modes = ApprovalMode::ALL.map(|mode| {
             let [id, name, description] = mode.words();
             json!({ "value": id, "name": name, "description": description })
         });
@@ -145,10 +145,10 @@ impl Options {
         ])
     }
 
-    fn context_tools_to_acp(&self, configured: &Switch) -> Value {
+    fn context_tools_to_acp(&self, configured: &EnabledContextTools) -> Value {
         let current = match self.context_tools {
             None if configured.is_partly_on() => SOME,
-            None if *configured == Switch::default() => OFF,
+            None if *configured == EnabledContextTools::default() => OFF,
             Some(false) => OFF,
             None | Some(true) => ON,
         };
@@ -170,7 +170,7 @@ impl Options {
 
 /// The modes that every session has.
 pub fn modes() -> Vec<Value> {
-    let all = Mode::ALL.map(|mode| {
+    let all = ApprovalMode::ALL.map(|mode| {
         let [id, name, description] = mode.words();
         json!({ "id": id, "name": name, "description": description })
     });
@@ -183,7 +183,7 @@ pub fn efforts() -> Vec<&'static str> {
 }
 
 /// The id for a chosen model. One that no endpoint lists may still be there: deployments, aliases.
-fn model(value: &str, offers: &[Offer]) -> Result<String, RpcError> {
+fn model(value: &str, offers: &[ModelChoice]) -> Result<String, RpcError> {
     if let Some(offer) = meant(value, offers) {
         return Ok(offer.id.clone());
     }
@@ -204,16 +204,17 @@ fn model(value: &str, offers: &[Offer]) -> Result<String, RpcError> {
 
 /// The offer that a name stands for: its own, without `:latest` as Ollama has it, or without
 /// the provider where only one has a model of that name, or the first one, which is the default.
-fn meant<'a>(value: &str, offers: &'a [Offer]) -> Option<&'a Offer> {
+fn meant<'a>(value: &str, offers: &'a [ModelChoice]) -> Option<&'a ModelChoice> {
     let is_latest = |id: &str, value: &str| id.strip_suffix(":latest") == Some(value);
     let is_named = |id: &str| id == value || is_latest(id, value);
     let exact = offers.iter().find(|offer| offer.id == value);
     let latest = || offers.iter().find(|offer| is_latest(&offer.id, value));
     let bare = || {
         let (default, _) = offers.first().and_then(of_model)?;
-        let named = |offer: &&Offer| of_model(offer).is_some_and(|(_, model)| is_named(model));
+        let named =
+            |offer: &&ModelChoice| of_model(offer).is_some_and(|(_, model)| is_named(model));
         let of_default =
-            |offer: &&Offer| of_model(offer).is_some_and(|(provider, _)| provider == default);
+            |offer: &&ModelChoice| of_model(offer).is_some_and(|(provider, _)| provider == default);
         let mut all = offers.iter().filter(named);
         match (all.next(), all.next()) {
             (Some(only), None) => Some(only),
@@ -223,7 +224,7 @@ fn meant<'a>(value: &str, offers: &'a [Offer]) -> Option<&'a Offer> {
     exact.or_else(latest).or_else(bare)
 }
 
-fn of_model(offer: &Offer) -> Option<(&str, &str)> {
+fn of_model(offer: &ModelChoice) -> Option<(&str, &str)> {
     offer.id.split_once('/')
 }
 

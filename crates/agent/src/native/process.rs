@@ -11,7 +11,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use bus::connection::{Connection, ConnectionLimits, Inbox, Incoming};
+use bus::connection::{Connection, ConnectionLimits, Inbox, IncomingMessage};
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use store::EventLog;
@@ -20,12 +20,12 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use wire::{Json, Message, RpcError};
 
-use super::client::Abilities;
+use super::client::ClientAbilities;
 use super::lock;
 use super::models::Models;
-use super::prompt::Begun;
-use super::session::Session;
-use super::settings::{Limits, Settings};
+use super::prompt::PendingTurn;
+use super::session::NativeSession;
+use super::settings::{ToolSettings, TurnLimits};
 use super::slash;
 
 /// Limits of the connection, as hosts of agents set them.
@@ -41,12 +41,12 @@ const GOODBYE: Duration = Duration::from_secs(5);
 const MAX_SESSIONS: usize = 1000;
 
 /// Everything that the agent needs before the first request.
-pub struct Setup {
+pub struct AgentSetup {
     pub version: &'static str,
     pub log: Arc<dyn EventLog>,
     pub models: Arc<Models>,
-    pub tools: Settings,
-    pub limits: Limits,
+    pub tools: ToolSettings,
+    pub limits: TurnLimits,
     /// Replaces the agent's own base prompt.
     pub system_prompt: Option<String>,
     /// The user's own instructions for all projects.
@@ -55,29 +55,29 @@ pub struct Setup {
     pub mcp: Vec<super::mcp::ServerSpec>,
 }
 
-impl std::fmt::Debug for Setup {
+impl std::fmt::Debug for AgentSetup {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Setup").field("version", &self.version).finish_non_exhaustive()
     }
 }
 
-struct Process {
-    setup: Setup,
+struct AgentProcess {
+    setup: AgentSetup,
     connection: Connection,
-    client: OnceLock<Abilities>,
-    sessions: Mutex<HashMap<String, Arc<Session>>>,
+    client: OnceLock<ClientAbilities>,
+    sessions: Mutex<HashMap<String, Arc<NativeSession>>>,
     /// Prompts on their way, by the request that asked for them.
-    prompts: Mutex<HashMap<String, Arc<Session>>>,
+    prompts: Mutex<HashMap<String, Arc<NativeSession>>>,
 }
 
 /// Serves one client until it closes its side, or until `stop`.
-pub async fn serve<R, W>(reader: R, writer: W, setup: Setup, stop: CancellationToken)
+pub async fn serve<R, W>(reader: R, writer: W, setup: AgentSetup, stop: CancellationToken)
 where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let (connection, inbox) = Connection::open(reader, writer, &CONNECTION);
-    let process = Arc::new(Process {
+    let process = Arc::new(AgentProcess {
         setup,
         connection: connection.clone(),
         client: OnceLock::new(),
@@ -102,7 +102,7 @@ where
     process.setup.log.sync().await.unwrap_or_else(|error| tracing::error!(%error, "log unsynced"));
 }
 
-impl Process {
+impl AgentProcess {
     async fn hear(self: &Arc<Self>, mut inbox: Inbox, tasks: &mut JoinSet<()>) {
         while let Some(batch) = inbox.next().await {
             for incoming in batch {
@@ -112,9 +112,9 @@ impl Process {
         }
     }
 
-    async fn handle(self: &Arc<Self>, incoming: Incoming, tasks: &mut JoinSet<()>) {
+    async fn handle(self: &Arc<Self>, incoming: IncomingMessage, tasks: &mut JoinSet<()>) {
         match incoming {
-            Incoming::Request(message) => {
+            IncomingMessage::Request(message) => {
                 let process = self.clone();
                 // What may take long must not hold up what cancels it; the rest stays in order.
                 match message.method() {
@@ -129,15 +129,15 @@ impl Process {
                     _ => process.answer(message).await,
                 }
             }
-            Incoming::Notification(message) => self.notified(&message),
-            Incoming::Reply(reply) => reply.settle(),
-            Incoming::BadMessage { error, is_answered, .. } => {
+            IncomingMessage::Notification(message) => self.notified(&message),
+            IncomingMessage::Reply(reply) => reply.settle(),
+            IncomingMessage::BadMessage { error, is_answered, .. } => {
                 if !is_answered {
                     let _ = self.connection.respond_to_bad(&error).await;
                 }
             }
-            Incoming::BadLine(error) => tracing::warn!(%error, "a line that is no message"),
-            Incoming::Tagged { .. } | Incoming::Unasked(_) => {}
+            IncomingMessage::BadLine(error) => tracing::warn!(%error, "a line that is no message"),
+            IncomingMessage::Tagged { .. } | IncomingMessage::Unasked(_) => {}
         }
     }
 
@@ -156,7 +156,7 @@ impl Process {
     }
 
     /// Runs a turn that has begun, and answers the prompt.
-    async fn go_on(self: Arc<Self>, message: Message, begun: Result<Begun, RpcError>) {
+    async fn go_on(self: Arc<Self>, message: Message, begun: Result<PendingTurn, RpcError>) {
         let id = message.id();
         let outcome = match begun {
             // A mistake of ours must not leave a client waiting for ever.
@@ -170,7 +170,7 @@ impl Process {
     }
 
     /// Announces the slash commands, to a client that knows the session by now.
-    async fn tell_commands(&self, opened: Option<Arc<Session>>) {
+    async fn tell_commands(&self, opened: Option<Arc<NativeSession>>) {
         let Some(session) = opened else { return };
         let commands = slash::available(&session);
         let update = json!({
@@ -180,7 +180,7 @@ impl Process {
     }
 
     /// The session that a request has opened.
-    fn opened(&self, message: &Message, answer: &Value) -> Option<Arc<Session>> {
+    fn opened(&self, message: &Message, answer: &Value) -> Option<Arc<NativeSession>> {
         let params: Value = message.body_json().read().ok()?;
         let id = match message.method() {
             "session/new" | "session/fork" => &answer["sessionId"],
@@ -208,17 +208,18 @@ impl Process {
         }
     }
 
-    fn session(&self, id: &str) -> Option<Arc<Session>> {
+    fn session(&self, id: &str) -> Option<Arc<NativeSession>> {
         lock(&self.sessions).get(id).cloned()
     }
 
-    fn abilities(&self) -> Result<Abilities, RpcError> {
+    fn abilities(&self) -> Result<ClientAbilities, RpcError> {
         let unknown = || RpcError::invalid_request("call `initialize` first");
         self.client.get().copied().ok_or_else(unknown)
     }
 
     async fn close_all(&self) {
-        let sessions: Vec<Arc<Session>> = lock(&self.sessions).drain().map(|(_, s)| s).collect();
+        let sessions: Vec<Arc<NativeSession>> =
+            lock(&self.sessions).drain().map(|(_, s)| s).collect();
         futures_util::future::join_all(sessions.iter().map(|session| session.close())).await;
     }
 }

@@ -10,31 +10,31 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use store::Changes;
+use store::RecordChanges;
 use tokio_util::sync::CancellationToken;
 use wire::RpcError;
 
-use super::chat::Usage;
-use super::journal::Item;
-use super::session::{Session, TurnError};
-use super::slash::{self, Slash};
+use super::chat::TokenUsage;
+use super::journal::JournalItem;
+use super::session::{NativeSession, TurnError};
+use super::slash::{self, SlashOutcome};
 use super::tool::by_name;
-use super::turn::{Stop, Turn};
+use super::turn::{ModelTurn, TurnStop};
 use super::{content, context, context_tools, lock, task};
-use main_talk::MainTalk;
+use main_talk::SessionConversation;
 
 /// Time that a first prompt waits for MCP servers; later their tools come with the next request.
 const SERVERS_WITHIN: Duration = Duration::from_secs(15);
 
 /// A turn that has begun and waits to be run.
-pub(super) struct Begun {
-    session: Arc<Session>,
+pub(super) struct PendingTurn {
+    session: Arc<NativeSession>,
     blocks: Vec<Value>,
     cancel: CancellationToken,
     _alone: tokio::sync::OwnedMutexGuard<()>,
 }
 
-impl Begun {
+impl PendingTurn {
     /// Runs the turn to its end; the answer to `session/prompt`.
     pub(super) async fn run(mut self) -> Result<Value, RpcError> {
         let blocks = std::mem::take(&mut self.blocks);
@@ -42,21 +42,21 @@ impl Begun {
     }
 }
 
-impl Drop for Begun {
+impl Drop for PendingTurn {
     fn drop(&mut self) {
         *lock(&self.session.running.cancel) = None;
     }
 }
 
-impl Session {
+impl NativeSession {
     /// Begins a turn, which can be cancelled from here on.
-    pub(super) fn begin(self: &Arc<Self>, blocks: Vec<Value>) -> Result<Begun, RpcError> {
+    pub(super) fn begin(self: &Arc<Self>, blocks: Vec<Value>) -> Result<PendingTurn, RpcError> {
         let Ok(alone) = self.running.alone.clone().try_lock_owned() else {
             return Err(RpcError::invalid_request("a turn of this session is still running"));
         };
         let cancel = CancellationToken::new();
         *lock(&self.running.cancel) = Some(cancel.clone());
-        Ok(Begun { session: self.clone(), blocks, cancel, _alone: alone })
+        Ok(PendingTurn { session: self.clone(), blocks, cancel, _alone: alone })
     }
 
     async fn prompt(
@@ -71,10 +71,10 @@ impl Session {
                 // The user reads the error where the answer would have been.
                 self.say(&failure.message).await;
                 let message = failure.message.clone();
-                if let Err(error) = self.journal.add(Item::Failed { message }).await {
+                if let Err(error) = self.journal.add(JournalItem::Failed { message }).await {
                     tracing::error!(%error, "the failure could not be logged");
                 }
-                let mut answer = answer(Stop::EndTurn, Usage::default());
+                let mut answer = answer(TurnStop::EndTurn, TokenUsage::default());
                 let error = json!({ "category": failure.category, "message": failure.message });
                 answer["_meta"] = json!({ "switchyard": { "error": error } });
                 Ok(answer)
@@ -87,44 +87,44 @@ impl Session {
         self: &Arc<Self>,
         blocks: Vec<Value>,
         cancel: &CancellationToken,
-    ) -> Result<(Stop, Usage), TurnError> {
+    ) -> Result<(TurnStop, TokenUsage), TurnError> {
         self.instructions.check(&self.workspace.client).await;
         let text = content::plain(&blocks);
         let blocks = match slash::read(&text, self).await {
-            Slash::None => blocks,
-            Slash::Done(words) => {
+            SlashOutcome::None => blocks,
+            SlashOutcome::Done(words) => {
                 self.say(&words).await;
-                return Ok((Stop::EndTurn, Usage::default()));
+                return Ok((TurnStop::EndTurn, TokenUsage::default()));
             }
-            Slash::Compact => {
-                let mut talk = MainTalk::new(self);
+            SlashOutcome::Compact => {
+                let mut talk = SessionConversation::new(self);
                 let is_cancelled = tokio::select! {
                     biased;
                     () = cancel.cancelled() => true,
                     made = talk.compact() => made.map(|()| false)?,
                 };
-                let stop = if is_cancelled { Stop::Cancelled } else { Stop::EndTurn };
+                let stop = if is_cancelled { TurnStop::Cancelled } else { TurnStop::EndTurn };
                 return Ok((stop, talk.usage));
             }
-            Slash::Prompt(text) => vec![json!({ "type": "text", "text": text })],
+            SlashOutcome::Prompt(text) => vec![json!({ "type": "text", "text": text })],
         };
         self.give_title(&text).await?;
         let chosen = self.chosen().await;
         let takes_images = chosen.as_ref().is_ok_and(|chosen| chosen.takes_images);
         let parts = content::parts(&blocks, takes_images);
-        self.journal.add(Item::Prompt { blocks, parts }).await?;
+        self.journal.add(JournalItem::Prompt { blocks, parts }).await?;
         chosen?;
         self.say_what_was_found().await;
         tokio::select! {
             biased;
-            () = cancel.cancelled() => return Ok((Stop::Cancelled, Usage::default())),
+            () = cancel.cancelled() => return Ok((TurnStop::Cancelled, TokenUsage::default())),
             () = self.report_servers() => {}
         }
         let tools = task::tools(self).into_iter().chain(context_tools::of(self, cancel));
         let tools = by_name(tools.chain([task::tool(self.clone(), cancel.clone())]));
-        let mut talk = MainTalk::new(self);
+        let mut talk = SessionConversation::new(self);
         talk.tools_tokens = context::of_tools(tools.values().map(|tool| &tool.spec));
-        let turn = Turn { session: self, tools: &tools, cancel };
+        let turn = ModelTurn { session: self, tools: &tools, cancel };
         let stop = turn.run(&mut talk).await?;
         Ok((stop, talk.usage))
     }
@@ -140,7 +140,8 @@ impl Session {
             return Ok(());
         }
         let title: String = line.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
-        let changes = Changes { title: Some(Some(title.clone())), ..Changes::default() };
+        let changes =
+            RecordChanges { title: Some(Some(title.clone())), ..RecordChanges::default() };
         self.journal.change(changes).await?;
         let update = json!({ "sessionUpdate": "session_info_update", "title": title });
         let _ = self.client().update(update).await;
@@ -176,9 +177,9 @@ impl Session {
     }
 }
 
-fn answer(stop: Stop, usage: Usage) -> Value {
+fn answer(stop: TurnStop, usage: TokenUsage) -> Value {
     let mut answer = json!({ "stopReason": stop.as_str() });
-    if usage != Usage::default() {
+    if usage != TokenUsage::default() {
         answer["usage"] = json!({
             "totalTokens": usage.total(),
             "inputTokens": usage.input,

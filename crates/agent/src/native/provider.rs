@@ -30,12 +30,12 @@ mod think;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
-pub use self::answer::Answer;
-pub use self::failure::Failure;
-use self::quirks::Quirks;
-use super::chat::Request;
+pub use self::answer::AnswerStream;
+pub use self::failure::ModelFailure;
+use self::quirks::EndpointQuirks;
+use super::chat::ChatRequest;
 use super::cost::Price;
-use super::endpoint::{Endpoint, Kind};
+use super::endpoint::{Endpoint, EndpointKind};
 use super::lock;
 
 /// Models whose quirks, image support and prices are remembered.
@@ -44,20 +44,20 @@ const MAX_REMEMBERED: usize = 4096;
 /// One endpoint, with its key. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Provider {
-    inner: Arc<Inner>,
+    inner: Arc<ProviderState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct ProviderState {
     endpoint: Endpoint,
     /// Made with the first request: certificates take a while to read.
     client: OnceLock<reqwest::Client>,
-    learnt: Mutex<Learnt>,
+    learnt: Mutex<LearntFacts>,
 }
 
 #[derive(Debug, Default)]
-struct Learnt {
-    quirks: HashMap<String, Quirks>,
+struct LearntFacts {
+    quirks: HashMap<String, EndpointQuirks>,
     sees: HashMap<String, bool>,
     prices: HashMap<String, Price>,
 }
@@ -91,7 +91,7 @@ impl Model {
 impl Provider {
     pub fn new(endpoint: Endpoint) -> Self {
         let (client, learnt) = (OnceLock::new(), Mutex::default());
-        Self { inner: Arc::new(Inner { endpoint, client, learnt }) }
+        Self { inner: Arc::new(ProviderState { endpoint, client, learnt }) }
     }
 
     pub fn name(&self) -> &str {
@@ -103,7 +103,7 @@ impl Provider {
     }
 
     /// The models that the endpoint lists, and those that it was configured with.
-    pub async fn models(&self) -> Result<Vec<Model>, Failure> {
+    pub async fn models(&self) -> Result<Vec<Model>, ModelFailure> {
         let mut models = listing::ask(self).await?;
         let own = self.own_models();
         let is_new = |own: &Model| models.iter().all(|model| model.id != own.id);
@@ -130,7 +130,8 @@ impl Provider {
     /// The models that it was configured with.
     pub fn own_models(&self) -> Vec<Model> {
         let endpoint = self.endpoint();
-        let deployment = endpoint.deployment.as_ref().filter(|_| endpoint.kind == Kind::Azure);
+        let deployment =
+            endpoint.deployment.as_ref().filter(|_| endpoint.kind == EndpointKind::Azure);
         let ids = endpoint.model.iter().chain(deployment).chain(&endpoint.models);
         let mut models: Vec<Model> = Vec::new();
         for id in ids {
@@ -167,7 +168,7 @@ impl Provider {
     pub fn try_tools_again(&self, model: &str) {
         let quirks = self.quirks(model);
         if quirks.no_tools {
-            self.remember(model, Quirks { no_tools: false, ..quirks });
+            self.remember(model, EndpointQuirks { no_tools: false, ..quirks });
         }
     }
 
@@ -184,30 +185,31 @@ impl Provider {
     }
 
     /// Checks that the endpoint answers and takes the key, also where it cannot list its models.
-    pub async fn answers(&self) -> Result<(), Failure> {
+    pub async fn answers(&self) -> Result<(), ModelFailure> {
         listing::knock(self).await
     }
 
     /// Begins an answer; nothing is sent before it is polled.
-    pub fn chat(&self, request: Request) -> Answer {
+    pub fn chat(&self, request: ChatRequest) -> AnswerStream {
         answer::begin(self.clone(), request)
     }
 
-    fn client(&self) -> Result<&reqwest::Client, Failure> {
+    fn client(&self) -> Result<&reqwest::Client, ModelFailure> {
         if let Some(client) = self.inner.client.get() {
             return Ok(client);
         }
-        let client = client::build(self.endpoint())
-            .map_err(|error| Failure::network(self.endpoint(), &self.endpoint().base, &error))?;
+        let client = client::build(self.endpoint()).map_err(|error| {
+            ModelFailure::network(self.endpoint(), &self.endpoint().base, &error)
+        })?;
         Ok(self.inner.client.get_or_init(|| client))
     }
 
-    fn quirks(&self, model: &str) -> Quirks {
+    fn quirks(&self, model: &str) -> EndpointQuirks {
         let learnt = lock(&self.inner.learnt);
         learnt.quirks.get(model).copied().unwrap_or_default()
     }
 
-    fn remember(&self, model: &str, quirks: Quirks) {
+    fn remember(&self, model: &str, quirks: EndpointQuirks) {
         let mut learnt = lock(&self.inner.learnt);
         if learnt.quirks.len() < MAX_REMEMBERED || learnt.quirks.contains_key(model) {
             learnt.quirks.insert(model.to_owned(), quirks);

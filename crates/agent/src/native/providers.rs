@@ -5,8 +5,8 @@
 
 use futures_util::future::join_all;
 
-use super::config::Setup;
-use super::provider::{Failure, Model, Provider};
+use super::config::ModelSetup;
+use super::provider::{Model, ModelFailure, Provider};
 
 /// The model that is asked where an endpoint neither lists one nor was given one.
 const LAST_RESORT: &str = "gpt-4o";
@@ -21,7 +21,7 @@ pub struct Providers {
 
 /// A model as clients see it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Offer {
+pub struct OfferedModel {
     /// `model`, or `provider/model` where there are several providers.
     pub id: String,
     pub provider: String,
@@ -30,7 +30,7 @@ pub struct Offer {
 
 impl Providers {
     /// `None` if there is no endpoint.
-    pub fn new(setup: &Setup) -> Option<Self> {
+    pub fn new(setup: &ModelSetup) -> Option<Self> {
         let all: Vec<_> = setup.endpoints.iter().cloned().map(Provider::new).collect();
         let default = all.get(setup.default).or(all.last())?.clone();
         Some(Self { all, default })
@@ -67,7 +67,7 @@ impl Providers {
 
     /// The models of all endpoints that answer, the default provider's first, and why the
     /// others did not, by the name of the provider. What was configured is offered even if its endpoint is silent.
-    pub async fn offers(&self) -> (Vec<Offer>, Vec<(String, Failure)>) {
+    pub async fn offers(&self) -> (Vec<OfferedModel>, Vec<(String, ModelFailure)>) {
         let mut failures = Vec::new();
         let lists = join_all(self.all.iter().map(Provider::models)).await;
         let mut lists: Vec<_> = self.all.iter().zip(lists).collect();
@@ -78,7 +78,7 @@ impl Providers {
                 failures.push((provider.name().to_owned(), failure));
                 provider.own_models()
             });
-            offers.extend(models.into_iter().map(|model| Offer {
+            offers.extend(models.into_iter().map(|model| OfferedModel {
                 id: self.show(provider.name(), &model.id),
                 provider: provider.name().to_owned(),
                 model,
@@ -89,7 +89,7 @@ impl Providers {
 
     /// The id of the model that is used where nobody chooses: the configured one, else the
     /// first of the default provider that can probably be talked with.
-    pub fn default_id(&self, offers: &[Offer]) -> String {
+    pub fn default_id(&self, offers: &[OfferedModel]) -> String {
         let provider = &self.default;
         let configured = provider.endpoint().model.as_deref();
         let model = configured.or_else(|| self.picked(offers).map(|offer| &*offer.model.id));
@@ -97,7 +97,7 @@ impl Providers {
     }
 
     /// One line about the model that is used, where nobody named one.
-    pub fn says_default(&self, offers: &[Offer]) -> Option<String> {
+    pub fn says_default(&self, offers: &[OfferedModel]) -> Option<String> {
         let provider = self.unnamed()?;
         let id = self.default_id(offers);
         let why = match offers.iter().filter(|offer| offer.provider == provider.name()).count() {
@@ -113,7 +113,7 @@ impl Providers {
     }
 
     /// The model that was taken because nobody named one.
-    fn picked<'a>(&self, offers: &'a [Offer]) -> Option<&'a Offer> {
+    fn picked<'a>(&self, offers: &'a [OfferedModel]) -> Option<&'a OfferedModel> {
         let provider = self.unnamed()?;
         let mut own = offers.iter().filter(|offer| offer.provider == provider.name());
         own.clone().find(|offer| offer.model.seems_to_chat()).or_else(|| own.next())

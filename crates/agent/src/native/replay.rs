@@ -7,21 +7,21 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::client::{chunk, compaction};
-use super::journal::{Entry, Item};
+use super::journal::{JournalEntry, JournalItem};
 use super::todo;
 use super::turn::call_id;
 
-pub(super) fn updates(entries: &[Entry], shows_compaction: bool) -> Vec<Value> {
+pub(super) fn updates(entries: &[JournalEntry], shows_compaction: bool) -> Vec<Value> {
     let called: HashSet<(u64, usize)> = entries.iter().filter_map(called).collect();
     let mut updates = Vec::new();
     for entry in entries {
         match &*entry.item {
-            Item::Prompt { blocks, .. } => {
+            JournalItem::Prompt { blocks, .. } => {
                 updates.extend(blocks.iter().map(
                     |block| json!({ "sessionUpdate": "user_message_chunk", "content": block }),
                 ));
             }
-            Item::Answer { text, thought, calls, .. } => {
+            JournalItem::Answer { text, thought, calls, .. } => {
                 updates.extend(said("agent_thought_chunk", thought));
                 updates.extend(said("agent_message_chunk", text));
                 let lost = calls.iter().enumerate();
@@ -33,32 +33,35 @@ pub(super) fn updates(entries: &[Entry], shows_compaction: bool) -> Vec<Value> {
                     })
                 }));
             }
-            Item::Called { shown, .. } => {
+            JournalItem::Called { shown, .. } => {
                 let mut call = shown.clone();
                 call["sessionUpdate"] = json!("tool_call");
                 updates.push(call);
                 updates.extend(todo::plan_of(shown));
             }
-            Item::Compacted { summary } if shows_compaction => {
+            JournalItem::Compacted { summary } if shows_compaction => {
                 let id = format!("compaction-{}", entry.seq);
                 updates.push(compaction(&id, "completed", Some(summary)));
             }
-            Item::Failed { message } => updates.extend(said("agent_message_chunk", message)),
-            Item::Compacted { .. } | Item::Options { .. } | Item::Cleared | Item::Spent { .. } => {}
+            JournalItem::Failed { message } => updates.extend(said("agent_message_chunk", message)),
+            JournalItem::Compacted { .. }
+            | JournalItem::Options { .. }
+            | JournalItem::Cleared
+            | JournalItem::Spent { .. } => {}
             // The calls that made them are replayed, and what they hid was seen.
-            Item::Edited { .. }
-            | Item::Covered { .. }
-            | Item::Uncovered { .. }
-            | Item::Threads { .. }
-            | Item::Objective { .. } => {}
+            JournalItem::Edited { .. }
+            | JournalItem::Covered { .. }
+            | JournalItem::Uncovered { .. }
+            | JournalItem::Threads { .. }
+            | JournalItem::Objective { .. } => {}
         }
     }
     updates
 }
 
-fn called(entry: &Entry) -> Option<(u64, usize)> {
+fn called(entry: &JournalEntry) -> Option<(u64, usize)> {
     match &*entry.item {
-        Item::Called { answer, index, .. } => Some((*answer, *index)),
+        JournalItem::Called { answer, index, .. } => Some((*answer, *index)),
         _ => None,
     }
 }

@@ -25,7 +25,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use roots::Forbidden;
+use roots::ForbiddenDirs;
 use tempfile::TempDir;
 
 pub use launcher::launcher_main;
@@ -33,15 +33,15 @@ pub use launcher::launcher_main;
 use crate::native::lock;
 
 use bubblewrap::Bubblewrap;
-use launcher::Policy;
-use placeholders::{Placeholders, Standing};
-use places::Places;
+use launcher::LandlockPolicy;
+use placeholders::{PlaceholderGuard, Placeholders};
+use places::ProtectedPlaces;
 
 /// The hidden verb under which a binary calls [`launcher_main`].
 pub const LAUNCHER_VERB: &str = "__sandbox";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
+pub enum SandboxMode {
     #[default]
     Off,
     /// Only the session's roots can be written.
@@ -52,17 +52,17 @@ pub enum Mode {
 /// same private directory.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
-    mode: Mode,
+    mode: SandboxMode,
     bubblewrap: Result<Bubblewrap, String>,
     landlock: Result<(), String>,
     /// Made when it is first needed.
     tmp: Arc<Mutex<Option<Arc<TempDir>>>>,
     placeholders: Placeholders,
-    hidden: Forbidden,
+    hidden: ForbiddenDirs,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum SandboxError {
     #[error(
         "commands are to run in a sandbox, and this machine has none that works: {why}; nothing \
          was run"
@@ -82,43 +82,43 @@ pub enum Refused {
 
 /// A command line in its sandbox, whose files and directories stay until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct SandboxedCommand {
     pub(crate) argv: Vec<OsString>,
     pub(crate) variables: Vec<(OsString, OsString)>,
     /// The restrictions, for the model, which would look for the reason of an error elsewhere.
     pub(crate) told: Option<String>,
-    _stays: Option<(Standing, Arc<TempDir>)>,
+    _stays: Option<(PlaceholderGuard, Arc<TempDir>)>,
 }
 
 impl Sandbox {
     /// Commands run as they are.
     pub fn off() -> Self {
-        Self::with(Mode::Off, Err("not looked for".into()), Err("not looked for".into()))
+        Self::with(SandboxMode::Off, Err("not looked for".into()), Err("not looked for".into()))
     }
 
     /// Looks what this machine has; takes a few milliseconds, because it is tried.
-    pub async fn detect(mode: Mode) -> Self {
+    pub async fn detect(mode: SandboxMode) -> Self {
         match mode {
-            Mode::Off => Self::off(),
-            Mode::Workspace { .. } => {
+            SandboxMode::Off => Self::off(),
+            SandboxMode::Workspace { .. } => {
                 Self::with(mode, Bubblewrap::find().await, launcher::is_available())
             }
         }
     }
 
     fn with(
-        mode: Mode,
+        mode: SandboxMode,
         bubblewrap: Result<Bubblewrap, String>,
         landlock: Result<(), String>,
     ) -> Self {
         let (tmp, placeholders) = (Arc::default(), Placeholders::default());
-        Self { mode, bubblewrap, landlock, tmp, placeholders, hidden: Forbidden::default() }
+        Self { mode, bubblewrap, landlock, tmp, placeholders, hidden: ForbiddenDirs::default() }
     }
 
     /// Hides these directories from commands: whoever can speak to our daemon can have it run
     /// anything.
     #[must_use]
-    pub fn hiding(mut self, directories: &Forbidden) -> Self {
+    pub fn hiding(mut self, directories: &ForbiddenDirs) -> Self {
         self.hidden = directories.clone();
         self
     }
@@ -130,15 +130,15 @@ impl Sandbox {
     }
 
     pub fn is_on(&self) -> bool {
-        self.mode != Mode::Off
+        self.mode != SandboxMode::Off
     }
 
     /// Whether commands can run at all.
-    pub fn check(&self) -> Result<(), Refused> {
+    pub fn check(&self) -> Result<(), SandboxError> {
         match (self.mode, &self.bubblewrap, &self.landlock) {
-            (Mode::Workspace { .. }, Err(bubblewrap), Err(landlock)) => {
+            (SandboxMode::Workspace { .. }, Err(bubblewrap), Err(landlock)) => {
                 let why = format!("bubblewrap: {bubblewrap}; Landlock: {landlock}");
-                Err(Refused::NoEnforcer { why })
+                Err(SandboxError::NoEnforcer { why })
             }
             _ => Ok(()),
         }
@@ -152,27 +152,27 @@ impl Sandbox {
         cwd: &Path,
         roots: &[PathBuf],
         launcher: &Path,
-    ) -> Result<Held, Refused> {
+    ) -> Result<SandboxedCommand, SandboxError> {
         self.check()?;
-        let Mode::Workspace { network } = self.mode else {
-            return Ok(Held { argv, variables: Vec::new(), told: None, _stays: None });
+        let SandboxMode::Workspace { network } = self.mode else {
+            return Ok(SandboxedCommand { argv, variables: Vec::new(), told: None, _stays: None });
         };
         let tmp = self.private_directory()?;
         let roots: Vec<PathBuf> =
             roots.iter().filter_map(|root| root.canonicalize().ok()).collect();
         if roots.iter().any(|root| root.parent().is_none()) {
-            return Err(Refused::NotPrepared("the workspace is the whole file system".into()));
+            return Err(SandboxError::NotPrepared("the workspace is the whole file system".into()));
         }
-        let places = Places::survey(&roots, self.hidden.paths());
+        let places = ProtectedPlaces::survey(&roots, self.hidden.paths());
         let closed = if network { "" } else { ", and there is no network" };
         let (argv, seen_tmp, told, standing) = match (&self.bubblewrap, &self.landlock) {
             // A link cannot be mounted over; Landlock keeps its directory from being changed.
             (Ok(bubblewrap), landlock) if places.links.is_empty() || landlock.is_err() => {
                 if let Some(link) = places.links.first() {
-                    return Err(Refused::Link(link.clone()));
+                    return Err(SandboxError::Link(link.clone()));
                 }
                 let standing = self.placeholders.put(&places.absent).map_err(not_prepared)?;
-                let inside = bubblewrap::View {
+                let inside = bubblewrap::SandboxView {
                     roots: &roots,
                     places: &places,
                     tmp: tmp.path(),
@@ -189,9 +189,9 @@ impl Sandbox {
                 let hidden = hidden::everywhere(&self.hidden);
                 let is_inside = |path: &&PathBuf| roots.iter().any(|root| path.starts_with(root));
                 if let Some(inside) = hidden.iter().find(is_inside) {
-                    return Err(Refused::Exposed(inside.clone()));
+                    return Err(SandboxError::Exposed(inside.clone()));
                 }
-                let policy = Policy::new(&roots, places, hidden, tmp.path(), network);
+                let policy = LandlockPolicy::new(&roots, places, hidden, tmp.path(), network);
                 let mut held = vec![launcher.into(), LAUNCHER_VERB.into(), policy.to_argument()];
                 held.extend(argv);
                 let what = format!(
@@ -201,14 +201,14 @@ impl Sandbox {
                      some directories above the workspace cannot be listed{closed}; use the file \
                      tools where they can do it"
                 );
-                (held, tmp.path(), what, Standing::default())
+                (held, tmp.path(), what, PlaceholderGuard::default())
             }
         };
         let variables = vec![("TMPDIR".into(), seen_tmp.into())];
-        Ok(Held { argv, variables, told: Some(told), _stays: Some((standing, tmp)) })
+        Ok(SandboxedCommand { argv, variables, told: Some(told), _stays: Some((standing, tmp)) })
     }
 
-    fn private_directory(&self) -> Result<Arc<TempDir>, Refused> {
+    fn private_directory(&self) -> Result<Arc<TempDir>, SandboxError> {
         let mut tmp = lock(&self.tmp);
         if let Some(tmp) = &*tmp {
             return Ok(Arc::clone(tmp));
@@ -220,8 +220,8 @@ impl Sandbox {
     }
 }
 
-fn not_prepared(error: std::io::Error) -> Refused {
-    Refused::NotPrepared(error.to_string())
+fn not_prepared(error: std::io::Error) -> SandboxError {
+    SandboxError::NotPrepared(error.to_string())
 }
 
 #[cfg(test)]

@@ -11,36 +11,36 @@ use store::StoreError;
 use tokio_util::sync::CancellationToken;
 use wire::RpcError;
 
-use super::client::Client;
+use super::client::AcpClient;
 use super::gate::Gate;
 use super::instructions::Instructions;
-use super::journal::{Item, Journal};
+use super::journal::{Journal, JournalItem};
 use super::lock;
-use super::mcp::{Servers, Trouble};
-use super::models::{Chosen, Models, ToolUse};
-use super::options::{Configured, Offer, Options};
-use super::provider::Failure;
-use super::settings::Limits;
-use super::settings::context_tools::Switch;
+use super::mcp::{McpServers, ServerFault};
+use super::models::{ChosenModel, Models, ToolUse};
+use super::options::{ModelChoice, OptionDefaults, SessionOptions};
+use super::provider::ModelFailure;
+use super::settings::TurnLimits;
+use super::settings::context_tools::EnabledContextTools;
 use super::tool::{Tool, Workspace};
 use bill::Bill;
 
-pub(super) struct Session {
+pub(super) struct NativeSession {
     pub journal: Journal,
     pub workspace: Arc<Workspace>,
     pub gate: Gate,
     pub models: Arc<Models>,
-    pub servers: Servers,
+    pub servers: McpServers,
     /// MCP servers that could not even be started.
-    pub refused_servers: Vec<Trouble>,
+    pub refused_servers: Vec<ServerFault>,
     /// Its own tools, those of servers aside.
     pub tools: Vec<Arc<Tool>>,
     pub instructions: Instructions,
-    pub limits: Limits,
-    pub options: Mutex<Options>,
+    pub limits: TurnLimits,
+    pub options: Mutex<SessionOptions>,
     pub has_title: AtomicBool,
     pub running: RunningTurn,
-    pub told: Told,
+    pub told: SessionNotices,
     pub bill: Bill,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct RunningTurn {
 
 /// Notices that the user has had, and does not get again.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct SessionNotices {
     pub endpoint: AtomicBool,
     /// Names of servers that do not answer.
     pub troubles: Mutex<HashSet<String>>,
@@ -65,28 +65,28 @@ pub(super) struct Told {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TurnError {
     #[error(transparent)]
-    Model(#[from] Failure),
+    Model(#[from] ModelFailure),
     #[error("cannot save the session: {0}")]
     Store(#[from] StoreError),
     #[error("the client is gone")]
     ClientGone,
 }
 
-impl Session {
+impl NativeSession {
     pub(super) fn id(&self) -> String {
         self.journal.id().to_string()
     }
 
-    pub(super) fn client(&self) -> &Client {
+    pub(super) fn client(&self) -> &AcpClient {
         &self.workspace.client
     }
 
-    pub(super) fn options(&self) -> Options {
+    pub(super) fn options(&self) -> SessionOptions {
         lock(&self.options).clone()
     }
 
     /// The endpoint and the model that answer from now on.
-    pub(super) async fn chosen(&self) -> Result<Chosen, Failure> {
+    pub(super) async fn chosen(&self) -> Result<ChosenModel, ModelFailure> {
         let model = self.options().model;
         self.models.choose(&model).await
     }
@@ -113,15 +113,15 @@ impl Session {
     }
 
     /// Which tools it has for its own context.
-    pub(super) fn context_tools(&self) -> Switch {
+    pub(super) fn context_tools(&self) -> EnabledContextTools {
         match self.options().context_tools {
-            Some(is_on) => Switch::either(is_on),
+            Some(is_on) => EnabledContextTools::either(is_on),
             None => self.workspace.settings.context.tools.clone(),
         }
     }
 
     /// The number of tokens from which on room has to be made.
-    pub(super) async fn nearly_full(&self) -> Result<u64, Failure> {
+    pub(super) async fn nearly_full(&self) -> Result<u64, ModelFailure> {
         let window = u128::from(self.chosen().await?.context);
         let full = window * u128::from(self.limits.compact_at_percent) / 100;
         Ok(u64::try_from(full).unwrap_or(u64::MAX))
@@ -143,15 +143,15 @@ impl Session {
             }
             options.clone()
         };
-        let kept = self.journal.add(Item::Options { options }).await;
+        let kept = self.journal.add(JournalItem::Options { options }).await;
         kept.map_err(|error| RpcError::internal(format_args!("cannot save the option: {error}")))?;
         Ok(true)
     }
 
     /// `configOptions` and `modes`, for answers that hold them.
-    pub(super) fn describe(&self, offers: &[Offer]) -> Value {
+    pub(super) fn describe(&self, offers: &[ModelChoice]) -> Value {
         let options = self.options();
-        let configured = Configured {
+        let configured = OptionDefaults {
             tools: self.models.tool_use(&options.model).is_wanted,
             context_tools: self.workspace.settings.context.tools.clone(),
         };

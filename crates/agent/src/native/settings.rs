@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bus::Launch;
-use roots::Forbidden;
+use roots::ForbiddenDirs;
 
 use super::sandbox::Sandbox;
-use context_tools::Switch;
+use context_tools::EnabledContextTools;
 
 /// Settings of the tools: what they may do and how much.
 #[derive(Debug, Clone)]
-pub struct Settings {
-    pub keeper: Keeper,
+pub struct ToolSettings {
+    pub keeper: KeeperSettings,
     /// Paths that no session touches.
-    pub forbidden: Forbidden,
+    pub forbidden: ForbiddenDirs,
     /// The user's own slash commands.
     pub commands_dir: Option<PathBuf>,
     pub commands: CommandSettings,
@@ -28,12 +28,12 @@ pub struct Settings {
     pub context: ContextSettings,
 }
 
-impl Settings {
+impl ToolSettings {
     /// The settings when nobody says otherwise.
     pub fn new(keeper_exe: PathBuf, keeper_args: Vec<OsString>) -> Self {
         Self {
-            keeper: Keeper { exe: keeper_exe, args: keeper_args, cgroups: true },
-            forbidden: Forbidden::default(),
+            keeper: KeeperSettings { exe: keeper_exe, args: keeper_args, cgroups: true },
+            forbidden: ForbiddenDirs::default(),
             commands_dir: None,
             commands: CommandSettings::default(),
             sandbox: Sandbox::off(),
@@ -45,13 +45,13 @@ impl Settings {
 
 /// How to start the keeper, which ends our processes and everything that these start.
 #[derive(Debug, Clone)]
-pub struct Keeper {
+pub struct KeeperSettings {
     pub exe: PathBuf,
     pub args: Vec<OsString>,
     pub cgroups: bool,
 }
 
-impl Keeper {
+impl KeeperSettings {
     pub(super) fn launch(&self, program: impl Into<OsString>, cwd: impl Into<PathBuf>) -> Launch {
         let mut launch = Launch::new(program, cwd);
         launch.keeper_exe.clone_from(&self.exe);
@@ -119,21 +119,21 @@ impl Default for FetchSettings {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ContextSettings {
-    pub tools: Switch,
+    pub tools: EnabledContextTools,
     /// Commands that check the project; without them they are looked for.
     pub checks: Vec<String>,
 }
 
 /// Limits of one turn.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct TurnLimits {
     /// Requests to the model in one turn.
     pub max_requests: u32,
     /// Share of the window, in percent, at which room is made.
     pub compact_at_percent: u64,
 }
 
-impl Default for Limits {
+impl Default for TurnLimits {
     fn default() -> Self {
         Self { max_requests: 200, compact_at_percent: 80 }
     }

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::journal::Item;
-use super::session::Session;
+use super::journal::JournalItem;
+use super::session::NativeSession;
 
 /// The outcome of reading a prompt for slash commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Slash {
+pub(super) enum SlashOutcome {
     None,
     /// A command that is done, with a message about it.
     Done(String),
@@ -34,7 +34,7 @@ const MAX_FILES: usize = 200;
 /// Directory of a project's commands, below the session's.
 const PROJECT_DIR: &str = ".switchyard/commands";
 
-struct Custom {
+struct FileCommand {
     name: String,
     description: String,
     body: String,
@@ -43,33 +43,35 @@ struct Custom {
 }
 
 /// Reads a prompt, and does what it commands.
-pub(super) async fn read(text: &str, session: &Session) -> Slash {
-    let Some(line) = text.trim_start().strip_prefix('/') else { return Slash::None };
+pub(super) async fn read(text: &str, session: &NativeSession) -> SlashOutcome {
+    let Some(line) = text.trim_start().strip_prefix('/') else { return SlashOutcome::None };
     let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let rest = rest.trim();
     match name {
-        "compact" => Slash::Compact,
-        "clear" => match session.journal.add(Item::Cleared).await {
-            Ok(_) => Slash::Done("What was said before is forgotten; it stays in the log.".into()),
-            Err(error) => Slash::Done(format!("The session cannot be saved: {error}")),
+        "compact" => SlashOutcome::Compact,
+        "clear" => match session.journal.add(JournalItem::Cleared).await {
+            Ok(_) => {
+                SlashOutcome::Done("What was said before is forgotten; it stays in the log.".into())
+            }
+            Err(error) => SlashOutcome::Done(format!("The session cannot be saved: {error}")),
         },
-        "model" => Slash::Done(model(rest, session).await),
-        "help" => Slash::Done(help(session)),
+        "model" => SlashOutcome::Done(model(rest, session).await),
+        "help" => SlashOutcome::Done(help(session)),
         name => match custom(session).into_iter().find(|command| command.name == name) {
             // The command's text is sent to the model.
-            Some(Custom { of_project: Some(path), .. })
+            Some(FileCommand { of_project: Some(path), .. })
                 if !session.workspace.client.may_read(&[&path]).await =>
             {
-                Slash::Done(format!("`{}` may not be read.", path.display()))
+                SlashOutcome::Done(format!("`{}` may not be read.", path.display()))
             }
-            Some(command) => Slash::Prompt(command.with(rest)),
+            Some(command) => SlashOutcome::Prompt(command.with(rest)),
             // A path, or a word to the model.
-            None => Slash::None,
+            None => SlashOutcome::None,
         },
     }
 }
 
-async fn model(wanted: &str, session: &Session) -> String {
+async fn model(wanted: &str, session: &NativeSession) -> String {
     if wanted.is_empty() {
         let current = session.options().model;
         let offers = session.models.offers().await;
@@ -93,7 +95,7 @@ async fn model(wanted: &str, session: &Session) -> String {
     }
 }
 
-fn help(session: &Session) -> String {
+fn help(session: &NativeSession) -> String {
     let own = OWN.iter().map(|(name, about, input)| {
         let input = input.map(|input| format!(" {input}")).unwrap_or_default();
         format!("- `/{name}{input}`: {about}")
@@ -104,7 +106,7 @@ fn help(session: &Session) -> String {
 }
 
 /// As ACP's `availableCommands`.
-pub(super) fn available(session: &Session) -> Value {
+pub(super) fn available(session: &NativeSession) -> Value {
     let own = OWN.iter().map(|(name, about, input)| match input {
         Some(hint) => json!({ "name": name, "description": about, "input": { "hint": hint } }),
         None => json!({ "name": name, "description": about }),
@@ -117,7 +119,7 @@ pub(super) fn available(session: &Session) -> Value {
 }
 
 /// The commands in files; those of the project first.
-fn custom(session: &Session) -> Vec<Custom> {
+fn custom(session: &NativeSession) -> Vec<FileCommand> {
     // A link in a project leads nowhere else: what is behind it would be sent to the model.
     let root = session.workspace.cwd.canonicalize().ok();
     let settings = &session.workspace.settings;
@@ -128,8 +130,8 @@ fn custom(session: &Session) -> Vec<Custom> {
     let of_project =
         of_project.filter(|command| command.of_project.as_deref().is_some_and(is_inside));
     let of_user = settings.commands_dir.iter().flat_map(|dir| in_dir(dir));
-    let of_user = of_user.map(|command| Custom { of_project: None, ..command });
-    let mut all: Vec<Custom> = Vec::new();
+    let of_user = of_user.map(|command| FileCommand { of_project: None, ..command });
+    let mut all: Vec<FileCommand> = Vec::new();
     for command in of_project.chain(of_user) {
         let is_known = OWN.iter().any(|(name, ..)| *name == command.name)
             || all.iter().any(|known| known.name == command.name);
@@ -140,14 +142,14 @@ fn custom(session: &Session) -> Vec<Custom> {
     all
 }
 
-fn in_dir(dir: &Path) -> Vec<Custom> {
+fn in_dir(dir: &Path) -> Vec<FileCommand> {
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = entries.flatten().take(MAX_FILES).map(|e| e.path()).collect();
     paths.sort();
     paths.iter().filter_map(|path| in_file(path)).collect()
 }
 
-fn in_file(path: &Path) -> Option<Custom> {
+fn in_file(path: &Path) -> Option<FileCommand> {
     let name = path.file_name()?.to_str()?.strip_suffix(".md")?.to_owned();
     let is_plain = !name.is_empty()
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
@@ -160,10 +162,10 @@ fn in_file(path: &Path) -> Option<Custom> {
     let first = body.lines().map(|line| line.trim_start_matches('#').trim());
     let first = first.into_iter().find(|line| !line.is_empty())?;
     let description = first.chars().filter(|c| !c.is_control()).take(100).collect();
-    Some(Custom { name, description, body, of_project: Some(real) })
+    Some(FileCommand { name, description, body, of_project: Some(real) })
 }
 
-impl Custom {
+impl FileCommand {
     fn with(&self, arguments: &str) -> String {
         const PLACE: &str = "$ARGUMENTS";
         match self.body.contains(PLACE) {

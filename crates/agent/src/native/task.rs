@@ -10,18 +10,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::assemble::Assembled;
-use super::chat::{Message, Part, push_user};
+use super::assemble::AssembledAnswer;
+use super::chat::{ChatMessage, MessagePart, push_user};
 use super::context;
 use super::context_tools::verify;
 use super::excerpt;
-use super::session::Session;
-use super::settings::context_tools::Name;
+use super::session::NativeSession;
+use super::settings::context_tools::ContextToolName;
 use super::tool::arguments::string;
 use super::tool::{
-    Content, Kind, Output, Prepared, Tool, ToolContext, ToolError, Toolbox, by_name,
+    CallContent, Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput, Toolbox, by_name,
 };
-use super::turn::{Stop, Talk, Telling, Turn, Voice};
+use super::turn::{ConversationResult, ModelTurn, TextKind, TurnConversation, TurnStop};
 
 const FOR_A_TASK: &str = "You work on one task that another agent has given you. Nobody can answer \
      questions. Your last message is all that comes back to it: put everything in it that was \
@@ -30,12 +30,12 @@ const FOR_A_TASK: &str = "You work on one task that another agent has given you.
 const PROGRESS_CHARS: usize = 2000;
 
 #[derive(Deserialize)]
-struct Arguments {
+struct TaskArguments {
     description: String,
     prompt: String,
 }
 
-pub(super) fn tool(session: Arc<Session>, cancel: CancellationToken) -> Arc<Tool> {
+pub(super) fn tool(session: Arc<NativeSession>, cancel: CancellationToken) -> Arc<Tool> {
     let description = "Gives a self-contained piece of work (a search through many files, a \
         question about the code, a separate change) to a sub-agent with the same tools and an \
         empty context. It sees nothing of this conversation: the prompt must say everything. Its \
@@ -45,46 +45,46 @@ pub(super) fn tool(session: Arc<Session>, cancel: CancellationToken) -> Arc<Tool
         string("description", "The task in three to five words").required(),
         string("prompt", about).required(),
     ];
-    let prepare = move |asked: Arguments, context: &ToolContext| {
+    let prepare = move |asked: TaskArguments, context: &ToolContext| {
         let (session, cancel, context) = (session.clone(), cancel.clone(), context.clone());
         let work = async move {
             let words = SubAgent::new(session, cancel, context).work_on(asked.prompt).await?;
-            let content = vec![Content::Text(words.clone())];
-            Ok(Output { content, ..Output::text(words) })
+            let content = vec![CallContent::Text(words.clone())];
+            Ok(ToolOutput { content, ..ToolOutput::text(words) })
         };
         // The sub-agent's calls ask for permission themselves.
-        Ok(Prepared::free(asked.description, work))
+        Ok(PreparedCall::free(asked.description, work))
     };
     Tool::at_once("task", Kind::Think, description, arguments, prepare)
 }
 
 /// The tools of a sub-agent: none that work on the session's own conversation, and no further
 /// tasks.
-pub(super) fn tools(session: &Arc<Session>) -> Vec<Arc<Tool>> {
-    let is_on = session.context_tools().has(Name::Verify);
+pub(super) fn tools(session: &Arc<NativeSession>) -> Vec<Arc<Tool>> {
+    let is_on = session.context_tools().has(ContextToolName::Verify);
     let verify = is_on.then(|| verify::tool(session.clone()));
     session.tools.iter().cloned().chain(session.servers.tools()).chain(verify).collect()
 }
 
 /// A sub-agent: a second conversation, which can be given one thing after another.
 pub(super) struct SubAgent {
-    session: Arc<Session>,
+    session: Arc<NativeSession>,
     cancel: CancellationToken,
     tools: Toolbox,
-    talk: Aside,
+    talk: SubAgentConversation,
 }
 
 impl SubAgent {
     /// A sub-agent that belongs to the call of `context`.
     pub(super) fn new(
-        session: Arc<Session>,
+        session: Arc<NativeSession>,
         cancel: CancellationToken,
         context: ToolContext,
     ) -> Self {
         let tools = by_name(tools(&session));
         let system = session.instructions.text(session.options().mode, true);
-        let system = Message::System { text: format!("{system}\n\n{FOR_A_TASK}") };
-        let talk = Aside {
+        let system = ChatMessage::System { text: format!("{system}\n\n{FOR_A_TASK}") };
+        let talk = SubAgentConversation {
             session: session.clone(),
             context,
             messages: vec![system],
@@ -96,13 +96,13 @@ impl SubAgent {
 
     /// Works on a prompt; returns the last words of the answer.
     pub(super) async fn work_on(&mut self, prompt: String) -> Result<String, ToolError> {
-        push_user(&mut self.talk.messages, vec![Part::text(prompt)]);
+        push_user(&mut self.talk.messages, vec![MessagePart::text(prompt)]);
         let n_before = self.talk.messages.len();
-        let turn = Turn { session: &self.session, tools: &self.tools, cancel: &self.cancel };
+        let turn = ModelTurn { session: &self.session, tools: &self.tools, cancel: &self.cancel };
         let ended = turn.run(&mut self.talk).await;
         let words = self.talk.last_words(n_before);
         match ended {
-            Ok(Stop::EndTurn | Stop::MaxTokens) if !words.is_empty() => Ok(words),
+            Ok(TurnStop::EndTurn | TurnStop::MaxTokens) if !words.is_empty() => Ok(words),
             Ok(stop) => Err(ToolError(format!(
                 "The sub-agent ended without an answer ({}). What it had said: {words}",
                 stop.as_str()
@@ -113,25 +113,25 @@ impl SubAgent {
 }
 
 /// The sub-agent's conversation, kept only while it lasts.
-struct Aside {
-    session: Arc<Session>,
+struct SubAgentConversation {
+    session: Arc<NativeSession>,
     /// The context of the call that the task is.
     context: ToolContext,
-    messages: Vec<Message>,
+    messages: Vec<ChatMessage>,
     /// The text of the answer that is coming.
     said: String,
     n_answers: u64,
 }
 
-impl Aside {
+impl SubAgentConversation {
     /// Leaves out tool results, the oldest first: they are what it needs least.
     fn shorten_to(&mut self, n_tokens: u64) {
         for place in 0..self.messages.len() {
             if context::estimate(&self.messages) <= n_tokens {
                 return;
             }
-            if let Some(Message::Tool { parts, .. }) = self.messages.get_mut(place) {
-                *parts = vec![Part::text("[left out to make room]")];
+            if let Some(ChatMessage::Tool { parts, .. }) = self.messages.get_mut(place) {
+                *parts = vec![MessagePart::text("[left out to make room]")];
             }
         }
     }
@@ -139,54 +139,54 @@ impl Aside {
     /// The last text after so many messages.
     fn last_words(&self, n_before: usize) -> String {
         let words = self.messages.iter().skip(n_before).rev().find_map(|message| match message {
-            Message::Assistant { text, .. } if !text.is_empty() => Some(text.clone()),
+            ChatMessage::Assistant { text, .. } if !text.is_empty() => Some(text.clone()),
             _ => None,
         });
         words.unwrap_or_default()
     }
 }
 
-impl Talk for Aside {
-    fn messages(&self) -> Vec<Message> {
+impl TurnConversation for SubAgentConversation {
+    fn messages(&self) -> Vec<ChatMessage> {
         self.messages.clone()
     }
 
-    async fn say(&mut self, voice: Voice, text: &str) -> Telling {
-        if voice == Voice::Aloud {
+    async fn say(&mut self, voice: TextKind, text: &str) -> ConversationResult {
+        if voice == TextKind::Aloud {
             self.said.push_str(text);
             // A line at a time is enough for whoever watches.
             if text.contains('\n') {
                 let tail = excerpt::tail(&self.said, PROGRESS_CHARS);
-                self.context.show(&[Content::Text(tail.to_owned())], &[]);
+                self.context.show(&[CallContent::Text(tail.to_owned())], &[]);
             }
         }
         Ok(())
     }
 
-    async fn remark(&mut self, text: &str) -> Telling {
+    async fn remark(&mut self, text: &str) -> ConversationResult {
         tracing::info!("{text}");
         Ok(())
     }
 
-    async fn warn(&mut self, text: &str) -> Telling {
+    async fn warn(&mut self, text: &str) -> ConversationResult {
         self.session.warn(text, "").await;
         Ok(())
     }
 
-    async fn answered(&mut self, said: Assembled) -> Telling<u64> {
+    async fn answered(&mut self, said: AssembledAnswer) -> ConversationResult<u64> {
         self.said.clear();
         if let Some(usage) = said.usage {
             self.session.spend_aside(usage).await?;
         }
         if said.finish.is_some() {
-            let Assembled { text, thought, calls, .. } = said;
-            self.messages.push(Message::Assistant { text, thought, calls });
+            let AssembledAnswer { text, thought, calls, .. } = said;
+            self.messages.push(ChatMessage::Assistant { text, thought, calls });
         }
         self.n_answers += 1;
         Ok(self.n_answers - 1)
     }
 
-    async fn show(&mut self, mut update: Value) -> Telling {
+    async fn show(&mut self, mut update: Value) -> ConversationResult {
         // Clients show what a sub-agent does as a part of the call that it works for.
         if update["toolCallId"].is_string() {
             update["_meta"]["switchyard"]["parentToolCallId"] = json!(self.context.call);
@@ -194,13 +194,19 @@ impl Talk for Aside {
         self.session.tell(update).await
     }
 
-    async fn called(&mut self, _: u64, index: usize, _: Value, parts: Vec<Part>) -> Telling {
+    async fn called(
+        &mut self,
+        _: u64,
+        index: usize,
+        _: Value,
+        parts: Vec<MessagePart>,
+    ) -> ConversationResult {
         let calls = self.messages.iter().rev().find_map(|message| match message {
-            Message::Assistant { calls, .. } => Some(calls),
+            ChatMessage::Assistant { calls, .. } => Some(calls),
             _ => None,
         });
         let call = calls.and_then(|calls| calls.get(index)).map(|call| call.id.clone());
-        self.messages.extend(call.map(|call| Message::Tool { call, parts }));
+        self.messages.extend(call.map(|call| ChatMessage::Tool { call, parts }));
         Ok(())
     }
 
@@ -208,13 +214,13 @@ impl Talk for Aside {
         format!("{}-{answer}-{index}", self.context.call)
     }
 
-    async fn make_room(&mut self, _used: u64) -> Telling {
+    async fn make_room(&mut self, _used: u64) -> ConversationResult {
         let full = self.session.nearly_full().await?;
         self.shorten_to(full);
         Ok(())
     }
 
-    async fn was_too_much(&mut self) -> Telling<bool> {
+    async fn was_too_much(&mut self) -> ConversationResult<bool> {
         let before = context::estimate(&self.messages);
         self.shorten_to(before / 2);
         Ok(context::estimate(&self.messages) < before)

@@ -10,22 +10,24 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use bus::connection::{Connection, ConnectionLimits, Inbox, Incoming};
+use bus::connection::{Connection, ConnectionLimits, Inbox, IncomingMessage};
 use serde_json::{Value, json};
 use wire::{Json, RpcError};
 
-use super::client::{Abilities, Client};
-use super::settings::Settings;
-use super::tool::{Output, Prepared, Progress, Tool, ToolContext, ToolError, Workspace};
+use super::client::{AcpClient, ClientAbilities};
+use super::settings::ToolSettings;
+use super::tool::{
+    CallProgress, PreparedCall, Tool, ToolContext, ToolError, ToolOutput, Workspace,
+};
 
 /// What the client of a test does and has seen.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FakeClient {
-    inner: Arc<Mutex<Inner>>,
+    inner: Arc<Mutex<FakeClientState>>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct FakeClientState {
     /// By path; `None` is a file that it refuses.
     buffers: HashMap<String, Option<String>>,
     /// Paths that a rule denies.
@@ -93,7 +95,7 @@ impl FakeClient {
 
 /// A directory with a session in it.
 #[derive(Debug)]
-pub(super) struct Stage {
+pub(super) struct TestSession {
     /// Removed with the stage.
     _dir: tempfile::TempDir,
     /// What is beside it is outside the roots.
@@ -102,29 +104,33 @@ pub(super) struct Stage {
     pub context: ToolContext,
 }
 
-impl Stage {
+impl TestSession {
     /// A client that can do nothing.
     pub(super) fn new() -> Self {
-        Self::with(Abilities::default())
+        Self::with(ClientAbilities::default())
     }
 
     /// A client that reads and writes files.
     pub(super) fn of_editor() -> Self {
-        Self::with(Abilities { reads_files: true, writes_files: true, ..Abilities::default() })
+        Self::with(ClientAbilities {
+            reads_files: true,
+            writes_files: true,
+            ..ClientAbilities::default()
+        })
     }
 
-    pub(super) fn with(can: Abilities) -> Self {
+    pub(super) fn with(can: ClientAbilities) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap().join("ws");
         std::fs::create_dir(&root).unwrap();
         let fake = FakeClient::default();
         let client = connect(&fake, can);
-        let settings = Settings::new(PathBuf::from("/nonexistent"), Vec::new());
+        let settings = ToolSettings::new(PathBuf::from("/nonexistent"), Vec::new());
         let workspace = Workspace::new(root.clone(), &[], client, settings).unwrap();
         let context = ToolContext {
             workspace: Arc::new(workspace),
             call: "call-1".into(),
-            progress: Progress::default(),
+            progress: CallProgress::default(),
         };
         Self { _dir: dir, root, client: fake, context }
     }
@@ -147,12 +153,12 @@ impl Stage {
         &self,
         tool: &Tool,
         arguments: Value,
-    ) -> Result<Prepared, ToolError> {
+    ) -> Result<PreparedCall, ToolError> {
         tool.prepare(arguments, &self.context).await
     }
 
     /// Prepares and runs a call that everybody allows.
-    pub(super) async fn run(&self, tool: &Tool, arguments: Value) -> Result<Output, ToolError> {
+    pub(super) async fn run(&self, tool: &Tool, arguments: Value) -> Result<ToolOutput, ToolError> {
         self.prepare(tool, arguments).await?.work.await
     }
 
@@ -172,10 +178,10 @@ impl Stage {
     }
 }
 
-pub(super) fn text_of(output: &Output) -> String {
+pub(super) fn text_of(output: &ToolOutput) -> String {
     let texts = output.parts.iter().filter_map(|part| match part {
-        super::chat::Part::Text { text } => Some(text.as_str()),
-        super::chat::Part::Image { .. } => None,
+        super::chat::MessagePart::Text { text } => Some(text.as_str()),
+        super::chat::MessagePart::Image { .. } => None,
     });
     texts.collect()
 }
@@ -189,7 +195,7 @@ pub(super) fn connected(limits: &ConnectionLimits) -> (Connection, Connection, I
     tokio::spawn(async move {
         while let Some(batch) = inbox.next().await {
             for incoming in batch {
-                if let Incoming::Reply(reply) = incoming {
+                if let IncomingMessage::Reply(reply) = incoming {
                     reply.settle();
                 }
             }
@@ -200,7 +206,7 @@ pub(super) fn connected(limits: &ConnectionLimits) -> (Connection, Connection, I
     (connection, theirs, inbox)
 }
 
-fn connect(fake: &FakeClient, can: Abilities) -> Client {
+fn connect(fake: &FakeClient, can: ClientAbilities) -> AcpClient {
     let limits = ConnectionLimits {
         max_line_bytes: 64 << 20,
         max_values: wire::limits::WORKER_VALUES,
@@ -212,7 +218,7 @@ fn connect(fake: &FakeClient, can: Abilities) -> Client {
     tokio::spawn(async move {
         while let Some(batch) = their_inbox.next().await {
             for incoming in batch {
-                if let Incoming::Request(message) = incoming {
+                if let IncomingMessage::Request(message) = incoming {
                     let params = serde_json::from_str(message.body()).unwrap_or_default();
                     let outcome = fake.answer(message.method(), &params);
                     let _ = their_connection.respond(&message.id(), outcome).await;
@@ -220,5 +226,5 @@ fn connect(fake: &FakeClient, can: Abilities) -> Client {
             }
         }
     });
-    Client::new(connection, "s-1".into(), can)
+    AcpClient::new(connection, "s-1".into(), can)
 }

@@ -11,28 +11,28 @@ use serde_json::{Value, json};
 
 use super::lock;
 use super::tool::arguments::{self, any, string, word};
-use super::tool::{Kind, Output, Prepared, Tool, ToolContext, ToolError};
+use super::tool::{Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput};
 use super::visible;
 
 /// A longer plan is not looked at by anybody.
 const MAX_TODOS: usize = 100;
 const MAX_CONTENT_CHARS: usize = 500;
 
-pub(super) type List = Arc<Mutex<Vec<Entry>>>;
+pub(super) type TodoList = Arc<Mutex<Vec<TodoEntry>>>;
 
 /// One step, in ACP's words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct TodoEntry {
     pub content: String,
     #[serde(default)]
-    pub priority: Priority,
+    pub priority: TodoPriority,
     #[serde(default)]
-    pub status: Status,
+    pub status: TodoStatus,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Priority {
+pub(super) enum TodoPriority {
     High,
     #[default]
     Medium,
@@ -41,7 +41,7 @@ pub(super) enum Priority {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Status {
+pub(super) enum TodoStatus {
     #[default]
     Pending,
     InProgress,
@@ -50,14 +50,14 @@ pub(super) enum Status {
 }
 
 #[derive(Deserialize)]
-struct Arguments {
-    todos: Option<Vec<Entry>>,
+struct TodoArguments {
+    todos: Option<Vec<TodoEntry>>,
 }
 
 /// The list that a call set, from the call as clients saw it last.
-pub(super) fn list_of(shown: &Value) -> Option<Vec<Entry>> {
+pub(super) fn list_of(shown: &Value) -> Option<Vec<TodoEntry>> {
     let is_one = shown["name"] == "todo" && shown["status"] == "completed";
-    let arguments = Arguments::deserialize(&shown["rawInput"]).ok().filter(|_| is_one)?;
+    let arguments = TodoArguments::deserialize(&shown["rawInput"]).ok().filter(|_| is_one)?;
     arguments.todos
 }
 
@@ -67,7 +67,7 @@ pub(super) fn plan_of(shown: &Value) -> Option<Value> {
 }
 
 /// The tool for one session, whose list begins as it was left.
-pub(super) fn tool(list: List) -> Arc<Tool> {
+pub(super) fn tool(list: TodoList) -> Arc<Tool> {
     let description = "Keeps the list of steps of the current task, which the user sees. Send \
         the whole list each time; without `todos` the list is returned as it is. Use it for \
         tasks of several steps, keep one step in_progress, and mark a step completed as soon \
@@ -82,7 +82,11 @@ pub(super) fn tool(list: List) -> Arc<Tool> {
     Tool::at_once("todo", Kind::Think, description, [todos], prepare)
 }
 
-fn prepare(asked: Arguments, list: List, context: &ToolContext) -> Result<Prepared, ToolError> {
+fn prepare(
+    asked: TodoArguments,
+    list: TodoList,
+    context: &ToolContext,
+) -> Result<PreparedCall, ToolError> {
     if let Some(todos) = &asked.todos {
         check(todos)?;
     }
@@ -94,7 +98,7 @@ fn prepare(asked: Arguments, list: List, context: &ToolContext) -> Result<Prepar
     let work = async move {
         let Some(todos) = asked.todos else {
             let todos = lock(&list).clone();
-            return Ok(Output::text(told(&todos)));
+            return Ok(ToolOutput::text(told(&todos)));
         };
         let update = json!({ "sessionUpdate": "plan", "entries": todos });
         session.client.update(update).await.map_err(|error| {
@@ -102,12 +106,12 @@ fn prepare(asked: Arguments, list: List, context: &ToolContext) -> Result<Prepar
         })?;
         let text = told(&todos);
         *lock(&list) = todos;
-        Ok(Output::text(text))
+        Ok(ToolOutput::text(text))
     };
-    Ok(Prepared::free(title, work))
+    Ok(PreparedCall::free(title, work))
 }
 
-fn check(todos: &[Entry]) -> Result<(), ToolError> {
+fn check(todos: &[TodoEntry]) -> Result<(), ToolError> {
     if todos.len() > MAX_TODOS {
         let n = todos.len();
         return Err(ToolError(format!("{n} todos are too many; keep to {MAX_TODOS}")));
@@ -127,9 +131,9 @@ fn check(todos: &[Entry]) -> Result<(), ToolError> {
     Ok(())
 }
 
-fn summary(todos: &[Entry]) -> String {
-    let n_done = todos.iter().filter(|todo| todo.status == Status::Completed).count();
-    match todos.iter().find(|todo| todo.status == Status::InProgress) {
+fn summary(todos: &[TodoEntry]) -> String {
+    let n_done = todos.iter().filter(|todo| todo.status == TodoStatus::Completed).count();
+    match todos.iter().find(|todo| todo.status == TodoStatus::InProgress) {
         Some(todo) => {
             format!("Plan ({n_done}/{}): {}", todos.len(), visible::title(&todo.content))
         }
@@ -137,21 +141,21 @@ fn summary(todos: &[Entry]) -> String {
     }
 }
 
-fn told(todos: &[Entry]) -> String {
+fn told(todos: &[TodoEntry]) -> String {
     if todos.is_empty() {
         return "The list is empty.".into();
     }
     let mut text = String::from("The list is now:\n");
     for todo in todos {
         let mark = match todo.status {
-            Status::Pending => ' ',
-            Status::InProgress => '>',
-            Status::Completed => 'x',
+            TodoStatus::Pending => ' ',
+            TodoStatus::InProgress => '>',
+            TodoStatus::Completed => 'x',
         };
         let priority = match todo.priority {
-            Priority::High => " (high)",
-            Priority::Medium => "",
-            Priority::Low => " (low)",
+            TodoPriority::High => " (high)",
+            TodoPriority::Medium => "",
+            TodoPriority::Low => " (low)",
         };
         let _ = writeln!(text, "[{mark}] {}{priority}", todo.content);
     }

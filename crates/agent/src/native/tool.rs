@@ -19,23 +19,25 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::chat::ToolSpec;
-use super::client::Client;
+use super::client::AcpClient;
 use super::files::Files;
 use super::lock;
-use super::settings::Settings;
+use super::settings::ToolSettings;
 use super::tool_call::put;
-pub use super::tool_call::{Content, Kind, Location, Need, Output, Prepared, Shown, ToolError};
+pub use super::tool_call::{
+    CallContent, CallDescription, CallNeed, Kind, Location, PreparedCall, ToolError, ToolOutput,
+};
 use arguments::Argument;
 
 /// The preparation of a call. Boxed, so that tools of all kinds have one type, and so that the
 /// compiler does not prove `Send` anew for every tool of everything that a session holds.
-pub type Preparing = BoxFuture<'static, Result<Prepared, ToolError>>;
+pub type PreparationFuture = BoxFuture<'static, Result<PreparedCall, ToolError>>;
 
 /// A tool of the agent.
 pub struct Tool {
     pub spec: ToolSpec,
     pub kind: Kind,
-    prepare: Box<dyn Fn(Value, ToolContext) -> Preparing + Send + Sync>,
+    prepare: Box<dyn Fn(Value, ToolContext) -> PreparationFuture + Send + Sync>,
 }
 
 impl std::fmt::Debug for Tool {
@@ -55,7 +57,7 @@ impl Tool {
     ) -> Arc<Self>
     where
         A: DeserializeOwned,
-        P: Future<Output = Result<Prepared, ToolError>> + Send + 'static,
+        P: Future<Output = Result<PreparedCall, ToolError>> + Send + 'static,
     {
         let spec = ToolSpec {
             name: name.to_owned(),
@@ -76,7 +78,7 @@ impl Tool {
         kind: Kind,
         description: impl Into<String>,
         arguments: impl IntoIterator<Item = Argument>,
-        prepare: impl Fn(A, &ToolContext) -> Result<Prepared, ToolError> + Send + Sync + 'static,
+        prepare: impl Fn(A, &ToolContext) -> Result<PreparedCall, ToolError> + Send + Sync + 'static,
     ) -> Arc<Self> {
         let prepare = move |asked, context: ToolContext| ready(prepare(asked, &context));
         Self::new(name, kind, description, arguments, prepare)
@@ -86,14 +88,14 @@ impl Tool {
     pub(super) fn taking_any(
         spec: ToolSpec,
         kind: Kind,
-        prepare: impl Fn(Value, ToolContext) -> Preparing + Send + Sync + 'static,
+        prepare: impl Fn(Value, ToolContext) -> PreparationFuture + Send + Sync + 'static,
     ) -> Self {
         Self { spec, kind, prepare: Box::new(prepare) }
     }
 
     /// Says what a call would do. Changes nothing. The context is the call's own: it knows the
     /// session's files and commands, and tells the client about progress.
-    pub fn prepare(&self, arguments: Value, context: &ToolContext) -> Preparing {
+    pub fn prepare(&self, arguments: Value, context: &ToolContext) -> PreparationFuture {
         (self.prepare)(arguments, context.clone())
     }
 }
@@ -113,15 +115,15 @@ pub struct ToolContext {
     pub workspace: Arc<Workspace>,
     /// The id of the call, as clients see it.
     pub call: String,
-    pub progress: Progress,
+    pub progress: CallProgress,
 }
 
 /// Content that a running call has shown last: all that is left of it when it is interrupted.
 #[derive(Debug, Clone, Default)]
-pub struct Progress(Arc<Mutex<Vec<Content>>>);
+pub struct CallProgress(Arc<Mutex<Vec<CallContent>>>);
 
-impl Progress {
-    pub fn shown(&self) -> Vec<Content> {
+impl CallProgress {
+    pub fn shown(&self) -> Vec<CallContent> {
         lock(&self.0).clone()
     }
 }
@@ -133,13 +135,13 @@ pub struct Workspace {
     /// `cwd` and what the client added to it: nothing outside is read or changed.
     pub roots: Vec<PathBuf>,
     pub files: Files,
-    pub client: Client,
-    pub settings: Settings,
+    pub client: AcpClient,
+    pub settings: ToolSettings,
 }
 
 impl ToolContext {
     /// Shows more of the call that runs, while it runs. What is shown replaces what was.
-    pub fn show(&self, content: &[Content], locations: &[Location]) {
+    pub fn show(&self, content: &[CallContent], locations: &[Location]) {
         if !content.is_empty() {
             let mut shown = lock(&self.progress.0);
             *shown = content.to_vec();
@@ -157,14 +159,14 @@ impl Workspace {
     pub fn new(
         cwd: PathBuf,
         more: &[PathBuf],
-        client: Client,
-        settings: Settings,
-    ) -> Result<Self, roots::Error> {
+        client: AcpClient,
+        settings: ToolSettings,
+    ) -> Result<Self, roots::RootsError> {
         let mut roots = vec![cwd.clone()];
         roots.extend_from_slice(more);
         let files =
             Files::new(cwd.clone(), Roots::open(&roots, &settings.forbidden)?, client.clone());
-        let settings = Settings { sandbox: settings.sandbox.for_session(), ..settings };
+        let settings = ToolSettings { sandbox: settings.sandbox.for_session(), ..settings };
         Ok(Self { cwd, roots, files, client, settings })
     }
 }

@@ -8,30 +8,30 @@ use std::path::PathBuf;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
-use super::chat::Part;
+use super::chat::MessagePart;
 
 pub use wire::ToolKind as Kind;
 
 /// A call that can be run.
-pub struct Prepared {
-    pub shown: Shown,
-    pub need: Need,
+pub struct PreparedCall {
+    pub shown: CallDescription,
+    pub need: CallNeed,
     /// Runs when the need is met. Dropping it early undoes nothing and leaves nothing running.
-    pub work: BoxFuture<'static, Result<Output, ToolError>>,
+    pub work: BoxFuture<'static, Result<ToolOutput, ToolError>>,
 }
 
-impl Prepared {
+impl PreparedCall {
     /// A call that anybody may make, and of which no more than its title is shown.
     pub(super) fn free(
         title: impl Into<String>,
-        work: impl Future<Output = Result<Output, ToolError>> + Send + 'static,
+        work: impl Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
     ) -> Self {
-        let shown = Shown { title: title.into(), ..Shown::default() };
-        Self { shown, need: Need::Nothing, work: Box::pin(work) }
+        let shown = CallDescription { title: title.into(), ..CallDescription::default() };
+        Self { shown, need: CallNeed::Nothing, work: Box::pin(work) }
     }
 }
 
-impl std::fmt::Debug for Prepared {
+impl std::fmt::Debug for PreparedCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Prepared")
             .field("shown", &self.shown)
@@ -42,13 +42,13 @@ impl std::fmt::Debug for Prepared {
 
 /// The description of a call for people.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Shown {
+pub struct CallDescription {
     /// The kind of this call, where the tool has calls of several kinds.
     pub kind: Option<Kind>,
     pub title: String,
     pub locations: Vec<Location>,
     /// A diff of what would be changed, the command that would be run.
-    pub content: Vec<Content>,
+    pub content: Vec<CallContent>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub struct Location {
 
 /// Content of a tool call, as ACP has it.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Content {
+pub enum CallContent {
     Text(String),
     Image {
         mime: String,
@@ -77,7 +77,7 @@ pub enum Content {
 
 /// The permission that a call needs before it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Need {
+pub enum CallNeed {
     /// It only looks, and only inside the session's roots.
     Nothing,
     /// Somebody has to allow it. `key` names what *always* would mean: calls with the same key
@@ -87,11 +87,11 @@ pub enum Need {
 
 /// The result of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Output {
+pub struct ToolOutput {
     /// For the model.
-    pub parts: Vec<Part>,
+    pub parts: Vec<MessagePart>,
     /// For people; what was shown before stays when this is empty.
-    pub content: Vec<Content>,
+    pub content: Vec<CallContent>,
     pub locations: Vec<Location>,
     /// For programs, with members of their own (`rawOutput`).
     pub raw: Option<Value>,
@@ -100,7 +100,7 @@ pub struct Output {
 }
 
 impl Location {
-    pub(super) fn of(place: &roots::Place, line: Option<u32>) -> Self {
+    pub(super) fn of(place: &roots::ResolvedPath, line: Option<u32>) -> Self {
         Self { path: place.path().to_owned(), line }
     }
 
@@ -112,7 +112,7 @@ impl Location {
     }
 }
 
-impl Content {
+impl CallContent {
     fn to_acp(&self) -> Value {
         match self {
             Self::Text(text) => {
@@ -132,18 +132,18 @@ impl Content {
 
 /// Sets content and locations of a tool call as clients know it; empty ones leave what was there
 /// before.
-pub(super) fn put(shown: &mut Value, content: &[Content], locations: &[Location]) {
+pub(super) fn put(shown: &mut Value, content: &[CallContent], locations: &[Location]) {
     if !content.is_empty() {
-        shown["content"] = content.iter().map(Content::to_acp).collect();
+        shown["content"] = content.iter().map(CallContent::to_acp).collect();
     }
     if !locations.is_empty() {
         shown["locations"] = locations.iter().map(Location::to_acp).collect();
     }
 }
 
-impl Output {
+impl ToolOutput {
     pub fn text(text: impl Into<String>) -> Self {
-        Self { parts: vec![Part::text(text)], ..Self::default() }
+        Self { parts: vec![MessagePart::text(text)], ..Self::default() }
     }
 }
 

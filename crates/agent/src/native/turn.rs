@@ -12,15 +12,15 @@ use futures_util::StreamExt as _;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::assemble::{Assembled, Assembly};
-use super::chat::{Delta, Finish, Message, Part, Request, Usage};
-use super::models::Chosen;
-use super::session::{Session, TurnError};
+use super::assemble::{AssembledAnswer, Assembly};
+use super::chat::{ChatMessage, ChatRequest, Delta, FinishReason, MessagePart, TokenUsage};
+use super::models::ChosenModel;
+use super::session::{NativeSession, TurnError};
 use super::tool::Toolbox;
 
 /// Why a turn stopped, as ACP has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum TurnStop {
     EndTurn,
     MaxTokens,
     MaxTurnRequests,
@@ -28,7 +28,7 @@ pub(super) enum Stop {
     Cancelled,
 }
 
-impl Stop {
+impl TurnStop {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::EndTurn => "end_turn",
@@ -42,32 +42,39 @@ impl Stop {
 
 /// The kind of a model's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Voice {
+pub(super) enum TextKind {
     Aloud,
     Thought,
 }
 
 /// The result of an operation on the conversation of a turn.
-pub(super) type Telling<T = ()> = Result<T, TurnError>;
+pub(super) type ConversationResult<T = ()> = Result<T, TurnError>;
 
 /// The conversation of a turn: its messages so far, and where new ones are shown and kept.
-pub(super) trait Talk: Send {
-    fn messages(&self) -> Vec<Message>;
+pub(super) trait TurnConversation: Send {
+    fn messages(&self) -> Vec<ChatMessage>;
 
     /// Passes on a piece of the model's text, right now.
-    fn say(&mut self, voice: Voice, text: &str) -> impl Future<Output = Telling> + Send;
+    fn say(
+        &mut self,
+        voice: TextKind,
+        text: &str,
+    ) -> impl Future<Output = ConversationResult> + Send;
 
     /// Shows a remark that is not the model's: it waits, it tries again.
-    fn remark(&mut self, text: &str) -> impl Future<Output = Telling> + Send;
+    fn remark(&mut self, text: &str) -> impl Future<Output = ConversationResult> + Send;
 
     /// Warns the user, whatever else is left out.
-    fn warn(&mut self, text: &str) -> impl Future<Output = Telling> + Send;
+    fn warn(&mut self, text: &str) -> impl Future<Output = ConversationResult> + Send;
 
     /// Keeps an answer; returns its number. One without a reason to stop was cut off.
-    fn answered(&mut self, said: Assembled) -> impl Future<Output = Telling<u64>> + Send;
+    fn answered(
+        &mut self,
+        said: AssembledAnswer,
+    ) -> impl Future<Output = ConversationResult<u64>> + Send;
 
     /// Shows a change of a tool call.
-    fn show(&mut self, update: Value) -> impl Future<Output = Telling> + Send;
+    fn show(&mut self, update: Value) -> impl Future<Output = ConversationResult> + Send;
 
     /// Keeps the result of a call.
     fn called(
@@ -75,8 +82,8 @@ pub(super) trait Talk: Send {
         answer: u64,
         index: usize,
         shown: Value,
-        parts: Vec<Part>,
-    ) -> impl Future<Output = Telling> + Send;
+        parts: Vec<MessagePart>,
+    ) -> impl Future<Output = ConversationResult> + Send;
 
     /// The id by which clients know the call.
     fn call_id(&self, answer: u64, index: usize) -> String {
@@ -85,10 +92,10 @@ pub(super) trait Talk: Send {
 
     /// Makes room before the next request, if the window is nearly full. `used` is what the
     /// endpoint counted last.
-    fn make_room(&mut self, used: u64) -> impl Future<Output = Telling> + Send;
+    fn make_room(&mut self, used: u64) -> impl Future<Output = ConversationResult> + Send;
 
     /// Shortens the conversation, which the endpoint says is too long; says whether it is shorter now.
-    fn was_too_much(&mut self) -> impl Future<Output = Telling<bool>> + Send;
+    fn was_too_much(&mut self) -> impl Future<Output = ConversationResult<bool>> + Send;
 }
 
 /// The id of a call: unique in a session, and the same in a replay.
@@ -96,31 +103,34 @@ pub(super) fn call_id(answer: u64, index: usize) -> String {
     format!("call-{answer}-{index}")
 }
 
-pub(super) struct Turn<'a> {
-    pub session: &'a Session,
+pub(super) struct ModelTurn<'a> {
+    pub session: &'a NativeSession,
     pub tools: &'a Toolbox,
     pub cancel: &'a CancellationToken,
 }
 
-impl Turn<'_> {
-    pub(super) async fn run(&self, talk: &mut impl Talk) -> Result<Stop, TurnError> {
-        let mut failing = calls::Failing::default();
+impl ModelTurn<'_> {
+    pub(super) async fn run(
+        &self,
+        talk: &mut impl TurnConversation,
+    ) -> Result<TurnStop, TurnError> {
+        let mut failing = calls::FailedCalls::default();
         let mut used = 0;
         let mut has_made_room = false;
         for _ in 0..self.session.limits.max_requests {
             tokio::select! {
                 biased;
-                () = self.cancel.cancelled() => return Ok(Stop::Cancelled),
+                () = self.cancel.cancelled() => return Ok(TurnStop::Cancelled),
                 made = talk.make_room(used) => made?,
             }
             let said = match self.ask(talk).await {
                 Ok(Some(said)) => said,
-                Ok(None) => return Ok(Stop::Cancelled),
+                Ok(None) => return Ok(TurnStop::Cancelled),
                 Err(TurnError::Model(failure)) if failure.is_too_much() && !has_made_room => {
                     has_made_room = true;
                     let is_less = tokio::select! {
                         biased;
-                        () = self.cancel.cancelled() => return Ok(Stop::Cancelled),
+                        () = self.cancel.cancelled() => return Ok(TurnStop::Cancelled),
                         is_less = talk.was_too_much() => is_less?,
                     };
                     match is_less {
@@ -131,7 +141,7 @@ impl Turn<'_> {
                 Err(error) => return Err(error),
             };
             has_made_room = false;
-            used = said.usage.map_or(0, Usage::total);
+            used = said.usage.map_or(0, TokenUsage::total);
             if said.text.is_empty() && said.thought.is_empty() && said.calls.is_empty() {
                 talk.remark("The model answered nothing.").await?;
             }
@@ -139,22 +149,25 @@ impl Turn<'_> {
             let answer = talk.answered(said).await?;
             if calls.is_empty() {
                 return Ok(match finish {
-                    Some(Finish::Length) => Stop::MaxTokens,
-                    Some(Finish::Filtered) => Stop::Refusal,
-                    Some(Finish::Stop | Finish::Calls) | None => Stop::EndTurn,
+                    Some(FinishReason::Length) => TurnStop::MaxTokens,
+                    Some(FinishReason::Filtered) => TurnStop::Refusal,
+                    Some(FinishReason::Stop | FinishReason::Calls) | None => TurnStop::EndTurn,
                 });
             }
             match self.run_calls(talk, answer, &calls, &mut failing).await? {
-                calls::Flow::GoOn => {}
-                calls::Flow::Cancelled => return Ok(Stop::Cancelled),
-                calls::Flow::Stuck => return Ok(Stop::MaxTurnRequests),
+                calls::TurnFlow::GoOn => {}
+                calls::TurnFlow::Cancelled => return Ok(TurnStop::Cancelled),
+                calls::TurnFlow::Stuck => return Ok(TurnStop::MaxTurnRequests),
             }
         }
-        Ok(Stop::MaxTurnRequests)
+        Ok(TurnStop::MaxTurnRequests)
     }
 
     /// Asks the model and passes on what it says while it says it. Nothing, if the turn is cancelled.
-    async fn ask(&self, talk: &mut impl Talk) -> Result<Option<Assembled>, TurnError> {
+    async fn ask(
+        &self,
+        talk: &mut impl TurnConversation,
+    ) -> Result<Option<AssembledAnswer>, TurnError> {
         let chosen = self.session.chosen().await?;
         self.tell_of_tools(talk, None).await?;
         let has_tools = self.session.has_tools();
@@ -174,15 +187,15 @@ impl Turn<'_> {
                 Some(Ok(delta)) => delta,
                 Some(Err(failure)) => {
                     let said = cut_off(assembly);
-                    if said != Assembled::default() {
+                    if said != AssembledAnswer::default() {
                         talk.answered(said).await?;
                     }
                     return Err(failure.into());
                 }
             };
             match &delta {
-                Delta::Text(text) => talk.say(Voice::Aloud, text).await?,
-                Delta::Thought(text) => talk.say(Voice::Thought, text).await?,
+                Delta::Text(text) => talk.say(TextKind::Aloud, text).await?,
+                Delta::Thought(text) => talk.say(TextKind::Thought, text).await?,
                 Delta::Retrying { attempt, wait, why } => {
                     let wait = wait.as_secs_f64();
                     let why = why.trim_end_matches('.');
@@ -207,18 +220,18 @@ impl Turn<'_> {
         let mut said = assembly.end();
         // The last of them may lack its end, and the others were meant to go with it; or no tools
         // were offered.
-        if said.finish == Some(Finish::Length) || !self.session.has_tools() {
+        if said.finish == Some(FinishReason::Length) || !self.session.has_tools() {
             said.calls.clear();
         }
         // Not every endpoint says why it stops.
-        said.finish.get_or_insert(Finish::Stop);
+        said.finish.get_or_insert(FinishReason::Stop);
         Ok(Some(said))
     }
 
     /// Warns once in a session that a model gets none of the tools that it was meant to have.
     async fn tell_of_tools(
         &self,
-        talk: &mut impl Talk,
+        talk: &mut impl TurnConversation,
         why: Option<&str>,
     ) -> Result<(), TurnError> {
         let Some(model) = self.session.first_without_tools() else { return Ok(()) };
@@ -230,8 +243,13 @@ impl Turn<'_> {
         talk.warn(&text).await
     }
 
-    fn request(&self, talk: &impl Talk, chosen: &Chosen, has_tools: bool) -> Request {
-        Request {
+    fn request(
+        &self,
+        talk: &impl TurnConversation,
+        chosen: &ChosenModel,
+        has_tools: bool,
+    ) -> ChatRequest {
+        ChatRequest {
             model: chosen.model.clone(),
             messages: talk.messages(),
             tools: if has_tools {
@@ -248,8 +266,8 @@ impl Turn<'_> {
 }
 
 /// Leaves out calls, which may lack their end.
-fn cut_off(assembly: Assembly) -> Assembled {
-    Assembled { calls: Vec::new(), finish: None, ..assembly.end() }
+fn cut_off(assembly: Assembly) -> AssembledAnswer {
+    AssembledAnswer { calls: Vec::new(), finish: None, ..assembly.end() }
 }
 
 #[cfg(test)]

@@ -15,16 +15,18 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::tool::arguments::{integer, string, word};
-use super::tool::{Kind, Need, Output, Prepared, Shown, Tool, ToolContext, ToolError};
+use super::tool::{
+    CallDescription, CallNeed, Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput,
+};
 use super::visible;
-use fetching::{Fetched, Page, fetch, is_html, read_url};
-use page::Format;
+use fetching::{FetchOutcome, FetchedPage, fetch, is_html, read_url};
+use page::PageFormat;
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
+struct WebfetchArguments {
     url: String,
     #[serde(default)]
-    format: Format,
+    format: PageFormat,
     max_length: Option<usize>,
 }
 
@@ -40,7 +42,7 @@ pub(super) fn tool() -> Arc<Tool> {
     Tool::at_once("webfetch", Kind::Fetch, description, arguments, prepare)
 }
 
-fn prepare(arguments: Arguments, context: &ToolContext) -> Result<Prepared, ToolError> {
+fn prepare(arguments: WebfetchArguments, context: &ToolContext) -> Result<PreparedCall, ToolError> {
     let settings = context.workspace.settings.webfetch.clone();
     let url = read_url(&arguments.url, &settings)?;
     let host = url.host_str().unwrap_or_default().to_owned();
@@ -49,30 +51,31 @@ fn prepare(arguments: Arguments, context: &ToolContext) -> Result<Prepared, Tool
         Some(port) => format!("fetch:{host}:{port}"),
         None => format!("fetch:{host}"),
     };
-    let shown = Shown { title: visible::title(url.as_str()), ..Shown::default() };
+    let shown =
+        CallDescription { title: visible::title(url.as_str()), ..CallDescription::default() };
     let work = async move {
         let accept = match arguments.format {
-            Format::Html => "text/html, */*;q=0.5",
-            Format::Text | Format::Markdown => {
+            PageFormat::Html => "text/html, */*;q=0.5",
+            PageFormat::Text | PageFormat::Markdown => {
                 "text/markdown, text/plain;q=0.9, text/html;q=0.8, */*;q=0.5"
             }
         };
         match fetch(url, accept, &settings).await? {
-            Fetched::Page(page) => {
+            FetchOutcome::Page(page) => {
                 let limit = arguments.max_length.unwrap_or(usize::MAX).min(settings.max_chars);
-                Ok(Output::text(told(page, arguments.format, limit).await))
+                Ok(ToolOutput::text(told(page, arguments.format, limit).await))
             }
-            Fetched::Elsewhere(next) => Ok(Output::text(format!(
+            FetchOutcome::Elsewhere(next) => Ok(ToolOutput::text(format!(
                 "It redirects to another host and was not followed there: fetch {next} if \
              that is wanted."
             ))),
         }
     };
-    Ok(Prepared { shown, need: Need::Permission { key }, work: Box::pin(work) })
+    Ok(PreparedCall { shown, need: CallNeed::Permission { key }, work: Box::pin(work) })
 }
 
-async fn told(page: Page, format: Format, limit: usize) -> String {
-    let Page { url, kind, text, is_cut } = page;
+async fn told(page: FetchedPage, format: PageFormat, limit: usize) -> String {
+    let FetchedPage { url, kind, text, is_cut } = page;
     let text = match is_html(&kind) {
         // Some megabytes take a while.
         true => tokio::task::spawn_blocking(move || page::convert(&text, format))

@@ -4,7 +4,7 @@
 //! asks for something invalid. Requests of the agent are answered by `respond`.
 
 use crate::schema;
-use agent::demo::{self, Ending, Options};
+use agent::demo::{self, ConnectionEnd, DemoOptions};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const PIPE_BYTES: usize = 64 * 1024;
 pub(crate) struct Client {
     to_agent: Option<WriteHalf<DuplexStream>>,
     from_agent: BufReader<ReadHalf<DuplexStream>>,
-    agent: JoinHandle<Ending>,
+    agent: JoinHandle<ConnectionEnd>,
     next_id: u64,
     /// Whether messages are checked against the schema.
     pub(crate) is_strict: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Exchange {
 impl Client {
     pub(crate) fn start(flags: &[&str]) -> Self {
         let flags: Vec<OsString> = flags.iter().map(OsString::from).collect();
-        let options = Options::from_args(&flags).unwrap();
+        let options = DemoOptions::from_args(&flags).unwrap();
         let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
         let (input, output) = tokio::io::split(theirs);
         let agent = tokio::spawn(demo::run(options, input, output));
@@ -162,13 +162,13 @@ impl Client {
     }
 
     /// Closes the agent's input and waits for its end.
-    pub(crate) async fn finish(mut self) -> Ending {
+    pub(crate) async fn finish(mut self) -> ConnectionEnd {
         self.close_input().await;
         self.ended().await
     }
 
     /// Waits for the agent's end.
-    pub(crate) async fn ended(self) -> Ending {
+    pub(crate) async fn ended(self) -> ConnectionEnd {
         tokio::time::timeout(PATIENCE, self.agent).await.expect("the agent goes on").unwrap()
     }
 

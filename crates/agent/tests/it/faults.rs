@@ -1,7 +1,7 @@
 //! Faults in the protocol, and ends of the process as far as they can be seen from inside it.
 
 use crate::client::Client;
-use agent::demo::Ending;
+use agent::demo::ConnectionEnd;
 use serde_json::{Value, json};
 
 async fn lenient(flags: &[&str]) -> (Client, String) {
@@ -42,7 +42,7 @@ async fn a_crash_delivers_what_was_said_before() {
         }
 
         assert!(client.receive_line().await.is_empty(), "{script}");
-        assert_eq!(client.ended().await, Ending::Exit(code), "{script}");
+        assert_eq!(client.ended().await, ConnectionEnd::Exit(code), "{script}");
     }
 }
 
@@ -50,14 +50,14 @@ async fn a_crash_delivers_what_was_said_before() {
 async fn abort_asks_for_a_signal_and_a_cut_line_has_no_newline() {
     let (mut client, session) = Client::with_session(&[]).await;
     client.begin(&session, "abort").await;
-    assert_eq!(client.ended().await, Ending::Abort);
+    assert_eq!(client.ended().await, ConnectionEnd::Abort);
 
     let (mut client, session) = Client::with_session(&[]).await;
     client.begin(&session, "no-newline famous last words").await;
     let line = client.receive_line().await;
     assert_eq!(line.last(), Some(&b'}'));
     assert!(serde_json::from_slice::<Value>(&line).is_ok());
-    assert_eq!(client.ended().await, Ending::Exit(0));
+    assert_eq!(client.ended().await, ConnectionEnd::Exit(0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -192,9 +192,10 @@ async fn an_output_that_nobody_holds_ends_the_agent() {
     let (input, mut to_agent) = tokio::io::duplex(64);
     let (output, other_end) = tokio::io::duplex(64);
     drop(other_end);
-    let running = tokio::spawn(agent::demo::run(agent::demo::Options::default(), input, output));
+    let running =
+        tokio::spawn(agent::demo::run(agent::demo::DemoOptions::default(), input, output));
 
     tokio::io::AsyncWriteExt::write_all(&mut to_agent, b"garbage\n").await.unwrap();
 
-    assert_eq!(running.await.unwrap(), Ending::OutputClosed);
+    assert_eq!(running.await.unwrap(), ConnectionEnd::OutputClosed);
 }

@@ -1,7 +1,7 @@
 //! Initialize, authenticate, errors, settings: the connection without its prompts.
 
 use crate::client::{Client, prompt};
-use agent::demo::Ending;
+use agent::demo::ConnectionEnd;
 use serde_json::{Value, json};
 
 #[tokio::test(start_paused = true)]
@@ -14,7 +14,7 @@ async fn it_introduces_itself_and_offers_nothing_it_was_not_told_to() {
     assert_eq!(result["agentInfo"]["name"], "demo");
     assert_eq!(result["agentCapabilities"]["loadSession"], false);
     assert_eq!(result["agentCapabilities"]["sessionCapabilities"], json!({}));
-    assert_eq!(client.finish().await, Ending::Eof);
+    assert_eq!(client.finish().await, ConnectionEnd::Eof);
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use agent::native::chat::{Delta, Finish};
+use agent::native::chat::{Delta, FinishReason};
 use agent::native::endpoint::Endpoint;
-use agent::native::provider::{Failure, Provider};
+use agent::native::provider::{ModelFailure, Provider};
 use futures_util::StreamExt as _;
 use serde_json::json;
-use testkit::model_server::{Answer, ModelServer, raw, status, text};
+use testkit::model_server::{ModelServer, ScriptedAnswer, raw, status, text};
 
 use crate::models::{assembled, endpoint, hear, request, whole};
 
@@ -31,7 +31,7 @@ fn retries(deltas: &[Delta]) -> Vec<&str> {
     whys
 }
 
-async fn fails(answer: Answer) -> (Vec<Delta>, Failure, ModelServer) {
+async fn fails(answer: ScriptedAnswer) -> (Vec<Delta>, ModelFailure, ModelServer) {
     let server = ModelServer::start().await;
     server.answer(answer);
     let (deltas, failure) = hear(&Provider::new(endpoint(&server)), request("hi")).await;
@@ -204,7 +204,7 @@ async fn an_answer_that_is_whole_does_not_wait_for_its_end() {
         // Only the one that hangs is waited for so long, and only after its last token.
         endpoint.waits.idle = Duration::from_secs(2);
         let answer = whole(&Provider::new(endpoint), request("hi")).await;
-        assert_eq!((answer.text.as_str(), answer.finish), ("all of it", Some(Finish::Stop)));
+        assert_eq!((answer.text.as_str(), answer.finish), ("all of it", Some(FinishReason::Stop)));
     }
 }
 
@@ -236,7 +236,9 @@ async fn a_line_without_end_is_cut_off() {
 async fn limits_and_filters_are_told_apart_from_an_end() {
     let server = ModelServer::start().await;
     let provider = Provider::new(endpoint(&server));
-    for (reason, finish) in [("length", Finish::Length), ("content_filter", Finish::Filtered)] {
+    for (reason, finish) in
+        [("length", FinishReason::Length), ("content_filter", FinishReason::Filtered)]
+    {
         server.answer(text("half").finish(reason));
         assert_eq!(whole(&provider, request("hi")).await.finish, Some(finish));
     }

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use agent::native::assemble::{Assembled, Assembly};
-use agent::native::chat::{Delta, Finish, Message, Part, Request, ToolSpec, Usage};
-use agent::native::config::{Config, Setup};
+use agent::native::assemble::{AssembledAnswer, Assembly};
+use agent::native::chat::{
+    ChatMessage, ChatRequest, Delta, FinishReason, MessagePart, TokenUsage, ToolSpec,
+};
+use agent::native::config::{Config, ModelSetup};
 use agent::native::discover::{self, Advice, Candidate, NothingFound};
-use agent::native::endpoint::{Endpoint, Kind};
-use agent::native::provider::{Failure, Provider};
+use agent::native::endpoint::{Endpoint, EndpointKind};
+use agent::native::provider::{ModelFailure, Provider};
 use agent::native::providers::Providers;
 use agent::native::secret::Secret;
 use futures_util::StreamExt as _;
@@ -17,19 +19,26 @@ use testkit::model_server::{ModelServer, calls, status, text, thought};
 /// An endpoint that does not let a test wait.
 pub(crate) fn endpoint(server: &ModelServer) -> Endpoint {
     let base = server.base_url().parse().unwrap();
-    let mut endpoint = Endpoint::new("test", Kind::Other, base);
+    let mut endpoint = Endpoint::new("test", EndpointKind::Other, base);
     endpoint.key = Some(Secret::new("the-key"));
     endpoint.waits.retry_first = Duration::from_millis(1);
     endpoint
 }
 
-pub(crate) fn request(prompt: &str) -> Request {
-    let parts = vec![Part::text(prompt)];
-    Request { model: "m".to_owned(), messages: vec![Message::User { parts }], ..Request::default() }
+pub(crate) fn request(prompt: &str) -> ChatRequest {
+    let parts = vec![MessagePart::text(prompt)];
+    ChatRequest {
+        model: "m".to_owned(),
+        messages: vec![ChatMessage::User { parts }],
+        ..ChatRequest::default()
+    }
 }
 
 /// Everything that comes, and how it ends.
-pub(crate) async fn hear(provider: &Provider, request: Request) -> (Vec<Delta>, Option<Failure>) {
+pub(crate) async fn hear(
+    provider: &Provider,
+    request: ChatRequest,
+) -> (Vec<Delta>, Option<ModelFailure>) {
     let mut answer = provider.chat(request);
     let mut deltas = Vec::new();
     while let Some(piece) = answer.next().await {
@@ -44,7 +53,7 @@ pub(crate) async fn hear(provider: &Provider, request: Request) -> (Vec<Delta>, 
     (deltas, None)
 }
 
-pub(crate) fn assembled(deltas: &[Delta]) -> Assembled {
+pub(crate) fn assembled(deltas: &[Delta]) -> AssembledAnswer {
     let mut assembly = Assembly::default();
     for delta in deltas {
         assembly.push(delta);
@@ -52,7 +61,7 @@ pub(crate) fn assembled(deltas: &[Delta]) -> Assembled {
     assembly.end()
 }
 
-pub(crate) async fn whole(provider: &Provider, request: Request) -> Assembled {
+pub(crate) async fn whole(provider: &Provider, request: ChatRequest) -> AssembledAnswer {
     let (deltas, failure) = hear(provider, request).await;
     assert_eq!(failure, None);
     assert!(matches!(deltas.last(), Some(Delta::Finish(_))), "{deltas:?}");
@@ -69,14 +78,14 @@ async fn an_answer_comes_in_pieces_with_its_thoughts_and_usage() {
 
     assert_eq!(failure, None);
     let text = |text: &str| Delta::Text(text.to_owned());
-    let usage = Usage { input: 12, output: 34, ..Usage::default() };
+    let usage = TokenUsage { input: 12, output: 34, ..TokenUsage::default() };
     let expect = [
         Delta::Thought("hm, ".to_owned()),
         Delta::Thought("well".to_owned()),
         text("Hello, "),
         text("world!"),
         Delta::Usage(usage),
-        Delta::Finish(Finish::Stop),
+        Delta::Finish(FinishReason::Stop),
     ];
     assert_eq!(deltas, expect);
     let asked = server.last_chat();
@@ -105,7 +114,7 @@ async fn calls_are_the_same_however_they_are_cut_and_mixed() {
     ] {
         server.answer(answer.clone());
         let whole = whole(&provider, request("go")).await;
-        assert_eq!(whole.finish, Some(Finish::Calls), "{answer:?}");
+        assert_eq!(whole.finish, Some(FinishReason::Calls), "{answer:?}");
         let names: Vec<_> = whole.calls.iter().map(|call| call.name.as_str()).collect();
         assert_eq!(names, ["read", "bash"], "{answer:?}");
         let read: Vec<Value> =
@@ -144,7 +153,7 @@ async fn every_form_of_a_stream_gives_the_same_answer() {
         let whole = whole(&provider, request("hi")).await;
         assert_eq!(whole.text, "Grüße, 世界! Done.", "{answer:?}");
         assert_eq!(whole.thought, "Überlegen 🦀", "{answer:?}");
-        assert_eq!(whole.finish, Some(Finish::Stop), "{answer:?}");
+        assert_eq!(whole.finish, Some(FinishReason::Stop), "{answer:?}");
         assert_eq!(whole.usage.map(|usage| usage.output), Some(4), "{answer:?}");
     }
 }
@@ -169,7 +178,7 @@ async fn parameters_that_are_refused_are_left_out_and_not_sent_again() {
         text("fine")
     });
     let provider = Provider::new(endpoint(&server));
-    let asking = || Request {
+    let asking = || ChatRequest {
         max_tokens: Some(5),
         temperature: Some(0.5),
         effort: Some("low".to_owned()),
@@ -204,8 +213,8 @@ async fn tools_and_images_are_sent() {
     let mut endpoint = endpoint(&server);
     endpoint.images = Some(true);
     let mut asking = request("look");
-    let image = Part::Image { mime: "image/png".to_owned(), data: "AAAA".to_owned() };
-    asking.messages.push(Message::User { parts: vec![image] });
+    let image = MessagePart::Image { mime: "image/png".to_owned(), data: "AAAA".to_owned() };
+    asking.messages.push(ChatMessage::User { parts: vec![image] });
     asking.tools.push(ToolSpec {
         name: "read".to_owned(),
         description: "Reads.".to_owned(),
@@ -222,7 +231,7 @@ async fn azure_is_asked_in_its_own_way() {
     let server = ModelServer::start().await;
     server.answer("ok");
     let mut endpoint = endpoint(&server);
-    endpoint.kind = Kind::Azure;
+    endpoint.kind = EndpointKind::Azure;
     endpoint.base = server.url().parse().unwrap();
     endpoint.deployment = Some("mine".to_owned());
     endpoint.headers.insert("x-team".to_owned(), Secret::new("blue"));
@@ -249,7 +258,7 @@ async fn models_are_listed_with_what_is_known_about_them() {
         status(200).json(&json!({ "models": [{ "name": "b", "context_length": 9 }] })),
     );
     let mut endpoint = endpoint(&server);
-    endpoint.kind = Kind::Ollama;
+    endpoint.kind = EndpointKind::Ollama;
     endpoint.model = Some("own".to_owned());
     endpoint.context_window = Some(77);
     let models = Provider::new(endpoint).models().await.unwrap();
@@ -278,7 +287,7 @@ async fn offers_of_several_providers_are_told_apart_and_survive_a_silent_one() {
     gone.base = server.url().parse().unwrap();
     gone.base.set_path("/nowhere");
     gone.model = Some("z".to_owned());
-    let setup = Setup::of(vec![gone, here], 1);
+    let setup = ModelSetup::of(vec![gone, here], 1);
     let providers = Providers::new(&setup).unwrap();
 
     let (offers, failures) = providers.offers().await;
@@ -299,13 +308,18 @@ async fn a_local_endpoint_is_found_among_other_programs_and_gets_no_key() {
     let at = |kind, server: &ModelServer| Candidate { kind, port: server.port() };
     let nobody = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        Candidate { kind: Kind::Lmstudio, port: listener.local_addr().unwrap().port() }
+        Candidate { kind: EndpointKind::Lmstudio, port: listener.local_addr().unwrap().port() }
     };
-    let all = [at(Kind::Vllm, &web), nobody, at(Kind::Llamacpp, &empty), at(Kind::Ollama, &ollama)];
+    let all = [
+        at(EndpointKind::Vllm, &web),
+        nobody,
+        at(EndpointKind::Llamacpp, &empty),
+        at(EndpointKind::Ollama, &ollama),
+    ];
 
     let found = discover::look(&all, &Advice::Variables).await.unwrap();
 
-    assert_eq!((found.kind, found.models.len()), (Kind::Ollama, 2));
+    assert_eq!((found.kind, found.models.len()), (EndpointKind::Ollama, 2));
     assert!(found.says().contains("Ollama"), "{}", found.says());
     let variables = |name: &str| (name == "OPENAI_MAX_TOKENS").then(|| "33".to_owned());
     let mut setup = Config::default().resolve(&variables).unwrap();
@@ -325,7 +339,7 @@ async fn a_local_endpoint_is_found_among_other_programs_and_gets_no_key() {
     assert!(matches!(error, NothingFound::NoModels { title: "llama.cpp", .. }), "{error}");
     let locked = ModelServer::start().await;
     locked.on("/v1/models", status(500).json(&json!({ "error": { "message": "no db" } })));
-    let with_locked = [at(Kind::Vllm, &web), at(Kind::Litellm, &locked)];
+    let with_locked = [at(EndpointKind::Vllm, &web), at(EndpointKind::Litellm, &locked)];
     let error = discover::look(&with_locked, &Advice::Variables).await.unwrap_err().to_string();
     assert!(error.starts_with("LiteLLM seems to answer at ") && error.contains("key"), "{error}");
     let daemon = Advice::Daemon { config: "/etc/switchyard.toml".into() };

@@ -1,7 +1,7 @@
 //! Sessions: several at once, cancel, and memory that outlives a process.
 
 use crate::client::{Client, prompt};
-use agent::demo::Ending;
+use agent::demo::ConnectionEnd;
 use serde_json::{Value, json};
 
 fn reopen(session: &str) -> Value {
@@ -70,7 +70,7 @@ async fn a_session_is_remembered_by_another_process() {
     let (mut client, session) = Client::with_session(&flags).await;
     client.prompt(&session, "remember the milk").await;
     client.prompt(&session, "tool read").await;
-    assert_eq!(client.finish().await, Ending::Eof);
+    assert_eq!(client.finish().await, ConnectionEnd::Eof);
 
     let mut client = Client::start(&flags);
     client.initialize().await;
@@ -106,7 +106,7 @@ async fn a_crash_does_not_forget_the_prompt_that_caused_it() {
     let flags = ["--state", state.path().to_str().unwrap(), "--all-sessions"];
     let (mut client, session) = Client::with_session(&flags).await;
     client.begin(&session, "crash 3").await;
-    assert_eq!(client.ended().await, Ending::Exit(3));
+    assert_eq!(client.ended().await, ConnectionEnd::Exit(3));
 
     let mut client = Client::start(&flags);
     client.initialize().await;
@@ -183,6 +183,6 @@ async fn the_end_of_input_cancels_what_still_runs() {
         let (mut client, session) = Client::with_session(&[]).await;
         client.begin(&session, script).await;
 
-        assert_eq!(client.finish().await, Ending::Eof, "{script}");
+        assert_eq!(client.finish().await, ConnectionEnd::Eof, "{script}");
     }
 }

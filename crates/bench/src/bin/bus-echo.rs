@@ -3,8 +3,8 @@
 //! In: JSON-RPC lines on stdin. Out: each request's `params`, echoed under its id and with its
 //! session. The answers to everything that one `read` brought leave in one `write`.
 
-use bench::inbox::{Filled, Inbox};
-use bench::outbox::{Flushed, Outbox};
+use bench::inbox::{FillOutcome, Inbox};
+use bench::outbox::{FlushOutcome, Outbox};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::stdio::{stdin, stdout};
 
@@ -12,14 +12,14 @@ fn main() -> anyhow::Result<()> {
     let (mut inbox, mut outbox) = (Inbox::default(), Outbox::default());
     loop {
         match inbox.fill(stdin())? {
-            Filled::Some => {}
-            Filled::NothingYet => wait_for(PollFd::from_borrowed_fd(stdin(), PollFlags::IN))?,
-            Filled::End => return Ok(()),
+            FillOutcome::Some => {}
+            FillOutcome::NothingYet => wait_for(PollFd::from_borrowed_fd(stdin(), PollFlags::IN))?,
+            FillOutcome::End => return Ok(()),
         }
         while let Some(line) = inbox.next_line() {
             answer(line, &mut outbox);
         }
-        while !outbox.is_empty() && outbox.flush(stdout())? == Flushed::Part {
+        while !outbox.is_empty() && outbox.flush(stdout())? == FlushOutcome::Part {
             wait_for(PollFd::from_borrowed_fd(stdout(), PollFlags::OUT))?;
         }
     }

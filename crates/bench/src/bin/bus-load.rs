@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bench::load::{Connections, Options, To, run};
+use bench::load::{Connections, LoadTarget, Options, run};
 use clap::Parser;
 
 #[derive(Parser)]
@@ -47,9 +47,9 @@ fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     bench::peer::allow_many()?;
     let to = match args.to {
-        Target { tcp: Some(address), .. } => To::Tcp(address),
-        Target { unix: Some(path), .. } => To::Unix(path),
-        Target { worker, .. } => To::Worker(worker.unwrap_or_default()),
+        Target { tcp: Some(address), .. } => LoadTarget::Tcp(address),
+        Target { unix: Some(path), .. } => LoadTarget::Unix(path),
+        Target { worker, .. } => LoadTarget::Worker(worker.unwrap_or_default()),
     };
     let report = run(&Options {
         to,

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::Context;
-use bench::inbox::Filled;
+use bench::inbox::FillOutcome;
 use bench::peer::Peer;
 use bench::request::{id_finder, session_of};
 use clap::Parser;
@@ -153,7 +153,7 @@ impl Router {
     fn read_client(&mut self, index: usize) {
         let Some(client) = self.clients.get_mut(index) else { return };
         let Some(party) = client else { return };
-        if !matches!(party.peer.fill(), Ok(Filled::Some | Filled::NothingYet)) {
+        if !matches!(party.peer.fill(), Ok(FillOutcome::Some | FillOutcome::NothingYet)) {
             *client = None;
             return;
         }
@@ -172,7 +172,7 @@ impl Router {
 
     /// Whether the worker is still there.
     fn read_worker(&mut self) -> Result<bool, Errno> {
-        if self.worker.peer.fill()? == Filled::End {
+        if self.worker.peer.fill()? == FillOutcome::End {
             return Ok(false);
         }
         let inbox = &mut self.worker.peer.inbox;

@@ -7,9 +7,9 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use bench::chunk::{Chunks, Wish};
-use bench::inbox::{Filled, Inbox};
-use bench::outbox::{Flushed, Outbox};
+use bench::chunk::{ChunkRequest, Chunks};
+use bench::inbox::{FillOutcome, Inbox};
+use bench::outbox::{FlushOutcome, Outbox};
 use clap::Parser;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::stdio::{stdin, stdout};
@@ -35,9 +35,9 @@ fn main() -> anyhow::Result<()> {
     let mut inbox = Inbox::default();
     loop {
         match inbox.fill(stdin())? {
-            Filled::Some => {}
-            Filled::NothingYet => wait_for(PollFd::from_borrowed_fd(stdin(), PollFlags::IN))?,
-            Filled::End => return Ok(()),
+            FillOutcome::Some => {}
+            FillOutcome::NothingYet => wait_for(PollFd::from_borrowed_fd(stdin(), PollFlags::IN))?,
+            FillOutcome::End => return Ok(()),
         }
         while let Some(line) = inbox.next_line() {
             if let Ok(message) = serde_json::from_slice(line) {
@@ -90,8 +90,9 @@ impl Agent {
 
     fn stream(&mut self, params: &Value) -> anyhow::Result<()> {
         let blocks = params["prompt"].as_array().into_iter().flatten();
-        let wish = blocks.filter_map(|block| block["text"].as_str()).find_map(Wish::find_in);
-        let wish = wish.unwrap_or(Wish { n_chunks: 1, n_bytes: 0 });
+        let wish =
+            blocks.filter_map(|block| block["text"].as_str()).find_map(ChunkRequest::find_in);
+        let wish = wish.unwrap_or(ChunkRequest { n_chunks: 1, n_bytes: 0 });
         let mut chunks =
             Chunks::new(params["sessionId"].as_str().unwrap_or_default(), wish.n_bytes);
         let mut n_waiting_bytes = 0;
@@ -113,7 +114,7 @@ impl Agent {
     }
 
     fn flush(&mut self) -> anyhow::Result<()> {
-        while !self.outbox.is_empty() && self.outbox.flush(stdout())? == Flushed::Part {
+        while !self.outbox.is_empty() && self.outbox.flush(stdout())? == FlushOutcome::Part {
             wait_for(PollFd::from_borrowed_fd(stdout(), PollFlags::OUT))?;
         }
         Ok(())

@@ -17,9 +17,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::point::{Over, Point};
+use super::point::{BusTransport, Point};
 use super::series::{Run, Series};
-use super::{Options, Pace};
+use super::{BusBenchPlan, Options};
 
 /// How long a router may take to listen, and to end after SIGTERM. Both take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -30,14 +30,14 @@ const POLL_EVERY: Duration = Duration::from_millis(2);
 const AFTER_START: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Through {
+pub(super) enum MeasuredRouter {
     Floor,
     Reference,
     StdioBus,
     Switchyard,
 }
 
-impl Through {
+impl MeasuredRouter {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Floor => "socket pair",
@@ -49,7 +49,7 @@ impl Through {
 }
 
 /// Programs, configurations and a place for sockets.
-pub(super) struct Stage {
+pub(super) struct BusBenchSetup {
     directory: TempDir,
     /// Where our own programs are.
     programs: PathBuf,
@@ -58,7 +58,7 @@ pub(super) struct Stage {
     is_fifo: bool,
 }
 
-impl Stage {
+impl BusBenchSetup {
     pub(super) fn new(options: &Options) -> anyhow::Result<Self> {
         let programs = std::env::current_exe()?.parent().context("no directory")?.to_owned();
         let directory = tempfile::tempdir()?;
@@ -81,11 +81,11 @@ impl Stage {
     pub(super) fn measure(
         &self,
         point: Point,
-        pace: Pace,
-        routers: &[Through],
-    ) -> anyhow::Result<Vec<(Through, Series)>> {
+        pace: BusBenchPlan,
+        routers: &[MeasuredRouter],
+    ) -> anyhow::Result<Vec<(MeasuredRouter, Series)>> {
         // A socket pair is the same whatever it is compared with.
-        let floor = (point.over == Over::Tcp).then_some(Through::Floor);
+        let floor = (point.over == BusTransport::Tcp).then_some(MeasuredRouter::Floor);
         let mut all: Vec<_> =
             floor.iter().chain(routers).map(|through| (*through, Series::default())).collect();
         for round in 0..pace.n_rounds {
@@ -100,16 +100,21 @@ impl Stage {
         Ok(all)
     }
 
-    fn run(&self, through: Through, point: Point, pace: Pace) -> anyhow::Result<Run> {
+    fn run(
+        &self,
+        through: MeasuredRouter,
+        point: Point,
+        pace: BusBenchPlan,
+    ) -> anyhow::Result<Run> {
         let mut load = self.command(&self.programs.join("bus-load"));
         let as_ms = |duration: Duration| duration.as_millis().to_string();
         load.args(["--sessions", &point.n_sessions.to_string()]);
         load.args(["--bytes", &point.n_bytes.to_string()]);
         load.args(["--warm-ms", &as_ms(pace.warm), "--measure-ms", &as_ms(pace.measure)]);
-        if point.over == Over::UnixMux {
+        if point.over == BusTransport::UnixMux {
             load.arg("--mux");
         }
-        if through == Through::Floor {
+        if through == MeasuredRouter::Floor {
             load.arg("--worker").arg(self.programs.join("bus-echo"));
             return Ok(Run { outcome: report_of(load), idle_kib: None });
         }
@@ -124,26 +129,26 @@ impl Stage {
         let ended = router.stop();
         // stdio Bus crashes when it is stopped, always.
         let outcome = match ended {
-            Err(why) if through != Through::StdioBus => outcome.and(Err(why.to_string())),
+            Err(why) if through != MeasuredRouter::StdioBus => outcome.and(Err(why.to_string())),
             _ => outcome,
         };
         Ok(Run { outcome, idle_kib })
     }
 
-    fn start(&self, through: Through, address: &Address) -> anyhow::Result<Router> {
+    fn start(&self, through: MeasuredRouter, address: &Address) -> anyhow::Result<Router> {
         let config = |name| self.directory.path().join(name);
         let mut command = match through {
-            Through::Floor | Through::Reference => {
+            MeasuredRouter::Floor | MeasuredRouter::Reference => {
                 let mut command = self.command(&self.programs.join("bus-reference"));
                 command.args(address.arguments()).arg("--").arg(self.programs.join("bus-echo"));
                 command
             }
-            Through::StdioBus => {
+            MeasuredRouter::StdioBus => {
                 let mut command = self.command(&self.stdio_bus);
                 command.arg("--config").arg(config("bus.json")).args(address.arguments());
                 command
             }
-            Through::Switchyard => {
+            MeasuredRouter::Switchyard => {
                 let mut command = self.command(&self.switchyard);
                 command.args(["bus", "-c"]).arg(config("bus.toml")).args(address.arguments());
                 command.env("SWITCHYARD_HOME", self.directory.path());
@@ -156,7 +161,7 @@ impl Stage {
         let log = self.directory.path().join("stderr");
         // stdio Bus logs every message, which would cost it even more in a file.
         let stderr = match through {
-            Through::StdioBus => Stdio::null(),
+            MeasuredRouter::StdioBus => Stdio::null(),
             _ => File::create(&log)?.into(),
         };
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
@@ -180,8 +185,8 @@ impl Stage {
         command
     }
 
-    fn free_address(&self, over: Over) -> anyhow::Result<Address> {
-        if over != Over::Tcp {
+    fn free_address(&self, over: BusTransport) -> anyhow::Result<Address> {
+        if over != BusTransport::Tcp {
             let path = self.directory.path().join("bus.sock");
             let _ = fs::remove_file(&path);
             return Ok(Address::Unix(path));

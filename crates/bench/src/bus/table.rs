@@ -4,17 +4,17 @@
 
 use serde_json::{Value, json};
 
-use super::goals::{Goal, Kind};
+use super::goals::{BusGoalKind, Goal};
 use super::point::Point;
-use super::router::Through;
+use super::router::MeasuredRouter;
 use super::series::{self, Figure, Series};
-use super::{Measured, Pace};
+use super::{BusBenchPlan, MeasuredPoint};
 
 /// The most cores that other processes may use: with more, the figures show the scheduler and not
 /// the routers.
 const QUIET_CORES: f64 = 0.3;
 
-pub(super) fn head(pace: Pace, notes: &[String]) {
+pub(super) fn head(pace: BusBenchPlan, notes: &[String]) {
     println!();
     println!(
         "Round trips through a bus to one echo worker; median of {} × {} ms, in turns.",
@@ -41,10 +41,10 @@ pub(super) fn head(pace: Pace, notes: &[String]) {
     );
 }
 
-pub(super) fn rows(point: Point, all: &[(Through, Series)]) {
-    let reference = all.iter().find(|(through, _)| *through == Through::Reference);
+pub(super) fn rows(point: Point, all: &[(MeasuredRouter, Series)]) {
+    let reference = all.iter().find(|(through, _)| *through == MeasuredRouter::Reference);
     for (through, series) in all {
-        let over = if *through == Through::Floor { "" } else { point.over.name() };
+        let over = if *through == MeasuredRouter::Floor { "" } else { point.over.name() };
         print!("{:>6} {over:<9} {:>8} {:<12}", point.n_bytes, point.n_sessions, through.name());
         let text = |figure: Option<f64>, n_digits: usize| {
             figure.map_or_else(String::new, |figure| format!("{figure:.n_digits$}"))
@@ -56,7 +56,7 @@ pub(super) fn rows(point: Point, all: &[(Through, Series)]) {
         print!(" {:>8}", text(series.median(Figure::ResidentMb), 1));
         print!(" {:>6} {:>7}", series.most_lost(), series.n_wrong());
         let ratio = reference
-            .filter(|_| !matches!(through, Through::Floor | Through::Reference))
+            .filter(|_| !matches!(through, MeasuredRouter::Floor | MeasuredRouter::Reference))
             .and_then(|(_, reference)| series.ratio(reference, Figure::PerSecond));
         println!("  {}", text(ratio, 2));
         if let Some(why) = series.failures().next() {
@@ -65,14 +65,14 @@ pub(super) fn rows(point: Point, all: &[(Through, Series)]) {
     }
 }
 
-pub(super) fn end(all: &[Measured], goals: &[Goal], is_fifo: bool) {
+pub(super) fn end(all: &[MeasuredPoint], goals: &[Goal], is_fifo: bool) {
     if !goals.is_empty() {
         println!();
     }
     for goal in goals {
         let limit = match goal.kind {
-            Kind::AtLeast => "at least",
-            Kind::AtMost => "at most",
+            BusGoalKind::AtLeast => "at least",
+            BusGoalKind::AtMost => "at most",
         };
         let mark = if goal.is_met() { "(met)" } else { "(MISSED)" };
         let (found, unit) = (goal.found, goal.unit);
@@ -88,9 +88,9 @@ pub(super) fn end(all: &[Measured], goals: &[Goal], is_fifo: bool) {
 }
 
 pub(super) fn json(
-    pace: Pace,
+    pace: BusBenchPlan,
     notes: &[String],
-    all: &[Measured],
+    all: &[MeasuredPoint],
     goals: &[Goal],
 ) -> anyhow::Result<()> {
     let points = all.iter().flat_map(|(point, series)| {
@@ -109,10 +109,10 @@ pub(super) fn json(
     Ok(())
 }
 
-fn of_series(point: Point, through: Through, series: &Series) -> Value {
+fn of_series(point: Point, through: MeasuredRouter, series: &Series) -> Value {
     json!({
         "through": through.name(),
-        "over": (through != Through::Floor).then_some(point.over.name()),
+        "over": (through != MeasuredRouter::Floor).then_some(point.over.name()),
         "n_sessions": point.n_sessions,
         "n_bytes": point.n_bytes,
         "per_second": series.median(Figure::PerSecond),
@@ -128,7 +128,7 @@ fn of_series(point: Point, through: Through, series: &Series) -> Value {
     })
 }
 
-fn others(all: &[Measured]) -> Option<f64> {
+fn others(all: &[MeasuredPoint]) -> Option<f64> {
     let reports =
         all.iter().flat_map(|(_, series)| series).flat_map(|(_, series)| series.reports());
     series::median(reports.map(|report| report.other_cores).collect())

@@ -33,24 +33,28 @@ fn other_lines_have_no_number() {
 
 #[test]
 fn a_wish_is_found_among_other_words() {
-    let wish = Wish { n_chunks: 100_000, n_bytes: 40 };
-    assert_eq!(Wish::find_in(&wish.prompt()), Some(wish));
-    assert_eq!(Wish::find_in(&format!("Be brief.\n\n{} Thanks.", wish.prompt())), Some(wish));
+    let wish = ChunkRequest { n_chunks: 100_000, n_bytes: 40 };
+    assert_eq!(ChunkRequest::find_in(&wish.prompt()), Some(wish));
+    assert_eq!(
+        ChunkRequest::find_in(&format!("Be brief.\n\n{} Thanks.", wish.prompt())),
+        Some(wish)
+    );
     for text in ["", "stream", "stream 1.", "stream x 2.", "stream 1 2"] {
-        assert_eq!(Wish::find_in(text), None, "{text}");
+        assert_eq!(ChunkRequest::find_in(text), None, "{text}");
     }
 }
 
 #[test]
 fn a_model_answers_the_last_wish_and_tokens_are_told_apart_in_one_update() {
-    let (first, last) = (Wish { n_chunks: 1, n_bytes: 2 }, Wish { n_chunks: 30, n_bytes: 4 });
+    let (first, last) =
+        (ChunkRequest { n_chunks: 1, n_bytes: 2 }, ChunkRequest { n_chunks: 30, n_bytes: 4 });
     let told = format!(
         "stream of words. {} and then {}, a stream at last.",
         first.prompt(),
         last.prompt()
     );
-    assert_eq!(Wish::find_last_in(&told), Some(last));
-    assert_eq!(Wish::find_last_in("nothing to stream here."), None);
+    assert_eq!(ChunkRequest::find_last_in(&told), Some(last));
+    assert_eq!(ChunkRequest::find_last_in("nothing to stream here."), None);
     let update = format!("{}{}", token(7), token(123));
     assert_eq!(numbers_in(update.as_bytes()).collect::<Vec<_>>(), [7, 123]);
 }

@@ -11,8 +11,8 @@ use bench::chunk::number_in;
 use tempfile::TempDir;
 
 use super::processes::{Program, end_all_of};
-use super::service::{Conversation, Service};
-use super::stage::{Agent, MARK, Stage};
+use super::service::{MeasuredSession, Service};
+use super::stage::{Agent, DaemonBenchSetup, MARK};
 
 const READ_BYTES: usize = 256 << 10;
 /// Longer than any of the measurements; what is left is ended.
@@ -35,7 +35,7 @@ struct Invocation {
 }
 
 impl Acpx {
-    pub(super) fn new(stage: &Stage, agent: Agent) -> anyhow::Result<Self> {
+    pub(super) fn new(stage: &DaemonBenchSetup, agent: Agent) -> anyhow::Result<Self> {
         let (node, home) = (stage.peer("bin/node")?, stage.home()?);
         let script = stage.peer("acpx/node_modules/acpx/dist/cli.js")?;
         let mut arguments = vec![script.into(), "--agent".into(), stage.launcher(agent).into()];
@@ -58,7 +58,7 @@ impl Invocation {
 }
 
 impl Service for Acpx {
-    fn open(&mut self) -> anyhow::Result<Box<dyn Conversation>> {
+    fn open(&mut self) -> anyhow::Result<Box<dyn MeasuredSession>> {
         self.n_sessions += 1;
         let name = format!("s{}", self.n_sessions);
         let output =
@@ -95,7 +95,7 @@ struct Turn {
     line: Vec<u8>,
 }
 
-impl Conversation for Session {
+impl MeasuredSession for Session {
     fn prompt(&mut self, text: &str) -> anyhow::Result<()> {
         let mut command = self.invocation.command();
         let mut child = command.args(["prompt", "-s", &self.name, text]).spawn()?;

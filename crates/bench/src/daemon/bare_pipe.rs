@@ -8,9 +8,9 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use super::processes::Program;
-use super::rpc::{Said, Speaker};
-use super::service::{Conversation, Service};
-use super::stage::{Agent, Stage};
+use super::rpc::{AcpSession, AgentLine};
+use super::service::{MeasuredSession, Service};
+use super::stage::{Agent, DaemonBenchSetup};
 
 const READ_BYTES: usize = 256 << 10;
 
@@ -21,20 +21,21 @@ pub(super) struct BarePipe {
 }
 
 impl BarePipe {
-    pub(super) fn new(stage: &Stage, agent: Agent) -> Self {
+    pub(super) fn new(stage: &DaemonBenchSetup, agent: Agent) -> Self {
         Self { launcher: stage.launcher(agent), cwd: stage.cwd() }
     }
 }
 
 impl Service for BarePipe {
-    fn open(&mut self) -> anyhow::Result<Box<dyn Conversation>> {
+    fn open(&mut self) -> anyhow::Result<Box<dyn MeasuredSession>> {
         let mut command = Command::new(&self.launcher);
         command.current_dir(&self.cwd).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().context("cannot start the agent")?;
         let stdin = child.stdin.take().context("no stdin")?;
         let stdout = child.stdout.take().context("no stdout")?;
         let stdout = BufReader::with_capacity(READ_BYTES, stdout);
-        let mut pipe = Pipe { child, stdin, stdout, line: Vec::new(), speaker: Speaker::default() };
+        let mut pipe =
+            Pipe { child, stdin, stdout, line: Vec::new(), speaker: AcpSession::default() };
         let initialize = pipe.speaker.initialize();
         pipe.call(initialize)?;
         let new_session = pipe.speaker.new_session(&self.cwd);
@@ -57,14 +58,14 @@ struct Pipe {
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
     line: Vec<u8>,
-    speaker: Speaker,
+    speaker: AcpSession,
 }
 
 impl Pipe {
     fn call(&mut self, request: String) -> anyhow::Result<Value> {
         self.send(request)?;
         loop {
-            if let Said::Result(result) = self.hear()? {
+            if let AgentLine::Result(result) = self.hear()? {
                 return Ok(result);
             }
         }
@@ -75,7 +76,7 @@ impl Pipe {
         Ok(self.stdin.write_all(request.as_bytes())?)
     }
 
-    fn hear(&mut self) -> anyhow::Result<Said> {
+    fn hear(&mut self) -> anyhow::Result<AgentLine> {
         self.line.clear();
         let n_bytes = self.stdout.read_until(b'\n', &mut self.line)?;
         ensure!(n_bytes > 0, "the agent has ended");
@@ -83,7 +84,7 @@ impl Pipe {
     }
 }
 
-impl Conversation for Pipe {
+impl MeasuredSession for Pipe {
     fn prompt(&mut self, text: &str) -> anyhow::Result<()> {
         let request = self.speaker.prompt(text);
         self.send(request)
@@ -92,9 +93,9 @@ impl Conversation for Pipe {
     fn next(&mut self) -> anyhow::Result<Option<u64>> {
         loop {
             match self.hear()? {
-                Said::Chunk(number) => return Ok(Some(number)),
-                Said::Result(_) => return Ok(None),
-                Said::Other => {}
+                AgentLine::Chunk(number) => return Ok(Some(number)),
+                AgentLine::Result(_) => return Ok(None),
+                AgentLine::Other => {}
             }
         }
     }

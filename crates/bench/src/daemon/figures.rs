@@ -4,11 +4,11 @@ use bench::histogram::Histogram;
 use serde_json::{Value, json};
 
 use super::tally::Burst;
-use super::through::Through;
+use super::through::MeasuredService;
 
 #[derive(Debug)]
 pub(super) struct Figures {
-    pub(super) through: Through,
+    pub(super) through: MeasuredService,
     pub(super) ready_ms: Vec<f64>,
     pub(super) first: Histogram,
     pub(super) bursts: Vec<Burst>,
@@ -26,7 +26,7 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    pub(super) fn new(through: Through) -> Self {
+    pub(super) fn new(through: MeasuredService) -> Self {
         Self {
             through,
             ready_ms: Vec::new(),

@@ -59,7 +59,7 @@ impl Connection {
 
     fn send(&mut self, method: &str, path: &str, headers: &str, body: &str) -> anyhow::Result<()> {
         // Servers close connections that were idle for a while, and are right to.
-        if self.unread.is_empty() && self.peek()? == Came::End {
+        if self.unread.is_empty() && self.peek()? == SocketState::End {
             self.stream = connect(self.address)?;
         }
         let Self { address, token, .. } = self;
@@ -82,7 +82,7 @@ impl Connection {
             if head.body.is_done() {
                 return Ok(Answer { status: head.status, body });
             }
-            ensure!(self.read()? == Came::Some, "the answer did not end");
+            ensure!(self.read()? == SocketState::Some, "the answer did not end");
         }
     }
 
@@ -100,19 +100,19 @@ impl Connection {
 
     /// Whether the answer to what was sent has begun to come.
     pub(super) fn has_answer(&self) -> anyhow::Result<bool> {
-        Ok(!self.unread.is_empty() || self.peek()? != Came::Nothing)
+        Ok(!self.unread.is_empty() || self.peek()? != SocketState::Nothing)
     }
 
     /// The state of the socket without reading it: data, end, or nothing yet.
-    fn peek(&self) -> anyhow::Result<Came> {
+    fn peek(&self) -> anyhow::Result<SocketState> {
         self.stream.set_nonblocking(true)?;
         let peeked = self.stream.peek(&mut [0]);
         self.stream.set_nonblocking(false)?;
         match peeked {
-            Ok(0) => Ok(Came::End),
-            Ok(_) => Ok(Came::Some),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Came::Nothing),
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(Came::End),
+            Ok(0) => Ok(SocketState::End),
+            Ok(_) => Ok(SocketState::Some),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(SocketState::Nothing),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(SocketState::End),
             Err(error) => Err(error.into()),
         }
     }
@@ -124,23 +124,23 @@ impl Connection {
                 return Ok(head);
             }
             ensure!(self.unread.len() < MAX_HEAD_BYTES, "the head of the answer does not end");
-            ensure!(self.read()? == Came::Some, "no answer");
+            ensure!(self.read()? == SocketState::Some, "no answer");
         }
     }
 
-    fn read(&mut self) -> anyhow::Result<Came> {
+    fn read(&mut self) -> anyhow::Result<SocketState> {
         loop {
             return match self.stream.read(&mut self.buffer) {
-                Ok(0) => Ok(Came::End),
+                Ok(0) => Ok(SocketState::End),
                 Ok(n_bytes) => {
                     self.unread.extend(self.buffer.iter().take(n_bytes));
-                    Ok(Came::Some)
+                    Ok(SocketState::Some)
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error)
                     if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
                 {
-                    Ok(Came::Nothing)
+                    Ok(SocketState::Nothing)
                 }
                 Err(error) => Err(error.into()),
             };
@@ -156,7 +156,7 @@ fn connect(address: SocketAddr) -> anyhow::Result<TcpStream> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Came {
+enum SocketState {
     Some,
     Nothing,
     End,
@@ -172,7 +172,7 @@ impl Answer {
 
 /// The result of waiting for an event.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Heard<'a> {
+pub(super) enum StreamEvent<'a> {
     Data(&'a [u8]),
     /// Nothing but signs of life for as long as was waited.
     Quiet,
@@ -199,11 +199,11 @@ impl EventStream {
 
     /// The data of the next event. Those whose data has several lines come line by line, but
     /// nobody here sends such.
-    pub(super) fn next(&mut self) -> anyhow::Result<Heard<'_>> {
+    pub(super) fn next(&mut self) -> anyhow::Result<StreamEvent<'_>> {
         let mut waiting_since = None;
         loop {
             if let Some((from, to)) = self.next_data() {
-                return Ok(Heard::Data(self.text.get(from..to).unwrap_or_default()));
+                return Ok(StreamEvent::Data(self.text.get(from..to).unwrap_or_default()));
             }
             ensure!(!self.body.is_done(), "the stream of events has ended");
             self.text.drain(..self.start);
@@ -211,12 +211,12 @@ impl EventStream {
             self.start = 0;
             let waiting_since = *waiting_since.get_or_insert_with(Instant::now);
             if waiting_since.elapsed() > self.patience {
-                return Ok(Heard::Quiet);
+                return Ok(StreamEvent::Quiet);
             }
             match self.connection.read()? {
-                Came::Nothing => return Ok(Heard::Quiet),
-                Came::End => bail!("the stream of events broke off"),
-                Came::Some => {
+                SocketState::Nothing => return Ok(StreamEvent::Quiet),
+                SocketState::End => bail!("the stream of events broke off"),
+                SocketState::Some => {
                     self.body.take(&self.connection.unread, &mut self.text)?;
                     self.connection.unread.clear();
                 }

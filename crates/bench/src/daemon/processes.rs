@@ -11,7 +11,7 @@ use anyhow::{Context, bail, ensure};
 use bench::usage::{family_of, memory_of};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::stage::{MARK, Stage};
+use super::stage::{DaemonBenchSetup, MARK};
 
 /// How long a program may take to be ready, and to end after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -79,7 +79,7 @@ impl Drop for Program {
 
 /// The processes of what is measured, without the agents behind it: the tree below `root`, and
 /// what was given this home and has left that tree.
-pub(super) fn own(stage: &Stage, root: Option<u32>, home: &Path) -> BTreeSet<u32> {
+pub(super) fn own(stage: &DaemonBenchSetup, root: Option<u32>, home: &Path) -> BTreeSet<u32> {
     let mut all: BTreeSet<u32> = root.into_iter().flat_map(family_of).collect();
     all.extend(marked(home));
     all.retain(|pid| program_of(*pid).is_some_and(|program| program != stage.agent));

@@ -8,20 +8,20 @@ use bench::chunk::number_in;
 use serde_json::{Value, json};
 
 #[derive(Debug, Default)]
-pub(super) struct Speaker {
+pub(super) struct AcpSession {
     last_id: u64,
     session: String,
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Said {
+pub(super) enum AgentLine {
     Chunk(u64),
     /// The answer to the last request.
     Result(Value),
     Other,
 }
 
-impl Speaker {
+impl AcpSession {
     pub(super) fn initialize(&mut self) -> String {
         self.request("initialize", json!({ "protocolVersion": 1, "clientCapabilities": {} }))
     }
@@ -48,19 +48,19 @@ impl Speaker {
     }
 
     /// Reads a line of the agent with regard to the last request.
-    pub(super) fn hear(&self, line: &[u8]) -> anyhow::Result<Said> {
+    pub(super) fn hear(&self, line: &[u8]) -> anyhow::Result<AgentLine> {
         if let Some(number) = number_in(line) {
-            return Ok(Said::Chunk(number));
+            return Ok(AgentLine::Chunk(number));
         }
         let text = || String::from_utf8_lossy(line).into_owned();
         let mut message: Value = serde_json::from_slice(line).with_context(text)?;
         if message["id"] != self.last_id || message.get("method").is_some() {
-            return Ok(Said::Other);
+            return Ok(AgentLine::Other);
         }
         if !message["error"].is_null() {
             bail!("the agent answered: {}", message["error"]);
         }
-        Ok(Said::Result(message["result"].take()))
+        Ok(AgentLine::Result(message["result"].take()))
     }
 }
 

@@ -13,11 +13,11 @@ use anyhow::bail;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::http::{Connection, EventStream, Heard};
+use super::http::{Connection, EventStream, StreamEvent};
 use super::processes::Program;
-use super::rpc::{Said, Speaker};
-use super::service::{Conversation, Service};
-use super::stage::{Agent, Stage, free_address};
+use super::rpc::{AcpSession, AgentLine};
+use super::service::{MeasuredSession, Service};
+use super::stage::{Agent, DaemonBenchSetup, free_address};
 
 const LAUNCHERS: &str = "data/sandbox-agent/bin/agent_processes";
 /// How long to wait for chunks after the answer to a prompt; later ones were dropped.
@@ -33,7 +33,10 @@ pub(super) struct SandboxAgent {
 }
 
 impl SandboxAgent {
-    pub(super) fn start(stage: &Stage, agent: Agent) -> anyhow::Result<(Self, Duration)> {
+    pub(super) fn start(
+        stage: &DaemonBenchSetup,
+        agent: Agent,
+    ) -> anyhow::Result<(Self, Duration)> {
         let (server, home) = (stage.peer("bin/sandbox-agent")?, stage.home()?);
         let launchers = home.path().join(LAUNCHERS);
         fs::create_dir_all(&launchers)?;
@@ -54,11 +57,11 @@ impl SandboxAgent {
 }
 
 impl Service for SandboxAgent {
-    fn open(&mut self) -> anyhow::Result<Box<dyn Conversation>> {
+    fn open(&mut self) -> anyhow::Result<Box<dyn MeasuredSession>> {
         self.n_sessions += 1;
         let path = format!("/v1/acp/bench-{}", self.n_sessions);
         let mut requests = Connection::open(self.address, None)?;
-        let mut speaker = Speaker::default();
+        let mut speaker = AcpSession::default();
         let initialize = speaker.initialize();
         result_of(&speaker, &requests.post(&format!("{path}?agent=mock"), &initialize)?.body)?;
         let new_session = speaker.new_session(&self.cwd);
@@ -82,10 +85,10 @@ struct Session {
     path: String,
     requests: Connection,
     events: EventStream,
-    speaker: Speaker,
+    speaker: AcpSession,
 }
 
-impl Conversation for Session {
+impl MeasuredSession for Session {
     fn prompt(&mut self, text: &str) -> anyhow::Result<()> {
         self.requests.send_post(&self.path, &self.speaker.prompt(text))
     }
@@ -93,16 +96,16 @@ impl Conversation for Session {
     fn next(&mut self) -> anyhow::Result<Option<u64>> {
         loop {
             match self.events.next()? {
-                Heard::Data(data) => {
-                    if let Said::Chunk(number) = self.speaker.hear(data)? {
+                StreamEvent::Data(data) => {
+                    if let AgentLine::Chunk(number) = self.speaker.hear(data)? {
                         return Ok(Some(number));
                     }
                 }
-                Heard::Quiet if self.requests.has_answer()? => {
+                StreamEvent::Quiet if self.requests.has_answer()? => {
                     self.finish()?;
                     return Ok(None);
                 }
-                Heard::Quiet => {}
+                StreamEvent::Quiet => {}
             }
         }
     }
@@ -112,9 +115,9 @@ impl Conversation for Session {
     }
 }
 
-fn result_of(speaker: &Speaker, body: &[u8]) -> anyhow::Result<Value> {
+fn result_of(speaker: &AcpSession, body: &[u8]) -> anyhow::Result<Value> {
     match speaker.hear(body)? {
-        Said::Result(result) => Ok(result),
+        AgentLine::Result(result) => Ok(result),
         _ => bail!("sandbox-agent answered: {}", String::from_utf8_lossy(body)),
     }
 }

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use super::processes::{Program, memory_mb, own};
-use super::stage::Stage;
+use super::stage::DaemonBenchSetup;
 
 /// Whether agents are kept ready, where a service can do that: as it comes, or never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pool {
+pub(super) enum WarmPool {
     AsItComes,
     Off,
 }
@@ -15,7 +15,7 @@ pub(super) enum Pool {
 /// A running service, or a stand-in for peers without one.
 pub(super) trait Service {
     /// A new session with an agent of its own.
-    fn open(&mut self) -> anyhow::Result<Box<dyn Conversation>>;
+    fn open(&mut self) -> anyhow::Result<Box<dyn MeasuredSession>>;
 
     /// Its program, where there is one that runs all the time.
     fn program(&self) -> Option<&Program>;
@@ -24,7 +24,7 @@ pub(super) trait Service {
 }
 
 /// One session, as its client sees it.
-pub(super) trait Conversation {
+pub(super) trait MeasuredSession {
     fn prompt(&mut self, text: &str) -> anyhow::Result<()>;
 
     /// The number of the next chunk; none when the turn is over and nothing more comes.
@@ -38,7 +38,7 @@ pub(super) trait Conversation {
 }
 
 /// Memory of all that the service runs, but for the agents.
-pub(super) fn memory_of(stage: &Stage, service: &dyn Service) -> Option<f64> {
+pub(super) fn memory_of(stage: &DaemonBenchSetup, service: &dyn Service) -> Option<f64> {
     let home = service.home()?;
     Some(memory_mb(&own(stage, service.program().map(Program::pid), home)))
 }

@@ -38,7 +38,7 @@ impl Agent {
 }
 
 #[derive(Debug)]
-pub(super) struct Stage {
+pub(super) struct DaemonBenchSetup {
     directory: TempDir,
     pub(super) switchyard: PathBuf,
     /// Where the peers are installed, if they are.
@@ -47,7 +47,7 @@ pub(super) struct Stage {
     pub(super) agent: PathBuf,
 }
 
-impl Stage {
+impl DaemonBenchSetup {
     pub(super) fn new(options: &Options) -> anyhow::Result<Self> {
         let agent = std::env::current_exe()?.with_file_name("scripted-agent");
         ensure!(agent.exists(), "{} is not there; build the whole of bench", agent.display());

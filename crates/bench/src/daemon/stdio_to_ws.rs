@@ -10,9 +10,9 @@ use tempfile::TempDir;
 use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
 
 use super::processes::Program;
-use super::rpc::{Said, Speaker};
-use super::service::{Conversation, Service};
-use super::stage::{Agent, Stage, free_address};
+use super::rpc::{AcpSession, AgentLine};
+use super::service::{MeasuredSession, Service};
+use super::stage::{Agent, DaemonBenchSetup, free_address};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -25,7 +25,10 @@ pub(super) struct StdioToWs {
 }
 
 impl StdioToWs {
-    pub(super) fn start(stage: &Stage, agent: Agent) -> anyhow::Result<(Self, Duration)> {
+    pub(super) fn start(
+        stage: &DaemonBenchSetup,
+        agent: Agent,
+    ) -> anyhow::Result<(Self, Duration)> {
         let (node, home) = (stage.peer("bin/node")?, stage.home()?);
         let script = stage.peer("stdio-to-ws/node_modules/stdio-to-ws/dist/main.js")?;
         let address = free_address()?;
@@ -40,13 +43,13 @@ impl StdioToWs {
 }
 
 impl Service for StdioToWs {
-    fn open(&mut self) -> anyhow::Result<Box<dyn Conversation>> {
+    fn open(&mut self) -> anyhow::Result<Box<dyn MeasuredSession>> {
         let stream = TcpStream::connect(self.address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         let (socket, _) = client(format!("ws://{}/", self.address), stream)
             .map_err(|error| anyhow::anyhow!("no WebSocket: {error}"))?;
-        let mut socket = Socket { socket, speaker: Speaker::default() };
+        let mut socket = Socket { socket, speaker: AcpSession::default() };
         let initialize = socket.speaker.initialize();
         socket.call(initialize)?;
         let new_session = socket.speaker.new_session(&self.cwd);
@@ -66,29 +69,29 @@ impl Service for StdioToWs {
 
 struct Socket {
     socket: WebSocket<TcpStream>,
-    speaker: Speaker,
+    speaker: AcpSession,
 }
 
 impl Socket {
     fn call(&mut self, request: String) -> anyhow::Result<Value> {
         self.socket.send(Message::text(request))?;
         loop {
-            if let Said::Result(result) = self.hear()? {
+            if let AgentLine::Result(result) = self.hear()? {
                 return Ok(result);
             }
         }
     }
 
-    fn hear(&mut self) -> anyhow::Result<Said> {
+    fn hear(&mut self) -> anyhow::Result<AgentLine> {
         match self.socket.read().context("no answer over the WebSocket")? {
             Message::Text(text) => self.speaker.hear(text.as_bytes()),
             Message::Close(_) => bail!("the WebSocket was closed"),
-            _ => Ok(Said::Other),
+            _ => Ok(AgentLine::Other),
         }
     }
 }
 
-impl Conversation for Socket {
+impl MeasuredSession for Socket {
     fn prompt(&mut self, text: &str) -> anyhow::Result<()> {
         Ok(self.socket.send(Message::text(self.speaker.prompt(text)))?)
     }
@@ -96,9 +99,9 @@ impl Conversation for Socket {
     fn next(&mut self) -> anyhow::Result<Option<u64>> {
         loop {
             match self.hear()? {
-                Said::Chunk(number) => return Ok(Some(number)),
-                Said::Result(_) => return Ok(None),
-                Said::Other => {}
+                AgentLine::Chunk(number) => return Ok(Some(number)),
+                AgentLine::Result(_) => return Ok(None),
+                AgentLine::Other => {}
             }
         }
     }

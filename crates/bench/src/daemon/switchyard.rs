@@ -14,10 +14,10 @@ use tempfile::TempDir;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
 
-use super::http::{Connection, EventStream, Heard};
+use super::http::{Connection, EventStream, StreamEvent};
 use super::processes::Program;
-use super::service::{Conversation, Pool, Service};
-use super::stage::{Agent, Stage, free_address};
+use super::service::{MeasuredSession, Service, WarmPool};
+use super::stage::{Agent, DaemonBenchSetup, free_address};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The interval of polling the metrics, long enough not to slow the agent's start.
@@ -27,7 +27,7 @@ const TURN_ENDED: &[u8] = b"\"turn_ended\"";
 
 /// The transport of events to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Over {
+pub(super) enum EventTransport {
     Sse,
     WebSocket,
 }
@@ -39,22 +39,22 @@ pub(super) struct Switchyard {
     address: SocketAddr,
     token: Option<String>,
     cwd: PathBuf,
-    over: Over,
+    over: EventTransport,
 }
 
 impl Switchyard {
     pub(super) fn start(
-        stage: &Stage,
+        stage: &DaemonBenchSetup,
         agent: Agent,
-        pool: Pool,
-        over: Over,
+        pool: WarmPool,
+        over: EventTransport,
     ) -> anyhow::Result<(Self, Duration)> {
         let home = stage.home()?;
         let launcher = stage.launcher(agent);
         let launcher = launcher.to_str().context("the path of the agent is not UTF-8")?;
         let pool = match pool {
-            Pool::AsItComes => "",
-            Pool::Off => "[warm]\nenabled = false\n",
+            WarmPool::AsItComes => "",
+            WarmPool::Off => "[warm]\nenabled = false\n",
         };
         let config = format!("[agents.{AGENT}]\ncommand = {launcher:?}\n{pool}");
         fs::write(home.path().join("switchyard.toml"), config)?;
@@ -109,17 +109,17 @@ impl Switchyard {
 }
 
 impl Service for Switchyard {
-    fn open(&mut self) -> anyhow::Result<Box<dyn Conversation>> {
+    fn open(&mut self) -> anyhow::Result<Box<dyn MeasuredSession>> {
         let mut requests = self.connect()?;
         let id = self.create(&mut requests, false)?;
         let path = format!("/v1/sessions/{id}/events");
         let events = match self.over {
-            Over::Sse => {
+            EventTransport::Sse => {
                 let mut events = self.connect()?.events(&path)?;
                 events.wait_at_most(PATIENCE)?;
                 Events::Sse(events)
             }
-            Over::WebSocket => Events::WebSocket(self.socket(&path)?),
+            EventTransport::WebSocket => Events::WebSocket(self.socket(&path)?),
         };
         Ok(Box::new(Session { prompt_path: format!("/v1/sessions/{id}/prompt"), requests, events }))
     }
@@ -162,13 +162,13 @@ enum Events {
 
 /// The meaning of an event for counting chunks.
 #[derive(Debug, PartialEq, Eq)]
-enum Seen {
+enum ChunkEvent {
     Chunk(u64),
     TurnEnded,
     Other,
 }
 
-impl Seen {
+impl ChunkEvent {
     fn of(event: &[u8]) -> Self {
         match number_in(event) {
             Some(number) => Self::Chunk(number),
@@ -179,22 +179,22 @@ impl Seen {
 }
 
 impl Events {
-    fn next(&mut self) -> anyhow::Result<Seen> {
+    fn next(&mut self) -> anyhow::Result<ChunkEvent> {
         match self {
             Self::Sse(events) => match events.next()? {
-                Heard::Data(data) => Ok(Seen::of(data)),
-                Heard::Quiet => bail!("no event for {PATIENCE:?}"),
+                StreamEvent::Data(data) => Ok(ChunkEvent::of(data)),
+                StreamEvent::Quiet => bail!("no event for {PATIENCE:?}"),
             },
             Self::WebSocket(socket) => match socket.read().context("no event")? {
-                Message::Text(text) => Ok(Seen::of(text.as_bytes())),
+                Message::Text(text) => Ok(ChunkEvent::of(text.as_bytes())),
                 Message::Close(frame) => bail!("the WebSocket was closed: {frame:?}"),
-                _ => Ok(Seen::Other),
+                _ => Ok(ChunkEvent::Other),
             },
         }
     }
 }
 
-impl Conversation for Session {
+impl MeasuredSession for Session {
     /// The answer to it is read when the turn is over, so that the first event does not wait
     /// for the client.
     fn prompt(&mut self, text: &str) -> anyhow::Result<()> {
@@ -207,14 +207,14 @@ impl Conversation for Session {
             // Signs of life keep coming when events do not.
             ensure!(started.elapsed() < PATIENCE, "no event of the turn for {PATIENCE:?}");
             match self.events.next()? {
-                Seen::Chunk(number) => return Ok(Some(number)),
-                Seen::TurnEnded => {
+                ChunkEvent::Chunk(number) => return Ok(Some(number)),
+                ChunkEvent::TurnEnded => {
                     let answer = self.requests.answer()?;
                     let said = String::from_utf8_lossy(&answer.body);
                     ensure!(answer.status == 202, "prompt: {}: {said}", answer.status);
                     return Ok(None);
                 }
-                Seen::Other => {}
+                ChunkEvent::Other => {}
             }
         }
     }

@@ -5,11 +5,11 @@
 use serde_json::json;
 
 use super::figures::Figures;
-use super::goals::{Goal, Kind};
+use super::goals::{DaemonGoalKind, Goal};
 use super::stage::{SLOW_INITIALIZE, SLOW_SESSION};
-use super::{BURST, CHUNK_BYTES, FEW, MANY, Pace};
+use super::{BURST, CHUNK_BYTES, DaemonBenchPlan, FEW, MANY};
 
-pub(super) fn head(pace: Pace) {
+pub(super) fn head(pace: DaemonBenchPlan) {
     println!();
     println!(
         "Daemons with the same scripted agent: {} prompts; {} bursts of {BURST} events of \
@@ -68,8 +68,8 @@ pub(crate) fn end(goals: &[Goal]) {
     println!();
     for goal in goals {
         let limit = match goal.kind {
-            Kind::AtLeast => "at least",
-            Kind::Below => "below",
+            DaemonGoalKind::AtLeast => "at least",
+            DaemonGoalKind::Below => "below",
         };
         let unit = goal.unit;
         let found = goal.found.map_or_else(|| "-".to_owned(), |found| format!("{found:.2}{unit}"));
@@ -83,7 +83,7 @@ pub(crate) fn end(goals: &[Goal]) {
     }
 }
 
-pub(super) fn json(pace: Pace, all: &[Figures], goals: &[Goal]) {
+pub(super) fn json(pace: DaemonBenchPlan, all: &[Figures], goals: &[Goal]) {
     let rows: Vec<_> = all.iter().map(Figures::to_json).collect();
     let goals = goals.iter().map(|goal| json!({ "goal": goal, "mark": goal.mark() }));
     let whole = json!({

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct ChunkTally {
     has_come: Vec<bool>,
     last: u64,
     n_delivered: usize,
@@ -24,7 +24,7 @@ pub(super) struct Burst {
     pub(super) n_disordered: usize,
 }
 
-impl Tally {
+impl ChunkTally {
     /// Starts the clock.
     pub(super) fn new(n_chunks: u64) -> Self {
         Self {

@@ -5,31 +5,31 @@ use std::time::Duration;
 use super::acpx::Acpx;
 use super::bare_pipe::BarePipe;
 use super::sandbox_agent::SandboxAgent;
-use super::service::{Pool, Service};
-use super::stage::{Agent, Stage};
+use super::service::{Service, WarmPool};
+use super::stage::{Agent, DaemonBenchSetup};
 use super::stdio_to_ws::StdioToWs;
-use super::switchyard::{Over, Switchyard};
+use super::switchyard::{EventTransport, Switchyard};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Through {
+pub(super) enum MeasuredService {
     BarePipe,
     StdioToWs,
     SandboxAgent,
     Acpx,
-    Switchyard(Over),
+    Switchyard(EventTransport),
 }
 
 /// A service, and how long it took to be ready.
-pub(super) type Started = (Box<dyn Service>, Duration);
+pub(super) type StartedService = (Box<dyn Service>, Duration);
 
-impl Through {
+impl MeasuredService {
     pub(super) const ALL: [Self; 6] = [
         Self::BarePipe,
         Self::StdioToWs,
         Self::SandboxAgent,
         Self::Acpx,
-        Self::Switchyard(Over::Sse),
-        Self::Switchyard(Over::WebSocket),
+        Self::Switchyard(EventTransport::Sse),
+        Self::Switchyard(EventTransport::WebSocket),
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -38,13 +38,18 @@ impl Through {
             Self::StdioToWs => "stdio-to-ws",
             Self::SandboxAgent => "sandbox-agent",
             Self::Acpx => "acpx",
-            Self::Switchyard(Over::Sse) => "switchyard, SSE",
-            Self::Switchyard(Over::WebSocket) => "switchyard, WS",
+            Self::Switchyard(EventTransport::Sse) => "switchyard, SSE",
+            Self::Switchyard(EventTransport::WebSocket) => "switchyard, WS",
         }
     }
 
-    pub(super) fn start(self, stage: &Stage, agent: Agent, pool: Pool) -> anyhow::Result<Started> {
-        fn boxed<S: Service + 'static>((service, took): (S, Duration)) -> Started {
+    pub(super) fn start(
+        self,
+        stage: &DaemonBenchSetup,
+        agent: Agent,
+        pool: WarmPool,
+    ) -> anyhow::Result<StartedService> {
+        fn boxed<S: Service + 'static>((service, took): (S, Duration)) -> StartedService {
             (Box::new(service), took)
         }
         Ok(match self {
@@ -63,7 +68,7 @@ impl Through {
 
     /// The same daemon as another row, over other wires.
     pub(super) fn is_second_row(self) -> bool {
-        self == Self::Switchyard(Over::WebSocket)
+        self == Self::Switchyard(EventTransport::WebSocket)
     }
 
     /// Whether one prompt takes the better part of a second whatever it asks for.

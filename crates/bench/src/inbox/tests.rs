@@ -17,7 +17,8 @@ fn lines_do_not_depend_on_how_the_stream_is_cut() {
             let mut lines = Vec::new();
             for part in [&text[..first], &text[first..second], &text[second..]] {
                 ours.write_all(part).unwrap();
-                let expected = if part.is_empty() { Filled::NothingYet } else { Filled::Some };
+                let expected =
+                    if part.is_empty() { FillOutcome::NothingYet } else { FillOutcome::Some };
                 assert_eq!(inbox.fill(&theirs).unwrap(), expected);
                 while let Some(line) = inbox.next_line() {
                     lines.push(String::from_utf8(line.to_vec()).unwrap());
@@ -27,7 +28,7 @@ fn lines_do_not_depend_on_how_the_stream_is_cut() {
 
             // Not by dropping it: a process that another test just starts may hold it too.
             ours.shutdown(Shutdown::Write).unwrap();
-            assert_eq!(inbox.fill(&theirs).unwrap(), Filled::End);
+            assert_eq!(inbox.fill(&theirs).unwrap(), FillOutcome::End);
         }
     }
 }

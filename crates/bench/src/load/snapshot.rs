@@ -17,7 +17,7 @@ pub(super) struct Snapshot {
     busy: Duration,
 }
 
-pub(super) struct Used {
+pub(super) struct UsageDelta {
     pub(super) seconds: f64,
     pub(super) client_cpu: f64,
     bus_cpu: f64,
@@ -46,12 +46,12 @@ impl Snapshot {
         self.at = Instant::now();
     }
 
-    pub(super) fn passed(&self) -> Used {
+    pub(super) fn passed(&self) -> UsageDelta {
         let seconds = self.at.elapsed().as_secs_f64();
         let bus_cpu = self.bus.map(cpu_of).unwrap_or_default();
         let our_cpu: Duration = self.ours.iter().map(|pid| cpu_of(*pid)).sum();
         let since = |now: Duration, then| now.saturating_sub(then).as_secs_f64();
-        Used {
+        UsageDelta {
             seconds,
             client_cpu: since(cpu_of(std::process::id()), self.client_cpu),
             bus_cpu: since(bus_cpu, self.bus_cpu),
@@ -62,7 +62,7 @@ impl Snapshot {
     }
 }
 
-impl Used {
+impl UsageDelta {
     pub(super) fn bus(&self, n_answers: f64) -> BusUsage {
         let Memory { resident_kib, peak_kib } = self.bus_memory;
         let cpu_us_per_answer = self.bus_cpu * 1e6 / n_answers.max(1.0);

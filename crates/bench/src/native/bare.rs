@@ -4,10 +4,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
 use anyhow::{Context, ensure};
-use bench::chunk::{Wish, number_in};
+use bench::chunk::{ChunkRequest, number_in};
 
 use super::model_server::{ModelServer, plain_request};
-use super::stream::Stream;
+use super::stream::TokenSource;
 
 const READ_BYTES: usize = 256 << 10;
 
@@ -28,12 +28,12 @@ impl Bare {
     }
 }
 
-impl Stream for Bare {
+impl TokenSource for Bare {
     fn begin_anew(&mut self) -> anyhow::Result<()> {
         Ok(())
     }
 
-    fn ask(&mut self, wish: Wish) -> anyhow::Result<()> {
+    fn ask(&mut self, wish: ChunkRequest) -> anyhow::Result<()> {
         let body = plain_request(wish).to_string();
         let head = format!(
             "POST /v1/chat/completions HTTP/1.1\r\nhost: {}\r\ncontent-length: {}\r\n\r\n",

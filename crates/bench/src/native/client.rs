@@ -6,12 +6,12 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use bench::chunk::{Wish, numbers_in};
+use bench::chunk::{ChunkRequest, numbers_in};
 use bench::usage::{family_of, memory_of};
 use memchr::memmem::find;
 use serde_json::{Value, json};
 
-use super::stream::Stream;
+use super::stream::TokenSource;
 
 const READ_BYTES: usize = 256 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -100,12 +100,12 @@ impl Client {
     }
 }
 
-impl Stream for Client {
+impl TokenSource for Client {
     fn begin_anew(&mut self) -> anyhow::Result<()> {
         self.open()
     }
 
-    fn ask(&mut self, wish: Wish) -> anyhow::Result<()> {
+    fn ask(&mut self, wish: ChunkRequest) -> anyhow::Result<()> {
         let prompt = json!([{ "type": "text", "text": wish.prompt() }]);
         let params = json!({ "sessionId": self.session, "prompt": prompt });
         self.send("session/prompt", &params)

@@ -5,13 +5,13 @@
 use bench::histogram::Histogram;
 use serde_json::{Value, json};
 
-use super::through::Through;
+use super::through::MeasuredAgent;
 use super::{FEW, MANY};
-use crate::daemon::{Goal, Kind};
+use crate::daemon::{DaemonGoalKind, Goal};
 
 #[derive(Debug)]
 pub(super) struct Figures {
-    pub(super) through: Through,
+    pub(super) through: MeasuredAgent,
     pub(super) ready_ms: Vec<f64>,
     pub(super) idle_mb: Vec<f64>,
     pub(super) delays: Histogram,
@@ -25,7 +25,7 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    pub(super) fn new(through: Through) -> Self {
+    pub(super) fn new(through: MeasuredAgent) -> Self {
         Self {
             through,
             ready_ms: Vec::new(),
@@ -72,11 +72,11 @@ pub(super) fn goals(rows: &[Figures]) -> Vec<Goal> {
         let name = row.through.name();
         let mut below = |what: &str, found, limit, unit| {
             let what = format!("{what}, {name}");
-            goals.push(Goal { what, found, limit, kind: Kind::Below, unit });
+            goals.push(Goal { what, found, limit, kind: DaemonGoalKind::Below, unit });
         };
         below("write to read of a token, p50", row.delay_ms(50), 0.3, " ms");
         // The front holds a log and an agent's process of its own: it has goals elsewhere.
-        if row.through == Through::NativeAgent {
+        if row.through == MeasuredAgent::NativeAgent {
             below("start to `initialize`", median(&row.ready_ms), 30.0, " ms");
             below("resident memory, idle", median(&row.idle_mb), 20.0, " MB");
             below(&format!("memory per session, {FEW}"), row.few_mb, 1.0, " MB");

@@ -12,7 +12,7 @@ use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use bench::chunk::{Wish, token};
+use bench::chunk::{ChunkRequest, token};
 use serde_json::{Value, json};
 
 pub(super) const MODEL: &str = "bench-model";
@@ -25,18 +25,18 @@ const MAX_BODY_BYTES: usize = 64 << 20;
 #[derive(Debug)]
 pub(super) struct ModelServer {
     address: SocketAddr,
-    clock: Arc<Clock>,
+    clock: Arc<TokenWriteTimes>,
 }
 
 /// When each token was written, in nanoseconds since the server started.
 #[derive(Debug)]
-pub(super) struct Clock {
+pub(super) struct TokenWriteTimes {
     started: Instant,
     written: Vec<AtomicU64>,
     pace_micros: AtomicU64,
 }
 
-impl Clock {
+impl TokenWriteTimes {
     pub(super) fn now(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
@@ -65,8 +65,11 @@ impl ModelServer {
         let listener = TcpListener::bind(("127.0.0.1", 0)).context("no port for the model")?;
         let address = listener.local_addr()?;
         let written = std::iter::repeat_with(AtomicU64::default).take(MAX_TOKENS).collect();
-        let clock =
-            Arc::new(Clock { started: Instant::now(), written, pace_micros: AtomicU64::new(0) });
+        let clock = Arc::new(TokenWriteTimes {
+            started: Instant::now(),
+            written,
+            pace_micros: AtomicU64::new(0),
+        });
         let heard = Arc::clone(&clock);
         spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -78,7 +81,7 @@ impl ModelServer {
         Ok(Self { address, clock })
     }
 
-    pub(super) fn clock(&self) -> &Arc<Clock> {
+    pub(super) fn clock(&self) -> &Arc<TokenWriteTimes> {
         &self.clock
     }
 
@@ -92,7 +95,7 @@ impl ModelServer {
 }
 
 /// What an agent would send, in as few words as possible.
-pub(super) fn plain_request(wish: Wish) -> Value {
+pub(super) fn plain_request(wish: ChunkRequest) -> Value {
     let tool = json!({ "type": "function", "function": { "name": "t", "parameters": {} } });
     json!({
         "model": MODEL, "stream": true, "tools": [tool],
@@ -100,7 +103,7 @@ pub(super) fn plain_request(wish: Wish) -> Value {
     })
 }
 
-fn serve(stream: TcpStream, clock: &Clock) -> anyhow::Result<()> {
+fn serve(stream: TcpStream, clock: &TokenWriteTimes) -> anyhow::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut writer = stream;
@@ -136,7 +139,7 @@ fn next_request(reader: &mut impl BufRead) -> anyhow::Result<Option<(String, Val
     Ok(Some((path, serde_json::from_slice(&body).unwrap_or_default())))
 }
 
-fn answer(writer: &mut TcpStream, body: &Value, clock: &Clock) -> anyhow::Result<()> {
+fn answer(writer: &mut TcpStream, body: &Value, clock: &TokenWriteTimes) -> anyhow::Result<()> {
     let has_tools = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
     let n_tokens = if has_tools { wished(body).map_or(1, |wish| wish.n_chunks) } else { 0 };
     if body["stream"] != true {
@@ -174,10 +177,12 @@ fn answer(writer: &mut TcpStream, body: &Value, clock: &Clock) -> anyhow::Result
 }
 
 /// The last request for tokens in the last message that has one.
-fn wished(body: &Value) -> Option<Wish> {
+fn wished(body: &Value) -> Option<ChunkRequest> {
     let messages = body["messages"].as_array()?;
     let users = messages.iter().rev().filter(|message| message["role"] == "user");
-    users.map(|message| message["content"].to_string()).find_map(|text| Wish::find_last_in(&text))
+    users
+        .map(|message| message["content"].to_string())
+        .find_map(|text| ChunkRequest::find_last_in(&text))
 }
 
 fn usage(n_tokens: u64) -> Value {

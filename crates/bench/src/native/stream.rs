@@ -1,24 +1,24 @@
 //! The trait of a token source that is measured, and measurements of its delays and rate.
 
 use anyhow::ensure;
-use bench::chunk::Wish;
+use bench::chunk::ChunkRequest;
 use bench::histogram::Histogram;
 
-use super::model_server::Clock;
+use super::model_server::TokenWriteTimes;
 
-pub(super) trait Stream {
+pub(super) trait TokenSource {
     /// Forgets what was said: a long history is summarised, and everybody does that differently.
     fn begin_anew(&mut self) -> anyhow::Result<()>;
 
-    fn ask(&mut self, wish: Wish) -> anyhow::Result<()>;
+    fn ask(&mut self, wish: ChunkRequest) -> anyhow::Result<()>;
 
     /// Reads one line and tells which tokens are in it; false at the end of the answer.
     fn next(&mut self, seen: &mut dyn FnMut(u64)) -> anyhow::Result<bool>;
 }
 
 /// A short turn.
-pub(super) fn short(stream: &mut dyn Stream) -> anyhow::Result<()> {
-    stream.ask(Wish { n_chunks: 20, n_bytes: 0 })?;
+pub(super) fn short(stream: &mut dyn TokenSource) -> anyhow::Result<()> {
+    stream.ask(ChunkRequest { n_chunks: 20, n_bytes: 0 })?;
     let mut n_tokens = 0;
     while stream.next(&mut |_| n_tokens += 1)? {}
     ensure!(n_tokens == 20, "{n_tokens} of 20 tokens came");
@@ -27,12 +27,12 @@ pub(super) fn short(stream: &mut dyn Stream) -> anyhow::Result<()> {
 
 /// From the write of each token to its arrival.
 pub(super) fn delays(
-    stream: &mut dyn Stream,
-    clock: &Clock,
+    stream: &mut dyn TokenSource,
+    clock: &TokenWriteTimes,
     n_chunks: u64,
     delays: &mut Histogram,
 ) -> anyhow::Result<()> {
-    stream.ask(Wish { n_chunks, n_bytes: 0 })?;
+    stream.ask(ChunkRequest { n_chunks, n_bytes: 0 })?;
     let mut n_tokens = 0;
     let mut seen = |number| {
         n_tokens += 1;
@@ -46,9 +46,13 @@ pub(super) fn delays(
 }
 
 /// Tokens per second, from the first to the last.
-pub(super) fn rate(stream: &mut dyn Stream, clock: &Clock, n_chunks: u64) -> anyhow::Result<f64> {
+pub(super) fn rate(
+    stream: &mut dyn TokenSource,
+    clock: &TokenWriteTimes,
+    n_chunks: u64,
+) -> anyhow::Result<f64> {
     stream.begin_anew()?;
-    stream.ask(Wish { n_chunks, n_bytes: 0 })?;
+    stream.ask(ChunkRequest { n_chunks, n_bytes: 0 })?;
     let (mut n_tokens, mut first, mut last) = (0_u64, None, 0);
     let mut seen = |_| {
         n_tokens += 1;

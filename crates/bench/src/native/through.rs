@@ -10,7 +10,7 @@ use serde_json::json;
 use super::model_server::MODEL;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Through {
+pub(super) enum MeasuredAgent {
     /// Nothing: the socket is read.
     Bare,
     NativeAgent,
@@ -22,14 +22,14 @@ pub(super) enum Through {
 
 /// Directories and programs of the measurement.
 #[derive(Debug)]
-pub(super) struct Stage {
+pub(super) struct NativeBenchSetup {
     pub(super) switchyard: PathBuf,
     pub(super) peers: Option<PathBuf>,
     pub(super) base_url: String,
     dir: tempfile::TempDir,
 }
 
-impl Stage {
+impl NativeBenchSetup {
     pub(super) fn new(
         switchyard: PathBuf,
         peers: Option<PathBuf>,
@@ -82,7 +82,7 @@ impl Stage {
     }
 }
 
-impl Through {
+impl MeasuredAgent {
     pub(super) const ALL: [Self; 5] =
         [Self::Bare, Self::NativeAgent, Self::Acp, Self::OpenCode, Self::Qwen];
 
@@ -100,7 +100,7 @@ impl Through {
         matches!(self, Self::NativeAgent | Self::Acp)
     }
 
-    pub(super) fn command(self, stage: &Stage) -> anyhow::Result<Command> {
+    pub(super) fn command(self, stage: &NativeBenchSetup) -> anyhow::Result<Command> {
         let mut command = match self {
             Self::Bare => anyhow::bail!("it is no program"),
             Self::NativeAgent => with(&stage.switchyard, &["native-agent"]),

@@ -40,11 +40,11 @@ fn answers_are_told_from_everything_else() {
 
     let (session, count) = (7, 12);
     let result = r#"{"jsonrpc":"2.0","id":"s000007-0000000012","result":{}}"#;
-    assert_eq!(read(result), Answer::Result { session, count });
+    assert_eq!(read(result), LoadAnswer::Result { session, count });
     let error = r#"{"id":"s000007-0000000012","error":{"code":1}}"#;
-    assert_eq!(read(error), Answer::Error { session, count });
-    assert_eq!(read(r#"{"method":"x","id":"s000007-0000000012"}"#), Answer::Other);
-    assert_eq!(read(r#"{"id":12,"result":{}}"#), Answer::Other);
-    assert_eq!(read(r#"{"id":"s00000"#), Answer::Other);
-    assert_eq!(read("garbage\n"), Answer::Other);
+    assert_eq!(read(error), LoadAnswer::Error { session, count });
+    assert_eq!(read(r#"{"method":"x","id":"s000007-0000000012"}"#), LoadAnswer::Other);
+    assert_eq!(read(r#"{"id":12,"result":{}}"#), LoadAnswer::Other);
+    assert_eq!(read(r#"{"id":"s00000"#), LoadAnswer::Other);
+    assert_eq!(read("garbage\n"), LoadAnswer::Other);
 }

@@ -13,8 +13,8 @@ fn every_request_and_every_answer_goes_through() {
     let mut answers = Vec::new();
     for output in &out {
         match output {
-            Output::ToWorker { worker, .. } if *worker == load.worker => n_asked += 1,
-            Output::ToClient { client: CLIENT, line } => answers.push(line.clone()),
+            SwitchOutput::ToWorker { worker, .. } if *worker == load.worker => n_asked += 1,
+            SwitchOutput::ToClient { client: CLIENT, line } => answers.push(line.clone()),
             other => panic!("{other:?}"),
         }
     }
@@ -34,7 +34,7 @@ fn every_update_reaches_the_client() {
 
     let out = load.run(2);
 
-    let is_update = |output: &Output| matches!(output, Output::ToClient { client: CLIENT, line } if line.len() == 200);
+    let is_update = |output: &SwitchOutput| matches!(output, SwitchOutput::ToClient { client: CLIENT, line } if line.len() == 200);
     assert_eq!(load.n_messages(), N_SESSIONS);
     assert_eq!(out.len(), N_SESSIONS);
     assert!(out.iter().all(is_update), "{:?}", out.first());

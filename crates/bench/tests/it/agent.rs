@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use bench::chunk::{Wish, number_in};
+use bench::chunk::{ChunkRequest, number_in};
 use serde_json::{Value, json};
 
 const AGENT: &str = env!("CARGO_BIN_EXE_scripted-agent");
@@ -35,7 +35,7 @@ fn result(line: &str) -> Value {
 
 #[test]
 fn every_chunk_comes_once_in_order_before_the_answer() {
-    let wish = Wish { n_chunks: 5000, n_bytes: 100 };
+    let wish = ChunkRequest { n_chunks: 5000, n_bytes: 100 };
     let blocks = json!([{ "type": "text", "text": wish.prompt() }]);
 
     let lines = talk(&[

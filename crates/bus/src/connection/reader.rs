@@ -7,24 +7,24 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc;
 use wire::{LineSplitter, Message, MessageError, MessageKind, RpcError, RpcId};
 
-use super::{ConnectionLimits, Incoming, Outcome, Shared};
-use crate::quota::Reserved;
+use super::{ConnectionLimits, ConnectionState, IncomingMessage, RpcResult};
+use crate::quota::QuotaReservation;
 
 /// Bytes per read: what a pipe holds by default, so a flood comes in large batches.
 const READ_BYTES: usize = 64 << 10;
 
-pub(super) struct Reader {
+pub(super) struct ConnectionReader {
     pub(super) limits: ConnectionLimits,
     /// The quota against which large lines count, if there is one.
-    pub(super) quota: Option<Arc<Reserved>>,
-    pub(super) shared: Weak<Shared>,
+    pub(super) quota: Option<Arc<QuotaReservation>>,
+    pub(super) shared: Weak<ConnectionState>,
 }
 
-impl Reader {
+impl ConnectionReader {
     pub(super) async fn run<R: AsyncRead + Unpin>(
         self,
         mut reader: R,
-        batches: mpsc::Sender<Vec<Incoming>>,
+        batches: mpsc::Sender<Vec<IncomingMessage>>,
     ) {
         let mut lines = LineSplitter::new(self.limits.max_line_bytes);
         loop {
@@ -57,7 +57,7 @@ impl Reader {
         }
     }
 
-    fn read_line(&self, line: Result<Bytes, wire::LineError>, batch: &mut Vec<Incoming>) {
+    fn read_line(&self, line: Result<Bytes, wire::LineError>, batch: &mut Vec<IncomingMessage>) {
         let shared = &self.shared;
         let line = match line {
             Ok(line) => line,
@@ -66,7 +66,7 @@ impl Reader {
                     let why = RpcError::invalid_request(&error);
                     salvage(line, why, shared, batch);
                 }
-                return batch.push(Incoming::BadLine(error));
+                return batch.push(IncomingMessage::BadLine(error));
             }
         };
         let line = match &self.quota {
@@ -88,11 +88,11 @@ impl Reader {
             Err(error) => {
                 let is_answered = salvage(&line, error.to_rpc().1, shared, batch);
                 let line = beginning(&line);
-                return batch.push(Incoming::BadMessage { error, line, is_answered });
+                return batch.push(IncomingMessage::BadMessage { error, line, is_answered });
             }
         };
         match message.kind() {
-            MessageKind::Notification => batch.push(Incoming::Notification(message)),
+            MessageKind::Notification => batch.push(IncomingMessage::Notification(message)),
             MessageKind::Request => {
                 batch.extend(shared.upgrade().and_then(|shared| open_request(message, &shared)));
             }
@@ -117,7 +117,12 @@ impl Reader {
 
 /// Answers in place of an unreadable line, if its id can be read: a request of the peer is refused
 /// under its own id, a response that we wait for becomes an error.
-fn salvage(line: &[u8], why: RpcError, shared: &Weak<Shared>, batch: &mut Vec<Incoming>) -> bool {
+fn salvage(
+    line: &[u8],
+    why: RpcError,
+    shared: &Weak<ConnectionState>,
+    batch: &mut Vec<IncomingMessage>,
+) -> bool {
     let (Some((id, is_request)), Some(shared)) = (wire::salvage_id(line), shared.upgrade()) else {
         return false;
     };
@@ -138,11 +143,11 @@ fn beginning(line: &[u8]) -> String {
 }
 
 /// Registers a request of the peer as open, or refuses it.
-fn open_request(message: Message, shared: &Shared) -> Option<Incoming> {
+fn open_request(message: Message, shared: &ConnectionState) -> Option<IncomingMessage> {
     let id = message.id();
     let opened = shared.calls().open.add(id.clone(), message.line().len());
     match opened {
-        Ok(()) => Some(Incoming::Request(message)),
+        Ok(()) => Some(IncomingMessage::Request(message)),
         Err(refusal) => {
             // A peer that breaks the rules and does not read either gets no answer.
             let _ = shared.try_send(wire::error_line(&id, &RpcError::invalid_request(refusal)));
@@ -151,9 +156,9 @@ fn open_request(message: Message, shared: &Shared) -> Option<Incoming> {
     }
 }
 
-fn settle(message: Message, outcome: Outcome, shared: &Weak<Shared>) -> Incoming {
+fn settle(message: Message, outcome: RpcResult, shared: &Weak<ConnectionState>) -> IncomingMessage {
     match shared.upgrade().and_then(|shared| shared.take_waiter(&message.id())) {
         Some(waiter) => waiter.answered(outcome),
-        None => Incoming::Unasked(message),
+        None => IncomingMessage::Unasked(message),
     }
 }

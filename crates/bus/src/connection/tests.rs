@@ -25,7 +25,7 @@ fn json(text: &str) -> Json {
     Json::parse(text).unwrap()
 }
 
-async fn one(inbox: &mut Inbox) -> Incoming {
+async fn one(inbox: &mut Inbox) -> IncomingMessage {
     let mut batch = inbox.next().await.unwrap();
     assert_eq!(batch.len(), 1, "{batch:?}");
     batch.remove(0)
@@ -44,9 +44,9 @@ async fn an_answer_comes_after_what_was_sent_before_it() {
 
     let mut batch = inbox.next().await.unwrap();
     let reply = batch.pop().unwrap();
-    assert!(matches!(&batch[..], [Incoming::Notification(n)] if n.method() == "n"));
+    assert!(matches!(&batch[..], [IncomingMessage::Notification(n)] if n.method() == "n"));
     assert!(!call.is_finished());
-    let Incoming::Reply(reply) = reply else { panic!("{reply:?}") };
+    let IncomingMessage::Reply(reply) = reply else { panic!("{reply:?}") };
     reply.settle();
     assert_eq!(call.await.unwrap().unwrap().as_str(), "5");
 }
@@ -59,7 +59,7 @@ async fn the_peers_ids_are_a_space_of_their_own() {
     peer.next_line().await.unwrap();
 
     peer_out.write_all(b"{\"id\":1,\"method\":\"theirs\"}\n").await.unwrap();
-    let Incoming::Request(request) = one(&mut inbox).await else { panic!() };
+    let IncomingMessage::Request(request) = one(&mut inbox).await else { panic!() };
     connection.respond(&request.id(), Ok(json("true"))).await.unwrap();
     assert_eq!(
         peer.next_line().await.unwrap().unwrap(),
@@ -73,7 +73,7 @@ async fn the_peers_ids_are_a_space_of_their_own() {
 async fn a_request_is_answered_once() {
     let (connection, mut inbox, mut peer, mut peer_out) = connect(1 << 16);
     peer_out.write_all(b"{\"id\":\"a\",\"method\":\"m\"}\n").await.unwrap();
-    let Incoming::Request(request) = one(&mut inbox).await else { panic!() };
+    let IncomingMessage::Request(request) = one(&mut inbox).await else { panic!() };
 
     for n in ["1", "2"] {
         connection.respond(&request.id(), Ok(json(n))).await.unwrap();
@@ -96,7 +96,7 @@ async fn a_second_open_request_with_the_same_id_is_refused() {
         .await
         .unwrap();
 
-    assert!(matches!(one(&mut inbox).await, Incoming::Request(m) if m.method() == "a"));
+    assert!(matches!(one(&mut inbox).await, IncomingMessage::Request(m) if m.method() == "a"));
     assert!(peer.next_line().await.unwrap().unwrap().contains("-32600"));
 }
 
@@ -113,7 +113,7 @@ async fn a_request_given_up_is_withdrawn_and_its_answer_is_unasked() {
         r#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":1}}"#
     );
     peer_out.write_all(b"{\"id\":1,\"result\":5}\n").await.unwrap();
-    assert!(matches!(one(&mut inbox).await, Incoming::Unasked(_)));
+    assert!(matches!(one(&mut inbox).await, IncomingMessage::Unasked(_)));
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn answers_that_the_peer_does_not_take_count_as_open_requests() {
     let mut answering = Vec::new();
     for n in 0..3 {
         peer_out.write_all(format!("{{\"id\":{n},\"method\":\"m\"}}\n").as_bytes()).await.unwrap();
-        let Incoming::Request(request) = one(&mut inbox).await else { panic!() };
+        let IncomingMessage::Request(request) = one(&mut inbox).await else { panic!() };
         let (connection, large) = (connection.clone(), large.clone());
         answering.push(tokio::spawn(async move {
             connection.respond(&request.id(), Ok(large)).await.unwrap();
@@ -225,10 +225,10 @@ async fn bad_lines_are_reported_between_good_ones() {
     let mut seen = Vec::new();
     while let Some(batch) = inbox.next().await {
         seen.extend(batch.into_iter().map(|incoming| match incoming {
-            Incoming::Notification(message) => message.method().to_owned(),
-            Incoming::BadMessage { .. } => "bad message".into(),
-            Incoming::BadLine(LineError::TooLong { .. }) => "too long".into(),
-            Incoming::BadLine(LineError::NotUtf8 { .. }) => "not utf-8".into(),
+            IncomingMessage::Notification(message) => message.method().to_owned(),
+            IncomingMessage::BadMessage { .. } => "bad message".into(),
+            IncomingMessage::BadLine(LineError::TooLong { .. }) => "too long".into(),
+            IncomingMessage::BadLine(LineError::NotUtf8 { .. }) => "not utf-8".into(),
             other => panic!("{other:?}"),
         }));
     }
@@ -245,13 +245,17 @@ async fn a_message_of_too_many_values_is_not_read_and_whoever_waits_is_told() {
     let request = format!(r#"{{"id":"a","method":"m","params":{values}}}"#);
     peer_out.write_all(format!("{request}\n").as_bytes()).await.unwrap();
     let refused = one(&mut inbox).await;
-    assert!(matches!(refused, Incoming::BadMessage { is_answered: true, .. }), "{refused:?}");
+    assert!(
+        matches!(refused, IncomingMessage::BadMessage { is_answered: true, .. }),
+        "{refused:?}"
+    );
     let refusal = peer.next_line().await.unwrap().unwrap();
     assert!(refusal.contains(r#""id":"a""#) && refusal.contains("-32602"), "{refusal}");
 
     let told = format!(r#"{{"method":"n","params":{values}}}"#);
     peer_out.write_all(format!("{told}\n").as_bytes()).await.unwrap();
-    let Incoming::BadMessage { error, line, is_answered: false } = one(&mut inbox).await else {
+    let IncomingMessage::BadMessage { error, line, is_answered: false } = one(&mut inbox).await
+    else {
         panic!()
     };
     assert_eq!(error, MessageError::TooManyValues);
@@ -260,8 +264,8 @@ async fn a_message_of_too_many_values_is_not_read_and_whoever_waits_is_told() {
     let answer = format!(r#"{{"id":1,"result":{values}}}"#);
     peer_out.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
     let mut batch = inbox.next().await.unwrap();
-    assert!(matches!(batch.pop(), Some(Incoming::BadMessage { is_answered: true, .. })));
-    let Some(Incoming::Reply(reply)) = batch.pop() else { panic!("{batch:?}") };
+    assert!(matches!(batch.pop(), Some(IncomingMessage::BadMessage { is_answered: true, .. })));
+    let Some(IncomingMessage::Reply(reply)) = batch.pop() else { panic!("{batch:?}") };
     reply.settle();
     let failed = call.await.unwrap().unwrap_err();
     assert!(failed.to_string().contains("too many values"), "{failed}");

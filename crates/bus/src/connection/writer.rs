@@ -8,7 +8,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Line, Patience};
+use super::{Patience, QueuedLine};
 
 /// Lines written with one system call when they wait anyway.
 const BATCH_LINES: usize = 64;
@@ -17,7 +17,7 @@ const BATCH_LINES: usize = 64;
 const FLUSH_ON_CLOSE: Duration = Duration::from_millis(200);
 
 /// When a peer counts as stalled.
-pub(super) struct Stall {
+pub(super) struct StallRule {
     /// It took no byte for this long.
     pub(super) after: Duration,
     pub(super) patience: Arc<Patience>,
@@ -27,8 +27,8 @@ pub(super) struct Stall {
 /// peer stalled. Dropping `writer` at the end is what the peer sees as end of file.
 pub(super) async fn run<W: AsyncWrite + Unpin>(
     mut writer: W,
-    mut lines: mpsc::Receiver<Line>,
-    stall: Stall,
+    mut lines: mpsc::Receiver<QueuedLine>,
+    stall: StallRule,
     closing: CancellationToken,
     stalled: CancellationToken,
 ) {
@@ -48,16 +48,16 @@ pub(super) async fn run<W: AsyncWrite + Unpin>(
         tokio::select! {
             written = write_all(&mut writer, &mut bytes, &stall) => match written {
                 // Gives back the lines' permits, so that others can be queued.
-                Written::All => {
+                WriteOutcome::All => {
                     batch.clear();
                     // An empty `Bytes` still keeps its whole line in memory.
                     bytes = Bytes::new();
                 }
-                Written::Stalled => {
+                WriteOutcome::Stalled => {
                     stalled.cancel();
                     break;
                 }
-                Written::Gone => break,
+                WriteOutcome::Gone => break,
             },
             () = closing.cancelled() => break,
         }
@@ -70,8 +70,8 @@ pub(super) async fn run<W: AsyncWrite + Unpin>(
         batch.push(line);
     }
     if !stalled.is_cancelled() {
-        let last = Stall { after: FLUSH_ON_CLOSE, patience: Arc::default() };
-        if let Written::All = write_all(&mut writer, &mut bytes, &last).await {
+        let last = StallRule { after: FLUSH_ON_CLOSE, patience: Arc::default() };
+        if let WriteOutcome::All = write_all(&mut writer, &mut bytes, &last).await {
             write_all(&mut writer, &mut joined(&batch), &last).await;
         }
     }
@@ -79,7 +79,7 @@ pub(super) async fn run<W: AsyncWrite + Unpin>(
 }
 
 /// The batch as one buffer; a single line, which may be large, is not copied.
-fn joined(batch: &[Line]) -> Bytes {
+fn joined(batch: &[QueuedLine]) -> Bytes {
     if let [line] = batch {
         return line.bytes.clone();
     }
@@ -90,7 +90,7 @@ fn joined(batch: &[Line]) -> Bytes {
     bytes.freeze()
 }
 
-enum Written {
+enum WriteOutcome {
     All,
     /// No byte went out for too long.
     Stalled,
@@ -101,8 +101,8 @@ enum Written {
 async fn write_all<W: AsyncWrite + Unpin>(
     writer: &mut W,
     bytes: &mut Bytes,
-    stall: &Stall,
-) -> Written {
+    stall: &StallRule,
+) -> WriteOutcome {
     loop {
         let count = stall.patience.count();
         let step = async {
@@ -112,10 +112,10 @@ async fn write_all<W: AsyncWrite + Unpin>(
             }
         };
         match tokio::time::timeout(stall.after, step).await {
-            Ok(Ok(0)) if bytes.is_empty() => return Written::All,
+            Ok(Ok(0)) if bytes.is_empty() => return WriteOutcome::All,
             Ok(Ok(n)) if n > 0 => {}
-            Ok(_) => return Written::Gone,
-            Err(_) if stall.patience.has_run_out(count) => return Written::Stalled,
+            Ok(_) => return WriteOutcome::Gone,
+            Err(_) if stall.patience.has_run_out(count) => return WriteOutcome::Stalled,
             Err(_) => {}
         }
     }

@@ -7,7 +7,7 @@ use super::*;
 const SECRET: &str = "correct horse battery";
 
 fn greeted(line: &str, needs_token: bool) -> Greeting {
-    let token = Token::new(SECRET).unwrap();
+    let token = BusToken::new(SECRET).unwrap();
     greet(Bytes::copy_from_slice(line.as_bytes()), needs_token.then_some(&token))
 }
 
@@ -18,12 +18,12 @@ fn error_of(greeting: Greeting) -> Value {
 
 #[test]
 fn a_token_must_be_the_same_from_end_to_end() {
-    let token = Token::new(SECRET).unwrap();
+    let token = BusToken::new(SECRET).unwrap();
     assert!(token.is(SECRET));
     for wrong in ["", "correct horse", "correct horse battery ", "Correct horse battery"] {
         assert!(!token.is(wrong), "{wrong:?}");
     }
-    assert_eq!(Token::new("short"), None);
+    assert_eq!(BusToken::new("short"), None);
     assert!(!format!("{token:?}").contains("horse"));
 }
 

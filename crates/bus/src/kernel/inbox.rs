@@ -17,7 +17,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 const HEAD_BYTES: usize = 4096;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum LineCut {
     Line(Bytes),
     /// The beginning of a line that is being skipped.
     TooLong(Bytes),
@@ -25,19 +25,19 @@ pub(super) enum Cut {
 
 /// The unfinished line of one party.
 #[derive(Debug, Default)]
-pub(super) struct Inbox {
+pub(super) struct LineCutter {
     unfinished: Vec<u8>,
     /// Inside a line that was already reported as too long.
     is_skipping: bool,
 }
 
-impl Inbox {
+impl LineCutter {
     pub(super) fn n_unfinished(&self) -> usize {
         self.unfinished.len()
     }
 
     /// Takes the next line off the chunk. After `None` the chunk is used up.
-    pub(super) fn cut(&mut self, chunk: &mut Bytes, max_line_bytes: usize) -> Option<Cut> {
+    pub(super) fn cut(&mut self, chunk: &mut Bytes, max_line_bytes: usize) -> Option<LineCut> {
         while !chunk.is_empty() {
             let Some(end) = memchr::memchr(b'\n', chunk) else {
                 let rest = std::mem::take(chunk);
@@ -63,19 +63,19 @@ impl Inbox {
     }
 
     /// The last line of a stream that ended without a line end.
-    pub(super) fn finish(&mut self, max_line_bytes: usize) -> Option<Cut> {
+    pub(super) fn finish(&mut self, max_line_bytes: usize) -> Option<LineCut> {
         self.is_skipping = false;
         check(Bytes::from(std::mem::take(&mut self.unfinished)), max_line_bytes)
     }
 
     /// Gives up on the line that is not finished.
-    pub(super) fn skip(&mut self) -> Cut {
+    pub(super) fn skip(&mut self) -> LineCut {
         self.is_skipping = true;
         let unfinished = Bytes::from(std::mem::take(&mut self.unfinished));
-        Cut::TooLong(head(&unfinished))
+        LineCut::TooLong(head(&unfinished))
     }
 
-    fn keep(&mut self, rest: &[u8], max_line_bytes: usize) -> Option<Cut> {
+    fn keep(&mut self, rest: &[u8], max_line_bytes: usize) -> Option<LineCut> {
         if self.is_skipping {
             return None;
         }
@@ -85,7 +85,7 @@ impl Inbox {
     }
 }
 
-fn check(mut line: Bytes, max_line_bytes: usize) -> Option<Cut> {
+fn check(mut line: Bytes, max_line_bytes: usize) -> Option<LineCut> {
     // Some programs begin every file with it; no worker would understand it here.
     if line.starts_with(BYTE_ORDER_MARK) {
         line.advance(BYTE_ORDER_MARK.len());
@@ -95,8 +95,8 @@ fn check(mut line: Bytes, max_line_bytes: usize) -> Option<Cut> {
     }
     match () {
         () if line.trim_ascii_start().is_empty() => None,
-        () if line.len() > max_line_bytes => Some(Cut::TooLong(head(&line))),
-        () => Some(Cut::Line(line)),
+        () if line.len() > max_line_bytes => Some(LineCut::TooLong(head(&line))),
+        () => Some(LineCut::Line(line)),
     }
 }
 

@@ -17,13 +17,13 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, sockopt};
 
 use super::BusError;
-use crate::hello::Token;
+use crate::hello::BusToken;
 
 /// A listener's address, and the token and pool of its clients.
 #[derive(Debug, Clone)]
-pub enum Listen {
+pub enum ListenConfig {
     /// Without a token on a loopback address only.
-    Tcp { address: SocketAddr, token: Option<Token>, pool: Option<Arc<str>> },
+    Tcp { address: SocketAddr, token: Option<BusToken>, pool: Option<Arc<str>> },
     /// `mode` is that of the socket file; with 0600 the peer must be of our user, or root.
     Unix { path: PathBuf, mode: u32, pool: Option<Arc<str>> },
 }
@@ -32,7 +32,7 @@ pub enum Listen {
 pub(super) struct Listener {
     socket: OwnedFd,
     /// The configuration, with the address that a port of 0 became.
-    pub(super) listen: Listen,
+    pub(super) listen: ListenConfig,
     _file: Option<SocketFile>,
     /// Set while it accepts nothing, because there are no descriptors left.
     pub(super) is_resting: bool,
@@ -47,18 +47,18 @@ struct SocketFile {
 
 /// The transport by which a client is connected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Via {
+pub(super) enum ClientTransport {
     Tcp(Option<SocketAddr>),
     Unix { uid: u32 },
     Port,
 }
 
 impl Listener {
-    pub(super) fn open(mut listen: Listen) -> Result<Self, BusError> {
+    pub(super) fn open(mut listen: ListenConfig) -> Result<Self, BusError> {
         let place = listen.to_string();
         let refused = |source| BusError::Listen { place: place.clone(), source };
         let (socket, file) = match &mut listen {
-            Listen::Tcp { address, token, .. } => {
+            ListenConfig::Tcp { address, token, .. } => {
                 if token.is_none() && !address.ip().is_loopback() {
                     return Err(BusError::OpenToAll(*address));
                 }
@@ -67,7 +67,7 @@ impl Listener {
                 *address = socket.local_addr().map_err(refused)?;
                 (OwnedFd::from(socket), None)
             }
-            Listen::Unix { path, mode, .. } => {
+            ListenConfig::Unix { path, mode, .. } => {
                 let (socket, file) = bind_unix(path, *mode).map_err(refused)?;
                 (socket, Some(file))
             }
@@ -78,7 +78,7 @@ impl Listener {
     }
 
     /// Accepts a waiting client, if there is one. A peer of another user is closed.
-    pub(super) fn accept(&self) -> Result<Option<(OwnedFd, Via)>, Errno> {
+    pub(super) fn accept(&self) -> Result<Option<(OwnedFd, ClientTransport)>, Errno> {
         loop {
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             let socket = match accept_with(&self.socket, flags) {
@@ -89,18 +89,20 @@ impl Listener {
                 Err(errno) => return Err(errno),
             };
             let via = match &self.listen {
-                Listen::Tcp { .. } => {
+                ListenConfig::Tcp { .. } => {
                     let _slower = sockopt::set_tcp_nodelay(&socket, true);
                     notice_death(&socket);
-                    Via::Tcp(rustix::net::getpeername(&socket).ok().flatten().and_then(to_address))
+                    ClientTransport::Tcp(
+                        rustix::net::getpeername(&socket).ok().flatten().and_then(to_address),
+                    )
                 }
-                Listen::Unix { mode, .. } => {
+                ListenConfig::Unix { mode, .. } => {
                     let is_private = mode.trailing_zeros() >= 6;
                     let uid = sockopt::socket_peercred(&socket).map(|peer| peer.uid);
                     let own = rustix::process::geteuid();
                     match uid {
                         Ok(uid) if !is_private || uid == own || uid.is_root() => {
-                            Via::Unix { uid: uid.as_raw() }
+                            ClientTransport::Unix { uid: uid.as_raw() }
                         }
                         _ => {
                             tracing::warn!("refused a client of another user");
@@ -113,22 +115,22 @@ impl Listener {
         }
     }
 
-    pub(super) fn token(&self) -> Option<&Token> {
+    pub(super) fn token(&self) -> Option<&BusToken> {
         match &self.listen {
-            Listen::Tcp { token, .. } => token.as_ref(),
-            Listen::Unix { .. } => None,
+            ListenConfig::Tcp { token, .. } => token.as_ref(),
+            ListenConfig::Unix { .. } => None,
         }
     }
 
     pub(super) fn pool(&self) -> Option<&Arc<str>> {
-        let (Listen::Tcp { pool, .. } | Listen::Unix { pool, .. }) = &self.listen;
+        let (ListenConfig::Tcp { pool, .. } | ListenConfig::Unix { pool, .. }) = &self.listen;
         pool.as_ref()
     }
 
     pub(super) fn address(&self) -> Option<SocketAddr> {
         match self.listen {
-            Listen::Tcp { address, .. } => Some(address),
-            Listen::Unix { .. } => None,
+            ListenConfig::Tcp { address, .. } => Some(address),
+            ListenConfig::Unix { .. } => None,
         }
     }
 }
@@ -189,7 +191,7 @@ impl Drop for SocketFile {
     }
 }
 
-impl std::fmt::Display for Listen {
+impl std::fmt::Display for ListenConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Tcp { address, .. } => write!(f, "tcp {address}"),
@@ -198,7 +200,7 @@ impl std::fmt::Display for Listen {
     }
 }
 
-impl std::fmt::Display for Via {
+impl std::fmt::Display for ClientTransport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Tcp(Some(address)) => write!(f, "tcp {address}"),

@@ -10,27 +10,27 @@ use rustix::event::{EventfdFlags, eventfd};
 use tokio::sync::{mpsc, oneshot};
 
 use super::listener::Listener;
-use super::picture::Picture;
-use super::{BusError, Setup};
-use crate::hello::Token;
+use super::picture::BusSnapshot;
+use super::{BusError, KernelSetup};
+use crate::hello::BusToken;
 use crate::processes::exit::ExitReport;
 use crate::processes::worker::WorkerHandle;
-use crate::switch::{Command, WorkerId};
+use crate::switch::{BusCommand, WorkerId};
 
 /// Messages that may be queued. For most the sender waits for an answer, or they come once in a
 /// worker's life.
 const QUEUE_NOTES: usize = 256;
 
 #[derive(Debug)]
-pub(super) enum Note {
+pub(super) enum LoopMessage {
     WorkerStarted { worker: WorkerId, started: Result<StartedWorker, String> },
     WorkerExited { worker: WorkerId, report: ExitReport, last_words: String },
     Memory(Vec<(WorkerId, u64)>),
     Listen(Box<Listener>),
-    Port { socket: OwnedFd, token: Option<Token>, pool: Option<Arc<str>> },
-    Picture(oneshot::Sender<Picture>),
-    Reload { setup: Box<Setup>, done: oneshot::Sender<Result<(), BusError>> },
-    Command { command: Command, done: oneshot::Sender<()> },
+    Port { socket: OwnedFd, token: Option<BusToken>, pool: Option<Arc<str>> },
+    Picture(oneshot::Sender<BusSnapshot>),
+    Reload { setup: Box<KernelSetup>, done: oneshot::Sender<Result<(), BusError>> },
+    Command { command: BusCommand, done: oneshot::Sender<()> },
     Drain,
 }
 
@@ -43,14 +43,14 @@ pub(super) struct StartedWorker {
 
 #[derive(Debug, Clone)]
 pub(super) struct Mailbox {
-    notes: mpsc::Sender<Note>,
+    notes: mpsc::Sender<LoopMessage>,
     bell: Arc<OwnedFd>,
     /// A flag and no message: it must get through when the queue is full.
     is_aborted: Arc<AtomicBool>,
 }
 
 impl Mailbox {
-    pub(super) fn new() -> std::io::Result<(Self, mpsc::Receiver<Note>)> {
+    pub(super) fn new() -> std::io::Result<(Self, mpsc::Receiver<LoopMessage>)> {
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (notes, received) = mpsc::channel(QUEUE_NOTES);
         Ok((Self { notes, bell, is_aborted: Arc::default() }, received))
@@ -60,7 +60,7 @@ impl Mailbox {
         &self.bell
     }
 
-    pub(super) async fn send(&self, note: Note) -> Result<(), BusError> {
+    pub(super) async fn send(&self, note: LoopMessage) -> Result<(), BusError> {
         self.notes.send(note).await.map_err(|_| BusError::Ended)?;
         self.ring();
         Ok(())

@@ -11,7 +11,7 @@ use bytes::{Buf as _, Bytes};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
-use crate::switch::{Level, QueueMarks};
+use crate::switch::{QueueLevel, QueueMarks};
 
 /// Lines of this size or more are queued as they are: cheaper than copying them.
 const LARGE_LINE_BYTES: usize = 8 << 10;
@@ -21,7 +21,7 @@ const KEPT_BYTES: usize = 32 << 10;
 const MAX_PIECES: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flushed {
+pub(super) enum FlushOutcome {
     All,
     /// The rest must wait until the party can be written to.
     Blocked,
@@ -38,7 +38,7 @@ pub(super) struct Outbox {
     /// Lines since it was last empty.
     n_lines: usize,
     /// The fill level that was last reported to the switch.
-    level: Level,
+    level: QueueLevel,
 }
 
 impl Outbox {
@@ -62,12 +62,12 @@ impl Outbox {
     }
 
     /// Writes what can be written to a pipe now.
-    pub(super) fn flush(&mut self, pipe: impl AsFd) -> Flushed {
+    pub(super) fn flush(&mut self, pipe: impl AsFd) -> FlushOutcome {
         self.flush_by(&pipe, |pipe, bytes| rustix::io::write(pipe, bytes))
     }
 
     /// Writes what can be written to a socket now, for which the system has a faster call.
-    pub(super) fn send(&mut self, socket: impl AsFd) -> Flushed {
+    pub(super) fn send(&mut self, socket: impl AsFd) -> FlushOutcome {
         const FLAGS: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
         self.flush_by(&socket, |socket, bytes| rustix::net::send(socket, bytes, FLAGS))
     }
@@ -78,7 +78,7 @@ impl Outbox {
         &mut self,
         fd: &F,
         write: impl Fn(&F, &[u8]) -> Result<usize, Errno>,
-    ) -> Flushed {
+    ) -> FlushOutcome {
         while self.n_bytes > 0 {
             let written = match self.pieces.is_empty() {
                 true => write(fd, &self.tail),
@@ -100,26 +100,26 @@ impl Outbox {
                 Ok(n) => {
                     self.written(n);
                     if n < n_tried {
-                        return Flushed::Blocked;
+                        return FlushOutcome::Blocked;
                     }
                 }
-                Err(Errno::AGAIN) => return Flushed::Blocked,
+                Err(Errno::AGAIN) => return FlushOutcome::Blocked,
                 Err(Errno::INTR) => {}
-                Err(_) => return Flushed::Broken,
+                Err(_) => return FlushOutcome::Broken,
             }
         }
-        Flushed::All
+        FlushOutcome::All
     }
 
     /// The new fill level, if a mark was crossed since the last call.
-    pub(super) fn crossing(&mut self, marks: QueueMarks) -> Option<Level> {
+    pub(super) fn crossing(&mut self, marks: QueueMarks) -> Option<QueueLevel> {
         // A line that is larger than a mark and waits alone must be able to pass.
         let n_waiting = if self.n_lines <= 1 { 0 } else { self.n_bytes };
         let level = match () {
-            () if n_waiting > marks.full => Level::Full,
-            () if n_waiting > marks.high => Level::High,
-            () if n_waiting <= marks.low => Level::Low,
-            () => self.level.min(Level::High),
+            () if n_waiting > marks.full => QueueLevel::Full,
+            () if n_waiting > marks.high => QueueLevel::High,
+            () if n_waiting <= marks.low => QueueLevel::Low,
+            () => self.level.min(QueueLevel::High),
         };
         (std::mem::replace(&mut self.level, level) != level).then_some(level)
     }

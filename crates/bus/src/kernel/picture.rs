@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use crate::switch::{ClientId, Counters, Limits, PoolStatus};
+use crate::switch::{ClientId, Counters, PoolStatus, SwitchLimits};
 
-use super::setup::Edges;
+use super::setup::IoLimits;
 
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Picture {
+pub struct BusSnapshot {
     pub uptime_ms: u64,
     #[serde(rename = "sessions")]
     pub n_sessions: usize,
@@ -24,14 +24,14 @@ pub struct Picture {
     #[serde(rename = "unfinishedBytes")]
     pub n_unfinished_bytes: usize,
     pub pools: Vec<PoolStatus>,
-    pub clients: Vec<ClientPicture>,
+    pub clients: Vec<ClientSnapshot>,
     pub counters: Counters,
-    pub limits: Limits,
-    pub edges: Edges,
+    pub limits: SwitchLimits,
+    pub edges: IoLimits,
 }
 
 #[derive(Debug, Clone, Serialize)]
-pub struct ClientPicture {
+pub struct ClientSnapshot {
     #[serde(rename = "id")]
     pub client: ClientId,
     /// Its transport: `tcp 127.0.0.1:4711`, `unix uid 1000`, `port`.

@@ -6,14 +6,14 @@ use std::sync::{Arc, LazyLock};
 
 use crate::processes::launch::Launch;
 use crate::processes::worker::StopLadder;
-use crate::switch::{Limits, Plan, PlanError, PoolPlan};
+use crate::switch::{PlanError, PoolPlan, SwitchLimits, SwitchPlan};
 
 /// The configuration of a bus, at its start and at a reload.
 #[derive(Debug, Clone)]
-pub struct Setup {
+pub struct KernelSetup {
     pub pools: Vec<PoolSetup>,
-    pub limits: Limits,
-    pub edges: Edges,
+    pub limits: SwitchLimits,
+    pub edges: IoLimits,
     /// The file into which every input and output is recorded, so that the run can be replayed. It
     /// holds the messages of clients and workers. Taken from the start; a reload does not change
     /// it.
@@ -31,7 +31,7 @@ pub struct PoolSetup {
 /// Limits of what is read and waited for, where bytes become lines. Times in milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Edges {
+pub struct IoLimits {
     pub max_client_line_bytes: usize,
     pub max_worker_line_bytes: usize,
     /// Bytes that the unfinished lines of all clients may hold together.
@@ -52,7 +52,7 @@ pub struct Edges {
 /// Places in a line are counted in 32 bits, and one line in memory is enough of this.
 pub(super) const MAX_LINE_BYTES: usize = 1 << 30;
 
-impl Default for Edges {
+impl Default for IoLimits {
     fn default() -> Self {
         Self {
             max_client_line_bytes: wire::limits::CLIENT_LINE_BYTES,
@@ -67,9 +67,9 @@ impl Default for Edges {
     }
 }
 
-impl Setup {
+impl KernelSetup {
     /// The plan for the switch, checked.
-    pub fn plan(&self) -> Result<Plan, PlanError> {
+    pub fn plan(&self) -> Result<SwitchPlan, PlanError> {
         let edges = &self.edges;
         if edges.max_client_line_bytes == 0 || edges.max_worker_line_bytes == 0 {
             return Err(PlanError::Limits("lines may not be empty"));
@@ -78,7 +78,7 @@ impl Setup {
             return Err(PlanError::Limits("a line may not have more than 1 GiB"));
         }
         let pools = self.pools.iter().map(PoolSetup::plan).collect();
-        let plan = Plan { pools, limits: self.limits.clone() };
+        let plan = SwitchPlan { pools, limits: self.limits.clone() };
         plan.check()?;
         Ok(plan)
     }

@@ -25,13 +25,16 @@ use tokio_util::task::TaskTracker;
 
 use super::BusError;
 use super::inbox::ReadBuffer;
-use super::listener::{Listener, Via};
-use super::note::{Mailbox, Note, silence};
-use super::setup::{Edges, PoolSetup, Setup};
+use super::listener::{ClientTransport, Listener};
+use super::note::{LoopMessage, Mailbox, silence};
+use super::setup::{IoLimits, KernelSetup, PoolSetup};
 use crate::switch::history::Recorder;
-use crate::switch::{ClientId, Command, IdMap, Input, Millis, Output, PoolState, Switch, WorkerId};
-use clients::ClientEdge;
-use workers::WorkerEdge;
+use crate::switch::{
+    BusCommand, ClientId, IdMap, MonotonicMillis, PoolState, Switch, SwitchInput, SwitchOutput,
+    WorkerId,
+};
+use clients::ClientConnection;
+use workers::WorkerConnection;
 
 /// Events per wait: enough that a thousand busy clients take a few system calls.
 const MAX_EVENTS: usize = 512;
@@ -43,13 +46,13 @@ const TICK: u64 = 250;
 /// How long all clients together may take to read their last answers when the bus ends.
 const FAREWELL: u64 = 30_000;
 
-pub(super) struct Shell {
+pub(super) struct EventLoop {
     epoll: OwnedFd,
     switch: Switch,
-    edges: Edges,
+    edges: IoLimits,
     pools: HashMap<Arc<str>, PoolSetup>,
-    clients: IdMap<ClientId, ClientEdge>,
-    workers: IdMap<WorkerId, WorkerEdge>,
+    clients: IdMap<ClientId, ClientConnection>,
+    workers: IdMap<WorkerId, WorkerConnection>,
     listeners: BTreeMap<u64, Listener>,
     n_clients: u64,
     n_not_let_in: u64,
@@ -65,17 +68,17 @@ pub(super) struct Shell {
     mailbox: Mailbox,
     tracker: TaskTracker,
     runtime: tokio::runtime::Handle,
-    now: Millis,
-    notes: mpsc::Receiver<Note>,
+    now: MonotonicMillis,
+    notes: mpsc::Receiver<LoopMessage>,
     /// Inputs that arose while outputs were being carried out.
-    afterwards: VecDeque<Input>,
-    outputs: Vec<Output>,
+    afterwards: VecDeque<SwitchInput>,
+    outputs: Vec<SwitchOutput>,
     started: Instant,
-    tick_at: Option<Millis>,
-    memory_at: Option<Millis>,
+    tick_at: Option<MonotonicMillis>,
+    memory_at: Option<MonotonicMillis>,
     recording: Option<Recording>,
     n_listeners: u64,
-    farewell_until: Option<Millis>,
+    farewell_until: Option<MonotonicMillis>,
     is_aborted: bool,
 }
 
@@ -93,12 +96,12 @@ struct Recording {
     file: File,
 }
 
-impl Shell {
+impl EventLoop {
     pub(super) fn new(
-        setup: Setup,
+        setup: KernelSetup,
         seed: u64,
         mailbox: Mailbox,
-        notes: mpsc::Receiver<Note>,
+        notes: mpsc::Receiver<LoopMessage>,
         tracker: TaskTracker,
     ) -> Result<Self, BusError> {
         let plan = setup.plan()?;
@@ -132,7 +135,7 @@ impl Shell {
             mailbox,
             tracker,
             runtime: tokio::runtime::Handle::current(),
-            now: Millis::default(),
+            now: MonotonicMillis::default(),
             notes,
             afterwards: VecDeque::new(),
             outputs: Vec::new(),
@@ -152,7 +155,7 @@ impl Shell {
     pub(super) fn run(mut self, has_ended_well: &AtomicBool) {
         keep_freed_memory();
         let mut events = Vec::with_capacity(MAX_EVENTS);
-        self.feed(Input::TimePassed);
+        self.feed(SwitchInput::TimePassed);
         while !self.is_over() {
             self.settle();
             events.clear();
@@ -190,7 +193,7 @@ impl Shell {
     }
 
     /// Hands one input to the switch and carries out all that follows from it.
-    fn feed(&mut self, input: Input) {
+    fn feed(&mut self, input: SwitchInput) {
         self.step(input);
         self.feed_rest();
     }
@@ -204,7 +207,7 @@ impl Shell {
     /// Feeds a client's line, the most frequent input, without an [`Input`] for it.
     fn feed_client_line(&mut self, client: ClientId, line: Bytes) {
         if self.recording.is_some() {
-            return self.feed(Input::ClientLine { client, line });
+            return self.feed(SwitchInput::ClientLine { client, line });
         }
         self.step_by(|switch, now, out| switch.take_client_line(now, client, &line, out));
         self.feed_rest();
@@ -212,13 +215,13 @@ impl Shell {
 
     fn feed_worker_line(&mut self, worker: WorkerId, line: Bytes) {
         if self.recording.is_some() {
-            return self.feed(Input::WorkerLine { worker, line });
+            return self.feed(SwitchInput::WorkerLine { worker, line });
         }
         self.step_by(|switch, now, out| switch.take_worker_line(now, worker, &line, out));
         self.feed_rest();
     }
 
-    fn step(&mut self, input: Input) {
+    fn step(&mut self, input: SwitchInput) {
         let Some(recording) = &mut self.recording else {
             return self.step_by(|switch, now, out| switch.take(now, input, out));
         };
@@ -232,7 +235,7 @@ impl Shell {
     }
 
     /// Lets the switch do something and carries out its outputs.
-    fn step_by(&mut self, act: impl FnOnce(&mut Switch, Millis, &mut Vec<Output>)) {
+    fn step_by(&mut self, act: impl FnOnce(&mut Switch, MonotonicMillis, &mut Vec<SwitchOutput>)) {
         let mut outputs = std::mem::take(&mut self.outputs);
         act(&mut self.switch, self.now, &mut outputs);
         for output in outputs.drain(..) {
@@ -242,24 +245,26 @@ impl Shell {
     }
 
     /// Queues an input that arose in the middle of a step, for the switch to take next.
-    fn feed_afterwards(&mut self, input: Input) {
+    fn feed_afterwards(&mut self, input: SwitchInput) {
         self.afterwards.push_back(input);
     }
 
-    fn carry_out(&mut self, output: Output) {
+    fn carry_out(&mut self, output: SwitchOutput) {
         match output {
-            Output::ToClient { client, line } => self.write_to_client(client, line),
-            Output::ToWorker { worker, line } => self.write_to_worker(worker, line),
-            Output::CloseClient { client, reason } => {
+            SwitchOutput::ToClient { client, line } => self.write_to_client(client, line),
+            SwitchOutput::ToWorker { worker, line } => self.write_to_worker(worker, line),
+            SwitchOutput::CloseClient { client, reason } => {
                 tracing::info!(client = client.0, ?reason, "closing a client");
                 self.say_goodbye(client);
             }
-            Output::StartWorker { worker, pool, slot } => self.start_worker(worker, &pool, slot),
-            Output::StopWorker { worker, how } => self.stop_worker(worker, how),
-            Output::PauseClient { client } => self.pause_client(client, true),
-            Output::ResumeClient { client } => self.pause_client(client, false),
-            Output::PauseWorker { worker } => self.pause_worker(worker, true),
-            Output::ResumeWorker { worker } => self.pause_worker(worker, false),
+            SwitchOutput::StartWorker { worker, pool, slot } => {
+                self.start_worker(worker, &pool, slot)
+            }
+            SwitchOutput::StopWorker { worker, how } => self.stop_worker(worker, how),
+            SwitchOutput::PauseClient { client } => self.pause_client(client, true),
+            SwitchOutput::ResumeClient { client } => self.pause_client(client, false),
+            SwitchOutput::PauseWorker { worker } => self.pause_worker(worker, true),
+            SwitchOutput::ResumeWorker { worker } => self.pause_worker(worker, false),
         }
     }
 
@@ -288,7 +293,7 @@ impl Shell {
 
     fn look_at_clock(&mut self) {
         let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.now = Millis(elapsed);
+        self.now = MonotonicMillis(elapsed);
     }
 
     fn timeout(&self) -> Option<rustix::event::Timespec> {
@@ -298,9 +303,10 @@ impl Shell {
     }
 
     fn on_time(&mut self) {
-        let is_due = |at: Option<Millis>, now: Millis| at.is_some_and(|at| at <= now);
+        let is_due =
+            |at: Option<MonotonicMillis>, now: MonotonicMillis| at.is_some_and(|at| at <= now);
         if is_due(self.switch.wake_at(), self.now) {
-            self.feed(Input::TimePassed);
+            self.feed(SwitchInput::TimePassed);
         }
         if is_due(self.tick_at, self.now) {
             self.tick_at = None;
@@ -366,7 +372,7 @@ impl Shell {
         }
         self.settle();
         // A client that has read its last answers need not be waited for.
-        self.clients.values().all(ClientEdge::has_all) || until <= self.now
+        self.clients.values().all(ClientConnection::has_all) || until <= self.now
     }
 
     fn read_notes(&mut self) {
@@ -374,39 +380,41 @@ impl Shell {
         self.is_aborted = self.mailbox.is_aborted();
         while let Ok(note) = self.notes.try_recv() {
             match note {
-                Note::WorkerStarted { worker, started } => self.worker_started(worker, started),
-                Note::WorkerExited { worker, report, last_words } => {
+                LoopMessage::WorkerStarted { worker, started } => {
+                    self.worker_started(worker, started)
+                }
+                LoopMessage::WorkerExited { worker, report, last_words } => {
                     self.worker_exited(worker, report, &last_words);
                 }
-                Note::Memory(seen) => {
+                LoopMessage::Memory(seen) => {
                     for (worker, n_bytes) in seen {
-                        self.feed(Input::WorkerMemory { worker, n_bytes });
+                        self.feed(SwitchInput::WorkerMemory { worker, n_bytes });
                     }
                 }
-                Note::Listen(listener) => self.listen(*listener),
-                Note::Port { socket, token, pool } => {
-                    self.add_client(socket, Via::Port, token, pool);
+                LoopMessage::Listen(listener) => self.listen(*listener),
+                LoopMessage::Port { socket, token, pool } => {
+                    self.add_client(socket, ClientTransport::Port, token, pool);
                 }
-                Note::Picture(reply) => {
+                LoopMessage::Picture(reply) => {
                     let _asker_gone = reply.send(self.picture());
                 }
-                Note::Reload { setup, done } => {
+                LoopMessage::Reload { setup, done } => {
                     let _asker_gone = done.send(self.reload(*setup));
                 }
-                Note::Command { command, done } => {
-                    self.feed(Input::Command(command));
+                LoopMessage::Command { command, done } => {
+                    self.feed(SwitchInput::Command(command));
                     let _asker_gone = done.send(());
                 }
-                Note::Drain => self.feed(Input::Command(Command::DrainAll)),
+                LoopMessage::Drain => self.feed(SwitchInput::Command(BusCommand::DrainAll)),
             }
         }
     }
 
-    fn reload(&mut self, setup: Setup) -> Result<(), BusError> {
+    fn reload(&mut self, setup: KernelSetup) -> Result<(), BusError> {
         let plan = setup.plan()?;
         self.edges = setup.edges;
         self.set_pools(setup.pools);
-        self.feed(Input::NewPlan(Box::new(plan)));
+        self.feed(SwitchInput::NewPlan(Box::new(plan)));
         Ok(())
     }
 
@@ -428,7 +436,12 @@ impl Shell {
 }
 
 impl Recording {
-    fn note(&mut self, at: Millis, input: &Input, outputs: &[Output]) -> std::io::Result<()> {
+    fn note(
+        &mut self,
+        at: MonotonicMillis,
+        input: &SwitchInput,
+        outputs: &[SwitchOutput],
+    ) -> std::io::Result<()> {
         self.recorder.step(at, input, outputs);
         self.file.write_all(self.recorder.take().as_bytes())
     }

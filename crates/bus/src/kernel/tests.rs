@@ -1,16 +1,19 @@
 use super::*;
 use crate::processes::launch::Launch;
-use crate::switch::{Limits, PoolPlan};
+use crate::switch::{PoolPlan, SwitchLimits};
 
 /// No worker: `cat` would need a keeper, which is another binary. What the bus does with
 /// workers is tested with the real binary.
-fn without_workers() -> Setup {
-    let plan =
-        PoolPlan { min: 0, start: crate::switch::Start::OnDemand, ..PoolPlan::fixed("a", "", 1) };
-    Setup {
+fn without_workers() -> KernelSetup {
+    let plan = PoolPlan {
+        min: 0,
+        start: crate::switch::StartPolicy::OnDemand,
+        ..PoolPlan::fixed("a", "", 1)
+    };
+    KernelSetup {
         pools: vec![PoolSetup::new(plan, Launch::new("missing", "/"))],
-        limits: Limits::default(),
-        edges: Edges::default(),
+        limits: SwitchLimits::default(),
+        edges: IoLimits::default(),
         record: None,
     }
 }
@@ -50,12 +53,12 @@ async fn dropping_the_last_handle_ends_the_bus() {
 
 #[tokio::test]
 async fn what_makes_no_sense_is_refused_and_changes_nothing() {
-    let nothing = Setup { pools: Vec::new(), ..without_workers() };
+    let nothing = KernelSetup { pools: Vec::new(), ..without_workers() };
     assert!(matches!(Bus::start(nothing.clone()), Err(BusError::Plan(_))));
     let bus = Bus::start(without_workers()).unwrap();
     assert!(matches!(bus.reload(nothing).await, Err(BusError::Plan(_))));
     assert_eq!(bus.picture().await.unwrap().pools.len(), 1);
-    let open = Listen::Tcp { address: ([0, 0, 0, 0], 0).into(), token: None, pool: None };
+    let open = ListenConfig::Tcp { address: ([0, 0, 0, 0], 0).into(), token: None, pool: None };
     assert!(matches!(bus.listen(open).await, Err(BusError::OpenToAll(_))));
     soon(bus.abort()).await.unwrap();
 }
@@ -65,7 +68,7 @@ async fn a_socket_file_is_private_replaced_when_stale_and_removed() {
     use std::os::unix::fs::PermissionsExt as _;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("bus.sock");
-    let listen = || Listen::Unix { path: path.clone(), mode: 0o600, pool: None };
+    let listen = || ListenConfig::Unix { path: path.clone(), mode: 0o600, pool: None };
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
 
     let bus = Bus::start(without_workers()).unwrap();

@@ -19,7 +19,7 @@ pub(crate) const MAX_REPORT_BYTES: usize = 1024;
 
 /// The command that a keeper is to start, and its surroundings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Order {
+pub(crate) struct StartOrder {
     pub(crate) program: OsString,
     pub(crate) args: Vec<OsString>,
     pub(crate) cwd: OsString,
@@ -32,7 +32,7 @@ pub(crate) struct Order {
 /// The state that Switchyard wants a running process tree in. From `Stop` there is a way back to
 /// `Run`; the others are never taken back, and each includes those before it but `Stop`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Wish {
+pub(crate) enum WantedState {
     Run,
     /// No process of the tree may run for now.
     Stop,
@@ -40,7 +40,7 @@ pub(crate) enum Wish {
     Kill,
 }
 
-impl Wish {
+impl WantedState {
     pub(crate) fn encode(self) -> u8 {
         match self {
             Self::Run => b'R',
@@ -68,7 +68,7 @@ pub(crate) enum StartFailure {
 
 /// One report of a keeper about its worker or its tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Report {
+pub(crate) enum KeeperReport {
     Started {
         pid: i32,
         in_cgroup: bool,
@@ -82,7 +82,7 @@ pub(crate) enum Report {
     Empty,
 }
 
-impl Report {
+impl KeeperReport {
     /// One line.
     pub(crate) fn encode(self) -> String {
         format!("{}\n", Json::of(&self).as_str())

@@ -29,7 +29,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
 use super::cgroup::Cgroup;
-use super::control::{Report, Wish};
+use super::control::{KeeperReport, WantedState};
 use super::procs::{Proc, descendants, freeze_and_kill, living, snapshot, terminate};
 use super::spawn::{self, send_at_once};
 use crate::process_calls;
@@ -73,11 +73,11 @@ fn keep() -> io::Result<()> {
             Ok(started) => {
                 tell(
                     &control,
-                    Report::Started { pid: started.pid, in_cgroup: started.cgroup.is_some() },
+                    KeeperReport::Started { pid: started.pid, in_cgroup: started.cgroup.is_some() },
                 );
                 Keeper::new(control, started).run(child_ended).await;
             }
-            Err(failure) => tell(&control, Report::Failed(failure)),
+            Err(failure) => tell(&control, KeeperReport::Failed(failure)),
         }
         Ok(())
     })
@@ -108,7 +108,7 @@ fn catch_signals() -> io::Result<Signal> {
     signal(SignalKind::child())
 }
 
-fn tell(control: &UnixStream, report: Report) {
+fn tell(control: &UnixStream, report: KeeperReport) {
     send_at_once(control, report.encode().as_bytes());
 }
 
@@ -120,18 +120,18 @@ struct Keeper {
     is_worker_reaped: bool,
     cgroup: Option<Cgroup>,
     freezer: Freezer,
-    ending: Ending,
+    ending: TreeEnding,
 }
 
 #[derive(Clone, Copy)]
-enum Ending {
+enum TreeEnding {
     NotYet,
     Grace { kill_at: Instant },
     Killing { stuck_at: Instant, again_at: Instant, pause: Duration, is_stuck_told: bool },
 }
 
 impl Keeper {
-    fn new(control: UnixStream, started: start::Started) -> Self {
+    fn new(control: UnixStream, started: start::WorkerChild) -> Self {
         Self {
             control,
             has_owner: true,
@@ -139,7 +139,7 @@ impl Keeper {
             is_worker_reaped: false,
             cgroup: started.cgroup,
             freezer: Freezer::default(),
-            ending: Ending::NotYet,
+            ending: TreeEnding::NotYet,
         }
     }
 
@@ -156,7 +156,7 @@ impl Keeper {
         if let Some(cgroup) = &self.cgroup {
             cgroup.remove();
         }
-        tell(&self.control, Report::Empty);
+        tell(&self.control, KeeperReport::Empty);
     }
 
     /// Takes the exit status of every dead child; whether there are others.
@@ -165,9 +165,9 @@ impl Keeper {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == self.worker => {
                     if let Some(code) = status.exit_status() {
-                        tell(&self.control, Report::ExitedWith(code));
+                        tell(&self.control, KeeperReport::ExitedWith(code));
                     } else if let Some(signal) = status.terminating_signal() {
-                        tell(&self.control, Report::KilledBy(signal));
+                        tell(&self.control, KeeperReport::KilledBy(signal));
                     }
                     self.is_worker_reaped = true;
                     self.end_after_grace();
@@ -179,18 +179,18 @@ impl Keeper {
         }
     }
 
-    fn obey(&mut self, wish: Option<Wish>) {
+    fn obey(&mut self, wish: Option<WantedState>) {
         match wish {
-            Some(Wish::Run) => self.freezer.resume(self.cgroup.as_ref()),
-            Some(Wish::Stop) if matches!(self.ending, Ending::NotYet) => {
+            Some(WantedState::Run) => self.freezer.resume(self.cgroup.as_ref()),
+            Some(WantedState::Stop) if matches!(self.ending, TreeEnding::NotYet) => {
                 self.freezer.stop(self.cgroup.as_ref(), below_us);
             }
-            Some(Wish::Stop) => {}
-            Some(Wish::Term) => {
+            Some(WantedState::Stop) => {}
+            Some(WantedState::Term) => {
                 self.freezer.resume(self.cgroup.as_ref());
                 terminate(&below_us());
             }
-            Some(Wish::Kill) => self.kill(),
+            Some(WantedState::Kill) => self.kill(),
             None => {
                 self.has_owner = false;
                 self.end_after_grace();
@@ -200,24 +200,24 @@ impl Keeper {
 
     fn wake_at(&self) -> Option<Instant> {
         match self.ending {
-            Ending::NotYet => self.freezer.again_at(),
-            Ending::Grace { kill_at } => Some(kill_at),
-            Ending::Killing { again_at, .. } => Some(again_at),
+            TreeEnding::NotYet => self.freezer.again_at(),
+            TreeEnding::Grace { kill_at } => Some(kill_at),
+            TreeEnding::Killing { again_at, .. } => Some(again_at),
         }
     }
 
     fn go_on(&mut self) {
         match self.ending {
-            Ending::NotYet => self.freezer.stop(self.cgroup.as_ref(), below_us),
-            Ending::Grace { .. } | Ending::Killing { .. } => self.kill(),
+            TreeEnding::NotYet => self.freezer.stop(self.cgroup.as_ref(), below_us),
+            TreeEnding::Grace { .. } | TreeEnding::Killing { .. } => self.kill(),
         }
     }
 
     fn end_after_grace(&mut self) {
-        if matches!(self.ending, Ending::NotYet) {
+        if matches!(self.ending, TreeEnding::NotYet) {
             self.freezer.resume(self.cgroup.as_ref());
             terminate(&below_us());
-            self.ending = Ending::Grace { kill_at: Instant::now() + GRACE };
+            self.ending = TreeEnding::Grace { kill_at: Instant::now() + GRACE };
         }
     }
 
@@ -237,19 +237,24 @@ impl Keeper {
 
         let now = Instant::now();
         let (stuck_at, pause, mut is_stuck_told) = match self.ending {
-            Ending::Killing { stuck_at, pause, is_stuck_told, .. } => {
+            TreeEnding::Killing { stuck_at, pause, is_stuck_told, .. } => {
                 (stuck_at, LONGEST_PAUSE.min(pause * 2), is_stuck_told)
             }
-            Ending::NotYet | Ending::Grace { .. } => (now + STUCK_AFTER, FIRST_PAUSE, false),
+            TreeEnding::NotYet | TreeEnding::Grace { .. } => {
+                (now + STUCK_AFTER, FIRST_PAUSE, false)
+            }
         };
         // On a machine that is so busy that a round takes seconds, time alone says nothing: there
         // were rounds enough when the pause has grown.
         let is_late = now >= stuck_at && pause == LONGEST_PAUSE;
         if is_late && !is_stuck_told && !killed.is_empty() {
             is_stuck_told = true;
-            tell(&self.control, Report::Stuck(i32::try_from(killed.len()).unwrap_or(i32::MAX)));
+            tell(
+                &self.control,
+                KeeperReport::Stuck(i32::try_from(killed.len()).unwrap_or(i32::MAX)),
+            );
         }
-        self.ending = Ending::Killing { stuck_at, again_at: now + pause, pause, is_stuck_told };
+        self.ending = TreeEnding::Killing { stuck_at, again_at: now + pause, pause, is_stuck_told };
     }
 }
 
@@ -259,13 +264,13 @@ fn below_us() -> Vec<Proc> {
 }
 
 /// The next command; `None` when the owner is gone.
-async fn next_wish(control: &UnixStream) -> Option<Wish> {
+async fn next_wish(control: &UnixStream) -> Option<WantedState> {
     loop {
         let mut byte = [0];
         control.readable().await.ok()?;
         match control.try_read(&mut byte) {
             Ok(0) => return None,
-            Ok(_) => return Some(Wish::decode(byte[0]).unwrap_or(Wish::Run)),
+            Ok(_) => return Some(WantedState::decode(byte[0]).unwrap_or(WantedState::Run)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => return None,
         }

@@ -12,17 +12,17 @@ use std::sync::{Arc, Once};
 use tokio::sync::{oneshot, watch};
 
 use super::cgroup::Cgroup;
-use super::control::{Order, StartFailure, Wish};
+use super::control::{StartFailure, StartOrder, WantedState};
 use super::descriptors;
 use super::environment::Environment;
 use super::keeper::VERB;
 use super::marker::Marker;
 use super::program;
-use super::record::{self, Identity, Record};
-use super::spawn::{self, Pipes, StderrKind, StdinKind};
-use super::stderr::{self, Tail};
-use super::supervisor::{Charge, HandshakeError, Life, supervise};
-use super::worker::{Shared, Worker, WorkerHandle};
+use super::record::{self, ProcessIdentity, WorkerRecord};
+use super::spawn::{self, StderrKind, StdinKind, WorkerPipes};
+use super::stderr::{self, StderrTail};
+use super::supervisor::{HandshakeError, SupervisedWorker, WorkerLife, supervise};
+use super::worker::{Worker, WorkerHandle, WorkerHandleState};
 
 /// Everything needed to start one worker.
 #[derive(Debug, Clone)]
@@ -111,7 +111,7 @@ impl Launch {
     pub async fn spawn(self) -> Result<Worker, SpawnError> {
         adopt_orphans();
         let marker = Marker::random().map_err(SpawnError::Pipes)?;
-        let pipes = Pipes::open(self.stdin, self.stderr).map_err(SpawnError::Pipes)?;
+        let pipes = WorkerPipes::open(self.stdin, self.stderr).map_err(SpawnError::Pipes)?;
         if let Some(dir) = &self.records_dir {
             record::prepare_dir(dir).map_err(|source| record_error(dir, source))?;
         }
@@ -131,7 +131,7 @@ impl Launch {
             },
         };
 
-        let tail = Arc::new(Tail::default());
+        let tail = Arc::new(StderrTail::default());
         let (drain, stderr) = match pipes.stderr {
             None => (None, None),
             Some(pipe) => {
@@ -140,7 +140,7 @@ impl Launch {
                 (Some(drain), Some(lines))
             }
         };
-        let order = Order {
+        let order = StartOrder {
             env: self.env.resolve(std::env::vars_os(), &marker),
             program: self.program.clone(),
             args: self.args,
@@ -148,16 +148,18 @@ impl Launch {
             cgroup: cgroup.as_ref().map(|group| group.dir().into()),
             n_descriptors: descriptors::limit_of_workers(),
         };
-        let (wish, wishes) = watch::channel(Wish::Run);
-        let (lives, life) = watch::channel(Life::default());
+        let (wish, wishes) = watch::channel(WantedState::Run);
+        let (lives, life) = watch::channel(WorkerLife::default());
         let (started, on_started) = oneshot::channel();
         let id = marker.to_string();
-        let charge = Charge { marker, keeper, keeper_pid, control, record, cgroup, drain };
+        let charge =
+            SupervisedWorker { marker, keeper, keeper_pid, control, record, cgroup, drain };
         task::spawn(supervise(charge, order, pipes.workers, started, lives, wishes));
 
         match on_started.await.unwrap_or(Err(HandshakeError::KeeperLost)) {
             Ok(started) => {
-                let shared = Arc::new(Shared { id, keeper_pid, started, tail, life, wish });
+                let shared =
+                    Arc::new(WorkerHandleState { id, keeper_pid, started, tail, life, wish });
                 let handle = WorkerHandle { shared };
                 Ok(Worker { stdin: pipes.stdin, stdout: pipes.stdout, stderr, handle })
             }
@@ -184,8 +186,8 @@ fn write_record(
     cgroup: Option<&Cgroup>,
 ) -> io::Result<PathBuf> {
     let own_pid = std::process::id().cast_signed();
-    let identity = |pid| Identity::of(pid).ok_or(io::Error::from(io::ErrorKind::NotFound));
-    let record = Record {
+    let identity = |pid| ProcessIdentity::of(pid).ok_or(io::Error::from(io::ErrorKind::NotFound));
+    let record = WorkerRecord {
         marker: marker.clone(),
         owner: identity(own_pid)?,
         keeper: identity(keeper_pid)?,

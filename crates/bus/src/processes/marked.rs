@@ -25,7 +25,7 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(5);
 
 /// The processes that [`end_marked`] killed, and how many of them are left.
 #[derive(Debug, Default)]
-pub(crate) struct MarkedEnd {
+pub(crate) struct MarkedCleanup {
     pub(crate) pids: Vec<i32>,
     pub(crate) n_left: usize,
 }
@@ -39,7 +39,7 @@ pub(crate) fn end_marked(
     marker: &Marker,
     keeper: Option<i32>,
     cgroup: Option<&Cgroup>,
-) -> MarkedEnd {
+) -> MarkedCleanup {
     // Session 0 is the kernel's own: a pid we do not know must never mean that one.
     let keeper = keeper.filter(|pid| *pid > 0);
     let give_up_at = Instant::now() + GIVE_UP_AFTER;
@@ -64,7 +64,7 @@ pub(crate) fn end_marked(
         n_looks += 1;
         let is_over = n_looks >= MIN_LOOKS && Instant::now() >= give_up_at;
         if (killed.is_empty() && n_left == 0) || is_over {
-            return MarkedEnd { pids: pids.into_iter().collect(), n_left };
+            return MarkedCleanup { pids: pids.into_iter().collect(), n_left };
         }
         thread::sleep(LOOK_AGAIN_AFTER);
     }

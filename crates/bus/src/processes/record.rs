@@ -26,12 +26,12 @@ const MAX_BYTES: u64 = 8 * 1024;
 
 /// A process that cannot be confused with a later one of the same pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub(crate) struct ProcessIdentity {
     pub(crate) pid: i32,
     pub(crate) start: u64,
 }
 
-impl Identity {
+impl ProcessIdentity {
     pub(crate) fn of(pid: i32) -> Option<Self> {
         Proc::read(pid).map(|process| Self { pid, start: process.start })
     }
@@ -42,14 +42,14 @@ impl Identity {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Record {
+pub(crate) struct WorkerRecord {
     pub(crate) marker: Marker,
-    pub(crate) owner: Identity,
-    pub(crate) keeper: Identity,
+    pub(crate) owner: ProcessIdentity,
+    pub(crate) keeper: ProcessIdentity,
     pub(crate) cgroup: Option<Cgroup>,
 }
 
-impl Record {
+impl WorkerRecord {
     pub(crate) fn write(&self, dir: &Path) -> io::Result<PathBuf> {
         let path = dir.join(format!("{}.{EXTENSION}", self.marker));
         let unfinished = path.with_extension("tmp");
@@ -114,14 +114,14 @@ fn check_dir(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn parse_identity(text: &str) -> Option<Identity> {
+fn parse_identity(text: &str) -> Option<ProcessIdentity> {
     let (pid, start) = text.split_once(' ')?;
-    Some(Identity { pid: pid.parse().ok()?, start: start.parse().ok()? })
+    Some(ProcessIdentity { pid: pid.parse().ok()?, start: start.parse().ok()? })
 }
 
 /// The result of a [`sweep`].
 #[derive(Debug, Default)]
-pub struct Swept {
+pub struct SweepReport {
     /// Workers whose record is gone now.
     pub ended: Vec<SweptWorker>,
     /// Records that were left because their owner or keeper lives.
@@ -142,8 +142,8 @@ pub struct SweptWorker {
 
 /// Ends what dead Switchyards left behind. Blocks: call it before serving, or on a blocking
 /// thread. A directory that is not there means there is nothing to do.
-pub fn sweep(dir: &Path) -> io::Result<Swept> {
-    let mut swept = Swept::default();
+pub fn sweep(dir: &Path) -> io::Result<SweepReport> {
+    let mut swept = SweepReport::default();
     if !dir.exists() {
         return Ok(swept);
     }
@@ -153,7 +153,7 @@ pub fn sweep(dir: &Path) -> io::Result<Swept> {
         if path.extension().is_none_or(|extension| extension != EXTENSION) {
             continue;
         }
-        match Record::read(&path) {
+        match WorkerRecord::read(&path) {
             // Gone since we listed it: its owner removed it.
             None if !path.exists() => {}
             None => swept.n_unreadable += 1,
@@ -164,7 +164,7 @@ pub fn sweep(dir: &Path) -> io::Result<Swept> {
     Ok(swept)
 }
 
-fn is_in_good_hands(record: &Record) -> bool {
+fn is_in_good_hands(record: &WorkerRecord) -> bool {
     record.owner.is_alive() || record.keeper.is_alive() || are_we_part_of(&record.marker)
 }
 
@@ -174,7 +174,7 @@ fn are_we_part_of(marker: &Marker) -> bool {
         .is_some_and(|own| own.has_environment_entry(&marker.environment_entry()))
 }
 
-fn end(record: &Record, path: &Path) -> SweptWorker {
+fn end(record: &WorkerRecord, path: &Path) -> SweptWorker {
     let end = end_marked(&record.marker, None, record.cgroup.as_ref());
     if let Some(cgroup) = &record.cgroup {
         cgroup.remove();

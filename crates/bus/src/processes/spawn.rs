@@ -26,7 +26,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::process::{Child, Command};
 use wire::Json;
 
-use super::control::{MAX_ORDER_BYTES, Order};
+use super::control::{MAX_ORDER_BYTES, StartOrder};
 
 /// Worker's stdin, stdout and stderr. All are close-on-exec; only the keeper hands them on.
 pub(crate) type WorkerFds = [OwnedFd; 3];
@@ -50,7 +50,7 @@ pub(crate) fn start_keeper(exe: &Path, args: &[OsString]) -> io::Result<(Child, 
 /// the end of the worker is the end of its pipes.
 pub(crate) async fn send_order(
     control: &mut UnixStream,
-    order: &Order,
+    order: &StartOrder,
     fds: WorkerFds,
 ) -> io::Result<()> {
     let order = Json::of(order);
@@ -72,7 +72,7 @@ pub(crate) async fn send_order(
 }
 
 /// The keeper's side of [`send_order`]. Blocks; an error if the owner died before it was done.
-pub(crate) fn receive_order(control: &mut StdUnixStream) -> io::Result<(Order, WorkerFds)> {
+pub(crate) fn receive_order(control: &mut StdUnixStream) -> io::Result<(StartOrder, WorkerFds)> {
     let mut header = [0; 4];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -118,14 +118,14 @@ pub enum StderrKind {
     MergedIntoStdout,
 }
 
-pub(crate) struct Pipes {
+pub(crate) struct WorkerPipes {
     pub(crate) stdin: Option<Sender>,
     pub(crate) stdout: Receiver,
     pub(crate) stderr: Option<Receiver>,
     pub(crate) workers: WorkerFds,
 }
 
-impl Pipes {
+impl WorkerPipes {
     pub(crate) fn open(stdin: StdinKind, stderr: StderrKind) -> io::Result<Self> {
         let (stdin, workers_stdin) = match stdin {
             StdinKind::Pipe => {

@@ -53,9 +53,9 @@ impl StderrLines {
 
 /// The last bytes of a stream.
 #[derive(Debug, Default)]
-pub(crate) struct Tail(Mutex<VecDeque<u8>>);
+pub(crate) struct StderrTail(Mutex<VecDeque<u8>>);
 
-impl Tail {
+impl StderrTail {
     pub(crate) fn text(&self) -> String {
         let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(bytes.make_contiguous()).into_owned()
@@ -94,7 +94,7 @@ pub(crate) fn channel() -> (StderrSink, StderrLines) {
 }
 
 /// Reads until the last writer is gone.
-pub(crate) async fn drain(mut stderr: pipe::Receiver, tail: Arc<Tail>, mut sink: StderrSink) {
+pub(crate) async fn drain(mut stderr: pipe::Receiver, tail: Arc<StderrTail>, mut sink: StderrSink) {
     let mut chunk = vec![0; READ_BYTES];
     while let Ok(n) = stderr.read(&mut chunk).await {
         let Some(read) = chunk.get(..n).filter(|read| !read.is_empty()) else { break };

@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::cgroup::Cgroup;
-use super::control::{MAX_REPORT_BYTES, Order, Report, StartFailure, Wish};
+use super::control::{KeeperReport, MAX_REPORT_BYTES, StartFailure, StartOrder, WantedState};
 use super::exit::ExitReport;
 use super::marked::end_marked;
 use super::marker::Marker;
@@ -38,13 +38,13 @@ const DRAIN_WAIT: Duration = Duration::from_secs(1);
 
 /// The state of a worker, as its handles watch it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Life {
+pub(crate) struct WorkerLife {
     pub(crate) exit: Option<ExitReport>,
     pub(crate) is_ended: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Started {
+pub(crate) struct WorkerStart {
     pub(crate) pid: i32,
     pub(crate) in_cgroup: bool,
 }
@@ -58,7 +58,7 @@ pub(crate) enum HandshakeError {
 }
 
 /// Everything on Switchyard's side that belongs to one worker.
-pub(crate) struct Charge {
+pub(crate) struct SupervisedWorker {
     pub(crate) marker: Marker,
     pub(crate) keeper: Child,
     pub(crate) keeper_pid: i32,
@@ -71,14 +71,14 @@ pub(crate) struct Charge {
 /// Supervises from the order to the last process. Everything the caller must hear comes through
 /// `started` once and `lives` after that.
 pub(crate) async fn supervise(
-    mut charge: Charge,
-    order: Order,
+    mut charge: SupervisedWorker,
+    order: StartOrder,
     fds: WorkerFds,
-    started: oneshot::Sender<Result<Started, HandshakeError>>,
-    lives: watch::Sender<Life>,
-    wishes: watch::Receiver<Wish>,
+    started: oneshot::Sender<Result<WorkerStart, HandshakeError>>,
+    lives: watch::Sender<WorkerLife>,
+    wishes: watch::Receiver<WantedState>,
 ) {
-    let mut reports = Reports::default();
+    let mut reports = ReportReader::default();
     match timeout(START_WAIT, charge.hand_over(order, fds, &mut reports)).await {
         Ok(Ok(worker)) => {
             // A caller that is gone has dropped its wishes too; `watch_over` notices that.
@@ -104,13 +104,13 @@ enum KeeperEnd {
     Lost,
 }
 
-impl Charge {
+impl SupervisedWorker {
     async fn hand_over(
         &mut self,
-        order: Order,
+        order: StartOrder,
         fds: WorkerFds,
-        reports: &mut Reports,
-    ) -> Result<Started, HandshakeError> {
+        reports: &mut ReportReader,
+    ) -> Result<WorkerStart, HandshakeError> {
         let sent = send_order(&mut self.control, &order, fds).await;
         if let Err(error) = sent {
             return Err(match error.kind() {
@@ -121,17 +121,17 @@ impl Charge {
             });
         }
         match reports.next(&self.control).await {
-            Some(Report::Started { pid, in_cgroup }) => Ok(Started { pid, in_cgroup }),
-            Some(Report::Failed(failure)) => Err(HandshakeError::Failed(failure)),
+            Some(KeeperReport::Started { pid, in_cgroup }) => Ok(WorkerStart { pid, in_cgroup }),
+            Some(KeeperReport::Failed(failure)) => Err(HandshakeError::Failed(failure)),
             _ => Err(HandshakeError::KeeperLost),
         }
     }
 
     async fn watch_over(
         &mut self,
-        reports: &mut Reports,
-        lives: &watch::Sender<Life>,
-        mut wishes: watch::Receiver<Wish>,
+        reports: &mut ReportReader,
+        lives: &watch::Sender<WorkerLife>,
+        mut wishes: watch::Receiver<WantedState>,
     ) -> KeeperEnd {
         let mut end = KeeperEnd::Lost;
         let mut has_handles = true;
@@ -140,8 +140,8 @@ impl Charge {
             tokio::select! {
                 report = reports.next(&self.control) => match report {
                     None => return end,
-                    Some(Report::Empty) => end = KeeperEnd::TreeEmpty,
-                    Some(Report::Stuck(n)) => {
+                    Some(KeeperReport::Empty) => end = KeeperEnd::TreeEmpty,
+                    Some(KeeperReport::Stuck(n)) => {
                         answer_by = None;
                         lives.send_modify(|life| life.end(n.unsigned_abs()));
                     }
@@ -155,7 +155,7 @@ impl Charge {
                         has_handles = false;
                         let _gone = rustix::net::shutdown(&self.control, Shutdown::Write);
                     }
-                    if wish.is_none_or(|wish| wish == Wish::Kill) {
+                    if wish.is_none_or(|wish| wish == WantedState::Kill) {
                         answer_by.get_or_insert(Instant::now() + KEEPER_WAIT);
                     }
                 }
@@ -168,11 +168,11 @@ impl Charge {
         }
     }
 
-    async fn finish(mut self, end: KeeperEnd, lives: &watch::Sender<Life>) {
+    async fn finish(mut self, end: KeeperEnd, lives: &watch::Sender<WorkerLife>) {
         let mut n_left = 0;
         if end == KeeperEnd::Lost {
             tracing::warn!(keeper = self.keeper_pid, "keeper lost, ending its worker's processes");
-            lives.send_modify(Life::lose_keeper);
+            lives.send_modify(WorkerLife::lose_keeper);
             // It may live and only have closed, or garbled, its socket.
             let _gone = self.keeper.start_kill();
             n_left = self.end_without_keeper().await;
@@ -222,11 +222,11 @@ impl Charge {
     }
 }
 
-impl Life {
-    fn note(&mut self, report: Report) {
+impl WorkerLife {
+    fn note(&mut self, report: KeeperReport) {
         let (code, signal) = match report {
-            Report::ExitedWith(code) => (Some(code), None),
-            Report::KilledBy(signal) => (None, Some(signal)),
+            KeeperReport::ExitedWith(code) => (Some(code), None),
+            KeeperReport::KilledBy(signal) => (None, Some(signal)),
             _ => return,
         };
         self.exit = Some(ExitReport { code, signal, ..ExitReport::default() });
@@ -244,13 +244,13 @@ impl Life {
 
 /// The reports of a keeper as they come. A wait may be dropped at any time; no byte is lost by it.
 #[derive(Default)]
-struct Reports {
+struct ReportReader {
     unread: Vec<u8>,
 }
 
-impl Reports {
+impl ReportReader {
     /// The next report; `None` when the keeper is gone, or sent something unreadable.
-    async fn next(&mut self, control: &UnixStream) -> Option<Report> {
+    async fn next(&mut self, control: &UnixStream) -> Option<KeeperReport> {
         loop {
             if let Some(end) = memchr::memchr(b'\n', &self.unread) {
                 let report = serde_json::from_slice(self.unread.get(..end)?);

@@ -11,11 +11,11 @@ use tokio::net::unix::pipe;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::control::Wish;
+use super::control::WantedState;
 use super::exit::ExitReport;
 use super::procs::Proc;
-use super::stderr::{StderrLines, Tail};
-use super::supervisor::{Life, Started};
+use super::stderr::{StderrLines, StderrTail};
+use super::supervisor::{WorkerLife, WorkerStart};
 
 /// The worker's stdin; dropping it ends the worker's input.
 pub type WorkerStdin = pipe::Sender;
@@ -73,17 +73,17 @@ pub enum StopStep {
 
 #[derive(Clone)]
 pub struct WorkerHandle {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<WorkerHandleState>,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct WorkerHandleState {
     pub(crate) id: String,
     pub(crate) keeper_pid: i32,
-    pub(crate) started: Started,
-    pub(crate) tail: Arc<Tail>,
-    pub(crate) life: watch::Receiver<Life>,
+    pub(crate) started: WorkerStart,
+    pub(crate) tail: Arc<StderrTail>,
+    pub(crate) life: watch::Receiver<WorkerLife>,
     /// The lifeline: the supervisor ends the tree when this is dropped.
-    pub(crate) wish: watch::Sender<Wish>,
+    pub(crate) wish: watch::Sender<WantedState>,
 }
 
 impl WorkerHandle {
@@ -103,7 +103,7 @@ impl WorkerHandle {
     /// Whether the direct worker process is there right now. Its end is known to the kernel a
     /// little earlier than to [`exited`](Self::exited).
     pub fn is_present(&self) -> bool {
-        let Shared { started, keeper_pid, .. } = &*self.shared;
+        let WorkerHandleState { started, keeper_pid, .. } = &*self.shared;
         // A pid that came to mean another process has another parent.
         Proc::read(started.pid)
             .is_some_and(|process| !process.is_zombie && process.parent == *keeper_pid)
@@ -135,12 +135,12 @@ impl WorkerHandle {
     /// Stops the whole tree where it is, until [`resume`](Self::resume). Takes a moment, and
     /// nothing is lost by it: pipes fill, clocks run on. Ending a tree continues it first.
     pub fn pause(&self) {
-        self.exchange(Wish::Run, Wish::Stop);
+        self.exchange(WantedState::Run, WantedState::Stop);
     }
 
     /// Lets a paused tree go on.
     pub fn resume(&self) {
-        self.exchange(Wish::Stop, Wish::Run);
+        self.exchange(WantedState::Stop, WantedState::Run);
     }
 
     /// Ends the tree step by step; resolves when it is gone. The caller has dropped stdin.
@@ -164,7 +164,7 @@ impl WorkerHandle {
             return report;
         }
         observe(StopStep::Terminate);
-        self.wish(Wish::Term);
+        self.wish(WantedState::Term);
         if let Ok(report) = timeout(ladder.after_term, self.ended()).await {
             return report;
         }
@@ -175,10 +175,10 @@ impl WorkerHandle {
 
     /// SIGKILL to the whole tree, at once.
     pub fn kill(&self) {
-        self.wish(Wish::Kill);
+        self.wish(WantedState::Kill);
     }
 
-    fn wish(&self, wish: Wish) {
+    fn wish(&self, wish: WantedState) {
         self.shared.wish.send_if_modified(|current| {
             let is_more = wish > *current;
             *current = wish.max(*current);
@@ -187,7 +187,7 @@ impl WorkerHandle {
     }
 
     /// Replaces one wish by another, unless a different one has been made meanwhile.
-    fn exchange(&self, from: Wish, to: Wish) {
+    fn exchange(&self, from: WantedState, to: WantedState) {
         self.shared.wish.send_if_modified(|current| {
             let is_so = *current == from;
             if is_so {
@@ -197,7 +197,7 @@ impl WorkerHandle {
         });
     }
 
-    async fn wait_for(&self, is_reached: impl FnMut(&Life) -> bool) -> ExitReport {
+    async fn wait_for(&self, is_reached: impl FnMut(&WorkerLife) -> bool) -> ExitReport {
         let mut life = self.shared.life.clone();
         match life.wait_for(is_reached).await {
             Ok(life) => life.exit.unwrap_or_else(ExitReport::lost),
@@ -209,7 +209,7 @@ impl WorkerHandle {
 
 impl fmt::Debug for WorkerHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shared { id, keeper_pid, started, .. } = &*self.shared;
+        let WorkerHandleState { id, keeper_pid, started, .. } = &*self.shared;
         f.debug_struct("WorkerHandle")
             .field("id", id)
             .field("pid", &started.pid)

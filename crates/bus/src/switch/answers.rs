@@ -5,13 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use wire::{Envelope, MessageKind, Span};
 
-use super::hash::Name;
+use super::hash::NameKey;
 use super::ids::{PoolId, SessionKey};
-use super::line::{Edits, number, quoted};
+use super::line::{LineEdits, number, quoted};
 use super::parcel::CallKind;
 use super::timers::Timer;
-use super::worker::{Call, Stage};
-use super::{ClientId, Output, Switch, WorkerId};
+use super::worker::{WorkerCall, WorkerStage};
+use super::{ClientId, Switch, SwitchOutput, WorkerId};
 
 impl Switch {
     pub(super) fn worker_answer(&mut self, from: WorkerId, line: &[u8], envelope: &Envelope) {
@@ -61,7 +61,7 @@ impl Switch {
 
     /// Passes an answer on under the asker's own id, with the names of sessions that the asker
     /// knows.
-    fn pass_answer(&mut self, from: WorkerId, call: &Call, line: &[u8], envelope: &Envelope) {
+    fn pass_answer(&mut self, from: WorkerId, call: &WorkerCall, line: &[u8], envelope: &Envelope) {
         let Some(id) = call.client else { return self.note_orphan(from, line, envelope) };
         let is_ok = envelope.kind == MessageKind::Response;
         let alias = self.name_in_answer(from, call, line, envelope.session, is_ok);
@@ -72,7 +72,7 @@ impl Switch {
         {
             session.load.clone_from(&call.load);
         }
-        let mut edits = Edits::default();
+        let mut edits = LineEdits::default();
         edits.set(envelope.id, call.id.as_bytes());
         if let Some(name) = &alias {
             edits.set(envelope.session, name.as_bytes());
@@ -82,7 +82,7 @@ impl Switch {
         }
         self.counters.answered_by_workers += 1;
         self.count_answer(id);
-        self.out.push(Output::ToClient { client: id, line: edits.apply(line) });
+        self.out.push(SwitchOutput::ToClient { client: id, line: edits.apply(line) });
         if !is_ok
             && call.is_first_use
             && let Some(session) = call.session
@@ -96,7 +96,7 @@ impl Switch {
     fn name_in_answer(
         &mut self,
         from: WorkerId,
-        call: &Call,
+        call: &WorkerCall,
         line: &[u8],
         span: Span,
         is_ok: bool,
@@ -163,7 +163,7 @@ impl Switch {
         let worker = self.workers.get_mut(&at)?;
         let name: Arc<str> = name.into();
         let key = self.sessions.add(name.clone(), worker.pool, at);
-        worker.sessions.insert(Name(name), key);
+        worker.sessions.insert(NameKey(name), key);
         Some(key)
     }
 
@@ -196,7 +196,7 @@ impl Switch {
                 self.worker_notification(at, &line, &envelope);
             }
             self.stop_if_drained(at);
-        } else if worker.stage != Stage::Running {
+        } else if worker.stage != WorkerStage::Running {
             self.stop_if_drained(at);
         }
     }

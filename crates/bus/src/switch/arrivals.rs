@@ -10,16 +10,16 @@
 
 use std::sync::Arc;
 
-use super::client::{Ask, Client, Finish};
+use super::client::{HalfClose, SwitchClient, WorkerRequest};
 use super::hash::IdMap;
 use super::ids::CallKey;
 use super::line::{Digits, RawId, cancel_request, session_cancel};
 use super::parcel::CallKind;
-use super::pool::Pool;
+use super::pool::SwitchPool;
 use super::refusal::{CLIENT_GONE, Refusal};
 use super::timers::Timer;
-use super::worker::Stage;
-use super::{ClientId, CloseReason, Output, Switch, WorkerId};
+use super::worker::WorkerStage;
+use super::{ClientId, CloseReason, Switch, SwitchOutput, WorkerId};
 
 /// Abandoned requests that one worker may still have open.
 const MAX_LEFT_OPEN: usize = 256;
@@ -36,18 +36,19 @@ impl Switch {
             }
             () => {
                 self.counters.clients_came += 1;
-                self.clients.insert(id, Client { came_with: pool, ..Client::default() });
+                self.clients
+                    .insert(id, SwitchClient { came_with: pool, ..SwitchClient::default() });
                 return;
             }
         };
-        self.out.push(Output::ToClient { client: id, line: refusal.to_line(b"null") });
-        self.out.push(Output::CloseClient { client: id, reason });
+        self.out.push(SwitchOutput::ToClient { client: id, line: refusal.to_line(b"null") });
+        self.out.push(SwitchOutput::CloseClient { client: id, reason });
     }
 
     /// Closes a client because the switch decides so.
     pub(super) fn close_client(&mut self, id: ClientId, reason: CloseReason) {
         if self.clients.contains_key(&id) {
-            self.out.push(Output::CloseClient { client: id, reason });
+            self.out.push(SwitchOutput::CloseClient { client: id, reason });
             self.client_left(id);
         }
     }
@@ -83,7 +84,7 @@ impl Switch {
             let session = self.sessions.get_mut(key);
             if let Some(session) = session.filter(|session| session.owner == Some(id)) {
                 session.owner = None;
-                if self.pools.get(&session.pool).is_some_and(Pool::is_private) {
+                if self.pools.get(&session.pool).is_some_and(SwitchPool::is_private) {
                     // Others may wait for it from before a reload.
                     let refusal = Refusal::session_lost(&session.name);
                     self.move_failed(key, &refusal);
@@ -109,24 +110,25 @@ impl Switch {
         }
     }
 
-    fn abandon_calls(&mut self, client: &Client) {
+    fn abandon_calls(&mut self, client: &SwitchClient) {
         let mut calls: Vec<_> = client.calls.keys().copied().collect();
         calls.sort_unstable();
         for key in calls {
             if self.leave_open(key) {
                 let line = cancel_request(Digits::of(key.n).as_bytes());
-                self.out.push(Output::ToWorker { worker: key.worker, line });
+                self.out.push(SwitchOutput::ToWorker { worker: key.worker, line });
                 continue;
             }
             let Some(call) = self.close_call(key.worker, key.n) else { continue };
-            let is_told = self.workers.get(&key.worker).is_some_and(|w| w.stage != Stage::Stopping);
+            let is_told =
+                self.workers.get(&key.worker).is_some_and(|w| w.stage != WorkerStage::Stopping);
             if is_told && call.kind != CallKind::Replay {
                 let line = cancel_request(Digits::of(key.n).as_bytes());
-                self.out.push(Output::ToWorker { worker: key.worker, line });
+                self.out.push(SwitchOutput::ToWorker { worker: key.worker, line });
                 let session = call.session.and_then(|key| self.sessions.get(key));
                 if let (CallKind::Prompt, Some(session)) = (call.kind, session) {
                     let line = session_cancel(&session.worker_name);
-                    self.out.push(Output::ToWorker { worker: key.worker, line });
+                    self.out.push(SwitchOutput::ToWorker { worker: key.worker, line });
                 }
             }
             self.call_ended(key.worker);
@@ -144,14 +146,19 @@ impl Switch {
                 if let Some(client) = client.and_then(|id| self.clients.get_mut(&id)) {
                     client.calls.remove(&key);
                 }
-                worker.stage != Stage::Stopping
+                worker.stage != WorkerStage::Stopping
             }
             _ => false,
         }
     }
 
     /// Tells workers that a client will not answer.
-    pub(super) fn refuse_asks(&mut self, id: ClientId, asks: IdMap<u64, Ask>, refusal: &Refusal) {
+    pub(super) fn refuse_asks(
+        &mut self,
+        id: ClientId,
+        asks: IdMap<u64, WorkerRequest>,
+        refusal: &Refusal,
+    ) {
         let mut asks: Vec<_> = asks.into_iter().collect();
         asks.sort_unstable_by_key(|(n, _)| *n);
         for (n, ask) in asks {
@@ -164,15 +171,15 @@ impl Switch {
 
     /// Tells a worker that nobody answers its request.
     pub(super) fn refuse_ask(&mut self, worker: WorkerId, id: &RawId, refusal: &Refusal) {
-        if self.workers.get(&worker).is_some_and(|worker| worker.stage != Stage::Stopping) {
-            self.out.push(Output::ToWorker { worker, line: refusal.to_line(id.as_bytes()) });
+        if self.workers.get(&worker).is_some_and(|worker| worker.stage != WorkerStage::Stopping) {
+            self.out.push(SwitchOutput::ToWorker { worker, line: refusal.to_line(id.as_bytes()) });
         }
     }
 
     pub(super) fn client_finished(&mut self, id: ClientId, wait: Option<u64>) {
         let Some(client) = self.clients.get_mut(&id).filter(|c| c.finish.is_none()) else { return };
         let until = wait.map(|wait| self.now.after(wait));
-        client.finish = Some(Finish { until });
+        client.finish = Some(HalfClose { until });
         let asks = std::mem::take(&mut client.asks);
         if let Some(until) = until {
             self.set_timer(until, Timer::Finish(id));
@@ -192,7 +199,7 @@ impl Switch {
     /// look at.
     pub(super) fn close_done(&mut self) -> bool {
         let Some(id) = self.finishing.pop() else { return false };
-        if self.clients.get(&id).is_some_and(Client::is_done) {
+        if self.clients.get(&id).is_some_and(SwitchClient::is_done) {
             self.close_client(id, CloseReason::Finished);
         }
         true

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::ids::PoolId;
-use super::pool::{Circuit, Mode, Seat};
+use super::pool::{CircuitBreaker, PoolMode, SlotState};
 use super::refusal::{Refusal, UNAVAILABLE};
-use super::worker::Stage;
+use super::worker::WorkerStage;
 use super::{ClientId, Sharing, Switch, WorkerId};
 
-pub(super) enum Choice {
+pub(super) enum WorkerChoice {
     Worker(WorkerId),
     /// One will run soon.
     Wait,
@@ -18,17 +18,22 @@ pub(super) enum Choice {
 impl Switch {
     /// Chooses the least loaded worker; one that takes its input comes before one that does not.
     /// With `needs_room`, only workers that may have another session.
-    pub(super) fn choose(&mut self, client: ClientId, id: PoolId, needs_room: bool) -> Choice {
+    pub(super) fn choose(
+        &mut self,
+        client: ClientId,
+        id: PoolId,
+        needs_room: bool,
+    ) -> WorkerChoice {
         let Some(pool) = self.pools.get_mut(&id) else {
-            return Choice::Refuse(Refusal::no_route("the pool is gone"));
+            return WorkerChoice::Refuse(Refusal::no_route("the pool is gone"));
         };
-        if pool.mode != Mode::Serving || self.is_draining {
-            return Choice::Refuse(Refusal::draining().of_pool(&pool.plan.name));
+        if pool.mode != PoolMode::Serving || self.is_draining {
+            return WorkerChoice::Refuse(Refusal::draining().of_pool(&pool.plan.name));
         }
         if !std::mem::replace(&mut pool.is_woken, true) {
             self.refill(id);
         }
-        let Some(pool) = self.pools.get(&id) else { return Choice::Wait };
+        let Some(pool) = self.pools.get(&id) else { return WorkerChoice::Wait };
         if pool.is_private() {
             return self.choose_own(client, id, needs_room);
         }
@@ -36,8 +41,8 @@ impl Switch {
         let (mut n_starting, mut n_running, mut is_all_busy, mut best) = (0, 0, true, None);
         for worker in pool.workers().filter_map(|worker| self.workers.get(&worker)) {
             match worker.stage {
-                Stage::Starting => n_starting += 1,
-                Stage::Running => {
+                WorkerStage::Starting => n_starting += 1,
+                WorkerStage::Running => {
                     n_running += 1;
                     if needs_room && worker.sessions.len() + worker.n_opening >= max_sessions {
                         continue;
@@ -48,63 +53,63 @@ impl Switch {
                         best = Some((rank, worker.id));
                     }
                 }
-                Stage::Draining { .. } | Stage::Stopping => {}
+                WorkerStage::Draining { .. } | WorkerStage::Stopping => {}
             }
         }
         if let Some((_, worker)) = best {
             if is_all_busy && n_starting == 0 {
                 self.start_one(id, true);
             }
-            return Choice::Worker(worker);
+            return WorkerChoice::Worker(worker);
         }
         if n_starting > 0 || self.start_one(id, true) {
-            return Choice::Wait;
+            return WorkerChoice::Wait;
         }
         self.why_none(id, n_running)
     }
 
     /// The client's own worker, or one that never had a client.
-    fn choose_own(&mut self, client: ClientId, id: PoolId, needs_room: bool) -> Choice {
-        let Some(pool) = self.pools.get(&id) else { return Choice::Wait };
+    fn choose_own(&mut self, client: ClientId, id: PoolId, needs_room: bool) -> WorkerChoice {
+        let Some(pool) = self.pools.get(&id) else { return WorkerChoice::Wait };
         let home = self.clients.get(&client).and_then(|client| client.home(id));
         let (mut n_starting, mut n_running) = (0, 0);
         for worker in pool.workers().filter_map(|worker| self.workers.get(&worker)) {
             match worker.stage {
-                Stage::Running if home == Some(worker.id) => {
+                WorkerStage::Running if home == Some(worker.id) => {
                     let is_full = worker.sessions.len() + worker.n_opening >= pool.max_sessions();
                     if needs_room && is_full {
                         let refusal = Refusal::overloaded("no more sessions are allowed");
-                        return Choice::Refuse(refusal.of_pool(&pool.plan.name));
+                        return WorkerChoice::Refuse(refusal.of_pool(&pool.plan.name));
                     }
-                    return Choice::Worker(worker.id);
+                    return WorkerChoice::Worker(worker.id);
                 }
-                Stage::Starting => n_starting += 1,
-                Stage::Running => n_running += 1,
-                Stage::Draining { .. } | Stage::Stopping => {}
+                WorkerStage::Starting => n_starting += 1,
+                WorkerStage::Running => n_running += 1,
+                WorkerStage::Draining { .. } | WorkerStage::Stopping => {}
             }
         }
         let is_fresh = |id: &WorkerId| {
             let worker = self.workers.get(id);
-            worker.is_some_and(|worker| worker.stage == Stage::Running && !worker.has_served)
+            worker.is_some_and(|worker| worker.stage == WorkerStage::Running && !worker.has_served)
         };
         if let Some(fresh) = pool.workers().find(is_fresh) {
-            return Choice::Worker(fresh);
+            return WorkerChoice::Worker(fresh);
         }
         // Each waiting client needs a worker of its own.
         let mut waiting = BTreeSet::from([client]);
         waiting.extend(pool.waiting.iter().map(|(whose, _)| *whose));
         let is_started = n_starting < waiting.len() && self.start_one(id, true);
         if n_starting > 0 || is_started {
-            return Choice::Wait;
+            return WorkerChoice::Wait;
         }
         self.why_none(id, n_running)
     }
 
     /// The refusal for a client for which there is no worker and none can be started now.
-    fn why_none(&self, id: PoolId, n_running: usize) -> Choice {
-        let Some(pool) = self.pools.get(&id) else { return Choice::Wait };
+    fn why_none(&self, id: PoolId, n_running: usize) -> WorkerChoice {
+        let Some(pool) = self.pools.get(&id) else { return WorkerChoice::Wait };
         let name = &pool.plan.name;
-        if let Circuit::Open { until } = pool.circuit {
+        if let CircuitBreaker::Open { until } = pool.circuit {
             let wait = until.since(self.now);
             let last = pool.last_failure.as_deref().unwrap_or("unknown");
             let message = format!(
@@ -112,41 +117,42 @@ impl Switch {
                  it is tried again in {wait} ms"
             );
             let refusal = Refusal::new(UNAVAILABLE, "pool_failed", message);
-            return Choice::Refuse(refusal.of_pool(name).retry_after(wait));
+            return WorkerChoice::Refuse(refusal.of_pool(name).retry_after(wait));
         }
-        let is_coming = |seat: &Seat| match seat {
-            Seat::Backoff { .. } => true,
-            Seat::Taken(worker) => {
-                self.workers.get(worker).is_some_and(|worker| worker.stage != Stage::Running)
+        let is_coming = |seat: &SlotState| match seat {
+            SlotState::Backoff { .. } => true,
+            SlotState::Taken(worker) => {
+                self.workers.get(worker).is_some_and(|worker| worker.stage != WorkerStage::Running)
             }
-            Seat::Vacant | Seat::Resting | Seat::Finished => false,
+            SlotState::Vacant | SlotState::Resting | SlotState::Finished => false,
         };
         let is_any_coming = pool.usable().iter().any(|slot| is_coming(&slot.seat));
         let full = match pool.plan.sharing {
             Sharing::Shared if n_running > 0 => "every worker has as many sessions as it may have",
-            _ if is_any_coming => return Choice::Wait,
+            _ if is_any_coming => return WorkerChoice::Wait,
             Sharing::OneClient if n_running > 0 => "every worker serves another client",
             Sharing::Shared | Sharing::OneClient => {
                 let message = format!("pool `{name}` has no worker left and restarts none");
                 let refusal = Refusal::new(UNAVAILABLE, "no_worker", message);
-                return Choice::Refuse(refusal.of_pool(name));
+                return WorkerChoice::Refuse(refusal.of_pool(name));
             }
         };
-        Choice::Refuse(Refusal::overloaded(full).of_pool(name))
+        WorkerChoice::Refuse(Refusal::overloaded(full).of_pool(name))
     }
 
     /// Starts a worker if a slot is free and the circuit allows it; in a resting slot only if
     /// somebody asks.
     pub(super) fn start_one(&mut self, id: PoolId, is_asked_for: bool) -> bool {
         let Some(pool) = self.pools.get(&id) else { return false };
-        let may_start = matches!(pool.circuit, Circuit::Closed | Circuit::Probing(None));
-        if !may_start || pool.mode != Mode::Serving || self.is_draining {
+        let may_start =
+            matches!(pool.circuit, CircuitBreaker::Closed | CircuitBreaker::Probing(None));
+        if !may_start || pool.mode != PoolMode::Serving || self.is_draining {
             return false;
         }
-        let is_free = |seat: &Seat| match seat {
-            Seat::Vacant => true,
-            Seat::Resting => is_asked_for,
-            Seat::Finished | Seat::Backoff { .. } | Seat::Taken(_) => false,
+        let is_free = |seat: &SlotState| match seat {
+            SlotState::Vacant => true,
+            SlotState::Resting => is_asked_for,
+            SlotState::Finished | SlotState::Backoff { .. } | SlotState::Taken(_) => false,
         };
         let Some(slot) = pool.usable().iter().position(|slot| is_free(&slot.seat)) else {
             return false;

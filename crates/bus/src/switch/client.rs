@@ -8,11 +8,11 @@ use bytes::Bytes;
 use super::hash::IdMap;
 use super::ids::{CallKey, PoolId, SessionKey};
 use super::line::RawId;
-use super::parcel::Parcel;
-use super::{Level, Millis, WorkerId};
+use super::parcel::RoutedMessage;
+use super::{MonotonicMillis, QueueLevel, WorkerId};
 
 #[derive(Debug, Default)]
-pub(super) struct Client {
+pub(super) struct SwitchClient {
     /// The pool that its listener or hello named; nothing that it sends later overrules it.
     pub(super) came_with: Option<Arc<str>>,
     /// The pool that its `initialize` named: for its later requests that name none.
@@ -21,14 +21,14 @@ pub(super) struct Client {
     pub(super) initialize: Option<Bytes>,
     /// Its `notifications/initialized`, with which MCP ends the handshake.
     pub(super) initialized: Option<Bytes>,
-    pub(super) links: Vec<Link>,
+    pub(super) links: Vec<WorkerLink>,
     /// Its requests (or those for its sake) that are at a worker, each with the hash of the
     /// client's id for it.
     pub(super) calls: IdMap<CallKey, u64>,
     /// Requests that were taken and not yet answered, wherever they are.
     pub(super) n_open: usize,
     /// Requests of workers that it has not answered, under the ids that it knows.
-    pub(super) asks: IdMap<u64, Ask>,
+    pub(super) asks: IdMap<u64, WorkerRequest>,
     pub(super) n_asked: u64,
     /// Sessions that it owns; may name some that are gone.
     pub(super) sessions: Vec<SessionKey>,
@@ -39,17 +39,17 @@ pub(super) struct Client {
     pub(super) n_waiting: usize,
     pub(super) n_bad_lines: u32,
     pub(super) has_made_sense: bool,
-    pub(super) level: Level,
-    pub(super) slow_since: Option<Millis>,
+    pub(super) level: QueueLevel,
+    pub(super) slow_since: Option<MonotonicMillis>,
     /// Workers that have too many unread bytes from it.
     pub(super) paused_for: Vec<WorkerId>,
     /// Set when it has ended its input.
-    pub(super) finish: Option<Finish>,
+    pub(super) finish: Option<HalfClose>,
 }
 
-impl Client {
+impl SwitchClient {
     pub(super) fn is_paused(&self) -> bool {
-        self.level > Level::Low || !self.paused_for.is_empty()
+        self.level > QueueLevel::Low || !self.paused_for.is_empty()
     }
 
     /// Whether it has ended its input and nothing of what it sent is left to do.
@@ -58,12 +58,15 @@ impl Client {
         self.finish.is_some() && is_settled
     }
 
-    pub(super) fn link(&mut self, worker: WorkerId) -> Option<&mut Link> {
+    pub(super) fn link(&mut self, worker: WorkerId) -> Option<&mut WorkerLink> {
         self.links.iter_mut().find(|link| link.worker == worker)
     }
 
     /// Counts messages as no longer held.
-    pub(super) fn release<'a>(&mut self, parcels: impl IntoIterator<Item = &'a Parcel<'static>>) {
+    pub(super) fn release<'a>(
+        &mut self,
+        parcels: impl IntoIterator<Item = &'a RoutedMessage<'static>>,
+    ) {
         for parcel in parcels {
             self.n_held_bytes = self.n_held_bytes.saturating_sub(parcel.line.len());
         }
@@ -76,14 +79,14 @@ impl Client {
 
 /// The state of a client that has ended its input and still reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Finish {
+pub(super) struct HalfClose {
     /// When it is closed at the latest.
-    pub(super) until: Option<Millis>,
+    pub(super) until: Option<MonotonicMillis>,
 }
 
 /// The relation of a client to a worker that serves it.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct WorkerLink {
     pub(super) worker: WorkerId,
     pub(super) pool: PoolId,
     /// Whether the client's requests without a session go there.
@@ -91,12 +94,12 @@ pub(super) struct Link {
     /// Whether the worker still has to answer the client's `initialize`; the client's messages are
     /// held meanwhile.
     pub(super) is_opening: bool,
-    pub(super) held: VecDeque<Parcel<'static>>,
+    pub(super) held: VecDeque<RoutedMessage<'static>>,
 }
 
 /// A request of a worker to a client.
 #[derive(Debug)]
-pub(super) struct Ask {
+pub(super) struct WorkerRequest {
     pub(super) worker: WorkerId,
     pub(super) id: RawId,
 }

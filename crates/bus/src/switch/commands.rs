@@ -4,27 +4,27 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ids::PoolId;
-use super::pool::{Circuit, Mode, Seat};
+use super::pool::{CircuitBreaker, PoolMode, SlotState};
 use super::refusal::Refusal;
 use super::timeouts::Timeouts;
 use super::timers::Timer;
-use super::worker::Stage;
-use super::{Command, Plan, PoolPlan, Sharing, Switch, WorkerId};
+use super::worker::WorkerStage;
+use super::{BusCommand, PoolPlan, Sharing, Switch, SwitchPlan, WorkerId};
 
 impl Switch {
-    pub(super) fn command(&mut self, command: Command) {
+    pub(super) fn command(&mut self, command: BusCommand) {
         match command {
-            Command::DrainAll => {
+            BusCommand::DrainAll => {
                 self.is_draining = true;
                 for pool in self.pools.keys().copied().collect::<Vec<_>>() {
-                    self.drain_pool(pool, Mode::Stopped);
+                    self.drain_pool(pool, PoolMode::Stopped);
                 }
             }
-            Command::DrainPool(name) => {
-                self.with_pool(&name, |switch, pool| switch.drain_pool(pool, Mode::Stopped));
+            BusCommand::DrainPool(name) => {
+                self.with_pool(&name, |switch, pool| switch.drain_pool(pool, PoolMode::Stopped));
             }
-            Command::RecoverPool(name) => self.with_pool(&name, Self::recover_pool),
-            Command::RestartPool(name) => self.with_pool(&name, Self::replace_all),
+            BusCommand::RecoverPool(name) => self.with_pool(&name, Self::recover_pool),
+            BusCommand::RestartPool(name) => self.with_pool(&name, Self::replace_all),
         }
     }
 
@@ -34,12 +34,12 @@ impl Switch {
         }
     }
 
-    fn drain_pool(&mut self, id: PoolId, mode: Mode) {
+    fn drain_pool(&mut self, id: PoolId, mode: PoolMode) {
         let Some(pool) = self.pools.get_mut(&id) else { return };
-        if pool.mode != Mode::Removed {
+        if pool.mode != PoolMode::Removed {
             pool.mode = mode;
         }
-        pool.vacate(|seat| !matches!(seat, Seat::Taken(_)));
+        pool.vacate(|seat| !matches!(seat, SlotState::Taken(_)));
         let workers: Vec<WorkerId> = pool.workers().collect();
         let refusal = Refusal::draining().of_pool(&pool.plan.name);
         self.refuse_waiting(id, &refusal);
@@ -50,10 +50,10 @@ impl Switch {
 
     fn recover_pool(&mut self, id: PoolId) {
         let Some(pool) = self.pools.get_mut(&id) else { return };
-        pool.mode = Mode::Serving;
-        pool.circuit = Circuit::Closed;
+        pool.mode = PoolMode::Serving;
+        pool.circuit = CircuitBreaker::Closed;
         pool.deaths.clear();
-        pool.vacate(|seat| !matches!(seat, Seat::Taken(_)));
+        pool.vacate(|seat| !matches!(seat, SlotState::Taken(_)));
         for slot in &mut pool.slots {
             slot.n_failures = 0;
         }
@@ -64,7 +64,7 @@ impl Switch {
     fn replace_all(&mut self, id: PoolId) {
         let Some(pool) = self.pools.get_mut(&id) else { return };
         pool.replacing = pool.workers().collect();
-        pool.vacate(|seat| matches!(seat, Seat::Finished | Seat::Resting));
+        pool.vacate(|seat| matches!(seat, SlotState::Finished | SlotState::Resting));
         self.refill(id);
         self.replace_next(id);
     }
@@ -77,11 +77,12 @@ impl Switch {
                 return;
             }
             let is_changing = pool.slots.iter().any(|slot| match slot.seat {
-                Seat::Taken(worker) => {
-                    self.workers.get(&worker).is_some_and(|worker| worker.stage != Stage::Running)
-                }
-                Seat::Backoff { .. } => true,
-                Seat::Vacant | Seat::Resting | Seat::Finished => false,
+                SlotState::Taken(worker) => self
+                    .workers
+                    .get(&worker)
+                    .is_some_and(|worker| worker.stage != WorkerStage::Running),
+                SlotState::Backoff { .. } => true,
+                SlotState::Vacant | SlotState::Resting | SlotState::Finished => false,
             });
             if is_changing {
                 return;
@@ -92,7 +93,7 @@ impl Switch {
     }
 
     /// Changes the pools to those of a new plan; pools that are equal in both are not touched.
-    pub(super) fn new_plan(&mut self, plan: Plan) {
+    pub(super) fn new_plan(&mut self, plan: SwitchPlan) {
         if plan.check().is_err() || self.is_draining {
             return;
         }
@@ -104,7 +105,7 @@ impl Switch {
                 Some(plan) => self.change_pool(id, plan),
                 None => {
                     self.pool_names.remove(&name);
-                    self.drain_pool(id, Mode::Removed);
+                    self.drain_pool(id, PoolMode::Removed);
                     self.pool_shrank(id);
                 }
             }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::pool::{Circuit, Mode, Pool};
-use super::worker::Stage;
-use super::{Millis, Switch, WorkerId};
+use super::pool::{CircuitBreaker, PoolMode, SwitchPool};
+use super::worker::WorkerStage;
+use super::{MonotonicMillis, Switch, WorkerId};
 
 /// Totals since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -47,7 +47,7 @@ pub struct Counters {
 
 /// A snapshot of the switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
+pub struct SwitchStatus {
     pub n_sessions: usize,
     /// Requests of clients that wait for an answer.
     pub n_open: usize,
@@ -118,23 +118,25 @@ impl Switch {
         &self.counters
     }
 
-    pub fn status(&self, now: Millis) -> Status {
-        Status {
+    pub fn status(&self, now: MonotonicMillis) -> SwitchStatus {
+        SwitchStatus {
             n_sessions: self.sessions.len(),
             n_open: self.clients.values().map(|client| client.n_open).sum(),
             pools: self.pools.values().map(|pool| self.pool_status(pool, now)).collect(),
         }
     }
 
-    fn pool_status(&self, pool: &Pool, now: Millis) -> PoolStatus {
+    fn pool_status(&self, pool: &SwitchPool, now: MonotonicMillis) -> PoolStatus {
         let (state, retry_in_ms) = match (pool.mode, pool.circuit) {
-            (Mode::Stopped | Mode::Removed, _) if pool.n_workers() == 0 => {
+            (PoolMode::Stopped | PoolMode::Removed, _) if pool.n_workers() == 0 => {
                 (PoolState::Stopped, None)
             }
-            (Mode::Stopped | Mode::Removed, _) => (PoolState::Draining, None),
-            (Mode::Serving, Circuit::Open { until }) => (PoolState::Failed, Some(until.since(now))),
-            (Mode::Serving, Circuit::Probing(_)) => (PoolState::Probing, None),
-            (Mode::Serving, Circuit::Closed) => (PoolState::Serving, None),
+            (PoolMode::Stopped | PoolMode::Removed, _) => (PoolState::Draining, None),
+            (PoolMode::Serving, CircuitBreaker::Open { until }) => {
+                (PoolState::Failed, Some(until.since(now)))
+            }
+            (PoolMode::Serving, CircuitBreaker::Probing(_)) => (PoolState::Probing, None),
+            (PoolMode::Serving, CircuitBreaker::Closed) => (PoolState::Serving, None),
         };
         let workers =
             pool.workers().filter_map(|id| self.workers.get(&id)).map(|worker| WorkerStatus {
@@ -142,10 +144,10 @@ impl Switch {
                 slot: worker.slot,
                 pid: None,
                 state: match worker.stage {
-                    Stage::Starting => WorkerState::Starting,
-                    Stage::Running => WorkerState::Running,
-                    Stage::Draining { .. } => WorkerState::Draining,
-                    Stage::Stopping => WorkerState::Stopping,
+                    WorkerStage::Starting => WorkerState::Starting,
+                    WorkerStage::Running => WorkerState::Running,
+                    WorkerStage::Draining { .. } => WorkerState::Draining,
+                    WorkerStage::Stopping => WorkerState::Stopping,
                 },
                 n_calls: worker.calls.len(),
                 n_sessions: worker.sessions.len(),

@@ -2,12 +2,12 @@
 
 use super::ids::SessionKey;
 use super::line::{Digits, cancel_request};
-use super::parcel::{CallKind, Parcel};
+use super::parcel::{CallKind, RoutedMessage};
 use super::refusal::Refusal;
-use super::session::Place;
+use super::session::SessionLocation;
 use super::timers::Timer;
-use super::worker::{Call, Worker};
-use super::{ClientId, Output, Switch, WorkerId};
+use super::worker::{SwitchWorker, WorkerCall};
+use super::{ClientId, Switch, SwitchOutput, WorkerId};
 
 impl Switch {
     /// Removes a worker; everybody who waits for it gets an error at once.
@@ -15,7 +15,8 @@ impl Switch {
         let Some(worker) = self.workers.remove(&id) else { return };
         let refusal = self.pool_refusal(worker.pool, Refusal::worker_lost(why).of_worker(id));
         let numbers = worker.call_numbers();
-        let Worker { mut calls, sessions, clients, asks, pausing, early, can_load, .. } = worker;
+        let SwitchWorker { mut calls, sessions, clients, asks, pausing, early, can_load, .. } =
+            worker;
         self.counters.undelivered += early.len() as u64;
 
         let mut lost: Vec<SessionKey> = sessions.into_values().collect();
@@ -33,7 +34,7 @@ impl Switch {
             let known = self.clients.get_mut(&client);
             if known.is_some_and(|client| client.asks.remove(&n).is_some()) {
                 let line = cancel_request(Digits::of(n).as_bytes());
-                self.out.push(Output::ToClient { client, line });
+                self.out.push(SwitchOutput::ToClient { client, line });
             }
         }
         for client in clients {
@@ -49,8 +50,8 @@ impl Switch {
     fn lose_session(&mut self, key: SessionKey, from: WorkerId, can_load: bool) {
         let Some(session) = self.sessions.get_mut(key) else { return };
         // A session that is being moved is dealt with when its `session/load` fails.
-        if matches!(session.place, Place::At(at) if at == from) {
-            session.place = Place::Lost;
+        if matches!(session.place, SessionLocation::At(at) if at == from) {
+            session.place = SessionLocation::Lost;
             session.n_calls = 0;
             if !can_load {
                 session.load = None;
@@ -67,7 +68,7 @@ impl Switch {
     }
 
     /// Removes a link; returns the messages that were held in it.
-    fn unlink(&mut self, client: ClientId, worker: WorkerId) -> Vec<Parcel<'static>> {
+    fn unlink(&mut self, client: ClientId, worker: WorkerId) -> Vec<RoutedMessage<'static>> {
         let Some(client) = self.clients.get_mut(&client) else { return Vec::new() };
         let Some(at) = client.links.iter().position(|link| link.worker == worker) else {
             return Vec::new();
@@ -115,8 +116,8 @@ impl Switch {
         }
     }
 
-    fn fail(&mut self, call: Call, refusal: &Refusal) {
-        let Call { client, id, kind, session, .. } = call;
+    fn fail(&mut self, call: WorkerCall, refusal: &Refusal) {
+        let WorkerCall { client, id, kind, session, .. } = call;
         match (kind, client) {
             (CallKind::Replay, _) => {}
             (CallKind::Fan(fan, part), _) => self.fan_refused(fan, part, refusal),

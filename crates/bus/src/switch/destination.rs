@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use wire::{Envelope, Json, Span, codes};
 
-use super::choice::Choice;
-use super::hash::Name;
+use super::choice::WorkerChoice;
+use super::hash::NameKey;
 use super::ids::{PoolId, SessionKey};
-use super::parcel::{CallKind, Parcel};
-use super::pool::Pool;
+use super::parcel::{CallKind, RoutedMessage};
+use super::pool::SwitchPool;
 use super::refusal::Refusal;
-use super::session::Place;
-use super::worker::Stage;
+use super::session::SessionLocation;
+use super::worker::WorkerStage;
 use super::{ClientId, Switch, WorkerId};
 
 enum Destination {
@@ -30,7 +30,7 @@ enum Destination {
 
 impl Switch {
     /// Sends a message of a client on its way; a request that has none is answered.
-    pub(super) fn route(&mut self, client: ClientId, mut parcel: Parcel<'_>) {
+    pub(super) fn route(&mut self, client: ClientId, mut parcel: RoutedMessage<'_>) {
         match self.destination(client, &parcel) {
             Ok(Destination::At(worker, session)) => {
                 parcel.session = session;
@@ -53,7 +53,7 @@ impl Switch {
     fn destination(
         &mut self,
         client: ClientId,
-        parcel: &Parcel<'_>,
+        parcel: &RoutedMessage<'_>,
     ) -> Result<Destination, Refusal> {
         match self.named_session(parcel) {
             Some(session) => self.destination_in(client, session, parcel),
@@ -62,8 +62,8 @@ impl Switch {
     }
 
     /// The session that a message names, if it is known.
-    fn named_session(&self, parcel: &Parcel<'_>) -> Option<SessionKey> {
-        let Parcel { line, envelope, .. } = parcel;
+    fn named_session(&self, parcel: &RoutedMessage<'_>) -> Option<SessionKey> {
+        let RoutedMessage { line, envelope, .. } = parcel;
         let find = |name: Span| self.sessions.find(&name.bytes(line)?);
         find(envelope.session).or_else(|| find(envelope.top_session))
     }
@@ -72,7 +72,7 @@ impl Switch {
         &mut self,
         client: ClientId,
         key: SessionKey,
-        parcel: &Parcel<'_>,
+        parcel: &RoutedMessage<'_>,
     ) -> Result<Destination, Refusal> {
         let is_request = parcel.is_request();
         self.check_fence(client, key)?;
@@ -89,32 +89,32 @@ impl Switch {
             && is_request
             && (session.load.is_some() || parcel.kind == CallKind::Load);
         match session.place {
-            Place::Moving { .. } => return Ok(Destination::Hold(key)),
-            Place::At(worker) => {
+            SessionLocation::Moving { .. } => return Ok(Destination::Hold(key)),
+            SessionLocation::At(worker) => {
                 match self.workers.get(&worker).map(|worker| worker.stage) {
-                    Some(Stage::Starting | Stage::Running) => {
+                    Some(WorkerStage::Starting | WorkerStage::Running) => {
                         return Ok(Destination::At(worker, Some(key)));
                     }
                     // Cancellations and the like must still reach the running requests.
-                    Some(Stage::Draining { .. }) if !is_request => {
+                    Some(WorkerStage::Draining { .. }) if !is_request => {
                         return Ok(Destination::At(worker, Some(key)));
                     }
-                    Some(Stage::Draining { .. } | Stage::Stopping) if !is_free => {
+                    Some(WorkerStage::Draining { .. } | WorkerStage::Stopping) if !is_free => {
                         return Err(self.pool_refusal(pool, Refusal::draining()));
                     }
                     _ => self.detach_session(key),
                 }
             }
-            Place::Lost => {}
+            SessionLocation::Lost => {}
         }
         let Some(session) = self.sessions.get(key) else {
             return Err(Refusal::no_route("the session is gone"));
         };
         match parcel.kind {
             CallKind::Load if is_request => match self.choose(client, pool, true) {
-                Choice::Worker(worker) => Ok(Destination::Bind(worker, pool)),
-                Choice::Wait => Ok(Destination::Wait(pool)),
-                Choice::Refuse(refusal) => Err(refusal),
+                WorkerChoice::Worker(worker) => Ok(Destination::Bind(worker, pool)),
+                WorkerChoice::Wait => Ok(Destination::Wait(pool)),
+                WorkerChoice::Refuse(refusal) => Err(refusal),
             },
             _ if is_request && session.load.is_some() => Ok(Destination::Move(key)),
             _ => {
@@ -141,13 +141,13 @@ impl Switch {
     fn destination_without(
         &mut self,
         client: ClientId,
-        parcel: &Parcel<'_>,
+        parcel: &RoutedMessage<'_>,
     ) -> Result<Destination, Refusal> {
         let pool = self.pool_for(client, parcel)?;
         let is_waiting = self.is_waiting(client, pool);
         let home = self.clients.get(&client).and_then(|client| client.home(pool));
         let is_running = |worker: &WorkerId| {
-            self.workers.get(worker).is_some_and(|worker| worker.stage == Stage::Running)
+            self.workers.get(worker).is_some_and(|worker| worker.stage == WorkerStage::Running)
         };
         let home = home.filter(is_running);
         if is_waiting {
@@ -171,29 +171,29 @@ impl Switch {
             return Err(Refusal::overloaded("too many sessions"));
         }
         match self.choose(client, pool, opens) {
-            Choice::Worker(_) if !names_session && self.is_fan_out(pool, parcel) => {
+            WorkerChoice::Worker(_) if !names_session && self.is_fan_out(pool, parcel) => {
                 Ok(Destination::All(pool))
             }
-            Choice::Worker(worker) if names_session => Ok(Destination::Bind(worker, pool)),
-            Choice::Worker(worker) => {
+            WorkerChoice::Worker(worker) if names_session => Ok(Destination::Bind(worker, pool)),
+            WorkerChoice::Worker(worker) => {
                 if !opens {
                     self.make_home(client, worker);
                 }
                 Ok(Destination::At(worker, None))
             }
-            Choice::Wait => Ok(Destination::Wait(pool)),
-            Choice::Refuse(refusal) => Err(refusal),
+            WorkerChoice::Wait => Ok(Destination::Wait(pool)),
+            WorkerChoice::Refuse(refusal) => Err(refusal),
         }
     }
 
-    fn has_own_session(&self, worker: WorkerId, parcel: &Parcel<'_>) -> bool {
+    fn has_own_session(&self, worker: WorkerId, parcel: &RoutedMessage<'_>) -> bool {
         let Some(worker) = self.workers.get(&worker) else { return false };
-        let Parcel { line, envelope, .. } = parcel;
+        let RoutedMessage { line, envelope, .. } = parcel;
         let mut names = [envelope.session, envelope.top_session].into_iter();
         names.any(|span| span.bytes(line).is_some_and(|name| worker.sessions.contains_key(&*name)))
     }
 
-    fn is_fan_out(&self, pool: PoolId, parcel: &Parcel<'_>) -> bool {
+    fn is_fan_out(&self, pool: PoolId, parcel: &RoutedMessage<'_>) -> bool {
         let method = parcel.envelope.method.bytes(&parcel.line).unwrap_or_default();
         self.pools.get(&pool).is_some_and(|pool| {
             let mut fan_out = pool.plan.fan_out.iter();
@@ -202,7 +202,7 @@ impl Switch {
     }
 
     pub(super) fn is_private(&self, pool: PoolId) -> bool {
-        self.pools.get(&pool).is_some_and(Pool::is_private)
+        self.pools.get(&pool).is_some_and(SwitchPool::is_private)
     }
 
     /// In a pool where every client has a worker of its own, no other client may use its sessions.
@@ -218,8 +218,12 @@ impl Switch {
     }
 
     /// The pool of a message that names no known session.
-    fn pool_for(&mut self, client: ClientId, parcel: &Parcel<'_>) -> Result<PoolId, Refusal> {
-        let Parcel { line, envelope, .. } = parcel;
+    fn pool_for(
+        &mut self,
+        client: ClientId,
+        parcel: &RoutedMessage<'_>,
+    ) -> Result<PoolId, Refusal> {
+        let RoutedMessage { line, envelope, .. } = parcel;
         let Some(known) = self.clients.get(&client) else {
             return Err(Refusal::no_route("the client is gone"));
         };
@@ -256,9 +260,9 @@ impl Switch {
         client: ClientId,
         worker_id: WorkerId,
         pool: PoolId,
-        parcel: &mut Parcel<'_>,
+        parcel: &mut RoutedMessage<'_>,
     ) -> Result<(), Refusal> {
-        let Parcel { line, envelope, .. } = parcel;
+        let RoutedMessage { line, envelope, .. } = parcel;
         for span in [envelope.top_session, envelope.session] {
             let Some(name) = span.text(line) else { continue };
             let Some(worker) = self.workers.get_mut(&worker_id) else { continue };
@@ -268,7 +272,7 @@ impl Switch {
                     parcel.session = known;
                     continue;
                 }
-                Some(session) if matches!(session.place, Place::Lost) => {
+                Some(session) if matches!(session.place, SessionLocation::Lost) => {
                     session.worker_name.clone()
                 }
                 Some(_) => continue,
@@ -280,9 +284,9 @@ impl Switch {
                 return Err(Refusal::session_lost(&name));
             }
             let key = known.unwrap_or_else(|| self.sessions.add(own_name.clone(), pool, worker_id));
-            worker.sessions.insert(Name(own_name), key);
+            worker.sessions.insert(NameKey(own_name), key);
             if let Some(session) = self.sessions.get_mut(key) {
-                session.place = Place::At(worker_id);
+                session.place = SessionLocation::At(worker_id);
             }
             self.claim(client, key, true);
             self.end_grace(key);

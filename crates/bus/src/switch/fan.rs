@@ -15,37 +15,37 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use wire::{Envelope, Json, MessageKind, codes};
 
-use super::ids::{FanId, PoolId};
+use super::ids::{FanOutId, PoolId};
 use super::line::{RawId, replaced};
-use super::merge::{self, Page};
-use super::parcel::{CallKind, Parcel};
+use super::merge::{self, WorkerPage};
+use super::parcel::{CallKind, RoutedMessage};
 use super::refusal::Refusal;
-use super::session::Session;
-use super::worker::Stage;
-use super::{ClientId, Output, Switch, WorkerId};
+use super::session::SwitchSession;
+use super::worker::WorkerStage;
+use super::{ClientId, Switch, SwitchOutput, WorkerId};
 
 #[derive(Debug)]
-pub(super) struct Fan {
+pub(super) struct FanOut {
     pub(super) client: ClientId,
     id: RawId,
-    parts: Vec<Part>,
+    parts: Vec<FanOutPart>,
 }
 
 #[derive(Debug)]
-struct Part {
+struct FanOutPart {
     worker: WorkerId,
-    answer: Option<PartAnswer>,
+    answer: Option<FanOutAnswer>,
 }
 
 #[derive(Debug)]
-enum PartAnswer {
+enum FanOutAnswer {
     /// A whole response, an error or not, with its parsed envelope.
     Line(Bytes, Envelope),
     Refused(Refusal),
 }
 
 impl Switch {
-    pub(super) fn fan_out(&mut self, client: ClientId, pool: PoolId, parcel: Parcel<'_>) {
+    pub(super) fn fan_out(&mut self, client: ClientId, pool: PoolId, parcel: RoutedMessage<'_>) {
         let workers = self.running_workers(pool);
         let targets = match cursor_of(&parcel) {
             None => workers.iter().map(|worker| (*worker, None)).collect(),
@@ -64,10 +64,10 @@ impl Switch {
             return self.refuse(client, &parcel, &refusal);
         }
         self.n_fans += 1;
-        let fan = FanId(self.n_fans);
-        let parts = targets.iter().map(|(worker, _)| Part { worker: *worker, answer: None });
+        let fan = FanOutId(self.n_fans);
+        let parts = targets.iter().map(|(worker, _)| FanOutPart { worker: *worker, answer: None });
         let id = RawId::new(parcel.raw_id());
-        self.fans.insert(fan, Fan { client, id, parts: parts.collect() });
+        self.fans.insert(fan, FanOut { client, id, parts: parts.collect() });
         for (n, (worker, cursor)) in (0..).zip(targets) {
             let line = match &cursor {
                 Some(cursor) => Cow::Owned(with_cursor(&parcel, cursor)),
@@ -75,7 +75,8 @@ impl Switch {
             };
             match Envelope::read(&line) {
                 Ok(envelope) => {
-                    let part = Parcel::new(line, envelope, CallKind::Fan(fan, n), parcel.came);
+                    let part =
+                        RoutedMessage::new(line, envelope, CallKind::Fan(fan, n), parcel.came);
                     self.send(client, worker, part);
                 }
                 // It was made from lines that were read before, so it can be read.
@@ -87,21 +88,27 @@ impl Switch {
     fn running_workers(&self, pool: PoolId) -> Vec<WorkerId> {
         let Some(pool) = self.pools.get(&pool) else { return Vec::new() };
         let is_running = |id: &WorkerId| {
-            self.workers.get(id).is_some_and(|worker| worker.stage == Stage::Running)
+            self.workers.get(id).is_some_and(|worker| worker.stage == WorkerStage::Running)
         };
         pool.workers().filter(is_running).collect()
     }
 
-    pub(super) fn fan_answered(&mut self, fan: FanId, part: u32, line: &[u8], envelope: &Envelope) {
-        let answer = PartAnswer::Line(Bytes::copy_from_slice(line), *envelope);
+    pub(super) fn fan_answered(
+        &mut self,
+        fan: FanOutId,
+        part: u32,
+        line: &[u8],
+        envelope: &Envelope,
+    ) {
+        let answer = FanOutAnswer::Line(Bytes::copy_from_slice(line), *envelope);
         self.fan_part(fan, part, answer);
     }
 
-    pub(super) fn fan_refused(&mut self, fan: FanId, part: u32, refusal: &Refusal) {
-        self.fan_part(fan, part, PartAnswer::Refused(refusal.clone()));
+    pub(super) fn fan_refused(&mut self, fan: FanOutId, part: u32, refusal: &Refusal) {
+        self.fan_part(fan, part, FanOutAnswer::Refused(refusal.clone()));
     }
 
-    fn fan_part(&mut self, id: FanId, part: u32, answer: PartAnswer) {
+    fn fan_part(&mut self, id: FanOutId, part: u32, answer: FanOutAnswer) {
         let Some(fan) = self.fans.get_mut(&id) else { return };
         if let Some(part) = fan.parts.get_mut(part as usize) {
             part.answer.get_or_insert(answer);
@@ -113,9 +120,9 @@ impl Switch {
         }
     }
 
-    fn end_fan(&mut self, fan: &Fan) {
+    fn end_fan(&mut self, fan: &FanOut) {
         let line = match &fan.parts[..] {
-            [Part { worker, answer: Some(PartAnswer::Line(line, envelope)) }]
+            [FanOutPart { worker, answer: Some(FanOutAnswer::Line(line, envelope)) }]
                 if !self.has_aliases(*worker) =>
             {
                 replaced(line, envelope.id, fan.id.as_bytes())
@@ -129,15 +136,15 @@ impl Switch {
         self.answer_asker(fan.client, line);
     }
 
-    fn end_failed_fan(&mut self, fan: &Fan) {
+    fn end_failed_fan(&mut self, fan: &FanOut) {
         let first = fan.parts.iter().find_map(|part| part.answer.as_ref());
         match first {
-            Some(PartAnswer::Line(line, envelope)) => {
+            Some(FanOutAnswer::Line(line, envelope)) => {
                 self.counters.answered_by_workers += 1;
                 let line = replaced(line, envelope.id, fan.id.as_bytes());
                 self.answer_asker(fan.client, line);
             }
-            Some(PartAnswer::Refused(refusal)) => {
+            Some(FanOutAnswer::Refused(refusal)) => {
                 let refusal = refusal.clone();
                 self.answer_refused(fan.client, fan.id.as_bytes(), &refusal);
             }
@@ -148,17 +155,17 @@ impl Switch {
     fn answer_asker(&mut self, id: ClientId, line: Bytes) {
         if self.clients.contains_key(&id) {
             self.count_answer(id);
-            self.out.push(Output::ToClient { client: id, line });
+            self.out.push(SwitchOutput::ToClient { client: id, line });
         }
     }
 
-    fn merged(&self, parts: &[Part]) -> Option<String> {
+    fn merged(&self, parts: &[FanOutPart]) -> Option<String> {
         let pages: Vec<_> = parts.iter().filter_map(|part| self.page(part)).collect();
         merge::merge(&pages)
     }
 
-    fn page<'a>(&'a self, part: &'a Part) -> Option<Page<'a>> {
-        let Some(PartAnswer::Line(line, envelope)) = &part.answer else { return None };
+    fn page<'a>(&'a self, part: &'a FanOutPart) -> Option<WorkerPage<'a>> {
+        let Some(FanOutAnswer::Line(line, envelope)) = &part.answer else { return None };
         if envelope.kind != MessageKind::Response {
             return None;
         }
@@ -169,31 +176,34 @@ impl Switch {
             let session = self.sessions.get(key)?;
             session.has_alias().then(|| session.name.clone())
         });
-        Some(Page { worker: part.worker, result, name_of })
+        Some(WorkerPage { worker: part.worker, result, name_of })
     }
 
     fn has_aliases(&self, worker: WorkerId) -> bool {
         let Some(worker) = self.workers.get(&worker) else { return false };
-        worker.sessions.values().any(|key| self.sessions.get(*key).is_some_and(Session::has_alias))
+        worker
+            .sessions
+            .values()
+            .any(|key| self.sessions.get(*key).is_some_and(SwitchSession::has_alias))
     }
 }
 
-fn params<'a>(parcel: &'a Parcel<'_>) -> &'a str {
+fn params<'a>(parcel: &'a RoutedMessage<'_>) -> &'a str {
     std::str::from_utf8(parcel.envelope.body.of(&parcel.line)).unwrap_or_default()
 }
 
-fn cursor_of(parcel: &Parcel<'_>) -> Option<String> {
+fn cursor_of(parcel: &RoutedMessage<'_>) -> Option<String> {
     #[derive(serde::Deserialize)]
-    struct Params<'a> {
+    struct CursorParams<'a> {
         #[serde(borrow)]
         cursor: Option<&'a RawValue>,
     }
-    let params: Params<'_> = serde_json::from_str(params(parcel)).ok()?;
+    let params: CursorParams<'_> = serde_json::from_str(params(parcel)).ok()?;
     params.cursor.map(|cursor| cursor.get().to_owned()).filter(|cursor| cursor != "null")
 }
 
 /// The request with a worker's own cursor in the place of ours.
-fn with_cursor(parcel: &Parcel<'_>, cursor: &str) -> Vec<u8> {
+fn with_cursor(parcel: &RoutedMessage<'_>, cursor: &str) -> Vec<u8> {
     let params = Json::trusted(params(parcel));
     let Ok(params) = wire::set_member(&params, &["cursor"], &Json::trusted(cursor)) else {
         return parcel.line.to_vec();

@@ -6,16 +6,16 @@
 use std::hash::BuildHasher as _;
 
 use bytes::Bytes;
-use wire::{Envelope, MessageKind, Span, Unreadable};
+use wire::{Envelope, MessageKind, Span, UnreadableLine};
 
 use crate::hello::{blanked, is_hello, welcome};
 
 use super::ids::CallKey;
 use super::line::{Digits, number, replaced};
-use super::parcel::{CallKind, Parcel};
+use super::parcel::{CallKind, RoutedMessage};
 use super::refusal::Refusal;
-use super::worker::Stage;
-use super::{ClientId, CloseReason, Output, Switch, WorkerId};
+use super::worker::WorkerStage;
+use super::{ClientId, CloseReason, Switch, SwitchOutput, WorkerId};
 
 /// Unreadable lines after which a client without a single message is taken to speak another
 /// protocol: more than the header of an HTTP request has lines to waste, few enough to be rid of
@@ -72,7 +72,8 @@ impl Switch {
     /// Answers a client that says hello again, or late; its worker does not get the hello.
     fn late_hello(&mut self, id: ClientId, line: &[u8], envelope: &Envelope) {
         if envelope.kind == MessageKind::Request {
-            self.out.push(Output::ToClient { client: id, line: welcome(envelope.id.of(line)) });
+            self.out
+                .push(SwitchOutput::ToClient { client: id, line: welcome(envelope.id.of(line)) });
         }
     }
 
@@ -85,7 +86,13 @@ impl Switch {
         self.bad_client_line(id, head, error, &Refusal::line_too_long());
     }
 
-    fn bad_client_line(&mut self, id: ClientId, line: &[u8], error: Unreadable, refusal: &Refusal) {
+    fn bad_client_line(
+        &mut self,
+        id: ClientId,
+        line: &[u8],
+        error: UnreadableLine,
+        refusal: &Refusal,
+    ) {
         self.counters.bad_lines_from_clients += 1;
         let raw_id = error.id.of(line);
         // A spoilt response is still the response to a request for which a worker waits.
@@ -95,7 +102,7 @@ impl Switch {
         {
             return self.answer_ask(id, n, Err(refusal));
         }
-        self.out.push(Output::ToClient { client: id, line: refusal.to_line(raw_id) });
+        self.out.push(SwitchOutput::ToClient { client: id, line: refusal.to_line(raw_id) });
         let Some(client) = self.clients.get_mut(&id) else { return };
         client.n_bad_lines += 1;
         if !client.has_made_sense && client.n_bad_lines >= MAX_LINES_OF_GARBAGE {
@@ -112,7 +119,7 @@ impl Switch {
     ) {
         self.counters.requests += 1;
         let kind = kind_of(line, envelope.method);
-        let parcel = Parcel::new(line, envelope, kind, self.now);
+        let parcel = RoutedMessage::new(line, envelope, kind, self.now);
         let refusal = match () {
             () if self.is_draining => Refusal::draining(),
             () if is_one_too_many => {
@@ -138,7 +145,7 @@ impl Switch {
             client.initialized =
                 (line.len() <= MAX_KEPT_BYTES).then(|| Bytes::copy_from_slice(line));
         }
-        self.route(id, Parcel::new(line, envelope, CallKind::Plain, self.now));
+        self.route(id, RoutedMessage::new(line, envelope, CallKind::Plain, self.now));
     }
 
     /// Passes a cancellation on to where its request went, with the id that it has there.
@@ -153,7 +160,7 @@ impl Switch {
         }
         for CallKey { worker, n } in calls {
             let line = replaced(line, envelope.request_id, Digits::of(n).as_bytes());
-            self.out.push(Output::ToWorker { worker, line });
+            self.out.push(SwitchOutput::ToWorker { worker, line });
         }
     }
 
@@ -192,7 +199,7 @@ impl Switch {
         };
         let Some(worker) = self.workers.get_mut(&ask.worker) else { return };
         worker.asks.retain(|key| *key != (id, n));
-        if worker.stage == Stage::Stopping {
+        if worker.stage == WorkerStage::Stopping {
             return;
         }
         let line = match answer {
@@ -204,13 +211,13 @@ impl Switch {
 
     /// Sends a line to a worker; the client is paused if that worker has too many unread bytes.
     pub(super) fn say_to_worker(&mut self, client: ClientId, worker: WorkerId, line: Bytes) {
-        self.out.push(Output::ToWorker { worker, line });
+        self.out.push(SwitchOutput::ToWorker { worker, line });
         self.feed(client, worker);
     }
 }
 
 /// The parts of an envelope that can be read from the beginning of a line that was too long.
-pub(super) fn beginning_of(head: &[u8]) -> Unreadable {
+pub(super) fn beginning_of(head: &[u8]) -> UnreadableLine {
     // A head cut inside a character would not be read at all.
     let n_whole = match std::str::from_utf8(head) {
         Ok(_) => head.len(),
@@ -219,7 +226,7 @@ pub(super) fn beginning_of(head: &[u8]) -> Unreadable {
     match Envelope::read(head.get(..n_whole).unwrap_or_default()) {
         Err(error) => error,
         // The whole line was not longer than its head after all.
-        Ok(envelope) => Unreadable {
+        Ok(envelope) => UnreadableLine {
             is_parse_error: false,
             why: "the line is too long",
             id: envelope.id,
@@ -229,7 +236,7 @@ pub(super) fn beginning_of(head: &[u8]) -> Unreadable {
 }
 
 /// The refusal of a request that would have to be kept in memory in a size that nobody needs.
-fn too_long(parcel: &Parcel<'_>) -> Option<Refusal> {
+fn too_long(parcel: &RoutedMessage<'_>) -> Option<Refusal> {
     let Envelope { id, session, top_session, .. } = parcel.envelope;
     let is_long = |span: Span| span.range().len() > MAX_NAME_BYTES;
     let what = match () {

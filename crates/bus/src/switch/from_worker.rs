@@ -6,15 +6,15 @@
 use bytes::Bytes;
 use wire::{Envelope, MessageKind};
 
-use super::client::Ask;
+use super::client::WorkerRequest;
 use super::from_client::{beginning_of, is_cancellation};
 use super::ids::SessionKey;
-use super::line::{Digits, Edits, RawId, number, quoted, replaced};
+use super::line::{Digits, LineEdits, RawId, number, quoted, replaced};
 use super::parcel::CallKind;
 use super::refusal::{CLIENT_GONE, Refusal};
-use super::session::Place;
-use super::worker::{Call, Stage};
-use super::{ClientId, Output, Switch, WorkerId};
+use super::session::SessionLocation;
+use super::worker::{WorkerCall, WorkerStage};
+use super::{ClientId, Switch, SwitchOutput, WorkerId};
 
 /// Requests of one worker that clients may have open.
 const MAX_ASKS: usize = 1024;
@@ -50,7 +50,10 @@ impl Switch {
                 let raw_id = error.id.of(line);
                 if error.has_method && !raw_id.is_empty() {
                     let refusal = Refusal::bad_line(error.is_parse_error, error.why);
-                    self.out.push(Output::ToWorker { worker: from, line: refusal.to_line(raw_id) });
+                    self.out.push(SwitchOutput::ToWorker {
+                        worker: from,
+                        line: refusal.to_line(raw_id),
+                    });
                 } else if let Some(n) = number(raw_id) {
                     self.fail_call(from, n, &refusal.of_worker(from));
                 }
@@ -68,7 +71,8 @@ impl Switch {
         let (raw_id, refusal) = (found.id.of(head), Refusal::line_too_long().of_worker(from));
         match (number(raw_id), found.has_method, &worker.call_numbers()[..]) {
             (_, true, _) if !raw_id.is_empty() => {
-                self.out.push(Output::ToWorker { worker: from, line: refusal.to_line(raw_id) });
+                self.out
+                    .push(SwitchOutput::ToWorker { worker: from, line: refusal.to_line(raw_id) });
             }
             (_, true, _) => self.counters.undelivered += 1,
             (Some(n), false, _) => self.fail_call(from, n, &refusal),
@@ -88,7 +92,7 @@ impl Switch {
         match self.recipient(from, line, envelope) {
             Recipient::Client(client, session) => {
                 let line = self.for_client(session, line, envelope, None);
-                self.out.push(Output::ToClient { client, line });
+                self.out.push(SwitchOutput::ToClient { client, line });
             }
             Recipient::Swallow(_) => self.counters.swallowed += 1,
             Recipient::Early => self.keep_early(from, line, *envelope),
@@ -121,7 +125,9 @@ impl Switch {
             // It has been opened at another worker since.
             Some((_, None)) => Recipient::Nobody,
             Some((_, Some(session))) if session.worker() != Some(from) => Recipient::Nobody,
-            Some((key, Some(session))) if matches!(session.place, Place::Moving { .. }) => {
+            Some((key, Some(session)))
+                if matches!(session.place, SessionLocation::Moving { .. }) =>
+            {
                 Recipient::Swallow(key)
             }
             Some((key, Some(session))) => match session.owner {
@@ -130,7 +136,7 @@ impl Switch {
             },
             None if worker.n_opening > 0 => Recipient::Early,
             // Agents have sessions inside sessions, which nobody has opened.
-            None if worker.stage != Stage::Stopping => sole(),
+            None if worker.stage != WorkerStage::Stopping => sole(),
             None => Recipient::Nobody,
         }
     }
@@ -143,7 +149,7 @@ impl Switch {
         envelope: &Envelope,
         id: Option<&[u8]>,
     ) -> Bytes {
-        let mut edits = Edits::default();
+        let mut edits = LineEdits::default();
         if let Some(id) = id {
             edits.set(envelope.id, id);
         }
@@ -165,15 +171,16 @@ impl Switch {
         let Some(worker) = self.workers.get(&from) else { return };
         if worker.asks.len() >= MAX_ASKS {
             let refusal = Refusal::overloaded("too many requests of this worker are open");
-            self.out.push(Output::ToWorker { worker: from, line: refusal.to_line(raw_id) });
+            self.out.push(SwitchOutput::ToWorker { worker: from, line: refusal.to_line(raw_id) });
             return;
         }
-        let is_stopping = worker.stage == Stage::Stopping;
+        let is_stopping = worker.stage == WorkerStage::Stopping;
         let Some((client_id, session)) = self.whom_to_ask(from, line, envelope) else {
             let message = "no client can be asked: it left, or several share this worker";
             let refusal = Refusal::new(CLIENT_GONE, "no_client", message);
             if !is_stopping {
-                self.out.push(Output::ToWorker { worker: from, line: refusal.to_line(raw_id) });
+                self.out
+                    .push(SwitchOutput::ToWorker { worker: from, line: refusal.to_line(raw_id) });
             }
             return;
         };
@@ -183,7 +190,7 @@ impl Switch {
         let Some(client) = self.clients.get_mut(&client_id) else { return };
         client.n_asked += 1;
         let n = client.n_asked;
-        client.asks.insert(n, Ask { worker: from, id: RawId::new(raw_id) });
+        client.asks.insert(n, WorkerRequest { worker: from, id: RawId::new(raw_id) });
         if let Some(worker) = self.workers.get_mut(&from) {
             worker.asks.push((client_id, n));
         }
@@ -193,14 +200,14 @@ impl Switch {
         let line = match (is_about_request(line, envelope), asked_in) {
             // About a request of the client, which knows it by another id.
             (true, Some((_, own_id))) => {
-                let mut edits = Edits::default();
+                let mut edits = LineEdits::default();
                 edits.set(envelope.id, digits.as_bytes());
                 edits.set(envelope.request_id, own_id);
                 edits.apply(line)
             }
             _ => self.for_client(session, line, envelope, Some(digits.as_bytes())),
         };
-        self.out.push(Output::ToClient { client: client_id, line });
+        self.out.push(SwitchOutput::ToClient { client: client_id, line });
     }
 
     fn whom_to_ask(
@@ -222,7 +229,7 @@ impl Switch {
             // The worker may wait for this before it answers, so it cannot be put off.
             Recipient::Early => {
                 let worker = self.workers.get(&from)?;
-                let is_opening = |call: &&Call| call.kind == CallKind::Open;
+                let is_opening = |call: &&WorkerCall| call.kind == CallKind::Open;
                 let mut openers = worker.calls.values().filter(is_opening).map(|call| call.client);
                 let client = openers.next()?;
                 if openers.any(|other| other != client) {
@@ -251,7 +258,7 @@ impl Switch {
             return;
         };
         let line = replaced(line, envelope.request_id, Digits::of(n).as_bytes());
-        self.out.push(Output::ToClient { client, line });
+        self.out.push(SwitchOutput::ToClient { client, line });
     }
 }
 

@@ -10,19 +10,19 @@ use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
 
 pub(crate) type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
-pub(super) type NameMap<V> = HashMap<Name, V, NameHash>;
+pub(super) type NameMap<V> = HashMap<NameKey, V, NameHash>;
 
 /// A name that is looked up by the bytes in which it comes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Name(pub(super) Arc<str>);
+pub(super) struct NameKey(pub(super) Arc<str>);
 
-impl Hash for Name {
+impl Hash for NameKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.as_bytes().hash(state);
     }
 }
 
-impl Borrow<[u8]> for Name {
+impl Borrow<[u8]> for NameKey {
     fn borrow(&self) -> &[u8] {
         self.0.as_bytes()
     }

@@ -11,7 +11,8 @@ use bytes::Bytes;
 use wire::Json;
 
 use super::{
-    ClientId, CloseReason, Command, Input, Level, Millis, Output, Plan, StopHow, Switch, WorkerId,
+    BusCommand, ClientId, CloseReason, MonotonicMillis, QueueLevel, StopHow, Switch, SwitchInput,
+    SwitchOutput, SwitchPlan, WorkerId,
 };
 
 /// Writes a run down, step by step.
@@ -21,11 +22,11 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    pub fn new(plan: &Plan, seed: u64) -> Self {
+    pub fn new(plan: &SwitchPlan, seed: u64) -> Self {
         Self { text: format!("seed {seed}\nplan {}\n", Json::of(plan).as_str()) }
     }
 
-    pub fn step(&mut self, at: Millis, input: &Input, outputs: &[Output]) {
+    pub fn step(&mut self, at: MonotonicMillis, input: &SwitchInput, outputs: &[SwitchOutput]) {
         // Writing to a string cannot fail.
         let _ = writeln!(self.text, "> {} {}", at.0, input_text(input));
         for output in outputs {
@@ -66,7 +67,7 @@ pub fn replay(text: &str) -> Result<(), HistoryError> {
     let (at_line, seed) = header("seed ")?;
     let seed = seed.parse().map_err(|_| unreadable(at_line, "the seed is no number".into()))?;
     let (at_line, plan) = header("plan ")?;
-    let plan: Plan =
+    let plan: SwitchPlan =
         serde_json::from_str(&plan).map_err(|error| unreadable(at_line, error.to_string()))?;
     let mut switch =
         Switch::new(plan, seed).map_err(|error| unreadable(at_line, error.to_string()))?;
@@ -92,62 +93,70 @@ pub fn replay(text: &str) -> Result<(), HistoryError> {
     Ok(())
 }
 
-pub fn input_text(input: &Input) -> String {
+pub fn input_text(input: &SwitchInput) -> String {
     match input {
-        Input::ClientCame { client, pool } => {
+        SwitchInput::ClientCame { client, pool } => {
             format!("client-came {} {}", client.0, pool.as_deref().unwrap_or_default())
         }
-        Input::ClientLine { client, line } => format!("client-line {} {}", client.0, shown(line)),
-        Input::ClientLineTooLong { client, head } => {
+        SwitchInput::ClientLine { client, line } => {
+            format!("client-line {} {}", client.0, shown(line))
+        }
+        SwitchInput::ClientLineTooLong { client, head } => {
             format!("client-long {} {}", client.0, shown(head))
         }
-        Input::ClientLeft { client } => format!("client-left {}", client.0),
-        Input::ClientFinished { client, wait: None } => format!("client-finished {}", client.0),
-        Input::ClientFinished { client, wait: Some(wait) } => {
+        SwitchInput::ClientLeft { client } => format!("client-left {}", client.0),
+        SwitchInput::ClientFinished { client, wait: None } => {
+            format!("client-finished {}", client.0)
+        }
+        SwitchInput::ClientFinished { client, wait: Some(wait) } => {
             format!("client-finished {} {wait}", client.0)
         }
-        Input::ClientOutbox { client, level } => {
+        SwitchInput::ClientOutbox { client, level } => {
             format!("client-outbox {} {}", client.0, level_text(*level))
         }
-        Input::WorkerRuns { worker } => format!("worker-runs {}", worker.0),
-        Input::WorkerNotStarted { worker, why } => {
+        SwitchInput::WorkerRuns { worker } => format!("worker-runs {}", worker.0),
+        SwitchInput::WorkerNotStarted { worker, why } => {
             format!("worker-not-started {} {}", worker.0, shown(why.as_bytes()))
         }
-        Input::WorkerLine { worker, line } => format!("worker-line {} {}", worker.0, shown(line)),
-        Input::WorkerLineTooLong { worker, head } => {
+        SwitchInput::WorkerLine { worker, line } => {
+            format!("worker-line {} {}", worker.0, shown(line))
+        }
+        SwitchInput::WorkerLineTooLong { worker, head } => {
             format!("worker-long {} {}", worker.0, shown(head))
         }
-        Input::WorkerExited { worker, is_success, status } => {
+        SwitchInput::WorkerExited { worker, is_success, status } => {
             let how = if *is_success { "worker-ended" } else { "worker-died" };
             format!("{how} {} {}", worker.0, shown(status.as_bytes()))
         }
-        Input::WorkerMute { worker } => format!("worker-mute {}", worker.0),
-        Input::WorkerStuck { worker } => format!("worker-stuck {}", worker.0),
-        Input::WorkerMemory { worker, n_bytes } => format!("worker-memory {} {n_bytes}", worker.0),
-        Input::WorkerOutbox { worker, level } => {
+        SwitchInput::WorkerMute { worker } => format!("worker-mute {}", worker.0),
+        SwitchInput::WorkerStuck { worker } => format!("worker-stuck {}", worker.0),
+        SwitchInput::WorkerMemory { worker, n_bytes } => {
+            format!("worker-memory {} {n_bytes}", worker.0)
+        }
+        SwitchInput::WorkerOutbox { worker, level } => {
             format!("worker-outbox {} {}", worker.0, level_text(*level))
         }
-        Input::TimePassed => "time-passed".into(),
-        Input::NewPlan(plan) => format!("new-plan {}", Json::of(plan).as_str()),
-        Input::Command(command) => match command {
-            Command::DrainAll => "drain-all".into(),
-            Command::DrainPool(pool) => format!("drain-pool {pool}"),
-            Command::RecoverPool(pool) => format!("recover-pool {pool}"),
-            Command::RestartPool(pool) => format!("restart-pool {pool}"),
+        SwitchInput::TimePassed => "time-passed".into(),
+        SwitchInput::NewPlan(plan) => format!("new-plan {}", Json::of(plan).as_str()),
+        SwitchInput::Command(command) => match command {
+            BusCommand::DrainAll => "drain-all".into(),
+            BusCommand::DrainPool(pool) => format!("drain-pool {pool}"),
+            BusCommand::RecoverPool(pool) => format!("recover-pool {pool}"),
+            BusCommand::RestartPool(pool) => format!("restart-pool {pool}"),
         },
     }
 }
 
-pub fn output_text(output: &Output) -> String {
+pub fn output_text(output: &SwitchOutput) -> String {
     let without_end = |line: &Bytes| shown(line.strip_suffix(b"\n").unwrap_or(line));
     match output {
-        Output::ToClient { client, line } => {
+        SwitchOutput::ToClient { client, line } => {
             format!("to-client {} {}", client.0, without_end(line))
         }
-        Output::ToWorker { worker, line } => {
+        SwitchOutput::ToWorker { worker, line } => {
             format!("to-worker {} {}", worker.0, without_end(line))
         }
-        Output::CloseClient { client, reason } => {
+        SwitchOutput::CloseClient { client, reason } => {
             let reason = match reason {
                 CloseReason::TooManyClients => "too-many-clients",
                 CloseReason::SlowReader => "slow-reader",
@@ -157,37 +166,37 @@ pub fn output_text(output: &Output) -> String {
             };
             format!("close-client {} {reason}", client.0)
         }
-        Output::StartWorker { worker, pool, slot } => {
+        SwitchOutput::StartWorker { worker, pool, slot } => {
             format!("start-worker {} {pool}/{slot}", worker.0)
         }
-        Output::StopWorker { worker, how: StopHow::Gently } => {
+        SwitchOutput::StopWorker { worker, how: StopHow::Gently } => {
             format!("stop-worker {} gently", worker.0)
         }
-        Output::StopWorker { worker, how: StopHow::AtOnce } => {
+        SwitchOutput::StopWorker { worker, how: StopHow::AtOnce } => {
             format!("stop-worker {} at-once", worker.0)
         }
-        Output::PauseClient { client } => format!("pause-client {}", client.0),
-        Output::ResumeClient { client } => format!("resume-client {}", client.0),
-        Output::PauseWorker { worker } => format!("pause-worker {}", worker.0),
-        Output::ResumeWorker { worker } => format!("resume-worker {}", worker.0),
+        SwitchOutput::PauseClient { client } => format!("pause-client {}", client.0),
+        SwitchOutput::ResumeClient { client } => format!("resume-client {}", client.0),
+        SwitchOutput::PauseWorker { worker } => format!("pause-worker {}", worker.0),
+        SwitchOutput::ResumeWorker { worker } => format!("resume-worker {}", worker.0),
     }
 }
 
 /// Reads `> TIME INPUT`.
-fn read_step(text: &str) -> Result<(Millis, Input), String> {
+fn read_step(text: &str) -> Result<(MonotonicMillis, SwitchInput), String> {
     let step = text.strip_prefix("> ").ok_or("it is neither an input nor an output")?;
     let (at, input) = step.split_once(' ').ok_or("the input is missing")?;
-    let at = Millis(at.parse().map_err(|_| "the time is no number")?);
+    let at = MonotonicMillis(at.parse().map_err(|_| "the time is no number")?);
     Ok((at, read_input(input)?))
 }
 
 /// Tests write their inputs in the same format.
 #[cfg(test)]
-pub(super) fn read_input_for_tests(text: &str) -> Result<Input, String> {
+pub(super) fn read_input_for_tests(text: &str) -> Result<SwitchInput, String> {
     read_input(text)
 }
 
-fn read_input(text: &str) -> Result<Input, String> {
+fn read_input(text: &str) -> Result<SwitchInput, String> {
     let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
     let (id, tail) = rest.split_once(' ').unwrap_or((rest, ""));
     let number = || id.parse::<u64>().map_err(|_| format!("`{id}` is no id"));
@@ -196,61 +205,66 @@ fn read_input(text: &str) -> Result<Input, String> {
     let said = || String::from_utf8(bytes(tail)?.to_vec()).map_err(|error| error.to_string());
     let pool = || Arc::<str>::from(rest);
     Ok(match word {
-        "client-came" => {
-            Input::ClientCame { client: client()?, pool: (!tail.is_empty()).then(|| tail.into()) }
-        }
-        "client-line" => Input::ClientLine { client: client()?, line: bytes(tail)? },
-        "client-long" => Input::ClientLineTooLong { client: client()?, head: bytes(tail)? },
-        "client-left" => Input::ClientLeft { client: client()? },
-        "client-finished" => Input::ClientFinished {
+        "client-came" => SwitchInput::ClientCame {
+            client: client()?,
+            pool: (!tail.is_empty()).then(|| tail.into()),
+        },
+        "client-line" => SwitchInput::ClientLine { client: client()?, line: bytes(tail)? },
+        "client-long" => SwitchInput::ClientLineTooLong { client: client()?, head: bytes(tail)? },
+        "client-left" => SwitchInput::ClientLeft { client: client()? },
+        "client-finished" => SwitchInput::ClientFinished {
             client: client()?,
             wait: match tail {
                 "" => None,
                 wait => Some(wait.parse().map_err(|_| "the time to wait is no number")?),
             },
         },
-        "client-outbox" => Input::ClientOutbox { client: client()?, level: read_level(tail)? },
-        "worker-runs" => Input::WorkerRuns { worker: worker()? },
-        "worker-not-started" => Input::WorkerNotStarted { worker: worker()?, why: said()? },
-        "worker-line" => Input::WorkerLine { worker: worker()?, line: bytes(tail)? },
-        "worker-long" => Input::WorkerLineTooLong { worker: worker()?, head: bytes(tail)? },
-        "worker-ended" | "worker-died" => Input::WorkerExited {
+        "client-outbox" => {
+            SwitchInput::ClientOutbox { client: client()?, level: read_level(tail)? }
+        }
+        "worker-runs" => SwitchInput::WorkerRuns { worker: worker()? },
+        "worker-not-started" => SwitchInput::WorkerNotStarted { worker: worker()?, why: said()? },
+        "worker-line" => SwitchInput::WorkerLine { worker: worker()?, line: bytes(tail)? },
+        "worker-long" => SwitchInput::WorkerLineTooLong { worker: worker()?, head: bytes(tail)? },
+        "worker-ended" | "worker-died" => SwitchInput::WorkerExited {
             worker: worker()?,
             is_success: word == "worker-ended",
             status: said()?,
         },
-        "worker-mute" => Input::WorkerMute { worker: worker()? },
-        "worker-stuck" => Input::WorkerStuck { worker: worker()? },
-        "worker-memory" => Input::WorkerMemory {
+        "worker-mute" => SwitchInput::WorkerMute { worker: worker()? },
+        "worker-stuck" => SwitchInput::WorkerStuck { worker: worker()? },
+        "worker-memory" => SwitchInput::WorkerMemory {
             worker: worker()?,
             n_bytes: tail.parse().map_err(|_| "the size is no number")?,
         },
-        "worker-outbox" => Input::WorkerOutbox { worker: worker()?, level: read_level(tail)? },
-        "time-passed" => Input::TimePassed,
-        "new-plan" => {
-            Input::NewPlan(serde_json::from_str(rest).map_err(|error| error.to_string())?)
+        "worker-outbox" => {
+            SwitchInput::WorkerOutbox { worker: worker()?, level: read_level(tail)? }
         }
-        "drain-all" => Input::Command(Command::DrainAll),
-        "drain-pool" => Input::Command(Command::DrainPool(pool())),
-        "recover-pool" => Input::Command(Command::RecoverPool(pool())),
-        "restart-pool" => Input::Command(Command::RestartPool(pool())),
+        "time-passed" => SwitchInput::TimePassed,
+        "new-plan" => {
+            SwitchInput::NewPlan(serde_json::from_str(rest).map_err(|error| error.to_string())?)
+        }
+        "drain-all" => SwitchInput::Command(BusCommand::DrainAll),
+        "drain-pool" => SwitchInput::Command(BusCommand::DrainPool(pool())),
+        "recover-pool" => SwitchInput::Command(BusCommand::RecoverPool(pool())),
+        "restart-pool" => SwitchInput::Command(BusCommand::RestartPool(pool())),
         _ => return Err(format!("`{word}` is no input")),
     })
 }
 
-fn level_text(level: Level) -> &'static str {
+fn level_text(level: QueueLevel) -> &'static str {
     match level {
-        Level::Low => "low",
-        Level::High => "high",
-        Level::Full => "full",
+        QueueLevel::Low => "low",
+        QueueLevel::High => "high",
+        QueueLevel::Full => "full",
     }
 }
 
-fn read_level(text: &str) -> Result<Level, String> {
+fn read_level(text: &str) -> Result<QueueLevel, String> {
     match text {
-        "low" => Ok(Level::Low),
-        "high" => Ok(Level::High),
-        "full" => Ok(Level::Full),
+        "low" => Ok(QueueLevel::Low),
+        "high" => Ok(QueueLevel::High),
+        "full" => Ok(QueueLevel::Full),
         _ => Err(format!("`{text}` is no level")),
     }
 }

@@ -7,7 +7,7 @@ use super::WorkerId;
 pub(super) struct PoolId(pub(super) u32);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct FanId(pub(super) u64);
+pub(super) struct FanOutId(pub(super) u64);
 
 /// The key of a session; keys are ordered by when their sessions were made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

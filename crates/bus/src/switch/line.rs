@@ -92,12 +92,12 @@ pub(super) fn number(raw: &[u8]) -> Option<u64> {
 
 /// Up to three spans of a line that are to be replaced.
 #[derive(Default)]
-pub(super) struct Edits<'a> {
+pub(super) struct LineEdits<'a> {
     places: [(Span, &'a [u8]); 3],
     n_places: usize,
 }
 
-impl<'a> Edits<'a> {
+impl<'a> LineEdits<'a> {
     /// Sets the replacement of one span; a span that is not in the line is left out.
     pub(super) fn set(&mut self, at: Span, with: &'a [u8]) {
         if !at.is_some() {
@@ -134,7 +134,7 @@ impl<'a> Edits<'a> {
 
 /// The line with one of its spans replaced.
 pub(super) fn replaced(line: &[u8], at: Span, with: &[u8]) -> Bytes {
-    let mut edits = Edits::default();
+    let mut edits = LineEdits::default();
     edits.set(at, with);
     edits.apply(line)
 }

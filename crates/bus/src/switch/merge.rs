@@ -19,7 +19,7 @@ const NEXT: &str = "nextCursor";
 pub(super) type NameOf<'a> = Box<dyn Fn(&str) -> Option<Arc<str>> + 'a>;
 
 /// One worker's result, to be merged with those of others.
-pub(super) struct Page<'a> {
+pub(super) struct WorkerPage<'a> {
     pub(super) worker: WorkerId,
     pub(super) result: &'a str,
     /// The alias of a session that the worker names, if it has one.
@@ -27,11 +27,13 @@ pub(super) struct Page<'a> {
 }
 
 /// The merged result; `None` if no page is an object.
-pub(super) fn merge(pages: &[Page<'_>]) -> Option<String> {
-    let mut members: Vec<(String, Merged<'_>)> = Vec::new();
+pub(super) fn merge(pages: &[WorkerPage<'_>]) -> Option<String> {
+    let mut members: Vec<(String, MergedMember<'_>)> = Vec::new();
     let (mut seen, mut cursors, mut is_any) = (BTreeSet::new(), Vec::new(), false);
     for page in pages {
-        let Ok(Members(found)) = serde_json::from_str::<Members<'_>>(page.result) else { continue };
+        let Ok(RawMembers(found)) = serde_json::from_str::<RawMembers<'_>>(page.result) else {
+            continue;
+        };
         is_any = true;
         for (name, raw) in found {
             if name == NEXT {
@@ -44,9 +46,9 @@ pub(super) fn merge(pages: &[Page<'_>]) -> Option<String> {
             let items = items.map(|items| listed(items, page, &mut seen));
             let known = members.iter_mut().find(|(known, _)| *known == name);
             match (known.map(|(_, merged)| merged), items) {
-                (None, Some(items)) => members.push((name, Merged::List(items))),
-                (None, None) => members.push((name, Merged::One(raw.get()))),
-                (Some(Merged::List(list)), Some(items)) => list.extend(items),
+                (None, Some(items)) => members.push((name, MergedMember::List(items))),
+                (None, None) => members.push((name, MergedMember::One(raw.get()))),
+                (Some(MergedMember::List(list)), Some(items)) => list.extend(items),
                 (Some(_), _) => {}
             }
         }
@@ -57,8 +59,8 @@ pub(super) fn merge(pages: &[Page<'_>]) -> Option<String> {
             .map(|(name, merged)| {
                 let name = Json::of(name);
                 match merged {
-                    Merged::One(raw) => format!("{}:{raw}", name.as_str()),
-                    Merged::List(items) => format!("{}:[{}]", name.as_str(), items.join(",")),
+                    MergedMember::One(raw) => format!("{}:{raw}", name.as_str()),
+                    MergedMember::List(items) => format!("{}:[{}]", name.as_str(), items.join(",")),
                 }
             })
             .collect();
@@ -69,7 +71,7 @@ pub(super) fn merge(pages: &[Page<'_>]) -> Option<String> {
     })
 }
 
-enum Merged<'a> {
+enum MergedMember<'a> {
     One(&'a str),
     List(Vec<Cow<'a, str>>),
 }
@@ -77,16 +79,16 @@ enum Merged<'a> {
 /// The items of a list, each session once and under the name that clients know.
 fn listed<'a>(
     items: Vec<&'a RawValue>,
-    page: &Page<'_>,
+    page: &WorkerPage<'_>,
     seen: &mut BTreeSet<String>,
 ) -> Vec<Cow<'a, str>> {
     #[derive(serde::Deserialize)]
-    struct Item<'a> {
+    struct SessionItem<'a> {
         #[serde(borrow, rename = "sessionId")]
         session: Cow<'a, str>,
     }
     let item = |raw: &'a RawValue| {
-        let Ok(Item { session }) = serde_json::from_str::<Item<'_>>(raw.get()) else {
+        let Ok(SessionItem { session }) = serde_json::from_str::<SessionItem<'_>>(raw.get()) else {
             return Some(Cow::Borrowed(raw.get()));
         };
         let alias = (page.name_of)(&session);
@@ -152,22 +154,22 @@ pub(super) fn result_line(raw_id: &[u8], result: &str) -> Bytes {
 }
 
 /// An object's members in order, values raw.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
+struct RawMembers<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for RawMembers<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct MembersVisitor<'a>(std::marker::PhantomData<&'a ()>);
         impl<'de: 'a, 'a> Visitor<'de> for MembersVisitor<'a> {
-            type Value = Members<'a>;
+            type Value = RawMembers<'a>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'a>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawMembers<'a>, A::Error> {
                 let mut members = Vec::new();
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
-                Ok(Members(members))
+                Ok(RawMembers(members))
             }
         }
         deserializer.deserialize_map(MembersVisitor(std::marker::PhantomData))

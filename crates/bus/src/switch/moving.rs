@@ -14,30 +14,35 @@ use std::sync::Arc;
 use bytes::Bytes;
 use wire::{Envelope, Json, RpcId};
 
-use super::choice::Choice;
-use super::hash::Name;
+use super::choice::WorkerChoice;
+use super::hash::NameKey;
 use super::ids::SessionKey;
-use super::parcel::{CallKind, Parcel};
+use super::parcel::{CallKind, RoutedMessage};
 use super::refusal::Refusal;
-use super::session::Place;
+use super::session::SessionLocation;
 use super::timers::Timer;
-use super::worker::{Closing, Stage};
-use super::{ClientId, Output, Switch, WorkerId};
+use super::worker::{PendingClose, WorkerStage};
+use super::{ClientId, Switch, SwitchOutput, WorkerId};
 
 /// Sessions that a worker may be closing at once. One that answers none of them gets no more such
 /// requests: what is remembered for it must end somewhere.
 const MAX_CLOSING: usize = 1024;
 
 impl Switch {
-    pub(super) fn start_move(&mut self, client: ClientId, key: SessionKey, parcel: Parcel<'_>) {
+    pub(super) fn start_move(
+        &mut self,
+        client: ClientId,
+        key: SessionKey,
+        parcel: RoutedMessage<'_>,
+    ) {
         let Some(session) = self.sessions.get(key) else { return };
         let (pool, name, own_name) =
             (session.pool, session.name.clone(), session.worker_name.clone());
         let params = session.load.as_deref().and_then(|load| Self::params_for(load, &own_name));
         let to = match self.choose(client, pool, true) {
-            Choice::Worker(worker) => worker,
-            Choice::Wait => return self.wait_for_worker(client, pool, parcel),
-            Choice::Refuse(refusal) => return self.refuse(client, &parcel, &refusal),
+            WorkerChoice::Worker(worker) => worker,
+            WorkerChoice::Wait => return self.wait_for_worker(client, pool, parcel),
+            WorkerChoice::Refuse(refusal) => return self.refuse(client, &parcel, &refusal),
         };
         let used_for =
             self.workers.get(&to).and_then(|worker| worker.sessions.get(own_name.as_bytes()));
@@ -49,27 +54,27 @@ impl Switch {
         };
         load.session = Some(key);
         if let Some(worker) = self.workers.get_mut(&to) {
-            worker.sessions.insert(Name(own_name), key);
+            worker.sessions.insert(NameKey(own_name), key);
         }
         if let Some(session) = self.sessions.get_mut(key) {
-            session.place = Place::Moving { to, held: VecDeque::new() };
+            session.place = SessionLocation::Moving { to, held: VecDeque::new() };
         }
         self.hold_for_move(client, key, parcel);
         self.send(client, to, load);
     }
 
-    fn load_parcel(&self, params: &str) -> Option<Parcel<'static>> {
+    fn load_parcel(&self, params: &str) -> Option<RoutedMessage<'static>> {
         let line = wire::request_line(&RpcId::null(), "session/load", params);
         let line = line.trim_end().as_bytes().to_vec();
         let envelope = Envelope::read(&line).ok()?;
-        Some(Parcel::new(line, envelope, CallKind::Move, self.now))
+        Some(RoutedMessage::new(line, envelope, CallKind::Move, self.now))
     }
 
     pub(super) fn hold_for_move(
         &mut self,
         client: ClientId,
         key: SessionKey,
-        mut parcel: Parcel<'_>,
+        mut parcel: RoutedMessage<'_>,
     ) {
         let max_held = self.limits.client_queue.full;
         let Some(known) = self.clients.get_mut(&client) else { return };
@@ -78,7 +83,8 @@ impl Switch {
             return self.refuse(client, &parcel, &refusal);
         }
         let session = self.sessions.get_mut(key);
-        let Some(Place::Moving { held, .. }) = session.map(|session| &mut session.place) else {
+        let Some(SessionLocation::Moving { held, .. }) = session.map(|session| &mut session.place)
+        else {
             return;
         };
         known.n_held_bytes += parcel.line.len();
@@ -93,10 +99,10 @@ impl Switch {
             let (pool, refusal) = (session.pool, Refusal::session_lost(&session.name));
             return self.move_failed(key, &self.pool_refusal(pool, refusal));
         }
-        let Place::Moving { to, .. } = session.place else { return };
+        let SessionLocation::Moving { to, .. } = session.place else { return };
         self.counters.sessions_moved += 1;
         self.end_grace(key);
-        for (client, parcel) in self.end_move(key, Place::At(to)) {
+        for (client, parcel) in self.end_move(key, SessionLocation::At(to)) {
             if self.clients.contains_key(&client) {
                 self.send(client, to, parcel);
             }
@@ -106,21 +112,26 @@ impl Switch {
     /// Leaves the session lost, and refuses all messages that waited for it.
     pub(super) fn move_failed(&mut self, key: SessionKey, refusal: &Refusal) {
         let Some(session) = self.sessions.get_mut(key) else { return };
-        if !matches!(session.place, Place::Moving { .. }) {
+        if !matches!(session.place, SessionLocation::Moving { .. }) {
             return;
         }
         // The worker keeps the name: it may yet have loaded the session, and what it sends about it
         // must reach nobody.
         session.n_calls = 0;
         self.counters.sessions_lost += 1;
-        for (client, parcel) in self.end_move(key, Place::Lost) {
+        for (client, parcel) in self.end_move(key, SessionLocation::Lost) {
             self.refuse(client, &parcel, refusal);
         }
     }
 
-    fn end_move(&mut self, key: SessionKey, place: Place) -> VecDeque<(ClientId, Parcel<'static>)> {
+    fn end_move(
+        &mut self,
+        key: SessionKey,
+        place: SessionLocation,
+    ) -> VecDeque<(ClientId, RoutedMessage<'static>)> {
         let Some(session) = self.sessions.get_mut(key) else { return VecDeque::new() };
-        let Place::Moving { held, .. } = std::mem::replace(&mut session.place, place) else {
+        let SessionLocation::Moving { held, .. } = std::mem::replace(&mut session.place, place)
+        else {
             return VecDeque::new();
         };
         for (client, parcel) in &held {
@@ -139,7 +150,7 @@ impl Switch {
             return;
         }
         // Other clients may wait for it.
-        if matches!(session.place, Place::Moving { .. }) || session.n_calls > 0 {
+        if matches!(session.place, SessionLocation::Moving { .. }) || session.n_calls > 0 {
             let until = now.after(grace.max(1));
             session.grace_until = Some(until);
             return self.set_timer(until, Timer::Grace(key));
@@ -154,18 +165,18 @@ impl Switch {
     /// Tells a worker to close a session that is no longer known.
     fn close_at(&mut self, at: WorkerId, key: SessionKey, name: Arc<str>) {
         let Some(worker) = self.workers.get_mut(&at) else { return };
-        let is_up = worker.stage == Stage::Running;
+        let is_up = worker.stage == WorkerStage::Running;
         if !(is_up && worker.can_close && worker.closing.len() < MAX_CLOSING) {
             return;
         }
-        worker.sessions.insert(Name(name.clone()), key);
+        worker.sessions.insert(NameKey(name.clone()), key);
         worker.n_called += 1;
         let n = worker.n_called;
         let params = format!("{{\"sessionId\":{}}}", Json::of(&&*name).as_str());
         let line = wire::request_line(&RpcId::number(n), "session/close", &params);
-        worker.closing.push(Closing { n, name });
+        worker.closing.push(PendingClose { n, name });
         self.counters.sessions_closed += 1;
-        self.out.push(Output::ToWorker { worker: at, line: Bytes::from(line) });
+        self.out.push(SwitchOutput::ToWorker { worker: at, line: Bytes::from(line) });
     }
 
     /// Takes a worker's answer to a `session/close`; false if it is none.

@@ -5,17 +5,17 @@
 
 use super::ids::{CallKey, PoolId};
 use super::line::{Digits, cancel_request};
-use super::parcel::Parcel;
-use super::pool::Pool;
+use super::parcel::RoutedMessage;
+use super::pool::SwitchPool;
 use super::refusal::Refusal;
 use super::timeouts::Timeouts;
 use super::timers::Timer;
-use super::worker::Worker;
-use super::{ClientId, Millis, Output, Switch, WorkerId};
+use super::worker::SwitchWorker;
+use super::{ClientId, MonotonicMillis, Switch, SwitchOutput, WorkerId};
 
 impl Switch {
     /// Has the requests of a pool looked at no later than `due`.
-    pub(super) fn set_sweep(&mut self, id: PoolId, due: Millis) {
+    pub(super) fn set_sweep(&mut self, id: PoolId, due: MonotonicMillis) {
         let due = due.max(self.now.after(1));
         let Some(pool) = self.pools.get_mut(&id) else { return };
         if pool.sweep_at.is_none_or(|at| due < at) {
@@ -41,7 +41,7 @@ impl Switch {
             for (n, limit) in self.overdue(worker, timeouts) {
                 self.counters.timed_out += 1;
                 let line = cancel_request(Digits::of(n).as_bytes());
-                self.out.push(Output::ToWorker { worker, line });
+                self.out.push(SwitchOutput::ToWorker { worker, line });
                 let refusal = self.pool_refusal(id, Refusal::timed_out(limit));
                 self.time_out(CallKey { worker, n }, &refusal.of_worker(worker));
             }
@@ -78,7 +78,7 @@ impl Switch {
         &mut self,
         id: PoolId,
         timeouts: Timeouts,
-    ) -> Vec<(ClientId, Parcel<'static>, u64)> {
+    ) -> Vec<(ClientId, RoutedMessage<'static>, u64)> {
         let now = self.now;
         let Some(pool) = self.pools.get_mut(&id) else { return Vec::new() };
         let (mut overdue, mut n_bytes) = (Vec::new(), 0);
@@ -108,10 +108,10 @@ impl Switch {
         }
     }
 
-    pub(super) fn next_due(&self, pool: &Pool) -> Option<Millis> {
+    pub(super) fn next_due(&self, pool: &SwitchPool) -> Option<MonotonicMillis> {
         let timeouts = Timeouts::new(&pool.plan);
         let calls_of =
-            |worker: WorkerId| self.workers.get(&worker).map(|Worker { calls, .. }| calls);
+            |worker: WorkerId| self.workers.get(&worker).map(|SwitchWorker { calls, .. }| calls);
         let calls = pool.workers().filter_map(calls_of).flat_map(|calls| calls.values());
         let calls = calls.filter_map(|call| Some(call.came.after(call.limit(timeouts)?)));
         let waiting = pool.waiting.iter().map(|(_, parcel)| parcel);

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use wire::{Envelope, MessageKind};
 
-use super::Millis;
-use super::ids::{FanId, SessionKey};
+use super::MonotonicMillis;
+use super::ids::{FanOutId, SessionKey};
 
 /// The kinds of requests that the switch tells apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,29 +22,29 @@ pub(super) enum CallKind {
     /// The client's `initialize`, sent to one more worker.
     Replay,
     /// One part of a fan-out, and its number.
-    Fan(FanId, u32),
+    Fan(FanOutId, u32),
     /// A `session/load` of the switch itself, which moves a session.
     Move,
 }
 
 /// A message of a client on its way to a worker.
 #[derive(Debug)]
-pub(super) struct Parcel<'a> {
+pub(super) struct RoutedMessage<'a> {
     pub(super) line: Cow<'a, [u8]>,
     pub(super) envelope: Envelope,
     pub(super) kind: CallKind,
     pub(super) session: Option<SessionKey>,
     /// Whether the session is known only because of this request.
     pub(super) is_first_use: bool,
-    pub(super) came: Millis,
+    pub(super) came: MonotonicMillis,
 }
 
-impl<'a> Parcel<'a> {
+impl<'a> RoutedMessage<'a> {
     pub(super) fn new(
         line: impl Into<Cow<'a, [u8]>>,
         envelope: Envelope,
         kind: CallKind,
-        came: Millis,
+        came: MonotonicMillis,
     ) -> Self {
         Self { line: line.into(), envelope, kind, session: None, is_first_use: false, came }
     }
@@ -63,7 +63,7 @@ impl<'a> Parcel<'a> {
     }
 
     /// A copy that can wait: without the read buffer that its line is a part of.
-    pub(super) fn detached(self) -> Parcel<'static> {
-        Parcel { line: Cow::Owned(self.line.into_owned()), ..self }
+    pub(super) fn detached(self) -> RoutedMessage<'static> {
+        RoutedMessage { line: Cow::Owned(self.line.into_owned()), ..self }
     }
 }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct SwitchPlan {
     pub pools: Vec<PoolPlan>,
-    pub limits: Limits,
+    pub limits: SwitchLimits,
 }
 
 /// Interchangeable workers. All times are in milliseconds.
@@ -26,14 +26,14 @@ pub struct PoolPlan {
     /// How many workers are kept running.
     pub min: u32,
     pub max: u32,
-    pub start: Start,
+    pub start: StartPolicy,
     pub sharing: Sharing,
-    pub restart: Restart,
+    pub restart: RestartPolicy,
     pub backoff: Backoff,
-    pub intensity: Intensity,
+    pub intensity: RestartIntensity,
     /// How long a worker may take to end its requests before it is stopped.
     pub drain_timeout: u64,
-    pub ping: Option<Ping>,
+    pub ping: Option<PingPolicy>,
     /// A worker that uses more is replaced.
     pub max_memory_bytes: Option<u64>,
     /// Time to answer a request, counted from when it came. Not for `session/prompt`: a turn lasts
@@ -51,7 +51,7 @@ pub struct PoolPlan {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Start {
+pub enum StartPolicy {
     /// `min` workers run from the beginning.
     Ahead,
     /// The first request starts them; when all have been idle for `idle_stop`, none is kept.
@@ -73,7 +73,7 @@ pub enum Sharing {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Restart {
+pub enum RestartPolicy {
     Always,
     /// A worker that ends well stays down until a request needs one.
     OnFailure,
@@ -92,7 +92,7 @@ pub struct Backoff {
 /// The limit on deaths. After more than `n_deaths` in `window` the pool has failed: nothing is
 /// started for `cool_down`, then one worker is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Intensity {
+pub struct RestartIntensity {
     pub n_deaths: u32,
     pub window: u64,
     pub cool_down: u64,
@@ -101,7 +101,7 @@ pub struct Intensity {
 /// A liveness check. A worker that sent nothing for `interval` gets a ping, and is stuck if it
 /// sends nothing for `timeout` more. Any line is a sign of life, an error too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ping {
+pub struct PingPolicy {
     pub method: Arc<str>,
     pub interval: u64,
     pub timeout: u64,
@@ -109,7 +109,7 @@ pub struct Ping {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Limits {
+pub struct SwitchLimits {
     pub max_clients: usize,
     /// Requests of one client that wait for an answer.
     pub max_open_per_client: usize,
@@ -148,7 +148,7 @@ pub enum PlanError {
     Limits(&'static str),
 }
 
-impl Plan {
+impl SwitchPlan {
     pub fn check(&self) -> Result<(), PlanError> {
         if self.pools.is_empty() {
             return Err(PlanError::NoPools);
@@ -172,11 +172,11 @@ impl PoolPlan {
             launch: launch.into(),
             min: n_workers,
             max: n_workers,
-            start: Start::Ahead,
+            start: StartPolicy::Ahead,
             sharing: Sharing::Shared,
-            restart: Restart::Always,
+            restart: RestartPolicy::Always,
             backoff: Backoff { initial: 100, max: 30_000, jitter_percent: 20 },
-            intensity: Intensity { n_deaths: 5, window: 180_000, cool_down: 60_000 },
+            intensity: RestartIntensity { n_deaths: 5, window: 180_000, cool_down: 60_000 },
             drain_timeout: 30_000,
             ping: None,
             max_memory_bytes: None,
@@ -194,7 +194,7 @@ impl PoolPlan {
             _ if self.max > MAX_WORKERS => Err("it may have too many workers; 4096 are enough"),
             _ if self.max == 0 => Err("it may have no workers; `max` must be at least 1"),
             _ if self.min > self.max => Err("`min` is larger than `max`"),
-            _ if self.min == 0 && self.start == Start::Ahead => {
+            _ if self.min == 0 && self.start == StartPolicy::Ahead => {
                 Err("nothing is started ahead with `min` = 0; start it on demand")
             }
             _ if self.backoff.initial > self.backoff.max => {
@@ -213,7 +213,7 @@ impl PoolPlan {
     }
 }
 
-impl Limits {
+impl SwitchLimits {
     fn check(&self) -> Result<(), &'static str> {
         let are_ordered = |marks: QueueMarks| marks.low <= marks.high && marks.high <= marks.full;
         match () {
@@ -228,7 +228,7 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
+impl Default for SwitchLimits {
     fn default() -> Self {
         Self {
             max_clients: 4096,

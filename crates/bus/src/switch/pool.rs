@@ -2,20 +2,20 @@
 
 use std::collections::VecDeque;
 
-use super::parcel::Parcel;
-use super::{ClientId, Millis, PoolPlan, Sharing, Start, WorkerId};
+use super::parcel::RoutedMessage;
+use super::{ClientId, MonotonicMillis, PoolPlan, Sharing, StartPolicy, WorkerId};
 
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(super) struct SwitchPool {
     pub(super) plan: PoolPlan,
-    pub(super) mode: Mode,
+    pub(super) mode: PoolMode,
     pub(super) slots: Vec<Slot>,
-    pub(super) circuit: Circuit,
+    pub(super) circuit: CircuitBreaker,
     /// When workers died, within the window.
-    pub(super) deaths: VecDeque<Millis>,
+    pub(super) deaths: VecDeque<MonotonicMillis>,
     pub(super) last_failure: Option<String>,
     /// Messages that wait for a worker.
-    pub(super) waiting: VecDeque<(ClientId, Parcel<'static>)>,
+    pub(super) waiting: VecDeque<(ClientId, RoutedMessage<'static>)>,
     pub(super) n_waiting_bytes: usize,
     /// Workers that are still to be replaced, one after the other.
     pub(super) replacing: VecDeque<WorkerId>,
@@ -24,11 +24,11 @@ pub(super) struct Pool {
     /// Whether a client has needed a pool that starts on demand.
     pub(super) is_woken: bool,
     /// When its requests are next checked for timeouts.
-    pub(super) sweep_at: Option<Millis>,
+    pub(super) sweep_at: Option<MonotonicMillis>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum PoolMode {
     Serving,
     /// Told to drain; its last workers may still be there.
     Stopped,
@@ -37,10 +37,10 @@ pub(super) enum Mode {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Circuit {
+pub(super) enum CircuitBreaker {
     Closed,
     Open {
-        until: Millis,
+        until: MonotonicMillis,
     },
     /// One worker is tried, to see whether the pool works again; which, once it is started.
     Probing(Option<WorkerId>),
@@ -49,13 +49,13 @@ pub(super) enum Circuit {
 /// The place of one worker, which a restarted one takes over.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Slot {
-    pub(super) seat: Seat,
+    pub(super) seat: SlotState,
     /// Deaths in a row.
     pub(super) n_failures: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Seat {
+pub(super) enum SlotState {
     #[default]
     Vacant,
     /// Its worker ended well: only a request starts another.
@@ -63,19 +63,19 @@ pub(super) enum Seat {
     /// Its worker ended and is not to be restarted.
     Finished,
     Backoff {
-        until: Millis,
+        until: MonotonicMillis,
     },
     Taken(WorkerId),
 }
 
-impl Pool {
+impl SwitchPool {
     pub(super) fn new(plan: PoolPlan) -> Self {
         let slots = vec![Slot::default(); plan.max as usize];
         Self {
             plan,
-            mode: Mode::Serving,
+            mode: PoolMode::Serving,
             slots,
-            circuit: Circuit::Closed,
+            circuit: CircuitBreaker::Closed,
             deaths: VecDeque::new(),
             last_failure: None,
             waiting: VecDeque::new(),
@@ -95,7 +95,7 @@ impl Pool {
     /// Its workers from a slot on.
     pub(super) fn workers_from(&self, slot: u32) -> impl Iterator<Item = WorkerId> + '_ {
         self.slots.iter().skip(slot as usize).filter_map(|slot| match slot.seat {
-            Seat::Taken(worker) => Some(worker),
+            SlotState::Taken(worker) => Some(worker),
             _ => None,
         })
     }
@@ -117,9 +117,9 @@ impl Pool {
     /// How many workers are to be kept running.
     pub(super) fn floor(&self) -> usize {
         match self.plan.start {
-            Start::Ahead => self.plan.min as usize,
-            Start::OnDemand if self.is_woken => self.plan.min as usize,
-            Start::OnDemand => 0,
+            StartPolicy::Ahead => self.plan.min as usize,
+            StartPolicy::OnDemand if self.is_woken => self.plan.min as usize,
+            StartPolicy::OnDemand => 0,
         }
     }
 
@@ -135,16 +135,16 @@ impl Pool {
             self.slots.resize_with(max, Slot::default);
         }
         while self.slots.len() > max
-            && self.slots.last().is_some_and(|slot| !matches!(slot.seat, Seat::Taken(_)))
+            && self.slots.last().is_some_and(|slot| !matches!(slot.seat, SlotState::Taken(_)))
         {
             self.slots.pop();
         }
     }
 
     /// Makes the seats vacant that match.
-    pub(super) fn vacate(&mut self, is_to_be: impl Fn(&Seat) -> bool) {
+    pub(super) fn vacate(&mut self, is_to_be: impl Fn(&SlotState) -> bool) {
         for slot in self.slots.iter_mut().filter(|slot| is_to_be(&slot.seat)) {
-            slot.seat = Seat::Vacant;
+            slot.seat = SlotState::Vacant;
         }
     }
 

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::Plan;
+use super::SwitchPlan;
 
 /// Milliseconds since any fixed moment; never goes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Millis(pub u64);
+pub struct MonotonicMillis(pub u64);
 
-impl Millis {
+impl MonotonicMillis {
     #[must_use]
     pub fn after(self, n_millis: u64) -> Self {
         Self(self.0.saturating_add(n_millis))
@@ -36,7 +36,7 @@ pub struct WorkerId(pub u64);
 /// How many bytes wait for a party that is slow to read. Each crossing is reported once. A single
 /// line that is larger than a mark counts as nothing while it waits alone, or it could never pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum QueueLevel {
     /// Fell below the low mark.
     #[default]
     Low,
@@ -47,7 +47,7 @@ pub enum Level {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Input {
+pub enum SwitchInput {
     /// `pool` is the one that its listener or its hello named.
     ClientCame {
         client: ClientId,
@@ -75,7 +75,7 @@ pub enum Input {
     },
     ClientOutbox {
         client: ClientId,
-        level: Level,
+        level: QueueLevel,
     },
     /// The process has started and its pipes are open.
     WorkerRuns {
@@ -113,16 +113,16 @@ pub enum Input {
     },
     WorkerOutbox {
         worker: WorkerId,
-        level: Level,
+        level: QueueLevel,
     },
     /// [`Switch::wake_at`](super::Switch::wake_at) has come.
     TimePassed,
-    NewPlan(Box<Plan>),
-    Command(Command),
+    NewPlan(Box<SwitchPlan>),
+    Command(BusCommand),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
+pub enum BusCommand {
     /// Refuse new requests, let those in flight end, stop every worker.
     DrainAll,
     /// Drains one pool; `RecoverPool` starts it again.
@@ -134,7 +134,7 @@ pub enum Command {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Output {
+pub enum SwitchOutput {
     /// One line with its newline.
     ToClient {
         client: ClientId,

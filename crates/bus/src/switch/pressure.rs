@@ -4,13 +4,13 @@
 
 use super::refusal::Refusal;
 use super::timers::Timer;
-use super::{ClientId, CloseReason, Level, Output, Switch, WorkerId};
+use super::{ClientId, CloseReason, QueueLevel, Switch, SwitchOutput, WorkerId};
 
 impl Switch {
-    pub(super) fn worker_level(&mut self, id: WorkerId, level: Level) {
+    pub(super) fn worker_level(&mut self, id: WorkerId, level: QueueLevel) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         worker.level = level;
-        if level == Level::Low {
+        if level == QueueLevel::Low {
             for client in std::mem::take(&mut worker.pausing) {
                 self.no_longer_feeds(client, id);
             }
@@ -21,7 +21,7 @@ impl Switch {
     /// bytes.
     pub(super) fn feed(&mut self, client_id: ClientId, worker_id: WorkerId) {
         let Some(worker) = self.workers.get_mut(&worker_id) else { return };
-        if worker.level == Level::Low || worker.pausing.contains(&client_id) {
+        if worker.level == QueueLevel::Low || worker.pausing.contains(&client_id) {
             return;
         }
         let Some(client) = self.clients.get_mut(&client_id) else { return };
@@ -30,7 +30,7 @@ impl Switch {
         client.paused_for.push(worker_id);
         if !was_paused {
             self.counters.pauses += 1;
-            self.out.push(Output::PauseClient { client: client_id });
+            self.out.push(SwitchOutput::PauseClient { client: client_id });
         }
     }
 
@@ -39,11 +39,11 @@ impl Switch {
         let was_paused = client.is_paused();
         client.paused_for.retain(|paused_for| *paused_for != worker);
         if was_paused && !client.is_paused() {
-            self.out.push(Output::ResumeClient { client: id });
+            self.out.push(SwitchOutput::ResumeClient { client: id });
         }
     }
 
-    pub(super) fn client_level(&mut self, id: ClientId, level: Level) {
+    pub(super) fn client_level(&mut self, id: ClientId, level: QueueLevel) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         let was_paused = client.is_paused();
         client.level = level;
@@ -52,12 +52,12 @@ impl Switch {
         match (was_paused, is_paused) {
             (false, true) => {
                 self.counters.pauses += 1;
-                self.out.push(Output::PauseClient { client: id });
+                self.out.push(SwitchOutput::PauseClient { client: id });
             }
-            (true, false) => self.out.push(Output::ResumeClient { client: id }),
+            (true, false) => self.out.push(SwitchOutput::ResumeClient { client: id }),
             _ => {}
         }
-        if level == Level::Low {
+        if level == QueueLevel::Low {
             client.slow_since = None;
             for worker in workers {
                 self.resume_worker_of(id, worker);
@@ -77,10 +77,10 @@ impl Switch {
                 is_fed_by_others = true;
             } else if worker.paused_for.is_none() {
                 worker.paused_for = Some(id);
-                self.out.push(Output::PauseWorker { worker: worker_id });
+                self.out.push(SwitchOutput::PauseWorker { worker: worker_id });
             }
         }
-        if level == Level::Full && is_fed_by_others {
+        if level == QueueLevel::Full && is_fed_by_others {
             self.evict(id);
         }
     }
@@ -89,7 +89,7 @@ impl Switch {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         if worker.paused_for == Some(client) {
             worker.paused_for = None;
-            self.out.push(Output::ResumeWorker { worker: id });
+            self.out.push(SwitchOutput::ResumeWorker { worker: id });
         }
     }
 
@@ -101,8 +101,8 @@ impl Switch {
             return;
         }
         worker.paused_for = None;
-        self.out.push(Output::ResumeWorker { worker: id });
-        if self.clients.get(&slow).is_some_and(|client| client.level == Level::Full) {
+        self.out.push(SwitchOutput::ResumeWorker { worker: id });
+        if self.clients.get(&slow).is_some_and(|client| client.level == QueueLevel::Full) {
             self.evict(slow);
         }
     }
@@ -121,7 +121,7 @@ impl Switch {
     fn evict(&mut self, id: ClientId) {
         self.counters.clients_evicted += 1;
         let refusal = Refusal::overloaded("this client leaves too much unread and is closed");
-        self.out.push(Output::ToClient { client: id, line: refusal.to_line(b"null") });
+        self.out.push(SwitchOutput::ToClient { client: id, line: refusal.to_line(b"null") });
         self.close_client(id, CloseReason::SlowReader);
     }
 }

@@ -7,16 +7,16 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use wire::{Envelope, Json, codes};
 
-use super::client::Link;
+use super::client::WorkerLink;
 use super::ids::{CallKey, PoolId, SessionKey};
-use super::line::{Digits, Edits, RawId, quoted};
-use super::parcel::{CallKind, Parcel};
-use super::pool::Pool;
+use super::line::{Digits, LineEdits, RawId, quoted};
+use super::parcel::{CallKind, RoutedMessage};
+use super::pool::SwitchPool;
 use super::refusal::Refusal;
-use super::session::{Place, Session};
+use super::session::{SessionLocation, SwitchSession};
 use super::timers::Timer;
-use super::worker::{Call, Stage};
-use super::{ClientId, Level, Output, Switch, WorkerId};
+use super::worker::{WorkerCall, WorkerStage};
+use super::{ClientId, QueueLevel, Switch, SwitchOutput, WorkerId};
 
 /// Params that are larger are not kept, so that such a session cannot be moved: thousands of
 /// sessions may be kept, and a list of MCP servers is a few hundred bytes.
@@ -25,13 +25,14 @@ const MAX_LOAD_PARAMS: usize = 64 << 10;
 impl Switch {
     /// Sends a message to a worker, after the client's `initialize` if the worker has not yet
     /// answered that.
-    pub(super) fn send(&mut self, id: ClientId, to: WorkerId, parcel: Parcel<'_>) {
-        let Some(worker) = self.workers.get(&to).filter(|worker| worker.stage != Stage::Stopping)
+    pub(super) fn send(&mut self, id: ClientId, to: WorkerId, parcel: RoutedMessage<'_>) {
+        let Some(worker) =
+            self.workers.get(&to).filter(|worker| worker.stage != WorkerStage::Stopping)
         else {
             let refusal = Refusal::worker_lost("it is stopping").of_worker(to);
             return self.refuse(id, &parcel, &refusal);
         };
-        if worker.level == Level::Full {
+        if worker.level == QueueLevel::Full {
             let refusal = Refusal::overloaded("the worker leaves too much unread");
             let refusal = self.pool_refusal(worker.pool, refusal.of_worker(to));
             return self.refuse(id, &parcel, &refusal);
@@ -65,11 +66,11 @@ impl Switch {
         };
         let initialize = client.initialize.clone().filter(|_| first != CallKind::Initialize);
         // The worker of a single client gets all that client's messages.
-        let is_home = self.pools.get(&worker.pool).is_some_and(Pool::is_private);
+        let is_home = self.pools.get(&worker.pool).is_some_and(SwitchPool::is_private);
         for link in client.links.iter_mut().filter(|link| is_home && link.pool == worker.pool) {
             link.is_home = false;
         }
-        client.links.push(Link {
+        client.links.push(WorkerLink {
             worker: to,
             pool: worker.pool,
             is_home,
@@ -82,7 +83,7 @@ impl Switch {
         let Some(line) = initialize else { return false };
         match Envelope::read(&line) {
             Ok(envelope) => {
-                let parcel = Parcel::new(&*line, envelope, CallKind::Replay, self.now);
+                let parcel = RoutedMessage::new(&*line, envelope, CallKind::Replay, self.now);
                 self.transmit(id, to, &parcel);
                 true
             }
@@ -114,15 +115,15 @@ impl Switch {
         let held = std::mem::take(&mut link.held);
         client.release(&held);
         if let Some(line) = initialized {
-            let line = Edits::default().apply(&line);
-            self.out.push(Output::ToWorker { worker: to, line });
+            let line = LineEdits::default().apply(&line);
+            self.out.push(SwitchOutput::ToWorker { worker: to, line });
         }
         for parcel in held {
             self.send(id, to, parcel);
         }
     }
 
-    fn transmit(&mut self, id: ClientId, to: WorkerId, parcel: &Parcel<'_>) {
+    fn transmit(&mut self, id: ClientId, to: WorkerId, parcel: &RoutedMessage<'_>) {
         let session = parcel.session.and_then(|key| self.sessions.get(key));
         // The session may have been forgotten while the message was held.
         if parcel.session.is_some() && session.is_none_or(|session| session.worker() != Some(to)) {
@@ -131,8 +132,8 @@ impl Switch {
         }
         let alias = session.filter(|session| session.has_alias());
         let alias = alias.map(|session| (quoted(&session.worker_name), session.name.clone()));
-        let Parcel { line, envelope, kind, .. } = parcel;
-        let mut edits = Edits::default();
+        let RoutedMessage { line, envelope, kind, .. } = parcel;
+        let mut edits = LineEdits::default();
         if let Some((worker_name, name)) = &alias {
             for span in [envelope.session, envelope.top_session] {
                 if span.bytes(line).is_some_and(|text| *text == *name.as_bytes()) {
@@ -158,7 +159,7 @@ impl Switch {
     }
 
     /// The params by which another worker could load the session, if workers of this pool can.
-    fn load_params(&self, pool: PoolId, parcel: &Parcel<'_>) -> Option<Box<str>> {
+    fn load_params(&self, pool: PoolId, parcel: &RoutedMessage<'_>) -> Option<Box<str>> {
         if !matches!(parcel.kind, CallKind::Open | CallKind::Load) {
             return None;
         }
@@ -170,14 +171,14 @@ impl Switch {
     }
 
     /// Registers a request at a worker; returns its id there.
-    fn open_call(&mut self, id: ClientId, to: WorkerId, parcel: &Parcel<'_>) -> u64 {
+    fn open_call(&mut self, id: ClientId, to: WorkerId, parcel: &RoutedMessage<'_>) -> u64 {
         let Some(pool) = self.workers.get(&to).map(|worker| worker.pool) else { return 0 };
         let load = self.load_params(pool, parcel);
         let Some(worker) = self.workers.get_mut(&to) else { return 0 };
         worker.n_called += 1;
         worker.used = self.now;
         let n = worker.n_called;
-        let Parcel { kind, session, is_first_use, came, .. } = *parcel;
+        let RoutedMessage { kind, session, is_first_use, came, .. } = *parcel;
         let client = (kind != CallKind::Move).then_some(id);
         if let Some(client) = client.and_then(|id| self.clients.get_mut(&id)) {
             let print = self.names.hash_one(parcel.raw_id());
@@ -188,7 +189,7 @@ impl Switch {
         }
         worker.n_opening += usize::from(kind == CallKind::Open);
         let id = RawId::new(parcel.raw_id());
-        worker.calls.insert(n, Call { client, id, kind, session, is_first_use, came, load });
+        worker.calls.insert(n, WorkerCall { client, id, kind, session, is_first_use, came, load });
         if let Some(limit) = worker.timeouts.of(kind) {
             self.set_sweep(pool, came.after(limit));
         }
@@ -196,14 +197,14 @@ impl Switch {
     }
 
     /// Takes an open request out of all tables.
-    pub(super) fn close_call(&mut self, at: WorkerId, n: u64) -> Option<Call> {
+    pub(super) fn close_call(&mut self, at: WorkerId, n: u64) -> Option<WorkerCall> {
         let call = self.workers.get_mut(&at)?.take_call(n, self.now)?;
         self.unlist_call(at, n, &call);
         Some(call)
     }
 
     /// Takes a request out of its client's and its session's tables.
-    pub(super) fn unlist_call(&mut self, at: WorkerId, n: u64, call: &Call) {
+    pub(super) fn unlist_call(&mut self, at: WorkerId, n: u64, call: &WorkerCall) {
         if let Some(client) = call.client.and_then(|id| self.clients.get_mut(&id)) {
             client.calls.remove(&CallKey { worker: at, n });
         }
@@ -239,7 +240,7 @@ impl Switch {
     pub(super) fn detach_session(&mut self, key: SessionKey) {
         let Some(session) = self.sessions.get_mut(key) else { return };
         let Some(worker) = session.worker() else { return };
-        session.place = Place::Lost;
+        session.place = SessionLocation::Lost;
         // The worker keeps the name: what it still sends about the session must reach nobody.
         if self.workers.get(&worker).is_some_and(|worker| !worker.can_load) {
             session.load = None;
@@ -247,7 +248,8 @@ impl Switch {
     }
 
     pub(super) fn forget_session(&mut self, key: SessionKey) {
-        let Some(Session { worker_name, owner, pool, grace_until, .. }) = self.sessions.remove(key)
+        let Some(SwitchSession { worker_name, owner, pool, grace_until, .. }) =
+            self.sessions.remove(key)
         else {
             return;
         };
@@ -262,7 +264,7 @@ impl Switch {
             let Some(worker) = self.workers.get_mut(&worker) else { continue };
             // A stopping one keeps the name: what it still sends about it must reach nobody.
             let name = worker_name.as_bytes();
-            if worker.stage == Stage::Running && worker.sessions.get(name) == Some(&key) {
+            if worker.stage == WorkerStage::Running && worker.sessions.get(name) == Some(&key) {
                 worker.sessions.remove(name);
                 worker.used = self.now;
             }
@@ -282,7 +284,7 @@ impl Switch {
         if self.clients.contains_key(&id) {
             self.count_answer(id);
             self.counters.answered_by_switch += 1;
-            self.out.push(Output::ToClient { client: id, line: refusal.to_line(raw_id) });
+            self.out.push(SwitchOutput::ToClient { client: id, line: refusal.to_line(raw_id) });
         }
     }
 

@@ -7,41 +7,41 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::hash::{Name, NameHash, NameMap};
+use super::hash::{NameHash, NameKey, NameMap};
 use super::ids::{PoolId, SessionKey};
-use super::parcel::Parcel;
-use super::{ClientId, Millis, WorkerId};
+use super::parcel::RoutedMessage;
+use super::{ClientId, MonotonicMillis, WorkerId};
 
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct SwitchSession {
     /// Its name towards clients.
     pub(super) name: Arc<str>,
     /// Its name towards its worker.
     pub(super) worker_name: Arc<str>,
     pub(super) pool: PoolId,
-    pub(super) place: Place,
+    pub(super) place: SessionLocation,
     /// The client that gets its updates.
     pub(super) owner: Option<ClientId>,
     /// When it is forgotten, if it has no owner.
-    pub(super) grace_until: Option<Millis>,
+    pub(super) grace_until: Option<MonotonicMillis>,
     pub(super) n_calls: usize,
     /// Params with which it can be loaded by another worker.
     pub(super) load: Option<Box<str>>,
 }
 
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum SessionLocation {
     At(WorkerId),
     /// Its worker is gone.
     Lost,
     /// It is being moved to another worker; messages of clients are held meanwhile.
     Moving {
         to: WorkerId,
-        held: VecDeque<(ClientId, Parcel<'static>)>,
+        held: VecDeque<(ClientId, RoutedMessage<'static>)>,
     },
 }
 
-impl Session {
+impl SwitchSession {
     /// Whether its two names differ.
     pub(super) fn has_alias(&self) -> bool {
         self.name != self.worker_name
@@ -49,21 +49,23 @@ impl Session {
 
     pub(super) fn worker(&self) -> Option<WorkerId> {
         match self.place {
-            Place::At(worker) | Place::Moving { to: worker, .. } => Some(worker),
-            Place::Lost => None,
+            SessionLocation::At(worker) | SessionLocation::Moving { to: worker, .. } => {
+                Some(worker)
+            }
+            SessionLocation::Lost => None,
         }
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Sessions {
-    table: Vec<Option<(u64, Session)>>,
+pub(super) struct SwitchSessions {
+    table: Vec<Option<(u64, SwitchSession)>>,
     free: Vec<usize>,
     by_name: NameMap<SessionKey>,
     n_made: u64,
 }
 
-impl Sessions {
+impl SwitchSessions {
     pub(super) fn new(names: NameHash) -> Self {
         let by_name = NameMap::with_hasher(names);
         Self { table: Vec::new(), free: Vec::new(), by_name, n_made: 0 }
@@ -74,13 +76,13 @@ impl Sessions {
     }
 
     #[cfg(test)]
-    pub(super) fn iter(&self) -> impl Iterator<Item = (SessionKey, &Session)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SessionKey, &SwitchSession)> {
         let key = |place, n| SessionKey { n, place };
         let table = self.table.iter().enumerate();
         table.filter_map(move |(place, slot)| slot.as_ref().map(|(n, s)| (key(place, *n), s)))
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Session> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut SwitchSession> {
         self.table.iter_mut().flatten().map(|(_, session)| session)
     }
 
@@ -88,14 +90,14 @@ impl Sessions {
         self.by_name.get(name).copied()
     }
 
-    pub(super) fn get(&self, key: SessionKey) -> Option<&Session> {
+    pub(super) fn get(&self, key: SessionKey) -> Option<&SwitchSession> {
         match self.table.get(key.place) {
             Some(Some((n, session))) if *n == key.n => Some(session),
             _ => None,
         }
     }
 
-    pub(super) fn get_mut(&mut self, key: SessionKey) -> Option<&mut Session> {
+    pub(super) fn get_mut(&mut self, key: SessionKey) -> Option<&mut SwitchSession> {
         match self.table.get_mut(key.place) {
             Some(Some((n, session))) if *n == key.n => Some(session),
             _ => None,
@@ -109,12 +111,12 @@ impl Sessions {
         let n = self.n_made;
         let place = self.free.pop().unwrap_or(self.table.len());
         let key = SessionKey { n, place };
-        self.by_name.insert(Name(name.clone()), key);
-        let session = Session {
+        self.by_name.insert(NameKey(name.clone()), key);
+        let session = SwitchSession {
             name,
             worker_name,
             pool,
-            place: Place::At(at),
+            place: SessionLocation::At(at),
             owner: None,
             grace_until: None,
             n_calls: 0,
@@ -127,7 +129,7 @@ impl Sessions {
         key
     }
 
-    pub(super) fn remove(&mut self, key: SessionKey) -> Option<Session> {
+    pub(super) fn remove(&mut self, key: SessionKey) -> Option<SwitchSession> {
         let slot = self.table.get_mut(key.place)?;
         let (_, session) = slot.take_if(|(n, _)| *n == key.n)?;
         self.free.push(key.place);

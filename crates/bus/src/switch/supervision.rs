@@ -7,19 +7,19 @@
 
 use super::hash::NameMap;
 use super::ids::PoolId;
-use super::pool::{Circuit, Mode, Pool, Seat};
+use super::pool::{CircuitBreaker, PoolMode, SlotState, SwitchPool};
 use super::refusal::Refusal;
 use super::timeouts::Timeouts;
 use super::timers::Timer;
-use super::worker::{Stage, Worker};
-use super::{Millis, Output, PoolPlan, Restart, StopHow, Switch, WorkerId};
+use super::worker::{SwitchWorker, WorkerStage};
+use super::{MonotonicMillis, PoolPlan, RestartPolicy, StopHow, Switch, SwitchOutput, WorkerId};
 
 impl Switch {
     pub(super) fn add_pool(&mut self, plan: PoolPlan) -> PoolId {
         self.n_pools += 1;
         let id = PoolId(self.n_pools);
         self.pool_names.insert(plan.name.clone(), id);
-        self.pools.insert(id, Pool::new(plan));
+        self.pools.insert(id, SwitchPool::new(plan));
         id
     }
 
@@ -28,14 +28,14 @@ impl Switch {
         self.n_workers += 1;
         let worker = WorkerId(self.n_workers);
         if let Some(slot) = pool.slot(slot) {
-            slot.seat = Seat::Taken(worker);
+            slot.seat = SlotState::Taken(worker);
         }
-        if pool.circuit == Circuit::Probing(None) {
-            pool.circuit = Circuit::Probing(Some(worker));
+        if pool.circuit == CircuitBreaker::Probing(None) {
+            pool.circuit = CircuitBreaker::Probing(Some(worker));
         }
         self.counters.worker_starts += 1;
-        self.out.push(Output::StartWorker { worker, pool: pool.plan.name.clone(), slot });
-        let state = Worker {
+        self.out.push(SwitchOutput::StartWorker { worker, pool: pool.plan.name.clone(), slot });
+        let state = SwitchWorker {
             id: worker,
             pool: id,
             slot,
@@ -44,17 +44,18 @@ impl Switch {
             started: self.now,
             heard: self.now,
             used: self.now,
-            ..Worker::default()
+            ..SwitchWorker::default()
         };
         self.workers.insert(worker, state);
     }
 
     pub(super) fn worker_runs(&mut self, id: WorkerId) {
         let now = self.now;
-        let Some(worker) = self.workers.get_mut(&id).filter(|w| w.stage == Stage::Starting) else {
+        let Some(worker) = self.workers.get_mut(&id).filter(|w| w.stage == WorkerStage::Starting)
+        else {
             return;
         };
-        worker.stage = Stage::Running;
+        worker.stage = WorkerStage::Running;
         (worker.started, worker.heard, worker.used) = (now, now, now);
         let pool_id = worker.pool;
         let Some(pool) = self.pools.get(&pool_id) else { return };
@@ -80,8 +81,8 @@ impl Switch {
         if has_lasted && let Some(slot) = pool.slot(slot) {
             slot.n_failures = 0;
         }
-        if pool.circuit == Circuit::Probing(Some(id)) {
-            pool.circuit = Circuit::Closed;
+        if pool.circuit == CircuitBreaker::Probing(Some(id)) {
+            pool.circuit = CircuitBreaker::Closed;
             pool.deaths.clear();
             self.refill(pool_id);
         }
@@ -95,12 +96,12 @@ impl Switch {
         self.lose_worker(id, &why);
         let Some(pool) = self.pools.get_mut(&pool_id) else { return };
         pool.replacing.retain(|other| *other != id);
-        let was_probe = pool.circuit == Circuit::Probing(Some(id));
+        let was_probe = pool.circuit == CircuitBreaker::Probing(Some(id));
         if was_probe {
-            pool.circuit = Circuit::Probing(None);
+            pool.circuit = CircuitBreaker::Probing(None);
         }
         if let Some(slot) = pool.slot(slot) {
-            slot.seat = Seat::Vacant;
+            slot.seat = SlotState::Vacant;
         }
         if !is_retired {
             self.counters.worker_deaths += 1;
@@ -114,7 +115,7 @@ impl Switch {
     pub(super) fn pool_shrank(&mut self, id: PoolId) {
         let Some(pool) = self.pools.get_mut(&id) else { return };
         pool.resize();
-        if pool.mode == Mode::Removed && pool.n_workers() == 0 {
+        if pool.mode == PoolMode::Removed && pool.n_workers() == 0 {
             self.refuse_waiting(id, &Refusal::no_route("the pool was removed"));
             self.pools.remove(&id);
             return;
@@ -129,9 +130,9 @@ impl Switch {
         pool.last_failure = Some(why.to_owned());
         let (backoff, intensity) = (pool.plan.backoff, pool.plan.intensity);
         let rests = match (pool.plan.restart, is_success) {
-            (Restart::Never, _) => Some(Seat::Finished),
-            (Restart::OnFailure, true) => Some(Seat::Resting),
-            (Restart::OnFailure, false) | (Restart::Always, _) => None,
+            (RestartPolicy::Never, _) => Some(SlotState::Finished),
+            (RestartPolicy::OnFailure, true) => Some(SlotState::Resting),
+            (RestartPolicy::OnFailure, false) | (RestartPolicy::Always, _) => None,
         };
         let Some(place) = pool.slot(slot) else { return };
         if let Some(seat) = rests {
@@ -142,7 +143,7 @@ impl Switch {
         let n_doublings = (place.n_failures - 1).min(32);
         let delay = backoff.initial.saturating_mul(1 << n_doublings).min(backoff.max);
         let until = now.after(self.jitter.apply(delay, backoff.jitter_percent));
-        place.seat = Seat::Backoff { until };
+        place.seat = SlotState::Backoff { until };
         pool.deaths.push_back(now);
         while pool.deaths.front().is_some_and(|death| now.since(*death) > intensity.window) {
             pool.deaths.pop_front();
@@ -154,11 +155,11 @@ impl Switch {
         }
     }
 
-    fn fail_pool(&mut self, id: PoolId, until: Millis) {
+    fn fail_pool(&mut self, id: PoolId, until: MonotonicMillis) {
         let Some(pool) = self.pools.get_mut(&id) else { return };
-        pool.circuit = Circuit::Open { until };
+        pool.circuit = CircuitBreaker::Open { until };
         pool.deaths.clear();
-        pool.vacate(|seat| matches!(seat, Seat::Backoff { .. }));
+        pool.vacate(|seat| matches!(seat, SlotState::Backoff { .. }));
         self.counters.pool_failures += 1;
         self.set_timer(until, Timer::Circuit(id));
         // Waiting messages are refused, unless another worker of the pool still runs.
@@ -169,7 +170,8 @@ impl Switch {
     pub(super) fn refill(&mut self, id: PoolId) {
         loop {
             let Some(pool) = self.pools.get(&id) else { return };
-            let n_seats = pool.usable().iter().filter(|slot| slot.seat != Seat::Vacant).count();
+            let n_seats =
+                pool.usable().iter().filter(|slot| slot.seat != SlotState::Vacant).count();
             let n_wanted = pool.floor().max(usize::from(!pool.waiting.is_empty()));
             if n_seats >= n_wanted || !self.start_one(id, false) {
                 break;
@@ -185,28 +187,28 @@ impl Switch {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         worker.is_retired = worker.fault.is_none();
         match worker.stage {
-            Stage::Starting => self.stop(id, StopHow::AtOnce),
-            Stage::Running => {
+            WorkerStage::Starting => self.stop(id, StopHow::AtOnce),
+            WorkerStage::Running => {
                 let timeout = self.pools.get(&worker.pool).map_or(0, |p| p.plan.drain_timeout);
                 let until = self.now.after(timeout);
-                worker.stage = Stage::Draining { until };
+                worker.stage = WorkerStage::Draining { until };
                 self.set_timer(until, Timer::Drain(id));
                 self.stop_if_drained(id);
             }
-            Stage::Draining { .. } | Stage::Stopping => {}
+            WorkerStage::Draining { .. } | WorkerStage::Stopping => {}
         }
     }
 
     pub(super) fn stop_if_drained(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get(&id) else { return };
-        if matches!(worker.stage, Stage::Draining { .. }) && worker.calls.is_empty() {
+        if matches!(worker.stage, WorkerStage::Draining { .. }) && worker.calls.is_empty() {
             self.stop(id, StopHow::Gently);
         }
     }
 
     pub(super) fn drain_timed_out(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get(&id) else { return };
-        if !matches!(worker.stage, Stage::Draining { until } if until <= self.now) {
+        if !matches!(worker.stage, WorkerStage::Draining { until } if until <= self.now) {
             return;
         }
         let refusal = Refusal::worker_lost("it is stopped and its time to drain is over");
@@ -218,15 +220,16 @@ impl Switch {
     /// Gives nothing new to a worker that has closed its output. Its open requests fail with its
     /// exit, which also says why, or through the shell, which does not wait long for that.
     pub(super) fn worker_mute(&mut self, id: WorkerId) {
-        let is_live = |worker: &&mut Worker| matches!(worker.stage, Stage::Running);
+        let is_live = |worker: &&mut SwitchWorker| matches!(worker.stage, WorkerStage::Running);
         let Some(worker) = self.workers.get_mut(&id).filter(is_live) else { return };
-        worker.stage = Stage::Draining { until: Millis(u64::MAX) };
+        worker.stage = WorkerStage::Draining { until: MonotonicMillis(u64::MAX) };
         self.retries.push(worker.pool);
     }
 
     /// Kills a worker that does not work as it should.
     pub(super) fn worker_stuck(&mut self, id: WorkerId, fault: &'static str) {
-        let Some(worker) = self.workers.get_mut(&id).filter(|w| w.stage != Stage::Stopping) else {
+        let Some(worker) = self.workers.get_mut(&id).filter(|w| w.stage != WorkerStage::Stopping)
+        else {
             return;
         };
         worker.fault.get_or_insert(fault);
@@ -238,8 +241,8 @@ impl Switch {
 
     fn stop(&mut self, id: WorkerId, how: StopHow) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
-        worker.stage = Stage::Stopping;
-        self.out.push(Output::StopWorker { worker: id, how });
+        worker.stage = WorkerStage::Stopping;
+        self.out.push(SwitchOutput::StopWorker { worker: id, how });
         // Nothing is written to it any more, so no client is paused for it.
         for client in std::mem::take(&mut worker.pausing) {
             self.no_longer_feeds(client, id);

@@ -20,7 +20,7 @@ mod sharing;
 mod supervision;
 
 /// Runs a script against a switch whose workers all start at once.
-fn check(plan: Plan, script: &str) -> Switch {
+fn check(plan: SwitchPlan, script: &str) -> Switch {
     let mut switch = Switch::new(plan, 1).unwrap();
     run(&mut switch, script);
     switch
@@ -33,7 +33,7 @@ fn run(switch: &mut Switch, script: &str) {
         let (at, input) = step.split_once(' ').unwrap();
         let input = read_input_for_tests(input).unwrap();
         let mut out = Vec::new();
-        switch.take(Millis(at.parse().unwrap()), input, &mut out);
+        switch.take(MonotonicMillis(at.parse().unwrap()), input, &mut out);
         let found: Vec<String> = out.iter().map(output_text).collect();
         let mut expected = Vec::new();
         while let Some(line) = lines.next_if(|line| line.starts_with("< ")) {
@@ -61,12 +61,12 @@ fn fits(found: &str, expected: &str) -> bool {
     true
 }
 
-fn plan_of(pools: Vec<PoolPlan>) -> Plan {
-    Plan { pools, limits: Limits::default() }
+fn plan_of(pools: Vec<PoolPlan>) -> SwitchPlan {
+    SwitchPlan { pools, limits: SwitchLimits::default() }
 }
 
 /// One pool `p` of `n` workers, without jitter.
-fn fixed(n_workers: u32) -> Plan {
+fn fixed(n_workers: u32) -> SwitchPlan {
     plan_of(vec![pool("p", n_workers)])
 }
 
@@ -76,16 +76,16 @@ fn pool(name: &str, n_workers: u32) -> PoolPlan {
 }
 
 /// A switch whose workers run, with clients 1 to `n_clients`.
-fn running(plan: Plan, n_clients: u64) -> Switch {
+fn running(plan: SwitchPlan, n_clients: u64) -> Switch {
     let mut switch = Switch::new(plan, 1).unwrap();
     let mut out = Vec::new();
-    switch.take(Millis(0), Input::TimePassed, &mut out);
+    switch.take(MonotonicMillis(0), SwitchInput::TimePassed, &mut out);
     for output in std::mem::take(&mut out) {
-        let Output::StartWorker { worker, .. } = output else { panic!("{output:?}") };
-        switch.take(Millis(0), Input::WorkerRuns { worker }, &mut out);
+        let SwitchOutput::StartWorker { worker, .. } = output else { panic!("{output:?}") };
+        switch.take(MonotonicMillis(0), SwitchInput::WorkerRuns { worker }, &mut out);
     }
     for client in (1..=n_clients).map(ClientId) {
-        switch.take(Millis(0), Input::ClientCame { client, pool: None }, &mut out);
+        switch.take(MonotonicMillis(0), SwitchInput::ClientCame { client, pool: None }, &mut out);
     }
     assert_eq!(out, []);
     switch

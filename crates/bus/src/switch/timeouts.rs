@@ -1,7 +1,7 @@
 //! The timeouts of a pool's requests.
 
 use super::PoolPlan;
-use super::parcel::{CallKind, Parcel};
+use super::parcel::{CallKind, RoutedMessage};
 
 /// The timeouts of requests by kind, counted from when these came.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,7 +26,7 @@ impl Timeouts {
         }
     }
 
-    pub(super) fn of_parcel(self, parcel: &Parcel<'_>) -> Option<u64> {
+    pub(super) fn of_parcel(self, parcel: &RoutedMessage<'_>) -> Option<u64> {
         self.of(parcel.kind).filter(|_| parcel.is_request())
     }
 }

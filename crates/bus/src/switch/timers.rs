@@ -7,9 +7,9 @@ use bytes::Bytes;
 use wire::RpcId;
 
 use super::ids::{PoolId, SessionKey};
-use super::pool::{Circuit, Pool, Seat};
-use super::worker::Stage;
-use super::{ClientId, Millis, Output, Start, Switch, WorkerId};
+use super::pool::{CircuitBreaker, SlotState, SwitchPool};
+use super::worker::WorkerStage;
+use super::{ClientId, MonotonicMillis, StartPolicy, Switch, SwitchOutput, WorkerId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
@@ -32,7 +32,7 @@ pub(super) enum Timer {
 }
 
 impl Switch {
-    pub(super) fn set_timer(&mut self, at: Millis, timer: Timer) {
+    pub(super) fn set_timer(&mut self, at: MonotonicMillis, timer: Timer) {
         self.timers.insert((at, timer));
     }
 
@@ -63,22 +63,23 @@ impl Switch {
     fn backoff_ended(&mut self, id: PoolId) {
         let now = self.now;
         let Some(pool) = self.pools.get_mut(&id) else { return };
-        pool.vacate(|seat| matches!(*seat, Seat::Backoff { until } if until <= now));
+        pool.vacate(|seat| matches!(*seat, SlotState::Backoff { until } if until <= now));
         self.refill(id);
     }
 
     fn cool_down_ended(&mut self, id: PoolId) {
         let now = self.now;
-        let is_over = |pool: &Pool| matches!(pool.circuit, Circuit::Open { until } if until <= now);
+        let is_over = |pool: &SwitchPool| matches!(pool.circuit, CircuitBreaker::Open { until } if until <= now);
         let Some(pool) = self.pools.get_mut(&id).filter(|pool| is_over(pool)) else { return };
-        pool.circuit = Circuit::Probing(None);
-        pool.vacate(|seat| matches!(seat, Seat::Backoff { .. }));
+        pool.circuit = CircuitBreaker::Probing(None);
+        pool.vacate(|seat| matches!(seat, SlotState::Backoff { .. }));
         self.refill(id);
     }
 
     pub(super) fn ping(&mut self, id: WorkerId) {
         let now = self.now;
-        let Some(worker) = self.workers.get_mut(&id).filter(|w| w.stage == Stage::Running) else {
+        let Some(worker) = self.workers.get_mut(&id).filter(|w| w.stage == WorkerStage::Running)
+        else {
             return;
         };
         let Some(ping) = self.pools.get(&worker.pool).and_then(|pool| pool.plan.ping.clone())
@@ -99,7 +100,7 @@ impl Switch {
         worker.ping = worker.n_called;
         let n = worker.ping;
         let line = wire::request_line(&RpcId::number(n), &ping.method, "{}");
-        self.out.push(Output::ToWorker { worker: id, line: Bytes::from(line) });
+        self.out.push(SwitchOutput::ToWorker { worker: id, line: Bytes::from(line) });
         self.set_timer(now.after(ping.timeout), Timer::Ping(id));
     }
 
@@ -107,7 +108,7 @@ impl Switch {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         worker.n_memory_bytes = n_bytes;
         let limit = self.pools.get(&worker.pool).and_then(|pool| pool.plan.max_memory_bytes);
-        if worker.stage == Stage::Running && limit.is_some_and(|limit| n_bytes > limit) {
+        if worker.stage == WorkerStage::Running && limit.is_some_and(|limit| n_bytes > limit) {
             worker.fault = Some("it used more memory than allowed");
             self.retire(id);
         }
@@ -130,15 +131,17 @@ impl Switch {
             match worker.stage {
                 // A worker that keeps state for a client is not idle as long as the client is
                 // there.
-                Stage::Running if pool.is_private() && worker.has_served => n_busy += 1,
-                Stage::Running if worker.is_idle() && self.now.since(worker.used) >= idle_stop => {
+                WorkerStage::Running if pool.is_private() && worker.has_served => n_busy += 1,
+                WorkerStage::Running
+                    if worker.is_idle() && self.now.since(worker.used) >= idle_stop =>
+                {
                     idle.push(worker.id);
                 }
-                Stage::Running | Stage::Starting => n_busy += 1,
-                Stage::Draining { .. } | Stage::Stopping => {}
+                WorkerStage::Running | WorkerStage::Starting => n_busy += 1,
+                WorkerStage::Draining { .. } | WorkerStage::Stopping => {}
             }
         }
-        if n_busy == 0 && pool.waiting.is_empty() && pool.plan.start == Start::OnDemand {
+        if n_busy == 0 && pool.waiting.is_empty() && pool.plan.start == StartPolicy::OnDemand {
             pool.is_woken = false;
         }
         let n_kept = pool.floor().saturating_sub(n_busy);

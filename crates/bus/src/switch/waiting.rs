@@ -7,14 +7,19 @@
 use std::collections::VecDeque;
 
 use super::ids::PoolId;
-use super::parcel::{CallKind, Parcel};
+use super::parcel::{CallKind, RoutedMessage};
 use super::refusal::Refusal;
-use super::session::Place;
+use super::session::SessionLocation;
 use super::timeouts::Timeouts;
 use super::{ClientId, Switch};
 
 impl Switch {
-    pub(super) fn wait_for_worker(&mut self, client: ClientId, id: PoolId, parcel: Parcel<'_>) {
+    pub(super) fn wait_for_worker(
+        &mut self,
+        client: ClientId,
+        id: PoolId,
+        parcel: RoutedMessage<'_>,
+    ) {
         let max_bytes = self.limits.worker_queue.full;
         let Some(pool) = self.pools.get_mut(&id) else {
             return self.refuse(client, &parcel, &Refusal::no_route("the pool is gone"));
@@ -61,7 +66,7 @@ impl Switch {
         }
     }
 
-    fn take_waiting(&mut self, id: PoolId) -> VecDeque<(ClientId, Parcel<'static>)> {
+    fn take_waiting(&mut self, id: PoolId) -> VecDeque<(ClientId, RoutedMessage<'static>)> {
         let Some(pool) = self.pools.get_mut(&id) else { return VecDeque::new() };
         pool.n_waiting_bytes = 0;
         let waiting = std::mem::take(&mut pool.waiting);
@@ -89,8 +94,8 @@ impl Switch {
         true
     }
 
-    fn find_unsent(&mut self, id: ClientId, raw_id: &[u8]) -> Option<Parcel<'static>> {
-        let is_it = |parcel: &Parcel<'_>| parcel.is_clients() && parcel.raw_id() == raw_id;
+    fn find_unsent(&mut self, id: ClientId, raw_id: &[u8]) -> Option<RoutedMessage<'static>> {
+        let is_it = |parcel: &RoutedMessage<'_>| parcel.is_clients() && parcel.raw_id() == raw_id;
         let client = self.clients.get_mut(&id)?;
         for link in &mut client.links {
             if let Some(at) = link.held.iter().position(is_it) {
@@ -112,7 +117,7 @@ impl Switch {
         // Held messages may be at sessions of others too; but most clients have none held.
         let sessions = (client.n_held_bytes > 0).then(|| self.sessions.iter_mut());
         for session in sessions.into_iter().flatten() {
-            let Place::Moving { held, .. } = &mut session.place else { continue };
+            let SessionLocation::Moving { held, .. } = &mut session.place else { continue };
             if let Some(at) = held.iter().position(|(whose, parcel)| *whose == id && is_it(parcel))
             {
                 let (_, parcel) = held.remove(at)?;
@@ -124,7 +129,12 @@ impl Switch {
     }
 
     /// Ends a message that goes nowhere: the fan-out, the move or the client gets the refusal.
-    pub(super) fn refuse(&mut self, client: ClientId, parcel: &Parcel<'_>, refusal: &Refusal) {
+    pub(super) fn refuse(
+        &mut self,
+        client: ClientId,
+        parcel: &RoutedMessage<'_>,
+        refusal: &Refusal,
+    ) {
         if !parcel.is_clients() {
             self.maybe_done(client);
         }

@@ -10,14 +10,14 @@ use super::ids::{PoolId, SessionKey};
 use super::line::RawId;
 use super::parcel::CallKind;
 use super::timeouts::Timeouts;
-use super::{ClientId, Level, Millis, WorkerId};
+use super::{ClientId, MonotonicMillis, QueueLevel, WorkerId};
 
 #[derive(Debug, Default)]
-pub(super) struct Worker {
+pub(super) struct SwitchWorker {
     pub(super) id: WorkerId,
     pub(super) pool: PoolId,
     pub(super) slot: u32,
-    pub(super) stage: Stage,
+    pub(super) stage: WorkerStage,
     /// Whether it is ended by our decision and not by its failure.
     pub(super) is_retired: bool,
     /// The failure for which it is ended, if there was one.
@@ -25,7 +25,7 @@ pub(super) struct Worker {
     /// Whether it has lived long enough, or answered, to count as well started.
     pub(super) is_proved: bool,
     /// Requests that it has not answered, under the ids that it knows.
-    pub(super) calls: IdMap<u64, Call>,
+    pub(super) calls: IdMap<u64, WorkerCall>,
     pub(super) n_called: u64,
     /// Its sessions by its own names for them.
     pub(super) sessions: NameMap<SessionKey>,
@@ -42,41 +42,41 @@ pub(super) struct Worker {
     pub(super) has_served: bool,
     /// Its requests at clients.
     pub(super) asks: Vec<(ClientId, u64)>,
-    pub(super) level: Level,
+    pub(super) level: QueueLevel,
     /// Clients that are paused because it has too many unread bytes.
     pub(super) pausing: Vec<ClientId>,
     /// Its only client, if that has too many unread bytes: the worker is paused until it has read
     /// them.
     pub(super) paused_for: Option<ClientId>,
-    pub(super) started: Millis,
-    pub(super) heard: Millis,
-    pub(super) used: Millis,
-    pub(super) pinged: Option<Millis>,
+    pub(super) started: MonotonicMillis,
+    pub(super) heard: MonotonicMillis,
+    pub(super) used: MonotonicMillis,
+    pub(super) pinged: Option<MonotonicMillis>,
     /// The id of the last ping, which is not among `calls`.
     pub(super) ping: u64,
     pub(super) can_load: bool,
     pub(super) can_close: bool,
     /// Sessions that it was asked to close; those requests are not among `calls`.
-    pub(super) closing: Vec<Closing>,
+    pub(super) closing: Vec<PendingClose>,
     pub(super) timeouts: Timeouts,
     pub(super) n_memory_bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum WorkerStage {
     #[default]
     Starting,
     Running,
     /// Takes no new requests; stops when its own have ended, or at that time.
     Draining {
-        until: Millis,
+        until: MonotonicMillis,
     },
     Stopping,
 }
 
 /// A request at a worker.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct WorkerCall {
     /// `None` if no client waits for it.
     pub(super) client: Option<ClientId>,
     /// The id as the client wrote it.
@@ -84,19 +84,19 @@ pub(super) struct Call {
     pub(super) kind: CallKind,
     pub(super) session: Option<SessionKey>,
     pub(super) is_first_use: bool,
-    pub(super) came: Millis,
+    pub(super) came: MonotonicMillis,
     /// Params with which the session could be loaded elsewhere.
     pub(super) load: Option<Box<str>>,
 }
 
 /// A request to a worker to close a session.
 #[derive(Debug)]
-pub(super) struct Closing {
+pub(super) struct PendingClose {
     pub(super) n: u64,
     pub(super) name: Arc<str>,
 }
 
-impl Call {
+impl WorkerCall {
     /// Its timeout; `None` also if nobody waits for it.
     pub(super) fn limit(&self, timeouts: Timeouts) -> Option<u64> {
         let is_watched = self.client.is_some() || self.kind == CallKind::Move;
@@ -104,7 +104,7 @@ impl Call {
     }
 }
 
-impl Worker {
+impl SwitchWorker {
     /// Its open requests and sessions, for comparison with other workers.
     pub(super) fn load(&self) -> usize {
         self.calls.len() + self.sessions.len()
@@ -118,7 +118,7 @@ impl Worker {
     }
 
     /// Takes out an open request.
-    pub(super) fn take_call(&mut self, n: u64, now: Millis) -> Option<Call> {
+    pub(super) fn take_call(&mut self, n: u64, now: MonotonicMillis) -> Option<WorkerCall> {
         let call = self.calls.remove(&n)?;
         self.used = now;
         let is_open = call.kind == CallKind::Open;

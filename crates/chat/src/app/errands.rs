@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use client::{Client, ClientError, encoded};
+use client::{ClientError, DaemonClient, encoded};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
@@ -15,10 +15,10 @@ use wire::TurnId;
 use wire::uri::file_uri;
 
 use super::files;
-use crate::effect::{Effect, News};
+use crate::effect::{ChatMessage, Effect};
 use crate::error::ChatError;
 use crate::info::{AgentInfo, SessionInfo};
-use crate::{Start, Wanted};
+use crate::{ChatOptions, ChatStart};
 
 /// Prompts that wait to be sent; the daemon takes no more at a time.
 const MAX_PROMPTS: usize = 64;
@@ -28,29 +28,33 @@ const PAUSE: Duration = Duration::from_millis(500);
 const MAX_SESSIONS: usize = 200;
 
 #[derive(Debug)]
-pub(super) struct Errands {
-    errand: Errand,
+pub(super) struct Requests {
+    errand: RequestContext,
     prompts: Option<mpsc::Sender<Value>>,
     /// The prefix of request ids, which tells the prompts of this run from those of others.
     run: String,
 }
 
-impl Errands {
-    pub(super) fn new(client: Client, wanted: &Wanted, news: mpsc::Sender<News>) -> Self {
+impl Requests {
+    pub(super) fn new(
+        client: DaemonClient,
+        wanted: &ChatOptions,
+        news: mpsc::Sender<ChatMessage>,
+    ) -> Self {
         let mut order = wanted.order.clone();
         order.insert("cwd".to_owned(), json!(wanted.cwd));
         order.insert("env".to_owned(), json!(wanted.env));
         let command = match &wanted.start {
-            Start::Command(words) => Some(words.clone()),
+            ChatStart::Command(words) => Some(words.clone()),
             _ => None,
         };
         let errand =
-            Errand { client, news, session: None, cwd: wanted.cwd.clone(), order, command };
+            RequestContext { client, news, session: None, cwd: wanted.cwd.clone(), order, command };
         let run = format!("chat-{}-{}", std::process::id(), super::now());
         Self { errand, prompts: None, run }
     }
 
-    pub(super) fn report_to(&mut self, news: mpsc::Sender<News>) {
+    pub(super) fn report_to(&mut self, news: mpsc::Sender<ChatMessage>) {
         self.errand.news = news;
     }
 
@@ -60,12 +64,12 @@ impl Errands {
         self.prompts = Some(sender);
         self.errand.session = Some(session.clone());
         let path = format!("/v1/sessions/{}/prompt", encoded(&session.id));
-        let Errand { client, news, .. } = self.errand.clone();
+        let RequestContext { client, news, .. } = self.errand.clone();
         task::spawn(send_prompts(client, path, prompts, news.clone()));
         let dir = PathBuf::from(&session.cwd);
         task::spawn(async move {
             if let Ok(found) = tokio::task::spawn_blocking(move || files::below(&dir)).await {
-                let _ = news.send(News::Files(found)).await;
+                let _ = news.send(ChatMessage::Files(found)).await;
             }
         });
     }
@@ -92,16 +96,16 @@ impl Errands {
         if !matches!(sent, Some(Ok(()))) {
             let why = "too many prompts wait to be sent".to_owned();
             // Only full when the daemon is away; the state learns that from other messages.
-            let _ = self.errand.news.try_send(News::NotTaken { text, why });
+            let _ = self.errand.news.try_send(ChatMessage::NotTaken { text, why });
         }
     }
 }
 
 async fn send_prompts(
-    client: Client,
+    client: DaemonClient,
     path: String,
     mut prompts: mpsc::Receiver<Value>,
-    news: mpsc::Sender<News>,
+    news: mpsc::Sender<ChatMessage>,
 ) {
     while let Some(body) = prompts.recv().await {
         let mut sent: Result<Value, ClientError> = client.post(&path, &body).await;
@@ -117,9 +121,9 @@ async fn send_prompts(
         let told = match sent {
             Ok(taken) => {
                 let turn = taken["turnId"].as_str().and_then(|turn| TurnId::parse(turn).ok());
-                News::Taken { text, turn }
+                ChatMessage::Taken { text, turn }
             }
-            Err(error) => News::NotTaken { text, why: words(&error) },
+            Err(error) => ChatMessage::NotTaken { text, why: words(&error) },
         };
         if news.send(told).await.is_err() {
             return;
@@ -129,29 +133,29 @@ async fn send_prompts(
 
 /// Everything that one request needs.
 #[derive(Debug, Clone)]
-struct Errand {
-    client: Client,
-    news: mpsc::Sender<News>,
+struct RequestContext {
+    client: DaemonClient,
+    news: mpsc::Sender<ChatMessage>,
     session: Option<SessionInfo>,
     cwd: PathBuf,
     order: Map<String, Value>,
     command: Option<Vec<String>>,
 }
 
-impl Errand {
+impl RequestContext {
     async fn perform(self, effect: Effect) {
         let opens = matches!(effect, Effect::Create { .. } | Effect::Attach(_) | Effect::Fork);
         let news = match self.done(effect).await {
             Ok(news) => news,
-            Err(why) if opens => Some(News::CannotOpen(why)),
-            Err(why) => Some(News::Failed(why)),
+            Err(why) if opens => Some(ChatMessage::CannotOpen(why)),
+            Err(why) => Some(ChatMessage::Failed(why)),
         };
         if let Some(news) = news {
             let _ = self.news.send(news).await;
         }
     }
 
-    async fn done(&self, effect: Effect) -> Result<Option<News>, String> {
+    async fn done(&self, effect: Effect) -> Result<Option<ChatMessage>, String> {
         let client = &self.client;
         let told = |error: ClientError| words(&error);
         let id = self.session.as_ref().map(|session| session.id.as_str());
@@ -160,24 +164,26 @@ impl Errand {
         Ok(Some(match effect {
             Effect::Create { agent } => {
                 let session = create(client, &self.order, agent, self.command.as_deref());
-                News::Opened(Box::new(session.await.map_err(told)?))
+                ChatMessage::Opened(Box::new(session.await.map_err(told)?))
             }
             Effect::Attach(id) => {
                 let session = client.get(&format!("/v1/sessions/{}", encoded(&id))).await;
-                News::Opened(Box::new(session.map_err(told)?))
+                ChatMessage::Opened(Box::new(session.map_err(told)?))
             }
             Effect::Fork => {
                 let forked = client.post(&format!("{}/fork", base()?), &json!({})).await;
-                News::Opened(Box::new(forked.map_err(told)?))
+                ChatMessage::Opened(Box::new(forked.map_err(told)?))
             }
-            Effect::Refresh => News::Info(Box::new(client.get(base()?).await.map_err(told)?)),
+            Effect::Refresh => {
+                ChatMessage::Info(Box::new(client.get(base()?).await.map_err(told)?))
+            }
             Effect::AskAge => match client.get::<Value>("/v1/health").await {
                 Ok(health) => match health["uptimeSeconds"].as_i64() {
                     // Seconds are cut off, so it may be almost one more.
                     Some(seconds) => {
                         let now = i64::try_from(super::now()).unwrap_or_default();
                         let ran_for = seconds.saturating_add(1).saturating_mul(1000);
-                        News::AliveSince(now.saturating_sub(ran_for))
+                        ChatMessage::AliveSince(now.saturating_sub(ran_for))
                     }
                     None => return Ok(None),
                 },
@@ -186,7 +192,7 @@ impl Errand {
             },
             Effect::Change(change) => {
                 let changed = client.patch(base()?, &change).await;
-                News::Info(Box::new(changed.map_err(told)?))
+                ChatMessage::Info(Box::new(changed.map_err(told)?))
             }
             Effect::Cancel => {
                 let path = format!("{}/cancel", base()?);
@@ -198,7 +204,9 @@ impl Errand {
                 match client.post::<Value>(&path, &body).await {
                     Ok(_) => return Ok(None),
                     // Somebody else was first; the log says who.
-                    Err(error) if error.status() == Some(409) => News::Done(error.to_string()),
+                    Err(error) if error.status() == Some(409) => {
+                        ChatMessage::Done(error.to_string())
+                    }
                     Err(error) => return Err(words(&error)),
                 }
             }
@@ -207,10 +215,10 @@ impl Errand {
                 client.delete(&path).await.map_err(told)?;
                 return Ok(None);
             }
-            Effect::Sessions => News::Sessions(sessions(client, None).await.map_err(told)?),
+            Effect::Sessions => ChatMessage::Sessions(sessions(client, None).await.map_err(told)?),
             Effect::Agents => {
                 let (found, is_complete) = agents(client).await.map_err(told)?;
-                News::Agents { found, is_complete }
+                ChatMessage::Agents { found, is_complete }
             }
             Effect::Export(path) => {
                 let id = id.unwrap_or_default();
@@ -219,7 +227,7 @@ impl Errand {
                     path => self.cwd.join(path),
                 };
                 let n_bytes = export(client, &format!("{}/export", base()?), &path).await?;
-                News::Done(format!("exported {n_bytes} bytes to {}", path.display()))
+                ChatMessage::Done(format!("exported {n_bytes} bytes to {}", path.display()))
             }
             // Performed by `App` itself.
             _ => return Ok(None),
@@ -228,7 +236,7 @@ impl Errand {
 }
 
 pub(crate) async fn create(
-    client: &Client,
+    client: &DaemonClient,
     order: &Map<String, Value>,
     agent: Option<String>,
     command: Option<&[String]>,
@@ -245,14 +253,14 @@ pub(crate) async fn create(
 }
 
 /// Deletes a session that nobody has used yet; true if it is gone.
-pub(super) async fn delete_unused(client: &Client, id: &str) -> bool {
+pub(super) async fn delete_unused(client: &DaemonClient, id: &str) -> bool {
     let path = format!("/v1/sessions/{}", encoded(id));
     let now: Result<SessionInfo, _> = client.get(&path).await;
     now.is_ok_and(|now| now.is_unused()) && client.delete(&path).await.is_ok()
 }
 
 /// The agents of this machine, and whether all were looked for.
-pub(crate) async fn agents(client: &Client) -> Result<(Vec<AgentInfo>, bool), ClientError> {
+pub(crate) async fn agents(client: &DaemonClient) -> Result<(Vec<AgentInfo>, bool), ClientError> {
     let answer: Value = client.get("/v1/agents").await?;
     let all = answer["agents"].as_array().into_iter().flatten();
     let read = |agent: &Value| AgentInfo::deserialize(agent).ok();
@@ -260,7 +268,7 @@ pub(crate) async fn agents(client: &Client) -> Result<(Vec<AgentInfo>, bool), Cl
 }
 
 pub(crate) async fn sessions(
-    client: &Client,
+    client: &DaemonClient,
     cwd: Option<&Path>,
 ) -> Result<Vec<SessionInfo>, ClientError> {
     let limit = if cwd.is_some() { 1 } else { MAX_SESSIONS };
@@ -272,7 +280,7 @@ pub(crate) async fn sessions(
 }
 
 /// The session that was used last in a directory.
-pub(crate) async fn last_session(client: &Client, cwd: &Path) -> Result<String, ChatError> {
+pub(crate) async fn last_session(client: &DaemonClient, cwd: &Path) -> Result<String, ChatError> {
     let found = sessions(client, Some(cwd)).await?;
     let none = || ChatError::NothingToContinue(cwd.display().to_string());
     found.into_iter().next().map(|session| session.id).ok_or_else(none)
@@ -288,7 +296,7 @@ fn free(dir: &Path, stem: &str) -> PathBuf {
     names.find(is_free).unwrap_or_else(|| dir.join(stem))
 }
 
-async fn export(client: &Client, from: &str, path: &Path) -> Result<u64, String> {
+async fn export(client: &DaemonClient, from: &str, path: &Path) -> Result<u64, String> {
     let cannot = |error: io::Error| format!("cannot write {}: {error}", path.display());
     let mut options = tokio::fs::OpenOptions::new();
     // A log holds whatever secrets were said; and nothing is overwritten.

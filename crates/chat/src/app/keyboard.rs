@@ -25,7 +25,7 @@ const OVERLOOKED: u32 = 3;
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub(super) enum Typed {
+pub(super) enum TerminalInput {
     /// Keys that came together, at least one.
     Keys(Vec<KeyEvent>),
     Paste(String),
@@ -34,7 +34,7 @@ pub(super) enum Typed {
 
 #[derive(Debug)]
 pub(super) struct Keyboard {
-    typed: mpsc::Receiver<Typed>,
+    typed: mpsc::Receiver<TerminalInput>,
     is_wanted: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -64,7 +64,7 @@ impl Keyboard {
     }
 
     /// The next input; `None` when the terminal is gone.
-    pub(super) async fn next(&mut self) -> Option<Typed> {
+    pub(super) async fn next(&mut self) -> Option<TerminalInput> {
         self.typed.recv().await
     }
 
@@ -79,7 +79,7 @@ impl Keyboard {
 
 /// Reads everything that has come. Keys that came together stay together: a terminal that cannot
 /// tell a paste from typing sends it so.
-fn read_all() -> io::Result<Vec<Typed>> {
+fn read_all() -> io::Result<Vec<TerminalInput>> {
     let mut all = Vec::new();
     for _ in 0..MAX_TOGETHER {
         if !event::poll(Duration::ZERO)? {
@@ -87,11 +87,11 @@ fn read_all() -> io::Result<Vec<Typed>> {
         }
         match event::read()? {
             Event::Key(key) if key.kind != KeyEventKind::Release => match all.last_mut() {
-                Some(Typed::Keys(keys)) => keys.push(key),
-                _ => all.push(Typed::Keys(vec![key])),
+                Some(TerminalInput::Keys(keys)) => keys.push(key),
+                _ => all.push(TerminalInput::Keys(vec![key])),
             },
-            Event::Paste(text) => all.push(Typed::Paste(text)),
-            Event::Resize(..) => all.push(Typed::Resize),
+            Event::Paste(text) => all.push(TerminalInput::Paste(text)),
+            Event::Resize(..) => all.push(TerminalInput::Resize),
             _ => {}
         }
     }

@@ -1,23 +1,28 @@
 //! The event stream of a session, as messages for the chat.
 
-use client::{Client, ClientError, Heard};
+use client::{ClientError, DaemonClient, FollowerMessage};
 use tokio::sync::mpsc;
 use wire::Seq;
 
-use crate::effect::{Link, News};
+use crate::effect::{ChatMessage, ConnectionState};
 
 /// Passes on the events after `after`, until the receiver is gone or the stream is over.
-pub(super) async fn follow(client: Client, session: String, after: u64, news: mpsc::Sender<News>) {
+pub(super) async fn follow(
+    client: DaemonClient,
+    session: String,
+    after: u64,
+    news: mpsc::Sender<ChatMessage>,
+) {
     let mut follower = client.follow(&session, Seq(after));
     loop {
         let item = match follower.next().await {
-            Heard::Live => News::Link(Link::Live),
-            Heard::Event(event) => News::Event(event),
-            Heard::Anew => News::Resync,
-            Heard::Halted(why) => News::Halted(why),
-            Heard::Lost(why) => News::Link(Link::Lost(why)),
-            Heard::Over(error) => {
-                let _ = news.send(News::Link(Link::Over(words(&error)))).await;
+            FollowerMessage::Live => ChatMessage::Link(ConnectionState::Live),
+            FollowerMessage::Event(event) => ChatMessage::Event(event),
+            FollowerMessage::Anew => ChatMessage::Resync,
+            FollowerMessage::Halted(why) => ChatMessage::Halted(why),
+            FollowerMessage::Lost(why) => ChatMessage::Link(ConnectionState::Lost(why)),
+            FollowerMessage::Over(error) => {
+                let _ = news.send(ChatMessage::Link(ConnectionState::Over(words(&error)))).await;
                 return;
             }
         };

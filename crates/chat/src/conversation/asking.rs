@@ -6,43 +6,43 @@ use wire::event::{Decider, ElicitationResolved, PermissionResolved, QuestionSumm
 use wire::{CallId, TurnId};
 
 use super::reading::line;
-use super::{Talk, Tone, Tool};
+use super::{ChatConversation, NoteTone, ToolCard};
 
 /// Options of a question; as many as there are digits.
 const MAX_CHOICES: usize = 9;
 const MAX_FIELDS: usize = 50;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Question {
+pub(crate) struct ChatQuestion {
     pub(crate) id: CallId,
     pub(crate) turn: Option<TurnId>,
     pub(crate) title: String,
     /// The tool call that it is about, as far as it was known when it was asked.
-    pub(crate) call: Tool,
-    pub(crate) wants: Wants,
+    pub(crate) call: ToolCard,
+    pub(crate) wants: AnswerKind,
     /// The kind of that tool, as the agent reports it.
     pub(super) tool_kind: String,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Wants {
-    Choice(Vec<Choice>),
+pub(crate) enum AnswerKind {
+    Choice(Vec<QuestionChoice>),
     /// A form; a page to visit has no fields.
     Form {
-        fields: Vec<Field>,
+        fields: Vec<FormField>,
         url: Option<String>,
     },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Choice {
+pub(crate) struct QuestionChoice {
     /// Sent back as it is, and never shown.
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) kind: String,
 }
 
-impl Choice {
+impl QuestionChoice {
     /// The effect of choosing it, whatever its name.
     pub(crate) fn does(&self) -> &'static str {
         match self.kind.as_str() {
@@ -69,7 +69,7 @@ impl Choice {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Field {
+pub(crate) struct FormField {
     /// Sent back as it is, and never shown.
     pub(crate) name: String,
     pub(crate) title: String,
@@ -87,16 +87,16 @@ pub(crate) enum FieldKind {
     OneOf(Vec<(String, String)>),
 }
 
-impl Question {
+impl ChatQuestion {
     /// The option that a plain yes means.
     pub(crate) fn plain_yes(&self) -> Option<usize> {
-        let Wants::Choice(choices) = &self.wants else { return None };
+        let AnswerKind::Choice(choices) = &self.wants else { return None };
         plain_yes(&self.tool_kind, choices.iter().map(|choice| choice.kind.as_str()))
     }
 
     /// `call` is the call that the question is about, as far as it is known.
-    pub(super) fn permission(asked: &projection::Question<'_>, call: Tool) -> Self {
-        let option = |one: &projection::Choice| Choice {
+    pub(super) fn permission(asked: &projection::PermissionQuestion<'_>, call: ToolCard) -> Self {
+        let option = |one: &projection::PermissionChoice| QuestionChoice {
             id: one.id.clone(),
             name: line(one.name.as_deref().unwrap_or_default(), 100),
             kind: one.kind.clone().unwrap_or_default(),
@@ -106,7 +106,14 @@ impl Question {
         let title = asked.title.as_deref().unwrap_or("the agent asks");
         let title = line(&without_cwd(title, call.cwd()), 400);
         let tool_kind = call.shown().kind.clone();
-        Self { id: asked.id, turn: None, title, call, wants: Wants::Choice(choices), tool_kind }
+        Self {
+            id: asked.id,
+            turn: None,
+            title,
+            call,
+            wants: AnswerKind::Choice(choices),
+            tool_kind,
+        }
     }
 
     pub(super) fn form(id: CallId, request: &Value) -> Self {
@@ -114,7 +121,7 @@ impl Question {
         let required: Vec<&str> =
             schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let properties = schema["properties"].as_object().into_iter().flatten();
-        let field = |(name, property): (&String, &Value)| Field {
+        let field = |(name, property): (&String, &Value)| FormField {
             name: name.clone(),
             title: line(property["title"].as_str().unwrap_or(name), 100),
             kind: field_kind(property),
@@ -123,8 +130,8 @@ impl Question {
         let fields = properties.map(field).take(MAX_FIELDS).collect();
         let title = line(request["message"].as_str().unwrap_or("the agent has a question"), 400);
         let url = request["url"].as_str().map(|url| line(url, 1000));
-        let wants = Wants::Form { fields, url };
-        let (call, tool_kind) = (Tool::default(), String::new());
+        let wants = AnswerKind::Form { fields, url };
+        let (call, tool_kind) = (ToolCard::default(), String::new());
         Self { id, turn: None, title, call, wants, tool_kind }
     }
 }
@@ -146,12 +153,12 @@ fn field_kind(property: &Value) -> FieldKind {
     }
 }
 
-impl Talk {
+impl ChatConversation {
     pub(super) fn decided(&mut self, resolved: &PermissionResolved, now: &Conversation) {
         let (tone, decision) = match (resolved.outcome.outcome.as_str(), resolved.allowed) {
-            ("cancelled", _) => (Tone::Dim, "not answered"),
-            (_, true) => (Tone::Good, "allowed"),
-            (_, false) => (Tone::Bad, "rejected"),
+            ("cancelled", _) => (NoteTone::Dim, "not answered"),
+            (_, true) => (NoteTone::Good, "allowed"),
+            (_, false) => (NoteTone::Bad, "rejected"),
         };
         let PermissionResolved { request_id, by, question, .. } = resolved;
         self.resolved(*request_id, by, question, (tone, decision), now);
@@ -160,9 +167,9 @@ impl Talk {
     pub(super) fn form_resolved(&mut self, resolved: &ElicitationResolved<'_>, now: &Conversation) {
         let response: Value = resolved.response.read().unwrap_or_default();
         let decision = match response["action"].as_str() {
-            Some("accept") => (Tone::Good, "answered"),
-            Some("decline") => (Tone::Dim, "declined"),
-            _ => (Tone::Dim, "not answered"),
+            Some("accept") => (NoteTone::Good, "answered"),
+            Some("decline") => (NoteTone::Dim, "declined"),
+            _ => (NoteTone::Dim, "not answered"),
         };
         let ElicitationResolved { request_id, by, question, .. } = resolved;
         self.resolved(*request_id, by, question, decision, now);
@@ -173,7 +180,7 @@ impl Talk {
         id: CallId,
         by: &Decider,
         question: &QuestionSummary,
-        (tone, decision): (Tone, &str),
+        (tone, decision): (NoteTone, &str),
         now: &Conversation,
     ) {
         self.questions.retain(|question| question.id != id);

@@ -1,34 +1,38 @@
 //! Notes beside the conversation: notices, errors, the ends of turns.
 
-use projection::{Conversation, Notice, TurnEnd, Weight, Why};
+use projection::{Conversation, Notice, NoticeLevel, TurnEnd, TurnEndReason};
 use wire::Fault;
 use wire::event::{LimitRaised, StopReason};
 
 use super::reading::{line, lines};
-use super::{Talk, Waiting};
+use super::{ChatConversation, WaitingPrompt};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub(crate) enum NoteTone {
     Dim,
     Good,
     Doubtful,
     Bad,
 }
 
-impl Talk {
+impl ChatConversation {
     pub(super) fn tell_end(&mut self, end: &TurnEnd) {
         let text = match &end.why {
-            Why::Stopped(_) if end.fault.is_some() => return,
-            Why::Stopped(StopReason::EndTurn) | Why::Dropped(_) | Why::Lost => return,
-            Why::Stopped(StopReason::Cancelled) => "stopped".to_owned(),
-            Why::Stopped(StopReason::MaxTokens) => "the model's token limit was reached".to_owned(),
-            Why::Stopped(StopReason::MaxTurnRequests) => {
+            TurnEndReason::Stopped(_) if end.fault.is_some() => return,
+            TurnEndReason::Stopped(StopReason::EndTurn)
+            | TurnEndReason::Dropped(_)
+            | TurnEndReason::Lost => return,
+            TurnEndReason::Stopped(StopReason::Cancelled) => "stopped".to_owned(),
+            TurnEndReason::Stopped(StopReason::MaxTokens) => {
+                "the model's token limit was reached".to_owned()
+            }
+            TurnEndReason::Stopped(StopReason::MaxTurnRequests) => {
                 "the agent's limit of requests in one turn was reached".to_owned()
             }
-            Why::Stopped(StopReason::Refusal) => "the agent refuses to go on".to_owned(),
-            Why::Stopped(other) => format!("ended: {}", line(other.as_str(), 100)),
+            TurnEndReason::Stopped(StopReason::Refusal) => "the agent refuses to go on".to_owned(),
+            TurnEndReason::Stopped(other) => format!("ended: {}", line(other.as_str(), 100)),
         };
-        self.note(end.turn, Tone::Doubtful, text);
+        self.note(end.turn, NoteTone::Doubtful, text);
     }
 
     pub(super) fn failed(&mut self, fault: &Fault, is_said: bool, now: &Conversation) {
@@ -41,39 +45,41 @@ impl Talk {
             Some(remedy) => format!("{text}\nhint: {}", lines(remedy, 500)),
             None => text,
         };
-        self.note(now.event_turn(), Tone::Bad, text);
+        self.note(now.event_turn(), NoteTone::Bad, text);
     }
 
     /// Notes that the session has halted: its log may not have been able to record this.
     pub(crate) fn halted(&mut self, why: &str) {
         let turn = self.running;
-        self.note(turn, Tone::Bad, format!("the session cannot go on: {}", lines(why, 2000)));
+        self.note(turn, NoteTone::Bad, format!("the session cannot go on: {}", lines(why, 2000)));
     }
 
     pub(super) fn notice(&mut self, notice: Option<&Notice>, now: &Conversation) {
-        let Some(notice) = notice.filter(|notice| notice.weight >= Weight::Remark) else { return };
+        let Some(notice) = notice.filter(|notice| notice.weight >= NoticeLevel::Remark) else {
+            return;
+        };
         let tone = match notice.tone {
-            projection::Tone::Info => Tone::Dim,
-            projection::Tone::Warning => Tone::Doubtful,
-            projection::Tone::Error => Tone::Bad,
+            projection::NoticeTone::Info => NoteTone::Dim,
+            projection::NoticeTone::Warning => NoteTone::Doubtful,
+            projection::NoticeTone::Error => NoteTone::Bad,
         };
         self.note(now.event_turn(), tone, lines(&notice.text, 2000));
     }
 
     /// Notes a dropped prompt, with its text.
     pub(super) fn prompt_dropped(&mut self, notice: Option<&Notice>, now: &Conversation) {
-        let is_it = |waiting: &Waiting| waiting.turn == now.event_turn();
+        let is_it = |waiting: &WaitingPrompt| waiting.turn == now.event_turn();
         let place = self.waiting.iter().position(is_it);
         let asked = place.map(|place| self.waiting.remove(place).text);
         if let (Some(notice), Some(asked)) = (notice, asked) {
             let text = format!("{}: {}", notice.text, line(&asked, 200));
-            self.note(now.event_turn(), Tone::Doubtful, text);
+            self.note(now.event_turn(), NoteTone::Doubtful, text);
         }
     }
 
     pub(super) fn limit_raised(&mut self, raised: &LimitRaised, now: &Conversation) {
         let by = self.own.decider(&raised.by, raised.request_id, now.seq().0);
         let text = format!("goes on: the limit of {} was raised{by}", raised.limit.as_str());
-        self.note(now.event_turn(), Tone::Dim, text);
+        self.note(now.event_turn(), NoteTone::Dim, text);
     }
 }

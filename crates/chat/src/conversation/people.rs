@@ -21,7 +21,7 @@ const MAX_OWN: usize = 4096;
 
 /// The prompts and answers that this chat itself has sent.
 #[derive(Debug)]
-pub(crate) struct OwnActs {
+pub(crate) struct OwnActions {
     /// Prompts whose turn is not known yet.
     sent: VecDeque<String>,
     turns: VecDeque<TurnId>,
@@ -30,14 +30,14 @@ pub(crate) struct OwnActs {
     since: u64,
 }
 
-impl Default for OwnActs {
+impl Default for OwnActions {
     /// For a log that is only read: everything is from before.
     fn default() -> Self {
         Self::since(u64::MAX)
     }
 }
 
-impl OwnActs {
+impl OwnActions {
     /// Empty; events up to `since` are from before.
     pub(crate) fn since(since: u64) -> Self {
         let (sent, turns, answers) = Default::default();

@@ -1,41 +1,42 @@
 //! Prompts, while they wait and once their turns have begun.
 
-use projection::json::Node;
-use projection::{Block, Conversation, Said, sanitize};
+use projection::json::JsonNode;
+use projection::{ContentBlock, Conversation, UserMessage, sanitize};
 use wire::TurnId;
 use wire::event::PromptReceived;
 
-use super::{Part, Talk};
+use super::{ChatConversation, ChatPart};
 
 /// A prompt whose turn has not begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingPrompt {
     pub(crate) turn: Option<TurnId>,
     pub(crate) text: String,
     pub(crate) by: Option<String>,
 }
 
-impl Talk {
+impl ChatConversation {
     pub(super) fn prompt_received(&mut self, received: &PromptReceived<'_>, now: &Conversation) {
-        let blocks: Vec<_> = Node::of(received.prompt).items().into_iter().map(Block::of).collect();
+        let blocks: Vec<_> =
+            JsonNode::of(received.prompt).items().into_iter().map(ContentBlock::of).collect();
         let (text, turn) = (text(&blocks), now.event_turn());
         let by = self.own.asker(&received.by, now.seq().0, turn, &text);
         self.has_others |= by.is_some();
-        self.waiting.push(Waiting { turn, text, by });
+        self.waiting.push(WaitingPrompt { turn, text, by });
     }
 
-    pub(super) fn prompt(&mut self, said: &Said) {
+    pub(super) fn prompt(&mut self, said: &UserMessage) {
         let text = text(&said.blocks());
         let by = self.own.asker(&said.by, said.seq.0, said.turn, &text);
         if !text.is_empty() {
-            self.push(said.turn, Part::Prompt { text, by });
+            self.push(said.turn, ChatPart::Prompt { text, by });
         }
     }
 }
 
 /// The text of a prompt; links to files that the text mentions are left out.
-fn text(blocks: &[Block<'_>]) -> String {
-    let words: Vec<_> = blocks.iter().filter_map(Block::text).collect();
+fn text(blocks: &[ContentBlock<'_>]) -> String {
+    let words: Vec<_> = blocks.iter().filter_map(ContentBlock::text).collect();
     let mut text = words.join("\n");
     for block in blocks.iter().filter(|block| block.text().is_none()) {
         let is_mentioned = block.name().is_some_and(|name| text.contains(&format!("@{name}")));

@@ -12,7 +12,7 @@ const LONG: usize = 8 << 10;
 const VERY_LONG: usize = 32 << 10;
 
 #[derive(Debug, Default)]
-pub(crate) struct Prose {
+pub(crate) struct StreamedText {
     pub(crate) text: String,
     sanitizer: Sanitizer,
     /// How much of the text was looked at, in whole lines.
@@ -23,7 +23,7 @@ pub(crate) struct Prose {
     gap: usize,
 }
 
-impl Prose {
+impl StreamedText {
     /// Adds a chunk. Gives back what belongs to the next item, if this one is full.
     pub(crate) fn push(&mut self, chunk: &str) -> Option<Self> {
         self.sanitizer.push(chunk, &mut self.text);

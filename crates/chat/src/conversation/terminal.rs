@@ -12,7 +12,7 @@ const MAX_COLUMNS: usize = 2000;
 
 /// The end of a terminal's output.
 #[derive(Debug)]
-pub(crate) struct Printed {
+pub(crate) struct OutputTail {
     /// Lines that can no longer change; safe.
     kept: String,
     screen: LineScreen,
@@ -20,14 +20,14 @@ pub(crate) struct Printed {
     pub(crate) is_cut: bool,
 }
 
-impl Default for Printed {
+impl Default for OutputTail {
     fn default() -> Self {
         let screen = LineScreen::new(MAX_COLUMNS, Tabs::Blanks);
         Self { kept: String::new(), screen, is_cut: false }
     }
 }
 
-impl Printed {
+impl OutputTail {
     pub(crate) fn push(&mut self, text: &str) {
         let mut more = String::new();
         self.screen.push(text, &mut more);

@@ -9,7 +9,7 @@ use projection::CommandEnd;
 use wire::event::{TerminalExited, TerminalOutput};
 
 use super::reading::line;
-use super::terminal::Printed;
+use super::terminal::OutputTail;
 
 /// All output that is kept, of all terminals.
 const MAX_BYTES: usize = 8 << 20;
@@ -33,7 +33,7 @@ pub(super) struct Terminals {
 
 #[derive(Debug, Default)]
 pub(crate) struct Terminal {
-    pub(crate) printed: Printed,
+    pub(crate) printed: OutputTail,
     /// How its command ended, if it did not succeed.
     pub(crate) end: Option<String>,
     /// How its command failed, if it did.
@@ -52,7 +52,7 @@ pub(crate) struct Terminal {
 
 /// The state of a terminal's command, as far as the log says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum CommandState {
     Running,
     Ended,
     Lost,
@@ -61,12 +61,12 @@ pub(crate) enum Fate {
 }
 
 impl Terminal {
-    pub(crate) fn fate(&self) -> Fate {
+    pub(crate) fn fate(&self) -> CommandState {
         match () {
-            () if self.has_ended => Fate::Ended,
-            () if !self.has_printed => Fate::Unknown,
-            () if self.is_lost => Fate::Lost,
-            () => Fate::Running,
+            () if self.has_ended => CommandState::Ended,
+            () if !self.has_printed => CommandState::Unknown,
+            () if self.is_lost => CommandState::Lost,
+            () => CommandState::Running,
         }
     }
 }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use wire::{Event, Json, Kind, Millis, Seq, TurnId};
 
-use super::{Heard, Part, Status, Talk};
+use super::{ApplyOutcome, CallStatus, ChatConversation, ChatPart};
 
 /// A log that is being written.
 #[derive(Default)]
@@ -66,10 +66,10 @@ pub(crate) fn call_id(letter: char) -> String {
     letter.to_string().repeat(24)
 }
 
-fn heard(events: &[Event]) -> Talk {
-    let mut talk = Talk::default();
+fn heard(events: &[Event]) -> ChatConversation {
+    let mut talk = ChatConversation::default();
     for event in events {
-        assert_eq!(talk.hear(event), Heard::New);
+        assert_eq!(talk.hear(event), ApplyOutcome::New);
     }
     talk
 }
@@ -80,8 +80,8 @@ fn chunks_of_an_answer_are_one_item() {
     let [received, started] = log.prompt("hi");
     let talk = heard(&[received, started, log.say("one "), log.say("two")]);
     assert_eq!(talk.items().len(), 2);
-    assert!(matches!(&talk.items()[0].part, Part::Prompt { text, by: None } if text == "hi"));
-    assert!(matches!(&talk.items()[1].part, Part::Answer(prose) if prose.text == "one two"));
+    assert!(matches!(&talk.items()[0].part, ChatPart::Prompt { text, by: None } if text == "hi"));
+    assert!(matches!(&talk.items()[1].part, ChatPart::Answer(prose) if prose.text == "one two"));
     assert!(talk.running.is_some());
 }
 
@@ -92,11 +92,13 @@ fn an_event_that_comes_twice_is_heard_once_and_a_gap_is_noticed() {
     let second = log.say("two");
     let third = log.say("three");
     let mut talk = heard(std::slice::from_ref(&first));
-    assert_eq!(talk.hear(&first), Heard::Known);
-    assert_eq!(talk.hear(&third), Heard::Gap);
-    assert_eq!(talk.hear(&second), Heard::New);
-    assert_eq!(talk.hear(&third), Heard::New);
-    assert!(matches!(&talk.items()[0].part, Part::Answer(prose) if prose.text == "onetwothree"));
+    assert_eq!(talk.hear(&first), ApplyOutcome::Known);
+    assert_eq!(talk.hear(&third), ApplyOutcome::Gap);
+    assert_eq!(talk.hear(&second), ApplyOutcome::New);
+    assert_eq!(talk.hear(&third), ApplyOutcome::New);
+    assert!(
+        matches!(&talk.items()[0].part, ChatPart::Answer(prose) if prose.text == "onetwothree")
+    );
 }
 
 #[test]
@@ -110,7 +112,7 @@ fn a_prompt_waits_until_its_turn_begins() {
     assert_eq!(talk.items().len(), 1);
     talk.hear(&begun);
     assert!(talk.waiting.is_empty());
-    assert!(matches!(&talk.items()[1].part, Part::Prompt { text, .. } if text == "second"));
+    assert!(matches!(&talk.items()[1].part, ChatPart::Prompt { text, .. } if text == "second"));
 }
 
 #[test]
@@ -123,11 +125,11 @@ fn a_tool_call_is_put_together_and_left_open_calls_are_told_as_such() {
     });
     let events = [log.update(&start), log.update(&call("in_progress"))];
     let mut talk = heard(&events);
-    let Part::Tool(tool) = &talk.items()[0].part else { panic!() };
-    assert_eq!((tool.status, tool.shown().outputs.len()), (Status::InProgress, 1));
+    let ChatPart::Tool(tool) = &talk.items()[0].part else { panic!() };
+    assert_eq!((tool.status, tool.shown().outputs.len()), (CallStatus::InProgress, 1));
     talk.hear(&log.event("turn_ended", &json!({ "stopReason": "end_turn" })));
-    let Part::Tool(tool) = &talk.items()[0].part else { panic!() };
-    assert_eq!(tool.status, Status::Abandoned);
+    let ChatPart::Tool(tool) = &talk.items()[0].part else { panic!() };
+    assert_eq!(tool.status, CallStatus::Abandoned);
 }
 
 #[test]
@@ -144,8 +146,8 @@ fn an_error_that_the_agent_told_as_its_answer_is_told_once() {
         .items()
         .iter()
         .map(|item| match &item.part {
-            Part::Answer(prose) => prose.text.as_str(),
-            Part::Note(_, text) => text,
+            ChatPart::Answer(prose) => prose.text.as_str(),
+            ChatPart::Note(_, text) => text,
             part => panic!("{part:?}"),
         })
         .collect();
@@ -153,7 +155,7 @@ fn an_error_that_the_agent_told_as_its_answer_is_told_once() {
 
     // Where nobody has said it, it is said.
     let talk = heard(&[Log::in_turn().event("turn_ended", &failed)]);
-    assert!(matches!(&talk.items()[0].part, Part::Note(_, text) if text == words));
+    assert!(matches!(&talk.items()[0].part, ChatPart::Note(_, text) if text == words));
 }
 
 #[test]
@@ -182,7 +184,7 @@ fn an_agents_echo_of_the_prompt_is_not_said_twice() {
 #[test]
 fn a_long_answer_is_divided_without_losing_a_letter() {
     let mut log = Log::in_turn();
-    let mut talk = Talk::default();
+    let mut talk = ChatConversation::default();
     let mut whole = String::new();
     for n in 0..4000 {
         let chunk = format!("line {n}\n{}", if n % 10 == 0 { "\n" } else { "" });
@@ -193,7 +195,7 @@ fn a_long_answer_is_divided_without_losing_a_letter() {
         .items()
         .iter()
         .map(|item| match &item.part {
-            Part::Answer(prose) => prose.text.as_str(),
+            ChatPart::Answer(prose) => prose.text.as_str(),
             _ => panic!(),
         })
         .collect();
@@ -204,20 +206,22 @@ fn a_long_answer_is_divided_without_losing_a_letter() {
 #[test]
 fn code_without_end_keeps_its_fence_where_it_is_divided() {
     let mut log = Log::in_turn();
-    let mut talk = Talk::default();
+    let mut talk = ChatConversation::default();
     talk.hear(&log.say("```rust\n"));
     for n in 0..8000 {
         talk.hear(&log.say(&format!("let x = {n};\n")));
     }
     assert!(talk.items().len() > 1);
     for item in talk.items() {
-        assert!(matches!(&item.part, Part::Answer(prose) if prose.text.starts_with("```rust\n")));
+        assert!(
+            matches!(&item.part, ChatPart::Answer(prose) if prose.text.starts_with("```rust\n"))
+        );
     }
 }
 
-fn tool_at(talk: &Talk, index: usize) -> &super::Tool {
+fn tool_at(talk: &ChatConversation, index: usize) -> &super::ToolCard {
     match &talk.items()[index].part {
-        Part::Tool(tool) => tool,
+        ChatPart::Tool(tool) => tool,
         other => panic!("{other:?}"),
     }
 }
@@ -233,7 +237,7 @@ fn a_terminals_output_finds_its_card_whichever_comes_first() {
     let early = log.event("terminal_output", &output("one\ntw"));
     let named = log.update(&card);
     let mut talk = heard(&[early, named]);
-    assert_eq!(tool_at(&talk, 0).shown().outputs, [super::Output::Terminal("term_1".into())]);
+    assert_eq!(tool_at(&talk, 0).shown().outputs, [super::CardOutput::Terminal("term_1".into())]);
     let before = talk.items()[0].revision;
     talk.hear(&log.event("terminal_output", &output("o\n")));
     assert_ne!(talk.items()[0].revision, before);
@@ -255,7 +259,7 @@ fn fences_around_an_output_are_left_out_and_others_stay() {
         });
         let talk = heard(&[log.update(&call)]);
         match &tool_at(&talk, 0).shown().outputs[..] {
-            [super::Output::Text(text)] => text.clone(),
+            [super::CardOutput::Text(text)] => text.clone(),
             other => panic!("{other:?}"),
         }
     };
@@ -276,7 +280,7 @@ fn a_call_that_is_large_is_kept_small_and_takes_further_news() {
         "sessionUpdate": "tool_call", "toolCallId": "t", "title": "cat", "content": content(&text),
     });
     let mut talk = heard(&[log.update(&start)]);
-    let n_bytes = |talk: &Talk| format!("{:?}", tool_at(talk, 0)).len();
+    let n_bytes = |talk: &ChatConversation| format!("{:?}", tool_at(talk, 0)).len();
     assert!(n_bytes(&talk) < 100_000);
     let end = json!({
         "sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed",
@@ -284,8 +288,8 @@ fn a_call_that_is_large_is_kept_small_and_takes_further_news() {
     });
     talk.hear(&log.update(&end));
     let tool = tool_at(&talk, 0);
-    assert_eq!((tool.status, tool.shown().title.as_str()), (Status::Completed, "cat"));
-    assert_eq!(tool.shown().outputs, [super::Output::Text("short".into())]);
+    assert_eq!((tool.status, tool.shown().title.as_str()), (CallStatus::Completed, "cat"));
+    assert_eq!(tool.shown().outputs, [super::CardOutput::Text("short".into())]);
 }
 
 #[test]
@@ -316,7 +320,7 @@ fn what_became_of_a_waiting_prompt_is_said() {
     log.seq -= 1;
     let dropped = log.event("prompt_dropped", &json!({ "reason": "cancelled" }));
     let talk = heard(&[received, started, second, dropped]);
-    assert!(matches!(&talk.items()[1].part, Part::Note(_, text)
+    assert!(matches!(&talk.items()[1].part, ChatPart::Note(_, text)
         if text == "a prompt that waited was not sent (the turn was stopped): second"));
 }
 
@@ -324,7 +328,7 @@ fn what_became_of_a_waiting_prompt_is_said() {
 fn an_error_of_several_lines_is_shown_in_lines() {
     let mut log = Log::in_turn();
     let talk = heard(&[log.event("error", &json!({ "message": "one\ntwo\u{1b}" }))]);
-    assert!(matches!(&talk.items()[0].part, Part::Note(_, text) if text == "one\ntwo\\x1b"));
+    assert!(matches!(&talk.items()[0].part, ChatPart::Note(_, text) if text == "one\ntwo\\x1b"));
 }
 
 pub(crate) fn any_json() -> impl Strategy<Value = Value> {
@@ -410,7 +414,7 @@ proptest! {
         events in proptest::collection::vec((0..KINDS.len(), any_json(), 0_u8..3), 0..30),
     ) {
         let mut log = Log::default();
-        let mut talk = Talk::default();
+        let mut talk = ChatConversation::default();
         for (kind, payload, n) in events {
             log.turn = (n > 0).then(|| turn(n));
             let mut payload = payload;
@@ -423,16 +427,16 @@ proptest! {
         let said = format!("{:?}", talk.title);
         prop_assert!(!said.chars().any(char::is_control));
         for item in talk.items() {
-            if let Part::Note(_, text) = &item.part {
+            if let ChatPart::Note(_, text) = &item.part {
                 prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'));
             }
         }
     }
 }
 
-fn answer(talk: &Talk) -> String {
-    let prose = |item: &super::Item| match &item.part {
-        Part::Answer(prose) => Some(prose.text.clone()),
+fn answer(talk: &ChatConversation) -> String {
+    let prose = |item: &super::ChatItem| match &item.part {
+        ChatPart::Answer(prose) => Some(prose.text.clone()),
         _ => None,
     };
     talk.items().iter().filter_map(prose).collect()

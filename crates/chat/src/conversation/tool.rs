@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use projection::json::Node;
+use projection::json::JsonNode;
 use projection::{
-    Beside, CommandEnd, Diff, DiffMark, Place, ShownChange, Status, ToolCall, sanitize, short_path,
-    without_cwd,
+    CallLocation, CallStatus, CommandEnd, Diff, DiffMark, ShownChange, ShownParts, ToolCall,
+    sanitize, short_path, without_cwd,
 };
 use serde_json::Value;
 use wire::Json;
@@ -30,20 +30,20 @@ const MAX_INPUT_CHARS: usize = 8000;
 /// A call as far as it is known. Most calls of a long session are never looked at, so the texts to
 /// show are made only when it is drawn.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tool {
-    pub(crate) status: Status,
-    known: Known,
+pub(crate) struct ToolCard {
+    pub(crate) status: CallStatus,
+    known: CardContent,
     cwd: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone)]
-enum Known {
+enum CardContent {
     AsTold(Box<ToolCall>),
     /// The texts to show of a large call are made at once, which makes it small.
-    Ready(Box<Shown>),
+    Ready(Box<CardText>),
 }
 
-impl Default for Known {
+impl Default for CardContent {
     fn default() -> Self {
         Self::Ready(Box::default())
     }
@@ -51,7 +51,7 @@ impl Default for Known {
 
 /// A call as it is shown; every text in here is safe.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Shown {
+pub(crate) struct CardText {
     pub(crate) kind: String,
     pub(crate) title: String,
     /// May have several lines.
@@ -62,14 +62,14 @@ pub(crate) struct Shown {
     pub(crate) untold: String,
     pub(crate) paths: Vec<String>,
     pub(crate) n_paths_left_out: usize,
-    pub(crate) outputs: Vec<Output>,
+    pub(crate) outputs: Vec<CardOutput>,
     pub(crate) n_outputs_left_out: usize,
     /// How its command ended, as far as the agent reports it.
     pub(crate) end: Option<CommandEnd>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Output {
+pub(crate) enum CardOutput {
     Text(String),
     /// A terminal that Switchyard serves, by its id, which is never shown.
     Terminal(String),
@@ -82,7 +82,7 @@ pub(crate) enum Output {
     },
 }
 
-impl Tool {
+impl ToolCard {
     /// A call of which nothing is known yet, in a session that works there.
     pub(super) fn new(cwd: Option<Arc<str>>) -> Self {
         Self { cwd, ..Self::default() }
@@ -101,28 +101,28 @@ impl Tool {
             // The reading of the log has freed what came before, which is only kept here.
             let mut shown = self.shown().into_owned();
             shown.merge(call, cwd);
-            self.known = Known::Ready(Box::new(shown));
+            self.known = CardContent::Ready(Box::new(shown));
         } else if weight(call) > MAX_TOLD_BYTES {
-            self.known = Known::Ready(Box::new(Shown::of(call, cwd)));
+            self.known = CardContent::Ready(Box::new(CardText::of(call, cwd)));
         } else {
-            self.known = Known::AsTold(Box::new(call.clone()));
+            self.known = CardContent::AsTold(Box::new(call.clone()));
         }
     }
 
-    pub(crate) fn shown(&self) -> Cow<'_, Shown> {
+    pub(crate) fn shown(&self) -> Cow<'_, CardText> {
         match &self.known {
-            Known::AsTold(call) => Cow::Owned(Shown::of(call, self.cwd.as_deref())),
-            Known::Ready(shown) => Cow::Borrowed(shown),
+            CardContent::AsTold(call) => Cow::Owned(CardText::of(call, self.cwd.as_deref())),
+            CardContent::Ready(shown) => Cow::Borrowed(shown),
         }
     }
 
     /// The terminals that it shows.
     pub(super) fn terminals(&self) -> Vec<String> {
         match &self.known {
-            Known::AsTold(call) => call.output.iter().filter_map(terminal).collect(),
-            Known::Ready(shown) => {
-                let named = |output: &Output| match output {
-                    Output::Terminal(id) => Some(id.clone()),
+            CardContent::AsTold(call) => call.output.iter().filter_map(terminal).collect(),
+            CardContent::Ready(shown) => {
+                let named = |output: &CardOutput| match output {
+                    CardOutput::Terminal(id) => Some(id.clone()),
                     _ => None,
                 };
                 shown.outputs.iter().filter_map(named).collect()
@@ -131,10 +131,10 @@ impl Tool {
     }
 }
 
-impl Shown {
+impl CardText {
     /// Whether it runs a command.
     pub(crate) fn is_command(&self) -> bool {
-        let is_terminal = |output: &Output| matches!(output, Output::Terminal(_));
+        let is_terminal = |output: &CardOutput| matches!(output, CardOutput::Terminal(_));
         self.kind == "execute" || self.outputs.iter().any(is_terminal)
     }
 
@@ -155,7 +155,7 @@ impl Shown {
             self.title = line(&without_cwd(title, cwd), 400);
         }
         if !call.places.is_empty() {
-            let place = |Place { path, line: number }: &Place| {
+            let place = |CallLocation { path, line: number }: &CallLocation| {
                 let path = line(short_path(path, cwd), 300);
                 number.map_or_else(|| path.clone(), |number| format!("{path}:{number}"))
             };
@@ -163,7 +163,7 @@ impl Shown {
             self.n_paths_left_out = call.places.len().saturating_sub(MAX_PATHS);
         }
         let diffs = call.output.iter().take(MAX_OUTPUTS).filter_map(|output| match output {
-            projection::Output::Diff(file) => Some(ShownChange::of(file)),
+            projection::ToolOutput::Diff(file) => Some(ShownChange::of(file)),
             _ => None,
         });
         if let Some(given) = &call.raw_input {
@@ -171,8 +171,9 @@ impl Shown {
             if let Some(command) = &command {
                 self.command = Some(lines(command, MAX_COMMAND_CHARS));
             }
-            let given: Value = given.read().unwrap_or_else(|_| Value::from(Node::of(given).raw()));
-            let mut beside = Beside { command: command.as_deref(), changes: Vec::new(), cwd };
+            let given: Value =
+                given.read().unwrap_or_else(|_| Value::from(JsonNode::of(given).raw()));
+            let mut beside = ShownParts { command: command.as_deref(), changes: Vec::new(), cwd };
             self.input = input(&beside.untold(&given));
             beside.changes = diffs.collect();
             self.untold = input(&beside.untold(&given));
@@ -191,21 +192,21 @@ impl Shown {
             self.end = end.or(self.end.take());
         }
         if let Some(raw) = call.raw_output_text().filter(|_| self.outputs.is_empty()) {
-            self.outputs.push(Output::Text(tail(&raw)));
+            self.outputs.push(CardOutput::Text(tail(&raw)));
         }
     }
 }
 
 /// The size of a call: at least what the texts in it take.
 fn weight(call: &ToolCall) -> usize {
-    let of = |output: &projection::Output| match output {
-        projection::Output::Diff(file) => {
+    let of = |output: &projection::ToolOutput| match output {
+        projection::ToolOutput::Diff(file) => {
             let ShownChange { old, new, patch, .. } = ShownChange::of(file);
             old.len() + new.len() + patch.map_or(0, str::len)
         }
-        projection::Output::Text(text)
-        | projection::Output::Terminal(text)
-        | projection::Output::Other(text) => text.len(),
+        projection::ToolOutput::Text(text)
+        | projection::ToolOutput::Terminal(text)
+        | projection::ToolOutput::Other(text) => text.len(),
     };
     let raw = |json: &Option<Json>| json.as_ref().map_or(0, |json| json.as_str().len());
     let places = call.places.iter().map(|place| place.path.len());
@@ -213,20 +214,20 @@ fn weight(call: &ToolCall) -> usize {
     call.output.iter().map(of).chain(places).sum::<usize>()
         + raw(&call.raw_input)
         + raw(&call.raw_output)
-        + n_items * std::mem::size_of::<Place>()
+        + n_items * std::mem::size_of::<CallLocation>()
 }
 
 /// The id of a terminal that Switchyard serves.
-fn terminal(output: &projection::Output) -> Option<String> {
+fn terminal(output: &projection::ToolOutput) -> Option<String> {
     match output {
-        projection::Output::Terminal(id) => super::terminals::id_of(id),
+        projection::ToolOutput::Terminal(id) => super::terminals::id_of(id),
         _ => None,
     }
 }
 
-fn words(output: &projection::Output) -> Option<&str> {
+fn words(output: &projection::ToolOutput) -> Option<&str> {
     match output {
-        projection::Output::Text(text) => Some(text),
+        projection::ToolOutput::Text(text) => Some(text),
         _ => None,
     }
 }
@@ -255,12 +256,12 @@ fn input(given: &Value) -> String {
     lines(&text, MAX_INPUT_CHARS)
 }
 
-fn output(told: &projection::Output, cwd: Option<&str>) -> Option<Output> {
+fn output(told: &projection::ToolOutput, cwd: Option<&str>) -> Option<CardOutput> {
     match told {
-        projection::Output::Diff(file) => {
+        projection::ToolOutput::Diff(file) => {
             let diff = Diff::of(&file.change);
             let lines = diff.lines.iter().take(MAX_DIFF_LINES);
-            Some(Output::Diff {
+            Some(CardOutput::Diff {
                 path: line(short_path(&file.path, cwd), 300),
                 lines: lines.map(|one| (one.mark, sanitize(&one.text).into_owned())).collect(),
                 n_left_out: diff.lines.len().saturating_sub(MAX_DIFF_LINES),
@@ -268,9 +269,9 @@ fn output(told: &projection::Output, cwd: Option<&str>) -> Option<Output> {
                 n_removed: diff.n_removed,
             })
         }
-        projection::Output::Terminal(_) => terminal(told).map(Output::Terminal),
-        projection::Output::Text(text) | projection::Output::Other(text) => {
-            (!text.trim().is_empty()).then(|| Output::Text(tail(text)))
+        projection::ToolOutput::Terminal(_) => terminal(told).map(CardOutput::Terminal),
+        projection::ToolOutput::Text(text) | projection::ToolOutput::Other(text) => {
+            (!text.trim().is_empty()).then(|| CardOutput::Text(tail(text)))
         }
     }
 }

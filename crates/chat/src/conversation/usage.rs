@@ -4,7 +4,7 @@ use projection::TurnEnd;
 use projection::items::ConversationUsage;
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Usage {
+pub(crate) struct UsageTotals {
     /// Tokens of all turns.
     pub(crate) tokens: u64,
     /// Tokens that the model sees now, and how many it can see.
@@ -12,7 +12,7 @@ pub(crate) struct Usage {
     pub(crate) cost_usd: Option<f64>,
 }
 
-impl Usage {
+impl UsageTotals {
     pub(super) fn told(&mut self, usage: &ConversationUsage) {
         self.context = usage.used.zip(usage.window());
         self.cost_usd = usage.cost_usd();
@@ -26,7 +26,7 @@ impl Usage {
     }
 
     pub(super) fn turn_ended(&mut self, end: &TurnEnd) {
-        let tokens = end.usage.as_ref().map(projection::Usage::total);
+        let tokens = end.usage.as_ref().map(projection::TurnUsage::total);
         self.tokens = self.tokens.saturating_add(tokens.unwrap_or_default());
     }
 }

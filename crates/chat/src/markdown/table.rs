@@ -5,19 +5,19 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::theme::Theme;
-use crate::wrap::{Margin, Piece, shown, width, words};
+use crate::wrap::{Margin, StyledText, shown, width, words};
 
 const BETWEEN: &str = " │ ";
 
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(super) struct MarkdownTable {
     /// The alignments of its columns; to the left where there is none.
     alignments: Vec<Alignment>,
     /// The first is the head.
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl MarkdownTable {
     pub(super) fn new(alignments: Vec<Alignment>) -> Self {
         Self { alignments, rows: Vec::new() }
     }
@@ -95,8 +95,10 @@ impl Table {
             }
             for (n, text) in row.iter().enumerate() {
                 let name = head.get(n).map(|name| format!("{name}: ")).unwrap_or_default();
-                let pieces =
-                    [Piece::new(name, theme.strong()), Piece::new(text.clone(), Style::new())];
+                let pieces = [
+                    StyledText::new(name, theme.strong()),
+                    StyledText::new(text.clone(), Style::new()),
+                ];
                 lines.extend(words(&pieces, columns, &Margin::default()));
             }
         }

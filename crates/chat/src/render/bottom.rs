@@ -4,9 +4,9 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::Canvas;
-use super::question::Asked;
-use crate::effect::Link;
-use crate::state::State;
+use super::question::QuestionPanel;
+use crate::effect::ConnectionState;
+use crate::state::ChatState;
 use crate::wrap::{cut, shown, width};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -17,8 +17,8 @@ const MAX_OFFERS: usize = 8;
 
 /// Waiting prompts, the question, and completions.
 pub(super) fn panel(
-    state: &State,
-    asked: Option<Asked>,
+    state: &ChatState,
+    asked: Option<QuestionPanel>,
     max_rows: usize,
     canvas: Canvas,
 ) -> Vec<Line<'static>> {
@@ -35,7 +35,7 @@ pub(super) fn panel(
         let text = format!("⏸ and {} more", waiting.len() - MAX_WAITING);
         lines.push(canvas.line(&text, canvas.dim()));
     }
-    let least = asked.as_ref().map_or(0, Asked::least_rows);
+    let least = asked.as_ref().map_or(0, QuestionPanel::least_rows);
     let offers = offers(state, max_rows.saturating_sub(least).min(MAX_OFFERS), canvas);
     if let Some(asked) = asked {
         // Waiting prompts can be seen later; a question has to be seen now.
@@ -49,7 +49,7 @@ pub(super) fn panel(
     lines.split_off(hidden)
 }
 
-fn offers(state: &State, max_rows: usize, canvas: Canvas) -> Vec<Line<'static>> {
+fn offers(state: &ChatState, max_rows: usize, canvas: Canvas) -> Vec<Line<'static>> {
     if state.overlay.is_some() {
         return Vec::new();
     }
@@ -66,12 +66,12 @@ fn offers(state: &State, max_rows: usize, canvas: Canvas) -> Vec<Line<'static>> 
 }
 
 /// The activity line: what happens now.
-pub(super) fn activity(state: &State, is_at_end: bool, canvas: Canvas) -> Line<'static> {
+pub(super) fn activity(state: &ChatState, is_at_end: bool, canvas: Canvas) -> Line<'static> {
     let frame = usize::try_from(state.now / 100).unwrap_or_default() % FRAMES.len();
     let spinner = FRAMES.get(frame).copied().unwrap_or("·");
-    let (text, style) = if let Link::Lost(why) = &state.link {
+    let (text, style) = if let ConnectionState::Lost(why) = &state.link {
         (format!("{spinner} the connection is lost: {why}; trying again"), canvas.bad())
-    } else if let Link::Over(why) = &state.link {
+    } else if let ConnectionState::Over(why) = &state.link {
         (format!("✗ {why}"), canvas.bad())
     } else if state.session.is_none() {
         (format!("{spinner} opening …"), canvas.dim())
@@ -103,7 +103,7 @@ pub(super) fn activity(state: &State, is_at_end: bool, canvas: Canvas) -> Line<'
 }
 
 /// The status line: agent and title, model, mode, and usage.
-pub(super) fn status(state: &State, canvas: Canvas) -> Line<'static> {
+pub(super) fn status(state: &ChatState, canvas: Canvas) -> Line<'static> {
     let mut left = Vec::new();
     if let Some(session) = &state.session {
         left.push(shown(&session.agent).into_owned());

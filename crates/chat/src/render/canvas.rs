@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 
 use crate::theme::Theme;
-use crate::wrap::{self, Margin, Piece, cut};
+use crate::wrap::{self, Margin, StyledText, cut};
 
 #[derive(Clone, Copy)]
 pub(crate) struct Canvas {
@@ -27,7 +27,7 @@ impl Canvas {
         style: Style,
         margin: &Margin,
     ) -> Vec<Line<'static>> {
-        wrap::words(&[Piece::new(text, style)], self.columns, margin)
+        wrap::words(&[StyledText::new(text, style)], self.columns, margin)
     }
 
     /// As [`wrap::cells`], in one style.
@@ -37,7 +37,7 @@ impl Canvas {
         style: Style,
         margin: &Margin,
     ) -> Vec<Line<'static>> {
-        wrap::cells(&[Piece::new(text, style)], self.columns, margin)
+        wrap::cells(&[StyledText::new(text, style)], self.columns, margin)
     }
 }
 

@@ -4,19 +4,19 @@ use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::Canvas;
-use crate::state::State;
+use crate::state::ChatState;
 use crate::wrap::{shown, width};
 
 const MARK: &str = "› ";
 const INDENT: &str = "  ";
 
-pub(super) struct Rows {
+pub(super) struct InputRows {
     all: Vec<Line<'static>>,
     cursor_row: usize,
     pub(super) column: usize,
 }
 
-impl Rows {
+impl InputRows {
     /// As many rows around the cursor as there is room for, and the cursor's row in them.
     pub(super) fn window(&self, max_rows: usize) -> (&[Line<'static>], usize) {
         let n_rows = self.all.len().min(max_rows);
@@ -27,7 +27,7 @@ impl Rows {
     }
 }
 
-pub(super) fn rows(state: &State, canvas: Canvas) -> Rows {
+pub(super) fn rows(state: &ChatState, canvas: Canvas) -> InputRows {
     let (text, cursor) = (state.editor.text(), state.editor.cursor());
     let room = canvas.columns.saturating_sub(width(MARK)).max(1);
     let style = if state.is_answering { canvas.dim() } else { canvas.user() };
@@ -68,10 +68,10 @@ pub(super) fn rows(state: &State, canvas: Canvas) -> Rows {
     if cursor == text.len() {
         (cursor_row, column) = (rows.len() - 1, width(MARK) + used);
     }
-    Rows { all: rows, cursor_row, column }
+    InputRows { all: rows, cursor_row, column }
 }
 
-fn hint(state: &State) -> &'static str {
+fn hint(state: &ChatState) -> &'static str {
     if state.form.is_some() {
         return "";
     }

@@ -6,11 +6,12 @@ use ratatui::text::{Line, Span};
 
 use super::Canvas;
 use crate::conversation::{
-    Fate, Item, Output, Part, PlanStep, Shown, Status, Terminal, Tone, Tool,
+    CallStatus, CardOutput, CardText, ChatItem, ChatPart, CommandState, NoteTone, PlanStep,
+    Terminal, ToolCard,
 };
 use crate::markdown;
-use crate::state::State;
-use crate::wrap::{Margin, Piece, words};
+use crate::state::ChatState;
+use crate::wrap::{Margin, StyledText, words};
 
 /// Lines of a tool's output, in short and in full.
 const OUTPUT_LINES: (usize, usize) = (6, 400);
@@ -20,9 +21,9 @@ const SHOWN_PATHS: usize = 20;
 
 /// The item's lines; `before` is the item above it.
 pub(crate) fn item_lines(
-    item: &Item,
-    before: Option<&Item>,
-    state: &State,
+    item: &ChatItem,
+    before: Option<&ChatItem>,
+    state: &ChatState,
     canvas: Canvas,
 ) -> Vec<Line<'static>> {
     let canvas = Canvas { columns: canvas.columns.max(1), ..canvas };
@@ -31,7 +32,7 @@ pub(crate) fn item_lines(
         lines.push(Line::default());
     }
     match &item.part {
-        Part::Prompt { text, by } => {
+        ChatPart::Prompt { text, by } => {
             let mark = match by {
                 Some(by) => format!("{by} › "),
                 None if state.talk.has_others => "you › ".to_owned(),
@@ -43,21 +44,21 @@ pub(crate) fn item_lines(
             };
             lines.extend(canvas.words(text.clone(), canvas.strong(), &margin));
         }
-        Part::Answer(prose) => {
+        ChatPart::Answer(prose) => {
             lines.extend(markdown::lines(&prose.text, canvas.columns, canvas.theme));
         }
-        Part::Thought(prose) => lines.extend(thought(&prose.text, state, canvas)),
-        Part::Tool(tool) => {
+        ChatPart::Thought(prose) => lines.extend(thought(&prose.text, state, canvas)),
+        ChatPart::Tool(tool) => {
             let is_over = item.turn.is_none() || item.turn != state.talk.running;
             lines.extend(tool_lines(tool, is_over, state, canvas));
         }
-        Part::Plan(entries) => lines.extend(plan(entries, canvas)),
-        Part::Note(tone, text) => {
+        ChatPart::Plan(entries) => lines.extend(plan(entries, canvas)),
+        ChatPart::Note(tone, text) => {
             let style = match tone {
-                Tone::Dim => canvas.dim(),
-                Tone::Good => canvas.good(),
-                Tone::Doubtful => canvas.doubtful(),
-                Tone::Bad => canvas.bad(),
+                NoteTone::Dim => canvas.dim(),
+                NoteTone::Good => canvas.good(),
+                NoteTone::Doubtful => canvas.doubtful(),
+                NoteTone::Bad => canvas.bad(),
             };
             let margin = Margin::new("· ", "  ", style);
             lines.extend(canvas.words(text.clone(), style, &margin));
@@ -67,17 +68,17 @@ pub(crate) fn item_lines(
 }
 
 /// Whether an empty line is between the two.
-fn stands_apart(before: &Item, item: &Item) -> bool {
+fn stands_apart(before: &ChatItem, item: &ChatItem) -> bool {
     match (&before.part, &item.part) {
-        (Part::Tool(_) | Part::Note(..), Part::Tool(_) | Part::Note(..)) => false,
+        (ChatPart::Tool(_) | ChatPart::Note(..), ChatPart::Tool(_) | ChatPart::Note(..)) => false,
         // Code that goes on.
-        (Part::Answer(_), Part::Answer(prose)) => !prose.text.starts_with("```"),
-        (Part::Thought(_), Part::Thought(_)) => false,
+        (ChatPart::Answer(_), ChatPart::Answer(prose)) => !prose.text.starts_with("```"),
+        (ChatPart::Thought(_), ChatPart::Thought(_)) => false,
         _ => true,
     }
 }
 
-fn thought(text: &str, state: &State, canvas: Canvas) -> Vec<Line<'static>> {
+fn thought(text: &str, state: &ChatState, canvas: Canvas) -> Vec<Line<'static>> {
     let style = canvas.dim().add_modifier(Modifier::ITALIC);
     if state.shows_thinking {
         let margin = Margin::new("✻ ", "  ", canvas.dim());
@@ -88,45 +89,46 @@ fn thought(text: &str, state: &State, canvas: Canvas) -> Vec<Line<'static>> {
 }
 
 fn tool_lines(
-    tool: &Tool,
+    tool: &ToolCard,
     is_turn_over: bool,
-    state: &State,
+    state: &ChatState,
     canvas: Canvas,
 ) -> Vec<Line<'static>> {
     let is_full = state.shows_tools;
     let shown = tool.shown();
     let outputs = &shown.outputs;
-    let is_over = is_turn_over || !matches!(tool.status, Status::Pending | Status::InProgress);
+    let is_over =
+        is_turn_over || !matches!(tool.status, CallStatus::Pending | CallStatus::InProgress);
     let runs_on = outputs.iter().any(|output| match output {
-        Output::Terminal(id) => {
-            state.talk.terminal(id).is_some_and(|one| one.fate() == Fate::Running)
+        CardOutput::Terminal(id) => {
+            state.talk.terminal(id).is_some_and(|one| one.fate() == CommandState::Running)
         }
         _ => false,
     });
     let failure = failure(&shown, state);
     let (glyph, style) = match tool.status {
-        Status::Pending => ("○", canvas.dim()),
-        Status::InProgress => ("●", canvas.doubtful()),
-        Status::Completed if failure.is_some() => ("✗", canvas.bad()),
-        Status::Completed => ("✓", canvas.good()),
-        Status::Failed => ("✗", canvas.bad()),
-        Status::Cancelled => ("⊘", canvas.dim()),
-        Status::Abandoned => ("?", canvas.dim()),
+        CallStatus::Pending => ("○", canvas.dim()),
+        CallStatus::InProgress => ("●", canvas.doubtful()),
+        CallStatus::Completed if failure.is_some() => ("✗", canvas.bad()),
+        CallStatus::Completed => ("✓", canvas.good()),
+        CallStatus::Failed => ("✗", canvas.bad()),
+        CallStatus::Cancelled => ("⊘", canvas.dim()),
+        CallStatus::Abandoned => ("?", canvas.dim()),
     };
     let mut head = Vec::new();
     if !shown.kind.is_empty() && shown.kind != "other" && !begins_with(&shown.title, &shown.kind) {
-        head.push(Piece::new(format!("{} ", shown.kind), canvas.dim()));
+        head.push(StyledText::new(format!("{} ", shown.kind), canvas.dim()));
     }
     let title = if shown.title.is_empty() { "a tool" } else { &shown.title };
-    head.push(Piece::new(title, canvas.strong()));
+    head.push(StyledText::new(title, canvas.strong()));
     match tool.status {
-        Status::Completed | Status::Failed if failure.is_some() => {
-            head.push(Piece::new(format!(" {}", failure.unwrap_or_default()), canvas.bad()));
+        CallStatus::Completed | CallStatus::Failed if failure.is_some() => {
+            head.push(StyledText::new(format!(" {}", failure.unwrap_or_default()), canvas.bad()));
         }
-        Status::Failed => head.push(Piece::new(" failed", canvas.bad())),
-        Status::Cancelled => head.push(Piece::new(" cancelled", canvas.dim())),
-        Status::Abandoned if !runs_on => {
-            head.push(Piece::new(" (not known how it ended)", canvas.dim()));
+        CallStatus::Failed => head.push(StyledText::new(" failed", canvas.bad())),
+        CallStatus::Cancelled => head.push(StyledText::new(" cancelled", canvas.dim())),
+        CallStatus::Abandoned if !runs_on => {
+            head.push(StyledText::new(" (not known how it ended)", canvas.dim()));
         }
         _ => {}
     }
@@ -164,11 +166,11 @@ fn tool_lines(
     }
     for output in outputs {
         match output {
-            Output::Text(text) => lines.extend(output_text(text, is_full, canvas)),
-            Output::Terminal(id) => {
+            CardOutput::Text(text) => lines.extend(output_text(text, is_full, canvas)),
+            CardOutput::Terminal(id) => {
                 lines.extend(terminal(state.talk.terminal(id), is_over, is_full, canvas));
             }
-            Output::Diff { path, lines: changes, n_left_out, n_added, n_removed } => {
+            CardOutput::Diff { path, lines: changes, n_left_out, n_added, n_removed } => {
                 // The title has named it.
                 let head = match names_place(&shown.title, path) {
                     true => format!("  +{n_added} −{n_removed}"),
@@ -188,12 +190,12 @@ fn tool_lines(
 
 /// How a call's command failed, whatever status the agent gives the call: the agent's own report
 /// counts before the exit of its terminal, since it knows why it ended the command.
-fn failure(shown: &Shown, state: &State) -> Option<String> {
+fn failure(shown: &CardText, state: &ChatState) -> Option<String> {
     if let Some(end) = shown.end.as_ref().filter(|_| shown.is_command()) {
         return end.failure();
     }
     let mut terminals = shown.outputs.iter().rev().filter_map(|output| match output {
-        Output::Terminal(id) => Some(id),
+        CardOutput::Terminal(id) => Some(id),
         _ => None,
     });
     state.talk.terminal(terminals.next()?)?.failure.clone()
@@ -233,11 +235,11 @@ fn terminal(
         lines.push(canvas.line(text, canvas.dim()));
     }
     let end = match terminal.fate() {
-        Fate::Ended => terminal.end.as_deref().map(|end| (end, canvas.bad())),
-        Fate::Lost => Some(("lost: nobody knows how it ended", canvas.doubtful())),
+        CommandState::Ended => terminal.end.as_deref().map(|end| (end, canvas.bad())),
+        CommandState::Lost => Some(("lost: nobody knows how it ended", canvas.doubtful())),
         // While the call runs, it says so itself.
-        Fate::Running if is_over => Some(("still running", canvas.doubtful())),
-        Fate::Running | Fate::Unknown => None,
+        CommandState::Running if is_over => Some(("still running", canvas.doubtful())),
+        CommandState::Running | CommandState::Unknown => None,
     };
     if let Some((end, style)) = end {
         lines.push(canvas.line(&format!("  └ {end}"), style));
@@ -251,8 +253,9 @@ fn without_line(path: &str) -> &str {
     path.rsplit_once(':').filter(|(_, line)| is_number(line)).map_or(path, |(place, _)| place)
 }
 
-pub(super) fn has_diff_of(outputs: &[Output], path: &str) -> bool {
-    let is_of = |output: &Output| matches!(output, Output::Diff { path: of, .. } if of == path);
+pub(super) fn has_diff_of(outputs: &[CardOutput], path: &str) -> bool {
+    let is_of =
+        |output: &CardOutput| matches!(output, CardOutput::Diff { path: of, .. } if of == path);
     outputs.iter().any(is_of)
 }
 

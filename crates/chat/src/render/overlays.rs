@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use super::Canvas;
 use crate::commands::OURS;
 use crate::picker::Picker;
-use crate::state::State;
+use crate::state::ChatState;
 use crate::wrap::{cut, shown, width};
 
 const KEYS: &[(&str, &str)] = &[
@@ -72,7 +72,7 @@ pub(super) fn help(rows: usize, canvas: Canvas) -> Vec<Line<'static>> {
 }
 
 /// The welcome, before there is a first prompt.
-pub(super) fn welcome(state: &State, rows: usize, canvas: Canvas) -> Vec<Line<'static>> {
+pub(super) fn welcome(state: &ChatState, rows: usize, canvas: Canvas) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if let Some(session) = &state.session {
         let agent = shown(&session.agent).into_owned();

@@ -6,9 +6,11 @@ use ratatui::text::Line;
 
 use super::Canvas;
 use super::items::{diff, has_diff_of};
-use crate::conversation::{Choice, FieldKind, Output, Question, Shown, Wants};
-use crate::state::State;
-use crate::wrap::{Margin, Piece, cut, width, words};
+use crate::conversation::{
+    AnswerKind, CardOutput, CardText, ChatQuestion, FieldKind, QuestionChoice,
+};
+use crate::state::ChatState;
+use crate::wrap::{Margin, StyledText, cut, width, words};
 
 /// The least columns of a name that is cut; they tell one option from another.
 const LEAST_NAME: usize = 12;
@@ -17,7 +19,7 @@ const TOO_SMALL: [&str; 2] = ["the window is too small: no key answers", "too sm
 
 /// A question, laid out. Its title and everything that can be answered come first: where they
 /// do not all fit, it says so, and nobody can answer what they cannot read.
-pub(super) struct Asked {
+pub(super) struct QuestionPanel {
     title: Vec<Line<'static>>,
     about: Vec<Line<'static>>,
     answers: Vec<Line<'static>>,
@@ -28,15 +30,21 @@ pub(super) struct Asked {
     loud: Style,
 }
 
-impl Asked {
+impl QuestionPanel {
     /// For a screen that has at most `max_rows` for it.
-    pub(super) fn new(question: &Question, state: &State, max_rows: usize, canvas: Canvas) -> Self {
+    pub(super) fn new(
+        question: &ChatQuestion,
+        state: &ChatState,
+        max_rows: usize,
+        canvas: Canvas,
+    ) -> Self {
         let loud = canvas.doubtful().add_modifier(ratatui::style::Modifier::BOLD);
         let others = match state.n_questions() {
             0 | 1 => String::new(),
             n => format!(" (and {} more)", n - 1),
         };
-        let head = [Piece::new(question.title.clone(), loud), Piece::new(others, canvas.dim())];
+        let head =
+            [StyledText::new(question.title.clone(), loud), StyledText::new(others, canvas.dim())];
         let (answers, hint) = answers(question, state, canvas);
         let mut asked = Self {
             title: words(&head, canvas.columns, &Margin::new("? ", "  ", loud)),
@@ -48,7 +56,7 @@ impl Asked {
             loud,
         };
         if !asked.fits(max_rows)
-            && let Wants::Choice(choices) = &question.wants
+            && let AnswerKind::Choice(choices) = &question.wants
         {
             let short = choices.iter().enumerate();
             let short = short.map(|(index, choice)| short_option(index, choice, state, canvas));
@@ -111,7 +119,7 @@ impl Asked {
 
 /// The action in question: the command, the changes, or the other input of the tool. Titles are the
 /// agent's words; these are what will happen.
-fn about(question: &Question, canvas: Canvas) -> Vec<Line<'static>> {
+fn about(question: &ChatQuestion, canvas: Canvas) -> Vec<Line<'static>> {
     let call = question.call.shown();
     let outputs = &call.outputs;
     let mut lines = Vec::new();
@@ -129,7 +137,7 @@ fn about(question: &Question, canvas: Canvas) -> Vec<Line<'static>> {
     }
     let mut has_diff = false;
     for output in outputs {
-        if let Output::Diff { path, lines: changes, n_left_out, n_added, n_removed } = output {
+        if let CardOutput::Diff { path, lines: changes, n_left_out, n_added, n_removed } = output {
             has_diff = true;
             let head = format!("  {path} +{n_added} −{n_removed}");
             lines.push(canvas.line(&head, canvas.strong()));
@@ -138,7 +146,7 @@ fn about(question: &Question, canvas: Canvas) -> Vec<Line<'static>> {
     }
     if !has_diff {
         let texts = outputs.iter().filter_map(|output| match output {
-            Output::Text(text) if !says_the_same(text, &call) => Some(text),
+            CardOutput::Text(text) if !says_the_same(text, &call) => Some(text),
             _ => None,
         });
         lines.extend(texts.flat_map(|text| indented(text)));
@@ -163,7 +171,7 @@ fn about(question: &Question, canvas: Canvas) -> Vec<Line<'static>> {
 }
 
 /// Whether an agent's text only repeats the input, as some do.
-fn says_the_same(text: &str, call: &Shown) -> bool {
+fn says_the_same(text: &str, call: &CardText) -> bool {
     let dense = |text: &str| text.split_whitespace().collect::<String>();
     let said = dense(text);
     let command = call.command.as_deref().map(dense).unwrap_or_default();
@@ -172,13 +180,13 @@ fn says_the_same(text: &str, call: &Shown) -> bool {
 
 /// The options or the field of a form, and a hint at the keys.
 fn answers(
-    question: &Question,
-    state: &State,
+    question: &ChatQuestion,
+    state: &ChatState,
     canvas: Canvas,
 ) -> (Vec<Line<'static>>, Option<Line<'static>>) {
     let hint = |text: &str| Some(canvas.line(text, canvas.dim()));
     match &question.wants {
-        Wants::Choice(choices) => {
+        AnswerKind::Choice(choices) => {
             let lines = choices.iter().enumerate();
             let lines = lines.flat_map(|(index, choice)| option(index, choice, state, canvas));
             let how = match state.is_answering {
@@ -187,19 +195,24 @@ fn answers(
             };
             (lines.collect(), hint(how))
         }
-        Wants::Form { url: Some(url), .. } => {
+        AnswerKind::Form { url: Some(url), .. } => {
             let plain = Margin::default();
             let mut lines = canvas.words(url.clone(), canvas.link(), &plain);
             let margin = Margin::new("  ", "  ", canvas.dim());
             lines.extend(canvas.words("1 done · 2 no", canvas.dim(), &margin));
             (lines, hint("  Esc stops the turn"))
         }
-        Wants::Form { .. } => field(state, canvas),
+        AnswerKind::Form { .. } => field(state, canvas),
     }
 }
 
 /// An option in all its words. What a name says is the agent's word; what it does is not.
-fn option(index: usize, choice: &Choice, state: &State, canvas: Canvas) -> Vec<Line<'static>> {
+fn option(
+    index: usize,
+    choice: &QuestionChoice,
+    state: &ChatState,
+    canvas: Canvas,
+) -> Vec<Line<'static>> {
     /// Below this, every column is wanted.
     const INDENTED_FROM: usize = 30;
     let (mark, style) = mark(index, state, canvas);
@@ -212,8 +225,8 @@ fn option(index: usize, choice: &Choice, state: &State, canvas: Canvas) -> Vec<L
 /// An option on one line, if enough of its name is left there.
 fn short_option(
     index: usize,
-    choice: &Choice,
-    state: &State,
+    choice: &QuestionChoice,
+    state: &ChatState,
     canvas: Canvas,
 ) -> Option<Line<'static>> {
     let (mark, style) = mark(index, state, canvas);
@@ -225,23 +238,23 @@ fn short_option(
     is_told.then(|| Line::styled(format!("{begin}{}{letter}{does}", cut(name, room)), style))
 }
 
-fn mark(index: usize, state: &State, canvas: Canvas) -> (&'static str, Style) {
+fn mark(index: usize, state: &ChatState, canvas: Canvas) -> (&'static str, Style) {
     match state.is_answering && Some(index) == state.marked {
         true => ("▸ ", canvas.selected()),
         false => ("  ", Style::new()),
     }
 }
 
-fn is_plain_yes(index: usize, state: &State) -> bool {
-    state.question().and_then(Question::plain_yes) == Some(index)
+fn is_plain_yes(index: usize, state: &ChatState) -> bool {
+    state.question().and_then(ChatQuestion::plain_yes) == Some(index)
 }
 
-fn name_of(choice: &Choice) -> &str {
+fn name_of(choice: &QuestionChoice) -> &str {
     if choice.name.is_empty() { "(no name)" } else { &choice.name }
 }
 
 /// The letter that chooses it, and what it does where its name does not say that.
-fn effect_of(choice: &Choice, is_plain_yes: bool) -> (&'static str, String) {
+fn effect_of(choice: &QuestionChoice, is_plain_yes: bool) -> (&'static str, String) {
     let letter = match choice.kind.as_str() {
         "allow_once" if is_plain_yes => " (y)",
         "allow_always" => " (a)",
@@ -254,7 +267,7 @@ fn effect_of(choice: &Choice, is_plain_yes: bool) -> (&'static str, String) {
     }
 }
 
-fn field(state: &State, canvas: Canvas) -> (Vec<Line<'static>>, Option<Line<'static>>) {
+fn field(state: &ChatState, canvas: Canvas) -> (Vec<Line<'static>>, Option<Line<'static>>) {
     let Some((form, field)) = state.form.as_ref().and_then(|form| Some((form, form.field()?)))
     else {
         return (Vec::new(), Some(canvas.line("  Tab to answer", canvas.dim())));

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::tests::{asking, look};
 use crate::conversation::tests::{Log, call_id};
-use crate::effect::{Effect, News};
-use crate::state::State;
+use crate::effect::{ChatMessage, Effect};
+use crate::state::ChatState;
 use crate::state::tests::{hear, key, opened};
 
 /// Letters alone: where a line was broken does not matter.
@@ -15,7 +15,7 @@ fn dense(text: &str) -> String {
 }
 
 /// What one key that stays alone answers.
-fn answer(state: &mut State, code: KeyCode) -> Option<Value> {
+fn answer(state: &mut ChatState, code: KeyCode) -> Option<Value> {
     let mut effects = state.press(key(code));
     state.tick(state.now + 1000);
     effects.extend(state.settle());
@@ -73,7 +73,7 @@ fn a_key_answers_only_what_is_on_the_screen() {
                     "{size}"
                 );
                 // It did not arrive, so the same can be asked again.
-                state.hear(News::Failed("gone".into()));
+                state.hear(ChatMessage::Failed("gone".into()));
                 state.tick(state.now + 1000);
             }
         }

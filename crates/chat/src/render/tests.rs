@@ -4,25 +4,25 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use serde_json::json;
 
-use super::{View, draw};
+use super::{ConversationView, draw};
 use crate::conversation::tests::Log;
-use crate::effect::{Effect, News, Scroll};
+use crate::effect::{ChatMessage, Effect, Scroll};
 use crate::info::{AgentInfo, SessionInfo};
-use crate::state::State;
+use crate::state::ChatState;
 use crate::state::tests::{any_step, hear, opened, take, type_in};
 use crate::theme::Theme;
 
-fn screen(state: &State, view: &mut View, width: u16, height: u16) -> String {
+fn screen(state: &ChatState, view: &mut ConversationView, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| _ = draw(state, view, frame)).unwrap();
     text_of(terminal.backend().buffer(), width, height)
 }
 
 /// As the chat does it: what was drawn is known afterwards.
-pub(crate) fn look(state: &mut State, width: u16, height: u16) -> String {
+pub(crate) fn look(state: &mut ChatState, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     let mut seen = None;
-    let mut view = View::new(Theme::new(true));
+    let mut view = ConversationView::new(Theme::new(true));
     terminal.draw(|frame| seen = draw(state, &mut view, frame)).unwrap();
     state.saw(seen);
     text_of(terminal.backend().buffer(), width, height)
@@ -38,11 +38,11 @@ fn text_of(buffer: &Buffer, width: u16, height: u16) -> String {
     text
 }
 
-pub(super) fn drawn(state: &State) -> String {
-    screen(state, &mut View::new(Theme::new(true)), 60, 24)
+pub(super) fn drawn(state: &ChatState) -> String {
+    screen(state, &mut ConversationView::new(Theme::new(true)), 60, 24)
 }
 
-fn told() -> (State, Log) {
+fn told() -> (ChatState, Log) {
     let mut state = opened();
     let mut log = Log::in_turn();
     hear(&mut state, log.prompt("fix the\ntest"));
@@ -82,7 +82,7 @@ fn told() -> (State, Log) {
 #[test]
 fn a_turn_with_everything_in_it() {
     let (state, _) = told();
-    insta::assert_snapshot!(screen(&state, &mut View::new(Theme::new(true)), 60, 40));
+    insta::assert_snapshot!(screen(&state, &mut ConversationView::new(Theme::new(true)), 60, 40));
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_question_with_its_options() {
     insta::assert_snapshot!(drawn(&state));
 }
 
-pub(super) fn asking(call: &serde_json::Value, options: &serde_json::Value) -> State {
+pub(super) fn asking(call: &serde_json::Value, options: &serde_json::Value) -> ChatState {
     let mut state = opened();
     let mut log = Log::in_turn();
     hear(&mut state, log.prompt("go"));
@@ -106,8 +106,8 @@ pub(super) fn asking(call: &serde_json::Value, options: &serde_json::Value) -> S
 }
 
 /// What stands below the conversation.
-pub(super) fn panel(state: &State, width: u16, height: u16) -> String {
-    let whole = screen(state, &mut View::new(Theme::new(true)), width, height);
+pub(super) fn panel(state: &ChatState, width: u16, height: u16) -> String {
+    let whole = screen(state, &mut ConversationView::new(Theme::new(true)), width, height);
     let from = whole.lines().position(|line| line.starts_with("? ")).unwrap();
     whole.lines().skip(from).collect::<Vec<_>>().join("\n")
 }
@@ -164,7 +164,7 @@ fn a_running_command_shows_its_last_lines_and_a_title_is_not_doubled() {
         "kind": "execute", "status": "in_progress",
         "content": [{ "type": "terminal", "terminalId": "term_1" }] });
     hear(&mut state, [log.update(&card)]);
-    let mut view = View::new(Theme::new(true));
+    let mut view = ConversationView::new(Theme::new(true));
     assert!(screen(&state, &mut view, 80, 24).contains("● Execute make"));
     for n in 0..20 {
         let data = format!("\u{1b}[32mstep {n}\u{1b}[0m\r\n");
@@ -179,7 +179,7 @@ fn a_running_command_shows_its_last_lines_and_a_title_is_not_doubled() {
 }
 
 /// A turn that has ended while its command had not.
-fn left_running() -> (State, Log) {
+fn left_running() -> (ChatState, Log) {
     let mut state = opened();
     let mut log = Log::in_turn();
     hear(&mut state, [log.event("worker_started", &json!({ "pid": 1 }))]);
@@ -196,13 +196,13 @@ fn left_running() -> (State, Log) {
 #[test]
 fn a_command_that_outlives_its_turn_is_said_to_run_until_it_ends() {
     let (mut state, mut log) = left_running();
-    let mut view = View::new(Theme::new(true));
-    let mut shown = |state: &State| screen(state, &mut view, 60, 24);
+    let mut view = ConversationView::new(Theme::new(true));
+    let mut shown = |state: &ChatState| screen(state, &mut view, 60, 24);
     shown(&state);
     hear(&mut state, [log.event("turn_ended", &json!({ "stopReason": "end_turn" }))]);
     let after = shown(&state);
     assert!(after.contains("└ still running") && !after.contains("not known"), "{after}");
-    state.hear(News::AliveSince(state.talk.heard_at - 60_000));
+    state.hear(ChatMessage::AliveSince(state.talk.heard_at - 60_000));
     assert!(shown(&state).contains("└ still running"));
     let exited = json!({ "terminalId": "term_1", "signal": "9" });
     hear(&mut state, [log.event("terminal_exited", &exited)]);
@@ -234,11 +234,11 @@ fn a_command_whose_worker_is_gone_is_said_to_be_lost() {
         let (mut state, mut log) = left_running();
         let since = state.talk.heard_at + 60_000;
         if is_told_before {
-            state.hear(News::AliveSince(since));
+            state.hear(ChatMessage::AliveSince(since));
         }
         hear(&mut state, [log.event("turn_ended", &end)]);
         assert_eq!(drawn(&state).contains("└ lost:"), is_told_before);
-        state.hear(News::AliveSince(since));
+        state.hear(ChatMessage::AliveSince(since));
         assert!(drawn(&state).contains("└ lost:"));
     }
 }
@@ -252,7 +252,7 @@ fn of_a_terminal_that_somebody_else_serves_nothing_is_claimed() {
         "status": "completed", "content": [{ "type": "terminal", "terminalId": "theirs" }] });
     let end = json!({ "stopReason": "end_turn" });
     hear(&mut state, [log.update(&card), log.event("turn_ended", &end)]);
-    state.hear(News::AliveSince(state.talk.heard_at + 60_000));
+    state.hear(ChatMessage::AliveSince(state.talk.heard_at + 60_000));
     let shown = drawn(&state);
     assert!(!shown.contains("still running") && !shown.contains("lost"), "{shown}");
 }
@@ -260,10 +260,10 @@ fn of_a_terminal_that_somebody_else_serves_nothing_is_claimed() {
 #[test]
 fn the_lowest_line_says_effort_and_tokens() {
     let (mut state, _) = told();
-    let effort = crate::info::Choosable { current: Some("high".into()), values: Vec::new() };
-    let options = crate::info::Options { effort: Some(effort), ..Default::default() };
+    let effort = crate::info::SettableOption { current: Some("high".into()), values: Vec::new() };
+    let options = crate::info::SessionChoices { effort: Some(effort), ..Default::default() };
     let info = SessionInfo { id: "s1".into(), options: Some(options), ..SessionInfo::default() };
-    state.hear(News::Info(Box::new(info)));
+    state.hear(ChatMessage::Info(Box::new(info)));
     let shown = drawn(&state);
     let last = shown.trim_end().lines().last().unwrap();
     assert!(last.ends_with("high effort · 2% of 200k context · 5.3k tokens · $0.12"), "{last}");
@@ -279,7 +279,7 @@ fn what_may_be_completed() {
 #[test]
 fn help_and_lists_cover_the_conversation() {
     let mut state = opened();
-    state.begin(crate::state::Beginning::PickAgent);
+    state.begin(crate::state::FirstAction::PickAgent);
     let agent = |id: &str, name: &str| AgentInfo {
         id: id.into(),
         name: Some(name.into()),
@@ -288,7 +288,7 @@ fn help_and_lists_cover_the_conversation() {
         ..AgentInfo::default()
     };
     let found = vec![agent("demo", "the demo agent"), agent("native", "the built-in agent")];
-    state.hear(News::Agents { found, is_complete: false });
+    state.hear(ChatMessage::Agents { found, is_complete: false });
     insta::assert_snapshot!(drawn(&state));
 }
 
@@ -314,7 +314,8 @@ fn what_waits_is_shown_below_what_runs() {
 #[test]
 fn thinking_unfolds() {
     let (mut state, _) = told();
-    let drawn = |state: &State| screen(state, &mut View::new(Theme::new(true)), 60, 50);
+    let drawn =
+        |state: &ChatState| screen(state, &mut ConversationView::new(Theme::new(true)), 60, 50);
     assert!(drawn(&state).contains("thinking: Let me see."));
     state.shows_thinking = true;
     assert!(drawn(&state).contains("✻ Hm."));
@@ -324,7 +325,7 @@ fn thinking_unfolds() {
 fn without_colours_nothing_is_coloured() {
     let (state, _) = told();
     let mut terminal = Terminal::new(TestBackend::new(60, 30)).unwrap();
-    let mut view = View::new(Theme::new(false));
+    let mut view = ConversationView::new(Theme::new(false));
     terminal.draw(|frame| _ = draw(&state, &mut view, frame)).unwrap();
     let reset = ratatui::style::Color::Reset;
     assert!(
@@ -373,24 +374,27 @@ fn nothing_that_an_agent_says_acts_on_the_terminal() {
         cwd: evil.into(),
         ..SessionInfo::default()
     };
-    state.hear(News::Info(Box::new(info)));
-    state.hear(News::Failed(evil.into()));
+    state.hear(ChatMessage::Info(Box::new(info)));
+    state.hear(ChatMessage::Failed(evil.into()));
     state.shows_tools = true;
     type_in(&mut state, "/");
     for size in [(80, 60), (20, 10), (200, 100)] {
-        let shown = screen(&state, &mut View::new(Theme::new(true)), size.0, size.1);
+        let shown = screen(&state, &mut ConversationView::new(Theme::new(true)), size.0, size.1);
         let bad = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
         assert!(!shown.chars().any(bad), "{shown:?}");
     }
     // And it is not hidden either.
-    assert!(screen(&state, &mut View::new(Theme::new(true)), 200, 100).contains("\\x1b]0;owned"));
+    assert!(
+        screen(&state, &mut ConversationView::new(Theme::new(true)), 200, 100)
+            .contains("\\x1b]0;owned")
+    );
 }
 
 #[test]
 fn what_is_looked_at_stays_while_more_comes_in() {
     let mut state = opened();
     let mut log = Log::in_turn();
-    let mut view = View::new(Theme::new(false));
+    let mut view = ConversationView::new(Theme::new(false));
     for n in 0..100 {
         hear(&mut state, [log.event("error", &json!({ "message": format!("note {n}") }))]);
     }
@@ -414,7 +418,7 @@ fn what_is_looked_at_stays_while_more_comes_in() {
 fn fifty_thousand_events_are_drawn_by_what_is_seen_of_them() {
     let mut state = opened();
     let mut log = Log::in_turn();
-    let mut view = View::new(Theme::new(false));
+    let mut view = ConversationView::new(Theme::new(false));
     for n in 0..10_000 {
         log.turn = Some(crate::conversation::tests::turn(u8::try_from(n % 20).unwrap()));
         hear(&mut state, log.prompt("again"));
@@ -430,7 +434,7 @@ fn fifty_thousand_events_are_drawn_by_what_is_seen_of_them() {
 fn of_ten_thousand_calls_only_those_that_are_seen_are_made_ready() {
     let mut state = opened();
     let mut log = Log::in_turn();
-    let mut view = View::new(Theme::new(false));
+    let mut view = ConversationView::new(Theme::new(false));
     hear(&mut state, log.prompt("go"));
     let before = crate::conversation::n_made_ready();
     for n in 0..10_000 {
@@ -457,7 +461,7 @@ proptest! {
     ) {
         let mut state = opened();
         let mut log = Log::default();
-        let mut view = View::new(Theme::new(true));
+        let mut view = ConversationView::new(Theme::new(true));
         let (mut width, mut height) = (80, 24);
         for step in steps {
             let (effects, size) = take(&mut state, &mut log, step);

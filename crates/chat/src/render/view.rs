@@ -12,7 +12,7 @@ use ratatui::text::Line;
 use super::canvas::Canvas;
 use super::items::item_lines;
 use crate::effect::Scroll;
-use crate::state::State;
+use crate::state::ChatState;
 use crate::theme::Theme;
 
 /// Items that are kept drawn; those far away are drawn anew.
@@ -20,7 +20,7 @@ const MAX_CACHED: usize = 4000;
 
 /// The settings that the lines of an item depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Key {
+struct ViewSettings {
     columns: usize,
     shows_thinking: bool,
     shows_tools: bool,
@@ -28,24 +28,29 @@ struct Key {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct LinePosition {
     item: usize,
     line: usize,
 }
 
 #[derive(Debug)]
-pub(crate) struct View {
+pub(crate) struct ConversationView {
     pub(crate) theme: Theme,
-    key: Key,
+    key: ViewSettings,
     drawn: HashMap<usize, (u32, Rc<Vec<Line<'static>>>)>,
     /// The first line that is seen; without it the end is.
-    top: Option<Place>,
+    top: Option<LinePosition>,
     rows: usize,
 }
 
-impl View {
+impl ConversationView {
     pub(crate) fn new(theme: Theme) -> Self {
-        let key = Key { columns: 0, shows_thinking: false, shows_tools: false, has_others: false };
+        let key = ViewSettings {
+            columns: 0,
+            shows_thinking: false,
+            shows_tools: false,
+            has_others: false,
+        };
         Self { theme, key, drawn: HashMap::new(), top: None, rows: 0 }
     }
 
@@ -67,7 +72,7 @@ impl View {
     /// The lines that are seen, at most `rows`.
     pub(crate) fn lines(
         &mut self,
-        state: &State,
+        state: &ChatState,
         columns: usize,
         rows: usize,
     ) -> Vec<Line<'static>> {
@@ -81,17 +86,17 @@ impl View {
         while seen.len() < rows && place.item < state.talk.items().len() {
             let lines = self.item(state, place.item);
             seen.extend(lines.iter().skip(place.line).take(rows - seen.len()).cloned());
-            place = Place { item: place.item + 1, line: 0 };
+            place = LinePosition { item: place.item + 1, line: 0 };
         }
         seen
     }
 
-    pub(crate) fn scroll(&mut self, state: &State, by: Scroll) {
+    pub(crate) fn scroll(&mut self, state: &ChatState, by: Scroll) {
         let page = isize::try_from(self.rows.saturating_sub(2).max(1)).unwrap_or(1);
         match by {
             Scroll::Lines(n) => self.step(state, n),
             Scroll::Pages(n) => self.step(state, n.saturating_mul(page)),
-            Scroll::Start => self.top = Some(Place { item: 0, line: 0 }),
+            Scroll::Start => self.top = Some(LinePosition { item: 0, line: 0 }),
             Scroll::End => self.top = None,
         }
         let end = self.last_top(state);
@@ -100,7 +105,7 @@ impl View {
         }
     }
 
-    fn step(&mut self, state: &State, by: isize) {
+    fn step(&mut self, state: &ChatState, by: isize) {
         let mut place = match self.top {
             Some(top) => top,
             None => self.last_top(state),
@@ -112,8 +117,8 @@ impl View {
             for _ in 0..n_steps {
                 let n_lines = self.item(state, place.item).len();
                 place = match place.line + 1 < n_lines {
-                    true => Place { line: place.line + 1, ..place },
-                    false => Place { item: place.item + 1, line: 0 },
+                    true => LinePosition { line: place.line + 1, ..place },
+                    false => LinePosition { item: place.item + 1, line: 0 },
                 };
                 if place.item >= state.talk.items().len() {
                     break;
@@ -123,7 +128,7 @@ impl View {
         self.top = Some(place);
     }
 
-    fn back(&mut self, state: &State, place: &mut Place, n_steps: usize) {
+    fn back(&mut self, state: &ChatState, place: &mut LinePosition, n_steps: usize) {
         let mut left = n_steps;
         while left > place.line {
             left -= place.line;
@@ -131,20 +136,20 @@ impl View {
                 place.line = 0;
                 return;
             };
-            *place = Place { item, line: self.item(state, item).len() };
+            *place = LinePosition { item, line: self.item(state, item).len() };
         }
         place.line -= left;
     }
 
     /// The first line of the last page.
-    fn last_top(&mut self, state: &State) -> Place {
-        let mut place = Place { item: state.talk.items().len(), line: 0 };
+    fn last_top(&mut self, state: &ChatState) -> LinePosition {
+        let mut place = LinePosition { item: state.talk.items().len(), line: 0 };
         let rows = self.rows;
         self.back(state, &mut place, rows);
         place
     }
 
-    fn item(&mut self, state: &State, index: usize) -> Rc<Vec<Line<'static>>> {
+    fn item(&mut self, state: &ChatState, index: usize) -> Rc<Vec<Line<'static>>> {
         let Some(item) = state.talk.items().get(index) else { return Rc::default() };
         if let Some((revision, lines)) = self.drawn.get(&index)
             && *revision == item.revision
@@ -161,10 +166,10 @@ impl View {
         lines
     }
 
-    fn fit(&mut self, state: &State, columns: usize, rows: usize) {
-        let State { shows_thinking, shows_tools, .. } = *state;
+    fn fit(&mut self, state: &ChatState, columns: usize, rows: usize) {
+        let ChatState { shows_thinking, shows_tools, .. } = *state;
         let has_others = state.talk.has_others;
-        let key = Key { columns, shows_thinking, shows_tools, has_others };
+        let key = ViewSettings { columns, shows_thinking, shows_tools, has_others };
         if key != self.key {
             self.key = key;
             self.drawn.clear();
@@ -173,7 +178,7 @@ impl View {
         if let Some(top) = self.top {
             // The item may have fewer lines now.
             let n_lines = self.item(state, top.item).len();
-            self.top = Some(Place { line: top.line.min(n_lines.saturating_sub(1)), ..top });
+            self.top = Some(LinePosition { line: top.line.min(n_lines.saturating_sub(1)), ..top });
             if top >= self.last_top(state) {
                 self.top = None;
             }

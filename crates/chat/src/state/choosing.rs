@@ -3,24 +3,24 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use serde_json::json;
 
-use super::{Overlay, State};
+use super::{ChatState, Overlay};
 use crate::effect::Effect;
-use crate::info::{AgentInfo, Choosable, SessionInfo};
-use crate::picker::{Entry, Picker, Picks};
+use crate::info::{AgentInfo, SessionInfo, SettableOption};
+use crate::picker::{Picker, PickerEntry, PickerKind};
 
-impl State {
+impl ChatState {
     pub(super) fn pick_session(&mut self) -> Vec<Effect> {
-        self.overlay = Some(Overlay::Picker(Picker::loading(Picks::Session)));
+        self.overlay = Some(Overlay::Picker(Picker::loading(PickerKind::Session)));
         vec![Effect::Sessions]
     }
 
     pub(super) fn pick_agent(&mut self) -> Vec<Effect> {
-        self.overlay = Some(Overlay::Picker(Picker::loading(Picks::Agent)));
+        self.overlay = Some(Overlay::Picker(Picker::loading(PickerKind::Agent)));
         vec![Effect::Agents]
     }
 
     /// Sets one of the agent's options, or shows the values there are.
-    pub(super) fn choose(&mut self, picks: Picks, wanted: &str) -> Vec<Effect> {
+    pub(super) fn choose(&mut self, picks: PickerKind, wanted: &str) -> Vec<Effect> {
         let Some(name) = member(picks) else { return Vec::new() };
         if !wanted.is_empty() {
             return vec![Effect::Change(json!({ name: wanted }))];
@@ -32,10 +32,10 @@ impl State {
                 return Vec::new();
             }
         };
-        let entry = |named: &crate::info::Named| {
+        let entry = |named: &crate::info::OptionValue| {
             let is_current = offered.current.as_deref() == Some(&named.id);
             let about = if is_current { "in use" } else { "" };
-            Entry::new(&named.id, &named.name, about)
+            PickerEntry::new(&named.id, &named.name, about)
         };
         let entries = offered.values.iter().map(entry).collect();
         let mut picker = Picker::loading(picks);
@@ -44,13 +44,13 @@ impl State {
         Vec::new()
     }
 
-    fn offered(&self, picks: Picks) -> Option<&Choosable> {
+    fn offered(&self, picks: PickerKind) -> Option<&SettableOption> {
         let options = self.session.as_ref()?.options.as_ref()?;
         match picks {
-            Picks::Model => options.model.as_ref(),
-            Picks::Mode => options.mode.as_ref(),
-            Picks::Effort => options.effort.as_ref(),
-            Picks::Session | Picks::Agent => None,
+            PickerKind::Model => options.model.as_ref(),
+            PickerKind::Mode => options.mode.as_ref(),
+            PickerKind::Effort => options.effort.as_ref(),
+            PickerKind::Session | PickerKind::Agent => None,
         }
     }
 
@@ -94,18 +94,18 @@ impl State {
         Vec::new()
     }
 
-    fn chosen(&mut self, picks: Picks, entry: Entry) -> Vec<Effect> {
+    fn chosen(&mut self, picks: PickerKind, entry: PickerEntry) -> Vec<Effect> {
         match picks {
-            Picks::Session => {
+            PickerKind::Session => {
                 let is_here = self.session.as_ref().is_some_and(|session| session.id == entry.id);
                 if is_here { Vec::new() } else { vec![Effect::Attach(entry.id)] }
             }
-            Picks::Agent => {
+            PickerKind::Agent => {
                 self.agent = Some(entry.id.clone());
                 self.say(format!("starting {} …", entry.name));
                 vec![Effect::Create { agent: Some(entry.id) }]
             }
-            Picks::Model | Picks::Mode | Picks::Effort => match member(picks) {
+            PickerKind::Model | PickerKind::Mode | PickerKind::Effort => match member(picks) {
                 Some(name) => vec![Effect::Change(json!({ name: entry.id }))],
                 None => Vec::new(),
             },
@@ -115,11 +115,11 @@ impl State {
     pub(super) fn sessions_found(&mut self, sessions: &[SessionInfo]) {
         let entries = sessions.iter().map(|session| {
             let about = format!("{} · {} · {}", session.status_words(), session.agent, session.cwd);
-            Entry::new(&session.id, &session.words(), &about)
+            PickerEntry::new(&session.id, &session.words(), &about)
         });
         let entries = entries.collect();
         if let Some(Overlay::Picker(picker)) = &mut self.overlay
-            && picker.picks == Picks::Session
+            && picker.picks == PickerKind::Session
         {
             picker.fill(entries, true);
         }
@@ -131,16 +131,16 @@ impl State {
         let entry = |agent: &&AgentInfo| {
             let name = agent.name.as_deref().unwrap_or(&agent.id);
             let version = agent.version.as_deref().unwrap_or_default();
-            Entry::new(&agent.id, &format!("{}  {name}", agent.id), version)
+            PickerEntry::new(&agent.id, &format!("{}  {name}", agent.id), version)
         };
         // A built-in agent is always there; where it cannot be used, its entry says why.
         let blocked = found.iter().filter(|agent| agent.is_built_in).filter_map(|agent| {
             let about = agent.obstacle()?;
-            Some(Entry { is_blocked: true, about, ..entry(&agent) })
+            Some(PickerEntry { is_blocked: true, about, ..entry(&agent) })
         });
-        let entries: Vec<Entry> = ready.iter().map(entry).chain(blocked).collect();
+        let entries: Vec<PickerEntry> = ready.iter().map(entry).chain(blocked).collect();
         let Some(Overlay::Picker(picker)) = &mut self.overlay else { return Vec::new() };
-        if picker.picks != Picks::Agent {
+        if picker.picks != PickerKind::Agent {
             return Vec::new();
         }
         picker.fill(entries, is_complete);
@@ -157,11 +157,11 @@ impl State {
 }
 
 /// The member of the API that sets it.
-fn member(picks: Picks) -> Option<&'static str> {
+fn member(picks: PickerKind) -> Option<&'static str> {
     match picks {
-        Picks::Model => Some("model"),
-        Picks::Mode => Some("mode"),
-        Picks::Effort => Some("effort"),
-        Picks::Session | Picks::Agent => None,
+        PickerKind::Model => Some("model"),
+        PickerKind::Mode => Some("mode"),
+        PickerKind::Effort => Some("effort"),
+        PickerKind::Session | PickerKind::Agent => None,
     }
 }

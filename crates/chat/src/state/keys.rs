@@ -3,11 +3,11 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::json;
 
-use super::{LEAVES_WITHIN_MS, Overlay, State};
-use crate::conversation::Wants;
+use super::{ChatState, LEAVES_WITHIN_MS, Overlay};
+use crate::conversation::AnswerKind;
 use crate::effect::{Effect, Scroll};
 
-impl State {
+impl ChatState {
     pub(crate) fn press(&mut self, key: KeyEvent) -> Vec<Effect> {
         if self.confirms(&key) {
             return Vec::new();
@@ -83,7 +83,7 @@ impl State {
 
     fn press_question(&mut self, key: KeyEvent, is_ctrl: bool) -> Vec<Effect> {
         let Some(question) = self.question() else { return Vec::new() };
-        let Wants::Choice(choices) = &question.wants else {
+        let AnswerKind::Choice(choices) = &question.wants else {
             let body = |action: &str| json!({ "response": { "action": action } });
             let answer = match key.code {
                 KeyCode::Char('1' | 'y') => Some(body("accept")),

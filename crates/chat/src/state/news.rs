@@ -1,15 +1,15 @@
 //! Messages from the daemon.
 
-use super::State;
-use crate::conversation::{Heard, OwnActs};
-use crate::effect::{Effect, Link, News};
+use super::ChatState;
+use crate::conversation::{ApplyOutcome, OwnActions};
+use crate::effect::{ChatMessage, ConnectionState, Effect};
 
-impl State {
-    pub(crate) fn hear(&mut self, news: News) -> Vec<Effect> {
+impl ChatState {
+    pub(crate) fn hear(&mut self, news: ChatMessage) -> Vec<Effect> {
         match news {
-            News::Opened(session) => {
+            ChatMessage::Opened(session) => {
                 self.forget();
-                self.talk.own = OwnActs::since(session.head);
+                self.talk.own = OwnActions::since(session.head);
                 self.agent = Some(session.agent.clone());
                 self.session = Some(*session);
                 // A remark that it is being opened is over.
@@ -19,7 +19,7 @@ impl State {
                 self.overlay = None;
                 return vec![Effect::Refresh];
             }
-            News::Info(info) => {
+            ChatMessage::Info(info) => {
                 if self.session.as_ref().is_some_and(|session| session.id == info.id) {
                     if info.title.is_some() {
                         self.talk.title = None;
@@ -32,33 +32,35 @@ impl State {
                     self.session = Some(info);
                 }
             }
-            News::Event(event) => return self.hear_event(&event),
-            News::Resync => {
+            ChatMessage::Event(event) => return self.hear_event(&event),
+            ChatMessage::Resync => {
                 self.forget();
                 self.alive_since(self.alive_since);
-                self.link = Link::Live;
+                self.link = ConnectionState::Live;
                 self.say("events were lost; everything is read anew");
             }
-            News::Link(link) => {
+            ChatMessage::Link(link) => {
                 self.link = link;
                 // It may be another daemon than before.
-                if self.link == Link::Live {
+                if self.link == ConnectionState::Live {
                     return vec![Effect::AskAge];
                 }
             }
-            News::Halted(why) => {
+            ChatMessage::Halted(why) => {
                 self.talk.halted(&why);
                 return vec![Effect::Refresh];
             }
-            News::AliveSince(at) => self.alive_since(at),
-            News::Sessions(sessions) => self.sessions_found(&sessions),
-            News::Agents { found, is_complete } => return self.agents_found(&found, is_complete),
-            News::Files(files) => self.files = files,
-            News::Taken { text, turn } => {
+            ChatMessage::AliveSince(at) => self.alive_since(at),
+            ChatMessage::Sessions(sessions) => self.sessions_found(&sessions),
+            ChatMessage::Agents { found, is_complete } => {
+                return self.agents_found(&found, is_complete);
+            }
+            ChatMessage::Files(files) => self.files = files,
+            ChatMessage::Taken { text, turn } => {
                 self.n_sending = self.n_sending.saturating_sub(1);
                 self.talk.own.sent(&text, turn);
             }
-            News::NotTaken { text, why } => {
+            ChatMessage::NotTaken { text, why } => {
                 self.n_sending = self.n_sending.saturating_sub(1);
                 self.talk.own.sent(&text, None);
                 self.say(format!("not sent: {why}"));
@@ -67,20 +69,20 @@ impl State {
                     self.editor.set(&text);
                 }
             }
-            News::Failed(why) => {
+            ChatMessage::Failed(why) => {
                 self.say(why);
                 // An answer that did not arrive can be given again.
                 self.answered.clear();
                 self.look_at_question();
             }
-            News::CannotOpen(why) => {
+            ChatMessage::CannotOpen(why) => {
                 // Without a session there is nothing to stay for.
                 if self.session.is_none() {
                     return vec![Effect::Fail(why)];
                 }
                 self.say(why);
             }
-            News::Done(what) => self.say(what),
+            ChatMessage::Done(what) => self.say(what),
         }
         Vec::new()
     }
@@ -93,9 +95,9 @@ impl State {
     fn hear_event(&mut self, event: &wire::Event) -> Vec<Effect> {
         let was_running = self.talk.running.is_some();
         match self.talk.hear(event) {
-            Heard::New => {}
-            Heard::Known => return Vec::new(),
-            Heard::Gap => return vec![Effect::Reopen],
+            ApplyOutcome::New => {}
+            ApplyOutcome::Known => return Vec::new(),
+            ApplyOutcome::Gap => return vec![Effect::Reopen],
         }
         self.is_stopping &= self.is_running();
         self.look_at_question();

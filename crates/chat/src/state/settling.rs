@@ -9,7 +9,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use serde_json::Value;
 use wire::CallId;
 
-use super::{Overlay, State};
+use super::{ChatState, Overlay};
 use crate::effect::Effect;
 
 /// How long a key has to stay alone: whoever writes words has pressed the next one by then.
@@ -17,14 +17,14 @@ const ALONE_FOR_MS: u64 = 250;
 
 /// An answer whose key may still turn out to be the first letter of a word.
 #[derive(Debug)]
-pub(super) struct Due {
+pub(super) struct DueAnswer {
     id: CallId,
     body: Value,
     key: KeyEvent,
     at: u64,
 }
 
-impl State {
+impl ChatState {
     /// Keys that came together.
     pub(crate) fn press_all(&mut self, keys: &[KeyEvent]) -> Vec<Effect> {
         if let [key] = keys {
@@ -81,7 +81,7 @@ impl State {
         if !self.sees_question() {
             return Vec::new();
         }
-        self.due = Some(Due { id, body, key, at: self.now });
+        self.due = Some(DueAnswer { id, body, key, at: self.now });
         Vec::new()
     }
 
@@ -96,7 +96,7 @@ impl State {
         }
     }
 
-    fn give(&mut self, due: Due) -> Vec<Effect> {
+    fn give(&mut self, due: DueAnswer) -> Vec<Effect> {
         match self.question() {
             Some(question) if question.id == due.id => self.answer(due.body),
             // Somebody else was first.

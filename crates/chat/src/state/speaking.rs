@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::{Overlay, State};
-use crate::commands::{self, Command, Typed};
+use super::{ChatState, Overlay};
+use crate::commands::{self, ChatCommand, InputLine};
 use crate::completion::mentions;
-use crate::effect::{Effect, Link};
-use crate::form::Filled;
-use crate::picker::Picks;
+use crate::effect::{ConnectionState, Effect};
+use crate::form::FormStep;
+use crate::picker::PickerKind;
 
-impl State {
+impl ChatState {
     pub(super) fn enter(&mut self) -> Vec<Effect> {
         if self.form.is_some() {
             return self.fill_in();
@@ -26,11 +26,11 @@ impl State {
         }
         let text = self.editor.text().to_owned();
         let mut effects = match commands::read(text.trim()) {
-            Typed::Ours(command, argument) => self.obey(command, argument),
-            Typed::Prompt(prompt) if !text.trim().starts_with("//") && self.refuses(prompt) => {
+            InputLine::Ours(command, argument) => self.obey(command, argument),
+            InputLine::Prompt(prompt) if !text.trim().starts_with("//") && self.refuses(prompt) => {
                 return Vec::new();
             }
-            Typed::Prompt(prompt) => match self.prompt(prompt) {
+            InputLine::Prompt(prompt) => match self.prompt(prompt) {
                 Some(effect) => vec![effect],
                 // The text stays in the editor.
                 None => return Vec::new(),
@@ -59,7 +59,7 @@ impl State {
             self.say("there is no session yet");
             return None;
         }
-        if let Link::Over(why) = &self.link {
+        if let ConnectionState::Over(why) = &self.link {
             let why = format!("not sent: {why}");
             self.say(why);
             return None;
@@ -78,12 +78,12 @@ impl State {
         let typed = self.editor.text().to_owned();
         let Some(form) = &mut self.form else { return Vec::new() };
         match form.take(&typed) {
-            Filled::Wrong(why) => {
+            FormStep::Wrong(why) => {
                 self.say(why);
                 return Vec::new();
             }
-            Filled::Next => {}
-            Filled::Done(response) => {
+            FormStep::Next => {}
+            FormStep::Done(response) => {
                 self.editor.take();
                 return self.answer(json!({ "response": response }));
             }
@@ -92,32 +92,32 @@ impl State {
         Vec::new()
     }
 
-    fn obey(&mut self, command: Command, argument: &str) -> Vec<Effect> {
+    fn obey(&mut self, command: ChatCommand, argument: &str) -> Vec<Effect> {
         match command {
-            Command::Help => self.overlay = Some(Overlay::Help),
-            Command::Sessions => return self.pick_session(),
-            Command::Agents => return self.pick_agent(),
-            Command::New => {
+            ChatCommand::Help => self.overlay = Some(Overlay::Help),
+            ChatCommand::Sessions => return self.pick_session(),
+            ChatCommand::Agents => return self.pick_agent(),
+            ChatCommand::New => {
                 let named = Some(argument.to_owned()).filter(|name| !name.is_empty());
                 let agent = named.or_else(|| self.agent());
                 self.say("a new session …");
                 return vec![Effect::Create { agent }];
             }
-            Command::Model => return self.choose(Picks::Model, argument),
-            Command::Mode => return self.choose(Picks::Mode, argument),
-            Command::Effort => return self.choose(Picks::Effort, argument),
-            Command::Fork => return vec![Effect::Fork],
-            Command::Title if argument.is_empty() => self.say("/title TEXT names this session"),
-            Command::Title => return vec![Effect::Change(json!({ "title": argument }))],
-            Command::Export => return vec![Effect::Export(argument.to_owned())],
-            Command::Cancel => return self.stop(),
-            Command::Thinking => self.shows_thinking = !self.shows_thinking,
-            Command::Tools => self.shows_tools = !self.shows_tools,
-            Command::Drop => match self.talk.waiting.last().and_then(|waiting| waiting.turn) {
+            ChatCommand::Model => return self.choose(PickerKind::Model, argument),
+            ChatCommand::Mode => return self.choose(PickerKind::Mode, argument),
+            ChatCommand::Effort => return self.choose(PickerKind::Effort, argument),
+            ChatCommand::Fork => return vec![Effect::Fork],
+            ChatCommand::Title if argument.is_empty() => self.say("/title TEXT names this session"),
+            ChatCommand::Title => return vec![Effect::Change(json!({ "title": argument }))],
+            ChatCommand::Export => return vec![Effect::Export(argument.to_owned())],
+            ChatCommand::Cancel => return self.stop(),
+            ChatCommand::Thinking => self.shows_thinking = !self.shows_thinking,
+            ChatCommand::Tools => self.shows_tools = !self.shows_tools,
+            ChatCommand::Drop => match self.talk.waiting.last().and_then(|waiting| waiting.turn) {
                 Some(turn) => return vec![Effect::DropQueued(turn.to_string())],
                 None => self.say("no prompt waits"),
             },
-            Command::Quit => return vec![Effect::Leave],
+            ChatCommand::Quit => return vec![Effect::Leave],
         }
         Vec::new()
     }

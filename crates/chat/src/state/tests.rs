@@ -2,14 +2,14 @@ use proptest::prelude::*;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::json;
 
-use super::{Beginning, Overlay, State};
-use crate::conversation::OwnActs;
+use super::{ChatState, FirstAction, Overlay};
+use crate::conversation::OwnActions;
 use crate::conversation::tests::{KINDS, Log, any_json, call_id};
-use crate::effect::{Effect, Link, News, Scroll};
+use crate::effect::{ChatMessage, ConnectionState, Effect, Scroll};
 use crate::info::{AgentInfo, SessionInfo};
 
-pub(crate) fn opened() -> State {
-    let mut state = State::new(Vec::new());
+pub(crate) fn opened() -> ChatState {
+    let mut state = ChatState::new(Vec::new());
     let session = SessionInfo {
         id: "s1".into(),
         agent: "demo".into(),
@@ -17,16 +17,16 @@ pub(crate) fn opened() -> State {
         status: "idle".into(),
         ..SessionInfo::default()
     };
-    state.hear(News::Opened(Box::new(session)));
-    state.hear(News::Link(Link::Live));
+    state.hear(ChatMessage::Opened(Box::new(session)));
+    state.hear(ChatMessage::Link(ConnectionState::Live));
     // Whoever looks at a log that is told here has asked what is asked in it.
-    state.talk.own = OwnActs::default();
+    state.talk.own = OwnActions::default();
     state
 }
 
-pub(crate) fn hear(state: &mut State, events: impl IntoIterator<Item = wire::Event>) {
+pub(crate) fn hear(state: &mut ChatState, events: impl IntoIterator<Item = wire::Event>) {
     for event in events {
-        state.hear(News::Event(Box::new(event)));
+        state.hear(ChatMessage::Event(Box::new(event)));
     }
     if state.question().is_some() {
         look(state);
@@ -34,7 +34,7 @@ pub(crate) fn hear(state: &mut State, events: impl IntoIterator<Item = wire::Eve
 }
 
 /// Draws the state on a screen that is large enough for most things.
-pub(crate) fn look(state: &mut State) {
+pub(crate) fn look(state: &mut ChatState) {
     crate::render::tests::look(state, 80, 40);
 }
 
@@ -46,19 +46,19 @@ fn ctrl(letter: char) -> KeyEvent {
     KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL)
 }
 
-pub(crate) fn type_in(state: &mut State, text: &str) -> Vec<Effect> {
+pub(crate) fn type_in(state: &mut ChatState, text: &str) -> Vec<Effect> {
     text.chars().flat_map(|letter| state.press(key(KeyCode::Char(letter)))).collect()
 }
 
 /// Presses one key and leaves it alone for a while.
-pub(super) fn answer(state: &mut State, code: KeyCode) -> Vec<Effect> {
+pub(super) fn answer(state: &mut ChatState, code: KeyCode) -> Vec<Effect> {
     let mut effects = state.press(key(code));
     state.tick(state.now + 1000);
     effects.extend(state.settle());
     effects
 }
 
-fn send(state: &mut State, text: &str) -> Vec<Effect> {
+fn send(state: &mut ChatState, text: &str) -> Vec<Effect> {
     type_in(state, text);
     state.press(key(KeyCode::Enter))
 }
@@ -160,7 +160,7 @@ fn the_next_question_takes_no_key_that_was_meant_for_the_one_before() {
     let mut log = Log::in_turn();
     hear(&mut state, [log.ask('q'), log.ask('r')]);
     state.tick(1000);
-    let later = |state: &mut State, ms: u64| {
+    let later = |state: &mut ChatState, ms: u64| {
         state.tick(state.now + ms);
         state.settle()
     };
@@ -176,7 +176,7 @@ fn the_next_question_takes_no_key_that_was_meant_for_the_one_before() {
     assert_eq!(later(&mut state, 300).len(), 1);
 }
 
-pub(crate) fn asked() -> (State, Log) {
+pub(crate) fn asked() -> (ChatState, Log) {
     let mut state = opened();
     let mut log = Log::in_turn();
     hear(&mut state, log.prompt("go"));
@@ -213,15 +213,15 @@ fn stopping_ends_with_the_turn() {
 #[test]
 fn what_is_said_in_several_lines_is_one_remark_without_escapes() {
     let mut state = opened();
-    state.hear(News::Failed("no endpoint\n\n  set one\n".into()));
+    state.hear(ChatMessage::Failed("no endpoint\n\n  set one\n".into()));
     assert_eq!(state.remark(), Some("no endpoint; set one"));
 }
 
 #[test]
 fn ones_own_prompts_are_told_from_those_of_others() {
-    use crate::conversation::Part;
+    use crate::conversation::ChatPart;
     let mut state = opened();
-    state.talk.own = OwnActs::since(0);
+    state.talk.own = OwnActions::since(0);
     let mut log = Log::in_turn();
     send(&mut state, "mine");
     hear(&mut state, log.prompt("mine"));
@@ -236,7 +236,7 @@ fn ones_own_prompts_are_told_from_those_of_others() {
         .items()
         .iter()
         .map(|item| match &item.part {
-            Part::Prompt { by, .. } => by.as_deref(),
+            ChatPart::Prompt { by, .. } => by.as_deref(),
             _ => Some("?"),
         })
         .collect();
@@ -245,16 +245,16 @@ fn ones_own_prompts_are_told_from_those_of_others() {
 
 #[test]
 fn who_answered_is_said_in_words() {
-    use crate::conversation::Part;
-    let last = |state: &State| match &state.talk.items().last().unwrap().part {
-        Part::Note(_, text) => text.clone(),
+    use crate::conversation::ChatPart;
+    let last = |state: &ChatState| match &state.talk.items().last().unwrap().part {
+        ChatPart::Note(_, text) => text.clone(),
         _ => String::new(),
     };
     let resolved =
         |by: serde_json::Value| json!({ "requestId": call_id('q'), "by": by, "allowed": true });
     let asked = || {
         let (mut state, log) = asked();
-        state.talk.own = OwnActs::since(0);
+        state.talk.own = OwnActions::since(0);
         (state, log)
     };
     let (mut state, mut log) = asked();
@@ -273,8 +273,8 @@ fn who_answered_is_said_in_words() {
 
 #[test]
 fn the_built_in_agent_without_a_model_is_offered_with_what_it_lacks() {
-    let mut state = State::new(Vec::new());
-    state.begin(Beginning::PickAgent);
+    let mut state = ChatState::new(Vec::new());
+    state.begin(FirstAction::PickAgent);
     let agent = |id: &str, is_usable, message: &str| AgentInfo {
         id: id.into(),
         is_usable,
@@ -288,7 +288,7 @@ fn the_built_in_agent_without_a_model_is_offered_with_what_it_lacks() {
         agent("other", true, ""),
         agent("missing", false, "not found"),
     ];
-    assert!(state.hear(News::Agents { found, is_complete: true }).is_empty());
+    assert!(state.hear(ChatMessage::Agents { found, is_complete: true }).is_empty());
     let Some(Overlay::Picker(picker)) = &state.overlay else { panic!() };
     let shown: Vec<&str> = picker.shown().iter().map(|entry| entry.id.as_str()).collect();
     assert_eq!(shown, ["demo", "other", "native"]);
@@ -324,7 +324,7 @@ fn a_form_is_filled_in_field_by_field() {
 fn a_prompt_that_was_not_taken_comes_back() {
     let mut state = opened();
     send(&mut state, "precious words");
-    state.hear(News::NotTaken { text: "precious words".into(), why: "gone".into() });
+    state.hear(ChatMessage::NotTaken { text: "precious words".into(), why: "gone".into() });
     assert_eq!(state.editor.text(), "precious words");
     assert!(state.remark().unwrap().contains("gone"));
 }
@@ -335,7 +335,7 @@ fn a_missing_event_opens_the_stream_anew() {
     let mut log = Log::in_turn();
     let (first, _lost, third) = (log.say("1"), log.say("2"), log.say("3"));
     hear(&mut state, [first]);
-    assert_eq!(state.hear(News::Event(Box::new(third))), [Effect::Reopen]);
+    assert_eq!(state.hear(ChatMessage::Event(Box::new(third))), [Effect::Reopen]);
 }
 
 #[test]
@@ -361,7 +361,7 @@ fn sessions_are_picked_by_typing() {
         title: Some(title.into()),
         ..SessionInfo::default()
     };
-    state.hear(News::Sessions(vec![session("s2", "Fix the door"), session("s3", "Paint")]));
+    state.hear(ChatMessage::Sessions(vec![session("s2", "Fix the door"), session("s3", "Paint")]));
     type_in(&mut state, "paint");
     assert_eq!(state.press(key(KeyCode::Enter)), [Effect::Attach("s3".into())]);
 }
@@ -370,16 +370,16 @@ fn sessions_are_picked_by_typing() {
 fn a_single_agent_is_taken_and_several_are_offered() {
     let agent =
         |id: &str, is_usable| AgentInfo { id: id.into(), is_usable, ..AgentInfo::default() };
-    let mut state = State::new(Vec::new());
-    assert_eq!(state.begin(Beginning::PickAgent), [Effect::Agents]);
+    let mut state = ChatState::new(Vec::new());
+    assert_eq!(state.begin(FirstAction::PickAgent), [Effect::Agents]);
     let found = vec![agent("demo", true), agent("x", false)];
-    let effects = state.hear(News::Agents { found, is_complete: true });
+    let effects = state.hear(ChatMessage::Agents { found, is_complete: true });
     assert_eq!(effects, [Effect::Create { agent: Some("demo".into()) }]);
 
-    let mut state = State::new(Vec::new());
-    state.begin(Beginning::PickAgent);
+    let mut state = ChatState::new(Vec::new());
+    state.begin(FirstAction::PickAgent);
     let found = vec![agent("demo", true), agent("native", true)];
-    assert!(state.hear(News::Agents { found, is_complete: true }).is_empty());
+    assert!(state.hear(ChatMessage::Agents { found, is_complete: true }).is_empty());
     state.press(key(KeyCode::Down));
     let effects = state.press(key(KeyCode::Enter));
     assert_eq!(effects, [Effect::Create { agent: Some("native".into()) }]);
@@ -388,7 +388,7 @@ fn a_single_agent_is_taken_and_several_are_offered() {
 #[test]
 fn mentioned_files_go_along() {
     let mut state = opened();
-    state.hear(News::Files(vec!["src/main.rs".into()]));
+    state.hear(ChatMessage::Files(vec!["src/main.rs".into()]));
     type_in(&mut state, "explain @mai");
     state.press(key(KeyCode::Tab));
     assert_eq!(state.editor.text(), "explain @src/main.rs ");
@@ -398,12 +398,12 @@ fn mentioned_files_go_along() {
 
 #[test]
 fn a_session_that_cannot_go_on_says_why() {
-    use crate::conversation::Part;
+    use crate::conversation::ChatPart;
 
     let mut state = opened();
-    let effects = state.hear(News::Halted("the log is\u{1b}[2J full".into()));
+    let effects = state.hear(ChatMessage::Halted("the log is\u{1b}[2J full".into()));
     assert_eq!(effects, [Effect::Refresh]);
-    let Some(Part::Note(_, text)) = state.talk.items().last().map(|item| &item.part) else {
+    let Some(ChatPart::Note(_, text)) = state.talk.items().last().map(|item| &item.part) else {
         panic!("{:?}", state.talk.items())
     };
     assert!(text.starts_with("the session cannot go on: the log is"), "{text}");
@@ -413,7 +413,7 @@ fn a_session_that_cannot_go_on_says_why() {
 #[test]
 fn nothing_is_sent_to_a_session_that_is_gone() {
     let mut state = opened();
-    state.hear(News::Link(Link::Over("the session was deleted".into())));
+    state.hear(ChatMessage::Link(ConnectionState::Over("the session was deleted".into())));
     assert!(send(&mut state, "hello").is_empty());
     assert_eq!(state.editor.text(), "hello");
 }
@@ -472,7 +472,7 @@ pub(crate) fn any_step() -> impl Strategy<Value = Step> {
 
 /// Takes the step; the size is for whoever draws.
 pub(crate) fn take(
-    state: &mut State,
+    state: &mut ChatState,
     log: &mut Log,
     step: Step,
 ) -> (Vec<Effect>, Option<(u16, u16)>) {
@@ -485,14 +485,14 @@ pub(crate) fn take(
                 members.insert("requestId".to_owned(), json!(call_id('q')));
                 members.insert("ask".to_owned(), json!(true));
             }
-            state.hear(News::Event(Box::new(log.event(KINDS[kind], &payload))))
+            state.hear(ChatMessage::Event(Box::new(log.event(KINDS[kind], &payload))))
         }
         Step::Time(by) => {
             state.tick(state.now + by);
             Vec::new()
         }
         Step::Size(width, height) => return (Vec::new(), Some((width, height))),
-        Step::Lost => state.hear(News::Link(Link::Lost("\u{1b}[31mgone".into()))),
+        Step::Lost => state.hear(ChatMessage::Link(ConnectionState::Lost("\u{1b}[31mgone".into()))),
     };
     (effects, None)
 }

@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 use ratatui::style::Style;
 
-use super::{Margin, Piece, cells, cut, shown, width, words};
+use super::{Margin, StyledText, cells, cut, shown, width, words};
 
 fn lines(text: &str, columns: usize) -> Vec<String> {
-    let pieces = [Piece::new(text, Style::new())];
+    let pieces = [StyledText::new(text, Style::new())];
     words(&pieces, columns, &Margin::default()).iter().map(ToString::to_string).collect()
 }
 
@@ -31,7 +31,7 @@ fn a_letter_that_no_line_can_hold_is_broken_too() {
 #[test]
 fn a_margin_stands_before_every_line() {
     let margin = Margin::new("- ", "  ", Style::new());
-    let wrapped = words(&[Piece::new("one two three", Style::new())], 8, &margin);
+    let wrapped = words(&[StyledText::new("one two three", Style::new())], 8, &margin);
     let wrapped: Vec<String> = wrapped.iter().map(ToString::to_string).collect();
     assert_eq!(wrapped, ["- one", "  two", "  three"]);
 }
@@ -52,7 +52,7 @@ fn a_text_is_cut_to_its_columns() {
 proptest! {
     #[test]
     fn no_line_is_wider_than_the_page(text in any::<String>(), columns in 2_usize..40) {
-        let pieces = [Piece::new(text, Style::new())];
+        let pieces = [StyledText::new(text, Style::new())];
         let margin = Margin::new("> ", "  ", Style::new());
         for line in words(&pieces, columns, &margin).into_iter().chain(cells(&pieces, columns, &margin)) {
             let line = line.to_string();

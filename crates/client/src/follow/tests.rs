@@ -9,7 +9,7 @@ use hyper::body::Bytes;
 use hyper::{Request, Response, StatusCode};
 
 use super::*;
-use crate::{Answering, Body};
+use crate::{Body, RequestHandler};
 
 /// A daemon whose answers are known beforehand.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ struct Script {
     asked: Mutex<Vec<String>>,
 }
 
-impl Answering for Script {
+impl RequestHandler for Script {
     fn answer(
         &self,
         request: Request<Full<Bytes>>,
@@ -48,16 +48,16 @@ async fn heard(answers: Vec<(u16, String)>) -> (Vec<String>, Vec<String>) {
     let status = |status| StatusCode::from_u16(status).unwrap();
     let answers = answers.into_iter().map(|(code, text)| (status(code), text)).collect();
     let script = Arc::new(Script { answers: Mutex::new(answers), ..Script::default() });
-    let mut follower = Client::inside(script.clone()).follow("s", Seq(0));
+    let mut follower = DaemonClient::inside(script.clone()).follow("s", Seq(0));
     let mut all = Vec::new();
     loop {
         all.push(match follower.next().await {
-            Heard::Live => "live".to_owned(),
-            Heard::Event(event) => event.seq.0.to_string(),
-            Heard::Anew => "anew".to_owned(),
-            Heard::Halted(why) => format!("halted: {why}"),
-            Heard::Lost(why) => format!("lost: {why}"),
-            Heard::Over(error) => {
+            FollowerMessage::Live => "live".to_owned(),
+            FollowerMessage::Event(event) => event.seq.0.to_string(),
+            FollowerMessage::Anew => "anew".to_owned(),
+            FollowerMessage::Halted(why) => format!("halted: {why}"),
+            FollowerMessage::Lost(why) => format!("lost: {why}"),
+            FollowerMessage::Over(error) => {
                 all.push(format!("over: {error}"));
                 return (all, script.asked.lock().unwrap().clone());
             }
@@ -110,11 +110,15 @@ async fn whoever_goes_back_hears_again_what_came_since() {
     let told = || (StatusCode::OK, [OPENED, &event(4), &event(5)].concat());
     script.answers.lock().unwrap().extend([told(), told()]);
     let script = Arc::new(script);
-    let mut follower = Client::inside(script.clone()).follow("s", Seq(3));
+    let mut follower = DaemonClient::inside(script.clone()).follow("s", Seq(3));
     for _ in 0..2 {
-        assert!(matches!(follower.next().await, Heard::Live));
-        assert!(matches!(follower.next().await, Heard::Event(event) if event.seq == Seq(4)));
-        assert!(matches!(follower.try_next(), Some(Heard::Event(event)) if event.seq == Seq(5)));
+        assert!(matches!(follower.next().await, FollowerMessage::Live));
+        assert!(
+            matches!(follower.next().await, FollowerMessage::Event(event) if event.seq == Seq(4))
+        );
+        assert!(
+            matches!(follower.try_next(), Some(FollowerMessage::Event(event)) if event.seq == Seq(5))
+        );
         follower.rewind(Seq(3));
     }
     assert!(script.asked.lock().unwrap().iter().all(|path| path.ends_with("after=3")));

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 /// The home and the model of an agent while it is driven.
 #[derive(Debug, Clone)]
-pub struct Surroundings {
+pub struct AgentSurroundings {
     pub home: PathBuf,
     /// Address of the model server with a path of this agent's own, without a slash at the end.
     pub model_url: String,
@@ -18,7 +18,7 @@ pub struct Surroundings {
 
 /// The setup of an agent: files, variables, first commands.
 #[derive(Debug, Default, Clone)]
-pub struct Recipe {
+pub struct AgentRecipe {
     pub variables: Vec<(&'static str, String)>,
     /// Relative to the home.
     pub files: Vec<(&'static str, String)>,
@@ -28,7 +28,7 @@ pub struct Recipe {
 
 const KEY: &str = "live";
 
-impl Recipe {
+impl AgentRecipe {
     fn set(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.variables.push((name, value.into()));
         self
@@ -40,12 +40,12 @@ impl Recipe {
     }
 }
 
-fn openai(at: &Surroundings) -> String {
+fn openai(at: &AgentSurroundings) -> String {
     format!("{}/v1", at.model_url)
 }
 
-pub(super) fn claude(at: &Surroundings) -> Recipe {
-    Recipe::default()
+pub(super) fn claude(at: &AgentSurroundings) -> AgentRecipe {
+    AgentRecipe::default()
         .set("ANTHROPIC_BASE_URL", &at.model_url)
         .set("ANTHROPIC_API_KEY", KEY)
         .set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
@@ -53,7 +53,7 @@ pub(super) fn claude(at: &Surroundings) -> Recipe {
         .set("CLAUDE_CODE_MAX_RETRIES", "1")
 }
 
-pub(super) fn codex(at: &Surroundings) -> Recipe {
+pub(super) fn codex(at: &AgentSurroundings) -> AgentRecipe {
     let config = format!(
         r#"model = "{model}"
 model_provider = "live"
@@ -73,49 +73,49 @@ enabled = false
         model = MODELS[0],
         url = openai(at),
     );
-    Recipe::default()
+    AgentRecipe::default()
         .set("LIVE_API_KEY", KEY)
         .set("CODEX_HOME", at.home.join(".codex").to_string_lossy())
         .file(".codex/config.toml", config)
 }
 
-pub(super) fn gemini(at: &Surroundings) -> Recipe {
+pub(super) fn gemini(at: &AgentSurroundings) -> AgentRecipe {
     // Ten silent tries by default, over four minutes.
     let settings = json!({
         "security": { "auth": { "selectedType": "gemini-api-key" } },
         "general": { "maxAttempts": 2 },
     });
-    Recipe::default()
+    AgentRecipe::default()
         .set("GEMINI_API_KEY", KEY)
         .set("GOOGLE_GEMINI_BASE_URL", &at.model_url)
         .set("GEMINI_CLI_TRUST_WORKSPACE", "true")
         .file(".gemini/settings.json", settings.to_string())
 }
 
-pub(super) fn qwen(at: &Surroundings) -> Recipe {
+pub(super) fn qwen(at: &AgentSurroundings) -> AgentRecipe {
     let model = |id: &str| json!({ "id": id, "name": id, "baseUrl": openai(at), "envKey": "OPENAI_API_KEY" });
     // The memory asks the model a second question in the background.
     let settings = json!({
         "memory": { "enableManagedAutoMemory": false },
         "modelProviders": { "openai": MODELS.map(model) },
     });
-    Recipe::default()
+    AgentRecipe::default()
         .set("OPENAI_API_KEY", KEY)
         .set("OPENAI_BASE_URL", openai(at))
         .set("OPENAI_MODEL", MODELS[0])
         .file(".qwen/settings.json", settings.to_string())
 }
 
-pub(crate) fn native(at: &Surroundings) -> Recipe {
-    Recipe::default()
+pub(crate) fn native(at: &AgentSurroundings) -> AgentRecipe {
+    AgentRecipe::default()
         .set("OPENAI_BASE_URL", openai(at))
         .set("OPENAI_API_KEY", KEY)
         .set("OPENAI_MODEL", MODELS[0])
 }
 
 /// A model that knows no end, with a small window: long enough to be cancelled in.
-pub(crate) fn native_tiny(at: &Surroundings) -> Recipe {
-    Recipe::default()
+pub(crate) fn native_tiny(at: &AgentSurroundings) -> AgentRecipe {
+    AgentRecipe::default()
         .set("OPENAI_BASE_URL", openai(at))
         .set("OPENAI_API_KEY", KEY)
         .set("OPENAI_MODEL", "tiny")
@@ -123,7 +123,7 @@ pub(crate) fn native_tiny(at: &Surroundings) -> Recipe {
         .set("OPENAI_MAX_TOKENS", "1000")
 }
 
-fn opencode_config(at: &Surroundings) -> String {
+fn opencode_config(at: &AgentSurroundings) -> String {
     let models: serde_json::Map<String, _> =
         MODELS.iter().map(|id| ((*id).to_owned(), json!({ "name": id }))).collect();
     let provider = json!({ "npm": "@ai-sdk/openai-compatible", "name": "live", "models": models,
@@ -134,22 +134,22 @@ fn opencode_config(at: &Surroundings) -> String {
     .to_string()
 }
 
-pub(super) fn opencode(at: &Surroundings) -> Recipe {
-    Recipe::default()
+pub(super) fn opencode(at: &AgentSurroundings) -> AgentRecipe {
+    AgentRecipe::default()
         .set("OPENCODE_DISABLE_MODELS_FETCH", "1")
         .set("OPENCODE_DISABLE_AUTOUPDATE", "1")
         .file(".config/opencode/opencode.json", opencode_config(at))
 }
 
-pub(super) fn kilo(at: &Surroundings) -> Recipe {
-    Recipe::default()
+pub(super) fn kilo(at: &AgentSurroundings) -> AgentRecipe {
+    AgentRecipe::default()
         .set("KILO_DISABLE_MODELS_FETCH", "1")
         .set("KILO_DISABLE_AUTOUPDATE", "1")
         .file(".config/kilo/kilo.json", opencode_config(at))
 }
 
-pub(super) fn copilot(at: &Surroundings) -> Recipe {
-    Recipe::default()
+pub(super) fn copilot(at: &AgentSurroundings) -> AgentRecipe {
+    AgentRecipe::default()
         .set("COPILOT_PROVIDER_BASE_URL", openai(at))
         .set("COPILOT_PROVIDER_API_KEY", KEY)
         .set("COPILOT_MODEL", MODELS[0])
@@ -157,17 +157,17 @@ pub(super) fn copilot(at: &Surroundings) -> Recipe {
         .set("COPILOT_AUTO_UPDATE", "false")
 }
 
-pub(super) fn hermes(at: &Surroundings) -> Recipe {
+pub(super) fn hermes(at: &AgentSurroundings) -> AgentRecipe {
     let config = format!(
         "model:\n  provider: custom\n  base_url: {}\n  api_key: {KEY}\n  default: {}\n  \
          context_length: 128000\n",
         openai(at),
         MODELS[0],
     );
-    Recipe::default().file(".hermes/config.yaml", config)
+    AgentRecipe::default().file(".hermes/config.yaml", config)
 }
 
-fn kimi_config(at: &Surroundings, kind: &str) -> String {
+fn kimi_config(at: &AgentSurroundings, kind: &str) -> String {
     let mut config = format!(
         "default_model = \"{0}\"\n[providers.live]\ntype = \"{kind}\"\nbase_url = \"{1}\"\n\
          api_key = \"{KEY}\"\n",
@@ -184,23 +184,23 @@ fn kimi_config(at: &Surroundings, kind: &str) -> String {
     config
 }
 
-pub(super) fn kimi_code(at: &Surroundings) -> Recipe {
-    Recipe::default()
+pub(super) fn kimi_code(at: &AgentSurroundings) -> AgentRecipe {
+    AgentRecipe::default()
         .set("KIMI_CODE_NO_AUTO_UPDATE", "1")
         .file(".kimi-code/config.toml", kimi_config(at, "openai"))
 }
 
-pub(super) fn kimi_cli(at: &Surroundings) -> Recipe {
+pub(super) fn kimi_cli(at: &AgentSurroundings) -> AgentRecipe {
     // Its ACP side requires a login, whatever the provider.
     let login = json!({ "access_token": KEY, "refresh_token": KEY, "expires_at": 4_000_000_000_u64,
         "scope": "", "token_type": "Bearer" });
-    Recipe::default()
+    AgentRecipe::default()
         .set("KIMI_CLI_NO_AUTO_UPDATE", "1")
         .file(".kimi/config.toml", kimi_config(at, "openai_legacy"))
         .file(".kimi/credentials/kimi-code.json", login.to_string())
 }
 
-pub(super) fn vibe(at: &Surroundings) -> Recipe {
+pub(super) fn vibe(at: &AgentSurroundings) -> AgentRecipe {
     let mut config = format!(
         "active_model = \"{}\"\nenable_telemetry = false\nenable_auto_update = false\n\
          [[providers]]\nname = \"live\"\napi_base = \"{}\"\napi_key_env_var = \"LIVE_API_KEY\"\n\
@@ -214,31 +214,31 @@ pub(super) fn vibe(at: &Surroundings) -> Recipe {
             "[[models]]\nname = \"{model}\"\nprovider = \"live\"\nalias = \"{model}\"\n"
         );
     }
-    Recipe::default().set("LIVE_API_KEY", KEY).file(".vibe/config.toml", config)
+    AgentRecipe::default().set("LIVE_API_KEY", KEY).file(".vibe/config.toml", config)
 }
 
-pub(super) fn cline(at: &Surroundings) -> Recipe {
+pub(super) fn cline(at: &AgentSurroundings) -> AgentRecipe {
     let url = openai(at);
     let login = ["auth", "-p", "openai-compatible", "-k", KEY, "-m", MODELS[0], "-b", &url];
     let mut recipe =
-        Recipe::default().set("CLINE_API_KEY", KEY).set("CLINE_PROVIDER", "openai-compatible");
+        AgentRecipe::default().set("CLINE_API_KEY", KEY).set("CLINE_PROVIDER", "openai-compatible");
     recipe.first = vec![login.map(str::to_owned).to_vec()];
     recipe
 }
 
-pub(super) fn pi(at: &Surroundings) -> Recipe {
+pub(super) fn pi(at: &AgentSurroundings) -> AgentRecipe {
     let model = |id: &str| json!({ "id": id, "reasoning": true, "contextWindow": 128_000 });
     let models = json!({ "providers": { "live": { "baseUrl": openai(at),
         "api": "openai-completions", "apiKey": KEY, "models": MODELS.map(model) } } });
     let settings = json!({ "defaultProvider": "live", "defaultModel": MODELS[0] });
-    Recipe::default()
+    AgentRecipe::default()
         .set("PI_OFFLINE", "1")
         .file(".pi/agent/models.json", models.to_string())
         .file(".pi/agent/settings.json", settings.to_string())
 }
 
-pub(super) fn goose(at: &Surroundings) -> Recipe {
-    Recipe::default()
+pub(super) fn goose(at: &AgentSurroundings) -> AgentRecipe {
+    AgentRecipe::default()
         .set("GOOSE_PROVIDER", "openai")
         .set("GOOSE_MODEL", MODELS[0])
         // It replaces the part after the last slash with a path of its own.
@@ -247,7 +247,7 @@ pub(super) fn goose(at: &Surroundings) -> Recipe {
         .set("GOOSE_DISABLE_KEYRING", "1")
 }
 
-pub(super) fn droid(at: &Surroundings) -> Recipe {
+pub(super) fn droid(at: &AgentSurroundings) -> AgentRecipe {
     let model = json!({ "model": MODELS[0], "displayName": "Live", "baseUrl": openai(at),
         "apiKey": KEY, "provider": "generic-chat-completion-api", "maxOutputTokens": 8_000 });
     let settings = json!({
@@ -255,7 +255,7 @@ pub(super) fn droid(at: &Surroundings) -> Recipe {
         "sessionDefaultSettings": { "model": "custom:Live-0", "autonomyMode": "normal" },
         "cloudSessionSync": false,
     });
-    Recipe::default()
+    AgentRecipe::default()
         .set("FACTORY_API_KEY", "fk-live")
         .file(".factory/settings.json", settings.to_string())
 }

@@ -1,6 +1,6 @@
 //! The table of agents.
 
-use super::{Agent, Asks, Launch, Quirk, recipes};
+use super::{Agent, Launch, PermissionHabit, Quirk, recipes};
 use crate::check::Check;
 use crate::install::{Package, Source};
 
@@ -37,7 +37,7 @@ const USUAL: Agent = Agent {
     package: npm("", "", "", ""),
     launch: Launch::Command(&[]),
     recipe: recipes::claude,
-    asks: Asks::BeforeEdits,
+    asks: PermissionHabit::BeforeEdits,
     model: Some(("live-small", "live-small")),
     has_sdk_checks: false,
     quirks: &[],
@@ -127,7 +127,7 @@ pub const AGENTS: &[Agent] = &[
         package: npm("kimi-code", "@moonshot-ai/kimi-code", "2.1.0", "kimi"),
         launch: named("kimi", "KIMI_BIN"),
         recipe: recipes::kimi_code,
-        asks: Asks::BeforeCommands,
+        asks: PermissionHabit::BeforeCommands,
         quirks: &[(Check::Http429, Quirk::Hides), (Check::Http500, Quirk::Hides)],
         ..USUAL
     },
@@ -160,7 +160,7 @@ pub const AGENTS: &[Agent] = &[
         package: npm("pi", "@earendil-works/pi-coding-agent", "0.87.1", "pi"),
         launch: named("pi", "PI_BIN"),
         recipe: recipes::pi,
-        asks: Asks::Never("it has no permissions"),
+        asks: PermissionHabit::Never("it has no permissions"),
         model: Some(("live/live-small", "live-small")),
         ..USUAL
     },
@@ -200,7 +200,7 @@ pub const AGENTS: &[Agent] = &[
         package: npm("codex-acp", "@agentclientprotocol/codex-acp", "2.6.0", "codex-acp"),
         launch: Launch::Command(&[]),
         recipe: recipes::codex,
-        asks: Asks::InMode("read-only"),
+        asks: PermissionHabit::InMode("read-only"),
         model: Some(("gpt-5.5", "gpt-5.5")),
         quirks: &[
             (Check::Http429, Quirk::ErrorAsText("429")),
@@ -213,7 +213,7 @@ pub const AGENTS: &[Agent] = &[
         package: npm("codex-acp-zed", "@zed-industries/codex-acp", "0.16.0", "codex-acp"),
         launch: Launch::Command(&[]),
         recipe: recipes::codex,
-        asks: Asks::InMode("read-only"),
+        asks: PermissionHabit::InMode("read-only"),
         model: Some(("gpt-5.5", "gpt-5.5")),
         ..USUAL
     },

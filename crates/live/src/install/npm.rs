@@ -3,7 +3,7 @@
 //! On an older Node npm silently installs older versions of some agents, so a Node that is too
 //! old is set aside for one from the registry, which exists as a package too.
 
-use super::{Cache, CannotInstall, is_complete, path_with, run};
+use super::{Cache, InstallError, is_complete, path_with, run};
 use crate::say;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ const OLDEST_NODE: (u32, u32) = (22, 19);
 const NODE: &str = "24";
 
 /// The directory of a Node that is new enough; nothing if the one on the PATH is.
-pub(super) fn node(cache: &Cache) -> Result<Option<PathBuf>, CannotInstall> {
+pub(super) fn node(cache: &Cache) -> Result<Option<PathBuf>, InstallError> {
     let own = run("node --version", Command::new("node").arg("--version")).ok();
     if own.and_then(|text| version(&text)).is_some_and(|version| version >= OLDEST_NODE) {
         return Ok(None);
@@ -33,7 +33,7 @@ pub(super) fn install(
     name: &str,
     version: &str,
     path: &[PathBuf],
-) -> Result<(), CannotInstall> {
+) -> Result<(), InstallError> {
     fs::write(dir.join("package.json"), r#"{"private":true}"#)?;
     let npm = |arguments: &[&str]| {
         let mut command = Command::new("npm");

@@ -3,7 +3,7 @@
 //! The first Python that is new enough is taken: on the PATH, from pyenv, or one that `uv` (itself
 //! a package) can find or fetch.
 
-use super::{Cache, CannotInstall, is_complete, run};
+use super::{Cache, InstallError, is_complete, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -17,7 +17,7 @@ pub(super) fn install(
     name: &str,
     version: &str,
     minor: u32,
-) -> Result<(), CannotInstall> {
+) -> Result<(), InstallError> {
     let python = candidates(minor).into_iter().find(|python| is_good(python, minor));
     let python = match python {
         Some(python) => python,
@@ -54,7 +54,7 @@ fn is_good(python: &Path, minor: u32) -> bool {
         && !BROKEN.contains(&version)
 }
 
-fn with_uv(cache: &Cache, minor: u32) -> Result<PathBuf, CannotInstall> {
+fn with_uv(cache: &Cache, minor: u32) -> Result<PathBuf, InstallError> {
     let dir = cache.root().join("uv");
     if !is_complete(&dir) {
         Cache::fresh(&dir, |dir| {
@@ -69,5 +69,5 @@ fn with_uv(cache: &Cache, minor: u32) -> Result<PathBuf, CannotInstall> {
     let wanted = format!("3.{}", minor.max(13));
     let found = uv(&["find", &wanted])
         .or_else(|_| uv(&["install", &wanted]).and_then(|_| uv(&["find", &wanted])));
-    found.map(|path| PathBuf::from(path.trim())).map_err(|_| CannotInstall::NoPython(minor))
+    found.map(|path| PathBuf::from(path.trim())).map_err(|_| InstallError::NoPython(minor))
 }

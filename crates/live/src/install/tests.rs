@@ -3,7 +3,7 @@ use super::*;
 const PACKAGE: Package =
     Package { id: "x", version: "1.0", source: Source::Python("x", 11), program: "x" };
 
-fn place(dir: &Path) -> Result<(), CannotInstall> {
+fn place(dir: &Path) -> Result<(), InstallError> {
     fs::create_dir(dir.join("bin"))?;
     Ok(fs::write(dir.join("bin/x"), "")?)
 }
@@ -14,7 +14,7 @@ fn what_was_left_in_the_middle_is_made_anew() {
     let dir = Cache::at(root.path()).dir(&PACKAGE);
     let interrupted = Cache::fresh(&dir, |dir| {
         place(dir)?;
-        Err(CannotInstall::NoPython(11))
+        Err(InstallError::NoPython(11))
     });
     assert!(interrupted.is_err() && dir.join("bin/x").exists() && !is_complete(&dir));
 
@@ -34,7 +34,7 @@ fn what_is_complete_is_not_touched() {
     assert_eq!(installed.program, root.path().join("x-1.0/bin/x"));
     assert_eq!(installed.path, [root.path().join("x-1.0/bin")]);
     let missing = Package { program: "y", ..PACKAGE };
-    assert!(matches!(cache.install(&missing), Err(CannotInstall::Missing(name)) if name == "y"));
+    assert!(matches!(cache.install(&missing), Err(InstallError::Missing(name)) if name == "y"));
 }
 
 #[test]
@@ -45,6 +45,6 @@ fn a_step_that_fails_says_what_it_printed_last() {
     assert!(told.starts_with("a step ended with") && told.ends_with("first ⏎ reason"), "{told}");
     assert!(matches!(
         run("a step", &mut Command::new("/no/such/program")),
-        Err(CannotInstall::NoProgram { .. })
+        Err(InstallError::NoProgram { .. })
     ));
 }

@@ -4,9 +4,9 @@
 //! A path is known by its end; what stands before it is free, and tells agents apart.
 
 use super::MODELS;
-use super::log::{Entry, Log};
+use super::log::{RequestLog, RequestLogEntry};
 use super::request::Request;
-use super::scenario::{Answer, Fault, How, Reply, answer};
+use super::scenario::{FaultKind, Reply, ScenarioAnswer, StreamFault, answer};
 use super::tools::smallest;
 use super::wire::{Context, Event, Wire};
 use bytes::Bytes;
@@ -32,7 +32,7 @@ use tokio::task::JoinHandle;
 // Conversations with long system prompts and tool lists stay far below this.
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
-type Reply200 = Response<BoxBody<Bytes, Cut>>;
+type Reply200 = Response<BoxBody<Bytes, CutConnection>>;
 
 /// Serves until it is dropped.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub struct Server {
 
 #[derive(Debug)]
 struct State {
-    log: Log,
+    log: RequestLog,
     n_replies: AtomicU64,
     /// How often each marker was answered, by the path that it came on.
     seen: Mutex<HashMap<(String, String), usize>>,
@@ -60,7 +60,7 @@ impl Server {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let address = listener.local_addr()?;
         let state = Arc::new(State {
-            log: Log::new(),
+            log: RequestLog::new(),
             n_replies: AtomicU64::new(0),
             seen: Mutex::default(),
         });
@@ -77,7 +77,7 @@ impl Server {
         self.address
     }
 
-    pub fn log(&self) -> &Log {
+    pub fn log(&self) -> &RequestLog {
         &self.state.log
     }
 }
@@ -153,7 +153,7 @@ fn post(path: &str, body: Value, state: &State) -> Reply200 {
     let request = wire.read(path, &body);
     let asked = request.asked();
     let n = state.n_replies.fetch_add(1, Ordering::Relaxed);
-    state.log.add(Entry {
+    state.log.add(RequestLogEntry {
         path: path.to_owned(),
         wire: Some(wire),
         model: request.model.clone(),
@@ -164,11 +164,11 @@ fn post(path: &str, body: Value, state: &State) -> Reply200 {
     });
     let answer = match &asked {
         Some(asked) => answer(asked, state.count(path, &asked.marker.to_string())),
-        None => Answer::Reply(on_the_side(&request)),
+        None => ScenarioAnswer::Reply(on_the_side(&request)),
     };
     match answer {
-        Answer::Status { code, retry_after } => status(wire, code, retry_after),
-        Answer::Reply(reply) => {
+        ScenarioAnswer::Status { code, retry_after } => status(wire, code, retry_after),
+        ScenarioAnswer::Reply(reply) => {
             let context = Context { model: &request.model, tools: &request.tools, n };
             match request.is_stream {
                 true => stream(wire, &reply, &context),
@@ -225,8 +225,8 @@ fn not_found(path: &str, state: &State) -> Reply200 {
     json_reply(StatusCode::NOT_FOUND, &json!({ "error": { "message": format!("no {path} here") } }))
 }
 
-fn bare(path: String) -> Entry {
-    Entry {
+fn bare(path: String) -> RequestLogEntry {
+    RequestLogEntry {
         path,
         wire: None,
         model: String::new(),
@@ -242,7 +242,11 @@ fn json_reply(status: StatusCode, body: &Value) -> Reply200 {
     with_type(status, "application/json", body.boxed())
 }
 
-fn with_type(status: StatusCode, kind: &'static str, body: BoxBody<Bytes, Cut>) -> Reply200 {
+fn with_type(
+    status: StatusCode,
+    kind: &'static str,
+    body: BoxBody<Bytes, CutConnection>,
+) -> Reply200 {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(kind));
@@ -258,25 +262,27 @@ fn stream(wire: Wire, reply: &Reply, context: &Context) -> Reply200 {
         // The reader has gone when sending fails, and there is nobody to tell.
         let _ = play(wire, events, pace, fault, to_body).await;
     });
-    with_type(StatusCode::OK, "text/event-stream", Frames(frames).boxed())
+    with_type(StatusCode::OK, "text/event-stream", BodyFrames(frames).boxed())
 }
 
-type ToBody = mpsc::Sender<Result<Bytes, Cut>>;
+type BodySender = mpsc::Sender<Result<Bytes, CutConnection>>;
 
 async fn play(
     wire: Wire,
     events: Vec<Event>,
     pace: std::time::Duration,
-    fault: Option<Fault>,
-    to_body: ToBody,
-) -> Result<(), mpsc::error::SendError<Result<Bytes, Cut>>> {
+    fault: Option<StreamFault>,
+    to_body: BodySender,
+) -> Result<(), mpsc::error::SendError<Result<Bytes, CutConnection>>> {
     let mut n_texts = 0;
     for event in events {
         if let Some(fault) = fault.filter(|fault| event.is_text && n_texts == fault.after) {
             match fault.how {
-                How::Cut => to_body.send(Err(Cut)).await?,
-                How::Hang => to_body.closed().await,
-                How::Error => to_body.send(Ok(wire.frame(&wire.stream_error()).into())).await?,
+                FaultKind::Cut => to_body.send(Err(CutConnection)).await?,
+                FaultKind::Hang => to_body.closed().await,
+                FaultKind::Error => {
+                    to_body.send(Ok(wire.frame(&wire.stream_error()).into())).await?
+                }
             }
             return Ok(());
         }
@@ -290,19 +296,19 @@ async fn play(
 /// The error that cuts a connection on purpose.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("cut")]
-struct Cut;
+struct CutConnection;
 
 /// A body that is still being written.
-struct Frames(mpsc::Receiver<Result<Bytes, Cut>>);
+struct BodyFrames(mpsc::Receiver<Result<Bytes, CutConnection>>);
 
-impl Body for Frames {
+impl Body for BodyFrames {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = CutConnection;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut std::task::Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, CutConnection>>> {
         self.0.poll_recv(context).map(|next| next.map(|sent| sent.map(Frame::data)))
     }
 }

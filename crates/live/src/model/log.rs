@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use tokio::sync::watch;
 
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct RequestLogEntry {
     pub path: String,
     /// Nothing for what is no question to a model, such as the list of models.
     pub wire: Option<Wire>,
@@ -22,17 +22,17 @@ pub struct Entry {
 }
 
 #[derive(Debug)]
-pub struct Log {
-    entries: Mutex<Vec<Entry>>,
+pub struct RequestLog {
+    entries: Mutex<Vec<RequestLogEntry>>,
     n_entries: watch::Sender<usize>,
 }
 
-impl Log {
+impl RequestLog {
     pub(super) fn new() -> Self {
         Self { entries: Mutex::default(), n_entries: watch::Sender::new(0) }
     }
 
-    pub(super) fn add(&self, entry: Entry) {
+    pub(super) fn add(&self, entry: RequestLogEntry) {
         let n = {
             let mut entries = self.entries();
             entries.push(entry);
@@ -42,13 +42,13 @@ impl Log {
     }
 
     /// Everything whose path begins like this.
-    pub fn below(&self, prefix: &str) -> Vec<Entry> {
+    pub fn below(&self, prefix: &str) -> Vec<RequestLogEntry> {
         let entries = self.entries();
         entries.iter().filter(|entry| entry.path.starts_with(prefix)).cloned().collect()
     }
 
     /// The nth entry, from 0; waits until it comes.
-    pub async fn nth(&self, n: usize) -> Entry {
+    pub async fn nth(&self, n: usize) -> RequestLogEntry {
         let mut news = self.n_entries.subscribe();
         loop {
             let found = self.entries().get(n).cloned();
@@ -62,7 +62,7 @@ impl Log {
     }
 
     /// Waits for an entry, also one that has come already.
-    pub async fn wait_for(&self, fits: impl Fn(&Entry) -> bool) -> Entry {
+    pub async fn wait_for(&self, fits: impl Fn(&RequestLogEntry) -> bool) -> RequestLogEntry {
         let mut n = 0;
         loop {
             let entry = self.nth(n).await;
@@ -74,7 +74,7 @@ impl Log {
     }
 
     // A poisoned lock means that a test has failed already; the entries are still whole.
-    fn entries(&self) -> std::sync::MutexGuard<'_, Vec<Entry>> {
+    fn entries(&self) -> std::sync::MutexGuard<'_, Vec<RequestLogEntry>> {
         self.entries.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

@@ -16,7 +16,7 @@ pub enum Role {
 }
 
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct MessageRow {
     pub role: Role,
     pub text: String,
 }
@@ -25,7 +25,7 @@ pub struct Row {
 pub struct Request {
     pub model: String,
     pub is_stream: bool,
-    pub rows: Vec<Row>,
+    pub rows: Vec<MessageRow>,
     pub tools: Vec<Tool>,
     /// The answer must be JSON of this shape.
     pub schema: Option<Value>,
@@ -33,7 +33,7 @@ pub struct Request {
 
 /// The answer that the conversation asks for.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct ScenarioRequest {
     pub marker: Marker,
     /// How many rounds of tool calls came back since the marker.
     pub round: usize,
@@ -44,8 +44,8 @@ pub struct Asked {
 
 impl Request {
     /// Nothing for what agents ask on the side: titles, routers, summaries, memories.
-    pub fn asked(&self) -> Option<Asked> {
-        let is_marked = |row: &Row| row.role == Role::User && Marker::is_in(&row.text);
+    pub fn asked(&self) -> Option<ScenarioRequest> {
+        let is_marked = |row: &MessageRow| row.role == Role::User && Marker::is_in(&row.text);
         let at = self.rows.iter().rposition(is_marked)?;
         let marker = Marker::all(&self.rows[at].text).pop()?;
         // Titles and routers quote the prompt, but work without tools.
@@ -63,13 +63,13 @@ impl Request {
             .flat_map(|row| Marker::all(&row.text))
             .collect();
         let first = all.first()?.clone();
-        Some(Asked { marker, round: rounds(since), n_prompts: all.len(), first })
+        Some(ScenarioRequest { marker, round: rounds(since), n_prompts: all.len(), first })
     }
 }
 
 /// Some agents replay a whole conversation in the background and end it with an instruction of
 /// their own. That is no turn of the user's.
-fn is_afterthought(since: &[Row]) -> bool {
+fn is_afterthought(since: &[MessageRow]) -> bool {
     let ends_with_user = since.last().is_some_and(|row| row.role == Role::User);
     ends_with_user
         && since.iter().any(|row| row.role == Role::Assistant)
@@ -77,7 +77,7 @@ fn is_afterthought(since: &[Row]) -> bool {
 }
 
 // Several results of one round may stand in one row or in many, with reminders in between.
-fn rounds(since: &[Row]) -> usize {
+fn rounds(since: &[MessageRow]) -> usize {
     let mut n_rounds = 0;
     let mut is_waiting = false;
     for row in since {

@@ -3,8 +3,8 @@
 //! In: what was asked. Out: one reply, with its pace and where it breaks, or an HTTP status.
 //! The same question always gets the same answer; only `…-once` remembers that it was asked.
 
-use super::request::Asked;
-use super::tools::Deed;
+use super::request::ScenarioRequest;
+use super::tools::ToolAction;
 use std::time::Duration;
 
 /// The text of the scenario `text`.
@@ -24,36 +24,36 @@ const USUAL_PACE: Duration = Duration::from_millis(2);
 const LONG_WORDS: usize = 12_000;
 
 #[derive(Debug, Clone)]
-pub enum Answer {
+pub enum ScenarioAnswer {
     Reply(Reply),
     Status { code: u16, retry_after: Option<u64> },
 }
 
 #[derive(Debug, Clone)]
 pub struct Reply {
-    pub parts: Vec<Part>,
+    pub parts: Vec<ReplyPart>,
     /// The model was stopped by its limit, not by itself.
     pub is_cut_short: bool,
     pub pace: Duration,
-    pub fault: Option<Fault>,
+    pub fault: Option<StreamFault>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum ReplyPart {
     Text(Vec<String>),
     Thought(Vec<String>),
-    Call(Deed),
+    Call(ToolAction),
 }
 
 /// Where a stream breaks: after so many pieces of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fault {
+pub struct StreamFault {
     pub after: usize,
-    pub how: How,
+    pub how: FaultKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum FaultKind {
     /// The connection is dropped.
     Cut,
     /// Nothing comes any more.
@@ -63,23 +63,23 @@ pub enum How {
 }
 
 impl Reply {
-    pub fn of(parts: Vec<Part>) -> Self {
+    pub fn of(parts: Vec<ReplyPart>) -> Self {
         Self { parts, is_cut_short: false, pace: USUAL_PACE, fault: None }
     }
 
     pub fn text(text: impl Into<String>) -> Self {
-        Self::of(vec![Part::Text(vec![text.into()])])
+        Self::of(vec![ReplyPart::Text(vec![text.into()])])
     }
 }
 
 /// `n_seen` counts how often this very marker was answered before.
-pub fn answer(asked: &Asked, n_seen: usize) -> Answer {
+pub fn answer(asked: &ScenarioRequest, n_seen: usize) -> ScenarioAnswer {
     let marker = &asked.marker;
     if let Some((code, times)) = status(&marker.scenario) {
         let retry_after = marker.number("retry");
         return match n_seen < times {
-            true => Answer::Status { code, retry_after },
-            false => Answer::Reply(Reply::text(format!("Recovered after {code}."))),
+            true => ScenarioAnswer::Status { code, retry_after },
+            false => ScenarioAnswer::Reply(Reply::text(format!("Recovered after {code}."))),
         };
     }
     let mut rounds = rounds(asked);
@@ -88,7 +88,7 @@ pub fn answer(asked: &Asked, n_seen: usize) -> Answer {
     if let Some(pace) = marker.number("pace") {
         reply.pace = Duration::from_millis(pace);
     }
-    Answer::Reply(reply)
+    ScenarioAnswer::Reply(reply)
 }
 
 /// `http429` for ever, `http429-once` the first time.
@@ -101,26 +101,30 @@ fn status(scenario: &str) -> Option<(u16, usize)> {
 }
 
 /// One reply for each round of the tool loop; the last one repeats.
-fn rounds(asked: &Asked) -> Vec<Reply> {
+fn rounds(asked: &ScenarioRequest) -> Vec<Reply> {
     let marker = &asked.marker;
     let path = marker.get("path").unwrap_or("note.txt").to_owned();
     let after = usize::try_from(marker.number("at").unwrap_or(2)).unwrap_or(2);
-    let write = || Deed::Write { path: path.clone(), content: CONTENT.to_owned() };
-    let read = || Deed::Read { path: path.clone() };
-    let shell = |command: &str| Deed::Shell { command: command.to_owned() };
+    let write = || ToolAction::Write { path: path.clone(), content: CONTENT.to_owned() };
+    let read = || ToolAction::Read { path: path.clone() };
+    let shell = |command: &str| ToolAction::Shell { command: command.to_owned() };
     let say = |pieces: &[&str]| vec![text(pieces)];
-    let act = |deed: Deed, then: &[&str]| vec![vec![Part::Call(deed)], say(then)];
-    let parts: Vec<Vec<Part>> = match marker.scenario.as_str() {
+    let act = |deed: ToolAction, then: &[&str]| vec![vec![ReplyPart::Call(deed)], say(then)];
+    let parts: Vec<Vec<ReplyPart>> = match marker.scenario.as_str() {
         "text" => vec![say(GREETING)],
         "think" => vec![vec![thought(THOUGHT), text(&["The answer", " is ", "42."])]],
         "write" => vec![
-            vec![text(&["I will ", "write the file."]), Part::Call(write())],
+            vec![text(&["I will ", "write the file."]), ReplyPart::Call(write())],
             say(&["That was ", "the file."]),
         ],
         "read" => act(read(), &["I have ", "read it."]),
         "edit" => vec![
-            vec![Part::Call(read())],
-            vec![Part::Call(Deed::Edit { path, old: "hello".into(), new: "goodbye".into() })],
+            vec![ReplyPart::Call(read())],
+            vec![ReplyPart::Call(ToolAction::Edit {
+                path,
+                old: "hello".into(),
+                new: "goodbye".into(),
+            })],
             say(&["That was ", "the edit."]),
         ],
         "shell" => act(shell("printf shell-%s 42"), &["That was ", "the command."]),
@@ -130,21 +134,25 @@ fn rounds(asked: &Asked) -> Vec<Reply> {
             act(shell(&format!("echo hello from the model > {path}")), &["That was ", "the file."])
         }
         "two-tools" => vec![
-            vec![text(&["Two calls."]), Part::Call(write()), Part::Call(shell("echo parallel"))],
+            vec![
+                text(&["Two calls."]),
+                ReplyPart::Call(write()),
+                ReplyPart::Call(shell("echo parallel")),
+            ],
             say(&["Both ", "are done."]),
         ],
         "think-tool" => vec![
-            vec![thought(&["I need ", "a tool."]), Part::Call(shell("echo hi"))],
+            vec![thought(&["I need ", "a tool."]), ReplyPart::Call(shell("echo hi"))],
             vec![thought(&["It ", "worked."]), text(&["Done."])],
         ],
-        "plan" => act(Deed::Plan, &["The plan ", "stands."]),
-        "bad-tool" => act(Deed::Unknown, &["There is no ", "such tool."]),
-        "bad-args" => act(Deed::Misfit, &["Those arguments ", "were wrong."]),
+        "plan" => act(ToolAction::Plan, &["The plan ", "stands."]),
+        "bad-tool" => act(ToolAction::Unknown, &["There is no ", "such tool."]),
+        "bad-args" => act(ToolAction::Misfit, &["Those arguments ", "were wrong."]),
         "unicode" => vec![say(&["café ", "😀", " \u{2028} ", "tab\tquote\" ", "日本語"])],
         "long" => vec![long()],
         "empty" => vec![vec![]],
         "slow" => return vec![slow()],
-        "recall" => vec![vec![Part::Text(vec![
+        "recall" => vec![vec![ReplyPart::Text(vec![
             "I see ".into(),
             format!("{} prompts; ", asked.n_prompts),
             format!("the first was {}", asked.first),
@@ -152,33 +160,33 @@ fn rounds(asked: &Asked) -> Vec<Reply> {
         "max-tokens" => {
             return vec![Reply { is_cut_short: true, ..Reply::of(say(&["This was cut"])) }];
         }
-        "hang" => return vec![faulty(after, How::Hang)],
-        "cut" => return vec![faulty(after, How::Cut)],
-        "stream-error" => return vec![faulty(after, How::Error)],
+        "hang" => return vec![faulty(after, FaultKind::Hang)],
+        "cut" => return vec![faulty(after, FaultKind::Cut)],
+        "stream-error" => return vec![faulty(after, FaultKind::Error)],
         _ => vec![say(&["ok"])],
     };
     parts.into_iter().map(Reply::of).collect()
 }
 
-fn faulty(after: usize, how: How) -> Reply {
-    Reply { fault: Some(Fault { after, how }), ..Reply::of(vec![text(GREETING)]) }
+fn faulty(after: usize, how: FaultKind) -> Reply {
+    Reply { fault: Some(StreamFault { after, how }), ..Reply::of(vec![text(GREETING)]) }
 }
 
 fn slow() -> Reply {
     let ticks = (0..SLOW_TICKS).map(|n| format!("tick {n:04}\n")).collect();
-    Reply { pace: SLOW_PACE, ..Reply::of(vec![Part::Text(ticks)]) }
+    Reply { pace: SLOW_PACE, ..Reply::of(vec![ReplyPart::Text(ticks)]) }
 }
 
-fn long() -> Vec<Part> {
+fn long() -> Vec<ReplyPart> {
     let words: Vec<String> = (0..LONG_WORDS).map(|n| format!("word{n:05} ")).collect();
     let (first, second) = words.split_at(LONG_WORDS / 2);
-    vec![Part::Text(vec![first.concat(), second.concat(), "end".to_owned()])]
+    vec![ReplyPart::Text(vec![first.concat(), second.concat(), "end".to_owned()])]
 }
 
-fn text(pieces: &[&str]) -> Part {
-    Part::Text(pieces.iter().map(|piece| (*piece).to_owned()).collect())
+fn text(pieces: &[&str]) -> ReplyPart {
+    ReplyPart::Text(pieces.iter().map(|piece| (*piece).to_owned()).collect())
 }
 
-fn thought(pieces: &[&str]) -> Part {
-    Part::Thought(pieces.iter().map(|piece| (*piece).to_owned()).collect())
+fn thought(pieces: &[&str]) -> ReplyPart {
+    ReplyPart::Thought(pieces.iter().map(|piece| (*piece).to_owned()).collect())
 }

@@ -12,7 +12,7 @@ mod tests;
 
 pub use arguments::smallest;
 
-use arguments::Facts;
+use arguments::KnownArguments;
 use serde_json::{Value, json};
 
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub struct Tool {
 
 /// What the model wants done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Deed {
+pub enum ToolAction {
     Write {
         path: String,
         content: String,
@@ -95,36 +95,35 @@ const PLAN: &[&str] = &[
 const PATCH: &[&str] = &["apply_patch"];
 
 /// How this set of tools does the deed.
-pub fn call(deed: &Deed, tools: &[Tool]) -> Call {
+pub fn call(deed: &ToolAction, tools: &[Tool]) -> Call {
     if let Some(script) = tools.iter().find(|tool| is_script(tool)) {
         return with(script, Input::Text(patch::script(deed)));
     }
     let fitting =
         |names: &[&str]| names.iter().find_map(|name| tools.iter().find(|tool| tool.name == *name));
-    let filled = |names: &[&str], facts: Facts| {
+    let filled = |names: &[&str], facts: KnownArguments| {
         let tool = fitting(names)?;
         let schema = tool.schema.as_ref()?;
         Some(with(tool, Input::Json(facts.fill(schema))))
     };
     let shell = |command: &str| {
-        filled(SHELL, Facts::command(command))
+        filled(SHELL, KnownArguments::command(command))
             .unwrap_or_else(|| plain("shell", json!({ "command": command })))
     };
     match deed {
-        Deed::Write { path, content } => filled(WRITE, Facts::write(path, content))
+        ToolAction::Write { path, content } => filled(WRITE, KnownArguments::write(path, content))
             .or_else(|| Some(patch_with(fitting(PATCH)?, path, content)))
             .unwrap_or_else(|| shell(&patch::command(path, content))),
-        Deed::Read { path } => {
-            filled(READ, Facts::path(path)).unwrap_or_else(|| shell(&format!("cat {path}")))
-        }
-        Deed::Edit { path, old, new } => filled(EDIT, Facts::edit(path, old, new))
+        ToolAction::Read { path } => filled(READ, KnownArguments::path(path))
+            .unwrap_or_else(|| shell(&format!("cat {path}"))),
+        ToolAction::Edit { path, old, new } => filled(EDIT, KnownArguments::edit(path, old, new))
             .unwrap_or_else(|| shell(&format!("sed -i s/{old}/{new}/ {path}"))),
-        Deed::Shell { command } => shell(command),
-        Deed::Plan => {
-            filled(PLAN, Facts::plan()).unwrap_or_else(|| plain("no_plan_tool", json!({})))
+        ToolAction::Shell { command } => shell(command),
+        ToolAction::Plan => {
+            filled(PLAN, KnownArguments::plan()).unwrap_or_else(|| plain("no_plan_tool", json!({})))
         }
-        Deed::Unknown => plain("no_such_tool", json!({ "x": 1 })),
-        Deed::Misfit => {
+        ToolAction::Unknown => plain("no_such_tool", json!({ "x": 1 })),
+        ToolAction::Misfit => {
             let name = fitting(SHELL).map_or("shell", |tool| tool.name.as_str());
             plain(name, json!({ "nonsense": 1 }))
         }
@@ -139,7 +138,7 @@ fn is_script(tool: &Tool) -> bool {
 fn patch_with(tool: &Tool, path: &str, content: &str) -> Call {
     let text = patch::text(path, content);
     let input = match &tool.schema {
-        Some(schema) => Input::Json(Facts::patch(&text).fill(schema)),
+        Some(schema) => Input::Json(KnownArguments::patch(&text).fill(schema)),
         None => Input::Text(text),
     };
     with(tool, input)

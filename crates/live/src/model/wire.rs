@@ -11,7 +11,7 @@ mod responses;
 
 use super::request::Request;
 use super::scenario::Reply;
-use super::tools::Deed;
+use super::tools::ToolAction;
 use super::tools::{Call, Tool, call};
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ impl Context<'_> {
         format!("{prefix}_live{:04}_{index}", self.n)
     }
 
-    fn call(&self, deed: &Deed) -> Call {
+    fn call(&self, deed: &ToolAction) -> Call {
         call(deed, self.tools)
     }
 }

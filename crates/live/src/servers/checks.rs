@@ -1,10 +1,10 @@
 //! Checks of the built-in agent with a model server that is not ours.
 
-use super::{Kind, MOCKED, ModelServer, Running};
+use super::{Kind, MOCKED, ModelServer, RunningServer};
 use crate::checks::{ended, holds, is_text};
-use crate::place::Place;
+use crate::place::AgentHome;
 use crate::turn::{self, Turn};
-use crate::verdict::{Failed, Verdict, because};
+use crate::verdict::{CheckFailure, Verdict, because};
 use serde_json::Value;
 use std::fmt;
 use std::process::Stdio;
@@ -28,14 +28,14 @@ pub const SERVER_CHECKS: [ServerCheck; 6] = [
     ServerCheck::Again,
 ];
 
-type Checked = Result<String, Failed>;
+type ServerCheckResult = Result<String, CheckFailure>;
 
 /// One check from its beginning to its end.
 pub async fn run(
     check: ServerCheck,
     server: &ModelServer,
-    place: &Place,
-    running: &Running,
+    place: &AgentHome,
+    running: &RunningServer,
 ) -> Verdict {
     if check == ServerCheck::Cut && server.kind == Kind::LiteLlm {
         return Verdict::NotApplicable("a mock is over at once; see `cancel`".to_owned());
@@ -57,8 +57,8 @@ pub async fn run(
 
 struct Case<'a> {
     server: &'a ModelServer,
-    place: &'a Place,
-    running: &'a Running,
+    place: &'a AgentHome,
+    running: &'a RunningServer,
 }
 
 impl Case<'_> {
@@ -70,7 +70,7 @@ impl Case<'_> {
     }
 
     /// What `agents show native` says, with or without the variables that name the endpoint.
-    async fn about(&self, is_named: bool) -> Result<Value, Failed> {
+    async fn about(&self, is_named: bool) -> Result<Value, CheckFailure> {
         let cwd = self.place.work("about")?;
         let mut command = self.place.switchyard(&["agents", "show", "native", "--json"], &cwd);
         if !is_named {
@@ -84,7 +84,7 @@ impl Case<'_> {
     }
 
     /// Finds the server without any configuration, if it has its usual port.
-    async fn found(&self) -> Checked {
+    async fn found(&self) -> ServerCheckResult {
         if !self.running.is_usual_port {
             let about = self.about(true).await?;
             is_so(about["isUsable"] == true, &about)?;
@@ -101,7 +101,7 @@ impl Case<'_> {
         Ok("on its usual port, without configuration".to_owned())
     }
 
-    async fn models(&self) -> Checked {
+    async fn models(&self) -> ServerCheckResult {
         let about = self.about(true).await?;
         let ids: Vec<&str> = about["models"]
             .as_array()
@@ -113,7 +113,7 @@ impl Case<'_> {
         Ok(ids.join(", "))
     }
 
-    async fn streamed(&self) -> Checked {
+    async fn streamed(&self) -> ServerCheckResult {
         let turn = self.turn("streamed", &["--model", self.model()]).await?;
         let n_pieces = turn.of("agent_message_chunk").count();
         holds(n_pieces > 1, &format!("{n_pieces} pieces"), &turn)?;
@@ -128,7 +128,7 @@ impl Case<'_> {
         Ok(format!("{n_pieces} pieces"))
     }
 
-    async fn usage(&self) -> Checked {
+    async fn usage(&self) -> ServerCheckResult {
         let turn = self.turn("usage", &["--model", self.model()]).await?;
         let update = turn.of("usage_update").last().map(|payload| payload["update"].clone());
         let used = update.as_ref().and_then(|update| update["used"].as_u64());
@@ -139,10 +139,11 @@ impl Case<'_> {
     }
 
     /// Ctrl-C in the middle of an answer.
-    async fn cut(&self) -> Checked {
+    async fn cut(&self) -> ServerCheckResult {
         let cwd = self.place.work("cut")?;
         let flags = ["--model", self.model()];
-        let mut running = turn::Running::start(self.place, &cwd, "Please go on for long.", &flags)?;
+        let mut running =
+            turn::RunningTurn::start(self.place, &cwd, "Please go on for long.", &flags)?;
         running.until("a piece of text", is_text).await?;
         running.interrupt()?;
         let turn = running.finish().await?;
@@ -153,7 +154,7 @@ impl Case<'_> {
     }
 
     /// A second turn of the same session: the server takes the history.
-    async fn again(&self) -> Checked {
+    async fn again(&self) -> ServerCheckResult {
         self.turn("again", &["--model", self.model()]).await?;
         let turn = self.turn("again", &["-s", "last"]).await?;
         holds(!turn.text().is_empty(), "it said nothing", &turn)?;
@@ -161,16 +162,16 @@ impl Case<'_> {
         Ok(String::new())
     }
 
-    async fn turn(&self, name: &str, flags: &[&str]) -> Result<Turn, Failed> {
+    async fn turn(&self, name: &str, flags: &[&str]) -> Result<Turn, CheckFailure> {
         let cwd = self.place.work(name)?;
         let turn =
-            turn::Running::start(self.place, &cwd, "Say something.", flags)?.finish().await?;
+            turn::RunningTurn::start(self.place, &cwd, "Say something.", flags)?.finish().await?;
         self.place.record(&format!("{name}.jsonl"), &turn.events)?;
         Ok(turn)
     }
 }
 
-fn is_so(is_so: bool, about: &Value) -> Result<(), Failed> {
+fn is_so(is_so: bool, about: &Value) -> Result<(), CheckFailure> {
     if is_so { Ok(()) } else { Err(because(format!("it said: {about}"))) }
 }
 

@@ -1,7 +1,7 @@
 //! One such server while it runs.
 
 use super::{GGUF, Kind, MOCKED, ModelServer};
-use crate::install::{Cache, CannotInstall, Installed};
+use crate::install::{Cache, InstallError, InstalledPackage};
 use crate::model::MODELS;
 use std::fmt::Write as _;
 use std::fs;
@@ -20,9 +20,9 @@ const SAID_CHARS: usize = 400;
 const TINY_MODEL: &str = include_str!("tiny_model.py");
 
 #[derive(Debug, thiserror::Error)]
-pub enum CannotStart {
+pub enum ServerStartError {
     #[error(transparent)]
-    Install(#[from] CannotInstall),
+    Install(#[from] InstallError),
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error("the tiny model was not made: {0}")]
@@ -33,7 +33,7 @@ pub enum CannotStart {
 
 /// Ended with it.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningServer {
     child: tokio::process::Child,
     port: u16,
     /// Whether it has its usual port.
@@ -42,13 +42,13 @@ pub struct Running {
     _dir: tempfile::TempDir,
 }
 
-impl Running {
+impl RunningServer {
     /// `our_model` is behind it, if it takes another.
     pub async fn start(
         server: &'static ModelServer,
         cache: &Cache,
         our_model: &str,
-    ) -> Result<Self, CannotStart> {
+    ) -> Result<Self, ServerStartError> {
         let at = cache.clone();
         let installed = tokio::task::spawn_blocking(move || {
             let gguf = match server.kind {
@@ -74,7 +74,7 @@ impl Running {
         while !answers(port).await {
             let has_ended = child.try_wait()?.is_some();
             if has_ended || started.elapsed() > READY_WITHIN {
-                return Err(CannotStart::Silent(said(dir.path())));
+                return Err(ServerStartError::Silent(said(dir.path())));
             }
             tokio::time::sleep(POLL_EVERY).await;
         }
@@ -97,7 +97,12 @@ fn free_port(usual: u16) -> io::Result<u16> {
     Ok(bound.local_addr()?.port())
 }
 
-fn litellm(installed: &Installed, dir: &Path, port: u16, our_model: &str) -> io::Result<Command> {
+fn litellm(
+    installed: &InstalledPackage,
+    dir: &Path,
+    port: u16,
+    our_model: &str,
+) -> io::Result<Command> {
     let mut config = format!(
         "model_list:\n- model_name: mocked\n  litellm_params:\n    model: openai/mocked\n    \
          api_key: none\n    mock_response: \"{MOCKED}\"\n"
@@ -124,18 +129,18 @@ fn litellm(installed: &Installed, dir: &Path, port: u16, our_model: &str) -> io:
 }
 
 fn llama_cpp(
-    installed: &Installed,
-    gguf: &Installed,
+    installed: &InstalledPackage,
+    gguf: &InstalledPackage,
     dir: &Path,
     port: u16,
-) -> Result<Command, CannotStart> {
+) -> Result<Command, ServerStartError> {
     let script = dir.join("tiny_model.py");
     fs::write(&script, TINY_MODEL)?;
     let model = dir.join("tiny.gguf");
     let made = bare(&gguf.program, dir).arg(script).arg(&model).output()?;
     if !made.status.success() {
         let said = String::from_utf8_lossy(&made.stderr);
-        return Err(CannotStart::NoModel(last_of(&said)));
+        return Err(ServerStartError::NoModel(last_of(&said)));
     }
     let mut command = bare(&installed.program, dir);
     command.args(["-m", "llama_cpp.server", "--host", "127.0.0.1", "--port", &port.to_string()]);

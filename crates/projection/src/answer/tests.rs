@@ -1,10 +1,10 @@
 use super::*;
-use crate::Reader;
+use crate::LogReader;
 use crate::tests::log::Log;
 use wire::Kind;
 
 fn answer(is_terminal: bool, log: &Log) -> String {
-    let mut quiet = Reader::new(Answer::new(is_terminal));
+    let mut quiet = LogReader::new(AnswerProjection::new(is_terminal));
     let mut out = String::new();
     for event in &log.events {
         quiet.project(event, &mut out);
@@ -39,7 +39,7 @@ fn why_a_turn_failed_is_no_answer() {
     let log = log.own(Kind::TurnEnded, end);
     assert_eq!(answer(false, &log), "");
     let log = Log::started().text("half an ").text("answer");
-    let mut quiet = Reader::new(Answer::new(false));
+    let mut quiet = LogReader::new(AnswerProjection::new(false));
     let mut out = String::new();
     log.events.iter().for_each(|event| quiet.project(event, &mut out));
     quiet.projection_mut().finish(&mut out);

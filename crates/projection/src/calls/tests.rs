@@ -7,7 +7,7 @@ fn call(pieces: &[Value]) -> ToolCall {
     let mut calls = Calls::default();
     for piece in pieces {
         let piece = Json::of(piece);
-        calls.merge(None, &Node::of(&piece).object(), Sighting::Update, Millis(0));
+        calls.merge(None, &JsonNode::of(&piece).object(), ReportKind::Update, Millis(0));
     }
     assert_eq!(calls.all.len(), 1);
     calls.all.remove(0)
@@ -23,8 +23,8 @@ fn later_pieces_add_to_what_is_known() {
     ]);
 
     assert_eq!(call.title.as_deref(), Some("Read a.rs"));
-    assert_eq!(call.status, Some(Status::Completed));
-    assert_eq!(call.places, [Place { path: "/w/a.rs".into(), line: None }]);
+    assert_eq!(call.status, Some(CallStatus::Completed));
+    assert_eq!(call.places, [CallLocation { path: "/w/a.rs".into(), line: None }]);
     assert!(call.input().is_some() && call.kind.is_none());
     assert_eq!(call.raw_output_text().as_deref(), Some("done"));
 }
@@ -37,16 +37,17 @@ fn an_ended_call_stays_ended() {
         json!({ "toolCallId": "c", "status": "completed" }),
     ]);
 
-    assert_eq!(call.status, Some(Status::Failed));
+    assert_eq!(call.status, Some(CallStatus::Failed));
 }
 
 #[test]
 fn the_same_id_in_another_turn_is_another_call() {
     let mut calls = Calls::default();
     let fields = Json::of(&json!({ "toolCallId": "c" }));
-    let fields = Node::of(&fields).object();
-    let merge =
-        |calls: &mut Calls, n: u64| calls.merge(Some(turn(n)), &fields, Sighting::Call, Millis(0));
+    let fields = JsonNode::of(&fields).object();
+    let merge = |calls: &mut Calls, n: u64| {
+        calls.merge(Some(turn(n)), &fields, ReportKind::Call, Millis(0))
+    };
 
     let first = merge(&mut calls, 1);
     assert_eq!(calls.leave_open(), [first]);
@@ -75,16 +76,16 @@ fn output_is_read_in_every_shape() {
         17,
     ] })]);
 
-    let diff = |path: &str, change| Output::Diff(FileDiff { path: path.into(), change });
+    let diff = |path: &str, change| ToolOutput::Diff(FileDiff { path: path.into(), change });
     assert_eq!(
         call.output,
         [
-            Output::Text("a".into()),
-            Output::Text("bare".into()),
+            ToolOutput::Text("a".into()),
+            ToolOutput::Text("bare".into()),
             diff("p", FileChange::Texts { old: None, new: "n".into() }),
             diff("q", FileChange::Patch("@@\n+x".into())),
-            Output::Terminal("t1".into()),
-            Output::Other("[image: image/png]".into()),
+            ToolOutput::Terminal("t1".into()),
+            ToolOutput::Other("[image: image/png]".into()),
             diff("", FileChange::Texts { old: None, new: String::new() }),
         ]
     );

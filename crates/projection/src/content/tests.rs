@@ -3,8 +3,8 @@ use wire::Json;
 
 use super::*;
 
-fn with<T>(value: &serde_json::Value, read: impl FnOnce(Node<'_>) -> T) -> T {
-    read(Node::of(&Json::of(value)))
+fn with<T>(value: &serde_json::Value, read: impl FnOnce(JsonNode<'_>) -> T) -> T {
+    read(JsonNode::of(&Json::of(value)))
 }
 
 #[test]
@@ -26,12 +26,16 @@ fn the_text_of_a_chunk_is_found_in_every_shape() {
 
 #[test]
 fn a_file_is_known_by_name_and_size() {
-    let file = |block: serde_json::Value| with(&block, |node| Block::of(node).file());
+    let file = |block: serde_json::Value| with(&block, |node| ContentBlock::of(node).file());
 
     let link =
         json!({ "type": "resource_link", "name": "a.rs", "uri": "file:///w/a.rs", "size": 9 });
-    let expected =
-        File { reference: "file:///w/a.rs".into(), name: "a.rs".into(), size: 9, mime_type: None };
+    let expected = FileContent {
+        reference: "file:///w/a.rs".into(),
+        name: "a.rs".into(),
+        size: 9,
+        mime_type: None,
+    };
     assert_eq!(file(link), Some(expected));
     let image = json!({ "type": "image", "data": "aGVsbG8=", "mimeType": "image/png", "uri": "file:///p/x.png?v" });
     let image = file(image).unwrap();
@@ -47,7 +51,7 @@ fn a_file_is_known_by_name_and_size() {
 #[test]
 fn a_block_is_named_in_one_short_line_whatever_its_address_is() {
     let described =
-        |block: serde_json::Value| with(&block, |node| Block::of(node).describe().unwrap());
+        |block: serde_json::Value| with(&block, |node| ContentBlock::of(node).describe().unwrap());
     assert_eq!(
         described(json!({ "type": "image", "uri": "file:///a\n.png" })),
         "[image: file:///a .png]"

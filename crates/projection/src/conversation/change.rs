@@ -1,15 +1,15 @@
 //! The changes that an event can make in a conversation.
 
-use wire::event::Outcome;
+use wire::event::TurnOutcome;
 use wire::{Fault, Own};
 
 use crate::calls::CallKey;
-use crate::content::Block;
-use crate::json::Object;
+use crate::content::ContentBlock;
+use crate::json::JsonObject;
 use crate::notice::Notice;
 use crate::plan::PlanStep;
-use crate::prompts::Said;
-use crate::question::{Decision, Question};
+use crate::prompts::UserMessage;
+use crate::question::{PermissionDecision, PermissionQuestion};
 use crate::turn::TurnEnd;
 
 /// One change; changes come in the order in which they are to be shown. Calls are looked up in the
@@ -17,7 +17,7 @@ use crate::turn::TurnEnd;
 #[derive(Debug)]
 pub enum Change<'e> {
     /// A prompt of the user, at the point where it is to be shown.
-    Prompt(Said),
+    Prompt(UserMessage),
     TurnStarted,
     /// New text of the answer.
     Answer {
@@ -26,7 +26,7 @@ pub enum Change<'e> {
     },
     /// A content block of the answer that is not text.
     AnswerBlock {
-        block: Block<'e>,
+        block: ContentBlock<'e>,
         parent: Option<String>,
     },
     Thought {
@@ -37,7 +37,7 @@ pub enum Change<'e> {
     CallSeen {
         call: CallKey,
         /// The members of this report.
-        fields: Object<'e>,
+        fields: JsonObject<'e>,
     },
     /// Enough is known of a call to show it, or no more will come. Once for a call.
     CallBegan {
@@ -46,20 +46,20 @@ pub enum Change<'e> {
         is_asked: bool,
     },
     /// A new image or sound in the output of a call.
-    CallMedia(CallKey, Block<'e>),
+    CallMedia(CallKey, ContentBlock<'e>),
     /// The agent reports how a call ended. Once for a call, if late after it was left open.
     CallEnded(CallKey),
     /// The turn of a call has ended, and the agent never reported how the call ended.
     CallLeftOpen {
         call: CallKey,
-        outcome: Outcome,
+        outcome: TurnOutcome,
     },
     /// The plan has changed; `steps` are those worth showing now.
     Planned {
         steps: Vec<PlanStep>,
     },
-    Asked(Box<Question<'e>>),
-    Decided(Box<Decision>),
+    Asked(Box<PermissionQuestion<'e>>),
+    Decided(Box<PermissionDecision>),
     /// An error; in a turn, each message once. `is_said`: the end of the answer already says the
     /// same.
     Failed {
@@ -73,5 +73,5 @@ pub enum Change<'e> {
     /// Any other event of Switchyard itself, and the notice to show for it.
     Own(Box<Own<'e>>, Option<Notice>),
     /// Any other update of the agent, and the notice to show for it.
-    Update(&'e str, Object<'e>, Option<Notice>),
+    Update(&'e str, JsonObject<'e>, Option<Notice>),
 }

@@ -4,13 +4,13 @@ use wire::event::{PermissionRequested, TurnEnded};
 use wire::{Event, Own};
 
 use super::{Change, Conversation};
-use crate::calls::{CallKey, Sighting, ToolCall};
-use crate::content::{Block, blocks, chunk_text, parent_call, update_of};
-use crate::json::{Node, Object};
+use crate::calls::{CallKey, ReportKind, ToolCall};
+use crate::content::{ContentBlock, blocks, chunk_text, parent_call, update_of};
+use crate::json::{JsonNode, JsonObject};
 use crate::notice::Notice;
 use crate::plan;
-use crate::question::Question;
-use crate::turn::{Turn, TurnEnd, is_said};
+use crate::question::PermissionQuestion;
+use crate::turn::{ActiveTurn, TurnEnd, is_said};
 
 impl Conversation {
     /// Applies the next event of the log and returns the changes it makes.
@@ -35,7 +35,7 @@ impl Conversation {
     fn update<'e>(
         &mut self,
         name: &'e str,
-        update: &Object<'e>,
+        update: &JsonObject<'e>,
         added: Option<String>,
         changes: &mut Vec<Change<'e>>,
     ) {
@@ -49,8 +49,8 @@ impl Conversation {
                 }
             }
             "user_message_chunk" => {}
-            "tool_call" => _ = self.see_call(update, Sighting::Call, changes),
-            "tool_call_update" => _ = self.see_call(update, Sighting::Update, changes),
+            "tool_call" => _ = self.see_call(update, ReportKind::Call, changes),
+            "tool_call_update" => _ = self.see_call(update, ReportKind::Update, changes),
             "plan" | "plan_update" => self.planned(update, changes),
             name => {
                 if name == "usage_update" {
@@ -66,7 +66,7 @@ impl Conversation {
     /// `added` is the part of its text that was not shown before.
     fn answer<'e>(
         &mut self,
-        update: &Object<'e>,
+        update: &JsonObject<'e>,
         mut added: Option<String>,
         changes: &mut Vec<Change<'e>>,
     ) {
@@ -89,15 +89,15 @@ impl Conversation {
 
     /// The tool call whose sub-agent sends this, if one does. Calls that were held back begin
     /// first.
-    fn speaker(&mut self, said: &Object<'_>, changes: &mut Vec<Change<'_>>) -> Option<String> {
+    fn speaker(&mut self, said: &JsonObject<'_>, changes: &mut Vec<Change<'_>>) -> Option<String> {
         self.begin_waiting(changes);
         parent_call(said)
     }
 
     fn see_call<'e>(
         &mut self,
-        fields: &Object<'e>,
-        sighting: Sighting,
+        fields: &JsonObject<'e>,
+        sighting: ReportKind,
         changes: &mut Vec<Change<'e>>,
     ) -> CallKey {
         let turn = self.event_turn();
@@ -110,7 +110,7 @@ impl Conversation {
         changes.push(Change::CallSeen { call: key, fields: fields.clone() });
         let call = self.calls.get(key);
         let is_ended = call.is_ended();
-        let is_asked = sighting == Sighting::Question;
+        let is_asked = sighting == ReportKind::Question;
         let media = tool_blocks(fields).filter(|block| block.media().is_some());
         let media: Vec<_> = media.collect();
         if is_asked || is_ended || call.is_telling() || !media.is_empty() {
@@ -124,7 +124,7 @@ impl Conversation {
         key
     }
 
-    fn planned(&mut self, update: &Object<'_>, changes: &mut Vec<Change<'_>>) {
+    fn planned(&mut self, update: &JsonObject<'_>, changes: &mut Vec<Change<'_>>) {
         let entries = plan::entries(update);
         if entries == self.plan {
             return;
@@ -172,23 +172,23 @@ impl Conversation {
     }
 
     fn asked<'e>(&mut self, asked: &PermissionRequested<'e>, changes: &mut Vec<Change<'e>>) {
-        let request = Node::of(asked.request).object();
+        let request = JsonNode::of(asked.request).object();
         let call = request.object("toolCall");
         let mut key = None;
         // A question of Switchyard itself is about no tool call.
         if asked.limit.is_some() || call.is_empty() {
             self.begin_waiting(changes);
         } else {
-            key = Some(self.see_call(&call, Sighting::Question, changes));
+            key = Some(self.see_call(&call, ReportKind::Question, changes));
         }
-        let question = Question::read(asked, &request, key);
+        let question = PermissionQuestion::read(asked, &request, key);
         self.questions.ask(&question);
         changes.push(Change::Asked(Box::new(question)));
     }
 
     fn turn_ended(&mut self, ended: &TurnEnded<'_>, changes: &mut Vec<Change<'_>>) {
         let id = self.event_turn;
-        let is_its = |turn: &&Turn| id.is_none() || turn.id.is_none() || turn.id == id;
+        let is_its = |turn: &&ActiveTurn| id.is_none() || turn.id.is_none() || turn.id == id;
         let turn = self.turn.as_ref().filter(is_its);
         if turn.is_none() && id.is_some() && id == self.last_ended {
             return;
@@ -202,10 +202,10 @@ impl Conversation {
 }
 
 /// The content blocks of a tool's output.
-fn tool_blocks<'e>(fields: &Object<'e>) -> impl Iterator<Item = Block<'e>> {
+fn tool_blocks<'e>(fields: &JsonObject<'e>) -> impl Iterator<Item = ContentBlock<'e>> {
     // Some agents leave the wrapper out and send the block itself.
     fields.items("content").into_iter().flat_map(|node| match node.object().get("content") {
         Some(wrapped) => blocks(Some(wrapped)),
-        None => vec![Block::of(node)],
+        None => vec![ContentBlock::of(node)],
     })
 }

@@ -88,7 +88,7 @@ fn huge_differences_are_one_block_without_a_search() {
 
     // A search would have found that the line in the middle stays.
     assert_eq!((diff.n_added, diff.n_removed), (10_001, 10_001));
-    assert_eq!(diff.lines.iter().filter(|line| line.mark == Mark::Same).count(), 2);
+    assert_eq!(diff.lines.iter().filter(|line| line.mark == DiffMark::Same).count(), 2);
 }
 
 /// Where a hunk begins in the text before and after, counted from nothing: `@@ -2,7 +2,7 @@`.
@@ -111,18 +111,18 @@ proptest::proptest! {
         for line in &Diff::between(&old_text, &new_text).lines {
             let text = line.text.to_string();
             match line.mark {
-                Mark::Hunk => {
+                DiffMark::Hunk => {
                     let [old_start, new_start] = starts(&text);
                     told.extend_from_slice(&old[n_read..old_start]);
                     n_read = old_start;
                     assert_eq!(told.len(), new_start);
                 }
-                Mark::Note => {}
-                Mark::Added => told.push(text),
-                Mark::Same | Mark::Removed => {
+                DiffMark::Note => {}
+                DiffMark::Added => told.push(text),
+                DiffMark::Same | DiffMark::Removed => {
                     assert_eq!(text, old[n_read]);
                     n_read += 1;
-                    told.extend((line.mark == Mark::Same).then_some(text));
+                    told.extend((line.mark == DiffMark::Same).then_some(text));
                 }
             }
         }

@@ -8,21 +8,21 @@ use std::collections::HashSet;
 
 use wire::{CallId, TurnId};
 
-use super::{Envelopes, Ev};
+use super::{EnvelopeEvent, EnvelopesProjection};
 use crate::conversation::Conversation;
 use crate::inline::inline;
 
 /// A sub-agent is known by the call that it works for.
-type Key = (Option<TurnId>, String);
+type SubagentKey = (Option<TurnId>, String);
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Subagents {
-    begun: HashSet<Key>,
+    begun: HashSet<SubagentKey>,
     /// Those that have not stopped, in the order in which they began.
-    running: Vec<Key>,
+    running: Vec<SubagentKey>,
 }
 
-impl Envelopes {
+impl EnvelopesProjection {
     /// The sub-agent that works for the call `parent`, which has begun by now.
     pub(super) fn subagent_of(
         &mut self,
@@ -34,7 +34,7 @@ impl Envelopes {
         let key = (turn, parent.to_owned());
         if self.subagents.begun.insert(key.clone()) {
             let title = now.find_call(turn, parent).and_then(|call| call.title.as_deref());
-            let started = Ev::Start { title: title.map(inline) };
+            let started = EnvelopeEvent::Start { title: title.map(inline) };
             self.subagents.running.push(key);
             self.push_from(Some(subagent), self.turn_of(now), started, now);
         }
@@ -49,7 +49,7 @@ impl Envelopes {
 
     /// The call that a sub-agent worked for has ended.
     pub(super) fn stop_subagent(&mut self, turn: Option<TurnId>, parent: &str, now: &Conversation) {
-        let is_its = |key: &Key| key.0 == turn && key.1 == parent;
+        let is_its = |key: &SubagentKey| key.0 == turn && key.1 == parent;
         let Some(place) = self.subagents.running.iter().position(is_its) else { return };
         let key = self.subagents.running.remove(place);
         self.stop(&key, now);
@@ -62,8 +62,8 @@ impl Envelopes {
         }
     }
 
-    fn stop(&mut self, (turn, parent): &Key, now: &Conversation) {
+    fn stop(&mut self, (turn, parent): &SubagentKey, now: &Conversation) {
         let subagent = self.subagent_id(*turn, parent);
-        self.push_from(Some(subagent), *turn, Ev::Stop {}, now);
+        self.push_from(Some(subagent), *turn, EnvelopeEvent::Stop {}, now);
     }
 }

@@ -1,12 +1,12 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::Reader;
+use crate::LogReader;
 use crate::tests::log::{Log, turn};
 use wire::Kind;
 
 fn project(log: &Log) -> Vec<Envelope> {
-    let mut envelopes = Reader::new(Envelopes::new("session"));
+    let mut envelopes = LogReader::new(EnvelopesProjection::new("session"));
     let mut out = Vec::new();
     for event in &log.events {
         envelopes.project(event, &mut out);
@@ -32,7 +32,9 @@ fn kinds(log: &Log) -> Vec<String> {
 
 fn calls(log: &Log) -> Vec<String> {
     let call = |envelope: &Envelope| match &envelope.ev {
-        Ev::ToolCallStart { call, .. } | Ev::ToolCallEnd { call } => Some(call.to_string()),
+        EnvelopeEvent::ToolCallStart { call, .. } | EnvelopeEvent::ToolCallEnd { call } => {
+            Some(call.to_string())
+        }
         _ => None,
     };
     project(log).iter().filter_map(call).collect()
@@ -119,7 +121,7 @@ fn the_prompt_is_the_users() {
     let out = project(&log);
 
     assert!(
-        out.iter().all(|envelope| envelope.role == Role::User && envelope.turn == Some(turn(1)))
+        out.iter().all(|envelope| envelope.role == EnvelopeSender::User && envelope.turn == Some(turn(1)))
     );
     assert_eq!(
         evs(&log),
@@ -331,7 +333,7 @@ fn a_full_turn_is_consistent() {
     let ids: std::collections::HashSet<_> = out.iter().map(|envelope| envelope.id).collect();
     assert_eq!(ids.len(), out.len());
     assert_eq!(project(&log), out);
-    let mut other = Reader::new(Envelopes::new("another session"));
+    let mut other = LogReader::new(EnvelopesProjection::new("another session"));
     let mut others = Vec::new();
     for event in &log.events {
         other.project(event, &mut others);
@@ -383,7 +385,7 @@ fn what_a_subagent_does_is_told_under_an_id_of_its_own() {
         assert_eq!(evs(&log)[2], json!({ "t": "start", "title": "Look around" }));
         let ids: std::collections::HashSet<_> = out.iter().filter_map(|one| one.subagent).collect();
         assert_eq!(ids.len(), 1);
-        let Ev::ToolCallStart { call, .. } = &out[1].ev else { panic!("{out:?}") };
+        let EnvelopeEvent::ToolCallStart { call, .. } = &out[1].ev else { panic!("{out:?}") };
         assert!(!ids.contains(call) && ids.iter().all(|id| id.as_str() != "task"));
     }
 }

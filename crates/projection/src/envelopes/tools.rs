@@ -6,13 +6,13 @@
 
 use wire::{CallId, Json, TurnId};
 
-use super::{Envelopes, Ev, media_ev};
+use super::{EnvelopeEvent, EnvelopesProjection, media_ev};
 use crate::calls::ToolCall;
-use crate::content::Block;
+use crate::content::ContentBlock;
 use crate::conversation::Conversation;
 use crate::inline::inline;
 
-impl Envelopes {
+impl EnvelopesProjection {
     /// The start of a sub-agent stands before what it does.
     pub(super) fn call_seen(&mut self, call: &ToolCall, now: &Conversation) {
         if let Some(parent) = &call.parent {
@@ -25,7 +25,7 @@ impl Envelopes {
             return;
         }
         let name = call.name();
-        let started = Ev::ToolCallStart {
+        let started = EnvelopeEvent::ToolCallStart {
             call: self.call_id(call.turn, &call.id),
             name: name.to_owned(),
             title: inline(call.title.as_deref().unwrap_or(name)),
@@ -36,7 +36,12 @@ impl Envelopes {
     }
 
     /// Images and sounds in a tool's output; the protocol has no place for the rest of it.
-    pub(super) fn call_media(&mut self, call: &ToolCall, block: &Block<'_>, now: &Conversation) {
+    pub(super) fn call_media(
+        &mut self,
+        call: &ToolCall,
+        block: &ContentBlock<'_>,
+        now: &Conversation,
+    ) {
         if let Some(ev) = media_ev(block) {
             self.push_from(self.subagent_behind(call), call.turn, ev, now);
         }
@@ -50,7 +55,7 @@ impl Envelopes {
     }
 
     pub(super) fn leave_call(&mut self, call: &ToolCall, now: &Conversation) {
-        let ended = Ev::ToolCallEnd { call: self.call_id(call.turn, &call.id) };
+        let ended = EnvelopeEvent::ToolCallEnd { call: self.call_id(call.turn, &call.id) };
         self.push_from(self.subagent_behind(call), call.turn, ended, now);
     }
 

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_with::skip_serializing_none;
 use wire::{CallId, Json, TurnId};
 
-use crate::Usage;
-use wire::event::Outcome;
+use crate::TurnUsage;
+use wire::event::TurnOutcome;
 
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -16,17 +16,17 @@ pub struct Envelope {
     pub id: CallId,
     /// Milliseconds since the epoch; never less than in the envelope before.
     pub time: i64,
-    pub role: Role,
+    pub role: EnvelopeSender,
     pub turn: Option<TurnId>,
     pub usage: Option<EnvelopeUsage>,
     /// The sub-agent that sends this, where one does.
     pub subagent: Option<CallId>,
-    pub ev: Ev,
+    pub ev: EnvelopeEvent,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Role {
+pub enum EnvelopeSender {
     User,
     Agent,
 }
@@ -34,7 +34,7 @@ pub enum Role {
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "t", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-pub enum Ev {
+pub enum EnvelopeEvent {
     TurnStart {},
     /// A sub-agent begins to work.
     Start {
@@ -69,7 +69,7 @@ pub enum Ev {
         mime_type: Option<String>,
     },
     TurnEnd {
-        status: Outcome,
+        status: TurnOutcome,
         /// ACP's own word for why the turn ended.
         stop_reason: Option<String>,
     },
@@ -89,7 +89,7 @@ pub struct EnvelopeUsage {
 }
 
 impl EnvelopeUsage {
-    pub(super) fn of(usage: &Usage, context_window: Option<u64>) -> Self {
+    pub(super) fn of(usage: &TurnUsage, context_window: Option<u64>) -> Self {
         Self {
             // The protocol requires both.
             input_tokens: usage.input_tokens.unwrap_or_default(),

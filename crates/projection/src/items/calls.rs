@@ -2,28 +2,28 @@
 
 use wire::Json;
 
-use super::{CommandExit, ConversationChange, ConversationPart, Items, ToolItem};
-use crate::calls::{self, CallKey, Status};
+use super::{CommandExit, ConversationChange, ConversationPart, ItemsProjection, ToolItem};
+use crate::calls::{self, CallKey, CallStatus};
 use crate::content::parent_call;
 use crate::conversation::Conversation;
-use crate::json::{Node, Object};
-use crate::printed::Printed;
-use crate::terminals::End;
+use crate::json::{JsonNode, JsonObject};
+use crate::printed::CommandOutput;
+use crate::terminals::CommandEnd;
 
 /// Calls whose items are known; an update of an older call makes another item.
 const MAX_CARDS: usize = 4_096;
 
 /// The item of a call.
 #[derive(Debug, Clone)]
-pub(super) struct Card {
+pub(super) struct CallItem {
     pub(super) key: String,
     /// The event that made the item.
     pub(super) seq: u64,
     pub(super) waited_ms: u64,
 }
 
-impl Items {
-    pub(super) fn call_seen(&mut self, key: CallKey, fields: &Object<'_>, now: &Conversation) {
+impl ItemsProjection {
+    pub(super) fn call_seen(&mut self, key: CallKey, fields: &JsonObject<'_>, now: &Conversation) {
         let call = now.call(key);
         let told = changes(call, fields);
         let card = match self.cards.get(&key) {
@@ -38,7 +38,7 @@ impl Items {
             None => {
                 let tool = ToolItem { id: Some(call.id.clone()), ..told };
                 let item = self.push(ConversationPart::Tool(Box::new(tool)), now);
-                let card = Card { key: item.key.clone(), seq: item.seq, waited_ms: 0 };
+                let card = CallItem { key: item.key.clone(), seq: item.seq, waited_ms: 0 };
                 self.cards.insert(key, card);
                 if self.cards.len() > MAX_CARDS {
                     self.cards.pop_first();
@@ -53,15 +53,15 @@ impl Items {
 
     pub(super) fn call_ended(&mut self, key: CallKey, now: &Conversation) {
         let call = now.call(key);
-        let end = Printed::of(call, now.terminals()).and_then(|printed| printed.end);
-        let failure = end.as_ref().and_then(End::failure);
-        let failure = failure.filter(|_| call.status != Some(Status::Cancelled));
+        let end = CommandOutput::of(call, now.terminals()).and_then(|printed| printed.end);
+        let failure = end.as_ref().and_then(CommandEnd::failure);
+        let failure = failure.filter(|_| call.status != Some(CallStatus::Cancelled));
         let until = Some(now.at().0);
         self.change_call(key, ToolItem { failure, until, ..ToolItem::default() });
     }
 
     pub(super) fn call_left_open(&mut self, key: CallKey, now: &Conversation) {
-        let (status, until) = (Some(Status::Abandoned), Some(now.at().0));
+        let (status, until) = (Some(CallStatus::Abandoned), Some(now.at().0));
         self.change_call(key, ToolItem { status, until, ..ToolItem::default() });
     }
 
@@ -74,9 +74,9 @@ impl Items {
 }
 
 /// The members that these fields change in their call.
-fn changes(call: &calls::ToolCall, fields: &Object<'_>) -> ToolItem {
+fn changes(call: &calls::ToolCall, fields: &JsonObject<'_>) -> ToolItem {
     let text = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned);
-    let raw = |key: &str| fields.get(key).map(Node::to_json);
+    let raw = |key: &str| fields.get(key).map(JsonNode::to_json);
     let exit = fields.object("_meta").object("terminal_exit");
     ToolItem {
         title: text("title"),
@@ -84,7 +84,7 @@ fn changes(call: &calls::ToolCall, fields: &Object<'_>) -> ToolItem {
         status: fields.get("status").and(call.status),
         input: raw("rawInput"),
         output: raw("rawOutput"),
-        content: fields.get("content").filter(|content| content.is_list()).map(Node::to_json),
+        content: fields.get("content").filter(|content| content.is_list()).map(JsonNode::to_json),
         locations: fields.get("locations").map(|_| call.places.clone()),
         parent: parent_call(fields),
         exit: (!exit.is_empty()).then(|| CommandExit {
@@ -95,7 +95,7 @@ fn changes(call: &calls::ToolCall, fields: &Object<'_>) -> ToolItem {
     }
 }
 
-impl Object<'_> {
+impl JsonObject<'_> {
     /// All members, one a line.
     pub(super) fn pretty(&self) -> String {
         let members = self.members().map(|(name, value)| {

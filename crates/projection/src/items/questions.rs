@@ -4,27 +4,27 @@ use wire::event::{Decider, ElicitationRequested, ElicitationResolved, RecordedOu
 use wire::{CallId, Json};
 
 use super::{
-    ConversationChange, ConversationItem, ConversationPart, Items, QuestionForm, QuestionItem,
-    QuestionOption, Resolution, ToolItem,
+    ConversationChange, ConversationItem, ConversationPart, ItemsProjection, QuestionForm,
+    QuestionItem, QuestionOption, Resolution, ToolItem,
 };
 use crate::calls::CallKey;
 use crate::conversation::Conversation;
-use crate::json::Node;
-use crate::question::{self, Decision};
+use crate::json::JsonNode;
+use crate::question::{self, PermissionDecision};
 
 /// A question that was not answered.
 #[derive(Debug, Clone)]
-pub(super) struct Open {
+pub(super) struct UnansweredQuestion {
     item: ConversationItem,
     /// The call that it is about.
     call: Option<CallKey>,
 }
 
-impl Items {
-    pub(super) fn asked(&mut self, asked: &question::Question<'_>, now: &Conversation) {
+impl ItemsProjection {
+    pub(super) fn asked(&mut self, asked: &question::PermissionQuestion<'_>, now: &Conversation) {
         let known = asked.call.and_then(|call| now.call(call).title.clone());
         let title = asked.title.clone().or(known);
-        let option = |choice: &question::Choice| QuestionOption {
+        let option = |choice: &question::PermissionChoice| QuestionOption {
             option_id: choice.id.clone(),
             name: choice.label().to_owned(),
             kind: choice.kind.clone().unwrap_or_default(),
@@ -45,7 +45,7 @@ impl Items {
     }
 
     pub(super) fn asked_form(&mut self, asked: &ElicitationRequested<'_>, now: &Conversation) {
-        let request = Node::of(asked.request);
+        let request = JsonNode::of(asked.request);
         let title = request.object().text("message").map(std::borrow::Cow::into_owned);
         let question = QuestionItem {
             request_id: asked.request_id.to_string(),
@@ -72,10 +72,10 @@ impl Items {
             self.change_call(call, ToolItem { is_asked: Some(true), ..ToolItem::default() });
         }
         let item = self.push(ConversationPart::Question(Box::new(question)), now);
-        self.questions.insert(id, Open { item, call });
+        self.questions.insert(id, UnansweredQuestion { item, call });
     }
 
-    pub(super) fn decided(&mut self, decision: &Decision, now: &Conversation) {
+    pub(super) fn decided(&mut self, decision: &PermissionDecision, now: &Conversation) {
         let resolved = &decision.resolved;
         let RecordedOutcome { outcome, option_id, name, .. } = resolved.outcome.clone();
         let resolution = Resolution {
@@ -93,7 +93,9 @@ impl Items {
     }
 
     fn resolve(&mut self, id: CallId, how: Resolution, now: &Conversation) {
-        let Some(Open { mut item, call }) = self.questions.remove(&id) else { return };
+        let Some(UnansweredQuestion { mut item, call }) = self.questions.remove(&id) else {
+            return;
+        };
         if let Some(call) = call
             && let Some(card) = self.cards.get_mut(&call)
         {

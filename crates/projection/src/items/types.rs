@@ -8,10 +8,10 @@ use utoipa::ToSchema;
 use wire::event::{DecidedBy, Limit, RulePlace};
 use wire::{Category, Json};
 
-use crate::calls::{Place, Status};
-use crate::notice::Tone;
+use crate::calls::{CallLocation, CallStatus};
+use crate::notice::NoticeTone;
 use crate::plan::PlanStep;
-use crate::usage::{ConversationUsage, Usage};
+use crate::usage::{ConversationUsage, TurnUsage};
 
 /// The changes that an event of the log makes; sent for every event, so that none can be missed.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -121,7 +121,7 @@ pub struct ToolItem {
     #[schema(nullable = false)]
     pub kind: Option<String>,
     #[schema(nullable = false)]
-    pub status: Option<Status>,
+    pub status: Option<CallStatus>,
     /// As the agent sent it.
     #[schema(value_type = Option<Object>, nullable = false)]
     pub input: Option<Json>,
@@ -132,7 +132,7 @@ pub struct ToolItem {
     #[schema(value_type = Option<Vec<Object>>, nullable = false)]
     pub content: Option<Json>,
     #[schema(nullable = false)]
-    pub locations: Option<Vec<Place>>,
+    pub locations: Option<Vec<CallLocation>>,
     /// The call that this one is a part of, such as that of a sub-agent.
     #[schema(nullable = false)]
     pub parent: Option<String>,
@@ -230,7 +230,7 @@ pub struct Resolution {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NoticeItem {
-    pub tone: Tone,
+    pub tone: NoticeTone,
     pub title: String,
     #[schema(nullable = false)]
     pub detail: Option<String>,
@@ -253,7 +253,7 @@ pub struct EndItem {
     /// `lost` where the log has no end of the turn.
     pub stop_reason: String,
     #[schema(value_type = Option<Object>, nullable = false)]
-    pub usage: Option<Usage>,
+    pub usage: Option<TurnUsage>,
     /// Of the turn's requests to the model only the last is counted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_usage_partial: bool,

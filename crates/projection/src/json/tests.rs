@@ -1,7 +1,7 @@
 use super::*;
 
-fn object(text: &str) -> Object<'_> {
-    Node(text).object()
+fn object(text: &str) -> JsonObject<'_> {
+    JsonNode(text).object()
 }
 
 #[test]
@@ -13,7 +13,7 @@ fn members_of_the_wrong_type_are_missing_and_cost_nothing_else() {
     assert_eq!(fields.object("c").items("d").len(), 2);
     assert!(fields.object("e").is_empty() && fields.items("c").is_empty());
     assert_eq!(fields.text("e").as_deref(), Some("text"));
-    assert_eq!(fields.get("f").and_then(Node::flag), Some(true));
+    assert_eq!(fields.get("f").and_then(JsonNode::flag), Some(true));
 }
 
 #[test]

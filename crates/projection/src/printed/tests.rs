@@ -1,24 +1,24 @@
 use serde_json::{Value, json};
 use wire::{Event, Kind, Millis, Seq};
 
-use super::{End, Printed};
-use crate::calls::{Calls, Sighting};
-use crate::json::Node;
+use super::{CommandEnd, CommandOutput};
+use crate::calls::{Calls, ReportKind};
+use crate::json::JsonNode;
 use crate::terminals::Terminals;
 
-fn printed(call: &Value) -> Option<Printed> {
+fn printed(call: &Value) -> Option<CommandOutput> {
     printed_with(call, &Terminals::default())
 }
 
-fn printed_with(call: &Value, terminals: &Terminals) -> Option<Printed> {
+fn printed_with(call: &Value, terminals: &Terminals) -> Option<CommandOutput> {
     let json = wire::Json::of(call);
     let mut calls = Calls::default();
-    let key = calls.merge(None, &Node::of(&json).object(), Sighting::Call, Millis(0));
-    Printed::of(calls.get(key), terminals)
+    let key = calls.merge(None, &JsonNode::of(&json).object(), ReportKind::Call, Millis(0));
+    CommandOutput::of(calls.get(key), terminals)
 }
 
-fn of(text: &str, end: End) -> Printed {
-    Printed { text: text.to_owned(), end: Some(end), is_from_terminal: false }
+fn of(text: &str, end: CommandEnd) -> CommandOutput {
+    CommandOutput { text: text.to_owned(), end: Some(end), is_from_terminal: false }
 }
 
 fn content(text: &str) -> Value {
@@ -31,11 +31,11 @@ fn a_terminal_that_nobody_served_is_told_by_the_raw_output() {
     let call = |raw: Value| json!({ "kind": "execute", "content": terminal, "rawOutput": raw });
 
     let raw = json!({ "output": "hi\n", "exitCode": 2 });
-    assert_eq!(printed(&call(raw)), Some(of("hi", End::Code(2))));
+    assert_eq!(printed(&call(raw)), Some(of("hi", CommandEnd::Code(2))));
     let raw = json!({ "output": "half", "signal": "9" });
-    assert_eq!(printed(&call(raw)), Some(of("half", End::Signal("9".into()))));
+    assert_eq!(printed(&call(raw)), Some(of("half", CommandEnd::Signal("9".into()))));
     let raw = json!({ "output": "half", "timedOut": true });
-    assert_eq!(printed(&call(raw)), Some(of("half", End::TimedOut)));
+    assert_eq!(printed(&call(raw)), Some(of("half", CommandEnd::TimedOut)));
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn what_a_served_terminal_printed_is_what_was_printed() {
 
     let content = json!([{ "type": "terminal", "terminalId": "t1" }]);
     let told = printed_with(&json!({ "kind": "execute", "content": content }), &terminals);
-    let wanted = Printed { is_from_terminal: true, ..of("one\n100%", End::Code(3)) };
+    let wanted = CommandOutput { is_from_terminal: true, ..of("one\n100%", CommandEnd::Code(3)) };
     assert_eq!(told, Some(wanted));
 }
 
@@ -65,21 +65,21 @@ fn words_around_an_output_that_stands_alone_are_left_out() {
     let raw = json!({ "output": "", "exitCode": 0 });
     let text = "```\n(no output)\n\nExit code 0 after 0.1 s.\n```";
     let call = json!({ "kind": "execute", "content": content(text), "rawOutput": raw });
-    assert_eq!(printed(&call), Some(of("", End::Code(0))));
+    assert_eq!(printed(&call), Some(of("", CommandEnd::Code(0))));
 }
 
 #[test]
 fn a_fence_is_taken_off() {
     let call = json!({ "kind": "execute", "content": content("````\n```\nin\n```\n````") });
     let text = "```\nin\n```".to_owned();
-    assert_eq!(printed(&call), Some(Printed { text, ..Printed::default() }));
+    assert_eq!(printed(&call), Some(CommandOutput { text, ..CommandOutput::default() }));
 }
 
 #[test]
 fn the_last_line_of_a_shell_is_not_its_output() {
     let text = "before-fail\n<shellId: 0 completed with exit code 3>";
     let call = json!({ "kind": "execute", "content": content(text) });
-    assert_eq!(printed(&call), Some(of("before-fail", End::Code(3))));
+    assert_eq!(printed(&call), Some(of("before-fail", CommandEnd::Code(3))));
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn codes_stand_where_agents_put_them() {
         json!({ "output": "x", "metadata": { "exit": 7 } }),
     ] {
         let call = json!({ "kind": "execute", "rawOutput": raw });
-        assert_eq!(printed(&call), Some(of("x", End::Code(7))));
+        assert_eq!(printed(&call), Some(of("x", CommandEnd::Code(7))));
     }
     assert_eq!(printed(&json!({ "kind": "read", "rawOutput": { "exit_code": 7 } })), None);
 }

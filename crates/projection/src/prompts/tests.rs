@@ -9,8 +9,8 @@ fn said(log: &Log) -> Vec<String> {
     let said = log.events.iter().flat_map(|event| prompts.project(event)).collect::<Vec<_>>();
     said.iter()
         .map(|said| {
-            let text = said.blocks().iter().filter_map(Block::text).collect::<String>();
-            if matches!(said.source, Source::Agent(_)) { format!("<{text}>") } else { text }
+            let text = said.blocks().iter().filter_map(ContentBlock::text).collect::<String>();
+            if matches!(said.source, MessageSource::Agent(_)) { format!("<{text}>") } else { text }
         })
         .collect()
 }

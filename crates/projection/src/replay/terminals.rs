@@ -19,13 +19,13 @@ const MAX_CALLS: usize = 64;
 pub struct TerminalsAsText {
     session: String,
     terminals: Terminals,
-    calls: Vec<Call>,
+    calls: Vec<TerminalCall>,
     /// The client has no terminals of its own in this session.
     all_are_ours: bool,
 }
 
 #[derive(Debug, Clone)]
-struct Call {
+struct TerminalCall {
     id: String,
     /// As the agent gave it.
     content: Vec<Value>,
@@ -33,7 +33,7 @@ struct Call {
 
 /// When clients get more of a terminal's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
+pub enum OutputPace {
     AsItComes,
     /// Once, when the command has ended.
     AtTheEnd,
@@ -46,13 +46,13 @@ impl TerminalsAsText {
     }
 
     /// `params` of the `session/update` to send for this event, if it is not the event's own.
-    pub fn project(&mut self, event: &Event, pace: Pace) -> Option<Json> {
+    pub fn project(&mut self, event: &Event, pace: OutputPace) -> Option<Json> {
         match event.kind.update_name() {
             Some("tool_call" | "tool_call_update") => self.replaced(&event.payload),
             Some(_) => None,
             None => {
                 let printed = self.terminals.see(&event.own()?)?.id.clone();
-                let is_due = (event.kind == Kind::TerminalExited) == (pace == Pace::AtTheEnd);
+                let is_due = (event.kind == Kind::TerminalExited) == (pace == OutputPace::AtTheEnd);
                 is_due.then(|| self.more_in(&printed)).flatten()
             }
         }
@@ -77,12 +77,13 @@ impl TerminalsAsText {
             self.calls.remove(0);
         }
         // Kept in any case: that a terminal is ours may only be seen from its later output.
-        self.calls.push(Call { id, content });
+        self.calls.push(TerminalCall { id, content });
         wire::set_member(params, &["update", "content"], &shown?).ok()
     }
 
     fn more_in(&self, terminal: &str) -> Option<Json> {
-        let shows = |call: &&Call| call.content.iter().any(|item| item["terminalId"] == terminal);
+        let shows =
+            |call: &&TerminalCall| call.content.iter().any(|item| item["terminalId"] == terminal);
         let call = self.calls.iter().rev().find(shows)?;
         let content: Value = self.shown(&call.content).read().ok()?;
         Some(Json::of(&json!({

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 use wire::{Event, Json, Kind, Millis, Seq};
 
-use super::{End, KEPT_BYTES, MAX_TERMINALS, Terminals};
+use super::{CommandEnd, KEPT_BYTES, MAX_TERMINALS, Terminals};
 
 fn event(kind: Kind, payload: &Value) -> Event {
     Event { seq: Seq(1), at: Millis(0), turn: None, kind, payload: Json::of(payload) }
@@ -20,7 +20,10 @@ fn pieces_become_one_text_and_the_end_is_known() {
     let killed = json!({ "terminalId": "a", "signal": "9" });
     terminals.see(&event(Kind::TerminalExited, &killed).own().unwrap());
     let terminal = terminals.get("a").unwrap();
-    assert_eq!((&*terminal.text, &terminal.end), ("one two", &Some(End::Signal("9".into()))));
+    assert_eq!(
+        (&*terminal.text, &terminal.end),
+        ("one two", &Some(CommandEnd::Signal("9".into())))
+    );
     assert_eq!(terminals.get("b").unwrap().end, None);
     assert!(terminals.get("c").is_none());
 }

@@ -7,8 +7,11 @@ use serde_json::{Value, json};
 use wire::{Event, Json, Kind, Millis, Seq, TurnId};
 
 use super::log::turn;
-use crate::items::{ConversationChange, ConversationItem, ConversationPart, Items};
-use crate::{AcpReplay, AgentUpdate, Answer, Envelopes, Ev, Reader, Style, Text, Ui, UiEvent};
+use crate::items::{ConversationChange, ConversationItem, ConversationPart, ItemsProjection};
+use crate::{
+    AcpReplay, AnswerProjection, EnvelopeEvent, EnvelopesProjection, LogReader, TextOptions,
+    TextProjection, UiAgentUpdate, UiEvent, UiProjection,
+};
 use crate::{Vocabulary, sanitize};
 
 /// Any JSON, of a size that a test can look at.
@@ -210,7 +213,7 @@ fn is_cuid2(id: &str) -> bool {
 proptest! {
     #[test]
     fn words_are_neither_lost_nor_doubled(log in any_log()) {
-        let (mut envelopes, mut ui, mut quiet) = (Reader::new(Envelopes::new("s")), Reader::<Ui>::default(), Reader::new(Answer::new(false)));
+        let (mut envelopes, mut ui, mut quiet) = (LogReader::new(EnvelopesProjection::new("s")), LogReader::<UiProjection>::default(), LogReader::new(AnswerProjection::new(false)));
         let (mut in_envelopes, mut in_ui, mut in_quiet) = (Vec::new(), Vec::new(), String::new());
         for event in &log {
             envelopes.project(event, &mut in_envelopes);
@@ -221,13 +224,13 @@ proptest! {
         let spoken = spoken(&log);
 
         let words = in_envelopes.iter().filter_map(|envelope| match &envelope.ev {
-            Ev::Text { text, thinking: false } if envelope.role == crate::Role::Agent => Some(text.as_str()),
+            EnvelopeEvent::Text { text, thinking: false } if envelope.role == crate::EnvelopeSender::Agent => Some(text.as_str()),
             _ => None,
         });
         prop_assert_eq!(words.collect::<String>(), spoken.clone());
         let words = in_ui.iter().filter_map(|event| match event {
             // What is named in a paragraph of its own is no word of the agent.
-            UiEvent::Agent(AgentUpdate::TextDelta { delta }) => Some(delta.as_str())
+            UiEvent::Agent(UiAgentUpdate::TextDelta { delta }) => Some(delta.as_str())
                 .filter(|delta| !(delta.starts_with("\n\n[") && delta.ends_with("]\n\n"))),
             _ => None,
         });
@@ -237,7 +240,7 @@ proptest! {
 
     #[test]
     fn envelopes_are_well_formed(log in any_log()) {
-        let mut projection = Reader::new(Envelopes::new("s"));
+        let mut projection = LogReader::new(EnvelopesProjection::new("s"));
         let mut out = Vec::new();
         for event in &log {
             projection.project(event, &mut out);
@@ -252,44 +255,44 @@ proptest! {
             prop_assert!(is_cuid2(envelope.id.as_str()) && ids.insert(envelope.id));
             prop_assert!(envelope.time >= time);
             time = envelope.time;
-            if let Some(subagent) = envelope.subagent.filter(|_| !matches!(envelope.ev, Ev::Start { .. })) {
+            if let Some(subagent) = envelope.subagent.filter(|_| !matches!(envelope.ev, EnvelopeEvent::Start { .. })) {
                 prop_assert!(begun.contains(&subagent), "it does something before it begins");
             }
             match &envelope.ev {
-                Ev::Start { .. } => {
+                EnvelopeEvent::Start { .. } => {
                     let subagent = envelope.subagent.unwrap();
                     prop_assert!(is_cuid2(subagent.as_str()));
                     prop_assert!(begun.insert(subagent) && running.insert(subagent));
                 }
-                Ev::Stop {} => prop_assert!(running.remove(&envelope.subagent.unwrap())),
-                Ev::TurnStart {} => {
+                EnvelopeEvent::Stop {} => prop_assert!(running.remove(&envelope.subagent.unwrap())),
+                EnvelopeEvent::TurnStart {} => {
                     prop_assert_eq!(active, None);
                     active = envelope.turn;
                     prop_assert!(active.is_some());
                 }
-                Ev::TurnEnd { .. } => {
+                EnvelopeEvent::TurnEnd { .. } => {
                     prop_assert_eq!(active.take(), envelope.turn);
                     prop_assert!(running.is_empty());
                 }
-                Ev::ToolCallStart { call, args, .. } => {
+                EnvelopeEvent::ToolCallStart { call, args, .. } => {
                     prop_assert!(is_cuid2(call.as_str()));
                     prop_assert!(args.read::<HashMap<String, Value>>().is_ok());
                     let (n_starts, n_ends) = calls.entry(call.to_string()).or_default();
                     *n_starts += 1;
                     prop_assert!(*n_starts == 1 && *n_ends == 0);
                 }
-                Ev::ToolCallEnd { call } => {
+                EnvelopeEvent::ToolCallEnd { call } => {
                     let (_, n_ends) = calls.entry(call.to_string()).or_default();
                     *n_ends += 1;
                     prop_assert_eq!(*n_ends, 1);
                 }
-                Ev::Text { text, .. } => prop_assert!(!text.is_empty()),
-                Ev::Service { .. } | Ev::File { .. } => {}
+                EnvelopeEvent::Text { text, .. } => prop_assert!(!text.is_empty()),
+                EnvelopeEvent::Service { .. } | EnvelopeEvent::File { .. } => {}
             }
             prop_assert!(serde_json::to_string(envelope).is_ok());
         }
         let mut again = Vec::new();
-        let mut projection = Reader::new(Envelopes::new("s"));
+        let mut projection = LogReader::new(EnvelopesProjection::new("s"));
         for event in &log {
             projection.project(event, &mut again);
         }
@@ -299,7 +302,7 @@ proptest! {
     /// Whoever only puts down, replaces and appends what it is told has the whole conversation.
     #[test]
     fn items_can_be_followed_by_their_keys(log in any_log()) {
-        let mut reader = Reader::<Items>::default();
+        let mut reader = LogReader::<ItemsProjection>::default();
         let mut shown: Vec<(String, &'static str, String)> = Vec::new();
         for event in &log {
             for change in reader.read(event) {
@@ -350,7 +353,7 @@ proptest! {
 
     #[test]
     fn ui_events_pair_up(log in any_log()) {
-        let mut ui = Reader::<Ui>::default();
+        let mut ui = LogReader::<UiProjection>::default();
         let mut out = Vec::new();
         for event in &log {
             ui.project(event, &mut out);
@@ -363,18 +366,18 @@ proptest! {
             match event {
                 UiEvent::Start(_) => prop_assert!(!std::mem::replace(&mut is_running, true)),
                 UiEvent::End(_) => prop_assert!(std::mem::take(&mut is_running)),
-                UiEvent::Agent(AgentUpdate::ThinkingStart {}) => {
+                UiEvent::Agent(UiAgentUpdate::ThinkingStart {}) => {
                     prop_assert!(!std::mem::replace(&mut is_thinking, true));
                 }
-                UiEvent::Agent(AgentUpdate::ThinkingEnd {}) => {
+                UiEvent::Agent(UiAgentUpdate::ThinkingEnd {}) => {
                     prop_assert!(std::mem::take(&mut is_thinking));
                 }
-                UiEvent::Agent(AgentUpdate::ThinkingDelta { .. }) => prop_assert!(is_thinking),
-                UiEvent::Agent(AgentUpdate::TextDelta { .. }) => prop_assert!(!is_thinking),
-                UiEvent::Agent(AgentUpdate::ToolUse { id, .. }) => {
+                UiEvent::Agent(UiAgentUpdate::ThinkingDelta { .. }) => prop_assert!(is_thinking),
+                UiEvent::Agent(UiAgentUpdate::TextDelta { .. }) => prop_assert!(!is_thinking),
+                UiEvent::Agent(UiAgentUpdate::ToolUse { id, .. }) => {
                     *n_open_uses.entry(id.clone()).or_default() += 1;
                 }
-                UiEvent::Agent(AgentUpdate::ToolResult { tool_use_id, .. }) => {
+                UiEvent::Agent(UiAgentUpdate::ToolResult { tool_use_id, .. }) => {
                     let n_open = n_open_uses.entry(tool_use_id.clone()).or_default();
                     *n_open -= 1;
                     prop_assert!(*n_open >= 0);
@@ -386,8 +389,8 @@ proptest! {
 
     #[test]
     fn nothing_dangerous_reaches_the_terminal(log in any_log(), verbose: bool, width in 0..120usize) {
-        let style = Style { color: false, width, verbose, show_thinking: true };
-        let mut renderer = Reader::new(Text::new(style).with_prompts());
+        let style = TextOptions { color: false, width, verbose, show_thinking: true };
+        let mut renderer = LogReader::new(TextProjection::new(style).with_prompts());
         let mut out = String::new();
         for event in &log {
             renderer.project(event, &mut out);
@@ -395,8 +398,8 @@ proptest! {
 
         prop_assert_eq!(sanitize(&out), out.as_str());
 
-        let style = Style { color: true, ..style };
-        let mut renderer = Reader::new(Text::new(style).with_prompts());
+        let style = TextOptions { color: true, ..style };
+        let mut renderer = LogReader::new(TextProjection::new(style).with_prompts());
         let mut coloured = String::new();
         for event in &log {
             renderer.project(event, &mut coloured);

@@ -3,7 +3,10 @@
 use std::fmt::Write;
 
 use super::recording::events_of;
-use crate::{AcpReplay, Answer, Envelopes, Reader, Style, Text, Ui, Vocabulary};
+use crate::{
+    AcpReplay, AnswerProjection, EnvelopesProjection, LogReader, TextOptions, TextProjection,
+    UiProjection, Vocabulary,
+};
 
 const RECORDINGS: [&str; 11] = [
     "claude-agent-acp-edit",
@@ -22,8 +25,8 @@ const RECORDINGS: [&str; 11] = [
 #[test]
 fn text_for_a_terminal() {
     for name in RECORDINGS {
-        let style = Style { color: false, width: 80, verbose: false, show_thinking: true };
-        let mut renderer = Reader::new(Text::new(style).with_prompts());
+        let style = TextOptions { color: false, width: 80, verbose: false, show_thinking: true };
+        let mut renderer = LogReader::new(TextProjection::new(style).with_prompts());
         let mut out = String::new();
         for event in events_of(name) {
             renderer.project(&event, &mut out);
@@ -34,8 +37,8 @@ fn text_for_a_terminal() {
 
 #[test]
 fn text_with_colour_and_all_details() {
-    let style = Style { color: true, width: 80, verbose: true, show_thinking: true };
-    let mut renderer = Reader::new(Text::new(style));
+    let style = TextOptions { color: true, width: 80, verbose: true, show_thinking: true };
+    let mut renderer = LogReader::new(TextProjection::new(style));
     let mut out = String::new();
     for event in events_of("claude-agent-acp-edit") {
         renderer.project(&event, &mut out);
@@ -46,7 +49,7 @@ fn text_with_colour_and_all_details() {
 #[test]
 fn session_envelopes() {
     for name in RECORDINGS {
-        let mut envelopes = Reader::new(Envelopes::new("session"));
+        let mut envelopes = LogReader::new(EnvelopesProjection::new("session"));
         let mut out = Vec::new();
         for event in events_of(name) {
             envelopes.project(&event, &mut out);
@@ -68,7 +71,7 @@ fn session_envelopes() {
 #[test]
 fn ui_events() {
     for name in RECORDINGS {
-        let mut ui = Reader::<Ui>::default();
+        let mut ui = LogReader::<UiProjection>::default();
         let mut out = Vec::new();
         for event in events_of(name) {
             ui.project(&event, &mut out);
@@ -111,7 +114,7 @@ fn acp_replay() {
 fn the_answer_alone() {
     let mut answers = String::new();
     for name in RECORDINGS {
-        let mut quiet = Reader::new(Answer::new(true));
+        let mut quiet = LogReader::new(AnswerProjection::new(true));
         let mut answer = String::new();
         for event in events_of(name) {
             quiet.project(&event, &mut answer);

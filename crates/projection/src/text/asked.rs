@@ -10,12 +10,12 @@ use std::collections::HashSet;
 use anstyle::Style;
 use serde_json::Value;
 
-use super::{Text, page, whole_line};
-use crate::calls::{CallKey, Output, Place, ToolCall};
+use super::{TextProjection, page, whole_line};
+use crate::calls::{CallKey, CallLocation, ToolCall, ToolOutput};
 use crate::conversation::Conversation;
-use crate::diff::{Diff, Mark};
-use crate::json::Node;
-use crate::untold::{Beside, ShownChange, names_place, short_path};
+use crate::diff::{Diff, DiffMark};
+use crate::json::JsonNode;
+use crate::untold::{ShownChange, ShownParts, names_place, short_path};
 use wire::text::{sanitize, sanitize_line};
 
 /// Rows of a question; more than a screen, and more than most changes have.
@@ -31,7 +31,7 @@ const NARROWEST: usize = 20;
 /// Columns of a tab, at most.
 const TAB: usize = 8;
 
-impl Text {
+impl TextProjection {
     /// Shows all of what a question is about, however long it is.
     #[must_use]
     pub fn whole(mut self) -> Self {
@@ -58,10 +58,10 @@ impl Text {
         // Right below its own line, a call need not be named again.
         let question = if self.is_last_line(&marks, &headline) { "allow this?" } else { &headline };
         self.page.marked(page::ASKING, "?", question, out);
-        let mut rows = Rows { width: self.style.width, rows: Vec::new() };
+        let mut rows = QuestionRows { width: self.style.width, rows: Vec::new() };
         describe(call, &headline, now.cwd(), &mut rows);
         for output in &call.output {
-            if let Output::Diff(file) = output {
+            if let ToolOutput::Diff(file) = output {
                 marks.note_diff(file);
             }
         }
@@ -82,16 +82,16 @@ impl Text {
     }
 }
 
-fn describe(call: &ToolCall, headline: &str, cwd: Option<&str>, rows: &mut Rows) {
+fn describe(call: &ToolCall, headline: &str, cwd: Option<&str>, rows: &mut QuestionRows) {
     // Titles are the agent's words; the input is what will run.
     let command = call.command();
     let files = || {
         call.output.iter().filter_map(|output| match output {
-            Output::Diff(file) => Some(file),
+            ToolOutput::Diff(file) => Some(file),
             _ => None,
         })
     };
-    let beside = Beside {
+    let beside = ShownParts {
         command: command.as_deref(),
         changes: files().map(ShownChange::of).collect(),
         cwd,
@@ -121,7 +121,7 @@ fn describe(call: &ToolCall, headline: &str, cwd: Option<&str>, rows: &mut Rows)
     }
     let members = || rest.as_object().into_iter().flat_map(|members| members.values());
     let mut seen = HashSet::new();
-    for Place { path, .. } in &call.places {
+    for CallLocation { path, .. } in &call.places {
         let is_told = Some(path.as_str()) == cwd
             || names_place(headline, path)
             || names_place(headline, short_path(path, cwd))
@@ -135,26 +135,26 @@ fn describe(call: &ToolCall, headline: &str, cwd: Option<&str>, rows: &mut Rows)
 
 /// The input as a value; one that is nested too deep to be read stays as it came.
 fn given(input: &wire::Json) -> Value {
-    input.read().unwrap_or_else(|_| Node::of(input).raw().into())
+    input.read().unwrap_or_else(|_| JsonNode::of(input).raw().into())
 }
 
-pub(super) fn diff_style(mark: Mark) -> Style {
+pub(super) fn diff_style(mark: DiffMark) -> Style {
     match mark {
-        Mark::Hunk => page::BUSY,
-        Mark::Same => page::PLAIN,
-        Mark::Added => page::GOOD,
-        Mark::Removed => page::BAD,
-        Mark::Note => page::DIM,
+        DiffMark::Hunk => page::BUSY,
+        DiffMark::Same => page::PLAIN,
+        DiffMark::Added => page::GOOD,
+        DiffMark::Removed => page::BAD,
+        DiffMark::Note => page::DIM,
     }
 }
 
-struct Rows {
+struct QuestionRows {
     /// 0 when unknown: then a line is a row.
     width: usize,
     rows: Vec<(Style, String)>,
 }
 
-impl Rows {
+impl QuestionRows {
     /// A line that is safe already, over as many rows as it takes.
     fn push(&mut self, style: Style, lead: &str, line: &str) {
         if self.width == 0 {
@@ -218,8 +218,8 @@ impl Rows {
     /// The agent's text about the call, unless it only repeats the input; then the input.
     fn push_texts(&mut self, call: &ToolCall, input: &Value) {
         let texts = call.output.iter().filter_map(|output| match output {
-            Output::Text(text) | Output::Other(text) => Some(text.as_str()),
-            Output::Diff(_) | Output::Terminal(_) => None,
+            ToolOutput::Text(text) | ToolOutput::Other(text) => Some(text.as_str()),
+            ToolOutput::Diff(_) | ToolOutput::Terminal(_) => None,
         });
         let said = texts.collect::<Vec<_>>().join("\n");
         let input = pretty(input);

@@ -5,36 +5,36 @@
 //! something to do about it.
 
 use wire::Fault;
-use wire::event::{Outcome, StopReason};
+use wire::event::{StopReason, TurnOutcome};
 
-use super::{Text, page, whole_line};
-use crate::notice::{Notice, Tone, Weight, duration};
-use crate::turn::{TurnEnd, Why};
+use super::{TextProjection, page, whole_line};
+use crate::notice::{Notice, NoticeLevel, NoticeTone, duration};
+use crate::turn::{TurnEnd, TurnEndReason};
 use wire::text::sanitize;
 
 /// Lines of stderr that are shown when an agent's process ends.
 const STDERR_LINES: usize = 5;
 
-impl Text {
+impl TextProjection {
     pub(super) fn turn_ended(&mut self, end: &TurnEnd, out: &mut String) {
         match (end.outcome, &end.why) {
             // A notice says it, or nothing does.
-            (_, Why::Dropped(_) | Why::Lost) => {}
-            (Outcome::Cancelled, _) => self.page.line(page::ASKING, "cancelled", out),
-            (Outcome::Failed, _) if !self.is_failure_told => {
+            (_, TurnEndReason::Dropped(_) | TurnEndReason::Lost) => {}
+            (TurnOutcome::Cancelled, _) => self.page.line(page::ASKING, "cancelled", out),
+            (TurnOutcome::Failed, _) if !self.is_failure_told => {
                 self.page.line(page::BAD, "error: the turn failed", out);
             }
-            (Outcome::Failed, _) | (_, Why::Stopped(StopReason::EndTurn)) => {}
-            (_, Why::Stopped(StopReason::MaxTokens)) => {
+            (TurnOutcome::Failed, _) | (_, TurnEndReason::Stopped(StopReason::EndTurn)) => {}
+            (_, TurnEndReason::Stopped(StopReason::MaxTokens)) => {
                 self.stopped("the model's token limit was reached", out);
             }
-            (_, Why::Stopped(StopReason::MaxTurnRequests)) => {
+            (_, TurnEndReason::Stopped(StopReason::MaxTurnRequests)) => {
                 self.stopped("the agent's limit of requests in one turn was reached", out);
             }
-            (_, Why::Stopped(StopReason::Refusal)) => {
+            (_, TurnEndReason::Stopped(StopReason::Refusal)) => {
                 self.stopped("the agent refused to go on", out);
             }
-            (_, Why::Stopped(other)) => self.stopped(other.as_str(), out),
+            (_, TurnEndReason::Stopped(other)) => self.stopped(other.as_str(), out),
         }
         self.usage(end, out);
         self.page.end_part(out);
@@ -68,10 +68,10 @@ impl Text {
             Some(by) => whole_line(&format!("{text} by {by}")),
             None => whole_line(text),
         };
-        if (*weight < Weight::News && !self.style.verbose) || line.trim().is_empty() {
+        if (*weight < NoticeLevel::News && !self.style.verbose) || line.trim().is_empty() {
             return;
         }
-        let style = if *tone == Tone::Error { page::BAD } else { page::DIM };
+        let style = if *tone == NoticeTone::Error { page::BAD } else { page::DIM };
         self.page.line(style, &line, out);
         let more = sanitize(more.as_deref().unwrap_or_default());
         let n_lines = more.lines().count();

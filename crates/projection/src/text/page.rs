@@ -21,7 +21,7 @@ const ROW_UP: &str = "\u{1b}[1A\u{1b}[2K";
 
 /// The kind of output of the last write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum OutputPart {
     Nothing,
     Answer,
     Thinking,
@@ -30,9 +30,9 @@ pub(super) enum Part {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Page {
+pub(super) struct TextOutput {
     color: bool,
-    part: Part,
+    part: OutputPart,
     is_line_start: bool,
     /// Whether the last line is empty, so that parts are already apart.
     is_after_blank: bool,
@@ -40,11 +40,11 @@ pub(super) struct Page {
     n_writes: u64,
 }
 
-impl Page {
+impl TextOutput {
     pub(super) fn new(color: bool) -> Self {
         Self {
             color,
-            part: Part::Nothing,
+            part: OutputPart::Nothing,
             is_line_start: true,
             is_after_blank: true,
             sanitizer: Sanitizer::default(),
@@ -53,7 +53,7 @@ impl Page {
     }
 
     /// Continues a streamed part, or starts it.
-    pub(super) fn stream(&mut self, part: Part, chunk: &str, out: &mut String) {
+    pub(super) fn stream(&mut self, part: OutputPart, chunk: &str, out: &mut String) {
         let is_start = part != self.part;
         // Many models open an answer with empty lines; the part has its own already.
         let chunk = if is_start { chunk.trim_start_matches(['\n', '\r']) } else { chunk };
@@ -63,30 +63,30 @@ impl Page {
         if is_start {
             self.turn_to(part, out);
             match part {
-                Part::Thinking => self.line_here(DIM.italic(), "thinking", out),
-                Part::User => self.write(STRONG, "› ", out),
-                Part::Answer | Part::Nothing | Part::Lines => {}
+                OutputPart::Thinking => self.line_here(DIM.italic(), "thinking", out),
+                OutputPart::User => self.write(STRONG, "› ", out),
+                OutputPart::Answer | OutputPart::Nothing | OutputPart::Lines => {}
             }
         }
         let mut text = String::with_capacity(chunk.len());
         self.sanitizer.push(chunk, &mut text);
         let style = match part {
-            Part::Thinking => DIM,
-            Part::User => STRONG,
-            Part::Answer | Part::Nothing | Part::Lines => PLAIN,
+            OutputPart::Thinking => DIM,
+            OutputPart::User => STRONG,
+            OutputPart::Answer | OutputPart::Nothing | OutputPart::Lines => PLAIN,
         };
         self.write(style, &text, out);
     }
 
     /// Writes one line; `text` is safe and has no line break.
     pub(super) fn line(&mut self, style: Style, text: &str, out: &mut String) {
-        self.turn_to(Part::Lines, out);
+        self.turn_to(OutputPart::Lines, out);
         self.line_here(style, text, out);
     }
 
     /// A line with a coloured sign in front.
     pub(super) fn marked(&mut self, style: Style, mark: &str, text: &str, out: &mut String) {
-        self.turn_to(Part::Lines, out);
+        self.turn_to(OutputPart::Lines, out);
         self.write(style, mark, out);
         self.line_here(PLAIN, &format!(" {text}"), out);
     }
@@ -94,7 +94,7 @@ impl Page {
     /// Ends what is being written; whatever comes next is a part of its own.
     pub(super) fn end_part(&mut self, out: &mut String) {
         self.end_line(out);
-        self.part = Part::Nothing;
+        self.part = OutputPart::Nothing;
     }
 
     fn end_line(&mut self, out: &mut String) {
@@ -122,7 +122,7 @@ impl Page {
         self.n_writes += 1;
     }
 
-    fn turn_to(&mut self, part: Part, out: &mut String) {
+    fn turn_to(&mut self, part: OutputPart, out: &mut String) {
         if part == self.part {
             return;
         }

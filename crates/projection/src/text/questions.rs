@@ -8,13 +8,18 @@ use std::borrow::Cow;
 
 use wire::event::{ElicitationRequested, ElicitationResolved, RecordedOutcome};
 
-use super::{Text, page, whole_line};
+use super::{TextProjection, page, whole_line};
 use crate::conversation::Conversation;
-use crate::json::Node;
-use crate::question::{Decision, Question, decided_by};
+use crate::json::JsonNode;
+use crate::question::{PermissionDecision, PermissionQuestion, decided_by};
 
-impl Text {
-    pub(super) fn asked(&mut self, question: &Question<'_>, now: &Conversation, out: &mut String) {
+impl TextProjection {
+    pub(super) fn asked(
+        &mut self,
+        question: &PermissionQuestion<'_>,
+        now: &Conversation,
+        out: &mut String,
+    ) {
         match question.call {
             Some(key) => self.call_in_question(key, question.is_for_person, now, out),
             None => {
@@ -35,8 +40,8 @@ impl Text {
         }
     }
 
-    pub(super) fn decided(&mut self, decision: &Decision, out: &mut String) {
-        let Decision { resolved, kind, is_one_of_several } = decision;
+    pub(super) fn decided(&mut self, decision: &PermissionDecision, out: &mut String) {
+        let PermissionDecision { resolved, kind, is_one_of_several } = decision;
         let RecordedOutcome { outcome, option_id, name, .. } = &resolved.outcome;
         let which = name.as_ref().filter(|_| *is_one_of_several);
         let which = which.map_or_else(String::new, |name| format!(" (“{}”)", whole_line(name)));
@@ -60,7 +65,7 @@ impl Text {
         asked: &ElicitationRequested<'_>,
         out: &mut String,
     ) {
-        let request = Node::of(asked.request).object();
+        let request = JsonNode::of(asked.request).object();
         let message = request.words("message").unwrap_or(Cow::Borrowed("the agent has a question"));
         let message = whole_line(&message);
         self.page.marked(page::ASKING, "?", &message, out);
@@ -75,7 +80,7 @@ impl Text {
         resolved: &ElicitationResolved<'_>,
         out: &mut String,
     ) {
-        let response = Node::of(resolved.response).object();
+        let response = JsonNode::of(resolved.response).object();
         let action = match response.text("action").as_deref() {
             Some("accept") => "answered",
             Some("decline") => "declined",

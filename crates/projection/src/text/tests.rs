@@ -1,14 +1,15 @@
 use serde_json::json;
 
 use super::*;
-use crate::Reader;
+use crate::LogReader;
 use crate::tests::log::Log;
 use wire::Kind;
 
-const PLAIN: Style = Style { color: false, width: 80, verbose: false, show_thinking: true };
+const PLAIN: TextOptions =
+    TextOptions { color: false, width: 80, verbose: false, show_thinking: true };
 
-fn render(style: Style, log: &Log) -> String {
-    let mut renderer = Reader::new(Text::new(style));
+fn render(style: TextOptions, log: &Log) -> String {
+    let mut renderer = LogReader::new(TextProjection::new(style));
     let mut out = String::new();
     for event in &log.events {
         renderer.project(event, &mut out);
@@ -33,7 +34,7 @@ fn parts_are_set_apart() {
     let log = Log::started().thought("hm").thought(" so").text("\n\nyes").end("end_turn");
     check(&log, "thinking\nhm so\n\nyes\n");
 
-    let quiet = Style { show_thinking: false, ..PLAIN };
+    let quiet = TextOptions { show_thinking: false, ..PLAIN };
     assert_eq!(render(quiet, &log), "yes\n");
 }
 
@@ -72,8 +73,8 @@ fn on_screen(text: &str) -> String {
 #[test]
 fn at_a_terminal_the_end_of_a_call_takes_the_place_of_its_beginning() {
     let render = |log: &Log, width: usize, is_disturbed: bool| {
-        let style = Style { width, ..PLAIN };
-        let mut renderer = Reader::new(Text::new(style));
+        let style = TextOptions { width, ..PLAIN };
+        let mut renderer = LogReader::new(TextProjection::new(style));
         renderer.projection_mut().take_back();
         let mut out = String::new();
         for event in &log.events {
@@ -334,7 +335,7 @@ fn prompts_are_shown_on_request() {
     let log = Log::new().in_turn(1).prompt("do\u{1b}c\nit").start().text("ok");
     check(&log, "ok");
 
-    let mut renderer = Reader::new(Text::new(PLAIN).with_prompts());
+    let mut renderer = LogReader::new(TextProjection::new(PLAIN).with_prompts());
     let mut out = String::new();
     for event in &log.events {
         renderer.project(event, &mut out);
@@ -359,7 +360,7 @@ fn details_are_for_the_verbose() {
         .update("current_mode_update", json!({ "currentModeId": "plan" }));
     check(&log, "");
 
-    let verbose = Style { verbose: true, ..PLAIN };
+    let verbose = TextOptions { verbose: true, ..PLAIN };
     assert_eq!(
         render(verbose, &log),
         "stderr: warn\\x1b[1m\nupdate of the agent: unheard_of\nmode: plan\n"
@@ -369,7 +370,7 @@ fn details_are_for_the_verbose() {
 #[test]
 fn colour_is_ours_alone() {
     let log = Log::started().thought("a\u{1b}[31mb").end("error");
-    let style = Style { color: true, ..PLAIN };
+    let style = TextOptions { color: true, ..PLAIN };
     let out = render(style, &log);
 
     assert!(out.contains("\u{1b}[2ma\\x1b[31mb\u{1b}[0m"), "{out:?}");

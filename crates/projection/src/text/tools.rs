@@ -8,13 +8,13 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::asked::diff_style;
-use super::page::Page;
-use super::{Text, page, whole_line};
-use crate::calls::{CallKey, FileDiff, Output, Status, ToolCall};
+use super::page::TextOutput;
+use super::{TextProjection, page, whole_line};
+use crate::calls::{CallKey, CallStatus, FileDiff, ToolCall, ToolOutput};
 use crate::conversation::Conversation;
 use crate::diff::Diff;
-use crate::printed::Printed;
-use crate::terminals::End;
+use crate::printed::CommandOutput;
+use crate::terminals::CommandEnd;
 use crate::untold::{short_path, without_cwd};
 use wire::text::{sanitize, sanitize_line};
 
@@ -35,15 +35,15 @@ const MARK_COLUMNS: usize = 2;
 
 /// The line and the diffs that were printed for a call.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Marks {
+pub(super) struct PrintedCall {
     /// The line that announced it, and the number of writes there were then.
     announced: Option<(String, u64)>,
     diffs_shown: Vec<u64>,
 }
 
-impl Marks {
+impl PrintedCall {
     /// Notes the line that was just printed for the call.
-    pub(super) fn tell(&mut self, headline: String, page: &Page) {
+    pub(super) fn tell(&mut self, headline: String, page: &TextOutput) {
         self.announced = Some((headline, page.n_writes()));
     }
 
@@ -58,7 +58,7 @@ impl Marks {
     }
 }
 
-impl Text {
+impl TextProjection {
     pub(super) fn call_began(&mut self, key: CallKey, now: &Conversation, out: &mut String) {
         let call = now.call(key);
         // The line of its end names it as well.
@@ -76,16 +76,16 @@ impl Text {
         let headline = self.headline(call, now.cwd());
         let is_fresh =
             !self.take_back_line(&marks, &headline, out) && self.is_last_line(&marks, &headline);
-        let printed = Printed::of(call, now.terminals());
+        let printed = CommandOutput::of(call, now.terminals());
         let end = printed.as_ref().and_then(|printed| printed.end.as_ref());
         // Some agents call a command that failed a call that went well.
-        let failure = end.and_then(End::failure);
+        let failure = end.and_then(CommandEnd::failure);
         match (call.status, failure) {
-            (Some(Status::Cancelled), _) => {
+            (Some(CallStatus::Cancelled), _) => {
                 self.page.marked(page::DIM, "⊘", &format!("{headline} cancelled"), out);
                 return;
             }
-            (Some(Status::Failed), None) => {
+            (Some(CallStatus::Failed), None) => {
                 self.page.marked(page::BAD, "✗", &format!("{headline} failed"), out);
                 if let Some(printed) = printed.filter(|printed| printed.is_from_terminal) {
                     return self.tell_printed(&printed.text, out);
@@ -101,7 +101,7 @@ impl Text {
             _ => self.page.marked(page::GOOD, "✓", &headline, out),
         }
         for output in &call.output {
-            if let Output::Diff(file) = output
+            if let ToolOutput::Diff(file) = output
                 && marks.note_diff(file)
             {
                 self.tell_diff(file, now.cwd(), out);
@@ -130,7 +130,7 @@ impl Text {
 
     /// Takes back the line that announced the call, if it is the last and one row, and the new line
     /// begins with the same text: nothing that an agent has announced is taken back.
-    fn take_back_line(&mut self, marks: &Marks, headline: &str, out: &mut String) -> bool {
+    fn take_back_line(&mut self, marks: &PrintedCall, headline: &str, out: &mut String) -> bool {
         let announced = marks.announced.as_ref().filter(|_| self.takes_back);
         let Some((line, at)) = announced.filter(|(line, _)| headline.starts_with(line)) else {
             return false;
@@ -145,7 +145,7 @@ impl Text {
         can
     }
 
-    pub(super) fn is_last_line(&self, marks: &Marks, headline: &str) -> bool {
+    pub(super) fn is_last_line(&self, marks: &PrintedCall, headline: &str) -> bool {
         let told = marks.announced.as_ref();
         told.is_some_and(|(line, at)| line == headline && *at == self.page.n_writes())
     }
@@ -192,8 +192,8 @@ impl Text {
 
     fn tell_output(&mut self, call: &ToolCall, limit: usize, out: &mut String) {
         let texts = call.output.iter().filter_map(|output| match output {
-            Output::Text(text) | Output::Other(text) => Some(text.as_str()),
-            Output::Diff(_) | Output::Terminal(_) => None,
+            ToolOutput::Text(text) | ToolOutput::Other(text) => Some(text.as_str()),
+            ToolOutput::Diff(_) | ToolOutput::Terminal(_) => None,
         });
         let mut text = texts.collect::<Vec<_>>().join("\n");
         if text.trim().is_empty() {

@@ -1,12 +1,12 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::Reader;
+use crate::LogReader;
 use crate::tests::log::{Log, request, turn};
 use wire::Kind;
 
 fn project(log: &Log) -> Vec<UiEvent> {
-    let mut ui = Reader::<Ui>::default();
+    let mut ui = LogReader::<UiProjection>::default();
     let mut out = Vec::new();
     for event in &log.events {
         ui.project(event, &mut out);
@@ -317,6 +317,6 @@ fn the_model_is_found_wherever_it_is_named() {
         json!({ "configOptions": [5, { "id": "model", "currentValue": "m" }] }),
     ] {
         let read = wire::Json::of(&details);
-        assert_eq!(model_of(&Node::of(&read).object()).as_deref(), Some("m"), "{details}");
+        assert_eq!(model_of(&JsonNode::of(&read).object()).as_deref(), Some("m"), "{details}");
     }
 }

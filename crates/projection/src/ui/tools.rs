@@ -4,17 +4,17 @@
 //! back.
 
 use wire::Json;
-use wire::event::Outcome;
+use wire::event::TurnOutcome;
 
-use super::AgentUpdate;
-use crate::calls::{Output, Status, ToolCall};
+use super::UiAgentUpdate;
+use crate::calls::{CallStatus, ToolCall, ToolOutput};
 use crate::conversation::Conversation;
 use crate::diff::unified;
-use crate::printed::Printed;
+use crate::printed::CommandOutput;
 use crate::terminals::Terminals;
 
-pub(super) fn tool_use(call: &ToolCall) -> AgentUpdate {
-    AgentUpdate::ToolUse {
+pub(super) fn tool_use(call: &ToolCall) -> UiAgentUpdate {
+    UiAgentUpdate::ToolUse {
         id: call.id.clone(),
         name: call.name().to_owned(),
         input: call.input().cloned().unwrap_or_else(|| Json::trusted("{}")),
@@ -27,26 +27,26 @@ pub(super) fn tool_use(call: &ToolCall) -> AgentUpdate {
 pub(super) fn tool_result(
     call: &ToolCall,
     now: &Conversation,
-    turn: Option<Outcome>,
-) -> AgentUpdate {
+    turn: Option<TurnOutcome>,
+) -> UiAgentUpdate {
     // Some agents call a command that failed a call that went well.
     let has_failed = || {
-        let end = Printed::of(call, now.terminals()).and_then(|printed| printed.end);
+        let end = CommandOutput::of(call, now.terminals()).and_then(|printed| printed.end);
         end.is_some_and(|end| end.failure().is_some())
     };
     let is_error = match turn {
-        Some(outcome) => outcome != Outcome::Completed,
-        None => call.status != Some(Status::Completed) || has_failed(),
+        Some(outcome) => outcome != TurnOutcome::Completed,
+        None => call.status != Some(CallStatus::Completed) || has_failed(),
     };
     let content = result_text(call, now.terminals());
-    AgentUpdate::ToolResult { tool_use_id: call.id.clone(), content, is_error }
+    UiAgentUpdate::ToolResult { tool_use_id: call.id.clone(), content, is_error }
 }
 
 fn result_text(call: &ToolCall, terminals: &Terminals) -> String {
     let texts = call.output.iter().map(|output| match output {
-        Output::Text(text) | Output::Other(text) => text.clone(),
-        Output::Diff(file) => unified(file),
-        Output::Terminal(id) => printed_text(call, terminals)
+        ToolOutput::Text(text) | ToolOutput::Other(text) => text.clone(),
+        ToolOutput::Diff(file) => unified(file),
+        ToolOutput::Terminal(id) => printed_text(call, terminals)
             .filter(|text| !text.is_empty())
             .or_else(|| call.raw_output_text())
             .unwrap_or_else(|| format!("[terminal {id}]")),
@@ -57,7 +57,7 @@ fn result_text(call: &ToolCall, terminals: &Terminals) -> String {
 
 /// The output of the call's command, and how it failed if it did.
 fn printed_text(call: &ToolCall, terminals: &Terminals) -> Option<String> {
-    let Printed { text, end, .. } = Printed::of(call, terminals)?;
+    let CommandOutput { text, end, .. } = CommandOutput::of(call, terminals)?;
     Some(match end.and_then(|end| end.failure()) {
         Some(failure) => format!("{text}\n\n{failure}").trim_start().to_owned(),
         None => text,

@@ -7,14 +7,14 @@ use serde::Serialize;
 use serde_with::skip_serializing_none;
 use wire::{Category, Json};
 
-use crate::Usage;
+use crate::TurnUsage;
 
 /// One server-sent event.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event", content = "data", rename_all = "snake_case")]
 pub enum UiEvent {
     Start(UiStart),
-    Agent(AgentUpdate),
+    Agent(UiAgentUpdate),
     Stderr { chunk: String },
     Error(UiError),
     End(UiEnd),
@@ -60,7 +60,7 @@ pub struct UiStart {
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum AgentUpdate {
+pub enum UiAgentUpdate {
     Status(UiStatus),
     TextDelta {
         delta: String,
@@ -82,7 +82,7 @@ pub enum AgentUpdate {
         is_error: bool,
     },
     Usage {
-        usage: Option<Usage>,
+        usage: Option<TurnUsage>,
         cost_usd: Option<f64>,
         duration_ms: Option<u64>,
         stop_reason: Option<String>,
@@ -158,7 +158,7 @@ pub struct UiErrorDetail {
 pub struct UiEnd {
     #[serialize_always]
     pub code: Option<i32>,
-    pub status: EndStatus,
+    pub status: UiEndStatus,
     pub stop_reason: Option<String>,
     pub failure_category: Option<Category>,
     pub failure_detail: Option<String>,
@@ -166,7 +166,7 @@ pub struct UiEnd {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum EndStatus {
+pub enum UiEndStatus {
     Succeeded,
     Failed,
     Canceled,

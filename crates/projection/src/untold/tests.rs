@@ -2,14 +2,18 @@ use serde_json::json;
 
 use super::*;
 
-fn beside<'a>(changes: &[(&'a str, &'a str, &'a str)]) -> Beside<'a> {
+fn beside<'a>(changes: &[(&'a str, &'a str, &'a str)]) -> ShownParts<'a> {
     let change = |(path, old, new): &(&'a str, &'a str, &'a str)| ShownChange {
         path,
         old,
         new,
         patch: None,
     };
-    Beside { changes: changes.iter().map(change).collect(), cwd: Some("/w"), ..Beside::default() }
+    ShownParts {
+        changes: changes.iter().map(change).collect(),
+        cwd: Some("/w"),
+        ..ShownParts::default()
+    }
 }
 
 #[test]
@@ -91,7 +95,7 @@ fn what_is_in_a_file_and_not_shown_is_not_told() {
 
 #[test]
 fn a_command_is_told_once() {
-    let beside = Beside { command: Some("ls -l"), ..Beside::default() };
+    let beside = ShownParts { command: Some("ls -l"), ..ShownParts::default() };
     for input in
         [json!({ "command": "ls -l" }), json!({ "cmd": ["ls", "-l"], "argv": ["ls", "-l"] })]
     {

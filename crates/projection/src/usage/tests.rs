@@ -2,11 +2,11 @@ use serde_json::{Value, json};
 use wire::Json;
 
 use super::*;
-use crate::json::Node;
+use crate::json::JsonNode;
 
-fn usage_of(payload: &Value) -> Option<Usage> {
+fn usage_of(payload: &Value) -> Option<TurnUsage> {
     let payload = Json::of(payload);
-    Usage::of(&payload.read().unwrap())
+    TurnUsage::of(&payload.read().unwrap())
 }
 
 #[test]
@@ -22,10 +22,10 @@ fn tokens_are_found_where_each_agent_puts_them() {
     assert_eq!(usage_of(&json!({ "usage": { "inputTokens": "many" } })), None);
 }
 
-fn context(updates: &[Value]) -> Context {
-    let mut context = Context::default();
+fn context(updates: &[Value]) -> UsageTracker {
+    let mut context = UsageTracker::default();
     for update in updates {
-        context.usage.update(&Node::of(&Json::of(update)).object());
+        context.usage.update(&JsonNode::of(&Json::of(update)).object());
     }
     context
 }
@@ -34,7 +34,7 @@ fn context(updates: &[Value]) -> Context {
 fn the_cost_of_a_turn_is_what_the_session_has_cost_more_than_before() {
     let mut context = context(&[json!({ "cost": { "amount": 0.1, "currency": "USD" } })]);
     context.start_turn();
-    context.usage.update(&Node::of(&Json::of(&json!({ "cost": { "amount": 0.3 } }))).object());
+    context.usage.update(&JsonNode::of(&Json::of(&json!({ "cost": { "amount": 0.3 } }))).object());
 
     assert_eq!(context.turn_cost_usd(), Some(0.2));
 }

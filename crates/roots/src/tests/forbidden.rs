@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::walk::{Bounds, Stop, walk};
+use crate::walk::{WalkBounds, WalkStop, walk};
 use crate::*;
 
 /// A home with Switchyard's own directory deep in it, and a project in that.
@@ -13,7 +13,7 @@ struct Home {
     _dir: tempfile::TempDir,
     path: PathBuf,
     state: PathBuf,
-    forbidden: Forbidden,
+    forbidden: ForbiddenDirs,
 }
 
 fn home() -> Home {
@@ -29,16 +29,16 @@ fn home() -> Home {
     symlink(&state, home.join("link")).unwrap();
     symlink(".local/state", home.join("above")).unwrap();
     symlink(state.join("token"), home.join("work/token")).unwrap();
-    let forbidden = Forbidden::named(Named {
+    let forbidden = ForbiddenDirs::named(ForbiddenNames {
         directories: vec![state.clone()],
         open: vec!["projects".into()],
-        ..Named::default()
+        ..ForbiddenNames::default()
     });
     Home { _dir: dir, path: home, state, forbidden }
 }
 
 impl Home {
-    fn roots(&self, root: &Path) -> Result<Roots, Error> {
+    fn roots(&self, root: &Path) -> Result<Roots, RootsError> {
         Roots::open(&[root.to_owned()], &self.forbidden)
     }
 }
@@ -59,7 +59,7 @@ fn it_is_neither_read_nor_changed_by_any_name() {
         "work/../link/run/../token",
     ] {
         let place = roots.resolve(&home.path, name);
-        assert!(matches!(place, Err(Error::Forbidden(_))), "{name}: {place:?}");
+        assert!(matches!(place, Err(RootsError::Forbidden(_))), "{name}: {place:?}");
     }
     let other = roots.resolve(&home.path, "work/a.txt").unwrap();
     assert_eq!(roots.read(&other, 100).unwrap(), b"plain");
@@ -70,8 +70,8 @@ fn it_is_neither_read_nor_changed_by_any_name() {
 fn a_place_in_it_that_was_resolved_before_is_closed_as_well() {
     let home = home();
     // As if the list had not had its name: only what it is tells.
-    let elsewhere = Forbidden::new([home.path.join("link")]);
-    let open = Roots::open(std::slice::from_ref(&home.path), &Forbidden::default()).unwrap();
+    let elsewhere = ForbiddenDirs::new([home.path.join("link")]);
+    let open = Roots::open(std::slice::from_ref(&home.path), &ForbiddenDirs::default()).unwrap();
     let place = open.resolve(&home.path, ".local/state/switchyard/token").unwrap();
     let new = open.resolve(&home.path, ".local/state/switchyard/new").unwrap();
     let roots = Roots::open(std::slice::from_ref(&home.path), &elsewhere).unwrap();
@@ -88,9 +88,9 @@ fn it_is_not_walked_through() {
     let home = home();
     let roots = home.roots(&home.path).unwrap();
     let top = roots.resolve(&home.path, ".").unwrap();
-    let stop = Stop::after(Duration::from_secs(1000));
+    let stop = WalkStop::after(Duration::from_secs(1000));
     let mut names = Vec::new();
-    walk(&roots, &top, Bounds::default(), &stop, &mut |found| {
+    walk(&roots, &top, WalkBounds::default(), &stop, &mut |found| {
         names.push(found.path.display().to_string());
         std::ops::ControlFlow::Continue(())
     })
@@ -103,7 +103,7 @@ fn it_is_not_walked_through() {
 fn no_session_works_in_it_but_in_its_projects() {
     let home = home();
     for root in [home.state.clone(), home.state.join("run"), home.path.join("link/run")] {
-        assert!(matches!(home.roots(&root), Err(Error::Forbidden(_))), "{}", root.display());
+        assert!(matches!(home.roots(&root), Err(RootsError::Forbidden(_))), "{}", root.display());
     }
     let project = home.state.join("projects/one");
     let roots = home.roots(&project).unwrap();
@@ -111,7 +111,7 @@ fn no_session_works_in_it_but_in_its_projects() {
     roots.replace(&new, b"x").unwrap();
     assert!(matches!(
         roots.resolve(&project, "../../token"),
-        Err(Error::Forbidden(_) | Error::Outside(_))
+        Err(RootsError::Forbidden(_) | RootsError::Outside(_))
     ));
 }
 
@@ -149,10 +149,10 @@ fn a_link_that_flips_never_leads_into_it() {
 fn sessions_share_what_was_found_as_long_as_nothing_changes() {
     let home = home();
     let (notes, other) = (home.path.join("notes"), home.path.join("work"));
-    let forbidden = Forbidden::named(Named {
+    let forbidden = ForbiddenDirs::named(ForbiddenNames {
         directories: vec![home.state.clone()],
         noted_in: vec![notes.clone()],
-        ..Named::default()
+        ..ForbiddenNames::default()
     });
     assert!(std::ptr::eq(forbidden.paths(), forbidden.renewed().paths()));
     std::fs::create_dir(&notes).unwrap();

@@ -9,7 +9,7 @@ use super::{Place as Stage, place as stage};
 use crate::*;
 
 impl Stage {
-    fn resolve(&self, given: &str) -> Result<Place, Error> {
+    fn resolve(&self, given: &str) -> Result<ResolvedPath, RootsError> {
         self.roots.resolve(&self.root, given)
     }
 }
@@ -71,7 +71,7 @@ fn the_client_sees_the_name_that_it_gave() {
     let stage = stage();
     let alias = stage.root.with_file_name("alias");
     symlink(&stage.root, &alias).unwrap();
-    let roots = Roots::open(std::slice::from_ref(&alias), &Forbidden::default()).unwrap();
+    let roots = Roots::open(std::slice::from_ref(&alias), &ForbiddenDirs::default()).unwrap();
     for given in [alias.join("a.txt"), stage.root.join("a.txt")] {
         let place = roots.resolve(&alias, given.to_str().unwrap()).unwrap();
         assert_eq!(place.path(), alias.join("a.txt"));
@@ -111,7 +111,7 @@ fn files_are_made_renamed_and_removed_and_nothing_is_replaced_unasked() {
     assert!(stage.roots.create(&new, b"2", None).is_err());
     assert!(stage.roots.rename(&new, &old).is_err());
     let facts = stage.roots.look(&new).unwrap().unwrap();
-    assert_eq!((facts.kind, facts.len, facts.mode), (Kind::File, 1, 0o755));
+    assert_eq!((facts.kind, facts.len, facts.mode), (FileKind::File, 1, 0o755));
 
     let other = stage.resolve("q/moved").unwrap();
     stage.roots.rename(&new, &other).unwrap();
@@ -121,7 +121,7 @@ fn files_are_made_renamed_and_removed_and_nothing_is_replaced_unasked() {
     assert_eq!(stage.roots.look(&other).unwrap(), None);
 
     let root = stage.resolve(".").unwrap();
-    assert_eq!(stage.roots.look(&root).unwrap().unwrap().kind, Kind::Directory);
+    assert_eq!(stage.roots.look(&root).unwrap().unwrap().kind, FileKind::Directory);
     assert!(stage.roots.remove(&root).is_err() && stage.roots.replace(&root, b"").is_err());
     assert!(stage.roots.remove(&stage.resolve("n").unwrap()).is_err(), "a directory");
     assert!(stage.roots.read(&old, 3).is_err(), "larger than asked for");
@@ -146,7 +146,10 @@ fn entries_are_listed_up_to_a_bound() {
     entries.sort();
     let kinds: Vec<_> =
         entries.iter().map(|entry| (entry.name.to_str().unwrap(), entry.kind)).collect();
-    assert_eq!(kinds, [("a.txt", Kind::File), ("dir", Kind::Directory), ("link", Kind::Link)]);
+    assert_eq!(
+        kinds,
+        [("a.txt", FileKind::File), ("dir", FileKind::Directory), ("link", FileKind::Link)]
+    );
     assert!(!more && folder.entries(2).unwrap().1);
     assert_eq!(folder.link(OsStr::new("link")).unwrap(), Path::new("a.txt"));
     assert!(folder.open(OsStr::new("link")).is_err() && folder.folder(OsStr::new("link")).is_err());
@@ -238,6 +241,6 @@ proptest! {
     }
 }
 
-fn roots_real(place: &Place) -> std::path::PathBuf {
+fn roots_real(place: &ResolvedPath) -> std::path::PathBuf {
     resolve_path(place.path())
 }

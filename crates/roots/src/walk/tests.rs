@@ -1,7 +1,7 @@
 use std::os::unix::fs::symlink;
 
 use super::*;
-use crate::Forbidden;
+use crate::ForbiddenDirs;
 
 fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
@@ -13,11 +13,11 @@ fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
     dir
 }
 
-fn seen(root: &Path, from: &str, bounds: Bounds) -> (Vec<String>, End) {
-    let roots = Roots::open(&[root.to_owned()], &Forbidden::default()).unwrap();
+fn seen(root: &Path, from: &str, bounds: WalkBounds) -> (Vec<String>, WalkEnd) {
+    let roots = Roots::open(&[root.to_owned()], &ForbiddenDirs::default()).unwrap();
     let place = roots.resolve(root, from).unwrap();
     let mut seen = Vec::new();
-    let stop = Stop::after(Duration::from_secs(60));
+    let stop = WalkStop::after(Duration::from_secs(60));
     let end = walk(&roots, &place, bounds, &stop, &mut |found| {
         seen.push(found.path.display().to_string());
         ControlFlow::Continue(())
@@ -47,16 +47,16 @@ fn what_git_ignores_is_not_seen() {
     ]);
     let whole = [".gitignore", ".hidden", ".ignore", "mine", "sub"];
     let below = ["sub/.gitignore", "sub/keep.log", "sub/only-top"];
-    let (found, end) = seen(dir.path(), ".", Bounds::default());
+    let (found, end) = seen(dir.path(), ".", WalkBounds::default());
     assert_eq!(found, [&whole[..], &below[..]].concat());
-    assert_eq!(end, End::Whole);
+    assert_eq!(end, WalkEnd::Whole);
 
     // Begun further down, the patterns above still count; also above the root.
     let expected = [".gitignore", "keep.log", "only-top"];
-    assert_eq!(seen(dir.path(), "sub", Bounds::default()).0, expected);
-    assert_eq!(seen(&dir.path().join("sub"), ".", Bounds::default()).0, expected);
+    assert_eq!(seen(dir.path(), "sub", WalkBounds::default()).0, expected);
+    assert_eq!(seen(&dir.path().join("sub"), ".", WalkBounds::default()).0, expected);
     // What is asked for by name is shown.
-    assert_eq!(seen(dir.path(), "target", Bounds::default()).0, ["x"]);
+    assert_eq!(seen(dir.path(), "target", WalkBounds::default()).0, ["x"]);
 }
 
 #[test]
@@ -65,22 +65,24 @@ fn links_are_seen_and_not_followed() {
     let root = dir.path().join("ws");
     symlink("../out", root.join("link")).unwrap();
     symlink(".", root.join("loop")).unwrap();
-    assert_eq!(seen(&root, ".", Bounds::default()).0, ["a", "link", "loop"]);
+    assert_eq!(seen(&root, ".", WalkBounds::default()).0, ["a", "link", "loop"]);
 }
 
 #[test]
 fn a_walk_has_bounds() {
     let dir = tree(&[("a/b/c", ""), ("d", ""), ("e", "")]);
-    let (found, end) = seen(dir.path(), ".", Bounds { max_entries: 2, ..Bounds::default() });
-    assert_eq!((found.len(), end), (2, End::TooMuch));
-    let (found, end) = seen(dir.path(), ".", Bounds { depth: 1, ..Bounds::default() });
-    assert_eq!((found, end), (vec!["a".into(), "d".into(), "e".into()], End::Whole));
+    let (found, end) =
+        seen(dir.path(), ".", WalkBounds { max_entries: 2, ..WalkBounds::default() });
+    assert_eq!((found.len(), end), (2, WalkEnd::TooMuch));
+    let (found, end) = seen(dir.path(), ".", WalkBounds { depth: 1, ..WalkBounds::default() });
+    assert_eq!((found, end), (vec!["a".into(), "d".into(), "e".into()], WalkEnd::Whole));
 
-    let roots = Roots::open(&[dir.path().to_owned()], &Forbidden::default()).unwrap();
+    let roots = Roots::open(&[dir.path().to_owned()], &ForbiddenDirs::default()).unwrap();
     let place = roots.resolve(dir.path(), ".").unwrap();
-    let stop = Stop::after(Duration::ZERO);
-    let end = walk(&roots, &place, Bounds::default(), &stop, &mut |_| ControlFlow::Continue(()));
-    assert_eq!(end.unwrap(), End::TimeIsUp);
+    let stop = WalkStop::after(Duration::ZERO);
+    let end =
+        walk(&roots, &place, WalkBounds::default(), &stop, &mut |_| ControlFlow::Continue(()));
+    assert_eq!(end.unwrap(), WalkEnd::TimeIsUp);
 }
 
 #[test]
@@ -98,7 +100,7 @@ fn a_directory_swapped_for_a_link_never_shows_what_is_outside() {
             }
         });
         for _ in 0..3_000 {
-            let (found, _) = seen(&root, ".", Bounds::default());
+            let (found, _) = seen(&root, ".", WalkBounds::default());
             assert!(found.iter().all(|path| !path.contains("secret")), "{found:?}");
         }
         stop.store(true, Ordering::Relaxed);

@@ -3,18 +3,18 @@
 use serde_json::{Value, json};
 use wire::{RpcError, codes};
 
-use super::Runtime;
-use crate::definition::{Images, McpBy, Part, ResumeStyle};
+use super::AdapterRuntime;
+use crate::definition::{ImageSupport, McpChannel, OptionalArgument, ResumeStyle};
 
 /// The capabilities that the host declared in `initialize`.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Client {
+pub(super) struct HostCapabilities {
     pub(super) takes_notices: bool,
     pub(super) takes_compaction: bool,
     takes_terminal_auth: bool,
 }
 
-impl Client {
+impl HostCapabilities {
     pub(super) fn read(params: &Value) -> Self {
         let capabilities = &params["clientCapabilities"];
         let has = |group: &str, name: &str| {
@@ -30,17 +30,17 @@ impl Client {
 }
 
 /// Whether a conversation can be resumed in a later process.
-pub(super) fn resumes(runtime: &Runtime) -> bool {
+pub(super) fn resumes(runtime: &AdapterRuntime) -> bool {
     runtime.form.resume.style != ResumeStyle::None
 }
 
-pub(super) fn answer(runtime: &Runtime, client: Client) -> Value {
-    let takes_mcp = runtime.form.mcp != McpBy::None;
+pub(super) fn answer(runtime: &AdapterRuntime, client: HostCapabilities) -> Value {
+    let takes_mcp = runtime.form.mcp != McpChannel::None;
     let mut sessions = json!({ "close": {} });
     if resumes(runtime) {
         sessions["resume"] = json!({});
     }
-    if runtime.takes(Part::AddDir) {
+    if runtime.takes(OptionalArgument::AddDir) {
         sessions["additionalDirectories"] = json!({});
     }
     let mut methods = Vec::new();
@@ -62,7 +62,7 @@ pub(super) fn answer(runtime: &Runtime, client: Client) -> Value {
         "agentCapabilities": {
             "loadSession": false,
             "promptCapabilities": {
-                "image": runtime.form.images != Images::None,
+                "image": runtime.form.images != ImageSupport::None,
                 "audio": false,
                 "embeddedContext": true,
             },
@@ -75,7 +75,7 @@ pub(super) fn answer(runtime: &Runtime, client: Client) -> Value {
 }
 
 /// The answer to `authenticate`. Logging in takes the CLI's own screen, so a person must do it.
-pub(super) fn cannot_authenticate(runtime: &Runtime) -> RpcError {
+pub(super) fn cannot_authenticate(runtime: &AdapterRuntime) -> RpcError {
     let remedy = runtime.definition.login_hint();
     RpcError::new(codes::AUTH_REQUIRED, remedy.clone()).with_data(&json!({ "remedy": remedy }))
 }

@@ -5,17 +5,17 @@
 
 use serde_json::{Value, json};
 
-use super::Runtime;
+use super::AdapterRuntime;
 use crate::argv;
 use crate::checks::{self, BadValue};
-use crate::definition::Part;
-use crate::dialect::{Model, PermissionMode, Wish};
+use crate::definition::OptionalArgument;
+use crate::dialect::{Model, OptionChange, PermissionMode};
 
 /// The value of an option that leaves the choice to the CLI.
 pub(super) const DEFAULT: &str = "default";
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Choices {
+pub(super) struct SessionOptions {
     pub(super) model: Option<String>,
     pub(super) effort: Option<String>,
     pub(super) permissions: PermissionMode,
@@ -25,15 +25,15 @@ pub(super) struct Choices {
     pub(super) current: Option<String>,
 }
 
-impl Choices {
-    fn models<'a>(&'a self, runtime: &'a Runtime) -> &'a [Model] {
+impl SessionOptions {
+    fn models<'a>(&'a self, runtime: &'a AdapterRuntime) -> &'a [Model] {
         match self.models.is_empty() {
             true => &runtime.definition.models.known,
             false => &self.models,
         }
     }
 
-    fn efforts<'a>(&'a self, runtime: &'a Runtime) -> &'a [String] {
+    fn efforts<'a>(&'a self, runtime: &'a AdapterRuntime) -> &'a [String] {
         let wanted = self.model.as_ref().or(self.current.as_ref());
         let model = self.models(runtime).iter().find(|model| Some(&model.id) == wanted);
         match model {
@@ -43,33 +43,33 @@ impl Choices {
     }
 
     /// Permission modes that the CLI can be held to.
-    fn modes(runtime: &Runtime) -> Vec<PermissionMode> {
+    fn modes(runtime: &AdapterRuntime) -> Vec<PermissionMode> {
         argv::modes(&runtime.form).collect()
     }
 
     /// Sets an option, or says why not. `None`: there is nothing to send to the CLI.
     pub(super) fn set(
         &mut self,
-        runtime: &Runtime,
+        runtime: &AdapterRuntime,
         option: &str,
         value: &str,
-    ) -> Result<Option<Wish>, BadValue> {
+    ) -> Result<Option<OptionChange>, BadValue> {
         let chosen = Some(value.to_owned()).filter(|value| value != DEFAULT);
         match option {
-            "model" if runtime.takes(Part::Model) => {
+            "model" if runtime.takes(OptionalArgument::Model) => {
                 if let Some(model) = &chosen {
                     checks::model_id(model)?;
                 }
                 self.model.clone_from(&chosen);
-                Ok(chosen.map(Wish::Model))
+                Ok(chosen.map(OptionChange::Model))
             }
-            "effort" if runtime.takes(Part::Effort) => {
+            "effort" if runtime.takes(OptionalArgument::Effort) => {
                 if let Some(effort) = &chosen {
                     checks::one_of("effort", effort, self.efforts(runtime))?;
                     checks::word("effort", effort)?;
                 }
                 self.effort.clone_from(&chosen);
-                Ok(chosen.map(Wish::Effort))
+                Ok(chosen.map(OptionChange::Effort))
             }
             "permissions" => {
                 let modes = Self::modes(runtime);
@@ -77,7 +77,7 @@ impl Choices {
                 checks::one_of("permissions", value, &names)?;
                 let mode = modes.into_iter().find(|mode| mode.name() == value).unwrap_or_default();
                 self.permissions = mode;
-                Ok(Some(Wish::Permissions(mode)))
+                Ok(Some(OptionChange::Permissions(mode)))
             }
             _ => {
                 let options = self.offered(runtime);
@@ -89,13 +89,13 @@ impl Choices {
     }
 
     /// ACP's `configOptions`.
-    pub(super) fn offered(&self, runtime: &Runtime) -> Value {
+    pub(super) fn offered(&self, runtime: &AdapterRuntime) -> Value {
         let mut options = Vec::new();
-        if runtime.takes(Part::Model) {
+        if runtime.takes(OptionalArgument::Model) {
             options.push(self.model_option(runtime));
         }
         let efforts = self.efforts(runtime);
-        if !efforts.is_empty() && runtime.takes(Part::Effort) {
+        if !efforts.is_empty() && runtime.takes(OptionalArgument::Effort) {
             let values = std::iter::once(DEFAULT).chain(efforts.iter().map(String::as_str));
             options.push(select(
                 ("effort", "Effort", "thought_level"),
@@ -113,7 +113,7 @@ impl Choices {
         Value::Array(options)
     }
 
-    fn model_option(&self, runtime: &Runtime) -> Value {
+    fn model_option(&self, runtime: &AdapterRuntime) -> Value {
         let own = match &self.current {
             Some(current) => format!("Default ({current})"),
             None => "Default (the CLI's own choice)".to_owned(),

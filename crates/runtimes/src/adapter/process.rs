@@ -8,7 +8,7 @@ use bytes::BytesMut;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 
-use crate::dialect::{Dialect, DialectName, Exit, Reader, Said};
+use crate::dialect::{CliExit, Dialect, DialectName, DialectOutput, DialectReader};
 
 /// Lines that may wait for a CLI that is slow to read.
 const QUEUED_LINES: usize = 1024;
@@ -16,7 +16,7 @@ const READ_BYTES: usize = 64 << 10;
 
 /// The content of the CLI's stdin.
 #[derive(Debug)]
-pub(super) enum Input {
+pub(super) enum ProcessStdin {
     /// No stdin at all.
     None,
     /// This text, then end of file.
@@ -26,38 +26,38 @@ pub(super) enum Input {
 }
 
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct CliProcess {
     dialect: Box<dyn Dialect>,
-    reader: Reader,
+    reader: DialectReader,
     stdout: WorkerStdout,
     handle: WorkerHandle,
     lines: Option<mpsc::Sender<String>>,
     buffer: BytesMut,
     is_drained: bool,
     is_wanted: bool,
-    exit: Exit,
+    exit: CliExit,
     /// It has been given a prompt.
     pub(super) is_used: bool,
 }
 
 /// The result of one read of stdout.
 #[derive(Debug)]
-pub(super) struct Heard {
-    pub(super) said: Vec<Said>,
+pub(super) struct ProcessOutput {
+    pub(super) said: Vec<DialectOutput>,
     /// The process is gone and nothing more will come.
     pub(super) is_over: bool,
 }
 
-impl Process {
+impl CliProcess {
     pub(super) async fn start(
         mut launch: bus::Launch,
         dialect: DialectName,
         max_line_bytes: usize,
-        input: Input,
+        input: ProcessStdin,
     ) -> Result<Self, SpawnError> {
         launch.stdin = match input {
-            Input::None => StdinKind::Null,
-            Input::Whole(_) | Input::Lines => StdinKind::Pipe,
+            ProcessStdin::None => StdinKind::Null,
+            ProcessStdin::Whole(_) | ProcessStdin::Lines => StdinKind::Pipe,
         };
         let worker = launch.spawn().await?;
         if let Some(mut stderr) = worker.stderr {
@@ -70,12 +70,12 @@ impl Process {
             });
         }
         let lines = match (input, worker.stdin) {
-            (Input::Lines, Some(stdin)) => {
+            (ProcessStdin::Lines, Some(stdin)) => {
                 let (sender, lines) = mpsc::channel(QUEUED_LINES);
                 task::spawn(write_lines(stdin, lines));
                 Some(sender)
             }
-            (Input::Whole(text), Some(mut stdin)) => {
+            (ProcessStdin::Whole(text), Some(mut stdin)) => {
                 // A write error means that the CLI closed its stdin; its output says why.
                 task::spawn(async move { stdin.write_all(text.as_bytes()).await });
                 None
@@ -84,14 +84,14 @@ impl Process {
         };
         Ok(Self {
             dialect: dialect.start(),
-            reader: Reader::new(dialect, max_line_bytes),
+            reader: DialectReader::new(dialect, max_line_bytes),
             stdout: worker.stdout,
             handle: worker.handle,
             lines,
             buffer: BytesMut::new(),
             is_drained: false,
             is_wanted: false,
-            exit: Exit::default(),
+            exit: CliExit::default(),
             is_used: false,
         })
     }
@@ -101,31 +101,31 @@ impl Process {
     }
 
     /// Reads its next output. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Heard {
+    pub(super) async fn next(&mut self) -> ProcessOutput {
         let mut said = Vec::new();
         if !self.is_drained {
             self.buffer.reserve(READ_BYTES);
             if let Ok(1..) = self.stdout.read_buf(&mut self.buffer).await {
                 let chunk = self.buffer.split();
                 self.reader.feed(&chunk, &mut *self.dialect, &mut said);
-                return Heard { said, is_over: false };
+                return ProcessOutput { said, is_over: false };
             }
             self.is_drained = true;
             self.end_soon(StopLadder::default());
         }
         let report = self.handle.ended().await;
-        self.exit = Exit {
+        self.exit = CliExit {
             code: report.code,
             signal: report.signal,
             stderr: self.handle.stderr_tail(),
             is_wanted: self.is_wanted,
         };
         self.reader.finish(&self.exit, &mut *self.dialect, &mut said);
-        Heard { said, is_over: true }
+        ProcessOutput { said, is_over: true }
     }
 
     /// The exit status, once it is over.
-    pub(super) fn exit(&self) -> &Exit {
+    pub(super) fn exit(&self) -> &CliExit {
         &self.exit
     }
 

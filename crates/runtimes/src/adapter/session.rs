@@ -20,17 +20,17 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use wire::{Category, Fault, Json, RpcError, RpcId};
 
-use super::Runtime;
-use super::initialize::Client;
-use super::options::Choices;
-use super::process::{Input, Process};
-use super::start::Start;
-use crate::argv::{self, Conversation, Values};
-use crate::definition::{McpBy, Part, PromptBy, ResumeStyle};
-use crate::dialect::{Answer, Opening, Said};
+use super::AdapterRuntime;
+use super::initialize::HostCapabilities;
+use super::options::SessionOptions;
+use super::process::{CliProcess, ProcessStdin};
+use super::start::SessionStart;
+use crate::argv::{self, ArgumentValues, ConversationTarget};
+use crate::definition::{McpChannel, OptionalArgument, PromptChannel, ResumeStyle};
+use crate::dialect::{ConversationOptions, DialectOutput, PermissionAnswer};
 use crate::mcp;
-use crate::update::{Severity, Update};
-use turn::Turn;
+use crate::update::{NoticeSeverity, SessionUpdate};
+use turn::AdapterTurn;
 
 /// The longest wait for a CLI to open its conversation; one that takes longer hangs.
 const OPEN_WITHIN: Duration = Duration::from_secs(90);
@@ -39,55 +39,55 @@ const QUEUED_ANSWERS: usize = 64;
 
 /// A request of the host to a session.
 #[derive(Debug)]
-pub(super) enum Command {
+pub(super) enum SessionCommand {
     Prompt { request: RpcId, blocks: Vec<Value> },
     Cancel,
     Set { request: RpcId, option: String, value: String },
     Close { request: RpcId },
 }
 
-pub(super) struct Session {
-    runtime: Arc<Runtime>,
+pub(super) struct AdapterSession {
+    runtime: Arc<AdapterRuntime>,
     connection: Connection,
-    client: Client,
+    client: HostCapabilities,
     id: String,
-    start: Start,
-    choices: Choices,
-    commands: mpsc::Receiver<Command>,
-    answers: mpsc::Receiver<(String, Answer)>,
-    answering: mpsc::Sender<(String, Answer)>,
-    process: Option<Process>,
+    start: SessionStart,
+    choices: SessionOptions,
+    commands: mpsc::Receiver<SessionCommand>,
+    answers: mpsc::Receiver<(String, PermissionAnswer)>,
+    answering: mpsc::Sender<(String, PermissionAnswer)>,
+    process: Option<CliProcess>,
     /// The CLI's own id of the conversation, once it has one.
     native: Option<String>,
     /// The id whose resume the CLI has still to confirm.
     unconfirmed: Option<String>,
     /// A turn has ended in this conversation, so that there is something to resume.
     has_history: bool,
-    turn: Option<Turn>,
+    turn: Option<AdapterTurn>,
     asks: HashMap<String, AbortHandle>,
     /// When the process is stopped, if it still runs.
     stop_at: Option<Instant>,
     /// The reason to replace the running process before the next turn.
     stale: Option<String>,
     /// Outputs of the dialect that are not handled yet.
-    unheard: VecDeque<Said>,
+    unheard: VecDeque<DialectOutput>,
     /// The directory of private files for the CLI: images, MCP servers. Removed with the session.
     scratch: Option<tempfile::TempDir>,
 }
 
-impl Session {
+impl AdapterSession {
     pub(super) fn new(
-        runtime: Arc<Runtime>,
+        runtime: Arc<AdapterRuntime>,
         connection: Connection,
-        client: Client,
-        start: Start,
-        commands: mpsc::Receiver<Command>,
+        client: HostCapabilities,
+        start: SessionStart,
+        commands: mpsc::Receiver<SessionCommand>,
     ) -> Self {
         let (answering, answers) = mpsc::channel(QUEUED_ANSWERS);
-        let choices = Choices {
+        let choices = SessionOptions {
             permissions: runtime.permissions,
             model: runtime.definition.models.default.clone(),
-            ..Choices::default()
+            ..SessionOptions::default()
         };
         Self {
             runtime,
@@ -139,17 +139,17 @@ impl Session {
     }
 
     /// Starts a CLI that lives as long as its session; gives its other outputs until it is open.
-    async fn open(&mut self) -> Result<Vec<Said>, RpcError> {
+    async fn open(&mut self) -> Result<Vec<DialectOutput>, RpcError> {
         if !self.start.cwd.is_dir() {
             let cwd = self.start.cwd.display();
             return Err(RpcError::invalid_params(format_args!("there is no directory {cwd}")));
         }
         // A mode or directory that the CLI does not take is refused now, not with the first prompt.
         self.arguments(None, None).map_err(|failure| RpcError::from(&failure))?;
-        if self.runtime.form.prompt != PromptBy::Dialect {
+        if self.runtime.form.prompt != PromptChannel::Dialect {
             return Ok(Vec::new());
         }
-        self.start_process(Input::Lines, None, None)
+        self.start_process(ProcessStdin::Lines, None, None)
             .await
             .map_err(|failure| RpcError::from(&failure))?;
         let opening = tokio::time::timeout(OPEN_WITHIN, self.until_open());
@@ -160,7 +160,7 @@ impl Session {
         opened.map_err(|failure| RpcError::from(&failure))
     }
 
-    async fn until_open(&mut self) -> Result<Vec<Said>, Fault> {
+    async fn until_open(&mut self) -> Result<Vec<DialectOutput>, Fault> {
         let mut early = Vec::new();
         loop {
             let Some(process) = &mut self.process else {
@@ -168,7 +168,7 @@ impl Session {
             };
             for said in self.unheard.drain(..) {
                 match said {
-                    Said::Write(line) => drop(process.write(line)),
+                    DialectOutput::Write(line) => drop(process.write(line)),
                     said => early.push(said),
                 }
             }
@@ -183,21 +183,21 @@ impl Session {
             let mut is_open = false;
             for said in heard.said {
                 match said {
-                    Said::Opened(opened) => {
+                    DialectOutput::Opened(opened) => {
                         is_open = true;
                         self.choices.models.clone_from(&opened.models);
                         self.choices.current.clone_from(&opened.model);
                         if let Some(id) = opened.session {
-                            early.push(Said::Session(id));
+                            early.push(DialectOutput::Session(id));
                         }
                     }
-                    Said::Lost(failure) => return Err(self.with_remedy(failure)),
-                    Said::TurnEnded(end) => {
-                        if let crate::dialect::Ending::Failed(failure) = end.ending {
+                    DialectOutput::Lost(failure) => return Err(self.with_remedy(failure)),
+                    DialectOutput::TurnEnded(end) => {
+                        if let crate::dialect::TurnOutcome::Failed(failure) = end.ending {
                             return Err(self.with_remedy(failure));
                         }
                     }
-                    Said::Write(line) => self.write(line),
+                    DialectOutput::Write(line) => self.write(line),
                     said => early.push(said),
                 }
             }
@@ -215,8 +215,8 @@ impl Session {
     /// Queues a notice for MCP servers and directories that the CLI does not take. Editors pass
     /// the user's MCP servers with every session; a CLI that takes none is still of use.
     fn tell_what_is_left_out(&mut self) {
-        let takes_servers = self.runtime.form.mcp != McpBy::None;
-        let takes_dirs = self.runtime.takes(Part::AddDir);
+        let takes_servers = self.runtime.form.mcp != McpChannel::None;
+        let takes_dirs = self.runtime.takes(OptionalArgument::AddDir);
         let left_out = [
             ("MCP servers", takes_servers, self.start.mcp_servers.len()),
             ("further directories", takes_dirs, self.start.directories.len()),
@@ -225,7 +225,10 @@ impl Session {
             if !is_taken && n > 0 {
                 let name = &self.runtime.definition.name;
                 let title = format!("{name} takes no {what} from us; {n} left out");
-                self.unheard.push_back(Said::Update(Update::notice(Severity::Warning, title)));
+                self.unheard.push_back(DialectOutput::Update(SessionUpdate::notice(
+                    NoticeSeverity::Warning,
+                    title,
+                )));
             }
         }
     }
@@ -253,24 +256,24 @@ impl Session {
         ControlFlow::Continue(())
     }
 
-    async fn obey(&mut self, command: Command) -> ControlFlow<()> {
+    async fn obey(&mut self, command: SessionCommand) -> ControlFlow<()> {
         match command {
-            Command::Prompt { request, blocks } => {
+            SessionCommand::Prompt { request, blocks } => {
                 if let Err(failure) = self.begin(request.clone(), &blocks).await {
                     let error = RpcError::from(&self.with_remedy(failure));
                     let _ = self.connection.respond(&request, Err(error)).await;
                 }
             }
-            Command::Cancel => {
+            SessionCommand::Cancel => {
                 self.cancel();
                 self.hear_all().await;
             }
-            Command::Set { request, option, value } => {
+            SessionCommand::Set { request, option, value } => {
                 let outcome = self.set(&option, &value);
                 self.hear_all().await;
                 let _ = self.connection.respond(&request, outcome).await;
             }
-            Command::Close { request } => {
+            SessionCommand::Close { request } => {
                 self.cancel();
                 self.hear_all().await;
                 let _ = self.connection.respond(&request, Ok(Json::trusted("{}"))).await;
@@ -303,15 +306,15 @@ impl Session {
         &self,
         prompt: Option<String>,
         prompt_file: Option<&Path>,
-    ) -> Result<(Vec<String>, Conversation), Fault> {
+    ) -> Result<(Vec<String>, ConversationTarget), Fault> {
         let form = &self.runtime.form;
         let conversation = match (&self.native, form.resume.style) {
-            (_, ResumeStyle::None | ResumeStyle::Protocol) => Conversation::New,
-            (Some(id), _) if self.has_history => Conversation::Again(id.clone()),
-            (_, ResumeStyle::Chosen) => Conversation::NewAs(self.id.clone()),
-            (_, ResumeStyle::Told) => Conversation::New,
+            (_, ResumeStyle::None | ResumeStyle::Protocol) => ConversationTarget::New,
+            (Some(id), _) if self.has_history => ConversationTarget::Again(id.clone()),
+            (_, ResumeStyle::Chosen) => ConversationTarget::NewAs(self.id.clone()),
+            (_, ResumeStyle::Told) => ConversationTarget::New,
         };
-        let values = Values {
+        let values = ArgumentValues {
             features: self.runtime.features.clone(),
             permissions: self.choices.permissions,
             model: self.choices.model.clone(),
@@ -336,7 +339,7 @@ impl Session {
 
     async fn start_process(
         &mut self,
-        input: Input,
+        input: ProcessStdin,
         prompt: Option<String>,
         prompt_file: Option<&Path>,
     ) -> Result<(), Fault> {
@@ -346,7 +349,7 @@ impl Session {
         for (name, value) in modes.get(&self.choices.permissions).into_iter().flatten() {
             env.set.insert(name.into(), value.into());
         }
-        if !self.start.mcp_servers.is_empty() && self.runtime.form.mcp != McpBy::None {
+        if !self.start.mcp_servers.is_empty() && self.runtime.form.mcp != McpChannel::None {
             let dir = self.scratch_dir()?;
             let style = self.runtime.form.mcp;
             let injected = mcp::inject(style, &self.start.mcp_servers, &dir)
@@ -355,7 +358,7 @@ impl Session {
             env.set.extend(injected.env);
         }
         self.unconfirmed = match conversation {
-            Conversation::Again(id) if self.runtime.form.resume.keeps_id => Some(id),
+            ConversationTarget::Again(id) if self.runtime.form.resume.keeps_id => Some(id),
             _ => None,
         };
         let mut launch = self.runtime.launch.clone();
@@ -365,7 +368,8 @@ impl Session {
         launch.env = env;
         tracing::debug!(program = ?launch.program, args = ?launch.args, "starting the CLI");
         let started =
-            Process::start(launch, self.runtime.dialect, self.runtime.max_line_bytes, input).await;
+            CliProcess::start(launch, self.runtime.dialect, self.runtime.max_line_bytes, input)
+                .await;
         let mut process = started.map_err(|error| self.not_started(&error))?;
         let mut out = Vec::new();
         process.dialect().open(&self.opening(), &mut out);
@@ -397,12 +401,12 @@ impl Session {
         }
     }
 
-    fn opening(&self) -> Opening {
+    fn opening(&self) -> ConversationOptions {
         let form = &self.runtime.form;
         // A system prompt that went by argument is not sent again.
-        let is_said = form.has(Part::SystemPrompt, &self.runtime.features);
+        let is_said = form.has(OptionalArgument::SystemPrompt, &self.runtime.features);
         let system_prompt = (!is_said).then(|| self.start.system_prompt.clone());
-        Opening {
+        ConversationOptions {
             cwd: self.start.cwd.clone(),
             directories: self.start.directories.clone(),
             resume: self.native.clone().filter(|_| self.has_history),
@@ -457,7 +461,7 @@ impl Session {
     }
 }
 
-async fn next_of(process: &mut Option<Process>) -> super::process::Heard {
+async fn next_of(process: &mut Option<CliProcess>) -> super::process::ProcessOutput {
     match process {
         Some(process) => process.next().await,
         None => std::future::pending().await,

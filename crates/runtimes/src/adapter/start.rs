@@ -9,7 +9,7 @@ use crate::{checks, mcp};
 
 /// The checked parameters of `session/new` or `session/resume`.
 #[derive(Debug)]
-pub(super) struct Start {
+pub(super) struct SessionStart {
     /// The session's id between host and adapter.
     pub(super) session: String,
     pub(super) cwd: PathBuf,
@@ -20,7 +20,7 @@ pub(super) struct Start {
     pub(super) resume: Option<String>,
 }
 
-impl Start {
+impl SessionStart {
     pub(super) fn read(params: &Value, resume: Option<String>) -> Result<Self, RpcError> {
         let cwd = PathBuf::from(params["cwd"].as_str().unwrap_or_default());
         if !cwd.is_absolute() {

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-fn form() -> Form {
+fn form() -> RuntimeForm {
     toml::from_str(
         r#"
         dialect = "plain"
@@ -19,12 +19,12 @@ fn form() -> Form {
     .unwrap()
 }
 
-fn values() -> Values {
-    Values {
+fn values() -> ArgumentValues {
+    ArgumentValues {
         permissions: PermissionMode::Auto,
         cwd: "/x".into(),
         prompt: Some("-p; rm -rf".into()),
-        ..Values::default()
+        ..ArgumentValues::default()
     }
 }
 
@@ -36,12 +36,12 @@ fn a_new_conversation() {
 
 #[test]
 fn everything_in_its_place() {
-    let values = Values {
+    let values = ArgumentValues {
         features: ["fast".to_owned()].into(),
         model: Some("m/1".into()),
         effort: Some("high".into()),
         directories: vec!["/".into()],
-        conversation: Conversation::Again("abc".into()),
+        conversation: ConversationTarget::Again("abc".into()),
         ..values()
     };
     let args = arguments(&form(), &values).unwrap().join(" ");
@@ -55,10 +55,10 @@ fn everything_in_its_place() {
 #[test]
 fn nothing_unchecked_gets_through() {
     let bad = [
-        Values { model: Some("--yolo".into()), ..values() },
-        Values { effort: Some("a b".into()), ..values() },
-        Values { directories: vec!["nowhere".into()], ..values() },
-        Values { conversation: Conversation::Again("--last".into()), ..values() },
+        ArgumentValues { model: Some("--yolo".into()), ..values() },
+        ArgumentValues { effort: Some("a b".into()), ..values() },
+        ArgumentValues { directories: vec!["nowhere".into()], ..values() },
+        ArgumentValues { conversation: ConversationTarget::Again("--last".into()), ..values() },
     ];
     for values in bad {
         assert!(matches!(arguments(&form(), &values), Err(ArgvError::BadValue(_))), "{values:?}");
@@ -67,7 +67,8 @@ fn nothing_unchecked_gets_through() {
 
 #[test]
 fn a_mode_that_it_cannot_be_held_to_is_refused() {
-    let error = arguments(&form(), &Values { permissions: PermissionMode::Ask, ..values() });
+    let error =
+        arguments(&form(), &ArgumentValues { permissions: PermissionMode::Ask, ..values() });
     assert_eq!(
         error.unwrap_err().to_string(),
         "it cannot be held to permission mode `ask` in this dialect; \
@@ -76,13 +77,17 @@ fn a_mode_that_it_cannot_be_held_to_is_refused() {
     let mut asking = form();
     asking.permissions.asks = true;
     asking.permissions.modes = BTreeMap::new();
-    assert!(arguments(&asking, &Values { permissions: PermissionMode::Ask, ..values() }).is_ok());
+    assert!(
+        arguments(&asking, &ArgumentValues { permissions: PermissionMode::Ask, ..values() })
+            .is_ok()
+    );
 }
 
 #[test]
 fn a_prompt_that_no_argument_holds_is_refused_before_the_start() {
     let prompt = "x".repeat(MAX_PROMPT_ARG_BYTES + 1);
-    let error = arguments(&form(), &Values { prompt: Some(prompt), ..values() }).unwrap_err();
+    let error =
+        arguments(&form(), &ArgumentValues { prompt: Some(prompt), ..values() }).unwrap_err();
     assert!(matches!(error, ArgvError::PromptTooLarge { bytes } if bytes > 120_000));
 }
 
@@ -96,8 +101,9 @@ fn a_prompt_is_never_a_flag() {
         let mut form = form();
         form.args = Vec::new();
         form.prompt_args = template.into_iter().map(str::to_owned).collect();
-        let values = Values { prompt: Some("--trust-all-tools".into()), ..values() };
-        let args = arguments(&form, &Values { permissions: PermissionMode::ReadOnly, ..values });
+        let values = ArgumentValues { prompt: Some("--trust-all-tools".into()), ..values() };
+        let args =
+            arguments(&form, &ArgumentValues { permissions: PermissionMode::ReadOnly, ..values });
         assert_eq!(args.unwrap().join("|"), expected);
     }
 }

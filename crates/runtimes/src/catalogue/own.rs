@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::definition::{
-    Auth, Definition, DefinitionError, Form, Images, McpBy, Models, Permissions, PromptBy, Resume,
-    ResumeStyle, VersionProbe,
+    AuthDefinition, DefinitionError, ImageSupport, McpChannel, ModelDefinitions, PermissionSupport,
+    PromptChannel, ResumeStyle, ResumeSupport, RuntimeDefinition, RuntimeForm, VersionProbe,
 };
 use crate::dialect::{Model, PermissionMode};
 
@@ -29,7 +29,7 @@ use crate::dialect::{Model, PermissionMode};
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Own {
+pub struct CustomAgent {
     /// The shipped definition that it is based on. Without it, it is a bare command.
     #[serde(alias = "based_on")]
     pub base: Option<String>,
@@ -41,25 +41,25 @@ pub struct Own {
     pub args: Vec<String>,
     pub env: BTreeMap<String, String>,
     /// In place of the models of the base.
-    pub models: Vec<OwnModel>,
+    pub models: Vec<CustomModel>,
     pub default_model: Option<String>,
     /// The dialect to speak, one of the base's; for a bare command `acp` if it is not given.
     pub dialect: Option<String>,
     /// The channel of the prompt for a bare command, where its dialect leaves a choice.
-    pub prompt: Option<PromptBy>,
+    pub prompt: Option<PromptChannel>,
 }
 
 /// A model: its id alone, or all fields.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
-pub enum OwnModel {
+pub enum CustomModel {
     Id(String),
     Full(Model),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum OwnError {
+pub enum CustomAgentError {
     #[error("agent `{agent}`: there is no shipped agent `{base}` to base it on")]
     UnknownBase { agent: String, base: String },
     #[error("agent `{agent}`: `{base}` does not speak {dialect}; it speaks: {offered}")]
@@ -76,9 +76,13 @@ pub enum OwnError {
     Definition(#[from] DefinitionError),
 }
 
-impl Own {
+impl CustomAgent {
     /// The definition that an entry called `name` makes.
-    pub fn definition(&self, name: &str, shipped: &[Definition]) -> Result<Definition, OwnError> {
+    pub fn definition(
+        &self,
+        name: &str,
+        shipped: &[RuntimeDefinition],
+    ) -> Result<RuntimeDefinition, CustomAgentError> {
         let id = id_of(name);
         let base = match (&self.base, &self.command) {
             (Some(base), _) => Some(base.as_str()),
@@ -88,7 +92,7 @@ impl Own {
         };
         let has_choice = base.is_none() && self.dialect.as_deref().is_some_and(|d| d != "acp");
         if self.prompt.is_some() && !has_choice {
-            return Err(OwnError::NoChoiceOfPrompt { agent: id.clone() });
+            return Err(CustomAgentError::NoChoiceOfPrompt { agent: id.clone() });
         }
         let mut definition = match base {
             Some(base) => self.based(&id, base, shipped)?,
@@ -107,8 +111,8 @@ impl Own {
         definition.env.set.extend(self.env.clone());
         definition.env.strip.retain(|name| !self.env.contains_key(name));
         if !self.models.is_empty() {
-            let known = self.models.iter().map(OwnModel::model).collect();
-            definition.models = Models { known, ..Models::default() };
+            let known = self.models.iter().map(CustomModel::model).collect();
+            definition.models = ModelDefinitions { known, ..ModelDefinitions::default() };
         }
         if self.default_model.is_some() {
             definition.models.default.clone_from(&self.default_model);
@@ -117,12 +121,18 @@ impl Own {
         Ok(definition)
     }
 
-    fn based(&self, id: &str, base: &str, shipped: &[Definition]) -> Result<Definition, OwnError> {
-        let answers = |one: &&Definition| one.id == base || one.aliases.iter().any(|a| a == base);
-        let found = shipped
-            .iter()
-            .find(answers)
-            .ok_or_else(|| OwnError::UnknownBase { agent: id.to_owned(), base: base.to_owned() })?;
+    fn based(
+        &self,
+        id: &str,
+        base: &str,
+        shipped: &[RuntimeDefinition],
+    ) -> Result<RuntimeDefinition, CustomAgentError> {
+        let answers =
+            |one: &&RuntimeDefinition| one.id == base || one.aliases.iter().any(|a| a == base);
+        let found = shipped.iter().find(answers).ok_or_else(|| CustomAgentError::UnknownBase {
+            agent: id.to_owned(),
+            base: base.to_owned(),
+        })?;
         let mut definition = found.clone();
         if found.id != id {
             definition.aliases.clear();
@@ -136,7 +146,7 @@ impl Own {
         if definition.forms.is_empty() {
             let mut offered: Vec<_> = found.forms.iter().map(|form| form.dialect.clone()).collect();
             offered.dedup();
-            return Err(OwnError::DialectNotOffered {
+            return Err(CustomAgentError::DialectNotOffered {
                 agent: id.to_owned(),
                 base: base.to_owned(),
                 dialect: self.dialect.clone().unwrap_or_default(),
@@ -144,16 +154,18 @@ impl Own {
             });
         }
         // A model list of another dialect is still right, but ACP must be spoken to be asked.
-        definition.models.acp &= definition.forms.iter().any(Form::is_acp);
+        definition.models.acp &= definition.forms.iter().any(RuntimeForm::is_acp);
         Ok(definition)
     }
 
-    fn bare(&self, id: &str) -> Result<Definition, OwnError> {
-        let command =
-            self.command.as_ref().ok_or_else(|| OwnError::NoCommand { agent: id.to_owned() })?;
+    fn bare(&self, id: &str) -> Result<RuntimeDefinition, CustomAgentError> {
+        let command = self
+            .command
+            .as_ref()
+            .ok_or_else(|| CustomAgentError::NoCommand { agent: id.to_owned() })?;
         let mut form = bare_form(self.dialect.as_deref().unwrap_or("acp"), self.prompt);
         form.args.clone_from(&self.args);
-        let mut definition = Definition {
+        let mut definition = RuntimeDefinition {
             id: id.to_owned(),
             name: id.to_owned(),
             install: "it is an agent of your own: check its `command` in the configuration".into(),
@@ -162,17 +174,17 @@ impl Own {
             // Which keys it needs is not known either, and the user who chose it trusts it with
             // all. Its models are not asked for: listing agents must not run a program that is not
             // known to be harmless.
-            auth: Auth { any_provider: true, ..Auth::default() },
+            auth: AuthDefinition { any_provider: true, ..AuthDefinition::default() },
             forms: vec![form],
             is_own: true,
-            ..Definition::default()
+            ..RuntimeDefinition::default()
         };
         place(&mut definition, command);
         Ok(definition)
     }
 }
 
-impl OwnModel {
+impl CustomModel {
     fn model(&self) -> Model {
         match self {
             Self::Id(id) => Model { id: id.clone(), ..Model::default() },
@@ -191,7 +203,7 @@ pub(super) fn id_of(name: &str) -> String {
     words.collect::<Vec<_>>().join("-").to_ascii_lowercase()
 }
 
-fn place(definition: &mut Definition, command: &str) {
+fn place(definition: &mut RuntimeDefinition, command: &str) {
     let is_path = command.contains('/');
     definition.path = is_path.then(|| command.to_owned());
     let name = command.rsplit('/').next().unwrap_or(command);
@@ -199,35 +211,35 @@ fn place(definition: &mut Definition, command: &str) {
 }
 
 /// The form of a command that is known by its dialect alone.
-fn bare_form(dialect: &str, prompt: Option<PromptBy>) -> Form {
+fn bare_form(dialect: &str, prompt: Option<PromptChannel>) -> RuntimeForm {
     let (prompt, asks) = match dialect {
-        "acp" => (PromptBy::Acp, true),
-        "codex-app-server" => (PromptBy::Dialect, true),
-        "pi-rpc" => (PromptBy::Dialect, false),
+        "acp" => (PromptChannel::Acp, true),
+        "codex-app-server" => (PromptChannel::Dialect, true),
+        "pi-rpc" => (PromptChannel::Dialect, false),
         _ => {
             let prompt = prompt.unwrap_or_default();
-            (prompt, prompt == PromptBy::Dialect)
+            (prompt, prompt == PromptChannel::Dialect)
         }
     };
-    let speaks = matches!(prompt, PromptBy::Acp | PromptBy::Dialect);
-    let is_acp = prompt == PromptBy::Acp;
+    let speaks = matches!(prompt, PromptChannel::Acp | PromptChannel::Dialect);
+    let is_acp = prompt == PromptChannel::Acp;
     let style = if is_acp || dialect == "codex-app-server" {
         ResumeStyle::Protocol
     } else {
         ResumeStyle::None
     };
     let auto = [(PermissionMode::Auto, Vec::new())];
-    Form {
+    RuntimeForm {
         dialect: dialect.to_owned(),
         prompt,
-        resume: Resume { style, ..Resume::default() },
-        mcp: if is_acp { McpBy::Acp } else { McpBy::None },
-        permissions: Permissions {
+        resume: ResumeSupport { style, ..ResumeSupport::default() },
+        mcp: if is_acp { McpChannel::Acp } else { McpChannel::None },
+        permissions: PermissionSupport {
             asks,
             modes: if asks { BTreeMap::new() } else { auto.into() },
-            ..Permissions::default()
+            ..PermissionSupport::default()
         },
-        images: if speaks { Images::Protocol } else { Images::None },
-        ..Form::default()
+        images: if speaks { ImageSupport::Protocol } else { ImageSupport::None },
+        ..RuntimeForm::default()
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::definition::{PromptBy, ResumeStyle};
+use crate::definition::{PromptChannel, ResumeStyle};
 use crate::dialect::PermissionMode;
 
 const REQUIRED: [&str; 27] = [
@@ -32,7 +32,7 @@ const REQUIRED: [&str; 27] = [
     "qodo",
 ];
 
-fn own(text: &str) -> Result<Catalogue, OwnError> {
+fn own(text: &str) -> Result<Catalogue, CustomAgentError> {
     Catalogue::with_own(&toml::from_str(text).unwrap())
 }
 
@@ -126,7 +126,7 @@ fn a_bare_command_may_speak_another_dialect() {
     let old = catalogue.get("old").unwrap();
     assert_eq!(old.path.as_deref(), Some("/opt/old"));
     let form = &old.forms[0];
-    assert_eq!((form.dialect.as_str(), form.prompt), ("plain", PromptBy::Stdin));
+    assert_eq!((form.dialect.as_str(), form.prompt), ("plain", PromptChannel::Stdin));
     assert!(!form.permissions.asks);
     assert_eq!(form.permissions.modes.keys().collect::<Vec<_>>(), [&PermissionMode::Auto]);
 }

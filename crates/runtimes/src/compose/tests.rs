@@ -2,8 +2,8 @@ use serde_json::json;
 
 use super::*;
 
-fn setting(cwd: &Path) -> Setting<'_> {
-    Setting { cwd, roots: vec![cwd.to_owned()], images: Images::None, image_dir: None }
+fn setting(cwd: &Path) -> PromptContext<'_> {
+    PromptContext { cwd, roots: vec![cwd.to_owned()], images: ImageSupport::None, image_dir: None }
 }
 
 fn text(text: &str) -> Value {
@@ -74,11 +74,14 @@ fn images_go_the_way_the_cli_takes_them() {
     let image = json!({ "type": "image", "mimeType": "image/gif", "data": "R0lGODlh" });
     let none = compose(std::slice::from_ref(&image), &setting(dir.path())).unwrap_err();
     assert!(matches!(none, ComposeError::NotTaken("images")));
-    let protocol = Setting { images: Images::Protocol, ..setting(dir.path()) };
+    let protocol = PromptContext { images: ImageSupport::Protocol, ..setting(dir.path()) };
     let prompt = compose(&[text("what?"), image.clone()], &protocol).unwrap();
     assert_eq!(prompt.images.len(), 1);
-    let at_path =
-        Setting { images: Images::AtPath, image_dir: Some(dir.path()), ..setting(dir.path()) };
+    let at_path = PromptContext {
+        images: ImageSupport::AtPath,
+        image_dir: Some(dir.path()),
+        ..setting(dir.path())
+    };
     let prompt = compose(&[image], &at_path).unwrap();
     let path = prompt.text.strip_prefix('@').unwrap();
     assert_eq!(std::fs::read(path).unwrap(), b"GIF89a");

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::checks;
 use super::super::dialect::DialectName;
-use super::{Definition, EnvChanges, Features, Form, Version, VersionRange};
+use super::{EnvChanges, FeatureProbe, RuntimeDefinition, RuntimeForm, Version, VersionRange};
 
 mod form;
 mod placeholder;
@@ -26,21 +26,21 @@ pub enum DefinitionError {
 
 /// A field and what is wrong with it.
 type Problem = (String, String);
-type Checked = Result<(), Problem>;
+type CheckResult = Result<(), Problem>;
 
 const MAX_ID_BYTES: usize = 80;
 /// The longest probe timeout that a definition may set.
 const MAX_PROBE_MS: u64 = 60_000;
 
-pub(super) fn definition(definition: &Definition) -> Result<(), DefinitionError> {
-    let parts: [fn(&Definition) -> Checked; 7] =
+pub(super) fn definition(definition: &RuntimeDefinition) -> Result<(), DefinitionError> {
+    let parts: [fn(&RuntimeDefinition) -> CheckResult; 7] =
         [names, places, version, features, auth, models, forms];
     parts.iter().try_for_each(|part| part(definition)).map_err(|(field, problem)| {
         DefinitionError::Wrong { definition: definition.id.clone(), field, problem }
     })
 }
 
-fn names(definition: &Definition) -> Checked {
+fn names(definition: &RuntimeDefinition) -> CheckResult {
     id("id", &definition.id)?;
     for alias in &definition.aliases {
         id("aliases", alias)?;
@@ -51,7 +51,7 @@ fn names(definition: &Definition) -> Checked {
     definition.notes.iter().try_for_each(|note| text("notes", note))
 }
 
-fn places(definition: &Definition) -> Checked {
+fn places(definition: &RuntimeDefinition) -> CheckResult {
     require("bins", !definition.bins.is_empty(), "must name a program")?;
     definition.bins.iter().try_for_each(|bin| program("bins", bin))?;
     unique("bins", &definition.bins)?;
@@ -65,7 +65,7 @@ fn places(definition: &Definition) -> Checked {
     env("env", &definition.env)
 }
 
-fn version(definition: &Definition) -> Checked {
+fn version(definition: &RuntimeDefinition) -> CheckResult {
     let probe = &definition.version;
     words("version.args", &probe.args)?;
     milliseconds("version.timeout_ms", probe.timeout_ms)?;
@@ -79,8 +79,8 @@ fn version(definition: &Definition) -> Checked {
     Ok(())
 }
 
-fn features(definition: &Definition) -> Checked {
-    let Features { help, flags } = &definition.features;
+fn features(definition: &RuntimeDefinition) -> CheckResult {
+    let FeatureProbe { help, flags } = &definition.features;
     words("features.help", help)?;
     let is_probed = flags.is_empty() || !help.is_empty();
     require("features.help", is_probed, "must be given to look for flags")?;
@@ -91,7 +91,7 @@ fn features(definition: &Definition) -> Checked {
     Ok(())
 }
 
-fn auth(definition: &Definition) -> Checked {
+fn auth(definition: &RuntimeDefinition) -> CheckResult {
     let auth = &definition.auth;
     auth.env.iter().try_for_each(|name| variable("auth.env", name))?;
     auth.files.iter().try_for_each(|file| below_home("auth.files", file))?;
@@ -107,7 +107,7 @@ fn auth(definition: &Definition) -> Checked {
     probe.yes.iter().chain(&probe.no).try_for_each(|word| text("auth.probe", word))
 }
 
-fn models(definition: &Definition) -> Checked {
+fn models(definition: &RuntimeDefinition) -> CheckResult {
     let models = &definition.models;
     for model in models.known.iter().map(|model| &model.id).chain(&models.default) {
         checks::model_id(model).map_err(|error| problem("models", error.to_string()))?;
@@ -118,7 +118,7 @@ fn models(definition: &Definition) -> Checked {
         words("models.list.args", &list.args)?;
         milliseconds("models.list.timeout_ms", list.timeout_ms)?;
     }
-    let can_ask = !models.acp || definition.forms.iter().any(Form::is_acp);
+    let can_ask = !models.acp || definition.forms.iter().any(RuntimeForm::is_acp);
     require("models.acp", can_ask, "needs a form that speaks acp")?;
     let per_model = models.known.iter().flat_map(|model| &model.efforts);
     for effort in definition.reasoning.efforts.iter().chain(per_model) {
@@ -128,7 +128,7 @@ fn models(definition: &Definition) -> Checked {
     unique("reasoning.efforts", &definition.reasoning.efforts)
 }
 
-fn forms(definition: &Definition) -> Checked {
+fn forms(definition: &RuntimeDefinition) -> CheckResult {
     require("forms", !definition.forms.is_empty(), "there must be one at least")?;
     let flags = &definition.features.flags;
     for (index, one) in definition.forms.iter().enumerate() {
@@ -143,12 +143,12 @@ fn problem(field: &str, problem: impl Into<String>) -> Problem {
     (field.to_owned(), problem.into())
 }
 
-fn require(field: &str, holds: bool, otherwise: &str) -> Checked {
+fn require(field: &str, holds: bool, otherwise: &str) -> CheckResult {
     if holds { Ok(()) } else { Err(problem(field, otherwise)) }
 }
 
 /// A name that users type: `cursor-agent`.
-fn id(field: &str, name: &str) -> Checked {
+fn id(field: &str, name: &str) -> CheckResult {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let begins_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
     let is_id = begins_well && name.len() <= MAX_ID_BYTES && name.chars().all(is_fine);
@@ -157,43 +157,43 @@ fn id(field: &str, name: &str) -> Checked {
 }
 
 /// A text for people: one line, not blank.
-fn text(field: &str, text: &str) -> Checked {
+fn text(field: &str, text: &str) -> CheckResult {
     require(field, !text.trim().is_empty(), "must not be blank")?;
     require(field, !text.contains(char::is_control), "must be one line")
 }
 
 /// An argument or a value: not empty, no NUL.
-fn plain(field: &str, word: &str) -> Checked {
+fn plain(field: &str, word: &str) -> CheckResult {
     require(field, !word.is_empty(), "must not be empty")?;
     require(field, !word.contains('\0'), "must not contain NUL")
 }
 
 /// Arguments without placeholders.
-fn words(field: &str, words: &[String]) -> Checked {
+fn words(field: &str, words: &[String]) -> CheckResult {
     words.iter().try_for_each(|word| plain(field, word))?;
     placeholder::only(field, words, &[])
 }
 
-fn program(field: &str, name: &str) -> Checked {
+fn program(field: &str, name: &str) -> CheckResult {
     let is_name = !name.is_empty() && !name.contains(['/', '\0']) && name != "." && name != "..";
     let otherwise = format!("`{name}` must be the name of a program, without a directory");
     require(field, is_name, &otherwise)
 }
 
-fn below_home(field: &str, path: &str) -> Checked {
+fn below_home(field: &str, path: &str) -> CheckResult {
     plain(field, path)?;
     let stays = !path.starts_with(['/', '~']) && path.split('/').all(|part| part != "..");
     require(field, stays, &format!("`{path}` must be a path below the home directory"))
 }
 
-fn variable(field: &str, name: &str) -> Checked {
+fn variable(field: &str, name: &str) -> CheckResult {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let begins_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let otherwise = format!("`{name}` is no name of an environment variable");
     require(field, begins_well && name.chars().all(is_fine), &otherwise)
 }
 
-fn env(field: &str, env: &EnvChanges) -> Checked {
+fn env(field: &str, env: &EnvChanges) -> CheckResult {
     variables(&format!("{field}.set"), &env.set)?;
     let field = format!("{field}.strip");
     for name in &env.strip {
@@ -205,7 +205,7 @@ fn env(field: &str, env: &EnvChanges) -> Checked {
     Ok(())
 }
 
-fn variables(field: &str, set: &BTreeMap<String, String>) -> Checked {
+fn variables(field: &str, set: &BTreeMap<String, String>) -> CheckResult {
     for (name, value) in set {
         variable(field, name)?;
         let reaches_it = !name.starts_with("SWITCHYARD_");
@@ -215,16 +215,16 @@ fn variables(field: &str, set: &BTreeMap<String, String>) -> Checked {
     Ok(())
 }
 
-fn milliseconds(field: &str, ms: u64) -> Checked {
+fn milliseconds(field: &str, ms: u64) -> CheckResult {
     let otherwise = format!("must be from 1 to {MAX_PROBE_MS}");
     require(field, (1..=MAX_PROBE_MS).contains(&ms), &otherwise)
 }
 
-fn range(field: &str, text: &str) -> Checked {
+fn range(field: &str, text: &str) -> CheckResult {
     VersionRange::parse(text).map(drop).map_err(|error| problem(field, error.to_string()))
 }
 
-fn unique<'a>(field: &str, names: impl IntoIterator<Item = &'a String>) -> Checked {
+fn unique<'a>(field: &str, names: impl IntoIterator<Item = &'a String>) -> CheckResult {
     let mut seen = BTreeSet::new();
     for name in names {
         require(field, seen.insert(name), &format!("`{name}` is there twice"))?;

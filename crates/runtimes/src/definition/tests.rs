@@ -78,7 +78,7 @@ permissions = { modes = { auto = [] } }
 fn check(from: &str, to: &str, field: &str, problem: &str) {
     assert_eq!(GOOD.matches(from).count(), 1, "{from:?} must be there once");
     let text = GOOD.replace(from, to);
-    let Err(error) = Definition::parse(&text) else { panic!("{to:?} passed") };
+    let Err(error) = RuntimeDefinition::parse(&text) else { panic!("{to:?} passed") };
     let said = error.to_string();
     assert!(said.contains(field), "{to:?}: {said} does not name {field}");
     assert!(said.contains(problem), "{to:?}: {said} does not say {problem:?}");
@@ -86,7 +86,7 @@ fn check(from: &str, to: &str, field: &str, problem: &str) {
 
 #[test]
 fn a_good_definition_is_read() {
-    let definition = Definition::parse(GOOD).unwrap();
+    let definition = RuntimeDefinition::parse(GOOD).unwrap();
 
     assert_eq!(definition.bin_variable(), "SOME_CLI_BIN");
     assert_eq!(definition.forms.len(), 4);
@@ -95,20 +95,20 @@ fn a_good_definition_is_read() {
 
 #[test]
 fn a_part_is_had_only_with_the_feature_it_needs() {
-    let definition = Definition::parse(GOOD).unwrap();
+    let definition = RuntimeDefinition::parse(GOOD).unwrap();
     let form = &definition.forms[1];
 
-    assert!(!form.has(Part::AddDir, &BTreeSet::new()));
-    assert!(form.has(Part::AddDir, &["dirs".to_owned()].into()));
-    assert!(form.has(Part::Model, &BTreeSet::new()));
-    assert!(!definition.forms[0].has(Part::Model, &BTreeSet::new()));
+    assert!(!form.has(OptionalArgument::AddDir, &BTreeSet::new()));
+    assert!(form.has(OptionalArgument::AddDir, &["dirs".to_owned()].into()));
+    assert!(form.has(OptionalArgument::Model, &BTreeSet::new()));
+    assert!(!definition.forms[0].has(OptionalArgument::Model, &BTreeSet::new()));
 }
 
 #[test]
 fn what_is_not_toml_or_not_known_is_refused() {
-    assert!(matches!(Definition::parse("id = "), Err(DefinitionError::Syntax { .. })));
+    assert!(matches!(RuntimeDefinition::parse("id = "), Err(DefinitionError::Syntax { .. })));
     let unknown = GOOD.replace("[version]", "[version]\nprobed = true");
-    let error = Definition::parse(&unknown).unwrap_err().to_string();
+    let error = RuntimeDefinition::parse(&unknown).unwrap_err().to_string();
     assert!(error.contains("probed"), "{error}");
 }
 
@@ -189,7 +189,7 @@ fn there_must_be_a_form() {
     let start = GOOD.find("[[forms]]").unwrap();
     let none = format!("forms = []\n{}", GOOD[..start].replace("acp = true", "acp = false"));
 
-    let error = Definition::parse(&none).unwrap_err().to_string();
+    let error = RuntimeDefinition::parse(&none).unwrap_err().to_string();
     assert!(error.contains("forms: there must be one at least"), "{error}");
 }
 
@@ -199,7 +199,7 @@ fn models_are_asked_by_acp_only_of_those_who_speak_it() {
     let plain = GOOD.rfind("[[forms]]").unwrap();
     let text = format!("{}{}", &GOOD[..start], &GOOD[plain..]);
 
-    let error = Definition::parse(&text).unwrap_err().to_string();
+    let error = RuntimeDefinition::parse(&text).unwrap_err().to_string();
     assert!(error.contains("models.acp: needs a form that speaks acp"), "{error}");
 }
 

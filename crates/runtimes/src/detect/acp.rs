@@ -7,14 +7,14 @@
 use std::time::Duration;
 
 use bus::StdinKind;
-use bus::connection::{CallError, Connection, ConnectionLimits, Inbox, Incoming};
+use bus::connection::{CallError, Connection, ConnectionLimits, Inbox, IncomingMessage};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout, timeout_at};
 use wire::{Json, RpcError, codes};
 
 use super::facts::ModelsFact;
 use super::models::offered;
-use super::probe::{self, Call};
+use super::probe::{self, ProbeCommand};
 
 /// The longest line that is read. The longest answer that was seen has 35 KB, with 385 models.
 const MAX_LINE_BYTES: usize = 4 << 20;
@@ -26,23 +26,23 @@ const GOODBYE_WAIT: Duration = Duration::from_millis(300);
 const EXIT_WAIT: Duration = Duration::from_millis(300);
 
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum AcpProbeError {
     /// It wants a login first.
     AuthRequired,
     TimedOut,
     Other(String),
 }
 
-pub(super) async fn ask(call: Call<'_>) -> Result<ModelsFact, Trouble> {
-    let dir = call.scratch.dir().map_err(|error| Trouble::Other(error.to_string()))?;
+pub(super) async fn ask(call: ProbeCommand<'_>) -> Result<ModelsFact, AcpProbeError> {
+    let dir = call.scratch.dir().map_err(|error| AcpProbeError::Other(error.to_string()))?;
     let until = call.until;
     let launch = call.launch(&dir, StdinKind::Pipe);
     let worker = match timeout_at(until, launch.spawn()).await {
         Ok(Ok(worker)) => worker,
-        Ok(Err(error)) => return Err(Trouble::Other(error.to_string())),
-        Err(_) => return Err(Trouble::TimedOut),
+        Ok(Err(error)) => return Err(AcpProbeError::Other(error.to_string())),
+        Err(_) => return Err(AcpProbeError::TimedOut),
     };
-    let Some(stdin) = worker.stdin else { return Err(Trouble::Other("no stdin".into())) };
+    let Some(stdin) = worker.stdin else { return Err(AcpProbeError::Other("no stdin".into())) };
     let limits = ConnectionLimits {
         max_line_bytes: MAX_LINE_BYTES,
         max_values: wire::limits::WORKER_VALUES,
@@ -53,7 +53,7 @@ pub(super) async fn ask(call: Call<'_>) -> Result<ModelsFact, Trouble> {
     let pump = task::spawn(pump(connection.clone(), inbox));
     let cwd = dir.path().to_string_lossy().into_owned();
     let talk = talk(&connection, &cwd, until);
-    let offer = timeout_at(until, talk).await.unwrap_or(Err(Trouble::TimedOut));
+    let offer = timeout_at(until, talk).await.unwrap_or(Err(AcpProbeError::TimedOut));
     connection.close();
     pump.abort();
     // Dropping both ends the agent's input.
@@ -64,7 +64,11 @@ pub(super) async fn ask(call: Call<'_>) -> Result<ModelsFact, Trouble> {
     offer
 }
 
-async fn talk(connection: &Connection, cwd: &str, until: Instant) -> Result<ModelsFact, Trouble> {
+async fn talk(
+    connection: &Connection,
+    cwd: &str,
+    until: Instant,
+) -> Result<ModelsFact, AcpProbeError> {
     let initialize = json!({
         "protocolVersion": 1,
         "clientCapabilities": {
@@ -93,13 +97,19 @@ async fn talk(connection: &Connection, cwd: &str, until: Instant) -> Result<Mode
     Ok(offer)
 }
 
-async fn request(connection: &Connection, method: &str, params: &Value) -> Result<Value, Trouble> {
+async fn request(
+    connection: &Connection,
+    method: &str,
+    params: &Value,
+) -> Result<Value, AcpProbeError> {
     match connection.call(method, &Json::of(params)).await {
-        Ok(answer) => answer.read().map_err(|error| Trouble::Other(format!("its answer: {error}"))),
-        Err(CallError::Refused(error)) if error.code == codes::AUTH_REQUIRED => {
-            Err(Trouble::AuthRequired)
+        Ok(answer) => {
+            answer.read().map_err(|error| AcpProbeError::Other(format!("its answer: {error}")))
         }
-        Err(error) => Err(Trouble::Other(format!("{method}: {error}"))),
+        Err(CallError::Refused(error)) if error.code == codes::AUTH_REQUIRED => {
+            Err(AcpProbeError::AuthRequired)
+        }
+        Err(error) => Err(AcpProbeError::Other(format!("{method}: {error}"))),
     }
 }
 
@@ -107,8 +117,8 @@ async fn pump(connection: Connection, mut inbox: Inbox) {
     while let Some(batch) = inbox.next().await {
         for incoming in batch {
             match incoming {
-                Incoming::Reply(reply) => reply.settle(),
-                Incoming::Request(request) => {
+                IncomingMessage::Reply(reply) => reply.settle(),
+                IncomingMessage::Request(request) => {
                     let refusal = RpcError::method_not_found(request.method());
                     let _ = connection.respond_now(&request.id(), Err(refusal));
                 }

@@ -6,18 +6,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Machine;
-use super::choose::{self, Known};
-use super::facts::{Facts, FeaturesFact, VersionFact};
-use super::found::{Auth, AuthState, Diagnosis, Found, FoundBy, ModelsFrom, Reason};
-use crate::definition::{BrokenVersion, Definition, Form, OwnProvider, Version, VersionRange};
+use super::choose::{self, ProbedProgram};
+use super::facts::{FeaturesFact, ProgramFacts, VersionFact};
+use super::found::{
+    DetectedAgent, Diagnosis, DiagnosisReason, LoginState, LoginStatus, ModelsSource, ProgramSource,
+};
+use crate::definition::{
+    BrokenVersion, CustomProvider, RuntimeDefinition, RuntimeForm, Version, VersionRange,
+};
 
 pub(super) fn assemble(
-    definition: &Definition,
+    definition: &RuntimeDefinition,
     machine: &Machine,
-    (path, by): (PathBuf, FoundBy),
-    facts: &Facts,
-) -> Found {
-    let mut found = Found::nothing(definition);
+    (path, by): (PathBuf, ProgramSource),
+    facts: &ProgramFacts,
+) -> DetectedAgent {
+    let mut found = DetectedAgent::nothing(definition);
     let known = known(facts);
     found.found_by = Some(by);
     found.version = known.version.map(|version| version.to_string());
@@ -29,7 +33,7 @@ pub(super) fn assemble(
         found.run =
             chosen.and_then(|(index, program)| choose::run(definition, index, &program, &features));
         // An ACP agent offers what it offers; what its definition knows is for its other forms.
-        if found.form(definition).is_some_and(Form::is_acp) {
+        if found.form(definition).is_some_and(RuntimeForm::is_acp) {
             found.efforts.clear();
         }
         tell_auth(definition, machine, facts, &mut found);
@@ -44,7 +48,7 @@ pub(super) fn assemble(
     found
 }
 
-pub(super) fn known(facts: &Facts) -> Known {
+pub(super) fn known(facts: &ProgramFacts) -> ProbedProgram {
     let version = match facts.version.as_ref().map(|fact| &fact.is) {
         Some(VersionFact::Version(text)) => Version::parse(text).ok(),
         _ => None,
@@ -53,11 +57,14 @@ pub(super) fn known(facts: &Facts) -> Known {
         Some(FeaturesFact::Seen(features)) => Some(features.clone()),
         _ => None,
     };
-    Known { version, features }
+    ProbedProgram { version, features }
 }
 
 /// The entry that says why this version does not work.
-pub(super) fn broken<'a>(definition: &'a Definition, facts: &Facts) -> Option<&'a BrokenVersion> {
+pub(super) fn broken<'a>(
+    definition: &'a RuntimeDefinition,
+    facts: &ProgramFacts,
+) -> Option<&'a BrokenVersion> {
     let version = known(facts).version?;
     definition.version.broken.iter().find(|broken| {
         VersionRange::parse(&broken.version).is_ok_and(|range| range.contains(version))
@@ -65,22 +72,29 @@ pub(super) fn broken<'a>(definition: &'a Definition, facts: &Facts) -> Option<&'
 }
 
 /// Adds diagnoses of the program itself; `false` if it cannot be used.
-fn tell_version(definition: &Definition, path: &Path, facts: &Facts, found: &mut Found) -> bool {
+fn tell_version(
+    definition: &RuntimeDefinition,
+    path: &Path,
+    facts: &ProgramFacts,
+    found: &mut DetectedAgent,
+) -> bool {
     let shown = path.display();
     let again = format!("install it again: {}", definition.install);
     let version = facts.version.as_ref().map(|fact| &fact.is);
     let fatal = match version {
         Some(VersionFact::NotExecutable(why)) => Some(Diagnosis::new(
-            Reason::NotExecutable,
+            DiagnosisReason::NotExecutable,
             format!("{shown} cannot be executed: {why}"),
             &*again,
         )),
-        Some(VersionFact::ShimBroken(why)) => {
-            Some(Diagnosis::new(Reason::ShimBroken, format!("{shown} is broken: {why}"), &*again))
-        }
+        Some(VersionFact::ShimBroken(why)) => Some(Diagnosis::new(
+            DiagnosisReason::ShimBroken,
+            format!("{shown} is broken: {why}"),
+            &*again,
+        )),
         _ => broken(definition, facts).map(|broken| {
             let message = format!("{shown} has a version that does not work: {}", broken.version);
-            Diagnosis::new(Reason::ShimBroken, message, &*broken.remedy)
+            Diagnosis::new(DiagnosisReason::ShimBroken, message, &*broken.remedy)
         }),
     };
     if let Some(diagnosis) = fatal {
@@ -100,13 +114,13 @@ fn tell_version(definition: &Definition, path: &Path, facts: &Facts, found: &mut
             ),
             false => format!("run it by hand; if it fails there too, {again}"),
         };
-        found.diagnoses.push(Diagnosis::new(Reason::VersionProbeFailed, message, remedy));
+        found.diagnoses.push(Diagnosis::new(DiagnosisReason::VersionProbeFailed, message, remedy));
     }
     if choose::is_tested(definition, known(facts).version) == Some(false)
         && let (Some(version), Some(tested)) = (&found.version, &definition.version.tested)
     {
         found.diagnoses.push(Diagnosis::new(
-            Reason::UntestedVersion,
+            DiagnosisReason::UntestedVersion,
             format!("version {version} was never tried with Switchyard; versions {tested} were"),
             "it will probably work; if it does not, install one of those versions",
         ));
@@ -114,21 +128,26 @@ fn tell_version(definition: &Definition, path: &Path, facts: &Facts, found: &mut
     true
 }
 
-fn tell_auth(definition: &Definition, machine: &Machine, facts: &Facts, found: &mut Found) {
+fn tell_auth(
+    definition: &RuntimeDefinition,
+    machine: &Machine,
+    facts: &ProgramFacts,
+    found: &mut DetectedAgent,
+) {
     let auth = &definition.auth;
     found.auth = live_auth(definition, machine).unwrap_or_else(|| {
         match facts.auth.as_ref().map(|fact| &fact.is) {
             Some(fact) => {
-                let by = (fact.state != AuthState::Unknown).then(|| "the CLI itself".to_owned());
-                Auth { state: fact.state, by }
+                let by = (fact.state != LoginStatus::Unknown).then(|| "the CLI itself".to_owned());
+                LoginState { state: fact.state, by }
             }
-            None => Auth::default(),
+            None => LoginState::default(),
         }
     });
     // A login that was found may have expired, or be of no use for this program.
     if facts.models.as_ref().is_some_and(|fact| fact.is.wants_login) {
-        found.auth = Auth {
-            state: AuthState::Missing,
+        found.auth = LoginState {
+            state: LoginStatus::Missing,
             by: Some("the CLI itself, when a session was opened".to_owned()),
         };
     }
@@ -141,17 +160,17 @@ fn tell_auth(definition: &Definition, machine: &Machine, facts: &Facts, found: &
     let ways = ways.join(", or ");
     let name = &definition.name;
     match found.auth.state {
-        AuthState::Ok => {}
-        AuthState::Missing => found.diagnoses.push(Diagnosis::new(
-            Reason::AuthMissing,
+        LoginStatus::Ok => {}
+        LoginStatus::Missing => found.diagnoses.push(Diagnosis::new(
+            DiagnosisReason::AuthMissing,
             format!("{name} is not logged in"),
             ways,
         )),
-        AuthState::Unknown => {
+        LoginStatus::Unknown => {
             let trouble = facts.auth.as_ref().and_then(|fact| fact.is.trouble.clone());
             let why = trouble.map_or_else(String::new, |trouble| format!(": {trouble}"));
             found.diagnoses.push(Diagnosis::new(
-                Reason::AuthUnknown,
+                DiagnosisReason::AuthUnknown,
                 format!("cannot tell whether {name} is logged in{why}"),
                 format!("if it asks for a login, {ways}"),
             ));
@@ -160,11 +179,11 @@ fn tell_auth(definition: &Definition, machine: &Machine, facts: &Facts, found: &
 }
 
 /// The login state by variables and files; `None` if the CLI has to be asked.
-pub(super) fn live_auth(definition: &Definition, machine: &Machine) -> Option<Auth> {
+pub(super) fn live_auth(definition: &RuntimeDefinition, machine: &Machine) -> Option<LoginState> {
     let auth = &definition.auth;
     let is_set =
         |name: &&String| machine.variable(name).is_some() || definition.env.set.contains_key(*name);
-    let ok = |by: String| Auth { state: AuthState::Ok, by: Some(by) };
+    let ok = |by: String| LoginState { state: LoginStatus::Ok, by: Some(by) };
     if let Some(name) = auth.env.iter().find(is_set) {
         return Some(ok(name.clone()));
     }
@@ -176,7 +195,7 @@ pub(super) fn live_auth(definition: &Definition, machine: &Machine) -> Option<Au
 }
 
 /// Whether the CLI is set up to use a provider that is none of its own.
-fn names_another(home: &Path, provider: &OwnProvider) -> bool {
+fn names_another(home: &Path, provider: &CustomProvider) -> bool {
     const MAX_BYTES: u64 = 1 << 20;
     let path = home.join(&provider.file);
     if !fs::metadata(&path).is_ok_and(|about| about.is_file() && about.len() <= MAX_BYTES) {
@@ -199,7 +218,7 @@ fn says_something(path: &Path) -> bool {
     !matches!(text.trim(), "" | "{}" | "[]" | "null")
 }
 
-fn tell_models(definition: &Definition, facts: &Facts, found: &mut Found) {
+fn tell_models(definition: &RuntimeDefinition, facts: &ProgramFacts, found: &mut DetectedAgent) {
     let said = facts.models.as_ref().map(|fact| &fact.is);
     if let Some(said) = said {
         for effort in &said.efforts {
@@ -222,7 +241,7 @@ fn tell_models(definition: &Definition, facts: &Facts, found: &mut Found) {
         None => {
             found.models.clone_from(&definition.models.known);
             let is_known = !found.models.is_empty();
-            found.models_from = if is_known { ModelsFrom::Known } else { ModelsFrom::Nobody };
+            found.models_from = if is_known { ModelsSource::Known } else { ModelsSource::Nobody };
         }
     }
 }

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Machine;
-use super::facts::Facts;
-use crate::definition::Definition;
+use super::facts::ProgramFacts;
+use crate::definition::RuntimeDefinition;
 
 /// The version of the cache file's format; changed whenever its content changes its meaning.
 const FORMAT: u32 = 1;
@@ -24,18 +24,18 @@ const MAX_FILE_BYTES: u64 = 16 << 20;
 const FILE_NAME: &str = "agents.json";
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Cache {
+pub(super) struct DetectionCache {
     format: u32,
-    agents: BTreeMap<String, Entry>,
+    agents: BTreeMap<String, DetectionCacheEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct DetectionCacheEntry {
     pub key: String,
-    pub facts: Facts,
+    pub facts: ProgramFacts,
 }
 
-impl Cache {
+impl DetectionCache {
     pub(super) fn load(dir: Option<&Path>) -> Self {
         let Some(dir) = dir else { return Self::default() };
         let loaded =
@@ -44,13 +44,16 @@ impl Cache {
     }
 
     /// The cached facts about an agent, however old.
-    pub(super) fn get(&self, agent: &str, key: &str) -> Option<Facts> {
+    pub(super) fn get(&self, agent: &str, key: &str) -> Option<ProgramFacts> {
         let entry = self.agents.get(agent).filter(|entry| entry.key == key)?;
         Some(entry.facts.clone())
     }
 
     /// Adds entries to what is in the file by now, which another process may have written.
-    pub(super) fn save(dir: &Path, entries: BTreeMap<String, Entry>) -> io::Result<()> {
+    pub(super) fn save(
+        dir: &Path,
+        entries: BTreeMap<String, DetectionCacheEntry>,
+    ) -> io::Result<()> {
         let mut cache = Self::load(Some(dir));
         cache.format = FORMAT;
         cache.agents.extend(entries);
@@ -69,7 +72,11 @@ fn read(path: &PathBuf) -> io::Result<String> {
 }
 
 /// The cache key of a program: changes with the file, its definition, and what probes depend on.
-pub(super) fn key(program: &Path, definition: &Definition, machine: &Machine) -> Option<String> {
+pub(super) fn key(
+    program: &Path,
+    definition: &RuntimeDefinition,
+    machine: &Machine,
+) -> Option<String> {
     let real = fs::canonicalize(program).ok()?;
     let file = fs::metadata(&real).ok()?;
     let mut hasher = DefaultHasher::new();

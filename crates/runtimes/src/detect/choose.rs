@@ -6,26 +6,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::found::{PassedOver, Run};
+use super::found::{LaunchPlan, SkippedForm};
 use super::{Machine, locate};
-use crate::argv::{self, Conversation, Values};
+use crate::argv::{self, ArgumentValues, ConversationTarget};
 use crate::definition::{
-    Definition, Form, Images, McpBy, Part, PromptBy, ResumeStyle, Version, VersionRange,
+    ImageSupport, McpChannel, OptionalArgument, PromptChannel, ResumeStyle, RuntimeDefinition,
+    RuntimeForm, Version, VersionRange,
 };
 use crate::dialect::PermissionMode;
 
 /// Version and features of a program, as probes found them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Known {
+pub(super) struct ProbedProgram {
     pub version: Option<Version>,
     /// `None`: the help text could not be had.
     pub features: Option<BTreeSet<String>>,
 }
 
-impl Known {
+impl ProbedProgram {
     /// The features to assume. Without a help text these are all, unless the version is older
     /// than any that was tried.
-    pub(super) fn features(&self, definition: &Definition) -> BTreeSet<String> {
+    pub(super) fn features(&self, definition: &RuntimeDefinition) -> BTreeSet<String> {
         let tested = definition.version.tested.as_ref();
         let tested = tested.and_then(|range| VersionRange::parse(range).ok());
         let is_old =
@@ -39,18 +40,18 @@ impl Known {
 }
 
 /// Whether the version was tried; `None` if it or the tested range is unknown.
-pub(super) fn is_tested(definition: &Definition, version: Option<Version>) -> Option<bool> {
+pub(super) fn is_tested(definition: &RuntimeDefinition, version: Option<Version>) -> Option<bool> {
     let range = VersionRange::parse(definition.version.tested.as_ref()?).ok()?;
     Some(range.contains(version?))
 }
 
 /// The form to use, its program, and the forms that were passed over.
 pub(super) fn choose(
-    definition: &Definition,
+    definition: &RuntimeDefinition,
     program: &Path,
-    known: &Known,
+    known: &ProbedProgram,
     machine: &Machine,
-) -> (Option<(usize, PathBuf)>, Vec<PassedOver>) {
+) -> (Option<(usize, PathBuf)>, Vec<SkippedForm>) {
     let features = known.features(definition);
     let mut chosen = None;
     let mut passed_over = Vec::new();
@@ -64,13 +65,13 @@ pub(super) fn choose(
             Err(why) => why,
         };
         let args = form.args.clone();
-        passed_over.push(PassedOver { dialect: form.dialect.clone(), args, why });
+        passed_over.push(SkippedForm { dialect: form.dialect.clone(), args, why });
     }
     (chosen, passed_over)
 }
 
 fn usable(
-    form: &Form,
+    form: &RuntimeForm,
     program: &Path,
     version: Option<Version>,
     features: &BTreeSet<String>,
@@ -99,22 +100,22 @@ const SOME_SESSION: &str = "session-to-be-filled-in";
 
 /// The command line of the chosen form with placeholders, for people and for `--json`.
 pub(super) fn run(
-    definition: &Definition,
+    definition: &RuntimeDefinition,
     index: usize,
     program: &Path,
     features: &BTreeSet<String>,
-) -> Option<Run> {
+) -> Option<LaunchPlan> {
     let form = definition.forms.get(index)?;
     let modes: Vec<PermissionMode> = argv::modes(form).collect();
-    let values = Values {
+    let values = ArgumentValues {
         features: features.clone(),
         permissions: modes.first().copied().unwrap_or_default(),
         cwd: "{cwd}".into(),
         prompt: Some("{prompt}".into()),
-        ..Values::default()
+        ..ArgumentValues::default()
     };
-    let argv = |conversation: Conversation| {
-        let values = Values { conversation, ..values.clone() };
+    let argv = |conversation: ConversationTarget| {
+        let values = ArgumentValues { conversation, ..values.clone() };
         let args = argv::arguments(form, &values).unwrap_or_default();
         let args = args.into_iter().map(|arg| arg.replace(SOME_SESSION, "{session}"));
         let program = program.display().to_string();
@@ -122,15 +123,15 @@ pub(super) fn run(
     };
     let id = || SOME_SESSION.to_owned();
     let new = match form.resume.style {
-        ResumeStyle::Chosen => Conversation::NewAs(id()),
-        _ => Conversation::New,
+        ResumeStyle::Chosen => ConversationTarget::NewAs(id()),
+        _ => ConversationTarget::New,
     };
     let resumes = matches!(form.resume.style, ResumeStyle::Chosen | ResumeStyle::Told);
     let optional = [
-        ("model", Part::Model),
-        ("effort", Part::Effort),
-        ("directory", Part::AddDir),
-        ("systemPrompt", Part::SystemPrompt),
+        ("model", OptionalArgument::Model),
+        ("effort", OptionalArgument::Effort),
+        ("directory", OptionalArgument::AddDir),
+        ("systemPrompt", OptionalArgument::SystemPrompt),
     ];
     let optional_args: BTreeMap<_, _> = optional
         .into_iter()
@@ -145,30 +146,30 @@ pub(super) fn run(
     for value in env.values_mut().filter(|value| !shipped(value)) {
         "…".clone_into(value);
     }
-    Some(Run {
+    Some(LaunchPlan {
         form: index,
         dialect: form.dialect.clone(),
         program: program.to_path_buf(),
         argv: argv(new),
-        resume_argv: resumes.then(|| argv(Conversation::Again(id()))),
+        resume_argv: resumes.then(|| argv(ConversationTarget::Again(id()))),
         resume: form.resume.style,
         prompt_by: form.prompt,
         asks: form.permissions.asks,
         modes,
         permissions_note: form.permissions.note.clone(),
         optional_args,
-        takes_mcp: form.mcp != McpBy::None,
-        takes_images: form.images != Images::None,
+        takes_mcp: form.mcp != McpChannel::None,
+        takes_images: form.images != ImageSupport::None,
         env,
         env_stripped: definition.env.strip.iter().chain(&form.env.strip).cloned().collect(),
     })
-    .filter(|_| form.prompt != PromptBy::Acp || form.is_acp())
+    .filter(|_| form.prompt != PromptChannel::Acp || form.is_acp())
 }
 
 const MAX_SHOWN_VALUE: usize = 200;
 
 /// Whether the configuration defines this agent or changes its environment.
-fn is_own(definition: &Definition) -> bool {
+fn is_own(definition: &RuntimeDefinition) -> bool {
     let shipped = crate::catalogue::shipped().unwrap_or_default();
     shipped
         .iter()

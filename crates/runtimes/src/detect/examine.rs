@@ -11,13 +11,13 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 use super::assemble::{assemble, broken, known, live_auth};
-use super::cache::{self, Cache, Entry};
+use super::cache::{self, DetectionCache, DetectionCacheEntry};
 use super::choose;
-use super::facts::{AuthFact, Fact, Facts, FeaturesFact, ModelsFact, VersionFact};
-use super::found::{AuthState, Found, ModelsFrom};
-use super::probe::{Call, Outcome, Ran};
-use super::{Options, acp, locate, models};
-use crate::definition::{AuthProbe, Definition, Form, ModelList, Version};
+use super::facts::{AuthFact, FeaturesFact, ModelsFact, ProbeFact, ProgramFacts, VersionFact};
+use super::found::{DetectedAgent, LoginStatus, ModelsSource};
+use super::probe::{ProbeCommand, ProbeOutcome, ProbeOutput};
+use super::{DetectOptions, acp, locate, models};
+use crate::definition::{AuthProbe, ModelList, RuntimeDefinition, RuntimeForm, Version};
 use crate::dialect::PermissionMode;
 
 /// The time limit of a help text or a login probe; both are there at once, or something is wrong.
@@ -27,15 +27,15 @@ const QUICK: Duration = Duration::from_secs(5);
 static ACP_AT_ONCE: Semaphore = Semaphore::const_new(6);
 
 pub(super) async fn examine(
-    definition: &Definition,
-    options: &Options,
-    cache: &Cache,
+    definition: &RuntimeDefinition,
+    options: &DetectOptions,
+    cache: &DetectionCache,
     until: Instant,
-) -> (Found, Option<Entry>) {
+) -> (DetectedAgent, Option<DetectionCacheEntry>) {
     let (path, by) = match locate::locate(definition, &options.machine) {
         Ok(located) => located,
         Err(diagnosis) => {
-            let mut found = Found::nothing(definition);
+            let mut found = DetectedAgent::nothing(definition);
             found.diagnoses.push(diagnosis);
             return (found, None);
         }
@@ -54,15 +54,15 @@ pub(super) async fn examine(
     facts.fall_back_on(before);
     let mut found = assemble(definition, &options.machine, (path, by), &facts);
     found.is_cached = is_cached;
-    (found, key.map(|key| Entry { key, facts: facts.lasting() }))
+    (found, key.map(|key| DetectionCacheEntry { key, facts: facts.lasting() }))
 }
 
 struct Examination<'a> {
-    definition: &'a Definition,
-    options: &'a Options,
+    definition: &'a RuntimeDefinition,
+    options: &'a DetectOptions,
     path: PathBuf,
     until: Instant,
-    facts: Facts,
+    facts: ProgramFacts,
 }
 
 impl Examination<'_> {
@@ -88,42 +88,44 @@ impl Examination<'_> {
         self.facts != before
     }
 
-    async fn version(&self) -> Fact<VersionFact> {
+    async fn version(&self) -> ProbeFact<VersionFact> {
         if let Some(fact) = &self.facts.version {
             return fact.clone();
         }
         let probe = &self.definition.version;
         if probe.args.is_empty() {
-            return Fact::now(VersionFact::NotAsked);
+            return ProbeFact::now(VersionFact::NotAsked);
         }
         let limit = Duration::from_millis(probe.timeout_ms);
-        Fact::now(match self.call(&probe.args, limit).run().await {
-            Outcome::Ran(ran) => version_of(&ran),
-            Outcome::NotFound => VersionFact::ShimBroken(missing_interpreter(&self.path)),
-            Outcome::NotExecutable(why) => VersionFact::NotExecutable(why),
-            Outcome::NotStarted(why) => return Fact::provisional(VersionFact::Failed(why)),
-            Outcome::TimedOut => {
+        ProbeFact::now(match self.call(&probe.args, limit).run().await {
+            ProbeOutcome::Ran(ran) => version_of(&ran),
+            ProbeOutcome::NotFound => VersionFact::ShimBroken(missing_interpreter(&self.path)),
+            ProbeOutcome::NotExecutable(why) => VersionFact::NotExecutable(why),
+            ProbeOutcome::NotStarted(why) => {
+                return ProbeFact::provisional(VersionFact::Failed(why));
+            }
+            ProbeOutcome::TimedOut => {
                 let limit = (limit * self.options.patience.max(1)).min(self.options.within);
                 let why = format!("no answer within {limit:?}");
-                return self.as_sure_as(&Outcome::TimedOut, VersionFact::Failed(why));
+                return self.as_sure_as(&ProbeOutcome::TimedOut, VersionFact::Failed(why));
             }
         })
     }
 
-    async fn features(&self) -> Fact<FeaturesFact> {
+    async fn features(&self) -> ProbeFact<FeaturesFact> {
         if let Some(fact) = &self.facts.features {
             return fact.clone();
         }
         let features = &self.definition.features;
         if features.flags.is_empty() {
-            return Fact::now(FeaturesFact::Seen(BTreeSet::new()));
+            return ProbeFact::now(FeaturesFact::Seen(BTreeSet::new()));
         }
         match self.call(&features.help, QUICK).run().await {
             // Some print their help to stderr, some exit with 1.
-            Outcome::Ran(ran) if !ran.stdout.is_empty() || !ran.stderr.is_empty() => {
+            ProbeOutcome::Ran(ran) if !ran.stdout.is_empty() || !ran.stderr.is_empty() => {
                 let shown = |text: &str| has_flag(&ran.stdout, text) || has_flag(&ran.stderr, text);
                 let seen = features.flags.iter().filter(|(_, text)| shown(text));
-                Fact::now(FeaturesFact::Seen(seen.map(|(name, _)| name.clone()).collect()))
+                ProbeFact::now(FeaturesFact::Seen(seen.map(|(name, _)| name.clone()).collect()))
             }
             outcome => {
                 let fact = FeaturesFact::Failed(trouble(&outcome, &features.help));
@@ -133,7 +135,7 @@ impl Examination<'_> {
     }
 
     /// The login probe. `None`: it does not have to be asked, or cannot be.
-    async fn auth(&self) -> Option<Fact<AuthFact>> {
+    async fn auth(&self) -> Option<ProbeFact<AuthFact>> {
         let probe = self.definition.auth.probe.as_ref()?;
         if live_auth(self.definition, &self.options.machine).is_some() {
             return None;
@@ -143,41 +145,42 @@ impl Examination<'_> {
         }
         let outcome = self.call(&probe.args, QUICK).run().await;
         let state = match &outcome {
-            Outcome::Ran(ran) => says(probe, ran),
-            _ => AuthState::Unknown,
+            ProbeOutcome::Ran(ran) => says(probe, ran),
+            _ => LoginStatus::Unknown,
         };
-        let trouble = (state == AuthState::Unknown).then(|| trouble(&outcome, &probe.args));
+        let trouble = (state == LoginStatus::Unknown).then(|| trouble(&outcome, &probe.args));
         Some(self.as_sure_as(&outcome, AuthFact { state, trouble }))
     }
 
     /// The cached fact about models; a patient examination ignores one of a probe that failed.
-    fn models_before(&self) -> Option<&Fact<ModelsFact>> {
+    fn models_before(&self) -> Option<&ProbeFact<ModelsFact>> {
         let is_patient = self.options.patience > 1;
         self.facts.models.as_ref().filter(|fact| !is_patient || fact.is.trouble.is_none())
     }
 
     /// The models by the CLI's listing command. `None`: there is no such command.
-    async fn list(&self) -> Option<Fact<ModelsFact>> {
+    async fn list(&self) -> Option<ProbeFact<ModelsFact>> {
         if let Some(fact) = self.models_before() {
             return Some(fact.clone());
         }
         let ModelList { args, shape, timeout_ms } = self.definition.models.list.as_ref()?;
         let outcome = self.call(args, Duration::from_millis(*timeout_ms)).run().await;
         let models = match &outcome {
-            Outcome::Ran(ran) => models::parse(*shape, &ran.stdout),
+            ProbeOutcome::Ran(ran) => models::parse(*shape, &ran.stdout),
             _ => Vec::new(),
         };
         let trouble = models.is_empty().then(|| trouble(&outcome, args));
         let fact =
-            ModelsFact { models, from: ModelsFrom::Listed, trouble, ..ModelsFact::default() };
+            ModelsFact { models, from: ModelsSource::Listed, trouble, ..ModelsFact::default() };
         Some(self.as_sure_as(&outcome, fact))
     }
 
     /// The models by ACP. `None`: it cannot be asked, or was asked a while ago.
-    async fn ask_by_acp(&self) -> Option<Fact<ModelsFact>> {
+    async fn ask_by_acp(&self) -> Option<ProbeFact<ModelsFact>> {
         let Self { definition, options, path, .. } = self;
         let known = known(&self.facts);
-        let was_asked = self.models_before().is_some_and(|fact| fact.is.from != ModelsFrom::Listed);
+        let was_asked =
+            self.models_before().is_some_and(|fact| fact.is.from != ModelsSource::Listed);
         if !definition.models.acp || was_asked {
             return None;
         }
@@ -186,23 +189,23 @@ impl Examination<'_> {
         let form = definition.forms.get(index).filter(|form| form.is_acp())?;
         let permit = timeout_at(self.until, ACP_AT_ONCE.acquire()).await;
         let Ok(Ok(_permit)) = permit else {
-            return Some(Fact::provisional(failed("too many other agents were asked")));
+            return Some(ProbeFact::provisional(failed("too many other agents were asked")));
         };
         let features = known.features(definition);
         let whens = form.when.iter().filter(|when| features.contains(&when.feature));
         let own = form.args.iter().chain(whens.flat_map(|when| &when.args));
         let call = self.call_of(&program, Some(form), own.cloned(), self.until);
-        Some(Fact::now(match acp::ask(call).await {
+        Some(ProbeFact::now(match acp::ask(call).await {
             Ok(offered) => offered,
-            Err(acp::Trouble::AuthRequired) => {
+            Err(acp::AcpProbeError::AuthRequired) => {
                 ModelsFact { wants_login: true, ..failed("it wants a login first") }
             }
-            Err(acp::Trouble::Other(why)) => failed(&format!("over ACP: {why}")),
-            Err(acp::Trouble::TimedOut) if options.patience > 1 => {
-                return Some(Fact::provisional(failed("it did not answer over ACP in time")));
+            Err(acp::AcpProbeError::Other(why)) => failed(&format!("over ACP: {why}")),
+            Err(acp::AcpProbeError::TimedOut) if options.patience > 1 => {
+                return Some(ProbeFact::provisional(failed("it did not answer over ACP in time")));
             }
             // Kept, so that it is not asked again at every listing; asking for it alone does.
-            Err(acp::Trouble::TimedOut) => failed(&format!(
+            Err(acp::AcpProbeError::TimedOut) => failed(&format!(
                 "it did not answer over ACP in time; `switchyard agents show {}` waits longer",
                 definition.id
             )),
@@ -212,11 +215,11 @@ impl Examination<'_> {
     /// A fact that is kept, or a provisional one where our time limit and not the program was the
     /// cause. A program that did not answer in a patient examination hangs: that is kept, so that
     /// the next start does not wait for it again.
-    fn as_sure_as<T>(&self, outcome: &Outcome, fact: T) -> Fact<T> {
+    fn as_sure_as<T>(&self, outcome: &ProbeOutcome, fact: T) -> ProbeFact<T> {
         match outcome {
-            Outcome::TimedOut if self.options.patience > 1 => Fact::now(fact),
-            Outcome::TimedOut | Outcome::NotStarted(_) => Fact::provisional(fact),
-            _ => Fact::now(fact),
+            ProbeOutcome::TimedOut if self.options.patience > 1 => ProbeFact::now(fact),
+            ProbeOutcome::TimedOut | ProbeOutcome::NotStarted(_) => ProbeFact::provisional(fact),
+            _ => ProbeFact::now(fact),
         }
     }
 
@@ -226,7 +229,7 @@ impl Examination<'_> {
         matches!(fact, Some(VersionFact::NotExecutable(_) | VersionFact::ShimBroken(_)))
     }
 
-    fn call(&self, args: &[String], limit: Duration) -> Call<'_> {
+    fn call(&self, args: &[String], limit: Duration) -> ProbeCommand<'_> {
         let until = self.until.min(Instant::now() + limit * self.options.patience.max(1));
         self.call_of(&self.path, None, args.iter().cloned(), until)
     }
@@ -234,13 +237,13 @@ impl Examination<'_> {
     fn call_of<'a>(
         &'a self,
         program: &'a Path,
-        form: Option<&Form>,
+        form: Option<&RuntimeForm>,
         args: impl Iterator<Item = String>,
         until: Instant,
-    ) -> Call<'a> {
+    ) -> ProbeCommand<'a> {
         let Self { definition, options, .. } = self;
         let mode = PermissionMode::default();
-        Call {
+        ProbeCommand {
             launch: &options.launch,
             scratch: &options.scratch,
             program,
@@ -251,7 +254,7 @@ impl Examination<'_> {
     }
 }
 
-fn version_of(ran: &Ran) -> VersionFact {
+fn version_of(ran: &ProbeOutput) -> VersionFact {
     match ran.code {
         Some(126) => return VersionFact::NotExecutable(last_words(ran)),
         Some(127) => return VersionFact::ShimBroken(last_words(ran)),
@@ -267,14 +270,14 @@ fn version_of(ran: &Ran) -> VersionFact {
 
 /// The login state by a probe's output. Both yes and no mean no: `Not logged in` contains
 /// `logged in`.
-fn says(probe: &AuthProbe, ran: &Ran) -> AuthState {
+fn says(probe: &AuthProbe, ran: &ProbeOutput) -> LoginStatus {
     let has = |word: &String| ran.stdout.contains(word) || ran.stderr.contains(word);
     if probe.no.iter().any(has) {
-        AuthState::Missing
+        LoginStatus::Missing
     } else if probe.yes.iter().any(has) {
-        AuthState::Ok
+        LoginStatus::Ok
     } else {
-        AuthState::Unknown
+        LoginStatus::Unknown
     }
 }
 
@@ -288,20 +291,22 @@ fn has_flag(help: &str, flag: &str) -> bool {
     })
 }
 
-fn trouble(outcome: &Outcome, args: &[String]) -> String {
+fn trouble(outcome: &ProbeOutcome, args: &[String]) -> String {
     let args = args.join(" ");
     match outcome {
-        Outcome::Ran(ran) => format!("`{args}` printed nothing of use: {}", last_words(ran)),
-        Outcome::TimedOut => format!("`{args}` did not answer in time"),
-        Outcome::NotFound => format!("`{args}`: its interpreter is missing"),
-        Outcome::NotExecutable(why) | Outcome::NotStarted(why) => format!("`{args}`: {why}"),
+        ProbeOutcome::Ran(ran) => format!("`{args}` printed nothing of use: {}", last_words(ran)),
+        ProbeOutcome::TimedOut => format!("`{args}` did not answer in time"),
+        ProbeOutcome::NotFound => format!("`{args}`: its interpreter is missing"),
+        ProbeOutcome::NotExecutable(why) | ProbeOutcome::NotStarted(why) => {
+            format!("`{args}`: {why}")
+        }
     }
 }
 
 const MAX_WORDS_CHARS: usize = 200;
 
 /// The exit status and the last line of output.
-fn last_words(ran: &Ran) -> String {
+fn last_words(ran: &ProbeOutput) -> String {
     let lines = ran.stderr.lines().rev().chain(ran.stdout.lines().rev());
     let last = lines.map(str::trim).find(|line| !line.is_empty());
     let shown: String = last.unwrap_or_default().chars().take(MAX_WORDS_CHARS).collect();

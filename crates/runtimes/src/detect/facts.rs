@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::found::{AuthState, ModelsFrom};
+use super::found::{LoginStatus, ModelsSource};
 use crate::dialect::Model;
 
 /// How long a login state is kept: short, somebody may log in or out at any time.
@@ -20,15 +20,15 @@ const FAILURES_FOR: Duration = Duration::from_secs(5 * 60);
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Facts {
-    pub version: Option<Fact<VersionFact>>,
-    pub features: Option<Fact<FeaturesFact>>,
-    pub auth: Option<Fact<AuthFact>>,
-    pub models: Option<Fact<ModelsFact>>,
+pub(super) struct ProgramFacts {
+    pub version: Option<ProbeFact<VersionFact>>,
+    pub features: Option<ProbeFact<FeaturesFact>>,
+    pub auth: Option<ProbeFact<AuthFact>>,
+    pub models: Option<ProbeFact<ModelsFact>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Fact<T> {
+pub(super) struct ProbeFact<T> {
     /// Seconds since 1970.
     at: u64,
     pub is: T,
@@ -56,7 +56,7 @@ pub(super) enum FeaturesFact {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AuthFact {
-    pub state: AuthState,
+    pub state: LoginStatus,
     /// The reason why the state is unknown.
     pub trouble: Option<String>,
 }
@@ -64,7 +64,7 @@ pub(super) struct AuthFact {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct ModelsFact {
     pub models: Vec<Model>,
-    pub from: ModelsFrom,
+    pub from: ModelsSource,
     pub current: Option<String>,
     pub efforts: Vec<String>,
     /// The reason why there are no models.
@@ -73,7 +73,7 @@ pub(super) struct ModelsFact {
     pub wants_login: bool,
 }
 
-impl<T> Fact<T> {
+impl<T> ProbeFact<T> {
     pub(super) fn now(is: T) -> Self {
         Self { at: seconds_now(), is, is_provisional: false }
     }
@@ -88,7 +88,7 @@ impl<T> Fact<T> {
     }
 }
 
-impl Facts {
+impl ProgramFacts {
     /// The facts without the provisional ones: a probe that was cut short may do better next time.
     pub(super) fn lasting(mut self) -> Self {
         self.version.take_if(|fact| fact.is_provisional);
@@ -100,7 +100,7 @@ impl Facts {
 
     /// Fills in facts from the cache, even old ones, where the time limit was reached.
     pub(super) fn fall_back_on(&mut self, before: Self) {
-        fn fall_back<T>(now: &mut Option<Fact<T>>, before: Option<Fact<T>>) {
+        fn fall_back<T>(now: &mut Option<ProbeFact<T>>, before: Option<ProbeFact<T>>) {
             if before.is_some() && now.as_ref().is_none_or(|fact| fact.is_provisional) {
                 *now = before;
             }
@@ -137,7 +137,7 @@ fn seconds_now() -> u64 {
 }
 
 #[cfg(test)]
-impl<T> Fact<T> {
+impl<T> ProbeFact<T> {
     pub(super) fn aged(is: T, age: Duration) -> Self {
         Self { at: seconds_now() - age.as_secs(), ..Self::now(is) }
     }

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::catalogue::Inside;
-use crate::definition::{Definition, Form, PromptBy, ResumeStyle};
+use crate::catalogue::BuiltInAgent;
+use crate::definition::{PromptChannel, ResumeStyle, RuntimeDefinition, RuntimeForm};
 use crate::dialect::{Model, PermissionMode};
 
 /// One agent, as detection found it. Serialises to what `--json` prints.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Found {
+pub struct DetectedAgent {
     pub id: String,
     pub name: String,
     /// Whether its program exists, works as far as probes show, and one of its forms can be used.
@@ -21,7 +21,7 @@ pub struct Found {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub found_by: Option<FoundBy>,
+    pub found_by: Option<ProgramSource>,
     /// The first `x.y.z` in the output of its version probe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
@@ -29,9 +29,9 @@ pub struct Found {
     pub live_versions: Vec<String>,
     /// Features of the definition that its help text shows.
     pub features: Vec<String>,
-    pub auth: Auth,
+    pub auth: LoginState,
     pub models: Vec<Model>,
-    pub models_from: ModelsFrom,
+    pub models_from: ModelsSource,
     /// The model it starts with: configured, or reported by the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_model: Option<String>,
@@ -39,9 +39,9 @@ pub struct Found {
     pub efforts: Vec<String>,
     /// The command line that would run it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub run: Option<Run>,
+    pub run: Option<LaunchPlan>,
     /// The other forms, and why each was not taken.
-    pub passed_over: Vec<PassedOver>,
+    pub passed_over: Vec<SkippedForm>,
     pub diagnoses: Vec<Diagnosis>,
     /// Probes without a result when the time limit was reached, and why.
     pub unfinished: Vec<String>,
@@ -64,8 +64,8 @@ pub struct Found {
     pub more: Map<String, Value>,
 }
 
-impl Found {
-    pub(super) fn nothing(definition: &Definition) -> Self {
+impl DetectedAgent {
+    pub(super) fn nothing(definition: &RuntimeDefinition) -> Self {
         Self {
             id: definition.id.clone(),
             name: definition.name.clone(),
@@ -82,18 +82,18 @@ impl Found {
     }
 
     /// An agent inside this binary, which it starts with `argv`; the caller adds the rest.
-    pub fn inside(agent: Inside, name: &str, argv: [&str; 2]) -> Self {
+    pub fn inside(agent: BuiltInAgent, name: &str, argv: [&str; 2]) -> Self {
         let [program, _] = argv;
-        let run = Run {
+        let run = LaunchPlan {
             dialect: "acp".to_owned(),
             program: program.into(),
             argv: argv.map(str::to_owned).into(),
             resume: ResumeStyle::Protocol,
-            prompt_by: PromptBy::Acp,
+            prompt_by: PromptChannel::Acp,
             asks: true,
             modes: PermissionMode::ALL.into(),
             takes_images: true,
-            ..Run::default()
+            ..LaunchPlan::default()
         };
         Self {
             id: agent.id().to_owned(),
@@ -111,7 +111,7 @@ impl Found {
     }
 
     /// The form of `definition` that was chosen.
-    pub fn form<'a>(&self, definition: &'a Definition) -> Option<&'a Form> {
+    pub fn form<'a>(&self, definition: &'a RuntimeDefinition) -> Option<&'a RuntimeForm> {
         definition.forms.get(self.run.as_ref()?.form)
     }
 }
@@ -119,7 +119,7 @@ impl Found {
 /// The step of the search that found the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum FoundBy {
+pub enum ProgramSource {
     /// `CLAUDE_BIN` and the like.
     Override,
     Configuration,
@@ -130,8 +130,8 @@ pub enum FoundBy {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Auth {
-    pub state: AuthState,
+pub struct LoginState {
+    pub state: LoginStatus,
     /// The source of the state: a variable, a file, the CLI.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
@@ -139,7 +139,7 @@ pub struct Auth {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum AuthState {
+pub enum LoginStatus {
     Ok,
     Missing,
     #[default]
@@ -148,7 +148,7 @@ pub enum AuthState {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum ModelsFrom {
+pub enum ModelsSource {
     /// Its listing command.
     Listed,
     Acp,
@@ -161,7 +161,7 @@ pub enum ModelsFrom {
 /// The command line that would run an agent, with placeholders for a session's values.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Run {
+pub struct LaunchPlan {
     /// The index of the form in the definition.
     #[serde(skip)]
     pub form: usize,
@@ -173,7 +173,7 @@ pub struct Run {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_argv: Option<Vec<String>>,
     pub resume: ResumeStyle,
-    pub prompt_by: PromptBy,
+    pub prompt_by: PromptChannel,
     pub asks: bool,
     /// Permission modes that it can be held to.
     pub modes: Vec<PermissionMode>,
@@ -189,7 +189,7 @@ pub struct Run {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct PassedOver {
+pub struct SkippedForm {
     pub dialect: String,
     /// Its arguments, by which forms of the same dialect are told apart.
     pub args: Vec<String>,
@@ -199,20 +199,24 @@ pub struct PassedOver {
 /// A problem of an agent, and how to mend it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnosis {
-    pub reason: Reason,
+    pub reason: DiagnosisReason,
     pub message: String,
     pub remedy: String,
 }
 
 impl Diagnosis {
-    pub fn new(reason: Reason, message: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub fn new(
+        reason: DiagnosisReason,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
         Self { reason, message: message.into(), remedy: remedy.into() }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(into = "&'static str")]
-pub enum Reason {
+pub enum DiagnosisReason {
     NotOnPath,
     NotExecutable,
     ShimBroken,
@@ -225,13 +229,13 @@ pub enum Reason {
     Inside(&'static str),
 }
 
-impl From<Reason> for &'static str {
-    fn from(reason: Reason) -> Self {
+impl From<DiagnosisReason> for &'static str {
+    fn from(reason: DiagnosisReason) -> Self {
         reason.name()
     }
 }
 
-impl Reason {
+impl DiagnosisReason {
     pub fn name(self) -> &'static str {
         match self {
             Self::NotOnPath => "not-on-path",

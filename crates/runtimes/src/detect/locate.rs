@@ -10,12 +10,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::Machine;
-use super::found::{Diagnosis, FoundBy, Reason};
-use crate::definition::Definition;
+use super::found::{Diagnosis, DiagnosisReason, ProgramSource};
+use crate::definition::RuntimeDefinition;
 
 /// The kind of file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stands {
+enum PathState {
     Program,
     Nothing,
     NotAFile,
@@ -24,9 +24,9 @@ enum Stands {
 }
 
 pub(super) fn locate(
-    definition: &Definition,
+    definition: &RuntimeDefinition,
     machine: &Machine,
-) -> Result<(PathBuf, FoundBy), Diagnosis> {
+) -> Result<(PathBuf, ProgramSource), Diagnosis> {
     if let Some(wanted) = machine.variable(&definition.bin_variable()) {
         return overridden(definition, machine, &PathBuf::from(wanted));
     }
@@ -37,59 +37,65 @@ pub(super) fn locate(
 }
 
 fn overridden(
-    definition: &Definition,
+    definition: &RuntimeDefinition,
     machine: &Machine,
     wanted: &Path,
-) -> Result<(PathBuf, FoundBy), Diagnosis> {
+) -> Result<(PathBuf, ProgramSource), Diagnosis> {
     let variable = definition.bin_variable();
     let path = machine.expand(wanted);
     let problem = match stands(&path) {
         _ if !path.is_absolute() => "is not an absolute path",
-        Stands::Program => return Ok((path, FoundBy::Override)),
-        Stands::Nothing => "does not exist",
-        Stands::NotAFile => "is not a file",
-        Stands::NotExecutable => "is not executable",
-        Stands::BrokenLink => "is a link to nothing",
+        PathState::Program => return Ok((path, ProgramSource::Override)),
+        PathState::Nothing => "does not exist",
+        PathState::NotAFile => "is not a file",
+        PathState::NotExecutable => "is not executable",
+        PathState::BrokenLink => "is a link to nothing",
     };
     Err(Diagnosis::new(
-        Reason::OverrideInvalid,
+        DiagnosisReason::OverrideInvalid,
         format!("{variable} names {}, which {problem}", wanted.display()),
         format!("set {variable} to the absolute path of {}, or unset it", definition.name),
     ))
 }
 
 fn configured(
-    definition: &Definition,
+    definition: &RuntimeDefinition,
     machine: &Machine,
     wanted: &Path,
-) -> Result<(PathBuf, FoundBy), Diagnosis> {
+) -> Result<(PathBuf, ProgramSource), Diagnosis> {
     let path = machine.expand(wanted);
     let what = format!("the configuration names {}", path.display());
     let remedy = format!("correct `command` of agent `{}` in the configuration", definition.id);
     match stands(&path) {
-        Stands::Program => Ok((path, FoundBy::Configuration)),
-        Stands::Nothing | Stands::NotAFile => {
-            Err(Diagnosis::new(Reason::NotOnPath, format!("{what}, where no program is"), remedy))
-        }
+        PathState::Program => Ok((path, ProgramSource::Configuration)),
+        PathState::Nothing | PathState::NotAFile => Err(Diagnosis::new(
+            DiagnosisReason::NotOnPath,
+            format!("{what}, where no program is"),
+            remedy,
+        )),
         other => Err(faulty(&path, other)),
     }
 }
 
-fn search(definition: &Definition, machine: &Machine) -> Result<(PathBuf, FoundBy), Diagnosis> {
+fn search(
+    definition: &RuntimeDefinition,
+    machine: &Machine,
+) -> Result<(PathBuf, ProgramSource), Diagnosis> {
     let extra: Vec<PathBuf> = match &machine.home {
         Some(home) => definition.extra_dirs.iter().map(|dir| home.join(dir)).collect(),
         None => Vec::new(),
     };
-    let on_path = machine.path.iter().map(|dir| (dir, FoundBy::Path));
+    let on_path = machine.path.iter().map(|dir| (dir, ProgramSource::Path));
     let elsewhere = extra.iter().chain(&machine.well_known);
-    let dirs: Vec<_> = on_path.chain(elsewhere.map(|dir| (dir, FoundBy::WellKnown))).collect();
+    let dirs: Vec<_> =
+        on_path.chain(elsewhere.map(|dir| (dir, ProgramSource::WellKnown))).collect();
     let mut fault = None;
     for bin in &definition.bins {
         for (dir, by) in &dirs {
             let path = dir.join(bin);
             match stands(&path) {
-                Stands::Program => return Ok((path, *by)),
-                Stands::Nothing | Stands::NotAFile => {}
+                PathState::Program => return Ok((path, *by)),
+                PathState::Nothing | PathState::NotAFile => {}
                 other => {
                     fault.get_or_insert_with(|| faulty(&path, other));
                 }
@@ -101,20 +107,20 @@ fn search(definition: &Definition, machine: &Machine) -> Result<(PathBuf, FoundB
         let message = format!("{} is not in any of {} directories", names.join(" or "), dirs.len());
         let variable = definition.bin_variable();
         let remedy = format!("{}; if it is installed, set {variable}", definition.install);
-        Diagnosis::new(Reason::NotOnPath, message, remedy)
+        Diagnosis::new(DiagnosisReason::NotOnPath, message, remedy)
     }))
 }
 
-fn faulty(path: &Path, stands: Stands) -> Diagnosis {
+fn faulty(path: &Path, stands: PathState) -> Diagnosis {
     let shown = path.display();
     match stands {
-        Stands::NotExecutable => Diagnosis::new(
-            Reason::NotExecutable,
+        PathState::NotExecutable => Diagnosis::new(
+            DiagnosisReason::NotExecutable,
             format!("{shown} is not executable"),
             format!("chmod +x {shown}, or install it again"),
         ),
         _ => Diagnosis::new(
-            Reason::ShimBroken,
+            DiagnosisReason::ShimBroken,
             format!("{shown} is a link to something that is gone"),
             format!("remove {shown} and install it again"),
         ),
@@ -131,16 +137,16 @@ pub(super) fn companion(program: &Path, bin: &str, machine: &Machine) -> Option<
     dirs.chain(machine.path.iter().cloned())
         .chain(machine.well_known.iter().cloned())
         .map(|dir| dir.join(bin))
-        .find(|path| stands(path) == Stands::Program)
+        .find(|path| stands(path) == PathState::Program)
 }
 
-fn stands(path: &Path) -> Stands {
+fn stands(path: &Path) -> PathState {
     match fs::metadata(path) {
-        Ok(metadata) if !metadata.is_file() => Stands::NotAFile,
-        Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 => Stands::NotExecutable,
-        Ok(_) => Stands::Program,
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Stands::NotExecutable,
-        Err(_) if fs::symlink_metadata(path).is_ok() => Stands::BrokenLink,
-        Err(_) => Stands::Nothing,
+        Ok(metadata) if !metadata.is_file() => PathState::NotAFile,
+        Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 => PathState::NotExecutable,
+        Ok(_) => PathState::Program,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => PathState::NotExecutable,
+        Err(_) if fs::symlink_metadata(path).is_ok() => PathState::BrokenLink,
+        Err(_) => PathState::Nothing,
     }
 }

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::places;
-use crate::definition::{Definition, EnvChanges, Form};
+use crate::definition::{EnvChanges, RuntimeDefinition, RuntimeForm};
 use crate::dialect::PermissionMode;
 
 #[derive(Debug, Clone, Default)]
@@ -56,8 +56,8 @@ impl Machine {
     /// all find those in the well-known directories.
     pub fn environment(
         &self,
-        definition: &Definition,
-        form: Option<&Form>,
+        definition: &RuntimeDefinition,
+        form: Option<&RuntimeForm>,
         mode: PermissionMode,
         program: &Path,
     ) -> bus::Environment {

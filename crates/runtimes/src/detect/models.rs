@@ -5,20 +5,20 @@
 use serde_json::Value;
 
 use super::facts::ModelsFact;
-use super::found::ModelsFrom;
+use super::found::ModelsSource;
 use crate::checks;
-use crate::definition::ListShape;
+use crate::definition::ModelListFormat;
 use crate::dialect::Model;
 
 /// The longest list of models that is kept, for people to choose from; one agent lists several
 /// hundred.
 const MAX_MODELS: usize = 2000;
 
-pub(super) fn parse(shape: ListShape, output: &str) -> Vec<Model> {
+pub(super) fn parse(shape: ModelListFormat, output: &str) -> Vec<Model> {
     let mut models: Vec<Model> = match shape {
-        ListShape::Lines => output.lines().filter_map(line).collect(),
-        ListShape::Table => output.lines().filter_map(row).collect(),
-        ListShape::CodexJson => codex(output),
+        ModelListFormat::Lines => output.lines().filter_map(line).collect(),
+        ModelListFormat::Table => output.lines().filter_map(row).collect(),
+        ModelListFormat::CodexJson => codex(output),
     };
     models.truncate(MAX_MODELS);
     models
@@ -101,7 +101,7 @@ pub(super) fn offered(answer: &Value) -> ModelsFact {
         models,
         current: current.as_str().map(str::to_owned),
         efforts: efforts.map(str::to_owned).collect(),
-        from: ModelsFrom::Acp,
+        from: ModelsSource::Acp,
         ..ModelsFact::default()
     }
 }

@@ -26,7 +26,7 @@ const END_WAIT: Duration = Duration::from_millis(500);
 
 /// One probe: a program, its arguments and its time limit.
 #[derive(Debug, Clone)]
-pub(super) struct Call<'a> {
+pub(super) struct ProbeCommand<'a> {
     pub launch: &'a Launch,
     pub scratch: &'a Scratch,
     pub program: &'a Path,
@@ -36,8 +36,8 @@ pub(super) struct Call<'a> {
 }
 
 #[derive(Debug)]
-pub(super) enum Outcome {
-    Ran(Ran),
+pub(super) enum ProbeOutcome {
+    Ran(ProbeOutput),
     TimedOut,
     /// The file is there but cannot be run: its interpreter is missing.
     NotFound,
@@ -46,7 +46,7 @@ pub(super) enum Outcome {
 }
 
 #[derive(Debug)]
-pub(super) struct Ran {
+pub(super) struct ProbeOutput {
     pub code: Option<i32>,
     /// The exit status, for people.
     pub exit: String,
@@ -54,35 +54,37 @@ pub(super) struct Ran {
     pub stderr: String,
 }
 
-impl Ran {
+impl ProbeOutput {
     pub(super) fn is_success(&self) -> bool {
         self.code == Some(0)
     }
 }
 
-impl Call<'_> {
-    pub(super) async fn run(self) -> Outcome {
+impl ProbeCommand<'_> {
+    pub(super) async fn run(self) -> ProbeOutcome {
         let dir = match self.scratch.dir() {
             Ok(dir) => dir,
-            Err(error) => return Outcome::NotStarted(format!("no temporary directory: {error}")),
+            Err(error) => {
+                return ProbeOutcome::NotStarted(format!("no temporary directory: {error}"));
+            }
         };
         let until = self.until;
         let launch = self.launch(&dir, StdinKind::Null);
         let mut worker = match timeout_at(until, launch.spawn()).await {
             Ok(Ok(worker)) => worker,
             Ok(Err(error)) => return not_started(error),
-            Err(_) => return Outcome::TimedOut,
+            Err(_) => return ProbeOutcome::TimedOut,
         };
         let heard = timeout_at(until, listen(&mut worker.stdout, &worker.handle)).await;
         end(&worker.handle).await;
         match heard {
-            Ok((stdout, exit)) => Outcome::Ran(Ran {
+            Ok((stdout, exit)) => ProbeOutcome::Ran(ProbeOutput {
                 code: exit.code,
                 exit: exit.to_string(),
                 stdout: last_screen(&String::from_utf8_lossy(&stdout)),
                 stderr: last_screen(&worker.handle.stderr_tail()),
             }),
-            Err(_) => Outcome::TimedOut,
+            Err(_) => ProbeOutcome::TimedOut,
         }
     }
 
@@ -104,15 +106,15 @@ pub(super) async fn end(handle: &WorkerHandle) {
     let _ = timeout(END_WAIT, handle.ended()).await;
 }
 
-pub(super) fn not_started(error: SpawnError) -> Outcome {
+pub(super) fn not_started(error: SpawnError) -> ProbeOutcome {
     match error {
-        SpawnError::NotFound { .. } => Outcome::NotFound,
+        SpawnError::NotFound { .. } => ProbeOutcome::NotFound,
         // The file is there, so it is its interpreter that is not.
         SpawnError::NotExecutable { source, .. } if source.kind() == ErrorKind::NotFound => {
-            Outcome::NotFound
+            ProbeOutcome::NotFound
         }
-        SpawnError::NotExecutable { source, .. } => Outcome::NotExecutable(source.to_string()),
-        other => Outcome::NotStarted(other.to_string()),
+        SpawnError::NotExecutable { source, .. } => ProbeOutcome::NotExecutable(source.to_string()),
+        other => ProbeOutcome::NotStarted(other.to_string()),
     }
 }
 

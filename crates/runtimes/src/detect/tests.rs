@@ -90,9 +90,9 @@ fn a_pattern_takes_away_every_variable_that_begins_like_it() {
 async fn a_keeper_that_cannot_be_started_is_told() {
     let mut launch = bus::Launch::new("", "/");
     launch.keeper_exe = "/no/such/keeper".into();
-    let mut options = Options::new(launch);
+    let mut options = DetectOptions::new(launch);
     options.machine = Machine { path: vec!["/bin".into()], ..Machine::default() };
-    let definition = Definition::parse(
+    let definition = RuntimeDefinition::parse(
         "id = 'sh'\nname = 'sh'\nbins = ['sh']\ninstall = 'x'\n\
          forms = [{ dialect = 'plain', args = [], permissions = { modes = { auto = [] } } }]",
     )
@@ -101,6 +101,6 @@ async fn a_keeper_that_cannot_be_started_is_told() {
     let found = detect_one(&definition, &options).await;
 
     // Nothing can be started, and that is what is said.
-    assert_eq!(found.diagnoses[0].reason, Reason::VersionProbeFailed);
+    assert_eq!(found.diagnoses[0].reason, DiagnosisReason::VersionProbeFailed);
     assert!(found.diagnoses[0].message.contains("keeper"), "{found:?}");
 }

@@ -8,30 +8,30 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::Said;
+use super::DialectOutput;
 use crate::tools;
-use crate::update::{Block, Call, Content, Kind, Status, Update};
+use crate::update::{ContentBlock, Kind, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus};
 
 /// How much of a call's live output is shown: its end, since every update repeats all of it.
 pub(super) const MAX_LIVE_BYTES: usize = 64 << 10;
 
 /// The states of tool calls. A CLI's reports of them may come in any order, doubled or cut short.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(super) struct ToolCallStates {
     /// Whether each call has ended, by id.
     seen: HashMap<String, bool>,
     /// Ids of calls in the order they came, so that what is left open ends in that order.
     order: Vec<String>,
 }
 
-impl Calls {
+impl ToolCallStates {
     /// Emits a call: its start if it is new, else a change of it. Nothing is emitted for a call
     /// that has ended.
-    pub(super) fn say(&mut self, mut call: Call, out: &mut Vec<Said>) {
-        let is_final = call.status.is_some_and(Status::is_final);
+    pub(super) fn say(&mut self, mut call: ToolCall, out: &mut Vec<DialectOutput>) {
+        let is_final = call.status.is_some_and(ToolCallStatus::is_final);
         let update = match self.seen.get(&call.id) {
             Some(true) => return,
-            Some(false) => Update::ToolCallUpdate(call.clone()),
+            Some(false) => SessionUpdate::ToolCallUpdate(call.clone()),
             None => {
                 self.order.push(call.id.clone());
                 // A start must have a title.
@@ -39,12 +39,12 @@ impl Calls {
                     call.title = Some(call.name.clone().unwrap_or_else(|| "tool".to_owned()));
                 }
                 call.kind.get_or_insert(Kind::Other);
-                call.status.get_or_insert(Status::Pending);
-                Update::ToolCall(call.clone())
+                call.status.get_or_insert(ToolCallStatus::Pending);
+                SessionUpdate::ToolCall(call.clone())
             }
         };
         self.seen.insert(call.id, is_final);
-        out.push(Said::Update(update));
+        out.push(DialectOutput::Update(update));
     }
 
     pub(super) fn is_known(&self, id: &str) -> bool {
@@ -56,10 +56,13 @@ impl Calls {
     }
 
     /// Ends every open call as failed, with `why`: the turn is over and nobody else will.
-    pub(super) fn close(&mut self, why: &str, out: &mut Vec<Said>) {
+    pub(super) fn close(&mut self, why: &str, out: &mut Vec<DialectOutput>) {
         for id in std::mem::take(&mut self.order) {
             if self.is_open(&id) {
-                self.say(Call::change(id, Status::Failed, vec![Content::text(why)]), out);
+                self.say(
+                    ToolCall::change(id, ToolCallStatus::Failed, vec![ToolCallContent::text(why)]),
+                    out,
+                );
             }
         }
     }
@@ -67,30 +70,36 @@ impl Calls {
 
 /// Calls that a CLI reports by name and input, with their output while they run.
 #[derive(Debug, Default)]
-pub(super) struct Calling {
-    calls: Calls,
+pub(super) struct ToolCalls {
+    calls: ToolCallStates,
     /// Running calls in the order they came.
-    open: Vec<Open>,
+    open: Vec<RunningCall>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct RunningCall {
     id: String,
-    changes: Vec<Content>,
+    changes: Vec<ToolCallContent>,
     output: String,
 }
 
 /// The result of a tool call.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct ToolCallResult {
     pub(super) text: String,
-    pub(super) images: Vec<Block>,
+    pub(super) images: Vec<ContentBlock>,
     pub(super) raw: Option<Value>,
     pub(super) is_failure: bool,
 }
 
-impl Calling {
-    pub(super) fn start(&mut self, id: &str, name: &str, input: &Value, out: &mut Vec<Said>) {
+impl ToolCalls {
+    pub(super) fn start(
+        &mut self,
+        id: &str,
+        name: &str,
+        input: &Value,
+        out: &mut Vec<DialectOutput>,
+    ) {
         self.start_in(id, name, input, None, out);
     }
 
@@ -101,19 +110,19 @@ impl Calling {
         name: &str,
         input: &Value,
         parent: Option<&str>,
-        out: &mut Vec<Said>,
+        out: &mut Vec<DialectOutput>,
     ) {
         let call = tools::call_of(id, name, input, parent);
         let changes = call.content.clone().unwrap_or_default();
-        self.calls.say(Call { status: Some(Status::InProgress), ..call }, out);
+        self.calls.say(ToolCall { status: Some(ToolCallStatus::InProgress), ..call }, out);
         if self.calls.is_open(id) {
             self.take(id);
-            self.open.push(Open { id: id.to_owned(), changes, output: String::new() });
+            self.open.push(RunningCall { id: id.to_owned(), changes, output: String::new() });
         }
     }
 
     /// Emits a call that the dialect has put together itself.
-    pub(super) fn say(&mut self, call: Call, out: &mut Vec<Said>) {
+    pub(super) fn say(&mut self, call: ToolCall, out: &mut Vec<DialectOutput>) {
         self.calls.say(call, out);
     }
 
@@ -122,7 +131,7 @@ impl Calling {
     }
 
     /// All output of an open call so far.
-    pub(super) fn output(&mut self, id: &str, text: &str, out: &mut Vec<Said>) {
+    pub(super) fn output(&mut self, id: &str, text: &str, out: &mut Vec<DialectOutput>) {
         let Some(open) = self.open.iter_mut().find(|open| open.id == id) else { return };
         let text = end_of(text, MAX_LIVE_BYTES);
         if text == open.output {
@@ -130,24 +139,28 @@ impl Calling {
         }
         text.clone_into(&mut open.output);
         let content = contents(&open.changes, text, &[]);
-        self.calls.say(Call::change(id, Status::InProgress, content), out);
+        self.calls.say(ToolCall::change(id, ToolCallStatus::InProgress, content), out);
     }
 
-    pub(super) fn end(&mut self, id: &str, outcome: Outcome, out: &mut Vec<Said>) {
+    pub(super) fn end(&mut self, id: &str, outcome: ToolCallResult, out: &mut Vec<DialectOutput>) {
         let open = self.take(id).unwrap_or_default();
         let content = contents(&open.changes, &outcome.text, &outcome.images);
-        let call = Call {
+        let call = ToolCall {
             id: id.to_owned(),
-            status: Some(if outcome.is_failure { Status::Failed } else { Status::Completed }),
+            status: Some(if outcome.is_failure {
+                ToolCallStatus::Failed
+            } else {
+                ToolCallStatus::Completed
+            }),
             content: (!content.is_empty()).then_some(content),
             raw_output: outcome.raw,
-            ..Call::default()
+            ..ToolCall::default()
         };
         self.calls.say(call, out);
     }
 
     /// Ends the open calls as failed. Their output stays, with `why` after it.
-    pub(super) fn close(&mut self, why: &str, out: &mut Vec<Said>) {
+    pub(super) fn close(&mut self, why: &str, out: &mut Vec<DialectOutput>) {
         for open in std::mem::take(&mut self.open) {
             let mut text = open.output;
             if !text.is_empty() && !text.ends_with('\n') {
@@ -155,23 +168,27 @@ impl Calling {
             }
             text.push_str(why);
             let content = contents(&open.changes, &text, &[]);
-            self.calls.say(Call::change(open.id, Status::Failed, content), out);
+            self.calls.say(ToolCall::change(open.id, ToolCallStatus::Failed, content), out);
         }
         self.calls.close(why, out);
     }
 
-    fn take(&mut self, id: &str) -> Option<Open> {
+    fn take(&mut self, id: &str) -> Option<RunningCall> {
         let at = self.open.iter().position(|open| open.id == id)?;
         Some(self.open.remove(at))
     }
 }
 
-fn contents(changes: &[Content], text: &str, images: &[Block]) -> Vec<Content> {
+fn contents(
+    changes: &[ToolCallContent],
+    text: &str,
+    images: &[ContentBlock],
+) -> Vec<ToolCallContent> {
     let mut contents = changes.to_vec();
     if !text.is_empty() {
-        contents.push(Content::text(text));
+        contents.push(ToolCallContent::text(text));
     }
-    contents.extend(images.iter().map(|image| Content::Content { content: image.clone() }));
+    contents.extend(images.iter().map(|image| ToolCallContent::Content { content: image.clone() }));
     contents
 }
 

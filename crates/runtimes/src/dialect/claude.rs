@@ -21,39 +21,39 @@ mod toolbox;
 use serde_json::Value;
 use wire::{Category, Fault};
 
-use self::asks::Asks;
-use self::control::Control;
-use self::ending::Verdict;
-use self::ledger::Ledger;
-use self::stream::Stream;
+use self::asks::ClaudeQuestions;
+use self::control::ControlChannel;
+use self::ending::ClaudeTurnOutcome;
+use self::ledger::UsageCounter;
+use self::stream::ClaudeMessageStream;
 use self::system::Compactions;
-use self::toolbox::Toolbox;
+use self::toolbox::ClaudeToolCalls;
 use super::{
-    Answer, Dialect, Ending, Exit, Opening, Prompt, Said, StopReason, TurnEnd, Wish, json,
-    learn_session, stderr,
+    CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectOutput, OptionChange,
+    PermissionAnswer, StopReason, TurnEnd, TurnOutcome, json, learn_session, stderr,
 };
-use crate::update::Severity;
+use crate::update::NoticeSeverity;
 
 #[derive(Debug, Default)]
 pub(super) struct Claude {
-    turn: Turn,
+    turn: ClaudeTurn,
     /// Whether prompts come from us; then output without one is not a turn.
     is_driven: bool,
     has_had_turn: bool,
     is_lost: bool,
     session: Option<String>,
-    flavour: Flavour,
-    stream: Stream,
-    toolbox: Toolbox,
-    ledger: Ledger,
-    control: Control,
-    asks: Asks,
+    flavour: StreamJsonFlavour,
+    stream: ClaudeMessageStream,
+    toolbox: ClaudeToolCalls,
+    ledger: UsageCounter,
+    control: ControlChannel,
+    asks: ClaudeQuestions,
     compactions: Compactions,
 }
 
 /// The state of the turn that runs, or of the last one.
 #[derive(Debug, Default)]
-struct Turn {
+struct ClaudeTurn {
     is_running: bool,
     is_interrupted: bool,
     /// An error that the CLI put into a message instead of an answer.
@@ -61,32 +61,32 @@ struct Turn {
     /// The model's last `stop_reason`.
     stop_reason: Option<String>,
     /// The end in a `result` line that was cut off, because the CLI exited before it was written.
-    cut: Option<Verdict>,
+    cut: Option<ClaudeTurnOutcome>,
 }
 
 /// The CLI whose `stream-json` it is, where that matters.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Flavour {
+enum StreamJsonFlavour {
     #[default]
     Claude,
     Qwen,
 }
 
 impl Dialect for Claude {
-    fn open(&mut self, opening: &Opening, out: &mut Vec<Said>) {
+    fn open(&mut self, opening: &ConversationOptions, out: &mut Vec<DialectOutput>) {
         if opening.resume.is_none() {
             self.ledger.is_new();
         }
         self.control.open(opening, out);
     }
 
-    fn prompt(&mut self, prompt: &Prompt, out: &mut Vec<Said>) {
+    fn prompt(&mut self, prompt: &ComposedPrompt, out: &mut Vec<DialectOutput>) {
         self.is_driven = true;
         self.begin();
         self.control.prompt(prompt, out);
     }
 
-    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+    fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>) {
         match json::parse(line) {
             Ok(Value::Array(all)) if all.iter().all(Value::is_object) => {
                 // `--output-format json` prints all lines at once, as one array.
@@ -95,19 +95,19 @@ impl Dialect for Claude {
                 }
             }
             Ok(value) if value.is_object() => self.object(&value, line, out),
-            Ok(_) => out.push(Said::Raw(line.to_owned())),
+            Ok(_) => out.push(DialectOutput::Raw(line.to_owned())),
             Err(_) => match ending::of_cut(line) {
                 // It was not cut by the end of the process, and no other end will come.
                 Some(verdict) if self.turn.is_running && self.control.is_listening() => {
                     self.finish(verdict, &Value::Null, out);
                 }
                 Some(verdict) if self.turn.is_running => self.turn.cut = Some(verdict),
-                _ => out.push(Said::Raw(line.to_owned())),
+                _ => out.push(DialectOutput::Raw(line.to_owned())),
             },
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<Said>) {
+    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
         match head["type"].as_str() {
             Some("result") => self.skipped_result(head, failure, out),
             Some("control_request") if head["request_id"].is_string() => control::refuse(head, out),
@@ -121,11 +121,11 @@ impl Dialect for Claude {
         }
     }
 
-    fn answer(&mut self, ask: &str, answer: &Answer, out: &mut Vec<Said>) {
+    fn answer(&mut self, ask: &str, answer: &PermissionAnswer, out: &mut Vec<DialectOutput>) {
         self.asks.answer(ask, answer, out);
     }
 
-    fn interrupt(&mut self, out: &mut Vec<Said>) -> bool {
+    fn interrupt(&mut self, out: &mut Vec<DialectOutput>) -> bool {
         if !self.control.is_listening() {
             return false;
         }
@@ -137,11 +137,11 @@ impl Dialect for Claude {
         true
     }
 
-    fn set(&mut self, wish: &Wish, out: &mut Vec<Said>) -> bool {
+    fn set(&mut self, wish: &OptionChange, out: &mut Vec<DialectOutput>) -> bool {
         self.control.set(wish, self.flavour, out)
     }
 
-    fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
+    fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
         self.asks.withdraw(out);
         self.compactions.give_up(out);
         let died = stderr::died(exit);
@@ -157,21 +157,21 @@ impl Dialect for Claude {
         }
         let has_answered = exit.code == Some(0) && self.stream.is_settled();
         let verdict = match (self.turn.cut.take(), self.turn.trouble.take()) {
-            _ if exit.is_wanted => Verdict::stopped(StopReason::Cancelled),
+            _ if exit.is_wanted => ClaudeTurnOutcome::stopped(StopReason::Cancelled),
             (Some(cut), _) => cut,
-            (None, Some(trouble)) => Verdict::failed(trouble),
+            (None, Some(trouble)) => ClaudeTurnOutcome::failed(trouble),
             // The `result` is lost, but its stop reason is known.
             (None, None) if has_answered => {
-                Verdict::stopped(ending::stop_reason(self.turn.stop_reason.as_deref()))
+                ClaudeTurnOutcome::stopped(ending::stop_reason(self.turn.stop_reason.as_deref()))
             }
-            (None, None) => Verdict::failed(died),
+            (None, None) => ClaudeTurnOutcome::failed(died),
         };
         self.finish(verdict, &Value::Null, out);
     }
 }
 
 impl Claude {
-    fn object(&mut self, value: &Value, line: &str, out: &mut Vec<Said>) {
+    fn object(&mut self, value: &Value, line: &str, out: &mut Vec<DialectOutput>) {
         let is_understood = match value["type"].as_str().unwrap_or_default() {
             "system" => self.system(value, out),
             "stream_event" => self.event(value, out),
@@ -189,12 +189,12 @@ impl Claude {
             _ => false,
         };
         if !is_understood {
-            out.push(Said::Raw(line.to_owned()));
+            out.push(DialectOutput::Raw(line.to_owned()));
         }
     }
 
     fn begin(&mut self) {
-        self.turn = Turn { is_running: true, ..Turn::default() };
+        self.turn = ClaudeTurn { is_running: true, ..ClaudeTurn::default() };
         self.has_had_turn = true;
         self.stream.begin();
         self.ledger.begin();
@@ -207,15 +207,15 @@ impl Claude {
         }
     }
 
-    fn notice_session(&mut self, value: &Value, out: &mut Vec<Said>) {
+    fn notice_session(&mut self, value: &Value, out: &mut Vec<DialectOutput>) {
         learn_session(&mut self.session, value["session_id"].as_str().unwrap_or_default(), out);
     }
 
-    fn system(&mut self, value: &Value, out: &mut Vec<Said>) -> bool {
+    fn system(&mut self, value: &Value, out: &mut Vec<DialectOutput>) -> bool {
         match value["subtype"].as_str().unwrap_or_default() {
             "init" => {
                 if value["qwen_code_version"].is_string() {
-                    self.flavour = Flavour::Qwen;
+                    self.flavour = StreamJsonFlavour::Qwen;
                 }
                 self.notice_turn();
                 self.notice_session(value, out);
@@ -254,7 +254,7 @@ impl Claude {
         true
     }
 
-    fn event(&mut self, value: &Value, out: &mut Vec<Said>) -> bool {
+    fn event(&mut self, value: &Value, out: &mut Vec<DialectOutput>) -> bool {
         let event = &value["event"];
         let kind = event["type"].as_str().unwrap_or_default();
         if kind == "tool_progress" {
@@ -286,7 +286,7 @@ impl Claude {
         self.stream.event(value, &mut self.toolbox, out)
     }
 
-    fn assistant(&mut self, value: &Value, out: &mut Vec<Said>) -> bool {
+    fn assistant(&mut self, value: &Value, out: &mut Vec<DialectOutput>) -> bool {
         let message = &value["message"];
         self.notice_turn();
         if let Some(parent) = parent_of(value) {
@@ -306,7 +306,7 @@ impl Claude {
         true
     }
 
-    fn user(&mut self, value: &Value, out: &mut Vec<Said>) -> bool {
+    fn user(&mut self, value: &Value, out: &mut Vec<DialectOutput>) -> bool {
         let content = &value["message"]["content"];
         let parent = parent_of(value);
         let has_results = self.toolbox.results(value, content, out);
@@ -332,14 +332,14 @@ impl Claude {
         true
     }
 
-    fn result(&mut self, value: &Value, out: &mut Vec<Said>) -> bool {
+    fn result(&mut self, value: &Value, out: &mut Vec<DialectOutput>) -> bool {
         let is_first = !self.has_had_turn;
         if !self.turn.is_running && is_first && !self.is_driven && !self.control.is_open() {
             self.begin();
         }
         let verdict = ending::of_result(value, &mut self.turn);
         if verdict.is_lost() && self.session.is_none() {
-            if let Ending::Failed(failure) = &verdict.ending {
+            if let TurnOutcome::Failed(failure) = &verdict.ending {
                 self.lose(&failure.clone(), out);
             }
         } else if value["is_error"] != true {
@@ -359,7 +359,7 @@ impl Claude {
     }
 
     /// A `result` of which only the beginning could be read.
-    fn skipped_result(&mut self, head: &Value, failure: Fault, out: &mut Vec<Said>) {
+    fn skipped_result(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
         let is_told = head["is_error"].is_boolean();
         // The whole answer is in it; if none came before, it is lost.
         match is_told && (head["is_error"] == true || self.stream.has_text()) {
@@ -368,7 +368,7 @@ impl Claude {
         }
     }
 
-    fn answered(&mut self, value: &Value, out: &mut Vec<Said>) -> bool {
+    fn answered(&mut self, value: &Value, out: &mut Vec<DialectOutput>) -> bool {
         if let Err(failure) = self.control.answered(value, &mut self.flavour, out) {
             self.refused(failure, out);
         }
@@ -376,18 +376,18 @@ impl Claude {
     }
 
     /// The CLI refused `initialize`: there will be no conversation.
-    fn refused(&mut self, failure: Fault, out: &mut Vec<Said>) {
+    fn refused(&mut self, failure: Fault, out: &mut Vec<DialectOutput>) {
         self.lose(&failure, out);
         self.fail(failure, out);
     }
 
-    fn fail(&mut self, failure: Fault, out: &mut Vec<Said>) {
+    fn fail(&mut self, failure: Fault, out: &mut Vec<DialectOutput>) {
         if self.turn.is_running {
-            self.finish(Verdict::failed(failure), &Value::Null, out);
+            self.finish(ClaudeTurnOutcome::failed(failure), &Value::Null, out);
         }
     }
 
-    fn asked(&mut self, value: &Value, out: &mut Vec<Said>) -> bool {
+    fn asked(&mut self, value: &Value, out: &mut Vec<DialectOutput>) -> bool {
         if value["request"]["subtype"] == "can_use_tool" {
             self.notice_turn();
             self.asks.hear(value, &mut self.toolbox, out);
@@ -397,9 +397,9 @@ impl Claude {
         true
     }
 
-    fn finish(&mut self, verdict: Verdict, result: &Value, out: &mut Vec<Said>) {
+    fn finish(&mut self, verdict: ClaudeTurnOutcome, result: &Value, out: &mut Vec<DialectOutput>) {
         match &verdict.ending {
-            Ending::Stopped(StopReason::EndTurn | StopReason::MaxTokens) => {
+            TurnOutcome::Stopped(StopReason::EndTurn | StopReason::MaxTokens) => {
                 self.stream.release(out);
                 let text = result["result"].as_str().unwrap_or_default();
                 if !self.stream.has_text() && verdict.explains.is_none() {
@@ -409,21 +409,21 @@ impl Claude {
             _ => self.stream.forget_error(),
         }
         if let Some(why) = &verdict.explains {
-            system::notice(Severity::Warning, why, out);
+            system::notice(NoticeSeverity::Warning, why, out);
         }
         self.compactions.give_up(out);
         self.toolbox.close(&verdict.ending.of_open_calls(), out);
         self.ledger.say(out);
         let usage = self.ledger.turn_usage();
-        self.turn = Turn::default();
+        self.turn = ClaudeTurn::default();
         self.stream.step();
-        out.push(Said::TurnEnded(TurnEnd { ending: verdict.ending, usage }));
+        out.push(DialectOutput::TurnEnded(TurnEnd { ending: verdict.ending, usage }));
     }
 
-    fn lose(&mut self, failure: &Fault, out: &mut Vec<Said>) {
+    fn lose(&mut self, failure: &Fault, out: &mut Vec<DialectOutput>) {
         if !self.is_lost {
             self.is_lost = true;
-            out.push(Said::Lost(failure.clone()));
+            out.push(DialectOutput::Lost(failure.clone()));
         }
     }
 }

@@ -11,16 +11,16 @@ pub(super) mod trouble;
 
 use serde_json::Value;
 
-use super::Usage;
+use super::TokenUsage;
 use crate::tools;
 
 /// Token usage from Codex's counts: cached tokens are part of the input, reasoning of the output.
-pub(super) fn usage_of(counts: &Value) -> Option<Usage> {
+pub(super) fn usage_of(counts: &Value) -> Option<TokenUsage> {
     let number = |snake: &str, camel: &str| either(counts, snake, camel).as_u64();
     let input = number("input_tokens", "inputTokens")?;
     let output = number("output_tokens", "outputTokens")?;
     let total = number("total_tokens", "totalTokens");
-    Some(Usage {
+    Some(TokenUsage {
         total_tokens: total.unwrap_or_else(|| input.saturating_add(output)),
         input_tokens: input,
         output_tokens: output,

@@ -19,15 +19,15 @@ use wire::Fault;
 
 use super::codex::trouble;
 use super::{
-    Answer, Dialect, Ending, Exit, Model, Opening, Prompt, Said, StopReason, Usage, Wish, json,
-    learn_session,
+    CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectOutput, Model, OptionChange,
+    PermissionAnswer, StopReason, TokenUsage, TurnOutcome, json, learn_session,
 };
 use crate::tools;
-use crate::update::{Severity, Update};
-use asks::Asks;
-use opening::Settings;
-use streams::Streams;
-use turn::Turn;
+use crate::update::{NoticeSeverity, SessionUpdate};
+use asks::CodexQuestions;
+use opening::CodexTurnSettings;
+use streams::CodexStreams;
+use turn::CodexTurn;
 
 /// JSON-RPC's "method not found"; Codex goes on without the answer.
 const NOT_SUPPORTED: i64 = -32601;
@@ -36,31 +36,31 @@ const NOT_SUPPORTED: i64 = -32601;
 pub(super) struct CodexAppServer {
     n_requests: u64,
     /// Our requests without an answer, by id.
-    pending: HashMap<u64, Request>,
+    pending: HashMap<u64, CodexRequest>,
     is_initialized: bool,
     /// The options for the thread, until it is open.
-    opening: Option<Opening>,
+    opening: Option<ConversationOptions>,
     /// The reason why the thread could not be opened.
     refusal: Option<Fault>,
     thread: Option<String>,
     model: Option<String>,
     models: Vec<Model>,
-    settings: Settings,
+    settings: CodexTurnSettings,
     /// A prompt that came before the thread was open.
-    waiting: Option<Prompt>,
-    turn: Option<Turn>,
+    waiting: Option<ComposedPrompt>,
+    turn: Option<CodexTurn>,
     /// The id of the turn before, to recognise late notifications of it.
     last_turn: Option<String>,
-    streams: Streams,
-    asks: Asks,
+    streams: CodexStreams,
+    asks: CodexQuestions,
     /// Tokens of the whole thread, as last reported.
-    total: Option<Usage>,
+    total: Option<TokenUsage>,
     last_notice: String,
 }
 
 /// A request of ours, by which its answer is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Request {
+enum CodexRequest {
     Initialize,
     Start,
     Resume,
@@ -70,8 +70,8 @@ enum Request {
 }
 
 impl Dialect for CodexAppServer {
-    fn open(&mut self, opening: &Opening, out: &mut Vec<Said>) {
-        self.settings = Settings::of(opening);
+    fn open(&mut self, opening: &ConversationOptions, out: &mut Vec<DialectOutput>) {
+        self.settings = CodexTurnSettings::of(opening);
         self.opening = Some(opening.clone());
         (self.thread, self.refusal, self.total) = (None, None, None);
         if self.is_initialized {
@@ -81,13 +81,13 @@ impl Dialect for CodexAppServer {
         }
     }
 
-    fn prompt(&mut self, prompt: &Prompt, out: &mut Vec<Said>) {
+    fn prompt(&mut self, prompt: &ComposedPrompt, out: &mut Vec<DialectOutput>) {
         if self.turn.is_some() {
             return;
         }
         self.begin_turn(None);
         if let Some(refusal) = self.refusal.clone() {
-            self.end_turn(Ending::Failed(refusal), out);
+            self.end_turn(TurnOutcome::Failed(refusal), out);
         } else if self.thread.is_some() {
             self.start_turn(prompt, out);
         } else {
@@ -95,7 +95,7 @@ impl Dialect for CodexAppServer {
         }
     }
 
-    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+    fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>) {
         let message = json::parse_or_null(line);
         let (method, id) = (message["method"].as_str(), &message["id"]);
         let is_known = match (method, id.is_null()) {
@@ -105,18 +105,18 @@ impl Dialect for CodexAppServer {
             (None, true) => false,
         };
         if !is_known {
-            out.push(Said::Raw(line.to_owned()));
+            out.push(DialectOutput::Raw(line.to_owned()));
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<Said>) {
+    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
         let (method, id) = (head["method"].as_str(), &head["id"]);
         match (method, id.is_null()) {
             (Some("turn/completed"), true) => self.skipped_end(&head["params"], failure, out),
             (Some(_), true) => {}
             (Some(_), false) => {
                 let error = json!({ "code": NOT_SUPPORTED, "message": failure.message });
-                out.push(Said::Write(json!({ "id": id, "error": error }).to_string()));
+                out.push(DialectOutput::Write(json!({ "id": id, "error": error }).to_string()));
             }
             (None, false) => {
                 if let Some(what) = self.asked(id) {
@@ -124,17 +124,17 @@ impl Dialect for CodexAppServer {
                 }
             }
             (None, true) if self.opening.is_some() => self.refuse(failure, out),
-            (None, true) => self.end_turn(Ending::Failed(failure), out),
+            (None, true) => self.end_turn(TurnOutcome::Failed(failure), out),
         }
     }
 
-    fn answer(&mut self, ask: &str, answer: &Answer, out: &mut Vec<Said>) {
+    fn answer(&mut self, ask: &str, answer: &PermissionAnswer, out: &mut Vec<DialectOutput>) {
         if let Some(line) = self.asks.answer(ask, answer) {
-            out.push(Said::Write(line));
+            out.push(DialectOutput::Write(line));
         }
     }
 
-    fn interrupt(&mut self, out: &mut Vec<Said>) -> bool {
+    fn interrupt(&mut self, out: &mut Vec<DialectOutput>) -> bool {
         if let Some(turn) = &mut self.turn {
             turn.is_unwanted = true;
             self.send_interrupt(out);
@@ -142,17 +142,17 @@ impl Dialect for CodexAppServer {
         true
     }
 
-    fn set(&mut self, wish: &Wish, _out: &mut Vec<Said>) -> bool {
+    fn set(&mut self, wish: &OptionChange, _out: &mut Vec<DialectOutput>) -> bool {
         self.settings.take(wish);
         true
     }
 
-    fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
+    fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
         let Some(turn) = &mut self.turn else { return self.asks.withdraw_all(None, out) };
         let ending = match turn.error.take() {
-            _ if exit.is_wanted => Ending::Stopped(StopReason::Cancelled),
+            _ if exit.is_wanted => TurnOutcome::Stopped(StopReason::Cancelled),
             Some(ending) => ending,
-            None => Ending::Failed(trouble::died(exit)),
+            None => TurnOutcome::Failed(trouble::died(exit)),
         };
         self.end_turn(ending, out);
     }
@@ -160,14 +160,20 @@ impl Dialect for CodexAppServer {
 
 impl CodexAppServer {
     /// Sends a request to the server.
-    fn request(&mut self, what: Request, method: &str, params: Value, out: &mut Vec<Said>) {
+    fn request(
+        &mut self,
+        what: CodexRequest,
+        method: &str,
+        params: Value,
+        out: &mut Vec<DialectOutput>,
+    ) {
         self.n_requests += 1;
         self.pending.insert(self.n_requests, what);
         let line = json!({ "id": self.n_requests, "method": method, "params": params });
-        out.push(Said::Write(line.to_string()));
+        out.push(DialectOutput::Write(line.to_string()));
     }
 
-    fn answered(&mut self, id: &Value, message: &Value, out: &mut Vec<Said>) -> bool {
+    fn answered(&mut self, id: &Value, message: &Value, out: &mut Vec<DialectOutput>) -> bool {
         let Some(what) = self.asked(id) else {
             return self.overheard(&message["result"], out);
         };
@@ -183,30 +189,37 @@ impl CodexAppServer {
     }
 
     /// Takes our request with this id.
-    fn asked(&mut self, id: &Value) -> Option<Request> {
+    fn asked(&mut self, id: &Value) -> Option<CodexRequest> {
         id.as_u64().and_then(|id| self.pending.remove(&id))
     }
 
-    fn settle(&mut self, what: Request, outcome: Result<&Value, Fault>, out: &mut Vec<Said>) {
+    fn settle(
+        &mut self,
+        what: CodexRequest,
+        outcome: Result<&Value, Fault>,
+        out: &mut Vec<DialectOutput>,
+    ) {
         match (what, outcome) {
-            (Request::Initialize, Ok(_)) => self.initialized(out),
-            (Request::Initialize, Err(failure)) => self.refuse(failure, out),
-            (Request::Start, Ok(result)) => self.opened(result, Some(Usage::default()), out),
-            (Request::Resume, Ok(result)) => self.opened(result, self.total, out),
-            (Request::Start, Err(failure)) => self.refuse(failure, out),
-            (Request::Resume, Err(failure)) => self.refuse(opening::lost(failure), out),
-            (Request::Models { page }, Ok(result)) => self.listed(result, page, out),
+            (CodexRequest::Initialize, Ok(_)) => self.initialized(out),
+            (CodexRequest::Initialize, Err(failure)) => self.refuse(failure, out),
+            (CodexRequest::Start, Ok(result)) => {
+                self.opened(result, Some(TokenUsage::default()), out)
+            }
+            (CodexRequest::Resume, Ok(result)) => self.opened(result, self.total, out),
+            (CodexRequest::Start, Err(failure)) => self.refuse(failure, out),
+            (CodexRequest::Resume, Err(failure)) => self.refuse(opening::lost(failure), out),
+            (CodexRequest::Models { page }, Ok(result)) => self.listed(result, page, out),
             // The list is a convenience: without it the user names a model.
-            (Request::Models { .. }, Err(_)) => {}
-            (Request::Turn, Ok(result)) => self.turn_accepted(&result["turn"]["id"], out),
-            (Request::Turn, Err(failure)) => self.end_turn(Ending::Failed(failure), out),
-            (Request::Interrupt, Ok(_)) => {}
-            (Request::Interrupt, Err(_)) => self.interrupt_refused(),
+            (CodexRequest::Models { .. }, Err(_)) => {}
+            (CodexRequest::Turn, Ok(result)) => self.turn_accepted(&result["turn"]["id"], out),
+            (CodexRequest::Turn, Err(failure)) => self.end_turn(TurnOutcome::Failed(failure), out),
+            (CodexRequest::Interrupt, Ok(_)) => {}
+            (CodexRequest::Interrupt, Err(_)) => self.interrupt_refused(),
         }
     }
 
     /// Reads an answer to a request that is not ours, in a recording.
-    fn overheard(&mut self, result: &Value, out: &mut Vec<Said>) -> bool {
+    fn overheard(&mut self, result: &Value, out: &mut Vec<DialectOutput>) -> bool {
         if let Some(thread) = result["thread"]["id"].as_str() {
             self.learn_thread(thread, out);
             return true;
@@ -217,17 +230,23 @@ impl CodexAppServer {
             .any(|told| told.is_string())
     }
 
-    fn requested(&mut self, method: &str, id: &Value, params: &Value, out: &mut Vec<Said>) -> bool {
+    fn requested(
+        &mut self,
+        method: &str,
+        id: &Value,
+        params: &Value,
+        out: &mut Vec<DialectOutput>,
+    ) -> bool {
         if self.asks.asked(method, id, params, &self.streams, out) {
             return true;
         }
         let error =
             json!({ "code": NOT_SUPPORTED, "message": format!("{method} is not supported") });
-        out.push(Said::Write(json!({ "id": id, "error": error }).to_string()));
+        out.push(DialectOutput::Write(json!({ "id": id, "error": error }).to_string()));
         false
     }
 
-    fn notified(&mut self, method: &str, params: &Value, out: &mut Vec<Said>) -> bool {
+    fn notified(&mut self, method: &str, params: &Value, out: &mut Vec<DialectOutput>) -> bool {
         if method == "serverRequest/resolved" {
             self.asks.resolved(&params["requestId"], out);
             return true;
@@ -253,55 +272,58 @@ impl CodexAppServer {
     }
 
     /// Handles notifications about the thread as a whole, or about the server.
-    fn about_thread(&mut self, method: &str, params: &Value, out: &mut Vec<Said>) -> bool {
+    fn about_thread(&mut self, method: &str, params: &Value, out: &mut Vec<DialectOutput>) -> bool {
         let text = |name: &str| params[name].as_str().unwrap_or_default().to_owned();
         match method {
             "warning" | "guardianWarning" => {
-                self.notice(Severity::Warning, text("message"), None, out);
+                self.notice(NoticeSeverity::Warning, text("message"), None, out);
             }
             "deprecationNotice" | "configWarning" => {
                 let details = params["details"].as_str().map(str::to_owned);
-                self.notice(Severity::Warning, text("summary"), details, out);
+                self.notice(NoticeSeverity::Warning, text("summary"), details, out);
             }
             "model/rerouted" => {
                 let title = format!("{} answers instead of {}", text("toModel"), text("fromModel"));
-                self.notice(Severity::Warning, title, None, out);
+                self.notice(NoticeSeverity::Warning, title, None, out);
             }
             "modelProvider/authRecoveryStarted" | "modelProvider/authRecoveryCompleted" => {
-                self.notice(Severity::Info, text("message"), None, out);
+                self.notice(NoticeSeverity::Info, text("message"), None, out);
             }
             "mcpServer/startupStatus/updated" => {
                 if params["status"] == "failed" {
                     let title = format!("MCP server {} did not start", text("name"));
                     let error = params["error"].as_str().map(str::to_owned);
-                    self.notice(Severity::Warning, title, error, out);
+                    self.notice(NoticeSeverity::Warning, title, error, out);
                 }
             }
             "thread/name/updated" => {
                 let title = params["threadName"].as_str().map(str::to_owned);
-                out.push(Said::Update(Update::SessionInfoUpdate { title, meta: None }));
+                out.push(DialectOutput::Update(SessionUpdate::SessionInfoUpdate {
+                    title,
+                    meta: None,
+                }));
             }
             _ => return false,
         }
         true
     }
 
-    fn learn_thread(&mut self, id: &str, out: &mut Vec<Said>) {
+    fn learn_thread(&mut self, id: &str, out: &mut Vec<DialectOutput>) {
         learn_session(&mut self.thread, id, out);
     }
 
     /// Emits a notice, not twice in a row: without a network Codex repeats the same for ever.
     fn notice(
         &mut self,
-        severity: Severity,
+        severity: NoticeSeverity,
         title: String,
         description: Option<String>,
-        out: &mut Vec<Said>,
+        out: &mut Vec<DialectOutput>,
     ) {
         let said = format!("{title}\n{}", description.as_deref().unwrap_or_default());
         if self.last_notice != said {
             self.last_notice = said;
-            out.push(Said::Update(tools::long_notice(severity, &title, description)));
+            out.push(DialectOutput::Update(tools::long_notice(severity, &title, description)));
         }
     }
 }

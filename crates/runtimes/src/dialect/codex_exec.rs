@@ -8,14 +8,16 @@
 use serde_json::Value;
 use wire::Fault;
 
-use super::codex::items::{self, Item, Phase};
-use super::codex::texts::Texts;
+use super::codex::items::{self, CodexItem, ItemPhase};
+use super::codex::texts::CodexTexts;
 use super::codex::{trouble, usage_of};
-use super::one_turn::OneTurn;
-use super::{Dialect, Ending, Exit, Opening, Said, StopReason, json};
+use super::one_turn::SingleTurn;
+use super::{CliExit, ConversationOptions, Dialect, DialectOutput, StopReason, TurnOutcome, json};
 use crate::mint;
 use crate::tools;
-use crate::update::{Call, CompactionStatus, Severity, Status, Update, Voice};
+use crate::update::{
+    CompactionStatus, NoticeSeverity, SessionUpdate, TextKind, ToolCall, ToolCallStatus,
+};
 use wire::text::last_screen;
 
 /// Enough of an id to tell the calls of two processes apart.
@@ -23,8 +25,8 @@ const PREFIX_CHARS: usize = 8;
 
 #[derive(Debug, Default)]
 pub(super) struct CodexExec {
-    turn: OneTurn,
-    texts: Texts,
+    turn: SingleTurn,
+    texts: CodexTexts,
     /// Codex numbers its items anew in every process; within a session their ids must differ.
     prefix: String,
     is_resumed: bool,
@@ -36,14 +38,14 @@ pub(super) struct CodexExec {
 }
 
 impl Dialect for CodexExec {
-    fn open(&mut self, opening: &Opening, _out: &mut Vec<Said>) {
+    fn open(&mut self, opening: &ConversationOptions, _out: &mut Vec<DialectOutput>) {
         self.is_resumed = opening.resume.is_some();
         self.prefix = mint::uuid().chars().take(PREFIX_CHARS).chain(['-']).collect();
     }
 
-    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+    fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>) {
         let Ok(event) = json::parse(line) else {
-            return out.push(Said::Raw(line.to_owned()));
+            return out.push(DialectOutput::Raw(line.to_owned()));
         };
         let is_known = match event["type"].as_str().unwrap_or_default() {
             "thread.started" => match event["thread_id"].as_str() {
@@ -54,9 +56,9 @@ impl Dialect for CodexExec {
                 None => false,
             },
             "turn.started" => true,
-            "item.started" => self.item(&event["item"], Phase::Begins, out),
-            "item.updated" => self.item(&event["item"], Phase::GoesOn, out),
-            "item.completed" => self.item(&event["item"], Phase::IsOver, out),
+            "item.started" => self.item(&event["item"], ItemPhase::Begins, out),
+            "item.updated" => self.item(&event["item"], ItemPhase::GoesOn, out),
+            "item.completed" => self.item(&event["item"], ItemPhase::IsOver, out),
             "error" => self.error(event["message"].as_str().unwrap_or_default(), out),
             "turn.completed" => {
                 let used = usage_of(&event["usage"]).filter(|_| !self.is_resumed);
@@ -72,11 +74,11 @@ impl Dialect for CodexExec {
             _ => false,
         };
         if !is_known {
-            out.push(Said::Raw(line.to_owned()));
+            out.push(DialectOutput::Raw(line.to_owned()));
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<Said>) {
+    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
         match head["type"].as_str() {
             Some("turn.completed") => {
                 let used = usage_of(&head["usage"]).filter(|_| !self.is_resumed);
@@ -87,70 +89,80 @@ impl Dialect for CodexExec {
         }
     }
 
-    fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
+    fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
         self.refusals(&exit.stderr, out);
         let ending = match self.error.take().or_else(|| self.retry.take()) {
             Some(error) => trouble::ending(&error, &Value::Null),
-            None => Ending::Failed(trouble::died(exit)),
+            None => TurnOutcome::Failed(trouble::died(exit)),
         };
         self.turn.exit(exit, None, ending, out);
     }
 }
 
 impl CodexExec {
-    fn item(&mut self, item: &Value, phase: Phase, out: &mut Vec<Said>) -> bool {
+    fn item(&mut self, item: &Value, phase: ItemPhase, out: &mut Vec<DialectOutput>) -> bool {
         let Some(id) = item["id"].as_str() else { return false };
         let id = format!("{}{id}", self.prefix);
         self.retry = None;
         match items::read(item, phase) {
-            Item::Message(text) => self.text(&id, Voice::Message, &text, phase, out),
-            Item::Thought { summary, content } => {
+            CodexItem::Message(text) => self.text(&id, TextKind::Message, &text, phase, out),
+            CodexItem::Thought { summary, content } => {
                 let text = if summary.is_empty() { content } else { summary };
-                self.text(&id, Voice::Thought, &text, phase, out);
+                self.text(&id, TextKind::Thought, &text, phase, out);
             }
-            Item::Plan(entries) => out.push(Said::Update(Update::Plan { entries })),
-            Item::Call(call) => self.call(Call { id, ..*call }, out),
-            Item::Notice(severity, title) => self.notice(severity, title, out),
-            Item::Compaction => {
+            CodexItem::Plan(entries) => {
+                out.push(DialectOutput::Update(SessionUpdate::Plan { entries }))
+            }
+            CodexItem::Call(call) => self.call(ToolCall { id, ..*call }, out),
+            CodexItem::Notice(severity, title) => self.notice(severity, title, out),
+            CodexItem::Compaction => {
                 let status = match phase {
-                    Phase::IsOver => CompactionStatus::Completed,
+                    ItemPhase::IsOver => CompactionStatus::Completed,
                     _ => CompactionStatus::InProgress,
                 };
-                out.push(Said::Update(Update::compaction(id, status, None)));
+                out.push(DialectOutput::Update(SessionUpdate::compaction(id, status, None)));
             }
-            Item::Review(text) => {
+            CodexItem::Review(text) => {
                 if !self.texts.has_said(&text) {
-                    self.text(&id, Voice::Message, &text, phase, out);
+                    self.text(&id, TextKind::Message, &text, phase, out);
                 }
             }
-            Item::Echo => {}
-            Item::Unknown => return false,
+            CodexItem::Echo => {}
+            CodexItem::Unknown => return false,
         }
         true
     }
 
-    fn text(&mut self, id: &str, voice: Voice, text: &str, phase: Phase, out: &mut Vec<Said>) {
+    fn text(
+        &mut self,
+        id: &str,
+        voice: TextKind,
+        text: &str,
+        phase: ItemPhase,
+        out: &mut Vec<DialectOutput>,
+    ) {
         match phase {
-            Phase::IsOver => self.texts.whole(id, voice, text, out),
+            ItemPhase::IsOver => self.texts.whole(id, voice, text, out),
             _ => self.texts.grown(id, voice, text, out),
         }
     }
 
     /// Emits a call. One that begins after the turn's end is ended at once: nothing else would.
-    fn call(&mut self, mut call: Call, out: &mut Vec<Said>) {
+    fn call(&mut self, mut call: ToolCall, out: &mut Vec<DialectOutput>) {
         if self.turn.has_ended() && !self.turn.calls.is_known(&call.id) {
-            call.status = call.status.filter(|status| status.is_final()).or(Some(Status::Failed));
+            call.status =
+                call.status.filter(|status| status.is_final()).or(Some(ToolCallStatus::Failed));
         }
         self.turn.calls.say(call, out);
     }
 
     /// Retries become notices; another error may be the turn's failure.
-    fn error(&mut self, message: &str, out: &mut Vec<Said>) -> bool {
+    fn error(&mut self, message: &str, out: &mut Vec<DialectOutput>) -> bool {
         if message.starts_with("Reconnecting") {
             self.retry = Some(message.to_owned());
-            self.notice(Severity::Warning, message.to_owned(), out);
+            self.notice(NoticeSeverity::Warning, message.to_owned(), out);
         } else if self.turn.has_ended() {
-            self.notice(Severity::Error, message.to_owned(), out);
+            self.notice(NoticeSeverity::Error, message.to_owned(), out);
         } else {
             self.error = Some(message.to_owned());
         }
@@ -158,20 +170,20 @@ impl CodexExec {
     }
 
     /// Emits a notice, not twice in a row: without a network Codex repeats the same for ever.
-    fn notice(&mut self, severity: Severity, title: String, out: &mut Vec<Said>) {
+    fn notice(&mut self, severity: NoticeSeverity, title: String, out: &mut Vec<DialectOutput>) {
         if self.last_notice != title {
             self.last_notice.clone_from(&title);
-            out.push(Said::Update(Update::notice(severity, title)));
+            out.push(DialectOutput::Update(SessionUpdate::notice(severity, title)));
         }
     }
 
     /// Emits notices for tools that Codex refused to run, which are on stderr alone.
-    fn refusals(&mut self, stderr: &str, out: &mut Vec<Said>) {
+    fn refusals(&mut self, stderr: &str, out: &mut Vec<DialectOutput>) {
         const SIGN: &str = "tools::router: error=";
         for line in last_screen(stderr).lines() {
             if let Some((_, error)) = line.split_once(SIGN) {
                 let title = format!("a tool was refused: {}", tools::one_line(error));
-                self.notice(Severity::Warning, title, out);
+                self.notice(NoticeSeverity::Warning, title, out);
             }
         }
     }

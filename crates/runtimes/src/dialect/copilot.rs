@@ -11,20 +11,23 @@
 use serde_json::Value;
 use wire::{Category, Fault};
 
-use super::calling::Outcome;
-use super::one_turn::OneTurn;
-use super::speech::Speech;
-use super::{Dialect, Ending, Exit, Said, StopReason, Usage, json, stderr};
+use super::calling::ToolCallResult;
+use super::one_turn::SingleTurn;
+use super::speech::StreamedTexts;
+use super::{CliExit, Dialect, DialectOutput, StopReason, TokenUsage, TurnOutcome, json, stderr};
 use crate::tools;
-use crate::update::{CompactionStatus, PlanEntry, PlanStatus, Priority, Severity, Update, Voice};
+use crate::update::{
+    CompactionStatus, NoticeSeverity, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate,
+    TextKind,
+};
 
 #[derive(Debug, Default)]
 pub(super) struct Copilot {
-    turn: OneTurn,
-    speech: Speech,
+    turn: SingleTurn,
+    speech: StreamedTexts,
     failure: Option<Fault>,
     is_aborted: bool,
-    usage: Option<Usage>,
+    usage: Option<TokenUsage>,
     /// The last context usage that was emitted: used and size.
     context: Option<(u64, u64)>,
     intent: Option<String>,
@@ -33,7 +36,7 @@ pub(super) struct Copilot {
 }
 
 impl Dialect for Copilot {
-    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+    fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>) {
         let event = json::parse_or_null(line);
         let kind = event["type"].as_str().unwrap_or_default();
         let data = &event["data"];
@@ -46,15 +49,15 @@ impl Dialect for Copilot {
             "assistant.turn_start" => self.speech.fresh(),
             "assistant.message_delta" | "assistant.reasoning_delta" => {
                 let voice =
-                    if kind.contains("reasoning") { Voice::Thought } else { Voice::Message };
+                    if kind.contains("reasoning") { TextKind::Thought } else { TextKind::Message };
                 let delta = data["deltaContent"].as_str().unwrap_or_default();
                 self.speech.piece(voice as u64, voice, delta, id_of_message(voice, data), out);
             }
             "assistant.message" => {
-                self.whole(Voice::Thought, &data["reasoningText"], data, out);
-                self.whole(Voice::Message, &data["content"], data, out);
+                self.whole(TextKind::Thought, &data["reasoningText"], data, out);
+                self.whole(TextKind::Message, &data["content"], data, out);
             }
-            "assistant.reasoning" => self.whole(Voice::Thought, &data["content"], data, out),
+            "assistant.reasoning" => self.whole(TextKind::Thought, &data["content"], data, out),
             "assistant.turn_retry" => self.retry(data, out),
             "assistant.intent" => self.intend(&data["intent"], out),
             "assistant.usage" => self.use_tokens(data),
@@ -74,7 +77,10 @@ impl Dialect for Copilot {
             }
             "session.title_changed" => {
                 let title = data["title"].as_str().map(str::to_owned);
-                out.push(Said::Update(Update::SessionInfoUpdate { title, meta: None }));
+                out.push(DialectOutput::Update(SessionUpdate::SessionInfoUpdate {
+                    title,
+                    meta: None,
+                }));
             }
             "session.compaction_start" => {
                 self.n_compactions += 1;
@@ -90,11 +96,11 @@ impl Dialect for Copilot {
             "abort" => self.is_aborted = true,
             "result" => self.result(&event, out),
             _ if carries_nothing(kind) => {}
-            _ => out.push(Said::Raw(line.to_owned())),
+            _ => out.push(DialectOutput::Raw(line.to_owned())),
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<Said>) {
+    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
         match head["type"].as_str() {
             Some("result") if head["exitCode"].is_number() => self.result(head, out),
             Some("result") | None => self.turn.fail(failure, self.usage, out),
@@ -102,9 +108,9 @@ impl Dialect for Copilot {
         }
     }
 
-    fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
+    fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
         let failure = self.failure.take().unwrap_or_else(|| stderr::failure(exit));
-        self.turn.exit(exit, self.usage, Ending::Failed(failure), out);
+        self.turn.exit(exit, self.usage, TurnOutcome::Failed(failure), out);
     }
 }
 
@@ -154,21 +160,21 @@ fn id_of(data: &Value) -> &str {
     data["toolCallId"].as_str().unwrap_or_default()
 }
 
-fn id_of_message(voice: Voice, data: &Value) -> Option<&str> {
+fn id_of_message(voice: TextKind, data: &Value) -> Option<&str> {
     match voice {
-        Voice::Message => data["messageId"].as_str(),
-        Voice::Thought => data["reasoningId"].as_str(),
+        TextKind::Message => data["messageId"].as_str(),
+        TextKind::Thought => data["reasoningId"].as_str(),
     }
 }
 
 impl Copilot {
     /// Each voice is one block, which comes in pieces and then whole.
-    fn whole(&mut self, voice: Voice, text: &Value, data: &Value, out: &mut Vec<Said>) {
+    fn whole(&mut self, voice: TextKind, text: &Value, data: &Value, out: &mut Vec<DialectOutput>) {
         let text = text.as_str().unwrap_or_default();
         self.speech.whole(voice as u64, voice, text, id_of_message(voice, data), out);
     }
 
-    fn retry(&mut self, data: &Value, out: &mut Vec<Said>) {
+    fn retry(&mut self, data: &Value, out: &mut Vec<DialectOutput>) {
         self.speech.again();
         let title = match data["reason"].as_str() {
             Some(reason) => {
@@ -176,18 +182,18 @@ impl Copilot {
             }
             None => "the request failed; trying again".to_owned(),
         };
-        out.push(Said::Update(Update::notice(Severity::Warning, title)));
+        out.push(DialectOutput::Update(SessionUpdate::notice(NoticeSeverity::Warning, title)));
     }
 
-    fn intend(&mut self, intent: &Value, out: &mut Vec<Said>) {
+    fn intend(&mut self, intent: &Value, out: &mut Vec<DialectOutput>) {
         let Some(intent) = intent.as_str().filter(|intent| !intent.is_empty()) else { return };
         if self.intent.as_deref() != Some(intent) {
             self.intent = Some(intent.to_owned());
-            out.push(Said::Update(Update::notice(Severity::Info, intent)));
+            out.push(DialectOutput::Update(SessionUpdate::notice(NoticeSeverity::Info, intent)));
         }
     }
 
-    fn tool_start(&mut self, data: &Value, parent: Option<&str>, out: &mut Vec<Said>) {
+    fn tool_start(&mut self, data: &Value, parent: Option<&str>, out: &mut Vec<DialectOutput>) {
         let (id, input) = (id_of(data), &data["arguments"]);
         let name = data["toolName"].as_str().unwrap_or("tool");
         if name == "report_intent" {
@@ -198,13 +204,13 @@ impl Copilot {
             && let Some(entries) = plan_of(&input["todos"])
         {
             self.plans.insert(id.to_owned());
-            out.push(Said::Update(Update::Plan { entries }));
+            out.push(DialectOutput::Update(SessionUpdate::Plan { entries }));
             return;
         }
         self.turn.calls.start_in(id, name, input, parent, out);
     }
 
-    fn tool_end(&mut self, data: &Value, out: &mut Vec<Said>) {
+    fn tool_end(&mut self, data: &Value, out: &mut Vec<DialectOutput>) {
         let metrics = &data["toolTelemetry"]["metrics"];
         self.fill(&metrics["context_current_tokens"], &metrics["context_token_limit"], out);
         if self.plans.contains(id_of(data)) {
@@ -214,7 +220,7 @@ impl Copilot {
         let text = result["content"].as_str().or(result.as_str());
         let text = text.or(data["error"]["message"].as_str());
         let exit = data["shellExecution"]["exitCode"].as_i64();
-        let outcome = Outcome {
+        let outcome = ToolCallResult {
             text: text.unwrap_or_default().to_owned(),
             raw: match (result, &data["error"]) {
                 (Value::Null, Value::Null) => None,
@@ -222,16 +228,16 @@ impl Copilot {
                 (result, _) => Some(result.clone()),
             },
             is_failure: data["success"] == false || exit.is_some_and(|code| code != 0),
-            ..Outcome::default()
+            ..ToolCallResult::default()
         };
         self.turn.calls.end(id_of(data), outcome, out);
     }
 
-    fn fill(&mut self, used: &Value, size: &Value, out: &mut Vec<Said>) {
+    fn fill(&mut self, used: &Value, size: &Value, out: &mut Vec<DialectOutput>) {
         let Some((used, size)) = used.as_u64().zip(size.as_u64()) else { return };
         if size > 0 && self.context != Some((used, size)) {
             self.context = Some((used, size));
-            out.push(Said::Update(Update::UsageUpdate { used, size, cost: None }));
+            out.push(DialectOutput::Update(SessionUpdate::UsageUpdate { used, size, cost: None }));
         }
     }
 
@@ -239,7 +245,7 @@ impl Copilot {
         let count = |name: &str| data[name].as_u64().unwrap_or_default();
         let (read, write) = (count("cacheReadTokens"), count("cacheWriteTokens"));
         let (input, output) = (count("inputTokens"), count("outputTokens"));
-        self.usage.get_or_insert_default().add(&Usage {
+        self.usage.get_or_insert_default().add(&TokenUsage {
             total_tokens: input.saturating_add(output),
             // Input includes what was read from the cache.
             input_tokens: input.saturating_sub(read),
@@ -250,12 +256,12 @@ impl Copilot {
         });
     }
 
-    fn compact(&self, status: CompactionStatus, error: Option<&str>, out: &mut Vec<Said>) {
+    fn compact(&self, status: CompactionStatus, error: Option<&str>, out: &mut Vec<DialectOutput>) {
         let id = format!("compaction-{}", self.n_compactions);
-        out.push(Said::Update(Update::compaction(id, status, error)));
+        out.push(DialectOutput::Update(SessionUpdate::compaction(id, status, error)));
     }
 
-    fn result(&mut self, event: &Value, out: &mut Vec<Said>) {
+    fn result(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
         self.turn.session(event["sessionId"].as_str().unwrap_or_default(), out);
         let code = &event["exitCode"];
         let is_well = code.is_null() || code.as_i64() == Some(0);
@@ -284,23 +290,28 @@ fn plan_entry(line: &str) -> Option<PlanEntry> {
     let line = line.trim().trim_start_matches(['-', '*']).trim_start();
     let (mark, content) = line.strip_prefix('[')?.split_once(']')?;
     let status = match mark.trim() {
-        "x" | "X" => PlanStatus::Completed,
-        "" => PlanStatus::Pending,
-        _ => PlanStatus::InProgress,
+        "x" | "X" => PlanEntryStatus::Completed,
+        "" => PlanEntryStatus::Pending,
+        _ => PlanEntryStatus::InProgress,
     };
     let content = content.trim().to_owned();
-    (!content.is_empty()).then_some(PlanEntry { content, priority: Priority::Medium, status })
+    (!content.is_empty()).then_some(PlanEntry {
+        content,
+        priority: PlanEntryPriority::Medium,
+        status,
+    })
 }
 
-fn inform(kind: &str, data: &Value, out: &mut Vec<Said>) {
+fn inform(kind: &str, data: &Value, out: &mut Vec<DialectOutput>) {
     // Retries have their own event, and changed files are in the tool calls.
     let what = data["infoType"].as_str().unwrap_or_default();
     if what == "model_retry" || what.starts_with("file_") {
         return;
     }
-    let severity = if kind == "session.warning" { Severity::Warning } else { Severity::Info };
+    let severity =
+        if kind == "session.warning" { NoticeSeverity::Warning } else { NoticeSeverity::Info };
     if let Some(message) = data["message"].as_str() {
-        out.push(Said::Update(Update::notice(severity, message)));
+        out.push(DialectOutput::Update(SessionUpdate::notice(severity, message)));
     }
 }
 

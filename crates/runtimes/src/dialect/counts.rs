@@ -1,6 +1,6 @@
 //! Arithmetic of token counts. A CLI may print any number, so sums saturate.
 
-use super::Usage;
+use super::TokenUsage;
 
 /// The sum of some counts.
 pub(super) fn sum(counts: &[u64]) -> u64 {
@@ -14,7 +14,7 @@ pub(super) fn add(sum: &mut Option<u64>, count: u64) {
     }
 }
 
-impl Usage {
+impl TokenUsage {
     pub(super) fn plus(&self, other: &Self) -> Self {
         self.each(other, u64::saturating_add)
     }
@@ -40,7 +40,7 @@ impl Usage {
     }
 
     /// Adds the tokens of one more request to the model.
-    pub(super) fn add(&mut self, more: &Usage) {
+    pub(super) fn add(&mut self, more: &TokenUsage) {
         self.total_tokens = self.total_tokens.saturating_add(more.total_tokens);
         self.input_tokens = self.input_tokens.saturating_add(more.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(more.output_tokens);

@@ -11,14 +11,16 @@ mod output;
 use serde_json::Value;
 use wire::Fault;
 
-use self::output::Tool;
-use super::one_turn::OneTurn;
-use super::{Dialect, Ending, Exit, Said, StopReason, Usage, counts, json, stderr};
-use crate::update::{Call, Severity, Status, Update};
+use self::output::CursorToolCall;
+use super::one_turn::SingleTurn;
+use super::{
+    CliExit, Dialect, DialectOutput, StopReason, TokenUsage, TurnOutcome, counts, json, stderr,
+};
+use crate::update::{NoticeSeverity, SessionUpdate, ToolCall, ToolCallStatus};
 
 #[derive(Debug, Default)]
 pub(super) struct Cursor {
-    turn: OneTurn,
+    turn: SingleTurn,
     /// The text of this turn so far.
     said: String,
     /// The offset in `said` of the text that came as deltas and has not come whole yet.
@@ -28,7 +30,7 @@ pub(super) struct Cursor {
 }
 
 impl Dialect for Cursor {
-    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+    fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>) {
         let value = json::parse_or_null(line);
         let is_understood = match value["type"].as_str().unwrap_or_default() {
             "system" if value["subtype"] == "init" => true,
@@ -50,7 +52,10 @@ impl Dialect for Cursor {
                 let what = value["subtype"].as_str().unwrap_or("again");
                 let kind = value["type"].as_str().unwrap_or_default();
                 let title = format!("{kind}: {what}");
-                out.push(Said::Update(Update::notice(Severity::Warning, title)));
+                out.push(DialectOutput::Update(SessionUpdate::notice(
+                    NoticeSeverity::Warning,
+                    title,
+                )));
                 true
             }
             // An echo of the prompt.
@@ -60,11 +65,11 @@ impl Dialect for Cursor {
         if is_understood {
             self.turn.session(value["session_id"].as_str().unwrap_or_default(), out);
         } else {
-            out.push(Said::Raw(line.to_owned()));
+            out.push(DialectOutput::Raw(line.to_owned()));
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<Said>) {
+    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
         match head["type"].as_str() {
             // All text of the turn comes again in it; if none came before, it is lost.
             Some("result") if head["subtype"] == "success" && !self.said.is_empty() => {
@@ -75,15 +80,15 @@ impl Dialect for Cursor {
         }
     }
 
-    fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
+    fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
         let told = self.trouble.take().map(Fault::from_words);
         let failure = told.unwrap_or_else(|| stderr::failure(exit));
-        self.turn.exit(exit, None, Ending::Failed(failure), out);
+        self.turn.exit(exit, None, TurnOutcome::Failed(failure), out);
     }
 }
 
 impl Cursor {
-    fn assistant(&mut self, value: &Value, out: &mut Vec<Said>) {
+    fn assistant(&mut self, value: &Value, out: &mut Vec<DialectOutput>) {
         self.turn.session(value["session_id"].as_str().unwrap_or_default(), out);
         let blocks = value["message"]["content"].as_array().into_iter().flatten();
         let text: String = blocks.filter_map(|block| block["text"].as_str()).collect();
@@ -119,15 +124,15 @@ impl Cursor {
         if self.has_deltas && is_repeated() { "" } else { text }
     }
 
-    fn say(&mut self, text: &str, out: &mut Vec<Said>) {
+    fn say(&mut self, text: &str, out: &mut Vec<DialectOutput>) {
         if !text.is_empty() {
             self.said.push_str(text);
-            out.push(Said::Update(Update::text(text)));
+            out.push(DialectOutput::Update(SessionUpdate::text(text)));
         }
     }
 
-    fn tool_call(&mut self, value: &Value, out: &mut Vec<Said>) -> bool {
-        let Some(tool) = Tool::read(&value["tool_call"]) else { return false };
+    fn tool_call(&mut self, value: &Value, out: &mut Vec<DialectOutput>) -> bool {
+        let Some(tool) = CursorToolCall::read(&value["tool_call"]) else { return false };
         let id = value["call_id"].as_str().or_else(|| value["tool_call"]["toolCallId"].as_str());
         let Some(id) = id.filter(|id| !id.is_empty()) else { return false };
         match value["subtype"].as_str().unwrap_or_default() {
@@ -135,21 +140,25 @@ impl Cursor {
             "started" => self.turn.calls.start(id, &tool.name, &tool.args, out),
             "completed" if tool.is_list() && !tool.is_failure() => {
                 if let Some(entries) = tool.plan() {
-                    out.push(Said::Update(Update::Plan { entries }));
+                    out.push(DialectOutput::Update(SessionUpdate::Plan { entries }));
                 }
             }
             "completed" => {
                 if !self.turn.calls.is_known(id) {
                     self.turn.calls.start(id, &tool.name, &tool.args, out);
                 }
-                let status = if tool.is_failure() { Status::Failed } else { Status::Completed };
+                let status = if tool.is_failure() {
+                    ToolCallStatus::Failed
+                } else {
+                    ToolCallStatus::Completed
+                };
                 let content = tool.content();
-                let call = Call {
+                let call = ToolCall {
                     id: id.to_owned(),
                     status: Some(status),
                     content: (!content.is_empty()).then_some(content),
                     raw_output: (!tool.result.is_null()).then(|| tool.result.clone()),
-                    ..Call::default()
+                    ..ToolCall::default()
                 };
                 self.turn.calls.say(call, out);
             }
@@ -158,7 +167,7 @@ impl Cursor {
         true
     }
 
-    fn result(&mut self, value: &Value, out: &mut Vec<Said>) {
+    fn result(&mut self, value: &Value, out: &mut Vec<DialectOutput>) {
         if self.turn.has_ended() {
             return;
         }
@@ -172,21 +181,21 @@ impl Cursor {
                 let text = value["result"].as_str().unwrap_or_default();
                 let rest = text.strip_prefix(self.said.as_str()).unwrap_or_default().to_owned();
                 self.say(&rest, out);
-                Ending::Stopped(StopReason::EndTurn)
+                TurnOutcome::Stopped(StopReason::EndTurn)
             }
-            (false, Some(trouble)) => Ending::Failed(Fault::from_words(trouble)),
-            (true, _) => Ending::Failed(Fault::from_words(words_of(value))),
+            (false, Some(trouble)) => TurnOutcome::Failed(Fault::from_words(trouble)),
+            (true, _) => TurnOutcome::Failed(Fault::from_words(words_of(value))),
         };
         self.turn.end(ending, usage, out);
     }
 }
 
-fn thinking(value: &Value, out: &mut Vec<Said>) -> bool {
+fn thinking(value: &Value, out: &mut Vec<DialectOutput>) -> bool {
     match value["subtype"].as_str().unwrap_or_default() {
         "delta" => {
             let text = value["text"].as_str().unwrap_or_default();
             if !text.is_empty() {
-                out.push(Said::Update(Update::thought(text)));
+                out.push(DialectOutput::Update(SessionUpdate::thought(text)));
             }
             true
         }
@@ -202,23 +211,23 @@ fn words_of(value: &Value) -> String {
     words.unwrap_or("the CLI stopped with an error that it did not name").to_owned()
 }
 
-fn usage_of(usage: &Value) -> Option<Usage> {
+fn usage_of(usage: &Value) -> Option<TokenUsage> {
     let number = |name: &str| usage[name].as_u64();
     let (input, output) = (number("inputTokens"), number("outputTokens"));
     if input.is_none() && output.is_none() {
         return None;
     }
-    let usage = Usage {
+    let usage = TokenUsage {
         input_tokens: input.unwrap_or_default(),
         output_tokens: output.unwrap_or_default(),
         cached_read_tokens: number("cacheReadTokens"),
         cached_write_tokens: number("cacheWriteTokens"),
-        ..Usage::default()
+        ..TokenUsage::default()
     };
     let cached = [usage.cached_read_tokens, usage.cached_write_tokens];
     let [read, write] = cached.map(Option::unwrap_or_default);
     let total = counts::sum(&[usage.input_tokens, usage.output_tokens, read, write]);
-    (total > 0).then_some(Usage { total_tokens: total, ..usage })
+    (total > 0).then_some(TokenUsage { total_tokens: total, ..usage })
 }
 
 #[cfg(test)]

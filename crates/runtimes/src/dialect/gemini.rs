@@ -12,12 +12,12 @@ use std::collections::HashSet;
 use serde_json::Value;
 use wire::{Category, Fault};
 
-use super::calling::Outcome;
-use super::one_turn::OneTurn;
-use super::{Dialect, Ending, Exit, Said, StopReason, Usage, json, stderr};
+use super::calling::ToolCallResult;
+use super::one_turn::SingleTurn;
+use super::{CliExit, Dialect, DialectOutput, StopReason, TokenUsage, TurnOutcome, json, stderr};
 use crate::tools;
-use crate::update::{Severity, Update};
-use replay::Answer;
+use crate::update::{NoticeSeverity, SessionUpdate};
+use replay::ReplayFilter;
 
 const TRUST_REMEDY: &str =
     "trust this folder in Gemini CLI, or set GEMINI_CLI_TRUST_WORKSPACE=true";
@@ -28,19 +28,19 @@ const CHATTER: [&str; 4] = ["Warning: ", "YOLO mode ", "Ripgrep is not ", "[STAR
 
 #[derive(Debug, Default)]
 pub(super) struct Gemini {
-    turn: OneTurn,
-    answer: Answer,
+    turn: SingleTurn,
+    answer: ReplayFilter,
     /// Ids of the calls that were shown as a plan.
     plans: HashSet<String>,
     /// The last error in the stream; the result shows whether it ended the turn.
     error: Option<String>,
     is_out_of_turns: bool,
     /// An error of no known category, until the exit code gives one.
-    unclear: Option<(Fault, Option<Usage>)>,
+    unclear: Option<(Fault, Option<TokenUsage>)>,
 }
 
 impl Dialect for Gemini {
-    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+    fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>) {
         let event = json::parse_or_null(line);
         match event["type"].as_str().unwrap_or_default() {
             "init" => self.turn.session(event["session_id"].as_str().unwrap_or_default(), out),
@@ -49,11 +49,11 @@ impl Dialect for Gemini {
             "tool_result" => self.tool_result(&event, out),
             "error" => self.error(&event, out),
             "result" => self.result(&event, out),
-            _ => out.push(Said::Raw(line.to_owned())),
+            _ => out.push(DialectOutput::Raw(line.to_owned())),
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<Said>) {
+    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
         match head["type"].as_str() {
             Some("result") if head["status"] == "success" => self.result(head, out),
             Some("result") | None => self.turn.fail(failure, None, out),
@@ -61,10 +61,10 @@ impl Dialect for Gemini {
         }
     }
 
-    fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
+    fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
         self.settle(true, out);
         let (ending, usage) = match self.unclear.take() {
-            Some((failure, usage)) => (Ending::Failed(clarified(failure, exit)), usage),
+            Some((failure, usage)) => (TurnOutcome::Failed(clarified(failure, exit)), usage),
             None => (ending_of(exit, self.error.take()), None),
         };
         self.turn.exit(exit, usage, ending, out);
@@ -72,7 +72,7 @@ impl Dialect for Gemini {
 }
 
 impl Gemini {
-    fn message(&mut self, event: &Value, out: &mut Vec<Said>) {
+    fn message(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
         // An echo of the prompt.
         if event["role"] != "assistant" {
             return;
@@ -81,21 +81,21 @@ impl Gemini {
         let told = self.answer.tell(text, event["timestamp"].as_str());
         if told.is_told_again {
             let title = "the model's stream was dropped; Gemini CLI asked again";
-            out.push(Said::Update(Update::notice(Severity::Warning, title)));
+            out.push(DialectOutput::Update(SessionUpdate::notice(NoticeSeverity::Warning, title)));
         }
         say(told.new, out);
     }
 
     /// The stream of one answer is over. Text that was held back as a repetition is emitted after
     /// all if the stream ended well.
-    fn settle(&mut self, is_well: bool, out: &mut Vec<Said>) {
+    fn settle(&mut self, is_well: bool, out: &mut Vec<DialectOutput>) {
         let withheld = self.answer.end();
         if is_well {
             say(withheld, out);
         }
     }
 
-    fn tool_use(&mut self, event: &Value, out: &mut Vec<Said>) {
+    fn tool_use(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
         self.settle(true, out);
         let id = event["tool_id"].as_str().unwrap_or_default();
         let name = event["tool_name"].as_str().unwrap_or("tool");
@@ -104,13 +104,13 @@ impl Gemini {
             && let Some(entries) = tools::plan_of(&input["todos"])
         {
             self.plans.insert(id.to_owned());
-            out.push(Said::Update(Update::Plan { entries }));
+            out.push(DialectOutput::Update(SessionUpdate::Plan { entries }));
             return;
         }
         self.turn.calls.start(id, name, input, out);
     }
 
-    fn tool_result(&mut self, event: &Value, out: &mut Vec<Said>) {
+    fn tool_result(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
         self.settle(true, out);
         let id = event["tool_id"].as_str().unwrap_or_default();
         if self.plans.contains(id) {
@@ -118,28 +118,31 @@ impl Gemini {
         }
         let output = event["output"].as_str();
         let error = event["error"]["message"].as_str();
-        let outcome = Outcome {
+        let outcome = ToolCallResult {
             text: output.or(error).unwrap_or_default().to_owned(),
             raw: output.or(error).map(Value::from),
             is_failure: event["status"] != "success" || !event["error"].is_null(),
-            ..Outcome::default()
+            ..ToolCallResult::default()
         };
         self.turn.calls.end(id, outcome, out);
     }
 
-    fn error(&mut self, event: &Value, out: &mut Vec<Said>) {
+    fn error(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
         let message = event["message"].as_str().unwrap_or("an error without a message");
         self.is_out_of_turns |= says_out_of_turns(message);
         if event["severity"] == "warning" {
             self.settle(true, out);
-            out.push(Said::Update(Update::notice(Severity::Warning, message)));
+            out.push(DialectOutput::Update(SessionUpdate::notice(
+                NoticeSeverity::Warning,
+                message,
+            )));
         } else {
             self.settle(false, out);
             self.error = Some(message.to_owned());
         }
     }
 
-    fn result(&mut self, event: &Value, out: &mut Vec<Said>) {
+    fn result(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
         let usage = usage_of(&event["stats"]);
         if event["status"] == "success" {
             self.settle(true, out);
@@ -170,9 +173,9 @@ impl Gemini {
     }
 }
 
-fn say(text: String, out: &mut Vec<Said>) {
+fn say(text: String, out: &mut Vec<DialectOutput>) {
     if !text.is_empty() {
-        out.push(Said::Update(Update::text(text)));
+        out.push(DialectOutput::Update(SessionUpdate::text(text)));
     }
 }
 
@@ -197,7 +200,7 @@ fn failure_of(message: &str) -> Fault {
 }
 
 /// `input_tokens` includes what was read from the cache; thoughts are only in the total.
-fn usage_of(stats: &Value) -> Option<Usage> {
+fn usage_of(stats: &Value) -> Option<TokenUsage> {
     let count = |name: &str| stats[name].as_u64().unwrap_or_default();
     let (total, input, output) =
         (count("total_tokens"), count("input_tokens"), count("output_tokens"));
@@ -206,7 +209,7 @@ fn usage_of(stats: &Value) -> Option<Usage> {
     }
     let cached = count("cached");
     let thoughts = total.saturating_sub(input).saturating_sub(output);
-    Some(Usage {
+    Some(TokenUsage {
         total_tokens: total,
         input_tokens: input.saturating_sub(cached),
         output_tokens: output,
@@ -217,21 +220,21 @@ fn usage_of(stats: &Value) -> Option<Usage> {
 }
 
 /// The end of a turn whose CLI exited without a result.
-fn ending_of(exit: &Exit, error: Option<String>) -> Ending {
+fn ending_of(exit: &CliExit, error: Option<String>) -> TurnOutcome {
     match exit.code {
-        Some(53) => return Ending::Stopped(StopReason::MaxTurnRequests),
-        Some(130) => return Ending::Stopped(StopReason::Cancelled),
+        Some(53) => return TurnOutcome::Stopped(StopReason::MaxTurnRequests),
+        Some(130) => return TurnOutcome::Stopped(StopReason::Cancelled),
         _ => {}
     }
     let failure = match error {
         Some(message) => failure_of(&message),
         None => stderr::failure_among(exit, &CHATTER),
     };
-    Ending::Failed(clarified(failure, exit))
+    TurnOutcome::Failed(clarified(failure, exit))
 }
 
 /// A failure with the category of the exit code.
-fn clarified(failure: Fault, exit: &Exit) -> Fault {
+fn clarified(failure: Fault, exit: &CliExit) -> Fault {
     // A session that is not there is bad input to Gemini CLI.
     if failure.category == Category::SessionLost {
         return failure;

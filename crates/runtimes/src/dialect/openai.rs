@@ -10,11 +10,11 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 use wire::{Category, Fault};
 
-use super::calling::Outcome;
-use super::one_turn::OneTurn;
-use super::{Dialect, Ending, Exit, Said, StopReason, json, stderr};
+use super::calling::ToolCallResult;
+use super::one_turn::SingleTurn;
+use super::{CliExit, Dialect, DialectOutput, StopReason, TurnOutcome, json, stderr};
 use crate::tools;
-use crate::update::{Kind, PlanEntry, Severity, Update};
+use crate::update::{Kind, NoticeSeverity, PlanEntry, SessionUpdate};
 
 /// The column at which prose is wrapped when stdout is no terminal.
 const WRAPPED_AT: usize = 80;
@@ -24,7 +24,7 @@ const CHATTER: [&str; 2] = ["Reading API keys", "To resume this session: "];
 
 #[derive(Debug, Default)]
 pub(super) struct Openai {
-    turn: OneTurn,
+    turn: SingleTurn,
     /// Names of the tools that were called.
     names: HashMap<String, String>,
     plans: HashSet<String>,
@@ -39,10 +39,10 @@ pub(super) struct Openai {
 }
 
 impl Dialect for Openai {
-    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+    fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>) {
         let Ok(message @ Value::Object(_)) = json::parse(line) else {
             self.note(line);
-            out.push(Said::Raw(line.to_owned()));
+            out.push(DialectOutput::Raw(line.to_owned()));
             return;
         };
         if let Some(id) = message["sessionId"].as_str() {
@@ -55,11 +55,11 @@ impl Dialect for Openai {
             (_, Some("tool")) => self.tool(&message, out),
             (_, Some("user" | "system" | "developer")) => {}
             (Some(kind), Some("meta")) => self.meta(kind, &message, line, out),
-            _ => out.push(Said::Raw(line.to_owned())),
+            _ => out.push(DialectOutput::Raw(line.to_owned())),
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Fault, _out: &mut Vec<Said>) {
+    fn skipped(&mut self, head: &Value, failure: Fault, _out: &mut Vec<DialectOutput>) {
         let is_other = head["type"].is_string() || head["role"].is_string();
         if head["role"] == "assistant" || !is_other {
             self.has_answered = false;
@@ -67,7 +67,7 @@ impl Dialect for Openai {
         }
     }
 
-    fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
+    fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
         let id = exit.stderr.lines().find_map(|line| line.strip_prefix("To resume this session: "));
         if let Some(id) = id.and_then(|hint| hint.split_whitespace().next_back()) {
             self.turn.session(id, out);
@@ -87,14 +87,14 @@ impl Openai {
         self.last_width = line.chars().count();
     }
 
-    fn assistant(&mut self, message: &Value, out: &mut Vec<Said>) {
+    fn assistant(&mut self, message: &Value, out: &mut Vec<DialectOutput>) {
         self.has_answered = true;
         let thought = text_of(&message["reasoning_content"], "");
-        say(Update::thought, thought, out);
+        say(SessionUpdate::thought, thought, out);
         let thought = text_of(&message["content"], "think");
-        say(Update::thought, thought, out);
+        say(SessionUpdate::thought, thought, out);
         let text = self.rest_of(message, text_of(&message["content"], "text"));
-        say(Update::text, text, out);
+        say(SessionUpdate::text, text, out);
         for call in message["tool_calls"].as_array().into_iter().flatten() {
             self.call(call, out);
         }
@@ -109,7 +109,7 @@ impl Openai {
         rest
     }
 
-    fn call(&mut self, call: &Value, out: &mut Vec<Said>) {
+    fn call(&mut self, call: &Value, out: &mut Vec<DialectOutput>) {
         let id = call["id"].as_str().unwrap_or_default();
         let name = call["function"]["name"].as_str().unwrap_or("tool");
         let arguments = &call["function"]["arguments"];
@@ -120,39 +120,39 @@ impl Openai {
         self.start(id, name, &input, out);
     }
 
-    fn start(&mut self, id: &str, name: &str, input: &Value, out: &mut Vec<Said>) {
+    fn start(&mut self, id: &str, name: &str, input: &Value, out: &mut Vec<DialectOutput>) {
         if let Some(entries) = plan_of(name, input) {
             self.plans.insert(id.to_owned());
-            out.push(Said::Update(Update::Plan { entries }));
+            out.push(DialectOutput::Update(SessionUpdate::Plan { entries }));
             return;
         }
         self.names.insert(id.to_owned(), name.to_owned());
         self.turn.calls.start(id, name, input, out);
     }
 
-    fn tool(&mut self, message: &Value, out: &mut Vec<Said>) {
+    fn tool(&mut self, message: &Value, out: &mut Vec<DialectOutput>) {
         let id = message["tool_call_id"].as_str().unwrap_or_default();
         if self.plans.contains(id) {
             return;
         }
         let text = parts_of(&message["content"], "text", "\n");
         let name = self.names.get(id).map(String::as_str).unwrap_or_default();
-        let outcome = Outcome {
+        let outcome = ToolCallResult {
             is_failure: message["is_error"] == true || is_failure(name, &text),
             raw: Some(Value::from(text.clone())),
             text,
-            ..Outcome::default()
+            ..ToolCallResult::default()
         };
         self.turn.calls.end(id, outcome, out);
     }
 
-    fn reasoning(&mut self, entry: &Value, out: &mut Vec<Said>) {
+    fn reasoning(&mut self, entry: &Value, out: &mut Vec<DialectOutput>) {
         let text = entry["text"].as_str().unwrap_or_default().to_owned();
         let text = self.rest_of(entry, text);
-        say(Update::thought, text, out);
+        say(SessionUpdate::thought, text, out);
     }
 
-    fn effect(&mut self, entry: &Value, out: &mut Vec<Said>) {
+    fn effect(&mut self, entry: &Value, out: &mut Vec<DialectOutput>) {
         let id = entry["id"].as_str().unwrap_or_default();
         let (detail, state) = (&entry["detail"], &entry["state"]);
         let name = detail["toolName"].as_str().or(entry["title"].as_str()).unwrap_or("tool");
@@ -167,16 +167,16 @@ impl Openai {
         }
         let texts = [&state["outputText"], &state["reason"], &state["error"]];
         let text = texts.iter().find_map(|text| text.as_str().filter(|text| !text.is_empty()));
-        let outcome = Outcome {
+        let outcome = ToolCallResult {
             text: text.unwrap_or_default().to_owned(),
             raw: (!state["output"].is_null()).then(|| state["output"].clone()),
             is_failure: status != "completed" || state["display"]["success"] == false,
-            ..Outcome::default()
+            ..ToolCallResult::default()
         };
         self.turn.calls.end(id, outcome, out);
     }
 
-    fn meta(&mut self, kind: &str, message: &Value, line: &str, out: &mut Vec<Said>) {
+    fn meta(&mut self, kind: &str, message: &Value, line: &str, out: &mut Vec<DialectOutput>) {
         match kind {
             "system.version" => {}
             "session.resume_hint" => {
@@ -190,41 +190,44 @@ impl Openai {
                     count("next_attempt"),
                     count("max_attempts")
                 );
-                out.push(Said::Update(Update::notice(Severity::Warning, title)));
+                out.push(DialectOutput::Update(SessionUpdate::notice(
+                    NoticeSeverity::Warning,
+                    title,
+                )));
             }
-            _ => out.push(Said::Raw(line.to_owned())),
+            _ => out.push(DialectOutput::Raw(line.to_owned())),
         }
     }
 
-    fn ending(&self, exit: &Exit) -> Ending {
+    fn ending(&self, exit: &CliExit) -> TurnOutcome {
         let prose = self.prose.trim();
         if prose == "Interrupted by user" {
-            return Ending::Stopped(StopReason::Cancelled);
+            return TurnOutcome::Stopped(StopReason::Cancelled);
         }
         if exit.code == Some(0) && self.has_answered {
-            return Ending::Stopped(StopReason::EndTurn);
+            return TurnOutcome::Stopped(StopReason::EndTurn);
         }
         if let Some(failure) = &self.skipped
             && exit.code == Some(0)
         {
-            return Ending::Failed(failure.clone());
+            return TurnOutcome::Failed(failure.clone());
         }
         if prose.is_empty() {
             let failure = stderr::failure_among(exit, &CHATTER);
             let is_unknown_model = failure.message.contains("is not configured in config.toml");
-            return Ending::Failed(match is_unknown_model {
+            return TurnOutcome::Failed(match is_unknown_model {
                 true => Fault { category: Category::ModelUnavailable, ..failure },
                 false => failure,
             });
         }
         let category = Category::classify(None, prose).or(Category::ProcessExit);
-        Ending::Failed(Fault::new(category, prose))
+        TurnOutcome::Failed(Fault::new(category, prose))
     }
 }
 
-fn say(update: fn(String) -> Update, text: String, out: &mut Vec<Said>) {
+fn say(update: fn(String) -> SessionUpdate, text: String, out: &mut Vec<DialectOutput>) {
     if !text.is_empty() {
-        out.push(Said::Update(update(text)));
+        out.push(DialectOutput::Update(update(text)));
     }
 }
 

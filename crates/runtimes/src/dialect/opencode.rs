@@ -11,24 +11,26 @@ use std::collections::HashMap;
 use serde_json::Value;
 use wire::{Category, Fault};
 
-use super::calling::{Calling, Outcome};
-use super::one_turn::OneTurn;
-use super::speech::Speech;
-use super::{Dialect, Ending, Exit, Said, StopReason, Usage, counts, json, stderr};
+use super::calling::{ToolCallResult, ToolCalls};
+use super::one_turn::SingleTurn;
+use super::speech::StreamedTexts;
+use super::{
+    CliExit, Dialect, DialectOutput, StopReason, TokenUsage, TurnOutcome, counts, json, stderr,
+};
 use crate::tools;
-use crate::update::{Block, Severity, Update, Voice};
+use crate::update::{ContentBlock, NoticeSeverity, SessionUpdate, TextKind};
 use wire::text::last_screen;
 
 #[derive(Debug, Default)]
 pub(super) struct Opencode {
-    turn: OneTurn,
-    parts: Parts,
-    steps: Steps,
+    turn: SingleTurn,
+    parts: OpencodeToolParts,
+    steps: OpencodeSteps,
     failure: Option<Fault>,
 }
 
 impl Dialect for Opencode {
-    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+    fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>) {
         let event = json::parse_or_null(line);
         let kind = event["type"].as_str().unwrap_or_default();
         let part = &event["part"];
@@ -44,11 +46,11 @@ impl Dialect for Opencode {
             "text" | "reasoning" => self.steps.part(kind, part, out),
             "tool_use" => self.parts.tool(part, &mut self.turn.calls, out),
             "error" => self.failure = Some(failure_of(&event["error"])),
-            _ => out.push(Said::Raw(line.to_owned())),
+            _ => out.push(DialectOutput::Raw(line.to_owned())),
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Fault, _out: &mut Vec<Said>) {
+    fn skipped(&mut self, head: &Value, failure: Fault, _out: &mut Vec<DialectOutput>) {
         match head["type"].as_str() {
             Some("step_finish") if head["part"]["reason"].is_string() => {
                 self.steps.finish(&head["part"]);
@@ -59,11 +61,11 @@ impl Dialect for Opencode {
         }
     }
 
-    fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
+    fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
         let usage = self.steps.usage();
         match self.ending(exit) {
             // A process that lingers after its answer may be ended; the answer is complete.
-            Ending::Stopped(reason) if self.steps.is_complete() => {
+            TurnOutcome::Stopped(reason) if self.steps.is_complete() => {
                 self.turn.stop(reason, usage, out);
             }
             ending => self.turn.exit(exit, usage, ending, out),
@@ -72,32 +74,32 @@ impl Dialect for Opencode {
 }
 
 impl Opencode {
-    fn ending(&mut self, exit: &Exit) -> Ending {
+    fn ending(&mut self, exit: &CliExit) -> TurnOutcome {
         let reason = self.steps.reason().unwrap_or_default();
         let is_complete = self.steps.is_complete();
         if let Some(failure) = self.failure.take()
             && !(is_complete && exit.code == Some(0))
         {
-            return Ending::Failed(failure);
+            return TurnOutcome::Failed(failure);
         }
         if let Some(failure) = rejected(exit)
             && !is_complete
         {
-            return Ending::Failed(failure);
+            return TurnOutcome::Failed(failure);
         }
         match reason {
-            "length" => Ending::Stopped(StopReason::MaxTokens),
-            "content-filter" => Ending::Stopped(StopReason::Refusal),
+            "length" => TurnOutcome::Stopped(StopReason::MaxTokens),
+            "content-filter" => TurnOutcome::Stopped(StopReason::Refusal),
             // A tool may end the turn, such as one that hands in the result.
-            "tool-calls" if exit.code == Some(0) => Ending::Stopped(StopReason::EndTurn),
-            "" | "tool-calls" => Ending::Failed(stderr::failure(exit)),
-            _ => Ending::Stopped(StopReason::EndTurn),
+            "tool-calls" if exit.code == Some(0) => TurnOutcome::Stopped(StopReason::EndTurn),
+            "" | "tool-calls" => TurnOutcome::Failed(stderr::failure(exit)),
+            _ => TurnOutcome::Stopped(StopReason::EndTurn),
         }
     }
 }
 
 /// Without a user to ask, permission is denied on stderr and the run stops with code 0.
-fn rejected(exit: &Exit) -> Option<Fault> {
+fn rejected(exit: &CliExit) -> Option<Fault> {
     let text = last_screen(&exit.stderr);
     let line = text.lines().find(|line| line.contains("auto-rejecting"))?;
     let message = line.trim_start_matches(['!', ' ']).trim();
@@ -127,21 +129,21 @@ fn failure_of(error: &Value) -> Fault {
 
 /// The requests to the model of a turn: their texts, ends and tokens.
 #[derive(Debug, Default)]
-struct Steps {
+struct OpencodeSteps {
     /// The message that is being written; a step that is tried again belongs to the same one.
     message: Option<String>,
     is_open: bool,
-    speech: Speech,
+    speech: StreamedTexts,
     reason: Option<String>,
-    usage: Option<Usage>,
+    usage: Option<TokenUsage>,
 }
 
-impl Steps {
-    fn start(&mut self, part: &Value, out: &mut Vec<Said>) {
+impl OpencodeSteps {
+    fn start(&mut self, part: &Value, out: &mut Vec<DialectOutput>) {
         let message = part["messageID"].as_str();
         if self.is_open && message.is_some() && message == self.message.as_deref() {
             let title = "the model's answer was cut off; it is asked again";
-            out.push(Said::Update(Update::notice(Severity::Warning, title)));
+            out.push(DialectOutput::Update(SessionUpdate::notice(NoticeSeverity::Warning, title)));
             self.speech.again();
         } else {
             self.speech.fresh();
@@ -152,9 +154,9 @@ impl Steps {
     }
 
     /// A whole part of the message.
-    fn part(&mut self, kind: &str, part: &Value, out: &mut Vec<Said>) {
+    fn part(&mut self, kind: &str, part: &Value, out: &mut Vec<DialectOutput>) {
         let text = part["text"].as_str().unwrap_or_default();
-        let voice = if kind == "reasoning" { Voice::Thought } else { Voice::Message };
+        let voice = if kind == "reasoning" { TextKind::Thought } else { TextKind::Message };
         self.speech.piece(voice as u64, voice, text, part["messageID"].as_str(), out);
     }
 
@@ -170,7 +172,7 @@ impl Steps {
         let thoughts = count(&tokens["reasoning"]);
         let (read, write) = (count(&tokens["cache"]["read"]), count(&tokens["cache"]["write"]));
         let total = tokens["total"].as_u64();
-        self.usage.get_or_insert_default().add(&Usage {
+        self.usage.get_or_insert_default().add(&TokenUsage {
             total_tokens: total
                 .unwrap_or_else(|| counts::sum(&[input, output, thoughts, read, write])),
             input_tokens: input,
@@ -191,21 +193,21 @@ impl Steps {
         self.reason().is_some_and(|reason| reason != "tool-calls")
     }
 
-    fn usage(&self) -> Option<Usage> {
+    fn usage(&self) -> Option<TokenUsage> {
         self.usage
     }
 }
 
 /// Tool calls, which come as parts of a message and mostly when they have ended.
 #[derive(Debug, Default)]
-struct Parts {
+struct OpencodeToolParts {
     /// The id under which a part's call was emitted: some models number their calls anew in
     /// every step, so a call's own id may have been used.
     ids: HashMap<String, String>,
 }
 
-impl Parts {
-    fn tool(&mut self, part: &Value, calls: &mut Calling, out: &mut Vec<Said>) {
+impl OpencodeToolParts {
+    fn tool(&mut self, part: &Value, calls: &mut ToolCalls, out: &mut Vec<DialectOutput>) {
         let name = part["tool"].as_str().unwrap_or("tool");
         let state = &part["state"];
         let status = state["status"].as_str().unwrap_or_default();
@@ -215,7 +217,7 @@ impl Parts {
                 todos => todos,
             };
             if let Some(entries) = tools::plan_of(todos) {
-                out.push(Said::Update(Update::Plan { entries }));
+                out.push(DialectOutput::Update(SessionUpdate::Plan { entries }));
                 return;
             }
         }
@@ -233,7 +235,7 @@ impl Parts {
         }
     }
 
-    fn id(&mut self, part: &Value, calls: &Calling) -> String {
+    fn id(&mut self, part: &Value, calls: &ToolCalls) -> String {
         let part_id = part["id"].as_str().unwrap_or_default();
         let call_id = part["callID"].as_str().unwrap_or(part_id);
         if part_id.is_empty() {
@@ -256,10 +258,10 @@ fn input_of(state: &Value) -> Value {
     input
 }
 
-fn outcome_of(state: &Value) -> Outcome {
+fn outcome_of(state: &Value) -> ToolCallResult {
     let text = state["output"].as_str().or(state["error"].as_str());
     let exit = state["metadata"]["exit"].as_i64();
-    Outcome {
+    ToolCallResult {
         text: text.unwrap_or_default().to_owned(),
         images: images_of(&state["attachments"]),
         raw: text.map(Value::from),
@@ -268,12 +270,12 @@ fn outcome_of(state: &Value) -> Outcome {
 }
 
 /// Images are attached as `data:` URLs.
-fn images_of(attachments: &Value) -> Vec<Block> {
+fn images_of(attachments: &Value) -> Vec<ContentBlock> {
     let attachments = attachments.as_array().map(Vec::as_slice).unwrap_or_default();
     let images = attachments.iter().filter_map(|file| {
         let mime_type = file["mime"].as_str().filter(|mime| mime.starts_with("image/"))?;
         let (_, data) = file["url"].as_str()?.split_once(";base64,")?;
-        Some(Block::Image { data: data.to_owned(), mime_type: mime_type.to_owned() })
+        Some(ContentBlock::Image { data: data.to_owned(), mime_type: mime_type.to_owned() })
     });
     images.collect()
 }

@@ -14,50 +14,53 @@ mod turn;
 use serde_json::{Value, json};
 use wire::Fault;
 
-use super::calling::{Calling, Outcome};
-use super::speech::Speech;
-use super::{Answer, Dialect, Exit, Opening, Prompt, Said, Wish, json};
-use crate::update::{Block, CompactionStatus, Severity, Update, Voice};
-use dialogs::Dialogs;
-use handshake::Handshake;
-use turn::Turn;
+use super::calling::{ToolCallResult, ToolCalls};
+use super::speech::StreamedTexts;
+use super::{
+    CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectOutput, OptionChange,
+    PermissionAnswer, json,
+};
+use crate::update::{CompactionStatus, ContentBlock, NoticeSeverity, SessionUpdate, TextKind};
+use dialogs::PiDialogs;
+use handshake::PiHandshake;
+use turn::PiTurn;
 
 #[derive(Debug, Default)]
 pub(super) struct Pi {
-    handshake: Handshake,
-    turn: Turn,
-    speech: Speech,
+    handshake: PiHandshake,
+    turn: PiTurn,
+    speech: StreamedTexts,
     /// The next message is another attempt at the last one.
     is_again: bool,
-    calls: Calling,
-    dialogs: Dialogs,
-    commands: Commands,
+    calls: ToolCalls,
+    dialogs: PiDialogs,
+    commands: PiCommands,
     n_compactions: u32,
 }
 
 /// Sends commands, each with a number as id.
 #[derive(Debug, Default)]
-struct Commands {
+struct PiCommands {
     n_sent: u64,
 }
 
-impl Commands {
+impl PiCommands {
     /// Writes a command and gives its id.
-    fn send(&mut self, mut command: Value, out: &mut Vec<Said>) -> String {
+    fn send(&mut self, mut command: Value, out: &mut Vec<DialectOutput>) -> String {
         self.n_sent += 1;
         let id = format!("sy{}", self.n_sent);
         command["id"] = Value::from(id.clone());
-        out.push(Said::Write(command.to_string()));
+        out.push(DialectOutput::Write(command.to_string()));
         id
     }
 }
 
 impl Dialect for Pi {
-    fn open(&mut self, opening: &Opening, out: &mut Vec<Said>) {
+    fn open(&mut self, opening: &ConversationOptions, out: &mut Vec<DialectOutput>) {
         self.handshake.open(opening, &mut self.commands, out);
     }
 
-    fn prompt(&mut self, prompt: &Prompt, out: &mut Vec<Said>) {
+    fn prompt(&mut self, prompt: &ComposedPrompt, out: &mut Vec<DialectOutput>) {
         let mut command = json!({ "type": "prompt", "message": prompt.text });
         if !prompt.images.is_empty() {
             let images = prompt.images.iter().map(
@@ -71,7 +74,7 @@ impl Dialect for Pi {
         self.is_again = false;
     }
 
-    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+    fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>) {
         let event = json::parse_or_null(line);
         let kind = event["type"].as_str().unwrap_or_default();
         match kind {
@@ -119,7 +122,10 @@ impl Dialect for Pi {
             "extension_ui_request" => self.dialogs.request(&event, out),
             "extension_error" => {
                 let error = event["error"].as_str().unwrap_or("an extension failed");
-                out.push(Said::Update(Update::notice(Severity::Warning, error)));
+                out.push(DialectOutput::Update(SessionUpdate::notice(
+                    NoticeSeverity::Warning,
+                    error,
+                )));
             }
             // Other events have the same, or it is of no use to users.
             "turn_start"
@@ -129,11 +135,11 @@ impl Dialect for Pi {
             | "thinking_level_changed"
             | "session_info_changed"
             | "bash_execution_update" => {}
-            _ => out.push(Said::Raw(line.to_owned())),
+            _ => out.push(DialectOutput::Raw(line.to_owned())),
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<Said>) {
+    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
         match head["type"].as_str() {
             // It has all messages of the run; whether another run follows is at its end.
             Some("agent_end") => {
@@ -153,21 +159,21 @@ impl Dialect for Pi {
         }
     }
 
-    fn answer(&mut self, ask: &str, answer: &Answer, out: &mut Vec<Said>) {
+    fn answer(&mut self, ask: &str, answer: &PermissionAnswer, out: &mut Vec<DialectOutput>) {
         self.dialogs.answer(ask, answer, out);
     }
 
-    fn interrupt(&mut self, out: &mut Vec<Said>) -> bool {
+    fn interrupt(&mut self, out: &mut Vec<DialectOutput>) -> bool {
         let id = self.commands.send(json!({ "type": "abort" }), out);
         self.turn.interrupted(id);
         true
     }
 
-    fn set(&mut self, wish: &Wish, out: &mut Vec<Said>) -> bool {
+    fn set(&mut self, wish: &OptionChange, out: &mut Vec<DialectOutput>) -> bool {
         self.handshake.set(wish, &mut self.commands, out)
     }
 
-    fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
+    fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
         self.handshake.end(exit, out);
         match self.turn.exit(exit) {
             Some(end) => self.close(end, out),
@@ -177,33 +183,33 @@ impl Dialect for Pi {
 }
 
 impl Pi {
-    fn response(&mut self, event: &Value, line: &str, out: &mut Vec<Said>) {
+    fn response(&mut self, event: &Value, line: &str, out: &mut Vec<DialectOutput>) {
         let id = event["id"].as_str().unwrap_or_default();
         if self.handshake.response(id, event, &mut self.commands, out) {
             return;
         }
         match self.turn.response(id, event) {
-            turn::Heard::Unknown => out.push(Said::Raw(line.to_owned())),
+            turn::PiNextStep::Unknown => out.push(DialectOutput::Raw(line.to_owned())),
             heard => self.follow(heard, out),
         }
     }
 
     /// Takes the next step of the turn.
-    fn follow(&mut self, heard: turn::Heard, out: &mut Vec<Said>) {
+    fn follow(&mut self, heard: turn::PiNextStep, out: &mut Vec<DialectOutput>) {
         match heard {
-            turn::Heard::Ask => {
+            turn::PiNextStep::Ask => {
                 let id = self.commands.send(json!({ "type": "get_state" }), out);
                 self.turn.asked(id);
             }
-            turn::Heard::End => self.end_turn(out),
-            turn::Heard::Nothing | turn::Heard::Unknown => {}
+            turn::PiNextStep::End => self.end_turn(out),
+            turn::PiNextStep::Nothing | turn::PiNextStep::Unknown => {}
         }
     }
 
-    fn speaks(&mut self, event: &Value, out: &mut Vec<Said>) {
+    fn speaks(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
         let voice = match event["type"].as_str().unwrap_or_default() {
-            "text_delta" => Voice::Message,
-            "thinking_delta" => Voice::Thought,
+            "text_delta" => TextKind::Message,
+            "thinking_delta" => TextKind::Thought,
             // The rest is in the whole message, and calls are emitted when they run.
             _ => return,
         };
@@ -211,15 +217,15 @@ impl Pi {
         self.speech.piece(block, voice, event["delta"].as_str().unwrap_or_default(), None, out);
     }
 
-    fn message_ends(&mut self, message: &Value, out: &mut Vec<Said>) {
+    fn message_ends(&mut self, message: &Value, out: &mut Vec<DialectOutput>) {
         if message["role"] != "assistant" {
             return;
         }
         self.turn.goes_on();
         for (block, part) in (0..).zip(message["content"].as_array().into_iter().flatten()) {
             let (voice, text) = match part["type"].as_str() {
-                Some("text") => (Voice::Message, &part["text"]),
-                Some("thinking") => (Voice::Thought, &part["thinking"]),
+                Some("text") => (TextKind::Message, &part["text"]),
+                Some("thinking") => (TextKind::Thought, &part["thinking"]),
                 _ => continue,
             };
             self.speech.whole(block, voice, text.as_str().unwrap_or_default(), None, out);
@@ -230,13 +236,13 @@ impl Pi {
             && used > 0
         {
             let cost = self.turn.cost();
-            out.push(Said::Update(Update::UsageUpdate { used, size, cost }));
+            out.push(DialectOutput::Update(SessionUpdate::UsageUpdate { used, size, cost }));
         }
     }
 
-    fn tool_ends(&mut self, event: &Value, out: &mut Vec<Said>) {
+    fn tool_ends(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
         let result = &event["result"];
-        let outcome = Outcome {
+        let outcome = ToolCallResult {
             text: text_of(&result["content"]),
             images: images_of(&result["content"]),
             raw: (!result.is_null()).then(|| without_images(result)),
@@ -245,19 +251,19 @@ impl Pi {
         self.calls.end(id_of(event), outcome, out);
     }
 
-    fn retry(&mut self, event: &Value, out: &mut Vec<Said>) {
+    fn retry(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
         self.turn.retries();
         self.is_again = true;
         let count = |name: &str| event[name].as_u64().unwrap_or_default();
         let error = turn::failure_of(event["errorMessage"].as_str().unwrap_or("failed"));
-        out.push(Said::Update(Update::Notice {
-            severity: Severity::Warning,
+        out.push(DialectOutput::Update(SessionUpdate::Notice {
+            severity: NoticeSeverity::Warning,
             title: format!("retry {} of {}", count("attempt"), count("maxAttempts")),
             description: Some(error.message),
         }));
     }
 
-    fn compacted(&mut self, event: &Value, out: &mut Vec<Said>) {
+    fn compacted(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
         let error = event["errorMessage"].as_str();
         let status = match (event["aborted"] == true, error) {
             (true, _) => CompactionStatus::Cancelled,
@@ -271,12 +277,12 @@ impl Pi {
         }
     }
 
-    fn compact(&self, status: CompactionStatus, error: Option<&str>, out: &mut Vec<Said>) {
+    fn compact(&self, status: CompactionStatus, error: Option<&str>, out: &mut Vec<DialectOutput>) {
         let id = format!("compaction-{}", self.n_compactions);
-        out.push(Said::Update(Update::compaction(id, status, error)));
+        out.push(DialectOutput::Update(SessionUpdate::compaction(id, status, error)));
     }
 
-    fn end_turn(&mut self, out: &mut Vec<Said>) {
+    fn end_turn(&mut self, out: &mut Vec<DialectOutput>) {
         match self.turn.end() {
             Some(end) => self.close(end, out),
             // The end of a run without a prompt.
@@ -284,10 +290,10 @@ impl Pi {
         }
     }
 
-    fn close(&mut self, end: super::TurnEnd, out: &mut Vec<Said>) {
+    fn close(&mut self, end: super::TurnEnd, out: &mut Vec<DialectOutput>) {
         self.dialogs.withdraw(out);
         self.calls.close(&end.ending.of_open_calls(), out);
-        out.push(Said::TurnEnded(end));
+        out.push(DialectOutput::TurnEnded(end));
     }
 }
 
@@ -300,11 +306,11 @@ fn text_of(content: &Value) -> String {
     parts.iter().filter_map(|part| part["text"].as_str()).collect()
 }
 
-fn images_of(content: &Value) -> Vec<Block> {
+fn images_of(content: &Value) -> Vec<ContentBlock> {
     let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
     let images = parts.iter().filter(|part| part["type"] == "image").filter_map(|part| {
         let (data, mime_type) = (part["data"].as_str()?, part["mimeType"].as_str()?);
-        Some(Block::Image { data: data.to_owned(), mime_type: mime_type.to_owned() })
+        Some(ContentBlock::Image { data: data.to_owned(), mime_type: mime_type.to_owned() })
     });
     images.collect()
 }

@@ -7,9 +7,9 @@
 //! Always true: the text does not depend on where the stream was cut.
 
 use super::calling::keep_end;
-use super::one_turn::OneTurn;
-use super::{Dialect, Ending, Exit, Said, StopReason, stderr};
-use crate::update::{Severity, Update};
+use super::one_turn::SingleTurn;
+use super::{CliExit, Dialect, DialectOutput, StopReason, TurnOutcome, stderr};
+use crate::update::{NoticeSeverity, SessionUpdate};
 
 use wire::Fault;
 use wire::text::{LineScreen, Tabs};
@@ -20,7 +20,7 @@ const LONGEST_PROGRESS: usize = 200;
 
 #[derive(Debug)]
 pub(super) struct Plain {
-    turn: OneTurn,
+    turn: SingleTurn,
     screen: LineScreen,
     /// The end of the output, which holds the error when nothing is on stderr.
     last: String,
@@ -31,24 +31,24 @@ pub(super) struct Plain {
 const MAX_LAST_BYTES: usize = 4096;
 
 impl Dialect for Plain {
-    fn line(&mut self, chunk: &str, out: &mut Vec<Said>) {
+    fn line(&mut self, chunk: &str, out: &mut Vec<DialectOutput>) {
         let mut text = String::new();
         self.screen.push(chunk, &mut text);
         self.say(text, out);
     }
 
-    fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
+    fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
         let mut text = String::new();
         self.screen.finish(&mut text);
         self.say(text, out);
         let is_well = exit.code == Some(0);
         if is_well && !self.has_printed && !exit.is_wanted {
             let title = "the CLI ended without printing anything";
-            out.push(Said::Update(Update::notice(Severity::Warning, title)));
+            out.push(DialectOutput::Update(SessionUpdate::notice(NoticeSeverity::Warning, title)));
         }
         let ending = match is_well {
-            true => Ending::Stopped(StopReason::EndTurn),
-            false => Ending::Failed(self.failure(exit)),
+            true => TurnOutcome::Stopped(StopReason::EndTurn),
+            false => TurnOutcome::Failed(self.failure(exit)),
         };
         self.turn.exit(exit, None, ending, out);
     }
@@ -57,12 +57,12 @@ impl Dialect for Plain {
 impl Default for Plain {
     fn default() -> Self {
         let screen = LineScreen::new(LONGEST_PROGRESS, Tabs::Kept);
-        Self { turn: OneTurn::default(), screen, last: String::new(), has_printed: false }
+        Self { turn: SingleTurn::default(), screen, last: String::new(), has_printed: false }
     }
 }
 
 impl Plain {
-    fn say(&mut self, mut text: String, out: &mut Vec<Said>) {
+    fn say(&mut self, mut text: String, out: &mut Vec<DialectOutput>) {
         text.retain(|c| !c.is_control() || matches!(c, '\n' | '\t'));
         if text.is_empty() {
             return;
@@ -70,14 +70,14 @@ impl Plain {
         self.has_printed |= !text.trim().is_empty();
         self.last.push_str(&text);
         keep_end(&mut self.last, MAX_LAST_BYTES);
-        out.push(Said::Update(Update::text(text)));
+        out.push(DialectOutput::Update(SessionUpdate::text(text)));
     }
 
-    fn failure(&self, exit: &Exit) -> Fault {
+    fn failure(&self, exit: &CliExit) -> Fault {
         if !exit.stderr.trim().is_empty() || !self.has_printed {
             return stderr::failure(exit);
         }
-        let said = Exit { stderr: self.last.clone(), ..exit.clone() };
+        let said = CliExit { stderr: self.last.clone(), ..exit.clone() };
         let failure = stderr::failure(&said);
         // A sentence without the word "error" is still the reason.
         Fault { category: failure.category, ..stderr::died(&said) }

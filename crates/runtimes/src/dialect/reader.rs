@@ -2,8 +2,8 @@
 
 use wire::{Category, Fault, LineError, LineSplitter};
 
-use super::{Dialect, DialectName, Exit, Said, json};
-use crate::update::{Severity, Update};
+use super::{CliExit, Dialect, DialectName, DialectOutput, json};
+use crate::update::{NoticeSeverity, SessionUpdate};
 
 /// How much of a line's beginning is kept, in case the line is too long: enough for its type and
 /// its ids.
@@ -11,7 +11,7 @@ const MAX_HEAD_BYTES: usize = 4096;
 
 /// Reads one process's stdout.
 #[derive(Debug)]
-pub struct Reader {
+pub struct DialectReader {
     lines: LineSplitter,
     /// The beginning of the present line.
     head: Vec<u8>,
@@ -19,13 +19,13 @@ pub struct Reader {
     text: Option<Vec<u8>>,
 }
 
-impl Reader {
+impl DialectReader {
     pub fn new(name: DialectName, max_line_bytes: usize) -> Self {
         let text = (name == DialectName::Plain).then(Vec::new);
         Self { lines: LineSplitter::new(max_line_bytes), head: Vec::new(), text }
     }
 
-    pub fn feed(&mut self, chunk: &[u8], dialect: &mut dyn Dialect, out: &mut Vec<Said>) {
+    pub fn feed(&mut self, chunk: &[u8], dialect: &mut dyn Dialect, out: &mut Vec<DialectOutput>) {
         if let Some(pending) = &mut self.text {
             pending.extend_from_slice(chunk);
             let text = take_text(pending);
@@ -49,7 +49,12 @@ impl Reader {
     }
 
     /// stdout ended; a last line may lack its end.
-    pub fn finish(&mut self, exit: &Exit, dialect: &mut dyn Dialect, out: &mut Vec<Said>) {
+    pub fn finish(
+        &mut self,
+        exit: &CliExit,
+        dialect: &mut dyn Dialect,
+        out: &mut Vec<DialectOutput>,
+    ) {
         match &mut self.text {
             Some(pending) => {
                 if !pending.is_empty() {
@@ -71,15 +76,18 @@ impl Reader {
         &self,
         line: Result<bytes::Bytes, LineError>,
         dialect: &mut dyn Dialect,
-        out: &mut Vec<Said>,
+        out: &mut Vec<DialectOutput>,
     ) {
         match line {
             Ok(line) => dialect.line(&String::from_utf8_lossy(&line), out),
             Err(LineError::NotUtf8 { line }) => dialect.line(&String::from_utf8_lossy(&line), out),
             Err(error @ LineError::TooLong { limit }) => {
-                out.push(Said::Raw(error.to_string()));
+                out.push(DialectOutput::Raw(error.to_string()));
                 // Part of the answer may be missing; whoever reads it should know.
-                out.push(Said::Update(Update::notice(Severity::Warning, error.to_string())));
+                out.push(DialectOutput::Update(SessionUpdate::notice(
+                    NoticeSeverity::Warning,
+                    error.to_string(),
+                )));
                 let message = format!(
                     "the CLI printed a line that is longer than {limit} bytes; it was skipped, \
                      and the end of the turn may have been in it"

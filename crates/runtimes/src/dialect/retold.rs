@@ -9,13 +9,13 @@
 
 /// The text of one message, over all attempts at it.
 #[derive(Debug, Default)]
-pub(super) struct Retold {
+pub(super) struct RepetitionFilter {
     told: String,
     /// How many bytes of `told` the present attempt has repeated; `None` when it is past it.
     at: Option<usize>,
 }
 
-impl Retold {
+impl RepetitionFilter {
     /// Another message begins.
     pub(super) fn fresh(&mut self) {
         *self = Self::default();

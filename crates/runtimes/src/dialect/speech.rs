@@ -5,19 +5,19 @@
 
 use std::collections::HashMap;
 
-use super::Said;
-use super::retold::Retold;
-use crate::update::{Update, Voice};
+use super::DialectOutput;
+use super::retold::RepetitionFilter;
+use crate::update::{SessionUpdate, TextKind};
 
 #[derive(Debug, Default)]
-pub(super) struct Speech {
-    answer: Retold,
-    thought: Retold,
+pub(super) struct StreamedTexts {
+    answer: RepetitionFilter,
+    thought: RepetitionFilter,
     /// The text of each block that the present request to the model has streamed.
     streamed: HashMap<u64, String>,
 }
 
-impl Speech {
+impl StreamedTexts {
     /// Another message begins.
     pub(super) fn fresh(&mut self) {
         *self = Self::default();
@@ -39,19 +39,19 @@ impl Speech {
     pub(super) fn piece(
         &mut self,
         block: u64,
-        voice: Voice,
+        voice: TextKind,
         piece: &str,
         id: Option<&str>,
-        out: &mut Vec<Said>,
+        out: &mut Vec<DialectOutput>,
     ) {
         self.streamed.entry(block).or_default().push_str(piece);
         let retold = match voice {
-            Voice::Message => &mut self.answer,
-            Voice::Thought => &mut self.thought,
+            TextKind::Message => &mut self.answer,
+            TextKind::Thought => &mut self.thought,
         };
         let new = retold.tell(piece);
         if !new.is_empty() {
-            out.push(Said::Update(Update::said(voice, new, id.map(str::to_owned))));
+            out.push(DialectOutput::Update(SessionUpdate::said(voice, new, id.map(str::to_owned))));
         }
     }
 
@@ -59,10 +59,10 @@ impl Speech {
     pub(super) fn whole(
         &mut self,
         block: u64,
-        voice: Voice,
+        voice: TextKind,
         text: &str,
         id: Option<&str>,
-        out: &mut Vec<Said>,
+        out: &mut Vec<DialectOutput>,
     ) {
         let streamed = self.streamed.get(&block).map(String::as_str).unwrap_or_default();
         let rest = text.strip_prefix(streamed).unwrap_or_default();

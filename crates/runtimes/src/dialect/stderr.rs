@@ -1,6 +1,6 @@
 //! The error of a process that ended, read from its stderr.
 
-use super::Exit;
+use super::CliExit;
 use wire::text::last_screen;
 use wire::{Category, Fault};
 
@@ -9,22 +9,22 @@ const MAX_LINES: usize = 3;
 
 /// The failure of a process that ended before it had answered: the error on its stderr, if any,
 /// else its last lines.
-pub(super) fn failure(exit: &Exit) -> Fault {
+pub(super) fn failure(exit: &CliExit) -> Fault {
     let stderr = last_screen(&exit.stderr);
     match error_in(&stderr) {
         Some(error) => {
             Fault::new(Category::classify(None, &error).or(Category::ProcessExit), error)
         }
-        None => died(&Exit { stderr, ..exit.clone() }),
+        None => died(&CliExit { stderr, ..exit.clone() }),
     }
 }
 
 /// Like [`failure`], for a CLI that begins lines with `chatter` on every run.
-pub(super) fn failure_among(exit: &Exit, chatter: &[&str]) -> Fault {
+pub(super) fn failure_among(exit: &CliExit, chatter: &[&str]) -> Fault {
     let lines = exit.stderr.lines();
     let lines = lines.filter(|line| !chatter.iter().any(|word| line.starts_with(word)));
     let stderr = lines.collect::<Vec<_>>().join("\n");
-    failure(&Exit { stderr, ..exit.clone() })
+    failure(&CliExit { stderr, ..exit.clone() })
 }
 
 /// The last error in a text, with the lines that belong to it.
@@ -64,7 +64,7 @@ fn telling_lines(stderr: &str) -> String {
 }
 
 /// The failure of a turn whose process ended before it.
-pub(crate) fn died(exit: &Exit) -> Fault {
+pub(crate) fn died(exit: &CliExit) -> Fault {
     let how = match (exit.code, exit.signal) {
         (Some(code), _) => format!("the CLI ended before it had answered (exit code {code})"),
         (None, Some(signal)) => format!("the CLI ended before it had answered (signal {signal})"),

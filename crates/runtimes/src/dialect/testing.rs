@@ -13,7 +13,10 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{DialectName, Ending, Exit, Opening, Prompt, Reader, Said};
+use super::{
+    CliExit, ComposedPrompt, ConversationOptions, DialectName, DialectOutput, DialectReader,
+    TurnOutcome,
+};
 pub(super) use fuzz::invariants::{check, check_over, text_of, turn_ends};
 
 const MAX_LINE: usize = 64 << 20;
@@ -67,11 +70,11 @@ pub(super) fn stdout_of(recording: &Path) -> Vec<u8> {
 }
 
 /// How the recorded process ended.
-pub(super) fn exit_of(recording: &Path) -> Exit {
+pub(super) fn exit_of(recording: &Path) -> CliExit {
     let text = std::fs::read_to_string(recording.join("exit.json")).unwrap_or_default();
     let exit: Value = serde_json::from_str(&text).unwrap_or_default();
     let number = |name: &str| exit[name].as_i64().and_then(|n| i32::try_from(n).ok());
-    Exit {
+    CliExit {
         code: number("code"),
         signal: number("signal"),
         stderr: std::fs::read_to_string(recording.join("stderr.txt")).unwrap_or_default(),
@@ -80,8 +83,13 @@ pub(super) fn exit_of(recording: &Path) -> Exit {
 }
 
 /// Everything said about `bytes`, fed in pieces that end at `cuts`.
-pub(super) fn translate(name: DialectName, bytes: &[u8], cuts: &[usize], exit: &Exit) -> Vec<Said> {
-    let (mut dialect, mut reader) = (name.start(), Reader::new(name, MAX_LINE));
+pub(super) fn translate(
+    name: DialectName,
+    bytes: &[u8],
+    cuts: &[usize],
+    exit: &CliExit,
+) -> Vec<DialectOutput> {
+    let (mut dialect, mut reader) = (name.start(), DialectReader::new(name, MAX_LINE));
     let mut out = Vec::new();
     let mut from = 0;
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
@@ -95,30 +103,32 @@ pub(super) fn translate(name: DialectName, bytes: &[u8], cuts: &[usize], exit: &
 }
 
 /// One line each, for snapshots. Long strings are cut.
-pub(super) fn render(said: &[Said]) -> String {
+pub(super) fn render(said: &[DialectOutput]) -> String {
     let mut text = String::new();
     for said in said {
         let line = match said {
-            Said::Update(update) => json!({ "update": update }),
-            Said::Opened(opened) => json!({
+            DialectOutput::Update(update) => json!({ "update": update }),
+            DialectOutput::Opened(opened) => json!({
                 "opened": { "session": opened.session, "model": opened.model,
                             "models": opened.models.iter().map(|m| &m.id).collect::<Vec<_>>() }
             }),
-            Said::Session(id) => json!({ "session": id }),
-            Said::Lost(failure) => json!({ "lost": failure.category, "message": failure.message }),
-            Said::Ask(ask) => json!({
+            DialectOutput::Session(id) => json!({ "session": id }),
+            DialectOutput::Lost(failure) => {
+                json!({ "lost": failure.category, "message": failure.message })
+            }
+            DialectOutput::Ask(ask) => json!({
                 "ask": ask.id, "call": ask.call, "options": ask.options,
             }),
-            Said::Withdrawn(id) => json!({ "withdrawn": id }),
-            Said::TurnEnded(end) => match &end.ending {
-                Ending::Stopped(reason) => json!({ "ended": reason, "usage": end.usage }),
-                Ending::Failed(failure) => json!({
+            DialectOutput::Withdrawn(id) => json!({ "withdrawn": id }),
+            DialectOutput::TurnEnded(end) => match &end.ending {
+                TurnOutcome::Stopped(reason) => json!({ "ended": reason, "usage": end.usage }),
+                TurnOutcome::Failed(failure) => json!({
                     "failed": failure.category, "message": failure.message,
                     "remedy": failure.remedy, "usage": end.usage,
                 }),
             },
-            Said::Write(line) => json!({ "write": line }),
-            Said::Raw(line) => json!({ "raw": line }),
+            DialectOutput::Write(line) => json!({ "write": line }),
+            DialectOutput::Raw(line) => json!({ "raw": line }),
         };
         let line = line.to_string();
         let short: String = line.chars().take(600).collect();
@@ -146,7 +156,7 @@ pub(super) fn survives_anything(name: DialectName, samples: Vec<Vec<u8>>) {
     runner
         .run(&spoil, |(which, cuts, truncated, changes, garbage)| {
             let whole = &samples[which];
-            let exit = Exit::default();
+            let exit = CliExit::default();
             let at_once = translate(name, whole, &[], &exit);
             let in_pieces = translate(name, whole, &cuts, &exit);
             if name == DialectName::Plain {
@@ -214,8 +224,8 @@ fn survives_any_member(name: DialectName, samples: &[Vec<u8>]) {
             {
                 let (mut dialect, mut out) = (name.start(), Vec::new());
                 if is_driven {
-                    dialect.open(&Opening::default(), &mut out);
-                    dialect.prompt(&Prompt::default(), &mut out);
+                    dialect.open(&ConversationOptions::default(), &mut out);
+                    dialect.prompt(&ComposedPrompt::default(), &mut out);
                 }
                 for line in before {
                     dialect.line(line, &mut out);
@@ -227,7 +237,7 @@ fn survives_any_member(name: DialectName, samples: &[Vec<u8>]) {
                 for line in lines[at..].iter().take(20) {
                     dialect.line(line, &mut out);
                 }
-                dialect.end(&Exit::default(), &mut out);
+                dialect.end(&CliExit::default(), &mut out);
                 check_over(name, &out);
                 assert!(!is_driven || turn_ends(&out) > 0, "a turn that was begun did not end");
             }

@@ -4,7 +4,10 @@ use serde_json::{Value, json};
 use wire::Category;
 
 use super::testing::{check, check_over, text_of, translate, turn_ends};
-use super::{DialectName, Ending, Exit, Opening, Prompt, Reader, Said, TurnEnd};
+use super::{
+    CliExit, ComposedPrompt, ConversationOptions, DialectName, DialectOutput, DialectReader,
+    TurnEnd, TurnOutcome,
+};
 use DialectName as Name;
 
 /// Those whose process is one turn; the others live as long as a session.
@@ -18,22 +21,22 @@ const ONE_TURN: [Name; 7] = [
     Name::OpenaiJson,
 ];
 
-fn good() -> Exit {
-    Exit { code: Some(0), ..Exit::default() }
+fn good() -> CliExit {
+    CliExit { code: Some(0), ..CliExit::default() }
 }
 
-fn ends(said: &[Said]) -> Vec<&TurnEnd> {
+fn ends(said: &[DialectOutput]) -> Vec<&TurnEnd> {
     let ends = said.iter().filter_map(|said| match said {
-        Said::TurnEnded(end) => Some(end),
+        DialectOutput::TurnEnded(end) => Some(end),
         _ => None,
     });
     ends.collect()
 }
 
-fn failures(said: &[Said]) -> Vec<Category> {
+fn failures(said: &[DialectOutput]) -> Vec<Category> {
     let failures = ends(said).into_iter().filter_map(|end| match &end.ending {
-        Ending::Failed(failure) => Some(failure.category),
-        Ending::Stopped(_) => None,
+        TurnOutcome::Failed(failure) => Some(failure.category),
+        TurnOutcome::Stopped(_) => None,
     });
     failures.collect()
 }
@@ -110,7 +113,10 @@ fn half_an_emoji_costs_one_character() {
         let said = translate(name, lines.as_bytes(), &[], &good());
         assert_eq!(text_of(&said), "\u{fffd}!", "{name:?}");
         assert_eq!((turn_ends(&said), failures(&said)), (1, Vec::new()), "{name:?}");
-        assert!(!said.iter().any(|said| matches!(said, Said::Raw(_))), "{name:?}: {said:?}");
+        assert!(
+            !said.iter().any(|said| matches!(said, DialectOutput::Raw(_))),
+            "{name:?}: {said:?}"
+        );
     }
 }
 
@@ -119,7 +125,7 @@ fn a_number_that_no_float_holds_and_bare_zeros_make_a_line_raw() {
     for name in SPEAKING {
         for line in [r#"{"type":"x","n":1e999}"#, "{\"type\":\"x\",\"s\":\"a\u{0}b\"}"] {
             let said = translate(name, line.as_bytes(), &[], &good());
-            assert!(said.contains(&Said::Raw(line.to_owned())), "{name:?}: {said:?}");
+            assert!(said.contains(&DialectOutput::Raw(line.to_owned())), "{name:?}: {said:?}");
         }
     }
 }
@@ -127,7 +133,7 @@ fn a_number_that_no_float_holds_and_bare_zeros_make_a_line_raw() {
 #[test]
 fn a_process_that_says_nothing_of_a_turn_was_one_all_the_same() {
     for garbage in ["", "\n\n", "no json\n{\"type\":\"unheard.of\"}\n[1]\n5\n{\"type\":7}"] {
-        for exit in [good(), Exit { code: Some(3), ..Exit::default() }] {
+        for exit in [good(), CliExit { code: Some(3), ..CliExit::default() }] {
             for name in ONE_TURN.into_iter().chain([Name::ClaudeStreamJson]) {
                 let said = translate(name, garbage.as_bytes(), &[], &exit);
                 assert_eq!(turn_ends(&said), 1, "{name:?} {garbage:?}: {said:?}");
@@ -145,7 +151,7 @@ fn a_process_that_says_nothing_of_a_turn_was_one_all_the_same() {
 #[test]
 fn an_open_session_that_was_asked_nothing_has_no_turn_to_end() {
     let (mut dialect, mut out) = (Name::ClaudeStreamJson.start(), Vec::new());
-    dialect.open(&Opening::default(), &mut out);
+    dialect.open(&ConversationOptions::default(), &mut out);
     dialect.end(&good(), &mut out);
     assert_eq!(turn_ends(&out), 0);
 }
@@ -153,10 +159,11 @@ fn an_open_session_that_was_asked_nothing_has_no_turn_to_end() {
 const LIMIT: usize = 2000;
 
 /// What is said of a turn that was asked for; nothing but `lines` comes, not even an end.
-fn unended(name: Name, lines: &[Value]) -> Vec<Said> {
+fn unended(name: Name, lines: &[Value]) -> Vec<DialectOutput> {
     let (mut dialect, mut out) = (name.start(), Vec::new());
-    let mut reader = Reader::new(name, LIMIT);
-    dialect.prompt(&Prompt { text: "go".to_owned(), ..Prompt::default() }, &mut out);
+    let mut reader = DialectReader::new(name, LIMIT);
+    dialect
+        .prompt(&ComposedPrompt { text: "go".to_owned(), ..ComposedPrompt::default() }, &mut out);
     out.clear();
     let text = joined(lines) + "\n";
     // In pieces, as a pipe gives them: what is too long is known before its end.
@@ -186,7 +193,10 @@ fn an_end_that_is_too_long_to_be_read_is_an_end() {
         let mut said = unended(name, &lines);
         if name == Name::PiRpc {
             // It is asked whether it is done.
-            assert!(said.iter().any(|s| matches!(s, Said::Write(w) if w.contains("get_state"))));
+            assert!(
+                said.iter()
+                    .any(|s| matches!(s, DialectOutput::Write(w) if w.contains("get_state")))
+            );
             said = ended_pi(&lines);
         }
         assert_eq!(turn_ends(&said), 1, "{name:?}: {said:?}");
@@ -195,13 +205,14 @@ fn an_end_that_is_too_long_to_be_read_is_an_end() {
     }
 }
 
-fn ended_pi(lines: &[Value]) -> Vec<Said> {
+fn ended_pi(lines: &[Value]) -> Vec<DialectOutput> {
     let (mut dialect, mut out) = (Name::PiRpc.start(), Vec::new());
-    let mut reader = Reader::new(Name::PiRpc, LIMIT);
-    dialect.prompt(&Prompt { text: "go".to_owned(), ..Prompt::default() }, &mut out);
+    let mut reader = DialectReader::new(Name::PiRpc, LIMIT);
+    dialect
+        .prompt(&ComposedPrompt { text: "go".to_owned(), ..ComposedPrompt::default() }, &mut out);
     reader.feed((joined(lines) + "\n").as_bytes(), &mut *dialect, &mut out);
     let asked = out.iter().rev().find_map(|said| match said {
-        Said::Write(line) => serde_json::from_str::<Value>(line).ok(),
+        DialectOutput::Write(line) => serde_json::from_str::<Value>(line).ok(),
         _ => None,
     });
     let id = asked.unwrap()["id"].clone();
@@ -224,7 +235,7 @@ fn a_line_too_long_to_be_told_from_an_end_fails_the_turn_at_once() {
         lines.push(hidden);
         let said = unended(name, &lines);
         assert_eq!(failures(&said), [Category::Protocol], "{name:?}: {said:?}");
-        let Ending::Failed(failure) = &ends(&said)[0].ending else { panic!() };
+        let TurnOutcome::Failed(failure) = &ends(&said)[0].ending else { panic!() };
         assert!(failure.message.contains("longer than 2000 bytes"), "{}", failure.message);
     }
 }
@@ -246,8 +257,8 @@ fn a_long_line_that_is_no_end_does_not_end_the_turn() {
         let mut lines = vec![line];
         lines.extend(answer(name, "Hello."));
         let (mut dialect, mut said) = (name.start(), Vec::new());
-        let mut reader = Reader::new(name, LIMIT);
-        dialect.prompt(&Prompt::default(), &mut said);
+        let mut reader = DialectReader::new(name, LIMIT);
+        dialect.prompt(&ComposedPrompt::default(), &mut said);
         reader.feed((joined(&lines) + "\n").as_bytes(), &mut *dialect, &mut said);
         reader.finish(&good(), &mut *dialect, &mut said);
         assert_eq!((turn_ends(&said), failures(&said)), (1, Vec::new()), "{name:?}: {said:?}");
@@ -264,7 +275,7 @@ fn an_answer_that_was_too_long_to_be_read_is_a_failure() {
             _ => joined(&[lengthened(&answer(name, "Hello.")[1])]),
         };
         let (mut dialect, mut said) = (name.start(), Vec::new());
-        let mut reader = Reader::new(name, LIMIT);
+        let mut reader = DialectReader::new(name, LIMIT);
         reader.feed(lines.as_bytes(), &mut *dialect, &mut said);
         reader.finish(&good(), &mut *dialect, &mut said);
         assert_eq!(failures(&said), [Category::Protocol], "{name:?}: {said:?}");
@@ -292,7 +303,8 @@ fn a_question_that_was_too_long_to_be_read_is_refused() {
         ),
     ] {
         let said = unended(name, &[line]);
-        let is_answered = |said: &Said| matches!(said, Said::Write(w) if w.contains(expected));
+        let is_answered =
+            |said: &DialectOutput| matches!(said, DialectOutput::Write(w) if w.contains(expected));
         assert!(said.iter().any(is_answered), "{name:?}: {said:?}");
         assert_eq!(turn_ends(&said), 0, "{name:?}");
     }
@@ -306,10 +318,10 @@ fn an_answer_to_our_greeting_that_is_too_long_to_be_read_is_no_reason_to_wait() 
         (Name::CodexAppServer, json!({ "id": 1, "result": long })),
     ] {
         let (mut dialect, mut out) = (name.start(), Vec::new());
-        let mut reader = Reader::new(name, LIMIT);
-        dialect.open(&Opening::default(), &mut out);
+        let mut reader = DialectReader::new(name, LIMIT);
+        dialect.open(&ConversationOptions::default(), &mut out);
         reader.feed((line.to_string() + "\n").as_bytes(), &mut *dialect, &mut out);
-        let lost = |said: &Said| matches!(said, Said::Lost(f) if f.category == Category::Protocol);
+        let lost = |said: &DialectOutput| matches!(said, DialectOutput::Lost(f) if f.category == Category::Protocol);
         assert!(out.iter().any(lost), "{name:?}: {out:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! Agents that are asked over ACP, and agents that are nothing but data.
 
-use runtimes::detect::{AuthState, ModelsFrom};
+use runtimes::detect::{LoginStatus, ModelsSource};
 
 use crate::stage::{Stage, acp, reasons};
 
@@ -34,7 +34,7 @@ async fn models_are_asked_for_over_acp_and_the_session_is_taken_back() {
     let found = stage.detect(&acp("agent")).await;
 
     let ids: Vec<_> = found.models.iter().map(|model| model.id.as_str()).collect();
-    assert_eq!((ids.as_slice(), found.models_from), (&["big", "small"][..], ModelsFrom::Acp));
+    assert_eq!((ids.as_slice(), found.models_from), (&["big", "small"][..], ModelsSource::Acp));
     assert_eq!(found.default_model.as_deref(), Some("big"));
     assert_eq!(found.efforts, ["low", "high"]);
     let heard = std::fs::read_to_string(stage.path("heard")).unwrap();
@@ -53,7 +53,7 @@ async fn an_agent_that_wants_a_login_is_not_logged_in() {
 
     let found = stage.detect(&acp("agent")).await;
 
-    assert_eq!(found.auth.state, AuthState::Missing);
+    assert_eq!(found.auth.state, LoginStatus::Missing);
     assert_eq!(reasons(&found), ["auth-missing"]);
     assert!(found.is_usable, "it can be started, and says itself what it wants");
 }

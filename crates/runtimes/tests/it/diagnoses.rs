@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use runtimes::detect::{AuthState, FoundBy, ModelsFrom};
+use runtimes::detect::{LoginStatus, ModelsSource, ProgramSource};
 
 use crate::stage::{Stage, plain, reasons};
 
@@ -67,13 +67,13 @@ async fn a_healthy_cli_is_told_with_all_that_it_is() {
 
     assert!(found.is_usable && found.diagnoses.is_empty(), "{found:#?}");
     assert_eq!(found.version.as_deref(), Some("1.2.3"));
-    assert_eq!(found.found_by, Some(FoundBy::Path));
+    assert_eq!(found.found_by, Some(ProgramSource::Path));
     assert_eq!(found.features, ["fast", "still"]);
-    assert_eq!(found.auth.state, AuthState::Ok);
+    assert_eq!(found.auth.state, LoginStatus::Ok);
     let ids: Vec<_> = found.models.iter().map(|model| model.id.as_str()).collect();
     assert_eq!(
         (ids.as_slice(), found.models_from),
-        (&["big", "provider/small"][..], ModelsFrom::Listed)
+        (&["big", "provider/small"][..], ModelsSource::Listed)
     );
     let run = found.run.unwrap();
     let program = stage.path("bin/good").display().to_string();
@@ -147,7 +147,7 @@ async fn an_override_wins_and_must_be_valid() {
     let found = stage.detect(&definition).await;
     assert_eq!(
         (found.version.as_deref(), found.found_by),
-        (Some("2.0.0"), Some(FoundBy::Override))
+        (Some("2.0.0"), Some(ProgramSource::Override))
     );
 
     for bad in ["other", "/no/such/program", "/usr", "/etc/passwd"] {
@@ -165,7 +165,7 @@ async fn the_configuration_may_say_where_it_is() {
     fs::rename(&elsewhere, stage.path("home/mine")).unwrap();
 
     let found = stage.detect(&plain("agent", "path = \"~/mine\"")).await;
-    assert_eq!(found.found_by, Some(FoundBy::Configuration));
+    assert_eq!(found.found_by, Some(ProgramSource::Configuration));
 
     let found = stage.detect(&plain("agent", "path = \"~/gone\"")).await;
     assert_eq!(reasons(&found), ["not-on-path"]);
@@ -180,7 +180,7 @@ async fn directories_off_the_path_are_looked_through() {
     fs::rename(&path, stage.path("home/.agent/bin/agent")).unwrap();
 
     let found = stage.detect(&plain("agent", "extra_dirs = [\".agent/bin\"]")).await;
-    assert_eq!(found.found_by, Some(FoundBy::WellKnown));
+    assert_eq!(found.found_by, Some(ProgramSource::WellKnown));
 
     stage.options.machine.well_known = vec![stage.path("home/.agent/bin")];
     let found = stage.detect(&plain("agent", "")).await;
@@ -270,17 +270,17 @@ async fn logins_are_told_by_variables_files_and_the_cli() {
 
     fs::write(&says, "You are Not logged in.").unwrap();
     let found = stage.detect(&definition).await;
-    assert_eq!((found.auth.state, reasons(&found)), (AuthState::Missing, vec!["auth-missing"]));
+    assert_eq!((found.auth.state, reasons(&found)), (LoginStatus::Missing, vec!["auth-missing"]));
     assert_eq!(found.diagnoses[0].remedy, "run: agent login, or set AGENT_KEY");
 
     fs::write(&says, "gibberish").unwrap();
     let found = stage.detect(&definition).await;
-    assert_eq!((found.auth.state, reasons(&found)), (AuthState::Unknown, vec!["auth-unknown"]));
+    assert_eq!((found.auth.state, reasons(&found)), (LoginStatus::Unknown, vec!["auth-unknown"]));
 
     fs::create_dir(stage.path("home/.agent")).unwrap();
     fs::write(stage.path("home/.agent/login.json"), "{}\n").unwrap();
     let found = stage.detect(&definition).await;
-    assert_eq!(found.auth.state, AuthState::Unknown, "an empty file says nothing");
+    assert_eq!(found.auth.state, LoginStatus::Unknown, "an empty file says nothing");
 
     fs::write(stage.path("home/.agent/login.json"), "{\"t\":1}").unwrap();
     let found = stage.detect(&definition).await;

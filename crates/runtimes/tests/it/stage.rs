@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use runtimes::catalogue::Catalogue;
-use runtimes::definition::Definition;
-use runtimes::detect::{self, Found, Machine, Options};
+use runtimes::definition::RuntimeDefinition;
+use runtimes::detect::{self, DetectOptions, DetectedAgent, Machine};
 use soak::PATIENCE;
 use tempfile::TempDir;
 
 pub(crate) struct Stage {
     root: TempDir,
-    pub(crate) options: Options,
+    pub(crate) options: DetectOptions,
 }
 
 impl Stage {
@@ -24,7 +24,7 @@ impl Stage {
         let mut launch = bus::Launch::new("", "/");
         launch.keeper_exe = env!("CARGO_BIN_EXE_runtimes-testbin").into();
         launch.cgroups = false;
-        let mut options = Options::new(launch);
+        let mut options = DetectOptions::new(launch);
         options.machine = Machine {
             home: Some(root.path().join("home")),
             path: vec![root.path().join("bin"), "/usr/bin".into(), "/bin".into()],
@@ -62,13 +62,13 @@ impl Stage {
         self.options.machine.variables.insert(name.into(), value);
     }
 
-    pub(crate) async fn detect(&self, definition: &str) -> Found {
+    pub(crate) async fn detect(&self, definition: &str) -> DetectedAgent {
         self.detect_all(&[definition]).await.remove(0)
     }
 
     /// In the order in which they came.
-    pub(crate) async fn detect_all(&self, definitions: &[&str]) -> Vec<Found> {
-        let all = definitions.iter().map(|text| Definition::parse(text).unwrap()).collect();
+    pub(crate) async fn detect_all(&self, definitions: &[&str]) -> Vec<DetectedAgent> {
+        let all = definitions.iter().map(|text| RuntimeDefinition::parse(text).unwrap()).collect();
         let catalogue = Catalogue::of(all).unwrap();
         let mut results = detect::detect(&catalogue, self.options.clone());
         let mut found = Vec::new();
@@ -122,7 +122,7 @@ pub(crate) fn acp(id: &str) -> String {
 }
 
 /// The reasons of all diagnoses, by name.
-pub(crate) fn reasons(found: &Found) -> Vec<&'static str> {
+pub(crate) fn reasons(found: &DetectedAgent) -> Vec<&'static str> {
     found.diagnoses.iter().map(|diagnosis| diagnosis.reason.name()).collect()
 }
 

@@ -19,12 +19,12 @@ use futures_util::stream;
 use serde::Deserialize;
 use wire::{Message, MessageKind};
 
-use super::remote::{NotTaken, Remote, Remotes};
-use super::stream::{Next, Reader};
+use super::remote::{HttpConnection, HttpConnections, PostError};
+use super::stream::{MessageStreamReader, ReadOutcome};
 use super::web_socket;
 use crate::daemon::Daemon;
 use crate::input::is_json;
-use crate::limits::{ByteQuota, Reserved};
+use crate::limits::{ByteQuota, QuotaReservation};
 use crate::principal::Principal;
 use crate::problem::{Problem, kinds};
 use crate::web_socket::Handshake;
@@ -35,20 +35,20 @@ const PROTOCOLS: [&str; 2] = ["acp.v1", "switchyard.v1"];
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Clone)]
-pub(super) struct Acp {
+pub(super) struct AcpState {
     pub(super) daemon: Arc<Daemon>,
-    pub(super) remotes: Arc<Remotes>,
+    pub(super) remotes: Arc<HttpConnections>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Wanted {
+pub(super) struct AcpQuery {
     agent: Option<String>,
 }
 
 pub(super) async fn say(
-    State(acp): State<Acp>,
+    State(acp): State<AcpState>,
     Extension(principal): Extension<Principal>,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<AcpQuery>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Problem> {
@@ -68,14 +68,14 @@ pub(super) async fn say(
     let (message, session) = scoped(message, text_of(&headers, &SESSION))?;
     match remote.say(&message, session).await {
         Ok(()) => Ok(StatusCode::ACCEPTED.into_response()),
-        Err(NotTaken::Over) => Err(no_such_connection()),
-        Err(NotTaken::TooMuch) => Err(Problem::of(kinds::TOO_MANY_REQUESTS).retry_after(1)),
+        Err(PostError::Over) => Err(no_such_connection()),
+        Err(PostError::TooMuch) => Err(Problem::of(kinds::TOO_MANY_REQUESTS).retry_after(1)),
     }
 }
 
 /// Begins a connection with `initialize`.
 async fn introduce(
-    acp: &Acp,
+    acp: &AcpState,
     principal: &Principal,
     agent: Option<String>,
     message: &Message,
@@ -139,10 +139,10 @@ fn scoped(message: Message, named: Option<&str>) -> Result<(Message, Option<Stri
 }
 
 pub(super) async fn listen(
-    State(acp): State<Acp>,
+    State(acp): State<AcpState>,
     Extension(principal): Extension<Principal>,
     Extension(requests): Extension<Arc<ByteQuota>>,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<AcpQuery>,
     request: Request,
 ) -> Result<Response, Problem> {
     if let Some(handshake) = Handshake::read(request.headers(), &PROTOCOLS)? {
@@ -170,15 +170,15 @@ pub(super) async fn listen(
     Ok(frames(remote, reader).into_response())
 }
 
-fn frames(remote: Arc<Remote>, reader: Reader) -> impl IntoResponse {
+fn frames(remote: Arc<HttpConnection>, reader: MessageStreamReader) -> impl IntoResponse {
     let frames = stream::unfold((remote, reader), |(remote, mut reader)| async move {
         let frame = match reader.next().await {
-            Next::Message(number, line) => {
+            ReadOutcome::Message(number, line) => {
                 let text = String::from_utf8_lossy(&line).into_owned();
                 Frame::default().id(number.to_string()).data(text)
             }
-            Next::Lost => Frame::default().event("state_resync_required").data("{}"),
-            Next::Over => return None,
+            ReadOutcome::Lost => Frame::default().event("state_resync_required").data("{}"),
+            ReadOutcome::Over => return None,
         };
         Some((Ok::<_, Infallible>(frame), (remote, reader)))
     });
@@ -186,10 +186,10 @@ fn frames(remote: Arc<Remote>, reader: Reader) -> impl IntoResponse {
 }
 
 fn upgraded(
-    acp: &Acp,
+    acp: &AcpState,
     principal: Principal,
     agent: Option<String>,
-    begun: Reserved,
+    begun: QuotaReservation,
     (handshake, request): (Handshake, Request),
 ) -> Response {
     let daemon = acp.daemon.clone();
@@ -202,7 +202,7 @@ fn upgraded(
 }
 
 pub(super) async fn end(
-    State(acp): State<Acp>,
+    State(acp): State<AcpState>,
     Extension(principal): Extension<Principal>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {

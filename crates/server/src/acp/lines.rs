@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bus::hello::{FirstWords, refusal};
+use bus::hello::{FirstMessage, refusal};
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
@@ -41,7 +41,7 @@ pub async fn serve_guarded<S>(
     let (mut reader, mut writer) = tokio::io::split(io);
     let first = tokio::time::timeout(FIRST_LINE_WITHIN, first_line(&mut reader)).await;
     let Ok(Some((line, rest))) = first else { return };
-    let (words, principal) = match FirstWords::read(&line) {
+    let (words, principal) = match FirstMessage::read(&line) {
         None => {
             let _ = writer.write_all(&refusal(b"", "its first line is no message")).await;
             return;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-use crate::limits::{Patience, Reserved};
+use crate::limits::{QuotaReservation, WaitBudget};
 
 /// How long the rest of a message may take; bytes that arrive earn more time.
 const MESSAGE_WITHIN: Duration = Duration::from_secs(30);
@@ -18,20 +18,20 @@ const MESSAGE_WITHIN: Duration = Duration::from_secs(30);
 pub(super) struct MeteredMessages<S> {
     inner: S,
     /// Quota taken by the unfinished message; none between messages.
-    begun: Arc<Reserved>,
+    begun: Arc<QuotaReservation>,
     /// Time left for the rest of the message.
-    patience: Option<Patience>,
+    patience: Option<WaitBudget>,
     /// Whether messages end with a line; if not, the reader gives the quota back after each.
     are_lines: bool,
 }
 
 impl<S> MeteredMessages<S> {
-    pub(super) fn lines(inner: S, begun: Reserved) -> Self {
+    pub(super) fn lines(inner: S, begun: QuotaReservation) -> Self {
         Self { inner, begun: Arc::new(begun), patience: None, are_lines: true }
     }
 
     /// `begun` is given back by whoever has read a whole message.
-    pub(super) fn of_socket(inner: S, begun: Arc<Reserved>) -> Self {
+    pub(super) fn of_socket(inner: S, begun: Arc<QuotaReservation>) -> Self {
         Self { inner, begun, patience: None, are_lines: false }
     }
 }
@@ -65,7 +65,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for MeteredMessages<S> {
             None => read.len(),
         };
         if n_begun > 0 {
-            let patience = self.patience.get_or_insert_with(|| Patience::new(MESSAGE_WITHIN));
+            let patience = self.patience.get_or_insert_with(|| WaitBudget::new(MESSAGE_WITHIN));
             patience.earn(n_begun as u64);
         }
         match self.begun.take(n_begun) {

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use wire::{LineSplitter, Message, MessageKind};
 
-use super::stream::Stream;
+use super::stream::MessageStream;
 use crate::daemon::Daemon;
 use crate::limits::ByteQuota;
 use crate::locking::Locking as _;
@@ -33,20 +33,20 @@ const IDLE: Duration = Duration::from_secs(600);
 
 /// All ACP connections over HTTP.
 #[derive(Debug, Default)]
-pub(super) struct Remotes {
-    all: Mutex<HashMap<String, Arc<Remote>>>,
+pub(super) struct HttpConnections {
+    all: Mutex<HashMap<String, Arc<HttpConnection>>>,
     /// Quota of messages that streams keep for readers that come back.
     held: Arc<ByteQuota>,
 }
 
 #[derive(Debug)]
-pub(super) struct Remote {
+pub(super) struct HttpConnection {
     pub(super) id: String,
     /// Name of the owner's token; to anybody else the connection does not exist.
     owner: String,
     to_front: tokio::sync::Mutex<WriteHalf<DuplexStream>>,
-    books: Mutex<Books>,
-    own: Arc<Stream>,
+    books: Mutex<HttpConnectionState>,
+    own: Arc<MessageStream>,
     held: Arc<ByteQuota>,
     /// Cancelled when the connection is evicted or was never finished.
     over: CancellationToken,
@@ -54,24 +54,24 @@ pub(super) struct Remote {
 
 /// A new connection; dropping this ends it, unless it is kept.
 #[derive(Debug)]
-pub(super) struct Begun {
-    remotes: Arc<Remotes>,
-    remote: Arc<Remote>,
+pub(super) struct NewConnection {
+    remotes: Arc<HttpConnections>,
+    remote: Arc<HttpConnection>,
     is_kept: bool,
 }
 
-impl Begun {
-    pub(super) fn remote(&self) -> &Remote {
+impl NewConnection {
+    pub(super) fn remote(&self) -> &HttpConnection {
         &self.remote
     }
 
-    pub(super) fn keep(mut self) -> Arc<Remote> {
+    pub(super) fn keep(mut self) -> Arc<HttpConnection> {
         self.is_kept = true;
         self.remote.clone()
     }
 }
 
-impl Drop for Begun {
+impl Drop for NewConnection {
     fn drop(&mut self) {
         if !self.is_kept {
             self.remotes.remove(&self.remote.id);
@@ -81,8 +81,8 @@ impl Drop for Begun {
 }
 
 #[derive(Debug)]
-struct Books {
-    sessions: HashMap<String, Arc<Stream>>,
+struct HttpConnectionState {
+    sessions: HashMap<String, Arc<MessageStream>>,
     /// Which session's stream an answer belongs to, by the request's id.
     waiting: HashMap<String, Option<String>>,
     introduction: Option<(String, oneshot::Sender<Bytes>)>,
@@ -91,33 +91,33 @@ struct Books {
 
 /// Why a message was not taken.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum NotTaken {
+pub(super) enum PostError {
     TooMuch,
     Over,
 }
 
-impl Remotes {
+impl HttpConnections {
     /// Begins a connection; `None` when there are too many that are in use.
     pub(super) fn open(
         self: &Arc<Self>,
         daemon: &Arc<Daemon>,
         principal: &Principal,
         agent: Option<String>,
-    ) -> Option<Begun> {
+    ) -> Option<NewConnection> {
         let (near, far) = tokio::io::duplex(super::PIPE_BYTES);
         let (from_front, to_front) = tokio::io::split(near);
         let held = self.held.clone();
-        let remote = Arc::new(Remote {
+        let remote = Arc::new(HttpConnection {
             id: sessions::mint::session_id().to_string(),
             owner: principal.name.clone(),
             to_front: tokio::sync::Mutex::new(to_front),
-            books: Mutex::new(Books {
+            books: Mutex::new(HttpConnectionState {
                 sessions: HashMap::new(),
                 waiting: HashMap::new(),
                 introduction: None,
                 used_at: Instant::now(),
             }),
-            own: Arc::new(Stream::new(held.reserve(&principal.name))),
+            own: Arc::new(MessageStream::new(held.reserve(&principal.name))),
             held,
             over: CancellationToken::new(),
         });
@@ -137,12 +137,15 @@ impl Remotes {
             carried.end().await;
             let _ = front.await;
         });
-        Some(Begun { remotes: self.clone(), remote, is_kept: false })
+        Some(NewConnection { remotes: self.clone(), remote, is_kept: false })
     }
 
     /// Makes room for one more connection of `owner`. If it has too many, the unread one that was
     /// unused for the longest is evicted: clients leave without closing theirs.
-    fn make_room(&self, owner: &str) -> Option<MutexGuard<'_, HashMap<String, Arc<Remote>>>> {
+    fn make_room(
+        &self,
+        owner: &str,
+    ) -> Option<MutexGuard<'_, HashMap<String, Arc<HttpConnection>>>> {
         let mut all = self.all.locked();
         let its = all.values().filter(|remote| remote.owner == owner);
         if its.clone().count() >= MAX_REMOTES_EACH || all.len() >= MAX_REMOTES {
@@ -155,7 +158,7 @@ impl Remotes {
     }
 
     /// A connection by its id, if it is `principal`'s.
-    pub(super) fn find(&self, id: &str, principal: &Principal) -> Option<Arc<Remote>> {
+    pub(super) fn find(&self, id: &str, principal: &Principal) -> Option<Arc<HttpConnection>> {
         let remote = self.all.locked().get(id)?.clone();
         (remote.owner == principal.name).then(|| {
             remote.books.locked().used_at = Instant::now();
@@ -163,17 +166,17 @@ impl Remotes {
         })
     }
 
-    pub(super) fn remove(&self, id: &str) -> Option<Arc<Remote>> {
+    pub(super) fn remove(&self, id: &str) -> Option<Arc<HttpConnection>> {
         self.all.locked().remove(id)
     }
 }
 
-impl Remote {
+impl HttpConnection {
     /// Passes the client's `initialize` on; its answer comes to the receiver.
     pub(super) async fn introduce(
         &self,
         message: &Message,
-    ) -> Result<oneshot::Receiver<Bytes>, NotTaken> {
+    ) -> Result<oneshot::Receiver<Bytes>, PostError> {
         let (sender, answer) = oneshot::channel();
         self.books.locked().introduction = Some((message.id().as_str().to_owned(), sender));
         self.write(message).await?;
@@ -185,31 +188,31 @@ impl Remote {
         &self,
         message: &Message,
         session: Option<String>,
-    ) -> Result<(), NotTaken> {
+    ) -> Result<(), PostError> {
         if message.kind() == MessageKind::Request {
             let mut books = self.books.locked();
             if books.waiting.len() >= MAX_WAITING {
-                return Err(NotTaken::TooMuch);
+                return Err(PostError::TooMuch);
             }
             books.waiting.insert(message.id().as_str().to_owned(), session);
         }
         self.write(message).await
     }
 
-    async fn write(&self, message: &Message) -> Result<(), NotTaken> {
+    async fn write(&self, message: &Message) -> Result<(), PostError> {
         let line = super::one_line(message.line());
         let mut to_front = self.to_front.lock().await;
-        to_front.write_all(&line).await.map_err(|_| NotTaken::Over)
+        to_front.write_all(&line).await.map_err(|_| PostError::Over)
     }
 
     /// The stream of a session, or of the connection itself.
-    pub(super) fn stream(&self, session: Option<&str>) -> Option<Arc<Stream>> {
+    pub(super) fn stream(&self, session: Option<&str>) -> Option<Arc<MessageStream>> {
         let Some(session) = session else { return Some(self.own.clone()) };
         let mut books = self.books.locked();
         if !books.sessions.contains_key(session) && books.sessions.len() >= MAX_STREAMS {
             return None;
         }
-        let new = || Arc::new(Stream::new(self.held.reserve(&self.owner)));
+        let new = || Arc::new(MessageStream::new(self.held.reserve(&self.owner)));
         Some(books.sessions.entry(session.to_owned()).or_insert_with(new).clone())
     }
 

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-use crate::limits::Reserved;
+use crate::limits::QuotaReservation;
 use crate::locking::Locking as _;
 
 /// Bytes of the messages that one stream may hold, sent or not.
@@ -19,10 +19,10 @@ const MAX_BYTES: usize = 4 << 20;
 const KEPT: usize = 1024;
 
 #[derive(Debug)]
-pub(super) struct Stream {
-    state: Mutex<State>,
+pub(super) struct MessageStream {
+    state: Mutex<MessageStreamState>,
     /// All streams of a client share what they may hold.
-    held: Reserved,
+    held: QuotaReservation,
     /// Notified about messages, a new reader and the end.
     news: Notify,
     /// Notified when there is room again.
@@ -30,8 +30,8 @@ pub(super) struct Stream {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    messages: VecDeque<Held>,
+struct MessageStreamState {
+    messages: VecDeque<BufferedMessage>,
     n_bytes: usize,
     /// Number of the newest message.
     last: u64,
@@ -44,7 +44,7 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Held {
+struct BufferedMessage {
     number: u64,
     message: Bytes,
     /// Bytes that it takes of the client's quota; none if it was accepted beyond it.
@@ -53,7 +53,7 @@ struct Held {
 
 /// The outcome of a reader's next read.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum ReadOutcome {
     Message(u64, Bytes),
     /// Messages after the reader's cursor were dropped.
     Lost,
@@ -62,14 +62,14 @@ pub(super) enum Next {
 
 /// The only reader of a stream, until another takes over.
 #[derive(Debug)]
-pub(super) struct Reader {
-    pub(super) stream: std::sync::Arc<Stream>,
+pub(super) struct MessageStreamReader {
+    pub(super) stream: std::sync::Arc<MessageStream>,
     id: u64,
     cursor: u64,
     is_told_of_loss: bool,
 }
 
-impl Drop for Reader {
+impl Drop for MessageStreamReader {
     fn drop(&mut self) {
         let mut state = self.stream.state.locked();
         if state.reader == self.id {
@@ -81,8 +81,8 @@ impl Drop for Reader {
     }
 }
 
-impl Stream {
-    pub(super) fn new(held: Reserved) -> Self {
+impl MessageStream {
+    pub(super) fn new(held: QuotaReservation) -> Self {
         Self { state: Mutex::default(), held, news: Notify::new(), room: Notify::new() }
     }
 
@@ -128,12 +128,16 @@ impl Stream {
         let number = state.last;
         if let Some(n_reserved) = n_reserved {
             state.n_bytes += n_bytes;
-            state.messages.push_back(Held { number, message: message.clone(), n_reserved });
+            state.messages.push_back(BufferedMessage {
+                number,
+                message: message.clone(),
+                n_reserved,
+            });
         }
         true
     }
 
-    fn forget_oldest(&self, state: &mut State) {
+    fn forget_oldest(&self, state: &mut MessageStreamState) {
         if let Some(oldest) = state.messages.pop_front() {
             state.n_bytes -= oldest.message.len();
             self.held.give_back_some(oldest.n_reserved);
@@ -146,7 +150,10 @@ impl Stream {
     }
 
     /// Becomes the reader after `cursor`. Without one the stream must be free.
-    pub(super) fn read(self: &std::sync::Arc<Self>, cursor: Option<u64>) -> Option<Reader> {
+    pub(super) fn read(
+        self: &std::sync::Arc<Self>,
+        cursor: Option<u64>,
+    ) -> Option<MessageStreamReader> {
         let mut state = self.state.locked();
         if state.has_reader && cursor.is_none() {
             return None;
@@ -157,7 +164,7 @@ impl Stream {
         drop(state);
         // An earlier reader sees that it was replaced.
         self.news.notify_waiters();
-        Some(Reader { stream: self.clone(), id, cursor, is_told_of_loss: false })
+        Some(MessageStreamReader { stream: self.clone(), id, cursor, is_told_of_loss: false })
     }
 
     pub(super) fn end(&self) {
@@ -167,7 +174,7 @@ impl Stream {
     }
 }
 
-impl State {
+impl MessageStreamState {
     /// Whether the oldest message may be dropped: it was sent, or nobody reads the stream.
     fn oldest_is_over(&self) -> bool {
         let oldest = self.messages.front();
@@ -175,8 +182,8 @@ impl State {
     }
 }
 
-impl Reader {
-    pub(super) async fn next(&mut self) -> Next {
+impl MessageStreamReader {
+    pub(super) async fn next(&mut self) -> ReadOutcome {
         let stream = self.stream.clone();
         loop {
             let news = stream.news.notified();
@@ -189,22 +196,22 @@ impl Reader {
         }
     }
 
-    fn look(&mut self) -> Option<Next> {
+    fn look(&mut self) -> Option<ReadOutcome> {
         let mut state = self.stream.state.locked();
         if state.reader != self.id {
-            return Some(Next::Over);
+            return Some(ReadOutcome::Over);
         }
         let first = state.messages.front().map_or(state.last + 1, |oldest| oldest.number);
         // A cursor from another life of the connection is ahead of everything.
         if self.cursor.saturating_add(1) < first || self.cursor > state.last {
             self.cursor = first.saturating_sub(1);
             if !std::mem::replace(&mut self.is_told_of_loss, true) {
-                return Some(Next::Lost);
+                return Some(ReadOutcome::Lost);
             }
         }
         let index = usize::try_from(self.cursor + 1 - first).ok()?;
-        let Some(Held { number, message, .. }) = state.messages.get(index) else {
-            return state.is_over.then_some(Next::Over);
+        let Some(BufferedMessage { number, message, .. }) = state.messages.get(index) else {
+            return state.is_over.then_some(ReadOutcome::Over);
         };
         let (number, message) = (*number, message.clone());
         self.cursor = number;
@@ -216,7 +223,7 @@ impl Reader {
         }
         drop(state);
         self.stream.room.notify_waiters();
-        Some(Next::Message(number, message))
+        Some(ReadOutcome::Message(number, message))
     }
 }
 

@@ -16,7 +16,7 @@ use wire::LineSplitter;
 
 use super::metered_messages::MeteredMessages;
 use crate::daemon::Daemon;
-use crate::limits::Reserved;
+use crate::limits::QuotaReservation;
 use crate::principal::Principal;
 
 /// Size of a socket's read buffer, in bytes.
@@ -30,7 +30,7 @@ pub(super) async fn serve(
     daemon: Arc<Daemon>,
     principal: Principal,
     agent: Option<String>,
-    begun: Reserved,
+    begun: QuotaReservation,
     io: TokioIo<Upgraded>,
 ) {
     let settings = &daemon.desk.yard().settings;

@@ -14,8 +14,8 @@ use tokio::sync::watch;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::daemon::Daemon;
-use crate::daemon::agents::Found;
-use crate::input::{Observer, Params, flag};
+use crate::daemon::agents::FoundAgents;
+use crate::input::{Observer, QueryParams, flag};
 use crate::problem::Problem;
 
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -23,7 +23,7 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Wanted {
+pub(crate) struct AgentListQuery {
     /// `1`: as server-sent events, `agent` for each as it is found, then `done`.
     #[serde(default, deserialize_with = "flag")]
     #[param(value_type = Option<String>, required = false)]
@@ -36,7 +36,7 @@ pub(crate) struct Wanted {
 
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Agents {
+pub(crate) struct AgentList {
     /// What is known of each: `id`, `name`, whether it `isUsable`, its `version`, `models`, `modes`
     /// and `efforts` as far as they are known before it runs, and more.
     #[schema(value_type = Vec<Object>)]
@@ -46,24 +46,27 @@ pub(crate) struct Agents {
 }
 
 /// The agents that sessions can be made with.
-#[utoipa::path(get, path = "/v1/agents", operation_id = "listAgents", tag = "agents", params(Wanted),
-    responses((status = 200, description = "The agents", body = Agents)))]
+#[utoipa::path(get, path = "/v1/agents", operation_id = "listAgents", tag = "agents", params(AgentListQuery),
+    responses((status = 200, description = "The agents", body = AgentList)))]
 pub(crate) async fn list(
     _: Observer,
     State(daemon): State<Arc<Daemon>>,
-    Params(wanted): Params<Wanted>,
+    QueryParams(wanted): QueryParams<AgentListQuery>,
 ) -> Result<Response, Problem> {
     let mut found = daemon.agents.follow(&daemon.desk, wanted.refresh);
     if wanted.stream {
         let agent = |agent: &wire::Json| Some(agent.as_str().to_owned());
-        return Ok(streamed(found, Telling { agent, end: done, keep_alive: KeepAlive::new() }));
+        return Ok(streamed(
+            found,
+            AgentStreamFormat { agent, end: done, keep_alive: KeepAlive::new() },
+        ));
     }
-    let Found { agents, is_done } = Found::all(&mut found).await;
-    Ok(axum::Json(Agents { agents, is_complete: is_done }).into_response())
+    let FoundAgents { agents, is_done } = FoundAgents::all(&mut found).await;
+    Ok(axum::Json(AgentList { agents, is_complete: is_done }).into_response())
 }
 
 /// The server-sent events of a search for agents.
-pub(crate) struct Telling {
+pub(crate) struct AgentStreamFormat {
     /// The data of one agent's event; agents without any are skipped.
     pub(crate) agent: fn(&wire::Json) -> Option<String>,
     /// The last frame: how many were found, and whether these are all.
@@ -72,18 +75,18 @@ pub(crate) struct Telling {
 }
 
 /// One response to a search: how far it has come.
-struct Reader {
-    found: watch::Receiver<Found>,
-    telling: Telling,
+struct AgentStream {
+    found: watch::Receiver<FoundAgents>,
+    telling: AgentStreamFormat,
     n_seen: usize,
     is_over: bool,
 }
 
-impl Reader {
+impl AgentStream {
     async fn next(&mut self) -> Option<Frame> {
         while !self.is_over {
             let n_seen = self.n_seen;
-            let has_news = |found: &Found| found.is_done || found.agents.len() > n_seen;
+            let has_news = |found: &FoundAgents| found.is_done || found.agents.len() > n_seen;
             let _ = self.found.wait_for(has_news).await;
             let found = self.found.borrow();
             let Some(agent) = found.agents.get(n_seen) else {
@@ -100,9 +103,12 @@ impl Reader {
 }
 
 /// The agents as server-sent events, each as it is found.
-pub(crate) fn streamed(found: watch::Receiver<Found>, telling: Telling) -> Response {
+pub(crate) fn streamed(
+    found: watch::Receiver<FoundAgents>,
+    telling: AgentStreamFormat,
+) -> Response {
     let keep_alive = telling.keep_alive.clone().interval(HEARTBEAT);
-    let reader = Reader { found, telling, n_seen: 0, is_over: false };
+    let reader = AgentStream { found, telling, n_seen: 0, is_over: false };
     let frames = stream::unfold(reader, async |mut reader| {
         let frame = reader.next().await?;
         Some((Ok::<_, Infallible>(frame), reader))

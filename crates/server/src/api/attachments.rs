@@ -15,8 +15,8 @@ use wire::uri::percent_encoded;
 
 use crate::attachments::Attachment;
 use crate::daemon::Daemon;
-use crate::daemon::load::LoadPlace;
-use crate::input::{At, Observer, Operator, Params, is_json, media_type};
+use crate::daemon::load::LoadPermit;
+use crate::input::{Observer, Operator, PathParams, QueryParams, is_json, media_type};
 use crate::limits::patient;
 use crate::problem::{Problem, kinds};
 
@@ -26,21 +26,21 @@ const CHUNK: usize = 64 << 10;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Wanted {
+pub(crate) struct UploadQuery {
     /// The file's name, for display.
     name: Option<String>,
 }
 
 /// Uploads a file to the session; a prompt can then name it.
 #[utoipa::path(post, path = "/v1/sessions/{id}/attachments", operation_id = "uploadAttachment", tag = "attachments",
-    params(("id" = String, Path, description = "The session"), Wanted),
+    params(("id" = String, Path, description = "The session"), UploadQuery),
     request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The file"),
     responses((status = 201, description = "It is there", body = Attachment)))]
 pub(crate) async fn upload(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
-    At(id): At<String>,
-    Params(wanted): Params<Wanted>,
+    PathParams(id): PathParams<String>,
+    QueryParams(wanted): QueryParams<UploadQuery>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<Attachment>), Problem> {
@@ -88,7 +88,7 @@ pub(crate) struct AttachmentList {
 pub(crate) async fn list(
     State(daemon): State<Arc<Daemon>>,
     Observer(principal): Observer,
-    At(id): At<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<Json<AttachmentList>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
     let attachments = daemon.attachments.list(record.id).await?;
@@ -103,7 +103,7 @@ pub(crate) async fn list(
 pub(crate) async fn get(
     State(daemon): State<Arc<Daemon>>,
     Observer(principal): Observer,
-    At((id, attachment)): At<(String, String)>,
+    PathParams((id, attachment)): PathParams<(String, String)>,
 ) -> Result<Response, Problem> {
     let record = daemon.visible(&id, &principal).await?;
     let place = daemon.load.transfer(&principal.name)?;
@@ -123,7 +123,7 @@ pub(crate) async fn get(
 
 fn chunks(
     file: tokio::io::Take<tokio::fs::File>,
-    place: LoadPlace,
+    place: LoadPermit,
 ) -> impl stream::Stream<Item = std::io::Result<Bytes>> {
     stream::try_unfold((file, place), async |(mut file, place)| {
         let mut chunk = Vec::with_capacity(CHUNK);
@@ -145,7 +145,7 @@ fn disposition(name: &str) -> String {
 pub(crate) async fn delete(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
-    At((id, attachment)): At<(String, String)>,
+    PathParams((id, attachment)): PathParams<(String, String)>,
 ) -> Result<StatusCode, Problem> {
     let record = daemon.visible(&id, &principal).await?;
     daemon.attachments.remove(record.id, &attachment).await?;

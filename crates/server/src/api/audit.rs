@@ -9,13 +9,13 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde::{Deserialize, Serialize};
-use sessions::audit::{self, Row};
-use store::{DecisionFilter, DecisionPlace, EventLog, Filter, StoreError};
+use sessions::audit::{self, AuditRow};
+use store::{DecisionFilter, DecisionPlace, EventLog, SessionFilter, StoreError};
 use utoipa::{IntoParams, ToSchema};
 use wire::Millis;
 
 use crate::daemon::Daemon;
-use crate::input::{self, Admin, Params};
+use crate::input::{self, Admin, QueryParams};
 use crate::problem::Problem;
 
 const DEFAULT_LIMIT: usize = 100;
@@ -23,7 +23,7 @@ const DEFAULT_LIMIT: usize = 100;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Wanted {
+pub(crate) struct AuditQuery {
     /// Only decisions at or after this time; milliseconds since 1970.
     since: Option<i64>,
     /// Only decisions before this time.
@@ -51,19 +51,19 @@ pub(crate) enum AuditFormat {
 pub(crate) struct AuditPage {
     /// In the order of time: who decided what about which call, and by which rule.
     #[schema(value_type = Vec<Object>)]
-    rows: Vec<Row>,
+    rows: Vec<AuditRow>,
     /// Cursor of the next page; missing on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
 
 /// The audit trail: who allowed what, when and by which rule.
-#[utoipa::path(get, path = "/v1/audit", operation_id = "getAudit", tag = "permissions", params(Wanted),
+#[utoipa::path(get, path = "/v1/audit", operation_id = "getAudit", tag = "permissions", params(AuditQuery),
     responses((status = 200, description = "A page of it", body = AuditPage)))]
 pub(crate) async fn audit(
     State(daemon): State<Arc<Daemon>>,
     Admin(principal): Admin,
-    Params(wanted): Params<Wanted>,
+    QueryParams(wanted): QueryParams<AuditQuery>,
 ) -> Result<Response, Problem> {
     let session = match &wanted.session {
         Some(id) => Some(daemon.visible(id, &principal).await?.id),
@@ -79,11 +79,11 @@ pub(crate) async fn audit(
         until: wanted.until.map(Millis),
         session,
         after: after.transpose()?,
-        limit: input::limit(wanted.limit, DEFAULT_LIMIT, Filter::MAX_LIMIT)?,
+        limit: input::limit(wanted.limit, DEFAULT_LIMIT, SessionFilter::MAX_LIMIT)?,
     };
     let log = daemon.desk.log().clone();
     if wanted.format == Some(AuditFormat::Csv) {
-        filter.limit = Filter::MAX_LIMIT;
+        filter.limit = SessionFilter::MAX_LIMIT;
         return Ok(file(log, filter));
     }
     let page = audit::rows(&*log, &filter).await?;
@@ -97,7 +97,7 @@ fn file(log: Arc<dyn EventLog>, filter: DecisionFilter) -> Response {
         let page = audit::rows(&*log, &filter).await?;
         let Some(next) = page.next else { return Ok::<_, StoreError>(None) };
         filter.after = Some(next);
-        let text: String = page.rows.iter().map(Row::to_csv).collect();
+        let text: String = page.rows.iter().map(AuditRow::to_csv).collect();
         Ok(Some((Bytes::from(text), (log, filter))))
     });
     let header = stream::once(async { Ok::<_, StoreError>(Bytes::from(audit::csv_header())) });

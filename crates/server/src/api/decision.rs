@@ -20,7 +20,7 @@ const MAX_LOOKED_AT: u64 = 1 << 16;
 #[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Decision {
+pub(crate) struct QuestionDecision {
     request_id: String,
     by: Decider,
     /// The chosen option, where a permission was asked for.
@@ -32,12 +32,12 @@ pub(crate) struct Decision {
 
 /// The outcome of one question, as the session's log has it.
 #[derive(Debug)]
-pub(super) enum Fate {
+pub(super) enum QuestionOutcome {
     /// The log has nothing: there was no such question, or it is long ago.
     Unknown,
     /// It was asked, and is over without an answer.
     Over,
-    Decided(Box<Decision>),
+    Decided(Box<QuestionDecision>),
 }
 
 /// The outcome of a question; the log is read backwards from its end.
@@ -46,7 +46,7 @@ pub(super) async fn fate(
     principal: &Principal,
     session: SessionId,
     request: CallId,
-) -> Result<Fate, Problem> {
+) -> Result<QuestionOutcome, Problem> {
     let budget = daemon.load.budget(&principal.name);
     let head = daemon.desk.record(session).await?.head.0;
     let least = head.saturating_sub(MAX_LOOKED_AT);
@@ -54,7 +54,7 @@ pub(super) async fn fate(
     while end > least {
         let start = end.saturating_sub(PAGE as u64).max(least);
         let mut after = Seq(start);
-        let mut fate = Fate::Unknown;
+        let mut fate = QuestionOutcome::Unknown;
         while after.0 < end {
             let read = budget.read(&**daemon.desk.log(), session, after, PAGE).await?;
             let Some(last) = read.events.last() else { break };
@@ -63,24 +63,25 @@ pub(super) async fn fate(
                 fate = later(fate, event, request);
             }
         }
-        if !matches!(fate, Fate::Unknown) {
+        if !matches!(fate, QuestionOutcome::Unknown) {
             return Ok(fate);
         }
         end = start;
     }
-    Ok(Fate::Unknown)
+    Ok(QuestionOutcome::Unknown)
 }
 
-fn later(before: Fate, event: &Event, request: CallId) -> Fate {
+fn later(before: QuestionOutcome, event: &Event, request: CallId) -> QuestionOutcome {
     let Some(own) = event.own() else { return before };
     let asked = own.asked().map(|asked| asked.id);
     if asked.or_else(|| own.answered()) != Some(request) {
         return before;
     }
-    Decision::of(own).map_or(Fate::Over, |decision| Fate::Decided(Box::new(decision)))
+    QuestionDecision::of(own)
+        .map_or(QuestionOutcome::Over, |decision| QuestionOutcome::Decided(Box::new(decision)))
 }
 
-impl Decision {
+impl QuestionDecision {
     /// The decision that an event records.
     fn of(own: Own<'_>) -> Option<Self> {
         let (request_id, by, outcome, response) = match own {

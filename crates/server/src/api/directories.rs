@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use roots::{Entry, Forbidden, Kind, Roots};
+use roots::{DirectoryEntry, FileKind, ForbiddenDirs, Roots};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::daemon::Daemon;
-use crate::input::{Operator, Params, limit};
+use crate::input::{Operator, QueryParams, limit};
 use crate::principal::Principal;
 use crate::problem::Problem;
 
@@ -73,13 +73,13 @@ pub(crate) struct Directory {
 pub(crate) async fn list(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
-    Params(wanted): Params<DirectoryQuery>,
+    QueryParams(wanted): QueryParams<DirectoryQuery>,
 ) -> Result<Json<DirectoryList>, Problem> {
     // An agent's sandbox may be narrower than what its daemon sees.
     if principal.is_worker {
         return Err(Problem::forbidden("directories are listed for people, not for agents"));
     }
-    let look = Look::new(&daemon, &principal, wanted)?;
+    let look = DirectoryListing::new(&daemon, &principal, wanted)?;
     let looking = async {
         // The permit is held for as long as the disk hangs, whoever still waits.
         let place = daemon.listings.enter(&principal.name).await;
@@ -98,7 +98,7 @@ pub(crate) async fn list(
 
 /// One listing of a directory.
 #[derive(Debug)]
-struct Look {
+struct DirectoryListing {
     /// None for the place to begin.
     path: Option<PathBuf>,
     prefix: String,
@@ -106,10 +106,10 @@ struct Look {
     /// Directories that the caller's sessions are limited to; no limit if there are none.
     held_to: Vec<PathBuf>,
     home: Option<PathBuf>,
-    forbidden: Forbidden,
+    forbidden: ForbiddenDirs,
 }
 
-impl Look {
+impl DirectoryListing {
     fn new(
         daemon: &Daemon,
         principal: &Principal,
@@ -133,7 +133,7 @@ impl Look {
         })
     }
 
-    fn list(self) -> Result<DirectoryList, roots::Error> {
+    fn list(self) -> Result<DirectoryList, roots::RootsError> {
         if let Some(path) = &self.path {
             return self.list_at(path);
         }
@@ -160,7 +160,7 @@ impl Look {
         root.is_dir() && !self.forbidden.covers(root)
     }
 
-    fn list_at(&self, path: &Path) -> Result<DirectoryList, roots::Error> {
+    fn list_at(&self, path: &Path) -> Result<DirectoryList, roots::RootsError> {
         // A root that is gone must not fail the listing of the others.
         let tops: Vec<PathBuf> = match self.held_to.is_empty() {
             true => vec!["/".into()],
@@ -168,13 +168,14 @@ impl Look {
         };
         let opened = Roots::open(&tops, &self.forbidden)?;
         let text =
-            path.to_str().ok_or_else(|| roots::Error::NotAPath(path.display().to_string()))?;
+            path.to_str().ok_or_else(|| roots::RootsError::NotAPath(path.display().to_string()))?;
         let place = opened.resolve_absolute(text)?;
         let folder = opened.folder(&place)?;
-        let cannot = |source| roots::Error::Io { path: text.to_owned(), source };
+        let cannot = |source| roots::RootsError::Io { path: text.to_owned(), source };
         let (entries, are_more) = folder.entries(MAX_ENTRIES).map_err(cannot)?;
         let here = place.real().to_owned();
-        let mut fitting: Vec<&Entry> = entries.iter().filter(|entry| self.fits(entry)).collect();
+        let mut fitting: Vec<&DirectoryEntry> =
+            entries.iter().filter(|entry| self.fits(entry)).collect();
         fitting.sort_by_cached_key(|entry| entry.name.to_string_lossy().to_lowercase());
         let mut directories = Vec::new();
         let mut is_complete = !are_more;
@@ -184,7 +185,7 @@ impl Look {
                 continue;
             };
             let is_there = match entry.kind {
-                Kind::Directory => !self.forbidden.covers(&path),
+                FileKind::Directory => !self.forbidden.covers(&path),
                 // A link is as good as a directory, where it leads to one that may be used.
                 _ => opened.resolve_absolute(path_text).is_ok_and(|at| {
                     opened.folder(&at).is_ok() && !self.forbidden.covers(at.real())
@@ -204,26 +205,26 @@ impl Look {
         Ok(DirectoryList { path: text_of(&here), parent, directories, is_complete })
     }
 
-    fn fits(&self, entry: &Entry) -> bool {
+    fn fits(&self, entry: &DirectoryEntry) -> bool {
         let name = entry.name.to_string_lossy();
-        matches!(entry.kind, Kind::Directory | Kind::Link)
+        matches!(entry.kind, FileKind::Directory | FileKind::Link)
             && (!name.starts_with('.') || self.prefix.starts_with('.'))
             && name.to_lowercase().starts_with(&self.prefix)
     }
 }
 
-impl From<roots::Error> for Problem {
-    fn from(error: roots::Error) -> Self {
+impl From<roots::RootsError> for Problem {
+    fn from(error: roots::RootsError) -> Self {
         let said = error.to_string();
         match &error {
-            roots::Error::Outside(path) => Self::forbidden(format!(
+            roots::RootsError::Outside(path) => Self::forbidden(format!(
                 "{path} is not inside the directories that the daemon may use"
             )),
-            roots::Error::Forbidden(_) => Self::forbidden(said),
-            roots::Error::NotAbsolute(_) | roots::Error::NotAPath(_) | roots::Error::Home(_) => {
-                Self::bad_request(said)
-            }
-            roots::Error::Open { source, .. } | roots::Error::Io { source, .. } => {
+            roots::RootsError::Forbidden(_) => Self::forbidden(said),
+            roots::RootsError::NotAbsolute(_)
+            | roots::RootsError::NotAPath(_)
+            | roots::RootsError::Home(_) => Self::bad_request(said),
+            roots::RootsError::Open { source, .. } | roots::RootsError::Io { source, .. } => {
                 match source.kind() {
                     std::io::ErrorKind::PermissionDenied => Self::forbidden(said),
                     _ => Self::not_found(said),

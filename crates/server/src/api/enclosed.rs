@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sessions::host::AgentCapabilities;
-use sessions::places::Place;
+use sessions::places::FairPermit;
 use wire::SessionId;
 use wire::uri::file_uri;
 
@@ -27,9 +27,9 @@ const MAX_IMAGE_BYTES: u64 = 8 << 20;
 const MAX_TOTAL_BYTES: u64 = 16 << 20;
 
 /// A prompt's attachments, and the permit for their memory, held until the prompt is in the log.
-pub(super) struct Enclosed {
+pub(super) struct PromptAttachments {
     pub(super) blocks: Vec<Value>,
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<FairPermit>,
 }
 
 /// Reads a prompt's attachments. No file is open while other prompts or the agent are waited for.
@@ -38,10 +38,10 @@ pub(super) async fn enclosed(
     principal: &Principal,
     session: SessionId,
     ids: &[String],
-) -> Result<Enclosed, Problem> {
+) -> Result<PromptAttachments, Problem> {
     let mut blocks = Vec::new();
     if ids.is_empty() {
-        return Ok(Enclosed { blocks, place: None });
+        return Ok(PromptAttachments { blocks, place: None });
     }
     if let Some(twin) = ids.iter().enumerate().find(|(n, id)| ids[..*n].contains(id)) {
         let why = format!("the attachment `{}` is named twice", shown(twin.1));
@@ -61,7 +61,7 @@ pub(super) async fn enclosed(
                 .await?,
         );
     }
-    Ok(Enclosed { blocks, place })
+    Ok(PromptAttachments { blocks, place })
 }
 
 async fn open(

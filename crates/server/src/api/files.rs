@@ -15,20 +15,20 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use roots::walk::{Bounds, End, Stop, stoppable, walk};
-use roots::{Forbidden, Kind, Roots};
+use roots::walk::{WalkBounds, WalkEnd, WalkStop, stoppable, walk};
+use roots::{FileKind, ForbiddenDirs, Roots};
 use serde::{Deserialize, Serialize};
-use sessions::order::Order;
+use sessions::order::SessionOrder;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::daemon::Daemon;
-use crate::input::{At, Operator, Params, limit};
+use crate::input::{Operator, PathParams, QueryParams, limit};
 use crate::problem::Problem;
 
 /// Time limit of a search: the user types meanwhile, and would rather see some than wait for all.
 const WITHIN: Duration = Duration::from_secs(2);
 /// Limits of the walk: deeper and larger trees are rarely written by people.
-const BOUNDS: Bounds = Bounds { max_entries: 200_000, depth: 32 };
+const BOUNDS: WalkBounds = WalkBounds { max_entries: 200_000, depth: 32 };
 const MAX_QUERY_CHARS: usize = 200;
 const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 200;
@@ -36,7 +36,7 @@ const MAX_LIMIT: usize = 200;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Wanted {
+pub(crate) struct FileQuery {
     /// Letters of the path, in their order; without them, the files nearest to the top.
     query: Option<String>,
     /// 1 to 200 [default: 20].
@@ -60,13 +60,13 @@ pub(crate) struct FileName {
 
 /// Files below the session's directory whose paths fit some letters.
 #[utoipa::path(get, path = "/v1/sessions/{id}/files", operation_id = "findFiles", tag = "sessions",
-    params(("id" = String, Path, description = "The session"), Wanted),
+    params(("id" = String, Path, description = "The session"), FileQuery),
     responses((status = 200, description = "What fits best", body = FileList)))]
 pub(crate) async fn find(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
-    At(id): At<String>,
-    Params(wanted): Params<Wanted>,
+    PathParams(id): PathParams<String>,
+    QueryParams(wanted): QueryParams<FileQuery>,
 ) -> Result<Json<FileList>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
     let query = wanted.query.unwrap_or_default();
@@ -74,12 +74,12 @@ pub(crate) async fn find(
         let detail = format!("`query` has more than {MAX_QUERY_CHARS} characters");
         return Err(Problem::bad_request(detail));
     }
-    let best = Best::new(&query, limit(wanted.limit, DEFAULT_LIMIT, MAX_LIMIT)?);
+    let best = BestMatches::new(&query, limit(wanted.limit, DEFAULT_LIMIT, MAX_LIMIT)?);
     // The roots may have become narrower since the session was made.
-    let order = Order { cwd: record.cwd.clone().into(), ..Order::default() };
+    let order = SessionOrder { cwd: record.cwd.clone().into(), ..SessionOrder::default() };
     let cwd = daemon.checked(order, &principal)?.cwd;
     let forbidden = daemon.desk.forbidden();
-    let found = stoppable(WITHIN, async |stop: Stop| {
+    let found = stoppable(WITHIN, async |stop: WalkStop| {
         let place = daemon.searches.enter(&principal.name).await;
         let search = tokio::task::spawn_blocking(move || {
             let _place = place;
@@ -98,26 +98,26 @@ pub(crate) async fn find(
 
 fn search(
     cwd: &Path,
-    forbidden: &Forbidden,
-    mut best: Best,
-    stop: &Stop,
-) -> Result<FileList, roots::Error> {
+    forbidden: &ForbiddenDirs,
+    mut best: BestMatches,
+    stop: &WalkStop,
+) -> Result<FileList, roots::RootsError> {
     let opened = Roots::open(&[cwd.to_owned()], forbidden)?;
     let top = opened.resolve(cwd, ".")?;
     let end = walk(&opened, &top, BOUNDS, stop, &mut |found| {
         // A name that is no text cannot be mentioned.
-        if let Some(path) = found.path.to_str().filter(|_| found.kind == Kind::File) {
+        if let Some(path) = found.path.to_str().filter(|_| found.kind == FileKind::File) {
             best.offer(path);
         }
         ControlFlow::Continue(())
     })?;
     let files = best.into_paths().into_iter().map(|path| FileName { path }).collect();
-    Ok(FileList { files, is_complete: end == End::Whole })
+    Ok(FileList { files, is_complete: end == WalkEnd::Whole })
 }
 
 /// How well a path fits; less is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Fit {
+enum MatchRank {
     Name,
     NameBegins,
     NameHas,
@@ -126,18 +126,18 @@ enum Fit {
 }
 
 /// A path with its rank: by fit, then those near the top, then the shorter, then by name.
-type Ranked = (Fit, usize, usize, String);
+type RankedPath = (MatchRank, usize, usize, String);
 
 /// The best matches so far; never more than were asked for.
 #[derive(Debug)]
-struct Best {
+struct BestMatches {
     query: String,
     limit: usize,
     /// The worst of them is on top.
-    found: BinaryHeap<Ranked>,
+    found: BinaryHeap<RankedPath>,
 }
 
-impl Best {
+impl BestMatches {
     fn new(query: &str, limit: usize) -> Self {
         let query = query.trim().to_lowercase();
         Self { query, limit, found: BinaryHeap::new() }
@@ -161,19 +161,19 @@ impl Best {
     }
 }
 
-fn fit(path: &str, query: &str) -> Option<Fit> {
+fn fit(path: &str, query: &str) -> Option<MatchRank> {
     let path = path.to_lowercase();
     let name = path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name);
     let fit = if name == query {
-        Fit::Name
+        MatchRank::Name
     } else if name.starts_with(query) {
-        Fit::NameBegins
+        MatchRank::NameBegins
     } else if name.contains(query) {
-        Fit::NameHas
+        MatchRank::NameHas
     } else if path.contains(query) {
-        Fit::PathHas
+        MatchRank::PathHas
     } else if is_in_order(&path, query) {
-        Fit::InOrder
+        MatchRank::InOrder
     } else {
         return None;
     };

@@ -66,13 +66,13 @@ pub(crate) struct Health {
     uptime_seconds: u64,
     /// Not for tokens that are limited to their own sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
-    sessions: Option<Count>,
+    sessions: Option<SessionCount>,
     store: StoreHealth,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Count {
+pub(crate) struct SessionCount {
     /// In memory, with or without a worker.
     live: usize,
     /// In the log.
@@ -108,7 +108,7 @@ pub(crate) async fn health(
         status,
         version: env!("CARGO_PKG_VERSION"),
         uptime_seconds: daemon.started.elapsed().as_secs(),
-        sessions: (!principal.own_sessions).then(|| Count {
+        sessions: (!principal.own_sessions).then(|| SessionCount {
             live: daemon.desk.n_live(),
             total: usage.as_ref().ok().map(|usage| usage.n_sessions),
         }),
@@ -132,14 +132,14 @@ pub(crate) struct Capabilities {
     version: &'static str,
     /// Names of what this daemon can do: check these, not the version.
     features: &'static [&'static str],
-    limits: Limits,
-    you: You,
+    limits: CapabilityLimits,
+    you: Caller,
 }
 
 /// The caller.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct You {
+pub(crate) struct Caller {
     /// The token's name.
     name: String,
     /// `observer`, `operator` or `admin`.
@@ -151,7 +151,7 @@ pub(crate) struct You {
 
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Limits {
+pub(crate) struct CapabilityLimits {
     attachment_bytes: u64,
     session_attachment_bytes: u64,
     queued_prompts: usize,
@@ -167,12 +167,12 @@ pub(crate) async fn capabilities(
     Json(Capabilities {
         version: env!("CARGO_PKG_VERSION"),
         features: FEATURES,
-        limits: Limits {
+        limits: CapabilityLimits {
             attachment_bytes: attachments::MAX_FILE_BYTES,
             session_attachment_bytes: attachments::MAX_SESSION_BYTES,
             queued_prompts: daemon.desk.yard().settings.max_queued_prompts,
         },
-        you: You {
+        you: Caller {
             name: principal.name,
             role: principal.role,
             own_sessions: principal.own_sessions,

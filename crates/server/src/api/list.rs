@@ -6,12 +6,12 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use store::{EventLog, Filter, PageStart, SessionRecord, StoreError};
+use store::{EventLog, PageStart, SessionFilter, SessionRecord, StoreError};
 use utoipa::{IntoParams, ToSchema};
 
-use super::session::Session;
+use super::session::SessionView;
 use crate::daemon::Daemon;
-use crate::input::{self, Observer, Params};
+use crate::input::{self, Observer, QueryParams};
 use crate::problem::Problem;
 use crate::status::SessionStatus;
 
@@ -26,7 +26,7 @@ const MAX_LOOKED_AT: usize = 5000;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Wanted {
+pub(crate) struct SessionListQuery {
     /// The beginning of the session's id. Of those that match, only the first ten are looked at:
     /// where there are more, a longer beginning is needed.
     id: Option<String>,
@@ -46,19 +46,19 @@ pub(crate) struct Wanted {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionPage {
     /// The one that was used last comes first.
-    sessions: Vec<Session>,
+    sessions: Vec<SessionView>,
     /// Cursor of the next page; missing on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
 
 /// The sessions, the one that was used last first.
-#[utoipa::path(get, path = "/v1/sessions", operation_id = "listSessions", tag = "sessions", params(Wanted),
+#[utoipa::path(get, path = "/v1/sessions", operation_id = "listSessions", tag = "sessions", params(SessionListQuery),
     responses((status = 200, description = "A page of them", body = SessionPage)))]
 pub(crate) async fn list(
     State(daemon): State<Arc<Daemon>>,
     Observer(principal): Observer,
-    Params(wanted): Params<Wanted>,
+    QueryParams(wanted): QueryParams<SessionListQuery>,
 ) -> Result<Json<SessionPage>, Problem> {
     let _place = daemon.load.lookup(&principal.name).await;
     let limit = input::limit(wanted.limit, DEFAULT_LIMIT, MAX_LIMIT)?;
@@ -66,13 +66,13 @@ pub(crate) async fn list(
     let words = wanted.q.as_deref().map(str::to_lowercase);
     let (mut sessions, mut n_looked_at) = (Vec::new(), 0);
     loop {
-        let filter = Filter {
+        let filter = SessionFilter {
             agent: wanted.agent.clone(),
             cwd: wanted.cwd.clone(),
             made_by: principal.only(),
             limit: PAGE,
             before,
-            ..Filter::default()
+            ..SessionFilter::default()
         };
         let records = records(&**daemon.desk.log(), filter, wanted.id.as_deref()).await?;
         let is_last_page = records.len() < PAGE;
@@ -85,7 +85,7 @@ pub(crate) async fn list(
             if !principal.sees(&record) || !has_words(&record, words.as_deref()) {
                 continue;
             }
-            let session = Session::of(&daemon, record).await;
+            let session = SessionView::of(&daemon, record).await;
             if wanted.status.is_none_or(|status| status == session.status()) {
                 sessions.push(session);
             }
@@ -102,19 +102,19 @@ pub(crate) async fn list(
 /// The records that match a filter; those found by the beginning of an id come all at once.
 async fn records(
     log: &dyn EventLog,
-    filter: Filter,
+    filter: SessionFilter,
     id: Option<&str>,
 ) -> Result<Vec<SessionRecord>, StoreError> {
     let Some(prefix) = id else { return log.sessions(filter).await };
     let mut found = log.find(prefix).await?;
     // The owner is checked by the caller, for each record.
-    let filter = Filter { made_by: None, ..filter };
+    let filter = SessionFilter { made_by: None, ..filter };
     found.retain(|record| filter.admits(record, None));
     found.sort_by_key(|record| Reverse(PageStart::of(record)));
     Ok(found)
 }
 
-fn page(sessions: Vec<Session>, next: Option<PageStart>) -> Json<SessionPage> {
+fn page(sessions: Vec<SessionView>, next: Option<PageStart>) -> Json<SessionPage> {
     let next_cursor = next.map(|next| next.to_string());
     Json(SessionPage { sessions, next_cursor })
 }

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
-use sessions::budget::{Limits, Used};
-use sessions::options::{Choice, offered};
+use sessions::budget::{BudgetLimits, BudgetUse};
+use sessions::options::{OptionChoice, offered};
 use store::ReadBudget;
 use utoipa::ToSchema;
 
@@ -21,9 +21,9 @@ const READ_BYTES: usize = 8;
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AgentOptions {
-    model: Option<Choosable>,
-    mode: Option<Choosable>,
-    effort: Option<Choosable>,
+    model: Option<SelectableOption>,
+    mode: Option<SelectableOption>,
+    effort: Option<SelectableOption>,
     /// All options that the agent offers, as it sent them.
     #[schema(value_type = Vec<Object>)]
     config_options: wire::Json,
@@ -31,13 +31,13 @@ pub(crate) struct AgentOptions {
 
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Choosable {
+pub(crate) struct SelectableOption {
     current: Option<String>,
-    values: Vec<Named>,
+    values: Vec<SelectableValue>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Named {
+pub(crate) struct SelectableValue {
     id: String,
     name: String,
 }
@@ -62,16 +62,16 @@ impl AgentOptions {
         let answer: Value = answer.read().unwrap_or_default();
         let choosable = |choice| {
             let offered = offered(&answer, choice)?;
-            let named = |(id, name): (String, String)| Named { id, name };
+            let named = |(id, name): (String, String)| SelectableValue { id, name };
             let values = offered.values.into_iter().take(MAX_VALUES).map(named).collect();
-            Some(Choosable { current: offered.current, values })
+            Some(SelectableOption { current: offered.current, values })
         };
         let none = Value::Array(Vec::new());
         let config_options = answer.get("configOptions").filter(|options| options.is_array());
         Self {
-            model: choosable(Choice::Model),
-            mode: choosable(Choice::Mode),
-            effort: choosable(Choice::Effort),
+            model: choosable(OptionChoice::Model),
+            mode: choosable(OptionChoice::Mode),
+            effort: choosable(OptionChoice::Effort),
             config_options: wire::Json::of(config_options.unwrap_or(&none)),
         }
     }
@@ -106,7 +106,7 @@ pub(crate) struct SessionUsage {
 }
 
 impl SessionUsage {
-    pub(crate) fn of(used: &Used) -> Self {
+    pub(crate) fn of(used: &BudgetUse) -> Self {
         Self {
             turns: used.turns,
             running_seconds: used.running.as_secs_f64(),
@@ -117,12 +117,12 @@ impl SessionUsage {
 }
 
 impl SessionLimits {
-    pub(crate) fn of(limits: &Limits) -> Self {
+    pub(crate) fn of(limits: &BudgetLimits) -> Self {
         // Both types serialise alike.
         wire::Json::of(limits).read().unwrap_or_default()
     }
 
-    pub(crate) fn read(&self) -> Result<Limits, Problem> {
+    pub(crate) fn read(&self) -> Result<BudgetLimits, Problem> {
         let read = wire::Json::of(self).read();
         read.map_err(|error| Problem::bad_request(error.to_string()))
     }

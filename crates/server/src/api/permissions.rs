@@ -9,17 +9,17 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
-use sessions::pending::{PendingQuestion, Wants};
+use sessions::pending::{ExpectedAnswer, PendingQuestion};
 use sessions::permission::Decider;
-use sessions::session::{Answer, SessionHandle};
+use sessions::session::{SessionHandle, SubmittedAnswer};
 use store::SessionRecord;
 use utoipa::ToSchema;
 use wire::event::DecidedBy;
 use wire::{CallId, SessionId};
 
-use super::decision::{self, Decision, Fate};
+use super::decision::{self, QuestionDecision, QuestionOutcome};
 use crate::daemon::Daemon;
-use crate::input::{At, Body, Observer, Operator};
+use crate::input::{JsonBody, Observer, Operator, PathParams};
 use crate::principal::Principal;
 use crate::problem::{Problem, kinds, shown};
 
@@ -88,8 +88,8 @@ impl Permission {
             cwd: record.cwd.clone(),
             agent: question.agent.clone(),
             kind: match question.wants {
-                Wants::Permission => "permission",
-                Wants::Elicitation => "elicitation",
+                ExpectedAnswer::Permission => "permission",
+                ExpectedAnswer::Elicitation => "elicitation",
             },
             title: question.title.clone(),
             tool_kind: Some(question.kind.clone()).filter(|kind| !kind.is_empty()),
@@ -156,7 +156,7 @@ impl Permission {
 pub(crate) async fn list(
     State(daemon): State<Arc<Daemon>>,
     Observer(principal): Observer,
-    At(id): At<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<Json<Permissions>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
     Permission::all(&daemon, &principal, daemon.desk.yard().pending.of(record.id)).await
@@ -179,7 +179,7 @@ pub(crate) struct PermissionAnswer {
     /// One of the question's options.
     option_id: Option<String>,
     /// No answer: the question is cancelled, or it is rejected in whatever form it has for that.
-    outcome: Option<Refusal>,
+    outcome: Option<AnswerRefusal>,
     /// ACP's answer to an elicitation, such as `{"action": "accept", "content": {…}}`.
     #[schema(value_type = Option<Object>)]
     response: Option<Value>,
@@ -187,7 +187,7 @@ pub(crate) struct PermissionAnswer {
 
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Refusal {
+pub(crate) enum AnswerRefusal {
     Cancelled,
     Rejected,
     /// As `rejected`, and the log says that nobody was there to ask.
@@ -199,13 +199,13 @@ pub(crate) enum Refusal {
     request_body = PermissionAnswer,
     params(("id" = String, Path, description = "The session"),
         ("requestId" = String, Path, description = "The question")),
-    responses((status = 200, description = "Decided", body = Decision)))]
+    responses((status = 200, description = "Decided", body = QuestionDecision)))]
 pub(crate) async fn answer(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
-    At((id, request)): At<(String, String)>,
-    Body(answer): Body<PermissionAnswer>,
-) -> Result<Json<Decision>, Problem> {
+    PathParams((id, request)): PathParams<(String, String)>,
+    JsonBody(answer): JsonBody<PermissionAnswer>,
+) -> Result<Json<QuestionDecision>, Problem> {
     principal.require_a_person()?;
     let record = daemon.visible(&id, &principal).await?;
     let missing = || Problem::not_found(format!("there is no question `{}`", shown(&request)));
@@ -221,7 +221,7 @@ pub(crate) async fn answer(
         question = listed();
     }
     if let Some(question) = question {
-        let is_unattended = matches!(answer.outcome, Some(Refusal::Unattended));
+        let is_unattended = matches!(answer.outcome, Some(AnswerRefusal::Unattended));
         let answer = fitting(answer, &question)?;
         let client = principal.client("http");
         let by = match is_unattended {
@@ -237,44 +237,53 @@ pub(crate) async fn answer(
         }
     }
     match decision::fate(&daemon, &principal, record.id, request_id).await? {
-        Fate::Unknown => Err(missing()),
-        Fate::Over => Err(Problem::of(kinds::NOT_PENDING)),
-        Fate::Decided(decision) => {
+        QuestionOutcome::Unknown => Err(missing()),
+        QuestionOutcome::Over => Err(Problem::of(kinds::NOT_PENDING)),
+        QuestionOutcome::Decided(decision) => {
             Err(Problem::of(kinds::ALREADY_DECIDED).detail(decision.in_words()))
         }
     }
 }
 
 /// The answer in the form that the question wants.
-fn fitting(answer: PermissionAnswer, question: &PendingQuestion) -> Result<Answer, Problem> {
+fn fitting(
+    answer: PermissionAnswer,
+    question: &PendingQuestion,
+) -> Result<SubmittedAnswer, Problem> {
     let PermissionAnswer { option_id, outcome, response } = answer;
     match (question.wants, option_id, outcome, response) {
-        (Wants::Permission, Some(id), None, None) => {
+        (ExpectedAnswer::Permission, Some(id), None, None) => {
             match question.options.iter().any(|option| option.id == id) {
-                true => Ok(Answer::Permission(Some(id))),
+                true => Ok(SubmittedAnswer::Permission(Some(id))),
                 false => Err(Problem::bad_request(format!(
                     "`{}` is none of the question's options",
                     shown(&id)
                 ))),
             }
         }
-        (Wants::Permission, None, Some(Refusal::Cancelled), None) => Ok(Answer::Permission(None)),
-        (_, None, Some(Refusal::Rejected | Refusal::Unattended), None) => Ok(Answer::Reject),
-        (Wants::Permission, ..) => {
+        (ExpectedAnswer::Permission, None, Some(AnswerRefusal::Cancelled), None) => {
+            Ok(SubmittedAnswer::Permission(None))
+        }
+        (_, None, Some(AnswerRefusal::Rejected | AnswerRefusal::Unattended), None) => {
+            Ok(SubmittedAnswer::Reject)
+        }
+        (ExpectedAnswer::Permission, ..) => {
             let why = "this question wants `optionId`, or `outcome`: `cancelled` or `rejected`";
             Err(Problem::bad_request(why))
         }
-        (Wants::Elicitation, None, Some(Refusal::Cancelled), None) => Ok(Answer::Reject),
-        (Wants::Elicitation, None, None, Some(response)) => {
+        (ExpectedAnswer::Elicitation, None, Some(AnswerRefusal::Cancelled), None) => {
+            Ok(SubmittedAnswer::Reject)
+        }
+        (ExpectedAnswer::Elicitation, None, None, Some(response)) => {
             match ["accept", "decline", "cancel"].map(Value::from).contains(&response["action"]) {
-                true => Ok(Answer::Elicitation(wire::Json::of(&response))),
+                true => Ok(SubmittedAnswer::Elicitation(wire::Json::of(&response))),
                 false => {
                     let why = "`response.action` is `accept`, `decline` or `cancel`";
                     Err(Problem::bad_request(why))
                 }
             }
         }
-        (Wants::Elicitation, ..) => {
+        (ExpectedAnswer::Elicitation, ..) => {
             let why = "this question wants `response`, or `outcome`: `cancelled` or `rejected`";
             Err(Problem::bad_request(why))
         }
@@ -286,9 +295,9 @@ async fn decision(
     principal: &Principal,
     session: SessionId,
     request: CallId,
-) -> Result<Json<Decision>, Problem> {
+) -> Result<Json<QuestionDecision>, Problem> {
     match decision::fate(daemon, principal, session, request).await? {
-        Fate::Decided(decision) => Ok(Json(*decision)),
+        QuestionOutcome::Decided(decision) => Ok(Json(*decision)),
         _ => Err(Problem::internal("the decision is not in the log")),
     }
 }

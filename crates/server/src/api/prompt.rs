@@ -7,15 +7,15 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sessions::details::{ClientRequest, Details};
+use sessions::details::{ClientRequest, SessionDetails};
 use sessions::mint;
-use sessions::session::{Received, SessionHandle};
+use sessions::session::{PromptAcceptance, SessionHandle};
 use utoipa::ToSchema;
 use wire::{SessionId, TurnId};
 
-use super::session::Session;
+use super::session::SessionView;
 use crate::daemon::Daemon;
-use crate::input::{At, Body, MaybeBody, Observer, Operator};
+use crate::input::{JsonBody, Observer, Operator, OptionalJsonBody, PathParams};
 use crate::principal::Principal;
 use crate::problem::{Problem, kinds, shown};
 use crate::request_names::digest;
@@ -31,7 +31,7 @@ const MAX_SHOWN_CHARS: usize = 500;
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct NewPrompt {
-    prompt: Words,
+    prompt: PromptContent,
     /// Ids of attachments of this session.
     #[serde(default)]
     attachments: Vec<String>,
@@ -42,7 +42,7 @@ pub(crate) struct NewPrompt {
 /// Text, or ACP's content blocks.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
-pub(crate) enum Words {
+pub(crate) enum PromptContent {
     Text(String),
     #[schema(value_type = Vec<Object>)]
     Blocks(Vec<Value>),
@@ -50,7 +50,7 @@ pub(crate) enum Words {
 
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Accepted {
+pub(crate) struct PromptReceipt {
     /// The turn that the prompt begins, or will when those before it have ended.
     #[schema(value_type = String)]
     turn_id: TurnId,
@@ -62,26 +62,27 @@ pub(crate) struct Accepted {
 /// Prompts the session; what follows is in its events.
 #[utoipa::path(post, path = "/v1/sessions/{id}/prompt", operation_id = "promptSession", tag = "turns", request_body = NewPrompt,
     params(("id" = String, Path, description = "The session")),
-    responses((status = 202, description = "In the log", body = Accepted)))]
+    responses((status = 202, description = "In the log", body = PromptReceipt)))]
 pub(crate) async fn prompt(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
-    At(id): At<String>,
-    Body(prompt): Body<NewPrompt>,
-) -> Result<(StatusCode, Json<Accepted>), Problem> {
+    PathParams(id): PathParams<String>,
+    JsonBody(prompt): JsonBody<NewPrompt>,
+) -> Result<(StatusCode, Json<PromptReceipt>), Problem> {
     let record = daemon.visible(&id, &principal).await?;
     if prompt.attachments.len() > MAX_ATTACHMENTS {
         let why = format!("a prompt has at most {MAX_ATTACHMENTS} attachments");
         return Err(Problem::bad_request(why));
     }
-    let accepted = |turn_id, reused| (StatusCode::ACCEPTED, Json(Accepted { turn_id, reused }));
+    let accepted =
+        |turn_id, reused| (StatusCode::ACCEPTED, Json(PromptReceipt { turn_id, reused }));
     let request = match &prompt.client_request_id {
         Some(id) => Some(named(id, &prompt, &principal, record.id)?),
         None => None,
     };
     // Asked before anything is read or woken: the attachments may be gone by now.
     if let Some((turn, request)) = &request
-        && let Some(taken) = Details::read(&record).request(*turn)
+        && let Some(taken) = SessionDetails::read(&record).request(*turn)
     {
         return match taken.digest == request.digest {
             true => Ok(accepted(*turn, true)),
@@ -95,7 +96,7 @@ pub(crate) async fn prompt(
     if blocks.is_empty() {
         return Err(Problem::bad_request("`prompt` is empty"));
     }
-    let params = wire::Json::of(&Params { prompt: blocks });
+    let params = wire::Json::of(&NewPromptParams { prompt: blocks });
     let (turn, request) = match request {
         Some((turn, request)) => (turn, Some(request)),
         None => (mint::turn_id(), None),
@@ -105,12 +106,12 @@ pub(crate) async fn prompt(
         let (params, by) = (params.clone(), by.clone());
         match request.clone() {
             Some(request) => session.prompt_once(turn, params, by, request).await,
-            None => session.prompt(turn, params, by).await.map(|()| Received::New),
+            None => session.prompt(turn, params, by).await.map(|()| PromptAcceptance::New),
         }
     };
     let received = daemon.desk.with(record.id, prompting).await?;
     drop(enclosed.place);
-    Ok(accepted(turn, received == Received::Known))
+    Ok(accepted(turn, received == PromptAcceptance::Known))
 }
 
 /// The turn id of a prompt with a request id. It is derived from that id, so that it is the same
@@ -129,15 +130,15 @@ fn named(
 }
 
 #[derive(Serialize)]
-struct Params {
+struct NewPromptParams {
     prompt: Vec<Value>,
 }
 
-fn blocks(words: Words) -> Result<Vec<Value>, Problem> {
+fn blocks(words: PromptContent) -> Result<Vec<Value>, Problem> {
     let blocks = match words {
-        Words::Text(text) if text.trim().is_empty() => Vec::new(),
-        Words::Text(text) => vec![json!({ "type": "text", "text": text })],
-        Words::Blocks(blocks) => blocks,
+        PromptContent::Text(text) if text.trim().is_empty() => Vec::new(),
+        PromptContent::Text(text) => vec![json!({ "type": "text", "text": text })],
+        PromptContent::Blocks(blocks) => blocks,
     };
     if blocks.len() > MAX_BLOCKS {
         return Err(Problem::bad_request(format!("a prompt has at most {MAX_BLOCKS} blocks")));
@@ -151,22 +152,22 @@ fn blocks(words: Words) -> Result<Vec<Value>, Problem> {
 /// The cancelling of a turn.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Cancel {
+pub(crate) struct CancelBody {
     /// The reason in a word, for the log: `timeout`.
     reason: Option<String>,
 }
 
 /// Stops the turn, drops what waits, ends commands left running; answers when nothing runs. What
 /// runs in another process is refused with 409 `in-use`, which names that in `process`.
-#[utoipa::path(post, path = "/v1/sessions/{id}/cancel", operation_id = "cancelTurn", tag = "turns", request_body = Option<Cancel>,
+#[utoipa::path(post, path = "/v1/sessions/{id}/cancel", operation_id = "cancelTurn", tag = "turns", request_body = Option<CancelBody>,
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, description = "Nothing runs", body = Session)))]
+    responses((status = 200, description = "Nothing runs", body = SessionView)))]
 pub(crate) async fn cancel(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
-    At(id): At<String>,
-    MaybeBody(cancel): MaybeBody<Cancel>,
-) -> Result<Json<Session>, Problem> {
+    PathParams(id): PathParams<String>,
+    OptionalJsonBody(cancel): OptionalJsonBody<CancelBody>,
+) -> Result<Json<SessionView>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
     let by = match cancel.reason {
         Some(reason) => format!("{} ({:.MAX_REASON_CHARS$})", principal.name, reason.trim()),
@@ -174,21 +175,21 @@ pub(crate) async fn cancel(
     };
     daemon.desk.cancel(record.id, &by).await?;
     let record = daemon.desk.record(record.id).await?;
-    Ok(Json(Session::of(&daemon, record).await))
+    Ok(Json(SessionView::of(&daemon, record).await))
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Queue {
+pub(crate) struct PromptQueue {
     /// The turn that runs.
     running: Option<String>,
     /// The prompts that wait, in order.
-    queued: Vec<Queued>,
+    queued: Vec<QueueEntry>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Queued {
+pub(crate) struct QueueEntry {
     #[schema(value_type = String)]
     turn_id: TurnId,
     /// The beginning of the prompt's text.
@@ -198,12 +199,12 @@ pub(crate) struct Queued {
 /// The prompts that wait for their turn.
 #[utoipa::path(get, path = "/v1/sessions/{id}/queue", operation_id = "getQueue", tag = "turns",
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, description = "The queue", body = Queue)))]
+    responses((status = 200, description = "The queue", body = PromptQueue)))]
 pub(crate) async fn queue(
     State(daemon): State<Arc<Daemon>>,
     Observer(principal): Observer,
-    At(id): At<String>,
-) -> Result<Json<Queue>, Problem> {
+    PathParams(id): PathParams<String>,
+) -> Result<Json<PromptQueue>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
     let waiting = match daemon.desk.live(record.id) {
         // A session that was unloaded just now has no queue.
@@ -215,12 +216,12 @@ pub(crate) async fn queue(
     let running = record.active_turn.filter(|turn| !is_waiting(turn));
     let queued = waiting
         .iter()
-        .map(|queued| Queued {
+        .map(|queued| QueueEntry {
             turn_id: queued.turn,
             text: queued.text.chars().take(MAX_SHOWN_CHARS).collect(),
         })
         .collect();
-    Ok(Json(Queue { running: running.map(|turn| turn.to_string()), queued }))
+    Ok(Json(PromptQueue { running: running.map(|turn| turn.to_string()), queued }))
 }
 
 /// Takes a prompt that waits out of the queue.
@@ -231,7 +232,7 @@ pub(crate) async fn queue(
 pub(crate) async fn drop_queued(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
-    At((id, turn)): At<(String, String)>,
+    PathParams((id, turn)): PathParams<(String, String)>,
 ) -> Result<StatusCode, Problem> {
     let record = daemon.visible(&id, &principal).await?;
     let missing = || Problem::not_found(format!("no prompt `{}` waits", shown(&turn)));

@@ -11,10 +11,10 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
-use sessions::details::{ClientRequest, Details, LastEnd};
-use sessions::options::Wishes;
-use sessions::order::Order;
-use sessions::permission::Mode;
+use sessions::details::{ClientRequest, SessionDetails, TurnEndSummary};
+use sessions::options::InitialOptions;
+use sessions::order::SessionOrder;
+use sessions::permission::PolicyMode;
 use sessions::session::SessionHandle;
 use store::SessionRecord;
 use utoipa::ToSchema;
@@ -22,7 +22,7 @@ use wire::{Fault, Seq, SessionId};
 
 use super::options::{AgentOptions, SessionLimits, SessionUsage};
 use crate::daemon::Daemon;
-use crate::input::{Admin, At, Body, MaybeBody, Observer, Operator};
+use crate::input::{Admin, JsonBody, Observer, Operator, OptionalJsonBody, PathParams};
 use crate::principal::Principal;
 use crate::problem::Problem;
 use crate::request_names::digest;
@@ -50,7 +50,7 @@ pub(crate) struct NewSession {
     system_prompt: Option<String>,
     /// `ask`, `accept-edits`, `auto`, `read-only` or `deny-all`.
     #[schema(value_type = Option<String>)]
-    permissions: Option<Mode>,
+    permissions: Option<PolicyMode>,
     #[serde(default)]
     #[schema(value_type = Vec<String>)]
     additional_directories: Vec<PathBuf>,
@@ -77,7 +77,7 @@ pub(crate) struct NewSession {
 #[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Session {
+pub(crate) struct SessionView {
     #[schema(value_type = String)]
     id: SessionId,
     agent: String,
@@ -109,7 +109,7 @@ pub(crate) struct Session {
     made_by: Option<String>,
     /// The permission mode, if it is not the daemon's.
     #[schema(value_type = Option<String>)]
-    permissions: Option<Mode>,
+    permissions: Option<PolicyMode>,
     /// ACP clients that have it open.
     clients: usize,
     /// What it may use, if it has limits.
@@ -132,15 +132,15 @@ pub(crate) struct LastTurn {
     error: Option<Fault>,
 }
 
-impl From<LastEnd> for LastTurn {
-    fn from(LastEnd { stop_reason, error }: LastEnd) -> Self {
+impl From<TurnEndSummary> for LastTurn {
+    fn from(TurnEndSummary { stop_reason, error }: TurnEndSummary) -> Self {
         Self { stop_reason, error }
     }
 }
 
-impl Session {
+impl SessionView {
     pub(crate) async fn of(daemon: &Daemon, record: SessionRecord) -> Self {
-        let details = Details::read(&record);
+        let details = SessionDetails::read(&record);
         // A session without limits and usage has the default budget.
         let budget = Some(&details.budget).filter(|budget| !budget.is_default());
         Self {
@@ -184,7 +184,8 @@ impl Session {
             Some(handle) => handle.offer().await.ok().flatten(),
             None => None,
         };
-        let answer = offer.map(|offer| offer.answer).or_else(|| Details::read(&record).offered);
+        let answer =
+            offer.map(|offer| offer.answer).or_else(|| SessionDetails::read(&record).offered);
         let options = match answer {
             Some(answer) => AgentOptions::read(daemon, principal, answer).await,
             None => None,
@@ -195,22 +196,22 @@ impl Session {
 
 /// Makes a session.
 #[utoipa::path(post, path = "/v1/sessions", operation_id = "createSession", tag = "sessions", request_body = NewSession,
-    responses((status = 201, description = "Made", body = Session),
-        (status = 200, description = "This request made it before", body = Session)))]
+    responses((status = 201, description = "Made", body = SessionView),
+        (status = 200, description = "This request made it before", body = SessionView)))]
 pub(crate) async fn create(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
-    Body(new): Body<NewSession>,
+    JsonBody(new): JsonBody<NewSession>,
 ) -> Result<Response, Problem> {
     check_title(new.title.as_deref())?;
     new.client_request_id.as_deref().map(super::check_request_id).transpose()?;
     let request =
         new.client_request_id.clone().map(|id| ClientRequest { id, digest: digest(&new) });
-    let order = Order {
+    let order = SessionOrder {
         agent: new.agent.or_else(|| daemon.settings.default_agent.clone()),
         cwd: daemon.whole_path(new.cwd)?,
         title: new.title,
-        wishes: Wishes {
+        wishes: InitialOptions {
             model: new.model,
             effort: new.effort,
             mode: new.mode,
@@ -227,7 +228,7 @@ pub(crate) async fn create(
         limits: new.limits.read()?,
         command: new.command.into_iter().map(Into::into).collect(),
         env: new.env.map(|env| env.into_iter().map(|(k, v)| (k.into(), v.into())).collect()),
-        ..Order::default()
+        ..SessionOrder::default()
     };
     let order = daemon.checked(order, &principal)?;
     let making = make(daemon.clone(), principal.clone(), request, order);
@@ -235,7 +236,7 @@ pub(crate) async fn create(
     let made = task::spawn(making).await;
     let (id, is_new) = made??;
     let record = daemon.desk.record(id).await?;
-    let session = Session::whole(&daemon, &principal, record).await;
+    let session = SessionView::whole(&daemon, &principal, record).await;
     let code = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok(placed(code, session))
 }
@@ -244,7 +245,7 @@ async fn make(
     daemon: Arc<Daemon>,
     principal: Principal,
     request: Option<ClientRequest>,
-    order: Order,
+    order: SessionOrder,
 ) -> Result<(SessionId, bool), Problem> {
     let make = || async { Ok(daemon.desk.create(order.clone()).await?.handle.id()) };
     match &request {
@@ -254,7 +255,7 @@ async fn make(
 }
 
 /// A response with the session and its `Location`.
-fn placed(code: StatusCode, session: Session) -> Response {
+fn placed(code: StatusCode, session: SessionView) -> Response {
     let location = HeaderValue::try_from(format!("/v1/sessions/{}", session.id));
     let mut response = (code, Json(session)).into_response();
     if let Ok(location) = location {
@@ -275,20 +276,20 @@ fn check_title(title: Option<&str>) -> Result<(), Problem> {
 /// A session as it is now.
 #[utoipa::path(get, path = "/v1/sessions/{id}", operation_id = "getSession", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, description = "The session", body = Session)))]
+    responses((status = 200, description = "The session", body = SessionView)))]
 pub(crate) async fn get(
     State(daemon): State<Arc<Daemon>>,
     Observer(principal): Observer,
-    At(id): At<String>,
-) -> Result<Json<Session>, Problem> {
+    PathParams(id): PathParams<String>,
+) -> Result<Json<SessionView>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
-    Ok(Json(Session::whole(&daemon, &principal, record).await))
+    Ok(Json(SessionView::whole(&daemon, &principal, record).await))
 }
 
 /// Changes of a session; what is left out stays as it is.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct Changes {
+pub(crate) struct SessionPatch {
     /// `null` removes it.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
@@ -319,15 +320,15 @@ impl<'de> Deserialize<'de> for NewTitle {
 
 /// Changes a session's title, or what its agent uses. The agent is started for that if it
 /// does not run.
-#[utoipa::path(patch, path = "/v1/sessions/{id}", operation_id = "changeSession", tag = "sessions", request_body = Changes,
+#[utoipa::path(patch, path = "/v1/sessions/{id}", operation_id = "changeSession", tag = "sessions", request_body = SessionPatch,
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, description = "The session", body = Session)))]
+    responses((status = 200, description = "The session", body = SessionView)))]
 pub(crate) async fn patch(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
-    At(id): At<String>,
-    Body(changes): Body<Changes>,
-) -> Result<Json<Session>, Problem> {
+    PathParams(id): PathParams<String>,
+    JsonBody(changes): JsonBody<SessionPatch>,
+) -> Result<Json<SessionView>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
     if let NewTitle::This(title) = &changes.title {
         check_title(title.as_deref())?;
@@ -336,8 +337,8 @@ pub(crate) async fn patch(
     if limits.is_some() {
         principal.require_a_person()?;
     }
-    let Changes { model, effort, mode, options, .. } = changes;
-    let wishes = Wishes { model, effort, mode, options };
+    let SessionPatch { model, effort, mode, options, .. } = changes;
+    let wishes = InitialOptions { model, effort, mode, options };
     principal.check_wishes(&wishes)?;
     for (choice, wanted) in wishes.all() {
         daemon.desk.choose(record.id, choice, wanted).await?;
@@ -355,25 +356,25 @@ pub(crate) async fn patch(
         daemon.desk.with(record.id, set).await?;
     }
     let record = daemon.desk.record(record.id).await?;
-    Ok(Json(Session::whole(&daemon, &principal, record).await))
+    Ok(Json(SessionView::whole(&daemon, &principal, record).await))
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct Fork {
+pub(crate) struct ForkBody {
     /// The last event to be taken over; whole turns only. Without it, all of them.
     up_to: Option<u64>,
 }
 
 /// Makes a session that begins with the conversation of this one.
-#[utoipa::path(post, path = "/v1/sessions/{id}/fork", operation_id = "forkSession", tag = "sessions", request_body = Option<Fork>,
+#[utoipa::path(post, path = "/v1/sessions/{id}/fork", operation_id = "forkSession", tag = "sessions", request_body = Option<ForkBody>,
     params(("id" = String, Path, description = "The session")),
-    responses((status = 201, description = "The new session", body = Session)))]
+    responses((status = 201, description = "The new session", body = SessionView)))]
 pub(crate) async fn fork(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
-    At(id): At<String>,
-    MaybeBody(fork): MaybeBody<Fork>,
+    PathParams(id): PathParams<String>,
+    OptionalJsonBody(fork): OptionalJsonBody<ForkBody>,
 ) -> Result<Response, Problem> {
     let record = daemon.visible(&id, &principal).await?;
     let (desk, maker) = (daemon.desk.clone(), Some(principal.maker()));
@@ -381,22 +382,22 @@ pub(crate) async fn fork(
     let forked = task::spawn(forking).await;
     let id = forked??;
     let record = daemon.desk.record(id).await?;
-    Ok(placed(StatusCode::CREATED, Session::of(&daemon, record).await))
+    Ok(placed(StatusCode::CREATED, SessionView::of(&daemon, record).await))
 }
 
 /// Cancels what runs and ends the session's worker; it can be prompted again.
 #[utoipa::path(post, path = "/v1/sessions/{id}/close", operation_id = "closeSession", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, description = "Closed", body = Session)))]
+    responses((status = 200, description = "Closed", body = SessionView)))]
 pub(crate) async fn close(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
-    At(id): At<String>,
-) -> Result<Json<Session>, Problem> {
+    PathParams(id): PathParams<String>,
+) -> Result<Json<SessionView>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
     daemon.desk.close(record.id).await?;
     let record = daemon.desk.record(record.id).await?;
-    Ok(Json(Session::of(&daemon, record).await))
+    Ok(Json(SessionView::of(&daemon, record).await))
 }
 
 /// Ends a session and removes its log and its attachments, for good.
@@ -406,7 +407,7 @@ pub(crate) async fn close(
 pub(crate) async fn delete(
     State(daemon): State<Arc<Daemon>>,
     Admin(principal): Admin,
-    At(id): At<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<StatusCode, Problem> {
     let record = daemon.visible(&id, &principal).await?;
     daemon.desk.delete(record.id).await?;

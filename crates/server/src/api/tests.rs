@@ -7,28 +7,28 @@ use axum::Extension;
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use serde_json::{Value, json};
-use sessions::desk::{Agents, Desk};
+use sessions::desk::{AgentSource, SessionRegistry};
 use sessions::host::AgentCommand;
 use sessions::mint;
-use sessions::order::Order;
-use sessions::permission::{Mode, Policy};
+use sessions::order::SessionOrder;
+use sessions::permission::{PermissionPolicy, PolicyMode};
 use sessions::settings::WorkerSetup;
-use sessions::yard::Yard;
+use sessions::yard::SessionContext;
 use store::{EventLog, MemoryLog, NewSession};
 use tower::ServiceExt as _;
 use utoipa::OpenApi as _;
 use wire::{Category, Fault, SessionId};
 
 use super::{SessionPaths, router};
-use crate::daemon::{Daemon, Settings};
+use crate::daemon::{Daemon, DaemonSettings};
 use crate::metrics::Metrics;
 use crate::principal::{Principal, Role};
 
 struct NoAgents;
 
 #[async_trait]
-impl Agents for NoAgents {
-    async fn command(&self, _: &Order, _: Mode) -> Result<AgentCommand, Fault> {
+impl AgentSource for NoAgents {
+    async fn command(&self, _: &SessionOrder, _: PolicyMode) -> Result<AgentCommand, Fault> {
         Err(Fault::new(Category::BadInput, "there are no agents"))
     }
 
@@ -52,11 +52,11 @@ impl Served {
             cgroups: false,
         };
         let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
-        let settings = sessions::settings::Settings::default();
-        let yard = Yard::new(log, settings, setup);
-        let desk = Desk::new(yard, Arc::new(NoAgents), Policy::default());
+        let settings = sessions::settings::SessionSettings::default();
+        let yard = SessionContext::new(log, settings, setup);
+        let desk = SessionRegistry::new(yard, Arc::new(NoAgents), PermissionPolicy::default());
         let sessions_dir = home.path().join("sessions");
-        let settings = Settings { sessions_dir, ..Settings::default() };
+        let settings = DaemonSettings { sessions_dir, ..DaemonSettings::default() };
         Self { daemon: Daemon::new(desk, settings, Metrics::new(["demo"])), _home: home }
     }
 
@@ -72,7 +72,7 @@ impl Served {
             cwd: "/".to_owned(),
             created: mint::now(),
             details: wire::Json::of(&details),
-            origin: Some(store::Origin { made_by: Some(made_by.to_owned()), made_of }),
+            origin: Some(store::SessionOrigin { made_by: Some(made_by.to_owned()), made_of }),
         };
         self.daemon.desk.log().create(new).await.unwrap();
         id

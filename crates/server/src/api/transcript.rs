@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use projection::{AcpReplay, Frame, Style, Text, Vocabulary};
+use projection::{AcpReplay, Frame, TextOptions, TextProjection, Vocabulary};
 use serde::{Deserialize, Serialize};
 use store::{EventLog, ReadBudget, ReadPermit};
 use utoipa::{IntoParams, ToSchema};
@@ -16,8 +16,8 @@ use wire::{Seq, SessionId};
 
 use super::document::TranscriptData;
 use crate::daemon::Daemon;
-use crate::daemon::load::LoadPlace;
-use crate::input::{self, At, Observer, Params};
+use crate::daemon::load::LoadPermit;
+use crate::input::{self, Observer, PathParams, QueryParams};
 use crate::limits::patient;
 use crate::problem::Problem;
 
@@ -31,14 +31,14 @@ const MAX_PAGE_BYTES: usize = 4 << 20;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Wanted {
+pub(crate) struct TranscriptQuery {
     /// Only what comes after this event.
     after: Option<u64>,
     /// Events, 1 to 2000; 200 if it is left out.
     limit: Option<usize>,
     /// `json` if it is left out.
     #[param(inline)]
-    format: Option<Format>,
+    format: Option<TranscriptFormat>,
 }
 
 /// A part of a session's log.
@@ -47,18 +47,18 @@ pub(crate) struct Wanted {
 pub(crate) struct TranscriptPage {
     #[schema(value_type = String)]
     session_id: SessionId,
-    format: Format,
+    format: TranscriptFormat,
     /// The session's last event.
     head: u64,
     epoch: String,
-    items: Vec<Item>,
+    items: Vec<TranscriptItem>,
     /// `after` of the next page; missing on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<u64>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Item {
+pub(crate) struct TranscriptItem {
     /// The event that it comes from.
     seq: u64,
     #[schema(value_type = TranscriptData)]
@@ -67,13 +67,13 @@ pub(crate) struct Item {
 
 /// The transcript of a session, a page at a time.
 #[utoipa::path(get, path = "/v1/sessions/{id}/transcript", operation_id = "getTranscript", tag = "events",
-    params(("id" = String, Path, description = "The session"), Wanted),
+    params(("id" = String, Path, description = "The session"), TranscriptQuery),
     responses((status = 200, description = "A page of it", body = TranscriptPage)))]
 pub(crate) async fn transcript(
     State(daemon): State<Arc<Daemon>>,
     Observer(principal): Observer,
-    At(id): At<String>,
-    Params(wanted): Params<Wanted>,
+    PathParams(id): PathParams<String>,
+    QueryParams(wanted): QueryParams<TranscriptQuery>,
 ) -> Result<Json<TranscriptPage>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
     let limit = input::limit(wanted.limit, DEFAULT_LIMIT, MAX_LIMIT)?;
@@ -113,7 +113,8 @@ pub(crate) async fn transcript(
             if event.seq.0 > begin {
                 n_events += 1;
                 n_bytes += said.iter().map(|said| said.as_str().len()).sum::<usize>();
-                items.extend(said.into_iter().map(|data| Item { seq: event.seq.0, data }));
+                items
+                    .extend(said.into_iter().map(|data| TranscriptItem { seq: event.seq.0, data }));
             }
         }
     }
@@ -131,30 +132,30 @@ pub(crate) async fn transcript(
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct WantedFile {
+pub(crate) struct ExportQuery {
     /// `json` if it is left out.
     #[param(inline)]
-    format: Option<Format>,
+    format: Option<TranscriptFormat>,
 }
 
 /// A session's whole log as a file: one JSON value a line, or text.
 #[utoipa::path(get, path = "/v1/sessions/{id}/export", operation_id = "exportSession", tag = "events",
-    params(("id" = String, Path, description = "The session"), WantedFile),
+    params(("id" = String, Path, description = "The session"), ExportQuery),
     responses((status = 200, description = "The file", content_type = "application/x-ndjson")))]
 pub(crate) async fn export(
     State(daemon): State<Arc<Daemon>>,
     Observer(principal): Observer,
-    At(id): At<String>,
-    Params(wanted): Params<WantedFile>,
+    PathParams(id): PathParams<String>,
+    QueryParams(wanted): QueryParams<ExportQuery>,
 ) -> Result<Response, Problem> {
     let record = daemon.visible(&id, &principal).await?;
     let format = wanted.format.unwrap_or_default();
     let (kind, ending) = match format {
-        Format::Text => ("text/plain; charset=utf-8", "txt"),
+        TranscriptFormat::Text => ("text/plain; charset=utf-8", "txt"),
         _ => ("application/x-ndjson", "ndjson"),
     };
     let name = format!("attachment; filename=\"switchyard-{}.{ending}\"", record.id);
-    let reading = Reading {
+    let reading = LogExport {
         _place: daemon.load.export(&principal.name)?,
         budget: daemon.load.budget(&principal.name),
         taken: None,
@@ -174,8 +175,8 @@ pub(crate) async fn export(
 }
 
 /// A log that is being exported; at most one page of it is in memory.
-struct Reading {
-    _place: LoadPlace,
+struct LogExport {
+    _place: LoadPermit,
     budget: ReadBudget,
     /// Memory budget of the page that was last handed out.
     taken: Option<ReadPermit>,
@@ -186,7 +187,7 @@ struct Reading {
     vocabulary: Vocabulary,
 }
 
-impl Reading {
+impl LogExport {
     fn pages(self) -> impl stream::Stream<Item = Result<Bytes, store::StoreError>> {
         stream::try_unfold(self, async |mut reading| {
             let page = reading.page().await?;
@@ -214,7 +215,7 @@ impl Reading {
 /// The format of a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Format {
+pub(crate) enum TranscriptFormat {
     /// The events as they are in the log.
     #[default]
     Json,
@@ -229,7 +230,7 @@ pub(crate) enum Format {
     Text,
 }
 
-impl Format {
+impl TranscriptFormat {
     pub(crate) fn vocabulary(self, session: SessionId) -> Vocabulary {
         match self {
             Self::Json => Vocabulary::Events,
@@ -238,8 +239,9 @@ impl Format {
             Self::Envelopes => Vocabulary::envelopes(session.to_string()),
             Self::Conversation => Vocabulary::conversation(),
             Self::Text => {
-                let style = Style { color: false, width: 0, verbose: false, show_thinking: true };
-                Vocabulary::text(Text::new(style).with_prompts())
+                let style =
+                    TextOptions { color: false, width: 0, verbose: false, show_thinking: true };
+                Vocabulary::text(TextProjection::new(style).with_prompts())
             }
         }
     }
@@ -268,9 +270,9 @@ mod tests {
         let large = Draft { at: Millis(9), turn: None, kind: Kind::AgentStderr, payload };
         one.append(vec![large]).await;
         let read = async || {
-            let wanted = Wanted { after: None, limit: Some(MAX_LIMIT), format: None };
-            let (at, principal) = (At(one.id.to_string()), Observer(one.principal.clone()));
-            let page = transcript(State(one.daemon.clone()), principal, at, Params(wanted));
+            let wanted = TranscriptQuery { after: None, limit: Some(MAX_LIMIT), format: None };
+            let (at, principal) = (PathParams(one.id.to_string()), Observer(one.principal.clone()));
+            let page = transcript(State(one.daemon.clone()), principal, at, QueryParams(wanted));
             tokio::time::timeout(Duration::from_secs(9), page).await
         };
         // What is left has room for a page, three times over, and not for this event.

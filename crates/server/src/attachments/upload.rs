@@ -12,18 +12,19 @@ use sessions::mint;
 use wire::CallId;
 
 use super::{
-    Attachment, AttachmentError, MAX_FILE_BYTES, N_TELLING_BYTES, Room, blocking, name, place,
+    Attachment, AttachmentError, AttachmentRoom, MAX_FILE_BYTES, N_TELLING_BYTES, blocking, name,
+    place,
 };
 use crate::handles::make_dir;
 
 #[derive(Debug)]
 pub(crate) struct Upload {
     /// Taken while a thread writes, and when the upload is finished.
-    open: Option<Open>,
+    open: Option<OpenUpload>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenUpload {
     dir: Dir,
     file: File,
     id: CallId,
@@ -32,10 +33,10 @@ struct Open {
     size: u64,
     start: Vec<u8>,
     is_kept: bool,
-    room: Room,
+    room: AttachmentRoom,
 }
 
-impl Drop for Open {
+impl Drop for OpenUpload {
     fn drop(&mut self) {
         if !self.is_kept {
             // A file that cannot be removed now is removed with the session.
@@ -47,7 +48,7 @@ impl Drop for Open {
 impl Upload {
     pub(super) fn begin(
         dir: Dir,
-        room: Room,
+        room: AttachmentRoom,
         name: String,
         by: String,
     ) -> Result<Self, AttachmentError> {
@@ -58,7 +59,7 @@ impl Upload {
         };
         let file = create().map_err(AttachmentError::io("make the file"))?;
         let start = Vec::new();
-        let open = Open { dir, file, id, name, by, size: 0, start, is_kept: false, room };
+        let open = OpenUpload { dir, file, id, name, by, size: 0, start, is_kept: false, room };
         Ok(Self { open: Some(open) })
     }
 
@@ -76,7 +77,7 @@ impl Upload {
     }
 }
 
-impl Open {
+impl OpenUpload {
     fn write(&mut self, bytes: &[u8]) -> Result<(), AttachmentError> {
         self.size += bytes.len() as u64;
         // More than was announced would be more than there is room for.

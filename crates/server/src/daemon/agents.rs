@@ -6,7 +6,7 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use sessions::desk::Desk;
+use sessions::desk::SessionRegistry;
 use tokio::sync::watch;
 
 use crate::locking::Locking as _;
@@ -21,47 +21,51 @@ const MAX_AGENTS: usize = 1000;
 
 /// The searches for this machine's agents, and what they found.
 #[derive(Debug, Default)]
-pub(crate) struct KnownAgents(Mutex<Searches>);
+pub(crate) struct KnownAgents(Mutex<AgentSearches>);
 
 #[derive(Debug, Default)]
-struct Searches {
+struct AgentSearches {
     /// The last one that ended.
-    done: Option<Search>,
-    running: Option<Search>,
+    done: Option<AgentSearch>,
+    running: Option<AgentSearch>,
 }
 
 #[derive(Debug, Clone)]
-struct Search {
-    found: watch::Receiver<Found>,
+struct AgentSearch {
+    found: watch::Receiver<FoundAgents>,
     began: Instant,
 }
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Found {
+pub(crate) struct FoundAgents {
     pub(crate) agents: Vec<wire::Json>,
     pub(crate) is_done: bool,
 }
 
 impl KnownAgents {
     /// The agents found by the current search, as they are found.
-    pub(crate) fn follow(&self, desk: &Desk, refresh: bool) -> watch::Receiver<Found> {
+    pub(crate) fn follow(
+        &self,
+        desk: &SessionRegistry,
+        refresh: bool,
+    ) -> watch::Receiver<FoundAgents> {
         let mut searches = self.0.locked();
-        let Searches { done, running } = &mut *searches;
-        if running.as_ref().is_some_and(Search::is_done) {
+        let AgentSearches { done, running } = &mut *searches;
+        if running.as_ref().is_some_and(AgentSearch::is_done) {
             *done = running.take();
         }
         let known = done.as_ref().filter(|_| !refresh);
         match known {
             Some(fresh) if fresh.began.elapsed() <= FRESH_FOR => fresh.found.clone(),
             old => {
-                let running = running.get_or_insert_with(|| Search::begin(desk, refresh));
+                let running = running.get_or_insert_with(|| AgentSearch::begin(desk, refresh));
                 old.unwrap_or(running).found.clone()
             }
         }
     }
 }
 
-impl Found {
+impl FoundAgents {
     /// All of them, as far as they are found in time.
     pub(crate) async fn all(search: &mut watch::Receiver<Self>) -> Self {
         Self::when(search, |found| found.is_done).await
@@ -77,9 +81,9 @@ impl Found {
     }
 }
 
-impl Search {
-    fn begin(desk: &Desk, refresh: bool) -> Self {
-        let (sender, found) = watch::channel(Found::default());
+impl AgentSearch {
+    fn begin(desk: &SessionRegistry, refresh: bool) -> Self {
+        let (sender, found) = watch::channel(FoundAgents::default());
         let mut agents = desk.agents().found(refresh);
         task::spawn(async move {
             while let Some(agent) = agents.recv().await {

@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use axum::http::StatusCode;
-use sessions::front::RequestPlaces;
+use sessions::front::RequestPermits;
 use store::ReadBudget;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::limits::{ByteQuota, Reserved};
+use crate::limits::{ByteQuota, QuotaReservation};
 use crate::locking::Locking as _;
 use crate::problem::{Problem, ProblemKind, kinds};
 
@@ -33,22 +33,22 @@ const MAX_IDLE_CLIENTS: usize = 256;
 
 #[derive(Debug)]
 pub(crate) struct Load {
-    all: Places,
+    all: LoadLimits,
     /// Quota of large ACP messages until they were handled.
     messages: Arc<ByteQuota>,
     /// Clients by the names of their tokens.
-    clients: Mutex<HashMap<String, Client>>,
+    clients: Mutex<HashMap<String, ClientLoad>>,
 }
 
 /// Limits of all clients together, or of one.
 #[derive(Debug, Clone)]
-struct Places {
+struct LoadLimits {
     streams: Arc<Semaphore>,
     exports: Arc<Semaphore>,
     transfers: Arc<Semaphore>,
 }
 
-impl Places {
+impl LoadLimits {
     fn new(streams: usize, exports: usize, transfers: usize) -> Self {
         let [streams, exports, transfers] =
             [streams, exports, transfers].map(|n| Arc::new(Semaphore::new(n)));
@@ -57,17 +57,17 @@ impl Places {
 }
 
 #[derive(Debug, Clone)]
-struct Client {
-    own: Places,
+struct ClientLoad {
+    own: LoadLimits,
     lookups: Arc<Semaphore>,
-    requests: RequestPlaces,
+    requests: RequestPermits,
     budget: ReadBudget,
 }
 
 impl Default for Load {
     fn default() -> Self {
         Self {
-            all: Places::new(MAX_STREAMS, MAX_EXPORTS, MAX_TRANSFERS),
+            all: LoadLimits::new(MAX_STREAMS, MAX_EXPORTS, MAX_TRANSFERS),
             messages: Arc::default(),
             clients: Mutex::default(),
         }
@@ -76,24 +76,24 @@ impl Default for Load {
 
 /// A permit out of one client's limit and out of that of all.
 #[derive(Debug)]
-pub(crate) struct LoadPlace {
+pub(crate) struct LoadPermit {
     _of_client: OwnedSemaphorePermit,
     _of_all: OwnedSemaphorePermit,
 }
 
 impl Load {
     /// A permit for a stream of events.
-    pub(crate) fn stream(&self, client: &str) -> Result<LoadPlace, Problem> {
+    pub(crate) fn stream(&self, client: &str) -> Result<LoadPermit, Problem> {
         place(self.client(client).own.streams, &self.all.streams, kinds::TOO_MANY_STREAMS)
     }
 
     /// A permit for the export of a log.
-    pub(crate) fn export(&self, client: &str) -> Result<LoadPlace, Problem> {
+    pub(crate) fn export(&self, client: &str) -> Result<LoadPermit, Problem> {
         place(self.client(client).own.exports, &self.all.exports, kinds::TOO_MANY_EXPORTS)
     }
 
     /// A permit for the upload or download of a file.
-    pub(crate) fn transfer(&self, client: &str) -> Result<LoadPlace, Problem> {
+    pub(crate) fn transfer(&self, client: &str) -> Result<LoadPermit, Problem> {
         place(self.client(client).own.transfers, &self.all.transfers, kinds::TOO_MANY_TRANSFERS)
     }
 
@@ -110,16 +110,16 @@ impl Load {
     }
 
     /// A client's limit of open ACP requests.
-    pub(crate) fn requests(&self, client: &str) -> RequestPlaces {
+    pub(crate) fn requests(&self, client: &str) -> RequestPermits {
         self.client(client).requests
     }
 
     /// A client's quota of large messages, which count until they were handled.
-    pub(crate) fn hold_messages(&self, client: &str) -> Arc<Reserved> {
+    pub(crate) fn hold_messages(&self, client: &str) -> Arc<QuotaReservation> {
         Arc::new(self.messages.reserve(client))
     }
 
-    fn client(&self, name: &str) -> Client {
+    fn client(&self, name: &str) -> ClientLoad {
         let mut clients = self.clients.locked();
         if let Some(client) = clients.get(name) {
             return client.clone();
@@ -127,10 +127,10 @@ impl Load {
         if clients.len() >= MAX_IDLE_CLIENTS {
             clients.retain(|_, client| client.is_used());
         }
-        let client = Client {
-            own: Places::new(MAX_STREAMS_EACH, MAX_EXPORTS_EACH, MAX_TRANSFERS_EACH),
+        let client = ClientLoad {
+            own: LoadLimits::new(MAX_STREAMS_EACH, MAX_EXPORTS_EACH, MAX_TRANSFERS_EACH),
             lookups: Arc::new(Semaphore::new(MAX_LOOKUPS_EACH)),
-            requests: RequestPlaces::default(),
+            requests: RequestPermits::default(),
             budget: ReadBudget::default(),
         };
         clients.insert(name.to_owned(), client.clone());
@@ -138,9 +138,9 @@ impl Load {
     }
 }
 
-impl Client {
+impl ClientLoad {
     fn is_used(&self) -> bool {
-        let Places { streams, exports, transfers } = &self.own;
+        let LoadLimits { streams, exports, transfers } = &self.own;
         let places = [streams, exports, transfers, &self.lookups];
         self.budget.is_shared()
             || self.requests.is_shared()
@@ -152,13 +152,13 @@ fn place(
     of_client: Arc<Semaphore>,
     of_all: &Arc<Semaphore>,
     too_many: ProblemKind,
-) -> Result<LoadPlace, Problem> {
+) -> Result<LoadPermit, Problem> {
     let full = || Problem::of(too_many).retry_after(crate::limits::COME_BACK_SECONDS);
     let of_client = of_client.try_acquire_owned().map_err(|_| full())?;
     let of_all = of_all.clone().try_acquire_owned();
     let status = StatusCode::SERVICE_UNAVAILABLE.as_u16();
     let of_all = of_all.map_err(|_| Problem { status, ..full() })?;
-    Ok(LoadPlace { _of_client: of_client, _of_all: of_all })
+    Ok(LoadPermit { _of_client: of_client, _of_all: of_all })
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use sessions::desk::{Desk, Status};
-use store::{Filter, SessionRecord, StoreError};
+use sessions::desk::{SessionActivity, SessionRegistry};
+use store::{SessionFilter, SessionRecord, StoreError};
 use tokio::time::Instant;
 use wire::{Millis, Seq, SessionId};
 
@@ -18,21 +18,21 @@ use crate::locking::Locking as _;
 /// How long a snapshot is fresh: soon enough for a list, and next to no load for the log.
 const FRESH_FOR: Duration = Duration::from_millis(500);
 /// Sessions that were deleted and are remembered, until everybody who watches has received it.
-const MAX_DELETED: usize = Filter::MAX_LIMIT;
+const MAX_DELETED: usize = SessionFilter::MAX_LIMIT;
 
 /// A snapshot of the newest sessions, as many as one listing holds, and of those that were deleted
 /// lately.
-pub(crate) type Sessions = BTreeMap<SessionId, Arc<Entry>>;
+pub(crate) type SessionSnapshot = BTreeMap<SessionId, Arc<SessionListEntry>>;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Entry {
-    Listed(Listed),
+pub(crate) enum SessionListEntry {
+    Listed(ListedSession),
     Deleted { seq: Seq },
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Listed {
-    pub(crate) status: Status,
+pub(crate) struct ListedSession {
+    pub(crate) status: SessionActivity,
     pub(crate) title: Option<String>,
     /// Questions that wait for a person.
     pub(crate) n_pending: usize,
@@ -42,43 +42,49 @@ pub(crate) struct Listed {
 }
 
 /// The owner whose sessions are watched, if not everybody's.
-type MadeBy = Option<(String, Millis)>;
+type SessionOwner = Option<(String, Millis)>;
 
 /// The lists that somebody watches, by owner.
 #[derive(Debug, Default)]
-pub(crate) struct Looks(Mutex<HashMap<MadeBy, Weak<Look>>>);
+pub(crate) struct SessionSnapshots(Mutex<HashMap<SessionOwner, Weak<SessionSnapshotSource>>>);
 
-impl Looks {
-    pub(crate) fn at(&self, made_by: MadeBy) -> Arc<Look> {
+impl SessionSnapshots {
+    pub(crate) fn at(&self, made_by: SessionOwner) -> Arc<SessionSnapshotSource> {
         let mut looks = self.0.locked();
         if let Some(look) = looks.get(&made_by).and_then(Weak::upgrade) {
             return look;
         }
         looks.retain(|_, look| look.strong_count() > 0);
-        let look = Arc::new(Look { made_by: made_by.clone(), last: tokio::sync::Mutex::default() });
+        let look = Arc::new(SessionSnapshotSource {
+            made_by: made_by.clone(),
+            last: tokio::sync::Mutex::default(),
+        });
         looks.insert(made_by, Arc::downgrade(&look));
         look
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Look {
-    made_by: MadeBy,
-    last: tokio::sync::Mutex<Last>,
+pub(crate) struct SessionSnapshotSource {
+    made_by: SessionOwner,
+    last: tokio::sync::Mutex<LastSnapshot>,
 }
 
 #[derive(Debug, Default)]
-struct Last {
+struct LastSnapshot {
     /// None before the first snapshot.
     at: Option<Instant>,
-    sessions: Arc<Sessions>,
+    sessions: Arc<SessionSnapshot>,
     /// Those of them that were deleted, the oldest first.
     deleted: VecDeque<SessionId>,
 }
 
-impl Look {
+impl SessionSnapshotSource {
     /// The sessions as they are, or were a moment ago.
-    pub(crate) async fn sessions(&self, desk: &Desk) -> Result<Arc<Sessions>, StoreError> {
+    pub(crate) async fn sessions(
+        &self,
+        desk: &SessionRegistry,
+    ) -> Result<Arc<SessionSnapshot>, StoreError> {
         let mut last = self.last.lock().await;
         if last.at.is_none_or(|at| at.elapsed() >= FRESH_FOR) {
             let (sessions, deleted) = self.read(desk, &last.sessions).await?;
@@ -90,13 +96,14 @@ impl Look {
     /// What is listed now, and what was before and is deleted since.
     async fn read(
         &self,
-        desk: &Desk,
-        before: &Sessions,
-    ) -> Result<(Sessions, Vec<SessionId>), StoreError> {
+        desk: &SessionRegistry,
+        before: &SessionSnapshot,
+    ) -> Result<(SessionSnapshot, Vec<SessionId>), StoreError> {
         let made_by = self.made_by.clone();
-        let filter = Filter { made_by, limit: Filter::MAX_LIMIT, ..Filter::default() };
+        let filter =
+            SessionFilter { made_by, limit: SessionFilter::MAX_LIMIT, ..SessionFilter::default() };
         let records = desk.log().sessions(filter).await?;
-        let mut now = Sessions::new();
+        let mut now = SessionSnapshot::new();
         for record in records {
             let (id, entry) = (record.id, entry(desk, record).await);
             now.insert(id, kept(before.get(&id), entry));
@@ -107,26 +114,30 @@ impl Look {
                 continue;
             }
             match &**entry {
-                Entry::Deleted { .. } => drop(now.insert(*id, entry.clone())),
+                SessionListEntry::Deleted { .. } => drop(now.insert(*id, entry.clone())),
                 // Else it is not one of the newest any more.
-                Entry::Listed(Listed { seq, .. }) if desk.log().session(*id).await?.is_none() => {
-                    now.insert(*id, Arc::new(Entry::Deleted { seq: *seq }));
+                SessionListEntry::Listed(ListedSession { seq, .. })
+                    if desk.log().session(*id).await?.is_none() =>
+                {
+                    now.insert(*id, Arc::new(SessionListEntry::Deleted { seq: *seq }));
                     deleted.push(*id);
                 }
-                Entry::Listed(_) => {}
+                SessionListEntry::Listed(_) => {}
             }
         }
         Ok((now, deleted))
     }
 }
 
-impl Last {
-    fn take(&mut self, mut sessions: Sessions, deleted: Vec<SessionId>) {
+impl LastSnapshot {
+    fn take(&mut self, mut sessions: SessionSnapshot, deleted: Vec<SessionId>) {
         self.at = Some(Instant::now());
         self.deleted.extend(deleted);
         // One that was deleted may have been imported again.
         self.deleted.retain(|id| {
-            sessions.get(id).is_some_and(|entry| matches!(**entry, Entry::Deleted { .. }))
+            sessions
+                .get(id)
+                .is_some_and(|entry| matches!(**entry, SessionListEntry::Deleted { .. }))
         });
         while self.deleted.len() > MAX_DELETED
             && let Some(id) = self.deleted.pop_front()
@@ -139,14 +150,20 @@ impl Last {
     }
 }
 
-async fn entry(desk: &Desk, record: SessionRecord) -> Entry {
+async fn entry(desk: &SessionRegistry, record: SessionRecord) -> SessionListEntry {
     let status = desk.status(&record).await;
     let (n_pending, last_asked) = desk.yard().pending.mark(record.id);
-    Entry::Listed(Listed { status, title: record.title, n_pending, last_asked, seq: record.head })
+    SessionListEntry::Listed(ListedSession {
+        status,
+        title: record.title,
+        n_pending,
+        last_asked,
+        seq: record.head,
+    })
 }
 
 /// The earlier entry where nothing has changed.
-fn kept(before: Option<&Arc<Entry>>, now: Entry) -> Arc<Entry> {
+fn kept(before: Option<&Arc<SessionListEntry>>, now: SessionListEntry) -> Arc<SessionListEntry> {
     match before {
         Some(before) if **before == now => before.clone(),
         _ => Arc::new(now),

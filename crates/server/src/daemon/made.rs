@@ -8,39 +8,39 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use sessions::desk::Desk;
-use sessions::details::{ClientRequest, Details};
-use store::Filter;
+use sessions::desk::SessionRegistry;
+use sessions::details::{ClientRequest, SessionDetails};
+use store::SessionFilter;
 use tokio::sync::OnceCell;
 use wire::SessionId;
 
 use crate::locking::Locking as _;
 use crate::principal::Principal;
 use crate::problem::Problem;
-use crate::request_names::{Name, RequestNames};
+use crate::request_names::{RequestName, RequestNames};
 
 /// Clients ask again within seconds, not after a thousand other sessions.
 const MAX_REMEMBERED: usize = 1000;
 
 #[derive(Debug, Default)]
-pub(crate) struct Made {
-    names: Mutex<RequestNames<Arc<Entry>, MAX_REMEMBERED>>,
+pub(crate) struct CreatedSessions {
+    names: Mutex<RequestNames<Arc<CreatedSessionEntry>, MAX_REMEMBERED>>,
     /// Principals whose request ids were read back from the log.
     read_back: tokio::sync::Mutex<HashSet<String>>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct CreatedSessionEntry {
     digest: String,
     session: OnceCell<SessionId>,
 }
 
-impl Made {
+impl CreatedSessions {
     /// The session of this request, made with `make` unless there is one; and whether it was
     /// made now.
     pub(crate) async fn once<F>(
         &self,
-        desk: &Desk,
+        desk: &SessionRegistry,
         principal: &Principal,
         request: &ClientRequest,
         make: impl Fn() -> F,
@@ -84,17 +84,18 @@ impl Made {
         }
     }
 
-    fn entry(&self, name: &Name, digest: &str) -> Arc<Entry> {
+    fn entry(&self, name: &RequestName, digest: &str) -> Arc<CreatedSessionEntry> {
         let mut names = self.names.locked();
         if let Some(entry) = names.get(name) {
             return entry.clone();
         }
-        let entry = Arc::new(Entry { digest: digest.to_owned(), session: OnceCell::new() });
+        let entry =
+            Arc::new(CreatedSessionEntry { digest: digest.to_owned(), session: OnceCell::new() });
         names.insert(name.clone(), entry.clone());
         entry
     }
 
-    fn forget(&self, name: &Name, entry: &Arc<Entry>) {
+    fn forget(&self, name: &RequestName, entry: &Arc<CreatedSessionEntry>) {
         let mut names = self.names.locked();
         if names.get(name).is_some_and(|other| Arc::ptr_eq(other, entry)) {
             names.remove(name);
@@ -102,23 +103,27 @@ impl Made {
     }
 
     /// Reads back the request ids of `principal` that an earlier process had taken.
-    async fn read_back(&self, desk: &Desk, principal: &Principal) -> Result<(), Problem> {
+    async fn read_back(
+        &self,
+        desk: &SessionRegistry,
+        principal: &Principal,
+    ) -> Result<(), Problem> {
         let mut read_back = self.read_back.lock().await;
         if read_back.contains(&principal.name) {
             return Ok(());
         }
         let made_by = Some((principal.name.clone(), principal.since));
-        let filter = Filter { made_by, limit: MAX_REMEMBERED, ..Filter::default() };
+        let filter = SessionFilter { made_by, limit: MAX_REMEMBERED, ..SessionFilter::default() };
         let records = desk.log().sessions(filter).await?;
         let mut names = self.names.locked();
         // The newest last, so that it is forgotten last.
         for record in records.iter().rev() {
-            let details = Details::read(record);
+            let details = SessionDetails::read(record);
             let (Some(made_by), Some(request)) = (details.made_by, details.made_for) else {
                 continue;
             };
             let session = OnceCell::new_with(Some(record.id));
-            let entry = Arc::new(Entry { digest: request.digest, session });
+            let entry = Arc::new(CreatedSessionEntry { digest: request.digest, session });
             names.insert((made_by, request.id), entry);
         }
         read_back.insert(principal.name.clone());
@@ -129,7 +134,7 @@ impl Made {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use store::{EventLog as _, NewSession, Origin};
+    use store::{EventLog as _, NewSession, SessionOrigin};
     use wire::{Json, Millis};
 
     use super::*;
@@ -148,7 +153,7 @@ mod tests {
             cwd: "/".to_owned(),
             created: Millis(0),
             details: Json::of(&details),
-            origin: Some(Origin { made_by, made_of: Json::trusted("{}") }),
+            origin: Some(SessionOrigin { made_by, made_of: Json::trusted("{}") }),
         };
         one.log.create(new).await.unwrap();
         for n in 0..MAX_REMEMBERED {
@@ -157,8 +162,10 @@ mod tests {
         let principal = Principal { name: "a".to_owned(), ..Principal::local() };
 
         let make = async || Ok(SessionId::derived(&[b"another"]));
-        let made =
-            Made::default().once(&one.daemon.desk, &principal, &request, make).await.unwrap();
+        let made = CreatedSessions::default()
+            .once(&one.daemon.desk, &principal, &request, make)
+            .await
+            .unwrap();
 
         assert_eq!(made, (id, false));
     }

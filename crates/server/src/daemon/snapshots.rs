@@ -23,21 +23,21 @@ const MAX_BYTES: usize = 2 << 20;
 const LEAST_EVENTS: u64 = 256;
 
 #[derive(Debug)]
-pub(crate) struct Snapshots {
-    kept: Mutex<VecDeque<Snapshot>>,
+pub(crate) struct VocabularySnapshots {
+    kept: Mutex<VecDeque<VocabularySnapshot>>,
     /// Events between two snapshots of the same log.
     least_events: u64,
 }
 
-impl Default for Snapshots {
+impl Default for VocabularySnapshots {
     fn default() -> Self {
         Self::every(LEAST_EVENTS)
     }
 }
 
 #[derive(Debug)]
-struct Snapshot {
-    log: Log,
+struct VocabularySnapshot {
+    log: SnapshotKey,
     seq: Seq,
     n_bytes: usize,
     vocabulary: Vocabulary,
@@ -45,16 +45,16 @@ struct Snapshot {
 
 /// A log in one vocabulary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Log {
+pub(crate) struct SnapshotKey {
     pub(crate) session: SessionId,
     pub(crate) epoch: u64,
-    pub(crate) format: Format,
+    pub(crate) format: StreamFormat,
 }
 
 /// The vocabulary of the frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Format {
+pub(crate) enum StreamFormat {
     Acp,
     Ui,
     Envelopes,
@@ -63,13 +63,13 @@ pub(crate) enum Format {
     Run(TurnId),
 }
 
-impl Snapshots {
+impl VocabularySnapshots {
     pub(crate) fn every(least_events: u64) -> Self {
         Self { kept: Mutex::default(), least_events }
     }
 
     /// Keeps a vocabulary that has read up to `seq`, unless that is not worth it.
-    pub(crate) fn keep(&self, log: Log, seq: Seq, vocabulary: &Vocabulary) {
+    pub(crate) fn keep(&self, log: SnapshotKey, seq: Seq, vocabulary: &Vocabulary) {
         let mut kept = self.kept.locked();
         let last = kept.iter().filter(|one| one.log == log).map(|one| one.seq.0).max();
         let is_new = seq.0 >= last.unwrap_or_default() + self.least_events;
@@ -80,7 +80,7 @@ impl Snapshots {
         if n_bytes > MAX_BYTES {
             return;
         }
-        kept.push_back(Snapshot { log, seq, n_bytes, vocabulary: vocabulary.clone() });
+        kept.push_back(VocabularySnapshot { log, seq, n_bytes, vocabulary: vocabulary.clone() });
         let mut n_kept_bytes: usize = kept.iter().map(|one| one.n_bytes).sum();
         while kept.len() > MAX_KEPT || n_kept_bytes > MAX_KEPT_BYTES {
             let Some(oldest) = kept.pop_front() else { break };
@@ -89,7 +89,7 @@ impl Snapshots {
     }
 
     /// The last snapshot that is not after `seq`.
-    pub(crate) fn before(&self, log: Log, seq: Seq) -> Option<(Seq, Vocabulary)> {
+    pub(crate) fn before(&self, log: SnapshotKey, seq: Seq) -> Option<(Seq, Vocabulary)> {
         let kept = self.kept.locked();
         let fitting = kept.iter().filter(|one| one.log == log && one.seq <= seq);
         let last = fitting.max_by_key(|one| one.seq)?;
@@ -110,12 +110,12 @@ mod tests {
 
     #[test]
     fn a_few_are_kept_where_nothing_runs_and_none_of_a_session_that_is_gone() {
-        let log = |n: u8| Log {
+        let log = |n: u8| SnapshotKey {
             session: SessionId::from_entropy(&[n; 64]),
             epoch: 1,
-            format: Format::Ui,
+            format: StreamFormat::Ui,
         };
-        let snapshots = Snapshots::every(2);
+        let snapshots = VocabularySnapshots::every(2);
         let mut vocabulary = Vocabulary::ui();
         let mut n_idle = 0;
         for event in testing::events() {
@@ -128,7 +128,7 @@ mod tests {
         let (seq, _) = snapshots.before(log(0), Seq(u64::MAX)).unwrap();
         assert!(snapshots.before(log(0), Seq(seq.0 - 1)).is_none_or(|(before, _)| before < seq));
         assert!(snapshots.before(log(1), Seq(u64::MAX)).is_none());
-        assert!(snapshots.before(Log { epoch: 2, ..log(0) }, Seq(u64::MAX)).is_none());
+        assert!(snapshots.before(SnapshotKey { epoch: 2, ..log(0) }, Seq(u64::MAX)).is_none());
         for n in 1..=100 {
             snapshots.keep(log(n), Seq(1000), &vocabulary);
         }
@@ -160,10 +160,10 @@ mod tests {
             vocabulary.frames(&event(n, "tool_call", &payload));
         }
         vocabulary.frames(&event(2001, "session_closed", &serde_json::json!({})));
-        let snapshots = Snapshots::default();
+        let snapshots = VocabularySnapshots::default();
         for n in 0..30 {
             let session = SessionId::from_entropy(&[n; 64]);
-            let log = Log { session, epoch: 1, format: Format::Conversation };
+            let log = SnapshotKey { session, epoch: 1, format: StreamFormat::Conversation };
             snapshots.keep(log, Seq(2001), &vocabulary);
             assert!(snapshots.before(log, Seq(3000)).is_some(), "{} bytes", vocabulary.weight());
         }

@@ -3,11 +3,11 @@
 use serde_json::json;
 use store::StoreError;
 
-use super::page::Page;
+use super::page::FrameBuffer;
 use super::wanted::FrameId;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum StreamEnd {
     /// The turn or the idleness that the reader waited for has come.
     Done(&'static str),
     SessionDeleted,
@@ -21,7 +21,7 @@ pub(super) enum Ending {
     Broken(String),
 }
 
-impl Ending {
+impl StreamEnd {
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Done(_) => "stream_end",
@@ -33,7 +33,7 @@ impl Ending {
         }
     }
 
-    pub(super) fn write(&self, page: &mut Page) {
+    pub(super) fn write(&self, page: &mut FrameBuffer) {
         let data = match self {
             Self::Done(reason) => json!({ "reason": reason }),
             Self::SessionDeleted | Self::Revoked | Self::DaemonStopping => json!({}),
@@ -57,7 +57,7 @@ impl Ending {
     }
 }
 
-impl From<StoreError> for Ending {
+impl From<StoreError> for StreamEnd {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::NoSuchSession(_) => Self::SessionDeleted,

@@ -15,10 +15,12 @@ use store::StoreError;
 use utoipa::ToSchema;
 use wire::SessionId;
 
-use super::ending::Ending;
-use super::page::Page;
+use super::ending::StreamEnd;
+use super::page::FrameBuffer;
 use crate::daemon::Daemon;
-use crate::daemon::looks::{Entry, Listed, Look, Sessions};
+use crate::daemon::looks::{
+    ListedSession, SessionListEntry, SessionSnapshot, SessionSnapshotSource,
+};
 use crate::principal::Principal;
 use crate::status::SessionStatus;
 
@@ -59,37 +61,37 @@ pub(crate) enum ChangeKind {
 }
 
 #[derive(Debug)]
-pub(super) struct Lists {
+pub(super) struct SessionChanges {
     daemon: Arc<Daemon>,
-    look: Arc<Look>,
+    look: Arc<SessionSnapshotSource>,
     /// The snapshot that the client knows; none before the first.
-    told: Option<Arc<Sessions>>,
+    told: Option<Arc<SessionSnapshot>>,
     /// The newer snapshot that is being sent.
-    telling: Option<Telling>,
+    telling: Option<PendingSnapshot>,
 }
 
 #[derive(Debug)]
-struct Telling {
-    now: Arc<Sessions>,
+struct PendingSnapshot {
+    now: Arc<SessionSnapshot>,
     /// The last session that was compared.
     after: Bound<SessionId>,
 }
 
-impl Lists {
+impl SessionChanges {
     pub(super) fn new(daemon: &Arc<Daemon>, principal: &Principal) -> Self {
         let look = daemon.looks.at(principal.only());
         Self { daemon: daemon.clone(), look, told: None, telling: None }
     }
 
     /// Waits for a change and writes it to `page`. Dropping the future loses nothing.
-    pub(super) async fn next(&mut self, page: &mut Page) -> Option<Ending> {
+    pub(super) async fn next(&mut self, page: &mut FrameBuffer) -> Option<StreamEnd> {
         match self.look_until_changed(page).await {
             Ok(()) => None,
             Err(error) => Some(error.into()),
         }
     }
 
-    async fn look_until_changed(&mut self, page: &mut Page) -> Result<(), StoreError> {
+    async fn look_until_changed(&mut self, page: &mut FrameBuffer) -> Result<(), StoreError> {
         if self.told.is_none() {
             self.told = Some(self.look.sessions(&self.daemon.desk).await?);
             page.aside("retry: 1000");
@@ -103,12 +105,12 @@ impl Lists {
             }
             tokio::time::sleep(LOOK_EVERY).await;
             let now = self.look.sessions(&self.daemon.desk).await?;
-            self.telling = Some(Telling { now, after: Bound::Unbounded });
+            self.telling = Some(PendingSnapshot { now, after: Bound::Unbounded });
         }
     }
 
     /// Writes what is new, as much as a page holds.
-    fn tell(&mut self, page: &mut Page) {
+    fn tell(&mut self, page: &mut FrameBuffer) {
         let (Some(told), Some(telling)) = (&self.told, &mut self.telling) else { return };
         if !Arc::ptr_eq(told, &telling.now) {
             for (id, entry) in telling.now.range((telling.after, Bound::Unbounded)) {
@@ -123,18 +125,23 @@ impl Lists {
     }
 }
 
-fn tell_one(id: SessionId, before: Option<&Entry>, now: &Entry, page: &mut Page) {
+fn tell_one(
+    id: SessionId,
+    before: Option<&SessionListEntry>,
+    now: &SessionListEntry,
+    page: &mut FrameBuffer,
+) {
     match (before, now) {
-        (Some(Entry::Listed(_)), Entry::Deleted { seq }) => {
+        (Some(SessionListEntry::Listed(_)), SessionListEntry::Deleted { seq }) => {
             let (session, kind, seq) = (id, ChangeKind::Deleted, seq.0);
             let (status, title, pending) = (None, None, None);
             let gone = SessionChange { session, kind, seq, status, title, pending };
             page.remark("session", &gone);
         }
-        (_, Entry::Deleted { .. }) => {}
-        (before, Entry::Listed(now)) => {
+        (_, SessionListEntry::Deleted { .. }) => {}
+        (before, SessionListEntry::Listed(now)) => {
             let Some(kind) = change(before, now) else { return };
-            let Listed { status, title, n_pending, seq, .. } = now;
+            let ListedSession { status, title, n_pending, seq, .. } = now;
             let change = SessionChange {
                 session: id,
                 kind,
@@ -148,8 +155,8 @@ fn tell_one(id: SessionId, before: Option<&Entry>, now: &Entry, page: &mut Page)
     }
 }
 
-fn change(before: Option<&Entry>, now: &Listed) -> Option<ChangeKind> {
-    let Some(Entry::Listed(before)) = before else { return Some(ChangeKind::Created) };
+fn change(before: Option<&SessionListEntry>, now: &ListedSession) -> Option<ChangeKind> {
+    let Some(SessionListEntry::Listed(before)) = before else { return Some(ChangeKind::Created) };
     if before.status != now.status {
         Some(ChangeKind::Status)
     } else if (before.n_pending, before.last_asked) != (now.n_pending, now.last_asked) {

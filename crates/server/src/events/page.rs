@@ -11,28 +11,28 @@ use super::wanted::FrameId;
 
 /// How frames are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dress {
+pub(super) enum FrameEncoding {
     Sse,
     /// One JSON object each.
     Object,
 }
 
 #[derive(Debug)]
-pub(super) struct Page {
-    dress: Dress,
+pub(super) struct FrameBuffer {
+    dress: FrameEncoding,
     text: String,
-    frames: Vec<Written>,
+    frames: Vec<FrameEnd>,
 }
 
 /// The end of a frame in the buffer, and its id.
 #[derive(Debug, Clone, Copy)]
-struct Written {
+struct FrameEnd {
     end: usize,
     id: Option<FrameId>,
 }
 
-impl Page {
-    pub(super) fn new(dress: Dress) -> Self {
+impl FrameBuffer {
+    pub(super) fn new(dress: FrameEncoding) -> Self {
         Self { dress, text: String::new(), frames: Vec::new() }
     }
 
@@ -76,10 +76,10 @@ impl Page {
     pub(super) fn tell(&mut self, id: FrameId, name: Option<&str>, data: impl FnOnce(&mut String)) {
         // Writing to a String cannot fail.
         match self.dress {
-            Dress::Sse => {
+            FrameEncoding::Sse => {
                 let _ = writeln!(self.text, "id: {id}");
             }
-            Dress::Object => {
+            FrameEncoding::Object => {
                 let _ = write!(self.text, r#"{{"id":"{id}","#);
             }
         }
@@ -88,7 +88,7 @@ impl Page {
 
     /// A frame about the stream itself.
     pub(super) fn remark(&mut self, name: &str, data: &impl Serialize) {
-        if self.dress == Dress::Object {
+        if self.dress == FrameEncoding::Object {
             self.text.push('{');
         }
         let data = wire::Json::of(data);
@@ -97,16 +97,16 @@ impl Page {
 
     /// A line that clients do not see as a frame; nothing on a WebSocket.
     pub(super) fn aside(&mut self, line: &str) {
-        if self.dress == Dress::Sse {
+        if self.dress == FrameEncoding::Sse {
             self.text.push_str(line);
             self.text.push_str("\n\n");
-            self.frames.push(Written { end: self.text.len(), id: None });
+            self.frames.push(FrameEnd { end: self.text.len(), id: None });
         }
     }
 
     fn finish(&mut self, id: Option<FrameId>, name: Option<&str>, data: impl FnOnce(&mut String)) {
         match self.dress {
-            Dress::Sse => {
+            FrameEncoding::Sse => {
                 if let Some(name) = name {
                     let _ = writeln!(self.text, "event: {name}");
                 }
@@ -114,13 +114,13 @@ impl Page {
                 self.on_one_line(data);
                 self.text.push_str("\n\n");
             }
-            Dress::Object => {
+            FrameEncoding::Object => {
                 let _ = write!(self.text, r#""event":"{}","data":"#, name.unwrap_or("message"));
                 data(&mut self.text);
                 self.text.push('}');
             }
         }
-        self.frames.push(Written { end: self.text.len(), id });
+        self.frames.push(FrameEnd { end: self.text.len(), id });
     }
 
     /// Between two tokens of JSON, agents may write a carriage return, which would end the

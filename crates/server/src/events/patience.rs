@@ -11,13 +11,13 @@ use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
-use crate::daemon::Pace;
+use crate::daemon::StreamPace;
 
 /// Before this, what was read ahead is kept: reading it again would cost more than the memory.
 const SHORT_WAIT: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum SlowReaderStep {
     /// What was read ahead for the reader is dropped.
     Rest,
     /// The reader will be warned.
@@ -28,23 +28,23 @@ pub(super) enum Step {
 
 /// Says when each step against a slow reader is due, counted from its creation.
 #[derive(Debug)]
-pub(super) struct Patience {
-    pace: Pace,
+pub(super) struct SlowReaderTimer {
+    pace: StreamPace,
     since: Instant,
-    next: Step,
+    next: SlowReaderStep,
 }
 
-impl Patience {
-    pub(super) fn new(pace: Pace) -> Self {
-        Self { pace, since: Instant::now(), next: Step::Rest }
+impl SlowReaderTimer {
+    pub(super) fn new(pace: StreamPace) -> Self {
+        Self { pace, since: Instant::now(), next: SlowReaderStep::Rest }
     }
 
     /// Waits until the next step is due. Dropping the future skips none.
-    pub(super) async fn next(&mut self) -> Step {
+    pub(super) async fn next(&mut self) -> SlowReaderStep {
         let (after, then) = match self.next {
-            Step::Rest => (SHORT_WAIT.min(self.pace.warn_after), Step::Warn),
-            Step::Warn => (self.pace.warn_after, Step::Evict),
-            Step::Evict => (self.pace.evict_after, Step::Evict),
+            SlowReaderStep::Rest => (SHORT_WAIT.min(self.pace.warn_after), SlowReaderStep::Warn),
+            SlowReaderStep::Warn => (self.pace.warn_after, SlowReaderStep::Evict),
+            SlowReaderStep::Evict => (self.pace.evict_after, SlowReaderStep::Evict),
         };
         sleep_until(self.since + after).await;
         std::mem::replace(&mut self.next, then)
@@ -58,11 +58,11 @@ pub(super) const CHUNK_BYTES: usize = 48 << 10;
 
 /// Lets one chunk out at a time.
 #[derive(Debug, Clone)]
-pub(super) struct Gate(Arc<Semaphore>);
+pub(super) struct ChunkGate(Arc<Semaphore>);
 
 /// The right to send a chunk.
 #[derive(Debug)]
-pub(super) struct Pass(OwnedSemaphorePermit);
+pub(super) struct ChunkPermit(OwnedSemaphorePermit);
 
 struct Chunk {
     bytes: Bytes,
@@ -75,23 +75,23 @@ impl AsRef<[u8]> for Chunk {
     }
 }
 
-impl Gate {
+impl ChunkGate {
     pub(super) fn new() -> Self {
         Self(Arc::new(Semaphore::new(1)))
     }
 
     /// Waits until the chunk before has left.
-    pub(super) async fn pass(&self) -> Pass {
+    pub(super) async fn pass(&self) -> ChunkPermit {
         loop {
             // The gate is never closed.
             if let Ok(permit) = self.0.clone().acquire_owned().await {
-                return Pass(permit);
+                return ChunkPermit(permit);
             }
         }
     }
 }
 
-impl Pass {
+impl ChunkPermit {
     /// `bytes` with the permit inside: it is released when they are dropped.
     pub(super) fn stamp(self, bytes: Bytes) -> Bytes {
         Bytes::from_owner(Chunk { bytes, _pass: self.0 })

@@ -6,17 +6,17 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use sessions::session::Phase;
+use sessions::session::SessionPhase;
 use store::{ReadBudget, ReadPermit, SessionRecord};
 use tokio::sync::watch;
 use wire::{Event, Kind, Seq, SessionId};
 
-use super::ending::Ending;
-use super::page::Page;
-use super::teller::Teller;
-use super::wanted::{Place, Reason, Start, Until, Wanted};
+use super::ending::StreamEnd;
+use super::page::FrameBuffer;
+use super::teller::FrameEncoder;
+use super::wanted::{EventsRequest, LogPosition, ResyncReason, StreamStart, StreamUntil};
 use crate::daemon::Daemon;
-use crate::daemon::snapshots::{Format, Log};
+use crate::daemon::snapshots::{SnapshotKey, StreamFormat};
 
 /// Events read at once.
 const N_READ: usize = 256;
@@ -25,12 +25,12 @@ const PAGE_BYTES: usize = 32 << 10;
 const PAGE_FRAMES: usize = 256;
 
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct EventReader {
     daemon: Arc<Daemon>,
     session: SessionId,
-    format: Format,
-    until: Until,
-    teller: Teller,
+    format: StreamFormat,
+    until: StreamUntil,
+    teller: FrameEncoder,
     epoch: u64,
     /// The last event that the teller was given.
     heard: Seq,
@@ -43,33 +43,33 @@ pub(super) struct Reader {
     is_at_end: bool,
     /// A recovery up to here belongs to the epoch that the reader knows.
     epoch_known_to: Seq,
-    opening: Option<Opening>,
-    ending: Option<Ending>,
+    opening: Option<StreamOpening>,
+    ending: Option<StreamEnd>,
     /// Whether the client was told, since the last event, that the session's task has failed.
     is_halt_told: bool,
 }
 
 /// Content of the first frames.
 #[derive(Debug, Clone, Copy)]
-struct Opening {
+struct StreamOpening {
     head: Seq,
-    start: Start,
+    start: StreamStart,
 }
 
-impl Reader {
+impl EventReader {
     pub(super) fn new(
         daemon: &Arc<Daemon>,
         record: &SessionRecord,
-        wanted: &Wanted,
-        start: Start,
+        wanted: &EventsRequest,
+        start: StreamStart,
         budget: ReadBudget,
     ) -> Self {
         let told = match start {
-            Start::After(place) => place,
-            Start::Resync(_) => Place::START,
+            StreamStart::After(place) => place,
+            StreamStart::Resync(_) => LogPosition::START,
         };
-        let log = Log { session: record.id, epoch: record.epoch, format: wanted.format };
-        let (teller, heard) = Teller::new(log, told, &daemon.snapshots);
+        let log = SnapshotKey { session: record.id, epoch: record.epoch, format: wanted.format };
+        let (teller, heard) = FrameEncoder::new(log, told, &daemon.snapshots);
         Self {
             daemon: daemon.clone(),
             session: record.id,
@@ -83,7 +83,7 @@ impl Reader {
             taken: None,
             is_at_end: false,
             epoch_known_to: record.head,
-            opening: Some(Opening { head: record.head, start }),
+            opening: Some(StreamOpening { head: record.head, start }),
             ending: None,
             is_halt_told: false,
         }
@@ -91,7 +91,7 @@ impl Reader {
 
     /// Waits for new frames and writes them to `page`, which is empty. Returns the reason when the
     /// stream ends with them. Dropping the future loses nothing.
-    pub(super) async fn next(&mut self, page: &mut Page) -> Option<Ending> {
+    pub(super) async fn next(&mut self, page: &mut FrameBuffer) -> Option<StreamEnd> {
         if let Some(opening) = self.opening.take() {
             self.open(opening, page);
             return None;
@@ -118,7 +118,7 @@ impl Reader {
     }
 
     /// Writes what is left in the log; returns the end if that was all.
-    pub(super) async fn tell_rest(&mut self, page: &mut Page) -> Option<Ending> {
+    pub(super) async fn tell_rest(&mut self, page: &mut FrameBuffer) -> Option<StreamEnd> {
         if let Some(opening) = self.opening.take() {
             self.open(opening, page);
             return None;
@@ -135,7 +135,7 @@ impl Reader {
             }
             self.taken = None;
             if is_suspect || self.read_page().await.is_err() || self.unheard.as_slice().is_empty() {
-                return Some(Ending::DaemonStopping);
+                return Some(StreamEnd::DaemonStopping);
             }
         }
     }
@@ -151,26 +151,26 @@ impl Reader {
     }
 
     /// Writes the last frame of a stream.
-    pub(super) fn close(&mut self, ending: &Ending, page: &mut Page) {
+    pub(super) fn close(&mut self, ending: &StreamEnd, page: &mut FrameBuffer) {
         match (self.format, ending) {
             // Its `end` is the last that a reader of a run waits for.
-            (Format::Run(_), Ending::Done(_)) => self.teller.conclude(page),
+            (StreamFormat::Run(_), StreamEnd::Done(_)) => self.teller.conclude(page),
             _ => ending.write(page),
         }
     }
 
-    fn open(&self, Opening { head, start }: Opening, page: &mut Page) {
+    fn open(&self, StreamOpening { head, start }: StreamOpening, page: &mut FrameBuffer) {
         page.aside("retry: 1000");
-        if matches!(self.format, Format::Run(_)) {
+        if matches!(self.format, StreamFormat::Run(_)) {
             // Its readers expect `start` and know of no other beginning.
-            if let Start::Resync(reason) = start {
+            if let StreamStart::Resync(reason) = start {
                 self.ask_to_begin_anew(reason, head, page);
             }
             return;
         }
         let after = match start {
-            Start::After(place) => place.seq,
-            Start::Resync(_) => Seq(0),
+            StreamStart::After(place) => place.seq,
+            StreamStart::Resync(_) => Seq(0),
         };
         page.remark(
             "stream",
@@ -182,12 +182,12 @@ impl Reader {
                 "format": self.format,
             }),
         );
-        if let Start::Resync(reason) = start {
+        if let StreamStart::Resync(reason) = start {
             self.ask_to_begin_anew(reason, head, page);
         }
     }
 
-    fn ask_to_begin_anew(&self, reason: Reason, head: Seq, page: &mut Page) {
+    fn ask_to_begin_anew(&self, reason: ResyncReason, head: Seq, page: &mut FrameBuffer) {
         let epoch = format!("{:x}", self.epoch);
         let data = json!({ "reason": reason, "epoch": epoch, "head": head.0 });
         page.remark("state_resync_required", &data);
@@ -195,7 +195,7 @@ impl Reader {
 
     /// Writes frames of the events that were read, until the page is full. True if the log may have
     /// another epoch from the next event on.
-    fn tell(&mut self, page: &mut Page) -> bool {
+    fn tell(&mut self, page: &mut FrameBuffer) -> bool {
         while page.len() < PAGE_BYTES && page.n_frames() < PAGE_FRAMES {
             let Some(event) = self.unheard.next() else { break };
             if event.kind == Kind::LogRecovered && event.seq > self.epoch_known_to {
@@ -206,7 +206,7 @@ impl Reader {
             self.heard = event.seq;
             self.is_halt_told = false;
             if self.is_awaited_end(&event) {
-                self.ending = Some(Ending::Done("turn_ended"));
+                self.ending = Some(StreamEnd::Done("turn_ended"));
                 break;
             }
         }
@@ -215,24 +215,24 @@ impl Reader {
 
     fn is_awaited_end(&self, event: &Event) -> bool {
         let is_end = matches!(event.kind, Kind::TurnEnded | Kind::PromptDropped);
-        matches!(self.until, Until::Turn(turn) if is_end && event.turn == Some(turn))
+        matches!(self.until, StreamUntil::Turn(turn) if is_end && event.turn == Some(turn))
     }
 
     /// Checks for a new epoch: if events were lost, those that follow reuse their numbers.
-    async fn look_at_epoch(&mut self, page: &mut Page) -> Result<(), Ending> {
+    async fn look_at_epoch(&mut self, page: &mut FrameBuffer) -> Result<(), StreamEnd> {
         let record = self.record().await?;
         self.epoch_known_to = record.head;
         if record.epoch != self.epoch {
             self.epoch = record.epoch;
             (self.teller, self.heard) =
-                Teller::new(self.log(), Place::START, &self.daemon.snapshots);
-            self.ask_to_begin_anew(Reason::OtherEpoch, record.head, page);
+                FrameEncoder::new(self.log(), LogPosition::START, &self.daemon.snapshots);
+            self.ask_to_begin_anew(ResyncReason::OtherEpoch, record.head, page);
         }
         Ok(())
     }
 
     /// Waits for more events and reads them; or writes that the session has halted.
-    async fn read(&mut self, page: &mut Page) -> Result<(), Ending> {
+    async fn read(&mut self, page: &mut FrameBuffer) -> Result<(), StreamEnd> {
         // All that was read has been sent.
         self.taken = None;
         if self.is_at_end {
@@ -251,7 +251,7 @@ impl Reader {
                 // Its end may have been written between the reading and the question.
                 self.read_page().await?;
                 let is_all_told = self.unheard.as_slice().is_empty();
-                return if is_all_told { Err(Ending::Done(reason)) } else { Ok(()) };
+                return if is_all_told { Err(StreamEnd::Done(reason)) } else { Ok(()) };
             }
             let log = self.daemon.desk.log();
             tokio::select! {
@@ -264,12 +264,12 @@ impl Reader {
     }
 
     /// The failure of the session's task, which the log may not be able to record.
-    fn halt(&self) -> Halt {
-        let is_wanted = !self.is_halt_told && !matches!(self.format, Format::Run(_));
-        Halt(is_wanted.then(|| self.daemon.desk.phase(self.session)).flatten())
+    fn halt(&self) -> HaltWatch {
+        let is_wanted = !self.is_halt_told && !matches!(self.format, StreamFormat::Run(_));
+        HaltWatch(is_wanted.then(|| self.daemon.desk.phase(self.session)).flatten())
     }
 
-    async fn read_page(&mut self) -> Result<(), Ending> {
+    async fn read_page(&mut self) -> Result<(), StreamEnd> {
         let log = self.daemon.desk.log();
         let reading = self.budget.read(&**log, self.session, self.heard, N_READ).await?;
         self.is_at_end = reading.events.len() < N_READ;
@@ -278,19 +278,19 @@ impl Reader {
     }
 
     /// Why a stream that has an end is over, at the end of the log.
-    async fn is_over(&self) -> Result<Option<&'static str>, Ending> {
+    async fn is_over(&self) -> Result<Option<&'static str>, StreamEnd> {
         let active = match self.until {
-            Until::Cut => return Ok(None),
-            Until::Idle | Until::Turn(_) => self.record().await?.active_turn,
+            StreamUntil::Cut => return Ok(None),
+            StreamUntil::Idle | StreamUntil::Turn(_) => self.record().await?.active_turn,
         };
         let is_over = match (self.until, active) {
             (_, None) => true,
-            (Until::Turn(turn), Some(active)) => active != turn && !self.may_wait(turn).await,
-            (Until::Cut | Until::Idle, Some(_)) => false,
+            (StreamUntil::Turn(turn), Some(active)) => active != turn && !self.may_wait(turn).await,
+            (StreamUntil::Cut | StreamUntil::Idle, Some(_)) => false,
         };
         Ok(is_over.then_some(match self.until {
-            Until::Turn(_) => "turn_ended",
-            Until::Cut | Until::Idle => "idle",
+            StreamUntil::Turn(_) => "turn_ended",
+            StreamUntil::Cut | StreamUntil::Idle => "idle",
         }))
     }
 
@@ -303,22 +303,22 @@ impl Reader {
         }
     }
 
-    fn log(&self) -> Log {
-        Log { session: self.session, epoch: self.epoch, format: self.format }
+    fn log(&self) -> SnapshotKey {
+        SnapshotKey { session: self.session, epoch: self.epoch, format: self.format }
     }
 
-    async fn record(&self) -> Result<SessionRecord, Ending> {
+    async fn record(&self) -> Result<SessionRecord, StreamEnd> {
         let record = self.daemon.desk.log().session(self.session).await?;
-        record.ok_or(Ending::SessionDeleted)
+        record.ok_or(StreamEnd::SessionDeleted)
     }
 }
 
 /// A watch for the failure of a session's task, and why it failed: its log takes no more events,
 /// and so may not record it.
 #[derive(Debug)]
-pub(super) struct Halt(pub(super) Option<watch::Receiver<Phase>>);
+pub(super) struct HaltWatch(pub(super) Option<watch::Receiver<SessionPhase>>);
 
-impl Halt {
+impl HaltWatch {
     pub(super) fn why(&self) -> Option<String> {
         self.0.as_ref()?.borrow().halted().map(str::to_owned)
     }

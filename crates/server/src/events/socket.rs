@@ -20,10 +20,10 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_util::io::InspectWriter;
 
-use super::ending::Ending;
-use super::page::{Dress, Page};
-use super::patience::{CHUNK_BYTES, Patience, Step};
-use super::stream::{GOODBYE, Next, Stream};
+use super::ending::StreamEnd;
+use super::page::{FrameBuffer, FrameEncoding};
+use super::patience::{CHUNK_BYTES, SlowReaderStep, SlowReaderTimer};
+use super::stream::{FrameStream, GOODBYE, StreamOutput};
 use super::wanted::FrameId;
 use crate::metrics::OpenStream;
 use crate::web_socket::Handshake;
@@ -35,12 +35,12 @@ pub(super) const PROTOCOLS: [&str; 3] = [BATCH, "switchyard.v1", "acp.v1"];
 /// Every message is an array of frames.
 const BATCH: &str = "switchyard.batch.v1";
 
-pub(super) fn respond(handshake: Handshake, request: Request, stream: Stream) -> Response {
+pub(super) fn respond(handshake: Handshake, request: Request, stream: FrameStream) -> Response {
     let is_batched = handshake.protocol() == Some(BATCH);
     handshake.accept(request, move |io| serve(io, stream, is_batched))
 }
 
-async fn serve(io: TokioIo<Upgraded>, stream: Stream, is_batched: bool) {
+async fn serve(io: TokioIo<Upgraded>, stream: FrameStream, is_batched: bool) {
     let n_written = Arc::new(AtomicU64::new(0));
     let io = InspectWriter::new(io, count(n_written.clone()));
     let config = WebSocketConfig::default()
@@ -50,7 +50,7 @@ async fn serve(io: TokioIo<Upgraded>, stream: Stream, is_batched: bool) {
         .write_buffer_size(CHUNK_BYTES);
     let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
     let open = stream.opened("ws");
-    let mut line = Line { socket, n_written, stream, open, is_batched, last_id: None };
+    let mut line = EventSocket { socket, n_written, stream, open, is_batched, last_id: None };
     if let Some(ending) = line.run().await {
         line.close(&ending).await;
     }
@@ -63,11 +63,11 @@ fn count(n_written: Arc<AtomicU64>) -> impl FnMut(&[u8]) + Unpin {
     }
 }
 
-struct Line<S> {
+struct EventSocket<S> {
     socket: WebSocketStream<S>,
     /// Bytes that the connection has taken.
     n_written: Arc<AtomicU64>,
-    stream: Stream,
+    stream: FrameStream,
     open: OpenStream,
     is_batched: bool,
     /// Id of the last frame that was handed out.
@@ -75,26 +75,26 @@ struct Line<S> {
 }
 
 /// The client has gone, in one way or another.
-struct Gone;
+struct ClientGone;
 
-impl From<tungstenite::Error> for Gone {
+impl From<tungstenite::Error> for ClientGone {
     fn from(_: tungstenite::Error) -> Self {
         Self
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> EventSocket<S> {
     /// Runs the stream, and returns why it is over, if the client is still there. Where it ended by
     /// itself, the last frame has been sent.
-    async fn run(&mut self) -> Option<Ending> {
+    async fn run(&mut self) -> Option<StreamEnd> {
         loop {
-            let mut page = Page::new(Dress::Object);
+            let mut page = FrameBuffer::new(FrameEncoding::Object);
             let next = tokio::select! {
                 next = self.stream.next(&mut page) => next,
-                Gone = gone(&mut self.socket) => return None,
+                ClientGone = gone(&mut self.socket) => return None,
             };
             let mut messages = Vec::new();
-            if matches!(next, Next::Silence) {
+            if matches!(next, StreamOutput::Silence) {
                 // For those who see pings; scripts in browsers do not, and get a frame.
                 messages.push((None, Message::Ping(bytes::Bytes::new())));
                 page.remark("heartbeat", &serde_json::json!({}));
@@ -105,9 +105,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
             let written = self.write(messages).await;
             self.stream.set_held(0);
             match written {
-                Err(Gone) => return None,
+                Err(ClientGone) => return None,
                 Ok(Some(ending)) => {
-                    let mut page = Page::new(Dress::Object);
+                    let mut page = FrameBuffer::new(FrameEncoding::Object);
                     ending.write(&mut page);
                     for (_, message) in self.messages(&page) {
                         let _ = self.socket.feed(message).await;
@@ -116,14 +116,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
                 }
                 Ok(None) => {}
             }
-            if let Next::Over(ending) = next {
+            if let StreamOutput::Over(ending) = next {
                 return Some(ending);
             }
         }
     }
 
     /// The page's frames as messages, in an array if this client asked for that.
-    fn messages(&self, page: &Page) -> Vec<(Option<FrameId>, Message)> {
+    fn messages(&self, page: &FrameBuffer) -> Vec<(Option<FrameId>, Message)> {
         if !self.is_batched {
             return page.frames().map(|(id, text)| (id, Message::text(text))).collect();
         }
@@ -138,7 +138,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
     async fn write(
         &mut self,
         messages: Vec<(Option<FrameId>, Message)>,
-    ) -> Result<Option<Ending>, Gone> {
+    ) -> Result<Option<StreamEnd>, ClientGone> {
         let Self { socket, n_written, stream, open, last_id, is_batched: _ } = self;
         let n_written = || n_written.load(Ordering::Relaxed);
         let (mut is_slow, n_before) = (false, n_written());
@@ -151,7 +151,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
                 socket.flush().await
             };
             tokio::pin!(writing);
-            let mut patience = Patience::new(stream.pace);
+            let mut patience = SlowReaderTimer::new(stream.pace);
             let mut n_bytes = n_written();
             loop {
                 tokio::select! {
@@ -162,15 +162,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
                         // A message can be much larger than what a reader must take in time.
                         if n_written() - n_bytes >= CHUNK_BYTES as u64 {
                             n_bytes = n_written();
-                            patience = Patience::new(stream.pace);
+                            patience = SlowReaderTimer::new(stream.pace);
                             continue;
                         }
                         match step {
-                            _ if step == Step::Evict || stream.is_too_much() => {
-                                break Some(Ending::Evicted { resume_after: None });
+                            _ if step == SlowReaderStep::Evict || stream.is_too_much() => {
+                                break Some(StreamEnd::Evicted { resume_after: None });
                             }
-                            Step::Rest => stream.rest(),
-                            Step::Warn | Step::Evict => is_slow = true,
+                            SlowReaderStep::Rest => stream.rest(),
+                            SlowReaderStep::Warn | SlowReaderStep::Evict => is_slow = true,
                         }
                     }
                 }
@@ -181,28 +181,28 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
             stream.warn();
         }
         Ok(ending.map(|ending| match ending {
-            Ending::Evicted { .. } => {
+            StreamEnd::Evicted { .. } => {
                 stream.evict();
-                Ending::Evicted { resume_after: *last_id }
+                StreamEnd::Evicted { resume_after: *last_id }
             }
             ending => ending,
         }))
     }
 
     /// Closes the WebSocket as far as the client takes part, in bounded time.
-    async fn close(&mut self, ending: &Ending) {
+    async fn close(&mut self, ending: &StreamEnd) {
         let frame = CloseFrame { code: ending.close_code().into(), reason: ending.name().into() };
         let closing = async {
             self.socket.close(Some(frame)).await?;
             gone(&mut self.socket).await;
-            Ok::<(), Gone>(())
+            Ok::<(), ClientGone>(())
         };
         let _ = timeout(GOODBYE, closing).await;
     }
 }
 
 /// Reads and drops the client's messages until it goes.
-async fn gone<S: AsyncRead + AsyncWrite + Unpin>(socket: &mut WebSocketStream<S>) -> Gone {
+async fn gone<S: AsyncRead + AsyncWrite + Unpin>(socket: &mut WebSocketStream<S>) -> ClientGone {
     while let Some(Ok(_)) = socket.next().await {}
-    Gone
+    ClientGone
 }

@@ -11,21 +11,21 @@ use bytes::Bytes;
 use futures_util::stream;
 use tokio::time::timeout;
 
-use super::ending::Ending;
-use super::page::{Dress, Page};
-use super::patience::{CHUNK_BYTES, Gate, Pass, Patience, Step};
-use super::stream::{GOODBYE, Next, Stream};
+use super::ending::StreamEnd;
+use super::page::{FrameBuffer, FrameEncoding};
+use super::patience::{CHUNK_BYTES, ChunkGate, ChunkPermit, SlowReaderStep, SlowReaderTimer};
+use super::stream::{FrameStream, GOODBYE, StreamOutput};
 use super::wanted::FrameId;
 use crate::metrics::OpenStream;
 
-pub(super) fn respond(stream: Stream) -> Response {
-    let outflow = Outflow {
+pub(super) fn respond(stream: FrameStream) -> Response {
+    let outflow = SseBody {
         open: stream.opened("sse"),
         stream,
-        gate: Gate::new(),
+        gate: ChunkGate::new(),
         rest: Bytes::new(),
         last_id: None,
-        stage: Stage::Open,
+        stage: SseStage::Open,
     };
     let chunks = stream::unfold(outflow, async |mut outflow| {
         let chunk = outflow.next().await?;
@@ -47,36 +47,36 @@ pub(super) fn respond(stream: Stream) -> Response {
 /// The error that breaks off the body of a reader that is evicted.
 #[derive(Debug, thiserror::Error)]
 #[error("the reader of a stream of events takes nothing")]
-struct Evicted;
+struct Eviction;
 
-struct Outflow {
-    stream: Stream,
+struct SseBody {
+    stream: FrameStream,
     open: OpenStream,
-    gate: Gate,
+    gate: ChunkGate,
     /// What is left of a page that is larger than a chunk.
     rest: Bytes,
     /// Id of the last frame that was handed out.
     last_id: Option<FrameId>,
-    stage: Stage,
+    stage: SseStage,
 }
 
-enum Stage {
+enum SseStage {
     Open,
     /// What is in `rest` is the last.
     Closing,
     /// The last frame is on its way to a reader that takes nothing.
-    Evicting(Gate),
+    Evicting(ChunkGate),
     Closed,
 }
 
-impl Outflow {
-    async fn next(&mut self) -> Option<Result<Bytes, Evicted>> {
-        match std::mem::replace(&mut self.stage, Stage::Closed) {
-            Stage::Closed => return None,
-            Stage::Evicting(gate) => {
-                return timeout(GOODBYE, gate.pass()).await.is_err().then_some(Err(Evicted));
+impl SseBody {
+    async fn next(&mut self) -> Option<Result<Bytes, Eviction>> {
+        match std::mem::replace(&mut self.stage, SseStage::Closed) {
+            SseStage::Closed => return None,
+            SseStage::Evicting(gate) => {
+                return timeout(GOODBYE, gate.pass()).await.is_err().then_some(Err(Eviction));
             }
-            Stage::Closing if self.rest.is_empty() => return None,
+            SseStage::Closing if self.rest.is_empty() => return None,
             stage => self.stage = stage,
         }
         match self.pass().await {
@@ -97,11 +97,11 @@ impl Outflow {
     }
 
     async fn fill(&mut self) {
-        let mut page = Page::new(Dress::Sse);
+        let mut page = FrameBuffer::new(FrameEncoding::Sse);
         match self.stream.next(&mut page).await {
-            Next::Frames => {}
-            Next::Silence => page.aside(": heartbeat"),
-            Next::Over(_) => self.stage = Stage::Closing,
+            StreamOutput::Frames => {}
+            StreamOutput::Silence => page.aside(": heartbeat"),
+            StreamOutput::Over(_) => self.stage = SseStage::Closing,
         }
         self.last_id = page.last_id().or(self.last_id);
         self.rest = Bytes::from(page.into_text());
@@ -109,8 +109,8 @@ impl Outflow {
     }
 
     /// Waits until the reader has taken the chunk before, as long as we wait for readers.
-    async fn pass(&mut self) -> Result<Pass, Ending> {
-        let mut patience = Patience::new(self.stream.pace);
+    async fn pass(&mut self) -> Result<ChunkPermit, StreamEnd> {
+        let mut patience = SlowReaderTimer::new(self.stream.pace);
         let mut is_slow = false;
         let passing = self.gate.pass();
         tokio::pin!(passing);
@@ -125,12 +125,12 @@ impl Outflow {
                 }
                 ending = self.stream.cut() => return Err(ending),
                 step = patience.next() => match step {
-                    _ if step == Step::Evict || self.stream.is_too_much() => {
+                    _ if step == SlowReaderStep::Evict || self.stream.is_too_much() => {
                         self.stream.evict();
-                        return Err(Ending::Evicted { resume_after: self.last_id });
+                        return Err(StreamEnd::Evicted { resume_after: self.last_id });
                     }
-                    Step::Rest => self.stream.rest(),
-                    Step::Warn | Step::Evict => is_slow = true,
+                    SlowReaderStep::Rest => self.stream.rest(),
+                    SlowReaderStep::Warn | SlowReaderStep::Evict => is_slow = true,
                 },
             }
         }
@@ -138,17 +138,17 @@ impl Outflow {
 
     /// Sends the last frame to a reader that takes nothing just now. In the middle of another frame
     /// there is no place for it.
-    async fn end(&mut self, ending: &Ending) -> Option<Result<Bytes, Evicted>> {
+    async fn end(&mut self, ending: &StreamEnd) -> Option<Result<Bytes, Eviction>> {
         tracing::info!(why = ending.name(), "a stream of events is cut");
         if !self.rest.is_empty() {
-            self.stage = Stage::Closed;
-            return Some(Err(Evicted));
+            self.stage = SseStage::Closed;
+            return Some(Err(Eviction));
         }
-        let mut page = Page::new(Dress::Sse);
+        let mut page = FrameBuffer::new(FrameEncoding::Sse);
         ending.write(&mut page);
-        let gate = Gate::new();
+        let gate = ChunkGate::new();
         let last = gate.pass().await.stamp(Bytes::from(page.into_text()));
-        self.stage = Stage::Evicting(gate);
+        self.stage = SseStage::Evicting(gate);
         Some(Ok(last))
     }
 }

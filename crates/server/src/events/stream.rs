@@ -7,12 +7,12 @@ use store::ReadBudget;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::ending::Ending;
-use super::lists::Lists;
-use super::page::Page;
-use super::reader::Reader;
-use crate::daemon::load::LoadPlace;
-use crate::daemon::{Daemon, Pace};
+use super::ending::StreamEnd;
+use super::lists::SessionChanges;
+use super::page::FrameBuffer;
+use super::reader::EventReader;
+use crate::daemon::load::LoadPermit;
+use crate::daemon::{Daemon, StreamPace};
 use crate::metrics::{Metrics, OpenStream, SlowClient};
 use crate::principal::Principal;
 use crate::problem::Problem;
@@ -25,13 +25,13 @@ const REST_WITHIN: Duration = Duration::from_secs(2);
 
 /// The source of a stream's frames.
 #[derive(Debug)]
-pub(super) enum Source {
-    Log(Box<Reader>),
-    Lists(Lists),
+pub(super) enum FrameSource {
+    Log(Box<EventReader>),
+    Lists(SessionChanges),
 }
 
-impl Source {
-    async fn next(&mut self, page: &mut Page) -> Option<Ending> {
+impl FrameSource {
+    async fn next(&mut self, page: &mut FrameBuffer) -> Option<StreamEnd> {
         match self {
             Self::Log(reader) => reader.next(page).await,
             Self::Lists(lists) => lists.next(page).await,
@@ -39,14 +39,14 @@ impl Source {
     }
 
     /// Writes what is left in the log when the daemon stops; returns the end if that is all.
-    async fn tell_rest(&mut self, page: &mut Page) -> Option<Ending> {
+    async fn tell_rest(&mut self, page: &mut FrameBuffer) -> Option<StreamEnd> {
         match self {
             Self::Log(reader) => reader.tell_rest(page).await,
-            Self::Lists(_) => Some(Ending::DaemonStopping),
+            Self::Lists(_) => Some(StreamEnd::DaemonStopping),
         }
     }
 
-    fn close(&mut self, ending: &Ending, page: &mut Page) {
+    fn close(&mut self, ending: &StreamEnd, page: &mut FrameBuffer) {
         match self {
             Self::Log(reader) => reader.close(ending, page),
             Self::Lists(_) => ending.write(page),
@@ -55,36 +55,36 @@ impl Source {
 }
 
 #[derive(Debug)]
-pub(super) struct Stream {
-    source: Source,
+pub(super) struct FrameStream {
+    source: FrameSource,
     revoked: CancellationToken,
     over: CancellationToken,
     /// Since when only the rest of the log is sent.
     over_since: Option<Instant>,
-    pub(super) pace: Pace,
+    pub(super) pace: StreamPace,
     metrics: Metrics,
     is_slow: bool,
     budget: ReadBudget,
     /// Bytes of the page that its reader has not taken yet.
     n_held: usize,
-    _place: LoadPlace,
+    _place: LoadPermit,
 }
 
 /// Outcome of waiting for the next frames.
 #[derive(Debug)]
-pub(super) enum Next {
+pub(super) enum StreamOutput {
     /// The page has frames.
     Frames,
     /// Nothing happened for as long as a heartbeat.
     Silence,
     /// The page has the last frames.
-    Over(Ending),
+    Over(StreamEnd),
 }
 
-impl Stream {
+impl FrameStream {
     /// Begins a stream; refused when there are too many.
     pub(super) fn new(
-        source: Source,
+        source: FrameSource,
         daemon: &Daemon,
         principal: &Principal,
     ) -> Result<Self, Problem> {
@@ -103,54 +103,54 @@ impl Stream {
     }
 
     /// Fills an empty page. Dropping the future loses nothing.
-    pub(super) async fn next(&mut self, page: &mut Page) -> Next {
+    pub(super) async fn next(&mut self, page: &mut FrameBuffer) -> StreamOutput {
         if std::mem::take(&mut self.is_slow) {
-            let Pace { warn_after, evict_after, .. } = self.pace;
+            let StreamPace { warn_after, evict_after, .. } = self.pace;
             let data = json!({
                 "warnedAfterMs": millis(warn_after),
                 "evictedAfterMs": millis(evict_after),
             });
             page.remark("slow_client_warning", &data);
-            return Next::Frames;
+            return StreamOutput::Frames;
         }
         let ending = tokio::select! {
             biased;
-            () = self.revoked.cancelled() => Some(Ending::Revoked),
+            () = self.revoked.cancelled() => Some(StreamEnd::Revoked),
             () = self.over.cancelled() => self.tell_rest(page).await,
             ending = self.source.next(page) => ending,
-            () = tokio::time::sleep(self.pace.heartbeat) => return Next::Silence,
+            () = tokio::time::sleep(self.pace.heartbeat) => return StreamOutput::Silence,
         };
         match ending {
-            None => Next::Frames,
+            None => StreamOutput::Frames,
             Some(ending) => {
                 self.source.close(&ending, page);
-                Next::Over(ending)
+                StreamOutput::Over(ending)
             }
         }
     }
 
     /// Writes the rest of the log when the daemon stops: whoever follows a turn sees its end.
-    async fn tell_rest(&mut self, page: &mut Page) -> Option<Ending> {
+    async fn tell_rest(&mut self, page: &mut FrameBuffer) -> Option<StreamEnd> {
         let since = *self.over_since.get_or_insert_with(Instant::now);
         let telling = tokio::time::timeout_at(since + REST_WITHIN, self.source.tell_rest(page));
-        telling.await.unwrap_or(Some(Ending::DaemonStopping))
+        telling.await.unwrap_or(Some(StreamEnd::DaemonStopping))
     }
 
     /// Ready when the stream is to end, whatever its reader does.
-    pub(super) async fn cut(&self) -> Ending {
+    pub(super) async fn cut(&self) -> StreamEnd {
         tokio::select! {
             biased;
-            () = self.revoked.cancelled() => Ending::Revoked,
+            () = self.revoked.cancelled() => StreamEnd::Revoked,
             () = async {
                 self.over.cancelled().await;
                 tokio::time::sleep(REST_WITHIN).await;
-            } => Ending::DaemonStopping,
+            } => StreamEnd::DaemonStopping,
         }
     }
 
     /// Drops what was read ahead while the reader is slow.
     pub(super) fn rest(&mut self) {
-        if let Source::Log(reader) = &mut self.source {
+        if let FrameSource::Log(reader) = &mut self.source {
             reader.let_go(self.n_held);
         }
     }

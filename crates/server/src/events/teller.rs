@@ -7,65 +7,71 @@
 use projection::{Frame, Vocabulary};
 use wire::{Event, Seq, SessionId};
 
-use super::page::Page;
-use super::wanted::{FrameId, Place};
-use crate::daemon::snapshots::{Format, Log, Snapshots};
-use crate::open_design::words::{RunWords, is_end};
+use super::page::FrameBuffer;
+use super::wanted::{FrameId, LogPosition};
+use crate::daemon::snapshots::{SnapshotKey, StreamFormat, VocabularySnapshots};
+use crate::open_design::words::{RunVocabulary, is_end};
 
 #[derive(Debug)]
-pub(super) struct Teller {
-    told: Place,
+pub(super) struct FrameEncoder {
+    told: LogPosition,
     epoch: u64,
-    words: Words,
+    words: EncoderVocabulary,
 }
 
 #[derive(Debug)]
-enum Words {
+enum EncoderVocabulary {
     Log,
     Told(Vocabulary),
-    Run(Box<RunWords>),
+    Run(Box<RunVocabulary>),
 }
 
-impl Teller {
+impl FrameEncoder {
     /// An encoder for a reader who has come to `told`, and the event after which it needs the log:
     /// frames depend on all events before them, but for those that a snapshot covers.
-    pub(super) fn new(log: Log, told: Place, snapshots: &Snapshots) -> (Self, Seq) {
-        let Log { session, epoch, format } = log;
+    pub(super) fn new(
+        log: SnapshotKey,
+        told: LogPosition,
+        snapshots: &VocabularySnapshots,
+    ) -> (Self, Seq) {
+        let SnapshotKey { session, epoch, format } = log;
         let begin = |new: fn(SessionId) -> Vocabulary| {
             let known = snapshots.before(log, told.complete());
             let (seq, vocabulary) = known.unwrap_or_else(|| (Seq(0), new(session)));
-            (Words::Told(vocabulary), seq)
+            (EncoderVocabulary::Told(vocabulary), seq)
         };
         let (words, after) = match format {
-            Format::Acp => (Words::Log, told.complete()),
-            Format::Ui => begin(|_| Vocabulary::ui()),
-            Format::Envelopes => begin(|session| Vocabulary::envelopes(session.to_string())),
-            Format::Conversation => begin(|_| Vocabulary::conversation()),
-            Format::Run(turn) => (Words::Run(Box::new(RunWords::new(turn))), Seq(0)),
+            StreamFormat::Acp => (EncoderVocabulary::Log, told.complete()),
+            StreamFormat::Ui => begin(|_| Vocabulary::ui()),
+            StreamFormat::Envelopes => begin(|session| Vocabulary::envelopes(session.to_string())),
+            StreamFormat::Conversation => begin(|_| Vocabulary::conversation()),
+            StreamFormat::Run(turn) => {
+                (EncoderVocabulary::Run(Box::new(RunVocabulary::new(turn))), Seq(0))
+            }
         };
         (Self { told, epoch, words }, after)
     }
 
     /// Keeps a snapshot, from which other readers can begin.
-    pub(super) fn keep(&self, log: Log, heard: Seq, snapshots: &Snapshots) {
-        if let Words::Told(vocabulary) = &self.words {
+    pub(super) fn keep(&self, log: SnapshotKey, heard: Seq, snapshots: &VocabularySnapshots) {
+        if let EncoderVocabulary::Told(vocabulary) = &self.words {
             snapshots.keep(log, heard, vocabulary);
         }
     }
 
-    pub(super) fn tell(&mut self, event: &Event, page: &mut Page) {
+    pub(super) fn tell(&mut self, event: &Event, page: &mut FrameBuffer) {
         let Self { told, epoch, words } = self;
         let (told, epoch) = (*told, *epoch);
-        let whole = FrameId { place: Place { seq: event.seq, part: None }, epoch };
+        let whole = FrameId { place: LogPosition { seq: event.seq, part: None }, epoch };
         let frames = match words {
-            Words::Log => {
+            EncoderVocabulary::Log => {
                 if !told.covers(whole.place) {
                     page.tell(whole, None, |text| event.write_json(text));
                 }
                 return;
             }
-            Words::Told(vocabulary) => vocabulary.frames(event),
-            Words::Run(run) => run.hear(event),
+            EncoderVocabulary::Told(vocabulary) => vocabulary.frames(event),
+            EncoderVocabulary::Run(run) => run.hear(event),
         };
         for (id, Frame { name, data }) in numbered(event.seq, told, epoch, &frames) {
             page.tell(id, *name, |text| text.push_str(data.as_str()));
@@ -73,14 +79,16 @@ impl Teller {
         // The end of a run is sent to everybody: a client that comes back after it and gets nothing
         // would reconnect again and again.
         let end = frames.last().filter(|one| is_end(one));
-        if let (Words::Run(_), Some(end)) = (words, end.filter(|_| told.covers(whole.place))) {
+        if let (EncoderVocabulary::Run(_), Some(end)) =
+            (words, end.filter(|_| told.covers(whole.place)))
+        {
             page.tell(whole, end.name, |text| text.push_str(end.data.as_str()));
         }
     }
 
     /// Writes the end of a run of which the log has none.
-    pub(super) fn conclude(&mut self, page: &mut Page) {
-        if let Words::Run(run) = &mut self.words {
+    pub(super) fn conclude(&mut self, page: &mut FrameBuffer) {
+        if let EncoderVocabulary::Run(run) = &mut self.words {
             for Frame { name, data } in run.conclude() {
                 page.remark(name.unwrap_or_default(), &data);
             }
@@ -91,14 +99,14 @@ impl Teller {
 /// The frames of an event that the reader has not seen, with their ids.
 fn numbered<T>(
     seq: Seq,
-    told: Place,
+    told: LogPosition,
     epoch: u64,
     said: &[T],
 ) -> impl Iterator<Item = (FrameId, &T)> {
     let n_said = said.len();
     let numbered = (1_u32..).zip(said).map(move |(part, one)| {
         let is_last = usize::try_from(part).is_ok_and(|part| part == n_said);
-        (Place { seq, part: (!is_last).then_some(part) }, one)
+        (LogPosition { seq, part: (!is_last).then_some(part) }, one)
     });
     numbered
         .filter(move |(place, _)| !told.covers(*place))

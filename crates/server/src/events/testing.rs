@@ -5,25 +5,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sessions::desk::{Agents, Desk};
+use sessions::desk::{AgentSource, SessionRegistry};
 use sessions::host::AgentCommand;
-use sessions::order::Order;
-use sessions::permission::{Mode, Policy};
+use sessions::order::SessionOrder;
+use sessions::permission::{PermissionPolicy, PolicyMode};
 use sessions::settings::WorkerSetup;
-use sessions::yard::Yard;
-use store::{Batch, Changes, EventLog, MemoryLog, NewSession, SessionRecord};
+use sessions::yard::SessionContext;
+use store::{Batch, EventLog, MemoryLog, NewSession, RecordChanges, SessionRecord};
 use tokio::sync::mpsc;
 use wire::{Category, Draft, Event, Fault, Json, Kind, Millis, Seq, SessionId, TurnId};
 
-use super::reader::Reader;
-use super::stream::{Source, Stream};
-use super::wanted::{Cursor, Until, Wanted};
-use crate::daemon::snapshots::Format;
-use crate::daemon::{Daemon, Pace, Settings};
+use super::reader::EventReader;
+use super::stream::{FrameSource, FrameStream};
+use super::wanted::{Cursor, EventsRequest, StreamUntil};
+use crate::daemon::snapshots::StreamFormat;
+use crate::daemon::{Daemon, DaemonSettings, StreamPace};
 use crate::metrics::Metrics;
 use crate::principal::Principal;
 
-pub(super) const PACE: Pace = Pace {
+pub(super) const PACE: StreamPace = StreamPace {
     warn_after: Duration::from_secs(10),
     evict_after: Duration::from_secs(30),
     heartbeat: Duration::from_secs(15),
@@ -39,8 +39,8 @@ pub(crate) struct One {
 struct NoAgents;
 
 #[async_trait]
-impl Agents for NoAgents {
-    async fn command(&self, _: &Order, _: Mode) -> Result<AgentCommand, Fault> {
+impl AgentSource for NoAgents {
+    async fn command(&self, _: &SessionOrder, _: PolicyMode) -> Result<AgentCommand, Fault> {
         Err(Fault::new(Category::BadInput, "there are no agents"))
     }
 
@@ -59,12 +59,12 @@ impl One {
             records_dir: None,
             cgroups: false,
         };
-        let settings = sessions::settings::Settings::default();
-        let yard = Yard::new(log.clone(), settings, setup);
-        let desk = Desk::new(yard, Arc::new(NoAgents), Policy::default());
+        let settings = sessions::settings::SessionSettings::default();
+        let yard = SessionContext::new(log.clone(), settings, setup);
+        let desk = SessionRegistry::new(yard, Arc::new(NoAgents), PermissionPolicy::default());
         let daemon = Daemon::new(
             desk,
-            Settings { pace: PACE, ..Settings::default() },
+            DaemonSettings { pace: PACE, ..DaemonSettings::default() },
             Metrics::new(["demo"]),
         );
         let id = SessionId::from_entropy(&[3; 64]);
@@ -79,7 +79,7 @@ impl One {
         let id = SessionId::derived(&[&n.to_be_bytes()]);
         self.log.create(new_session(id, Millis(1 << 50))).await.unwrap();
         let title = Some(Some(title.to_owned()));
-        self.log.update(id, Changes { title, ..Changes::default() }).await.unwrap();
+        self.log.update(id, RecordChanges { title, ..RecordChanges::default() }).await.unwrap();
         id
     }
 
@@ -91,17 +91,22 @@ impl One {
         self.log.session(self.id).await.unwrap().unwrap()
     }
 
-    pub(super) async fn reader(&self, cursor: Cursor, format: Format, until: Until) -> Reader {
+    pub(super) async fn reader(
+        &self,
+        cursor: Cursor,
+        format: StreamFormat,
+        until: StreamUntil,
+    ) -> EventReader {
         let record = self.record().await;
-        let wanted = Wanted { cursor, format, until };
+        let wanted = EventsRequest { cursor, format, until };
         let start = cursor.judge(record.epoch, record.head);
         let budget = self.daemon.load.budget(&self.principal.name);
-        Reader::new(&self.daemon, &record, &wanted, start, budget)
+        EventReader::new(&self.daemon, &record, &wanted, start, budget)
     }
 
-    pub(super) async fn stream(&self) -> Stream {
-        let reader = self.reader(Cursor::START, Format::Acp, Until::Cut).await;
-        Stream::new(Source::Log(Box::new(reader)), &self.daemon, &self.principal).unwrap()
+    pub(super) async fn stream(&self) -> FrameStream {
+        let reader = self.reader(Cursor::START, StreamFormat::Acp, StreamUntil::Cut).await;
+        FrameStream::new(FrameSource::Log(Box::new(reader)), &self.daemon, &self.principal).unwrap()
     }
 }
 
@@ -117,7 +122,7 @@ fn new_session(id: SessionId, created: Millis) -> NewSession {
 }
 
 #[derive(serde::Deserialize)]
-struct Line {
+struct RecordedLine {
     seq: u64,
     time: i64,
     turn: Option<TurnId>,
@@ -135,6 +140,6 @@ pub(super) fn drafts() -> Vec<Draft> {
     events().into_iter().map(draft).collect()
 }
 
-fn event(Line { seq, time, turn, kind, payload }: Line) -> Event {
+fn event(RecordedLine { seq, time, turn, kind, payload }: RecordedLine) -> Event {
     Event { seq: Seq(seq), at: Millis(time), turn, kind: Kind::from_log(&kind), payload }
 }

@@ -10,12 +10,12 @@ use axum::http::HeaderMap;
 use serde::Deserialize;
 use wire::{Seq, TurnId};
 
-use crate::daemon::snapshots::Format;
+use crate::daemon::snapshots::StreamFormat;
 use crate::problem::Problem;
 
 /// The query of a request, not parsed yet.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Asked {
+pub(super) struct EventsQuery {
     after: Option<String>,
     format: Option<String>,
     until: Option<String>,
@@ -24,15 +24,15 @@ pub(super) struct Asked {
 
 /// The request of a reader, parsed from query and headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct EventsRequest {
     pub(super) cursor: Cursor,
-    pub(super) format: Format,
-    pub(super) until: Until,
+    pub(super) format: StreamFormat,
+    pub(super) until: StreamUntil,
 }
 
 /// When the stream is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Until {
+pub(super) enum StreamUntil {
     Cut,
     /// Nothing runs and everything was told.
     Idle,
@@ -40,24 +40,24 @@ pub(super) enum Until {
     Turn(TurnId),
 }
 
-impl Wanted {
-    pub(super) fn read(asked: &Asked, headers: &HeaderMap) -> Result<Self, Problem> {
+impl EventsRequest {
+    pub(super) fn read(asked: &EventsQuery, headers: &HeaderMap) -> Result<Self, Problem> {
         let format = match asked.format.as_deref() {
-            None | Some("acp") => Format::Acp,
-            Some("ui") => Format::Ui,
-            Some("envelopes") => Format::Envelopes,
-            Some("conversation") => Format::Conversation,
+            None | Some("acp") => StreamFormat::Acp,
+            Some("ui") => StreamFormat::Ui,
+            Some("envelopes") => StreamFormat::Envelopes,
+            Some("conversation") => StreamFormat::Conversation,
             Some(_) => {
                 let known = "`format` is one of acp, ui, envelopes, conversation";
                 return Err(Problem::bad_request(known));
             }
         };
         let until = match (asked.until.as_deref(), asked.turn.as_deref()) {
-            (None, None) => Until::Cut,
-            (Some("idle"), None) => Until::Idle,
+            (None, None) => StreamUntil::Cut,
+            (Some("idle"), None) => StreamUntil::Idle,
             (None, Some(turn)) => {
                 let turn = TurnId::parse(turn);
-                Until::Turn(turn.map_err(|_| Problem::bad_request("`turn` is no turn id"))?)
+                StreamUntil::Turn(turn.map_err(|_| Problem::bad_request("`turn` is no turn id"))?)
             }
             (Some(_), None) => return Err(Problem::bad_request("`until` can only be idle")),
             (Some(_), Some(_)) => {
@@ -73,15 +73,15 @@ impl Wanted {
         after: Option<String>,
         headers: &HeaderMap,
     ) -> Result<Self, Problem> {
-        let cursor = cursor(&Asked { after, ..Asked::default() }, headers)?;
-        Ok(Self { cursor, format: Format::Run(turn), until: Until::Turn(turn) })
+        let cursor = cursor(&EventsQuery { after, ..EventsQuery::default() }, headers)?;
+        Ok(Self { cursor, format: StreamFormat::Run(turn), until: StreamUntil::Turn(turn) })
     }
 }
 
 /// A browser that reconnects repeats the URL of the first time, so what it adds as a header is
 /// newer. It also cannot leave the header out, so there a bad cursor is reported in the stream; in
 /// the query it is a mistake of whoever wrote the request.
-fn cursor(asked: &Asked, headers: &HeaderMap) -> Result<Cursor, Problem> {
+fn cursor(asked: &EventsQuery, headers: &HeaderMap) -> Result<Cursor, Problem> {
     let after = match asked.after.as_deref() {
         None => Cursor::START,
         Some(after) => Cursor::parse(after),
@@ -102,13 +102,13 @@ const MAX_LEN: usize = 64;
 
 /// Up to where a log was sent: a whole event, or some of its frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct LogPosition {
     pub(super) seq: Seq,
     /// The frame, from 1 on; none for the last one of the event.
     pub(super) part: Option<u32>,
 }
 
-impl Place {
+impl LogPosition {
     pub(super) const START: Self = Self { seq: Seq(0), part: None };
 
     /// Whether a reader that has come to this place has seen `frame`.
@@ -135,13 +135,13 @@ impl Place {
 /// The id of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FrameId {
-    pub(super) place: Place,
+    pub(super) place: LogPosition,
     pub(super) epoch: u64,
 }
 
 impl fmt::Display for FrameId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { place: Place { seq, part }, epoch } = self;
+        let Self { place: LogPosition { seq, part }, epoch } = self;
         match part {
             None => write!(f, "{}-{epoch:x}", seq.0),
             Some(part) => write!(f, "{}.{part}-{epoch:x}", seq.0),
@@ -153,23 +153,23 @@ impl fmt::Display for FrameId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cursor {
     /// A place in the log, of this epoch if the cursor names one.
-    At { place: Place, epoch: Option<u64> },
+    At { place: LogPosition, epoch: Option<u64> },
     /// A text that is no cursor of the daemon.
     Unreadable,
 }
 
 /// The start of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Start {
-    After(Place),
+pub(super) enum StreamStart {
+    After(LogPosition),
     /// The cursor is of no use; the client has to begin anew.
-    Resync(Reason),
+    Resync(ResyncReason),
 }
 
 /// Why a client has to begin anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Reason {
+pub(super) enum ResyncReason {
     /// The cursor is of another log, or of this one before events were lost.
     OtherEpoch,
     /// There is no such event yet.
@@ -178,7 +178,7 @@ pub(super) enum Reason {
 }
 
 impl Cursor {
-    pub(super) const START: Self = Self::At { place: Place::START, epoch: None };
+    pub(super) const START: Self = Self::At { place: LogPosition::START, epoch: None };
 
     /// A number, or the id of a frame.
     pub(super) fn parse(text: &str) -> Self {
@@ -197,20 +197,22 @@ impl Cursor {
             Some((seq, part)) => (seq, Some(u32::try_from(decimal(part)?).ok()?)),
             None => (place, None),
         };
-        let place = Place { seq: Seq(decimal(seq)?), part };
+        let place = LogPosition { seq: Seq(decimal(seq)?), part };
         // Nothing comes before the first frame of the first event.
         let is_ours = part != Some(0) && (part.is_none() || place.seq.0 > 0);
         is_ours.then_some(Self::At { place, epoch })
     }
 
-    pub(super) fn judge(self, current: u64, head: Seq) -> Start {
+    pub(super) fn judge(self, current: u64, head: Seq) -> StreamStart {
         match self {
-            Self::Unreadable => Start::Resync(Reason::Unreadable),
+            Self::Unreadable => StreamStart::Resync(ResyncReason::Unreadable),
             Self::At { epoch: Some(epoch), .. } if epoch != current => {
-                Start::Resync(Reason::OtherEpoch)
+                StreamStart::Resync(ResyncReason::OtherEpoch)
             }
-            Self::At { place, .. } if place.seq > head => Start::Resync(Reason::BeyondHead),
-            Self::At { place, .. } => Start::After(place),
+            Self::At { place, .. } if place.seq > head => {
+                StreamStart::Resync(ResyncReason::BeyondHead)
+            }
+            Self::At { place, .. } => StreamStart::After(place),
         }
     }
 }

@@ -13,9 +13,9 @@ use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, SizeHint};
 use tokio_util::sync::CancellationToken;
 
-use super::arrival::Busy;
-use super::shares::Share;
-use crate::limits::{ByteQuota, COME_BACK_SECONDS, Reserved};
+use super::arrival::BusyGuard;
+use super::shares::StreamShare;
+use crate::limits::{ByteQuota, COME_BACK_SECONDS, QuotaReservation};
 use crate::problem::{Problem, kinds};
 
 /// Smaller bodies are not counted: they are about what any request costs, and those are limited.
@@ -41,27 +41,27 @@ pub(super) fn keep(
             .into_response();
     }
     let held = Arc::new(held);
-    response.map(|inner| Body::new(Answer { inner, held }))
+    response.map(|inner| Body::new(QuotaBody { inner, held }))
 }
 
-struct Answer {
+struct QuotaBody {
     inner: Body,
-    held: Arc<Reserved>,
+    held: Arc<QuotaReservation>,
 }
 
 /// Bytes that are being sent, which may wait in a connection longer than the body exists.
-struct OnTheWay {
+struct QuotaBytes {
     bytes: Bytes,
-    _held: Arc<Reserved>,
+    _held: Arc<QuotaReservation>,
 }
 
-impl AsRef<[u8]> for OnTheWay {
+impl AsRef<[u8]> for QuotaBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl HttpBody for Answer {
+impl HttpBody for QuotaBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -70,7 +70,7 @@ impl HttpBody for Answer {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let held = self.held.clone();
-        let keep = |bytes| Bytes::from_owner(OnTheWay { bytes, _held: held });
+        let keep = |bytes| Bytes::from_owner(QuotaBytes { bytes, _held: held });
         let polled = Pin::new(&mut self.inner).poll_frame(cx);
         polled.map(|frame| frame.map(|frame| frame.map(|frame| frame.map_data(keep))))
     }
@@ -88,12 +88,12 @@ impl HttpBody for Answer {
 /// noticed it stays within a second.
 pub(super) const GOODBYE: Duration = Duration::from_millis(300);
 
-pub(super) struct Tail {
+pub(super) struct RevocableBody {
     inner: Body,
     end: Pin<Box<dyn Future<Output = ()> + Send>>,
     is_cut: bool,
-    _busy: Busy,
-    _share: Arc<Share>,
+    _busy: BusyGuard,
+    _share: Arc<StreamShare>,
 }
 
 /// Waits until a revoked token's connections have had their time; for ever without a token.
@@ -103,12 +103,12 @@ pub(super) async fn overdue(revoked: Option<CancellationToken>) {
     tokio::time::sleep(GOODBYE).await;
 }
 
-impl Tail {
+impl RevocableBody {
     pub(super) fn wrap(
         inner: Body,
         revoked: Option<CancellationToken>,
-        busy: Busy,
-        share: Arc<Share>,
+        busy: BusyGuard,
+        share: Arc<StreamShare>,
     ) -> Body {
         let end = Box::pin(overdue(revoked));
         Body::new(Self { inner, end, is_cut: false, _busy: busy, _share: share })
@@ -117,9 +117,9 @@ impl Tail {
 
 #[derive(Debug, thiserror::Error)]
 #[error("the token was revoked")]
-struct Revoked;
+struct TokenRevoked;
 
-impl HttpBody for Tail {
+impl HttpBody for RevocableBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -132,7 +132,7 @@ impl HttpBody for Tail {
         }
         if self.end.as_mut().poll(cx).is_ready() {
             self.is_cut = true;
-            return Poll::Ready(Some(Err(axum::Error::new(Revoked))));
+            return Poll::Ready(Some(Err(axum::Error::new(TokenRevoked))));
         }
         Pin::new(&mut self.inner).poll_frame(cx)
     }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::credentials;
 use super::peer_user::PeerUser;
-use super::shares::Known;
+use super::shares::ConnectionShare;
 use crate::principal::{Principal, Role};
 use crate::problem::Problem;
 
@@ -66,17 +66,17 @@ impl Peer {
 
 /// The connection that a request came on; every request carries it as an extension.
 #[derive(Debug, Clone)]
-pub struct Arrival {
+pub struct ConnectionInfo {
     pub peer: Peer,
     /// Our end's address; none for unix sockets.
     pub local: Option<SocketAddr>,
     pub is_tls: bool,
     /// Cancelling it cuts the connection, also after it became a WebSocket.
     pub cut: CancellationToken,
-    pub activity: Arc<Activity>,
+    pub activity: Arc<ConnectionActivity>,
 }
 
-impl Arrival {
+impl ConnectionInfo {
     pub fn new(peer: Peer, local: Option<SocketAddr>, is_tls: bool) -> Self {
         let activity = Arc::default();
         Self { peer, local, is_tls, cut: CancellationToken::new(), activity }
@@ -97,20 +97,20 @@ impl Arrival {
 
 /// How many requests of a connection are being served, how many ever were, and its client.
 #[derive(Debug, Default)]
-pub struct Activity {
+pub struct ConnectionActivity {
     n_now: AtomicUsize,
     n_ever: AtomicUsize,
     client: OnceLock<String>,
-    pub(super) share: Known,
+    pub(super) share: ConnectionShare,
     /// The user at the other end; looked up when it matters.
     pub(super) user: OnceLock<PeerUser>,
 }
 
-impl Activity {
-    pub fn enter(self: &Arc<Self>) -> Busy {
+impl ConnectionActivity {
+    pub fn enter(self: &Arc<Self>) -> BusyGuard {
         self.n_now.fetch_add(1, Ordering::Relaxed);
         self.n_ever.fetch_add(1, Ordering::Relaxed);
-        Busy(self.clone())
+        BusyGuard(self.clone())
     }
 
     /// Notes the client that has authenticated on this connection, by the name of its token.
@@ -133,9 +133,9 @@ impl Activity {
 
 /// Held while a request is served, its answer's body included.
 #[derive(Debug)]
-pub struct Busy(Arc<Activity>);
+pub struct BusyGuard(Arc<ConnectionActivity>);
 
-impl Drop for Busy {
+impl Drop for BusyGuard {
     fn drop(&mut self) {
         self.0.n_now.fetch_sub(1, Ordering::Relaxed);
     }
@@ -162,7 +162,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Principal {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Arrival {
+impl<S: Send + Sync> FromRequestParts<S> for ConnectionInfo {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {

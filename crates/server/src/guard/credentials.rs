@@ -20,7 +20,7 @@ use crate::header_lists::listed;
 const MAX_COOKIES: usize = 64;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Presented<'a> {
+pub(super) enum Credentials<'a> {
     Nothing,
     Nonsense,
     Token(&'a str),
@@ -31,32 +31,32 @@ pub(super) enum Presented<'a> {
     },
 }
 
-impl Presented<'_> {
+impl Credentials<'_> {
     pub(super) fn is_cookies(&self) -> bool {
         matches!(self, Self::Cookies { .. })
     }
 }
 
-pub(super) fn find(parts: &Parts) -> Presented<'_> {
+pub(super) fn find(parts: &Parts) -> Credentials<'_> {
     let headers = &parts.headers;
     if headers.contains_key(header::AUTHORIZATION) {
         return only(headers, &header::AUTHORIZATION)
             .and_then(bearer)
-            .map_or(Presented::Nonsense, Presented::Token);
+            .map_or(Credentials::Nonsense, Credentials::Token);
     }
     if is_upgrade(parts) {
         let mut tokens = protocols(headers).filter_map(|name| name.strip_prefix(WS_TOKEN));
         match (tokens.next(), tokens.next()) {
-            (Some(token), None) => return Presented::Token(token),
-            (Some(_), Some(_)) => return Presented::Nonsense,
+            (Some(token), None) => return Credentials::Token(token),
+            (Some(_), Some(_)) => return Credentials::Nonsense,
             (None, _) => {}
         }
     }
     let name = cookie_name(headers, &parts.uri);
     let cookies: Vec<_> = cookies(headers, &name).take(MAX_COOKIES).collect();
     match cookies.is_empty() {
-        true => Presented::Nothing,
-        false => Presented::Cookies { cookies, pass: page_pass(parts) },
+        true => Credentials::Nothing,
+        false => Credentials::Cookies { cookies, pass: page_pass(parts) },
     }
 }
 

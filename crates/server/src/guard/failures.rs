@@ -18,36 +18,36 @@ const MAX_PEERS: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(super) struct Failures {
-    known: Mutex<Known>,
+    known: Mutex<FailureCounts>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
-    peers: HashMap<PeerKey, Count>,
-    others: Option<Count>,
+struct FailureCounts {
+    peers: HashMap<PeerKey, FailureCount>,
+    others: Option<FailureCount>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Count {
+struct FailureCount {
     since: Instant,
     n: u32,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum FailureVerdict {
     Counted,
     Limited { retry_after: u32, is_first: bool },
 }
 
 impl Failures {
-    pub(super) fn note(&self, peer: &Peer, now: Instant) -> Verdict {
+    pub(super) fn note(&self, peer: &Peer, now: Instant) -> FailureVerdict {
         let mut known = self.known.locked();
         let key = peer.key();
         if known.peers.len() >= MAX_PEERS && !known.peers.contains_key(&key) {
             known.peers.retain(|_, count| !count.is_over(now));
         }
         let is_full = known.peers.len() >= MAX_PEERS && !known.peers.contains_key(&key);
-        let fresh = Count { since: now, n: 0 };
+        let fresh = FailureCount { since: now, n: 0 };
         let count = if is_full {
             known.others.get_or_insert(fresh)
         } else {
@@ -57,21 +57,21 @@ impl Failures {
     }
 }
 
-impl Count {
+impl FailureCount {
     fn is_over(&self, now: Instant) -> bool {
         now.saturating_duration_since(self.since) >= WINDOW
     }
 
-    fn note(&mut self, now: Instant) -> Verdict {
+    fn note(&mut self, now: Instant) -> FailureVerdict {
         if self.is_over(now) {
             *self = Self { since: now, n: 0 };
         }
         self.n = self.n.saturating_add(1);
         if self.n <= MAX_FAILURES {
-            return Verdict::Counted;
+            return FailureVerdict::Counted;
         }
         let left = WINDOW.saturating_sub(now.saturating_duration_since(self.since));
-        Verdict::Limited {
+        FailureVerdict::Limited {
             retry_after: u32::try_from(left.as_secs()).unwrap_or(u32::MAX).max(1),
             is_first: self.n == MAX_FAILURES + 1,
         }

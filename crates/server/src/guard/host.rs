@@ -16,11 +16,11 @@ use crate::problem::Problem;
 
 #[derive(Debug)]
 pub(super) struct Hosts {
-    configured: Vec<Name>,
+    configured: Vec<AllowedHost>,
 }
 
 #[derive(Debug)]
-struct Name {
+struct AllowedHost {
     host: String,
     /// Without one: the listener's, or none, as behind a proxy.
     port: Option<String>,
@@ -28,7 +28,7 @@ struct Name {
 
 /// The host name that a request was sent to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Called<'a> {
+pub(super) enum RequestedHost<'a> {
     /// A name at which browsers log in.
     Here(&'a str),
     /// A name where other programs may have listened before us, for clients with tokens; the page
@@ -37,7 +37,7 @@ pub(super) enum Called<'a> {
     Elsewhere { host: &'a str, page: String, was_page: bool },
 }
 
-impl<'a> Called<'a> {
+impl<'a> RequestedHost<'a> {
     pub(super) fn host(&self) -> &'a str {
         let (Self::Here(host) | Self::Elsewhere { host, .. }) = self;
         host
@@ -48,7 +48,7 @@ impl Hosts {
     pub(super) fn new(names: &[String]) -> Result<Self, GuardError> {
         let parsed = names
             .iter()
-            .map(|name| Name::parse(name).ok_or_else(|| GuardError::BadHost(name.clone())));
+            .map(|name| AllowedHost::parse(name).ok_or_else(|| GuardError::BadHost(name.clone())));
         Ok(Self { configured: parsed.collect::<Result<_, _>>()? })
     }
 
@@ -59,7 +59,7 @@ impl Hosts {
         local: SocketAddr,
         is_tls: bool,
         page_name: Option<&PageName>,
-    ) -> Result<Called<'a>, Problem> {
+    ) -> Result<RequestedHost<'a>, Problem> {
         let asked = authority(parts)?;
         self.recognise(asked, local, is_tls, page_name).ok_or_else(|| {
             let unknown = Problem::forbidden("the daemon is not known by this host name");
@@ -83,15 +83,15 @@ impl Hosts {
         local: SocketAddr,
         is_tls: bool,
         page_name: Option<&PageName>,
-    ) -> Option<Called<'a>> {
+    ) -> Option<RequestedHost<'a>> {
         let port = local.port().to_string();
         if self.configured.iter().any(|name| name.is(asked, &port)) {
-            return Some(Called::Here(asked));
+            return Some(RequestedHost::Here(asked));
         }
         let Some(page_name) = page_name else {
-            return is_own(asked, local, is_tls).then_some(Called::Here(asked));
+            return is_own(asked, local, is_tls).then_some(RequestedHost::Here(asked));
         };
-        let elsewhere = |was_page| Called::Elsewhere {
+        let elsewhere = |was_page| RequestedHost::Elsewhere {
             host: asked,
             page: page_name.in_place_of(asked),
             was_page,
@@ -99,7 +99,7 @@ impl Hosts {
         let (host, rest) = asked.split_at(asked.find(':').unwrap_or(asked.len()));
         match PageName::in_host(host) {
             Some(_) if !is_port_of(rest, local.port(), is_tls) => None,
-            Some(name) if name == *page_name => Some(Called::Here(asked)),
+            Some(name) if name == *page_name => Some(RequestedHost::Here(asked)),
             Some(_) => Some(elsewhere(true)),
             None => is_own(asked, local, is_tls).then(|| elsewhere(false)),
         }
@@ -129,7 +129,7 @@ fn is_port_of(rest: &str, port: u16, is_tls: bool) -> bool {
     }
 }
 
-impl Name {
+impl AllowedHost {
     fn parse(text: &str) -> Option<Self> {
         let text = text.to_ascii_lowercase();
         let (host, port) = split_port(&text)?;

@@ -22,7 +22,7 @@ pub(super) struct Origins {
 
 /// The page that a request came from.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Page {
+pub(super) enum RequestOrigin {
     /// No page, or none that said so.
     None,
     Own,
@@ -45,9 +45,9 @@ impl Origins {
         host: &str,
         is_tls: bool,
         is_document: bool,
-    ) -> Result<Page, Problem> {
+    ) -> Result<RequestOrigin, Problem> {
         let page = match single(parts, &header::ORIGIN)? {
-            None => Page::None,
+            None => RequestOrigin::None,
             Some(origin) => self.recognise(origin, host, is_tls).ok_or_else(|| {
                 Problem::forbidden("this page may not call the daemon")
                     .remedy("start the daemon with `--allow-origin ORIGIN`")
@@ -55,21 +55,26 @@ impl Origins {
         };
         let site = single(parts, &SEC_FETCH_SITE)?.map(HeaderValue::as_bytes);
         let is_ours = matches!(site, None | Some(b"same-origin" | b"none"));
-        let is_visit = is_document && page == Page::None && is_visit(parts)?;
-        if is_ours || is_visit || matches!(page, Page::Allowed(_)) {
+        let is_visit = is_document && page == RequestOrigin::None && is_visit(parts)?;
+        if is_ours || is_visit || matches!(page, RequestOrigin::Allowed(_)) {
             return Ok(page);
         }
         Err(Problem::forbidden("requests from pages of other sites are not served"))
     }
 
-    pub(super) fn recognise(&self, origin: &HeaderValue, host: &str, is_tls: bool) -> Option<Page> {
+    pub(super) fn recognise(
+        &self,
+        origin: &HeaderValue,
+        host: &str,
+        is_tls: bool,
+    ) -> Option<RequestOrigin> {
         let text = origin.to_str().ok()?;
         let scheme = if is_tls { "https://" } else { "http://" };
         if text.strip_prefix(scheme) == Some(host) {
-            return Some(Page::Own);
+            return Some(RequestOrigin::Own);
         }
         let is_allowed = self.allowed.iter().any(|allowed| allowed == text);
-        is_allowed.then(|| Page::Allowed(origin.clone()))
+        is_allowed.then(|| RequestOrigin::Allowed(origin.clone()))
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use subtle::ConstantTimeEq;
 
 use crate::locking::Locking as _;
-use crate::tokens::{Sum, TokensError, mac, new_secret, sum};
+use crate::tokens::{Sha256Sum, TokensError, mac, new_secret, sum};
 
 /// Time between our proof and the page's, which is a round trip.
 const CHALLENGE_LIFE: Duration = Duration::from_secs(60);
@@ -26,16 +26,16 @@ const MAX_PASSES: usize = 1024;
 const MAX_NONCE_BYTES: usize = 128;
 
 #[derive(Debug, Default)]
-pub(crate) struct Passes(Mutex<Held>);
+pub(crate) struct Passes(Mutex<PassTable>);
 
 #[derive(Debug, Default)]
-struct Held {
-    challenges: VecDeque<Challenge>,
-    passes: VecDeque<Pass>,
+struct PassTable {
+    challenges: VecDeque<PageChallenge>,
+    passes: VecDeque<PagePass>,
 }
 
 #[derive(Debug)]
-struct Challenge {
+struct PageChallenge {
     nonce: String,
     page_nonce: String,
     /// The name of the login's token.
@@ -44,14 +44,14 @@ struct Challenge {
 }
 
 #[derive(Debug)]
-struct Pass {
-    digest: Sum,
+struct PagePass {
+    digest: Sha256Sum,
     login: String,
 }
 
 /// Which side a proof is of, so that one cannot be given back as the other.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Side {
+pub(crate) enum ProofSide {
     Daemon,
     Page,
     /// No proof, but the login code of a page that moves to a new host name: both sides compute it,
@@ -64,7 +64,7 @@ impl Passes {
     pub(crate) fn challenge(
         &self,
         login: &str,
-        key: &Sum,
+        key: &Sha256Sum,
         origin: &str,
         page_nonce: &str,
     ) -> Result<Option<(String, String)>, TokensError> {
@@ -72,13 +72,13 @@ impl Passes {
             return Ok(None);
         }
         let nonce = new_secret()?;
-        let proof = proof(key, Side::Daemon, origin, page_nonce, &nonce);
+        let proof = proof(key, ProofSide::Daemon, origin, page_nonce, &nonce);
         let mut held = self.0.locked();
         held.challenges.retain(|one| one.at.elapsed() < CHALLENGE_LIFE);
         if held.challenges.len() >= MAX_CHALLENGES {
             held.challenges.pop_front();
         }
-        held.challenges.push_back(Challenge {
+        held.challenges.push_back(PageChallenge {
             nonce: nonce.clone(),
             page_nonce: page_nonce.to_owned(),
             login: login.to_owned(),
@@ -91,7 +91,7 @@ impl Passes {
     pub(crate) fn redeem(
         &self,
         login: &str,
-        key: &Sum,
+        key: &Sha256Sum,
         origin: &str,
         nonce: &str,
         proved: &str,
@@ -99,7 +99,7 @@ impl Passes {
         let mut held = self.0.locked();
         let found = held.challenges.iter().position(|one| one.nonce == nonce && one.login == login);
         let challenge = found.and_then(|place| held.challenges.remove(place))?;
-        let expected = proof(key, Side::Page, origin, &challenge.page_nonce, nonce);
+        let expected = proof(key, ProofSide::Page, origin, &challenge.page_nonce, nonce);
         let is_right: bool = expected.as_bytes().ct_eq(proved.as_bytes()).into();
         let is_good = is_right && challenge.at.elapsed() < CHALLENGE_LIFE;
         is_good.then_some(challenge.page_nonce)
@@ -112,7 +112,7 @@ impl Passes {
         if held.passes.len() >= MAX_PASSES {
             held.passes.pop_front();
         }
-        held.passes.push_back(Pass { digest: sum(&pass), login: login.to_owned() });
+        held.passes.push_back(PagePass { digest: sum(&pass), login: login.to_owned() });
         Ok(pass)
     }
 
@@ -120,17 +120,23 @@ impl Passes {
     pub(crate) fn login_of(&self, pass: &str) -> Option<String> {
         let digest = sum(pass);
         let held = self.0.locked();
-        let is_it = |one: &&Pass| bool::from(one.digest.ct_eq(&digest));
+        let is_it = |one: &&PagePass| bool::from(one.digest.ct_eq(&digest));
         held.passes.iter().find(is_it).map(|one| one.login.clone())
     }
 }
 
 /// The proof that one side knows the key, for this pair of nonces and at this address.
-pub(crate) fn proof(key: &Sum, side: Side, origin: &str, page: &str, daemon: &str) -> String {
+pub(crate) fn proof(
+    key: &Sha256Sum,
+    side: ProofSide,
+    origin: &str,
+    page: &str,
+    daemon: &str,
+) -> String {
     let side = match side {
-        Side::Daemon => "daemon",
-        Side::Page => "page",
-        Side::Code => "code",
+        ProofSide::Daemon => "daemon",
+        ProofSide::Page => "page",
+        ProofSide::Code => "code",
     };
     // None of them holds a line break.
     mac(key, &[side, origin, page, daemon].join("\n"))
@@ -151,8 +157,8 @@ mod tests {
     fn a_pass_is_given_once_for_the_right_proof() {
         let (passes, key) = (Passes::default(), sum("secret"));
         let (nonce, ours) = passes.challenge("browser a", &key, ORIGIN, "n").unwrap().unwrap();
-        assert_eq!(ours, proof(&key, Side::Daemon, ORIGIN, "n", &nonce));
-        let right = proof(&key, Side::Page, ORIGIN, "n", &nonce);
+        assert_eq!(ours, proof(&key, ProofSide::Daemon, ORIGIN, "n", &nonce));
+        let right = proof(&key, ProofSide::Page, ORIGIN, "n", &nonce);
         let redeem = || passes.redeem("browser a", &key, ORIGIN, &nonce, &right);
         assert_eq!(redeem().as_deref(), Some("n"));
         assert_eq!(redeem(), None);
@@ -166,20 +172,20 @@ mod tests {
         let (passes, key) = (Passes::default(), sum("secret"));
         let wrong: [Wrong<'_>; 5] = [
             &|_, ours| ours.to_owned(),
-            &|nonce, _| proof(&key, Side::Code, ORIGIN, "n", nonce),
-            &|nonce, _| proof(&sum("other"), Side::Page, ORIGIN, "n", nonce),
-            &|nonce, _| proof(&key, Side::Page, "http://127.0.0.1:7434", "n", nonce),
+            &|nonce, _| proof(&key, ProofSide::Code, ORIGIN, "n", nonce),
+            &|nonce, _| proof(&sum("other"), ProofSide::Page, ORIGIN, "n", nonce),
+            &|nonce, _| proof(&key, ProofSide::Page, "http://127.0.0.1:7434", "n", nonce),
             &|_, _| String::new(),
         ];
         for wrong in wrong {
             let (nonce, ours) = passes.challenge("browser a", &key, ORIGIN, "n").unwrap().unwrap();
             let proved = wrong(&nonce, &ours);
             assert_eq!(passes.redeem("browser a", &key, ORIGIN, &nonce, &proved), None);
-            let right = proof(&key, Side::Page, ORIGIN, "n", &nonce);
+            let right = proof(&key, ProofSide::Page, ORIGIN, "n", &nonce);
             assert_eq!(passes.redeem("browser a", &key, ORIGIN, &nonce, &right), None);
         }
         let (nonce, _) = passes.challenge("browser a", &key, ORIGIN, "n").unwrap().unwrap();
-        let right = proof(&key, Side::Page, ORIGIN, "n", &nonce);
+        let right = proof(&key, ProofSide::Page, ORIGIN, "n", &nonce);
         assert_eq!(passes.redeem("browser b", &key, ORIGIN, &nonce, &right), None);
         assert!(passes.challenge("browser a", &key, ORIGIN, "").unwrap().is_none());
         assert!(passes.challenge("browser a", &key, ORIGIN, &"n".repeat(999)).unwrap().is_none());

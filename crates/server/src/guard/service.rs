@@ -16,11 +16,13 @@ use axum::response::{IntoResponse, Response};
 use tokio_util::sync::CancellationToken;
 use tower::{Service, ServiceExt};
 
-use super::answer::{Tail, overdue};
-use super::arrival::Busy;
-use super::shares::Shares;
-use super::{Admitted, Arrival, Decision, Guard, LoginCookies, answer, credentials, routes};
-use crate::limits::{Fault, HttpLimits, Metered, Terms};
+use super::answer::{RevocableBody, overdue};
+use super::arrival::BusyGuard;
+use super::shares::StreamShares;
+use super::{
+    Admission, ConnectionInfo, Guard, GuardDecision, LoginCookies, answer, credentials, routes,
+};
+use crate::limits::{BodyFault, BodyLimits, HttpLimits, MeteredBody};
 use crate::principal::Principal;
 use crate::problem::Problem;
 
@@ -41,18 +43,18 @@ const MAX_STRANGERS_BYTES: u64 = 64 << 10;
 
 /// A router behind the guard.
 #[derive(Debug, Clone)]
-pub struct Guarded {
+pub struct GuardedRouter {
     guard: Arc<Guard>,
     router: Router,
     limits: HttpLimits,
-    shares: Arc<Shares>,
+    shares: Arc<StreamShares>,
 }
 
-impl Guarded {
+impl GuardedRouter {
     pub fn new(guard: Arc<Guard>, router: Router, limits: HttpLimits) -> Self {
         // The framework's own limit is lower than ours and would not tell uploads apart.
         let router = router.layer(DefaultBodyLimit::disable());
-        let shares = Arc::new(Shares::new(limits.max_connections));
+        let shares = Arc::new(StreamShares::new(limits.max_connections));
         Self { guard, router, limits, shares }
     }
 
@@ -61,7 +63,7 @@ impl Guarded {
     }
 
     pub async fn handle(self, request: Request) -> Response {
-        let mut response = match request.extensions().get::<Arrival>().cloned() {
+        let mut response = match request.extensions().get::<ConnectionInfo>().cloned() {
             None => Problem::internal("a request came in by no listener").into_response(),
             Some(arrival) => self.decide(arrival, request).await,
         };
@@ -72,13 +74,13 @@ impl Guarded {
         response
     }
 
-    async fn decide(self, arrival: Arrival, request: Request) -> Response {
+    async fn decide(self, arrival: ConnectionInfo, request: Request) -> Response {
         let busy = arrival.activity.enter();
         let (parts, body) = request.into_parts();
         let decision = self.guard.admit(&parts, &arrival);
         let (response, readable_by) = match decision {
             Err(problem) => (problem.into_response(), None),
-            Ok(Decision { admitted, readable_by }) => {
+            Ok(GuardDecision { admitted, readable_by }) => {
                 let request = Request::from_parts(parts, body);
                 (self.proceed(admitted, arrival, busy, request).await, readable_by)
             }
@@ -93,27 +95,27 @@ impl Guarded {
 
     async fn proceed(
         self,
-        admitted: Admitted,
-        arrival: Arrival,
-        busy: Busy,
+        admitted: Admission,
+        arrival: ConnectionInfo,
+        busy: BusyGuard,
         request: Request,
     ) -> Response {
         let principal = match admitted {
-            Admitted::Preflight => {
+            Admission::Preflight => {
                 let mut response = StatusCode::NO_CONTENT.into_response();
                 answer_preflight(response.headers_mut());
                 return response;
             }
-            Admitted::Elsewhere(there) => {
+            Admission::Elsewhere(there) => {
                 let there = [(header::LOCATION, there)];
                 return (StatusCode::TEMPORARY_REDIRECT, there).into_response();
             }
-            Admitted::NoServiceWorker => {
+            Admission::NoServiceWorker => {
                 let kind = (header::CONTENT_TYPE, HeaderValue::from_static("text/javascript"));
                 return ([kind], REMOVE_SERVICE_WORKER).into_response();
             }
-            Admitted::Anyone => None,
-            Admitted::As(principal) => {
+            Admission::Anyone => None,
+            Admission::As(principal) => {
                 arrival.activity.note_client(&principal.name);
                 Some(principal)
             }
@@ -151,7 +153,7 @@ impl Guarded {
             });
             return response;
         }
-        response.map(|body| Tail::wrap(body, revoked, busy, share))
+        response.map(|body| RevocableBody::wrap(body, revoked, busy, share))
     }
 
     async fn serve(
@@ -168,7 +170,7 @@ impl Guarded {
         };
         // The hint is exact for a body whose length the client has announced.
         if body.size_hint().lower() > max_bytes {
-            return Err(Fault::TooLarge.problem(max_bytes));
+            return Err(BodyFault::TooLarge.problem(max_bytes));
         }
         // A route with a limit of its own does not keep the body in memory.
         let keeping = principal.filter(|_| rule.max_bytes.is_none());
@@ -176,8 +178,8 @@ impl Guarded {
         let revoked = principal.filter(|one| !one.is_local).map(|one| one.revoked.clone());
         // Whoever logs out, or revokes its own token, is told that it is done.
         let may_end = revoked.clone().filter(|_| !routes::is_about_access(parts.uri.path()));
-        let terms = Terms { max_bytes, held: held.clone(), revoked };
-        let (body, fault) = Metered::wrap(body, terms, &self.limits);
+        let terms = BodyLimits { max_bytes, held: held.clone(), revoked };
+        let (body, fault) = MeteredBody::wrap(body, terms, &self.limits);
         if principal.is_none() {
             let cookies = credentials::login_cookies(&parts.headers, &parts.uri);
             parts.extensions.insert(LoginCookies(cookies));
@@ -210,7 +212,7 @@ async fn ended(revoked: Option<CancellationToken>) {
     }
 }
 
-impl<B> Service<axum::http::Request<B>> for Guarded
+impl<B> Service<axum::http::Request<B>> for GuardedRouter
 where
     B: HttpBody<Data = axum::body::Bytes> + Send + 'static,
     B::Error: Into<axum::BoxError>,

@@ -17,29 +17,29 @@ use crate::problem::{Problem, kinds};
 const LEAST_SHARE: usize = 16;
 
 #[derive(Debug)]
-pub(super) struct Shares {
+pub(super) struct StreamShares {
     max_each: usize,
     max_all: usize,
-    taken: Mutex<Taken>,
+    taken: Mutex<ShareCounts>,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct ShareCounts {
     n_all: usize,
     by_name: HashMap<String, usize>,
 }
 
 /// A connection that has streams; given back when the last of them drops it.
 #[derive(Debug)]
-pub(crate) struct Share {
-    shares: Arc<Shares>,
+pub(crate) struct StreamShare {
+    shares: Arc<StreamShares>,
     name: String,
 }
 
 /// The share of a connection, while it has streams.
-pub(crate) type Known = Mutex<Weak<Share>>;
+pub(crate) type ConnectionShare = Mutex<Weak<StreamShare>>;
 
-impl Shares {
+impl StreamShares {
     pub(super) fn new(max_connections: usize) -> Self {
         Self {
             max_each: (max_connections / CLIENT_PART).max(LEAST_SHARE),
@@ -51,10 +51,10 @@ impl Shares {
     /// A share for one more stream. A stream that `is_begun` cannot be refused any more.
     pub(super) fn take(
         self: &Arc<Self>,
-        connection: &Known,
+        connection: &ConnectionShare,
         principal: Option<&Principal>,
         is_begun: bool,
-    ) -> Result<Arc<Share>, Problem> {
+    ) -> Result<Arc<StreamShare>, Problem> {
         let mut known = connection.locked();
         if let Some(share) = known.upgrade() {
             return Ok(share);
@@ -76,13 +76,13 @@ impl Shares {
         taken.n_all += 1;
         taken.by_name.insert(name.clone(), n_own + 1);
         drop(taken);
-        let share = Arc::new(Share { shares: self.clone(), name });
+        let share = Arc::new(StreamShare { shares: self.clone(), name });
         *known = Arc::downgrade(&share);
         Ok(share)
     }
 }
 
-impl Drop for Share {
+impl Drop for StreamShare {
     fn drop(&mut self) {
         let mut taken = self.shares.taken.locked();
         taken.n_all = taken.n_all.saturating_sub(1);

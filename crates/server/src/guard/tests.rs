@@ -20,16 +20,18 @@ fn case() -> Case {
         NewToken { name: "ci".into(), role: Role::Observer, expires: None, own_sessions: true };
     let token = tokens.add(new).unwrap();
     let login = tokens.add_browser(None).unwrap();
-    let settings =
-        Settings { allow_origins: vec!["https://app.example".into()], ..Settings::default() };
+    let settings = GuardSettings {
+        allow_origins: vec!["https://app.example".into()],
+        ..GuardSettings::default()
+    };
     let guard = Guard::new(tokens, Routes::default(), &settings).unwrap();
     let pass = guard.passes.issue(&login.name).unwrap();
     Case { _dir: dir, guard, token, login, pass }
 }
 
-fn arrival() -> Arrival {
+fn arrival() -> ConnectionInfo {
     let at = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
-    Arrival::new(Peer::Net(at(50_000)), Some(at(7433)), false).of_our_user()
+    ConnectionInfo::new(Peer::Net(at(50_000)), Some(at(7433)), false).of_our_user()
 }
 
 impl Case {
@@ -41,7 +43,7 @@ impl Case {
         }
         let parts = request.body(()).unwrap().into_parts().0;
         match self.guard.admit(&parts, &arrival()) {
-            Ok(Decision { admitted: Admitted::As(principal), .. }) => Ok(principal),
+            Ok(GuardDecision { admitted: Admission::As(principal), .. }) => Ok(principal),
             Ok(decision) => panic!("{decision:?}"),
             Err(problem) => Err(problem.status),
         }
@@ -131,12 +133,13 @@ fn a_login_is_taken_from_processes_of_our_own_user_only() {
     let parts = request.body(()).unwrap().into_parts().0;
     let at = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
     let status = |user: PeerUser| {
-        let arrival = Arrival::new(Peer::Net(at(50_000)), Some(at(7433)), false).of_user(user);
+        let arrival =
+            ConnectionInfo::new(Peer::Net(at(50_000)), Some(at(7433)), false).of_user(user);
         case.guard.admit(&parts, &arrival).map_or_else(|problem| problem.status, |_| 200)
     };
     let own = rustix::process::geteuid().as_raw();
     let (proxy, stranger) = (own + 1, own + 2);
-    let settings = Settings { proxy_users: vec![proxy], ..Settings::default() };
+    let settings = GuardSettings { proxy_users: vec![proxy], ..GuardSettings::default() };
     assert_eq!(status(PeerUser::Local(proxy)), 403);
     case.guard.reload(&settings).unwrap();
     for (user, expected) in [(own, 200), (0, 200), (proxy, 200), (stranger, 403)] {
@@ -266,7 +269,7 @@ fn only_our_own_user_is_local_and_only_on_the_private_socket() {
     assert!(case.guard.admit_local(&arrival().peer).is_none());
 
     let parts = Request::builder().uri("/v1/x").body(()).unwrap().into_parts().0;
-    let by = |peer| case.guard.admit(&parts, &Arrival::new(peer, None, false));
+    let by = |peer| case.guard.admit(&parts, &ConnectionInfo::new(peer, None, false));
     assert!(by(Peer::Private { uid, is_worker: false }).is_ok());
     assert_eq!(by(Peer::Private { uid: uid + 1, is_worker: false }).unwrap_err().status, 401);
     assert_eq!(by(Peer::Unix { uid }).unwrap_err().status, 401);
@@ -284,10 +287,12 @@ fn a_token_on_the_private_socket_decides_over_the_user() {
     let by = |token: &str| {
         case.guard.admit(
             &bearer(token),
-            &Arrival::new(Peer::Private { uid, is_worker: false }, None, false),
+            &ConnectionInfo::new(Peer::Private { uid, is_worker: false }, None, false),
         )
     };
-    let Ok(Decision { admitted: Admitted::As(principal), .. }) = by(&case.token) else { panic!() };
+    let Ok(GuardDecision { admitted: Admission::As(principal), .. }) = by(&case.token) else {
+        panic!()
+    };
     assert_eq!(principal.role, Role::Observer);
     assert_eq!(by("wrong").unwrap_err().status, 401);
 }
@@ -321,8 +326,10 @@ fn settings_can_be_changed_while_it_stands() {
     let from = [("authorization", bearer.as_str()), ("origin", "https://new.example")];
     assert_eq!(case.admit("GET", &from).unwrap_err(), 403);
 
-    let settings =
-        |origin: &str| Settings { allow_origins: vec![origin.into()], ..Settings::default() };
+    let settings = |origin: &str| GuardSettings {
+        allow_origins: vec![origin.into()],
+        ..GuardSettings::default()
+    };
     case.guard.reload(&settings("https://new.example")).unwrap();
     assert!(case.admit("GET", &from).is_ok());
     assert!(case.guard.reload(&settings("*")).is_err());

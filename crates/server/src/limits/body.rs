@@ -14,12 +14,12 @@ use hyper::body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::{HttpLimits, Reserved};
+use super::{HttpLimits, QuotaReservation};
 use crate::problem::{Problem, kinds};
 
 /// Why a body was broken off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum BodyFault {
     #[error("the body is too large")]
     TooLarge,
     #[error("the body came too slowly")]
@@ -30,7 +30,7 @@ pub enum Fault {
     Revoked,
 }
 
-impl Fault {
+impl BodyFault {
     pub fn problem(self, max_bytes: u64) -> Problem {
         match self {
             Self::TooLarge => Problem::of(kinds::BODY_TOO_LARGE)
@@ -46,14 +46,14 @@ impl Fault {
 
 /// Tells the guard, after the handler, why the body was broken off.
 #[derive(Debug, Clone, Default)]
-pub struct FaultNote(Arc<OnceLock<Fault>>);
+pub struct BodyFaultNote(Arc<OnceLock<BodyFault>>);
 
-impl FaultNote {
-    pub fn get(&self) -> Option<Fault> {
+impl BodyFaultNote {
+    pub fn get(&self) -> Option<BodyFault> {
         self.0.get().copied()
     }
 
-    fn set(&self, fault: Fault) {
+    fn set(&self, fault: BodyFault) {
         // The first is why it was broken off.
         let _ = self.0.set(fault);
     }
@@ -61,27 +61,27 @@ impl FaultNote {
 
 /// The limits of one body.
 #[derive(Debug)]
-pub struct Terms {
+pub struct BodyLimits {
     pub max_bytes: u64,
     /// The quota that it counts against, unless it goes to the disk as it comes.
-    pub held: Option<Arc<Reserved>>,
+    pub held: Option<Arc<QuotaReservation>>,
     /// Cancelled when its sender's token is revoked.
     pub revoked: Option<CancellationToken>,
 }
 
 #[derive(Debug)]
-pub struct Metered {
+pub struct MeteredBody {
     inner: Body,
     n_left: u64,
-    held: Option<Arc<Reserved>>,
+    held: Option<Arc<QuotaReservation>>,
     revoked: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
-    patience: Patience,
-    note: FaultNote,
+    patience: WaitBudget,
+    note: BodyFaultNote,
 }
 
-impl Metered {
-    pub fn wrap(inner: Body, terms: Terms, limits: &HttpLimits) -> (Body, FaultNote) {
-        let note = FaultNote::default();
+impl MeteredBody {
+    pub fn wrap(inner: Body, terms: BodyLimits, limits: &HttpLimits) -> (Body, BodyFaultNote) {
+        let note = BodyFaultNote::default();
         // Most requests have no body.
         if inner.is_end_stream() {
             return (inner, note);
@@ -91,19 +91,19 @@ impl Metered {
             n_left: terms.max_bytes,
             held: terms.held,
             revoked: terms.revoked.map(|revoked| Box::pin(revoked.cancelled_owned())),
-            patience: Patience::new(limits.body_timeout),
+            patience: WaitBudget::new(limits.body_timeout),
             note: note.clone(),
         };
         (Body::new(metered), note)
     }
 
-    fn break_off(&self, fault: Fault) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    fn break_off(&self, fault: BodyFault) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         self.note.set(fault);
         Poll::Ready(Some(Err(axum::Error::new(fault))))
     }
 }
 
-impl HttpBody for Metered {
+impl HttpBody for MeteredBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -115,7 +115,7 @@ impl HttpBody for Metered {
             return self.break_off(fault);
         }
         if self.revoked.as_mut().is_some_and(|revoked| revoked.as_mut().poll(cx).is_ready()) {
-            return self.break_off(Fault::Revoked);
+            return self.break_off(BodyFault::Revoked);
         }
         match Pin::new(&mut self.inner).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {
@@ -123,9 +123,9 @@ impl HttpBody for Metered {
                 let n_bytes = n_data as u64;
                 self.patience.earn(n_bytes);
                 match self.n_left.checked_sub(n_bytes) {
-                    None => self.break_off(Fault::TooLarge),
+                    None => self.break_off(BodyFault::TooLarge),
                     Some(_) if self.held.as_ref().is_some_and(|held| !held.take(n_data)) => {
-                        self.break_off(Fault::NoRoom)
+                        self.break_off(BodyFault::NoRoom)
                     }
                     Some(left) => {
                         self.n_left = left;
@@ -134,7 +134,7 @@ impl HttpBody for Metered {
                 }
             }
             Poll::Ready(other) => Poll::Ready(other),
-            Poll::Pending if self.patience.is_over(cx) => self.break_off(Fault::TooSlow),
+            Poll::Pending if self.patience.is_over(cx) => self.break_off(BodyFault::TooSlow),
             Poll::Pending => Poll::Pending,
         }
     }
@@ -153,14 +153,14 @@ const LEAST_BYTES_PER_SECOND: u64 = 16 << 10;
 
 /// How long a client may keep us waiting for the rest of what it has begun to send.
 #[derive(Debug)]
-pub struct Patience {
+pub struct WaitBudget {
     /// Waiting that is left, and the most that can be saved up.
     budget: Duration,
     full_budget: Duration,
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
-impl Patience {
+impl WaitBudget {
     pub fn new(full_budget: Duration) -> Self {
         Self { budget: full_budget, full_budget, waiting: None }
     }

@@ -15,7 +15,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Sleep;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-pub struct Steady<S> {
+pub struct StallGuard<S> {
     inner: S,
     stall_timeout: Duration,
     /// Runs while the peer takes nothing.
@@ -28,13 +28,13 @@ pub struct Steady<S> {
     _place: Option<OwnedSemaphorePermit>,
 }
 
-impl<S> std::fmt::Debug for Steady<S> {
+impl<S> std::fmt::Debug for StallGuard<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Steady").field("stall_timeout", &self.stall_timeout).finish_non_exhaustive()
     }
 }
 
-impl<S> Steady<S> {
+impl<S> StallGuard<S> {
     pub fn new(
         inner: S,
         stall_timeout: Duration,
@@ -71,7 +71,7 @@ impl<S> Steady<S> {
     }
 }
 
-impl<S> Drop for Steady<S> {
+impl<S> Drop for StallGuard<S> {
     /// Whoever waits to cut this connection need not wait any longer.
     fn drop(&mut self) {
         self.cut.cancel();
@@ -86,7 +86,7 @@ fn cut_off<T>() -> Poll<io::Result<T>> {
     Poll::Ready(Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the connection was cut")))
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Steady<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for StallGuard<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -99,7 +99,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Steady<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Steady<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -16,11 +16,11 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 use tokio_util::sync::CancellationToken;
 
-use super::bind::{Bound, Socket};
+use super::bind::{BoundSocket, ListeningSocket};
 use super::open_connections::OpenConnections;
 use super::unix::UnixKind;
-use crate::guard::{Activity, Arrival, Peer};
-use crate::limits::{HttpLimits, Steady};
+use crate::guard::{ConnectionActivity, ConnectionInfo, Peer};
+use crate::limits::{HttpLimits, StallGuard};
 use crate::tls::Tls;
 
 /// Pause after an error that does not pass at once, such as too many open files.
@@ -45,7 +45,7 @@ content-type: application/problem+json\r\ncontent-length: 150\r\n\r\n\
 /// A listening socket with a limit of connections.
 #[derive(Debug)]
 pub struct Listener {
-    bound: Bound,
+    bound: BoundSocket,
     limits: HttpLimits,
     places: Arc<Semaphore>,
     open: OpenConnections,
@@ -56,29 +56,31 @@ pub struct Listener {
 
 /// An accepted connection, before the TLS handshake.
 #[derive(Debug)]
-pub struct Connection {
-    raw: Raw,
+pub struct AcceptedConnection {
+    raw: RawStream,
     peer: Peer,
     local: Option<SocketAddr>,
     tls: Option<Tls>,
     place: OwnedSemaphorePermit,
     cut: CancellationToken,
-    activity: Arc<Activity>,
+    activity: Arc<ConnectionActivity>,
     limits: HttpLimits,
 }
 
 /// The byte stream of an accepted connection: TLS is done, stalls and cuts are watched.
-pub type Stream =
-    Either<Steady<TcpStream>, Either<Steady<UnixStream>, Box<TlsStream<Steady<TcpStream>>>>>;
+pub type ConnectionStream = Either<
+    StallGuard<TcpStream>,
+    Either<StallGuard<UnixStream>, Box<TlsStream<StallGuard<TcpStream>>>>,
+>;
 
 #[derive(Debug)]
-enum Raw {
+enum RawStream {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
 impl Listener {
-    pub fn new(bound: Bound, limits: HttpLimits) -> Self {
+    pub fn new(bound: BoundSocket, limits: HttpLimits) -> Self {
         let places = Arc::new(Semaphore::new(limits.max_connections.min(Semaphore::MAX_PERMITS)));
         let open = OpenConnections::new(limits.max_connections);
         Self { bound, limits, places, open, abort: CancellationToken::new(), refusal: None }
@@ -94,21 +96,30 @@ impl Listener {
         &self.limits
     }
 
-    pub fn bound(&self) -> &Bound {
+    pub fn bound(&self) -> &BoundSocket {
         &self.bound
     }
 
     /// The next connection within the limit. May be dropped at any time.
-    pub async fn next(&self) -> Connection {
+    pub async fn next(&self) -> AcceptedConnection {
         loop {
             let (raw, peer, local) = patiently(|| self.accept()).await;
             match self.place().await {
                 Some(place) => {
                     let cut = self.abort.child_token();
-                    let activity = Arc::<Activity>::default();
+                    let activity = Arc::<ConnectionActivity>::default();
                     self.open.add(cut.clone(), &activity);
                     let (tls, limits) = (self.bound.tls.clone(), self.limits.clone());
-                    return Connection { raw, peer, local, tls, place, cut, activity, limits };
+                    return AcceptedConnection {
+                        raw,
+                        peer,
+                        local,
+                        tls,
+                        place,
+                        cut,
+                        activity,
+                        limits,
+                    };
                 }
                 None => {
                     tracing::debug!(%peer, "the limit of connections is reached");
@@ -141,15 +152,15 @@ impl Listener {
         }
     }
 
-    async fn accept(&self) -> io::Result<(Raw, Peer, Option<SocketAddr>)> {
+    async fn accept(&self) -> io::Result<(RawStream, Peer, Option<SocketAddr>)> {
         match &self.bound.socket {
-            Socket::Tcp(listener) => {
+            ListeningSocket::Tcp(listener) => {
                 let (stream, address) = listener.accept().await?;
                 let local = stream.local_addr()?;
                 keep_lively(&stream, self.limits.stall_timeout);
-                Ok((Raw::Tcp(stream), Peer::Net(address), Some(local)))
+                Ok((RawStream::Tcp(stream), Peer::Net(address), Some(local)))
             }
-            Socket::Unix { listener, kind, .. } => {
+            ListeningSocket::Unix { listener, kind, .. } => {
                 let (stream, _) = listener.accept().await?;
                 let peer = stream.peer_cred()?;
                 let uid = peer.uid();
@@ -160,31 +171,31 @@ impl Listener {
                     }
                     UnixKind::Shared => Peer::Unix { uid },
                 };
-                Ok((Raw::Unix(stream), peer, None))
+                Ok((RawStream::Unix(stream), peer, None))
             }
         }
     }
 }
 
-impl Connection {
+impl AcceptedConnection {
     pub fn peer(&self) -> Peer {
         self.peer
     }
 
     /// Does the TLS handshake where TLS is configured, within the time for a request's head. To be
     /// done in the connection's own task.
-    pub async fn secure(self) -> io::Result<(Stream, Arrival)> {
+    pub async fn secure(self) -> io::Result<(ConnectionStream, ConnectionInfo)> {
         let Self { raw, peer, local, tls, place, cut, activity, limits } = self;
         let (place, stall) = (Some(place), limits.stall_timeout);
-        let mut arrival = Arrival::new(peer, local, tls.is_some());
+        let mut arrival = ConnectionInfo::new(peer, local, tls.is_some());
         (arrival.cut, arrival.activity) = (cut.clone(), activity);
         let stream = match (raw, tls) {
-            (Raw::Tcp(tcp), None) => Either::Left(Steady::new(tcp, stall, cut, place)),
-            (Raw::Unix(unix), _) => {
-                Either::Right(Either::Left(Steady::new(unix, stall, cut, place)))
+            (RawStream::Tcp(tcp), None) => Either::Left(StallGuard::new(tcp, stall, cut, place)),
+            (RawStream::Unix(unix), _) => {
+                Either::Right(Either::Left(StallGuard::new(unix, stall, cut, place)))
             }
-            (Raw::Tcp(tcp), Some(tls)) => {
-                let shaking = tls.acceptor().accept(Steady::new(tcp, stall, cut, place));
+            (RawStream::Tcp(tcp), Some(tls)) => {
+                let shaking = tls.acceptor().accept(StallGuard::new(tcp, stall, cut, place));
                 let shaken = tokio::time::timeout(limits.head_timeout, shaking).await;
                 Either::Right(Either::Right(Box::new(shaken.map_err(io::Error::from)??)))
             }
@@ -193,7 +204,7 @@ impl Connection {
     }
 }
 
-impl Raw {
+impl RawStream {
     /// Writes as much as is taken without waiting.
     fn say(&self, bytes: &[u8]) {
         let _ = match self {

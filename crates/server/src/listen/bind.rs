@@ -15,13 +15,13 @@ const MAX_TRIES: u32 = 16;
 
 /// A listening socket. Dropping it closes it, and removes a unix socket's file.
 #[derive(Debug)]
-pub struct Bound {
-    pub(super) socket: Socket,
+pub struct BoundSocket {
+    pub(super) socket: ListeningSocket,
     pub(super) tls: Option<Tls>,
 }
 
 #[derive(Debug)]
-pub(super) enum Socket {
+pub(super) enum ListeningSocket {
     Tcp(TcpListener),
     Unix {
         listener: UnixListener,
@@ -44,7 +44,7 @@ pub fn check_bind(
     }
 }
 
-impl Bound {
+impl BoundSocket {
     /// Listens on an address. `is_forced` is the user's `--insecure`.
     pub async fn tcp(
         address: SocketAddr,
@@ -57,7 +57,7 @@ impl Bound {
             ErrorKind::AddrInUse => ListenError::Taken(address),
             _ => ListenError::Tcp { address, source },
         })?;
-        Ok(Self { socket: Socket::Tcp(listener), tls })
+        Ok(Self { socket: ListeningSocket::Tcp(listener), tls })
     }
 
     /// As [`tcp`](Self::tcp); and where `localhost` leads there, on the same port of the other
@@ -85,7 +85,7 @@ impl Bound {
     pub async fn twin(&self) -> Result<Option<Self>, ListenError> {
         let Some((address, twin)) = self.twin_address() else { return Ok(None) };
         match TcpListener::bind(twin).await {
-            Ok(listener) => Ok(Some(Self { socket: Socket::Tcp(listener), tls: None })),
+            Ok(listener) => Ok(Some(Self { socket: ListeningSocket::Tcp(listener), tls: None })),
             Err(source) if source.kind() == ErrorKind::AddrInUse => {
                 Err(ListenError::Twin { address, twin })
             }
@@ -125,8 +125,8 @@ impl Bound {
     /// The number by which the kernel knows a TCP socket, and no other until it starts again.
     pub fn socket_number(&self) -> Option<u64> {
         match &self.socket {
-            Socket::Tcp(listener) => rustix::net::sockopt::socket_cookie(listener).ok(),
-            Socket::Unix { .. } => None,
+            ListeningSocket::Tcp(listener) => rustix::net::sockopt::socket_cookie(listener).ok(),
+            ListeningSocket::Unix { .. } => None,
         }
     }
 
@@ -140,13 +140,13 @@ impl Bound {
         check_bind(address, tls.as_ref(), is_forced)?;
         listener.set_nonblocking(true).map_err(ListenError::Inherited)?;
         let listener = TcpListener::from_std(listener).map_err(ListenError::Inherited)?;
-        Ok(Self { socket: Socket::Tcp(listener), tls })
+        Ok(Self { socket: ListeningSocket::Tcp(listener), tls })
     }
 
     /// Listens on a unix socket.
     pub async fn unix(path: &Path, kind: UnixKind) -> Result<Self, ListenError> {
         let (listener, file) = unix::bind(path, kind).await?;
-        Ok(Self { socket: Socket::Unix { listener, kind, _file: Some(file) }, tls: None })
+        Ok(Self { socket: ListeningSocket::Unix { listener, kind, _file: Some(file) }, tls: None })
     }
 
     /// Listens on a unix socket that was opened by somebody else.
@@ -156,14 +156,14 @@ impl Bound {
     ) -> Result<Self, ListenError> {
         listener.set_nonblocking(true).map_err(ListenError::Inherited)?;
         let listener = UnixListener::from_std(listener).map_err(ListenError::Inherited)?;
-        Ok(Self { socket: Socket::Unix { listener, kind, _file: None }, tls: None })
+        Ok(Self { socket: ListeningSocket::Unix { listener, kind, _file: None }, tls: None })
     }
 
     /// Where it listens; none for a unix socket.
     pub fn local_addr(&self) -> Option<SocketAddr> {
         match &self.socket {
-            Socket::Tcp(listener) => listener.local_addr().ok(),
-            Socket::Unix { .. } => None,
+            ListeningSocket::Tcp(listener) => listener.local_addr().ok(),
+            ListeningSocket::Unix { .. } => None,
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::guard::Activity;
+use crate::guard::ConnectionActivity;
 use crate::limits::CLIENT_PART;
 use crate::locking::Locking as _;
 
@@ -22,12 +22,12 @@ pub(super) struct OpenConnections {
 #[derive(Debug)]
 struct OpenConnection {
     cut: CancellationToken,
-    activity: Weak<Activity>,
+    activity: Weak<ConnectionActivity>,
 }
 
 impl OpenConnection {
     /// None once it has ended.
-    fn activity(&self) -> Option<Arc<Activity>> {
+    fn activity(&self) -> Option<Arc<ConnectionActivity>> {
         self.activity.upgrade().filter(|_| !self.cut.is_cancelled())
     }
 }
@@ -38,7 +38,7 @@ impl OpenConnections {
     }
 
     /// `cut` ends the connection and is cancelled when it has ended.
-    pub(super) fn add(&self, cut: CancellationToken, activity: &Arc<Activity>) {
+    pub(super) fn add(&self, cut: CancellationToken, activity: &Arc<ConnectionActivity>) {
         let mut open = self.open.locked();
         if open.len() > self.max.saturating_mul(2) {
             open.retain(|connection| connection.activity().is_some());
@@ -50,13 +50,13 @@ impl OpenConnections {
     pub(super) fn to_evict(&self) -> Option<CancellationToken> {
         let mut open = self.open.locked();
         open.retain(|connection| connection.activity().is_some());
-        let is_stranger = |activity: &Activity| activity.client().is_none();
+        let is_stranger = |activity: &ConnectionActivity| activity.client().is_none();
         let largest = self.largest_client(&open);
-        let is_surplus = |activity: &Activity| {
+        let is_surplus = |activity: &ConnectionActivity| {
             !activity.is_busy()
                 && activity.client().is_some_and(|name| Some(name) == largest.as_deref())
         };
-        let find = |is_it: &dyn Fn(&Activity) -> bool| {
+        let find = |is_it: &dyn Fn(&ConnectionActivity) -> bool| {
             open.iter().position(|connection| connection.activity().is_some_and(|one| is_it(&one)))
         };
         let place = find(&is_stranger).or_else(|| find(&is_surplus))?;

@@ -25,11 +25,14 @@ fn what_other_machines_reach_needs_tls_or_force() {
 #[tokio::test]
 async fn an_exposed_bind_is_refused_before_the_socket_is_opened() {
     assert!(matches!(
-        Bound::tcp(address("0.0.0.0:0"), None, false).await,
+        BoundSocket::tcp(address("0.0.0.0:0"), None, false).await,
         Err(ListenError::Exposed(_))
     ));
     let handed = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
-    assert!(matches!(Bound::inherited_tcp(handed, None, false), Err(ListenError::Exposed(_))));
+    assert!(matches!(
+        BoundSocket::inherited_tcp(handed, None, false),
+        Err(ListenError::Exposed(_))
+    ));
 }
 
 #[tokio::test]
@@ -40,17 +43,17 @@ async fn both_addresses_of_this_machine_are_taken_or_none() {
     }
     for host in ["127.0.0.1", "0.0.0.0"] {
         let at = |port: u16| address(&format!("{host}:{port}"));
-        let both = Bound::tcp_for_browsers(at(0), None, true).await.unwrap();
-        let bound: Vec<_> = both.iter().filter_map(Bound::local_addr).collect();
+        let both = BoundSocket::tcp_for_browsers(at(0), None, true).await.unwrap();
+        let bound: Vec<_> = both.iter().filter_map(BoundSocket::local_addr).collect();
         let port = bound[0].port();
         assert_eq!(bound, [at(port), address(&format!("[::1]:{port}"))]);
-        let numbers: Vec<_> = both.iter().filter_map(Bound::socket_number).collect();
+        let numbers: Vec<_> = both.iter().filter_map(BoundSocket::socket_number).collect();
         assert!(numbers.len() == 2 && numbers[0] != numbers[1], "{numbers:?}");
 
         // Somebody else has one of them.
         let other = std::net::TcpListener::bind("[::1]:0").unwrap();
         let port = other.local_addr().unwrap().port();
-        let refused = Bound::tcp_for_browsers(at(port), None, true).await;
+        let refused = BoundSocket::tcp_for_browsers(at(port), None, true).await;
         let error = refused.unwrap_err().to_string();
         assert!(error.starts_with("another program listens on [::1]:"), "{error}");
     }
@@ -65,7 +68,7 @@ fn why(error: &ListenError) -> String {
 async fn a_private_socket_is_ours_alone_and_goes_with_its_door() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run/daemon.sock");
-    let bound = Bound::unix(&path, UnixKind::Private).await.unwrap();
+    let bound = BoundSocket::unix(&path, UnixKind::Private).await.unwrap();
 
     let metadata = std::fs::symlink_metadata(&path).unwrap();
     assert!(metadata.file_type().is_socket());
@@ -81,7 +84,7 @@ async fn a_private_socket_is_ours_alone_and_goes_with_its_door() {
 async fn a_path_longer_than_a_sockets_address_works() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("d".repeat(120)).join("daemon.sock");
-    let _bound = Bound::unix(&path, UnixKind::Private).await.unwrap();
+    let _bound = BoundSocket::unix(&path, UnixKind::Private).await.unwrap();
     assert!(path.exists());
 }
 
@@ -93,8 +96,8 @@ async fn the_socket_of_the_dead_is_taken_over_and_that_of_the_living_is_not() {
     drop(dead);
     assert!(path.exists());
 
-    let living = Bound::unix(&path, UnixKind::Shared).await.unwrap();
-    let error = Bound::unix(&path, UnixKind::Shared).await.unwrap_err();
+    let living = BoundSocket::unix(&path, UnixKind::Shared).await.unwrap();
+    let error = BoundSocket::unix(&path, UnixKind::Shared).await.unwrap_err();
     assert!(why(&error).contains("another process"), "{error}");
     assert!(path.exists());
     drop(living);
@@ -117,7 +120,7 @@ async fn a_living_socket_with_a_full_queue_is_not_taken_for_dead() {
         };
         waiting.push(stream);
     }
-    let error = Bound::unix(&path, UnixKind::Shared).await.unwrap_err();
+    let error = BoundSocket::unix(&path, UnixKind::Shared).await.unwrap_err();
     assert!(why(&error).contains("another process"), "{error}");
 }
 
@@ -126,13 +129,13 @@ async fn nothing_but_a_socket_is_ever_removed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
     std::fs::write(&path, "precious").unwrap();
-    let error = Bound::unix(&path, UnixKind::Shared).await.unwrap_err();
+    let error = BoundSocket::unix(&path, UnixKind::Shared).await.unwrap_err();
     assert!(why(&error).contains("no socket"), "{error}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
 
     let link = dir.path().join("l");
     symlink(&path, &link).unwrap();
-    assert!(Bound::unix(&link, UnixKind::Shared).await.is_err());
+    assert!(BoundSocket::unix(&link, UnixKind::Shared).await.is_err());
     assert!(link.is_symlink() && path.exists());
 }
 
@@ -143,18 +146,18 @@ async fn directories_of_others_are_refused() {
     std::fs::create_dir(&real).unwrap();
     let link = dir.path().join("link");
     symlink(&real, &link).unwrap();
-    let error = Bound::unix(&link.join("s"), UnixKind::Private).await.unwrap_err();
+    let error = BoundSocket::unix(&link.join("s"), UnixKind::Private).await.unwrap_err();
     assert!(why(&error).contains("symbolic link"), "{error}");
 
     std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o777)).unwrap();
-    let error = Bound::unix(&real.join("s"), UnixKind::Shared).await.unwrap_err();
+    let error = BoundSocket::unix(&real.join("s"), UnixKind::Shared).await.unwrap_err();
     assert!(why(&error).contains("everybody"), "{error}");
-    let error = Bound::unix(&real.join("s"), UnixKind::Private).await.unwrap_err();
+    let error = BoundSocket::unix(&real.join("s"), UnixKind::Private).await.unwrap_err();
     assert!(why(&error).contains("everybody"), "{error}");
     // What was there before us stays as it is, like `/tmp`.
     for mode in [0o1777, 0o755, 0o700] {
         std::fs::set_permissions(&real, std::fs::Permissions::from_mode(mode)).unwrap();
-        let _bound = Bound::unix(&real.join("s"), UnixKind::Private).await.unwrap();
+        let _bound = BoundSocket::unix(&real.join("s"), UnixKind::Private).await.unwrap();
         let left = std::fs::metadata(&real).unwrap().permissions().mode() & 0o7777;
         assert_eq!(left, mode, "{left:o}");
     }
@@ -164,16 +167,18 @@ async fn directories_of_others_are_refused() {
         std::fs::create_dir(&foreign).unwrap();
         let stranger = rustix::process::Uid::from_raw(12_345);
         rustix::fs::chown(&foreign, Some(stranger), None).unwrap();
-        let error = Bound::unix(&foreign.join("s"), UnixKind::Private).await.unwrap_err();
+        let error = BoundSocket::unix(&foreign.join("s"), UnixKind::Private).await.unwrap_err();
         assert!(why(&error).contains("another user"), "{error}");
         // Nor one of our own below theirs.
         let own = foreign.join("own");
         std::fs::create_dir(&own).unwrap();
-        let error = Bound::unix(&own.join("s"), UnixKind::Private).await.unwrap_err();
+        let error = BoundSocket::unix(&own.join("s"), UnixKind::Private).await.unwrap_err();
         assert!(why(&error).contains("a directory above"), "{error}");
     } else {
         assert!(
-            Bound::unix(Path::new("/tmp/switchyard-test.sock"), UnixKind::Shared).await.is_err()
+            BoundSocket::unix(Path::new("/tmp/switchyard-test.sock"), UnixKind::Shared)
+                .await
+                .is_err()
         );
     }
 }
@@ -182,9 +187,9 @@ async fn directories_of_others_are_refused() {
 async fn a_door_does_not_remove_the_socket_of_its_successor() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
-    let first = Bound::unix(&path, UnixKind::Shared).await.unwrap();
+    let first = BoundSocket::unix(&path, UnixKind::Shared).await.unwrap();
     std::fs::remove_file(&path).unwrap();
-    let _second = Bound::unix(&path, UnixKind::Shared).await.unwrap();
+    let _second = BoundSocket::unix(&path, UnixKind::Shared).await.unwrap();
     drop(first);
     assert!(path.exists());
 }
@@ -194,13 +199,15 @@ async fn peers_are_what_the_kernel_says() {
     let dir = tempfile::tempdir().unwrap();
     let uid = rustix::process::geteuid().as_raw();
     let path = dir.path().join("s");
-    let listener =
-        Listener::new(Bound::unix(&path, UnixKind::Shared).await.unwrap(), HttpLimits::default());
+    let listener = Listener::new(
+        BoundSocket::unix(&path, UnixKind::Shared).await.unwrap(),
+        HttpLimits::default(),
+    );
     let _client = tokio::net::UnixStream::connect(&path).await.unwrap();
     assert_eq!(listener.next().await.peer(), Peer::Unix { uid });
 
     let handed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let bound = Bound::inherited_tcp(handed, None, false).unwrap();
+    let bound = BoundSocket::inherited_tcp(handed, None, false).unwrap();
     let address = bound.local_addr().unwrap();
     let listener = Listener::new(bound, HttpLimits::default());
     let client = tokio::net::TcpStream::connect(address).await.unwrap();

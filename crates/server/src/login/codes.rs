@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::locking::Locking as _;
-use crate::tokens::{Sum, TokensError, sum};
+use crate::tokens::{Sha256Sum, TokensError, sum};
 
 const LIFE: Duration = Duration::from_secs(10 * 60);
 /// Limit of links that wait to be opened; beyond it a new one takes the place of the oldest.
@@ -19,13 +19,13 @@ const MAX_CODES: usize = 16;
 const CODE_BYTES: usize = 20;
 
 #[derive(Debug, Default)]
-pub(super) struct Codes {
-    waiting: Mutex<Vec<Code>>,
+pub(super) struct LoginCodes {
+    waiting: Mutex<Vec<LoginCode>>,
 }
 
 #[derive(Debug)]
-struct Code {
-    digest: Sum,
+struct LoginCode {
+    digest: Sha256Sum,
     until: Instant,
     login: Option<String>,
     /// Cancelled when the token of its maker is revoked.
@@ -34,14 +34,14 @@ struct Code {
 
 /// The login that a code is for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Redeemed {
+pub(super) enum CodeLogin {
     /// A new login.
     New,
     /// One that is there already, by the name of its token.
     Known(String),
 }
 
-impl Codes {
+impl LoginCodes {
     /// A code for a new login, good until the token of its maker is revoked.
     pub(super) fn issue(&self, revoked: &CancellationToken) -> Result<String, TokensError> {
         let mut bytes = [0_u8; CODE_BYTES];
@@ -64,19 +64,19 @@ impl Codes {
         if waiting.len() >= MAX_CODES {
             waiting.remove(0);
         }
-        waiting.push(Code { digest: sum(code), until: now + LIFE, login, revoked });
+        waiting.push(LoginCode { digest: sum(code), until: now + LIFE, login, revoked });
     }
 
     /// The login that a code is for, if the code is valid; it is used up by that.
-    pub(super) fn redeem(&self, code: &str) -> Option<Redeemed> {
+    pub(super) fn redeem(&self, code: &str) -> Option<CodeLogin> {
         let now = Instant::now();
         let presented = sum(code);
         let mut waiting = self.waiting.locked();
         waiting.retain(|code| code.until > now && !code.revoked.is_cancelled());
         // Each is compared in constant time, also after a match.
-        let is_it = |code: &mut Code| bool::from(code.digest.ct_eq(&presented));
+        let is_it = |code: &mut LoginCode| bool::from(code.digest.ct_eq(&presented));
         let found = waiting.extract_if(.., is_it).last()?;
-        Some(found.login.map_or(Redeemed::New, Redeemed::Known))
+        Some(found.login.map_or(CodeLogin::New, CodeLogin::Known))
     }
 }
 

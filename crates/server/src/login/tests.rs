@@ -7,23 +7,23 @@ use axum::http::{Method, Request};
 use tower::ServiceExt;
 
 use super::*;
-use crate::guard::{Guarded, Peer, Routes, Settings};
+use crate::guard::{GuardSettings, GuardedRouter, Peer, Routes};
 use crate::limits::HttpLimits;
 use crate::tokens::Tokens;
 
 struct Case {
     _dir: tempfile::TempDir,
     login: Login,
-    guarded: Guarded,
+    guarded: GuardedRouter,
 }
 
 fn case() -> Case {
     let dir = tempfile::tempdir().unwrap();
     let tokens = Tokens::open(dir.path()).unwrap();
-    let guard = Arc::new(Guard::new(tokens, Routes::default(), &Settings::default()).unwrap());
+    let guard = Arc::new(Guard::new(tokens, Routes::default(), &GuardSettings::default()).unwrap());
     let login = Login::new(guard.clone());
     let router = routes().with_state(login.clone());
-    let guarded = Guarded::new(guard, router, HttpLimits::default());
+    let guarded = GuardedRouter::new(guard, router, HttpLimits::default());
     Case { _dir: dir, login, guarded }
 }
 
@@ -45,7 +45,8 @@ impl Case {
         for (name, value) in more {
             request = request.header(*name, *value);
         }
-        let arrival = Arrival::new(Peer::Net(at(50_000)), Some(at(7433)), is_tls).of_our_user();
+        let arrival =
+            ConnectionInfo::new(Peer::Net(at(50_000)), Some(at(7433)), is_tls).of_our_user();
         let request = request.extension(arrival).body(Body::from(body.to_owned())).unwrap();
         self.guarded.clone().oneshot(request).await.unwrap()
     }

@@ -11,21 +11,21 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
 /// The source of a number; empty until it is set.
-pub(super) struct Source<T>(RwLock<Option<Box<dyn Fn() -> T + Send + Sync>>>);
+pub(super) struct MetricSource<T>(RwLock<Option<Box<dyn Fn() -> T + Send + Sync>>>);
 
-impl<T> Default for Source<T> {
+impl<T> Default for MetricSource<T> {
     fn default() -> Self {
         Self(RwLock::new(None))
     }
 }
 
-impl<T> fmt::Debug for Source<T> {
+impl<T> fmt::Debug for MetricSource<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Source")
     }
 }
 
-impl<T> Source<T> {
+impl<T> MetricSource<T> {
     pub(super) fn set(&self, source: impl Fn() -> T + Send + Sync + 'static) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(source));
     }
@@ -38,9 +38,9 @@ impl<T> Source<T> {
 
 /// Lines that the process's own log had to leave out.
 #[derive(Debug)]
-pub(super) struct DroppedLines(pub(super) Arc<Source<u64>>);
+pub(super) struct DroppedLinesCollector(pub(super) Arc<MetricSource<u64>>);
 
-impl Collector for DroppedLines {
+impl Collector for DroppedLinesCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
         let Some(n_dropped) = self.0.ask() else { return Ok(()) };
         let counter = ConstCounter::new(n_dropped);
@@ -53,17 +53,17 @@ impl Collector for DroppedLines {
 /// Metrics of this process, from the kernel. The names are those that every Prometheus client uses,
 /// so they have no prefix of ours.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct ProcessCollector {
     started: Instant,
 }
 
-impl Process {
+impl ProcessCollector {
     pub(super) fn since(started: Instant) -> Self {
         Self { started }
     }
 }
 
-impl Collector for Process {
+impl Collector for ProcessCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
         let mut gauge = |name: &str, help: &str, value: Option<u64>| match value {
             Some(value) => {
@@ -112,9 +112,9 @@ pub struct WarmPool {
 }
 
 #[derive(Debug)]
-pub(super) struct WarmPools(pub(super) Arc<Source<Vec<WarmPool>>>);
+pub(super) struct WarmPoolCollector(pub(super) Arc<MetricSource<Vec<WarmPool>>>);
 
-impl WarmPools {
+impl WarmPoolCollector {
     /// One row an agent: two pools of an agent (other directories, other models) are one.
     fn rows(&self) -> Vec<WarmPool> {
         let mut rows: Vec<WarmPool> = Vec::new();
@@ -133,7 +133,7 @@ impl WarmPools {
     }
 }
 
-impl Collector for WarmPools {
+impl Collector for WarmPoolCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
         let rows = self.rows();
         if rows.is_empty() {

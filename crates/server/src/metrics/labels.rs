@@ -8,12 +8,12 @@ pub(super) const OTHER: Cow<'static, str> = Cow::Borrowed("other");
 
 /// Names that may appear; anything else is `other`.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct LabelValues {
     known: RwLock<HashSet<Box<str>>>,
     max: usize,
 }
 
-impl Names {
+impl LabelValues {
     pub(super) fn fixed(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let known = names.into_iter().map(|name| name.into().into_boxed_str()).collect();
         Self { known: RwLock::new(known), max: 0 }

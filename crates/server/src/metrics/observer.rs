@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use bus::ExitReport;
 use prometheus_client::metrics::gauge::Gauge;
-use sessions::observer::{Held, Observer, Prompted, TurnWatch};
+use sessions::observer::{ObservationGuard, Observer, ReceivedPrompt, TurnWatch};
 
 use super::{Gauges, Metrics, labels};
 use wire::event::TurnEnded;
 
 /// Raises a gauge by one until it is dropped.
-struct Counted(Gauge);
+struct GaugeGuard(Gauge);
 
-impl Counted {
+impl GaugeGuard {
     fn one(gauges: &Gauges<1>, agent: Cow<'static, str>) -> Self {
         Self::of(gauges.get_or_create_owned(&[("agent", agent)]))
     }
@@ -25,23 +25,23 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for GaugeGuard {
     fn drop(&mut self) {
         self.0.dec();
     }
 }
 
-struct Turn {
+struct TurnMetrics {
     metrics: Metrics,
     agent: Cow<'static, str>,
-    running: Option<Counted>,
+    running: Option<GaugeGuard>,
 }
 
-impl TurnWatch for Turn {
+impl TurnWatch for TurnMetrics {
     fn begun(&mut self) {
         let labels = [("agent", self.agent.clone())];
         self.metrics.0.turns_started.get_or_create(&labels).inc();
-        self.running = Some(Counted::one(&self.metrics.0.turns_running, self.agent.clone()));
+        self.running = Some(GaugeGuard::one(&self.metrics.0.turns_running, self.agent.clone()));
     }
 
     fn ended(&mut self, end: &TurnEnded<'_>) {
@@ -53,20 +53,20 @@ impl TurnWatch for Turn {
 }
 
 impl Observer for Metrics {
-    fn session(&self, agent: &str) -> Option<Box<dyn Held>> {
-        Some(Box::new(Counted::one(&self.0.sessions, self.agent(agent))))
+    fn session(&self, agent: &str) -> Option<Box<dyn ObservationGuard>> {
+        Some(Box::new(GaugeGuard::one(&self.0.sessions, self.agent(agent))))
     }
 
-    fn prompt(&self, prompt: &Prompted<'_>) -> Option<Box<dyn TurnWatch>> {
+    fn prompt(&self, prompt: &ReceivedPrompt<'_>) -> Option<Box<dyn TurnWatch>> {
         let agent = self.agent(prompt.agent);
         self.0.prompts.get_or_create(&[("agent", agent.clone())]).inc();
-        Some(Box::new(Turn { metrics: self.clone(), agent, running: None }))
+        Some(Box::new(TurnMetrics { metrics: self.clone(), agent, running: None }))
     }
 
-    fn worker(&self, agent: &str) -> Option<Box<dyn Held>> {
+    fn worker(&self, agent: &str) -> Option<Box<dyn ObservationGuard>> {
         let agent = self.agent(agent);
         self.0.workers_started.get_or_create(&[("agent", agent.clone())]).inc();
-        Some(Box::new(Counted::one(&self.0.workers_running, agent)))
+        Some(Box::new(GaugeGuard::one(&self.0.workers_running, agent)))
     }
 
     fn worker_exited(&self, agent: &str, exit: &ExitReport) {
@@ -80,8 +80,8 @@ impl Observer for Metrics {
         self.0.workers_exited.get_or_create(&labels).inc();
     }
 
-    fn question(&self, _agent: &str) -> Option<Box<dyn Held>> {
-        Some(Box::new(Counted::of(self.0.questions.clone())))
+    fn question(&self, _agent: &str) -> Option<Box<dyn ObservationGuard>> {
+        Some(Box::new(GaugeGuard::of(self.0.questions.clone())))
     }
 
     fn decided(&self, _agent: &str, by: &str, is_allowed: bool) {

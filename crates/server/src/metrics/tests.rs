@@ -1,5 +1,5 @@
 use bus::ExitReport;
-use sessions::observer::{Observer, Prompted};
+use sessions::observer::{Observer, ReceivedPrompt};
 use wire::event::{StopReason, TurnEnded};
 use wire::{Json, SessionId, TurnId};
 
@@ -21,7 +21,7 @@ fn value(metrics: &Metrics, name: &str) -> Option<f64> {
 fn prompt(metrics: &Metrics, agent: &str) -> Box<dyn sessions::observer::TurnWatch> {
     let params = Json::trusted("{}");
     let (session, turn) = (SessionId::from_entropy(&[1; 64]), TurnId::from_entropy(&[2; 64]));
-    metrics.prompt(&Prompted { session, turn, agent, params: &params }).unwrap()
+    metrics.prompt(&ReceivedPrompt { session, turn, agent, params: &params }).unwrap()
 }
 
 #[test]

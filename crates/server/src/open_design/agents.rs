@@ -12,29 +12,29 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Runs;
-use crate::api::{Telling, streamed};
-use crate::daemon::agents::Found;
-use crate::input::Params;
+use crate::api::{AgentStreamFormat, streamed};
+use crate::daemon::agents::FoundAgents;
+use crate::input::QueryParams;
 use crate::problem::{Problem, kinds};
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Wanted {
+pub(super) struct RunAgentsQuery {
     stream: Option<String>,
     refresh: Option<String>,
 }
 
 pub(super) async fn list(
     State(runs): State<Arc<Runs>>,
-    Params(wanted): Params<Wanted>,
+    QueryParams(wanted): QueryParams<RunAgentsQuery>,
 ) -> Response {
     let is_set = |flag: &Option<String>| matches!(flag.as_deref(), Some("" | "1" | "true"));
     let mut found = runs.daemon.agents.follow(&runs.daemon.desk, is_set(&wanted.refresh));
     if is_set(&wanted.stream) {
         let agent = |agent: &wire::Json| Some(info(agent)?.to_string());
         let keep_alive = KeepAlive::new().text("keepalive");
-        return streamed(found, Telling { agent, end, keep_alive });
+        return streamed(found, AgentStreamFormat { agent, end, keep_alive });
     }
-    let found = Found::all(&mut found).await;
+    let found = FoundAgents::all(&mut found).await;
     let agents: Vec<Value> = found.agents.iter().filter_map(info).collect();
     Json(json!({ "agents": agents })).into_response()
 }
@@ -56,7 +56,7 @@ impl Runs {
             return Ok(agent.to_owned());
         }
         let mut found = self.daemon.agents.follow(&self.daemon.desk, false);
-        let found = Found::all(&mut found).await;
+        let found = FoundAgents::all(&mut found).await;
         let read = |one: &wire::Json| one.read::<Value>().ok();
         let mut usable: Vec<Value> = found.agents.iter().filter_map(read).collect();
         usable.retain(|one| one["isUsable"] == true);

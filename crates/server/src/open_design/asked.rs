@@ -11,7 +11,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::locking::Locking as _;
 use crate::problem::{Problem, kinds};
-use crate::request_names::{Name, RequestNames};
+use crate::request_names::{RequestName, RequestNames};
 
 /// Clients send a request again within seconds, not after so many others.
 const MAX_REMEMBERED: usize = 4096;
@@ -19,45 +19,45 @@ const MAX_REMEMBERED: usize = 4096;
 /// The digests of requests by their ids. A conversation's own last requests are in its session's
 /// record; this one knows of a name that is used in two conversations.
 #[derive(Debug, Default)]
-pub(super) struct Asked(Mutex<RequestNames<String, MAX_REMEMBERED>>);
+pub(super) struct RequestDigests(Mutex<RequestNames<String, MAX_REMEMBERED>>);
 
 /// A name in use; given back unless the request was served.
 #[derive(Debug)]
-pub(super) struct Asking<'a> {
-    asked: &'a Asked,
-    name: Option<Name>,
+pub(super) struct RequestIdUse<'a> {
+    asked: &'a RequestDigests,
+    name: Option<RequestName>,
 }
 
-impl Asked {
+impl RequestDigests {
     /// Refuses a name that stands for another request.
     pub(super) fn enter(
         &self,
         principal: &str,
         id: Option<&str>,
         digest: &str,
-    ) -> Result<Asking<'_>, Problem> {
-        let Some(id) = id else { return Ok(Asking { asked: self, name: None }) };
+    ) -> Result<RequestIdUse<'_>, Problem> {
+        let Some(id) = id else { return Ok(RequestIdUse { asked: self, name: None }) };
         let name = (principal.to_owned(), id.to_owned());
         let mut digests = self.0.locked();
         match digests.get(&name) {
-            Some(known) if known == digest => Ok(Asking { asked: self, name: None }),
+            Some(known) if known == digest => Ok(RequestIdUse { asked: self, name: None }),
             Some(_) => Err(other_request()),
             None => {
                 digests.insert(name.clone(), digest.to_owned());
-                Ok(Asking { asked: self, name: Some(name) })
+                Ok(RequestIdUse { asked: self, name: Some(name) })
             }
         }
     }
 }
 
-impl Asking<'_> {
+impl RequestIdUse<'_> {
     /// The name stands for this request from now on.
     pub(super) fn keep(mut self) {
         self.name = None;
     }
 }
 
-impl Drop for Asking<'_> {
+impl Drop for RequestIdUse<'_> {
     fn drop(&mut self) {
         if let Some(name) = self.name.take() {
             self.asked.0.locked().remove(&name);
@@ -73,26 +73,27 @@ pub(super) fn other_request() -> Problem {
 
 /// One request at a time in each conversation.
 #[derive(Debug, Default)]
-pub(super) struct Queues(Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>);
+pub(super) struct ConversationLocks(Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>);
 
 /// The lock of a conversation.
 #[derive(Debug)]
-pub(super) struct Place<'a> {
-    queues: &'a Queues,
+pub(super) struct ConversationLock<'a> {
+    queues: &'a ConversationLocks,
     conversation: String,
     held: Option<OwnedMutexGuard<()>>,
 }
 
-impl Queues {
-    pub(super) async fn enter(&self, conversation: &str) -> Place<'_> {
+impl ConversationLocks {
+    pub(super) async fn enter(&self, conversation: &str) -> ConversationLock<'_> {
         let queue = self.0.locked().entry(conversation.to_owned()).or_default().clone();
-        let mut place = Place { queues: self, conversation: conversation.to_owned(), held: None };
+        let mut place =
+            ConversationLock { queues: self, conversation: conversation.to_owned(), held: None };
         place.held = Some(queue.lock_owned().await);
         place
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for ConversationLock<'_> {
     fn drop(&mut self) {
         self.held = None;
         let mut queues = self.queues.0.locked();

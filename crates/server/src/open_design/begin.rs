@@ -9,13 +9,13 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use sessions::budget::Limits;
-use sessions::details::{ClientRequest, Details};
-use sessions::made_of::MadeOf;
-use sessions::order::Order;
-use sessions::permission::Mode;
-use sessions::places::Place;
-use sessions::session::{Received, SessionHandle};
+use sessions::budget::BudgetLimits;
+use sessions::details::{ClientRequest, SessionDetails};
+use sessions::made_of::CreationParams;
+use sessions::order::SessionOrder;
+use sessions::permission::PolicyMode;
+use sessions::places::FairPermit;
+use sessions::session::{PromptAcceptance, SessionHandle};
 use store::SessionRecord;
 use wire::{Category, Fault, SessionId, TurnId};
 
@@ -23,15 +23,15 @@ use super::Runs;
 use super::asked::other_request;
 use super::body::NewRun;
 use super::conversation::{Conversation, ConversationNote, RunNote, run_id};
-use super::files::Enclosed;
+use super::files::RunFiles;
 use super::resources::Resources;
-use super::wishes::Checked;
+use super::wishes::CheckedOptions;
 use crate::principal::{Principal, Role};
 use crate::problem::{Problem, kinds};
 
 /// A run that is in the log.
 #[derive(Debug)]
-pub(super) struct Begun {
+pub(super) struct StartedRun {
     pub(super) run: TurnId,
     pub(super) session: SessionId,
     pub(super) conversation: String,
@@ -43,7 +43,7 @@ impl Runs {
         &self,
         principal: &Principal,
         new: &NewRun,
-    ) -> Result<Begun, Problem> {
+    ) -> Result<StartedRun, Problem> {
         principal.require(Role::Operator)?;
         let request_id = new.client_request_id.as_deref();
         let digest = new.digest();
@@ -52,9 +52,13 @@ impl Runs {
         let _place = self.queues.enter(conversation.main.as_str()).await;
         let (session, record) = self.session_of(&conversation, new.agent_id.as_deref()).await?;
         let run = run_id(session, request_id.map(|id| (principal, id)));
-        let begun =
-            |is_reused| Begun { run, session, conversation: conversation.id.clone(), is_reused };
-        let details = record.as_ref().map(Details::read);
+        let begun = |is_reused| StartedRun {
+            run,
+            session,
+            conversation: conversation.id.clone(),
+            is_reused,
+        };
+        let details = record.as_ref().map(SessionDetails::read);
         if let Some(taken) = details.as_ref().and_then(|details| details.request(run)) {
             return match taken.digest == digest {
                 true => Ok(begun(true)),
@@ -86,7 +90,7 @@ impl Runs {
         };
         let received = self.daemon.desk.with(session, prompting).await?;
         asking.keep();
-        Ok(begun(received == Received::Known))
+        Ok(begun(received == PromptAcceptance::Known))
     }
 
     /// Checks all that can be checked before anything is made.
@@ -97,7 +101,7 @@ impl Runs {
         conversation: &Conversation,
         session: SessionId,
         record: Option<&SessionRecord>,
-    ) -> Result<Work, Problem> {
+    ) -> Result<PreparedRun, Problem> {
         let begun_in = record.and_then(ConversationNote::read).and_then(|note| note.project_id);
         if let (Some(record), Some(wanted)) = (record, &new.project_id)
             && begun_in.as_ref() != Some(wanted)
@@ -122,8 +126,8 @@ impl Runs {
         let own = (!principal.is_worker).then(|| self.daemon.open_design().permissions);
         // A further agent of a conversation may do no more than the first.
         let main = self.daemon.desk.log().session(conversation.main).await?;
-        let of_main = main.and_then(|main| Details::read(&main).permissions);
-        let begun = record.map(|record| Details::read(record).permissions);
+        let of_main = main.and_then(|main| SessionDetails::read(&main).permissions);
+        let begun = record.map(|record| SessionDetails::read(record).permissions);
         let permissions = match begun {
             Some(_) => None,
             None => new.permissions.or(of_main).or(own),
@@ -142,7 +146,16 @@ impl Runs {
             conversation_id: conversation.id.clone(),
             project_id: new.project_id.clone(),
         };
-        Ok(Work { project: name, path, agent, permissions, wishes, resources, enclosed, note })
+        Ok(PreparedRun {
+            project: name,
+            path,
+            agent,
+            permissions,
+            wishes,
+            resources,
+            enclosed,
+            note,
+        })
     }
 
     /// Makes the session or sets its options, and returns the blocks of the prompt; with the permit
@@ -153,18 +166,26 @@ impl Runs {
         new: &NewRun,
         session: SessionId,
         record: Option<&SessionRecord>,
-        work: Work,
-    ) -> Result<(Vec<serde_json::Value>, Option<Place>), Problem> {
-        let Work { project, path, agent, permissions, wishes, resources, mut enclosed, note } =
-            work;
+        work: PreparedRun,
+    ) -> Result<(Vec<serde_json::Value>, Option<FairPermit>), Problem> {
+        let PreparedRun {
+            project,
+            path,
+            agent,
+            permissions,
+            wishes,
+            resources,
+            mut enclosed,
+            note,
+        } = work;
         let Resources { instructions, directories, .. } = resources;
-        let Checked { wishes, is_unsure } = wishes;
+        let CheckedOptions { wishes, is_unsure } = wishes;
         match record {
             Some(record) => self.set(record, &wishes).await?,
             None => {
                 let roots = [&[self.projects.root().to_owned()], &directories[..]].concat();
                 let inactive = self.daemon.open_design().inactivity;
-                let order = Order {
+                let order = SessionOrder {
                     id: Some(session),
                     agent: Some(agent),
                     cwd: path,
@@ -174,11 +195,11 @@ impl Runs {
                     tells_directory: true,
                     wishes,
                     permissions,
-                    limits: Limits { inactive, ..Limits::default() },
+                    limits: BudgetLimits { inactive, ..BudgetLimits::default() },
                     maker: Some(principal.maker()),
                     is_apart: principal.own_sessions,
                     starts_later: true,
-                    ..Order::default()
+                    ..SessionOrder::default()
                 };
                 let order = self.daemon.checked_in(&roots, order, principal)?;
                 self.daemon.desk.create(order).await?;
@@ -200,8 +221,8 @@ impl Runs {
         }
         let earlier = match record {
             Some(record) => {
-                let made_of = MadeOf::read(&**self.daemon.desk.log(), record).await?;
-                Some((Details::read(record), made_of))
+                let made_of = CreationParams::read(&**self.daemon.desk.log(), record).await?;
+                Some((SessionDetails::read(record), made_of))
             }
             None => None,
         };
@@ -222,16 +243,16 @@ impl Runs {
 }
 
 /// The checked parts of a request for a run.
-struct Work {
+struct PreparedRun {
     /// The project's name, and where it is.
     project: String,
     path: PathBuf,
     agent: String,
     /// The permission mode of a new session.
-    permissions: Option<Mode>,
-    wishes: Checked,
+    permissions: Option<PolicyMode>,
+    wishes: CheckedOptions,
     resources: Resources,
-    enclosed: Enclosed,
+    enclosed: RunFiles,
     note: ConversationNote,
 }
 
@@ -259,7 +280,7 @@ fn note(new: &NewRun, conversation: &Conversation) -> RunNote {
 pub(super) fn blocks(
     new: &NewRun,
     instructions: Option<&str>,
-    earlier: Option<(&Details, &MadeOf)>,
+    earlier: Option<(&SessionDetails, &CreationParams)>,
     enclosed: Vec<Value>,
 ) -> Vec<Value> {
     let remembers = earlier.is_some_and(|(details, _)| details.last_prompt.is_some());
@@ -284,7 +305,7 @@ pub(super) fn blocks(
 }
 
 /// The instructions that the session was made with.
-fn earlier_instructions(made_of: &MadeOf) -> Option<String> {
+fn earlier_instructions(made_of: &CreationParams) -> Option<String> {
     let params: Value = made_of.new_params.read().ok()?;
     params["_meta"]["systemPrompt"]["append"].as_str().map(str::to_owned)
 }

@@ -7,7 +7,7 @@ use crate::problem::{Problem, kinds};
 use axum::extract::{FromRequest, Request};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sessions::permission::Mode;
+use sessions::permission::PolicyMode;
 
 /// Room for a transcript with a design system in it. The listener may take less.
 const MAX_BODY_BYTES: usize = 32 << 20;
@@ -28,17 +28,17 @@ pub(super) struct NewRun {
     pub(super) system_prompt: Option<String>,
     pub(super) project_id: Option<String>,
     pub(super) conversation_id: Option<String>,
-    pub(super) attachments: Option<Vec<FileName>>,
-    pub(super) images: Option<Vec<FileName>>,
+    pub(super) attachments: Option<Vec<FileReference>>,
+    pub(super) images: Option<Vec<FileReference>>,
     /// The same as `images`, by another name.
-    pub(super) image_paths: Option<Vec<FileName>>,
+    pub(super) image_paths: Option<Vec<FileReference>>,
     pub(super) skill_id: Option<String>,
     pub(super) skill_ids: Option<Vec<String>>,
     pub(super) design_system_id: Option<String>,
     pub(super) model: Option<String>,
     pub(super) reasoning: Option<String>,
     pub(super) session_mode: Option<String>,
-    pub(super) permissions: Option<Mode>,
+    pub(super) permissions: Option<PolicyMode>,
     #[serde(skip_serializing)]
     pub(super) client_request_id: Option<String>,
     #[serde(skip_serializing)]
@@ -53,12 +53,12 @@ pub(super) struct NewRun {
 /// A path, or an object that has one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(super) enum FileName {
+pub(super) enum FileReference {
     Path(String),
     Object { path: String },
 }
 
-impl FileName {
+impl FileReference {
     pub(super) fn as_str(&self) -> &str {
         match self {
             Self::Path(path) | Self::Object { path } => path,
@@ -108,11 +108,11 @@ impl NewRun {
         }
     }
 
-    pub(super) fn files(&self) -> &[FileName] {
+    pub(super) fn files(&self) -> &[FileReference] {
         self.attachments.as_deref().unwrap_or_default()
     }
 
-    pub(super) fn pictures(&self) -> Vec<FileName> {
+    pub(super) fn pictures(&self) -> Vec<FileReference> {
         [&self.images, &self.image_paths].into_iter().flatten().flatten().cloned().collect()
     }
 
@@ -147,9 +147,9 @@ fn check_id(name: &str, value: &mut Option<String>) -> Result<(), Problem> {
 
 /// A JSON body.
 #[derive(Debug)]
-pub(super) struct Given<T>(pub(super) T);
+pub(super) struct LenientJsonBody<T>(pub(super) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Given<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for LenientJsonBody<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {

@@ -14,10 +14,10 @@ use std::sync::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use serde_with::skip_serializing_none;
-use sessions::desk::Desk;
-use sessions::details::Details;
+use sessions::desk::SessionRegistry;
+use sessions::details::SessionDetails;
 use sessions::mint;
-use sessions::permission::Mode;
+use sessions::permission::PolicyMode;
 use store::SessionRecord;
 use wire::event::PromptReceived;
 use wire::{Json, SessionId, TurnId};
@@ -142,13 +142,13 @@ pub(super) fn session_prefix(run: &TurnId) -> &str {
 /// Further sessions of conversations in which something may run. After a restart nothing
 /// does, so this need not be kept.
 #[derive(Debug, Default)]
-pub(super) struct Sides(Mutex<HashMap<SessionId, Vec<SessionId>>>);
+pub(super) struct SideSessions(Mutex<HashMap<SessionId, Vec<SessionId>>>);
 
 /// Limit of the table: more cannot run at a time, by far.
 const MAX_SIDES: usize = 4096;
 
-impl Sides {
-    pub(super) fn add(&self, desk: &Desk, main: SessionId, side: SessionId) {
+impl SideSessions {
+    pub(super) fn add(&self, desk: &SessionRegistry, main: SessionId, side: SessionId) {
         if main == side {
             return;
         }
@@ -192,31 +192,31 @@ pub(super) struct RunNote {
     pub(super) reasoning: Option<String>,
     pub(super) session_mode: Option<String>,
     /// What the agent may do, as far as it is the session's own.
-    pub(super) permissions: Option<Mode>,
+    pub(super) permissions: Option<PolicyMode>,
     /// Warnings about requested things that have no effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) warnings: Vec<String>,
 }
 
 #[derive(Deserialize)]
-struct Meta {
-    switchyard: OfPrompt,
+struct PromptMeta {
+    switchyard: SwitchyardPromptMeta,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct OfSession {
+struct OpenDesignNote {
     open_design: ConversationNote,
 }
 
 #[derive(Deserialize)]
-struct OfPrompt {
+struct SwitchyardPromptMeta {
     run: RunNote,
 }
 
 impl ConversationNote {
     pub(super) fn read(record: &SessionRecord) -> Option<Self> {
-        Some(Details::read(record).note()?.read::<OfSession>().ok()?.open_design)
+        Some(SessionDetails::read(record).note()?.read::<OpenDesignNote>().ok()?.open_design)
     }
 
     pub(super) fn to_note(&self) -> Json {
@@ -227,7 +227,7 @@ impl ConversationNote {
 impl RunNote {
     /// The note of a prompt that is a run; others have none.
     pub(super) fn read(received: &PromptReceived<'_>) -> Option<Self> {
-        Some(received.meta?.read::<Meta>().ok()?.switchyard.run)
+        Some(received.meta?.read::<PromptMeta>().ok()?.switchyard.run)
     }
 
     /// `_meta` of a `session/prompt`.

@@ -16,7 +16,7 @@ use tokio::io::AsyncReadExt as _;
 use wire::SessionId;
 
 use super::Runs;
-use super::body::FileName;
+use super::body::FileReference;
 use super::project::Project;
 use crate::attachments::{N_TELLING_BYTES, mime_type};
 use crate::handles::{open_dir, reading};
@@ -35,14 +35,14 @@ const CHUNK: usize = 256 << 10;
 
 /// A file of the project, to be linked to.
 #[derive(Debug)]
-pub(super) struct Attached {
+pub(super) struct AttachedFile {
     name: String,
     path: PathBuf,
     size: u64,
 }
 
 #[derive(Debug)]
-pub(super) struct Picture {
+pub(super) struct RunImage {
     name: String,
     path: PathBuf,
     mime_type: &'static str,
@@ -51,13 +51,13 @@ pub(super) struct Picture {
 
 /// The files that go with a run.
 #[derive(Debug, Default)]
-pub(super) struct Enclosed {
-    attached: Vec<Attached>,
-    pictures: Vec<Picture>,
+pub(super) struct RunFiles {
+    attached: Vec<AttachedFile>,
+    pictures: Vec<RunImage>,
 }
 
 #[derive(Debug, thiserror::Error)]
-enum FileError {
+enum RunFileError {
     #[error("this is no path")]
     NoPath,
     #[error("it is not in the project")]
@@ -74,7 +74,7 @@ enum FileError {
     Io(io::Error),
 }
 
-impl From<io::Error> for FileError {
+impl From<io::Error> for RunFileError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Missing,
@@ -92,15 +92,15 @@ impl Runs {
         principal: &Principal,
         project: Project,
         session: SessionId,
-        files: &[FileName],
-        pictures: &[FileName],
-    ) -> Result<Enclosed, Problem> {
+        files: &[FileReference],
+        pictures: &[FileReference],
+    ) -> Result<RunFiles, Problem> {
         if files.is_empty() && pictures.is_empty() {
-            return Ok(Enclosed::default());
+            return Ok(RunFiles::default());
         }
         let files: Vec<String> = files.iter().map(|file| file.as_str().to_owned()).collect();
         let pictures: Vec<String> = pictures.iter().map(|file| file.as_str().to_owned()).collect();
-        let checking = move |places: &[Place]| check_all(places, &files, &pictures);
+        let checking = move |places: &[FileDirectory]| check_all(places, &files, &pictures);
         self.at_places(principal, project, session, checking).await
     }
 
@@ -108,7 +108,7 @@ impl Runs {
     /// may read them there.
     pub(super) async fn take_over(
         &self,
-        enclosed: &mut Enclosed,
+        enclosed: &mut RunFiles,
         principal: &Principal,
         session: SessionId,
     ) -> Result<(), Problem> {
@@ -121,7 +121,7 @@ impl Runs {
         for picture in &mut enclosed.pictures {
             let Ok(relative) = picture.path.strip_prefix(&uploads.path) else { continue };
             let relative = relative.to_owned();
-            let lost = |error: FileError| {
+            let lost = |error: RunFileError| {
                 Problem::bad_request(format!("image `{}`: {error}", shown(&picture.name)))
             };
             let (place, named) = (uploads.clone(), relative.clone());
@@ -153,12 +153,12 @@ impl Runs {
     /// from here on, so the caller needs a permit for them first.
     pub(super) async fn with_images(
         &self,
-        enclosed: Enclosed,
+        enclosed: RunFiles,
         principal: &Principal,
         project: Project,
         session: SessionId,
     ) -> Result<Vec<Value>, Problem> {
-        let reading = move |places: &[Place]| enclosed.with_images(places);
+        let reading = move |places: &[FileDirectory]| enclosed.with_images(places);
         self.at_places(principal, project, session, reading).await
     }
 
@@ -167,22 +167,22 @@ impl Runs {
         principal: &Principal,
         project: Project,
         session: SessionId,
-        work: impl FnOnce(&[Place]) -> Result<T, Problem> + Send + 'static,
+        work: impl FnOnce(&[FileDirectory]) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let sessions = self.daemon.settings.sessions_dir.clone();
-        let (project, before) = (Place::from(project), self.uploads(principal).await?);
+        let (project, before) = (FileDirectory::from(project), self.uploads(principal).await?);
         let working = move || {
             let places = [Some(project), uploaded(&sessions, session), before];
-            let places: Vec<Place> = places.into_iter().flatten().collect();
+            let places: Vec<FileDirectory> = places.into_iter().flatten().collect();
             work(&places)
         };
         blocking(working).await?
     }
 
     /// The directory of a principal's images that were uploaded before their run, if there is one.
-    async fn uploads(&self, principal: &Principal) -> Result<Option<Place>, Problem> {
+    async fn uploads(&self, principal: &Principal) -> Result<Option<FileDirectory>, Problem> {
         let (projects, principal) = (self.projects.clone(), principal.clone());
-        blocking(move || projects.uploads(&principal).map(Place::from)).await
+        blocking(move || projects.uploads(&principal).map(FileDirectory::from)).await
     }
 }
 
@@ -192,9 +192,13 @@ async fn blocking<T: Send + 'static>(
     Ok(tokio::task::spawn_blocking(work).await?)
 }
 
-fn check_all(places: &[Place], files: &[String], pictures: &[String]) -> Result<Enclosed, Problem> {
+fn check_all(
+    places: &[FileDirectory],
+    files: &[String],
+    pictures: &[String],
+) -> Result<RunFiles, Problem> {
     let mut bad = Vec::new();
-    let mut enclosed = Enclosed::default();
+    let mut enclosed = RunFiles::default();
     // Attachments are the project's; only images are uploaded.
     let project = places.get(..1).unwrap_or_default();
     for name in files {
@@ -221,26 +225,26 @@ fn check_all(places: &[Place], files: &[String], pictures: &[String]) -> Result<
 
 /// A directory that files may come from.
 #[derive(Debug)]
-struct Place {
+struct FileDirectory {
     dir: Dir,
     path: PathBuf,
 }
 
 /// The directory of the files that were uploaded to the session, if any were.
-fn uploaded(root: &Path, session: SessionId) -> Option<Place> {
+fn uploaded(root: &Path, session: SessionId) -> Option<FileDirectory> {
     let path = root.join(session.as_str()).join("attachments");
     let dir = Dir::open_ambient_dir(root, ambient_authority()).ok()?;
     let dir = open_dir(&open_dir(&dir, session.as_str()).ok()?, "attachments").ok()?;
-    Some(Place { dir, path })
+    Some(FileDirectory { dir, path })
 }
 
-impl From<Project> for Place {
+impl From<Project> for FileDirectory {
     fn from(Project { dir, path }: Project) -> Self {
         Self { dir, path }
     }
 }
 
-impl Place {
+impl FileDirectory {
     /// The path as it is below this place: relative ones are, absolute ones may be.
     fn relative(&self, name: &str) -> Option<PathBuf> {
         let named = Path::new(name);
@@ -250,22 +254,22 @@ impl Place {
         named.strip_prefix(&self.path).ok().map(Path::to_owned)
     }
 
-    fn open(&self, name: &str) -> Result<(std::fs::File, PathBuf), FileError> {
+    fn open(&self, name: &str) -> Result<(std::fs::File, PathBuf), RunFileError> {
         if name.is_empty() || name.len() > MAX_PATH_BYTES || name.contains('\0') {
-            return Err(FileError::NoPath);
+            return Err(RunFileError::NoPath);
         }
-        self.open_path(self.relative(name).ok_or(FileError::Outside)?)
+        self.open_path(self.relative(name).ok_or(RunFileError::Outside)?)
     }
 
-    fn open_path(&self, relative: PathBuf) -> Result<(std::fs::File, PathBuf), FileError> {
+    fn open_path(&self, relative: PathBuf) -> Result<(std::fs::File, PathBuf), RunFileError> {
         let file = self.dir.open_with(&relative, &reading())?;
         Ok((file.into_std(), self.path.join(relative)))
     }
 }
 
 /// Opens a file in the first directory that has it.
-fn find(places: &[Place], name: &str) -> Result<(std::fs::File, PathBuf), FileError> {
-    let mut failed = FileError::Missing;
+fn find(places: &[FileDirectory], name: &str) -> Result<(std::fs::File, PathBuf), RunFileError> {
+    let mut failed = RunFileError::Missing;
     for (n, place) in places.iter().enumerate() {
         match place.open(name) {
             Ok(found) => return Ok(found),
@@ -277,28 +281,28 @@ fn find(places: &[Place], name: &str) -> Result<(std::fs::File, PathBuf), FileEr
     Err(failed)
 }
 
-fn attached(places: &[Place], name: &str) -> Result<Attached, FileError> {
+fn attached(places: &[FileDirectory], name: &str) -> Result<AttachedFile, RunFileError> {
     let (file, path) = find(places, name)?;
     let about = file.metadata()?;
     if !about.is_file() && !about.is_dir() {
-        return Err(FileError::Special);
+        return Err(RunFileError::Special);
     }
-    Ok(Attached { name: name.to_owned(), path, size: about.len() })
+    Ok(AttachedFile { name: name.to_owned(), path, size: about.len() })
 }
 
 fn picture(
-    places: &[Place],
+    places: &[FileDirectory],
     name: &str,
     n_left: &mut u64,
-) -> Result<(Picture, std::fs::File), FileError> {
+) -> Result<(RunImage, std::fs::File), RunFileError> {
     let (mut file, path) = find(places, name)?;
     let about = file.metadata()?;
     if !about.is_file() {
-        return Err(FileError::NoPicture);
+        return Err(RunFileError::NoPicture);
     }
     let size = about.len();
     if size > MAX_IMAGE_BYTES.min(*n_left) {
-        return Err(FileError::TooLarge);
+        return Err(RunFileError::TooLarge);
     }
     *n_left -= size;
     let mut telling = Vec::new();
@@ -306,12 +310,12 @@ fn picture(
     file.rewind()?;
     let mime_type = mime_type(&telling, name);
     match mime_type.starts_with("image/") {
-        true => Ok((Picture { name: name.to_owned(), path, mime_type, size }, file)),
-        false => Err(FileError::NoPicture),
+        true => Ok((RunImage { name: name.to_owned(), path, mime_type, size }, file)),
+        false => Err(RunFileError::NoPicture),
     }
 }
 
-impl Picture {
+impl RunImage {
     fn block(&self, file: &std::fs::File) -> io::Result<Value> {
         let mut bytes = Vec::new();
         // It may grow while it is read.
@@ -325,7 +329,7 @@ impl Picture {
     }
 }
 
-impl Enclosed {
+impl RunFiles {
     pub(super) fn has_pictures(&self) -> bool {
         !self.pictures.is_empty()
     }
@@ -342,10 +346,10 @@ impl Enclosed {
     }
 
     /// The pictures are looked for once more: they may have changed since.
-    fn with_images(&self, places: &[Place]) -> Result<Vec<Value>, Problem> {
+    fn with_images(&self, places: &[FileDirectory]) -> Result<Vec<Value>, Problem> {
         let mut blocks: Vec<Value> = self.file_links().collect();
         let mut n_left = MAX_IMAGES_BYTES;
-        for Picture { name, .. } in &self.pictures {
+        for RunImage { name, .. } in &self.pictures {
             let found = picture(places, name, &mut n_left);
             let read = found.and_then(|(picture, file)| Ok(picture.block(&file)?));
             blocks.push(read.map_err(|error| {

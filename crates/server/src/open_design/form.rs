@@ -18,7 +18,7 @@ const MAX_HEAD_BYTES: usize = 8 << 10;
 const MAX_BOUNDARY_BYTES: usize = 70;
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum FormError {
+pub(super) enum MultipartError {
     #[error("`Content-Type` is not `multipart/form-data` with a `boundary`")]
     NoBoundary,
     #[error("the body is no such form, or broke off")]
@@ -29,14 +29,14 @@ pub(super) enum FormError {
     LongField { name: String, limit: usize },
 }
 
-impl From<FormError> for Problem {
-    fn from(error: FormError) -> Self {
+impl From<MultipartError> for Problem {
+    fn from(error: MultipartError) -> Self {
         Self::bad_request(error.to_string())
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Form {
+pub(super) struct MultipartForm {
     body: BodyDataStream,
     /// Bytes that have arrived and were not returned yet.
     buffer: Vec<u8>,
@@ -47,17 +47,17 @@ pub(super) struct Form {
 
 /// The head of a part.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct PartHead {
     pub(super) name: String,
     pub(super) file_name: Option<String>,
 }
 
-impl Form {
-    pub(super) fn of(headers: &HeaderMap, body: Body) -> Result<Self, FormError> {
+impl MultipartForm {
+    pub(super) fn of(headers: &HeaderMap, body: Body) -> Result<Self, MultipartError> {
         let said = headers.get(header::CONTENT_TYPE).and_then(|said| said.to_str().ok());
         let boundary = said.and_then(|said| parameter(said, "boundary"));
         let is_fine = |it: &String| (1..=MAX_BOUNDARY_BYTES).contains(&it.len()) && it.is_ascii();
-        let boundary = boundary.filter(is_fine).ok_or(FormError::NoBoundary)?;
+        let boundary = boundary.filter(is_fine).ok_or(MultipartError::NoBoundary)?;
         let delimiter = format!("\r\n--{boundary}").into_bytes();
         // The first delimiter may stand at the very beginning.
         let buffer = b"\r\n".to_vec();
@@ -65,7 +65,7 @@ impl Form {
     }
 
     /// The next part; what is left of the one before is passed over.
-    pub(super) async fn next(&mut self) -> Result<Option<Head>, FormError> {
+    pub(super) async fn next(&mut self) -> Result<Option<PartHead>, MultipartError> {
         while self.piece().await?.is_some() {}
         while self.buffer.len() < 2 {
             self.more().await?;
@@ -77,17 +77,17 @@ impl Form {
             match memmem::find(&self.buffer, b"\r\n\r\n") {
                 Some(end) if end <= MAX_HEAD_BYTES => break end,
                 None if self.buffer.len() <= MAX_HEAD_BYTES => self.more().await?,
-                _ => return Err(FormError::LongHead),
+                _ => return Err(MultipartError::LongHead),
             }
         };
-        let head = self.buffer.get(..end).and_then(head).ok_or(FormError::Broken)?;
+        let head = self.buffer.get(..end).and_then(head).ok_or(MultipartError::Broken)?;
         self.buffer.drain(..end + 4);
         self.is_in_part = true;
         Ok(Some(head))
     }
 
     /// The next piece of the part's content; `None` when it was the last.
-    pub(super) async fn piece(&mut self) -> Result<Option<Bytes>, FormError> {
+    pub(super) async fn piece(&mut self) -> Result<Option<Bytes>, MultipartError> {
         if !self.is_in_part {
             return Ok(None);
         }
@@ -108,34 +108,38 @@ impl Form {
     }
 
     /// A whole field of a few bytes.
-    pub(super) async fn text(&mut self, name: &str, limit: usize) -> Result<String, FormError> {
+    pub(super) async fn text(
+        &mut self,
+        name: &str,
+        limit: usize,
+    ) -> Result<String, MultipartError> {
         let mut bytes = Vec::new();
         while let Some(piece) = self.piece().await? {
             if bytes.len() + piece.len() > limit {
-                return Err(FormError::LongField { name: name.to_owned(), limit });
+                return Err(MultipartError::LongField { name: name.to_owned(), limit });
             }
             bytes.extend_from_slice(&piece);
         }
-        String::from_utf8(bytes).map_err(|_| FormError::Broken)
+        String::from_utf8(bytes).map_err(|_| MultipartError::Broken)
     }
 
     fn take(&mut self, n: usize) -> Bytes {
         self.buffer.drain(..n).collect::<Vec<u8>>().into()
     }
 
-    async fn more(&mut self) -> Result<(), FormError> {
+    async fn more(&mut self) -> Result<(), MultipartError> {
         match self.body.next().await {
             Some(Ok(more)) => {
                 self.buffer.extend_from_slice(&more);
                 Ok(())
             }
-            Some(Err(_)) | None => Err(FormError::Broken),
+            Some(Err(_)) | None => Err(MultipartError::Broken),
         }
     }
 }
 
 /// Reads the lines of a part's head.
-fn head(bytes: &[u8]) -> Option<Head> {
+fn head(bytes: &[u8]) -> Option<PartHead> {
     let text = std::str::from_utf8(bytes).ok()?;
     let disposition = text.split("\r\n").find_map(|line| {
         let (name, value) = line.split_once(':')?;
@@ -143,7 +147,7 @@ fn head(bytes: &[u8]) -> Option<Head> {
     })?;
     let is_form_data = disposition.split(';').next()?.trim().eq_ignore_ascii_case("form-data");
     let name = is_form_data.then(|| parameter(disposition, "name")).flatten()?;
-    Some(Head { name, file_name: parameter(disposition, "filename") })
+    Some(PartHead { name, file_name: parameter(disposition, "filename") })
 }
 
 /// A parameter behind the value of a header; browsers write a quote in it as `%22`.

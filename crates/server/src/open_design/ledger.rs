@@ -11,7 +11,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use store::{EventLog, SessionRecord, StoreError};
 use tokio::sync::Semaphore;
-use wire::event::{DropReason, Outcome, PromptDropped, PromptReceived, TurnEnded};
+use wire::event::{DropReason, PromptDropped, PromptReceived, TurnEnded, TurnOutcome};
 use wire::{Category, Event, Fault, Own, Seq, SessionId, TurnId};
 
 use super::conversation::RunNote;
@@ -69,7 +69,7 @@ impl RunStatus {
 
 /// The runs of one session.
 #[derive(Debug)]
-struct Ledger {
+struct RunIndex {
     session: SessionId,
     agent: String,
     epoch: u64,
@@ -82,7 +82,7 @@ struct Ledger {
     has_worker: bool,
 }
 
-impl Ledger {
+impl RunIndex {
     fn new(record: &SessionRecord, only: Option<TurnId>) -> Self {
         Self {
             session: record.id,
@@ -175,14 +175,14 @@ impl Ledger {
 impl Run {
     fn end(&mut self, ended: &TurnEnded<'_>) {
         match ended.outcome() {
-            Outcome::Completed => {
+            TurnOutcome::Completed => {
                 (self.status, self.exit_code) = (RunStatus::Succeeded, Some(0));
             }
-            Outcome::Failed => {
+            TurnOutcome::Failed => {
                 let unknown = || Fault::new(Category::Internal, "");
                 self.fail(&ended.error.clone().unwrap_or_else(unknown));
             }
-            Outcome::Cancelled => self.status = RunStatus::Canceled,
+            TurnOutcome::Cancelled => self.status = RunStatus::Canceled,
         }
     }
 
@@ -209,15 +209,15 @@ pub(super) fn never_began() -> Fault {
 
 /// The ledgers of the sessions that were asked about last.
 #[derive(Debug, Default)]
-pub(super) struct Ledgers(Mutex<HashMap<SessionId, Kept>>);
+pub(super) struct RunIndexes(Mutex<HashMap<SessionId, CachedRunIndex>>);
 
 #[derive(Debug)]
-struct Kept {
-    ledger: Arc<tokio::sync::Mutex<Ledger>>,
+struct CachedRunIndex {
+    ledger: Arc<tokio::sync::Mutex<RunIndex>>,
     used: Instant,
 }
 
-impl Ledgers {
+impl RunIndexes {
     /// The last runs of a session, the newest first.
     pub(super) async fn runs(
         &self,
@@ -249,32 +249,32 @@ impl Ledgers {
         if !is_cut {
             return Ok(None);
         }
-        let mut alone = Ledger::new(record, Some(id));
+        let mut alone = RunIndex::new(record, Some(id));
         alone.read(log).await?;
         let heard = alone.heard;
         Ok(alone.runs.pop_front().map(|run| (run, heard)))
     }
 
     async fn bring_up(
-        ledger: &mut Ledger,
+        ledger: &mut RunIndex,
         log: &dyn EventLog,
         record: &SessionRecord,
     ) -> Result<(), StoreError> {
         // The session was deleted and made again, or events were lost.
         if ledger.epoch != record.epoch {
-            *ledger = Ledger::new(record, None);
+            *ledger = RunIndex::new(record, None);
         }
         ledger.read(log).await
     }
 
-    fn ledger(&self, record: &SessionRecord) -> Arc<tokio::sync::Mutex<Ledger>> {
+    fn ledger(&self, record: &SessionRecord) -> Arc<tokio::sync::Mutex<RunIndex>> {
         let mut kept = self.0.locked();
         if !kept.contains_key(&record.id) && kept.len() >= MAX_LEDGERS {
             let oldest = kept.iter().min_by_key(|(_, kept)| kept.used).map(|(id, _)| *id);
             oldest.map(|id| kept.remove(&id));
         }
-        let entry = kept.entry(record.id).or_insert_with(|| Kept {
-            ledger: Arc::new(tokio::sync::Mutex::new(Ledger::new(record, None))),
+        let entry = kept.entry(record.id).or_insert_with(|| CachedRunIndex {
+            ledger: Arc::new(tokio::sync::Mutex::new(RunIndex::new(record, None))),
             used: Instant::now(),
         });
         entry.used = Instant::now();

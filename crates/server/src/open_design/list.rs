@@ -5,12 +5,12 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use store::{Filter, PageStart, SessionRecord};
+use store::{PageStart, SessionFilter, SessionRecord};
 
 use super::Runs;
 use super::conversation::ConversationNote;
 use super::ledger::{Run, RunStatus};
-use crate::input::Params;
+use crate::input::QueryParams;
 use crate::principal::Principal;
 use crate::problem::Problem;
 
@@ -21,7 +21,7 @@ const MAX_SESSIONS: usize = 1000;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Wanted {
+pub(super) struct RunListQuery {
     project_id: Option<String>,
     conversation_id: Option<String>,
     /// `active`, or one of the states.
@@ -33,7 +33,7 @@ pub(super) struct Wanted {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Page {
+pub(super) struct RunPage {
     runs: Vec<Run>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
@@ -62,17 +62,17 @@ fn wanted_statuses(named: Option<&str>) -> Result<Vec<RunStatus>, Problem> {
 pub(super) async fn list(
     State(runs): State<Arc<Runs>>,
     principal: Principal,
-    Params(wanted): Params<Wanted>,
-) -> Result<Json<Page>, Problem> {
+    QueryParams(wanted): QueryParams<RunListQuery>,
+) -> Result<Json<RunPage>, Problem> {
     let statuses = wanted_statuses(wanted.status.as_deref())?;
     let limit = wanted.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
     let given = |id: &Option<String>| id.clone().filter(|id| !id.is_empty());
     let (project, conversation) = (given(&wanted.project_id), given(&wanted.conversation_id));
-    let mut filter = Filter {
+    let mut filter = SessionFilter {
         has_active_turn: statuses.iter().all(|status| status.is_active()).then_some(true),
         made_by: principal.only(),
         before: wanted.before.as_deref().map(read_place).transpose()?,
-        ..Filter::default()
+        ..SessionFilter::default()
     };
     if let Some(project) = &project {
         let path = runs.projects.path(&principal, project)?;
@@ -106,7 +106,7 @@ pub(super) async fn list(
         }
     }
     found.sort_by_key(|run: &Run| std::cmp::Reverse((run.created_at, run.id)));
-    Ok(Json(Page { runs: found, next: next.map(|place| place.to_string()) }))
+    Ok(Json(RunPage { runs: found, next: next.map(|place| place.to_string()) }))
 }
 
 fn read_place(text: &str) -> Result<PageStart, Problem> {

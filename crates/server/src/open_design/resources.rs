@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use sessions::permission::Mode;
+use sessions::permission::PolicyMode;
 
 use super::Runs;
 use super::body::NewRun;
@@ -33,7 +33,7 @@ pub(super) struct Resources {
 }
 
 /// One kind of resource: skills or design systems.
-struct Kind {
+struct ResourceKind {
     member: &'static str,
     file: &'static str,
     title: &'static str,
@@ -46,18 +46,18 @@ impl Runs {
         &self,
         principal: &Principal,
         new: &NewRun,
-        mode: Option<Mode>,
+        mode: Option<PolicyMode>,
     ) -> Result<Resources, Problem> {
         let settings = self.daemon.open_design();
         let root = |dir: Option<PathBuf>| dir.filter(|dir| dir.is_dir());
-        let systems = Kind {
+        let systems = ResourceKind {
             member: "designSystemId",
             file: "DESIGN.md",
             title: "Design system",
             setting: "design_systems",
             root: root(settings.design_systems),
         };
-        let skills = Kind {
+        let skills = ResourceKind {
             member: "skillId",
             file: "SKILL.md",
             title: "Skill",
@@ -67,7 +67,7 @@ impl Runs {
         // What is written there reaches the prompts of others. So the directories are not given to
         // principals that see only their own sessions, nor to agents that may edit in their
         // directories without a question.
-        let is_shared = !principal.own_sessions && mode != Some(Mode::AcceptEdits);
+        let is_shared = !principal.own_sessions && mode != Some(PolicyMode::AcceptEdits);
         let mut resources = Resources::default();
         let named = new.skills();
         if is_shared {
@@ -97,7 +97,7 @@ impl Runs {
     }
 }
 
-impl Kind {
+impl ResourceKind {
     /// The text of one, and the path of its other files; `None` where no directory is configured.
     async fn read(&self, name: &str, is_shared: bool) -> Result<Option<String>, Problem> {
         let Some(root) = self.root.clone() else { return Ok(None) };

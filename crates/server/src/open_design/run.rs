@@ -16,10 +16,10 @@ use tokio::time::Instant;
 use wire::TurnId;
 
 use super::Runs;
-use super::body::{Given, NewRun};
+use super::body::{LenientJsonBody, NewRun};
 use super::conversation::session_prefix;
 use super::ledger::Run;
-use crate::input::{At, Params};
+use crate::input::{PathParams, QueryParams};
 use crate::principal::{Principal, Role};
 use crate::problem::{Problem, kinds, shown};
 
@@ -29,7 +29,7 @@ const CANCEL_WITHIN: Duration = Duration::from_secs(60);
 pub(super) async fn create(
     State(runs): State<Arc<Runs>>,
     principal: Principal,
-    Given(new): Given<NewRun>,
+    LenientJsonBody(new): LenientJsonBody<NewRun>,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
     let new = new.checked()?;
     let begun = runs.begin(&principal, &new).await?;
@@ -48,7 +48,7 @@ pub(super) async fn create(
 pub(super) async fn get(
     State(runs): State<Arc<Runs>>,
     principal: Principal,
-    At(id): At<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<Json<Run>, Problem> {
     Ok(Json(runs.find(&principal, &id).await?.1))
 }
@@ -56,7 +56,7 @@ pub(super) async fn get(
 pub(super) async fn cancel(
     State(runs): State<Arc<Runs>>,
     principal: Principal,
-    At(id): At<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<Json<Value>, Problem> {
     principal.require(Role::Operator)?;
     let (record, run) = runs.find(&principal, &id).await?;
@@ -137,15 +137,15 @@ impl Runs {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Wanted {
+pub(super) struct RunEventsQuery {
     after: Option<String>,
 }
 
 pub(super) async fn events(
     State(runs): State<Arc<Runs>>,
     principal: Principal,
-    At(id): At<String>,
-    Params(wanted): Params<Wanted>,
+    PathParams(id): PathParams<String>,
+    QueryParams(wanted): QueryParams<RunEventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let (record, run) = runs.find(&principal, &id).await?;
@@ -158,11 +158,11 @@ pub(super) async fn events(
 pub(super) async fn chat(
     State(runs): State<Arc<Runs>>,
     principal: Principal,
-    Given(new): Given<NewRun>,
+    LenientJsonBody(new): LenientJsonBody<NewRun>,
 ) -> Result<Response, Problem> {
     let new = new.checked()?;
     let begun = runs.begin(&principal, &new).await?;
-    let ends_with_us = (new.cancel_on_disconnect == Some(true)).then(|| Leash {
+    let ends_with_us = (new.cancel_on_disconnect == Some(true)).then(|| RunCancelGuard {
         runs: runs.clone(),
         run: begun.run,
         principal: principal.clone(),
@@ -182,13 +182,13 @@ pub(super) async fn chat(
 }
 
 /// Stops a run when it is dropped.
-struct Leash {
+struct RunCancelGuard {
     runs: Arc<Runs>,
     run: TurnId,
     principal: Principal,
 }
 
-impl Drop for Leash {
+impl Drop for RunCancelGuard {
     fn drop(&mut self) {
         let (runs, run, principal) = (self.runs.clone(), self.run, self.principal.clone());
         if runs.daemon.stopping.is_cancelled() {

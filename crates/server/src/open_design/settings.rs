@@ -7,12 +7,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use sessions::permission::Mode;
+use sessions::permission::PolicyMode;
 
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct OpenDesignSettings {
     /// The permission mode of agents.
-    pub permissions: Mode,
+    pub permissions: PolicyMode,
     /// How long an agent may say nothing before its run is stopped.
     pub inactivity: Option<Duration>,
     /// Directories of skills and of design systems, one directory each below.
@@ -23,10 +23,10 @@ pub struct Settings {
 /// Agents that retry behind the scenes, or compile something, are silent for minutes.
 const INACTIVITY: Duration = Duration::from_secs(10 * 60);
 
-impl Default for Settings {
+impl Default for OpenDesignSettings {
     fn default() -> Self {
         Self {
-            permissions: Mode::Auto,
+            permissions: PolicyMode::Auto,
             inactivity: Some(INACTIVITY),
             skills: None,
             design_systems: None,
@@ -35,14 +35,14 @@ impl Default for Settings {
 }
 
 /// The text in a run's events about its permission mode.
-pub(super) fn told(mode: Mode) -> &'static str {
+pub(super) fn told(mode: PolicyMode) -> &'static str {
     match mode {
-        Mode::Auto => "auto: edits and commands are allowed without a question",
-        Mode::AcceptEdits => {
+        PolicyMode::Auto => "auto: edits and commands are allowed without a question",
+        PolicyMode::AcceptEdits => {
             "accept-edits: edits in the project are allowed; the rest waits for an answer"
         }
-        Mode::Ask => "ask: what the agent asks for waits for an answer",
-        Mode::ReadOnly => "read-only: edits and commands are denied",
-        Mode::DenyAll => "deny-all: whatever the agent asks for is denied",
+        PolicyMode::Ask => "ask: what the agent asks for waits for an answer",
+        PolicyMode::ReadOnly => "read-only: edits and commands are denied",
+        PolicyMode::DenyAll => "deny-all: whatever the agent asks for is denied",
     }
 }

@@ -23,11 +23,11 @@ use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
 use super::Runs;
-use super::form::{Form, Head};
+use super::form::{MultipartForm, PartHead};
 use super::project::{Project, UPLOADS, is_plain_name};
 use crate::attachments::{self, MAX_FILE_BYTES};
 use crate::handles::{make_dir, no_link, open_dir};
-use crate::input::At;
+use crate::input::PathParams;
 use crate::principal::{Principal, Role};
 use crate::problem::{Problem, kinds, shown};
 
@@ -46,15 +46,15 @@ pub(super) const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 pub(super) async fn upload_files(
     State(runs): State<Arc<Runs>>,
     principal: Principal,
-    At(id): At<String>,
+    PathParams(id): PathParams<String>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Json<Value>, Problem> {
     principal.require(Role::Operator)?;
-    let form = Form::of(&headers, body)?;
+    let form = MultipartForm::of(&headers, body)?;
     let _place = runs.daemon.load.transfer(&principal.name)?;
     let project = Arc::new(runs.projects.open(&principal, &id).await?);
-    let files = receive(form, &project, Wanted::Files).await?;
+    let files = receive(form, &project, UploadKind::Files).await?;
     let files: Vec<Value> = files.iter().map(|file| file.told(&file.path)).collect();
     Ok(Json(json!({ "files": files })))
 }
@@ -67,28 +67,28 @@ pub(super) async fn upload_images(
     body: Body,
 ) -> Result<Json<Value>, Problem> {
     principal.require(Role::Operator)?;
-    let form = Form::of(&headers, body)?;
+    let form = MultipartForm::of(&headers, body)?;
     let _place = runs.daemon.load.transfer(&principal.name)?;
     let root = runs.projects.root().to_owned();
     // A failure is logged, and does not concern this client.
     let _ = tokio::task::spawn_blocking(move || sweep(&root)).await;
     let project = Arc::new(runs.projects.new_upload(&principal).await?);
-    let mut place = UploadPlace { path: project.path.clone(), is_kept: false };
-    let files = receive(form, &project, Wanted::Images).await?;
+    let mut place = UploadDirectory { path: project.path.clone(), is_kept: false };
+    let files = receive(form, &project, UploadKind::Images).await?;
     place.is_kept = true;
-    let told = |file: &Received| file.told(&project.path.join(&file.path));
+    let told = |file: &ReceivedFile| file.told(&project.path.join(&file.path));
     let files: Vec<Value> = files.iter().map(told).collect();
     Ok(Json(json!({ "files": files })))
 }
 
 /// A directory for images that have not all arrived; removed unless they do, also where whoever
 /// sends them goes away.
-struct UploadPlace {
+struct UploadDirectory {
     path: PathBuf,
     is_kept: bool,
 }
 
-impl Drop for UploadPlace {
+impl Drop for UploadDirectory {
     fn drop(&mut self) {
         if !self.is_kept {
             // What stays is swept like any that no run names.
@@ -99,7 +99,7 @@ impl Drop for UploadPlace {
 
 /// A file that has arrived.
 #[derive(Debug)]
-struct Received {
+struct ReceivedFile {
     /// As the client named it.
     given: String,
     /// Below the directory it was put into.
@@ -110,12 +110,12 @@ struct Received {
 
 /// The files that a form is expected to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum UploadKind {
     Files,
     Images,
 }
 
-impl Wanted {
+impl UploadKind {
     /// The name that its files have in the form.
     fn field(self) -> &'static str {
         match self {
@@ -125,7 +125,7 @@ impl Wanted {
     }
 }
 
-impl Received {
+impl ReceivedFile {
     fn told(&self, path: &Path) -> Value {
         let name = self.path.file_name().map(|name| name.to_string_lossy());
         let is_image = self.mime_type.starts_with("image/");
@@ -144,12 +144,12 @@ impl Received {
 /// Puts the files of a form into a project's directory, or the one below it that the form names
 /// first. All of them arrive, or none.
 async fn receive(
-    mut form: Form,
+    mut form: MultipartForm,
     project: &Arc<Project>,
-    wanted: Wanted,
-) -> Result<Vec<Received>, Problem> {
+    wanted: UploadKind,
+) -> Result<Vec<ReceivedFile>, Problem> {
     let files = wanted.field();
-    let mut whole: Vec<Arriving> = Vec::new();
+    let mut whole: Vec<PartialFile> = Vec::new();
     let mut below = PathBuf::new();
     while let Some(head) = form.next().await? {
         if head.name == "dir" {
@@ -161,7 +161,7 @@ async fn receive(
                 return Err(Problem::bad_request(why));
             }
             let file = one(&mut form, &head, project.clone(), &below).await?;
-            if wanted == Wanted::Images && !file.is_image() {
+            if wanted == UploadKind::Images && !file.is_image() {
                 let name = shown(&file.given);
                 return Err(Problem::bad_request(format!("`{name}` is no PNG, JPEG, GIF or WebP")));
             }
@@ -171,7 +171,7 @@ async fn receive(
     }
     match whole.is_empty() {
         true => Err(Problem::bad_request(format!("the form has no `{files}`"))),
-        false => Ok(whole.into_iter().map(Arriving::keep).collect()),
+        false => Ok(whole.into_iter().map(PartialFile::keep).collect()),
     }
 }
 
@@ -189,11 +189,11 @@ fn checked_dir(text: &str) -> Result<PathBuf, Problem> {
 }
 
 async fn one(
-    form: &mut Form,
-    head: &Head,
+    form: &mut MultipartForm,
+    head: &PartHead,
     project: Arc<Project>,
     below: &Path,
-) -> Result<Arriving, Problem> {
+) -> Result<PartialFile, Problem> {
     let given = head.file_name.as_deref().unwrap_or_default();
     let given = attachments::shown_name(given);
     let given = given.map_err(|error| Problem::bad_request(error.to_string()))?;
@@ -206,7 +206,7 @@ async fn one(
         let why = format!("`{}`: programs run what a file of this name says", shown(&name));
         return Err(Problem::bad_request(why));
     }
-    let begin = move || Arriving::begin(&project.dir, &below, &name, given);
+    let begin = move || PartialFile::begin(&project.dir, &below, &name, given);
     let mut arriving = blocking(begin).await?;
     while let Some(piece) = form.piece().await? {
         arriving = blocking(move || arriving.write(&piece)).await?;
@@ -215,7 +215,7 @@ async fn one(
 }
 
 /// A file of a form; removed unless all of it and all others of the form come.
-struct Arriving {
+struct PartialFile {
     dir: Dir,
     name: String,
     /// As the client named it.
@@ -228,7 +228,7 @@ struct Arriving {
     is_kept: bool,
 }
 
-impl Arriving {
+impl PartialFile {
     fn begin(root: &Dir, below: &Path, name: &str, given: String) -> io::Result<Self> {
         let mut dir = root.try_clone()?;
         for part in below {
@@ -270,15 +270,15 @@ impl Arriving {
     }
 
     /// Keeps the file: all files of the form have arrived.
-    fn keep(mut self) -> Received {
+    fn keep(mut self) -> ReceivedFile {
         self.is_kept = true;
         let (mime_type, size) = (self.mime_type(), self.size);
         let (given, path) = (std::mem::take(&mut self.given), std::mem::take(&mut self.path));
-        Received { given, path, size, mime_type }
+        ReceivedFile { given, path, size, mime_type }
     }
 }
 
-impl Drop for Arriving {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         if !self.is_kept {
             // A file that cannot be removed now stays in the project.

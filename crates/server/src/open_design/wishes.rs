@@ -1,22 +1,22 @@
 //! The model and the reasoning effort of a run: checked before anything is started, and set.
 
 use serde_json::{Value, json};
-use sessions::details::Details;
-use sessions::options::{Choice, Wishes, offered};
+use sessions::details::SessionDetails;
+use sessions::options::{InitialOptions, OptionChoice, offered};
 use sessions::session::{ChooseError, SessionHandle};
 use store::SessionRecord;
 
 use super::Runs;
 use super::agents::efforts_of;
-use crate::daemon::agents::Found;
+use crate::daemon::agents::FoundAgents;
 use crate::problem::{Problem, shown};
 
 const MAX_MODEL_CHARS: usize = 200;
 
 /// The options requested for a run, and whether only the agent itself can tell if it offers them.
 #[derive(Debug)]
-pub(super) struct Checked {
-    pub(super) wishes: Wishes,
+pub(super) struct CheckedOptions {
+    pub(super) wishes: InitialOptions,
     pub(super) is_unsure: bool,
 }
 
@@ -27,15 +27,15 @@ impl Runs {
         agent: &str,
         model: Option<&str>,
         reasoning: Option<&str>,
-    ) -> Result<Checked, Problem> {
+    ) -> Result<CheckedOptions, Problem> {
         let is_plain = model.is_none_or(is_plain_model);
-        let wishes = Wishes {
+        let wishes = InitialOptions {
             model: model.map(str::to_owned),
             effort: reasoning.map(str::to_owned),
-            ..Wishes::default()
+            ..InitialOptions::default()
         };
         if is_plain && reasoning.is_none() {
-            return Ok(Checked { wishes, is_unsure: false });
+            return Ok(CheckedOptions { wishes, is_unsure: false });
         }
         let known = self.known_agent(agent).await.unwrap_or_default();
         let models = known["models"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -61,7 +61,7 @@ impl Runs {
                 Err(Problem::bad_request(why).details(json!({ "offered": efforts })))
             }
             reasoning => {
-                Ok(Checked { wishes, is_unsure: reasoning.is_some() && efforts.is_empty() })
+                Ok(CheckedOptions { wishes, is_unsure: reasoning.is_some() && efforts.is_empty() })
             }
         }
     }
@@ -73,13 +73,17 @@ impl Runs {
             agents.iter().filter_map(read).find(|one| one["id"] == agent)
         };
         let mut found = self.daemon.agents.follow(&self.daemon.desk, false);
-        let is_there = |found: &Found| found.is_done || find(&found.agents).is_some();
-        find(&Found::when(&mut found, is_there).await.agents)
+        let is_there = |found: &FoundAgents| found.is_done || find(&found.agents).is_some();
+        find(&FoundAgents::when(&mut found, is_there).await.agents)
     }
 
     /// Sets the requested options of an existing session, where they are not set already.
-    pub(super) async fn set(&self, record: &SessionRecord, wishes: &Wishes) -> Result<(), Problem> {
-        let details = Details::read(record);
+    pub(super) async fn set(
+        &self,
+        record: &SessionRecord,
+        wishes: &InitialOptions,
+    ) -> Result<(), Problem> {
+        let details = SessionDetails::read(record);
         for (choice, wanted) in wishes.all() {
             let is_noted = is_noted(&details, choice, wanted);
             let choosing = |session: SessionHandle| async move {
@@ -106,28 +110,28 @@ impl Runs {
 }
 
 /// Whether the session's record says that it was set to this the last time.
-fn is_noted(details: &Details, choice: Choice<'_>, wanted: &str) -> bool {
+fn is_noted(details: &SessionDetails, choice: OptionChoice<'_>, wanted: &str) -> bool {
     let mut set = details.settings.values().filter_map(|setting| {
         let params: Value = setting.params.read().ok()?;
         let (is_of_choice, value) = match choice {
-            Choice::Model => match &*setting.method {
+            OptionChoice::Model => match &*setting.method {
                 "session/set_model" => (true, params["modelId"].clone()),
                 _ => (params["configId"] == "model", params["value"].clone()),
             },
-            Choice::Effort => {
+            OptionChoice::Effort => {
                 let id = params["configId"].as_str().unwrap_or_default();
                 let is_effort = matches!(id, "effort" | "thought_level" | "reasoning");
                 (is_effort, params["value"].clone())
             }
-            Choice::Mode | Choice::Option(_) => (false, Value::Null),
+            OptionChoice::Mode | OptionChoice::Option(_) => (false, Value::Null),
         };
         is_of_choice.then_some(value)
     });
     let wished = match choice {
-        Choice::Model => details.wishes.model.as_ref(),
-        Choice::Effort => details.wishes.effort.as_ref(),
-        Choice::Mode => details.wishes.mode.as_ref(),
-        Choice::Option(id) => details.wishes.options.get(id),
+        OptionChoice::Model => details.wishes.model.as_ref(),
+        OptionChoice::Effort => details.wishes.effort.as_ref(),
+        OptionChoice::Mode => details.wishes.mode.as_ref(),
+        OptionChoice::Option(id) => details.wishes.options.get(id),
     };
     match set.next() {
         Some(value) => value == wanted,

@@ -9,7 +9,8 @@
 //! other mishaps are a `status(warning)`.
 
 use projection::{
-    AgentUpdate, EndStatus, Frame, Reader, Ui, UiEnd, UiError, UiErrorDetail, UiEvent, UiStatus,
+    Frame, LogReader, UiAgentUpdate, UiEnd, UiEndStatus, UiError, UiErrorDetail, UiEvent,
+    UiProjection, UiStatus,
 };
 use serde_json::{Value, json};
 use wire::event::{DropReason, PromptDropped, PromptReceived, SessionCreated};
@@ -33,11 +34,11 @@ pub(crate) fn is_end(frame: &Frame) -> bool {
 }
 
 #[derive(Debug)]
-pub(crate) struct RunWords {
+pub(crate) struct RunVocabulary {
     turn: TurnId,
-    ui: Reader<Ui>,
+    ui: LogReader<UiProjection>,
     session: SessionCreated,
-    stage: Stage,
+    stage: RunStage,
     /// An agent runs now, and one ran at some time in this run.
     has_worker: bool,
     had_worker: bool,
@@ -47,7 +48,7 @@ pub(crate) struct RunWords {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum RunStage {
     Before,
     /// Its prompt is in the log; its turn has not begun.
     Waiting,
@@ -55,13 +56,13 @@ enum Stage {
     Over,
 }
 
-impl RunWords {
+impl RunVocabulary {
     pub(crate) fn new(turn: TurnId) -> Self {
         Self {
             turn,
-            ui: Reader::default(),
+            ui: LogReader::default(),
             session: SessionCreated::default(),
-            stage: Stage::Before,
+            stage: RunStage::Before,
             has_worker: false,
             had_worker: false,
             model_told: None,
@@ -77,22 +78,24 @@ impl RunWords {
         self.note(own.as_ref());
         let is_own = event.turn == Some(self.turn);
         match (self.stage, own) {
-            (Stage::Before, Some(Own::PromptReceived(received))) if is_own => {
+            (RunStage::Before, Some(Own::PromptReceived(received))) if is_own => {
                 self.start(&received, &mut out);
             }
-            (Stage::Waiting | Stage::Running, Some(Own::PromptDropped(dropped))) if is_own => {
+            (RunStage::Waiting | RunStage::Running, Some(Own::PromptDropped(dropped)))
+                if is_own =>
+            {
                 self.dropped(dropped, &mut out);
             }
-            (Stage::Waiting, Some(Own::TurnStarted(_))) if is_own => {
-                self.stage = Stage::Running;
+            (RunStage::Waiting, Some(Own::TurnStarted(_))) if is_own => {
+                self.stage = RunStage::Running;
                 self.tell(heard, event, &mut out);
             }
             // Events without a turn concern every run that waits for the agent.
-            (Stage::Waiting, _) if event.turn.is_none() => self.tell(heard, event, &mut out),
-            (Stage::Running, _) => {
+            (RunStage::Waiting, _) if event.turn.is_none() => self.tell(heard, event, &mut out),
+            (RunStage::Running, _) => {
                 self.tell(heard, event, &mut out);
                 if is_own && event.kind == Kind::TurnEnded {
-                    self.stage = Stage::Over;
+                    self.stage = RunStage::Over;
                 }
             }
             _ => {}
@@ -103,10 +106,10 @@ impl RunWords {
     /// Frames for the end of a run of which the log has none.
     pub(crate) fn conclude(&mut self) -> Vec<Frame> {
         let mut out = Vec::new();
-        if self.stage != Stage::Over {
+        if self.stage != RunStage::Over {
             self.fail(&Fault::new(Category::Internal, "the log has no end of this run"), &mut out);
-            out.push(self.ended(None, EndStatus::Failed, json!({})));
-            self.stage = Stage::Over;
+            out.push(self.ended(None, UiEndStatus::Failed, json!({})));
+            self.stage = RunStage::Over;
         }
         out
     }
@@ -118,7 +121,7 @@ impl RunWords {
             Some(Own::WorkerStarted(_)) => (self.has_worker, self.had_worker) = (true, true),
             Some(Own::WorkerExited(exited)) => {
                 self.has_worker = false;
-                if self.stage == Stage::Running {
+                if self.stage == RunStage::Running {
                     self.signal = exited.signal;
                 }
             }
@@ -128,7 +131,7 @@ impl RunWords {
 
     fn start(&mut self, received: &PromptReceived<'_>, out: &mut Vec<Frame>) {
         let note = RunNote::read(received).unwrap_or_default();
-        self.stage = Stage::Waiting;
+        self.stage = RunStage::Waiting;
         self.had_worker = self.has_worker;
         let bin = self.session.command.first().unwrap_or(&self.session.agent);
         let mut start = json!({
@@ -168,22 +171,22 @@ impl RunWords {
         let status = match dropped.reason {
             DropReason::Interrupted => {
                 self.fail(&never_began(), out);
-                EndStatus::Failed
+                UiEndStatus::Failed
             }
-            _ => EndStatus::Canceled,
+            _ => UiEndStatus::Canceled,
         };
         out.push(self.ended(None, status, json!({})));
-        self.stage = Stage::Over;
+        self.stage = RunStage::Over;
     }
 
     fn tell(&mut self, heard: Vec<UiEvent>, event: &Event, out: &mut Vec<Frame>) {
         for one in heard {
             match one {
                 UiEvent::Start(start) => self.tell_model(start.model, out),
-                UiEvent::Agent(AgentUpdate::Status(status)) if status.label == "model" => {
+                UiEvent::Agent(UiAgentUpdate::Status(status)) if status.label == "model" => {
                     self.tell_model(status.model, out);
                 }
-                UiEvent::Agent(AgentUpdate::Status(status)) => self.status(status, out),
+                UiEvent::Agent(UiAgentUpdate::Status(status)) => self.status(status, out),
                 UiEvent::Agent(update) => out.push(Frame::named("agent", &update)),
                 UiEvent::Stderr { chunk } => {
                     out.push(Frame::named("stderr", &json!({ "chunk": chunk })));
@@ -211,7 +214,7 @@ impl RunWords {
         if status.model.is_some() {
             self.model_told.clone_from(&status.model);
         }
-        out.push(Frame::named("agent", &AgentUpdate::Status(status)));
+        out.push(Frame::named("agent", &UiAgentUpdate::Status(status)));
     }
 
     fn warn(&mut self, message: String, out: &mut Vec<Frame>) {
@@ -244,7 +247,7 @@ impl RunWords {
     }
 
     fn end(&mut self, end: &UiEnd, out: &mut Vec<Frame>) {
-        if end.status == EndStatus::Failed {
+        if end.status == UiEndStatus::Failed {
             let message = end.failure_detail.as_deref().unwrap_or("the run failed");
             self.fail(&Fault::new(end.failure_category.unwrap_or_default(), message), out);
         }
@@ -256,9 +259,9 @@ impl RunWords {
         out.push(self.ended(end.code, end.status, more));
     }
 
-    fn ended(&self, code: Option<i32>, status: EndStatus, more: Value) -> Frame {
+    fn ended(&self, code: Option<i32>, status: UiEndStatus, more: Value) -> Frame {
         let code = match status {
-            EndStatus::Failed => code.or(Some(1)),
+            UiEndStatus::Failed => code.or(Some(1)),
             _ => code,
         };
         let mut end = json!({ "code": code, "status": status });

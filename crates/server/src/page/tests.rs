@@ -6,22 +6,22 @@ use axum::response::Response;
 use tower::ServiceExt as _;
 
 use super::*;
-use crate::guard::{Arrival, Guard, Guarded, Peer, Settings};
+use crate::guard::{ConnectionInfo, Guard, GuardSettings, GuardedRouter, Peer};
 use crate::limits::HttpLimits;
 use crate::tokens::Tokens;
 
 struct Case {
     _dir: tempfile::TempDir,
-    guarded: Guarded,
+    guarded: GuardedRouter,
 }
 
 fn case() -> Case {
     let dir = tempfile::tempdir().unwrap();
     let tokens = Tokens::open(dir.path()).unwrap();
     let routes = opened(Routes::default());
-    let guard = Arc::new(Guard::new(tokens, routes, &Settings::default()).unwrap());
+    let guard = Arc::new(Guard::new(tokens, routes, &GuardSettings::default()).unwrap());
     let router = router().fallback(no_such_route);
-    Case { _dir: dir, guarded: Guarded::new(guard, router, HttpLimits::default()) }
+    Case { _dir: dir, guarded: GuardedRouter::new(guard, router, HttpLimits::default()) }
 }
 
 impl Case {
@@ -32,7 +32,7 @@ impl Case {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let arrival = Arrival::new(Peer::Net(at(50_000)), Some(at(7433)), false);
+        let arrival = ConnectionInfo::new(Peer::Net(at(50_000)), Some(at(7433)), false);
         let request = request.extension(arrival).body(Body::empty()).unwrap();
         self.guarded.clone().oneshot(request).await.unwrap()
     }
@@ -183,15 +183,15 @@ async fn other_sites_may_link_to_the_page_and_do_nothing_else() {
     }
 }
 
-static SCRIPT: File = File {
+static SCRIPT: PageFile = PageFile {
     path: "assets/index-Dk3v_a-b.js",
     digest: "d1",
     plain: b"plain",
     brotli: Some(b"b"),
     gzip: Some(b"gz"),
 };
-static ICON: File =
-    File { path: "assets/icon.svg", digest: "d2", plain: b"<svg/>", brotli: None, gzip: None };
+static ICON: PageFile =
+    PageFile { path: "assets/icon.svg", digest: "d2", plain: b"<svg/>", brotli: None, gzip: None };
 
 fn asked(headers: &[(&'static str, &str)]) -> HeaderMap {
     let pairs = headers.iter().map(|(name, value)| {

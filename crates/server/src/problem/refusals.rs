@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use sessions::desk::DeskError;
+use sessions::desk::RegistryError;
 use sessions::open::OpenError;
 use sessions::order::OrderError;
 use sessions::session::{ChooseError, NotQueued, SessionError};
@@ -12,26 +12,26 @@ use wire::Fault;
 use super::Problem;
 use super::kinds::{self, ProblemKind};
 
-impl From<DeskError> for Problem {
-    fn from(error: DeskError) -> Self {
+impl From<RegistryError> for Problem {
+    fn from(error: RegistryError) -> Self {
         let fault = Fault::from(&error);
         let kind = match error {
-            DeskError::NoSuchSession(_) => kinds::NOT_FOUND,
-            DeskError::Order(OrderError::Bad(_)) => kinds::BAD_INPUT,
-            DeskError::Order(OrderError::Refused(_)) => kinds::FORBIDDEN,
-            DeskError::TooMany { .. } => kinds::TOO_MANY_SESSIONS,
-            DeskError::ShuttingDown => {
+            RegistryError::NoSuchSession(_) => kinds::NOT_FOUND,
+            RegistryError::Order(OrderError::Bad(_)) => kinds::BAD_INPUT,
+            RegistryError::Order(OrderError::Refused(_)) => kinds::FORBIDDEN,
+            RegistryError::TooMany { .. } => kinds::TOO_MANY_SESSIONS,
+            RegistryError::ShuttingDown => {
                 return Self::of(kinds::SHUTTING_DOWN).detail(fault.message).retry_after(5);
             }
-            DeskError::Open(OpenError::Store(error)) => return error.into(),
-            DeskError::Open(OpenError::NotGranted(error)) => return error.into(),
-            DeskError::Session(error) => return error.into(),
+            RegistryError::Open(OpenError::Store(error)) => return error.into(),
+            RegistryError::Open(OpenError::NotGranted(error)) => return error.into(),
+            RegistryError::Session(error) => return error.into(),
             // There is no such agent, or it cannot be started as it is requested.
-            DeskError::Agent(_) => {
+            RegistryError::Agent(_) => {
                 let open_design = kinds::AGENT_NOT_FOUND.open_design;
                 return Self { open_design, ..fault.into() };
             }
-            DeskError::Open(_) => return fault.into(),
+            RegistryError::Open(_) => return fault.into(),
         };
         Self::of_kind(kind, fault)
     }

@@ -13,7 +13,7 @@ const MAX_TAIL: usize = 8192;
 
 /// How a beginning is judged.
 #[derive(Debug, Clone, Copy)]
-enum Rule {
+enum PatternRule {
     /// Written exactly so, at the beginning of a word, with at least so many characters.
     Word { min: usize },
     /// The same, and what follows has a dot in it.
@@ -29,42 +29,48 @@ enum Rule {
 }
 
 /// How each beginning is judged.
-static RULES: [(Rule, &[&str]); 14] = [
-    (Rule::After { min: 8 }, &["bearer "]),
-    (Rule::After { min: 12 }, &["basic "]),
-    (Rule::After { min: 1 }, &["login#code="]),
-    (Rule::After { min: 4 }, &["switchyard-token.", "switchyard_session=", "switchyard_session_"]),
-    (Rule::Word { min: 16 }, &["sy_", "sk-", "sk_live_", "rk_live_", "glpat-", "AKIA", "ASIA"]),
-    (Rule::Word { min: 16 }, &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"]),
-    (Rule::Word { min: 10 }, &["xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-"]),
-    (Rule::Word { min: 30 }, &["AIza", "npm_", "hf_"]),
-    (Rule::Dotted { min: 16 }, &["eyJ"]),
-    (Rule::Named { min: 8 }, &["token", "secret", "authorization", "cookie"]),
-    (Rule::Named { min: 4 }, &["password", "passwd"]),
-    (Rule::Named { min: 8 }, &["api_key", "api-key", "apikey", "access_key"]),
-    (Rule::Url, &["://"]),
-    (Rule::Rest, &["-----BEGIN "]),
+static RULES: [(PatternRule, &[&str]); 14] = [
+    (PatternRule::After { min: 8 }, &["bearer "]),
+    (PatternRule::After { min: 12 }, &["basic "]),
+    (PatternRule::After { min: 1 }, &["login#code="]),
+    (
+        PatternRule::After { min: 4 },
+        &["switchyard-token.", "switchyard_session=", "switchyard_session_"],
+    ),
+    (
+        PatternRule::Word { min: 16 },
+        &["sy_", "sk-", "sk_live_", "rk_live_", "glpat-", "AKIA", "ASIA"],
+    ),
+    (PatternRule::Word { min: 16 }, &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"]),
+    (PatternRule::Word { min: 10 }, &["xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-"]),
+    (PatternRule::Word { min: 30 }, &["AIza", "npm_", "hf_"]),
+    (PatternRule::Dotted { min: 16 }, &["eyJ"]),
+    (PatternRule::Named { min: 8 }, &["token", "secret", "authorization", "cookie"]),
+    (PatternRule::Named { min: 4 }, &["password", "passwd"]),
+    (PatternRule::Named { min: 8 }, &["api_key", "api-key", "apikey", "access_key"]),
+    (PatternRule::Url, &["://"]),
+    (PatternRule::Rest, &["-----BEGIN "]),
 ];
 
 /// Finds all beginnings, by their numbers among these.
-struct Beginnings {
-    all: Vec<(&'static str, Rule)>,
+struct PatternMatcher {
+    all: Vec<(&'static str, PatternRule)>,
     matcher: AhoCorasick,
 }
 
-static BEGINNINGS: LazyLock<Option<Beginnings>> = LazyLock::new(|| {
-    let of_rule = |(rule, all): &'static (Rule, &[_])| all.iter().map(|one| (*one, *rule));
-    let all: Vec<(&str, Rule)> = RULES.iter().flat_map(of_rule).collect();
+static BEGINNINGS: LazyLock<Option<PatternMatcher>> = LazyLock::new(|| {
+    let of_rule = |(rule, all): &'static (PatternRule, &[_])| all.iter().map(|one| (*one, *rule));
+    let all: Vec<(&str, PatternRule)> = RULES.iter().flat_map(of_rule).collect();
     let mut builder = AhoCorasick::builder();
     builder.ascii_case_insensitive(true).kind(Some(AhoCorasickKind::ContiguousNFA));
     let matcher = builder.build(all.iter().map(|(beginning, _)| beginning)).ok()?;
-    Some(Beginnings { all, matcher })
+    Some(PatternMatcher { all, matcher })
 });
 
 /// The ranges of `text` that look like secrets.
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
-    let Some(Beginnings { all, matcher }) = &*BEGINNINGS else { return found };
+    let Some(PatternMatcher { all, matcher }) = &*BEGINNINGS else { return found };
     for begun in matcher.find_overlapping_iter(text) {
         // Inside of what is hidden already there is nothing to look for; this also keeps
         // the cost linear for `sk-sk-sk-…`.
@@ -77,25 +83,25 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-fn judge(text: &str, at: Range<usize>, beginning: &str, rule: Rule) -> Option<Range<usize>> {
+fn judge(text: &str, at: Range<usize>, beginning: &str, rule: PatternRule) -> Option<Range<usize>> {
     let (before, rest) = (text.get(..at.start)?, text.get(at.end..)?);
     let is_exact = || text.get(at.clone()) == Some(beginning);
     let is_word = || is_exact() && begins_word(before);
     match rule {
-        Rule::Word { min } => {
+        PatternRule::Word { min } => {
             let n = tail(rest, is_word_byte);
             (n >= min && is_word()).then(|| at.start..at.end + n)
         }
-        Rule::Dotted { min } => {
+        PatternRule::Dotted { min } => {
             let n = tail(rest, is_token_byte);
             let has_dot = rest.get(..n)?.contains('.');
             (n >= min && has_dot && is_word()).then(|| at.start..at.end + n)
         }
-        Rule::After { min } => {
+        PatternRule::After { min } => {
             let n = tail(rest, is_token_byte);
             (n >= min).then(|| at.end..at.end + n)
         }
-        Rule::Named { min } => {
+        PatternRule::Named { min } => {
             let gap = tail(rest, is_gap_byte).min(MAX_GAP);
             // A blank alone is prose.
             if !rest.get(..gap)?.bytes().any(|byte| byte != b' ') {
@@ -110,14 +116,14 @@ fn judge(text: &str, at: Range<usize>, beginning: &str, rule: Rule) -> Option<Ra
             let start = at.end + gap + scheme;
             (n >= min).then(|| start..start + n)
         }
-        Rule::Url => {
+        PatternRule::Url => {
             const MAX_USER: usize = 512;
             let n = rest.bytes().take(MAX_USER).take_while(|byte| is_user_byte(*byte)).count();
             let user = rest.get(..n)?;
             (rest.as_bytes().get(n) == Some(&b'@') && user.contains(':'))
                 .then(|| at.end..at.end + n)
         }
-        Rule::Rest => rest
+        PatternRule::Rest => rest
             .get(..rest.floor_char_boundary(64))?
             .contains("PRIVATE KEY")
             .then_some(at.start..text.len()),

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use rustix::fs::{FlockOperation, OFlags};
 use serde::{Deserialize, Serialize};
 
-use super::record::Record;
+use super::record::TokenRecord;
 use super::{MAX_TOKENS, TokensError};
 
 /// Limit of a file: the whole table with the longest names is a quarter of this.
@@ -24,7 +24,7 @@ const LOCK_RETRY: Duration = Duration::from_millis(10);
 const VERSION: u32 = 1;
 
 #[derive(Debug)]
-pub(super) struct Files {
+pub(super) struct TokenFiles {
     dir: PathBuf,
     admin: PathBuf,
     table: PathBuf,
@@ -32,13 +32,13 @@ pub(super) struct Files {
 
 /// The metadata by which a change of the two files is noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamps {
-    admin: Option<Stamp>,
-    table: Option<Stamp>,
+pub(super) struct TokenFileStamps {
+    admin: Option<TokenFileStamp>,
+    table: Option<TokenFileStamp>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct TokenFileStamp {
     inode: u64,
     len: u64,
     mode: u32,
@@ -47,12 +47,12 @@ struct Stamp {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Table {
+struct TokenTable {
     version: u32,
-    tokens: Vec<Record>,
+    tokens: Vec<TokenRecord>,
 }
 
-impl Files {
+impl TokenFiles {
     pub(super) fn in_dir(dir: &Path) -> Result<Self, TokensError> {
         let failed = |what| move |source| TokensError::Io { what, path: dir.to_owned(), source };
         std::fs::DirBuilder::new()
@@ -90,9 +90,9 @@ impl Files {
         Err(TokensError::Busy { path })
     }
 
-    pub(super) fn stamps(&self) -> Option<Stamps> {
+    pub(super) fn stamps(&self) -> Option<TokenFileStamps> {
         let stamp = |path: &Path| match std::fs::symlink_metadata(path) {
-            Ok(metadata) => Ok(Some(Stamp {
+            Ok(metadata) => Ok(Some(TokenFileStamp {
                 inode: metadata.ino(),
                 len: metadata.len(),
                 mode: metadata.mode(),
@@ -102,7 +102,7 @@ impl Files {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         };
-        Some(Stamps { admin: stamp(&self.admin).ok()?, table: stamp(&self.table).ok()? })
+        Some(TokenFileStamps { admin: stamp(&self.admin).ok()?, table: stamp(&self.table).ok()? })
     }
 
     pub(super) fn admin_token(&self) -> Result<Option<String>, TokensError> {
@@ -128,10 +128,10 @@ impl Files {
         made.ok().and_then(|made| Timestamp::try_from(made).ok()).unwrap_or(Timestamp::UNIX_EPOCH)
     }
 
-    pub(super) fn records(&self) -> Result<Vec<Record>, TokensError> {
+    pub(super) fn records(&self) -> Result<Vec<TokenRecord>, TokensError> {
         let Some(bytes) = read(&self.table)? else { return Ok(Vec::new()) };
         let unreadable = |why| TokensError::Unreadable { path: self.table.clone(), why };
-        let table: Table =
+        let table: TokenTable =
             serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))?;
         if table.version != VERSION {
             return Err(unreadable(format!("version {} is not known", table.version)));
@@ -142,8 +142,8 @@ impl Files {
         Ok(table.tokens)
     }
 
-    pub(super) fn put_records(&self, records: &[Record]) -> Result<(), TokensError> {
-        let table = Table { version: VERSION, tokens: records.to_vec() };
+    pub(super) fn put_records(&self, records: &[TokenRecord]) -> Result<(), TokensError> {
+        let table = TokenTable { version: VERSION, tokens: records.to_vec() };
         let mut bytes = serde_json::to_vec_pretty(&table).map_err(|error| {
             TokensError::Unreadable { path: self.table.clone(), why: error.to_string() }
         })?;

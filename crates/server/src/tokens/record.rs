@@ -14,17 +14,17 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use wire::Millis;
 
-use super::{BROWSER, MARK, Sum, sum};
+use super::{BROWSER, MARK, Sha256Sum, sum};
 use crate::page_name::PageName;
 use crate::principal::Role;
 
 /// A line of the table. The token itself is not in it.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct TokenRecord {
     pub(super) name: String,
     #[serde(with = "hex")]
-    pub(super) digest: Sum,
+    pub(super) digest: Sha256Sum,
     pub(super) role: Role,
     pub(super) created: Timestamp,
     /// When the name was given; a new secret does not change that. None in older tables.
@@ -65,7 +65,7 @@ pub struct TokenInfo {
     pub is_browser: bool,
 }
 
-impl Record {
+impl TokenRecord {
     /// A record made now, without expiry, and good for all sessions.
     pub(super) fn new(name: String, secret: &str, role: Role) -> Self {
         Self {
@@ -117,11 +117,11 @@ impl Record {
 }
 
 mod hex {
-    use super::{Deserialize, Deserializer, Serializer, Sum};
+    use super::{Deserialize, Deserializer, Serializer, Sha256Sum};
     use serde::de::Error;
     use std::fmt::Write;
 
-    pub(super) fn serialize<S: Serializer>(sum: &Sum, to: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(sum: &Sha256Sum, to: S) -> Result<S::Ok, S::Error> {
         let mut text = String::with_capacity(64);
         for byte in sum {
             let _ = write!(text, "{byte:02x}");
@@ -129,13 +129,13 @@ mod hex {
         to.serialize_str(&text)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Sum, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Sha256Sum, D::Error> {
         let text = String::deserialize(from)?;
         let is_hex = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !is_hex {
             return Err(D::Error::custom("a digest is 64 hexadecimal digits"));
         }
-        let mut sum = Sum::default();
+        let mut sum = Sha256Sum::default();
         for (byte, pair) in sum.iter_mut().zip(text.as_bytes().chunks(2)) {
             let pair = std::str::from_utf8(pair).map_err(D::Error::custom)?;
             *byte = u8::from_str_radix(pair, 16).map_err(D::Error::custom)?;
@@ -181,7 +181,7 @@ impl LoginSeed {
 }
 
 /// HMAC-SHA-256 in base64url.
-pub(crate) fn mac(key: &Sum, text: &str) -> String {
+pub(crate) fn mac(key: &Sha256Sum, text: &str) -> String {
     // A key that is shorter than the hash's block counts as if zeros followed it.
     let mut block = [0; 64];
     block.iter_mut().zip(key).for_each(|(to, from)| *to = *from);

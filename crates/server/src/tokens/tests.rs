@@ -287,7 +287,7 @@ fn the_table_has_an_end() {
     tokens.add(NewToken { expires: past, ..named("old", Role::Observer) }).unwrap();
     let record = tokens.files.records().unwrap().pop().unwrap();
     let many: Vec<_> = (0..MAX_TOKENS - 1)
-        .map(|n| Record {
+        .map(|n| TokenRecord {
             name: format!("t{n}"),
             expires: (n == 0).then_some(past).flatten(),
             ..record.clone()

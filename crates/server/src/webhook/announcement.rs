@@ -7,20 +7,20 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sessions::pending::PendingQuestion;
-use sessions::yard::Yard;
+use sessions::yard::SessionContext;
 use store::{SessionRecord, StoreError};
 use wire::event::{
     Decider, ElicitationResolved, PermissionResolved, QuestionSummary, RecordedOutcome, StopReason,
 };
 use wire::{CallId, Event, Id36, Json, Millis, Own, Seq, SessionId, TurnId};
 
-use super::Topic;
+use super::WebhookTopic;
 
 /// The subject of an announcement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Subject {
+pub(super) enum AnnouncementSubject {
     Question { session: SessionId, request_id: CallId },
-    Event { session: SessionId, seq: Seq, topic: Topic },
+    Event { session: SessionId, seq: Seq, topic: WebhookTopic },
     Halted { session: SessionId, at: Millis, turn: Option<TurnId>, why: String },
 }
 
@@ -31,34 +31,35 @@ pub(super) struct Announcement {
 }
 
 #[derive(Debug)]
-pub(super) struct Writer {
-    yard: Yard,
+pub(super) struct AnnouncementWriter {
+    yard: SessionContext,
     link_base: String,
 }
 
-impl Writer {
-    pub(super) fn new(yard: Yard, link_base: &str) -> Self {
+impl AnnouncementWriter {
+    pub(super) fn new(yard: SessionContext, link_base: &str) -> Self {
         Self { yard, link_base: link_base.trim_end_matches('/').to_owned() }
     }
 
     /// `None` if there is nothing to announce any more.
     pub(super) async fn write(
         &self,
-        subject: &Subject,
+        subject: &AnnouncementSubject,
     ) -> Result<Option<Announcement>, StoreError> {
         let session = subject.session();
         let Some(record) = self.yard.log.session(session).await? else { return Ok(None) };
         let body = match subject {
-            Subject::Question { request_id, .. } => {
+            AnnouncementSubject::Question { request_id, .. } => {
                 // Looked up last: it may have been answered while the record was read.
                 let question = self.yard.pending.get(session, *request_id);
                 question.map(|question| asked(&question))
             }
-            Subject::Event { seq, topic, .. } => match self.event(session, *seq).await? {
+            AnnouncementSubject::Event { seq, topic, .. } => match self.event(session, *seq).await?
+            {
                 Some(event) => told(*topic, &event),
                 None => None,
             },
-            Subject::Halted { at, turn, why, .. } => Some(halted(*at, *turn, why)),
+            AnnouncementSubject::Halted { at, turn, why, .. } => Some(halted(*at, *turn, why)),
         };
         Ok(body.map(|body| self.finish(subject, &record, body)))
     }
@@ -72,14 +73,21 @@ impl Writer {
         }
     }
 
-    fn finish(&self, subject: &Subject, record: &SessionRecord, body: Value) -> Announcement {
+    fn finish(
+        &self,
+        subject: &AnnouncementSubject,
+        record: &SessionRecord,
+        body: Value,
+    ) -> Announcement {
         let id = subject.id();
         // A person opens the page, which also shows the question; a program asks the API.
         let link = format!("{}/sessions/{}", self.link_base, record.id);
         let session = format!("{}/v1/sessions/{}", self.link_base, record.id);
         let api = match subject {
-            Subject::Question { request_id, .. } => format!("{session}/permissions/{request_id}"),
-            Subject::Event { .. } | Subject::Halted { .. } => session,
+            AnnouncementSubject::Question { request_id, .. } => {
+                format!("{session}/permissions/{request_id}")
+            }
+            AnnouncementSubject::Event { .. } | AnnouncementSubject::Halted { .. } => session,
         };
         let mut all = json!({
             "id": id,
@@ -98,7 +106,7 @@ impl Writer {
     }
 }
 
-impl Subject {
+impl AnnouncementSubject {
     fn session(&self) -> SessionId {
         match self {
             Self::Question { session, .. }
@@ -107,11 +115,11 @@ impl Subject {
         }
     }
 
-    fn topic(&self) -> Topic {
+    fn topic(&self) -> WebhookTopic {
         match self {
-            Self::Question { .. } => Topic::PermissionRequested,
+            Self::Question { .. } => WebhookTopic::PermissionRequested,
             Self::Event { topic, .. } => *topic,
-            Self::Halted { .. } => Topic::SessionFailed,
+            Self::Halted { .. } => WebhookTopic::SessionFailed,
         }
     }
 
@@ -148,24 +156,26 @@ fn asked(question: &Arc<PendingQuestion>) -> Value {
 }
 
 /// An event of the log; `None` if it is not what the topic is about.
-fn told(topic: Topic, event: &Event) -> Option<Value> {
+fn told(topic: WebhookTopic, event: &Event) -> Option<Value> {
     let mut body = match (topic, event.own()?) {
-        (Topic::PermissionResolved, Own::PermissionResolved(resolved)) => {
+        (WebhookTopic::PermissionResolved, Own::PermissionResolved(resolved)) => {
             let PermissionResolved { request_id, by, question, waited_ms, .. } = &resolved;
             let allowed = Some(resolved.allowed);
             decided(*request_id, question, by, *waited_ms, allowed, &resolved.outcome)
         }
-        (Topic::PermissionResolved, Own::ElicitationResolved(resolved)) => {
+        (WebhookTopic::PermissionResolved, Own::ElicitationResolved(resolved)) => {
             let ElicitationResolved { request_id, by, question, waited_ms, response } = &resolved;
             let response: Value = response.read().unwrap_or_default();
             let outcome = response["action"].as_str().unwrap_or_default().to_owned();
             let outcome = RecordedOutcome { outcome, ..RecordedOutcome::default() };
             decided(*request_id, question, by, *waited_ms, None, &outcome)
         }
-        (Topic::TurnEnded, Own::TurnEnded(ended)) => {
+        (WebhookTopic::TurnEnded, Own::TurnEnded(ended)) => {
             json!({ "stopReason": ended.stop_reason, "error": ended.error })
         }
-        (Topic::SessionFailed, Own::TurnEnded(ended)) if ended.stop_reason == StopReason::Error => {
+        (WebhookTopic::SessionFailed, Own::TurnEnded(ended))
+            if ended.stop_reason == StopReason::Error =>
+        {
             json!({ "error": ended.error })
         }
         _ => return None,

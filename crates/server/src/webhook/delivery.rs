@@ -20,7 +20,7 @@ const MAX_ANSWER_BYTES: usize = 16 << 10;
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub(super) enum Attempt {
+pub(super) enum DeliveryAttempt {
     Delivered,
     /// There was nothing to announce any more.
     Moot,
@@ -34,20 +34,20 @@ pub(super) enum Attempt {
     },
 }
 
-impl Attempt {
+impl DeliveryAttempt {
     pub(super) fn failed(why: String) -> Self {
         Self::Failed { why, retry_after: None }
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Sender {
+pub(super) struct WebhookSender {
     client: Client,
     url: Url,
     secret: Secret,
 }
 
-impl Sender {
+impl WebhookSender {
     pub(super) fn new(webhook: &Webhook) -> Result<Self, WebhookError> {
         // Another part of the program may have done so already.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -73,7 +73,7 @@ impl Sender {
         Ok(Self { client, url: webhook.url.clone(), secret: webhook.secret.clone() })
     }
 
-    pub(super) async fn send(&self, announcement: &Announcement) -> Attempt {
+    pub(super) async fn send(&self, announcement: &Announcement) -> DeliveryAttempt {
         let Announcement { id, body } = announcement;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let signature = signature(&self.secret, now.as_secs(), body.as_str());
@@ -88,12 +88,12 @@ impl Sender {
             .await;
         match sent {
             Ok(response) => answered(response).await,
-            Err(error) => Attempt::failed(causes(&error.without_url())),
+            Err(error) => DeliveryAttempt::failed(causes(&error.without_url())),
         }
     }
 }
 
-async fn answered(mut response: Response) -> Attempt {
+async fn answered(mut response: Response) -> DeliveryAttempt {
     let status = response.status();
     let retry_after = retry_after(&response);
     let mut n_bytes = 0;
@@ -108,12 +108,12 @@ async fn answered(mut response: Response) -> Attempt {
     let _ = tokio::time::timeout(ANSWER_WITHIN, reading).await;
     let why = format!("the receiver answered {status}");
     match status {
-        status if status.is_success() => Attempt::Delivered,
-        StatusCode::GONE => Attempt::Refused { why },
+        status if status.is_success() => DeliveryAttempt::Delivered,
+        StatusCode::GONE => DeliveryAttempt::Refused { why },
         status if status.is_redirection() => {
-            Attempt::failed(format!("{why}; redirects are not followed"))
+            DeliveryAttempt::failed(format!("{why}; redirects are not followed"))
         }
-        _ => Attempt::Failed { why, retry_after },
+        _ => DeliveryAttempt::Failed { why, retry_after },
     }
 }
 

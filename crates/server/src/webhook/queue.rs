@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use wire::SessionId;
 
-use super::settings::Pace;
+use super::settings::DeliveryPace;
 
 pub(super) const MAX_QUEUED: usize = 1024;
 const MAX_AT_ONCE: usize = 4;
@@ -19,14 +19,14 @@ const MAX_AT_ONCE: usize = 4;
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(300);
 
 #[derive(Debug)]
-pub(super) struct Queue<S> {
-    pace: Pace,
-    jobs: BTreeMap<u64, Job<S>>,
+pub(super) struct AnnouncementQueue<S> {
+    pace: DeliveryPace,
+    jobs: BTreeMap<u64, QueuedAnnouncement<S>>,
     last_number: u64,
 }
 
 #[derive(Debug)]
-struct Job<S> {
+struct QueuedAnnouncement<S> {
     session: SessionId,
     subject: S,
     n_tries: u32,
@@ -36,7 +36,7 @@ struct Job<S> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next<S> {
+pub(super) enum NextAnnouncement<S> {
     Send {
         number: u64,
         subject: S,
@@ -47,8 +47,8 @@ pub(super) enum Next<S> {
     Nothing,
 }
 
-impl<S: Clone> Queue<S> {
-    pub(super) fn new(pace: Pace) -> Self {
+impl<S: Clone> AnnouncementQueue<S> {
+    pub(super) fn new(pace: DeliveryPace) -> Self {
         Self { pace, jobs: BTreeMap::new(), last_number: 0 }
     }
 
@@ -62,7 +62,8 @@ impl<S: Clone> Queue<S> {
             return false;
         }
         self.last_number += 1;
-        let job = Job { session, subject, n_tries: 0, due: None, is_on_the_way: false };
+        let job =
+            QueuedAnnouncement { session, subject, n_tries: 0, due: None, is_on_the_way: false };
         self.jobs.insert(self.last_number, job);
         true
     }
@@ -72,11 +73,11 @@ impl<S: Clone> Queue<S> {
         self.jobs.retain(|_, job| job.is_on_the_way || is_wanted(&job.subject));
     }
 
-    pub(super) fn next(&mut self, now: Instant) -> Next<S> {
+    pub(super) fn next(&mut self, now: Instant) -> NextAnnouncement<S> {
         let busy: Vec<SessionId> =
             self.jobs.values().filter(|job| job.is_on_the_way).map(|job| job.session).collect();
         if busy.len() >= MAX_AT_ONCE {
-            return Next::Nothing;
+            return NextAnnouncement::Nothing;
         }
         let mut earliest: Option<Instant> = None;
         for (number, job) in &mut self.jobs {
@@ -90,11 +91,11 @@ impl<S: Clone> Queue<S> {
                     job.is_on_the_way = true;
                     job.n_tries += 1;
                     let (subject, n_tries) = (job.subject.clone(), job.n_tries);
-                    return Next::Send { number: *number, subject, n_tries };
+                    return NextAnnouncement::Send { number: *number, subject, n_tries };
                 }
             }
         }
-        earliest.map_or(Next::Nothing, Next::At)
+        earliest.map_or(NextAnnouncement::Nothing, NextAnnouncement::At)
     }
 
     pub(super) fn done(&mut self, number: u64) {
@@ -121,7 +122,7 @@ impl<S: Clone> Queue<S> {
     }
 }
 
-impl Pace {
+impl DeliveryPace {
     /// `spread` is from 0 to 1: those who failed together do not come back together.
     fn wait_after(&self, n_tries: u32, spread: f64) -> Duration {
         let doubled = 2_u32.saturating_pow(n_tries.saturating_sub(1));

@@ -15,12 +15,12 @@ const MAX_CA_BYTES: u64 = 1 << 20;
 /// The table as it is written in `switchyard.toml`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Table {
-    url: Address,
+pub struct WebhookTable {
+    url: SecretUrl,
     /// Relative to the configuration, like every path in it.
     secret_file: PathBuf,
     #[serde(default = "approvals")]
-    events: Vec<Topic>,
+    events: Vec<WebhookTopic>,
     #[serde(default)]
     allow_http: bool,
     /// Certificates to trust beside the system's.
@@ -32,9 +32,9 @@ pub struct Table {
 /// A URL that may hold a password, which is why it is never shown.
 #[derive(Clone, Deserialize)]
 #[serde(transparent)]
-struct Address(String);
+struct SecretUrl(String);
 
-impl fmt::Debug for Address {
+impl fmt::Debug for SecretUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("(a URL)")
     }
@@ -43,7 +43,7 @@ impl fmt::Debug for Address {
 /// An event that can be announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Topic {
+pub enum WebhookTopic {
     /// A question waits for a person.
     PermissionRequested,
     /// A question that waited has its answer.
@@ -53,7 +53,7 @@ pub enum Topic {
     SessionFailed,
 }
 
-impl Topic {
+impl WebhookTopic {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::PermissionRequested => "permission_requested",
@@ -64,8 +64,8 @@ impl Topic {
     }
 }
 
-fn approvals() -> Vec<Topic> {
-    vec![Topic::PermissionRequested, Topic::PermissionResolved]
+fn approvals() -> Vec<WebhookTopic> {
+    vec![WebhookTopic::PermissionRequested, WebhookTopic::PermissionResolved]
 }
 
 /// A webhook that can be used.
@@ -73,10 +73,10 @@ fn approvals() -> Vec<Topic> {
 pub struct Webhook {
     pub(super) url: Url,
     pub(super) secret: Secret,
-    pub(super) topics: Vec<Topic>,
+    pub(super) topics: Vec<WebhookTopic>,
     pub(super) ca: Vec<reqwest::Certificate>,
     pub(super) public_url: Option<String>,
-    pub(super) pace: Pace,
+    pub(super) pace: DeliveryPace,
 }
 
 #[derive(Clone)]
@@ -96,7 +96,7 @@ impl fmt::Debug for Secret {
 
 /// Timeouts and retries of deliveries.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pace {
+pub(super) struct DeliveryPace {
     pub(super) connect: Duration,
     /// For one try, from the first byte to the last.
     pub(super) whole: Duration,
@@ -106,7 +106,7 @@ pub(super) struct Pace {
     pub(super) max_tries: u32,
 }
 
-impl Default for Pace {
+impl Default for DeliveryPace {
     /// Ten tries within about ten minutes: after that a question has been rejected anyway.
     fn default() -> Self {
         Self {
@@ -146,7 +146,7 @@ pub enum WebhookError {
     Client(String),
 }
 
-impl Table {
+impl WebhookTable {
     /// Checks everything and reads the secret. Relative paths are below `base`.
     pub fn check(&self, base: &Path) -> Result<Webhook, WebhookError> {
         let url =
@@ -176,7 +176,7 @@ impl Table {
             topics: self.events.clone(),
             ca,
             public_url: self.public_url.clone(),
-            pace: Pace::default(),
+            pace: DeliveryPace::default(),
         })
     }
 
@@ -194,7 +194,7 @@ impl Table {
 }
 
 impl Webhook {
-    pub(super) fn wants(&self, topic: Topic) -> bool {
+    pub(super) fn wants(&self, topic: WebhookTopic) -> bool {
         self.topics.contains(&topic)
     }
 
@@ -204,7 +204,7 @@ impl Webhook {
     }
 
     #[cfg(test)]
-    pub(super) fn paced(mut self, pace: Pace) -> Self {
+    pub(super) fn paced(mut self, pace: DeliveryPace) -> Self {
         self.pace = pace;
         self
     }

@@ -5,19 +5,19 @@ mod trouble;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use sessions::pending::{Listed, PendingQuestion, Wants};
+use sessions::pending::{ExpectedAnswer, PendingQuestion, QuestionListing};
 use sessions::permission::PermissionOption;
-use sessions::settings::{Settings, WorkerSetup};
+use sessions::settings::{SessionSettings, WorkerSetup};
 use store::{Batch, EventLog, MemoryLog, NewSession};
 use wire::{Draft, Json, Kind, Millis, Seq, TurnId};
 
-use super::settings::Pace;
+use super::settings::DeliveryPace;
 use super::*;
 use receiver::{Receiver, Reply, SECRET};
 
 /// Sessions without agents, and a webhook that tells about them.
 struct Stage {
-    yard: Yard,
+    yard: SessionContext,
     dir: tempfile::TempDir,
     stop: CancellationToken,
     running: Option<JoinHandle<()>>,
@@ -35,13 +35,13 @@ fn request_id(name: &str, number: u64) -> CallId {
     CallId::derived(&[name.as_bytes(), &number.to_be_bytes()])
 }
 
-fn quick() -> Pace {
-    Pace {
+fn quick() -> DeliveryPace {
+    DeliveryPace {
         first_wait: Duration::from_millis(20),
         longest_wait: Duration::from_millis(40),
         whole: soak::PATIENCE,
         max_tries: 4,
-        ..Pace::default()
+        ..DeliveryPace::default()
     }
 }
 
@@ -65,7 +65,7 @@ impl Stage {
             records_dir: None,
             cgroups: false,
         };
-        let yard = Yard::new(log, Settings::default(), setup);
+        let yard = SessionContext::new(log, SessionSettings::default(), setup);
         let dir = tempfile::tempdir().unwrap();
         receiver::write_secret(dir.path(), SECRET, 0o600);
         Self { yard, dir, stop: CancellationToken::new(), running: None }
@@ -75,9 +75,9 @@ impl Stage {
         self.announce_with(json!({ "url": url, "events": events }), quick());
     }
 
-    fn announce_with(&mut self, mut table: Value, pace: Pace) {
+    fn announce_with(&mut self, mut table: Value, pace: DeliveryPace) {
         table["secret_file"] = json!("secret");
-        let table: Table = serde_json::from_value(table).unwrap();
+        let table: WebhookTable = serde_json::from_value(table).unwrap();
         let webhook = table.check(self.dir.path()).unwrap().paced(pace);
         self.stop = CancellationToken::new();
         let started =
@@ -91,7 +91,7 @@ impl Stage {
     }
 
     /// A question that waits until what is returned is dropped.
-    fn ask(&self, name: &str, number: u64) -> Listed {
+    fn ask(&self, name: &str, number: u64) -> QuestionListing {
         let option = |id: &str, kind: &str| PermissionOption {
             id: id.into(),
             name: id.to_uppercase(),
@@ -102,7 +102,7 @@ impl Stage {
             made_by: Some(name.to_owned()),
             agent: "demo".into(),
             request_id: request_id(name, number),
-            wants: Wants::Permission,
+            wants: ExpectedAnswer::Permission,
             title: "Run `ls`".into(),
             kind: "execute".into(),
             options: vec![option("yes", "allow_once"), option("no", "reject_once")],
@@ -133,12 +133,12 @@ impl Stage {
             "waitedMs": 42,
         });
         let seq = self.log(name, Kind::PermissionResolved, &payload).await;
-        self.yard.news.add(session(name), What::Answered(seq));
+        self.yard.news.add(session(name), Notice::Answered(seq));
     }
 
     async fn end_turn(&self, name: &str, payload: &Value) {
         let seq = self.log(name, Kind::TurnEnded, payload).await;
-        self.yard.news.add(session(name), What::TurnEnded(seq));
+        self.yard.news.add(session(name), Notice::TurnEnded(seq));
     }
 }
 
@@ -208,7 +208,7 @@ async fn only_what_was_asked_for_is_announced() {
     stage.end_turn("a", &json!({ "stopReason": "end_turn" })).await;
     stage.end_turn("a", &json!({ "stopReason": "error", "error": { "category": "auth" } })).await;
     let why = "the disk is full".to_owned();
-    stage.yard.news.add(session("a"), What::Halted { turn: None, why });
+    stage.yard.news.add(session("a"), Notice::Halted { turn: None, why });
     receiver.nth(3).await;
     stage.end().await;
 

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
-use server::guard::Settings;
+use server::guard::GuardSettings;
 use server::principal::Principal;
 use sha2::{Digest as _, Sha256};
 
@@ -136,7 +136,7 @@ async fn another_user_of_the_machine_can_use_no_login_at_all() {
     let bearer = stage.head("GET", "/v1/things", &[&stage.bearer()]);
     assert_eq!(as_user(OTHER_USER, &stage, &bearer).status(), 200);
 
-    let settings = Settings { proxy_users: vec![OTHER_USER], ..Settings::default() };
+    let settings = GuardSettings { proxy_users: vec![OTHER_USER], ..GuardSettings::default() };
     let stage = Stage::with(Setup { settings, ..Setup::default() }).await;
     let lines = stage.login_lines().await;
     let things = stage.head("GET", "/v1/things", &[SAME_SITE, &lines]);

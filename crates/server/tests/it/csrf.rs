@@ -1,6 +1,6 @@
 //! What a page of another site can make a browser send.
 
-use server::guard::Settings;
+use server::guard::GuardSettings;
 
 use crate::stage::{Setup, Stage};
 
@@ -105,8 +105,10 @@ async fn cors_is_off_unless_an_origin_was_named() {
     assert_eq!(answer.status(), 403);
     assert!(answer.header("access-control-allow-origin").is_none(), "{}", answer.0);
 
-    let settings =
-        Settings { allow_origins: vec!["https://app.example".into()], ..Settings::default() };
+    let settings = GuardSettings {
+        allow_origins: vec!["https://app.example".into()],
+        ..GuardSettings::default()
+    };
     let stage = Stage::with(Setup { settings, ..Setup::default() }).await;
     let answer = stage.say(stage.head("OPTIONS", "/v1/json", &asks)).await;
     assert_eq!(answer.status(), 204, "{}", answer.0);

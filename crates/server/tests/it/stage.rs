@@ -17,9 +17,9 @@ use http_body_util::Full;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::{Value, json};
-use server::guard::{BodyKind, BodyRule, Guard, Guarded, Routes, Settings};
+use server::guard::{BodyKind, BodyRule, Guard, GuardSettings, GuardedRouter, Routes};
 use server::limits::HttpLimits;
-use server::listen::{Bound, Http, UnixKind};
+use server::listen::{BoundSocket, HttpListener, UnixKind};
 use server::login::{self, Login};
 use server::principal::{Principal, Role};
 use server::tls::Tls;
@@ -71,7 +71,7 @@ pub(crate) struct Stage {
 #[derive(Default)]
 pub(crate) struct Setup {
     pub(crate) limits: HttpLimits,
-    pub(crate) settings: Settings,
+    pub(crate) settings: GuardSettings,
     pub(crate) tls: Option<Tls>,
 }
 
@@ -117,18 +117,18 @@ impl Stage {
         let counts = Counts::default();
         let stop = CancellationToken::new();
         let (private, shared) = (dir.path().join("run/daemon.sock"), dir.path().join("shared"));
-        let tcp = Bound::tcp("127.0.0.1:0".parse().unwrap(), tls, false).await.unwrap();
+        let tcp = BoundSocket::tcp("127.0.0.1:0".parse().unwrap(), tls, false).await.unwrap();
         let address = tcp.local_addr().unwrap();
         let doors = [
             tcp,
-            Bound::unix(&private, UnixKind::Private).await.unwrap(),
-            Bound::unix(&shared, UnixKind::Shared).await.unwrap(),
+            BoundSocket::unix(&private, UnixKind::Private).await.unwrap(),
+            BoundSocket::unix(&shared, UnixKind::Shared).await.unwrap(),
         ];
         let serving = doors.map(|bound| {
             let logins: Router = login::routes().with_state(login.clone());
             let router = router(counts.clone()).merge(logins);
-            let guarded = Guarded::new(guard.clone(), router, limits.clone());
-            tokio::spawn(Http { bound, guarded, stop: stop.clone() }.serve())
+            let guarded = GuardedRouter::new(guard.clone(), router, limits.clone());
+            tokio::spawn(HttpListener { bound, guarded, stop: stop.clone() }.serve())
         });
         tokio::spawn(tokens.clone().watch(stop.clone()));
         let serving = serving.into();

@@ -8,8 +8,8 @@ use axum::http::Request;
 use http_body_util::Full;
 use rustls::pki_types::{CertificateDer, ServerName};
 use server::limits::HttpLimits;
-use server::listen::{Bound, check_bind};
-use server::tls::{Inside, Tls, TlsError};
+use server::listen::{BoundSocket, check_bind};
+use server::tls::{Tls, TlsError, TlsProtocol};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -26,7 +26,7 @@ fn issue(dir: &Path) -> CertificateDer<'static> {
 }
 
 fn load(dir: &Path) -> Result<Tls, TlsError> {
-    Tls::load(&dir.join("cert.pem"), &dir.join("key.pem"), Inside::Http)
+    Tls::load(&dir.join("cert.pem"), &dir.join("key.pem"), TlsProtocol::Http)
 }
 
 async fn connect(
@@ -131,5 +131,5 @@ async fn with_tls_other_machines_may_come() {
     let tls = load(dir.path()).unwrap();
     let everywhere = "0.0.0.0:0".parse().unwrap();
     assert!(check_bind(everywhere, Some(&tls), false).is_ok());
-    assert!(Bound::tcp(everywhere, Some(tls), false).await.is_ok());
+    assert!(BoundSocket::tcp(everywhere, Some(tls), false).await.is_ok());
 }

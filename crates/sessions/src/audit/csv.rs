@@ -4,7 +4,7 @@
 //! cell that a spreadsheet would take for a formula is made text by a leading apostrophe;
 //! characters that a terminal would act on are shown instead.
 
-use super::Row;
+use super::AuditRow;
 use projection::sanitize;
 
 /// First characters of a formula in some spreadsheet, also in their full-width forms.
@@ -12,10 +12,10 @@ const FORMULA: [char; 10] = ['=', '+', '-', '@', '|', '%', '＝', '＋', '－', 
 
 /// The CSV line of column names, with its line end.
 pub fn header() -> String {
-    line(Row::default().cells().into_iter().map(|(column, _)| column.to_owned()))
+    line(AuditRow::default().cells().into_iter().map(|(column, _)| column.to_owned()))
 }
 
-impl Row {
+impl AuditRow {
     /// The row as one CSV line, with its line end.
     pub fn to_csv(&self) -> String {
         line(self.cells().into_iter().map(|(_, text)| text))

@@ -78,10 +78,10 @@ async fn a_row_says_who_decided_what_by_which_rule() {
 async fn a_row_is_read_back_as_it_was_written() {
     let resolved = draft(1_000, Kind::PermissionResolved, &allowed_by_rule());
     let page = rows(&log_with(vec![resolved]).await, &DecisionFilter::default()).await.unwrap();
-    let damaged = Row { session: "s".into(), seq: 7, is_damaged: true, ..Row::default() };
-    for row in page.rows.into_iter().chain([damaged, Row::default()]) {
+    let damaged = AuditRow { session: "s".into(), seq: 7, is_damaged: true, ..AuditRow::default() };
+    for row in page.rows.into_iter().chain([damaged, AuditRow::default()]) {
         let text = Json::of(&row);
-        assert_eq!(text.read::<Row>().unwrap(), row, "{}", text.as_str());
+        assert_eq!(text.read::<AuditRow>().unwrap(), row, "{}", text.as_str());
     }
 }
 
@@ -113,8 +113,8 @@ async fn answers_of_another_shape_are_rows_all_the_same() {
 #[test]
 fn csv_has_a_cell_for_every_column() {
     let n_cells = |line: &str| line.matches("\",\"").count() + 1;
-    let row = Row { title: "a \"b\", c".into(), ..Row::default() };
-    assert_eq!(n_cells(&csv_header()), n_cells(&Row::default().to_csv()));
+    let row = AuditRow { title: "a \"b\", c".into(), ..AuditRow::default() };
+    assert_eq!(n_cells(&csv_header()), n_cells(&AuditRow::default().to_csv()));
     assert!(row.to_csv().contains(r#","a ""b"", c","#), "{}", row.to_csv());
 }
 
@@ -122,11 +122,11 @@ fn csv_has_a_cell_for_every_column() {
 fn a_cell_is_never_a_formula() {
     let dangerous = ["=1+1", "+1", "-rf", "@SUM(A1)", " =1", "\t=1", "\n=1", "＝1", "|x"];
     for title in dangerous {
-        let row = Row { title: title.into(), kind: "k".into(), ..Row::default() };
+        let row = AuditRow { title: title.into(), kind: "k".into(), ..AuditRow::default() };
         let line = row.to_csv();
         assert!(line.contains(r#""k","'"#), "{title:?}: {line:?}");
     }
-    let harmless = Row { title: "Run `ls -l`".into(), ..Row::default() };
+    let harmless = AuditRow { title: "Run `ls -l`".into(), ..AuditRow::default() };
     assert!(harmless.to_csv().contains(r#","Run `ls -l`","#));
 }
 
@@ -160,7 +160,7 @@ fn cells(line: &str) -> Vec<String> {
 proptest! {
     #[test]
     fn whatever_an_agent_calls_its_tools_stays_in_its_cell(title in any::<String>(), path in ".*") {
-        let row = Row { title: title.clone(), paths: vec![path], ..Row::default() };
+        let row = AuditRow { title: title.clone(), paths: vec![path], ..AuditRow::default() };
         let cells = cells(&row.to_csv());
         prop_assert_eq!(cells.len(), 22);
         prop_assert!(!cells[9].starts_with(['=', '+', '-', '@', '\t', '\r', '\n']));

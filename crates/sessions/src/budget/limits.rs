@@ -41,8 +41,8 @@ pub(super) fn number(amount: f64) -> Number {
 
 /// Limits on the use of a session over its whole life.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(into = "Written", try_from = "Written")]
-pub struct Limits {
+#[serde(into = "LimitsJson", try_from = "LimitsJson")]
+pub struct BudgetLimits {
     pub turns: Option<u64>,
     /// Without the time that a turn waits for a person.
     pub running: Option<Duration>,
@@ -56,7 +56,7 @@ pub struct Limits {
 #[error("the limit `{0}` has to be a number above zero")]
 pub struct BadLimit(&'static str);
 
-impl Limits {
+impl BudgetLimits {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -87,7 +87,7 @@ impl Limits {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Written {
+struct LimitsJson {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     turns: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,19 +100,19 @@ struct Written {
     cost_usd: Option<f64>,
 }
 
-impl From<Limits> for Written {
-    fn from(limits: Limits) -> Self {
-        let Limits { turns, running, inactive, tokens, cost_usd } = limits;
+impl From<BudgetLimits> for LimitsJson {
+    fn from(limits: BudgetLimits) -> Self {
+        let BudgetLimits { turns, running, inactive, tokens, cost_usd } = limits;
         let (running_seconds, inactive_seconds) =
             (running.map(seconds::number), inactive.map(seconds::number));
         Self { turns, running_seconds, inactive_seconds, tokens, cost_usd }
     }
 }
 
-impl TryFrom<Written> for Limits {
+impl TryFrom<LimitsJson> for BudgetLimits {
     type Error = BadLimit;
 
-    fn try_from(written: Written) -> Result<Self, BadLimit> {
+    fn try_from(written: LimitsJson) -> Result<Self, BadLimit> {
         let count = |count: Option<u64>, limit: Limit| match count {
             Some(0) => Err(BadLimit(limit.as_str())),
             count => Ok(count),

@@ -5,12 +5,12 @@ use super::*;
 use wire::Json;
 use wire::event::Limit;
 
-fn budget(limits: Limits) -> Budget {
+fn budget(limits: BudgetLimits) -> Budget {
     Budget::new(limits)
 }
 
-fn tokens(n: u64) -> Limits {
-    Limits { tokens: Some(n), ..Limits::default() }
+fn tokens(n: u64) -> BudgetLimits {
+    BudgetLimits { tokens: Some(n), ..BudgetLimits::default() }
 }
 
 fn usage_update(members: &Value) -> Json {
@@ -84,7 +84,7 @@ impl Model {
 proptest! {
     #[test]
     fn counting_agrees_with_the_model(steps in prop::collection::vec(any_step(), 0..60)) {
-        let mut budget = budget(Limits::default());
+        let mut budget = budget(BudgetLimits::default());
         let mut model = Model::default();
         for step in steps {
             match step {
@@ -183,7 +183,7 @@ fn a_context_that_was_given_back_is_no_use_of_tokens() {
 
 #[test]
 fn parts_are_added_where_the_sum_is_not_told() {
-    let mut budget = budget(Limits::default());
+    let mut budget = budget(BudgetLimits::default());
     budget.start_turn();
     let usage = json!({ "inputTokens": 100, "outputTokens": 20, "cachedReadTokens": 90 });
     end_turn(
@@ -195,7 +195,7 @@ fn parts_are_added_where_the_sum_is_not_told() {
 
 #[test]
 fn money_in_another_currency_is_not_counted() {
-    let mut budget = budget(Limits::default());
+    let mut budget = budget(BudgetLimits::default());
     let cost = json!({ "amount": 5, "currency": "EUR" });
     budget.hear(&usage_update(&json!({ "cost": cost })));
     assert!(budget.used().cost_usd().abs() < f64::EPSILON);
@@ -203,7 +203,7 @@ fn money_in_another_currency_is_not_counted() {
 
 #[test]
 fn the_turn_limit_lets_the_running_turn_finish() {
-    let mut budget = budget(Limits { turns: Some(1), ..Limits::default() });
+    let mut budget = budget(BudgetLimits { turns: Some(1), ..BudgetLimits::default() });
     assert_eq!(budget.reached_before_turn(), None);
     budget.start_turn();
     assert_eq!(budget.reached_in_turn(), None);
@@ -231,7 +231,7 @@ fn after_a_stop_prompts_are_refused_until_the_limit_is_raised() {
 
 #[test]
 fn a_limit_that_was_lifted_does_not_come_back() {
-    let mut budget = budget(Limits { cost_usd: Some(0.5), ..tokens(10) });
+    let mut budget = budget(BudgetLimits { cost_usd: Some(0.5), ..tokens(10) });
     budget.start_turn();
     budget.hear(&told(Some(1_000), Some(0.75)));
     budget.lift(Limit::Tokens);
@@ -244,16 +244,16 @@ fn a_limit_that_was_lifted_does_not_come_back() {
 }
 
 #[track_caller]
-fn check_written(limits: Limits, expect: &Value) {
+fn check_written(limits: BudgetLimits, expect: &Value) {
     let written = Json::of(&limits);
     assert_eq!(written.read::<Value>().unwrap(), *expect);
-    assert_eq!(written.read::<Limits>().unwrap(), limits);
+    assert_eq!(written.read::<BudgetLimits>().unwrap(), limits);
 }
 
 #[test]
 fn limits_are_written_in_the_units_of_their_names() {
-    check_written(Limits::default(), &json!({}));
-    let limits = Limits {
+    check_written(BudgetLimits::default(), &json!({}));
+    let limits = BudgetLimits {
         turns: Some(3),
         running: Some(Duration::from_mins(2)),
         inactive: Some(Duration::from_secs(30)),
@@ -264,7 +264,8 @@ fn limits_are_written_in_the_units_of_their_names() {
         "turns": 3, "runningSeconds": 120, "inactiveSeconds": 30, "tokens": 4, "costUsd": 0.5,
     });
     check_written(limits, &written);
-    let limits = Limits { running: Some(Duration::from_millis(1_500)), ..Limits::default() };
+    let limits =
+        BudgetLimits { running: Some(Duration::from_millis(1_500)), ..BudgetLimits::default() };
     check_written(limits, &json!({ "runningSeconds": 1.5 }));
 }
 
@@ -281,14 +282,14 @@ fn limits_of_nothing_are_refused_by_name() {
         (json!({ "costUsd": 0.0 }), "costUsd"),
         (json!({ "costUsd": -1 }), "costUsd"),
     ] {
-        let error = Json::of(&bad).read::<Limits>().unwrap_err().to_string();
+        let error = Json::of(&bad).read::<BudgetLimits>().unwrap_err().to_string();
         assert!(error.contains(&format!("`{name}`")), "{bad}: {error}");
     }
 }
 
 #[test]
 fn limits_that_are_left_open_stay_as_they_were() {
-    let earlier = Limits { turns: Some(1), ..tokens(2) };
+    let earlier = BudgetLimits { turns: Some(1), ..tokens(2) };
     let merged = tokens(9).or(earlier);
     assert_eq!((merged.turns, merged.tokens), (Some(1), Some(9)));
 }

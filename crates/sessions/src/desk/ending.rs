@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{Batch, Changes, Claim, Owner, StoreError};
+use store::{Batch, Claim, ClaimOwner, RecordChanges, StoreError};
 use wire::SessionId;
 use wire::event::SessionClosed;
 
-use super::{Desk, DeskError, Seat, Seated};
+use super::{LiveSession, RegistryEntry, RegistryError, SessionRegistry};
 use crate::lock::lock;
 use crate::open;
-use crate::session::{Phase, SessionError};
+use crate::session::{SessionError, SessionPhase};
 use crate::yard::draft;
 
 /// How often a session that is to be deleted is ended, if others wake it again and again.
@@ -21,23 +21,23 @@ const END_AGAIN_AFTER: Duration = Duration::from_millis(50);
 /// Where turns get no grace, the wait for cancelled ones that do not end is this short as well.
 const MOMENT: Duration = Duration::from_secs(2);
 
-impl Desk {
+impl SessionRegistry {
     /// Cancels the turns of the session, if it is awake. Refused if another process has it: its
     /// turns are not known here.
-    pub async fn cancel(&self, id: SessionId, by: &str) -> Result<(), DeskError> {
+    pub async fn cancel(&self, id: SessionId, by: &str) -> Result<(), RegistryError> {
         if let Some(session) = self.live(id) {
             // One that has ended meanwhile runs nothing.
             let _ended = session.cancel(by).await;
             return Ok(());
         }
         match self.yard.log.owner(id).await? {
-            Owner::Other { pid } => Err(StoreError::InUse { session: id, pid }.into()),
-            Owner::Nobody | Owner::ThisLog => Ok(()),
+            ClaimOwner::Other { pid } => Err(StoreError::InUse { session: id, pid }.into()),
+            ClaimOwner::Nobody | ClaimOwner::ThisLog => Ok(()),
         }
     }
 
     /// Cancels what runs and ends the session's worker; it can be prompted again.
-    pub async fn close(&self, id: SessionId) -> Result<(), DeskError> {
+    pub async fn close(&self, id: SessionId) -> Result<(), RegistryError> {
         if let Some(seated) = self.at(id)
             && !seated.handle.is_over()
         {
@@ -61,13 +61,13 @@ impl Desk {
         }
         let _taken = open::take(&self.yard, id).await?;
         let closed = vec![draft(None, SessionClosed {})];
-        let changes = Changes { is_closed: Some(true), ..Changes::default() };
+        let changes = RecordChanges { is_closed: Some(true), ..RecordChanges::default() };
         self.yard.log.append(Batch::new(id, closed).with(changes)).await?;
         Ok(())
     }
 
     /// Ends a session and removes its log and its own directory.
-    pub async fn delete(&self, id: SessionId) -> Result<(), DeskError> {
+    pub async fn delete(&self, id: SessionId) -> Result<(), RegistryError> {
         self.record(id).await?;
         let _claim = self.end_for_good(id).await?;
         self.yard.log.delete(id).await?;
@@ -82,7 +82,7 @@ impl Desk {
     }
 
     /// Ends a session in such a way that nobody wakes it again.
-    async fn end_for_good(&self, id: SessionId) -> Result<Claim, DeskError> {
+    async fn end_for_good(&self, id: SessionId) -> Result<Claim, RegistryError> {
         let mut n_tries = 0;
         loop {
             let seat = lock(&self.seats).get(&id).cloned();
@@ -109,13 +109,14 @@ impl Desk {
     /// ends every worker.
     pub async fn shut_down(&self, grace: Duration) {
         self.stopping.cancel();
-        let seats: Vec<Arc<Seat>> = lock(&self.seats).values().cloned().collect();
-        let seated: Vec<&Seated> = seats.iter().filter_map(|seat| seat.0.get()).collect();
+        let seats: Vec<Arc<RegistryEntry>> = lock(&self.seats).values().cloned().collect();
+        let seated: Vec<&LiveSession> = seats.iter().filter_map(|seat| seat.0.get()).collect();
         let all_idle = async {
             for seated in &seated {
                 let mut phase = seated.handle.phase();
-                let is_done =
-                    |phase: &Phase| !matches!(phase, Phase::Running | Phase::RequiresAction);
+                let is_done = |phase: &SessionPhase| {
+                    !matches!(phase, SessionPhase::Running | SessionPhase::RequiresAction)
+                };
                 let _ = phase.wait_for(is_done).await;
             }
         };

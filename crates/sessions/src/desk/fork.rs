@@ -4,13 +4,13 @@
 //! fork; the new session's agent gets the conversation with the first prompt. A fork is whole
 //! or it is not there.
 
-use store::{Batch, Changes, NewSession, SessionRecord};
+use store::{Batch, NewSession, RecordChanges, SessionRecord};
 use wire::event::SessionCreated;
 use wire::{Draft, Event, Json, Kind, Seq, SessionId, TurnId};
 
-use super::{Desk, DeskError};
-use crate::details::{Details, excerpt, prompt_text};
-use crate::made_of::MadeOf;
+use super::{RegistryError, SessionRegistry};
+use crate::details::{SessionDetails, excerpt, prompt_text};
+use crate::made_of::CreationParams;
 use crate::order::Maker;
 use crate::{mint, yard};
 
@@ -21,7 +21,7 @@ const PAGE: usize = 256;
 
 /// The part of a session's log that a fork copies.
 #[derive(Debug, Default)]
-struct Cut {
+struct ForkRange {
     /// The end of the last whole turn.
     end: Seq,
     /// The last prompt that had its turn by then.
@@ -30,21 +30,21 @@ struct Cut {
     waiting: Vec<TurnId>,
 }
 
-impl Cut {
+impl ForkRange {
     fn takes(&self, event: &Event) -> bool {
         let is_open = event.turn.is_some_and(|turn| self.waiting.contains(&turn));
         event.seq <= self.end && is_said(&event.kind) && !is_open
     }
 }
 
-impl Desk {
+impl SessionRegistry {
     /// Copies a session up to the end of its last turn that ended at or before `up_to`.
     pub async fn fork(
         &self,
         id: SessionId,
         up_to: Option<Seq>,
         maker: Option<Maker>,
-    ) -> Result<SessionId, DeskError> {
+    ) -> Result<SessionId, RegistryError> {
         self.check_open()?;
         let _place = self.fork_place(maker.as_ref()).await;
         let _making = self.room_for(maker.as_ref()).await?;
@@ -66,13 +66,13 @@ impl Desk {
         &self,
         parent: &SessionRecord,
         fork: SessionId,
-        cut: &Cut,
+        cut: &ForkRange,
         maker: Option<&Maker>,
-    ) -> Result<(), DeskError> {
+    ) -> Result<(), RegistryError> {
         let log = &self.yard.log;
         let made_by = maker.map(|maker| maker.name.clone());
-        let made_of = MadeOf::read(&**log, parent).await?;
-        let mut details = Details::read(parent);
+        let made_of = CreationParams::read(&**log, parent).await?;
+        let mut details = SessionDetails::read(parent);
         let _ = details.take_made_of();
         let origin = Some(made_of.to_origin(made_by.clone()));
         details.made_by = made_by;
@@ -104,13 +104,13 @@ impl Desk {
             false => format!("{title}{FORK}"),
         });
         let active_turn = Some(Some(mint::turn_id()));
-        let changes = Changes { title: Some(title), active_turn, ..Changes::default() };
+        let changes = RecordChanges { title: Some(title), active_turn, ..RecordChanges::default() };
         log.append(Batch::new(fork, created).with(changes)).await?;
         let mut after = Seq(0);
         while after < cut.end {
             let events = log.read(parent.id, after, PAGE).await?;
             let Some(last) = events.last() else {
-                return Err(DeskError::NoSuchSession(parent.id.to_string()));
+                return Err(RegistryError::NoSuchSession(parent.id.to_string()));
             };
             after = last.seq;
             maker.map_or(Ok(()), Maker::check)?;
@@ -121,18 +121,18 @@ impl Desk {
             }
         }
         details.is_partial = false;
-        let whole = Changes {
+        let whole = RecordChanges {
             active_turn: Some(None),
             details: Some(details.to_json()),
             // The copied events may be old; the fork is not.
             updated: Some(mint::now()),
-            ..Changes::default()
+            ..RecordChanges::default()
         };
         Ok(log.update(fork, whole).await?)
     }
 
-    async fn whole_turns(&self, id: SessionId, up_to: Seq) -> Result<Cut, DeskError> {
-        let mut cut = Cut::default();
+    async fn whole_turns(&self, id: SessionId, up_to: Seq) -> Result<ForkRange, RegistryError> {
+        let mut cut = ForkRange::default();
         let (mut after, mut last) = (Seq(0), None);
         let mut waiting: Vec<(TurnId, String)> = Vec::new();
         while after < up_to {

@@ -7,10 +7,10 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::{Desk, DeskError};
+use super::{RegistryError, SessionRegistry};
 use crate::lock::lock;
 use crate::order::{Maker, OrderError};
-use crate::places::{Place, Places};
+use crate::places::{FairLimiter, FairPermit};
 
 /// Forks that are made at a time: each has a part of a log in memory.
 const MAX_FORKS: usize = 2;
@@ -21,32 +21,36 @@ const MAX_AWAKE: usize = 256;
 const PRESS_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct RegistryLimits {
     /// Sessions that are being made, by the names of their makers.
-    making: Counts<String>,
-    forks: Places,
+    making: CountsByKey<String>,
+    forks: FairLimiter,
     pressed: Mutex<Option<Instant>>,
 }
 
-impl Room {
+impl RegistryLimits {
     pub(super) fn new() -> Self {
-        Self { making: Arc::default(), forks: Places::new(MAX_FORKS), pressed: Mutex::default() }
+        Self {
+            making: Arc::default(),
+            forks: FairLimiter::new(MAX_FORKS),
+            pressed: Mutex::default(),
+        }
     }
 }
 
 /// A count for each key.
-pub(super) type Counts<K> = Arc<Mutex<HashMap<K, usize>>>;
+pub(super) type CountsByKey<K> = Arc<Mutex<HashMap<K, usize>>>;
 
 /// A guard that counts as one of its key until dropped.
 #[derive(Debug)]
-pub(crate) struct Counted<K: Eq + Hash> {
+pub(crate) struct CountGuard<K: Eq + Hash> {
     key: K,
-    all: Counts<K>,
+    all: CountsByKey<K>,
 }
 
-impl<K: Eq + Hash + Clone> Counted<K> {
+impl<K: Eq + Hash + Clone> CountGuard<K> {
     /// A guard, and the count of its key with it.
-    pub(super) fn begin(all: &Counts<K>, key: K) -> (Self, usize) {
+    pub(super) fn begin(all: &CountsByKey<K>, key: K) -> (Self, usize) {
         let mut counts = lock(all);
         let n = counts.entry(key.clone()).or_default();
         *n += 1;
@@ -54,7 +58,7 @@ impl<K: Eq + Hash + Clone> Counted<K> {
     }
 }
 
-impl<K: Eq + Hash> Drop for Counted<K> {
+impl<K: Eq + Hash> Drop for CountGuard<K> {
     fn drop(&mut self) {
         let mut counts = lock(&self.all);
         if let Some(n) = counts.get_mut(&self.key) {
@@ -66,28 +70,28 @@ impl<K: Eq + Hash> Drop for Counted<K> {
     }
 }
 
-impl Desk {
+impl SessionRegistry {
     /// Refuses one more session of a maker that has as many as one may have, or whose token was
     /// revoked.
     pub(super) async fn room_for(
         &self,
         maker: Option<&Maker>,
-    ) -> Result<Option<Counted<String>>, DeskError> {
+    ) -> Result<Option<CountGuard<String>>, RegistryError> {
         let Some(maker) = maker else { return Ok(None) };
         maker.check()?;
         if !maker.is_limited {
             return Ok(None);
         }
         let max = self.yard.settings.max_sessions_per_token;
-        let (making, n_making) = Counted::begin(&self.room.making, maker.name.clone());
+        let (making, n_making) = CountGuard::begin(&self.room.making, maker.name.clone());
         let n_made = self.yard.log.n_made_by(&maker.name, maker.since, max).await?;
         match n_made + n_making <= max {
             true => Ok(Some(making)),
-            false => Err(DeskError::TooMany { name: maker.name.clone(), max }),
+            false => Err(RegistryError::TooMany { name: maker.name.clone(), max }),
         }
     }
 
-    pub(super) async fn fork_place(&self, maker: Option<&Maker>) -> Place {
+    pub(super) async fn fork_place(&self, maker: Option<&Maker>) -> FairPermit {
         self.room.forks.enter(maker.map_or("", |maker| &maker.name)).await
     }
 
@@ -107,7 +111,7 @@ impl Desk {
     }
 }
 
-impl Room {
+impl RegistryLimits {
     fn is_time_to_press(&self) -> bool {
         let mut pressed = lock(&self.pressed);
         let is_time = pressed.is_none_or(|at| at.elapsed() >= PRESS_EVERY);
@@ -120,7 +124,7 @@ impl Room {
 
 impl Maker {
     /// Refuses a maker whose token was revoked.
-    pub(super) fn check(&self) -> Result<(), DeskError> {
+    pub(super) fn check(&self) -> Result<(), RegistryError> {
         match self.revoked.is_cancelled() {
             true => Err(OrderError::Refused("the token was revoked".to_owned()).into()),
             false => Ok(()),

@@ -6,25 +6,25 @@
 use serde_json::json;
 use wire::{Category, Fault, Json, SessionId};
 
-use super::{Desk, DeskError, Seated};
-use crate::details::Details;
+use super::{LiveSession, RegistryError, SessionRegistry};
+use crate::details::SessionDetails;
 use crate::host::HostSlot;
 use crate::open::OpenError;
-use crate::options::{Choice, NotOffered, offered, request_for};
+use crate::options::{NotOffered, OptionChoice, offered, request_for};
 use crate::session::{ChooseError, SessionError, SessionHandle};
 
-impl Desk {
+impl SessionRegistry {
     /// Starts the session's agent, which is asked to log in by the method `auth` first, and gives
     /// it the session.
-    pub async fn start(&self, id: SessionId, auth: Option<&str>) -> Result<(), DeskError> {
+    pub async fn start(&self, id: SessionId, auth: Option<&str>) -> Result<(), RegistryError> {
         loop {
-            let Seated { handle: session, slot } = self.awake(id, None).await?;
+            let LiveSession { handle: session, slot } = self.awake(id, None).await?;
             if let Some(method) = auth {
                 self.log_in(&slot, method).await?;
             }
             match session.link().await {
                 Err(SessionError::PutAside) => {}
-                linked => return linked?.map(drop).map_err(DeskError::Agent),
+                linked => return linked?.map(drop).map_err(RegistryError::Agent),
             }
         }
     }
@@ -33,12 +33,12 @@ impl Desk {
     pub async fn choose(
         &self,
         id: SessionId,
-        choice: Choice<'_>,
+        choice: OptionChoice<'_>,
         wanted: &str,
-    ) -> Result<(), DeskError> {
+    ) -> Result<(), RegistryError> {
         loop {
-            let Seated { handle: session, slot } = self.awake(id, None).await?;
-            if choice == Choice::Model && self.note_model(&session, wanted).await? {
+            let LiveSession { handle: session, slot } = self.awake(id, None).await?;
+            if choice == OptionChoice::Model && self.note_model(&session, wanted).await? {
                 return Ok(());
             }
             let error = match session.choose(choice, wanted).await {
@@ -47,10 +47,11 @@ impl Desk {
                 Err(error) => error,
             };
             let has_no_choice = matches!(error, ChooseError::NotOffered(NotOffered::NoChoice(_)));
-            if has_no_choice && choice == Choice::Model && slot.command().manners.model_is_set {
+            if has_no_choice && choice == OptionChoice::Model && slot.command().manners.model_is_set
+            {
                 // The agent was started with one, and has no other way.
                 let record = self.record(id).await?;
-                if Details::read(&record).wishes.model.as_deref() == Some(wanted) {
+                if SessionDetails::read(&record).wishes.model.as_deref() == Some(wanted) {
                     return Ok(());
                 }
             }
@@ -60,28 +61,32 @@ impl Desk {
 
     /// Logs the model that a session was made with, if its agent was started with it and the log
     /// does not say so yet.
-    async fn note_model(&self, session: &SessionHandle, wanted: &str) -> Result<bool, DeskError> {
-        let details = Details::read(&self.record(session.id()).await?);
+    async fn note_model(
+        &self,
+        session: &SessionHandle,
+        wanted: &str,
+    ) -> Result<bool, RegistryError> {
+        let details = SessionDetails::read(&self.record(session.id()).await?);
         let offer = session.offer().await.ok().flatten();
         let Some(offer) = offer.filter(|_| details.wishes.model.as_deref() == Some(wanted)) else {
             return Ok(false);
         };
-        let Ok((method, params)) = request_for(&offer.answer, Choice::Model, wanted) else {
+        let Ok((method, params)) = request_for(&offer.answer, OptionChoice::Model, wanted) else {
             return Ok(false);
         };
         let answer = offer.answer.read().unwrap_or_default();
-        let current = offered(&answer, Choice::Model).and_then(|model| model.current);
+        let current = offered(&answer, OptionChoice::Model).and_then(|model| model.current);
         let is_news = current.as_deref() == Some(wanted) && details.settings.is_empty();
         Ok(is_news && session.note_setting(method, &params).await.is_ok())
     }
 
     /// Logs in by a method of the agent; what the method does and asks for is up to the agent.
-    async fn log_in(&self, slot: &HostSlot, method: &str) -> Result<(), DeskError> {
+    async fn log_in(&self, slot: &HostSlot, method: &str) -> Result<(), RegistryError> {
         let host = slot.host().await.map_err(OpenError::from)?;
         let params = Json::of(&json!({ "methodId": method }));
         let within = self.yard.settings.open_within;
         let asked = host.connection.call_within(within, "authenticate", &params).await;
         let refused = |error| Fault::new(Category::Auth, format!("cannot log in: {error}"));
-        asked.map(drop).map_err(|error| DeskError::Agent(refused(error)))
+        asked.map(drop).map_err(|error| RegistryError::Agent(refused(error)))
     }
 }

@@ -5,16 +5,16 @@
 
 use std::collections::HashSet;
 
-use store::{EventLog, Owner, SessionRecord, StoreError};
+use store::{ClaimOwner, EventLog, SessionRecord, StoreError};
 use wire::{Seq, SessionId};
 
-use super::Desk;
-use crate::session::Phase;
+use super::SessionRegistry;
+use crate::session::SessionPhase;
 
 /// The status of a session, as lists show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum SessionActivity {
     Idle,
     Running,
     RequiresAction,
@@ -27,43 +27,48 @@ pub enum Status {
 /// Last events that are searched for an open question: an agent that waits says little meanwhile.
 const LOOKED_AT: usize = 500;
 
-impl Desk {
+impl SessionRegistry {
     /// Why the session's task halted; none once it is woken again.
     pub fn halted(&self, id: SessionId) -> Option<String> {
         self.phase(id)?.borrow().halted().map(str::to_owned)
     }
 
-    pub async fn status(&self, record: &SessionRecord) -> Status {
+    pub async fn status(&self, record: &SessionRecord) -> SessionActivity {
         let phase = self.live(record.id).map(|handle| handle.phase().borrow().clone());
         match (record, phase) {
-            (SessionRecord { damage: Some(_), .. }, _) => Status::Damaged,
-            (_, Some(Phase::RequiresAction)) => Status::RequiresAction,
+            (SessionRecord { damage: Some(_), .. }, _) => SessionActivity::Damaged,
+            (_, Some(SessionPhase::RequiresAction)) => SessionActivity::RequiresAction,
             // Listed a moment before the session's own task says so.
-            _ if self.yard.pending.count(record.id) > 0 => Status::RequiresAction,
-            (SessionRecord { active_turn: Some(_), .. }, Some(_)) => Status::Running,
+            _ if self.yard.pending.count(record.id) > 0 => SessionActivity::RequiresAction,
+            (SessionRecord { active_turn: Some(_), .. }, Some(_)) => SessionActivity::Running,
             (SessionRecord { active_turn: Some(_), .. }, None) => {
                 // If the owner cannot be found out, the record counts.
-                elsewhere(&*self.yard.log, record).await.unwrap_or(Status::Running)
+                elsewhere(&*self.yard.log, record).await.unwrap_or(SessionActivity::Running)
             }
             _ => at_rest(record),
         }
     }
 }
 
-fn at_rest(record: &SessionRecord) -> Status {
-    if record.is_closed { Status::Closed } else { Status::Idle }
+fn at_rest(record: &SessionRecord) -> SessionActivity {
+    if record.is_closed { SessionActivity::Closed } else { SessionActivity::Idle }
 }
 
 /// The status of a session whose running turn is not one of this registry.
-async fn elsewhere(log: &dyn EventLog, record: &SessionRecord) -> Result<Status, StoreError> {
+async fn elsewhere(
+    log: &dyn EventLog,
+    record: &SessionRecord,
+) -> Result<SessionActivity, StoreError> {
     Ok(match log.owner(record.id).await? {
-        Owner::ThisLog => Status::Running,
-        Owner::Other { .. } if is_asking(log, record).await? => Status::RequiresAction,
-        Owner::Other { .. } => Status::Running,
+        ClaimOwner::ThisLog => SessionActivity::Running,
+        ClaimOwner::Other { .. } if is_asking(log, record).await? => {
+            SessionActivity::RequiresAction
+        }
+        ClaimOwner::Other { .. } => SessionActivity::Running,
         // The turn may have ended in good order since the record was read.
-        Owner::Nobody => match log.session(record.id).await? {
+        ClaimOwner::Nobody => match log.session(record.id).await? {
             Some(now) if now.active_turn.is_none() => at_rest(&now),
-            _ => Status::Interrupted,
+            _ => SessionActivity::Interrupted,
         },
     })
 }

@@ -9,30 +9,31 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use wire::SessionId;
 
-use super::{Desk, DeskError, Seated};
-use crate::details::Details;
+use super::{LiveSession, RegistryError, SessionRegistry};
+use crate::details::SessionDetails;
 use crate::host::{AgentCommand, HostSlot};
 use crate::lock::lock;
-use crate::made_of::MadeOf;
-use crate::open::{self, Terms};
-use crate::order::Order;
+use crate::made_of::CreationParams;
+use crate::open::{self, OpenOptions};
+use crate::order::SessionOrder;
 use crate::session::SessionHandle;
 
 /// The wait for a session to be put aside: an unused one is at once, a prompted one stays.
 const REST_WITHIN: Duration = Duration::from_secs(1);
 
 /// A client's request to open an earlier session again.
-pub(crate) struct Again<'a> {
+pub(crate) struct ReopenRequest<'a> {
     /// Makes the client's order, or refuses it, from what the session was made of.
-    pub(crate) order: &'a (dyn Fn(&MadeOf) -> Result<Order, DeskError> + Send + Sync),
+    pub(crate) order:
+        &'a (dyn Fn(&CreationParams) -> Result<SessionOrder, RegistryError> + Send + Sync),
     /// An agent that runs and has no session yet.
-    pub(crate) spare: &'a Mutex<Option<Terms>>,
+    pub(crate) spare: &'a Mutex<Option<OpenOptions>>,
 }
 
-impl Again<'_> {
+impl ReopenRequest<'_> {
     /// The spare agent, if it was started by this command, though maybe in another directory.
     async fn spare(&self, wanted: &AgentCommand) -> Option<Arc<HostSlot>> {
-        let is_wanted = |terms: &mut Terms| {
+        let is_wanted = |terms: &mut OpenOptions| {
             let cwd = wanted.cwd.clone();
             AgentCommand { cwd, ..terms.slot.command().clone() } == *wanted
         };
@@ -40,9 +41,9 @@ impl Again<'_> {
     }
 }
 
-impl Desk {
+impl SessionRegistry {
     /// A session by its id, woken if it is only in the log.
-    pub async fn session(&self, id: SessionId) -> Result<SessionHandle, DeskError> {
+    pub async fn session(&self, id: SessionId) -> Result<SessionHandle, RegistryError> {
         self.awake(id, None).await.map(|seated| seated.handle)
     }
 
@@ -51,8 +52,8 @@ impl Desk {
     pub(crate) async fn session_again(
         &self,
         id: SessionId,
-        again: &Again<'_>,
-    ) -> Result<SessionHandle, DeskError> {
+        again: &ReopenRequest<'_>,
+    ) -> Result<SessionHandle, RegistryError> {
         if let Some(handle) = self.live(id)
             && self.n_present(id) == 0
             && let Ok(None) = handle.offer().await
@@ -67,8 +68,8 @@ impl Desk {
     pub(super) async fn awake(
         &self,
         id: SessionId,
-        again: Option<&Again<'_>>,
-    ) -> Result<Seated, DeskError> {
+        again: Option<&ReopenRequest<'_>>,
+    ) -> Result<LiveSession, RegistryError> {
         loop {
             self.check_open()?;
             let seat = lock(&self.seats).entry(id).or_default().clone();
@@ -89,12 +90,16 @@ impl Desk {
         }
     }
 
-    async fn wake(&self, id: SessionId, again: Option<&Again<'_>>) -> Result<Seated, DeskError> {
+    async fn wake(
+        &self,
+        id: SessionId,
+        again: Option<&ReopenRequest<'_>>,
+    ) -> Result<LiveSession, RegistryError> {
         let record = self.record(id).await?;
-        let details = Details::read(&record);
-        let made_of = MadeOf::read(&*self.yard.log, &record).await?;
+        let details = SessionDetails::read(&record);
+        let made_of = CreationParams::read(&*self.yard.log, &record).await?;
         let said = again.map(|again| (again.order)(&made_of)).transpose()?;
-        let mut order = Order::again(&record, &details, &made_of);
+        let mut order = SessionOrder::again(&record, &details, &made_of);
         if let Some(said) = &said {
             order.follow(said);
         }
@@ -112,9 +117,9 @@ impl Desk {
             Some(slot) => slot,
             None => self.slot(command, None, order.wishes.model.as_deref()).await,
         };
-        let terms = Terms { slot: slot.clone(), policy, order };
+        let terms = OpenOptions { slot: slot.clone(), policy, order };
         let handle = open::woken(&self.yard, &terms, taken)?;
         tracing::info!(session = %id, "session woken");
-        Ok(Seated { handle, slot })
+        Ok(LiveSession { handle, slot })
     }
 }

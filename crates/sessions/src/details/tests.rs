@@ -8,8 +8,11 @@ use wire::{Fault, Json};
 
 const LONG: usize = 1 << 20;
 
-fn details() -> Details {
-    Details::new(Vec::new(), &MadeOf { new_params: Json::trusted("{}"), preface: None })
+fn details() -> SessionDetails {
+    SessionDetails::new(
+        Vec::new(),
+        &CreationParams { new_params: Json::trusted("{}"), preface: None },
+    )
 }
 
 #[test]
@@ -18,14 +21,14 @@ fn how_a_turn_ended_is_told_in_short() {
     let fault = Fault::new(wire::Category::Auth, &long).remedy(&long);
     let ended = TurnEnded { error: Some(fault), ..TurnEnded::of(long.into()) };
     let mut details = details();
-    details.last_end = Some(LastEnd::of(&ended));
+    details.last_end = Some(TurnEndSummary::of(&ended));
     assert!(details.to_json().as_str().len() < 3000);
 }
 
 #[test]
 fn settings_that_are_too_much_are_not_kept_and_those_before_are() {
     let mut details = details();
-    let set = |details: &mut Details, id: &str, value: &str| {
+    let set = |details: &mut SessionDetails, id: &str, value: &str| {
         let params = json!({ "configId": id, "value": value });
         details.note_setting("session/set_config_option", &Json::of(&params));
     };

@@ -8,29 +8,29 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use store::{EventLog, ReadBudget, ReadPermit, Reading};
+use store::{BudgetedRead, EventLog, ReadBudget, ReadPermit};
 use tokio::task::AbortHandle;
 use wire::event::{AgentNotification, AskedQuestion, StopReason, TurnEnded};
 use wire::{CallId, Event, Json, Kind, Own, RawJson, RpcError, RpcId, Seq, TurnId};
 
-use super::introduction::Abilities;
+use super::introduction::ClientCapabilities;
 use super::refusal;
 use crate::link;
 use crate::lock::lock;
 use crate::pending::PendingQuestions;
 use crate::permission::Decider;
-use crate::session::{Answer, Attachment, ClientCall, Phase, SessionHandle};
-use bus::connection::{CallError, Connection, Outcome};
-use projection::{AcpReplay, Pace, TerminalsAsText};
+use crate::session::{Attachment, ClientCall, SessionHandle, SessionPhase, SubmittedAnswer};
+use bus::connection::{CallError, Connection, RpcResult};
+use projection::{AcpReplay, OutputPace, TerminalsAsText};
 
 /// Events read at once.
 const PAGE: usize = 256;
 
 /// The client's prompts that wait for their turn to end.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Prompts(Arc<Mutex<HashMap<TurnId, RpcId>>>);
+pub(super) struct WaitingPrompts(Arc<Mutex<HashMap<TurnId, RpcId>>>);
 
-impl Prompts {
+impl WaitingPrompts {
     pub(super) fn expect(&self, turn: TurnId, request: RpcId) {
         lock(&self.0).insert(turn, request);
     }
@@ -61,11 +61,11 @@ pub(super) struct Feed {
     pub(super) attachment: Option<Attachment>,
     /// The decider that is logged when the client answers.
     pub(super) decider: Decider,
-    pub(super) abilities: Abilities,
+    pub(super) abilities: ClientCapabilities,
     /// The id by which the client calls the session, if that is not ours.
     pub(super) alias: Option<String>,
     pub(super) cursor: Seq,
-    pub(super) prompts: Prompts,
+    pub(super) prompts: WaitingPrompts,
     /// Prompts of other clients whose turn has not started.
     pub(super) of_others: HashMap<TurnId, Seq>,
     pub(super) asking: HashMap<CallId, AbortHandle>,
@@ -83,12 +83,12 @@ impl Feed {
         loop {
             // Looked at before the log is read: what was logged by then is sent first.
             let over = match &*phase.borrow_and_update() {
-                Phase::Over(why) => Some(why.clone()),
-                Phase::PutAside => Some(None),
+                SessionPhase::Over(why) => Some(why.clone()),
+                SessionPhase::PutAside => Some(None),
                 _ => None,
             };
             let reading = self.budget.read(&*log, self.handle.id(), self.cursor, PAGE).await;
-            let Ok(Reading { events, taken }) = reading else { break };
+            let Ok(BudgetedRead { events, taken }) = reading else { break };
             for event in &events {
                 self.tell(event).await;
                 self.cursor = event.seq;
@@ -141,11 +141,11 @@ impl Feed {
         let event = &*event;
         match &event.kind {
             Kind::Update(_) => {
-                let told = self.terminals.project(event, Pace::AsItComes);
+                let told = self.terminals.project(event, OutputPace::AsItComes);
                 self.update(told.as_ref().unwrap_or(&event.payload)).await;
             }
             Kind::TerminalOutput | Kind::TerminalExited => {
-                if let Some(told) = self.terminals.project(event, Pace::AsItComes) {
+                if let Some(told) = self.terminals.project(event, OutputPace::AsItComes) {
                     self.update(&told).await;
                 }
             }
@@ -243,11 +243,11 @@ impl Feed {
                 Err(CallError::Closed | CallError::Full) => return,
                 // Only a person ends a turn for a limit, not a client that cannot ask.
                 Err(_) if is_about_limit => return,
-                Err(_) => Answer::Reject,
+                Err(_) => SubmittedAnswer::Reject,
             };
             if handle.answer(request_id, answer, by.clone()).await.is_ok_and(|taken| !taken) {
                 // Not one of the options, or too late; in the first case it means no.
-                let _ = handle.answer(request_id, Answer::Reject, by).await;
+                let _ = handle.answer(request_id, SubmittedAnswer::Reject, by).await;
             }
         });
         self.asking.insert(request_id, task.abort_handle());
@@ -269,7 +269,7 @@ impl Feed {
         }
     }
 
-    async fn answer_prompt(&self, turn: Option<TurnId>, outcome: Outcome) {
+    async fn answer_prompt(&self, turn: Option<TurnId>, outcome: RpcResult) {
         if let Some(id) = turn.and_then(|turn| self.prompts.take(turn)) {
             let _ = self.client.respond(&id, outcome).await;
         }
@@ -307,21 +307,21 @@ pub(super) fn renamed(params: &Json, alias: Option<&str>) -> Json {
     alias.map_or_else(|| params.clone(), |alias| link::params_for(alias, params))
 }
 
-fn read_answer(method: &str, response: Json) -> Answer {
+fn read_answer(method: &str, response: Json) -> SubmittedAnswer {
     if method == "elicitation/create" {
-        return Answer::Elicitation(response);
+        return SubmittedAnswer::Elicitation(response);
     }
     let value: Value = response.read().unwrap_or_default();
     let outcome = &value["outcome"];
     match (outcome["outcome"].as_str(), outcome["optionId"].as_str()) {
-        (Some("selected"), Some(option)) => Answer::Permission(Some(option.to_owned())),
-        (Some("cancelled"), _) => Answer::Permission(None),
-        _ => Answer::Reject,
+        (Some("selected"), Some(option)) => SubmittedAnswer::Permission(Some(option.to_owned())),
+        (Some("cancelled"), _) => SubmittedAnswer::Permission(None),
+        _ => SubmittedAnswer::Reject,
     }
 }
 
 /// The answer to `session/prompt`, from the end of its turn.
-fn turn_outcome(ended: &TurnEnded<'_>) -> Outcome {
+fn turn_outcome(ended: &TurnEnded<'_>) -> RpcResult {
     if let Some(result) = ended.result.filter(|result| has_told_why(*result)) {
         return Ok(result.to_json());
     }

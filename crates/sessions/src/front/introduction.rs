@@ -34,14 +34,14 @@ pub(super) fn names_a_version(initialize: &Json) -> bool {
 
 /// The capabilities that a client named.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Abilities {
+pub(super) struct ClientCapabilities {
     /// It reads and writes files for the agent.
     pub(super) files: bool,
     notices: bool,
     compaction: bool,
 }
 
-impl Abilities {
+impl ClientCapabilities {
     pub(super) fn read(initialize: &Json) -> Self {
         let params: Value = initialize.read().unwrap_or_default();
         let (fs, session) =
@@ -81,7 +81,7 @@ fn notice_as_text(event: &Event) -> Option<Event> {
 }
 
 impl Front {
-    pub(super) fn abilities(&self) -> Abilities {
+    pub(super) fn abilities(&self) -> ClientCapabilities {
         self.initialized.get().copied().unwrap_or_default()
     }
 }

@@ -4,34 +4,34 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use store::{Filter, PageStart, SessionRecord};
+use store::{PageStart, SessionFilter, SessionRecord};
 use wire::{Json, Message, RpcError};
 
 use super::Front;
-use bus::connection::Outcome;
+use bus::connection::RpcResult;
 
 const PAGE: usize = 50;
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Params {
+struct ListParams {
     cwd: Option<String>,
     cursor: Option<String>,
 }
 
 impl Front {
-    pub(super) async fn list_sessions(self: Arc<Self>, message: Message) -> Outcome {
-        let params: Option<Params> =
+    pub(super) async fn list_sessions(self: Arc<Self>, message: Message) -> RpcResult {
+        let params: Option<ListParams> =
             serde_json::from_str(message.body()).map_err(RpcError::invalid_params)?;
         let params = params.unwrap_or_default();
         let before = params.cursor.as_deref().map(read_cursor).transpose()?;
-        let filter = Filter {
+        let filter = SessionFilter {
             agent: self.visit.order().agent,
             cwd: params.cwd,
             made_by: self.visit.only(),
             limit: PAGE,
             before,
-            ..Filter::default()
+            ..SessionFilter::default()
         };
         let found = self.visit.desk.log().sessions(filter).await.map_err(RpcError::internal)?;
         let next = match found.last() {

@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use store::{Filter, Reading, SessionRecord};
+use store::{BudgetedRead, SessionFilter, SessionRecord};
 use wire::{Json, Message, RpcError, Seq, SessionId, codes};
 
-use super::{Feed, Front, Open, feed, no_such_session, session_of};
-use crate::desk::Again;
+use super::{Feed, Front, OpenSession, feed, no_such_session, session_of};
+use crate::desk::ReopenRequest;
 use crate::host::Host;
 use crate::link;
 use crate::lock::lock;
-use crate::made_of::MadeOf;
-use crate::open::{OpenError, Opened};
+use crate::made_of::CreationParams;
+use crate::open::{OpenError, OpenedSession};
 use crate::permission::Decider;
-use bus::connection::Outcome;
+use bus::connection::RpcResult;
 use projection::{AcpReplay, TerminalsAsText};
 
 /// Events read at once while replaying.
@@ -24,36 +24,36 @@ const PAGE: usize = 256;
 const DELETED_WITHIN: Duration = Duration::from_secs(5);
 
 impl Front {
-    pub(super) async fn new_session(self: Arc<Self>, message: Message) -> Outcome {
+    pub(super) async fn new_session(self: Arc<Self>, message: Message) -> RpcResult {
         let opened = self.visit.new_session(&message.body_json()).await?;
         self.show_new(opened).await
     }
 
-    pub(super) async fn fork_session(self: &Arc<Self>, open: &Open) -> Outcome {
+    pub(super) async fn fork_session(self: &Arc<Self>, open: &OpenSession) -> RpcResult {
         let desk = &self.visit.desk;
         let fork = desk.fork(open.handle.id(), None, Some(self.visit.maker())).await?;
         let answer = self.visit.linked(fork).await?;
         let handle = desk.session(fork).await?;
         let cursor = desk.record(fork).await.map_or(Seq(0), |record| record.head);
-        self.show_new(Opened { handle, answer, cursor }).await
+        self.show_new(OpenedSession { handle, answer, cursor }).await
     }
 
-    pub(super) async fn show_new(self: &Arc<Self>, opened: Opened) -> Outcome {
+    pub(super) async fn show_new(self: &Arc<Self>, opened: OpenedSession) -> RpcResult {
         let own_id = Json::of(&opened.handle.id());
         let answer = wire::set_member(&opened.answer, &["sessionId"], &own_id);
-        self.show(opened, None, feed::Prompts::default(), None).await?;
+        self.show(opened, None, feed::WaitingPrompts::default(), None).await?;
         answer.map_err(RpcError::internal)
     }
 
-    pub(super) async fn load_session(self: Arc<Self>, message: Message) -> Outcome {
-        self.reopen(&message, Replay::Whole).await
+    pub(super) async fn load_session(self: Arc<Self>, message: Message) -> RpcResult {
+        self.reopen(&message, HistoryReplay::Whole).await
     }
 
-    pub(super) async fn resume_session(self: Arc<Self>, message: Message) -> Outcome {
-        self.reopen(&message, Replay::Nothing).await
+    pub(super) async fn resume_session(self: Arc<Self>, message: Message) -> RpcResult {
+        self.reopen(&message, HistoryReplay::Nothing).await
     }
 
-    async fn reopen(self: Arc<Self>, message: &Message, replay: Replay) -> Outcome {
+    async fn reopen(self: Arc<Self>, message: &Message, replay: HistoryReplay) -> RpcResult {
         let params = message.body_json();
         let Some(named) = session_of(&params) else { return Err(no_such_session(message)) };
         if let Some(open) = self.open_session(&named) {
@@ -70,16 +70,16 @@ impl Front {
             true => {
                 let params = wire::remove_member(&params, "sessionId");
                 let params = params.map_err(RpcError::internal)?;
-                let order = &|made_of: &MadeOf| visit.again(&params, made_of);
-                desk.session_again(record.id, &Again { order, spare: &visit.spare }).await?
+                let order = &|made_of: &CreationParams| visit.again(&params, made_of);
+                desk.session_again(record.id, &ReopenRequest { order, spare: &visit.spare }).await?
             }
             false => desk.session(record.id).await?,
         };
         // Events that are logged from here on are sent by the feed.
         let record = desk.record(record.id).await?;
         let replayed = match replay {
-            Replay::Whole => Some(self.replay(&record, alias.as_deref()).await?),
-            Replay::Nothing => None,
+            HistoryReplay::Whole => Some(self.replay(&record, alias.as_deref()).await?),
+            HistoryReplay::Nothing => None,
         };
         let answer = match only_watches {
             true => Json::trusted("{}"),
@@ -87,16 +87,21 @@ impl Front {
         };
         let handle = desk.session(record.id).await?;
         let said = wire::remove_member(&answer, "sessionId").map_err(RpcError::internal)?;
-        let opened = Opened { handle, answer, cursor: record.head };
-        self.show(opened, alias, feed::Prompts::default(), replayed).await?;
+        let opened = OpenedSession { handle, answer, cursor: record.head };
+        self.show(opened, alias, feed::WaitingPrompts::default(), replayed).await?;
         Ok(said)
     }
 
     /// The client has the session open and asks for it again: the agent keeps it, and the
     /// client gets its view anew.
-    async fn show_again(self: &Arc<Self>, named: &str, open: &Open, replay: &Replay) -> Outcome {
+    async fn show_again(
+        self: &Arc<Self>,
+        named: &str,
+        open: &OpenSession,
+        replay: &HistoryReplay,
+    ) -> RpcResult {
         let answer = wire::remove_member(&open.answer, "sessionId").map_err(RpcError::internal)?;
-        if *replay == Replay::Nothing {
+        if *replay == HistoryReplay::Nothing {
             return Ok(answer);
         }
         open.feed.abort();
@@ -106,7 +111,7 @@ impl Front {
         let alias = (named != id.as_str()).then(|| named.to_owned());
         let replayed = self.replay(&record, alias.as_deref()).await?;
         let (handle, answer_kept) = (open.handle.clone(), open.answer.clone());
-        let opened = Opened { handle, answer: answer_kept, cursor: record.head };
+        let opened = OpenedSession { handle, answer: answer_kept, cursor: record.head };
         self.show(opened, alias, open.prompts.clone(), Some(replayed)).await?;
         Ok(answer)
     }
@@ -119,11 +124,11 @@ impl Front {
         {
             return Ok(Some(record).filter(|record| self.visit.sees(record)));
         }
-        let filter = Filter {
+        let filter = SessionFilter {
             agent: self.visit.order().agent,
             agent_session: Some(named.to_owned()),
             limit: 1,
-            ..Filter::default()
+            ..SessionFilter::default()
         };
         let found = log.sessions(filter).await.map_err(OpenError::from)?.pop();
         Ok(found.filter(|record| self.visit.sees(record)))
@@ -141,7 +146,7 @@ impl Front {
         let (mut after, mut updates) = (Seq(0), Vec::new());
         while after < record.head {
             let reading = budget.read(&**log, record.id, after, PAGE).await;
-            let Reading { events, taken } = reading.map_err(OpenError::from)?;
+            let BudgetedRead { events, taken } = reading.map_err(OpenError::from)?;
             let Some(last) = events.last() else { break };
             after = last.seq;
             let shown = events.iter().filter(|event| event.seq <= record.head);
@@ -162,12 +167,12 @@ impl Front {
     /// Starts sending a session's log to the client.
     pub(super) async fn show(
         self: &Arc<Self>,
-        opened: Opened,
+        opened: OpenedSession,
         alias: Option<String>,
-        prompts: feed::Prompts,
+        prompts: feed::WaitingPrompts,
         replayed: Option<TerminalsAsText>,
     ) -> Result<(), RpcError> {
-        let Opened { handle, answer, cursor, .. } = opened;
+        let OpenedSession { handle, answer, cursor, .. } = opened;
         let attachment = match self.visit.only_listens() {
             true => None,
             false => {
@@ -202,12 +207,12 @@ impl Front {
             terminals: replayed.unwrap_or_else(|| TerminalsAsText::new(&public_id, true)),
         };
         let feed = self.tasks.spawn(task::boxed(feed.run())).abort_handle();
-        let open = Open { handle, prompts, feed, answer, _presence: presence };
+        let open = OpenSession { handle, prompts, feed, answer, _presence: presence };
         lock(&self.sessions).insert(public_id, open);
         Ok(())
     }
 
-    pub(super) async fn close_session(self: Arc<Self>, message: Message) -> Outcome {
+    pub(super) async fn close_session(self: Arc<Self>, message: Message) -> RpcResult {
         let Some(named) = session_of(&message.body_json()) else {
             return Err(no_such_session(&message));
         };
@@ -234,7 +239,7 @@ impl Front {
         Ok(Json::trusted("{}"))
     }
 
-    pub(super) async fn delete_session(self: Arc<Self>, message: Message) -> Outcome {
+    pub(super) async fn delete_session(self: Arc<Self>, message: Message) -> RpcResult {
         let Some(named) = session_of(&message.body_json()) else {
             return Err(no_such_session(&message));
         };
@@ -292,7 +297,7 @@ fn says_where(params: &Json) -> bool {
 }
 
 #[derive(PartialEq, Eq)]
-enum Replay {
+enum HistoryReplay {
     Whole,
     Nothing,
 }

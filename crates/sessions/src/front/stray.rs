@@ -6,7 +6,7 @@ use bus::connection::Connection;
 use wire::RpcError;
 
 use super::{Front, refusal};
-use crate::host::{FromAgent, Host};
+use crate::host::{AgentMessage, Host};
 use crate::lock::lock;
 use crate::session::{is_of_client, passes_for_judged};
 
@@ -32,17 +32,17 @@ impl Front {
     }
 }
 
-async fn pass_stray(message: FromAgent, client: &Connection, agent: &Connection) {
+async fn pass_stray(message: AgentMessage, client: &Connection, agent: &Connection) {
     match message {
-        FromAgent::Notification(message) if !is_kept_from_clients(message.method()) => {
+        AgentMessage::Notification(message) if !is_kept_from_clients(message.method()) => {
             let _ = client.notify_in_turn(message.method(), &message.body_json()).await;
         }
         // Rules and modes that could judge it are those of a session.
-        FromAgent::Request(message) if needs_session(message.method()) => {
+        AgentMessage::Request(message) if needs_session(message.method()) => {
             let error = RpcError::invalid_params("`sessionId` names no session");
             let _ = agent.respond(&message.id(), Err(error)).await;
         }
-        FromAgent::Request(message) => {
+        AgentMessage::Request(message) => {
             let (client, agent) = (client.clone(), agent.clone());
             task::spawn(async move {
                 let answer = client.call(message.method(), &message.body_json()).await;

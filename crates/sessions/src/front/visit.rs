@@ -16,17 +16,17 @@ use tokio_util::sync::CancellationToken;
 use wire::{Json, Message, Millis, RpcError, SessionId, codes};
 
 use super::Front;
-use crate::desk::{Desk, DeskError};
+use crate::desk::{RegistryError, SessionRegistry};
 use crate::details::is_made_by;
 use crate::host::Host;
 use crate::lock::lock;
-use crate::made_of::MadeOf;
-use crate::open::{Opened, Terms};
-use crate::options::Wishes;
-use crate::order::{Maker, Order, OrderError};
-use crate::permission::Mode;
-use crate::session::{Serves, SessionHandle};
-use bus::quota::Reserved;
+use crate::made_of::CreationParams;
+use crate::open::{OpenOptions, OpenedSession};
+use crate::options::InitialOptions;
+use crate::order::{Maker, OrderError, SessionOrder};
+use crate::permission::PolicyMode;
+use crate::session::{ServedRequests, SessionHandle};
+use bus::quota::QuotaReservation;
 use wire::Fault;
 
 /// Requests served at a time: more than a client has that reads the answers.
@@ -36,9 +36,9 @@ const KNOWN_FOR: Duration = Duration::from_secs(600);
 
 /// The identity, the defaults and the rights of a client.
 #[derive(Debug, Clone, Default)]
-pub struct Visitor {
+pub struct ClientProfile {
     /// The order for its sessions, but for what `session/new` says.
-    pub order: Order,
+    pub order: SessionOrder,
     /// Its name in prompts and sessions.
     pub by: String,
     /// Its name in decisions, with its transport: `token:phone websocket`.
@@ -61,9 +61,9 @@ pub struct Visitor {
     /// The memory budget for the logs that it reads.
     pub budget: ReadBudget,
     /// The memory quota for its large messages; none if they are not counted.
-    pub quota: Option<Arc<Reserved>>,
+    pub quota: Option<Arc<QuotaReservation>>,
     /// Permits for its requests that are served at a time.
-    pub places: RequestPlaces,
+    pub places: RequestPermits,
     /// Cancelled when its access is revoked.
     pub revoked: CancellationToken,
     /// The registry is its alone, and ends when it leaves.
@@ -72,15 +72,15 @@ pub struct Visitor {
 
 /// Permits for the requests of one client that are served at a time, on all its connections.
 #[derive(Debug, Clone)]
-pub struct RequestPlaces(Arc<Semaphore>);
+pub struct RequestPermits(Arc<Semaphore>);
 
-impl Default for RequestPlaces {
+impl Default for RequestPermits {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(MAX_REQUESTS)))
     }
 }
 
-impl RequestPlaces {
+impl RequestPermits {
     /// Waits for a permit; none only if the semaphore is closed, which it never is.
     pub(super) async fn take(&self) -> Option<OwnedSemaphorePermit> {
         self.0.clone().acquire_owned().await.ok()
@@ -92,22 +92,22 @@ impl RequestPlaces {
     }
 }
 
-pub(super) struct Visit {
-    pub(super) desk: Arc<Desk>,
-    pub(super) visitor: Visitor,
+pub(super) struct ClientAccess {
+    pub(super) desk: Arc<SessionRegistry>,
+    pub(super) visitor: ClientProfile,
     /// The order that the client came with, or has sent since (`_switchyard/order`).
-    order: std::sync::Mutex<Order>,
+    order: std::sync::Mutex<SessionOrder>,
     /// Started for `initialize`; the first session gets it.
-    pub(super) spare: Mutex<Option<Terms>>,
+    pub(super) spare: Mutex<Option<OpenOptions>>,
 }
 
-impl Visit {
-    pub(super) fn new(desk: Arc<Desk>, visitor: Visitor) -> Self {
+impl ClientAccess {
+    pub(super) fn new(desk: Arc<SessionRegistry>, visitor: ClientProfile) -> Self {
         let order = std::sync::Mutex::new(visitor.order.clone());
         Self { desk, visitor, order, spare: Mutex::default() }
     }
 
-    pub(super) fn order(&self) -> Order {
+    pub(super) fn order(&self) -> SessionOrder {
         lock(&self.order).clone()
     }
 
@@ -134,7 +134,7 @@ impl Visit {
     }
 
     pub(super) fn sees(&self, record: &SessionRecord) -> bool {
-        let Visitor { own_sessions, by, since, .. } = &self.visitor;
+        let ClientProfile { own_sessions, by, since, .. } = &self.visitor;
         !own_sessions || is_made_by(record, by, *since)
     }
 
@@ -154,14 +154,14 @@ impl Visit {
     }
 
     pub(super) fn maker(&self) -> Maker {
-        let Visitor { by, since, may_run_commands, revoked, .. } = &self.visitor;
+        let ClientProfile { by, since, may_run_commands, revoked, .. } = &self.visitor;
         let (name, revoked) = (by.clone(), revoked.clone());
         Maker { name, since: *since, is_limited: !may_run_commands, revoked }
     }
 
     /// Whose sessions it sees, if not everybody's.
     pub(super) fn only(&self) -> Option<(String, Millis)> {
-        let Visitor { own_sessions, by, since, .. } = &self.visitor;
+        let ClientProfile { own_sessions, by, since, .. } = &self.visitor;
         own_sessions.then(|| (by.clone(), *since))
     }
 
@@ -183,13 +183,13 @@ impl Visit {
     pub(super) fn may_set(&self, method: &str, params: &Json) -> Result<(), RpcError> {
         #[derive(Default, Deserialize)]
         #[serde(rename_all = "camelCase", default)]
-        struct Params {
+        struct ModeSettingParams {
             mode_id: Option<String>,
         }
-        let mode = params.read::<Params>().unwrap_or_default().mode_id;
+        let mode = params.read::<ModeSettingParams>().unwrap_or_default().mode_id;
         let is_modest = match method {
             "session/set_mode" => {
-                mode.is_some() && Wishes { mode, ..Wishes::default() }.are_modest()
+                mode.is_some() && InitialOptions { mode, ..InitialOptions::default() }.are_modest()
             }
             // What an option means is known to its agent alone.
             method => !method.starts_with("session/set_") || method == "session/set_model",
@@ -200,15 +200,15 @@ impl Visit {
         }
     }
 
-    pub(super) async fn new_session(&self, params: &Json) -> Result<Opened, RpcError> {
+    pub(super) async fn new_session(&self, params: &Json) -> Result<OpenedSession, RpcError> {
         self.may_act()?;
         #[derive(Default, Deserialize)]
         #[serde(default)]
-        struct Params {
+        struct NewSessionModeParams {
             /// Not of the protocol; some agents take it, the built-in one among them.
             mode: Value,
         }
-        let mode = params.read::<Params>().unwrap_or_default().mode;
+        let mode = params.read::<NewSessionModeParams>().unwrap_or_default().mode;
         if !mode.is_null() {
             self.may_set("session/set_mode", &Json::of(&json!({ "modeId": mode })))?;
         }
@@ -221,14 +221,18 @@ impl Visit {
             false => None,
         };
         Ok(match spare {
-            Some(terms) => self.desk.create_with(Terms { order, ..terms }).await?,
+            Some(terms) => self.desk.create_with(OpenOptions { order, ..terms }).await?,
             None => self.desk.create(order).await?,
         })
     }
 
     /// The client's order for an earlier session that it opens again. The directories may be
     /// outside of the client's roots if the session works there already.
-    pub(super) fn again(&self, params: &Json, made_of: &MadeOf) -> Result<Order, DeskError> {
+    pub(super) fn again(
+        &self,
+        params: &Json,
+        made_of: &CreationParams,
+    ) -> Result<SessionOrder, RegistryError> {
         let order = self.ordered(params)?;
         match order.works_where(made_of) {
             true => self.checked(order, &[]),
@@ -237,7 +241,11 @@ impl Visit {
     }
 
     /// The order as far as the client may give it.
-    fn checked(&self, order: Order, roots: &[PathBuf]) -> Result<Order, DeskError> {
+    fn checked(
+        &self,
+        order: SessionOrder,
+        roots: &[PathBuf],
+    ) -> Result<SessionOrder, RegistryError> {
         let order = match self.is_local() {
             true => order,
             false => order.without_commands()?,
@@ -246,10 +254,10 @@ impl Visit {
     }
 
     /// The order in the params of `session/new`, `load` or `resume`.
-    fn ordered(&self, params: &Json) -> Result<Order, DeskError> {
+    fn ordered(&self, params: &Json) -> Result<SessionOrder, RegistryError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Params {
+        struct OpenSessionParams {
             cwd: PathBuf,
             #[serde(default)]
             additional_directories: Vec<PathBuf>,
@@ -258,7 +266,7 @@ impl Visit {
             #[serde(rename = "_meta", default)]
             meta: Value,
         }
-        let read = params.read::<Params>();
+        let read = params.read::<OpenSessionParams>();
         let read = read.map_err(|error| OrderError::Bad(error.to_string()))?;
         let wish = |name: &str| read.meta["switchyard"][name].as_str().map(str::to_owned);
         let mut order = self.order();
@@ -292,46 +300,46 @@ impl Front {
 
     /// The kinds of the agent's requests that the client answers. Only an editor on this machine
     /// has the same files, and is trusted with requests that nobody here can judge.
-    pub(super) fn serves(&self) -> Serves {
+    pub(super) fn serves(&self) -> ServedRequests {
         let is_local = self.visit.is_local();
-        Serves { files: is_local && self.abilities().files, others: is_local }
+        ServedRequests { files: is_local && self.abilities().files, others: is_local }
     }
 
     /// Takes `_switchyard/order`: the order of the daemon's own user for its sessions.
     pub(super) fn take_order(&self, message: &Message) {
         #[derive(Default, Deserialize)]
         #[serde(rename_all = "camelCase", default)]
-        struct Said {
+        struct OrderParams {
             agent: Option<String>,
             command: Vec<String>,
             env: Option<BTreeMap<String, String>>,
             cwd: Option<PathBuf>,
             additional_directories: Vec<PathBuf>,
-            permissions: Option<Mode>,
+            permissions: Option<PolicyMode>,
         }
         if !self.visit.is_local() {
             return;
         }
-        let Ok(said) = message.body_json().read::<Said>() else { return };
+        let Ok(said) = message.body_json().read::<OrderParams>() else { return };
         let mut order = lock(&self.visit.order);
-        *order = Order {
+        *order = SessionOrder {
             agent: said.agent.or_else(|| order.agent.clone()),
             command: said.command.into_iter().map(Into::into).collect(),
             env: said.env.map(|env| env.into_iter().map(|(k, v)| (k.into(), v.into())).collect()),
             cwd: said.cwd.unwrap_or_else(|| order.cwd.clone()),
             additional_directories: said.additional_directories,
             permissions: said.permissions,
-            ..Order::default()
+            ..SessionOrder::default()
         };
     }
 }
 
-impl From<DeskError> for RpcError {
-    fn from(error: DeskError) -> Self {
+impl From<RegistryError> for RpcError {
+    fn from(error: RegistryError) -> Self {
         let code = match error {
-            DeskError::Open(error) => return error.into(),
-            DeskError::NoSuchSession(_) => codes::NOT_FOUND,
-            DeskError::Order(OrderError::Refused(_)) | DeskError::TooMany { .. } => {
+            RegistryError::Open(error) => return error.into(),
+            RegistryError::NoSuchSession(_) => codes::NOT_FOUND,
+            RegistryError::Order(OrderError::Refused(_)) | RegistryError::TooMany { .. } => {
                 codes::INVALID_PARAMS
             }
             _ => return Self::from(&Fault::from(&error)),

@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use wire::Json;
 
-use super::Manners;
-use crate::settings::Settings;
+use super::AgentQuirks;
+use crate::settings::SessionSettings;
 
 /// The parts of an `initialize` answer that decide what may be asked of the agent.
 /// Read leniently: what is missing or odd is not supported.
@@ -36,14 +36,14 @@ pub struct AuthMethod {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Answer {
+struct InitializeAnswer {
     agent_capabilities: Value,
     auth_methods: Value,
 }
 
 impl AgentCapabilities {
     pub fn read(initialized: &Json) -> Self {
-        let answer: Answer = initialized.read().unwrap_or_default();
+        let answer: InitializeAnswer = initialized.read().unwrap_or_default();
         let capabilities = &answer.agent_capabilities;
         let is_true = |value: &Value| value.as_bool() == Some(true);
         // `{}` means yes; absent and null mean no. `true` is an old spelling.
@@ -82,7 +82,7 @@ fn read_auth_methods(methods: &Value) -> Vec<AuthMethod> {
 }
 
 /// `initialize` params of Switchyard itself. Everything named here is really served.
-pub(super) fn introduction(settings: &Settings, manners: &Manners) -> Json {
+pub(super) fn introduction(settings: &SessionSettings, manners: &AgentQuirks) -> Json {
     let mut capabilities = json!({
         "fs": { "readTextFile": !manners.no_client_reads, "writeTextFile": true },
         "terminal": true,

@@ -11,25 +11,25 @@ const MAX_BYTES: usize = 32 << 20;
 
 /// The budget that all sessions of one process have together.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Room {
+pub(crate) struct MemoryBudget {
     n_taken: Arc<AtomicUsize>,
 }
 
-impl Room {
+impl MemoryBudget {
     /// An empty share of it.
-    pub(crate) fn share(&self) -> Share {
-        Share { of: self.clone(), n_bytes: 0 }
+    pub(crate) fn share(&self) -> MemoryShare {
+        MemoryShare { of: self.clone(), n_bytes: 0 }
     }
 }
 
 /// The bytes that one session keeps. Given back when it is dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Share {
-    of: Room,
+pub(crate) struct MemoryShare {
+    of: MemoryBudget,
     n_bytes: usize,
 }
 
-impl Share {
+impl MemoryShare {
     /// Sets the size of the share; false if it would have to grow beyond the budget.
     pub(crate) fn resize(&mut self, n_bytes: usize) -> bool {
         let with = |taken: usize| taken.checked_sub(self.n_bytes)?.checked_add(n_bytes);
@@ -44,7 +44,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for MemoryShare {
     fn drop(&mut self) {
         self.resize(0);
     }
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn many_shares_take_no_more_than_there_is() {
-        let room = Room::default();
+        let room = MemoryBudget::default();
         let (mut one, mut other) = (room.share(), room.share());
         assert!(one.resize(MAX_BYTES - 10) && other.resize(10));
         assert!(!other.resize(11) && !other.resize(usize::MAX));
@@ -68,6 +68,6 @@ mod tests {
         assert!(!room.share().resize(1));
         assert!(other.resize(0) && room.share().resize(MAX_BYTES));
         // Each process has its own.
-        assert!(other.resize(MAX_BYTES) && Room::default().share().resize(MAX_BYTES));
+        assert!(other.resize(MAX_BYTES) && MemoryBudget::default().share().resize(MAX_BYTES));
     }
 }

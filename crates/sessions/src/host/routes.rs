@@ -11,13 +11,13 @@ use bus::{ExitReport, StderrLine, StderrLines, StopLadder, WorkerHandle};
 use tokio::sync::{mpsc, watch};
 use wire::{Json, Kind, Message, RpcError};
 
-use bus::connection::{Connection, Inbox, Incoming, Outcome};
+use bus::connection::{Connection, Inbox, IncomingMessage, RpcResult};
 
 use crate::lock::lock;
 
 /// A message of an agent to one session.
 #[derive(Debug)]
-pub enum FromAgent {
+pub enum AgentMessage {
     /// A `session/update`, its session id already replaced by ours.
     Update {
         kind: Kind,
@@ -28,14 +28,14 @@ pub enum FromAgent {
     /// The answer to a tagged request of this session.
     Answer {
         tag: u64,
-        outcome: Outcome,
+        outcome: RpcResult,
     },
     Stderr(StderrLine),
     /// A line that is no message, as it was.
     Garbage(String),
 }
 
-impl FromAgent {
+impl AgentMessage {
     /// The size of its content, which the agent chooses.
     pub(crate) fn n_bytes(&self) -> usize {
         match self {
@@ -50,7 +50,7 @@ impl FromAgent {
     }
 }
 
-pub(crate) type FromAgents = mpsc::Receiver<Vec<FromAgent>>;
+pub(crate) type AgentMessages = mpsc::Receiver<Vec<AgentMessage>>;
 
 /// Batches that may wait for one session; a batch may be one huge line.
 const QUEUE_BATCHES: usize = 1;
@@ -63,23 +63,23 @@ const MAX_EARLY_GARBAGE: usize = 5;
 
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
-    table: Mutex<Table>,
+    table: Mutex<RouteTable>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct RouteTable {
     by_session: HashMap<String, Route>,
     by_tag: HashMap<u64, String>,
     last_tag: u64,
     n_opening: usize,
     parked: Vec<(String, Message)>,
-    stray: Option<mpsc::Sender<Vec<FromAgent>>>,
+    stray: Option<mpsc::Sender<Vec<AgentMessage>>>,
     /// Lines that are no ACP, from before there was a session to log them.
     garbage: Vec<String>,
     is_over: bool,
 }
 
-impl Table {
+impl RouteTable {
     fn has_room_for(&self, message: &Message) -> bool {
         let bytes = |message: &Message| message.body().len();
         let n_bytes: usize = self.parked.iter().map(|(_, message)| bytes(message)).sum();
@@ -91,16 +91,16 @@ impl Table {
 struct Route {
     /// The id by which clients call the session.
     public_id: String,
-    sender: mpsc::Sender<Vec<FromAgent>>,
+    sender: mpsc::Sender<Vec<AgentMessage>>,
 }
 
 /// While one exists, messages about unknown sessions are kept.
 #[derive(Debug)]
-pub(crate) struct Opening {
+pub(crate) struct OpeningGuard {
     routes: Arc<Routes>,
 }
 
-impl Drop for Opening {
+impl Drop for OpeningGuard {
     fn drop(&mut self) {
         let mut table = lock(&self.routes.table);
         table.n_opening -= 1;
@@ -111,14 +111,14 @@ impl Drop for Opening {
 }
 
 impl Routes {
-    pub(crate) fn opening(self: &Arc<Self>) -> Opening {
+    pub(crate) fn opening(self: &Arc<Self>) -> OpeningGuard {
         lock(&self.table).n_opening += 1;
-        Opening { routes: self.clone() }
+        OpeningGuard { routes: self.clone() }
     }
 
     /// Sends the agent's messages about `agent_session` to the receiver from now on, those
     /// that came early first. `None` if they go to another session already.
-    pub(crate) fn add(&self, agent_session: &str, public_id: &str) -> Option<FromAgents> {
+    pub(crate) fn add(&self, agent_session: &str, public_id: &str) -> Option<AgentMessages> {
         let (sender, receiver) = mpsc::channel(QUEUE_BATCHES);
         let mut table = lock(&self.table);
         if table.by_session.contains_key(agent_session) {
@@ -168,13 +168,13 @@ impl Routes {
         tag
     }
 
-    pub(crate) fn take_stray(&self) -> FromAgents {
+    pub(crate) fn take_stray(&self) -> AgentMessages {
         let (sender, receiver) = mpsc::channel(QUEUE_BATCHES);
         lock(&self.table).stray = Some(sender);
         receiver
     }
 
-    fn everyone(&self) -> Vec<mpsc::Sender<Vec<FromAgent>>> {
+    fn everyone(&self) -> Vec<mpsc::Sender<Vec<AgentMessage>>> {
         lock(&self.table).by_session.values().map(|route| route.sender.clone()).collect()
     }
 
@@ -198,71 +198,79 @@ impl Routes {
     }
 
     /// The destination of `incoming`; `None` when nothing is left to do with it.
-    fn place(&self, incoming: Incoming) -> Option<Placed> {
+    fn place(&self, incoming: IncomingMessage) -> Option<DispatchTarget> {
         let message = match incoming {
-            Incoming::Reply(reply) => return Some(Placed::Settle(reply)),
-            Incoming::Tagged { tag, outcome } => {
+            IncomingMessage::Reply(reply) => return Some(DispatchTarget::Settle(reply)),
+            IncomingMessage::Tagged { tag, outcome } => {
                 let mut table = lock(&self.table);
                 let session = table.by_tag.remove(&tag)?;
                 let sender = table.by_session.get(&session)?.sender.clone();
-                return Some(Placed::Session(sender, FromAgent::Answer { tag, outcome }));
+                return Some(DispatchTarget::Session(
+                    sender,
+                    AgentMessage::Answer { tag, outcome },
+                ));
             }
-            Incoming::Unasked(message) => {
-                return Some(Placed::Everyone(format!("an answer to nothing: {}", message.id())));
+            IncomingMessage::Unasked(message) => {
+                return Some(DispatchTarget::Everyone(format!(
+                    "an answer to nothing: {}",
+                    message.id()
+                )));
             }
-            Incoming::BadLine(error) => return Some(Placed::Everyone(error.to_string())),
-            Incoming::BadMessage { error, line, .. } => {
-                return Some(Placed::Everyone(format!("{error}: `{line}`")));
+            IncomingMessage::BadLine(error) => {
+                return Some(DispatchTarget::Everyone(error.to_string()));
             }
-            Incoming::Request(message) | Incoming::Notification(message) => message,
+            IncomingMessage::BadMessage { error, line, .. } => {
+                return Some(DispatchTarget::Everyone(format!("{error}: `{line}`")));
+            }
+            IncomingMessage::Request(message) | IncomingMessage::Notification(message) => message,
         };
         let session = match message.peek() {
             Ok(peek) => peek.session_id().map(std::borrow::Cow::into_owned),
-            Err(error) => return Some(Placed::Refuse(message, error.to_rpc().1)),
+            Err(error) => return Some(DispatchTarget::Refuse(message, error.to_rpc().1)),
         };
         let mut table = lock(&self.table);
         let Some(session) = session else {
             return Some(match &table.stray {
-                Some(stray) => Placed::Session(stray.clone(), to_session(message, "")),
-                None => Placed::Nobody(message),
+                Some(stray) => DispatchTarget::Session(stray.clone(), to_session(message, "")),
+                None => DispatchTarget::Nobody(message),
             });
         };
         if let Some(route) = table.by_session.get(&session) {
             let (sender, public_id) = (route.sender.clone(), route.public_id.clone());
             drop(table);
-            return Some(Placed::Session(sender, to_session(message, &public_id)));
+            return Some(DispatchTarget::Session(sender, to_session(message, &public_id)));
         }
         if table.n_opening > 0 && table.has_room_for(&message) {
             table.parked.push((session, message));
             return None;
         }
-        Some(Placed::Nobody(message))
+        Some(DispatchTarget::Nobody(message))
     }
 }
 
-enum Placed {
-    Session(mpsc::Sender<Vec<FromAgent>>, FromAgent),
-    Settle(bus::connection::Reply),
+enum DispatchTarget {
+    Session(mpsc::Sender<Vec<AgentMessage>>, AgentMessage),
+    Settle(bus::connection::CallReply),
     Everyone(String),
     Refuse(Message, RpcError),
     Nobody(Message),
 }
 
-fn to_session(message: Message, public_id: &str) -> FromAgent {
+fn to_session(message: Message, public_id: &str) -> AgentMessage {
     if message.kind() == wire::MessageKind::Request {
-        return FromAgent::Request(message);
+        return AgentMessage::Request(message);
     }
     if message.method() != "session/update" {
-        return FromAgent::Notification(message);
+        return AgentMessage::Notification(message);
     }
     let (kind, payload) = match message.peek() {
         Ok(peek) => (
             Kind::update(peek.update_name().unwrap_or_default()),
             message.body_for_session(&peek, public_id),
         ),
-        Err(error) => return FromAgent::Garbage(error.to_string()),
+        Err(error) => return AgentMessage::Garbage(error.to_string()),
     };
-    FromAgent::Update { kind, payload }
+    AgentMessage::Update { kind, payload }
 }
 
 /// Hands out the agent's messages until it is gone, then ends what is left of its process tree.
@@ -299,11 +307,11 @@ pub(super) async fn dispatch(
     routes.end();
 }
 
-async fn hand_out(batch: Vec<Incoming>, connection: &Connection, routes: &Arc<Routes>) {
-    let mut group: Option<(mpsc::Sender<Vec<FromAgent>>, Vec<FromAgent>)> = None;
+async fn hand_out(batch: Vec<IncomingMessage>, connection: &Connection, routes: &Arc<Routes>) {
+    let mut group: Option<(mpsc::Sender<Vec<AgentMessage>>, Vec<AgentMessage>)> = None;
     for incoming in batch {
         let Some(placed) = routes.place(incoming) else { continue };
-        if let Placed::Session(sender, message) = placed {
+        if let DispatchTarget::Session(sender, message) = placed {
             match &mut group {
                 Some((current, messages)) if current.same_channel(&sender) => {
                     messages.push(message);
@@ -318,21 +326,21 @@ async fn hand_out(batch: Vec<Incoming>, connection: &Connection, routes: &Arc<Ro
         // Everything before goes out first, so that an answer is never seen too early.
         hand_to(group.take()).await;
         match placed {
-            Placed::Settle(reply) => reply.settle(),
-            Placed::Everyone(what) => hand_to_everyone(routes, &what).await,
-            Placed::Refuse(message, error) => refuse(connection, &message, error).await,
-            Placed::Nobody(message) => {
+            DispatchTarget::Settle(reply) => reply.settle(),
+            DispatchTarget::Everyone(what) => hand_to_everyone(routes, &what).await,
+            DispatchTarget::Refuse(message, error) => refuse(connection, &message, error).await,
+            DispatchTarget::Nobody(message) => {
                 tracing::debug!(method = message.method(), "message for no session");
                 let error = RpcError::method_not_found(message.method());
                 refuse(connection, &message, error).await;
             }
-            Placed::Session(..) => {}
+            DispatchTarget::Session(..) => {}
         }
     }
     hand_to(group).await;
 }
 
-async fn hand_to(group: Option<(mpsc::Sender<Vec<FromAgent>>, Vec<FromAgent>)>) {
+async fn hand_to(group: Option<(mpsc::Sender<Vec<AgentMessage>>, Vec<AgentMessage>)>) {
     if let Some((sender, messages)) = group {
         // A session that is gone wants nothing any more.
         let _ = sender.send(messages).await;
@@ -342,7 +350,7 @@ async fn hand_to(group: Option<(mpsc::Sender<Vec<FromAgent>>, Vec<FromAgent>)>) 
 async fn hand_to_everyone(routes: &Arc<Routes>, what: &str) {
     routes.note_early_garbage(what);
     for sender in routes.everyone() {
-        let _ = sender.send(vec![FromAgent::Garbage(what.to_owned())]).await;
+        let _ = sender.send(vec![AgentMessage::Garbage(what.to_owned())]).await;
     }
 }
 
@@ -357,7 +365,7 @@ async fn refuse(connection: &Connection, message: &Message, error: RpcError) {
 pub(super) async fn forward_stderr(mut stderr: StderrLines, routes: Arc<Routes>) {
     while let Some(line) = stderr.recv().await {
         for sender in routes.everyone() {
-            let _ = sender.try_send(vec![FromAgent::Stderr(line.clone())]);
+            let _ = sender.try_send(vec![AgentMessage::Stderr(line.clone())]);
         }
     }
 }
@@ -370,13 +378,13 @@ mod tests {
 
     use super::*;
 
-    fn update(session: &str, n_bytes: usize) -> Incoming {
+    fn update(session: &str, n_bytes: usize) -> IncomingMessage {
         let text = "x".repeat(n_bytes);
         let line = serde_json::json!({
             "jsonrpc": "2.0", "method": "session/update",
             "params": { "sessionId": session, "update": { "sessionUpdate": "x", "text": text } },
         });
-        Incoming::Notification(Message::parse(Bytes::from(line.to_string())).unwrap())
+        IncomingMessage::Notification(Message::parse(Bytes::from(line.to_string())).unwrap())
     }
 
     #[test]

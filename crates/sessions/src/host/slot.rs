@@ -14,23 +14,23 @@ use tokio_util::sync::CancellationToken;
 use wire::Json;
 
 use super::{AgentCommand, Host, StartError};
-use crate::pools::{Backing, Prepared};
-use crate::settings::{Settings, WorkerSetup};
+use crate::pools::{PoolBacking, PreparedSession};
+use crate::settings::{SessionSettings, WorkerSetup};
 
 #[derive(Debug)]
 pub struct HostSlot {
     command: AgentCommand,
     setup: WorkerSetup,
-    settings: Settings,
-    state: Mutex<State>,
+    settings: SessionSettings,
+    state: Mutex<HostSlotState>,
     /// The pools behind it, for a slot that came from them.
-    backing: OnceLock<Backing>,
+    backing: OnceLock<PoolBacking>,
     /// Ends a start that is under way.
     closing: CancellationToken,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct HostSlotState {
     host: Option<Arc<Host>>,
     starts: VecDeque<Instant>,
 }
@@ -49,13 +49,13 @@ pub enum HostError {
 }
 
 impl HostSlot {
-    pub fn new(command: AgentCommand, setup: WorkerSetup, settings: Settings) -> Self {
+    pub fn new(command: AgentCommand, setup: WorkerSetup, settings: SessionSettings) -> Self {
         let (backing, closing) = (OnceLock::new(), CancellationToken::new());
         Self { command, setup, settings, state: Mutex::default(), backing, closing }
     }
 
     /// Ties the slot to the pools; once.
-    pub(crate) fn back(&self, backing: Backing) {
+    pub(crate) fn back(&self, backing: PoolBacking) {
         // A slot is handed out once.
         let _ = self.backing.set(backing);
     }
@@ -70,7 +70,7 @@ impl HostSlot {
     }
 
     /// A session that was opened with `params` before anybody asked for it.
-    pub(crate) fn take_prepared(&self, params: &Json) -> Option<Prepared> {
+    pub(crate) fn take_prepared(&self, params: &Json) -> Option<PreparedSession> {
         self.backing.get()?.take_prepared(params)
     }
 
@@ -143,7 +143,7 @@ impl HostSlot {
     }
 
     fn check_circuit(&self, starts: &mut VecDeque<Instant>) -> Result<(), HostError> {
-        let Settings { max_restarts, restart_window, circuit_open, .. } = self.settings;
+        let SessionSettings { max_restarts, restart_window, circuit_open, .. } = self.settings;
         while starts.front().is_some_and(|start| start.elapsed() > restart_window) {
             starts.pop_front();
         }

@@ -6,20 +6,20 @@
 
 use std::collections::VecDeque;
 
-use crate::host::FromAgent;
+use crate::host::AgentMessage;
 
 /// The bound in bytes: a list of models or commands has some hundred KiB.
 const MAX_BYTES: usize = 4 << 20;
 const MAX_MESSAGES: usize = 4096;
 
 #[derive(Debug, Default)]
-pub(crate) struct Early {
-    messages: VecDeque<FromAgent>,
+pub(crate) struct EarlyMessages {
+    messages: VecDeque<AgentMessage>,
     n_bytes: usize,
 }
 
-impl Early {
-    pub(crate) fn push(&mut self, message: FromAgent) {
+impl EarlyMessages {
+    pub(crate) fn push(&mut self, message: AgentMessage) {
         self.n_bytes += weight(&message);
         self.messages.push_back(message);
         while self.n_bytes > MAX_BYTES || self.messages.len() > MAX_MESSAGES {
@@ -30,13 +30,13 @@ impl Early {
         }
     }
 
-    pub(crate) fn extend(&mut self, batch: Vec<FromAgent>) {
+    pub(crate) fn extend(&mut self, batch: Vec<AgentMessage>) {
         for message in batch {
             self.push(message);
         }
     }
 
-    pub(crate) fn retain(&mut self, keep: impl Fn(&FromAgent) -> bool) {
+    pub(crate) fn retain(&mut self, keep: impl Fn(&AgentMessage) -> bool) {
         self.messages.retain(keep);
         self.n_bytes = self.messages.iter().map(weight).sum();
     }
@@ -45,17 +45,17 @@ impl Early {
         self.messages.len()
     }
 
-    pub(crate) fn into_messages(self) -> Vec<FromAgent> {
+    pub(crate) fn into_messages(self) -> Vec<AgentMessage> {
         self.messages.into()
     }
 }
 
-fn may_go(message: &FromAgent) -> bool {
-    !matches!(message, FromAgent::Request(_) | FromAgent::Answer { .. })
+fn may_go(message: &AgentMessage) -> bool {
+    !matches!(message, AgentMessage::Request(_) | AgentMessage::Answer { .. })
 }
 
 /// The bytes that count; messages that have to stay take no room from the others.
-fn weight(message: &FromAgent) -> usize {
+fn weight(message: &AgentMessage) -> usize {
     if may_go(message) { message.n_bytes() } else { 0 }
 }
 
@@ -66,27 +66,27 @@ mod tests {
 
     use super::*;
 
-    fn update(n: usize, n_bytes: usize) -> FromAgent {
+    fn update(n: usize, n_bytes: usize) -> AgentMessage {
         let payload = Json::of(&json!({ "n": n, "text": "x".repeat(n_bytes) }));
-        FromAgent::Update { kind: Kind::update("config_option_update"), payload }
+        AgentMessage::Update { kind: Kind::update("config_option_update"), payload }
     }
 
     #[test]
     fn of_a_flood_the_newest_is_kept_and_it_is_bounded() {
-        let mut early = Early::default();
+        let mut early = EarlyMessages::default();
         for n in 0..1000 {
             early.push(update(n, 64 << 10));
         }
         let messages = early.into_messages();
         let n_bytes: usize = messages.iter().map(weight).sum();
         assert!(n_bytes <= MAX_BYTES && n_bytes > MAX_BYTES / 2, "{n_bytes}");
-        let Some(FromAgent::Update { payload, .. }) = messages.last() else { panic!() };
+        let Some(AgentMessage::Update { payload, .. }) = messages.last() else { panic!() };
         assert_eq!(payload.read::<serde_json::Value>().unwrap()["n"], 999);
 
-        let mut small = Early::default();
+        let mut small = EarlyMessages::default();
         small.extend((0..(2 * MAX_MESSAGES)).map(|n| update(n, 1)).collect());
         assert_eq!(small.into_messages().len(), MAX_MESSAGES);
-        let mut one = Early::default();
+        let mut one = EarlyMessages::default();
         one.push(update(0, MAX_BYTES + 1));
         assert!(one.into_messages().is_empty());
     }

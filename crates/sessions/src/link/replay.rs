@@ -11,31 +11,31 @@ use std::time::Duration;
 use serde_json::Value;
 use wire::Json;
 
-use super::{Early, Forgotten, Known, LinkError, explain, forget, params_for};
-use crate::host::{FromAgent, FromAgents, Host};
+use super::{EarlierSession, EarlyMessages, LinkError, ReopenFailure, explain, forget, params_for};
+use crate::host::{AgentMessage, AgentMessages, Host};
 use crate::name_list::names;
-use bus::connection::{CallError, Outcome};
+use bus::connection::{CallError, RpcResult};
 
 /// A conversation that an agent has opened again.
-pub(super) struct Replay {
-    pub(super) messages: FromAgents,
+pub(super) struct ReopenedSession {
+    pub(super) messages: AgentMessages,
     pub(super) answer: Json,
     /// Messages so far that are no part of the conversation.
-    pub(super) early: Early,
-    pub(super) heard: Heard,
+    pub(super) early: EarlyMessages,
+    pub(super) heard: ReplayedPrompts,
 }
 
-impl Replay {
+impl ReopenedSession {
     /// Asks for the conversation by `method`.
     pub(super) async fn ask(
         host: &Arc<Host>,
         public_id: &str,
         agent_session: &str,
         method: &'static str,
-        known: &Known,
-    ) -> Result<Self, Forgotten> {
+        known: &EarlierSession,
+    ) -> Result<Self, ReopenFailure> {
         let params = params_for(agent_session, &known.made_of.new_params);
-        let taken = || Forgotten::Lost("another open session has it".into());
+        let taken = || ReopenFailure::Lost("another open session has it".into());
         let messages = host.routes.add(agent_session, public_id).ok_or_else(taken)?;
         host.resume();
         let tag = host.routes.tag(agent_session);
@@ -46,13 +46,13 @@ impl Replay {
         let mut replay = Self {
             messages,
             answer: Json::trusted("{}"),
-            early: Early::default(),
-            heard: Heard::default(),
+            early: EarlyMessages::default(),
+            heard: ReplayedPrompts::default(),
         };
         let within = host.settings.open_within;
         let outcome = match tokio::time::timeout(within, replay.until_answer(tag)).await {
             Ok(Some(outcome)) => outcome,
-            Ok(None) => return Err(Forgotten::Fatal(LinkError::AgentEnded)),
+            Ok(None) => return Err(ReopenFailure::Fatal(LinkError::AgentEnded)),
             Err(_) => return Err(fail(LinkError::Silent { method, waited: within })),
         };
         let explained = |error| explain(host, method, CallError::Refused(error));
@@ -61,12 +61,12 @@ impl Replay {
     }
 
     /// Reads the agent's messages until it has answered; `None` when it ends before.
-    async fn until_answer(&mut self, tag: u64) -> Option<Outcome> {
+    async fn until_answer(&mut self, tag: u64) -> Option<RpcResult> {
         let mut answer = None;
         while answer.is_none() {
             for message in self.messages.recv().await? {
                 match message {
-                    FromAgent::Answer { tag: answered, outcome } if answered == tag => {
+                    AgentMessage::Answer { tag: answered, outcome } if answered == tag => {
                         answer = Some(outcome);
                     }
                     message if answer.is_some() => self.early.push(message),
@@ -77,7 +77,7 @@ impl Replay {
         answer
     }
 
-    fn hear(&mut self, message: FromAgent) {
+    fn hear(&mut self, message: AgentMessage) {
         match is_conversation(&message) {
             true => self.heard.hear(&message),
             false => self.early.push(message),
@@ -104,25 +104,25 @@ impl Replay {
 }
 
 /// Whether a message is part of the conversation, and not an update of a state.
-pub(super) fn is_conversation(message: &FromAgent) -> bool {
+pub(super) fn is_conversation(message: &AgentMessage) -> bool {
     const NAMES: &[&str] = names!(
         "user_message_chunk agent_message_chunk agent_thought_chunk tool_call tool_call_update plan \
          plan_update"
     );
-    let FromAgent::Update { kind, .. } = message else { return false };
+    let AgentMessage::Update { kind, .. } = message else { return false };
     kind.update_name().is_some_and(|name| NAMES.contains(&name))
 }
 
 /// The user's side of a replayed conversation.
 #[derive(Debug, Default)]
-pub(super) struct Heard(String);
+pub(super) struct ReplayedPrompts(String);
 
-impl Heard {
+impl ReplayedPrompts {
     /// Kept text: more is not needed to recognise one prompt.
     const MAX_BYTES: usize = 1 << 20;
 
-    fn hear(&mut self, message: &FromAgent) {
-        let FromAgent::Update { kind, payload } = message else { return };
+    fn hear(&mut self, message: &AgentMessage) {
+        let AgentMessage::Update { kind, payload } = message else { return };
         if kind.update_name() != Some("user_message_chunk") {
             return;
         }

@@ -4,35 +4,35 @@ fn session(name: &str) -> SessionId {
     SessionId::derived(&[name.as_bytes()])
 }
 
-fn seqs(batch: &Batch) -> Vec<u64> {
-    let seq = |note: &Note| match note.what {
-        What::TurnEnded(seq) | What::Answered(seq) => seq.0,
-        What::Halted { .. } => 0,
+fn seqs(batch: &NoticeBatch) -> Vec<u64> {
+    let seq = |note: &NoticeEntry| match note.what {
+        Notice::TurnEnded(seq) | Notice::Answered(seq) => seq.0,
+        Notice::Halted { .. } => 0,
     };
     batch.notes.iter().map(seq).collect()
 }
 
 #[test]
 fn a_reader_goes_on_where_it_was() {
-    let news = News::default();
-    news.add(session("a"), What::TurnEnded(Seq(1)));
+    let news = Notices::default();
+    news.add(session("a"), Notice::TurnEnded(Seq(1)));
     let first = news.after(0);
-    news.add(session("b"), What::Answered(Seq(2)));
-    news.add(session("a"), What::TurnEnded(Seq(3)));
+    news.add(session("b"), Notice::Answered(Seq(2)));
+    news.add(session("a"), Notice::TurnEnded(Seq(3)));
 
     let second = news.after(first.next);
 
     assert_eq!((seqs(&first), seqs(&second)), (vec![1], vec![2, 3]));
-    assert_eq!(news.after(second.next), Batch { notes: vec![], n_missed: 0, next: 3 });
+    assert_eq!(news.after(second.next), NoticeBatch { notes: vec![], n_missed: 0, next: 3 });
     assert_eq!(news.now(), 3);
 }
 
 #[test]
 fn a_reader_that_is_too_slow_is_told_what_it_missed() {
-    let news = News::default();
+    let news = Notices::default();
     let n_notes = MAX_NOTES as u64 + 10;
     for seq in 1..=n_notes {
-        news.add(session("a"), What::TurnEnded(Seq(seq)));
+        news.add(session("a"), Notice::TurnEnded(Seq(seq)));
     }
 
     let batch = news.after(3);
@@ -43,12 +43,12 @@ fn a_reader_that_is_too_slow_is_told_what_it_missed() {
 
 #[tokio::test]
 async fn no_wake_up_is_lost_between_reading_and_waiting() {
-    let news = std::sync::Arc::new(News::default());
+    let news = std::sync::Arc::new(Notices::default());
     let writer = {
         let news = news.clone();
         tokio::spawn(async move {
             for seq in 1..=1000 {
-                news.add(session("a"), What::TurnEnded(Seq(seq)));
+                news.add(session("a"), Notice::TurnEnded(Seq(seq)));
                 tokio::task::yield_now().await;
             }
         })

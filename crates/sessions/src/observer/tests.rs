@@ -37,7 +37,12 @@ fn a_trace_is_put_into_meta_and_leaves_the_rest_as_it_is() {
 struct Steps(std::sync::Mutex<Vec<Option<TraceContext>>>);
 
 impl Observer for Steps {
-    fn step(&self, _: Step, _: &str, parent: Option<&TraceContext>) -> Option<Box<dyn StepWatch>> {
+    fn step(
+        &self,
+        _: StartupStep,
+        _: &str,
+        parent: Option<&TraceContext>,
+    ) -> Option<Box<dyn StepWatch>> {
         self.0.lock().unwrap().push(parent.cloned());
         None
     }
@@ -49,9 +54,9 @@ async fn steps_belong_to_the_turn_that_they_are_taken_for() {
     let observers = Observers::default().and(steps.clone());
     let parent = TraceContext { traceparent: "00-a-b-01".into(), tracestate: None };
     within(Some(parent.clone()), async {
-        let _ = observers.step(Step::Initialize, "demo");
+        let _ = observers.step(StartupStep::Initialize, "demo");
     })
     .await;
-    let _ = observers.step(Step::OpenSession, "demo");
+    let _ = observers.step(StartupStep::OpenSession, "demo");
     assert_eq!(*steps.0.lock().unwrap(), [Some(parent), None]);
 }

@@ -17,7 +17,7 @@ pub enum OpenError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Roots(#[from] roots::Error),
+    Roots(#[from] roots::RootsError),
     #[error(transparent)]
     Place(#[from] OrderError),
     #[error(transparent)]

@@ -1,6 +1,11 @@
 use super::*;
 
-fn check(answer: &Value, choice: Choice, wanted: &str, expected: Result<(&str, Value), &str>) {
+fn check(
+    answer: &Value,
+    choice: OptionChoice,
+    wanted: &str,
+    expected: Result<(&str, Value), &str>,
+) {
     let given = request_for(&Json::of(answer), choice, wanted);
     match (given, expected) {
         (Ok((method, params)), Ok((expected_method, expected_params))) => {
@@ -27,11 +32,11 @@ fn config_options_are_found_by_category_also_in_groups() {
     let set = |id: &str, value: &str| {
         Ok(("session/set_config_option", json!({"configId": id, "value": value})))
     };
-    check(&answer, Choice::Model, "large-1", set("m", "large-1"));
-    check(&answer, Choice::Model, "SMALL", set("m", "small-1"));
-    check(&answer, Choice::Effort, "high", set("e", "high"));
-    check(&answer, Choice::Model, "old", Err("it offers: large-1, small-1"));
-    check(&answer, Choice::Mode, "plan", Err("no choice of mode"));
+    check(&answer, OptionChoice::Model, "large-1", set("m", "large-1"));
+    check(&answer, OptionChoice::Model, "SMALL", set("m", "small-1"));
+    check(&answer, OptionChoice::Effort, "high", set("e", "high"));
+    check(&answer, OptionChoice::Model, "old", Err("it offers: large-1, small-1"));
+    check(&answer, OptionChoice::Mode, "plan", Err("no choice of mode"));
 }
 
 #[test]
@@ -47,10 +52,10 @@ fn a_model_is_known_without_its_provider_where_only_one_has_it() {
         ("b/twin", "b/twin"),
     ] {
         let params = json!({"configId": "m", "value": meant});
-        check(&answer, Choice::Model, wanted, Ok(("session/set_config_option", params)));
+        check(&answer, OptionChoice::Model, wanted, Ok(("session/set_config_option", params)));
     }
     for wanted in ["twin", "mall", "", "eam/large"] {
-        check(&answer, Choice::Model, wanted, Err("it offers: a/small"));
+        check(&answer, OptionChoice::Model, wanted, Err("it offers: a/small"));
     }
 }
 
@@ -60,9 +65,9 @@ fn older_agents_offer_modes_and_models() {
         "modes": {"availableModes": [{"id": "plan", "name": "Plan"}]},
         "models": {"availableModels": [{"modelId": "x", "name": "X"}]},
     });
-    check(&answer, Choice::Mode, "Plan", Ok(("session/set_mode", json!({"modeId": "plan"}))));
-    check(&answer, Choice::Model, "x", Ok(("session/set_model", json!({"modelId": "x"}))));
-    check(&answer, Choice::Effort, "high", Err("no choice of effort"));
+    check(&answer, OptionChoice::Mode, "Plan", Ok(("session/set_mode", json!({"modeId": "plan"}))));
+    check(&answer, OptionChoice::Model, "x", Ok(("session/set_model", json!({"modelId": "x"}))));
+    check(&answer, OptionChoice::Effort, "high", Err("no choice of effort"));
 }
 
 #[test]
@@ -76,21 +81,27 @@ fn other_options_are_found_by_their_ids() {
     let set = |id: &str, value: Value| {
         Ok(("session/set_config_option", json!({"configId": id, "value": value})))
     };
-    check(&answer, Choice::Option("tools"), "Off", set("tools", json!("off")));
-    check(&answer, Choice::Option("tools"), "maybe", Err("it offers: on, off"));
-    check(&answer, Choice::Option("web"), "on", set("web", json!(true)));
-    check(&answer, Choice::Option("web"), "maybe", Err("it offers: on, off"));
-    check(&answer, Choice::Option("wings"), "on", Err("no option `wings`; it has: tools, web"));
+    check(&answer, OptionChoice::Option("tools"), "Off", set("tools", json!("off")));
+    check(&answer, OptionChoice::Option("tools"), "maybe", Err("it offers: on, off"));
+    check(&answer, OptionChoice::Option("web"), "on", set("web", json!(true)));
+    check(&answer, OptionChoice::Option("web"), "maybe", Err("it offers: on, off"));
+    check(
+        &answer,
+        OptionChoice::Option("wings"),
+        "on",
+        Err("no option `wings`; it has: tools, web"),
+    );
 }
 
 #[test]
 fn an_option_is_not_known_to_allow_no_more() {
     let options = BTreeMap::from([("tools".to_owned(), "off".to_owned())]);
-    let wishes = Wishes { model: Some("m".to_owned()), options, ..Wishes::default() };
+    let wishes =
+        InitialOptions { model: Some("m".to_owned()), options, ..InitialOptions::default() };
     assert!(!wishes.are_modest());
-    let named: Vec<(Choice<'_>, &str)> = wishes.all().collect();
-    assert_eq!(named, [(Choice::Model, "m"), (Choice::Option("tools"), "off")]);
+    let named: Vec<(OptionChoice<'_>, &str)> = wishes.all().collect();
+    assert_eq!(named, [(OptionChoice::Model, "m"), (OptionChoice::Option("tools"), "off")]);
     let kept = serde_json::to_string(&wishes).unwrap();
-    assert_eq!(serde_json::from_str::<Wishes>(&kept).unwrap(), wishes);
-    assert_eq!(serde_json::from_str::<Wishes>("{}").unwrap(), Wishes::default());
+    assert_eq!(serde_json::from_str::<InitialOptions>(&kept).unwrap(), wishes);
+    assert_eq!(serde_json::from_str::<InitialOptions>("{}").unwrap(), InitialOptions::default());
 }

@@ -6,7 +6,7 @@ fn question(session: &str, number: u64) -> PendingQuestion {
         made_by: Some(session.to_owned()),
         agent: "demo".into(),
         request_id: CallId::derived(&[session.as_bytes(), &number.to_be_bytes()]),
-        wants: Wants::Permission,
+        wants: ExpectedAnswer::Permission,
         title: "Run `ls`".into(),
         kind: "execute".into(),
         options: Vec::new(),
@@ -68,7 +68,7 @@ fn requests_are_held_up_to_so_many_bytes_of_each_maker() {
     };
     let n_held = MAX_BYTES / N_SHARES / MAX_REQUEST_BYTES;
 
-    let add = |maker: &str| -> Vec<Listed> {
+    let add = |maker: &str| -> Vec<QuestionListing> {
         (0..100).map(|number| pending.add(large(maker, number)).unwrap()).collect()
     };
     let a = add("a");

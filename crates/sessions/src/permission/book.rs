@@ -28,10 +28,10 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// The rules in force.
 #[derive(Debug, Clone, Default)]
-pub struct RuleBook(Arc<Inner>);
+pub struct RuleBook(Arc<RuleBookInner>);
 
 #[derive(Debug, Default)]
-struct Inner {
+struct RuleBookInner {
     rules: watch::Sender<Arc<Rules>>,
     /// The task that looks at the file.
     watching: Mutex<Option<AbortHandle>>,
@@ -40,7 +40,7 @@ struct Inner {
 impl RuleBook {
     pub fn new(rules: Rules) -> Self {
         let rules = watch::Sender::new(Arc::new(rules));
-        Self(Arc::new(Inner { rules, watching: Mutex::default() }))
+        Self(Arc::new(RuleBookInner { rules, watching: Mutex::default() }))
     }
 
     pub fn current(&self) -> Arc<Rules> {
@@ -166,7 +166,7 @@ struct RulesWatcher {
 
 /// The result of a check of the file.
 #[derive(Debug)]
-enum Found {
+enum RulesCheck {
     Nothing,
     Rules(Rules),
     Trouble(RuleError),
@@ -174,7 +174,7 @@ enum Found {
 
 impl RulesWatcher {
     /// Checks the file until the book is gone.
-    async fn run(mut self, book: Weak<Inner>) {
+    async fn run(mut self, book: Weak<RuleBookInner>) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             if book.strong_count() == 0 {
@@ -188,12 +188,12 @@ impl RulesWatcher {
             let Ok((watcher, found)) = looked.await else { return };
             self = watcher;
             match found {
-                Found::Nothing => {}
-                Found::Rules(rules) => match book.upgrade() {
+                RulesCheck::Nothing => {}
+                RulesCheck::Rules(rules) => match book.upgrade() {
                     Some(inner) => RuleBook(inner).replace(rules),
                     None => return,
                 },
-                Found::Trouble(error) => {
+                RulesCheck::Trouble(error) => {
                     let path = self.file.shown();
                     tracing::error!(path, %error, "the permission rules in force stay as they are");
                 }
@@ -201,33 +201,33 @@ impl RulesWatcher {
         }
     }
 
-    fn look(&mut self, wait: impl FnOnce(Duration)) -> Found {
+    fn look(&mut self, wait: impl FnOnce(Duration)) -> RulesCheck {
         let stamp = self.file.stamp();
         if stamp == self.stamp && !self.is_young {
-            return Found::Nothing;
+            return RulesCheck::Nothing;
         }
         if stamp != self.stamp {
             wait(SETTLE);
             if self.file.stamp() != stamp {
-                return Found::Nothing;
+                return RulesCheck::Nothing;
             }
         }
         self.is_young = stamp.is_some_and(is_young);
         let is_same_stamp = std::mem::replace(&mut self.stamp, stamp) == stamp;
         let text = match self.file.read() {
             Ok(text) => text,
-            Err(_) if is_same_stamp && self.text.is_none() => return Found::Nothing,
+            Err(_) if is_same_stamp && self.text.is_none() => return RulesCheck::Nothing,
             Err(error) => {
                 self.text = None;
-                return Found::Trouble(error);
+                return RulesCheck::Trouble(error);
             }
         };
         if self.text.as_ref() == Some(&text) {
-            return Found::Nothing;
+            return RulesCheck::Nothing;
         }
         let found = match self.file.parse(&text) {
-            Ok(rules) => Found::Rules(rules),
-            Err(error) => Found::Trouble(error),
+            Ok(rules) => RulesCheck::Rules(rules),
+            Err(error) => RulesCheck::Trouble(error),
         };
         self.text = Some(text);
         found

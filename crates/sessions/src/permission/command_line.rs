@@ -19,9 +19,9 @@ mod variables;
 use std::collections::BTreeSet;
 
 use around::before_names;
-use lexer::{PATH, Told, has_nullglob, has_paths, lex};
+use lexer::{PATH, RereadRisk, has_nullglob, has_paths, lex};
 use options::is_value;
-use packages::{Setting, setting_of_npm};
+use packages::{NpmSetting, setting_of_npm};
 use programs::{
     BUILD_TOOLS, DECLARING_BUILTINS, EVALUATING_BUILTINS, FOR_SHELL, KEYWORDS, LINE_LETTERS,
     LINES_IN_OPTIONS, LOOPS, OTHER_SHELLS, READING_BUILTINS, SHELLS, SOURCING_BUILTINS,
@@ -45,7 +45,7 @@ pub(super) struct FoundCommand {
 /// The commands that a line may run; `None` if it is too long, too deep or too odd to tell.
 pub(super) fn commands_in(line: &str) -> Option<Vec<FoundCommand>> {
     let has_paths = has_paths(line);
-    let mut search = Search { bytes_left: MAX_BYTES, has_paths, ..Search::default() };
+    let mut search = CommandSearch { bytes_left: MAX_BYTES, has_paths, ..CommandSearch::default() };
     search.line(line, MAX_DEPTH)?;
     search.told.literals.forget(|text| search.lines.contains(text));
     let names_any = search.told.may_name_element();
@@ -59,7 +59,7 @@ pub(super) fn commands_in(line: &str) -> Option<Vec<FoundCommand>> {
 }
 
 #[derive(Default)]
-struct Search {
+struct CommandSearch {
     found: Vec<FoundCommand>,
     bytes_left: usize,
     /// Variables that hold a path are what they always are: nothing in the line sets one.
@@ -68,13 +68,13 @@ struct Search {
     has_nullglob: bool,
     /// Words behind `&&` in a `[[` were passed over.
     joins_tests: bool,
-    told: Told,
+    told: RereadRisk,
     arrays: Arrays,
     /// Texts that were looked into as lines.
     lines: BTreeSet<String>,
 }
 
-impl Search {
+impl CommandSearch {
     fn line(&mut self, line: &str, depth: usize) -> Option<()> {
         self.spend(line.len())?;
         self.has_paths &= has_paths(line);
@@ -197,9 +197,9 @@ impl Search {
     /// Looks into the value of a variable, which other programs may run.
     fn variable(&mut self, name: &str, value: &Word, depth: usize) -> Option<()> {
         match setting_of_npm(name, &value.text) {
-            Setting::Shell => None,
-            Setting::Other if !is_line_variable(name) => Some(()),
-            Setting::Other | Setting::Line => {
+            NpmSetting::Shell => None,
+            NpmSetting::Other if !is_line_variable(name) => Some(()),
+            NpmSetting::Other | NpmSetting::Line => {
                 let depth = depth.checked_sub(1)?;
                 // `|line`, `|-line` and `program:program`
                 let line = value.text.trim_start_matches(['|', '-']);

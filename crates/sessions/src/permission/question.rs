@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use projection::{ACTING_KINDS, plain_yes};
-use roots::Forbidden;
+use roots::ForbiddenDirs;
 use serde_json::Value;
 
 use super::ToolFacts;
@@ -20,7 +20,7 @@ pub struct PermissionOption {
 }
 
 #[derive(Debug, Clone, Default)]
-pub struct Question {
+pub struct PolicyQuestion {
     pub agent: String,
     pub title: String,
     pub kind: String,
@@ -58,7 +58,7 @@ pub(super) const READING_KINDS: [&str; 3] = ["read", "search", "think"];
 const WRITTEN_TEXTS: [&str; 3] = ["content", "before", "after"];
 pub(super) const ALLOW_ONCE: &str = "allow_once";
 
-impl Question {
+impl PolicyQuestion {
     /// Reads `params` of a request. `known` is what earlier updates said about the same
     /// tool call: some agents send the input there and only the id here.
     pub fn read(params: &str, known: Option<&ToolFacts>, agent: &str, roots: &[PathBuf]) -> Self {
@@ -123,7 +123,7 @@ impl Question {
 
     /// Notes whether a path is in one of the `forbidden` directories.
     #[must_use]
-    pub fn beside(mut self, forbidden: &Forbidden) -> Self {
+    pub fn beside(mut self, forbidden: &ForbiddenDirs) -> Self {
         let takes_along = self.takes_along();
         let is_touched = |path: &PathBuf| {
             forbidden.covers(path)

@@ -14,7 +14,7 @@ use wire::ToolKind;
 
 use super::command_glob::CommandGlob;
 use super::command_line::{FoundCommand, commands_in};
-use super::{DecidedBy, Decider, Question, RulePlace, Verdict};
+use super::{DecidedBy, Decider, PolicyQuestion, PolicyVerdict, RulePlace};
 
 #[derive(Debug, Clone, Default)]
 pub struct Rules(Vec<Rule>);
@@ -23,7 +23,7 @@ pub struct Rules(Vec<Rule>);
 pub struct Rule {
     name: String,
     place: RulePlace,
-    action: Action,
+    action: RuleAction,
     kinds: Option<Vec<String>>,
     paths: Option<Vec<PathGlob>>,
     commands: Option<Vec<CommandGlob>>,
@@ -32,7 +32,7 @@ pub struct Rule {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Action {
+enum RuleAction {
     Allow,
     Ask,
     Deny,
@@ -65,16 +65,16 @@ impl RuleError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct RulesDocument {
     #[serde(default)]
-    rules: Vec<Entry>,
+    rules: Vec<RuleEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct RuleEntry {
     name: Option<String>,
-    action: Action,
+    action: RuleAction,
     kinds: Option<Vec<String>>,
     paths: Option<Vec<String>>,
     commands: Option<Vec<String>>,
@@ -93,7 +93,7 @@ impl Rules {
     /// Reads a rules file. Relative path patterns are below the directories of whichever
     /// session asks.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
-        let file: File =
+        let file: RulesDocument =
             toml::from_str(text).map_err(|error| RuleError::Syntax(error.to_string()))?;
         let rules = file.rules.into_iter().enumerate();
         let rules = rules.map(|(index, entry)| Rule::new(index, entry));
@@ -104,7 +104,7 @@ impl Rules {
     pub fn approve_reads() -> Self {
         let kinds = Some(["read", "search", "think"].map(str::to_owned).to_vec());
         let name = "approve-reads".to_owned();
-        let (place, action) = (RulePlace { file: None, index: 1 }, Action::Allow);
+        let (place, action) = (RulePlace { file: None, index: 1 }, RuleAction::Allow);
         Self(vec![Rule { name, place, action, kinds, paths: None, commands: None, agents: None }])
     }
 
@@ -140,7 +140,7 @@ impl Rules {
 /// Whether a rule might deny the question, and it cannot be told.
 pub(super) fn is_unsure<'a>(
     mut rules: impl Iterator<Item = &'a Rule>,
-    question: &Question,
+    question: &PolicyQuestion,
 ) -> bool {
     rules.any(|rule| rule.cannot_tell(question))
 }
@@ -148,21 +148,21 @@ pub(super) fn is_unsure<'a>(
 /// The verdict of `rules`: deny before ask before allow, whatever their order.
 pub(super) fn judge<'a>(
     rules: impl Iterator<Item = &'a Rule> + Clone,
-    question: &Question,
-) -> Option<Verdict> {
-    for action in [Action::Deny, Action::Ask, Action::Allow] {
+    question: &PolicyQuestion,
+) -> Option<PolicyVerdict> {
+    for action in [RuleAction::Deny, RuleAction::Ask, RuleAction::Allow] {
         let found = rules.clone().find(|rule| rule.action == action && rule.applies(question));
         let Some(rule) = found else {
             // What a rule would deny may be it; only a person can tell.
-            if action == Action::Deny && rules.clone().any(|rule| rule.cannot_tell(question)) {
-                return Some(Verdict::Ask);
+            if action == RuleAction::Deny && rules.clone().any(|rule| rule.cannot_tell(question)) {
+                return Some(PolicyVerdict::Ask);
             }
             continue;
         };
         return Some(match action {
-            Action::Deny => Verdict::Deny(rule.decider()),
-            Action::Ask => Verdict::Ask,
-            Action::Allow => Verdict::Allow(rule.decider()),
+            RuleAction::Deny => PolicyVerdict::Deny(rule.decider()),
+            RuleAction::Ask => PolicyVerdict::Ask,
+            RuleAction::Allow => PolicyVerdict::Allow(rule.decider()),
         });
     }
     None
@@ -174,7 +174,7 @@ impl Rule {
         Decider { rule, ..Decider::detailed(DecidedBy::Rule, &self.name) }
     }
 
-    fn new(index: usize, entry: Entry) -> Result<Self, RuleError> {
+    fn new(index: usize, entry: RuleEntry) -> Result<Self, RuleError> {
         let name = entry.name.unwrap_or_else(|| format!("#{}", index + 1));
         for (list, is_empty) in [
             ("kinds", entry.kinds.as_ref().is_some_and(Vec::is_empty)),
@@ -210,7 +210,7 @@ impl Rule {
         })
     }
 
-    fn applies(&self, question: &Question) -> bool {
+    fn applies(&self, question: &PolicyQuestion) -> bool {
         let contains = |list: &Option<Vec<String>>, item: &String| {
             list.as_ref().is_none_or(|list| list.contains(item))
         };
@@ -223,17 +223,17 @@ impl Rule {
 
     /// Whether the rule is about the question's kind. Denied edits deny deleting and moving, too;
     /// allowed ones do not allow them.
-    fn applies_to_kind(&self, question: &Question) -> bool {
+    fn applies_to_kind(&self, question: &PolicyQuestion) -> bool {
         let Some(kinds) = &self.kinds else { return true };
         let kind = question.kind.as_str();
         let is_about = |one: &String| one == kind;
         match self.action {
-            Action::Allow => {
+            RuleAction::Allow => {
                 let is_more = question.is_edit && !CHANGING_KINDS.contains(&kind);
                 kinds.iter().any(is_about) && (!is_more || kinds.iter().any(|one| one == "edit"))
             }
             // One that says nothing of its kind may be any.
-            Action::Ask | Action::Deny => {
+            RuleAction::Ask | RuleAction::Deny => {
                 let is_edit = question.is_edit || question.takes_along();
                 kind.is_empty() || kinds.iter().any(|one| is_about(one) || is_edit && one == "edit")
             }
@@ -241,7 +241,7 @@ impl Rule {
     }
 
     /// Whether it denies commands or paths, and the question does not name the one it is about.
-    fn cannot_tell(&self, question: &Question) -> bool {
+    fn cannot_tell(&self, question: &PolicyQuestion) -> bool {
         let runs = question.kind == "execute" || question.is_run;
         let names_no_command = runs && question.command.is_none();
         let changes = question.takes_along() || question.kind == "edit";
@@ -251,15 +251,18 @@ impl Rule {
             || self.commands.as_ref().is_some_and(|globs| is_among_lines(globs, question));
         let is_of_agent =
             self.agents.as_ref().is_none_or(|agents| agents.contains(&question.agent));
-        self.action == Action::Deny && is_hidden && is_of_agent && self.applies_to_kind(question)
+        self.action == RuleAction::Deny
+            && is_hidden
+            && is_of_agent
+            && self.applies_to_kind(question)
     }
 
-    fn applies_to_paths(&self, globs: &[PathGlob], question: &Question) -> bool {
+    fn applies_to_paths(&self, globs: &[PathGlob], question: &PolicyQuestion) -> bool {
         let roots = &question.roots;
         let matches = |path: &PathBuf| globs.iter().any(|glob| glob.is_match(path, roots));
         match self.action {
-            Action::Allow => !question.paths.is_empty() && question.paths.iter().all(matches),
-            Action::Ask | Action::Deny => {
+            RuleAction::Allow => !question.paths.is_empty() && question.paths.iter().all(matches),
+            RuleAction::Ask | RuleAction::Deny => {
                 let takes_along = |path: &PathBuf| {
                     question.takes_along() && globs.iter().any(|glob| glob.is_below(path, roots))
                 };
@@ -268,28 +271,31 @@ impl Rule {
         }
     }
 
-    fn applies_to_command(&self, globs: &[CommandGlob], question: &Question) -> bool {
+    fn applies_to_command(&self, globs: &[CommandGlob], question: &PolicyQuestion) -> bool {
         let Some(command) = &question.command else { return false };
         let is_it = |line: &str| globs.iter().any(|glob| glob.is_match(line));
         match self.action {
-            Action::Allow => {
+            RuleAction::Allow => {
                 let changes = question.is_edit || question.takes_along() || question.kind == "edit";
                 !changes
                     && !question.has_more_than_command
                     && !command.contains(SHELL_MAGIC)
                     && is_it(command.trim())
             }
-            Action::Ask | Action::Deny => is_it(command.trim()) || may_run(globs, command),
+            RuleAction::Ask | RuleAction::Deny => is_it(command.trim()) || may_run(globs, command),
         }
     }
 
     /// A rule about kinds or paths does not allow a command that it does not name: an
     /// agent may call a shell command a "read".
-    fn grants_a_command_unseen(&self, question: &Question) -> bool {
+    fn grants_a_command_unseen(&self, question: &PolicyQuestion) -> bool {
         let names_commands = self.commands.is_some()
             || self.kinds.as_ref().is_some_and(|kinds| kinds.iter().any(|kind| kind == "execute"));
         let is_narrowed = self.kinds.is_some() || self.paths.is_some();
-        self.action == Action::Allow && is_narrowed && !names_commands && question.runs_something()
+        self.action == RuleAction::Allow
+            && is_narrowed
+            && !names_commands
+            && question.runs_something()
     }
 }
 
@@ -300,7 +306,7 @@ fn may_run(globs: &[CommandGlob], line: &str) -> bool {
 }
 
 /// Whether a text that need not be a command may run one that a pattern matches.
-fn is_among_lines(globs: &[CommandGlob], question: &Question) -> bool {
+fn is_among_lines(globs: &[CommandGlob], question: &PolicyQuestion) -> bool {
     let is_told = |line: &String| commands_in(line).is_some();
     let mut lines = question.lines.iter();
     match question.kind.as_str() {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use wire::Json;
 use wire::event::QuestionSummary;
 
-use super::Question;
+use super::PolicyQuestion;
 
 /// Longest title that is kept: more than anybody reads in a table.
 const MAX_TITLE_CHARS: usize = 300;
@@ -17,7 +17,7 @@ const MAX_COMMAND_CHARS: usize = 4000;
 const MAX_PATH_CHARS: usize = 1000;
 const MAX_PATHS: usize = 20;
 
-pub(crate) fn of_permission(question: &Question) -> QuestionSummary {
+pub(crate) fn of_permission(question: &PolicyQuestion) -> QuestionSummary {
     let mut is_cut = question.paths.len() > MAX_PATHS;
     let mut cut = |text: &str, max_chars: usize| cut(text, max_chars, &mut is_cut);
     let title = cut(&question.title, MAX_TITLE_CHARS);

@@ -8,11 +8,11 @@ use std::iter;
 
 use serde::Deserialize;
 use serde_json::Value;
-use wire::Ambiguous;
+use wire::Ambiguity;
 
 use super::names::odd_in_call;
 use super::question::READING_KINDS;
-use crate::host::Share;
+use crate::host::MemoryShare;
 use crate::name_list::names;
 
 mod change;
@@ -71,7 +71,7 @@ pub struct ToolFacts {
     /// It shows a replacement or new text for a file, whatever its kind.
     pub is_edit: bool,
     /// Why an update about it is ambiguous: it may mean something else to the agent.
-    pub doubt: Option<Ambiguous>,
+    pub doubt: Option<Ambiguity>,
 }
 
 impl ToolFacts {
@@ -165,15 +165,15 @@ impl ToolFacts {
 
 /// The last calls of a turn.
 #[derive(Debug, Default)]
-pub(crate) struct KnownTools {
+pub(crate) struct TurnToolCalls {
     calls: BTreeMap<String, ToolFacts>,
     /// The oldest first.
     order: VecDeque<String>,
     n_bytes: usize,
     /// The share of the memory that the sessions of its process may keep.
-    share: Share,
+    share: MemoryShare,
     /// Why an update is ambiguous of which the call is not known.
-    doubt: Option<Ambiguous>,
+    doubt: Option<Ambiguity>,
 }
 
 /// The id of a call. One that is no text is none of ACP's, and some may take it for one.
@@ -185,8 +185,8 @@ pub(crate) fn call_id(call: &Value) -> Option<String> {
     }
 }
 
-impl KnownTools {
-    pub(crate) fn of(share: Share) -> Self {
+impl TurnToolCalls {
+    pub(crate) fn of(share: MemoryShare) -> Self {
         Self { share, ..Self::default() }
     }
 
@@ -196,7 +196,7 @@ impl KnownTools {
             self.learn(&id, update);
         }
         let odd = odd_in_call(update).map(|name| format!("`{name}` is no member; check its case"));
-        let check = odd.map_or(Ok(()), |why| Err(Ambiguous::Unreadable(why)));
+        let check = odd.map_or(Ok(()), |why| Err(Ambiguity::Unreadable(why)));
         if let Err(why) = wire::check_unambiguous(params).and(check) {
             self.doubt(params, why);
         }
@@ -227,9 +227,9 @@ impl KnownTools {
 
     /// Notes that what was said of a call can be read in several ways, or not at all: of one call,
     /// if all readers find the same id, and of all of them else.
-    fn doubt(&mut self, params: &str, why: Ambiguous) {
+    fn doubt(&mut self, params: &str, why: Ambiguity) {
         #[derive(Deserialize)]
-        struct Params {
+        struct UpdateParams {
             update: Update,
         }
         #[derive(Deserialize)]
@@ -237,7 +237,7 @@ impl KnownTools {
             #[serde(rename = "toolCallId")]
             id: String,
         }
-        let read = serde_json::from_str::<Params>(params).ok();
+        let read = serde_json::from_str::<UpdateParams>(params).ok();
         match read.and_then(|params| self.calls.get_mut(&params.update.id)) {
             Some(facts) => facts.doubt = Some(why),
             None => self.doubt = Some(why),
@@ -245,7 +245,7 @@ impl KnownTools {
     }
 
     /// The facts about a call, unless an update about it is ambiguous.
-    pub(crate) fn get(&self, id: Option<&str>) -> Result<Option<&ToolFacts>, Ambiguous> {
+    pub(crate) fn get(&self, id: Option<&str>) -> Result<Option<&ToolFacts>, Ambiguity> {
         let facts = id.and_then(|id| self.calls.get(id));
         match facts.and_then(|facts| facts.doubt.as_ref()).or(self.doubt.as_ref()) {
             Some(why) => Err(why.clone()),
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn many_large_calls_are_not_kept() {
-        let mut tools = KnownTools::default();
+        let mut tools = TurnToolCalls::default();
         for n in 0..100_u32 {
             let text = "x".repeat(1 << 20);
             let update = json!({
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn a_doubt_is_about_one_call_or_about_all_of_them() {
         let doubted = |update: &str| {
-            let mut tools = KnownTools::default();
+            let mut tools = TurnToolCalls::default();
             tools.learn("other", &json!({}));
             let params = format!(r#"{{"update":{update}}}"#);
             let read: Value = serde_json::from_str(&params).unwrap_or_default();
@@ -350,7 +350,7 @@ mod tests {
             tools
         };
         let one = doubted(r#"{"toolCallId":"a","x":{"y":1,"y":2}}"#);
-        assert_eq!(one.get(Some("a")), Err(Ambiguous::Twins));
+        assert_eq!(one.get(Some("a")), Err(Ambiguity::Twins));
         assert!(one.get(Some("other")).is_ok_and(|facts| facts.is_some()));
         assert!(one.get(None).is_ok());
         let spelt = doubted(r#"{"toolCallId":"a","rawinput":{"command":"ls"}}"#);

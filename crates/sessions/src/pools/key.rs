@@ -12,10 +12,10 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use wire::Json;
 
-use crate::host::{AgentCommand, Manners};
+use crate::host::{AgentCommand, AgentQuirks};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub(super) struct PoolKey {
     pub(super) agent: String,
     program: OsString,
     args: Vec<OsString>,
@@ -25,10 +25,10 @@ pub(super) struct Key {
     pub(super) model: Option<String>,
     is_named: bool,
     /// Quirks of the agent: they decide what a worker is sent right after its start.
-    manners: Manners,
+    manners: AgentQuirks,
 }
 
-impl Key {
+impl PoolKey {
     pub(super) fn new(command: &AgentCommand, model: Option<&str>) -> Self {
         Self {
             agent: command.name.clone(),

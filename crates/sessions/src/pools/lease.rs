@@ -9,29 +9,29 @@ use std::time::Instant;
 
 use wire::Json;
 
-use super::key::{self, Key};
-use super::{Inner, Prepared};
+use super::key::{self, PoolKey};
+use super::{PoolsInner, PreparedSession};
 use crate::host::{AgentCommand, Host, HostSlot};
 use crate::lock::lock;
 
 /// The pools behind a slot, which looks there before it starts an agent itself.
 #[derive(Debug)]
-pub(crate) struct Backing {
-    pools: Weak<Inner>,
-    key: Arc<Key>,
+pub(crate) struct PoolBacking {
+    pools: Weak<PoolsInner>,
+    key: Arc<PoolKey>,
     /// The slot that has the worker, if several sessions share it.
     shared: Option<Arc<HostSlot>>,
-    lease: Mutex<Option<Lease>>,
+    lease: Mutex<Option<SlotLease>>,
     /// A session that stands open in the slot's agent, and what it was opened with.
-    prepared: Mutex<Option<(Json, Prepared)>>,
+    prepared: Mutex<Option<(Json, PreparedSession)>>,
 }
 
-impl Backing {
+impl PoolBacking {
     pub(super) fn new(
-        pools: &Arc<Inner>,
-        lease: Lease,
+        pools: &Arc<PoolsInner>,
+        lease: SlotLease,
         shared: Option<Arc<HostSlot>>,
-        prepared: Option<(Json, Prepared)>,
+        prepared: Option<(Json, PreparedSession)>,
     ) -> Self {
         Self {
             pools: Arc::downgrade(pools),
@@ -66,7 +66,7 @@ impl Backing {
     }
 
     /// The session that stands open, if it was opened with these params and its agent lives.
-    pub(crate) fn take_prepared(&self, params: &Json) -> Option<Prepared> {
+    pub(crate) fn take_prepared(&self, params: &Json) -> Option<PreparedSession> {
         let (had, prepared) = self.take_any_prepared()?;
         if key::are_same(&had, params) && prepared.is_usable() {
             return Some(prepared);
@@ -82,11 +82,11 @@ impl Backing {
         }
     }
 
-    fn take_any_prepared(&self) -> Option<(Json, Prepared)> {
+    fn take_any_prepared(&self) -> Option<(Json, PreparedSession)> {
         lock(&self.prepared).take()
     }
 
-    fn discard(&self, prepared: Prepared) {
+    fn discard(&self, prepared: PreparedSession) {
         if let Some(pools) = self.pools.upgrade() {
             pools.tasks.spawn(task::boxed(prepared.discard()));
         }
@@ -101,21 +101,26 @@ impl Backing {
 
 /// The use of a slot by one session, until dropped.
 #[derive(Debug)]
-pub(super) struct Lease {
-    pools: Weak<Inner>,
+pub(super) struct SlotLease {
+    pools: Weak<PoolsInner>,
     id: u64,
-    key: Arc<Key>,
+    key: Arc<PoolKey>,
     /// The shared worker's id.
     shared: Option<u64>,
 }
 
-impl Lease {
-    pub(super) fn new(pools: &Arc<Inner>, id: u64, key: Arc<Key>, shared: Option<u64>) -> Self {
+impl SlotLease {
+    pub(super) fn new(
+        pools: &Arc<PoolsInner>,
+        id: u64,
+        key: Arc<PoolKey>,
+        shared: Option<u64>,
+    ) -> Self {
         Self { pools: Arc::downgrade(pools), id, key, shared }
     }
 }
 
-impl Drop for Lease {
+impl Drop for SlotLease {
     fn drop(&mut self) {
         let Some(pools) = self.pools.upgrade() else { return };
         let mut state = lock(&pools.state);

@@ -5,24 +5,24 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::Pools;
-use super::state::Counts;
+use super::state::PoolCounts;
 use crate::lock::lock;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Picture {
+pub struct PoolsSnapshot {
     /// By agent and directory.
-    pub keys: Vec<KeyPicture>,
+    pub keys: Vec<PoolKeySnapshot>,
     pub warm: usize,
     /// Resident memory of what nobody uses, when it was last looked at.
     pub memory_bytes: u64,
     /// Since the start, also of keys that are forgotten; these only grow.
-    pub total: Counts,
+    pub total: PoolCounts,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct KeyPicture {
+pub struct PoolKeySnapshot {
     pub agent: String,
     /// None for a shared worker.
     pub cwd: Option<PathBuf>,
@@ -35,13 +35,13 @@ pub struct KeyPicture {
     pub in_use: usize,
     pub memory_bytes: u64,
     #[serde(flatten)]
-    pub counts: Counts,
+    pub counts: PoolCounts,
 }
 
 impl Pools {
-    pub fn picture(&self) -> Picture {
+    pub fn picture(&self) -> PoolsSnapshot {
         let state = lock(&self.inner.state);
-        let own = state.keys.iter().map(|(key, entry)| KeyPicture {
+        let own = state.keys.iter().map(|(key, entry)| PoolKeySnapshot {
             agent: key.agent.clone(),
             cwd: key.cwd.clone(),
             model: key.model.clone(),
@@ -52,7 +52,7 @@ impl Pools {
             memory_bytes: entry.warm.iter().map(|warm| warm.n_bytes).sum(),
             counts: entry.counts,
         });
-        let shared = state.shared.values().map(|shared| KeyPicture {
+        let shared = state.shared.values().map(|shared| PoolKeySnapshot {
             agent: shared.key.agent.clone(),
             cwd: None,
             model: None,
@@ -63,9 +63,9 @@ impl Pools {
             memory_bytes: shared.n_bytes,
             counts: shared.counts,
         });
-        let mut keys: Vec<KeyPicture> = own.chain(shared).collect();
+        let mut keys: Vec<PoolKeySnapshot> = own.chain(shared).collect();
         keys.sort_by(|a, b| (&a.agent, &a.cwd, &a.model).cmp(&(&b.agent, &b.cwd, &b.model)));
         let warm = keys.iter().map(|key| key.warm).sum();
-        Picture { keys, warm, memory_bytes: state.n_bytes(), total: state.total }
+        PoolsSnapshot { keys, warm, memory_bytes: state.n_bytes(), total: state.total }
     }
 }

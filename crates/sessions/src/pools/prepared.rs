@@ -11,8 +11,8 @@ use serde_json::json;
 use tokio::sync::oneshot;
 use wire::{Json, RpcError, SessionId};
 
-use crate::host::{FromAgent, Host};
-use crate::link::{self, Link, LinkError};
+use crate::host::{AgentMessage, Host};
+use crate::link::{self, AgentLink, LinkError};
 use crate::mint;
 
 /// Agents send commands, options and usage after `session/new`: a handful of messages, one of
@@ -26,14 +26,14 @@ const DISCARD_WITHIN: Duration = Duration::from_secs(2);
 
 /// A new session in a running agent.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedSession {
     id: SessionId,
-    link: Link,
+    link: AgentLink,
     n_bytes: usize,
     n_stderr: usize,
 }
 
-impl Prepared {
+impl PreparedSession {
     pub(super) async fn open(host: &Arc<Host>, params: &Json) -> Result<Self, LinkError> {
         let id = mint::session_id();
         let link = link::open_new(host, id.as_str(), params).await?;
@@ -44,15 +44,15 @@ impl Prepared {
         self.link.host.is_present()
     }
 
-    pub(crate) fn into_parts(self) -> (SessionId, Link) {
+    pub(crate) fn into_parts(self) -> (SessionId, AgentLink) {
         (self.id, self.link)
     }
 
     /// Keeps what the agent said; false when it says too much.
-    fn keep(&mut self, batch: Vec<FromAgent>) -> bool {
+    fn keep(&mut self, batch: Vec<AgentMessage>) -> bool {
         for message in batch {
-            self.n_stderr += usize::from(matches!(message, FromAgent::Stderr(_)));
-            if matches!(message, FromAgent::Stderr(_)) && self.n_stderr > MAX_STDERR {
+            self.n_stderr += usize::from(matches!(message, AgentMessage::Stderr(_)));
+            if matches!(message, AgentMessage::Stderr(_)) && self.n_stderr > MAX_STDERR {
                 continue;
             }
             self.n_bytes += message.n_bytes();
@@ -63,11 +63,11 @@ impl Prepared {
 
     /// Frees the agent's side; the agent itself goes on.
     pub(super) async fn discard(self) {
-        let Link { host, agent_session, early, messages, .. } = self.link;
+        let AgentLink { host, agent_session, early, messages, .. } = self.link;
         host.routes.remove(&agent_session);
         drop(messages);
         for message in early.into_messages() {
-            if let FromAgent::Request(request) = message {
+            if let AgentMessage::Request(request) = message {
                 let outcome = match request.method() {
                     "session/request_permission" => {
                         Ok(Json::of(&json!({ "outcome": { "outcome": "cancelled" } })))
@@ -93,28 +93,28 @@ impl Prepared {
 
 /// The state of a warm worker when it is asked for.
 #[derive(Debug)]
-pub(super) enum Kept {
+pub(super) enum WarmWorkerState {
     Gone,
     Host,
-    Session(Box<Prepared>),
+    Session(Box<PreparedSession>),
 }
 
 /// Listens to a warm worker until it is taken. `lost` is called if it ends, or says too much,
 /// before that.
 pub(super) async fn watch(
     host: Arc<Host>,
-    prepared: Option<Prepared>,
+    prepared: Option<PreparedSession>,
     mut taken: oneshot::Receiver<()>,
     lost: impl FnOnce(&'static str),
-) -> Kept {
+) -> WarmWorkerState {
     let Some(mut prepared) = prepared else {
         return tokio::select! {
             biased;
             _ = host.ended() => {
                 lost("it ended");
-                Kept::Gone
+                WarmWorkerState::Gone
             }
-            taken = taken => if taken.is_ok() { Kept::Host } else { Kept::Gone },
+            taken = taken => if taken.is_ok() { WarmWorkerState::Host } else { WarmWorkerState::Gone },
         };
     };
     loop {
@@ -124,17 +124,17 @@ pub(super) async fn watch(
                 Some(batch) => {
                     if !prepared.keep(batch) {
                         lost("it says too much");
-                        return Kept::Gone;
+                        return WarmWorkerState::Gone;
                     }
                 }
                 None => {
                     lost("it ended");
-                    return Kept::Gone;
+                    return WarmWorkerState::Gone;
                 }
             },
             taken = &mut taken => return match taken {
-                Ok(()) => Kept::Session(Box::new(prepared)),
-                Err(_) => Kept::Gone,
+                Ok(()) => WarmWorkerState::Session(Box::new(prepared)),
+                Err(_) => WarmWorkerState::Gone,
             },
         }
     }

@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::fingerprint::Fingerprint;
-use super::key::Key;
-use super::state::{Counts, Shared};
-use super::{Backing, Inner, Lease, blocking};
+use super::key::PoolKey;
+use super::state::{PoolCounts, SharedWorker};
+use super::{PoolBacking, PoolsInner, SlotLease, blocking};
 use crate::host::{AgentCommand, HostSlot};
 use crate::lock::lock;
 
-impl Inner {
+impl PoolsInner {
     /// A slot of one session in front of the one that they share.
     pub(super) async fn shared_slot(self: &Arc<Self>, command: AgentCommand) -> Arc<HostSlot> {
         let slot = self.cold_slot(command.clone());
-        let key = Arc::new(Key::shared(&command));
+        let key = Arc::new(PoolKey::shared(&command));
         let (shared_id, shared) = self.join(&key, command).await;
         let id = {
             let mut state = lock(&self.state);
@@ -22,8 +22,8 @@ impl Inner {
             state.leased.insert(id, Arc::downgrade(&slot));
             id
         };
-        let lease = Lease::new(self, id, key, Some(shared_id));
-        slot.back(Backing::new(self, lease, Some(shared), None));
+        let lease = SlotLease::new(self, id, key, Some(shared_id));
+        slot.back(PoolBacking::new(self, lease, Some(shared), None));
         if self.closing.is_cancelled() {
             slot.refuse();
         }
@@ -44,7 +44,7 @@ impl Inner {
     /// One more user of the worker for this command, which is made if need be.
     async fn join(
         self: &Arc<Self>,
-        key: &Arc<Key>,
+        key: &Arc<PoolKey>,
         mut command: AgentCommand,
     ) -> (u64, Arc<HostSlot>) {
         if let Some(dir) = lock(&self.state).warm.shared_cwd.clone() {
@@ -68,7 +68,7 @@ impl Inner {
         if let Some((id, shared)) = found {
             if shared.fingerprint == now {
                 let is_hit = shared.slot.running().is_some();
-                let count = |counts: &mut Counts| match is_hit {
+                let count = |counts: &mut PoolCounts| match is_hit {
                     true => counts.hits += 1,
                     false => counts.misses += 1,
                 };
@@ -88,14 +88,14 @@ impl Inner {
         let slot = self.cold_slot(command);
         let id = state.next_id();
         state.total.misses += 1;
-        let shared = Shared {
+        let shared = SharedWorker {
             key: key.clone(),
             slot: slot.clone(),
             fingerprint: own,
             n_users: 1,
             since: Instant::now(),
             is_retired: false,
-            counts: Counts { misses: 1, ..Counts::default() },
+            counts: PoolCounts { misses: 1, ..PoolCounts::default() },
             n_bytes: 0,
         };
         if !self.closing.is_cancelled() {

@@ -9,29 +9,29 @@ use tokio::sync::oneshot;
 use wire::Json;
 
 use super::fingerprint::Fingerprint;
-use super::key::Key;
-use super::prepared::{self, Prepared};
-use super::state::Warm;
-use super::{Inner, blocking};
+use super::key::PoolKey;
+use super::prepared::{self, PreparedSession};
+use super::state::WarmWorker;
+use super::{PoolsInner, blocking};
 use crate::host::{AgentCommand, Host, HostError, HostSlot};
 use crate::link::LinkError;
 use crate::lock::lock;
 
-struct Order {
-    key: Arc<Key>,
+struct WarmOrder {
+    key: Arc<PoolKey>,
     command: AgentCommand,
     params: Option<Json>,
 }
 
-struct Started {
+struct WarmStart {
     slot: Arc<HostSlot>,
     host: Arc<Host>,
-    prepared: Option<Prepared>,
+    prepared: Option<PreparedSession>,
     fingerprint: Fingerprint,
 }
 
 #[derive(Debug, thiserror::Error)]
-enum NotWarm {
+enum WarmStartError {
     #[error(transparent)]
     Host(#[from] HostError),
     #[error(transparent)]
@@ -40,7 +40,7 @@ enum NotWarm {
     Late,
 }
 
-impl Inner {
+impl PoolsInner {
     /// Starts the task that works on the orders, unless one does.
     pub(super) fn kick(self: &Arc<Self>) {
         let mut state = lock(&self.state);
@@ -64,12 +64,12 @@ impl Inner {
         while let Some(order) = self.next_order() {
             let within = lock(&self.state).warm.start_within;
             let started = tokio::time::timeout(within, self.start(&order)).await;
-            self.settle(order, started.unwrap_or(Err(NotWarm::Late)));
+            self.settle(order, started.unwrap_or(Err(WarmStartError::Late)));
             self.bound_memory().await;
         }
     }
 
-    fn next_order(self: &Arc<Self>) -> Option<Order> {
+    fn next_order(self: &Arc<Self>) -> Option<WarmOrder> {
         let mut state = lock(&self.state);
         while let Some(key) = state.orders.pop_front() {
             if !state.is_wanted(&key) {
@@ -80,7 +80,7 @@ impl Inner {
             state.count(&key, |counts| counts.starts += 1);
             let opens_sessions = state.warm.opens_sessions;
             let Some(entry) = state.keys.get(&key) else { continue };
-            let order = Order {
+            let order = WarmOrder {
                 command: entry.command.clone(),
                 params: entry.params.clone().filter(|_| opens_sessions),
                 key: key.clone(),
@@ -92,13 +92,13 @@ impl Inner {
         None
     }
 
-    async fn start(&self, order: &Order) -> Result<Started, NotWarm> {
+    async fn start(&self, order: &WarmOrder) -> Result<WarmStart, WarmStartError> {
         // Before the start: what changes meanwhile is a change.
         let fingerprint = self.fingerprint(&order.command).await;
         let slot = self.cold_slot(order.command.clone());
         let host = slot.host().await?;
         let opened = match &order.params {
-            Some(params) => Prepared::open(&host, params).await.map(Some),
+            Some(params) => PreparedSession::open(&host, params).await.map(Some),
             None => Ok(None),
         };
         let prepared = match opened {
@@ -118,14 +118,14 @@ impl Inner {
                 return Err(error.into());
             }
         };
-        Ok(Started { slot, host, prepared, fingerprint })
+        Ok(WarmStart { slot, host, prepared, fingerprint })
     }
 
-    fn settle(self: &Arc<Self>, order: Order, started: Result<Started, NotWarm>) {
-        let Order { key, params, .. } = order;
+    fn settle(self: &Arc<Self>, order: WarmOrder, started: Result<WarmStart, WarmStartError>) {
+        let WarmOrder { key, params, .. } = order;
         let mut state = lock(&self.state);
         state.starting = None;
-        let Started { slot, host, prepared, fingerprint } = match started {
+        let WarmStart { slot, host, prepared, fingerprint } = match started {
             Ok(started) => started,
             Err(error) => {
                 tracing::info!(agent = key.agent, %error, "cannot start a warm worker");
@@ -156,7 +156,7 @@ impl Inner {
         // It cannot be lost before it is in its place: the lock is held.
         let watching = task::spawn(prepared::watch(host.clone(), prepared, taken, lost));
         tracing::debug!(agent = key.agent, pid = host.pid(), "a warm worker is ready");
-        let warm = Warm { id, slot, host, params, fingerprint, n_bytes: 0, take, watching };
+        let warm = WarmWorker { id, slot, host, params, fingerprint, n_bytes: 0, take, watching };
         if let Some(entry) = state.keys.get_mut(&key) {
             entry.warm.push_back(warm);
         }
@@ -164,7 +164,7 @@ impl Inner {
     }
 
     /// Takes out a warm worker that is no longer of use.
-    fn lost(self: &Arc<Self>, key: &Arc<Key>, id: u64, why: &'static str) {
+    fn lost(self: &Arc<Self>, key: &Arc<PoolKey>, id: u64, why: &'static str) {
         let mut state = lock(&self.state);
         // One that was taken out is somebody else's business.
         let Some(warm) = state.take_warm(key, id) else { return };

@@ -13,8 +13,8 @@ use tokio::task::JoinHandle;
 use wire::Json;
 
 use super::fingerprint::Fingerprint;
-use super::key::Key;
-use super::prepared::Kept;
+use super::key::PoolKey;
+use super::prepared::WarmWorkerState;
 use super::settings::WarmSettings;
 use crate::host::{AgentCommand, Host, HostSlot};
 
@@ -26,24 +26,24 @@ const MAX_FAILED_IN_ROW: u32 = 3;
 const REST: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct PoolsState {
     pub(super) warm: WarmSettings,
-    pub(super) keys: HashMap<Arc<Key>, Entry>,
-    pub(super) shared: HashMap<u64, Shared>,
+    pub(super) keys: HashMap<Arc<PoolKey>, PoolKeyEntry>,
+    pub(super) shared: HashMap<u64, SharedWorker>,
     /// Every slot that somebody has.
     pub(super) leased: HashMap<u64, Weak<HostSlot>>,
     /// Keys that want one more warm worker, each once.
-    pub(super) orders: VecDeque<Arc<Key>>,
+    pub(super) orders: VecDeque<Arc<PoolKey>>,
     /// A task works on the orders.
     pub(super) is_starting: bool,
-    pub(super) starting: Option<Arc<Key>>,
+    pub(super) starting: Option<Arc<PoolKey>>,
     last_id: u64,
-    pub(super) total: Counts,
+    pub(super) total: PoolCounts,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Counts {
+pub struct PoolCounts {
     /// Sessions that got a worker which was ready.
     pub hits: u64,
     /// Sessions that had to start one.
@@ -55,20 +55,20 @@ pub struct Counts {
 }
 
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct PoolKeyEntry {
     pub(super) command: AgentCommand,
     /// Params that the next session is likely to be opened with, if any client would send them.
     pub(super) params: Option<Json>,
     /// The oldest first.
-    pub(super) warm: VecDeque<Warm>,
+    pub(super) warm: VecDeque<WarmWorker>,
     pub(super) n_in_use: usize,
     pub(super) last_used: Instant,
-    pub(super) counts: Counts,
+    pub(super) counts: PoolCounts,
     n_failed_in_row: u32,
     rest_until: Option<Instant>,
 }
 
-impl Entry {
+impl PoolKeyEntry {
     fn new(command: &AgentCommand) -> Self {
         Self {
             command: command.clone(),
@@ -76,7 +76,7 @@ impl Entry {
             warm: VecDeque::new(),
             n_in_use: 0,
             last_used: Instant::now(),
-            counts: Counts::default(),
+            counts: PoolCounts::default(),
             n_failed_in_row: 0,
             rest_until: None,
         }
@@ -95,7 +95,7 @@ impl Entry {
 
 /// A worker that waits to be used.
 #[derive(Debug)]
-pub(super) struct Warm {
+pub(super) struct WarmWorker {
     pub(super) id: u64,
     pub(super) slot: Arc<HostSlot>,
     pub(super) host: Arc<Host>,
@@ -104,21 +104,21 @@ pub(super) struct Warm {
     pub(super) fingerprint: Fingerprint,
     pub(super) n_bytes: u64,
     pub(super) take: oneshot::Sender<()>,
-    pub(super) watching: JoinHandle<Kept>,
+    pub(super) watching: JoinHandle<WarmWorkerState>,
 }
 
-impl Warm {
+impl WarmWorker {
     /// Takes over what is left of it from the task that listens to it.
-    pub(super) async fn take(self) -> Kept {
+    pub(super) async fn take(self) -> WarmWorkerState {
         // A watcher that is gone has an answer all the same.
         let _ = self.take.send(());
-        self.watching.await.unwrap_or(Kept::Gone)
+        self.watching.await.unwrap_or(WarmWorkerState::Gone)
     }
 
     /// Ends it in good order.
     pub(super) async fn end(self) {
         let slot = self.slot.clone();
-        if let Kept::Session(prepared) = self.take().await {
+        if let WarmWorkerState::Session(prepared) = self.take().await {
             prepared.discard().await;
         }
         slot.shut_down().await;
@@ -127,8 +127,8 @@ impl Warm {
 
 /// A worker that several sessions use.
 #[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) key: Arc<Key>,
+pub(super) struct SharedWorker {
+    pub(super) key: Arc<PoolKey>,
     pub(super) slot: Arc<HostSlot>,
     pub(super) fingerprint: Fingerprint,
     pub(super) n_users: usize,
@@ -136,11 +136,11 @@ pub(super) struct Shared {
     pub(super) since: Instant,
     /// Its program has changed: those who use it may go on, nobody else joins.
     pub(super) is_retired: bool,
-    pub(super) counts: Counts,
+    pub(super) counts: PoolCounts,
     pub(super) n_bytes: u64,
 }
 
-impl State {
+impl PoolsState {
     pub(super) fn new(warm: WarmSettings) -> Self {
         Self { warm, ..Self::default() }
     }
@@ -153,9 +153,9 @@ impl State {
     /// The entry of a key that is used now, and the workers that had to go for it.
     pub(super) fn touch(
         &mut self,
-        key: &Arc<Key>,
+        key: &Arc<PoolKey>,
         command: &AgentCommand,
-    ) -> (&mut Entry, Vec<Warm>) {
+    ) -> (&mut PoolKeyEntry, Vec<WarmWorker>) {
         let mut gone = Vec::new();
         if !self.keys.contains_key(key) && self.keys.len() >= MAX_KEYS {
             let oldest = self.keys.iter().min_by_key(|(_, entry)| entry.last_used);
@@ -163,12 +163,12 @@ impl State {
                 gone.extend(self.keys.remove(&oldest).into_iter().flat_map(|entry| entry.warm));
             }
         }
-        let entry = self.keys.entry(key.clone()).or_insert_with(|| Entry::new(command));
+        let entry = self.keys.entry(key.clone()).or_insert_with(|| PoolKeyEntry::new(command));
         entry.last_used = Instant::now();
         (entry, gone)
     }
 
-    pub(super) fn count(&mut self, key: &Key, count: impl Fn(&mut Counts)) {
+    pub(super) fn count(&mut self, key: &PoolKey, count: impl Fn(&mut PoolCounts)) {
         count(&mut self.total);
         if let Some(entry) = self.keys.get_mut(key) {
             count(&mut entry.counts);
@@ -176,20 +176,20 @@ impl State {
     }
 
     /// Orders one more warm worker, unless there is a reason against it.
-    pub(super) fn order(&mut self, key: &Arc<Key>) {
+    pub(super) fn order(&mut self, key: &Arc<PoolKey>) {
         if self.is_wanted(key) && !self.orders.contains(key) {
             self.orders.push_back(key.clone());
         }
     }
 
-    pub(super) fn is_wanted(&self, key: &Arc<Key>) -> bool {
+    pub(super) fn is_wanted(&self, key: &Arc<PoolKey>) -> bool {
         let has_room =
-            |entry: &Entry| entry.warm.len() < self.warm.max_per_key && !entry.is_resting();
+            |entry: &PoolKeyEntry| entry.warm.len() < self.warm.max_per_key && !entry.is_resting();
         self.warm.is_warm(&key.agent) && self.keys.get(key).is_some_and(has_room)
     }
 
     /// Notes that a warm worker failed. It is tried again, but not for ever.
-    pub(super) fn failed(&mut self, key: &Arc<Key>) {
+    pub(super) fn failed(&mut self, key: &Arc<PoolKey>) {
         self.count(key, |counts| counts.failures += 1);
         if let Some(entry) = self.keys.get_mut(key) {
             entry.n_failed_in_row = entry.n_failed_in_row.saturating_add(1);
@@ -206,7 +206,7 @@ impl State {
 
     /// Takes workers of keys that were used before `key` was, until one more has room.
     /// `None` if there is none for it.
-    pub(super) fn make_room(&mut self, key: &Arc<Key>) -> Option<Vec<Warm>> {
+    pub(super) fn make_room(&mut self, key: &Arc<PoolKey>) -> Option<Vec<WarmWorker>> {
         let last_used = self.keys.get(key)?.last_used;
         let mut gone = Vec::new();
         while self.n_warm() >= self.warm.max_workers {
@@ -222,7 +222,7 @@ impl State {
     }
 
     /// Takes out the workers that the settings do not allow.
-    pub(super) fn trim(&mut self) -> Vec<Warm> {
+    pub(super) fn trim(&mut self) -> Vec<WarmWorker> {
         let mut gone = Vec::new();
         for (key, entry) in &mut self.keys {
             let max = if self.warm.is_warm(&key.agent) { self.warm.max_per_key } else { 0 };
@@ -238,7 +238,7 @@ impl State {
     }
 
     /// Takes the least recently used workers until the others fit into `max_memory_bytes`.
-    pub(super) fn shed(&mut self) -> (Vec<Warm>, Vec<Shared>) {
+    pub(super) fn shed(&mut self) -> (Vec<WarmWorker>, Vec<SharedWorker>) {
         let (mut warm, mut shared) = (Vec::new(), Vec::new());
         while self.n_bytes() > self.warm.max_memory_bytes {
             let keys = self.keys.iter().filter(|(_, entry)| !entry.warm.is_empty());
@@ -273,7 +273,7 @@ impl State {
     }
 
     /// Takes out workers that were not used for the idle time. A key that nobody uses is forgotten.
-    pub(super) fn take_idle(&mut self) -> (Vec<Warm>, Vec<Shared>) {
+    pub(super) fn take_idle(&mut self) -> (Vec<WarmWorker>, Vec<SharedWorker>) {
         let idle = self.warm.idle;
         let mut warm = Vec::new();
         self.keys.retain(|_, entry| {
@@ -285,13 +285,14 @@ impl State {
         });
         let Self { keys, orders, .. } = self;
         orders.retain(|key| keys.get(key).is_some_and(|entry| entry.last_used.elapsed() < idle));
-        let is_idle = |shared: &mut Shared| shared.n_users == 0 && shared.since.elapsed() >= idle;
+        let is_idle =
+            |shared: &mut SharedWorker| shared.n_users == 0 && shared.since.elapsed() >= idle;
         let shared = self.shared.extract_if(|_, shared| is_idle(shared));
         (warm, shared.map(|(_, shared)| shared).collect())
     }
 
     /// Takes one warm worker out, wherever it is.
-    pub(super) fn take_warm(&mut self, key: &Key, id: u64) -> Option<Warm> {
+    pub(super) fn take_warm(&mut self, key: &PoolKey, id: u64) -> Option<WarmWorker> {
         let entry = self.keys.get_mut(key)?;
         let at = entry.warm.iter().position(|warm| warm.id == id)?;
         entry.warm.remove(at)

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::key::Key;
-use super::{Inner, blocking};
+use super::key::PoolKey;
+use super::{PoolsInner, blocking};
 use crate::lock::lock;
 
-impl Inner {
+impl PoolsInner {
     /// Looks after the workers until the pools are closed.
     pub(super) async fn keep_up(self: Arc<Self>) {
         loop {
@@ -45,7 +45,7 @@ impl Inner {
         }
     }
 
-    fn all_warm(&self) -> Vec<(Arc<Key>, u64)> {
+    fn all_warm(&self) -> Vec<(Arc<PoolKey>, u64)> {
         let state = lock(&self.state);
         let of_key = state
             .keys

@@ -1,9 +1,9 @@
 use serde_json::json;
 
 use super::*;
-use crate::host::Manners;
+use crate::host::AgentQuirks;
 
-fn agent(system_prompt: SystemPrompt) -> AgentCommand {
+fn agent(system_prompt: SystemPromptSupport) -> AgentCommand {
     AgentCommand {
         name: "a".to_owned(),
         program: "a".into(),
@@ -11,12 +11,12 @@ fn agent(system_prompt: SystemPrompt) -> AgentCommand {
         cwd: "/".into(),
         env: bus::Environment::default(),
         is_named: true,
-        manners: Manners { system_prompt, ..Manners::default() },
+        manners: AgentQuirks { system_prompt, ..AgentQuirks::default() },
     }
 }
 
-fn told(instructions: &str) -> Order {
-    Order { system_prompt: Some(instructions.to_owned()), ..Order::default() }
+fn told(instructions: &str) -> SessionOrder {
+    SessionOrder { system_prompt: Some(instructions.to_owned()), ..SessionOrder::default() }
 }
 
 fn params(meta: &serde_json::Value) -> Json {
@@ -29,7 +29,7 @@ async fn instructions_come_with_where_the_agent_is_and_what_is_there() {
     std::fs::write(dir.path().join("main.rs"), "").unwrap();
     std::fs::write(dir.path().join(".secret"), "").unwrap();
     std::fs::create_dir(dir.path().join("src")).unwrap();
-    let agent = agent(SystemPrompt::Unknown);
+    let agent = agent(SystemPromptSupport::Unknown);
     let text = of(&told(" Be brief.\n"), &agent, &params(&json!({})), dir.path()).await.unwrap();
     assert!(text.starts_with("# Instructions\n\nBe brief.\n\n# Working directory\n"), "{text}");
     assert!(text.contains(&format!("You work in {}.", dir.path().display())), "{text}");
@@ -52,10 +52,10 @@ fn the_list_of_files_is_bounded() {
 #[tokio::test]
 async fn an_agent_that_takes_instructions_is_told_the_directory_alone_and_only_if_wanted() {
     let dir = tempfile::tempdir().unwrap();
-    let agent = agent(SystemPrompt::Taken);
+    let agent = agent(SystemPromptSupport::Taken);
     let none = params(&json!({}));
     assert_eq!(of(&told("Be brief."), &agent, &none, dir.path()).await, None);
-    let order = Order { tells_directory: true, ..told("Be brief.") };
+    let order = SessionOrder { tells_directory: true, ..told("Be brief.") };
     let text = of(&order, &agent, &none, dir.path()).await.unwrap();
     assert!(text.starts_with("# Working directory\n"), "{text}");
     assert!(text.contains("It is empty.\n"), "{text}");
@@ -69,10 +69,10 @@ async fn instructions_of_an_editor_are_told_to_those_alone_that_cannot_take_them
         json!({ "systemPrompt": { "append": "Be brief." } }),
     ] {
         let (meta, cwd) = (params(&meta), dir.path());
-        let preface = async |how| of(&Order::default(), &agent(how), &meta, cwd).await;
-        assert!(preface(SystemPrompt::NotTaken).await.unwrap().contains("Be brief."));
+        let preface = async |how| of(&SessionOrder::default(), &agent(how), &meta, cwd).await;
+        assert!(preface(SystemPromptSupport::NotTaken).await.unwrap().contains("Be brief."));
         // It may read them itself.
-        assert_eq!(preface(SystemPrompt::Unknown).await, None);
-        assert_eq!(preface(SystemPrompt::Taken).await, None);
+        assert_eq!(preface(SystemPromptSupport::Unknown).await, None);
+        assert_eq!(preface(SystemPromptSupport::Taken).await, None);
     }
 }

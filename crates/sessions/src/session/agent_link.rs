@@ -10,9 +10,9 @@
 use wire::event::SessionResumed;
 use wire::{Fault, Json};
 
-use super::Pass;
-use super::command::Reply;
-use crate::host::Share;
+use super::ForwardedRequest;
+use super::command::ReplySender;
+use crate::host::MemoryShare;
 
 /// Requests of clients that may wait for an agent that is being started.
 const MAX_WAITING: usize = 64;
@@ -23,9 +23,9 @@ const MAX_OFFER_BYTES: usize = 1 << 20;
 const MAX_MODE_BYTES: usize = 4 << 10;
 
 #[derive(Debug)]
-pub(super) struct AgentLink<A> {
-    state: State<A>,
-    waiting: Waiting,
+pub(super) struct LinkState<A> {
+    state: LinkStage<A>,
+    waiting: LinkWaiters,
     /// The id by which the agent knows the session, also while it rests.
     agent_session: Option<String>,
     /// Why the agent is given the session as a new one.
@@ -37,31 +37,31 @@ pub(super) struct AgentLink<A> {
 }
 
 #[derive(Debug)]
-enum State<A> {
+enum LinkStage<A> {
     Unlinked,
     Linking,
-    Linked { agent: A, offer: Offered },
+    Linked { agent: A, offer: CurrentOffer },
 }
 
 /// Replies and requests that wait for the agent.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct LinkWaiters {
     /// Replies that wait for its options.
-    pub(super) links: Vec<Reply<Result<Json, Fault>>>,
+    pub(super) links: Vec<ReplySender<Result<Json, Fault>>>,
     /// Requests that clients make of it.
-    pub(super) passes: Vec<Pass>,
+    pub(super) passes: Vec<ForwardedRequest>,
 }
 
 /// An agent's answer to session/new, load or resume, kept up to date.
 #[derive(Debug)]
-pub(super) struct Offered {
+pub(super) struct CurrentOffer {
     answer: Json,
     /// The share of the memory that the sessions of its process may keep.
-    share: Share,
+    share: MemoryShare,
 }
 
-impl Offered {
-    pub(super) fn new(answer: Json, share: Share) -> Self {
+impl CurrentOffer {
+    pub(super) fn new(answer: Json, share: MemoryShare) -> Self {
         let n_bytes = answer.as_str().len();
         let mut offered = Self { answer: Json::trusted("{}"), share };
         if !offered.keep(answer) {
@@ -84,11 +84,11 @@ impl Offered {
     }
 }
 
-impl<A> AgentLink<A> {
+impl<A> LinkState<A> {
     pub(super) fn new(agent_session: Option<String>, changed: Vec<String>) -> Self {
         Self {
-            state: State::Unlinked,
-            waiting: Waiting::default(),
+            state: LinkStage::Unlinked,
+            waiting: LinkWaiters::default(),
             agent_session,
             forgot: None,
             changed,
@@ -98,20 +98,20 @@ impl<A> AgentLink<A> {
 
     pub(super) fn held(&self) -> Option<&A> {
         match &self.state {
-            State::Linked { agent, .. } => Some(agent),
-            State::Unlinked | State::Linking => None,
+            LinkStage::Linked { agent, .. } => Some(agent),
+            LinkStage::Unlinked | LinkStage::Linking => None,
         }
     }
 
     pub(super) fn held_mut(&mut self) -> Option<&mut A> {
         match &mut self.state {
-            State::Linked { agent, .. } => Some(agent),
-            State::Unlinked | State::Linking => None,
+            LinkStage::Linked { agent, .. } => Some(agent),
+            LinkStage::Unlinked | LinkStage::Linking => None,
         }
     }
 
     pub(super) fn is_unlinked(&self) -> bool {
-        matches!(self.state, State::Unlinked)
+        matches!(self.state, LinkStage::Unlinked)
     }
 
     /// Whether the agent is to be started now: it does not run, and nobody has begun to start it.
@@ -119,29 +119,34 @@ impl<A> AgentLink<A> {
     pub(super) fn begin(&mut self) -> bool {
         let is_first = self.is_unlinked();
         if is_first {
-            self.state = State::Linking;
+            self.state = LinkStage::Linking;
         }
         is_first
     }
 
     /// The agent has the session under that id. Gives back who has waited.
-    pub(super) fn linked(&mut self, agent: A, agent_session: String, offer: Offered) -> Waiting {
-        self.state = State::Linked { agent, offer };
+    pub(super) fn linked(
+        &mut self,
+        agent: A,
+        agent_session: String,
+        offer: CurrentOffer,
+    ) -> LinkWaiters {
+        self.state = LinkStage::Linked { agent, offer };
         (self.agent_session, self.forgot) = (Some(agent_session), None);
         std::mem::take(&mut self.waiting)
     }
 
     /// The agent could not be started. Gives back who has waited.
-    pub(super) fn failed(&mut self) -> Waiting {
-        self.state = State::Unlinked;
+    pub(super) fn failed(&mut self) -> LinkWaiters {
+        self.state = LinkStage::Unlinked;
         std::mem::take(&mut self.waiting)
     }
 
     /// Lets go of the agent.
     pub(super) fn release(&mut self) -> Option<A> {
-        match std::mem::replace(&mut self.state, State::Unlinked) {
-            State::Linked { agent, .. } => Some(agent),
-            State::Linking | State::Unlinked => None,
+        match std::mem::replace(&mut self.state, LinkStage::Unlinked) {
+            LinkStage::Linked { agent, .. } => Some(agent),
+            LinkStage::Linking | LinkStage::Unlinked => None,
         }
     }
 
@@ -191,14 +196,14 @@ impl<A> AgentLink<A> {
     /// The agent's answer with its options, while it runs.
     pub(super) fn offer(&self) -> Option<&Json> {
         match &self.state {
-            State::Linked { offer, .. } => Some(&offer.answer),
-            State::Unlinked | State::Linking => None,
+            LinkStage::Linked { offer, .. } => Some(&offer.answer),
+            LinkStage::Unlinked | LinkStage::Linking => None,
         }
     }
 
     /// Changes a part of the agent's options; gives the whole, if there was room for it.
     pub(super) fn offer_has(&mut self, path: &[&str], value: &Json) -> Option<&Json> {
-        let State::Linked { offer, .. } = &mut self.state else { return None };
+        let LinkStage::Linked { offer, .. } = &mut self.state else { return None };
         let fits = value.as_str().len() <= MAX_OFFER_BYTES;
         let answer = wire::set_member(&offer.answer, path, value).ok().filter(|_| fits)?;
         offer.keep(answer).then_some(&offer.answer)
@@ -215,7 +220,7 @@ impl<A> AgentLink<A> {
     }
 
     /// Gives the offer, or has `reply` wait for it.
-    pub(super) fn await_offer(&mut self, reply: Reply<Result<Json, Fault>>) {
+    pub(super) fn await_offer(&mut self, reply: ReplySender<Result<Json, Fault>>) {
         match self.offer() {
             Some(offer) => drop(reply.send(Ok(offer.clone()))),
             None => {
@@ -226,7 +231,7 @@ impl<A> AgentLink<A> {
     }
 
     /// Has a request wait for the agent; gives it back if too many do.
-    pub(super) fn await_agent(&mut self, pass: Pass) -> Result<(), Pass> {
+    pub(super) fn await_agent(&mut self, pass: ForwardedRequest) -> Result<(), ForwardedRequest> {
         let waiting = &mut self.waiting.passes;
         waiting.retain(|waiting| !waiting.reply.is_closed());
         if waiting.len() >= MAX_WAITING {

@@ -11,30 +11,30 @@ use std::time::Instant;
 use wire::Fault;
 use wire::event::TurnEnded;
 
-use super::command::Reply;
-use crate::terminals::Stopped;
+use super::command::ReplySender;
+use crate::terminals::StoppedCommands;
 
 #[derive(Debug, Default)]
 pub(super) struct Cancelling {
     /// Replies with the number of commands that were ended.
-    waiting: Vec<Reply<usize>>,
+    waiting: Vec<ReplySender<usize>>,
     /// When asking is over.
     deadline: Option<Instant>,
-    commands: Stopped,
+    commands: StoppedCommands,
     /// Why the turn is stopped, if nobody wanted it to be.
     gave_up: Option<Fault>,
 }
 
 /// The work that is left when a turn that was cancelled has ended.
 #[derive(Debug)]
-pub(super) struct Cancelled {
-    pub(super) waiting: Vec<Reply<usize>>,
+pub(super) struct CancelResult {
+    pub(super) waiting: Vec<ReplySender<usize>>,
     /// Those that wait are told when these have gone, too.
-    pub(super) commands: Stopped,
+    pub(super) commands: StoppedCommands,
 }
 
 impl Cancelling {
-    pub(super) fn wait(&mut self, done: Reply<usize>) {
+    pub(super) fn wait(&mut self, done: ReplySender<usize>) {
         self.waiting.push(done);
     }
 
@@ -53,7 +53,7 @@ impl Cancelling {
     }
 
     /// Commands that are ended with the turn.
-    pub(super) fn add(&mut self, commands: Stopped) {
+    pub(super) fn add(&mut self, commands: StoppedCommands) {
         self.commands.add(commands);
     }
 
@@ -68,9 +68,9 @@ impl Cancelling {
     }
 
     /// No turn runs any more.
-    pub(super) fn finish(&mut self) -> Cancelled {
+    pub(super) fn finish(&mut self) -> CancelResult {
         let Self { waiting, commands, .. } = std::mem::take(self);
-        Cancelled { waiting, commands }
+        CancelResult { waiting, commands }
     }
 }
 

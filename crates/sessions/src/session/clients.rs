@@ -3,23 +3,23 @@
 use tokio::sync::mpsc;
 
 use super::services::Services;
-use super::{ClientCall, Serves};
+use super::{ClientCall, ServedRequests};
 
 /// An attached client, as the session sees it.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct AttachedClient {
     pub(super) id: u64,
     pub(super) calls: mpsc::Sender<ClientCall>,
-    pub(super) serves: Serves,
+    pub(super) serves: ServedRequests,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Clients {
-    attached: Vec<Client>,
+    attached: Vec<AttachedClient>,
 }
 
 impl Clients {
-    pub(super) fn attach(&mut self, client: Client) {
+    pub(super) fn attach(&mut self, client: AttachedClient) {
         self.attached.push(client);
     }
 
@@ -33,7 +33,7 @@ impl Clients {
 
     /// The client that answers requests of `method`, if one does. The latest is the one that a
     /// person looks at.
-    pub(super) fn server_of(&self, method: &str) -> Option<&Client> {
+    pub(super) fn server_of(&self, method: &str) -> Option<&AttachedClient> {
         self.attached.iter().rev().find(|client| match method {
             method if method.starts_with("fs/") => client.serves.files,
             method => client.serves.others && !Services::serves(method),

@@ -3,39 +3,42 @@
 use tokio::sync::oneshot;
 use wire::{CallId, Json, TurnId};
 
-use super::{Answer, Client, NewPrompt, Offer, Pass, QueuedPrompt, Received, SessionError};
-use crate::budget::Limits;
-use crate::link::Linked;
+use super::{
+    AgentOffer, AttachedClient, ForwardedRequest, NewPrompt, PromptAcceptance, QueuedPrompt,
+    SessionError, SubmittedAnswer,
+};
+use crate::budget::BudgetLimits;
+use crate::link::LinkOutcome;
 use crate::permission::Decider;
 use wire::Fault;
 
-pub(super) type Reply<T> = oneshot::Sender<T>;
+pub(super) type ReplySender<T> = oneshot::Sender<T>;
 
 #[derive(Debug)]
-pub(super) enum Command {
-    Prompt(NewPrompt, Reply<Result<Received, SessionError>>),
-    Cancel { by: String, done: Reply<usize> },
-    Drop { turn: TurnId, reply: Reply<bool> },
-    Answer { request: CallId, answer: Answer, by: Decider, reply: Reply<bool> },
-    Attach { client: Client, done: Reply<()> },
+pub(super) enum SessionTaskCommand {
+    Prompt(NewPrompt, ReplySender<Result<PromptAcceptance, SessionError>>),
+    Cancel { by: String, done: ReplySender<usize> },
+    Drop { turn: TurnId, reply: ReplySender<bool> },
+    Answer { request: CallId, answer: SubmittedAnswer, by: Decider, reply: ReplySender<bool> },
+    Attach { client: AttachedClient, done: ReplySender<()> },
     Detach(u64),
     NoteSetting { method: String, params: Json },
-    SetLimits { limits: Limits, by: String, done: Reply<()> },
-    Linked(Result<Linked, Fault>),
+    SetLimits { limits: BudgetLimits, by: String, done: ReplySender<()> },
+    Linked(Result<LinkOutcome, Fault>),
     Stopping(bus::StopStep),
-    Pass(Pass),
-    Link { reply: Reply<Result<Json, Fault>> },
+    Pass(ForwardedRequest),
+    Link { reply: ReplySender<Result<Json, Fault>> },
     OptionsAre(Json),
-    Waiting { reply: Reply<Vec<QueuedPrompt>> },
-    Peek { reply: Reply<Option<Offer>> },
-    Rename { title: Option<String>, by: String, done: Reply<()> },
+    Waiting { reply: ReplySender<Vec<QueuedPrompt>> },
+    Peek { reply: ReplySender<Option<AgentOffer>> },
+    Rename { title: Option<String>, by: String, done: ReplySender<()> },
     Tell { method: String, params: Json },
-    Close { done: Reply<()> },
-    Finish { done: Reply<()> },
+    Close { done: ReplySender<()> },
+    Finish { done: ReplySender<()> },
     Rest,
 }
 
-impl Command {
+impl SessionTaskCommand {
     /// Whether the command only looks at the session, which is no use of it.
     pub(super) fn is_look(&self) -> bool {
         matches!(self, Self::Peek { .. } | Self::Waiting { .. } | Self::Rest)

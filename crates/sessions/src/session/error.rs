@@ -3,7 +3,7 @@
 use wire::{Category, Fault, RpcError};
 
 use super::turns::NotQueued;
-use crate::budget::Reached;
+use crate::budget::ReachedLimit;
 use crate::options::NotOffered;
 
 #[derive(Debug, Clone, thiserror::Error)]
@@ -12,7 +12,7 @@ pub enum SessionError {
     NotQueued(#[from] NotQueued),
     /// Somebody said at this limit that it is enough.
     #[error("{0}, and was stopped there; raise the limit to go on")]
-    LimitReached(Box<Reached>),
+    LimitReached(Box<ReachedLimit>),
     #[error("the session cannot go on: {0}")]
     Over(String),
     /// It was idle for long and is in the log alone; it can be woken.

@@ -15,7 +15,9 @@ use serde_json::value::RawValue;
 use wire::{Json, RpcError};
 
 use crate::name_list::names;
-use crate::permission::{Mode, Policy, Question, RuleBook, Verdict, odd_name, resolved};
+use crate::permission::{
+    PermissionPolicy, PolicyMode, PolicyQuestion, PolicyVerdict, RuleBook, odd_name, resolved,
+};
 use crate::terminals::{Argv, Variable, read};
 use projection::command_line;
 
@@ -27,7 +29,7 @@ const EDIT: &str = "edit";
 const EXECUTE: &str = "execute";
 #[derive(Debug)]
 pub(super) struct Judge {
-    pub(super) policy: Policy,
+    pub(super) policy: PermissionPolicy,
     /// The rules that all sessions share.
     pub(super) rules: RuleBook,
     pub(super) agent: String,
@@ -38,11 +40,11 @@ impl Judge {
     /// Judges a request of the agent that somebody is about to serve.
     pub(super) fn request(&self, method: &str, params: &str) -> Result<(), RpcError> {
         #[derive(Deserialize)]
-        struct File {
+        struct FileParams {
             path: String,
         }
         #[derive(Deserialize)]
-        struct Told {
+        struct CheckParams {
             kind: String,
             #[serde(default)]
             paths: Vec<String>,
@@ -54,15 +56,17 @@ impl Judge {
             check_names(params)?;
         }
         match method {
-            "fs/read_text_file" => self.files(READ, &[absolute(read::<File>(params)?.path)?]),
-            "fs/write_text_file" => self.files(EDIT, &[absolute(read::<File>(params)?.path)?]),
+            "fs/read_text_file" => self.files(READ, &[absolute(read::<FileParams>(params)?.path)?]),
+            "fs/write_text_file" => {
+                self.files(EDIT, &[absolute(read::<FileParams>(params)?.path)?])
+            }
             "terminal/create" => {
                 let lines = read::<Argv>(params)?.lines(&self.roots.paths())?;
                 lines.into_iter().try_for_each(|line| self.command(line))
             }
             CHECK => match read(params)? {
-                Told { command: Some(command), .. } => self.command(command),
-                Told { kind, paths, .. } => self.files(&kind, &paths),
+                CheckParams { command: Some(command), .. } => self.command(command),
+                CheckParams { kind, paths, .. } => self.files(&kind, &paths),
             },
             "terminal/output" | "terminal/wait_for_exit" | "terminal/kill" | "terminal/release" => {
                 Ok(())
@@ -104,12 +108,12 @@ impl Judge {
 
     fn command(&self, line: String) -> Result<(), RpcError> {
         self.changes()?;
-        self.rules(&Question { command: Some(line), ..self.about(EXECUTE, Vec::new()) })
+        self.rules(&PolicyQuestion { command: Some(line), ..self.about(EXECUTE, Vec::new()) })
     }
 
-    fn rules(&self, question: &Question) -> Result<(), RpcError> {
+    fn rules(&self, question: &PolicyQuestion) -> Result<(), RpcError> {
         match self.policy.judge_by_rules(&self.rules.current(), question) {
-            Some(Verdict::Deny(by)) => {
+            Some(PolicyVerdict::Deny(by)) => {
                 let detail = by.detail.unwrap_or_default();
                 Err(match by.rule {
                     Some(_) => RpcError::denied(format_args!("denied by rule {detail}")),
@@ -118,13 +122,13 @@ impl Judge {
                     }
                 })
             }
-            Some(Verdict::Allow(_) | Verdict::Ask) | None => Ok(()),
+            Some(PolicyVerdict::Allow(_) | PolicyVerdict::Ask) | None => Ok(()),
         }
     }
 
     fn reads(&self) -> Result<(), RpcError> {
         match self.policy.mode {
-            Mode::DenyAll => Err(RpcError::denied("denied: this session may do nothing")),
+            PolicyMode::DenyAll => Err(RpcError::denied("denied: this session may do nothing")),
             _ => Ok(()),
         }
     }
@@ -136,9 +140,9 @@ impl Judge {
         }
     }
 
-    fn about(&self, kind: &str, paths: Vec<PathBuf>) -> Question {
+    fn about(&self, kind: &str, paths: Vec<PathBuf>) -> PolicyQuestion {
         let (agent, roots) = (self.agent.clone(), self.roots.paths());
-        Question { agent, kind: kind.to_owned(), paths, roots, ..Question::default() }
+        PolicyQuestion { agent, kind: kind.to_owned(), paths, roots, ..PolicyQuestion::default() }
     }
 }
 

@@ -7,11 +7,11 @@
 use serde_json::Value;
 use wire::{Category, Fault, Json};
 
-use crate::host::Manners;
+use crate::host::AgentQuirks;
 
 /// The last message of the agent in a turn.
 #[derive(Debug, Default)]
-pub(super) struct LastWords {
+pub(super) struct LastMessage {
     /// The beginning of the last chunk of its answer, or of the message that it belongs to where
     /// the agent says which that is.
     chunk: String,
@@ -25,9 +25,9 @@ const MAX_CHUNK_CHARS: usize = 1000;
 /// Longest id of a message; a longer one counts as none.
 const MAX_ID_BYTES: usize = 256;
 
-impl LastWords {
+impl LastMessage {
     /// Notes an update of the agent, by its name.
-    pub(super) fn hear(&mut self, update: &str, payload: &Json, manners: &Manners) {
+    pub(super) fn hear(&mut self, update: &str, payload: &Json, manners: &AgentQuirks) {
         if manners.failure_words.is_empty() && !manners.silence_is_failure {
             return;
         }
@@ -63,7 +63,7 @@ impl LastWords {
     pub(super) fn failure(
         &self,
         result: &Value,
-        manners: Option<&Manners>,
+        manners: Option<&AgentQuirks>,
         stderr: impl FnOnce() -> String,
     ) -> Option<Fault> {
         // The built-in agent reports errors to clients as text, and to us in `_meta`.
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     fn last(chunks: &[(Option<&str>, &str)]) -> String {
-        let mut words = LastWords::default();
+        let mut words = LastMessage::default();
         for (message, text) in chunks {
             words.hear_chunk(*message, text);
         }

@@ -13,7 +13,7 @@ use wire::event::{DecidedBy, Decider, LimitRaised};
 use wire::{CallId, Json, Message, RpcId};
 
 use crate::budget::{Budget, Limit};
-use bus::connection::Outcome;
+use bus::connection::RpcResult;
 
 /// The time that a turn has run is in the record with every batch that changes the record, and
 /// at least this often while the agent speaks: a crash forgets no more.
@@ -25,26 +25,26 @@ pub(super) const STOP: &str = "stop";
 
 #[derive(Debug, Default)]
 pub(super) struct LimitGate {
-    paused: Option<Paused>,
+    paused: Option<LimitPause>,
     running_since: Option<Instant>,
     saved_at: Option<Instant>,
 }
 
 #[derive(Debug)]
-struct Paused {
+struct LimitPause {
     request: CallId,
     limit: Limit,
     /// Messages that wait for the session to go on, in order. Bounded by the requests that an agent
     /// may have open at once.
-    kept: Vec<KeptBack>,
+    kept: Vec<DeferredMessage>,
 }
 
 #[derive(Debug)]
-pub(super) enum KeptBack {
+pub(super) enum DeferredMessage {
     /// The agent asked after it was to stop.
     Request(Message),
     /// An answer that the agent does not get yet.
-    Answer(RpcId, Outcome),
+    Answer(RpcId, RpcResult),
 }
 
 impl LimitGate {
@@ -91,11 +91,11 @@ impl LimitGate {
     /// Closes the gate. `request` is the question to a person.
     pub(super) fn pause(&mut self, limit: Limit, request: CallId) {
         self.running_since = None;
-        self.paused = Some(Paused { request, limit, kept: Vec::new() });
+        self.paused = Some(LimitPause { request, limit, kept: Vec::new() });
     }
 
     /// Keeps a message back while paused; gives it back when it need not wait.
-    pub(super) fn keep_back(&mut self, what: KeptBack) -> Option<KeptBack> {
+    pub(super) fn keep_back(&mut self, what: DeferredMessage) -> Option<DeferredMessage> {
         let Some(paused) = &mut self.paused else { return Some(what) };
         paused.kept.push(what);
         None
@@ -131,13 +131,13 @@ impl LimitGate {
     }
 
     fn raised(&self, budget: &Budget, by: &Decider) -> Option<LimitRaised> {
-        let Paused { limit, request, .. } = *self.paused.as_ref()?;
+        let LimitPause { limit, request, .. } = *self.paused.as_ref()?;
         let allowed = budget.allowed().value(limit);
         Some(LimitRaised { limit, allowed, request_id: request, by: by.clone() })
     }
 
     /// Opens the gate; returns what was kept back, if it was closed.
-    pub(super) fn open(&mut self) -> Option<Vec<KeptBack>> {
+    pub(super) fn open(&mut self) -> Option<Vec<DeferredMessage>> {
         self.paused.take().map(|paused| paused.kept)
     }
 }

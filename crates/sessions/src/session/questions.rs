@@ -12,44 +12,44 @@ use serde_json::json;
 use wire::event::{DecidedBy, Decider, QuestionSummary};
 use wire::{CallId, Json, RpcId};
 
-use super::Answer;
-use crate::observer::{Held, Watched};
-use crate::pending::Listed;
-use crate::permission::{PermissionOutcome, Question};
+use super::SubmittedAnswer;
+use crate::observer::{ObservationGuard, WatchGuards};
+use crate::pending::QuestionListing;
+use crate::permission::{PermissionOutcome, PolicyQuestion};
 
 /// Questions that wait at a time: no agent that means well asks more.
 const MAX_PENDING: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Questions {
-    pending: Vec<Pending>,
+    pending: Vec<WaitingQuestion>,
 }
 
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(super) struct WaitingQuestion {
     pub(super) id: CallId,
     /// The agent's request; none if we ask.
     pub(super) rpc_id: Option<RpcId>,
-    pub(super) asks: Asks,
+    pub(super) asks: QuestionKind,
     pub(super) summary: QuestionSummary,
     pub(super) asked_at: Instant,
     /// Without one it waits for as long as it takes.
     pub(super) deadline: Option<Instant>,
     /// Its entry in the list of all questions, while people are asked.
-    pub(super) listed: Option<Listed>,
-    pub(super) watch: Watched<dyn Held>,
+    pub(super) listed: Option<QuestionListing>,
+    pub(super) watch: WatchGuards<dyn ObservationGuard>,
 }
 
-impl Pending {
+impl WaitingQuestion {
     /// A question that is not listed and not watched yet.
     pub(super) fn new(
         id: CallId,
         rpc_id: Option<RpcId>,
-        asks: Asks,
+        asks: QuestionKind,
         summary: QuestionSummary,
         deadline: Option<Instant>,
     ) -> Self {
-        let (asked_at, watch) = (Instant::now(), Watched::default());
+        let (asked_at, watch) = (Instant::now(), WatchGuards::default());
         Self { id, rpc_id, asks, summary, asked_at, deadline, listed: None, watch }
     }
 
@@ -60,22 +60,22 @@ impl Pending {
 }
 
 #[derive(Debug)]
-pub(super) enum Asks {
-    Permission(Question),
+pub(super) enum QuestionKind {
+    Permission(PolicyQuestion),
     /// Whether to go on beyond a limit; asked like a permission.
-    Limit(Question),
+    Limit(PolicyQuestion),
     Elicitation,
 }
 
 /// A valid answer, as the agent and the log get it.
 #[derive(Debug)]
-pub(super) struct Settled {
+pub(super) struct Settlement {
     pub(super) response: Json,
     pub(super) is_rejection: bool,
 }
 
 impl Questions {
-    pub(super) fn add(&mut self, pending: Pending) {
+    pub(super) fn add(&mut self, pending: WaitingQuestion) {
         self.pending.push(pending);
     }
 
@@ -87,11 +87,11 @@ impl Questions {
     /// `decided` without them, or because nobody is there.
     pub(super) fn decide(
         &self,
-        asks: &Asks,
-        decided: Option<(Settled, Decider)>,
+        asks: &QuestionKind,
+        decided: Option<(Settlement, Decider)>,
         is_cancelling: bool,
         is_unattended: bool,
-    ) -> Option<(Settled, Decider)> {
+    ) -> Option<(Settlement, Decider)> {
         match decided {
             _ if is_cancelling => Some((asks.cancel(), Decider::new(DecidedBy::Cancel))),
             None if is_unattended => Some((asks.reject(), Decider::new(DecidedBy::Unattended))),
@@ -105,22 +105,26 @@ impl Questions {
     }
 
     /// Takes the question out if `answer` fits it.
-    pub(super) fn take(&mut self, id: CallId, answer: &Answer) -> Option<(Pending, Settled)> {
+    pub(super) fn take(
+        &mut self,
+        id: CallId,
+        answer: &SubmittedAnswer,
+    ) -> Option<(WaitingQuestion, Settlement)> {
         let index = self.pending.iter().position(|pending| pending.id == id)?;
         let settled = self.pending.get(index)?.asks.settle(answer)?;
         Some((self.pending.remove(index), settled))
     }
 
-    pub(super) fn take_one(&mut self, id: CallId) -> Option<Pending> {
+    pub(super) fn take_one(&mut self, id: CallId) -> Option<WaitingQuestion> {
         let index = self.pending.iter().position(|pending| pending.id == id)?;
         Some(self.pending.remove(index))
     }
 
-    pub(super) fn take_all(&mut self) -> Vec<Pending> {
+    pub(super) fn take_all(&mut self) -> Vec<WaitingQuestion> {
         std::mem::take(&mut self.pending)
     }
 
-    pub(super) fn take_overdue(&mut self, now: Instant) -> Vec<Pending> {
+    pub(super) fn take_overdue(&mut self, now: Instant) -> Vec<WaitingQuestion> {
         let (overdue, rest) = std::mem::take(&mut self.pending)
             .into_iter()
             .partition(|pending| pending.deadline.is_some_and(|deadline| deadline <= now));
@@ -129,7 +133,7 @@ impl Questions {
     }
 }
 
-impl Asks {
+impl QuestionKind {
     pub(super) fn is_limit(&self) -> bool {
         matches!(self, Self::Limit(_))
     }
@@ -143,31 +147,31 @@ impl Asks {
         }
     }
 
-    fn settle(&self, answer: &Answer) -> Option<Settled> {
+    fn settle(&self, answer: &SubmittedAnswer) -> Option<Settlement> {
         match (self, answer) {
-            (Self::Permission(_), Answer::Permission(None)) => {
+            (Self::Permission(_), SubmittedAnswer::Permission(None)) => {
                 Some(permission(&PermissionOutcome::Cancelled, true))
             }
             // A dialog that was closed is no leave to go on.
-            (Self::Limit(_), Answer::Permission(None)) => Some(self.reject()),
+            (Self::Limit(_), SubmittedAnswer::Permission(None)) => Some(self.reject()),
             (
                 Self::Permission(question) | Self::Limit(question),
-                Answer::Permission(Some(option_id)),
+                SubmittedAnswer::Permission(Some(option_id)),
             ) => {
                 let option = question.options.iter().find(|option| option.id == *option_id)?;
                 let outcome = PermissionOutcome::Selected { option_id: option_id.clone() };
                 Some(permission(&outcome, !option.kind.starts_with("allow")))
             }
-            (Self::Elicitation, Answer::Elicitation(response)) => {
-                Some(Settled { response: response.clone(), is_rejection: false })
+            (Self::Elicitation, SubmittedAnswer::Elicitation(response)) => {
+                Some(Settlement { response: response.clone(), is_rejection: false })
             }
-            (asks, Answer::Reject) => Some(asks.reject()),
+            (asks, SubmittedAnswer::Reject) => Some(asks.reject()),
             _ => None,
         }
     }
 
     /// The answer when nobody gives one.
-    pub(super) fn reject(&self) -> Settled {
+    pub(super) fn reject(&self) -> Settlement {
         match self {
             Self::Permission(question) | Self::Limit(question) => {
                 permission(&PermissionOutcome::reject(question), true)
@@ -177,20 +181,20 @@ impl Asks {
     }
 
     /// The answer when the turn is cancelled.
-    pub(super) fn cancel(&self) -> Settled {
+    pub(super) fn cancel(&self) -> Settlement {
         match self {
             Self::Permission(_) | Self::Limit(_) => permission(&PermissionOutcome::Cancelled, true),
             Self::Elicitation => Self::cancelled_elicitation(),
         }
     }
 
-    fn cancelled_elicitation() -> Settled {
-        Settled { response: Json::of(&json!({ "action": "cancel" })), is_rejection: true }
+    fn cancelled_elicitation() -> Settlement {
+        Settlement { response: Json::of(&json!({ "action": "cancel" })), is_rejection: true }
     }
 }
 
-pub(super) fn permission(outcome: &PermissionOutcome, is_rejection: bool) -> Settled {
-    Settled { response: Json::of(&json!({ "outcome": outcome })), is_rejection }
+pub(super) fn permission(outcome: &PermissionOutcome, is_rejection: bool) -> Settlement {
+    Settlement { response: Json::of(&json!({ "outcome": outcome })), is_rejection }
 }
 
 pub(super) fn too_many() -> Decider {

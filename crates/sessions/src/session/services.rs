@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::judge::Judge;
-use roots::{Forbidden, Place, Roots};
+use roots::{ForbiddenDirs, ResolvedPath, Roots};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wire::{Json, RpcError, TurnId, codes};
 
-use crate::settings::{Settings, WorkerSetup};
+use crate::settings::{SessionSettings, WorkerSetup};
 use crate::terminals::{Terminals, read};
 
 /// Requests that are served at once; others wait. What a command printed is six times as long in
@@ -56,7 +56,7 @@ impl Services {
         roots: Arc<Roots>,
         own_dir: Option<PathBuf>,
         setup: WorkerSetup,
-        settings: &Settings,
+        settings: &SessionSettings,
         judge: Arc<Judge>,
     ) -> Self {
         let terminals =
@@ -109,11 +109,12 @@ impl Services {
     async fn read(&self, params: &str) -> Result<Json, RpcError> {
         let ReadFile { path, line, limit } = read(params)?;
         let is_own = self.own_dir.as_ref().filter(|dir| Path::new(&path).starts_with(dir));
-        let roots =
-            match is_own.map(|dir| Roots::open(std::slice::from_ref(dir), &Forbidden::default())) {
-                Some(Ok(own)) => Arc::new(own),
-                Some(Err(_)) | None => self.roots.clone(),
-            };
+        let roots = match is_own
+            .map(|dir| Roots::open(std::slice::from_ref(dir), &ForbiddenDirs::default()))
+        {
+            Some(Ok(own)) => Arc::new(own),
+            Some(Err(_)) | None => self.roots.clone(),
+        };
         let place = located(&roots, path).await?;
         self.judge.reading(place.real())?;
         let read = move || {
@@ -155,7 +156,7 @@ fn is_too_long(command: &str) -> bool {
         || wire::has_more_values(command.as_bytes(), MAX_COMMAND_VALUES)
 }
 
-async fn located(roots: &Arc<Roots>, path: String) -> Result<Place, RpcError> {
+async fn located(roots: &Arc<Roots>, path: String) -> Result<ResolvedPath, RpcError> {
     let roots = roots.clone();
     off_the_runtime(move || roots.resolve_absolute(&path).map_err(explain)).await
 }
@@ -167,7 +168,7 @@ async fn off_the_runtime<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(RpcError::internal(error)))
 }
 
-fn explain(error: roots::Error) -> RpcError {
+fn explain(error: roots::RootsError) -> RpcError {
     use std::io::ErrorKind;
     let code = match error.io_kind() {
         Some(ErrorKind::NotFound) => codes::NOT_FOUND,
@@ -188,15 +189,15 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
-    use crate::permission::{Mode, Policy, RuleBook, Rules};
+    use crate::permission::{PermissionPolicy, PolicyMode, RuleBook, Rules};
 
     fn services(work: &Path) -> Services {
-        let roots = Roots::open(&[work.to_owned()], &Forbidden::default()).unwrap();
+        let roots = Roots::open(&[work.to_owned()], &ForbiddenDirs::default()).unwrap();
         let roots = Arc::new(roots);
         let rules =
             Rules::parse("[[rules]]\naction = \"deny\"\npaths = [\"secret/**\"]\n").unwrap();
         let judge = Judge {
-            policy: Policy { rules: Rules::default(), mode: Mode::Auto },
+            policy: PermissionPolicy { rules: Rules::default(), mode: PolicyMode::Auto },
             rules: RuleBook::new(rules),
             agent: "an agent".into(),
             roots: roots.clone(),
@@ -207,7 +208,7 @@ mod tests {
             records_dir: None,
             cgroups: false,
         };
-        Services::new(roots, None, setup, &Settings::default(), Arc::new(judge))
+        Services::new(roots, None, setup, &SessionSettings::default(), Arc::new(judge))
     }
 
     #[tokio::test]

@@ -19,12 +19,12 @@ const MAX_DOUBLINGS: u32 = 6;
 pub(super) struct Silence {
     since: Instant,
     n_reports: u32,
-    last_act: LastAct,
+    last_act: LastActivity,
 }
 
 impl Silence {
     pub(super) fn new(now: Instant) -> Self {
-        Self { since: now, n_reports: 0, last_act: LastAct::default() }
+        Self { since: now, n_reports: 0, last_act: LastActivity::default() }
     }
 
     pub(super) fn since(&self) -> Instant {
@@ -38,10 +38,10 @@ impl Silence {
 
     /// The turn in which the agent did something is over.
     pub(super) fn forget_acts(&mut self) {
-        self.last_act = LastAct::default();
+        self.last_act = LastActivity::default();
     }
 
-    pub(super) fn last_act(&mut self) -> &mut LastAct {
+    pub(super) fn last_act(&mut self) -> &mut LastActivity {
         &mut self.last_act
     }
 
@@ -67,7 +67,7 @@ impl Silence {
 }
 
 #[derive(Debug, Default)]
-pub(super) enum LastAct {
+pub(super) enum LastActivity {
     /// The turn has begun, and nothing came.
     #[default]
     Nothing,
@@ -79,7 +79,7 @@ pub(super) enum LastAct {
     Ended(String),
 }
 
-impl LastAct {
+impl LastActivity {
     /// Notes an update by its name.
     pub(super) fn hear(&mut self, update: &str) {
         match update {

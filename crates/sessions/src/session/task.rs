@@ -17,12 +17,12 @@ use std::time::Instant;
 
 use roots::Roots;
 use serde_json::json;
-use store::{Batch, Changes, Claim, Durability, StoreError};
+use store::{Batch, Claim, Durability, RecordChanges, StoreError};
 use tokio::sync::{mpsc, watch};
 use wire::event::{DropReason, OptionSet, PromptDropped};
 use wire::{Category, Draft, Fault, Json, Kind, Millis, Own, Seq, SessionId, TurnId};
 
-use super::agent_link::AgentLink;
+use super::agent_link::LinkState;
 use super::cancelling::Cancelling;
 use super::clients::Clients;
 use super::judge::Judge;
@@ -32,51 +32,51 @@ use super::services::Services;
 use super::silence::Silence;
 use super::turn_progress::TurnProgress;
 use super::turns::Turns;
-use super::{Command, Phase, Reply, SessionError, Start};
-use crate::details::Details;
-use crate::host::{FromAgent, HostSlot};
-use crate::link::Linked;
+use super::{ReplySender, SessionError, SessionPhase, SessionTaskCommand, SessionTaskStart};
+use crate::details::SessionDetails;
+use crate::host::{AgentMessage, HostSlot};
+use crate::link::LinkOutcome;
 use crate::mint;
-use crate::news::What;
-use crate::observer::{Held, Watched};
-use crate::permission::KnownTools;
-use crate::terminals::Taken;
-use crate::yard::{Yard, draft};
-use linking::Listening;
-use prompting::Prompt;
+use crate::news::Notice;
+use crate::observer::{ObservationGuard, WatchGuards};
+use crate::permission::TurnToolCalls;
+use crate::terminals::TerminalEvents;
+use crate::yard::{SessionContext, draft};
+use linking::ListeningAgent;
+use prompting::PendingPrompt;
 
 /// A session's task, in parts that each own their state. Parts decide; the task writes the log,
 /// talks to the agent and watches the clock.
 pub(super) struct SessionTask {
-    yard: Yard,
+    yard: SessionContext,
     id: SessionId,
     public_id: String,
     agent: String,
-    details: Details,
+    details: SessionDetails,
     title: Option<String>,
     slot: Arc<HostSlot>,
     judge: Arc<Judge>,
     roots: Arc<Roots>,
     services: Arc<Services>,
     /// The sender for tasks that report back; weak, so that dropping all handles ends the session.
-    commands: mpsc::WeakSender<Command>,
-    phase: watch::Sender<Phase>,
-    link: AgentLink<Listening>,
-    turns: Turns<Prompt>,
+    commands: mpsc::WeakSender<SessionTaskCommand>,
+    phase: watch::Sender<SessionPhase>,
+    link: LinkState<ListeningAgent>,
+    turns: Turns<PendingPrompt>,
     progress: TurnProgress,
     questions: Questions,
     gate: LimitGate,
-    tools: KnownTools,
+    tools: TurnToolCalls,
     clients: Clients,
     cancelling: Cancelling,
     silence: Silence,
     head: Seq,
     /// When it was last worked in, which is its place in lists.
     updated: Millis,
-    _live: Watched<dyn Held>,
+    _live: WatchGuards<dyn ObservationGuard>,
     /// When the session was last used.
     used_at: Instant,
-    finishing: Option<Reply<()>>,
+    finishing: Option<ReplySender<()>>,
     /// It was closed, and its task has nothing left to do.
     is_closed: bool,
     /// The claim on the session, for as long as it lives here.
@@ -84,16 +84,16 @@ pub(super) struct SessionTask {
 }
 
 /// The way in which a session's task ended in good order.
-enum End {
+enum SessionTaskEnd {
     Finished,
     PutAside,
 }
 
 /// The log failed; the session cannot go on.
 #[derive(Debug)]
-pub(super) struct Halt(pub(super) String);
+pub(super) struct LogFailure(pub(super) String);
 
-impl From<StoreError> for Halt {
+impl From<StoreError> for LogFailure {
     fn from(error: StoreError) -> Self {
         Self(error.to_string())
     }
@@ -101,13 +101,13 @@ impl From<StoreError> for Halt {
 
 impl SessionTask {
     pub(super) fn new(
-        yard: Yard,
-        start: Start,
+        yard: SessionContext,
+        start: SessionTaskStart,
         roots: Arc<Roots>,
-        commands: mpsc::WeakSender<Command>,
-        phase: watch::Sender<Phase>,
-    ) -> (Self, Option<Linked>) {
-        let Start { record, claim, changed, slot, policy, linked } = start;
+        commands: mpsc::WeakSender<SessionTaskCommand>,
+        phase: watch::Sender<SessionPhase>,
+    ) -> (Self, Option<LinkOutcome>) {
+        let SessionTaskStart { record, claim, changed, slot, policy, linked } = start;
         let judge = Arc::new(Judge {
             policy,
             rules: yard.rules.clone(),
@@ -125,7 +125,7 @@ impl SessionTask {
         let live = yard.settings.observers.watch(|observer| observer.session(&record.agent));
         let now = Instant::now();
         let task = Self {
-            details: Details::read(&record),
+            details: SessionDetails::read(&record),
             turns: Turns::new(yard.settings.max_queued_prompts),
             yard,
             id: record.id,
@@ -138,11 +138,11 @@ impl SessionTask {
             services,
             commands,
             phase,
-            link: AgentLink::new(record.agent_session, changed),
+            link: LinkState::new(record.agent_session, changed),
             progress: TurnProgress::default(),
             questions: Questions::default(),
             gate: LimitGate::default(),
-            tools: KnownTools::default(),
+            tools: TurnToolCalls::default(),
             clients: Clients::default(),
             cancelling: Cancelling::default(),
             silence: Silence::new(now),
@@ -159,16 +159,16 @@ impl SessionTask {
 
     pub(super) async fn run(
         mut self,
-        mut commands: mpsc::Receiver<Command>,
-        linked: Option<Linked>,
+        mut commands: mpsc::Receiver<SessionTaskCommand>,
+        linked: Option<LinkOutcome>,
     ) {
         let lived = self.live(&mut commands, linked).await;
         let over = match lived {
-            Ok(End::Finished) => Phase::Over(None),
-            Ok(End::PutAside) => Phase::PutAside,
+            Ok(SessionTaskEnd::Finished) => SessionPhase::Over(None),
+            Ok(SessionTaskEnd::PutAside) => SessionPhase::PutAside,
             Err(halt) => {
                 self.halt(&halt).await;
-                Phase::Over(Some(halt.0))
+                SessionPhase::Over(Some(halt.0))
             }
         };
         self.abandon_shared();
@@ -189,10 +189,10 @@ impl SessionTask {
     }
 
     /// Ends a session whose log failed. An agent must not work on where nothing can be logged.
-    async fn halt(&mut self, halt: &Halt) {
+    async fn halt(&mut self, halt: &LogFailure) {
         tracing::warn!(session = %self.id, why = halt.0, "session halted");
         let (turn, why) = (self.turns.current(), halt.0.clone());
-        self.yard.news.add(self.id, What::Halted { turn, why });
+        self.yard.news.add(self.id, Notice::Halted { turn, why });
         // No longer listening comes first: the agent's last messages would wait for us, and we
         // for the agent.
         let agent = self.release();
@@ -208,15 +208,15 @@ impl SessionTask {
 
     async fn live(
         &mut self,
-        commands: &mut mpsc::Receiver<Command>,
-        linked: Option<Linked>,
-    ) -> Result<End, Halt> {
+        commands: &mut mpsc::Receiver<SessionTaskCommand>,
+        linked: Option<LinkOutcome>,
+    ) -> Result<SessionTaskEnd, LogFailure> {
         if let Some(linked) = linked {
             self.linked(linked).await?;
         }
         loop {
             if self.is_closed {
-                return Ok(End::PutAside);
+                return Ok(SessionTaskEnd::PutAside);
             }
             self.tell_terminals(None).await?;
             self.check_limits().await?;
@@ -227,11 +227,11 @@ impl SessionTask {
                 self.leave_shared();
             }
             if self.finishing.is_some() && self.link.is_unlinked() {
-                return Ok(End::Finished);
+                return Ok(SessionTaskEnd::Finished);
             }
             // Who comes too late for this task is told so, and wakes the session again.
             if self.is_out_of_use() && commands.is_empty() {
-                return Ok(End::PutAside);
+                return Ok(SessionTaskEnd::PutAside);
             }
             let deadline = self.next_deadline();
             tokio::select! {
@@ -245,7 +245,7 @@ impl SessionTask {
                         }
                         self.obey(command).await?;
                     }
-                    None => return Ok(End::Finished),
+                    None => return Ok(SessionTaskEnd::Finished),
                 },
                 batch = next_batch(&mut self.link) => match batch {
                     Some(batch) => self.hear(batch).await?,
@@ -257,9 +257,9 @@ impl SessionTask {
         }
     }
 
-    async fn obey(&mut self, command: Command) -> Result<(), Halt> {
+    async fn obey(&mut self, command: SessionTaskCommand) -> Result<(), LogFailure> {
         match command {
-            Command::Prompt(prompt, reply) => {
+            SessionTaskCommand::Prompt(prompt, reply) => {
                 let received = self.receive(prompt).await;
                 let _ = match received {
                     Ok(received) => reply.send(received),
@@ -269,8 +269,8 @@ impl SessionTask {
                     }
                 };
             }
-            Command::Cancel { by, done } => self.cancel(&by, Some(done)).await?,
-            Command::Drop { turn, reply } => {
+            SessionTaskCommand::Cancel { by, done } => self.cancel(&by, Some(done)).await?,
+            SessionTaskCommand::Drop { turn, reply } => {
                 let is_dropped = self.turns.drop_queued(turn);
                 if is_dropped {
                     let reason = DropReason::Dropped;
@@ -280,67 +280,75 @@ impl SessionTask {
                 }
                 let _ = reply.send(is_dropped);
             }
-            Command::Answer { request, answer, by, reply } => {
+            SessionTaskCommand::Answer { request, answer, by, reply } => {
                 let is_taken = self.answer(request, &answer, by).await?;
                 let _ = reply.send(is_taken);
             }
-            Command::Attach { client, done } => {
+            SessionTaskCommand::Attach { client, done } => {
                 self.clients.attach(client);
                 let _ = done.send(());
             }
-            Command::Detach(id) => self.clients.detach(id),
-            Command::NoteSetting { method, params } => {
+            SessionTaskCommand::Detach(id) => self.clients.detach(id),
+            SessionTaskCommand::NoteSetting { method, params } => {
                 self.details.note_setting(&method, &params);
                 self.offer_follows(&method, &params);
                 let set = OptionSet { method, params: params.as_raw(), by: None };
                 let drafts = vec![self.event(set)];
                 self.append(drafts, self.record()).await?;
             }
-            Command::SetLimits { limits, by, done } => {
+            SessionTaskCommand::SetLimits { limits, by, done } => {
                 self.set_limits(limits, &by).await?;
                 let _ = done.send(());
             }
-            Command::Linked(Ok(linked)) => self.linked(linked).await?,
-            Command::Linked(Err(fault)) => self.not_linked(&fault).await?,
-            Command::Stopping(step) => self.note_stop_step(step).await?,
-            Command::Pass(pass) => self.pass(pass),
-            Command::Link { reply } => self.link_for(reply),
-            Command::OptionsAre(options) => self.offer_has(&["configOptions"], &options),
-            Command::Waiting { reply } => {
+            SessionTaskCommand::Linked(Ok(linked)) => self.linked(linked).await?,
+            SessionTaskCommand::Linked(Err(fault)) => self.not_linked(&fault).await?,
+            SessionTaskCommand::Stopping(step) => self.note_stop_step(step).await?,
+            SessionTaskCommand::Pass(pass) => self.pass(pass),
+            SessionTaskCommand::Link { reply } => self.link_for(reply),
+            SessionTaskCommand::OptionsAre(options) => self.offer_has(&["configOptions"], &options),
+            SessionTaskCommand::Waiting { reply } => {
                 let _ = reply.send(self.turns.waiting(|prompt| prompt.text.clone()));
             }
-            Command::Peek { reply } => {
+            SessionTaskCommand::Peek { reply } => {
                 let _ = reply.send(self.offer());
             }
-            Command::Rename { title, by, done } => {
+            SessionTaskCommand::Rename { title, by, done } => {
                 self.rename(title, &by).await?;
                 let _ = done.send(());
             }
-            Command::Tell { method, params } => {
+            SessionTaskCommand::Tell { method, params } => {
                 if let Some(agent) = self.link.agent() {
                     agent.notify(&method, &params);
                 }
             }
-            Command::Close { done } => {
+            SessionTaskCommand::Close { done } => {
                 self.close().await?;
                 let _ = done.send(());
             }
-            Command::Finish { done } => self.finishing = Some(done),
-            Command::Rest => self.rest_soon(),
+            SessionTaskCommand::Finish { done } => self.finishing = Some(done),
+            SessionTaskCommand::Rest => self.rest_soon(),
         }
         Ok(())
     }
 
-    async fn append(&mut self, drafts: Vec<Draft>, changes: Changes) -> Result<(), Halt> {
+    async fn append(
+        &mut self,
+        drafts: Vec<Draft>,
+        changes: RecordChanges,
+    ) -> Result<(), LogFailure> {
         self.commit(Batch::new(self.id, drafts).with(changes)).await
     }
 
     /// Appends so that it is safe against a power cut.
-    async fn append_safely(&mut self, drafts: Vec<Draft>, changes: Changes) -> Result<(), Halt> {
+    async fn append_safely(
+        &mut self,
+        drafts: Vec<Draft>,
+        changes: RecordChanges,
+    ) -> Result<(), LogFailure> {
         self.commit(Batch::new(self.id, drafts).durable(Durability::Power).with(changes)).await
     }
 
-    async fn commit(&mut self, mut batch: Batch) -> Result<(), Halt> {
+    async fn commit(&mut self, mut batch: Batch) -> Result<(), LogFailure> {
         let work = batch.drafts.iter().rfind(|draft| !is_upkeep(draft));
         self.updated = work.map_or(self.updated, |draft| draft.at);
         batch.changes.updated = work.is_none().then_some(self.updated);
@@ -349,12 +357,12 @@ impl SessionTask {
     }
 
     /// The session's record as it is now.
-    fn record(&self) -> Changes {
-        Changes { details: Some(self.details.to_json()), ..Changes::default() }
+    fn record(&self) -> RecordChanges {
+        RecordChanges { details: Some(self.details.to_json()), ..RecordChanges::default() }
     }
 
     /// Gives the session a title. Clients get it as if the agent had set it: all of them know that.
-    async fn rename(&mut self, title: Option<String>, by: &str) -> Result<(), Halt> {
+    async fn rename(&mut self, title: Option<String>, by: &str) -> Result<(), LogFailure> {
         self.title.clone_from(&title);
         // Without one, the agent's are welcome again.
         self.details.is_titled = title.is_some();
@@ -373,20 +381,20 @@ impl SessionTask {
             payload: Json::of(&payload),
         };
         let details = Some(self.details.to_json());
-        let changes = Changes { title: Some(title), details, ..Changes::default() };
+        let changes = RecordChanges { title: Some(title), details, ..RecordChanges::default() };
         self.append(vec![told], changes).await
     }
 
     /// Logs what commands have printed and how they ended, as far as it is time; of those of a
     /// turn that ends, all that is there.
-    async fn tell_terminals(&mut self, ending: Option<TurnId>) -> Result<(), Halt> {
+    async fn tell_terminals(&mut self, ending: Option<TurnId>) -> Result<(), LogFailure> {
         let telling = &self.services.terminals.telling;
-        let Taken { drafts, waited_for } = telling.take(Instant::now(), ending);
+        let TerminalEvents { drafts, waited_for } = telling.take(Instant::now(), ending);
         if drafts.is_empty() {
             return Ok(());
         }
         self.silence.begin_anew(Instant::now());
-        self.append(drafts, Changes::default()).await?;
+        self.append(drafts, RecordChanges::default()).await?;
         drop(waited_for);
         Ok(())
     }
@@ -397,18 +405,18 @@ impl SessionTask {
     }
 
     /// Logs one event of the running turn.
-    async fn note(&mut self, own: impl Into<Own<'_>>) -> Result<(), Halt> {
+    async fn note(&mut self, own: impl Into<Own<'_>>) -> Result<(), LogFailure> {
         let drafts = vec![self.event(own)];
-        self.append(drafts, Changes::default()).await
+        self.append(drafts, RecordChanges::default()).await
     }
 
     fn publish_phase(&self) {
         let phase = match self.turns.running() {
-            _ if self.gate.is_paused() => Phase::RequiresAction,
-            None if self.turns.queued().next().is_some() => Phase::Running,
-            None => Phase::Idle,
-            Some(_) if self.questions.is_empty() => Phase::Running,
-            Some(_) => Phase::RequiresAction,
+            _ if self.gate.is_paused() => SessionPhase::RequiresAction,
+            None if self.turns.queued().next().is_some() => SessionPhase::Running,
+            None => SessionPhase::Idle,
+            Some(_) if self.questions.is_empty() => SessionPhase::Running,
+            Some(_) => SessionPhase::RequiresAction,
         };
         self.phase.send_if_modified(|current| std::mem::replace(current, phase.clone()) != phase);
     }
@@ -428,7 +436,7 @@ fn is_upkeep(draft: &Draft) -> bool {
 }
 
 /// Cancel-safe; never ready while there is no agent.
-async fn next_batch(link: &mut AgentLink<Listening>) -> Option<Vec<FromAgent>> {
+async fn next_batch(link: &mut LinkState<ListeningAgent>) -> Option<Vec<AgentMessage>> {
     match link.held_mut() {
         Some(listening) => listening.messages.recv().await,
         None => std::future::pending().await,

@@ -11,24 +11,24 @@
 
 use wire::{Category, Fault, Json};
 
-use super::last_words::LastWords;
-use crate::observer::{TurnWatch, Watched};
+use super::last_words::LastMessage;
+use crate::observer::{TurnWatch, WatchGuards};
 
 /// Lines of a turn that are no messages, and are reported one by one.
 const MAX_GARBAGE: u32 = 20;
 
 #[derive(Debug, Default)]
 pub(super) struct TurnProgress {
-    prompt: PromptAt,
+    prompt: PromptPlace,
     n_garbage: u32,
-    pub(super) last_words: LastWords,
+    pub(super) last_words: LastMessage,
     /// The observers' guards of the turn.
-    pub(super) watch: Watched<dyn TurnWatch>,
+    pub(super) watch: WatchGuards<dyn TurnWatch>,
 }
 
 /// The whereabouts of the running turn's prompt.
 #[derive(Debug, Default)]
-enum PromptAt {
+enum PromptPlace {
     #[default]
     Nowhere,
     /// The agent has it.
@@ -43,7 +43,7 @@ enum PromptAt {
 }
 
 impl TurnProgress {
-    pub(super) fn begin(&mut self, watch: Watched<dyn TurnWatch>) {
+    pub(super) fn begin(&mut self, watch: WatchGuards<dyn TurnWatch>) {
         *self = Self { watch, ..Self::default() };
         self.watch.begun();
     }
@@ -51,37 +51,37 @@ impl TurnProgress {
     /// The prompt is on its way, for the first time or again.
     pub(super) fn sent(&mut self, tag: u64, params: &Json) {
         let unheard = match &self.prompt {
-            PromptAt::Nowhere => Some(params.clone()),
-            PromptAt::Sent { .. } | PromptAt::Waiting(_) => None,
+            PromptPlace::Nowhere => Some(params.clone()),
+            PromptPlace::Sent { .. } | PromptPlace::Waiting(_) => None,
         };
-        self.prompt = PromptAt::Sent { tag, unheard };
+        self.prompt = PromptPlace::Sent { tag, unheard };
     }
 
     /// Notes that the agent has begun with the prompt.
     pub(super) fn heard(&mut self) {
-        if let PromptAt::Sent { unheard, .. } = &mut self.prompt {
+        if let PromptPlace::Sent { unheard, .. } = &mut self.prompt {
             *unheard = None;
         }
     }
 
     /// Whether a tagged answer is that to the prompt.
     pub(super) fn is_answer(&self, answered: u64) -> bool {
-        matches!(self.prompt, PromptAt::Sent { tag, .. } if tag == answered)
+        matches!(self.prompt, PromptPlace::Sent { tag, .. } if tag == answered)
     }
 
     /// Has the prompt wait for the session to be linked anew, if it can be sent again.
     pub(super) fn wait_for_link(&mut self) -> bool {
-        let PromptAt::Sent { unheard, .. } = &mut self.prompt else { return false };
+        let PromptPlace::Sent { unheard, .. } = &mut self.prompt else { return false };
         let Some(params) = unheard.take() else { return false };
-        self.prompt = PromptAt::Waiting(params);
+        self.prompt = PromptPlace::Waiting(params);
         true
     }
 
     /// The prompt that waits to be sent again.
     pub(super) fn waiting(&self) -> Option<&Json> {
         match &self.prompt {
-            PromptAt::Waiting(params) => Some(params),
-            PromptAt::Nowhere | PromptAt::Sent { .. } => None,
+            PromptPlace::Waiting(params) => Some(params),
+            PromptPlace::Nowhere | PromptPlace::Sent { .. } => None,
         }
     }
 
@@ -97,8 +97,8 @@ impl TurnProgress {
     }
 
     /// Ends the turn. Its observers are still to be told.
-    pub(super) fn end(&mut self) -> Watched<dyn TurnWatch> {
-        self.prompt = PromptAt::Nowhere;
+    pub(super) fn end(&mut self) -> WatchGuards<dyn TurnWatch> {
+        self.prompt = PromptPlace::Nowhere;
         std::mem::take(&mut self.watch)
     }
 }

@@ -12,7 +12,7 @@ use wire::TurnId;
 
 #[derive(Debug)]
 pub(crate) struct Turns<P> {
-    running: Option<Running>,
+    running: Option<CurrentTurn>,
     /// The one that was started last.
     last: Option<TurnId>,
     queue: VecDeque<(TurnId, P)>,
@@ -20,7 +20,7 @@ pub(crate) struct Turns<P> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Running {
+pub(crate) struct CurrentTurn {
     pub(crate) turn: TurnId,
     pub(crate) is_cancelling: bool,
 }
@@ -40,7 +40,7 @@ impl<P> Turns<P> {
         Self { running: None, last: None, queue: VecDeque::new(), max_queued }
     }
 
-    pub(crate) fn running(&self) -> Option<Running> {
+    pub(crate) fn running(&self) -> Option<CurrentTurn> {
         self.running
     }
 
@@ -106,7 +106,7 @@ impl<P> Turns<P> {
             return None;
         }
         let (turn, prompt) = self.queue.pop_front()?;
-        self.running = Some(Running { turn, is_cancelling: false });
+        self.running = Some(CurrentTurn { turn, is_cancelling: false });
         self.last = Some(turn);
         Some((turn, prompt))
     }

@@ -10,10 +10,10 @@ use serde_json::Value;
 use wire::Json;
 use wire::event::UsageScope;
 
-use crate::host::UsageOf;
+use crate::host::TokenScope;
 
 /// The token sums that an agent reported last, by the names it gave.
-pub(crate) type Told = BTreeMap<String, u64>;
+pub(crate) type TokenSums = BTreeMap<String, u64>;
 
 /// Counts that are kept: agents report half a dozen.
 const MAX_COUNTS: usize = 16;
@@ -21,24 +21,24 @@ const MAX_NAME_BYTES: usize = 64;
 
 /// The token counts and their scope for `turn_ended`, from the answer to a prompt.
 pub(super) fn of_turn(
-    told: &mut Told,
-    scope: UsageOf,
+    told: &mut TokenSums,
+    scope: TokenScope,
     result: &Value,
 ) -> (Option<Json>, Option<UsageScope>) {
     let usage = match (scope, &result["usage"]) {
         (_, Value::Null) => return (None, None),
-        (UsageOf::Turn | UsageOf::LastCall, usage) => Json::of(usage),
-        (UsageOf::Session | UsageOf::Process, usage) => Json::of(&since(told, usage)),
+        (TokenScope::Turn | TokenScope::LastCall, usage) => Json::of(usage),
+        (TokenScope::Session | TokenScope::Process, usage) => Json::of(&since(told, usage)),
     };
-    (Some(usage), (scope == UsageOf::LastCall).then_some(UsageScope::LastCall))
+    (Some(usage), (scope == TokenScope::LastCall).then_some(UsageScope::LastCall))
 }
 
 /// The difference between `sum` and the sums reported before, which it replaces.
-fn since(told: &mut Told, sum: &Value) -> Value {
+fn since(told: &mut TokenSums, sum: &Value) -> Value {
     let is_kept = |(name, _): &(&String, u64)| name.len() <= MAX_NAME_BYTES;
     let counts = sum.as_object().into_iter().flatten();
     let counts = counts.filter_map(|(name, count)| Some((name, count.as_u64()?)));
-    let now: Told = counts
+    let now: TokenSums = counts
         .filter(is_kept)
         .take(MAX_COUNTS)
         .map(|(name, count)| (name.clone(), count))
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn sums_of_a_session_become_those_of_its_turns() {
-        let mut told = Told::new();
+        let mut told = TokenSums::new();
         let mut turn = |input: u64, output: u64| {
             let turn = since(&mut told, &json!({ "inputTokens": input, "outputTokens": output }));
             (turn["inputTokens"].as_u64().unwrap(), turn["outputTokens"].as_u64().unwrap())
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn what_is_no_count_stays_and_what_is_kept_is_bounded() {
-        let mut told = Told::new();
+        let mut told = TokenSums::new();
         let sum = json!({ "totalTokens": 5, "cost": { "amount": 1.0 } });
         assert_eq!(since(&mut told, &sum), sum);
         let again = json!({ "totalTokens": 7, "cost": { "amount": 2.0 } });

@@ -22,12 +22,12 @@ const LADDER: StopLadder =
 
 /// Commands that are being ended.
 #[derive(Debug, Default)]
-pub(crate) struct Stopped {
+pub(crate) struct StoppedCommands {
     pub(crate) n_commands: usize,
     endings: Vec<JoinHandle<()>>,
 }
 
-impl Stopped {
+impl StoppedCommands {
     pub(crate) fn is_none(&self) -> bool {
         self.n_commands == 0
     }
@@ -47,23 +47,23 @@ impl Stopped {
 
 impl Terminals {
     /// Ends the commands that `turn` started and that still run.
-    pub(crate) fn stop_turn(&self, turn: TurnId) -> Stopped {
+    pub(crate) fn stop_turn(&self, turn: TurnId) -> StoppedCommands {
         self.stop(Some(turn), |terminal| terminal.turn == Some(turn))
     }
 
     /// Ends every command that still runs, whichever turn up to `last` started it.
-    pub(crate) fn stop_all(&self, last: Option<TurnId>) -> Stopped {
+    pub(crate) fn stop_all(&self, last: Option<TurnId>) -> StoppedCommands {
         self.stop(last, |_| true)
     }
 
-    fn stop(&self, turn: Option<TurnId>, is_meant: impl Fn(&Terminal) -> bool) -> Stopped {
+    fn stop(&self, turn: Option<TurnId>, is_meant: impl Fn(&Terminal) -> bool) -> StoppedCommands {
         // Before looking at what is open: what is being started is either seen here or sees this.
         *lock(&self.stopped) = turn;
         let open = lock(&self.open);
         let meant =
             open.values().filter(|terminal| is_meant(terminal) && terminal.begins_to_stop());
         let endings: Vec<_> = meant.map(|terminal| task::spawn(end(terminal.clone()))).collect();
-        Stopped { n_commands: endings.len(), endings }
+        StoppedCommands { n_commands: endings.len(), endings }
     }
 
     pub(super) fn check_not_stopped(&self, turn: Option<TurnId>) -> Result<(), RpcError> {

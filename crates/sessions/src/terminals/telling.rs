@@ -12,53 +12,53 @@ use tokio::sync::{Notify, watch};
 use wire::event::{TerminalExited, TerminalOutput};
 use wire::{Draft, TurnId};
 
-use super::told::{Piece, Told, Wanted};
+use super::told::{LogPiece, OutputSampler, TakeScope};
 use crate::lock::lock;
 use crate::yard::draft;
 
 #[derive(Debug, Default)]
-pub(crate) struct Telling {
-    entries: Mutex<Vec<Entry>>,
+pub(crate) struct TerminalLog {
+    entries: Mutex<Vec<TerminalLogEntry>>,
     news: Arc<Notify>,
 }
 
 /// A terminal whose end the log does not have.
 #[derive(Debug)]
-struct Entry {
+struct TerminalLogEntry {
     terminal: String,
     turn: Option<TurnId>,
-    told: Arc<Mutex<Told>>,
+    told: Arc<Mutex<OutputSampler>>,
     /// Dropped when the end is in the log.
     is_told: watch::Sender<()>,
 }
 
 /// The writing end of a terminal's entry.
 #[derive(Debug)]
-pub(super) struct Teller {
-    told: Arc<Mutex<Told>>,
+pub(super) struct TerminalLogWriter {
+    told: Arc<Mutex<OutputSampler>>,
     news: Arc<Notify>,
 }
 
 /// Events that are to be appended, and guards of those who wait for that.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct TerminalEvents {
     pub(crate) drafts: Vec<Draft>,
     pub(crate) waited_for: Vec<watch::Sender<()>>,
 }
 
-impl Telling {
+impl TerminalLog {
     /// Begins an entry. The receiver closes when the log has the terminal's end.
     pub(super) fn begin(
         &self,
         terminal: String,
         turn: Option<TurnId>,
         limit: usize,
-    ) -> (Teller, watch::Receiver<()>) {
-        let told = Arc::new(Mutex::new(Told::new(limit)));
+    ) -> (TerminalLogWriter, watch::Receiver<()>) {
+        let told = Arc::new(Mutex::new(OutputSampler::new(limit)));
         let (sender, is_told) = watch::channel(());
-        let entry = Entry { terminal, turn, told: told.clone(), is_told: sender };
+        let entry = TerminalLogEntry { terminal, turn, told: told.clone(), is_told: sender };
         lock(&self.entries).push(entry);
-        (Teller { told, news: self.news.clone() }, is_told)
+        (TerminalLogWriter { told, news: self.news.clone() }, is_told)
     }
 
     /// Waits until there is something for the log where there was nothing.
@@ -72,28 +72,28 @@ impl Telling {
     }
 
     /// The events that are due; and of the terminals of a turn that ends all that there are.
-    pub(crate) fn take(&self, now: Instant, ending: Option<TurnId>) -> Taken {
+    pub(crate) fn take(&self, now: Instant, ending: Option<TurnId>) -> TerminalEvents {
         let mut drafts = Vec::new();
         let mut entries = lock(&self.entries);
         let over = entries.extract_if(.., |entry| {
             let is_ending = ending.is_some() && entry.turn == ending;
-            let wanted = if is_ending { Wanted::All } else { Wanted::Due };
+            let wanted = if is_ending { TakeScope::All } else { TakeScope::Due };
             let pieces = lock(&entry.told).take(now, wanted);
-            let is_over = matches!(pieces.last(), Some(Piece::Exited { .. }));
+            let is_over = matches!(pieces.last(), Some(LogPiece::Exited { .. }));
             drafts.extend(pieces.into_iter().map(|piece| entry.draft(piece)));
             is_over
         });
         let waited_for = over.map(|entry| entry.is_told).collect();
-        Taken { drafts, waited_for }
+        TerminalEvents { drafts, waited_for }
     }
 }
 
-impl Entry {
-    fn draft(&self, piece: Piece) -> Draft {
+impl TerminalLogEntry {
+    fn draft(&self, piece: LogPiece) -> Draft {
         let terminal_id = self.terminal.clone();
         match piece {
-            Piece::Output(data) => draft(self.turn, TerminalOutput { terminal_id, data }),
-            Piece::Exited { report, is_truncated } => {
+            LogPiece::Output(data) => draft(self.turn, TerminalOutput { terminal_id, data }),
+            LogPiece::Exited { report, is_truncated } => {
                 let exited = TerminalExited {
                     terminal_id,
                     exit_code: report.code,
@@ -106,7 +106,7 @@ impl Entry {
     }
 }
 
-impl Teller {
+impl TerminalLogWriter {
     pub(super) fn push(&self, bytes: &[u8]) {
         if lock(&self.told).push(bytes) {
             self.news.notify_one();

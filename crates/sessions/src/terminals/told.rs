@@ -33,7 +33,7 @@ const MAX_GLANCES: u32 = 16;
 const MAX_LOGGED_BYTES: usize = 256 << 10;
 
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct OutputSampler {
     /// Bytes that a glance may cost.
     max_glance: usize,
     /// Bytes that the end may cost.
@@ -59,21 +59,21 @@ pub(super) struct Told {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum LogPiece {
     Output(String),
     Exited { report: ExitReport, is_truncated: bool },
 }
 
 /// The part of the output that is to be taken now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum TakeScope {
     /// Output that is due.
     Due,
     /// All output, because nobody may look later.
     All,
 }
 
-impl Told {
+impl OutputSampler {
     /// `limit` is the size of the output that is kept elsewhere; the log keeps no more.
     pub(super) fn new(limit: usize) -> Self {
         let limit = limit.min(MAX_LOGGED_BYTES);
@@ -117,15 +117,15 @@ impl Told {
         may_glance.then(|| at(self.next_at).max(at(self.glance_at)))
     }
 
-    pub(super) fn take(&mut self, now: Instant, wanted: Wanted) -> Vec<Piece> {
+    pub(super) fn take(&mut self, now: Instant, wanted: TakeScope) -> Vec<LogPiece> {
         let mut pieces = Vec::new();
         let is_due = self.due(now).is_some_and(|at| at <= now);
         if let Some(report) = self.end.take() {
             self.take_waiting(&mut pieces);
             self.take_newest(self.max_end, &mut pieces);
             let is_truncated = self.is_truncated;
-            pieces.push(Piece::Exited { report, is_truncated });
-        } else if wanted == Wanted::All {
+            pieces.push(LogPiece::Exited { report, is_truncated });
+        } else if wanted == TakeScope::All {
             self.take_waiting(&mut pieces);
             if self.may_glance() {
                 self.glance(now, &mut pieces);
@@ -176,7 +176,7 @@ impl Told {
         self.n_left_out += from as u64;
     }
 
-    fn glance(&mut self, now: Instant, pieces: &mut Vec<Piece>) {
+    fn glance(&mut self, now: Instant, pieces: &mut Vec<LogPiece>) {
         if self.newest.is_empty() {
             return;
         }
@@ -185,20 +185,20 @@ impl Told {
         self.take_newest(self.max_glance, pieces);
     }
 
-    fn take_waiting(&mut self, pieces: &mut Vec<Piece>) {
+    fn take_waiting(&mut self, pieces: &mut Vec<LogPiece>) {
         while let Some(piece) = self.next_waiting() {
             pieces.push(piece);
         }
     }
 
-    fn next_waiting(&mut self) -> Option<Piece> {
+    fn next_waiting(&mut self) -> Option<LogPiece> {
         let piece = cut_off(&mut self.waiting)?;
         self.live = self.live.saturating_sub(EVENT_COST);
-        Some(Piece::Output(piece))
+        Some(LogPiece::Output(piece))
     }
 
     /// Takes as much of the newest as may be spent, from the start of a line if it is not all.
-    fn take_newest(&mut self, may_cost: usize, pieces: &mut Vec<Piece>) {
+    fn take_newest(&mut self, may_cost: usize, pieces: &mut Vec<LogPiece>) {
         let mut left = may_cost.saturating_sub(EVENT_COST + NOTE_COST);
         let n_kept = affordable(self.newest.chars().rev(), &mut left);
         self.leave_out_before(self.newest.len() - n_kept);
@@ -212,7 +212,7 @@ impl Told {
             self.newest.insert_str(0, &format!("\n[… {n} bytes left out …]\n"));
         }
         while let Some(piece) = cut_off(&mut self.newest) {
-            pieces.push(Piece::Output(piece));
+            pieces.push(LogPiece::Output(piece));
         }
     }
 }

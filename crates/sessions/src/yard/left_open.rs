@@ -15,7 +15,7 @@ use wire::event::{
 use wire::{CallId, Category, Draft, Event, Fault, Json, Kind, Seq, TurnId};
 
 use super::draft;
-use crate::permission::{Question, summary};
+use crate::permission::{PolicyQuestion, summary};
 
 /// Events read at once.
 const PAGE: usize = 512;
@@ -23,7 +23,7 @@ const PAGE: usize = 512;
 const MAX_QUESTIONS: usize = 4096;
 
 #[derive(Default)]
-pub(super) struct LeftOpen {
+pub(super) struct UnfinishedTurns {
     /// Received and never ended, in order, and whether they started.
     turns: Vec<(TurnId, bool)>,
     questions: BTreeMap<CallId, OpenQuestion>,
@@ -36,7 +36,7 @@ struct OpenQuestion {
     was_asked: bool,
 }
 
-impl LeftOpen {
+impl UnfinishedTurns {
     pub(super) async fn find(
         log: &dyn EventLog,
         record: &SessionRecord,
@@ -116,7 +116,7 @@ impl OpenQuestion {
             return draft(self.turn, form);
         }
         let roots = [PathBuf::from(&record.cwd)];
-        let question = Question::read(self.request.as_str(), None, &record.agent, &roots);
+        let question = PolicyQuestion::read(self.request.as_str(), None, &record.agent, &roots);
         let outcome = "cancelled".to_owned();
         let resolved = PermissionResolved {
             request_id,

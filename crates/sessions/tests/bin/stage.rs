@@ -16,7 +16,7 @@ fn main() -> ExitCode {
 
 #[tokio::main]
 async fn serve(arguments: &[OsString]) -> ExitCode {
-    match agent::demo::Options::from_args(arguments) {
+    match agent::demo::DemoOptions::from_args(arguments) {
         Ok(options) => agent::demo::serve(options).await,
         Err(_) => ExitCode::from(2),
     }

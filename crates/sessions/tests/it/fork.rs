@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use sessions::desk::{Agents, Desk, DeskError};
+use sessions::desk::{AgentSource, RegistryError, SessionRegistry};
 use sessions::host::AgentCommand;
 use sessions::mint;
-use sessions::order::{Maker, Order, OrderError};
-use sessions::permission::{Mode, Policy};
-use sessions::settings::{Settings, WorkerSetup};
-use sessions::yard::Yard;
+use sessions::order::{Maker, OrderError, SessionOrder};
+use sessions::permission::{PermissionPolicy, PolicyMode};
+use sessions::settings::{SessionSettings, WorkerSetup};
+use sessions::yard::SessionContext;
 use store::{
-    Appended, Batch, Changes, Claim, Damage, Decision, DecisionFilter, EventLog, Filter, MemoryLog,
-    NewSession, Origin, Owner, SessionRecord, StoreError, Usage,
+    AppendedRange, Batch, Claim, ClaimOwner, Damage, DecisionFilter, EventLog, LogUsage,
+    LoggedDecision, MemoryLog, NewSession, RecordChanges, SessionFilter, SessionOrigin,
+    SessionRecord, StoreError,
 };
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -62,7 +63,7 @@ impl EventLog for Eventful {
     async fn create(&self, new: NewSession) -> Result<SessionRecord, StoreError> {
         self.inner.create(new).await
     }
-    async fn append(&self, batch: Batch) -> Result<Appended, StoreError> {
+    async fn append(&self, batch: Batch) -> Result<AppendedRange, StoreError> {
         self.inner.append(batch).await
     }
     async fn sync(&self) -> Result<(), StoreError> {
@@ -74,7 +75,7 @@ impl EventLog for Eventful {
     async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, StoreError> {
         self.inner.session(id).await
     }
-    async fn origin(&self, id: SessionId) -> Result<Option<Origin>, StoreError> {
+    async fn origin(&self, id: SessionId) -> Result<Option<SessionOrigin>, StoreError> {
         self.inner.origin(id).await
     }
     async fn n_made_by(
@@ -88,13 +89,13 @@ impl EventLog for Eventful {
     async fn find(&self, prefix: &str) -> Result<Vec<SessionRecord>, StoreError> {
         self.inner.find(prefix).await
     }
-    async fn sessions(&self, filter: Filter) -> Result<Vec<SessionRecord>, StoreError> {
+    async fn sessions(&self, filter: SessionFilter) -> Result<Vec<SessionRecord>, StoreError> {
         self.inner.sessions(filter).await
     }
-    async fn decisions(&self, filter: DecisionFilter) -> Result<Vec<Decision>, StoreError> {
+    async fn decisions(&self, filter: DecisionFilter) -> Result<Vec<LoggedDecision>, StoreError> {
         self.inner.decisions(filter).await
     }
-    async fn update(&self, id: SessionId, changes: Changes) -> Result<(), StoreError> {
+    async fn update(&self, id: SessionId, changes: RecordChanges) -> Result<(), StoreError> {
         self.inner.update(id, changes).await
     }
     async fn delete(&self, id: SessionId) -> Result<bool, StoreError> {
@@ -103,13 +104,13 @@ impl EventLog for Eventful {
     async fn claim(&self, id: SessionId) -> Result<Claim, StoreError> {
         self.inner.claim(id).await
     }
-    async fn owner(&self, id: SessionId) -> Result<Owner, StoreError> {
+    async fn owner(&self, id: SessionId) -> Result<ClaimOwner, StoreError> {
         self.inner.owner(id).await
     }
     async fn recover(&self, id: SessionId) -> Result<Option<Damage>, StoreError> {
         self.inner.recover(id).await
     }
-    async fn usage(&self) -> Result<Usage, StoreError> {
+    async fn usage(&self) -> Result<LogUsage, StoreError> {
         self.inner.usage().await
     }
 }
@@ -118,8 +119,8 @@ impl EventLog for Eventful {
 struct Nobody;
 
 #[async_trait]
-impl Agents for Nobody {
-    async fn command(&self, _wanted: &Order, _: Mode) -> Result<AgentCommand, Fault> {
+impl AgentSource for Nobody {
+    async fn command(&self, _wanted: &SessionOrder, _: PolicyMode) -> Result<AgentCommand, Fault> {
         Err(Fault::new(Category::BadInput, "there is no agent"))
     }
 
@@ -130,7 +131,7 @@ impl Agents for Nobody {
 
 struct Scene {
     log: Arc<Eventful>,
-    desk: Arc<Desk>,
+    desk: Arc<SessionRegistry>,
     parent: SessionId,
 }
 
@@ -164,13 +165,17 @@ impl Scene {
             records_dir: None,
             cgroups: false,
         };
-        let yard = Yard::new(log.clone(), Settings::default(), setup);
-        let desk = Desk::new(yard, Arc::new(Nobody), Policy::default());
+        let yard = SessionContext::new(log.clone(), SessionSettings::default(), setup);
+        let desk = SessionRegistry::new(yard, Arc::new(Nobody), PermissionPolicy::default());
         Self { log, desk, parent }
     }
 
     async fn ids(&self) -> Vec<SessionId> {
-        let all = self.log.sessions(Filter { limit: 10, ..Filter::default() }).await.unwrap();
+        let all = self
+            .log
+            .sessions(SessionFilter { limit: 10, ..SessionFilter::default() })
+            .await
+            .unwrap();
         all.into_iter().map(|record| record.id).collect()
     }
 }
@@ -196,7 +201,7 @@ fn a_long_turn() -> Vec<Draft> {
 async fn a_fork_of_a_session_that_is_deleted_meanwhile_is_not_there() {
     let scene = Scene::with(Then::IsGone, a_long_turn()).await;
     let forked = scene.desk.fork(scene.parent, None, None).await;
-    assert!(matches!(forked, Err(DeskError::NoSuchSession(_))), "{forked:?}");
+    assert!(matches!(forked, Err(RegistryError::NoSuchSession(_))), "{forked:?}");
     assert_eq!(scene.ids().await, []);
 }
 
@@ -207,7 +212,7 @@ async fn a_fork_of_somebody_who_may_do_nothing_any_more_is_not_made() {
     let maker = Maker { name: "x".into(), since: Millis(0), is_limited: true, revoked };
     for _ in 0..2 {
         let forked = scene.desk.fork(scene.parent, None, Some(maker.clone())).await;
-        assert!(matches!(forked, Err(DeskError::Order(OrderError::Refused(_)))), "{forked:?}");
+        assert!(matches!(forked, Err(RegistryError::Order(OrderError::Refused(_)))), "{forked:?}");
         assert_eq!(scene.ids().await, [scene.parent]);
     }
 }
@@ -215,7 +220,7 @@ async fn a_fork_of_somebody_who_may_do_nothing_any_more_is_not_made() {
 #[tokio::test]
 async fn forks_of_forks_are_not_called_so_again_and_again() {
     let scene = Scene::with(Then::Nothing, a_long_turn()).await;
-    let named = Changes { title: Some(Some("a".into())), ..Changes::default() };
+    let named = RecordChanges { title: Some(Some("a".into())), ..RecordChanges::default() };
     scene.log.update(scene.parent, named).await.unwrap();
     let mut last = scene.parent;
     for _ in 0..3 {

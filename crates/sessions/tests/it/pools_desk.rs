@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sessions::desk::{Agents, Desk};
+use sessions::desk::{AgentSource, SessionRegistry};
 use sessions::host::AgentCommand;
 use sessions::mint;
-use sessions::order::Order;
-use sessions::permission::{Mode, Policy};
+use sessions::order::SessionOrder;
+use sessions::permission::{PermissionPolicy, PolicyMode};
 use sessions::pools::Pools;
 use sessions::session::{SessionError, SessionHandle};
 use tokio::sync::mpsc;
@@ -20,8 +20,8 @@ use crate::stage::{Stage, quiet, until, until_async};
 struct One(AgentCommand);
 
 #[async_trait]
-impl Agents for One {
-    async fn command(&self, _wanted: &Order, _: Mode) -> Result<AgentCommand, Fault> {
+impl AgentSource for One {
+    async fn command(&self, _wanted: &SessionOrder, _: PolicyMode) -> Result<AgentCommand, Fault> {
         Ok(self.0.clone())
     }
 
@@ -30,17 +30,26 @@ impl Agents for One {
     }
 }
 
-fn desk(stage: &Stage, command: &AgentCommand) -> Arc<Desk> {
+fn desk(stage: &Stage, command: &AgentCommand) -> Arc<SessionRegistry> {
     let pools = Pools::new(stage.yard.setup.clone(), stage.yard.settings.clone(), quiet());
     let agents = Arc::new(One(command.clone()));
-    Desk::with_pools(stage.yard.clone(), agents, Policy::default(), Some(pools))
+    SessionRegistry::with_pools(
+        stage.yard.clone(),
+        agents,
+        PermissionPolicy::default(),
+        Some(pools),
+    )
 }
 
-fn order(command: &AgentCommand) -> Order {
-    Order { agent: Some(command.name.clone()), cwd: command.cwd.clone(), ..Order::default() }
+fn order(command: &AgentCommand) -> SessionOrder {
+    SessionOrder {
+        agent: Some(command.name.clone()),
+        cwd: command.cwd.clone(),
+        ..SessionOrder::default()
+    }
 }
 
-fn n_warm(desk: &Desk) -> usize {
+fn n_warm(desk: &SessionRegistry) -> usize {
     desk.pools().unwrap().picture().warm
 }
 
@@ -70,7 +79,7 @@ async fn a_session_that_starts_later_leaves_the_warm_worker_where_it_is() {
     let desk = desk(&stage, &command);
     desk.create(order(&command)).await.unwrap();
     until("one is ready", || n_warm(&desk) == 1).await;
-    let later = Order { starts_later: true, ..order(&command) };
+    let later = SessionOrder { starts_later: true, ..order(&command) };
     let later = desk.create(later).await.unwrap();
     assert_eq!((n_warm(&desk), stage.starts().len()), (1, 2));
     desk.close(later.handle.id()).await.unwrap();

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sessions::permission::Decider;
-use sessions::session::Answer;
-use sessions::settings::Settings;
+use sessions::session::SubmittedAnswer;
+use sessions::settings::SessionSettings;
 use wire::{CallId, Event, Kind};
 
 use crate::stage::{Stage, quiet};
@@ -21,7 +21,8 @@ fn is_quiet(event: &Event) -> bool {
 #[tokio::test]
 async fn a_person_who_thinks_is_no_silence_of_the_agent() {
     let quiet_after = Duration::from_millis(200);
-    let settings = Settings { quiet_after, questions_wait: true, ..Settings::default() };
+    let settings =
+        SessionSettings { quiet_after, questions_wait: true, ..SessionSettings::default() };
     let stage = Stage::with(quiet(), settings);
     let session = stage.open(&stage.agent("work")).await;
     session.start_prompt("permission execute ls").await;
@@ -37,7 +38,9 @@ async fn a_person_who_thinks_is_no_silence_of_the_agent() {
 
     let request = CallId::parse(payload(&asked)["requestId"].as_str().unwrap()).unwrap();
     let handle = &session.opened.handle;
-    assert!(handle.answer(request, Answer::Reject, Decider::client("test")).await.unwrap());
+    assert!(
+        handle.answer(request, SubmittedAnswer::Reject, Decider::client("test")).await.unwrap()
+    );
     session.until_event("the turn ends", |event| event.kind == Kind::TurnEnded).await;
 
     let events = session.events().await;

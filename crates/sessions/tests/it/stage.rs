@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use sessions::host::{AgentCommand, HostSlot, Manners};
+use sessions::host::{AgentCommand, AgentQuirks, HostSlot};
 use sessions::mint;
-use sessions::open::{self, Opened, Terms};
-use sessions::order::Order;
-use sessions::permission::Policy;
+use sessions::open::{self, OpenOptions, OpenedSession};
+use sessions::order::SessionOrder;
+use sessions::permission::PermissionPolicy;
 use sessions::pools::{Pools, WarmSettings};
-use sessions::settings::{Settings, WorkerSetup};
-use sessions::yard::Yard;
+use sessions::settings::{SessionSettings, WorkerSetup};
+use sessions::yard::SessionContext;
 use soak::PATIENCE;
 use store::MemoryLog;
 use wire::{Event, Json, Kind, Seq, TurnId};
@@ -32,7 +32,7 @@ exec "$AGENT" --all-sessions --state "$STAGE/sessions" "$@"
 pub(crate) struct Stage {
     home: tempfile::TempDir,
     mark: String,
-    pub(crate) yard: Yard,
+    pub(crate) yard: SessionContext,
     pub(crate) pools: Arc<Pools>,
 }
 
@@ -48,10 +48,10 @@ pub(crate) fn busy() -> WarmSettings {
 
 impl Stage {
     pub(crate) fn new(warm: WarmSettings) -> Self {
-        Self::with(warm, Settings::default())
+        Self::with(warm, SessionSettings::default())
     }
 
-    pub(crate) fn with(warm: WarmSettings, settings: Settings) -> Self {
+    pub(crate) fn with(warm: WarmSettings, settings: SessionSettings) -> Self {
         static LAST: AtomicU32 = AtomicU32::new(0);
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join("agent.sh"), SCRIPT).unwrap();
@@ -61,7 +61,7 @@ impl Stage {
             records_dir: None,
             cgroups: false,
         };
-        let yard = Yard::new(Arc::new(MemoryLog::new()), settings.clone(), setup.clone());
+        let yard = SessionContext::new(Arc::new(MemoryLog::new()), settings.clone(), setup.clone());
         let pools = Arc::new(Pools::new(setup, settings, warm));
         let n = LAST.fetch_add(1, Ordering::Relaxed);
         Self { home, mark: format!("{}-{n}", std::process::id()), yard, pools }
@@ -91,7 +91,7 @@ impl Stage {
             cwd,
             env,
             is_named: false,
-            manners: Manners::default(),
+            manners: AgentQuirks::default(),
         }
     }
 
@@ -114,16 +114,16 @@ impl Stage {
     }
 
     pub(crate) async fn open_in(&self, slot: Arc<HostSlot>, params: &Json) -> Session {
-        self.open_under(Policy::default(), slot, params).await
+        self.open_under(PermissionPolicy::default(), slot, params).await
     }
 
     pub(crate) async fn open_under(
         &self,
-        policy: Policy,
+        policy: PermissionPolicy,
         slot: Arc<HostSlot>,
         params: &Json,
     ) -> Session {
-        let terms = Terms { slot: slot.clone(), policy, order: Order::default() };
+        let terms = OpenOptions { slot: slot.clone(), policy, order: SessionOrder::default() };
         let opened = open::new(&self.yard, &terms, params).await.unwrap();
         Session { opened, slot, yard: self.yard.clone() }
     }
@@ -172,9 +172,9 @@ impl Stage {
 }
 
 pub(crate) struct Session {
-    pub(crate) opened: Opened,
+    pub(crate) opened: OpenedSession,
     pub(crate) slot: Arc<HostSlot>,
-    yard: Yard,
+    yard: SessionContext,
 }
 
 impl Session {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use projection::{Reader, Style, Text, Ui, UiEvent};
+use projection::{LogReader, TextOptions, TextProjection, UiEvent, UiProjection};
 use serde_json::Value;
 use wire::{Event, Kind};
 
@@ -59,16 +59,16 @@ async fn output_is_logged_while_the_command_runs_and_its_end_before_the_turns() 
     assert!(own.into_iter().all(|event| event.turn == Some(turn)));
 
     // What people and pages are told of it.
-    let style = Style { color: false, width: 80, verbose: false, show_thinking: false };
-    let (mut text, mut renderer) = (String::new(), Reader::new(Text::new(style)));
-    let (mut ui, mut pages) = (Vec::new(), Reader::<Ui>::default());
+    let style = TextOptions { color: false, width: 80, verbose: false, show_thinking: false };
+    let (mut text, mut renderer) = (String::new(), LogReader::new(TextProjection::new(style)));
+    let (mut ui, mut pages) = (Vec::new(), LogReader::<UiProjection>::default());
     for event in &events {
         renderer.project(event, &mut text);
         pages.project(event, &mut ui);
     }
     assert!(text.contains("failed with exit code 3\n  first\n  second\n"), "{text}");
     let result = ui.iter().find_map(|event| match event {
-        UiEvent::Agent(projection::AgentUpdate::ToolResult { content, .. }) => {
+        UiEvent::Agent(projection::UiAgentUpdate::ToolResult { content, .. }) => {
             Some(content.clone())
         }
         _ => None,

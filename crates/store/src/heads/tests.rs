@@ -1,8 +1,8 @@
 use super::*;
 
-fn slot(seq: u64) -> Slot {
+fn slot(seq: u64) -> HeadSlot {
     let session = SessionId::derived(&[b"one"]);
-    Slot { session, epoch: 9, seq: Seq(seq), crc: 77, revision: 3 }
+    HeadSlot { session, epoch: 9, seq: Seq(seq), crc: 77, revision: 3 }
 }
 
 fn heads() -> (tempfile::TempDir, Heads) {
@@ -43,6 +43,6 @@ fn no_flipped_bit_gives_a_wrong_slot() {
     for bit in 0..SLOT_BYTES * 8 {
         let mut bytes = good;
         bytes[bit / 8] ^= 1 << (bit % 8);
-        assert_eq!(Slot::decode(&bytes), None, "bit {bit}");
+        assert_eq!(HeadSlot::decode(&bytes), None, "bit {bit}");
     }
 }

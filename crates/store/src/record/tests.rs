@@ -23,7 +23,7 @@ fn record() -> SessionRecord {
 fn no_changes_change_nothing() {
     let mut changed = record();
 
-    Changes::default().apply(&mut changed);
+    RecordChanges::default().apply(&mut changed);
 
     assert_eq!(changed, record());
 }
@@ -32,7 +32,7 @@ fn no_changes_change_nothing() {
 fn a_change_can_clear_a_field() {
     let mut changed = record();
 
-    Changes { title: Some(None), ..Changes::default() }.apply(&mut changed);
+    RecordChanges { title: Some(None), ..RecordChanges::default() }.apply(&mut changed);
 
     assert_eq!(changed.title, None);
 }
@@ -42,7 +42,8 @@ fn a_page_starts_after_the_last_record_of_the_one_before() {
     let record = record();
     let at = |updated| PageStart { updated: Millis(updated), id: record.id };
 
-    let admits = |before| Filter { before, ..Filter::default() }.admits(&record, None);
+    let admits =
+        |before| SessionFilter { before, ..SessionFilter::default() }.admits(&record, None);
 
     assert!(admits(None));
     assert!(admits(Some(at(6))));

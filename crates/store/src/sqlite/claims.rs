@@ -13,18 +13,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use wire::SessionId;
 
-use crate::{Claim, Owner, StoreError};
+use crate::{Claim, ClaimOwner, StoreError};
 
 /// A pid as text is shorter; more than this is not ours.
 const MAX_PID_TEXT: u64 = 32;
 
 #[derive(Debug)]
-pub(super) struct Claims {
+pub(super) struct FileClaims {
     dir: PathBuf,
     held: Mutex<HashSet<SessionId>>,
 }
 
-impl Claims {
+impl FileClaims {
     pub(super) fn new(dir: PathBuf) -> Arc<Self> {
         Arc::new(Self { dir, held: Mutex::default() })
     }
@@ -57,27 +57,27 @@ impl Claims {
             // to refuse.
             let _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
             self.held().insert(session);
-            let hold = Hold { session, path, _locked: file, claims: Arc::clone(self) };
+            let hold = FileClaim { session, path, _locked: file, claims: Arc::clone(self) };
             return Ok(Claim::new(session, hold));
         }
     }
 
     /// Looks without claiming, so that nobody who claims just now is kept from it for longer than
     /// the look takes.
-    pub(super) fn owner(&self, session: SessionId) -> Result<Owner, StoreError> {
+    pub(super) fn owner(&self, session: SessionId) -> Result<ClaimOwner, StoreError> {
         if self.held().contains(&session) {
-            return Ok(Owner::ThisLog);
+            return Ok(ClaimOwner::ThisLog);
         }
         let path = self.dir.join(session.as_str());
         let file = match File::open(&path) {
             Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Owner::Nobody),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(ClaimOwner::Nobody),
             Err(error) => return Err(StoreError::io("open", &path)(error)),
         };
         match file.try_lock_shared() {
             // The process that wrote it was killed.
-            Ok(()) => Ok(Owner::Nobody),
-            Err(TryLockError::WouldBlock) => Ok(Owner::Other { pid: pid_in(&file) }),
+            Ok(()) => Ok(ClaimOwner::Nobody),
+            Err(TryLockError::WouldBlock) => Ok(ClaimOwner::Other { pid: pid_in(&file) }),
             Err(TryLockError::Error(error)) => Err(StoreError::io("lock", &path)(error)),
         }
     }
@@ -87,14 +87,14 @@ impl Claims {
     }
 }
 
-struct Hold {
+struct FileClaim {
     session: SessionId,
     path: PathBuf,
     _locked: File,
-    claims: Arc<Claims>,
+    claims: Arc<FileClaims>,
 }
 
-impl Drop for Hold {
+impl Drop for FileClaim {
     fn drop(&mut self) {
         self.claims.held().remove(&self.session);
         // Removed while still locked, so nobody can have locked it in the meantime.

@@ -14,26 +14,26 @@ const IOERR_SHMSIZE: i32 = rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 
 /// An error of a statement or a transaction, before the path is known.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum SqliteFault {
     Sql(rusqlite::Error),
     Store(StoreError),
 }
 
-pub(super) type Outcome<T> = Result<T, Fault>;
+pub(super) type SqliteResult<T> = Result<T, SqliteFault>;
 
-impl From<rusqlite::Error> for Fault {
+impl From<rusqlite::Error> for SqliteFault {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sql(error)
     }
 }
 
-impl From<StoreError> for Fault {
+impl From<StoreError> for SqliteFault {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
 }
 
-impl Fault {
+impl SqliteFault {
     pub(super) fn at(self, path: &Path) -> StoreError {
         let error = match self {
             Self::Store(error) => return error,

@@ -16,7 +16,7 @@ use crate::heads::Heads;
 const LEAST_SPACE: u64 = 256 << 10;
 
 #[derive(Debug, Clone)]
-pub(super) struct Files {
+pub(super) struct LogFiles {
     pub(super) dir: PathBuf,
     pub(super) database: PathBuf,
     pub(super) wal: PathBuf,
@@ -24,7 +24,7 @@ pub(super) struct Files {
     pub(super) claims: PathBuf,
 }
 
-impl Files {
+impl LogFiles {
     pub(super) fn new(dir: &Path) -> Self {
         Self {
             dir: dir.to_owned(),

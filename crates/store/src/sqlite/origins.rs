@@ -5,8 +5,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 use wire::{Json, Millis, SessionId};
 
-use super::fault::Outcome;
-use crate::{Origin, StoreError};
+use super::fault::SqliteResult;
+use crate::{SessionOrigin, StoreError};
 
 /// Writes the origin of the session under `key`, over an earlier one. The session's row says
 /// which one it has, so that a loss is noticed.
@@ -14,8 +14,8 @@ pub(super) fn put(
     connection: &Connection,
     key: i64,
     created: Millis,
-    origin: &Origin,
-) -> Outcome<()> {
+    origin: &SessionOrigin,
+) -> SqliteResult<()> {
     let crc = crc(key, created, origin);
     let sql = "INSERT OR REPLACE INTO origins (key, made_by, created, made_of, crc) \
                VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -25,18 +25,21 @@ pub(super) fn put(
     name(connection, key, Some(crc))
 }
 
-pub(super) fn remove(connection: &Connection, key: i64) -> Outcome<()> {
+pub(super) fn remove(connection: &Connection, key: i64) -> SqliteResult<()> {
     connection.prepare_cached("DELETE FROM origins WHERE key = ?1")?.execute([key])?;
     name(connection, key, None)
 }
 
-fn name(connection: &Connection, key: i64, crc: Option<u32>) -> Outcome<()> {
+fn name(connection: &Connection, key: i64, crc: Option<u32>) -> SqliteResult<()> {
     let sql = "UPDATE sessions SET origin_crc = ?2 WHERE key = ?1";
     connection.prepare_cached(sql)?.execute(params![key, crc])?;
     Ok(())
 }
 
-pub(super) fn load(connection: &Connection, session: SessionId) -> Outcome<Option<Origin>> {
+pub(super) fn load(
+    connection: &Connection,
+    session: SessionId,
+) -> SqliteResult<Option<SessionOrigin>> {
     let sql = "SELECT sessions.key, made_by, origins.created, made_of, origins.crc, origin_crc \
                FROM sessions LEFT JOIN origins USING (key) WHERE id = ?1";
     let mut select = connection.prepare_cached(sql)?;
@@ -52,11 +55,11 @@ pub(super) fn load(connection: &Connection, session: SessionId) -> Outcome<Optio
 }
 
 /// The origin in a row, if it is the one that was written there.
-fn checked(row: &SqlRow<'_>) -> Option<Origin> {
+fn checked(row: &SqlRow<'_>) -> Option<SessionOrigin> {
     let int = |index: usize| row.get_ref(index).ok()?.as_i64().ok();
     let made_by = row.get_ref(1).ok()?.as_str_or_null().ok()?.map(str::to_owned);
     let made_of = Json::trusted(row.get_ref(3).ok()?.as_str().ok()?);
-    let origin = Origin { made_by, made_of };
+    let origin = SessionOrigin { made_by, made_of };
     let crc = i64::from(crc(int(0)?, Millis(int(2)?), &origin));
     (int(4)? == crc && int(5)? == crc).then_some(origin)
 }
@@ -66,7 +69,7 @@ pub(super) fn count(
     made_by: &str,
     since: Millis,
     max: usize,
-) -> Outcome<usize> {
+) -> SqliteResult<usize> {
     let sql = "SELECT count(*) FROM \
                (SELECT 1 FROM origins WHERE made_by = ?1 AND created >= ?2 LIMIT ?3)";
     let max = i64::try_from(max).unwrap_or(i64::MAX);
@@ -75,7 +78,7 @@ pub(super) fn count(
     Ok(usize::try_from(n).unwrap_or_default())
 }
 
-fn crc(key: i64, created: Millis, origin: &Origin) -> u32 {
+fn crc(key: i64, created: Millis, origin: &SessionOrigin) -> u32 {
     let mut hasher = Hasher::new();
     let made_by = origin.made_by.as_deref();
     // The length, or a number that is no length, keeps neighbours apart.

@@ -11,20 +11,20 @@ use rusqlite::{Connection, OptionalExtension, Row as SqlRow, ToSql};
 use tokio::sync::{mpsc, oneshot};
 use wire::{Event, Json, Kind, Millis, Seq, SessionId, TurnId};
 
-use super::fault::Outcome;
-use super::rows::{self, COLUMNS, Row};
+use super::fault::SqliteResult;
+use super::rows::{self, COLUMNS, SessionRow};
 use super::schema::{DECIDED, SEQ_BITS};
-use crate::chain::{self, Link};
+use crate::chain::{self, ChainedEvent};
 use crate::record::{MAX_FOUND, MAX_READ_BYTES};
-use crate::{Decision, DecisionFilter, DecisionPlace, Filter, StoreError};
+use crate::{DecisionFilter, DecisionPlace, LoggedDecision, SessionFilter, StoreError};
 
 /// Callers beyond this wait before their question is queued.
 pub(super) const QUEUED_QUESTIONS: usize = 256;
 
-pub(super) type Question = Box<dyn FnOnce(&mut Connection) + Send>;
+pub(super) type ReaderQuery = Box<dyn FnOnce(&mut Connection) + Send>;
 
 /// Takes questions from a queue that the readers share, until its senders are gone.
-pub(super) fn run(mut connection: Connection, queue: &Arc<Mutex<mpsc::Receiver<Question>>>) {
+pub(super) fn run(mut connection: Connection, queue: &Arc<Mutex<mpsc::Receiver<ReaderQuery>>>) {
     loop {
         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).blocking_recv();
         let Some(question) = next else { return };
@@ -34,12 +34,12 @@ pub(super) fn run(mut connection: Connection, queue: &Arc<Mutex<mpsc::Receiver<Q
 
 /// Puts `ask` into the queue and waits for its answer.
 pub(super) async fn ask<T: Send + 'static>(
-    queue: &mpsc::Sender<Question>,
+    queue: &mpsc::Sender<ReaderQuery>,
     path: PathBuf,
-    ask: impl FnOnce(&mut Connection) -> Outcome<T> + Send + 'static,
+    ask: impl FnOnce(&mut Connection) -> SqliteResult<T> + Send + 'static,
 ) -> Result<T, StoreError> {
     let (reply, answer) = oneshot::channel();
-    let question: Question = Box::new(move |connection| {
+    let question: ReaderQuery = Box::new(move |connection| {
         // Nobody waits any more: the caller was dropped.
         if !reply.is_closed() {
             let _ = reply.send(ask(connection).map_err(|fault| fault.at(&path)));
@@ -49,13 +49,13 @@ pub(super) async fn ask<T: Send + 'static>(
     answer.await.map_err(|_| StoreError::Closed)?
 }
 
-pub(super) fn head(connection: &Connection, session: SessionId) -> Outcome<Option<Seq>> {
+pub(super) fn head(connection: &Connection, session: SessionId) -> SqliteResult<Option<Seq>> {
     let mut select = connection.prepare_cached("SELECT head FROM sessions WHERE id = ?1")?;
     let head = select.query_row([session.as_str()], |row| row.get::<_, i64>(0)).optional()?;
     Ok(head.map(|head| Seq(head.cast_unsigned())))
 }
 
-pub(super) fn find(connection: &Connection, prefix: &str) -> Outcome<Vec<Row>> {
+pub(super) fn find(connection: &Connection, prefix: &str) -> SqliteResult<Vec<SessionRow>> {
     // `{` is the byte after `z`, so the range holds exactly the ids that start like this.
     let sql = format!(
         "SELECT {COLUMNS} FROM sessions WHERE id >= ?1 AND id < ?1 || '{{' \
@@ -64,14 +64,17 @@ pub(super) fn find(connection: &Connection, prefix: &str) -> Outcome<Vec<Row>> {
     collect(connection, &sql, &[&prefix])
 }
 
-pub(super) fn sessions(connection: &Connection, filter: &Filter) -> Outcome<Vec<Row>> {
+pub(super) fn sessions(
+    connection: &Connection,
+    filter: &SessionFilter,
+) -> SqliteResult<Vec<SessionRow>> {
     let (sql, values) = listing(filter);
     let values: Vec<&dyn ToSql> = values.iter().map(AsRef::as_ref).collect();
     collect(connection, &sql, &values)
 }
 
 /// The statement for a listing. Each one follows an index in the order asked for.
-pub(super) fn listing(filter: &Filter) -> (String, Vec<Box<dyn ToSql + '_>>) {
+pub(super) fn listing(filter: &SessionFilter) -> (String, Vec<Box<dyn ToSql + '_>>) {
     let mut sql = format!("SELECT {COLUMNS} FROM sessions WHERE 1");
     let mut values: Vec<Box<dyn ToSql + '_>> = Vec::new();
     let wanted =
@@ -104,12 +107,16 @@ pub(super) fn listing(filter: &Filter) -> (String, Vec<Box<dyn ToSql + '_>>) {
 }
 
 /// Reads the rows of a list; a damaged record must not take the others out of it.
-fn collect(connection: &Connection, sql: &str, values: &[&dyn ToSql]) -> Outcome<Vec<Row>> {
+fn collect(
+    connection: &Connection,
+    sql: &str,
+    values: &[&dyn ToSql],
+) -> SqliteResult<Vec<SessionRow>> {
     let mut statement = connection.prepare_cached(sql)?;
     let mut found = statement.query(values)?;
     let mut rows = Vec::new();
     while let Some(row) = found.next()? {
-        match Row::read(row) {
+        match SessionRow::read(row) {
             Some(row) if row.is_intact => rows.push(row),
             damaged => {
                 let session = damaged.map(|row| row.record.id.to_string());
@@ -125,7 +132,7 @@ pub(super) fn events(
     session: SessionId,
     after: Seq,
     limit: usize,
-) -> Outcome<Vec<Event>> {
+) -> SqliteResult<Vec<Event>> {
     // One snapshot: the head must be the one that these events lead to.
     let tx = connection.transaction()?;
     let row = rows::load_or_refuse(&tx, session)?;
@@ -162,13 +169,13 @@ pub(super) fn events(
     Ok(events)
 }
 
-fn crc_at(connection: &Connection, key: i64) -> Outcome<Option<u32>> {
+fn crc_at(connection: &Connection, key: i64) -> SqliteResult<Option<u32>> {
     let mut select = connection.prepare_cached("SELECT crc FROM events WHERE key = ?1")?;
     Ok(select.query_row([key], |row| row.get(0)).optional()?)
 }
 
 /// The event in `found`, if it is the one that was written at `seq`.
-fn checked(found: &SqlRow<'_>, row: &Row, seq: u64, previous: u32) -> Option<(Event, u32)> {
+fn checked(found: &SqlRow<'_>, row: &SessionRow, seq: u64, previous: u32) -> Option<(Event, u32)> {
     let (event, crc) = linked(found, row.record.id, Seq(seq), previous)?;
     let is_last = row.record.head == event.seq;
     let key = found.get_ref(0).ok()?.as_i64().ok()?;
@@ -188,7 +195,7 @@ pub(super) fn linked(
 ) -> Option<(Event, u32)> {
     let text = |index: usize| found.get_ref(index).ok()?.as_str().ok();
     let int = |index: usize| found.get_ref(index).ok()?.as_i64().ok();
-    let link = Link {
+    let link = ChainedEvent {
         seq,
         at: Millis(int(1)?),
         turn: found.get_ref(2).ok()?.as_str_or_null().ok()?,
@@ -213,7 +220,7 @@ pub(super) fn linked(
 pub(super) fn decisions(
     connection: &Connection,
     filter: &DecisionFilter,
-) -> Outcome<Vec<Decision>> {
+) -> SqliteResult<Vec<LoggedDecision>> {
     let (sql, values) = decision_listing(filter);
     let values: Vec<&dyn ToSql> = values.iter().map(AsRef::as_ref).collect();
     let mut statement = connection.prepare_cached(&sql)?;
@@ -270,7 +277,7 @@ pub(super) fn decision_listing(filter: &DecisionFilter) -> (String, Vec<Box<dyn 
 }
 
 /// `None` when the session's id cannot be read.
-fn decision(row: &SqlRow<'_>) -> Outcome<Option<Decision>> {
+fn decision(row: &SqlRow<'_>) -> SqliteResult<Option<LoggedDecision>> {
     let (key, at): (i64, i64) = (row.get(0)?, row.get(1)?);
     let Some(session) = row.get_ref(6)?.as_str().ok().and_then(|id| SessionId::parse(id).ok())
     else {
@@ -283,5 +290,5 @@ fn decision(row: &SqlRow<'_>) -> Outcome<Option<Decision>> {
     };
     let event = previous.and_then(|previous| linked(row, session, seq, previous));
     let (event, at) = (event.map(|(event, _)| event), Millis(at));
-    Ok(Some(Decision { place: DecisionPlace::new(at, key), session, seq, at, event }))
+    Ok(Some(LoggedDecision { place: DecisionPlace::new(at, key), session, seq, at, event }))
 }

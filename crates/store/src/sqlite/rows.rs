@@ -8,9 +8,9 @@ use crc32fast::Hasher;
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 use wire::{Json, Millis, Seq, SessionId, TurnId};
 
-use super::fault::{Fault, Outcome};
+use super::fault::{SqliteFault, SqliteResult};
 use super::schema::SEQ_BITS;
-use crate::heads::{Heads, Slot};
+use crate::heads::{HeadSlot, Heads};
 use crate::{Damage, SessionRecord, StoreError};
 
 /// The columns, in the order in which [`Row::read`] takes them.
@@ -18,7 +18,7 @@ pub(super) const COLUMNS: &str = "key, id, epoch, agent, cwd, title, created, up
      head_crc, bytes, active_turn, agent_session, is_closed, details, revision, crc";
 
 #[derive(Debug, Clone)]
-pub(super) struct Row {
+pub(super) struct SessionRow {
     pub(super) key: i64,
     pub(super) record: SessionRecord,
     pub(super) head_crc: u32,
@@ -34,21 +34,31 @@ pub struct LostSession {
 }
 
 /// The row of `session` if there is one, checked.
-pub(super) fn load(connection: &Connection, session: SessionId) -> Outcome<Option<Row>> {
+pub(super) fn load(
+    connection: &Connection,
+    session: SessionId,
+) -> SqliteResult<Option<SessionRow>> {
     match load_unchecked(connection, session)? {
         Some(row) if !row.is_intact => Err(StoreError::CorruptRecord { session }.into()),
         row => Ok(row),
     }
 }
 
-pub(super) fn load_or_refuse(connection: &Connection, session: SessionId) -> Outcome<Row> {
-    load(connection, session)?.ok_or(Fault::Store(StoreError::NoSuchSession(session)))
+pub(super) fn load_or_refuse(
+    connection: &Connection,
+    session: SessionId,
+) -> SqliteResult<SessionRow> {
+    load(connection, session)?.ok_or(SqliteFault::Store(StoreError::NoSuchSession(session)))
 }
 
-pub(super) fn load_unchecked(connection: &Connection, session: SessionId) -> Outcome<Option<Row>> {
+pub(super) fn load_unchecked(
+    connection: &Connection,
+    session: SessionId,
+) -> SqliteResult<Option<SessionRow>> {
     let sql = format!("SELECT {COLUMNS} FROM sessions WHERE id = ?1");
     let mut statement = connection.prepare_cached(&sql)?;
-    let row = statement.query_row([session.as_str()], |row| Ok(Row::read(row))).optional()?;
+    let row =
+        statement.query_row([session.as_str()], |row| Ok(SessionRow::read(row))).optional()?;
     match row {
         None => Ok(None),
         // An index that leads to another session's row is damage like any other.
@@ -61,7 +71,11 @@ pub(super) fn load_unchecked(connection: &Connection, session: SessionId) -> Out
 ///
 /// Without a transaction around it the row may be older than the slot, because the writer
 /// goes on in between; only a row that was read after the slot proves a loss.
-pub(super) fn judged(connection: &Connection, heads: &Heads, row: Row) -> Outcome<SessionRecord> {
+pub(super) fn judged(
+    connection: &Connection,
+    heads: &Heads,
+    row: SessionRow,
+) -> SqliteResult<SessionRecord> {
     let slot = heads.get(row.key);
     let row = match row.damage(slot) {
         None => row,
@@ -73,13 +87,13 @@ pub(super) fn judged(connection: &Connection, heads: &Heads, row: Row) -> Outcom
 
 /// Finds lost sessions. Slots are written after the commit and cleared before it, so a slot without
 /// a session that is still there when looked at again belongs to a session that was lost.
-pub(super) fn find_lost(connection: &Connection, heads: &Heads) -> Outcome<Vec<LostSession>> {
+pub(super) fn find_lost(connection: &Connection, heads: &Heads) -> SqliteResult<Vec<LostSession>> {
     let mut lost = Vec::new();
     for (key, slot) in heads.all() {
         let is_there = match load_unchecked(connection, slot.session) {
             Ok(row) => row.is_some(),
             // Damaged, which is reported when it is used, but there.
-            Err(Fault::Store(StoreError::CorruptRecord { .. })) => true,
+            Err(SqliteFault::Store(StoreError::CorruptRecord { .. })) => true,
             Err(fault) => return Err(fault),
         };
         if !is_there && heads.get(key).is_some() {
@@ -89,7 +103,7 @@ pub(super) fn find_lost(connection: &Connection, heads: &Heads) -> Outcome<Vec<L
     Ok(lost)
 }
 
-impl Row {
+impl SessionRow {
     pub(super) fn new(key: i64, record: SessionRecord, head_crc: u32) -> Self {
         Self { key, record, head_crc, revision: 0, is_intact: true }
     }
@@ -126,7 +140,7 @@ impl Row {
         Some(read)
     }
 
-    pub(super) fn insert(&self, connection: &Connection) -> Outcome<()> {
+    pub(super) fn insert(&self, connection: &Connection) -> SqliteResult<()> {
         let record = &self.record;
         let sql = format!(
             "INSERT INTO sessions ({COLUMNS}) \
@@ -156,7 +170,7 @@ impl Row {
 
     /// Writes back what an append moves. Fields without an index on them are cheap; the
     /// others are left to [`Self::update`].
-    pub(super) fn advance(&mut self, connection: &Connection) -> Outcome<()> {
+    pub(super) fn advance(&mut self, connection: &Connection) -> SqliteResult<()> {
         self.revision += 1;
         let sql = "UPDATE sessions SET updated = ?2, head = ?3, head_crc = ?4, bytes = ?5, \
                    revision = ?6, crc = ?7 WHERE key = ?1";
@@ -173,7 +187,7 @@ impl Row {
     }
 
     /// Writes everything back that can change.
-    pub(super) fn update(&mut self, connection: &Connection) -> Outcome<()> {
+    pub(super) fn update(&mut self, connection: &Connection) -> SqliteResult<()> {
         self.revision += 1;
         let record = &self.record;
         let sql = "UPDATE sessions SET epoch = ?2, title = ?3, updated = ?4, head = ?5, \
@@ -202,8 +216,8 @@ impl Row {
         self.key << SEQ_BITS
     }
 
-    pub(super) fn slot(&self) -> Slot {
-        Slot {
+    pub(super) fn slot(&self) -> HeadSlot {
+        HeadSlot {
             session: self.record.id,
             epoch: self.record.epoch,
             seq: self.record.head,
@@ -213,7 +227,7 @@ impl Row {
     }
 
     /// The damage that the second copy of the head shows.
-    pub(super) fn damage(&self, slot: Option<Slot>) -> Option<Damage> {
+    pub(super) fn damage(&self, slot: Option<HeadSlot>) -> Option<Damage> {
         let slot = slot?;
         let head = self.record.head;
         // A slot of another session or of another life of this one says nothing.

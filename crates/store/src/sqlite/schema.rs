@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::fault::{Fault, Outcome};
+use super::fault::{SqliteFault, SqliteResult};
 use crate::StoreError;
 
 /// 1 had no index of decisions, 2 no origins: what they hold now was in the details.
@@ -67,7 +67,7 @@ const WAL_BYTES_KEPT: u32 = 32 * 1024 * 1024;
 /// Page cache of a connection, in KiB (negative for `SQLite` means KiB, not pages).
 const CACHE_KIB: i32 = 4096;
 
-pub(super) fn open_writer(path: &Path) -> Outcome<Connection> {
+pub(super) fn open_writer(path: &Path) -> SqliteResult<Connection> {
     let mut connection = connect(path)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
@@ -79,20 +79,20 @@ pub(super) fn open_writer(path: &Path) -> Outcome<Connection> {
 }
 
 /// For the checkpointer, which writes to the database file but never to the tables.
-pub(super) fn open_checkpointer(path: &Path) -> Outcome<Connection> {
+pub(super) fn open_checkpointer(path: &Path) -> SqliteResult<Connection> {
     let connection = connect(path)?;
     // A connection finds the WAL with its first statement, not when it is opened.
     connection.query_row("SELECT count(*) FROM doomed", [], |_| Ok(()))?;
     Ok(connection)
 }
 
-pub(super) fn open_reader(path: &Path) -> Outcome<Connection> {
+pub(super) fn open_reader(path: &Path) -> SqliteResult<Connection> {
     let connection = connect(path)?;
     connection.pragma_update(None, "query_only", true)?;
     Ok(connection)
 }
 
-fn connect(path: &Path) -> Outcome<Connection> {
+fn connect(path: &Path) -> SqliteResult<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
@@ -107,7 +107,7 @@ fn connect(path: &Path) -> Outcome<Connection> {
     Ok(connection)
 }
 
-fn ensure_tables(connection: &mut Connection, path: &Path) -> Outcome<()> {
+fn ensure_tables(connection: &mut Connection, path: &Path) -> SqliteResult<()> {
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found: i64 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if found > VERSION {
@@ -153,16 +153,16 @@ fn steps_from(found: i64, tables: &[String]) -> Option<Vec<String>> {
     (tables == expected).then_some(steps)
 }
 
-fn stored_tables(connection: &Connection) -> Outcome<Vec<String>> {
+fn stored_tables(connection: &Connection) -> SqliteResult<Vec<String>> {
     let mut statement = connection.prepare("SELECT sql FROM sqlite_schema ORDER BY name")?;
     let tables = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>();
-    tables.map_err(Fault::from)
+    tables.map_err(SqliteFault::from)
 }
 
 /// Finds sessions that an index or the table does not show. It looks at the sessions only:
 /// events are checked as they are read.
-pub(super) fn check_sessions(connection: &Connection, path: &Path) -> Outcome<()> {
-    let complaints = |connection: &Connection| -> Outcome<Option<String>> {
+pub(super) fn check_sessions(connection: &Connection, path: &Path) -> SqliteResult<()> {
+    let complaints = |connection: &Connection| -> SqliteResult<Option<String>> {
         let sql = "PRAGMA integrity_check('sessions')";
         let first: String = connection.query_row(sql, [], |row| row.get(0))?;
         Ok((first != "ok").then_some(first))

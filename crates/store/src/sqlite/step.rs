@@ -7,41 +7,42 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use wire::{Seq, SessionId, TurnId};
 
-use super::fault::{Fault, Outcome};
+use super::fault::{SqliteFault, SqliteResult};
 use super::origins;
-use super::rows::{self, Row};
+use super::rows::{self, SessionRow};
 use super::schema::{MAX_SESSION_KEY, SEQ_BITS};
-use crate::chain::{self, Link};
-use crate::heads::{Heads, Slot};
+use crate::chain::{self, ChainedEvent};
+use crate::heads::{HeadSlot, Heads};
 use crate::memory::random_epoch;
 use crate::record::{reserve_for, weight};
-use crate::wake::Reach;
-use crate::{Appended, Batch, Changes, Damage, NewSession, SessionRecord, StoreError};
+use crate::wake::LogReach;
+use crate::{AppendedRange, Batch, Damage, NewSession, RecordChanges, SessionRecord, StoreError};
 
 /// One transaction under way.
-pub(super) struct Step<'a> {
+pub(super) struct LogTransaction<'a> {
     pub(super) connection: &'a Connection,
     pub(super) heads: &'a Heads,
     pub(super) max_session_bytes: u64,
-    pub(super) effects: Vec<Effect>,
+    pub(super) effects: Vec<CommitEffect>,
 }
 
 /// An effect of a step, to be carried out after the commit.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Effect {
+pub(super) struct CommitEffect {
     pub(super) session: SessionId,
-    pub(super) reach: Reach,
-    pub(super) head: Option<(i64, Slot)>,
+    pub(super) reach: LogReach,
+    pub(super) head: Option<(i64, HeadSlot)>,
 }
 
-impl Step<'_> {
-    pub(super) fn create(&mut self, new: &NewSession) -> Outcome<SessionRecord> {
+impl LogTransaction<'_> {
+    pub(super) fn create(&mut self, new: &NewSession) -> SqliteResult<SessionRecord> {
         if rows::load_unchecked(self.connection, new.id)?.is_some() {
             return Err(StoreError::SessionExists(new.id).into());
         }
         let key = self.free_key()?;
         self.heads.reserve(key)?;
-        let row = Row::new(key, new.clone().into_record(random_epoch()), chain::root(new.id));
+        let row =
+            SessionRow::new(key, new.clone().into_record(random_epoch()), chain::root(new.id));
         row.insert(self.connection)?;
         if let Some(origin) = &new.origin {
             origins::put(self.connection, key, new.created, origin)?;
@@ -52,7 +53,7 @@ impl Step<'_> {
 
     /// A key is used once: what is left of a deleted or lost session under its key must
     /// never be taken for a part of another.
-    fn free_key(&self) -> Outcome<i64> {
+    fn free_key(&self) -> SqliteResult<i64> {
         let sql = "SELECT max(coalesce((SELECT max(key) FROM sessions), 0), \
                    coalesce((SELECT max(key) FROM doomed), 0), \
                    coalesce((SELECT max(key) FROM events), 0) >> ?1)";
@@ -63,7 +64,7 @@ impl Step<'_> {
         Ok(if key > MAX_SESSION_KEY { in_use + 1 } else { key })
     }
 
-    pub(super) fn append(&mut self, batch: &Batch) -> Outcome<Appended> {
+    pub(super) fn append(&mut self, batch: &Batch) -> SqliteResult<AppendedRange> {
         let session = batch.session;
         let mut row = self.intact_row(session)?;
         let added: u64 = batch.drafts.iter().map(weight).sum();
@@ -74,23 +75,23 @@ impl Step<'_> {
         let first = Seq(row.record.head.0 + 1);
         self.insert_events(&mut row, batch)?;
         row.record.bytes += added;
-        if batch.changes == Changes::default() {
+        if batch.changes == RecordChanges::default() {
             row.advance(self.connection)?;
         } else {
             self.change(&mut row, &batch.changes)?;
         }
         self.moved(&row);
-        Ok(Appended { first, last: row.record.head })
+        Ok(AppendedRange { first, last: row.record.head })
     }
 
-    fn insert_events(&self, row: &mut Row, batch: &Batch) -> Outcome<()> {
+    fn insert_events(&self, row: &mut SessionRow, batch: &Batch) -> SqliteResult<()> {
         let base = row.base();
         let sql = "INSERT INTO events (key, at, turn, kind, payload, crc) \
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         let mut insert = self.connection.prepare_cached(sql)?;
         for draft in &batch.drafts {
             let seq = Seq(row.record.head.0 + 1);
-            let link = Link {
+            let link = ChainedEvent {
                 seq,
                 at: draft.at,
                 turn: draft.turn.as_ref().map(TurnId::as_str),
@@ -107,14 +108,18 @@ impl Step<'_> {
         Ok(())
     }
 
-    pub(super) fn update(&mut self, session: SessionId, changes: &Changes) -> Outcome<()> {
+    pub(super) fn update(
+        &mut self,
+        session: SessionId,
+        changes: &RecordChanges,
+    ) -> SqliteResult<()> {
         let mut row = self.intact_row(session)?;
         self.change(&mut row, changes)?;
         self.moved(&row);
         Ok(())
     }
 
-    fn change(&self, row: &mut Row, changes: &Changes) -> Outcome<()> {
+    fn change(&self, row: &mut SessionRow, changes: &RecordChanges) -> SqliteResult<()> {
         if let Some(origin) = &changes.origin {
             origins::put(self.connection, row.key, row.record.created, origin)?;
         }
@@ -123,7 +128,7 @@ impl Step<'_> {
     }
 
     /// The events go later, in portions: a large session must not hold everybody up.
-    pub(super) fn delete(&mut self, session: SessionId) -> Outcome<bool> {
+    pub(super) fn delete(&mut self, session: SessionId) -> SqliteResult<bool> {
         let sql = "SELECT key FROM sessions WHERE id = ?1";
         let mut select = self.connection.prepare_cached(sql)?;
         let key: Option<i64> = select.query_row([session.as_str()], |row| row.get(0)).optional()?;
@@ -134,12 +139,12 @@ impl Step<'_> {
         self.connection.prepare_cached("DELETE FROM sessions WHERE key = ?1")?.execute([key])?;
         origins::remove(self.connection, key)?;
         self.connection.prepare_cached("INSERT INTO doomed (key) VALUES (?1)")?.execute([key])?;
-        self.effects.push(Effect { session, reach: Reach::Deleted, head: None });
+        self.effects.push(CommitEffect { session, reach: LogReach::Deleted, head: None });
         Ok(true)
     }
 
     /// A session that only `heads` remembers is gone for good when someone deletes it.
-    fn forget_lost(&self, session: SessionId) -> Outcome<bool> {
+    fn forget_lost(&self, session: SessionId) -> SqliteResult<bool> {
         let lost = self.heads.all().into_iter().find(|(_, slot)| slot.session == session);
         if let Some((key, _)) = lost {
             self.heads.clear(key)?;
@@ -147,7 +152,7 @@ impl Step<'_> {
         Ok(lost.is_some())
     }
 
-    pub(super) fn recover(&mut self, session: SessionId) -> Outcome<Option<Damage>> {
+    pub(super) fn recover(&mut self, session: SessionId) -> SqliteResult<Option<Damage>> {
         let found = rows::load_unchecked(self.connection, session)?;
         let mut row = found.ok_or(StoreError::NoSuchSession(session))?;
         if !row.is_intact {
@@ -167,9 +172,9 @@ impl Step<'_> {
     }
 
     /// Checks the origin. A damaged one is dropped: the session goes on without it.
-    fn has_intact_origin(&self, row: &Row) -> Outcome<bool> {
+    fn has_intact_origin(&self, row: &SessionRow) -> SqliteResult<bool> {
         match origins::load(self.connection, row.record.id) {
-            Err(Fault::Store(StoreError::CorruptRecord { .. })) => {
+            Err(SqliteFault::Store(StoreError::CorruptRecord { .. })) => {
                 origins::remove(self.connection, row.key)?;
                 Ok(false)
             }
@@ -178,7 +183,7 @@ impl Step<'_> {
     }
 
     /// A record that fails its checksum may lie about the head; the events do not.
-    fn take_head_from_events(&self, row: &mut Row) -> Outcome<()> {
+    fn take_head_from_events(&self, row: &mut SessionRow) -> SqliteResult<()> {
         let base = row.base();
         let sql = "SELECT key, crc FROM events WHERE key BETWEEN ?1 AND ?2 \
                    ORDER BY key DESC LIMIT 1";
@@ -195,7 +200,7 @@ impl Step<'_> {
 
     /// A row that may be written to. Appending to a log that lost its tail would give the
     /// lost places to other events and hide the loss.
-    fn intact_row(&self, session: SessionId) -> Outcome<Row> {
+    fn intact_row(&self, session: SessionId) -> SqliteResult<SessionRow> {
         let row = rows::load_or_refuse(self.connection, session)?;
         match row.damage(self.heads.get(row.key)) {
             None => Ok(row),
@@ -203,10 +208,10 @@ impl Step<'_> {
         }
     }
 
-    fn moved(&mut self, row: &Row) {
-        self.effects.push(Effect {
+    fn moved(&mut self, row: &SessionRow) {
+        self.effects.push(CommitEffect {
             session: row.record.id,
-            reach: Reach::To(row.record.head),
+            reach: LogReach::To(row.record.head),
             head: Some((row.key, row.slot())),
         });
     }

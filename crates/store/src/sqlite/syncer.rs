@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rusqlite::Connection;
 use tokio::sync::mpsc;
 
-use super::fault::Fault;
+use super::fault::SqliteFault;
 use crate::StoreError;
 use crate::heads::Heads;
 
@@ -33,7 +33,7 @@ pub(super) const QUEUED_SYNCS: usize = 1024;
 /// Nudges while one is waiting already say nothing new.
 pub(super) const QUEUED_NUDGES: usize = 1;
 
-pub(super) type Request = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+pub(super) type SyncRequest = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 pub(super) struct Syncer {
     pub(super) wal: File,
@@ -43,7 +43,7 @@ pub(super) struct Syncer {
 }
 
 impl Syncer {
-    pub(super) fn run(self, mut queue: mpsc::Receiver<Request>) {
+    pub(super) fn run(self, mut queue: mpsc::Receiver<SyncRequest>) {
         let mut waiting = Vec::new();
         while queue.blocking_recv_many(&mut waiting, QUEUED_SYNCS) > 0 {
             let synced = self.sync();
@@ -84,7 +84,7 @@ pub(super) fn run_checkpointer(
         let sql = "PRAGMA wal_checkpoint(PASSIVE)";
         if let Err(error) = connection.query_row(sql, [], |_| Ok(())) {
             // Nothing is lost: the WAL keeps what could not be copied.
-            let error = Fault::from(error).at(path);
+            let error = SqliteFault::from(error).at(path);
             tracing::warn!(%error, "the log could not be copied back into its database");
         }
     }

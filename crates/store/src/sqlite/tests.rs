@@ -24,7 +24,7 @@ fn batch(name: &str, n: usize) -> Batch {
 }
 
 fn open(dir: &tempfile::TempDir) -> SqliteLog {
-    SqliteLog::open(dir.path(), Options::default()).unwrap()
+    SqliteLog::open(dir.path(), SqliteOptions::default()).unwrap()
 }
 
 #[test]
@@ -65,12 +65,16 @@ async fn listings_follow_an_index_and_never_sort() {
     }
     let page = Some(crate::PageStart { updated: Millis(5), id: id("x") });
     let filters = [
-        Filter::default(),
-        Filter { agent: Some("claude".into()), ..Filter::default() },
-        Filter { made_by: Some(("me".into(), Millis(1))), before: page, ..Filter::default() },
-        Filter { agent_session: Some("s".into()), before: page, ..Filter::default() },
-        Filter { has_active_turn: Some(true), ..Filter::default() },
-        Filter { cwd: Some("/".into()), before: page, ..Filter::default() },
+        SessionFilter::default(),
+        SessionFilter { agent: Some("claude".into()), ..SessionFilter::default() },
+        SessionFilter {
+            made_by: Some(("me".into(), Millis(1))),
+            before: page,
+            ..SessionFilter::default()
+        },
+        SessionFilter { agent_session: Some("s".into()), before: page, ..SessionFilter::default() },
+        SessionFilter { has_active_turn: Some(true), ..SessionFilter::default() },
+        SessionFilter { cwd: Some("/".into()), before: page, ..SessionFilter::default() },
     ];
 
     for filter in filters {
@@ -86,7 +90,8 @@ async fn listings_follow_an_index_and_never_sort() {
         assert!(plan.contains("USING INDEX sessions_"), "{told:?}: {plan}");
         assert!(!plan.contains("TEMP B-TREE") && !plan.contains("events"), "{told:?}: {plan}");
     }
-    let listed = log.sessions(Filter { limit: 1000, ..Filter::default() }).await.unwrap();
+    let listed =
+        log.sessions(SessionFilter { limit: 1000, ..SessionFilter::default() }).await.unwrap();
     assert_eq!(listed.len(), 1000);
 }
 
@@ -164,7 +169,7 @@ async fn a_log_of_the_second_version_gets_room_for_origins_and_keeps_everything(
     assert_eq!(log.lost_sessions(), []);
     assert_eq!(log.session(id("a")).await.unwrap(), before);
     assert_eq!(log.origin(id("a")).await.unwrap(), None);
-    let changes = Changes { origin: Some(origin()), ..Changes::default() };
+    let changes = RecordChanges { origin: Some(origin()), ..RecordChanges::default() };
     log.update(id("a"), changes).await.unwrap();
     drop(log);
     assert_eq!(open(&dir).origin(id("a")).await.unwrap(), Some(origin()));
@@ -182,7 +187,8 @@ async fn an_origin_that_was_tampered_with_is_told_and_dropped_when_the_loss_is_a
         let log = open(&dir);
         log.create(NewSession { origin: Some(origin()), ..new("a") }).await.unwrap();
         assert_eq!(log.recover(id("a")).await.unwrap(), None);
-        let tamper = move |step: &mut Step<'_>| Ok(step.connection.execute(damage, [])?);
+        let tamper =
+            move |step: &mut LogTransaction<'_>| Ok(step.connection.execute(damage, [])?);
         log.write(Durability::Process, 0, tamper).await.unwrap();
 
         let refused = log.origin(id("a")).await.unwrap_err();
@@ -200,7 +206,7 @@ async fn a_list_reads_no_origin_and_a_deleted_session_leaves_none() {
     let dir = tempfile::tempdir().unwrap();
     let log = open(&dir);
     log.create(NewSession { origin: Some(origin()), ..new("a") }).await.unwrap();
-    let (sql, _) = reader::listing(&Filter::default());
+    let (sql, _) = reader::listing(&SessionFilter::default());
     assert!(!sql.contains("origins"), "{sql}");
     assert_eq!(log.n_made_by("me", Millis(0), 5).await.unwrap(), 1);
 
@@ -211,8 +217,8 @@ async fn a_list_reads_no_origin_and_a_deleted_session_leaves_none() {
     assert_eq!(left, 0);
 }
 
-fn origin() -> Origin {
-    Origin { made_by: Some("me".into()), made_of: Json::trusted(r#"{"cwd":"/"}"#) }
+fn origin() -> SessionOrigin {
+    SessionOrigin { made_by: Some("me".into()), made_of: Json::trusted(r#"{"cwd":"/"}"#) }
 }
 
 #[tokio::test]
@@ -253,7 +259,7 @@ async fn tables_of_the_first_version_that_are_not_quite_its_own_are_refused() {
         raw.execute_batch(&sql).unwrap();
         drop(raw);
 
-        let refused = SqliteLog::open(dir.path(), Options::default()).unwrap_err();
+        let refused = SqliteLog::open(dir.path(), SqliteOptions::default()).unwrap_err();
 
         assert!(matches!(refused, StoreError::NotALog { .. }), "{change}: {refused:?}");
     }
@@ -372,7 +378,7 @@ fn a_refused_sync_is_told_and_not_believed_the_second_time() {
     let (told, answers) = std::sync::mpsc::channel();
     for _ in 0..2 {
         let told = told.clone();
-        let request: syncer::Request = Box::new(move |synced| told.send(synced).unwrap());
+        let request: syncer::SyncRequest = Box::new(move |synced| told.send(synced).unwrap());
         requests.blocking_send(request).unwrap();
     }
     drop((requests, told));

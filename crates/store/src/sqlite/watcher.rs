@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::fault::Outcome;
+use super::fault::SqliteResult;
 use super::reader;
-use crate::wake::{Reach, Wakes};
+use crate::wake::{LogReach, WakeUps};
 
 /// A person does not notice this delay, and twenty questions a second cost nothing.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-pub(super) fn run(connection: &Connection, wakes: &Arc<Wakes>) {
+pub(super) fn run(connection: &Connection, wakes: &Arc<WakeUps>) {
     let mut seen = None;
     while wakes.pause_while_needed(LOOK_EVERY) {
         match look(connection, wakes, seen) {
@@ -29,13 +29,13 @@ pub(super) fn run(connection: &Connection, wakes: &Arc<Wakes>) {
     }
 }
 
-fn look(connection: &Connection, wakes: &Wakes, seen: Option<i64>) -> Outcome<i64> {
+fn look(connection: &Connection, wakes: &WakeUps, seen: Option<i64>) -> SqliteResult<i64> {
     let version: i64 = connection.pragma_query_value(None, "data_version", |row| row.get(0))?;
     if seen == Some(version) {
         return Ok(version);
     }
     for session in wakes.waited_for() {
-        let reach = reader::head(connection, session)?.map_or(Reach::Deleted, Reach::To);
+        let reach = reader::head(connection, session)?.map_or(LogReach::Deleted, LogReach::To);
         wakes.publish(session, reach);
     }
     Ok(version)

@@ -13,12 +13,12 @@ use std::time::Duration;
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
-use super::fault::{Fault, Outcome};
-use super::files::Files;
+use super::fault::{SqliteFault, SqliteResult};
+use super::files::LogFiles;
 use super::schema::{BUSY_TIMEOUT, SEQ_BITS};
-use super::step::{Effect, Step};
+use super::step::{CommitEffect, LogTransaction};
 use crate::heads::Heads;
-use crate::wake::Wakes;
+use crate::wake::WakeUps;
 use crate::{Durability, StoreError};
 
 /// Callers beyond this wait before their job is queued.
@@ -36,16 +36,16 @@ const COMMIT_BYTES: usize = 4 * 4096;
 const SWEPT_EVENTS: i64 = 1000;
 
 /// Work for the writer, with somebody waiting for the answer.
-pub(super) trait Job: Send {
+pub(super) trait WriteJob: Send {
     fn bytes(&self) -> usize;
     fn durability(&self) -> Durability;
     /// Runs the step and keeps its answer. An error means that the transaction is lost.
-    fn run(&mut self, step: &mut Step<'_>) -> Outcome<()>;
+    fn run(&mut self, step: &mut LogTransaction<'_>) -> SqliteResult<()>;
     /// Gives the kept answer, or the error that took its place.
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
 }
 
-pub(super) struct Task<T, F> {
+pub(super) struct WriteTask<T, F> {
     pub(super) bytes: usize,
     pub(super) durability: Durability,
     pub(super) work: F,
@@ -53,7 +53,9 @@ pub(super) struct Task<T, F> {
     pub(super) reply: oneshot::Sender<Result<T, StoreError>>,
 }
 
-impl<T: Send, F: FnMut(&mut Step<'_>) -> Outcome<T> + Send> Job for Task<T, F> {
+impl<T: Send, F: FnMut(&mut LogTransaction<'_>) -> SqliteResult<T> + Send> WriteJob
+    for WriteTask<T, F>
+{
     fn bytes(&self) -> usize {
         self.bytes
     }
@@ -62,10 +64,10 @@ impl<T: Send, F: FnMut(&mut Step<'_>) -> Outcome<T> + Send> Job for Task<T, F> {
         self.durability
     }
 
-    fn run(&mut self, step: &mut Step<'_>) -> Outcome<()> {
+    fn run(&mut self, step: &mut LogTransaction<'_>) -> SqliteResult<()> {
         self.done = Some(match (self.work)(step) {
             Ok(value) => Ok(value),
-            Err(Fault::Store(refusal)) if refusal.is_refusal() => Err(refusal),
+            Err(SqliteFault::Store(refusal)) if refusal.is_refusal() => Err(refusal),
             Err(fault) => return Err(fault),
         });
         Ok(())
@@ -78,13 +80,13 @@ impl<T: Send, F: FnMut(&mut Step<'_>) -> Outcome<T> + Send> Job for Task<T, F> {
     }
 }
 
-pub(super) struct Writer {
+pub(super) struct LogWriter {
     pub(super) connection: Connection,
-    pub(super) files: Files,
+    pub(super) files: LogFiles,
     pub(super) heads: Arc<Heads>,
-    pub(super) wakes: Arc<Wakes>,
+    pub(super) wakes: Arc<WakeUps>,
     pub(super) max_session_bytes: u64,
-    pub(super) syncer: mpsc::Sender<super::syncer::Request>,
+    pub(super) syncer: mpsc::Sender<super::syncer::SyncRequest>,
     /// Set by the syncer when the disk refused a sync.
     pub(super) is_sync_broken: Arc<AtomicBool>,
     pub(super) has_doomed: bool,
@@ -95,10 +97,10 @@ pub(super) struct Writer {
     pub(super) wal_bytes: usize,
 }
 
-impl Writer {
+impl LogWriter {
     /// Runs until every sender of jobs is gone and the queue is empty. Gives the connection back,
     /// to be closed after all others.
-    pub(super) fn run(mut self, mut queue: mpsc::Receiver<Box<dyn Job>>) -> Connection {
+    pub(super) fn run(mut self, mut queue: mpsc::Receiver<Box<dyn WriteJob>>) -> Connection {
         while let Some(first) = self.next_job(&mut queue) {
             let mut bytes = first.bytes();
             let mut group = vec![first];
@@ -117,7 +119,10 @@ impl Writer {
     }
 
     /// Waits for the next job; meanwhile removes the events of deleted sessions.
-    fn next_job(&mut self, queue: &mut mpsc::Receiver<Box<dyn Job>>) -> Option<Box<dyn Job>> {
+    fn next_job(
+        &mut self,
+        queue: &mut mpsc::Receiver<Box<dyn WriteJob>>,
+    ) -> Option<Box<dyn WriteJob>> {
         while self.has_doomed {
             match queue.try_recv() {
                 Ok(job) => return Some(job),
@@ -128,7 +133,7 @@ impl Writer {
         queue.blocking_recv()
     }
 
-    fn commit(&mut self, mut group: Vec<Box<dyn Job>>) {
+    fn commit(&mut self, mut group: Vec<Box<dyn WriteJob>>) {
         if let Err(error) = self.mend_sync() {
             return refuse(group, &error);
         }
@@ -141,10 +146,10 @@ impl Writer {
         }
     }
 
-    fn transact(&mut self, group: &mut [Box<dyn Job>]) -> Outcome<Vec<Effect>> {
+    fn transact(&mut self, group: &mut [Box<dyn WriteJob>]) -> SqliteResult<Vec<CommitEffect>> {
         let behavior = TransactionBehavior::Immediate;
         let tx = self.connection.transaction_with_behavior(behavior)?;
-        let mut step = Step {
+        let mut step = LogTransaction {
             connection: &tx,
             heads: &self.heads,
             max_session_bytes: self.max_session_bytes,
@@ -158,7 +163,7 @@ impl Writer {
         Ok(effects)
     }
 
-    fn finish(&mut self, group: Vec<Box<dyn Job>>, effects: &[Effect]) {
+    fn finish(&mut self, group: Vec<Box<dyn WriteJob>>, effects: &[CommitEffect]) {
         for (index, effect) in effects.iter().enumerate() {
             // Of several steps on one session in a row only the last one counts.
             if effects.get(index + 1).is_some_and(|next| next.session == effect.session) {
@@ -178,8 +183,8 @@ impl Writer {
         }
     }
 
-    fn hand_to_syncer(&self, job: Box<dyn Job>) {
-        let request: super::syncer::Request = Box::new(move |synced| job.answer(synced));
+    fn hand_to_syncer(&self, job: Box<dyn WriteJob>) {
+        let request: super::syncer::SyncRequest = Box::new(move |synced| job.answer(synced));
         if let Err(mpsc::error::SendError(request)) = self.syncer.blocking_send(request) {
             request(Err(StoreError::Closed));
         }
@@ -196,7 +201,7 @@ impl Writer {
         let is_busy: bool = self
             .connection
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
-            .map_err(|error| Fault::from(error).at(path))?;
+            .map_err(|error| SqliteFault::from(error).at(path))?;
         if is_busy {
             let detail = "an earlier sync did not succeed and readers keep the log from being \
                           written anew"
@@ -228,14 +233,14 @@ impl Writer {
     }
 }
 
-fn refuse(group: Vec<Box<dyn Job>>, error: &StoreError) {
+fn refuse(group: Vec<Box<dyn WriteJob>>, error: &StoreError) {
     for job in group {
         job.answer(Err(error.clone()));
     }
 }
 
 /// Removes one portion; true while there is more to remove.
-fn sweep_once(connection: &mut Connection) -> Outcome<bool> {
+fn sweep_once(connection: &mut Connection) -> SqliteResult<bool> {
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let doomed: Option<i64> = tx.query_row("SELECT min(key) FROM doomed", [], |r| r.get(0))?;
     let Some(key) = doomed else { return Ok(false) };
@@ -253,7 +258,7 @@ fn sweep_once(connection: &mut Connection) -> Outcome<bool> {
 
 /// Copies all of the WAL into the database and empties it. Waits for no reader: false if there is
 /// one.
-fn empty_wal(connection: &Connection) -> Outcome<bool> {
+fn empty_wal(connection: &Connection) -> SqliteResult<bool> {
     connection.busy_timeout(Duration::ZERO)?;
     let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
     let is_busy = connection.query_row(sql, [], |row| row.get::<_, bool>(0));

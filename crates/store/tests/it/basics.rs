@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 use store::{
-    Batch, Changes, Durability, EventLog, Filter, MemoryLog, Options, Prune, SqliteLog, StoreError,
+    Batch, Durability, EventLog, MemoryLog, PruneRule, RecordChanges, SessionFilter, SqliteLog,
+    SqliteOptions, StoreError,
 };
 use wire::{Draft, Json, Kind, Millis, Seq, TurnId};
 
@@ -56,7 +57,7 @@ async fn changes_are_committed_with_the_events_they_belong_to() {
     let log = open(dir.path());
     log.create(new("a")).await.unwrap();
     let turn = TurnId::derived(&[b"turn"]);
-    let changes = Changes { active_turn: Some(Some(turn)), ..Changes::default() };
+    let changes = RecordChanges { active_turn: Some(Some(turn)), ..RecordChanges::default() };
 
     let power = batch("a", &["one"]).durable(Durability::Power).with(changes);
     log.append(power).await.unwrap();
@@ -69,7 +70,7 @@ async fn changes_are_committed_with_the_events_they_belong_to() {
 #[tokio::test]
 async fn a_full_session_refuses_the_whole_batch() {
     let dir = temp();
-    let options = Options { max_session_bytes: 1000, ..Options::default() };
+    let options = SqliteOptions { max_session_bytes: 1000, ..SqliteOptions::default() };
     let log = SqliteLog::open(dir.path(), options).unwrap();
     log.create(new("a")).await.unwrap();
     log.append(batch("a", &["one"])).await.unwrap();
@@ -147,16 +148,18 @@ async fn pruning_spares_the_claimed_the_busy_and_the_newest() {
         log.append(Batch::new(id(name), vec![draft])).await.unwrap();
     }
     let turn = Some(Some(TurnId::derived(&[b"turn"])));
-    log.update(id("busy"), Changes { active_turn: turn, ..Changes::default() }).await.unwrap();
+    log.update(id("busy"), RecordChanges { active_turn: turn, ..RecordChanges::default() })
+        .await
+        .unwrap();
     let claim = log.claim(id("claimed")).await.unwrap();
 
-    let rule = Prune { before: Some(Millis(15)), ..Prune::default() };
+    let rule = PruneRule { before: Some(Millis(15)), ..PruneRule::default() };
     assert_eq!(log.prune(rule).await.unwrap(), [id("old")]);
     drop(claim);
-    let rule = Prune { max_total_bytes: Some(0), keep: 1, ..Prune::default() };
+    let rule = PruneRule { max_total_bytes: Some(0), keep: 1, ..PruneRule::default() };
     assert_eq!(log.prune(rule).await.unwrap(), [id("claimed"), id("new")]);
 
-    let left = log.sessions(Filter::default()).await.unwrap();
+    let left = log.sessions(SessionFilter::default()).await.unwrap();
     assert_eq!(left.iter().map(|r| r.id).collect::<Vec<_>>(), [id("newest"), id("busy")]);
     assert_eq!(log.usage().await.unwrap().n_sessions, 2);
 }
@@ -184,7 +187,7 @@ fn a_file_that_is_no_database_is_named_and_left_alone() {
         let path = dir.path().join("switchyard.db");
         fs::write(&path, contents).unwrap();
 
-        let error = SqliteLog::open(dir.path(), Options::default()).unwrap_err();
+        let error = SqliteLog::open(dir.path(), SqliteOptions::default()).unwrap_err();
 
         assert!(matches!(error, StoreError::NotALog { .. }), "{error:?}");
         assert!(error.to_string().contains("switchyard.db"), "{error}");
@@ -201,7 +204,7 @@ async fn an_emptied_database_is_not_taken_for_a_new_one() {
 
     fs::write(dir.path().join("switchyard.db"), "").unwrap();
 
-    let error = SqliteLog::open(dir.path(), Options::default()).unwrap_err();
+    let error = SqliteLog::open(dir.path(), SqliteOptions::default()).unwrap_err();
     assert!(matches!(error, StoreError::NotALog { .. }), "{error:?}");
 }
 
@@ -214,7 +217,7 @@ async fn a_newer_schema_is_refused() {
     raw.pragma_update(None, "user_version", 99).unwrap();
     drop(raw);
 
-    let error = SqliteLog::open(dir.path(), Options::default()).unwrap_err();
+    let error = SqliteLog::open(dir.path(), SqliteOptions::default()).unwrap_err();
 
     assert!(matches!(error, StoreError::NewerSchema { found: 99, .. }), "{error:?}");
 }

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use store::{
-    Changes, Damage, EventLog, Filter, Options, Origin, SessionRecord, SqliteLog, StoreError,
+    Damage, EventLog, RecordChanges, SessionFilter, SessionOrigin, SessionRecord, SqliteLog,
+    SqliteOptions, StoreError,
 };
 use tempfile::TempDir;
 use wire::{Event, Seq};
@@ -20,7 +21,7 @@ fn n_places() -> usize {
 }
 
 /// All that is known of a session.
-type Known = (SessionRecord, Option<Origin>, Vec<Event>);
+type Known = (SessionRecord, Option<SessionOrigin>, Vec<Event>);
 
 struct Template {
     dir: TempDir,
@@ -58,14 +59,14 @@ async fn write_half(log: &SqliteLog, is_first: bool) {
             let text = format!("{name} {n} {}", "x".repeat(n * 300));
             log.append(batch(name, &["small", &text])).await.unwrap();
         }
-        let changes = Changes { title: Some(Some(title)), ..Changes::default() };
+        let changes = RecordChanges { title: Some(Some(title)), ..RecordChanges::default() };
         log.update(id(name), changes).await.unwrap();
     }
 }
 
 async fn contents(log: &SqliteLog) -> Vec<Known> {
     let mut all = Vec::new();
-    for record in log.sessions(Filter::default()).await.unwrap() {
+    for record in log.sessions(SessionFilter::default()).await.unwrap() {
         let (events, error) = read_all(log, record.id).await;
         assert_eq!(error, None);
         let origin = log.origin(record.id).await.unwrap();
@@ -86,12 +87,12 @@ fn copy_log(from: &Path, to: &Path) {
 /// Opens the damaged copy and returns what was told about it. Panics when something is
 /// missing or different that nothing was told about.
 async fn audit(dir: &Path, expected: &[Known], what: &str) -> Vec<String> {
-    let log = match SqliteLog::open(dir, Options::default()) {
+    let log = match SqliteLog::open(dir, SqliteOptions::default()) {
         Ok(log) => log,
         Err(error) => return vec![error.to_string()],
     };
     let mut told: Vec<String> = log.lost_sessions().iter().map(|l| format!("{l:?}")).collect();
-    let listed = match log.sessions(Filter::default()).await {
+    let listed = match log.sessions(SessionFilter::default()).await {
         Ok(listed) => listed,
         Err(error) => return vec![error.to_string()],
     };
@@ -264,7 +265,8 @@ async fn a_damaged_record_can_be_recovered_and_the_others_are_listed() {
         log.create(new(name)).await.unwrap();
         log.append(batch(name, &["one", "two"])).await.unwrap();
     }
-    let changes = Changes { title: Some(Some("my title".into())), ..Changes::default() };
+    let changes =
+        RecordChanges { title: Some(Some("my title".into())), ..RecordChanges::default() };
     log.update(id("a"), changes).await.unwrap();
     drop(log);
     let path = place.path().join(DATABASE);
@@ -277,9 +279,9 @@ async fn a_damaged_record_can_be_recovered_and_the_others_are_listed() {
     let corrupt = StoreError::CorruptRecord { session: id("a") };
     assert_eq!(log.session(id("a")).await, Err(corrupt.clone()));
     assert_eq!(log.append(batch("a", &["three"])).await, Err(corrupt));
-    assert_eq!(log.sessions(Filter::default()).await.unwrap().len(), 1);
+    assert_eq!(log.sessions(SessionFilter::default()).await.unwrap().len(), 1);
 
     assert!(log.recover(id("a")).await.unwrap().is_some());
     assert_eq!(log.append(batch("a", &["three"])).await.unwrap().first, Seq(3));
-    assert_eq!(log.sessions(Filter::default()).await.unwrap().len(), 2);
+    assert_eq!(log.sessions(SessionFilter::default()).await.unwrap().len(), 2);
 }

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use store::{Batch, EventLog, NewSession, Options, Origin, SqliteLog, StoreError};
+use store::{Batch, EventLog, NewSession, SessionOrigin, SqliteLog, SqliteOptions, StoreError};
 use tempfile::TempDir;
 use wire::{Draft, Event, Json, Kind, Millis, Seq, SessionId};
 
@@ -22,7 +22,7 @@ pub(crate) fn temp() -> TempDir {
 }
 
 pub(crate) fn open(dir: &Path) -> SqliteLog {
-    SqliteLog::open(dir, Options::default()).unwrap()
+    SqliteLog::open(dir, SqliteOptions::default()).unwrap()
 }
 
 pub(crate) fn id(name: &str) -> SessionId {
@@ -40,8 +40,8 @@ pub(crate) fn new(name: &str) -> NewSession {
     }
 }
 
-pub(crate) fn origin(name: &str) -> Origin {
-    Origin { made_by: Some(name.to_owned()), made_of: Json::of(&name.repeat(2_000)) }
+pub(crate) fn origin(name: &str) -> SessionOrigin {
+    SessionOrigin { made_by: Some(name.to_owned()), made_of: Json::of(&name.repeat(2_000)) }
 }
 
 pub(crate) fn draft(text: &str) -> Draft {

@@ -4,8 +4,9 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use store::{
-    Batch, Changes, Claim, DecisionFilter, Durability, EventLog, Filter, MemoryLog, NewSession,
-    Options, Origin, PageStart, SessionRecord, SqliteLog, StoreError,
+    Batch, Claim, DecisionFilter, Durability, EventLog, MemoryLog, NewSession, PageStart,
+    RecordChanges, SessionFilter, SessionOrigin, SessionRecord, SqliteLog, SqliteOptions,
+    StoreError,
 };
 use tempfile::TempDir;
 use wire::{Draft, Json, Kind, Millis, Seq, SessionId, TurnId};
@@ -19,43 +20,61 @@ const MAX_SESSION_BYTES: u64 = 6_000;
 #[derive(Debug, Clone)]
 enum Action {
     Create(usize),
-    Append { name: usize, sizes: Vec<usize>, at: i64, changes: Changes, durability: Durability },
-    Read { name: usize, after: u64, limit: usize },
-    Update(usize, Changes),
+    Append {
+        name: usize,
+        sizes: Vec<usize>,
+        at: i64,
+        changes: RecordChanges,
+        durability: Durability,
+    },
+    Read {
+        name: usize,
+        after: u64,
+        limit: usize,
+    },
+    Update(usize, RecordChanges),
     Delete(usize),
     Claim(usize),
     Release,
-    List(Filter),
-    Find { name: usize, len: usize },
-    Decide { name: Option<usize>, since: Option<i64>, until: Option<i64>, page: usize },
+    List(SessionFilter),
+    Find {
+        name: usize,
+        len: usize,
+    },
+    Decide {
+        name: Option<usize>,
+        since: Option<i64>,
+        until: Option<i64>,
+        page: usize,
+    },
     Reopen,
 }
 
-fn origin(made_by: &str, made_of: &str) -> Origin {
-    Origin { made_by: Some(made_by.into()), made_of: Json::trusted(made_of) }
+fn origin(made_by: &str, made_of: &str) -> SessionOrigin {
+    SessionOrigin { made_by: Some(made_by.into()), made_of: Json::trusted(made_of) }
 }
 
-fn changes() -> impl Strategy<Value = Changes> {
+fn changes() -> impl Strategy<Value = RecordChanges> {
     let turn = || TurnId::derived(&[b"turn"]);
     (0..8_u8).prop_map(move |choice| match choice {
-        0 => Changes { title: Some(Some("title ü".into())), ..Changes::default() },
-        1 => Changes { title: Some(None), is_closed: Some(true), ..Changes::default() },
-        2 => Changes { active_turn: Some(Some(turn())), ..Changes::default() },
-        3 => Changes { active_turn: Some(None), ..Changes::default() },
-        4 => Changes {
+        0 => RecordChanges { title: Some(Some("title ü".into())), ..RecordChanges::default() },
+        1 => RecordChanges { title: Some(None), is_closed: Some(true), ..RecordChanges::default() },
+        2 => RecordChanges { active_turn: Some(Some(turn())), ..RecordChanges::default() },
+        3 => RecordChanges { active_turn: Some(None), ..RecordChanges::default() },
+        4 => RecordChanges {
             agent_session: Some(Some("native".into())),
             details: Some(Json::trusted("[1]")),
-            ..Changes::default()
+            ..RecordChanges::default()
         },
-        5 => Changes { updated: Some(Millis(5)), ..Changes::default() },
-        6 => Changes { origin: Some(origin("b", "[2]")), ..Changes::default() },
-        _ => Changes::default(),
+        5 => RecordChanges { updated: Some(Millis(5)), ..RecordChanges::default() },
+        6 => RecordChanges { origin: Some(origin("b", "[2]")), ..RecordChanges::default() },
+        _ => RecordChanges::default(),
     })
 }
 
-fn filter() -> impl Strategy<Value = Filter> {
+fn filter() -> impl Strategy<Value = SessionFilter> {
     (0..7_u8, 0..5_usize, 0..6_i64).prop_map(|(choice, limit, updated)| {
-        let mut filter = Filter { limit, ..Filter::default() };
+        let mut filter = SessionFilter { limit, ..SessionFilter::default() };
         match choice {
             0 => filter.agent = Some("agent 1".into()),
             1 => filter.cwd = Some("/cwd".into()),
@@ -209,7 +228,8 @@ async fn everything(log: &dyn EventLog) -> String {
 }
 
 fn open(dir: &TempDir) -> SqliteLog {
-    let options = Options { max_session_bytes: MAX_SESSION_BYTES, ..Options::default() };
+    let options =
+        SqliteOptions { max_session_bytes: MAX_SESSION_BYTES, ..SqliteOptions::default() };
     SqliteLog::open(dir.path(), options).unwrap()
 }
 

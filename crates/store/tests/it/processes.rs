@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use store::{EventLog, Owner, StoreError};
+use store::{ClaimOwner, EventLog, StoreError};
 use wire::Seq;
 
 use crate::fixture::{DIR, ROLE, Role, batch, id, new, open, read_all, temp};
@@ -86,16 +86,16 @@ async fn a_claim_names_its_owner_and_ends_with_it() {
     let pid = Some(role.child.id());
     let taken = StoreError::InUse { session: id("a"), pid };
 
-    assert_eq!(log.owner(id("a")).await, Ok(Owner::Other { pid }));
+    assert_eq!(log.owner(id("a")).await, Ok(ClaimOwner::Other { pid }));
     assert_eq!(log.claim(id("a")).await.map(drop), Err(taken.clone()));
     assert_eq!(log.delete(id("a")).await, Err(taken));
     role.kill();
 
-    assert_eq!(log.owner(id("a")).await, Ok(Owner::Nobody));
+    assert_eq!(log.owner(id("a")).await, Ok(ClaimOwner::Nobody));
     let claim = log.claim(id("a")).await.unwrap();
-    assert_eq!(log.owner(id("a")).await, Ok(Owner::ThisLog));
+    assert_eq!(log.owner(id("a")).await, Ok(ClaimOwner::ThisLog));
     drop(claim);
-    assert_eq!(log.owner(id("a")).await, Ok(Owner::Nobody));
+    assert_eq!(log.owner(id("a")).await, Ok(ClaimOwner::Nobody));
 }
 
 #[tokio::test]

@@ -5,16 +5,16 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::Context as _;
-use runtimes::argv::{self, Values};
-use runtimes::definition::{Definition, Part, UsageScope};
+use runtimes::argv::{self, ArgumentValues};
+use runtimes::definition::{OptionalArgument, RuntimeDefinition, UsageScope};
 use runtimes::detect::Machine;
 use runtimes::dialect::{DialectName, PermissionMode};
-use sessions::host::{AgentCommand, Manners, SystemPrompt, UsageOf};
-use sessions::order::Order;
-use sessions::permission::Mode;
+use sessions::host::{AgentCommand, AgentQuirks, SystemPromptSupport, TokenScope};
+use sessions::order::SessionOrder;
+use sessions::permission::PolicyMode;
 
 use crate::agents::native;
-use crate::agents::{self, Agent};
+use crate::agents::{self, ResolvedAgent};
 use crate::config::Config;
 use crate::outcome::Failure;
 
@@ -25,8 +25,8 @@ pub(crate) const ADAPTER_VERB: &str = "adapter";
 /// gets our own environment.
 pub(crate) async fn agent_command(
     config: &Config,
-    order: &Order,
-    mode: Mode,
+    order: &SessionOrder,
+    mode: PolicyMode,
 ) -> Result<AgentCommand, Failure> {
     if let Some((program, args)) = order.command.split_first() {
         let name = order.agent.clone().unwrap_or_else(|| name_of(&order.command));
@@ -37,15 +37,20 @@ pub(crate) async fn agent_command(
             .hint("name one (`switchyard agents` lists them), or give a command after `--`"));
     };
     match agents::find(name, config)? {
-        Agent::Inside(inside) => {
+        ResolvedAgent::Inside(inside) => {
             Ok(command(order, name, own_program()?, agents::args_inside(inside, config)?))
         }
-        Agent::Defined(definition) => named(config, order, mode, &definition).await,
+        ResolvedAgent::Defined(definition) => named(config, order, mode, &definition).await,
     }
 }
 
 /// An agent's command, without anything that a definition would add.
-fn command(order: &Order, name: &str, program: OsString, args: Vec<OsString>) -> AgentCommand {
+fn command(
+    order: &SessionOrder,
+    name: &str,
+    program: OsString,
+    args: Vec<OsString>,
+) -> AgentCommand {
     AgentCommand {
         name: name.to_owned(),
         program,
@@ -53,16 +58,16 @@ fn command(order: &Order, name: &str, program: OsString, args: Vec<OsString>) ->
         cwd: order.cwd.clone(),
         env: bus::Environment::default(),
         is_named: order.command.is_empty(),
-        manners: Manners::default(),
+        manners: AgentQuirks::default(),
     }
 }
 
 /// An agent of the catalogue: itself if it speaks ACP, else its adapter.
 async fn named(
     config: &Config,
-    order: &Order,
-    mode: Mode,
-    definition: &Definition,
+    order: &SessionOrder,
+    mode: PolicyMode,
+    definition: &RuntimeDefinition,
 ) -> Result<AgentCommand, Failure> {
     let (run, found) = agents::ready(config, definition).await?;
     let features: BTreeSet<String> = found.features.into_iter().collect();
@@ -79,13 +84,13 @@ async fn named(
     let permissions = runtime_mode(mode);
     // An adapter knows its definition, and uses the default by itself.
     let default_model = definition.models.default.clone().filter(|_| form.is_acp());
-    let values = Values {
+    let values = ArgumentValues {
         features: features.clone(),
         permissions,
         directories: order.additional_directories.clone(),
         cwd: order.cwd.clone(),
         model: order.wishes.model.clone().or_else(|| default_model.clone()),
-        ..Values::default()
+        ..ArgumentValues::default()
     };
     // For an adapter, too: an option that its CLI lacks is refused before anything starts.
     let args = argv::arguments(form, &values).map_err(bad)?;
@@ -96,34 +101,35 @@ async fn named(
         let all = definition.prefix_args.iter().chain(&args).map(OsString::from).collect();
         return Ok(AgentCommand {
             env,
-            manners: Manners {
+            manners: AgentQuirks {
                 session_mode: form.permissions.session_modes.get(&permissions).cloned(),
                 no_client_reads: form.quirks.no_client_reads,
                 failure_words: form.quirks.failure_words.clone(),
                 silence_is_failure: form.quirks.silence_is_failure,
-                model_is_set: values.model.is_some() && form.has(Part::Model, &features),
+                model_is_set: values.model.is_some()
+                    && form.has(OptionalArgument::Model, &features),
                 default_model,
-                system_prompt: SystemPrompt::Unknown,
+                system_prompt: SystemPromptSupport::Unknown,
                 shares_worker: form.shared_worker,
                 login: Some(definition.login_hint()),
                 edit_tools: form.quirks.edit_tools.clone(),
                 stays_at_eof: form.quirks.stays_at_eof,
                 usage_of: match form.quirks.usage {
-                    UsageScope::Turn => UsageOf::Turn,
-                    UsageScope::LastCall => UsageOf::LastCall,
-                    UsageScope::Session => UsageOf::Session,
-                    UsageScope::Process => UsageOf::Process,
+                    UsageScope::Turn => TokenScope::Turn,
+                    UsageScope::LastCall => TokenScope::LastCall,
+                    UsageScope::Session => TokenScope::Session,
+                    UsageScope::Process => TokenScope::Process,
                 },
             },
             ..command(order, &definition.id, run.program.into(), all)
         });
     }
     let dialect = DialectName::of(&form.dialect);
-    let takes_system_prompt =
-        dialect.is_some_and(|dialect| form.takes(Part::SystemPrompt, dialect, &features));
+    let takes_system_prompt = dialect
+        .is_some_and(|dialect| form.takes(OptionalArgument::SystemPrompt, dialect, &features));
     let system_prompt = match takes_system_prompt {
-        true => SystemPrompt::Taken,
-        false => SystemPrompt::NotTaken,
+        true => SystemPromptSupport::Taken,
+        false => SystemPromptSupport::NotTaken,
     };
     let mut args: Vec<OsString> = vec![
         ADAPTER_VERB.into(),
@@ -148,25 +154,25 @@ async fn named(
     }
     Ok(AgentCommand {
         env: bus::Environment { strip: hidden, ..bus::Environment::default() },
-        manners: Manners { system_prompt, ..Manners::default() },
+        manners: AgentQuirks { system_prompt, ..AgentQuirks::default() },
         ..command(order, &definition.id, own_program()?, args)
     })
 }
 
 /// The mode that a CLI is held to when it cannot ask.
-pub(crate) fn runtime_mode(mode: Mode) -> PermissionMode {
+pub(crate) fn runtime_mode(mode: PolicyMode) -> PermissionMode {
     match mode {
-        Mode::Ask => PermissionMode::Ask,
-        Mode::AcceptEdits => PermissionMode::AcceptEdits,
-        Mode::Auto => PermissionMode::Auto,
-        Mode::ReadOnly => PermissionMode::ReadOnly,
-        Mode::DenyAll => PermissionMode::DenyAll,
+        PolicyMode::Ask => PermissionMode::Ask,
+        PolicyMode::AcceptEdits => PermissionMode::AcceptEdits,
+        PolicyMode::Auto => PermissionMode::Auto,
+        PolicyMode::ReadOnly => PermissionMode::ReadOnly,
+        PolicyMode::DenyAll => PermissionMode::DenyAll,
     }
 }
 
 /// Keys of the built-in agent's endpoints that this agent has no use for. Whoever may look into
 /// its processes, such as a command of another session, would find them there.
-fn hidden_keys(config: &Config, definition: &Definition) -> BTreeSet<OsString> {
+fn hidden_keys(config: &Config, definition: &RuntimeDefinition) -> BTreeSet<OsString> {
     let is_its_own = |name: &String| {
         definition.auth.any_provider
             || definition.auth.env.contains(name)

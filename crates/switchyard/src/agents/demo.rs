@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 
 use agent::demo::choices;
-use runtimes::catalogue::Inside;
-use runtimes::detect::{Auth, AuthState, Found};
+use runtimes::catalogue::BuiltInAgent;
+use runtimes::detect::{DetectedAgent, LoginState, LoginStatus};
 use serde_json::{Value, json};
 
 use crate::config::Config;
@@ -23,22 +23,22 @@ pub(crate) fn args(config: &Config) -> Result<Vec<OsString>, Failure> {
 }
 
 /// Its detection result, as `switchyard agents` shows it.
-pub(crate) fn found() -> Found {
-    let Value::Object(mut choices) = choices() else { return Found::default() };
+pub(crate) fn found() -> DetectedAgent {
+    let Value::Object(mut choices) = choices() else { return DetectedAgent::default() };
     let mut read = |name: &str| choices.remove(name).unwrap_or_default();
     let models = serde_json::from_value(read("models")).unwrap_or_default();
     let efforts = serde_json::from_value(read("efforts")).unwrap_or_default();
     let default_model = serde_json::from_value(read("defaultModel")).unwrap_or_default();
     // Lets clients prefer any other agent: its answers are of no use beside one.
     choices.insert("isDemo".to_owned(), json!(true));
-    Found {
+    DetectedAgent {
         is_usable: true,
-        auth: Auth { state: AuthState::Ok, by: Some("it is built in".to_owned()) },
+        auth: LoginState { state: LoginStatus::Ok, by: Some("it is built in".to_owned()) },
         models,
         default_model,
         efforts,
         notes: vec!["built in, for trying things out: `switchyard run demo help`".to_owned()],
         more: choices,
-        ..Found::inside(Inside::Demo, "Demo agent", ["switchyard", VERB])
+        ..DetectedAgent::inside(BuiltInAgent::Demo, "Demo agent", ["switchyard", VERB])
     }
 }

@@ -7,8 +7,8 @@ use agent::native::discover::{Advice, CANDIDATES};
 use agent::native::mcp::ServerSpec;
 use agent::native::models::Models;
 use agent::native::sandbox::{self, Sandbox};
-use runtimes::catalogue::Inside;
-use runtimes::detect::{Auth, AuthState, Diagnosis, Found, Reason};
+use runtimes::catalogue::BuiltInAgent;
+use runtimes::detect::{DetectedAgent, Diagnosis, DiagnosisReason, LoginState, LoginStatus};
 use runtimes::dialect::Model;
 use serde_json::{Value, json};
 use wire::Category;
@@ -29,7 +29,7 @@ pub(crate) const BY_DAEMON: &str = "--by-daemon";
 /// The configured setup and MCP servers of its sessions.
 pub(crate) fn understood(
     config: &Config,
-) -> Result<(native::config::Setup, Vec<ServerSpec>), Failure> {
+) -> Result<(native::config::ModelSetup, Vec<ServerSpec>), Failure> {
     Ok((resolve(config)?, servers(config)?))
 }
 
@@ -53,7 +53,7 @@ fn servers(config: &Config) -> Result<Vec<ServerSpec>, Failure> {
     specs.map_err(|error| Failure::usage(error.to_string()))
 }
 
-fn resolve(config: &Config) -> Result<native::config::Setup, Failure> {
+fn resolve(config: &Config) -> Result<native::config::ModelSetup, Failure> {
     let lookup = |name: &str| std::env::var(name).ok();
     config.file.native.resolve(&lookup).map_err(|error| {
         let hint = match error.variable() {
@@ -81,10 +81,10 @@ pub(crate) fn args(config: &Config) -> Vec<OsString> {
 }
 
 /// Its detection result, as `switchyard agents` shows it; asks its endpoints.
-pub(crate) async fn found(config: &Config, by_daemon: bool) -> Found {
-    let auth = |state, by: &str| Auth { state, by: Some(by.to_owned()) };
-    let mut found = Found::inside(Inside::Native, NAME, ["switchyard", VERB]);
-    found.auth = auth(AuthState::Unknown, "its endpoint decides");
+pub(crate) async fn found(config: &Config, by_daemon: bool) -> DetectedAgent {
+    let auth = |state, by: &str| LoginState { state, by: Some(by.to_owned()) };
+    let mut found = DetectedAgent::inside(BuiltInAgent::Native, NAME, ["switchyard", VERB]);
+    found.auth = auth(LoginStatus::Unknown, "its endpoint decides");
     found.efforts = native::efforts().into_iter().map(str::to_owned).collect();
     found.run.iter_mut().for_each(|run| run.takes_mcp = true);
     let mut tell = |name: &str, value: Value| _ = found.more.insert(name.to_owned(), value);
@@ -109,7 +109,7 @@ pub(crate) async fn found(config: &Config, by_daemon: bool) -> Found {
         }
         Err(failure) => {
             let Failure { message, hint: remedy, .. } = failure;
-            let reason = Reason::Inside("bad_configuration");
+            let reason = DiagnosisReason::Inside("bad_configuration");
             found.diagnoses = vec![Diagnosis::new(reason, message, remedy.unwrap_or_default())];
             return found;
         }
@@ -117,7 +117,7 @@ pub(crate) async fn found(config: &Config, by_daemon: bool) -> Found {
     let ready = match models.ready().await {
         Ok(ready) => ready,
         Err(failure) => {
-            found.auth = auth(AuthState::Missing, "no endpoint");
+            found.auth = auth(LoginStatus::Missing, "no endpoint");
             found.diagnoses = vec![diagnosis(&failure)];
             return found;
         }
@@ -134,11 +134,11 @@ pub(crate) async fn found(config: &Config, by_daemon: bool) -> Found {
     let trouble = trouble.map(|(_, failure)| failure);
     found.is_usable = trouble.is_none();
     found.auth = match trouble {
-        None => auth(AuthState::Ok, "its endpoint answers"),
+        None => auth(LoginStatus::Ok, "its endpoint answers"),
         Some(failure) if failure.category == Category::Auth => {
-            auth(AuthState::Missing, "its endpoint wants another key")
+            auth(LoginStatus::Missing, "its endpoint wants another key")
         }
-        Some(_) => auth(AuthState::Unknown, "its endpoint does not answer"),
+        Some(_) => auth(LoginStatus::Unknown, "its endpoint does not answer"),
     };
     let endpoints = ready.providers.all().iter().map(|provider| {
         let endpoint = provider.endpoint();
@@ -156,7 +156,7 @@ pub(crate) async fn found(config: &Config, by_daemon: bool) -> Found {
     found.diagnoses = failures.iter().map(|(_, failure)| diagnosis(failure)).collect();
     if trouble.is_none() && !is_listed && !ready.offers.is_empty() {
         let message = format!("the endpoint does not list the model `{model}`");
-        let reason = Reason::Inside("model_unavailable");
+        let reason = DiagnosisReason::Inside("model_unavailable");
         found.diagnoses.push(Diagnosis::new(reason, message, ""));
     }
     found.default_model = Some(model);
@@ -171,10 +171,10 @@ pub(crate) async fn found(config: &Config, by_daemon: bool) -> Found {
     found
 }
 
-fn sandbox_in_words(mode: sandbox::Mode, sandbox: &Sandbox) -> String {
+fn sandbox_in_words(mode: sandbox::SandboxMode, sandbox: &Sandbox) -> String {
     match (mode, sandbox.check()) {
-        (sandbox::Mode::Off, _) => "off".to_owned(),
-        (sandbox::Mode::Workspace { network }, Ok(())) => {
+        (sandbox::SandboxMode::Off, _) => "off".to_owned(),
+        (sandbox::SandboxMode::Workspace { network }, Ok(())) => {
             let network = if network { "with network" } else { "no network" };
             format!("on, only the session's directories can be written, {network}")
         }
@@ -183,8 +183,8 @@ fn sandbox_in_words(mode: sandbox::Mode, sandbox: &Sandbox) -> String {
 }
 
 /// A provider's failure as a diagnosis; the hint in its text becomes the remedy.
-fn diagnosis(failure: &native::provider::Failure) -> Diagnosis {
+fn diagnosis(failure: &native::provider::ModelFailure) -> Diagnosis {
     let message = failure.message.as_str();
     let (message, remedy) = message.split_once("\nhint: ").unwrap_or((message, ""));
-    Diagnosis::new(Reason::Inside(failure.category.as_str()), message, remedy)
+    Diagnosis::new(DiagnosisReason::Inside(failure.category.as_str()), message, remedy)
 }

@@ -34,11 +34,11 @@ pub(crate) struct BusArgs {
     #[arg(long, global = true, value_name = "PID")]
     pub(crate) pid: Option<u32>,
     #[command(flatten)]
-    pub(crate) serve: ServeArgs,
+    pub(crate) serve: BusServeArgs,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ServeArgs {
+pub(crate) struct BusServeArgs {
     /// TCP listen address; port 0 takes any free port (repeatable)
     #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     pub(crate) tcp: Vec<SocketAddr>,
@@ -65,7 +65,7 @@ pub(crate) struct ServeArgs {
     pub(crate) record: Option<PathBuf>,
 }
 
-impl ServeArgs {
+impl BusServeArgs {
     /// A flag of serving that was given; subcommands refuse it.
     pub(crate) fn given(&self) -> Option<&'static str> {
         let Self { tcp, unix, ws, stdio, pool, no_token, token_file, record } = self;

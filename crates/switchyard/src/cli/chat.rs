@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::Args;
 
-use crate::cli::session::{AgentArgs, LimitArgs, PermissionMode, WishArgs};
+use crate::cli::session::{AgentArgs, InitialOptionArgs, LimitArgs, PermissionMode};
 
 #[derive(Debug, Args)]
 #[command(
@@ -49,7 +49,7 @@ pub(crate) struct ChatArgs {
     #[arg(long, conflicts_with_all = ["name", "command"])]
     pub(crate) pick: bool,
     #[command(flatten)]
-    pub(crate) wishes: WishArgs,
+    pub(crate) wishes: InitialOptionArgs,
     /// Instructions that the agent gets before the first prompt
     #[arg(long, value_name = "TEXT")]
     pub(crate) system_prompt: Option<String>,

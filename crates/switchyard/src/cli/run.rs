@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::format::Format;
-use super::session::{AgentArgs, LimitArgs, PermissionArgs, WishArgs};
+use super::format::OutputFormat;
+use super::session::{AgentArgs, InitialOptionArgs, LimitArgs, PermissionArgs};
 use crate::time::parse_duration;
 
 #[derive(Debug, Args)]
@@ -55,8 +55,8 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) stdin: bool,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    pub(crate) format: OutputFormat,
     /// Attach a file: an image or audio by content, anything else as a link (repeatable)
     #[arg(long, value_name = "FILE")]
     pub(crate) attach: Vec<PathBuf>,
@@ -64,7 +64,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
-    pub(crate) wishes: WishArgs,
+    pub(crate) wishes: InitialOptionArgs,
     /// Instructions that the agent gets before the first prompt of a session
     #[arg(long, value_name = "TEXT", conflicts_with = "session")]
     pub(crate) system_prompt: Option<String>,

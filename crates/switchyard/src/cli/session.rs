@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use sessions::budget::Limits;
-use sessions::options::Wishes;
-use sessions::permission::Mode;
+use sessions::budget::BudgetLimits;
+use sessions::options::InitialOptions;
+use sessions::permission::PolicyMode;
 
 use crate::time::parse_duration;
 
@@ -25,7 +25,7 @@ pub(crate) struct AgentArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct WishArgs {
+pub(crate) struct InitialOptionArgs {
     /// Model to use, as the agent names it
     #[arg(long)]
     pub(crate) model: Option<String>,
@@ -40,10 +40,10 @@ pub(crate) struct WishArgs {
     options: Vec<(String, String)>,
 }
 
-impl WishArgs {
+impl InitialOptionArgs {
     /// The initial options of the session; of one that is given twice the last value counts.
-    pub(crate) fn wishes(&self) -> Wishes {
-        Wishes {
+    pub(crate) fn wishes(&self) -> InitialOptions {
+        InitialOptions {
             model: self.model.clone(),
             effort: self.effort.clone(),
             mode: self.mode.clone(),
@@ -79,18 +79,18 @@ pub(crate) struct PermissionArgs {
 }
 
 impl PermissionArgs {
-    pub(crate) fn mode(&self) -> Option<Mode> {
+    pub(crate) fn mode(&self) -> Option<PolicyMode> {
         if self.approve_all {
-            return Some(Mode::Auto);
+            return Some(PolicyMode::Auto);
         }
         if self.deny_all {
-            return Some(Mode::DenyAll);
+            return Some(PolicyMode::DenyAll);
         }
-        self.permissions.map(Mode::from)
+        self.permissions.map(PolicyMode::from)
     }
 }
 
-impl From<PermissionMode> for Mode {
+impl From<PermissionMode> for PolicyMode {
     fn from(mode: PermissionMode) -> Self {
         match mode {
             PermissionMode::Ask => Self::Ask,
@@ -136,8 +136,8 @@ pub(crate) struct LimitArgs {
 }
 
 impl LimitArgs {
-    pub(crate) fn limits(&self) -> Limits {
-        Limits {
+    pub(crate) fn limits(&self) -> BudgetLimits {
+        BudgetLimits {
             turns: self.turns,
             running: self.time,
             inactive: self.inactivity,

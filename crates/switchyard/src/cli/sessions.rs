@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::format::Format;
+use super::format::OutputFormat;
 use crate::time::parse_time;
 
 #[derive(Debug, Subcommand)]
@@ -43,16 +43,16 @@ pub(crate) enum SessionsVerb {
         #[arg(long, default_value_t = 0, value_name = "SEQ")]
         after: u64,
         /// Output format
-        #[arg(long, value_enum, default_value_t = Format::Text)]
-        format: Format,
+        #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+        format: OutputFormat,
     },
     /// Export a session's whole log
     Export {
         /// Session id, the beginning of one, or `last`
         session: String,
         /// Output format
-        #[arg(long, value_enum, default_value_t = Format::Json)]
-        format: Format,
+        #[arg(long, value_enum, default_value_t = OutputFormat::Json)]
+        format: OutputFormat,
         /// File to write instead of stdout
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,

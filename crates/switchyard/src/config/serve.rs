@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use sessions::permission::Mode;
+use sessions::permission::PolicyMode;
 use sessions::pools::WarmSettings;
 
 use crate::cli::serve::ServeArgs;
-use crate::config::Wait;
+use crate::config::ConfigWait;
 use crate::config::user::User;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Serve {
+pub(crate) struct ServeConfig {
     pub(crate) host: SocketAddr,
     pub(crate) tcp: Vec<SocketAddr>,
     pub(crate) unix: Vec<PathBuf>,
@@ -32,13 +32,13 @@ pub(crate) struct Serve {
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) projects: Option<PathBuf>,
     /// How long turns may go on after the daemon was asked to end.
-    pub(crate) drain: Wait,
+    pub(crate) drain: ConfigWait,
     /// How long an idle session keeps its worker, which costs memory; starting one costs a wait.
-    pub(crate) worker_idle: Wait,
-    pub(crate) put_aside: Wait,
+    pub(crate) worker_idle: ConfigWait,
+    pub(crate) put_aside: ConfigWait,
 }
 
-impl Default for Serve {
+impl Default for ServeConfig {
     fn default() -> Self {
         Self {
             host: SocketAddr::from(([127, 0, 0, 1], 7433)),
@@ -53,9 +53,9 @@ impl Default for Serve {
             agent: None,
             roots: Vec::new(),
             projects: None,
-            drain: Wait(Duration::from_secs(30)),
-            worker_idle: Wait(Duration::from_secs(15 * 60)),
-            put_aside: Wait(Duration::from_secs(60)),
+            drain: ConfigWait(Duration::from_secs(30)),
+            worker_idle: ConfigWait(Duration::from_secs(15 * 60)),
+            put_aside: ConfigWait(Duration::from_secs(60)),
         }
     }
 }
@@ -63,7 +63,7 @@ impl Default for Serve {
 /// Workers that are kept ready.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Warm {
+pub(crate) struct WarmConfig {
     enabled: bool,
     /// Agents for which `enabled` is different.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -71,11 +71,11 @@ pub(crate) struct Warm {
     workers: usize,
     per_key: usize,
     memory_bytes: u64,
-    idle: Wait,
+    idle: ConfigWait,
     open_sessions: bool,
 }
 
-impl Default for Warm {
+impl Default for WarmConfig {
     fn default() -> Self {
         let usual = WarmSettings::default();
         Self {
@@ -84,13 +84,13 @@ impl Default for Warm {
             workers: usual.max_workers,
             per_key: usual.max_per_key,
             memory_bytes: usual.max_memory_bytes,
-            idle: Wait(usual.idle),
+            idle: ConfigWait(usual.idle),
             open_sessions: usual.opens_sessions,
         }
     }
 }
 
-impl Warm {
+impl WarmConfig {
     /// No workers ahead of need: for a process that runs only what it was started for.
     pub(crate) fn none() -> Self {
         Self { workers: 0, ..Self::default() }
@@ -114,27 +114,27 @@ impl Warm {
 /// The defaults of runs under `/api`, whose clients do not name them.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct OpenDesign {
-    permissions: Option<Mode>,
+pub(crate) struct OpenDesignConfig {
+    permissions: Option<PolicyMode>,
     /// How long an agent may be silent; zero for no limit.
-    inactivity: Option<Wait>,
+    inactivity: Option<ConfigWait>,
     /// The directory of `NAME/SKILL.md`, which the agents may read.
     skills: Option<PathBuf>,
     /// The directory of `NAME/DESIGN.md`, likewise.
     design_systems: Option<PathBuf>,
 }
 
-impl OpenDesign {
+impl OpenDesignConfig {
     /// The settings in effect. A mode that was chosen for all sessions holds here, too.
     pub(crate) fn with(
         &self,
         args: &ServeArgs,
-        chosen_mode: Option<Mode>,
-    ) -> server::open_design::Settings {
-        let default = server::open_design::Settings::default();
-        let given = args.open_design_permissions.map(Mode::from);
+        chosen_mode: Option<PolicyMode>,
+    ) -> server::open_design::OpenDesignSettings {
+        let default = server::open_design::OpenDesignSettings::default();
+        let given = args.open_design_permissions.map(PolicyMode::from);
         let inactivity = self.inactivity.map(|wait| Some(wait.0).filter(|time| !time.is_zero()));
-        server::open_design::Settings {
+        server::open_design::OpenDesignSettings {
             permissions: given.or(self.permissions).or(chosen_mode).unwrap_or(default.permissions),
             inactivity: inactivity.unwrap_or(default.inactivity),
             skills: self.skills.clone(),
@@ -143,7 +143,7 @@ impl OpenDesign {
     }
 }
 
-impl Serve {
+impl ServeConfig {
     /// The table with the options of the command line, which take precedence.
     pub(crate) fn with(&self, args: &ServeArgs) -> Self {
         Self {
@@ -165,8 +165,8 @@ impl Serve {
         self.tls_cert.as_deref().zip(self.tls_key.as_deref())
     }
 
-    pub(crate) fn guard(&self) -> server::guard::Settings {
-        server::guard::Settings {
+    pub(crate) fn guard(&self) -> server::guard::GuardSettings {
+        server::guard::GuardSettings {
             allow_hosts: self.allow_hosts.clone(),
             allow_origins: self.allow_origins.clone(),
             proxy_users: self.proxy_users.iter().map(|user| user.0).collect(),

@@ -10,16 +10,16 @@ pub(crate) struct User(pub(crate) u32);
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum UserEntry {
     Number(u32),
     Name(String),
 }
 
 impl<'de> Deserialize<'de> for User {
     fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        let name = match Written::deserialize(source)? {
-            Written::Number(number) => return Ok(Self(number)),
-            Written::Name(name) => name,
+        let name = match UserEntry::deserialize(source)? {
+            UserEntry::Number(number) => return Ok(Self(number)),
+            UserEntry::Name(name) => name,
         };
         let users = std::fs::read_to_string(USERS)
             .map_err(|error| D::Error::custom(format_args!("{USERS}: {error}")))?;
@@ -46,16 +46,16 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Deserialize)]
-    struct File {
+    struct UsersFile {
         users: Vec<User>,
     }
 
     #[test]
     fn users_are_named_or_numbered() {
-        let file: File = toml::from_str("users = ['root', 33]").unwrap();
+        let file: UsersFile = toml::from_str("users = ['root', 33]").unwrap();
         assert_eq!(file.users, [User(0), User(33)]);
         for wrong in ["users = ['nobody of that name']", "users = [-1]", "users = [true]"] {
-            toml::from_str::<File>(wrong).unwrap_err();
+            toml::from_str::<UsersFile>(wrong).unwrap_err();
         }
         let users = "root:x:0:0::/root:/bin/sh\nodd\nwww:x:33:33\nbad:x:many:1\n";
         assert_eq!(number_of("www", users), Some(33));

@@ -12,7 +12,7 @@ use listenfd::ListenFd;
 
 /// Inherited listeners; all are non-blocking and closed in children.
 #[derive(Debug, Default)]
-pub(crate) struct Inherited {
+pub(crate) struct InheritedListeners {
     /// `FileDescriptorName=http`: the HTTP API.
     pub(crate) http: Vec<TcpListener>,
     /// `acp-tcp`: lines of ACP.
@@ -38,13 +38,13 @@ pub(crate) enum ActivationError {
 
 /// Takes the inherited listeners. To be called once, while the process has one thread: it
 /// removes the variables from the environment, so that no child takes them for its own.
-pub(crate) fn inherited() -> Result<Inherited, ActivationError> {
+pub(crate) fn inherited() -> Result<InheritedListeners, ActivationError> {
     let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
     sort(ListenFd::from_env(), &names)
 }
 
-fn sort(mut fds: ListenFd, names: &str) -> Result<Inherited, ActivationError> {
-    let mut inherited = Inherited::default();
+fn sort(mut fds: ListenFd, names: &str) -> Result<InheritedListeners, ActivationError> {
+    let mut inherited = InheritedListeners::default();
     if fds.len() == 0 {
         return Ok(inherited);
     }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use runtimes::catalogue::Inside;
-use sessions::desk::Agents;
+use runtimes::catalogue::BuiltInAgent;
+use sessions::desk::AgentSource;
 use sessions::host::AgentCommand;
-use sessions::order::Order;
-use sessions::permission::Mode;
+use sessions::order::SessionOrder;
+use sessions::permission::PolicyMode;
 use tokio::sync::mpsc;
 use wire::{Fault, Json};
 
@@ -20,17 +20,18 @@ use crate::config::Config;
 const MAX_WAITING: usize = 16;
 
 #[derive(Debug)]
-pub(super) struct Catalogued {
+pub(super) struct CatalogueAgents {
     pub(super) config: Arc<Config>,
 }
 
 #[async_trait]
-impl Agents for Catalogued {
-    async fn command(&self, order: &Order, mode: Mode) -> Result<AgentCommand, Fault> {
+impl AgentSource for CatalogueAgents {
+    async fn command(&self, order: &SessionOrder, mode: PolicyMode) -> Result<AgentCommand, Fault> {
         let command = agent_command(&self.config, order, mode).await;
         let mut command = command.map_err(|failure| failure.fault())?;
         let inside = order.agent.as_deref().filter(|_| order.command.is_empty());
-        if inside.and_then(Inside::named) == Some(Inside::Native) && order.env.is_none() {
+        if inside.and_then(BuiltInAgent::named) == Some(BuiltInAgent::Native) && order.env.is_none()
+        {
             command.args.push(BY_DAEMON.into());
         }
         if let Some(env) = &order.env {
@@ -49,13 +50,13 @@ impl Agents for Catalogued {
         let config = self.config.clone();
         task::spawn(async move {
             let Ok(catalogue) = agents::catalogue(&config) else { return };
-            for inside in Inside::ALL {
+            for inside in BuiltInAgent::ALL {
                 let found = agents::found_inside(inside, &config, true).await;
                 if sender.send(Json::of(&found)).await.is_err() {
                     return;
                 }
             }
-            let options = runtimes::detect::Options { refresh, ..agents::options(&config) };
+            let options = runtimes::detect::DetectOptions { refresh, ..agents::options(&config) };
             let mut found = runtimes::detect::detect(&catalogue, options);
             while let Some(one) = found.recv().await {
                 if sender.send(Json::of(&one)).await.is_err() {

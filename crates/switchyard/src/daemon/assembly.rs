@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use server::daemon::{Daemon, Settings};
+use server::daemon::{Daemon, DaemonSettings};
 use server::metrics::{Metrics, WarmPool};
-use sessions::desk::Desk;
-use sessions::permission::Policy;
+use sessions::desk::SessionRegistry;
+use sessions::permission::PermissionPolicy;
 use sessions::pools::Pools;
-use sessions::yard::Yard;
+use sessions::yard::SessionContext;
 
-use super::agents::Catalogued;
+use super::agents::CatalogueAgents;
 use crate::config::Config;
-use crate::config::serve::{Serve, Warm};
+use crate::config::serve::{ServeConfig, WarmConfig};
 use crate::home::{self, make_private_dir};
 use crate::outcome::Failure;
 
@@ -23,10 +23,10 @@ pub(super) const FAREWELL: Duration = Duration::from_secs(15);
 /// The daemon without its listeners.
 pub(super) fn assemble(
     config: &Arc<Config>,
-    wanted: &Serve,
+    wanted: &ServeConfig,
     (base, elsewhere): (String, Vec<String>),
-    mut yard: Yard,
-    policy: Policy,
+    mut yard: SessionContext,
+    policy: PermissionPolicy,
     is_warm: bool,
     metrics: &Metrics,
 ) -> Result<Arc<Daemon>, Failure> {
@@ -39,11 +39,11 @@ pub(super) fn assemble(
     make_private_dir(&shared_cwd)?;
     let warm = match is_warm {
         true => config.file.warm.settings(shared_cwd),
-        false => Warm::none().settings(shared_cwd),
+        false => WarmConfig::none().settings(shared_cwd),
     };
     let pools = Pools::new(yard.setup.clone(), yard.settings.clone(), warm);
-    let agents = Arc::new(Catalogued { config: config.clone() });
-    let desk = Desk::with_pools(yard, agents, policy, Some(pools));
+    let agents = Arc::new(CatalogueAgents { config: config.clone() });
+    let desk = SessionRegistry::with_pools(yard, agents, policy, Some(pools));
     let weak = Arc::downgrade(&desk);
     metrics.warm_pools_from(move || weak.upgrade().map(|desk| ready(&desk)).unwrap_or_default());
     let projects_dir = wanted.projects.clone().unwrap_or_else(|| config.home.projects());
@@ -51,7 +51,7 @@ pub(super) fn assemble(
     for dir in [&projects_dir, &sessions_dir] {
         make_private_dir(dir)?;
     }
-    let settings = Settings {
+    let settings = DaemonSettings {
         base,
         elsewhere,
         default_agent: wanted.agent.clone(),
@@ -65,7 +65,7 @@ pub(super) fn assemble(
 }
 
 /// The workers that stand ready, by agent.
-fn ready(desk: &Desk) -> Vec<WarmPool> {
+fn ready(desk: &SessionRegistry) -> Vec<WarmPool> {
     let mut pools = BTreeMap::<String, WarmPool>::new();
     for key in desk.pools().map(|pools| pools.picture().keys).unwrap_or_default() {
         let pool = pools.entry(key.agent.clone()).or_default();

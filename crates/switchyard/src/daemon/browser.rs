@@ -26,11 +26,11 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
 /// The private file that redirects to the link; removed with the value.
 #[derive(Debug)]
-pub(super) struct Opening {
+pub(super) struct BrowserLaunch {
     path: PathBuf,
 }
 
-impl Opening {
+impl BrowserLaunch {
     /// Opens the browser, and says so when that fails. Does not wait for it.
     pub(super) fn start(run: &Path, link: &str) -> Self {
         let path = run.join("open.html");
@@ -50,7 +50,7 @@ impl Opening {
     }
 }
 
-impl Drop for Opening {
+impl Drop for BrowserLaunch {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }

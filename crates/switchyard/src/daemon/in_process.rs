@@ -14,19 +14,19 @@ use anyhow::Context as _;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{Request, Response};
-use client::{Answering, Client};
+use client::{DaemonClient, RequestHandler};
 use http_body_util::{BodyExt as _, Full};
-use runtimes::catalogue::Inside as InsideAgent;
+use runtimes::catalogue::BuiltInAgent as InsideAgent;
 use server::daemon::Daemon;
-use server::guard::{Guard, Guarded};
+use server::guard::{Guard, GuardedRouter};
 use server::limits::HttpLimits;
-use server::listen::{Bound, Http, UnixKind};
+use server::listen::{BoundSocket, HttpListener, UnixKind};
 use server::metrics::Metrics;
 use server::principal::Principal;
-use server::router::{Inside, sessions_router};
+use server::router::{InProcessRouter, sessions_router};
 use server::tokens::Tokens;
-use sessions::permission::Policy;
-use sessions::yard::Yard;
+use sessions::permission::PermissionPolicy;
+use sessions::yard::SessionContext;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -43,8 +43,8 @@ const OWN_DAEMON: &str = "sessions-";
 
 /// The options of an in-process daemon.
 #[derive(Debug, Default)]
-pub(crate) struct InsideOptions {
-    pub(crate) policy: Policy,
+pub(crate) struct InProcessOptions {
+    pub(crate) policy: PermissionPolicy,
     /// The policy's mode holds also for sessions that were made with another one.
     pub(crate) mode_holds: bool,
     /// There is a person who can be asked.
@@ -54,20 +54,20 @@ pub(crate) struct InsideOptions {
 }
 
 #[derive(Debug)]
-pub(crate) struct InsideDaemon {
+pub(crate) struct InProcessDaemon {
     pub(crate) daemon: Arc<Daemon>,
-    inside: Inside,
+    inside: InProcessRouter,
     guard: Arc<Guard>,
     router: Router,
     /// The task that serves its private socket, and the token that stops it.
     socket: Option<(CancellationToken, JoinHandle<()>)>,
 }
 
-impl InsideDaemon {
+impl InProcessDaemon {
     /// Starts a daemon that runs sessions.
     pub(crate) async fn start(
         config: &Arc<Config>,
-        options: InsideOptions,
+        options: InProcessOptions,
     ) -> Result<Self, Failure> {
         let mut yard = yard::open(config).await?;
         yard.settings.mode_of_all = options.mode_holds.then_some(options.policy.mode);
@@ -80,13 +80,13 @@ impl InsideDaemon {
     /// A daemon that only reads and deletes sessions: what another process has left unfinished in
     /// them is not recovered.
     pub(crate) fn to_look(config: &Arc<Config>) -> Result<Self, Failure> {
-        Self::new(config, yard::as_it_is(config)?, Policy::default(), false)
+        Self::new(config, yard::as_it_is(config)?, PermissionPolicy::default(), false)
     }
 
     fn new(
         config: &Arc<Config>,
-        yard: Yard,
-        policy: Policy,
+        yard: SessionContext,
+        policy: PermissionPolicy,
         is_warm: bool,
     ) -> Result<Self, Failure> {
         let wanted = config.file.serve.with(&ServeArgs::default());
@@ -98,7 +98,7 @@ impl InsideDaemon {
         let guard = Guard::new(tokens, server::router::guarded_routes(), &wanted.guard());
         let guard = Arc::new(guard.context("the daemon's settings are wrong")?);
         let router = sessions_router(&daemon);
-        let inside = Inside::new(router.clone(), Principal::alone(is_worker()));
+        let inside = InProcessRouter::new(router.clone(), Principal::alone(is_worker()));
         Ok(Self { daemon, inside, guard, router, socket: None })
     }
 
@@ -106,17 +106,17 @@ impl InsideDaemon {
         make_private_dir(run)?;
         remove_dead_sockets(run);
         let socket = socket_of(run, std::process::id());
-        let bound = Bound::unix(&socket, UnixKind::Private).await?;
+        let bound = BoundSocket::unix(&socket, UnixKind::Private).await?;
         let stop = CancellationToken::new();
         let (guard, router) = (self.guard.clone(), self.router.clone());
-        let guarded = Guarded::new(guard, router, HttpLimits::default());
-        let http = Http { bound, guarded, stop: stop.clone() };
+        let guarded = GuardedRouter::new(guard, router, HttpLimits::default());
+        let http = HttpListener { bound, guarded, stop: stop.clone() };
         self.socket = Some((stop, task::spawn(http.serve())));
         Ok(())
     }
 
-    pub(crate) fn client(&self) -> Client {
-        Client::inside(Arc::new(Way(self.inside.clone())))
+    pub(crate) fn client(&self) -> DaemonClient {
+        DaemonClient::inside(Arc::new(InProcessTransport(self.inside.clone())))
     }
 
     /// Stops what runs and ends every worker; the log can still be read.
@@ -158,9 +158,9 @@ pub(crate) fn remove_dead_sockets(dir: &Path) {
 
 /// The client's transport into this process, without a socket.
 #[derive(Debug)]
-struct Way(Inside);
+struct InProcessTransport(InProcessRouter);
 
-impl Answering for Way {
+impl RequestHandler for InProcessTransport {
     fn answer(
         &self,
         request: Request<Full<Bytes>>,

@@ -8,18 +8,18 @@ use anyhow::Context as _;
 use axum::Router;
 use server::acp::lines;
 use server::daemon::Daemon;
-use server::guard::{Guard, Guarded};
+use server::guard::{Guard, GuardedRouter};
 use server::limits::HttpLimits;
-use server::listen::{Bound, Http, ListenError, Listener, UnixKind};
+use server::listen::{BoundSocket, HttpListener, ListenError, Listener, UnixKind};
 use server::page_name::PageName;
 use server::principal::Principal;
-use server::tls::{Inside, Tls};
+use server::tls::{Tls, TlsProtocol};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::addresses;
-use crate::config::serve::Serve;
-use crate::daemon::activation::Inherited;
+use crate::config::serve::ServeConfig;
+use crate::daemon::activation::InheritedListeners;
 use crate::outcome::{ERROR, Failure};
 
 /// Login links for other devices: more are of no use to anybody, and each has a code of its own.
@@ -29,21 +29,21 @@ const MAX_ELSEWHERE: usize = 3;
 #[derive(Debug)]
 pub(crate) struct Listeners {
     /// Listening at one address, or at both loopback addresses.
-    http: Vec<Bound>,
+    http: Vec<BoundSocket>,
     /// The host name of the page, if not its address; with a port or not.
     page_host: Option<String>,
-    private: Bound,
-    tcp: Vec<Bound>,
-    unix: Vec<(PathBuf, Bound)>,
+    private: BoundSocket,
+    tcp: Vec<BoundSocket>,
+    unix: Vec<(PathBuf, BoundSocket)>,
 }
 
 /// The tasks that serve the listeners.
-pub(super) struct Serving {
+pub(super) struct ServingTasks {
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
-impl Serving {
+impl ServingTasks {
     /// Closes all listeners and waits until everybody has gone.
     pub(super) async fn end(self) {
         self.stop.cancel();
@@ -56,41 +56,44 @@ impl Listeners {
     /// Listeners that were opened for us come first; the addresses of their kind that are
     /// configured are not opened as well.
     pub(super) async fn open(
-        wanted: &Serve,
+        wanted: &ServeConfig,
         private: &Path,
-        inherited: Inherited,
+        inherited: InheritedListeners,
     ) -> Result<Self, Failure> {
         let tls = |inside| {
             let loaded = wanted.tls().map(|(cert, key)| Tls::load(cert, key, inside));
             loaded.transpose().map_err(|error| Failure::new(ERROR, error.to_string()))
         };
-        let http = tls(Inside::Http)?;
+        let http = tls(TlsProtocol::Http)?;
         let forced = wanted.insecure;
         let http = match inherited.http.is_empty() {
-            true => Bound::tcp_for_browsers(wanted.host, http, forced).await,
+            true => BoundSocket::tcp_for_browsers(wanted.host, http, forced).await,
             false => inherited_http(inherited.http, http.as_ref(), forced).await,
         }?;
         let mut tcp = Vec::new();
         let has_tcp = !inherited.acp_tcp.is_empty();
         for listener in inherited.acp_tcp {
-            tcp.push(Bound::inherited_tcp(listener, tls(Inside::Lines)?, forced)?);
+            tcp.push(BoundSocket::inherited_tcp(listener, tls(TlsProtocol::Lines)?, forced)?);
         }
         for address in wanted.tcp.iter().filter(|_| !has_tcp) {
-            tcp.push(Bound::tcp(*address, tls(Inside::Lines)?, forced).await?);
+            tcp.push(BoundSocket::tcp(*address, tls(TlsProtocol::Lines)?, forced).await?);
         }
         let mut unix = Vec::new();
         let has_unix = !inherited.acp_unix.is_empty();
         for listener in inherited.acp_unix {
-            unix.push((path_of(&listener), Bound::inherited_unix(listener, UnixKind::Shared)?));
+            unix.push((
+                path_of(&listener),
+                BoundSocket::inherited_unix(listener, UnixKind::Shared)?,
+            ));
         }
         for path in wanted.unix.iter().filter(|_| !has_unix) {
             let path = std::path::absolute(path).map_err(anyhow::Error::from)?;
-            let bound = Bound::unix(&path, UnixKind::Private).await?;
+            let bound = BoundSocket::unix(&path, UnixKind::Private).await?;
             unix.push((path, bound));
         }
         let private = match inherited.private.into_iter().next() {
-            Some(listener) => Bound::inherited_unix(listener, UnixKind::Private),
-            None => Bound::unix(private, UnixKind::Private).await,
+            Some(listener) => BoundSocket::inherited_unix(listener, UnixKind::Private),
+            None => BoundSocket::unix(private, UnixKind::Private).await,
         }?;
         Ok(Self { http, page_host: None, private, tcp, unix })
     }
@@ -99,7 +102,7 @@ impl Listeners {
     /// no daemon runs, unless a loopback name is configured for it.
     pub(super) fn name_page(
         &mut self,
-        wanted: &Serve,
+        wanted: &ServeConfig,
         state: &Path,
     ) -> Result<Option<PageName>, Failure> {
         if let Some(name) = wanted.loopback_name() {
@@ -107,14 +110,14 @@ impl Listeners {
             return Ok(None);
         }
         let plain = self.http.iter().filter(|bound| !bound.has_tls());
-        let addresses: Vec<SocketAddr> = plain.filter_map(Bound::local_addr).collect();
+        let addresses: Vec<SocketAddr> = plain.filter_map(BoundSocket::local_addr).collect();
         // Then the page is reached by many names, of which the loopback one is only one.
         if addresses.iter().any(|at| at.ip().is_unspecified()) {
             return Ok(None);
         }
         let mut loopbacks = addresses.iter().filter(|at| at.ip().to_canonical().is_loopback());
         let Some(address) = loopbacks.next() else { return Ok(None) };
-        if !self.http.iter().any(Bound::is_plain_localhost) {
+        if !self.http.iter().any(BoundSocket::is_plain_localhost) {
             let ip = address.ip();
             let why = format!("browsers cannot log in safely at {ip}: others can listen there too");
             let hint = "listen on 127.0.0.1 or [::1], or use TLS";
@@ -122,7 +125,7 @@ impl Listeners {
                 "{hint}, or say `--allow-host {ip}` if this machine is yours alone"
             )));
         }
-        let numbers: Option<Vec<_>> = self.http.iter().map(Bound::socket_number).collect();
+        let numbers: Option<Vec<_>> = self.http.iter().map(BoundSocket::socket_number).collect();
         let name = PageName::choose(state, &numbers.unwrap_or_default());
         let name = name.context("the system gives no random bytes")?;
         self.page_host = Some(name.to_string());
@@ -136,8 +139,8 @@ impl Listeners {
 
     /// The base URLs of the page for other devices, if it listens at all addresses: those that
     /// browsers can open, and that the daemon accepts as its own.
-    pub(super) fn bases_elsewhere(&self, wanted: &Serve) -> Vec<String> {
-        let address = self.http.first().and_then(Bound::local_addr);
+    pub(super) fn bases_elsewhere(&self, wanted: &ServeConfig) -> Vec<String> {
+        let address = self.http.first().and_then(BoundSocket::local_addr);
         let Some(address) = address.filter(|at| at.ip().is_unspecified()) else {
             return Vec::new();
         };
@@ -162,7 +165,7 @@ impl Listeners {
     }
 
     pub(super) fn tcp_addresses(&self) -> Vec<String> {
-        let address = |bound: &Bound| bound.local_addr().map(|address| address.to_string());
+        let address = |bound: &BoundSocket| bound.local_addr().map(|address| address.to_string());
         self.tcp.iter().filter_map(address).collect()
     }
 
@@ -170,11 +173,16 @@ impl Listeners {
         self.unix.iter().map(|(path, _)| path.clone()).collect()
     }
 
-    pub(super) fn serve(self, daemon: &Arc<Daemon>, guard: &Arc<Guard>, router: Router) -> Serving {
+    pub(super) fn serve(
+        self,
+        daemon: &Arc<Daemon>,
+        guard: &Arc<Guard>,
+        router: Router,
+    ) -> ServingTasks {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         for bound in self.http.into_iter().chain([self.private]) {
-            let guarded = Guarded::new(guard.clone(), router.clone(), HttpLimits::default());
-            let http = Http { bound, guarded, stop: stop.clone() };
+            let guarded = GuardedRouter::new(guard.clone(), router.clone(), HttpLimits::default());
+            let http = HttpListener { bound, guarded, stop: stop.clone() };
             tasks.spawn(task::boxed(http.serve()));
         }
         for bound in self.tcp.into_iter().chain(self.unix.into_iter().map(|(_, bound)| bound)) {
@@ -185,7 +193,7 @@ impl Listeners {
                 stop.clone(),
             )));
         }
-        Serving { tasks, stop }
+        ServingTasks { tasks, stop }
     }
 }
 
@@ -212,8 +220,8 @@ async fn inherited_http(
     listeners: Vec<TcpListener>,
     tls: Option<&Tls>,
     forced: bool,
-) -> Result<Vec<Bound>, ListenError> {
-    let open = |listener| Bound::inherited_tcp(listener, tls.cloned(), forced);
+) -> Result<Vec<BoundSocket>, ListenError> {
+    let open = |listener| BoundSocket::inherited_tcp(listener, tls.cloned(), forced);
     let mut bound = listeners.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
     match bound.as_slice() {
         [only] => bound.extend(only.twin().await?),
@@ -229,7 +237,7 @@ fn path_of(listener: &std::os::unix::net::UnixListener) -> PathBuf {
 }
 
 async fn serve_lines(
-    bound: Bound,
+    bound: BoundSocket,
     daemon: Arc<Daemon>,
     guard: Arc<Guard>,
     stop: CancellationToken,

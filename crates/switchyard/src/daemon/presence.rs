@@ -18,7 +18,7 @@ use crate::outcome::{ERROR, Failure};
 
 /// A running daemon's process and addresses, as `daemon.json` has them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Whereabouts {
+pub(crate) struct DaemonInfo {
     pub(crate) pid: u32,
     pub(crate) version: String,
     /// Milliseconds since the Unix epoch.
@@ -33,13 +33,13 @@ pub(crate) struct Whereabouts {
 
 /// The lock that makes this process the daemon, until dropped.
 #[derive(Debug)]
-pub(crate) struct Presence {
+pub(crate) struct DaemonLock {
     run: PathBuf,
     /// Locked for as long as it is open.
     _lock: File,
 }
 
-impl Presence {
+impl DaemonLock {
     pub(crate) fn take(run: &Path) -> Result<Self, Failure> {
         make_private_dir(run)?;
         let lock = open_lock(run)?;
@@ -58,7 +58,7 @@ impl Presence {
 
     /// Writes the daemon's addresses into `daemon.json`.
     pub(crate) fn announce(&self, listeners: &Listeners, config: &Path) -> Result<(), Failure> {
-        let whereabouts = Whereabouts {
+        let whereabouts = DaemonInfo {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             since: sessions::mint::now().0,
@@ -84,7 +84,7 @@ impl Presence {
     }
 }
 
-impl Drop for Presence {
+impl Drop for DaemonLock {
     fn drop(&mut self) {
         self.withdraw();
     }
@@ -114,9 +114,9 @@ fn open_lock(run: &Path) -> anyhow::Result<File> {
 }
 
 /// The daemon that runs, if one does.
-pub(crate) fn find(run: &Path) -> Option<Whereabouts> {
+pub(crate) fn find(run: &Path) -> Option<DaemonInfo> {
     let text = std::fs::read(run.join("daemon.json")).ok()?;
-    let whereabouts: Whereabouts = serde_json::from_slice(&text).ok()?;
+    let whereabouts: DaemonInfo = serde_json::from_slice(&text).ok()?;
     is_held(run).then_some(whereabouts)
 }
 

@@ -15,12 +15,12 @@ const MAX_STATUS_CHARS: usize = 200;
 
 /// The connection to the service manager, if there is one.
 #[derive(Debug, Default)]
-pub(crate) struct Notify {
+pub(crate) struct ServiceManager {
     manager: Option<(UnixDatagram, SocketAddr)>,
     watchdog: Option<Duration>,
 }
 
-impl Notify {
+impl ServiceManager {
     /// Connects as the environment says. What cannot be used is logged and left out.
     pub(crate) fn from_env() -> Self {
         let text = |name: &str| std::env::var(name).ok();

@@ -17,14 +17,14 @@ use server::tokens::Tokens;
 use sessions::permission::RulesFile;
 
 use super::assembly::{FAREWELL, assemble};
-use super::browser::Opening;
+use super::browser::BrowserLaunch;
 use super::listeners::Listeners;
-use super::presence::{Presence, private_socket};
-use super::webhook::{self, Announcing};
+use super::presence::{DaemonLock, private_socket};
+use super::webhook::{self, WebhookTask};
 use super::yard;
 use crate::cli::serve::ServeArgs;
 use crate::config::Config;
-use crate::daemon::service::{Drained, Service};
+use crate::daemon::service::{DaemonService, DrainOutcome};
 use crate::outcome::Failure;
 use crate::terminal::output::print;
 use crate::{config, terminal};
@@ -32,14 +32,14 @@ use crate::{config, terminal};
 pub(crate) async fn serve(
     args: ServeArgs,
     config: Arc<Config>,
-    mut service: Service,
+    mut service: DaemonService,
 ) -> Result<ExitCode, Failure> {
     if args.detached {
         // Its terminal may close; what it still says there must not stop it.
         let _ = rustix::process::setsid();
     }
     bus::raise_descriptor_limit();
-    let presence = Presence::take(&config.home.run)?;
+    let presence = DaemonLock::take(&config.home.run)?;
     let webhook = webhook::checked(&config)?;
     let wanted = config.file.serve.with(&args);
     let tokens = Tokens::open(&config.home.state)?;
@@ -68,7 +68,7 @@ pub(crate) async fn serve(
     task::spawn(guard.tokens().clone().watch(daemon.stopping.clone()));
     // Whoever opens a link of the webhook is rarely at this machine.
     let announced = elsewhere.first().cloned().unwrap_or_else(|| listeners.base());
-    let mut announcing = Announcing::start(webhook, &daemon, announced)?;
+    let mut announcing = WebhookTask::start(webhook, &daemon, announced)?;
     presence.announce(&listeners, &config.home.config)?;
     let new_link = |base: &String| login.new_link(base, &Principal::local());
     let link = new_link(&listeners.page_base()).context("cannot make a login link")?;
@@ -87,15 +87,16 @@ pub(crate) async fn serve(
     if !server::page::is_built() {
         terminal::say("this build has no web page; `make web` and building again puts it in");
     }
-    let _opening = args.open.then(|| Opening::start(&config.home.run, &link));
+    let _opening = args.open.then(|| BrowserLaunch::start(&config.home.run, &link));
     let status = listeners.base();
     let router = router(&daemon, &guard, &login)
         .merge(metrics::router(&metrics))
         .layer(axum::middleware::from_fn_with_state(metrics, metrics::measure));
     let serving = listeners.serve(&daemon, &guard, router);
     service.ready(&status);
-    let again =
-        async |service: &Service| reload(&args, &config, &guard, &daemon, service, &mut announcing);
+    let again = async |service: &DaemonService| {
+        reload(&args, &config, &guard, &daemon, service, &mut announcing)
+    };
     service.until_asked_to_end(&status, again).await;
     presence.withdraw();
     daemon.stopping.cancel();
@@ -108,7 +109,7 @@ pub(crate) async fn serve(
     };
     let longest = wanted.drain.0 + FAREWELL;
     let ending = async { drop(tokio::time::timeout(longest, ending).await) };
-    if service.drain("turns come to an end", ending).await == Drained::CutShort {
+    if service.drain("turns come to an end", ending).await == DrainOutcome::CutShort {
         // The keepers end what we leave behind.
         tracing::warn!("ended before every turn had");
     }
@@ -122,8 +123,8 @@ fn reload(
     config: &Config,
     guard: &Guard,
     daemon: &Daemon,
-    service: &Service,
-    announcing: &mut Announcing,
+    service: &DaemonService,
+    announcing: &mut WebhookTask,
 ) -> anyhow::Result<()> {
     let new = config::load_again(config)?;
     let said = |failure: Failure| anyhow::anyhow!(failure.to_string());

@@ -8,38 +8,38 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::daemon::activation::Inherited;
-use crate::daemon::sd_notify::Notify;
+use crate::daemon::activation::InheritedListeners;
+use crate::daemon::sd_notify::ServiceManager;
 use crate::logging::{LogTable, Logging};
-use crate::signals::{Asked, DaemonSignals};
+use crate::signals::{DaemonSignals, SignalAction};
 
 #[derive(Debug)]
-pub(crate) struct Service {
+pub(crate) struct DaemonService {
     pub(crate) logging: Logging,
     /// The file of `--log-file`; wins over the configuration.
     log_file: Option<PathBuf>,
-    pub(crate) inherited: Inherited,
-    pub(crate) notify: Notify,
+    pub(crate) inherited: InheritedListeners,
+    pub(crate) notify: ServiceManager,
     signals: DaemonSignals,
 }
 
 /// The way in which draining ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Drained {
+pub(crate) enum DrainOutcome {
     InTime,
     /// A second signal has cut it short.
     CutShort,
 }
 
-impl Service {
+impl DaemonService {
     /// Registers signal handlers, and logs as a daemon from here on.
     pub(crate) fn begin(
         logging: Logging,
         log_file: Option<PathBuf>,
         table: &LogTable,
-        inherited: Inherited,
+        inherited: InheritedListeners,
     ) -> Result<Self> {
-        let (notify, signals) = (Notify::from_env(), DaemonSignals::listen()?);
+        let (notify, signals) = (ServiceManager::from_env(), DaemonSignals::listen()?);
         let service = Self { logging, log_file, inherited, notify, signals };
         service.log_as(table)?;
         Ok(service)
@@ -70,9 +70,9 @@ impl Service {
                 () = self.notify.keep_watchdog() => continue,
             };
             match asked {
-                Asked::Drain | Asked::EndNow => return,
-                Asked::ReopenLog => self.logging.reopen(),
-                Asked::Reload => {
+                SignalAction::Drain | SignalAction::EndNow => return,
+                SignalAction::ReopenLog => self.logging.reopen(),
+                SignalAction::Reload => {
                     self.notify.reloading();
                     self.logging.reopen();
                     match reload(self).await {
@@ -89,19 +89,23 @@ impl Service {
     }
 
     /// Waits until the work that is left is done, or until a second signal.
-    pub(crate) async fn drain(&mut self, status: &str, work: impl Future<Output = ()>) -> Drained {
+    pub(crate) async fn drain(
+        &mut self,
+        status: &str,
+        work: impl Future<Output = ()>,
+    ) -> DrainOutcome {
         tracing::info!(status, "ending");
         self.notify.stopping(status);
         let mut work = std::pin::pin!(work);
         loop {
             tokio::select! {
-                () = &mut work => return Drained::InTime,
+                () = &mut work => return DrainOutcome::InTime,
                 () = self.notify.keep_watchdog() => {}
                 asked = self.signals.next() => match asked {
-                    Asked::Drain | Asked::EndNow => return Drained::CutShort,
-                    Asked::ReopenLog => self.logging.reopen(),
+                    SignalAction::Drain | SignalAction::EndNow => return DrainOutcome::CutShort,
+                    SignalAction::ReopenLog => self.logging.reopen(),
                     // There is nothing left to be configured.
-                    Asked::Reload => {}
+                    SignalAction::Reload => {}
                 },
             }
         }

@@ -20,13 +20,13 @@ pub(crate) fn checked(config: &Config) -> Result<Option<Webhook>, Failure> {
 
 /// The task that announces, until it is ended or replaced.
 #[derive(Debug)]
-pub(super) struct Announcing {
+pub(super) struct WebhookTask {
     /// The daemon's base URL, for links.
     base_url: String,
     running: Option<(CancellationToken, JoinHandle<()>)>,
 }
 
-impl Announcing {
+impl WebhookTask {
     pub(super) fn start(
         webhook: Option<Webhook>,
         daemon: &Daemon,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use runtimes::scratch::Scratch;
 use sessions::settings::WorkerSetup;
-use sessions::yard::Yard;
-use store::{EventLog, Prune, SqliteLog};
+use sessions::yard::SessionContext;
+use store::{EventLog, PruneRule, SqliteLog};
 
 use crate::config::Config;
 use crate::home::make_private_dir;
@@ -15,18 +15,18 @@ use crate::this_process::own_exe;
 use crate::time::days_ago;
 
 /// A session context with the log as it is, for commands that run no sessions.
-pub(crate) fn as_it_is(config: &Config) -> Result<Yard, Failure> {
+pub(crate) fn as_it_is(config: &Config) -> Result<SessionContext, Failure> {
     let setup = WorkerSetup {
         keeper_exe: own_exe(),
         keeper_args: vec![bus::keeper::VERB.into()],
         records_dir: Some(config.home.workers()),
         cgroups: config.file.workers.cgroups,
     };
-    Ok(Yard::new(open_log(config)?, config.settings(), setup))
+    Ok(SessionContext::new(open_log(config)?, config.settings(), setup))
 }
 
 /// A session context that is ready to run sessions, swept of what an earlier crash left.
-pub(crate) async fn open(config: &Config) -> Result<Yard, Failure> {
+pub(crate) async fn open(config: &Config) -> Result<SessionContext, Failure> {
     let yard = as_it_is(config)?;
     sweep(config).await;
     yard.rules.follow(config.rules_file()).map_err(anyhow::Error::from)?;
@@ -53,13 +53,13 @@ pub(crate) async fn sweep(config: &Config) {
     }
 }
 
-async fn prune(config: &Config, yard: &Yard) -> Result<(), Failure> {
+async fn prune(config: &Config, yard: &SessionContext) -> Result<(), Failure> {
     let store = &config.file.store;
     if store.keep_days.is_none() && store.max_total_bytes.is_none() {
         return Ok(());
     }
     let before = store.keep_days.map(days_ago);
-    let rule = Prune { before, max_total_bytes: store.max_total_bytes, keep: 0 };
+    let rule = PruneRule { before, max_total_bytes: store.max_total_bytes, keep: 0 };
     let removed = yard.log.prune(rule).await?;
     if !removed.is_empty() {
         tracing::info!(n_removed = removed.len(), "removed old sessions");

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 
-use super::writer::Sink;
+use super::writer::LogSink;
 
 /// The default size of a file: weeks of a quiet daemon, an hour of one at `trace`.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
@@ -86,7 +86,7 @@ impl LogFile {
     }
 }
 
-impl Sink for LogFile {
+impl LogSink for LogFile {
     fn write(&mut self, lines: &[u8]) -> io::Result<()> {
         if !self.is_in_place() {
             self.reopen()?;

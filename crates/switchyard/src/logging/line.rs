@@ -22,7 +22,7 @@ const LOOKAHEAD_BYTES: usize = 4096;
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct LogLine {
     time: jiff::Timestamp,
     level: Level,
     target: String,
@@ -31,7 +31,7 @@ pub(super) struct Line {
     fields: Map<String, Value>,
 }
 
-impl Line {
+impl LogLine {
     pub(super) fn of(event: &Event<'_>, secrets: &Secrets) -> Self {
         let metadata = event.metadata();
         let mut line = Self {
@@ -41,7 +41,7 @@ impl Line {
             message: String::new(),
             fields: Map::new(),
         };
-        event.record(&mut Gather { line: &mut line, secrets, n_bytes: 0 });
+        event.record(&mut FieldCollector { line: &mut line, secrets, n_bytes: 0 });
         line
     }
 
@@ -104,13 +104,13 @@ impl Line {
     }
 }
 
-struct Gather<'a> {
-    line: &'a mut Line,
+struct FieldCollector<'a> {
+    line: &'a mut LogLine,
     secrets: &'a Secrets,
     n_bytes: usize,
 }
 
-impl Gather<'_> {
+impl FieldCollector<'_> {
     fn text(&mut self, field: &Field, value: &str) {
         let name = field.name();
         let value = match secrets::names_a_secret(name) {
@@ -131,10 +131,10 @@ impl Gather<'_> {
     }
 }
 
-impl Visit for Gather<'_> {
+impl Visit for FieldCollector<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         // Written into one text first: a secret may come in several pieces.
-        let mut text = Bounded(String::new());
+        let mut text = BoundedText(String::new());
         let _ = write!(text, "{value:?}");
         self.text(field, &text.0);
     }
@@ -169,9 +169,9 @@ impl Visit for Gather<'_> {
 }
 
 /// A buffer that takes no more than is looked at.
-struct Bounded(String);
+struct BoundedText(String);
 
-impl fmt::Write for Bounded {
+impl fmt::Write for BoundedText {
     fn write_str(&mut self, part: &str) -> fmt::Result {
         let room = (MAX_VALUE_BYTES + LOOKAHEAD_BYTES).saturating_sub(self.0.len());
         let taken = part.get(..part.floor_char_boundary(room)).unwrap_or_default();

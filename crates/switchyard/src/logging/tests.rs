@@ -9,16 +9,16 @@ struct Stage {
 }
 
 fn stage(asked: Option<Targets>) -> Stage {
-    let way_out = WayOut { format: Format::Text, writer: Arc::new(Writer::stderr()) };
+    let way_out = LogOutput { format: LogFormat::Text, writer: Arc::new(LogWriter::stderr()) };
     let secrets = Secrets::default();
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(LoggingState {
         secrets,
         way_out: RwLock::new(way_out),
         n_dropped_before: AtomicU64::new(0),
     });
     let errors = Targets::new().with_default(tracing::Level::ERROR);
     let (filter, handle) = reload::Layer::new(asked.clone().unwrap_or(errors));
-    let lines = Lines(shared.clone()).with_filter(filter);
+    let lines = LogLayer(shared.clone()).with_filter(filter);
     let subscriber = tracing::subscriber::set_default(tracing_subscriber::registry().with(lines));
     Stage { logging: Logging { shared, filter: handle, asked }, subscriber }
 }

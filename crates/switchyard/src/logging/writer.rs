@@ -21,7 +21,7 @@ const MAX_QUEUED_BYTES: usize = 4 * 1024 * 1024;
 const MAX_BATCH: usize = 256;
 
 /// The target of a writer's thread.
-pub(super) trait Sink: Send {
+pub(super) trait LogSink: Send {
     /// Writes whole lines.
     fn write(&mut self, lines: &[u8]) -> io::Result<()>;
 
@@ -31,11 +31,11 @@ pub(super) trait Sink: Send {
 }
 
 /// Makes the line that says how many are missing.
-pub(super) type Lost = fn(u64) -> String;
+pub(super) type LostLinesText = fn(u64) -> String;
 
 pub(super) struct Stderr;
 
-impl Sink for Stderr {
+impl LogSink for Stderr {
     fn write(&mut self, lines: &[u8]) -> io::Result<()> {
         crate::terminal::note_said();
         io::stderr().write_all(lines)
@@ -43,14 +43,14 @@ impl Sink for Stderr {
 }
 
 #[derive(Debug)]
-pub(super) struct Writer {
-    queue: Option<SyncSender<Message>>,
+pub(super) struct LogWriter {
+    queue: Option<SyncSender<WriterCommand>>,
     paint: Paint,
-    counts: Arc<Counts>,
+    counts: Arc<WriterCounts>,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct WriterCounts {
     n_dropped: AtomicU64,
     n_queued_bytes: AtomicUsize,
     /// The last error of the sink, until it works again.
@@ -58,13 +58,13 @@ struct Counts {
 }
 
 #[derive(Debug)]
-enum Message {
+enum WriterCommand {
     Line(String),
     Reopen,
     Flush(SyncSender<()>),
 }
 
-impl Writer {
+impl LogWriter {
     /// A writer to stderr, at once and without a thread.
     pub(super) fn stderr() -> Self {
         let paint = Paint::when(crate::terminal::color_on_stderr());
@@ -72,9 +72,13 @@ impl Writer {
     }
 
     /// A writer with a queue and a thread of its own.
-    pub(super) fn behind_queue(sink: Box<dyn Sink>, paint: Paint, lost: Lost) -> io::Result<Self> {
+    pub(super) fn behind_queue(
+        sink: Box<dyn LogSink>,
+        paint: Paint,
+        lost: LostLinesText,
+    ) -> io::Result<Self> {
         let (queue, messages) = sync_channel(MAX_QUEUED_LINES);
-        let counts = Arc::<Counts>::default();
+        let counts = Arc::<WriterCounts>::default();
         let of_thread = counts.clone();
         thread::Builder::new()
             .name("log".to_owned())
@@ -93,8 +97,8 @@ impl Writer {
         };
         let (n_bytes, waiting) = (line.len(), &self.counts.n_queued_bytes);
         let before = waiting.fetch_add(n_bytes, Ordering::Relaxed);
-        let is_taken =
-            before + n_bytes <= MAX_QUEUED_BYTES && queue.try_send(Message::Line(line)).is_ok();
+        let is_taken = before + n_bytes <= MAX_QUEUED_BYTES
+            && queue.try_send(WriterCommand::Line(line)).is_ok();
         if !is_taken {
             waiting.fetch_sub(n_bytes, Ordering::Relaxed);
             self.counts.n_dropped.fetch_add(1, Ordering::Relaxed);
@@ -104,7 +108,7 @@ impl Writer {
     pub(super) fn reopen(&self) {
         if let Some(queue) = &self.queue {
             // A thread that is so far behind looks at its file with every batch anyway.
-            let _ = queue.try_send(Message::Reopen);
+            let _ = queue.try_send(WriterCommand::Reopen);
         }
     }
 
@@ -116,7 +120,7 @@ impl Writer {
     pub(super) fn flush(&self, within: Duration) {
         let Some(queue) = &self.queue else { return };
         let (done, is_done) = sync_channel(1);
-        match queue.try_send(Message::Flush(done)) {
+        match queue.try_send(WriterCommand::Flush(done)) {
             Ok(()) => drop(is_done.recv_timeout(within)),
             // It does not keep up; nothing is gained by waiting.
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
@@ -124,7 +128,12 @@ impl Writer {
     }
 }
 
-fn run(messages: &Receiver<Message>, mut sink: Box<dyn Sink>, counts: &Counts, lost: Lost) {
+fn run(
+    messages: &Receiver<WriterCommand>,
+    mut sink: Box<dyn LogSink>,
+    counts: &WriterCounts,
+    lost: LostLinesText,
+) {
     let (mut batch, mut n_told) = (Vec::new(), 0);
     while let Ok(first) = messages.recv() {
         let mut n_lines = 0;
@@ -132,12 +141,12 @@ fn run(messages: &Receiver<Message>, mut sink: Box<dyn Sink>, counts: &Counts, l
         let mut flushed = Vec::new();
         for message in std::iter::once(first).chain(more.take(MAX_BATCH)) {
             match message {
-                Message::Line(line) => {
+                WriterCommand::Line(line) => {
                     batch.extend_from_slice(line.as_bytes());
                     n_lines += 1;
                 }
-                Message::Reopen => note(counts, sink.reopen()),
-                Message::Flush(done) => flushed.push(done),
+                WriterCommand::Reopen => note(counts, sink.reopen()),
+                WriterCommand::Flush(done) => flushed.push(done),
             }
         }
         let n_dropped = counts.n_dropped.load(Ordering::Relaxed);
@@ -164,7 +173,7 @@ fn run(messages: &Receiver<Message>, mut sink: Box<dyn Sink>, counts: &Counts, l
 }
 
 /// A log that cannot be written says so on stderr, once until it works again.
-fn note(counts: &Counts, result: io::Result<()>) {
+fn note(counts: &WriterCounts, result: io::Result<()>) {
     let mut trouble = counts.trouble.lock().unwrap_or_else(PoisonError::into_inner);
     match result {
         Ok(()) => *trouble = None,

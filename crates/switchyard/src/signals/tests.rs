@@ -7,12 +7,12 @@ use super::*;
 async fn a_daemon_drains_first_and_ends_when_asked_again() {
     let mut signals = DaemonSignals::listen().unwrap();
     for (signal, wanted) in [
-        (Kill::HUP, Asked::Reload),
-        (Kill::USR1, Asked::ReopenLog),
-        (Kill::TERM, Asked::Drain),
-        (Kill::HUP, Asked::Reload),
-        (Kill::INT, Asked::EndNow),
-        (Kill::TERM, Asked::EndNow),
+        (Kill::HUP, SignalAction::Reload),
+        (Kill::USR1, SignalAction::ReopenLog),
+        (Kill::TERM, SignalAction::Drain),
+        (Kill::HUP, SignalAction::Reload),
+        (Kill::INT, SignalAction::EndNow),
+        (Kill::TERM, SignalAction::EndNow),
     ] {
         kill_process(getpid(), signal).unwrap();
         assert_eq!(signals.next().await, wanted);

@@ -2,12 +2,12 @@
 
 use std::io::IsTerminal as _;
 
-use projection::{Answer, Reader, Style, Text, Vocabulary};
+use projection::{AnswerProjection, LogReader, TextOptions, TextProjection, Vocabulary};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use wire::{Event, SessionId};
 
-use crate::cli::format::Format;
+use crate::cli::format::OutputFormat;
 use crate::terminal;
 use crate::terminal::spinner::Spinner;
 
@@ -24,30 +24,30 @@ pub(crate) struct Formatter {
 }
 
 /// The style of text on stdout, with thinking.
-pub(crate) fn style() -> Style {
+pub(crate) fn style() -> TextOptions {
     let color = terminal::color_on_stdout();
-    Style { color, width: terminal::width(), verbose: false, show_thinking: true }
+    TextOptions { color, width: terminal::width(), verbose: false, show_thinking: true }
 }
 
 impl Formatter {
     /// A formatter for a session; `style` and `shows_prompts` are for text alone.
     pub(crate) fn new(
-        format: Format,
+        format: OutputFormat,
         session: SessionId,
-        style: Style,
+        style: TextOptions,
         shows_prompts: bool,
     ) -> Self {
         let vocabulary = match format {
-            Format::Text => {
-                let text = Text::new(style);
+            OutputFormat::Text => {
+                let text = TextProjection::new(style);
                 Vocabulary::text(if shows_prompts { text.with_prompts() } else { text })
             }
-            Format::Json => Vocabulary::Events,
-            Format::Envelopes => Vocabulary::envelopes(session.to_string()),
-            Format::Ui => Vocabulary::ui(),
-            Format::Quiet => {
-                let answer = Answer::new(std::io::stdout().is_terminal());
-                Vocabulary::Answer(Box::new(Reader::new(answer)))
+            OutputFormat::Json => Vocabulary::Events,
+            OutputFormat::Envelopes => Vocabulary::envelopes(session.to_string()),
+            OutputFormat::Ui => Vocabulary::ui(),
+            OutputFormat::Quiet => {
+                let answer = AnswerProjection::new(std::io::stdout().is_terminal());
+                Vocabulary::Answer(Box::new(LogReader::new(answer)))
             }
         };
         let n_said = terminal::n_said();

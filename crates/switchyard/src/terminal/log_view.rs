@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use client::{Follower, Heard, Session};
+use client::{Follower, FollowerMessage, SessionClient};
 use wire::{CallId, Event, Kind, Seq, TurnId};
 
 use crate::outcome::{ERROR, Failure};
@@ -22,7 +22,7 @@ const SETTLED_AFTER: Duration = Duration::from_millis(700);
 
 /// The one who answers the questions that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Questions {
+pub(crate) enum QuestionHandling {
     /// A person at this terminal.
     Here,
     Elsewhere,
@@ -32,7 +32,7 @@ pub(crate) enum Questions {
 pub(crate) struct LogView {
     follower: Follower,
     pub(crate) formatter: Formatter,
-    questions: Questions,
+    questions: QuestionHandling,
     shown: Seq,
     /// The last event that was received, which is further on while a question is open.
     pub(crate) known: Seq,
@@ -40,7 +40,7 @@ pub(crate) struct LogView {
     shows_after: Seq,
     open_question: Option<OpenQuestion>,
     /// Received, and not acted on yet.
-    next: Option<Heard>,
+    next: Option<FollowerMessage>,
     /// Why the session could not go on, until somebody takes note of it.
     pub(crate) halted: Option<String>,
 }
@@ -56,10 +56,10 @@ struct OpenQuestion {
 impl LogView {
     /// A view of the events after `after`.
     pub(crate) fn new(
-        session: &Session,
+        session: &SessionClient,
         after: Seq,
         formatter: Formatter,
-        questions: Questions,
+        questions: QuestionHandling,
     ) -> Self {
         let follower = session.follow(after);
         Self {
@@ -105,7 +105,7 @@ impl LogView {
         until: Seq,
         mut look: impl FnMut(&Event),
     ) -> Result<bool, Failure> {
-        self.questions = Questions::Elsewhere;
+        self.questions = QuestionHandling::Elsewhere;
         if self.open_question.take().is_some() {
             self.follower.rewind(self.shown);
         }
@@ -133,13 +133,13 @@ impl LogView {
                     self.formatter.take();
                 }
                 self.open_question = OpenQuestion::of(&event);
-                self.open_question.take_if(|_| self.questions == Questions::Elsewhere);
+                self.open_question.take_if(|_| self.questions == QuestionHandling::Elsewhere);
                 events.push(event);
             }
             next = match self.open_question {
                 Some(_) => None,
                 None => match self.follower.try_next() {
-                    Some(Heard::Event(event)) => Some(*event),
+                    Some(FollowerMessage::Event(event)) => Some(*event),
                     other => {
                         self.next = other;
                         None
@@ -158,14 +158,16 @@ impl LogView {
             None => self.follower.next().await,
         };
         let event = match heard {
-            Heard::Event(event) => event,
-            Heard::Halted(why) => {
+            FollowerMessage::Event(event) => event,
+            FollowerMessage::Halted(why) => {
                 self.halted = Some(why);
                 return Ok(None);
             }
-            Heard::Over(error) => return Err(error.into()),
+            FollowerMessage::Over(error) => return Err(error.into()),
             // A stream that was cut off is resumed where it was.
-            Heard::Live | Heard::Lost(_) | Heard::Anew => return Ok(None),
+            FollowerMessage::Live | FollowerMessage::Lost(_) | FollowerMessage::Anew => {
+                return Ok(None);
+            }
         };
         match self.open_question {
             None => Ok(Some(*event)),
@@ -201,7 +203,7 @@ impl OpenQuestion {
 
 /// Hands every event up to `until` to `take`, in order.
 pub(crate) async fn read_all(
-    session: &Session,
+    session: &SessionClient,
     until: Seq,
     mut take: impl FnMut(&Event) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
@@ -209,15 +211,15 @@ pub(crate) async fn read_all(
     let mut read = Seq(0);
     while read < until {
         match follower.next().await {
-            Heard::Event(event) => {
+            FollowerMessage::Event(event) => {
                 read = event.seq;
                 if read <= until {
                     take(&event)?;
                 }
             }
-            Heard::Over(error) => return Err(error.into()),
-            Heard::Lost(why) => return Err(Failure::new(ERROR, why)),
-            Heard::Live | Heard::Anew | Heard::Halted(_) => {}
+            FollowerMessage::Over(error) => return Err(error.into()),
+            FollowerMessage::Lost(why) => return Err(Failure::new(ERROR, why)),
+            FollowerMessage::Live | FollowerMessage::Anew | FollowerMessage::Halted(_) => {}
         }
     }
     Ok(())

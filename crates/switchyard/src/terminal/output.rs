@@ -53,9 +53,9 @@ pub(crate) fn escape_in_json(c: char, out: &mut String) {
 
 /// The target of an export: stdout, or a file for our user alone, because a log holds whatever
 /// secrets were said or read.
-pub(crate) struct Output<'a>(Option<(&'a Path, BufWriter<File>)>);
+pub(crate) struct OutputTarget<'a>(Option<(&'a Path, BufWriter<File>)>);
 
-impl<'a> Output<'a> {
+impl<'a> OutputTarget<'a> {
     pub(crate) fn open(path: Option<&'a Path>) -> Result<Self, Failure> {
         let Some(path) = path else { return Ok(Self(None)) };
         let mut options = File::options();

@@ -39,14 +39,14 @@ pub(crate) fn read_text(word: &str) -> Result<String, Failure> {
 
 /// A prompt's text and attachments, checked before anything is started.
 #[derive(Debug)]
-pub(crate) struct Prompt {
+pub(crate) struct PromptInput {
     /// Text, and links to files.
     pub(crate) blocks: Vec<Value>,
     /// Images and sounds, whose content is sent to agents that take it.
     pub(crate) media: Vec<PathBuf>,
 }
 
-impl Prompt {
+impl PromptInput {
     pub(crate) fn new(text: &str, attached: &[PathBuf]) -> Result<Self, Failure> {
         let mut prompt =
             Self { blocks: vec![json!({ "type": "text", "text": text })], media: Vec::new() };

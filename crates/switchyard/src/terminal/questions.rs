@@ -9,14 +9,14 @@ use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use client::{Answer, Session};
+use client::{QuestionAnswer, SessionClient};
 use projection::sanitize_line;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 use wire::{Event, Json};
 
 use crate::terminal;
-pub(crate) use choices::{Typed, Whole, typed};
+pub(crate) use choices::{FullQuestions, TypedAnswer, typed};
 
 /// The longest text of a form's field.
 const MAX_CHARS: usize = 200;
@@ -27,7 +27,7 @@ pub(crate) struct Asker {
     lines: mpsc::Sender<(String, oneshot::Sender<Option<String>>)>,
     /// Questions that have been on the screen so far.
     n_shown: Arc<AtomicU64>,
-    whole: Arc<Mutex<Whole>>,
+    whole: Arc<Mutex<FullQuestions>>,
 }
 
 impl Asker {
@@ -52,12 +52,12 @@ impl Asker {
                 let _ = reply.send(line);
             }
         });
-        let whole = Arc::new(Mutex::new(Whole::new()));
+        let whole = Arc::new(Mutex::new(FullQuestions::new()));
         Self { lines, n_shown: Arc::default(), whole }
     }
 
     /// Asks the question of an event in the background and sends the answer; ignores other events.
-    pub(crate) fn consider(&self, event: &Event, session: &Session) {
+    pub(crate) fn consider(&self, event: &Event, session: &SessionClient) {
         let whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner).see(event);
         let Some(asked) = event.asked_person() else { return };
         let (id, is_form) = (asked.id, asked.wants_form);
@@ -75,21 +75,23 @@ impl Asker {
     }
 
     /// `whole` is all of what is asked about, where that is longer than what was shown.
-    async fn permission(&self, request: &Value, whole: Option<&str>) -> Answer {
+    async fn permission(&self, request: &Value, whole: Option<&str>) -> QuestionAnswer {
         let prompt = choices::prompt(request, whole.is_some());
         loop {
-            let Some(line) = self.line(prompt.clone()).await else { return Answer::Rejected };
+            let Some(line) = self.line(prompt.clone()).await else {
+                return QuestionAnswer::Rejected;
+            };
             match choices::typed(&line, request) {
-                Typed::Answer(answer) => return answer,
-                Typed::View => terminal::say(whole.unwrap_or("all of it is shown above")),
-                Typed::Nothing(why) => terminal::say(&why),
+                TypedAnswer::Answer(answer) => return answer,
+                TypedAnswer::View => terminal::say(whole.unwrap_or("all of it is shown above")),
+                TypedAnswer::Nothing(why) => terminal::say(&why),
             }
         }
     }
 
-    async fn form(&self, request: &Value) -> Answer {
+    async fn form(&self, request: &Value) -> QuestionAnswer {
         let schema = &request["requestedSchema"];
-        let cancelled = || Answer::Form(Json::of(&json!({ "action": "cancel" })));
+        let cancelled = || QuestionAnswer::Form(Json::of(&json!({ "action": "cancel" })));
         if request["mode"] == "url" {
             return cancelled();
         }
@@ -104,7 +106,7 @@ impl Asker {
                 None => return cancelled(),
             }
         }
-        Answer::Form(Json::of(&json!({ "action": "accept", "content": content })))
+        QuestionAnswer::Form(Json::of(&json!({ "action": "accept", "content": content })))
     }
 
     /// `None` ends the form; `Some(None)` leaves the field out.

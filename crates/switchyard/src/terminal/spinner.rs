@@ -17,10 +17,10 @@ const TURN_EVERY: Duration = Duration::from_millis(100);
 
 /// A spinner, which turns until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Spinner(Option<Shown>);
+pub(crate) struct Spinner(Option<SpinnerBar>);
 
 #[derive(Debug)]
-struct Shown {
+struct SpinnerBar {
     bar: ProgressBar,
     waiting: JoinHandle<()>,
 }
@@ -41,7 +41,7 @@ impl Spinner {
             shown.set_draw_target(ProgressDrawTarget::stderr());
             shown.enable_steady_tick(TURN_EVERY);
         });
-        Self(Some(Shown { bar, waiting }))
+        Self(Some(SpinnerBar { bar, waiting }))
     }
 
     pub(crate) fn tell(&self, text: impl Into<String>) {

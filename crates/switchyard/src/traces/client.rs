@@ -12,14 +12,14 @@ use tokio::runtime::Handle;
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct CollectorClient {
     http: reqwest::Client,
     runtime: Handle,
     /// The last batch was not taken; logged once, until it works again.
     is_failing: AtomicBool,
 }
 
-impl Client {
+impl CollectorClient {
     pub(super) fn new(within: Duration) -> Result<Self> {
         // One TLS for all of the process; whoever comes first installs it.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -44,7 +44,7 @@ impl Client {
 }
 
 #[async_trait::async_trait]
-impl HttpClient for Client {
+impl HttpClient for CollectorClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let request = reqwest::Request::try_from(request)?;
         let sent = self.runtime.spawn(task::boxed(send(self.http.clone(), request))).await;

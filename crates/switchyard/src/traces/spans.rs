@@ -12,9 +12,11 @@ use opentelemetry::trace::{Span as _, SpanKind, Status, TraceContextExt as _, Tr
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{SdkTracer, Span};
-use projection::Usage;
+use projection::TurnUsage;
 use server::secrets::Secrets;
-use sessions::observer::{Observer, Prompted, Step, StepWatch, ToolCall, TraceContext, TurnWatch};
+use sessions::observer::{
+    ObservedToolCall, Observer, ReceivedPrompt, StartupStep, StepWatch, TraceContext, TurnWatch,
+};
 use wire::event::{StopReason, TurnEnded};
 
 /// Tool calls of one turn that get a span.
@@ -23,12 +25,12 @@ const MAX_TOOLS: usize = 512;
 const MAX_CHARS: usize = 200;
 
 #[derive(Debug)]
-pub(super) struct Spans {
+pub(super) struct SpanObserver {
     tracer: SdkTracer,
     secrets: Secrets,
 }
 
-impl Spans {
+impl SpanObserver {
     pub(super) fn new(tracer: SdkTracer, secrets: Secrets) -> Self {
         Self { tracer, secrets }
     }
@@ -50,8 +52,8 @@ fn shown(secrets: &Secrets, text: &str) -> String {
     projection::sanitize_line(&secrets.redact(text), MAX_CHARS)
 }
 
-impl Observer for Spans {
-    fn prompt(&self, prompt: &Prompted<'_>) -> Option<Box<dyn TurnWatch>> {
+impl Observer for SpanObserver {
+    fn prompt(&self, prompt: &ReceivedPrompt<'_>) -> Option<Box<dyn TurnWatch>> {
         let parent = TraceContext::of_meta(prompt.params).map(|given| context_of(&given));
         let agent = shown(&self.secrets, prompt.agent);
         let attributes = [
@@ -77,14 +79,14 @@ impl Observer for Spans {
 
     fn step(
         &self,
-        step: Step,
+        step: StartupStep,
         agent: &str,
         parent: Option<&TraceContext>,
     ) -> Option<Box<dyn StepWatch>> {
         let name = match step {
-            Step::StartWorker => "start worker",
-            Step::Initialize => "initialize agent",
-            Step::OpenSession => "open session",
+            StartupStep::StartWorker => "start worker",
+            StartupStep::Initialize => "initialize agent",
+            StartupStep::OpenSession => "open session",
         };
         let attributes = [KeyValue::new("gen_ai.agent.name", shown(&self.secrets, agent))];
         let parent = parent.map(context_of).unwrap_or_default();
@@ -117,7 +119,7 @@ impl TurnWatch for TurnSpan {
         Some(TraceContext { traceparent, tracestate })
     }
 
-    fn tool(&mut self, call: &ToolCall<'_>) {
+    fn tool(&mut self, call: &ObservedToolCall<'_>) {
         if !self.tools.contains_key(call.id) {
             if self.n_tools >= MAX_TOOLS || is_over(call.status) && call.kind.is_none() {
                 return;
@@ -153,7 +155,7 @@ impl TurnWatch for TurnSpan {
         self.is_ended = true;
         let reason = shown(&self.secrets, end.stop_reason.as_str());
         self.span.set_attribute(KeyValue::new("switchyard.stop_reason", reason));
-        if let Some(usage) = Usage::of(end) {
+        if let Some(usage) = TurnUsage::of(end) {
             for (name, n_tokens) in [
                 ("gen_ai.usage.input_tokens", usage.input_tokens),
                 ("gen_ai.usage.output_tokens", usage.output_tokens),

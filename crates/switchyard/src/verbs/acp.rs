@@ -10,17 +10,17 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use runtimes::catalogue::Inside;
+use runtimes::catalogue::BuiltInAgent;
 use server::principal::Principal;
-use sessions::order::Order;
+use sessions::order::SessionOrder;
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::command::name_of;
 use crate::cli::acp::AcpArgs;
 use crate::config::Config;
-use crate::daemon::in_process::{InsideDaemon, InsideOptions};
+use crate::daemon::in_process::{InProcessDaemon, InProcessOptions};
 use crate::outcome::Failure;
-use crate::reach::Running;
+use crate::reach::RunningDaemon;
 use crate::signals::Signals;
 use crate::this_process::is_worker;
 use crate::verbs::session_args;
@@ -34,8 +34,8 @@ pub(crate) async fn serve(args: AcpArgs, config: Arc<Config>) -> Result<ExitCode
     stop_on_signals(&stop)?;
     let max_line_bytes = config.settings().client_line_bytes;
     match prepared(&args, &config).await {
-        Ok(Prepared::There(socket)) => relay::serve(socket, max_line_bytes, stop).await,
-        Ok(Prepared::Here(own, order)) => {
+        Ok(EditorBackend::There(socket)) => relay::serve(socket, max_line_bytes, stop).await,
+        Ok(EditorBackend::Here(own, order)) => {
             let (daemon, editor) = (&own.daemon, Principal::alone(is_worker()));
             server::acp::serve_alone(daemon, &editor, *order, stdio::open(), stop).await;
             own.end().await;
@@ -46,12 +46,12 @@ pub(crate) async fn serve(args: AcpArgs, config: Arc<Config>) -> Result<ExitCode
 }
 
 /// The daemon that serves an editor.
-enum Prepared {
-    There(Box<relay::Socket>),
-    Here(InsideDaemon, Box<Order>),
+enum EditorBackend {
+    There(Box<relay::DaemonSocket>),
+    Here(InProcessDaemon, Box<SessionOrder>),
 }
 
-async fn prepared(args: &AcpArgs, config: &Arc<Config>) -> Result<Prepared, Failure> {
+async fn prepared(args: &AcpArgs, config: &Arc<Config>) -> Result<EditorBackend, Failure> {
     let cwd = working_directory(args.agent.cwd.as_deref())?;
     let order = order(args, &cwd)?;
     if let Some(name) = order.agent.as_deref().filter(|_| args.command.is_empty()) {
@@ -59,33 +59,33 @@ async fn prepared(args: &AcpArgs, config: &Arc<Config>) -> Result<Prepared, Fail
     }
     // A running daemon cannot be given rules for this run alone.
     let is_plain = !args.permissions.approve_reads && args.permissions.policy.is_none();
-    if let Some(daemon) = Running::find_for(config).filter(|_| is_plain && !args.no_daemon) {
+    if let Some(daemon) = RunningDaemon::find_for(config).filter(|_| is_plain && !args.no_daemon) {
         let socket = relay::open(&order, config, &daemon).await?;
-        return Ok(Prepared::There(Box::new(socket)));
+        return Ok(EditorBackend::There(Box::new(socket)));
     }
     let policy = session_args::policy(config, &args.permissions)?;
     // An editor has few sessions; it need not pay for agents that it may never ask for.
-    let options = InsideOptions { policy, can_ask: true, ..InsideOptions::default() };
-    let own = InsideDaemon::start(config, options).await?;
-    Ok(Prepared::Here(own, Box::new(order)))
+    let options = InProcessOptions { policy, can_ask: true, ..InProcessOptions::default() };
+    let own = InProcessDaemon::start(config, options).await?;
+    Ok(EditorBackend::Here(own, Box::new(order)))
 }
 
 /// The order for the sessions of this editor. Whoever names no agent gets the built-in one.
-fn order(args: &AcpArgs, cwd: &Path) -> Result<Order, Failure> {
+fn order(args: &AcpArgs, cwd: &Path) -> Result<SessionOrder, Failure> {
     let name = args.name.clone().or_else(|| args.agent.agent.clone());
     let usual = || match args.command.is_empty() {
-        true => Inside::Native.id().to_owned(),
+        true => BuiltInAgent::Native.id().to_owned(),
         false => name_of(&args.command),
     };
     let env = this_process::environment_for_agents();
-    Ok(Order {
+    Ok(SessionOrder {
         agent: Some(name.unwrap_or_else(usual)),
         command: args.command.clone(),
         cwd: cwd.to_owned(),
         additional_directories: add_dirs(&args.agent)?,
         env: env.map(|env| env.into_iter().map(|(k, v)| (k.into(), v.into())).collect()),
         permissions: args.permissions.mode(),
-        ..Order::default()
+        ..SessionOrder::default()
     })
 }
 

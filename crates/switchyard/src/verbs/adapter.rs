@@ -6,13 +6,13 @@
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use runtimes::adapter::{self, Runtime};
+use runtimes::adapter::{self, AdapterRuntime};
 use runtimes::detect::Machine;
 use runtimes::dialect::DialectName;
 use runtimes::scratch::Scratch;
 
 use crate::agents::command::runtime_mode;
-use crate::agents::{self, Agent};
+use crate::agents::{self, ResolvedAgent};
 use crate::cli::hidden::AdapterArgs;
 use crate::config::Config;
 use crate::outcome::Failure;
@@ -20,7 +20,7 @@ use crate::stdio;
 
 pub(crate) async fn serve(args: AdapterArgs, config: Config) -> Result<ExitCode, Failure> {
     let speaks_acp = || Failure::usage(format!("`{}` speaks ACP itself", args.agent));
-    let Agent::Defined(definition) = agents::find(&args.agent, &config)? else {
+    let ResolvedAgent::Defined(definition) = agents::find(&args.agent, &config)? else {
         return Err(speaks_acp());
     };
     let form = definition.forms.get(args.form).cloned();
@@ -32,7 +32,7 @@ pub(crate) async fn serve(args: AdapterArgs, config: Config) -> Result<ExitCode,
     launch.cgroups = false;
     let mode = runtime_mode(args.permissions.into());
     let env = Machine::here().environment(&definition, Some(&form), mode, &args.program);
-    let runtime = Runtime {
+    let runtime = AdapterRuntime {
         dialect,
         program: args.program,
         version: args.cli_version,

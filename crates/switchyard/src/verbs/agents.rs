@@ -4,12 +4,14 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use projection::sanitize;
-use runtimes::catalogue::Inside;
-use runtimes::detect::{AuthState, Found, Options, Reason, Run, detect, detect_one};
+use runtimes::catalogue::BuiltInAgent;
+use runtimes::detect::{
+    DetectOptions, DetectedAgent, DiagnosisReason, LaunchPlan, LoginStatus, detect, detect_one,
+};
 use runtimes::dialect::Model;
 use serde_json::{Map, Value, json};
 
-use crate::agents::{self, Agent};
+use crate::agents::{self, ResolvedAgent};
 use crate::cli::agents::{AgentsArgs, AgentsVerb};
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
@@ -21,7 +23,7 @@ use crate::terminal::spinner::Spinner;
 use runtimes::scratch::Scratch;
 
 pub(crate) async fn dispatch(args: AgentsArgs, config: Config) -> Result<ExitCode, Failure> {
-    let look = Look { args: &args, config: &config };
+    let look = AgentsCommand { args: &args, config: &config };
     let looking = async {
         match args.verb.as_ref().unwrap_or(&AgentsVerb::List { all: false }) {
             AgentsVerb::List { all } => look.list(*all).await,
@@ -40,21 +42,21 @@ pub(crate) async fn dispatch(args: AgentsArgs, config: Config) -> Result<ExitCod
     }
 }
 
-struct Look<'a> {
+struct AgentsCommand<'a> {
     args: &'a AgentsArgs,
     config: &'a Config,
 }
 
-impl Look<'_> {
+impl AgentsCommand<'_> {
     /// Detects all agents: hands each result to `each` as it comes, and returns all in the
     /// catalogue's order.
     async fn all(
         &self,
-        mut each: impl FnMut(&Found) -> Result<(), Failure>,
-    ) -> Result<Vec<Found>, Failure> {
+        mut each: impl FnMut(&DetectedAgent) -> Result<(), Failure>,
+    ) -> Result<Vec<DetectedAgent>, Failure> {
         let catalogue = agents::catalogue(self.config)?;
         let mut found = Vec::new();
-        for inside in Inside::ALL {
+        for inside in BuiltInAgent::ALL {
             found.push(agents::found_inside(inside, self.config, false).await);
         }
         found.iter().try_for_each(&mut each)?;
@@ -72,8 +74,8 @@ impl Look<'_> {
         Ok(found)
     }
 
-    fn options(&self) -> Options {
-        Options { refresh: self.args.refresh, ..agents::options(self.config) }
+    fn options(&self) -> DetectOptions {
+        DetectOptions { refresh: self.args.refresh, ..agents::options(self.config) }
     }
 
     async fn list(&self, all: bool) -> Result<ExitCode, Failure> {
@@ -106,7 +108,7 @@ impl Look<'_> {
 
     async fn doctor(&self) -> Result<ExitCode, Failure> {
         let has_trouble =
-            |found: &Found| !found.diagnoses.is_empty() || !found.unfinished.is_empty();
+            |found: &DetectedAgent| !found.diagnoses.is_empty() || !found.unfinished.is_empty();
         let mut found = self.all(|_| Ok(())).await?;
         found.retain(|one| (one.is_installed() || is_trouble(one)) && has_trouble(one));
         // Installed agents first: they are more often what is meant.
@@ -125,9 +127,11 @@ impl Look<'_> {
 
     async fn show(&self, name: &str) -> Result<ExitCode, Failure> {
         let found = match agents::find(name, self.config)? {
-            Agent::Inside(inside) => agents::found_inside(inside, self.config, false).await,
+            ResolvedAgent::Inside(inside) => agents::found_inside(inside, self.config, false).await,
             // One agent alone may take its time.
-            Agent::Defined(definition) => detect_one(&definition, &self.options().patient()).await,
+            ResolvedAgent::Defined(definition) => {
+                detect_one(&definition, &self.options().patient()).await
+            }
         };
         match self.args.json {
             true => print(&format!("{:#}\n", json!(found)))?,
@@ -143,8 +147,8 @@ impl Look<'_> {
 
 /// Whether an absent agent is a problem: if somebody has configured it, or if it is not merely not
 /// installed.
-fn is_trouble(found: &Found) -> bool {
-    let is_absent = found.diagnoses.iter().all(|one| one.reason == Reason::NotOnPath);
+fn is_trouble(found: &DetectedAgent) -> bool {
+    let is_absent = found.diagnoses.iter().all(|one| one.reason == DiagnosisReason::NotOnPath);
     !found.is_installed() && (found.is_own || !is_absent)
 }
 
@@ -157,7 +161,7 @@ fn columns([agent, version, dialect, login, models]: [&str; 5]) -> String {
     format!("{agent:<14} {version:<12} {dialect:<19} {login:<8} {models:<7} ")
 }
 
-fn row(found: &Found, paint: Paint) -> String {
+fn row(found: &DetectedAgent, paint: Paint) -> String {
     let dialect = found.run.as_ref().map_or("-", |run| run.dialect.as_str());
     let models = match found.models.len() {
         0 => "-".to_owned(),
@@ -175,7 +179,7 @@ fn row(found: &Found, paint: Paint) -> String {
     text.push('\n');
     for diagnosis in &found.diagnoses {
         // An unknown login is the rule for some; `doctor` tells.
-        if found.is_usable && diagnosis.reason == Reason::AuthUnknown {
+        if found.is_usable && diagnosis.reason == DiagnosisReason::AuthUnknown {
             continue;
         }
         let remedy = match diagnosis.remedy.is_empty() {
@@ -191,7 +195,7 @@ fn row(found: &Found, paint: Paint) -> String {
     text
 }
 
-fn title(found: &Found, paint: Paint) -> String {
+fn title(found: &DetectedAgent, paint: Paint) -> String {
     let name = sanitize(&found.name);
     // The names of custom agents begin with their id already.
     match name.strip_prefix(&found.id) {
@@ -200,7 +204,7 @@ fn title(found: &Found, paint: Paint) -> String {
     }
 }
 
-fn troubles(found: &Found, paint: Paint) -> String {
+fn troubles(found: &DetectedAgent, paint: Paint) -> String {
     let mut text = title(found, paint);
     for diagnosis in &found.diagnoses {
         let reason = diagnosis.reason.name();
@@ -220,7 +224,7 @@ fn troubles(found: &Found, paint: Paint) -> String {
 const MAX_MODELS: usize = 24;
 
 /// Everything about one agent.
-fn about(found: &Found, paint: Paint) -> String {
+fn about(found: &DetectedAgent, paint: Paint) -> String {
     let mut text = title(found, paint);
     let mut line = |name: &str, value: &str| {
         if !value.is_empty() {
@@ -238,7 +242,7 @@ fn about(found: &Found, paint: Paint) -> String {
     }
     let by = found.auth.by.as_ref().map(|by| format!(" ({by})")).unwrap_or_default();
     let login = match found.auth.state {
-        AuthState::Unknown => "unknown".to_owned(),
+        LoginStatus::Unknown => "unknown".to_owned(),
         state => format!("{}{by}", word(&state)),
     };
     if found.is_installed() {
@@ -277,7 +281,7 @@ fn about(found: &Found, paint: Paint) -> String {
     text
 }
 
-fn describe_run(run: &Run, line: &mut impl FnMut(&str, &str)) {
+fn describe_run(run: &LaunchPlan, line: &mut impl FnMut(&str, &str)) {
     line("dialect", &run.dialect);
     line("command", &run.argv.join(" "));
     if let Some(again) = &run.resume_argv {

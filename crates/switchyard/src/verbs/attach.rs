@@ -5,26 +5,26 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use client::Session;
-use projection::{Style, sanitize_line};
+use client::SessionClient;
+use projection::{TextOptions, sanitize_line};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use wire::event::StopReason;
 use wire::{CallId, Event, Own, Seq, TurnId};
 
 use crate::cli::daemon::AttachArgs;
-use crate::cli::format::Format;
+use crate::cli::format::OutputFormat;
 use crate::config::Config;
-use crate::daemon::in_process::InsideOptions;
+use crate::daemon::in_process::InProcessOptions;
 use crate::outcome::{self, ERROR, Failure};
-use crate::reach::{Daemon, Running};
+use crate::reach::{CommandDaemon, RunningDaemon};
 use crate::session_info::SessionInfo;
 use crate::signals::Signals;
 use crate::terminal;
 use crate::terminal::format::{Formatter, style};
-use crate::terminal::log_view::{LogView, Questions};
-use crate::terminal::prompt::Prompt;
-use crate::terminal::questions::{Typed, Whole, typed};
+use crate::terminal::log_view::{LogView, QuestionHandling};
+use crate::terminal::prompt::PromptInput;
+use crate::terminal::questions::{FullQuestions, TypedAnswer, typed};
 
 /// A line that comes sooner after a question is no answer: a person takes longer to read it.
 const READ_WITHIN: Duration = Duration::from_millis(600);
@@ -36,33 +36,34 @@ const PASTED_WITHIN: Duration = Duration::from_millis(100);
 pub(crate) async fn attach(args: AttachArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {
     let signals = Signals::listen()?;
     let policy = config.policy();
-    let options = InsideOptions { policy, can_ask: true, ..InsideOptions::default() };
-    let daemon = Daemon::for_sessions(&config, Running::find(&config), options).await?;
+    let options = InProcessOptions { policy, can_ask: true, ..InProcessOptions::default() };
+    let daemon =
+        CommandDaemon::for_sessions(&config, RunningDaemon::find(&config), options).await?;
     let left = take_part(&daemon, &args, signals).await;
     daemon.end().await;
     left
 }
 
 async fn take_part(
-    daemon: &Daemon,
+    daemon: &CommandDaemon,
     args: &AttachArgs,
     mut signals: Signals,
 ) -> Result<ExitCode, Failure> {
     let info = SessionInfo::find(daemon.client(), &args.session).await?;
     let session = daemon.client().session(info.id);
-    let style = Style { show_thinking: !args.hide_thinking, ..style() };
+    let style = TextOptions { show_thinking: !args.hide_thinking, ..style() };
     let has_terminal = terminal::can_ask();
-    let questions = if has_terminal { Questions::Here } else { Questions::Elsewhere };
-    let formatter = Formatter::new(Format::Text, info.id, style, true);
+    let questions = if has_terminal { QuestionHandling::Here } else { QuestionHandling::Elsewhere };
+    let formatter = Formatter::new(OutputFormat::Text, info.id, style, true);
     let shown_from = Seq(args.after.unwrap_or_default());
     let log = LogView::new(&session, Seq(0), formatter, questions).showing_after(shown_from);
-    let mut view = View {
+    let mut view = AttachView {
         log,
         shown_from,
         came_at: info.head,
         session,
         questions: Vec::new(),
-        whole: Whole::new(),
+        whole: FullQuestions::new(),
         open_turns: Vec::new(),
         stop: None,
         has_terminal,
@@ -102,7 +103,7 @@ async fn take_part(
 }
 
 /// A question that waits for an answer.
-struct Asked {
+struct AttachQuestion {
     id: CallId,
     turn: Option<TurnId>,
     request: Value,
@@ -113,14 +114,14 @@ struct Asked {
 }
 
 /// The session on the screen, and the questions that can be answered.
-struct View {
+struct AttachView {
     log: LogView,
     shown_from: Seq,
     /// The last event at the time of attaching.
     came_at: Seq,
-    session: Session,
-    questions: Vec<Asked>,
-    whole: Whole,
+    session: SessionClient,
+    questions: Vec<AttachQuestion>,
+    whole: FullQuestions,
     /// Prompts whose turn has not ended.
     open_turns: Vec<TurnId>,
     /// How the last turn ended that has done so since.
@@ -129,7 +130,7 @@ struct View {
     line_before: Option<Instant>,
 }
 
-impl View {
+impl AttachView {
     /// Shows what comes next, up to a question that waits; false when nobody looks any more.
     async fn show_next(&mut self) -> Result<bool, Failure> {
         let Some(events) = self.log.next().await? else { return Ok(false) };
@@ -182,7 +183,7 @@ impl View {
         }
         let offers_more = asked.is_some() && whole.is_some() && event.seq > self.shown_from;
         if let Some(asked) = asked {
-            self.questions.push(Asked {
+            self.questions.push(AttachQuestion {
                 id: asked.id,
                 turn: event.turn,
                 request: asked.request.read().unwrap_or_default(),
@@ -205,12 +206,12 @@ impl View {
     }
 
     /// Takes a typed line as the answer to the oldest question, or as the next prompt.
-    async fn hear(&mut self, line: &Line) -> Result<(), Failure> {
+    async fn hear(&mut self, line: &StdinLine) -> Result<(), Failure> {
         let before = self.line_before.replace(line.at);
         let (line, at) = (line.text.trim(), line.at);
         let Some(asked) = self.questions.first() else {
             if !line.is_empty() {
-                let turn = self.session.prompt(&Prompt::new(line, &[])?.blocks, &[]).await?;
+                let turn = self.session.prompt(&PromptInput::new(line, &[])?.blocks, &[]).await?;
                 self.open_turns.push(turn);
             }
             return Ok(());
@@ -224,33 +225,33 @@ impl View {
             return Ok(());
         }
         match typed(line, &asked.request) {
-            Typed::Answer(answer) => {
+            TypedAnswer::Answer(answer) => {
                 // A question that somebody else has answered needs no answer.
                 let _ = self.session.answer(asked.id, &answer).await;
             }
             _ if asked.is_form => terminal::say("the agent asks with a form: Enter rejects it"),
-            Typed::View => {
+            TypedAnswer::View => {
                 terminal::say(asked.whole.as_deref().unwrap_or("all of it is shown above"));
             }
-            Typed::Nothing(why) => terminal::say(&why),
+            TypedAnswer::Nothing(why) => terminal::say(&why),
         }
         Ok(())
     }
 }
 
 /// A line, and when it came.
-struct Line {
+struct StdinLine {
     text: String,
     at: Instant,
 }
 
 /// Lines from stdin, read on a thread that nothing can interrupt.
-fn read_lines() -> mpsc::Receiver<Line> {
+fn read_lines() -> mpsc::Receiver<StdinLine> {
     let (sender, lines) = mpsc::channel(16);
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines() {
             let Ok(text) = line else { break };
-            if sender.blocking_send(Line { text, at: Instant::now() }).is_err() {
+            if sender.blocking_send(StdinLine { text, at: Instant::now() }).is_err() {
                 break;
             }
         }
@@ -259,7 +260,7 @@ fn read_lines() -> mpsc::Receiver<Line> {
 }
 
 /// Never ready once stdin has ended.
-async fn next(lines: &mut Option<mpsc::Receiver<Line>>) -> Option<Line> {
+async fn next(lines: &mut Option<mpsc::Receiver<StdinLine>>) -> Option<StdinLine> {
     match lines {
         Some(lines) => lines.recv().await,
         None => std::future::pending().await,

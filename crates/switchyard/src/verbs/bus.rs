@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::outcome::Failure;
 use crate::terminal::output::print;
 use crate::terminal::paint::Paint;
-use control::{Order, Which};
+use control::{BusSelector, ControlRequest};
 use source::say;
 
 mod check;
@@ -46,8 +46,8 @@ pub(crate) async fn dispatch(
                 .hint("docs/bus.md has one to begin with")
         })
     };
-    let which = Which { file: file.clone(), pid };
-    let tell = async |order: Order, done: String| {
+    let which = BusSelector { file: file.clone(), pid };
+    let tell = async |order: ControlRequest, done: String| {
         let answer = control::send(&config.home.run, &which, &order).await?;
         say(&done);
         status::strings(&answer["notes"]).into_iter().for_each(say);
@@ -56,7 +56,7 @@ pub(crate) async fn dispatch(
     match verb {
         Some(BusVerb::Check { json }) => check::check(&needed()?, json, &config).await,
         Some(BusVerb::Status { json, prometheus }) => {
-            let status = control::send(&config.home.run, &which, &Order::Status).await?;
+            let status = control::send(&config.home.run, &which, &ControlRequest::Status).await?;
             print(&match (json, prometheus) {
                 (true, _) => format!("{status:#}\n"),
                 (false, true) => status::prometheus(&status),
@@ -64,18 +64,20 @@ pub(crate) async fn dispatch(
             })?;
             Ok(ExitCode::SUCCESS)
         }
-        Some(BusVerb::Reload) => tell(Order::Reload, "the file was read again".to_owned()).await,
+        Some(BusVerb::Reload) => {
+            tell(ControlRequest::Reload, "the file was read again".to_owned()).await
+        }
         Some(BusVerb::Drain { pool }) => {
             let done = format!("pool `{pool}` takes no more requests and ends those it has");
-            tell(Order::Drain { pool }, done).await
+            tell(ControlRequest::Drain { pool }, done).await
         }
         Some(BusVerb::Recover { pool }) => {
             let done = format!("pool `{pool}` serves again");
-            tell(Order::Recover { pool }, done).await
+            tell(ControlRequest::Recover { pool }, done).await
         }
         Some(BusVerb::Restart { pool }) => {
             let done = format!("the workers of pool `{pool}` are replaced one by one");
-            tell(Order::Restart { pool }, done).await
+            tell(ControlRequest::Restart { pool }, done).await
         }
         None => serve::serve(needed()?, serve, config).await,
     }

@@ -5,17 +5,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use chat::{ChatError, Start, Wanted};
+use chat::{ChatError, ChatOptions, ChatStart};
 use serde_json::{Map, Value, json};
-use sessions::permission::Mode;
+use sessions::permission::PolicyMode;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::chat::ChatArgs;
 use crate::config::Config;
-use crate::daemon::in_process::InsideOptions;
+use crate::daemon::in_process::InProcessOptions;
 use crate::home::make_private_dir;
 use crate::outcome::{self, ERROR, Failure, NOT_FOUND, USAGE};
-use crate::reach::{Daemon, Running};
+use crate::reach::{CommandDaemon, RunningDaemon};
 use crate::session_info::SessionInfo;
 use crate::signals::Signals;
 use crate::terminal::format::members;
@@ -40,11 +40,11 @@ pub(crate) async fn chat(args: ChatArgs, config: Arc<Config>) -> Result<ExitCode
     // SIGQUIT would otherwise leave the terminal as the chat has set it.
     let mut quit = signal(SignalKind::quit()).map_err(anyhow::Error::from)?;
     let is_full = is_full_screen(&args);
-    let running = Running::find_for(&config).filter(|_| !args.no_daemon);
+    let running = RunningDaemon::find_for(&config).filter(|_| !args.no_daemon);
     let policy = config.policy();
     let options =
-        InsideOptions { policy, can_ask: true, is_warm: true, ..InsideOptions::default() };
-    let daemon = Daemon::for_sessions(&config, running, options).await?;
+        InProcessOptions { policy, can_ask: true, is_warm: true, ..InProcessOptions::default() };
+    let daemon = CommandDaemon::for_sessions(&config, running, options).await?;
     let wanted = match wanted(&args, &config, &daemon).await {
         Ok(wanted) => wanted,
         Err(failure) => {
@@ -98,29 +98,33 @@ pub(crate) async fn chat(args: ChatArgs, config: Arc<Config>) -> Result<ExitCode
     }
 }
 
-async fn wanted(args: &ChatArgs, config: &Config, daemon: &Daemon) -> Result<Wanted, Failure> {
+async fn wanted(
+    args: &ChatArgs,
+    config: &Config,
+    daemon: &CommandDaemon,
+) -> Result<ChatOptions, Failure> {
     let remark = "no daemon runs: sessions run in this process, and stop when you leave";
     let cwd = working_directory(args.agent.cwd.as_deref())?;
     make_private_dir(&config.home.state)?;
     let start = if let Some(named) = &args.session {
-        Start::Session(SessionInfo::find(daemon.client(), named).await?.id.to_string())
+        ChatStart::Session(SessionInfo::find(daemon.client(), named).await?.id.to_string())
     } else if args.resume {
-        Start::Continue
+        ChatStart::Continue
     } else if args.pick {
-        Start::AnySession
+        ChatStart::AnySession
     } else if !args.command.is_empty() {
         let words = args.command.iter().map(|word| word.to_string_lossy().into_owned());
-        Start::Command(words.collect())
+        ChatStart::Command(words.collect())
     } else {
         match args.name.clone().or_else(|| args.agent.agent.clone()) {
             Some(agent) => {
                 agents::find(&agent, config)?;
-                Start::Agent(agent)
+                ChatStart::Agent(agent)
             }
-            None => Start::AnyAgent,
+            None => ChatStart::AnyAgent,
         }
     };
-    Ok(Wanted {
+    Ok(ChatOptions {
         start,
         cwd,
         order: order(args)?,
@@ -138,7 +142,7 @@ fn order(args: &ChatArgs) -> Result<Map<String, Value>, Failure> {
         ("systemPrompt", args.system_prompt.as_ref().map(|prompt| json!(prompt))),
         ("additionalDirectories", Some(json!(add_dirs(&args.agent)?))),
         ("limits", Some(json!(args.limits.limits()))),
-        ("permissions", args.permissions.map(|mode| json!(Mode::from(mode)))),
+        ("permissions", args.permissions.map(|mode| json!(PolicyMode::from(mode)))),
     ];
     order.extend(more.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     Ok(order)

@@ -18,7 +18,7 @@ use crate::config::Config;
 use crate::daemon::presence;
 use crate::home::make_private_dir;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
-use crate::reach::Running;
+use crate::reach::RunningDaemon;
 use crate::terminal;
 use crate::terminal::output::print;
 use crate::terminal::spinner::Spinner;
@@ -145,7 +145,7 @@ async fn stop(config: &Config, now: bool) -> Result<ExitCode, Failure> {
 }
 
 async fn status(config: &Config, as_json: bool) -> Result<ExitCode, Failure> {
-    let Some(daemon) = Running::find(config) else {
+    let Some(daemon) = RunningDaemon::find(config) else {
         match as_json {
             true => print("{\"running\": false}\n")?,
             false => terminal::say("no daemon runs; `switchyard daemon start` starts one"),

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use agent::demo::{Options, USAGE};
+use agent::demo::{DemoOptions, USAGE};
 
 use crate::terminal::output::print;
 use crate::{outcome, terminal};
@@ -15,7 +15,7 @@ pub(crate) async fn serve(args: Vec<OsString>) -> ExitCode {
         let _ = print(&format!("{about}\n\n{USAGE}\n"));
         return ExitCode::SUCCESS;
     }
-    match Options::from_args(&args) {
+    match DemoOptions::from_args(&args) {
         Ok(options) => agent::demo::serve(options).await,
         Err(why) => {
             terminal::say(&format!("switchyard demo-agent: {why}"));

@@ -7,7 +7,7 @@ use agent::native::discover::CANDIDATES;
 use agent::native::models::Models;
 use agent::native::sandbox::Sandbox;
 use agent::native::{self, settings};
-use runtimes::catalogue::Inside;
+use runtimes::catalogue::BuiltInAgent;
 use store::SqliteLog;
 use tokio_util::sync::CancellationToken;
 use wire::Category;
@@ -23,7 +23,7 @@ use crate::{home, stdio};
 /// Serves one client on stdin and stdout until it goes.
 pub(crate) async fn serve(args: NativeAgentArgs, config: Config) -> Result<ExitCode, Failure> {
     let NativeAgentArgs { state, forbidden, by_daemon } = args;
-    let dir = state.unwrap_or_else(|| config.home.state.clone()).join(Inside::Native.id());
+    let dir = state.unwrap_or_else(|| config.home.state.clone()).join(BuiltInAgent::Native.id());
     let forbidden = match forbidden.is_empty() {
         true => config.home.forbidden(),
         false => home::forbid(forbidden, Vec::new()),
@@ -33,11 +33,11 @@ pub(crate) async fn serve(args: NativeAgentArgs, config: Config) -> Result<ExitC
     let table = &config.file.native;
     let (resolved, servers, refused) = match understood(&config) {
         Ok((resolved, servers)) => (resolved, servers, None),
-        Err(failure) => (native::config::Setup::default(), Vec::new(), Some(failure)),
+        Err(failure) => (native::config::ModelSetup::default(), Vec::new(), Some(failure)),
     };
     let system_prompt = resolved.system_prompt.clone();
     let context = table.context(&resolved);
-    let mut tools = settings::Settings::new(own_exe(), vec![bus::keeper::VERB.into()]);
+    let mut tools = settings::ToolSettings::new(own_exe(), vec![bus::keeper::VERB.into()]);
     tools.keeper.cgroups = config.file.workers.cgroups;
     let keys = resolved.endpoints.iter().map(|endpoint| endpoint.key_name.clone().into());
     tools.commands.secrets.extend(keys);
@@ -52,7 +52,7 @@ pub(crate) async fn serve(args: NativeAgentArgs, config: Config) -> Result<ExitC
         // An editor shows the answer to a prompt, but not why a process ended.
         Some(failure) => Models::none_because(told(failure)),
     };
-    let setup = native::Setup {
+    let setup = native::AgentSetup {
         version: env!("CARGO_PKG_VERSION"),
         log,
         system_prompt,
@@ -76,9 +76,9 @@ pub(crate) async fn serve(args: NativeAgentArgs, config: Config) -> Result<ExitC
 }
 
 /// Prints what is wrong with the configuration, and makes it the answer to every prompt.
-fn told(failure: Failure) -> native::provider::Failure {
+fn told(failure: Failure) -> native::provider::ModelFailure {
     failure.say();
     let hint = failure.hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
     let message = format!("{}{hint}", failure.message);
-    native::provider::Failure { category: Category::BadInput, message }
+    native::provider::ModelFailure { category: Category::BadInput, message }
 }

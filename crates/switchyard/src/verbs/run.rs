@@ -10,24 +10,24 @@ mod words;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use crate::cli::format::Format;
+use crate::cli::format::OutputFormat;
 use crate::cli::run::RunArgs;
 use crate::cli::session::PermissionArgs;
 use crate::config::Config;
-use crate::daemon::in_process::InsideOptions;
+use crate::daemon::in_process::InProcessOptions;
 use crate::outcome::{self, Failure};
-use crate::reach::{Daemon, Running};
+use crate::reach::{CommandDaemon, RunningDaemon};
 use crate::signals::Signals;
 use crate::terminal;
-use crate::terminal::prompt::{self, Prompt};
+use crate::terminal::prompt::{self, PromptInput};
 use crate::verbs::session_args;
 use messages::Messages;
-use turns::{Ended, Turns};
+use turns::{RunEnd, Turns};
 
 pub(crate) async fn run(args: RunArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {
     let (agent, word) = words::split(&args)?;
     // Checks that all attachments are there.
-    Prompt::new("", &args.attach)?;
+    PromptInput::new("", &args.attach)?;
     if let Some(agent) = agent.filter(|_| args.command.is_empty() && args.session.is_none()) {
         crate::agents::find(agent, &config)?.check(&config)?;
     }
@@ -41,14 +41,14 @@ pub(crate) async fn run(args: RunArgs, config: Arc<Config>) -> Result<ExitCode, 
         },
         (None, word) => prompt::read_text(word.unwrap_or_default())?,
     };
-    let prompt = Prompt::new(&text, &args.attach)?;
+    let prompt = PromptInput::new(&text, &args.attach)?;
     // Not earlier: until here an interrupt simply ends us, also while stdin is read.
     let mut signals = Signals::listen()?;
-    let running = Running::find_for(&config).filter(|_| can_be_elsewhere(&args));
+    let running = RunningDaemon::find_for(&config).filter(|_| can_be_elsewhere(&args));
     let policy = session_args::policy(&config, &args.permissions)?;
     let mode_holds = args.permissions.mode().is_some();
-    let options = InsideOptions { policy, mode_holds, can_ask: can_ask(&args), is_warm: false };
-    let daemon = Daemon::for_sessions(&config, running, options).await?;
+    let options = InProcessOptions { policy, mode_holds, can_ask: can_ask(&args), is_warm: false };
+    let daemon = CommandDaemon::for_sessions(&config, running, options).await?;
     let ended = tokio::select! {
         opened = opening::open(&daemon, &args, agent) => match opened {
             Ok(opened) => {
@@ -57,11 +57,11 @@ pub(crate) async fn run(args: RunArgs, config: Arc<Config>) -> Result<ExitCode, 
             }
             Err(failure) => Err(failure),
         },
-        signal = signals.next() => Ok(Ended::With(signal)),
+        signal = signals.next() => Ok(RunEnd::With(signal)),
     };
     match ended {
         // After a second signal: the keepers end what we leave behind.
-        Ok(Ended::AtOnce(code)) => Ok(ExitCode::from(code)),
+        Ok(RunEnd::AtOnce(code)) => Ok(ExitCode::from(code)),
         ended => {
             daemon.end().await;
             ended.map(|ended| ExitCode::from(ended.code()))
@@ -71,7 +71,7 @@ pub(crate) async fn run(args: RunArgs, config: Arc<Config>) -> Result<ExitCode, 
 
 /// Whether a person can answer questions: one who types prompts on stdin cannot.
 fn can_ask(args: &RunArgs) -> bool {
-    args.format == Format::Text && !args.stdin && terminal::can_ask()
+    args.format == OutputFormat::Text && !args.stdin && terminal::can_ask()
 }
 
 /// Whether a running daemon may be used: it cannot be given permissions for this run alone.

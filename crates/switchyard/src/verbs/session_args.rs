@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use sessions::permission::{Mode, Policy, Rules, RulesFile};
+use sessions::permission::{PermissionPolicy, PolicyMode, Rules, RulesFile};
 
 use crate::cli::session::{AgentArgs, PermissionArgs};
 use crate::config::Config;
@@ -27,8 +27,8 @@ pub(crate) fn add_dirs(args: &AgentArgs) -> Result<Vec<PathBuf>, Failure> {
 }
 
 /// A session's own rules and mode. The configuration's rules belong to the session context.
-pub(crate) fn policy(config: &Config, args: &PermissionArgs) -> Result<Policy, Failure> {
-    let is_wide = matches!(args.mode(), Some(Mode::Auto | Mode::AcceptEdits));
+pub(crate) fn policy(config: &Config, args: &PermissionArgs) -> Result<PermissionPolicy, Failure> {
+    let is_wide = matches!(args.mode(), Some(PolicyMode::Auto | PolicyMode::AcceptEdits));
     if is_wide || args.policy.is_some() {
         require_a_person("it may not give a session wider permissions than the configured ones")?;
     }
@@ -40,5 +40,5 @@ pub(crate) fn policy(config: &Config, args: &PermissionArgs) -> Result<Policy, F
     if args.approve_reads {
         rules = rules.and(Rules::approve_reads());
     }
-    Ok(Policy { rules, mode: args.mode().unwrap_or(config.file.permissions.mode()) })
+    Ok(PermissionPolicy { rules, mode: args.mode().unwrap_or(config.file.permissions.mode()) })
 }

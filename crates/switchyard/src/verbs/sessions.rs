@@ -7,22 +7,22 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use client::{Client, encoded};
-use projection::{Style, command_line};
+use client::{DaemonClient, encoded};
+use projection::{TextOptions, command_line};
 use serde_json::Value;
 use wire::Seq;
 
-use crate::cli::format::Format;
+use crate::cli::format::OutputFormat;
 use crate::cli::sessions::SessionsVerb;
 use crate::config::Config;
 use crate::daemon::in_process;
 use crate::outcome::Failure;
-use crate::reach::Daemon;
+use crate::reach::CommandDaemon;
 use crate::session_info::{SessionInfo, shown};
 use crate::terminal;
 use crate::terminal::format::{Formatter, style};
-use crate::terminal::log_view::{LogView, Questions, read_all};
-use crate::terminal::output::{Output, print};
+use crate::terminal::log_view::{LogView, QuestionHandling, read_all};
+use crate::terminal::output::{OutputTarget, print};
 use crate::terminal::spinner::Spinner;
 use crate::this_process::require_a_person;
 use crate::time::days_ago;
@@ -33,7 +33,7 @@ pub(crate) async fn dispatch(verb: SessionsVerb, config: Arc<Config>) -> Result<
     if matches!(verb, SessionsVerb::Delete { .. } | SessionsVerb::Prune { .. }) {
         require_a_person("it may not delete sessions")?;
     }
-    let daemon = Daemon::for_the_log(&config)?;
+    let daemon = CommandDaemon::for_the_log(&config)?;
     let daemon = &daemon;
     let done = match verb {
         SessionsVerb::List { agent, cwd, limit, json } => {
@@ -56,7 +56,7 @@ pub(crate) async fn dispatch(verb: SessionsVerb, config: Arc<Config>) -> Result<
 }
 
 async fn list(
-    daemon: &Daemon,
+    daemon: &CommandDaemon,
     agent: Option<String>,
     cwd: Option<&Path>,
     limit: usize,
@@ -92,7 +92,12 @@ async fn list(
     print(&sessions.iter().map(line).collect::<String>())
 }
 
-async fn show(daemon: &Daemon, named: &str, as_json: bool, all: bool) -> Result<(), Failure> {
+async fn show(
+    daemon: &CommandDaemon,
+    named: &str,
+    as_json: bool,
+    all: bool,
+) -> Result<(), Failure> {
     let info = SessionInfo::find(daemon.client(), named).await?;
     if as_json {
         return print(&format!("{:#}\n", info.to_json()));
@@ -114,14 +119,14 @@ async fn show(daemon: &Daemon, named: &str, as_json: bool, all: bool) -> Result<
     );
     let title = info.title.as_deref().map(|title| format!("title     {}\n", shown(title)));
     print(&format!("{text}{}\n", title.unwrap_or_default()))?;
-    let style = Style { show_thinking: all, verbose: all, ..style() };
-    let formatter = Formatter::new(Format::Text, info.id, style, true);
+    let style = TextOptions { show_thinking: all, verbose: all, ..style() };
+    let formatter = Formatter::new(OutputFormat::Text, info.id, style, true);
     write_log(daemon, &info, formatter, print).await
 }
 
 /// Writes a session's whole log as it is now.
 async fn write_log(
-    daemon: &Daemon,
+    daemon: &CommandDaemon,
     info: &SessionInfo,
     mut formatter: Formatter,
     mut write: impl FnMut(&str) -> Result<(), Failure>,
@@ -134,11 +139,16 @@ async fn write_log(
     .await
 }
 
-async fn watch(daemon: &Daemon, named: &str, after: Seq, format: Format) -> Result<(), Failure> {
+async fn watch(
+    daemon: &CommandDaemon,
+    named: &str,
+    after: Seq,
+    format: OutputFormat,
+) -> Result<(), Failure> {
     let info = SessionInfo::find(daemon.client(), named).await?;
     let formatter = Formatter::new(format, info.id, style(), true);
     let session = daemon.client().session(info.id);
-    let mut view = LogView::new(&session, after, formatter, Questions::Elsewhere);
+    let mut view = LogView::new(&session, after, formatter, QuestionHandling::Elsewhere);
     let following = async {
         while view.next().await?.is_some() {
             if let Some(why) = view.halted.take() {
@@ -156,22 +166,22 @@ async fn watch(daemon: &Daemon, named: &str, after: Seq, format: Format) -> Resu
 }
 
 async fn export(
-    daemon: &Daemon,
+    daemon: &CommandDaemon,
     named: &str,
-    format: Format,
+    format: OutputFormat,
     output: Option<&Path>,
 ) -> Result<(), Failure> {
     let info = SessionInfo::find(daemon.client(), named).await?;
     let usual = style();
-    let style = Style { color: output.is_none() && usual.color, ..usual };
+    let style = TextOptions { color: output.is_none() && usual.color, ..usual };
     let formatter = Formatter::new(format, info.id, style, true);
-    let mut output = Output::open(output)?;
+    let mut output = OutputTarget::open(output)?;
     let _spinner = output.path().map(|path| Spinner::start(format!("writing {path} …")));
     write_log(daemon, &info, formatter, |text| output.write(text)).await?;
     output.finish()
 }
 
-async fn delete(daemon: &Daemon, named: &[String], yes: bool) -> Result<(), Failure> {
+async fn delete(daemon: &CommandDaemon, named: &[String], yes: bool) -> Result<(), Failure> {
     let mut sessions = Vec::new();
     for name in named {
         sessions.push(SessionInfo::find(daemon.client(), name).await?);
@@ -187,7 +197,12 @@ async fn delete(daemon: &Daemon, named: &[String], yes: bool) -> Result<(), Fail
     Ok(())
 }
 
-async fn prune(client: &Client, older_than: u32, keep: usize, yes: bool) -> Result<(), Failure> {
+async fn prune(
+    client: &DaemonClient,
+    older_than: u32,
+    keep: usize,
+    yes: bool,
+) -> Result<(), Failure> {
     confirm(&format!("Delete sessions that were not used for {older_than} days?"), yes)?;
     let before = days_ago(older_than);
     let spinner = Spinner::start("deleting …");
@@ -209,13 +224,13 @@ async fn prune(client: &Client, older_than: u32, keep: usize, yes: bool) -> Resu
 }
 
 pub(crate) async fn cancel(named: &str, config: Arc<Config>) -> Result<ExitCode, Failure> {
-    let daemon = Daemon::for_the_log(&config)?;
+    let daemon = CommandDaemon::for_the_log(&config)?;
     let before = SessionInfo::find(daemon.client(), named).await?;
     let _spinner = Spinner::start("stopping the turn …");
     let session = daemon.client().session(before.id);
     if let Err(error) = session.cancel(None).await {
         let pid = error.refusal().and_then(|refusal| refusal.process).ok_or(error)?;
-        let other = Client::at(in_process::socket_of(&config.home.run, pid));
+        let other = DaemonClient::at(in_process::socket_of(&config.home.run, pid));
         if let Err(error) = other.session(before.id).cancel(None).await {
             // A process that ends with its turn may be gone before it could answer.
             let now: SessionInfo = session.get().await?;

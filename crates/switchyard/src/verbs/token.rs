@@ -12,7 +12,7 @@ use server::tokens::{NewToken, Tokens};
 use crate::cli::daemon::{NewTokenArgs, RoleName, TokenVerb};
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure};
-use crate::reach::Running;
+use crate::reach::RunningDaemon;
 use crate::terminal;
 use crate::terminal::output::print;
 use crate::this_process::require_a_person;
@@ -81,7 +81,7 @@ fn print_once(token: &str) -> Result<(), Failure> {
 /// Has a running daemon reload the tokens before we are done, so that what was revoked is of no
 /// use from then on. One that does not answer reloads them by itself within the second.
 async fn tell_daemon(config: &Config) {
-    if let Some(daemon) = Running::find(config) {
+    if let Some(daemon) = RunningDaemon::find(config) {
         let client = daemon.client();
         let looking = client.get::<serde_json::Value>("/v1/tokens");
         let _ = tokio::time::timeout(LOOKS_WITHIN, looking).await;
@@ -106,18 +106,18 @@ fn wanted(args: &NewTokenArgs) -> Result<NewToken, Failure> {
 
 async fn log_in(config: &Config) -> Result<ExitCode, Failure> {
     #[derive(Deserialize)]
-    struct Link {
+    struct LoginLinkAnswer {
         link: String,
         // An older daemon tells none.
         #[serde(default)]
         elsewhere: Vec<String>,
     }
-    let Some(daemon) = Running::find(config) else {
+    let Some(daemon) = RunningDaemon::find(config) else {
         return Err(
             Failure::new(ERROR, "no daemon runs").hint("`switchyard daemon start` starts one")
         );
     };
-    let link: Link = daemon.client().post("/v1/login-link", &json!({})).await?;
+    let link: LoginLinkAnswer = daemon.client().post("/v1/login-link", &json!({})).await?;
     print(&format!("{}\n", link.link))?;
     for other in &link.elsewhere {
         print(&format!("from other devices: {other}\n"))?;

@@ -4,13 +4,13 @@ use std::io::Read as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use runtimes::dialect::{DialectName, Ending, Exit, Reader, Said};
+use runtimes::dialect::{CliExit, DialectName, DialectOutput, DialectReader, TurnOutcome};
 use serde_json::{Value, json};
 use sessions::mint;
 use wire::event::{AgentNotification, PermissionRequested, TurnEnded, TurnStarted};
 use wire::{CallId, Event, Fault, Json, Kind, Message, MessageKind, Own, RpcId, Seq, TurnId};
 
-use crate::cli::format::Format;
+use crate::cli::format::OutputFormat;
 use crate::cli::translate::{TranslateArgs, Vocabulary};
 use crate::outcome::{ERROR, Failure};
 use crate::terminal::format::{Formatter, style};
@@ -22,10 +22,10 @@ const READ_BYTES: usize = 64 << 10;
 const SESSION: &str = "translated";
 
 pub(crate) fn translate(args: &TranslateArgs) -> Result<ExitCode, Failure> {
-    let mut writer = Writer::new(args.to);
+    let mut writer = TranslateWriter::new(args.to);
     let mut stdin = std::io::stdin().lock();
     let mut chunk = vec![0; READ_BYTES];
-    let mut input = Input::new(&args.dialect)?;
+    let mut input = TranslateInput::new(&args.dialect)?;
     loop {
         let n = stdin.read(&mut chunk).context("cannot read stdin")?;
         match chunk.get(..n) {
@@ -40,12 +40,12 @@ pub(crate) fn translate(args: &TranslateArgs) -> Result<ExitCode, Failure> {
 }
 
 /// The stdout of a CLI, or of an ACP agent.
-enum Input {
-    Dialect { dialect: Box<dyn runtimes::dialect::Dialect>, reader: Reader, exit: Exit },
+enum TranslateInput {
+    Dialect { dialect: Box<dyn runtimes::dialect::Dialect>, reader: DialectReader, exit: CliExit },
     Acp(wire::LineSplitter),
 }
 
-impl Input {
+impl TranslateInput {
     fn new(name: &str) -> Result<Self, Failure> {
         let max = wire::limits::WORKER_LINE_BYTES;
         if name == ACP {
@@ -60,11 +60,11 @@ impl Input {
         // How the process ended is not known. An answer that is only printed has no other end than
         // that, and it is all here.
         let code = (name == DialectName::Plain).then_some(0);
-        let exit = Exit { code, ..Exit::default() };
-        Ok(Self::Dialect { dialect: name.start(), reader: Reader::new(name, max), exit })
+        let exit = CliExit { code, ..CliExit::default() };
+        Ok(Self::Dialect { dialect: name.start(), reader: DialectReader::new(name, max), exit })
     }
 
-    fn feed(&mut self, bytes: &[u8], writer: &mut Writer) {
+    fn feed(&mut self, bytes: &[u8], writer: &mut TranslateWriter) {
         match self {
             Self::Dialect { dialect, reader, .. } => {
                 let mut said = Vec::new();
@@ -82,7 +82,7 @@ impl Input {
         }
     }
 
-    fn finish(&mut self, writer: &mut Writer) {
+    fn finish(&mut self, writer: &mut TranslateWriter) {
         match self {
             Self::Dialect { dialect, reader, exit } => {
                 let mut said = Vec::new();
@@ -96,7 +96,7 @@ impl Input {
     }
 }
 
-struct Writer {
+struct TranslateWriter {
     /// `None`: ACP's own messages.
     formatter: Option<Formatter>,
     /// Text that is still to be printed.
@@ -108,14 +108,14 @@ struct Writer {
     has_failed: bool,
 }
 
-impl Writer {
+impl TranslateWriter {
     fn new(to: Vocabulary) -> Self {
         let format = match to {
             Vocabulary::Acp => None,
-            Vocabulary::Ui => Some(Format::Ui),
-            Vocabulary::Envelopes => Some(Format::Envelopes),
-            Vocabulary::Text => Some(Format::Text),
-            Vocabulary::Json => Some(Format::Json),
+            Vocabulary::Ui => Some(OutputFormat::Ui),
+            Vocabulary::Envelopes => Some(OutputFormat::Envelopes),
+            Vocabulary::Text => Some(OutputFormat::Text),
+            Vocabulary::Json => Some(OutputFormat::Json),
         };
         Self {
             formatter: format
@@ -148,37 +148,40 @@ impl Writer {
         self.notified("_switchyard/raw", json!({ "sessionId": SESSION, "line": line }));
     }
 
-    fn said(&mut self, said: Said) {
+    fn said(&mut self, said: DialectOutput) {
         match said {
-            Said::Update(update) => {
+            DialectOutput::Update(update) => {
                 let params = json!({ "sessionId": SESSION, "update": update });
                 self.update(&params);
             }
-            Said::Raw(line) => self.raw(&line),
-            Said::Session(id) => {
+            DialectOutput::Raw(line) => self.raw(&line),
+            DialectOutput::Session(id) => {
                 self.notified("_switchyard/session", json!({ "resumeId": id }));
             }
-            Said::Ask(ask) => {
+            DialectOutput::Ask(ask) => {
                 let request = json!({
                     "sessionId": SESSION, "toolCall": ask.call, "options": ask.options,
                 });
                 self.asked(&request);
             }
-            Said::TurnEnded(end) => match end.ending {
-                Ending::Stopped(reason) => {
+            DialectOutput::TurnEnded(end) => match end.ending {
+                TurnOutcome::Stopped(reason) => {
                     let mut result = json!({ "stopReason": reason });
                     if let Some(usage) = end.usage {
                         result["usage"] = json!(usage);
                     }
                     self.ended(&Json::of(&result), None);
                 }
-                Ending::Failed(fault) => {
+                TurnOutcome::Failed(fault) => {
                     let ended = json!({ "stopReason": "error", "error": fault });
                     self.ended(&Json::of(&ended), Some(&fault));
                 }
             },
             // These are only between us and the CLI.
-            Said::Opened(_) | Said::Lost(_) | Said::Withdrawn(_) | Said::Write(_) => {}
+            DialectOutput::Opened(_)
+            | DialectOutput::Lost(_)
+            | DialectOutput::Withdrawn(_)
+            | DialectOutput::Write(_) => {}
         }
     }
 

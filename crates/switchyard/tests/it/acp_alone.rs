@@ -6,11 +6,11 @@ use std::process::{Child, Stdio};
 use serde_json::{Value, json};
 use testkit::daemon::Daemon;
 use testkit::line_client::LineClient;
-use testkit::process::{Yard, switchyard};
+use testkit::process::{TestHome, switchyard};
 use testkit::tap;
 
 /// An agent that lists, loads and deletes sessions, behind a tap that all of its processes share.
-pub(crate) fn tapped(yard: &Yard) -> Vec<String> {
+pub(crate) fn tapped(yard: &TestHome) -> Vec<String> {
     let (tap, record) = (yard.tool("acp-tap"), yard.home().join("tap.ndjson"));
     let state = yard.home().join("agent-state");
     let mut words = vec!["--".to_owned()];
@@ -21,9 +21,9 @@ pub(crate) fn tapped(yard: &Yard) -> Vec<String> {
 }
 
 /// Params of what the agent was asked, in order.
-pub(crate) fn asked(yard: &Yard, method: &str) -> Vec<Value> {
+pub(crate) fn asked(yard: &TestHome, method: &str) -> Vec<Value> {
     let transcript = tap::read(yard.home().join("tap.ndjson")).unwrap();
-    let sent = transcript.entries.iter().filter_map(testkit::Entry::json);
+    let sent = transcript.entries.iter().filter_map(testkit::TranscriptEntry::json);
     let fits = sent.filter(|message| message["method"] == method);
     fits.map(|message| message["params"].clone()).collect()
 }
@@ -35,7 +35,7 @@ pub(crate) struct Editor {
 
 impl Editor {
     /// `switchyard acp` with these arguments; not introduced yet.
-    pub(crate) fn start<'a>(yard: &Yard, args: impl IntoIterator<Item = &'a str>) -> Self {
+    pub(crate) fn start<'a>(yard: &TestHome, args: impl IntoIterator<Item = &'a str>) -> Self {
         let args = ["acp"].into_iter().chain(args);
         let mut command = yard.command(args);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -60,7 +60,7 @@ impl Editor {
         answer["error"].take()
     }
 
-    fn new_session(&mut self, yard: &Yard) -> String {
+    fn new_session(&mut self, yard: &TestHome) -> String {
         let params = json!({ "cwd": yard.work(), "mcpServers": [] });
         self.client.result("session/new", &params)["sessionId"].as_str().unwrap().to_owned()
     }
@@ -76,12 +76,12 @@ impl Editor {
     }
 }
 
-fn yard() -> Yard {
+fn yard() -> TestHome {
     switchyard(env!("CARGO_BIN_EXE_switchyard"))
 }
 
 /// With a daemon beside it, and without.
-fn both_ways(check: impl Fn(&Yard)) {
+fn both_ways(check: impl Fn(&TestHome)) {
     check(&yard());
     let yard = yard();
     let _daemon = Daemon::start_with(&yard, &[]);
@@ -141,7 +141,7 @@ fn further_directories_reach_every_new_session() {
         editor.client.result("session/new", &params);
 
         let transcript = tap::read(&record).unwrap();
-        let mut sent = transcript.entries.iter().filter_map(testkit::Entry::json);
+        let mut sent = transcript.entries.iter().filter_map(testkit::TranscriptEntry::json);
         let new = sent.find(|message| message["method"] == "session/new").unwrap();
         let mut dirs: Vec<String> =
             serde_json::from_value(new["params"]["additionalDirectories"].clone()).unwrap();

@@ -7,12 +7,12 @@ use crate::faults::{Live, Ran, SHORT_WAITS, configured, run};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use testkit::Validator;
-use testkit::process::{PATIENCE, Yard};
-use testkit::sdk_client::{Manners, Permission, SdkClient};
+use testkit::process::{PATIENCE, TestHome};
+use testkit::sdk_client::{ClientBehavior, PermissionReply, SdkClient};
 
 /// A yard whose agent `name` is an imitated CLI with this script. `extra` goes into the
 /// agent's entry of the configuration.
-pub(crate) fn imitated(name: &str, extra: &str, steps: &[Value]) -> Yard {
+pub(crate) fn imitated(name: &str, extra: &str, steps: &[Value]) -> TestHome {
     let yard = configured("");
     let entry = format!(
         "{SHORT_WAITS}\n[agents.{name}]\nbase = '{name}'\ncommand = '{}'\n{extra}\n",
@@ -35,26 +35,26 @@ pub(crate) fn imitated(name: &str, extra: &str, steps: &[Value]) -> Yard {
     yard
 }
 
-pub(crate) fn bin(yard: &Yard) -> PathBuf {
+pub(crate) fn bin(yard: &TestHome) -> PathBuf {
     yard.home().join("imitated-cli")
 }
 
-fn script_path(yard: &Yard) -> PathBuf {
+fn script_path(yard: &TestHome) -> PathBuf {
     yard.home().join("script.jsonl")
 }
 
-fn log_path(yard: &Yard) -> PathBuf {
+fn log_path(yard: &TestHome) -> PathBuf {
     yard.home().join("imitated.log")
 }
 
 /// Another script for the processes to come.
-pub(crate) fn script(yard: &Yard, steps: &[Value]) {
+pub(crate) fn script(yard: &TestHome, steps: &[Value]) {
     let lines: Vec<String> = steps.iter().map(Value::to_string).collect();
     std::fs::write(script_path(yard), lines.join("\n")).unwrap();
 }
 
 /// What the imitated CLI was started with, one list for each process.
-pub(crate) fn starts(yard: &Yard) -> Vec<String> {
+pub(crate) fn starts(yard: &TestHome) -> Vec<String> {
     let noted = noted(yard).into_iter().filter_map(|entry| {
         let args: Vec<String> = serde_json::from_value(entry["args"].clone()).ok()?;
         Some(args.join(" "))
@@ -63,7 +63,7 @@ pub(crate) fn starts(yard: &Yard) -> Vec<String> {
 }
 
 /// What it was told.
-pub(crate) fn heard(yard: &Yard) -> Vec<Value> {
+pub(crate) fn heard(yard: &TestHome) -> Vec<Value> {
     noted(yard)
         .into_iter()
         .map(|mut entry| entry["heard"].take())
@@ -71,7 +71,7 @@ pub(crate) fn heard(yard: &Yard) -> Vec<Value> {
         .collect()
 }
 
-fn noted(yard: &Yard) -> Vec<Value> {
+fn noted(yard: &TestHome) -> Vec<Value> {
     let text = std::fs::read_to_string(log_path(yard)).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -123,7 +123,7 @@ fn claude_turn(text: &str) -> Vec<Value> {
     [vec![hear(json!({ "type": "user" }))], claude_says(text)].concat()
 }
 
-pub(crate) fn events(yard: &Yard, args: &[&str]) -> Ran {
+pub(crate) fn events(yard: &TestHome, args: &[&str]) -> Ran {
     run(yard, [args, &["--format", "json"]].concat())
 }
 
@@ -132,7 +132,7 @@ async fn one_process_serves_turn_after_turn_and_every_message_is_acp() {
     let steps = [claude_opens(), claude_turn("first"), claude_turn("second")].concat();
     let yard = imitated("claude", "", &steps);
     let client =
-        SdkClient::ready(yard.command(["acp", "claude"]), Manners::default()).await.unwrap();
+        SdkClient::ready(yard.command(["acp", "claude"]), ClientBehavior::default()).await.unwrap();
     let session = client.new_session(yard.work()).await.unwrap().session_id;
 
     assert_eq!(client.prompt(&session, "one").await.unwrap().text(), "first");
@@ -149,7 +149,9 @@ async fn one_process_serves_turn_after_turn_and_every_message_is_acp() {
 
 #[tokio::test]
 async fn a_question_of_the_cli_is_asked_and_the_answer_reaches_it() {
-    for (permission, behavior) in [(Permission::Allow, "allow"), (Permission::Reject, "deny")] {
+    for (permission, behavior) in
+        [(PermissionReply::Allow, "allow"), (PermissionReply::Reject, "deny")]
+    {
         let input = json!({ "file_path": "a.txt", "content": "hi" });
         let asks = vec![
             hear(json!({ "type": "user" })),
@@ -162,7 +164,7 @@ async fn a_question_of_the_cli_is_asked_and_the_answer_reaches_it() {
         ];
         let steps = [claude_opens(), asks, claude_says("done")].concat();
         let yard = imitated("claude", "", &steps);
-        let manners = Manners::default().permission(permission);
+        let manners = ClientBehavior::default().permission(permission);
         let client = SdkClient::ready(yard.command(["acp", "claude"]), manners).await.unwrap();
         let session = client.new_session(yard.work()).await.unwrap().session_id;
 
@@ -319,7 +321,7 @@ async fn a_setting_that_takes_a_new_process_says_so_and_keeps_the_conversation()
     let steps = [claude_opens(), claude_turn("first"), claude_turn("never")].concat();
     let yard = imitated("claude", "", &steps);
     let client =
-        SdkClient::ready(yard.command(["acp", "claude"]), Manners::default()).await.unwrap();
+        SdkClient::ready(yard.command(["acp", "claude"]), ClientBehavior::default()).await.unwrap();
     let session = client.new_session(yard.work()).await.unwrap().session_id;
     client.prompt(&session, "one").await.unwrap();
     let params = json!({ "sessionId": session, "configId": "effort", "value": "high" });
@@ -340,7 +342,7 @@ async fn a_setting_that_takes_a_new_process_says_so_and_keeps_the_conversation()
 #[tokio::test]
 async fn a_session_that_is_resumed_in_another_directory_says_so() {
     let yard = imitated("claude", "", &[claude_opens(), claude_turn("first")].concat());
-    let start = || SdkClient::ready(yard.command(["acp", "claude"]), Manners::default());
+    let start = || SdkClient::ready(yard.command(["acp", "claude"]), ClientBehavior::default());
     let client = start().await.unwrap();
     let session = client.new_session(yard.work()).await.unwrap().session_id;
     client.prompt(&session, "one").await.unwrap();

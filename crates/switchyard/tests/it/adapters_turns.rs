@@ -5,7 +5,7 @@ use crate::faults::{Live, configured, run};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use testkit::Validator;
-use testkit::sdk_client::{Manners, SdkClient};
+use testkit::sdk_client::{ClientBehavior, SdkClient};
 
 fn recording(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtimes/recordings").join(path)
@@ -180,7 +180,7 @@ fn scenarios(cli: &str) -> Vec<PathBuf> {
 async fn a_cli_without_a_memory_is_told_everything_again() {
     let yard = configured("[agents.echo]\ncommand = '/bin/cat'\ndialect = 'plain'\n");
     let command = yard.command(["acp", "echo", "--approve-all"]);
-    let client = SdkClient::ready(command, Manners::default()).await.unwrap();
+    let client = SdkClient::ready(command, ClientBehavior::default()).await.unwrap();
     let session = client.new_session(yard.work()).await.unwrap().session_id;
 
     assert_eq!(client.prompt(&session, "first").await.unwrap().text(), "first");

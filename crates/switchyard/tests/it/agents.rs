@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use testkit::process::{PATIENCE, Yard, wait_until};
+use testkit::process::{PATIENCE, TestHome, wait_until};
 
 /// A yard with an empty directory for programs, which is all that its `PATH` has besides the
 /// system's own.
 struct Machine {
-    yard: Yard,
+    yard: TestHome,
 }
 
 impl Machine {

@@ -4,19 +4,19 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Output, Stdio};
 
-use testkit::process::{PATIENCE, Yard, wait_until};
+use testkit::process::{PATIENCE, TestHome, wait_until};
 
-fn yard() -> Yard {
+fn yard() -> TestHome {
     testkit::process::switchyard(env!("CARGO_BIN_EXE_switchyard"))
 }
 
 /// An ACP agent as a shell script: `$id` is the id of the request, `$line` all of it.
-pub(crate) fn agent(yard: &Yard, cases: &str) -> String {
+pub(crate) fn agent(yard: &TestHome, cases: &str) -> String {
     agent_that_can(yard, "{}", cases)
 }
 
 /// As [`agent`], with these capabilities.
-pub(crate) fn agent_that_can(yard: &Yard, capabilities: &str, cases: &str) -> String {
+pub(crate) fn agent_that_can(yard: &TestHome, capabilities: &str, cases: &str) -> String {
     let path = yard.work().join("agent.sh");
     let script = format!(
         r#"while read -r line; do
@@ -39,7 +39,7 @@ fn initialize() -> String {
     r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#.into()
 }
 
-fn new_session(yard: &Yard, id: u32) -> String {
+fn new_session(yard: &TestHome, id: u32) -> String {
     let cwd = yard.work().display().to_string();
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"session/new","params":{{"cwd":"{cwd}","mcpServers":[]}}}}"#
@@ -47,7 +47,7 @@ fn new_session(yard: &Yard, id: u32) -> String {
 }
 
 /// Says `lines` to `switchyard acp`, closes its stdin and returns what it answered.
-fn acp(yard: &Yard, agent: &[&str], lines: &[String]) -> Output {
+fn acp(yard: &TestHome, agent: &[&str], lines: &[String]) -> Output {
     let args: Vec<&str> = ["acp"].into_iter().chain(agent.iter().copied()).collect();
     let mut command = yard.command(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -6,16 +6,16 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use testkit::proc;
-use testkit::process::{PATIENCE, Yard, until};
-use testkit::sdk_client::{Manners, Permission, SdkClient};
+use testkit::process::{PATIENCE, TestHome, until};
+use testkit::sdk_client::{ClientBehavior, PermissionReply, SdkClient};
 
 const RULES: &str = "[permissions]\nrules = 'rules.toml'\n";
 
-fn rules(yard: &Yard, text: &str) {
+fn rules(yard: &TestHome, text: &str) {
     std::fs::write(yard.home().join("rules.toml"), text).unwrap();
 }
 
-fn ruled(text: &str) -> Yard {
+fn ruled(text: &str) -> TestHome {
     let yard = configured(RULES);
     rules(&yard, text);
     yard
@@ -27,15 +27,15 @@ fn rule(action: &str, command: &str) -> String {
     )
 }
 
-fn rows(yard: &Yard, args: &[&str]) -> Vec<Value> {
+fn rows(yard: &TestHome, args: &[&str]) -> Vec<Value> {
     let args = [&["sessions", "audit", "--format", "json"], args].concat();
     let ran = run(yard, &args);
     assert_eq!(ran.code, 0, "{ran:?}");
     ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-async fn editor(yard: &Yard, permission: Permission) -> SdkClient {
-    let manners = Manners::default().permission(permission);
+async fn editor(yard: &TestHome, permission: PermissionReply) -> SdkClient {
+    let manners = ClientBehavior::default().permission(permission);
     SdkClient::ready(yard.command(["acp", "demo"]), manners).await.unwrap()
 }
 
@@ -45,7 +45,7 @@ async fn the_audit_names_rule_mode_client_and_nobody_over_all_sessions() {
     run(&yard, &["run", "demo", "permission execute cargo test"]);
     run(&yard, &["run", "demo", "permission execute ls", "--approve-all"]);
     run(&yard, &["run", "demo", "permission edit a.txt"]);
-    let client = editor(&yard, Permission::Allow).await;
+    let client = editor(&yard, PermissionReply::Allow).await;
     let session = client.new_session(yard.work()).await.unwrap().session_id;
     client.prompt(&session, "permission execute =cmd|calc").await.unwrap();
     client.stop().await;
@@ -105,7 +105,7 @@ async fn rules_that_change_judge_the_next_question_of_a_running_session() {
     let stderr = yard.home().join("stderr");
     let script = "exec \"$0\" acp demo 2> \"$1\"";
     let args = [OsStr::new("-c"), OsStr::new(script), yard.exe().as_os_str(), stderr.as_os_str()];
-    let manners = Manners::default().permission(Permission::Reject);
+    let manners = ClientBehavior::default().permission(PermissionReply::Reject);
     let client = SdkClient::ready(yard.other("sh", args), manners).await.unwrap();
     let session = client.new_session(yard.work()).await.unwrap().session_id;
     let decided = async || {
@@ -142,7 +142,7 @@ async fn rules_that_change_judge_the_next_question_of_a_running_session() {
 #[tokio::test]
 async fn a_question_that_a_killed_process_left_open_is_withdrawn_and_audited() {
     let yard = configured("");
-    let client = editor(&yard, Permission::Never).await;
+    let client = editor(&yard, PermissionReply::Never).await;
     let session = client.new_session(yard.work()).await.unwrap().session_id;
     let turn = client.start_prompt(&session, "permission execute ls");
     client.wait_for_permissions(1).await;

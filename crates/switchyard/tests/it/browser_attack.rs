@@ -17,14 +17,14 @@ mod words;
 use serde_json::{Value, json};
 use testkit::browser::Browser;
 use testkit::daemon::Daemon;
-use testkit::process::{PATIENCE, Yard};
+use testkit::process::{PATIENCE, TestHome};
 
 use crate::serve_events::{new_session, prompt, yard};
 use site::{SECRET, Site};
 
 /// The victim: a daemon with a session, and a browser that is logged in to it.
 struct Scene {
-    yard: Yard,
+    yard: TestHome,
     daemon: Daemon,
     browser: Browser,
     /// A session in which [`SECRET`] was said.

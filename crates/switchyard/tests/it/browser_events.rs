@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use testkit::browser::Browser;
 use testkit::daemon::Daemon;
-use testkit::process::{PATIENCE, Yard, until};
+use testkit::process::{PATIENCE, TestHome, until};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -113,7 +113,7 @@ fn head_bytes(said: &[u8]) -> usize {
 }
 
 /// Starts the daemon at the other end of the wire.
-fn start(yard: &Yard, wire: &Wire) -> Daemon {
+fn start(yard: &TestHome, wire: &Wire) -> Daemon {
     let daemon = Daemon::start_with(yard, &["--allow-host", &wire.address.to_string()]);
     wire.lead_to(Some(&daemon));
     daemon

@@ -22,7 +22,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use testkit::line_client::LineClient;
 use testkit::proc;
-use testkit::process::{PATIENCE, Yard, switchyard, wait_until};
+use testkit::process::{PATIENCE, TestHome, switchyard, wait_until};
 
 /// Codes of errors that the bus itself gives.
 pub(crate) const WORKER_LOST: i64 = -32010;
@@ -35,7 +35,7 @@ pub(crate) fn pool(settings: &str) -> String {
 }
 
 pub(crate) struct Bus {
-    yard: Yard,
+    yard: TestHome,
     child: Child,
     said: Arc<Mutex<Vec<String>>>,
     /// When it was ready: how large a binary is does not matter to what it keeps.
@@ -44,7 +44,7 @@ pub(crate) struct Bus {
 
 /// A home with a configuration in it, and a bus that has not been started.
 pub(crate) struct Stage {
-    yard: Yard,
+    yard: TestHome,
     args: Vec<OsString>,
 }
 
@@ -121,7 +121,7 @@ impl Stage {
 
     /// Another verb in the same home.
     #[track_caller]
-    pub(crate) fn yard(&self) -> &Yard {
+    pub(crate) fn yard(&self) -> &TestHome {
         &self.yard
     }
 }
@@ -133,7 +133,7 @@ pub(crate) fn bus(config: &str) -> Bus {
 }
 
 impl Bus {
-    fn new(yard: Yard, mut command: Command) -> Self {
+    fn new(yard: TestHome, mut command: Command) -> Self {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let said = Arc::new(Mutex::new(Vec::new()));
         let (stderr, kept) = (child.stderr.take().unwrap(), Arc::clone(&said));
@@ -210,7 +210,7 @@ impl Bus {
         self.child.id()
     }
 
-    pub(crate) fn yard(&self) -> &Yard {
+    pub(crate) fn yard(&self) -> &TestHome {
         &self.yard
     }
 

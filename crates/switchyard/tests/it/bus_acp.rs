@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use testkit::Validator;
 use testkit::line_client::LineClient;
 use testkit::process::PATIENCE;
-use testkit::sdk_client::{Manners, Permission, SdkClient};
+use testkit::sdk_client::{ClientBehavior, PermissionReply, SdkClient};
 
 fn demo(n_workers: usize) -> Stage {
     Stage::new(&format!(
@@ -123,7 +123,7 @@ fn every_update_of_1000_sessions_arrives() {
 
 /// A whole visit of a client that somebody else made.
 async fn visit(bus_command: tokio::process::Command, cwd: std::path::PathBuf) {
-    let manners = Manners::default().permission(Permission::Allow).files(&cwd);
+    let manners = ClientBehavior::default().permission(PermissionReply::Allow).files(&cwd);
     let client = SdkClient::ready(bus_command, manners).await.unwrap();
     let mut sessions = Vec::new();
     for _ in 0..4 {

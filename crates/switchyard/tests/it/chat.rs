@@ -6,15 +6,15 @@ use std::process::{Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::daemon::Daemon;
-use testkit::process::{PATIENCE, Yard, switchyard, wait_until};
+use testkit::process::{PATIENCE, TestHome, switchyard, wait_until};
 
 use crate::chat_stage::Pane;
 
-fn yard() -> Yard {
+fn yard() -> TestHome {
     switchyard(env!("CARGO_BIN_EXE_switchyard"))
 }
 
-fn run(yard: &Yard, words: &[&str]) -> Output {
+fn run(yard: &TestHome, words: &[&str]) -> Output {
     yard.command(words).stdin(Stdio::null()).output().unwrap()
 }
 
@@ -24,7 +24,7 @@ fn text(output: &Output) -> String {
 }
 
 /// The chat's process, found by what it was started as.
-fn chat_pid(yard: &Yard) -> Pid {
+fn chat_pid(yard: &TestHome) -> Pid {
     let found = yard.left_over().into_iter().find(|pid| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
@@ -243,7 +243,7 @@ fn others_take_part_and_questions_from_before_are_answered() {
     pane.wait_for("allowed by you");
 }
 
-fn pane_session(yard: &Yard) -> String {
+fn pane_session(yard: &TestHome) -> String {
     let listed = run(yard, &["sessions", "list", "--json"]);
     let all: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
     all[0]["id"].as_str().unwrap().to_owned()
@@ -294,7 +294,7 @@ fn agents_and_sessions_are_picked() {
 
 #[test]
 fn a_session_in_which_nothing_was_said_does_not_stay() {
-    let listed = |yard: &Yard| text(&run(yard, &["sessions", "list", "--json"]));
+    let listed = |yard: &TestHome| text(&run(yard, &["sessions", "list", "--json"]));
     let leave = |pane: &Pane<'_>| {
         pane.line("/quit");
         pane.assert_given_back();
@@ -331,7 +331,7 @@ async fn a_session_of_somebody_else_stays_although_nothing_was_said() {
     assert!(text(&run(&yard, &["sessions", "list", "--json"])).contains(&id));
 }
 
-fn piped(yard: &Yard, words: &[&str], input: &str) -> Output {
+fn piped(yard: &TestHome, words: &[&str], input: &str) -> Output {
     let mut child = yard
         .command(words)
         .stdin(Stdio::piped())

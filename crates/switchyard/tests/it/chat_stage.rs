@@ -4,18 +4,18 @@ use std::path::PathBuf;
 use std::process::Output;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use testkit::process::{PATIENCE, Yard, wait_until};
+use testkit::process::{PATIENCE, TestHome, wait_until};
 
 /// A shell in a terminal of its own; ended with the value.
 pub(crate) struct Pane<'a> {
-    yard: &'a Yard,
+    yard: &'a TestHome,
     socket: PathBuf,
     /// Every byte that was written to the terminal.
     pub(crate) record: PathBuf,
 }
 
 impl<'a> Pane<'a> {
-    pub(crate) fn open(yard: &'a Yard, columns: u16, rows: u16) -> Self {
+    pub(crate) fn open(yard: &'a TestHome, columns: u16, rows: u16) -> Self {
         // Several may be open at a time.
         static N_OPENED: AtomicU32 = AtomicU32::new(0);
         let n = N_OPENED.fetch_add(1, Ordering::Relaxed);
@@ -43,7 +43,7 @@ impl<'a> Pane<'a> {
     }
 
     /// A pane in which a chat has begun.
-    pub(crate) fn chat(yard: &'a Yard, words: &str) -> Self {
+    pub(crate) fn chat(yard: &'a TestHome, words: &str) -> Self {
         let pane = Self::open(yard, 100, 30);
         pane.line(&format!("\"$EXE\" chat {words}"));
         pane.wait_for("type a prompt");

@@ -3,21 +3,21 @@
 use std::process::Stdio;
 
 use testkit::daemon::Daemon;
-use testkit::process::{Yard, switchyard};
+use testkit::process::{TestHome, switchyard};
 
 use crate::chat_stage::Pane;
 
-fn yard() -> Yard {
+fn yard() -> TestHome {
     switchyard(env!("CARGO_BIN_EXE_switchyard"))
 }
 
-fn exported(yard: &Yard) -> String {
+fn exported(yard: &TestHome) -> String {
     let words = ["sessions", "export", "last"];
     let output = yard.command(words).stdin(Stdio::null()).output().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn n_answers(yard: &Yard) -> usize {
+fn n_answers(yard: &TestHome) -> usize {
     exported(yard).matches("\"kind\":\"permission_resolved\"").count()
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Output, Stdio};
-use testkit::process::{PATIENCE, Yard};
+use testkit::process::{PATIENCE, TestHome};
 
 #[derive(Debug)]
 pub(crate) struct Ran {
@@ -27,21 +27,21 @@ impl From<Output> for Ran {
 }
 
 /// Runs the binary to its end, with nobody at the terminal.
-pub(crate) fn run(yard: &Yard, args: &[&str]) -> Ran {
+pub(crate) fn run(yard: &TestHome, args: &[&str]) -> Ran {
     yard.command(args).stdin(Stdio::null()).output().unwrap().into()
 }
 
-fn shell(yard: &Yard, script: &str) -> Ran {
+fn shell(yard: &TestHome, script: &str) -> Ran {
     let mut command = yard.other("sh", ["-c", script, yard.exe().to_str().unwrap()]);
     command.stdin(Stdio::null()).output().unwrap().into()
 }
 
-fn config(yard: &Yard, text: &str) {
+fn config(yard: &TestHome, text: &str) {
     std::fs::write(yard.home().join("switchyard.toml"), text).unwrap();
 }
 
 /// A turn that runs until something ends it, and has said what is waited for.
-fn begun(yard: &Yard, script: &str, said: &str) -> (Child, BufReader<ChildStdout>) {
+fn begun(yard: &TestHome, script: &str, said: &str) -> (Child, BufReader<ChildStdout>) {
     let mut command = yard.command(["run", "demo", script, "--format", "json"]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -66,7 +66,7 @@ fn json(ran: &Ran) -> Value {
     serde_json::from_str(&ran.out).unwrap_or_else(|problem| panic!("{problem}: {ran:?}"))
 }
 
-pub(crate) fn last(yard: &Yard) -> Value {
+pub(crate) fn last(yard: &TestHome) -> Value {
     json(&run(yard, &["sessions", "show", "last", "--json"]))
 }
 

@@ -8,8 +8,8 @@ use crate::front::{code_of, yard};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
-use testkit::process::Yard;
-use testkit::sdk_client::{Answer, Manners, Permission, SdkClient, Turn};
+use testkit::process::TestHome;
+use testkit::sdk_client::{ClientBehavior, FormAnswer, PermissionReply, SdkClient, Turn};
 use testkit::{Direction, Validator, tap};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ enum Agent {
 const BOTH: [Agent; 2] = [Agent::Demo, Agent::Sdk];
 
 /// `switchyard acp -- acp-tap tap.ndjson -- AGENT`.
-fn tapped(yard: &Yard, agent: Agent) -> Command {
+fn tapped(yard: &TestHome, agent: Agent) -> Command {
     let mut command = yard.command(["acp", "--"]);
     command.arg(yard.tool("acp-tap")).arg(yard.home().join("tap.ndjson")).arg("--");
     match agent {
@@ -32,12 +32,12 @@ fn tapped(yard: &Yard, agent: Agent) -> Command {
     command
 }
 
-async fn client(yard: &Yard, agent: Agent, manners: Manners) -> SdkClient {
+async fn client(yard: &TestHome, agent: Agent, manners: ClientBehavior) -> SdkClient {
     SdkClient::ready(tapped(yard, agent), manners).await.unwrap()
 }
 
 /// Ends the conversation and checks what was said on both sides of Switchyard.
-async fn judge(yard: &Yard, client: SdkClient) {
+async fn judge(yard: &TestHome, client: SdkClient) {
     let (exit, seen) = client.stop().await;
     assert!(exit.success(), "{exit}");
     Validator::v1().assert_valid(&seen);
@@ -51,7 +51,7 @@ fn stop_reason(turn: &Turn) -> Value {
 #[tokio::test]
 async fn text_thoughts_plans_tool_calls_of_each_kind_and_diffs_pass() {
     let yard = yard();
-    let client = client(&yard, Agent::Demo, Manners::default()).await;
+    let client = client(&yard, Agent::Demo, ClientBehavior::default()).await;
     let session = client.new_session(yard.work()).await.unwrap().session_id;
     let kinds = "read edit delete move search execute think fetch switch_mode other";
     let kinds: Vec<&str> = kinds.split(' ').collect();
@@ -81,7 +81,8 @@ async fn text_thoughts_plans_tool_calls_of_each_kind_and_diffs_pass() {
 #[tokio::test]
 async fn the_built_in_demo_agent_is_known_by_name() {
     let yard = yard();
-    let demo = SdkClient::ready(yard.command(["acp", "demo"]), Manners::default()).await.unwrap();
+    let demo =
+        SdkClient::ready(yard.command(["acp", "demo"]), ClientBehavior::default()).await.unwrap();
     let session = demo.new_session(yard.work()).await.unwrap().session_id;
 
     assert_eq!(demo.prompt(&session, "say by name").await.unwrap().text(), "by name");
@@ -92,12 +93,13 @@ async fn the_built_in_demo_agent_is_known_by_name() {
 async fn permissions_are_granted_and_refused_by_the_client() {
     for agent in BOTH {
         let answers = [
-            (Permission::Allow, "granted allow_once"),
-            (Permission::Reject, "refused reject_once"),
+            (PermissionReply::Allow, "granted allow_once"),
+            (PermissionReply::Reject, "refused reject_once"),
         ];
         for (permission, expected) in answers {
             let yard = yard();
-            let client = client(&yard, agent, Manners::default().permission(permission)).await;
+            let client =
+                client(&yard, agent, ClientBehavior::default().permission(permission)).await;
             let session = client.new_session(yard.work()).await.unwrap().session_id;
 
             let turn = client.prompt(&session, "permission").await.unwrap();
@@ -115,7 +117,9 @@ async fn permissions_are_granted_and_refused_by_the_client() {
 async fn an_open_question_is_withdrawn_when_the_turn_is_cancelled() {
     for agent in BOTH {
         let yard = yard();
-        let client = client(&yard, agent, Manners::default().permission(Permission::Never)).await;
+        let client =
+            client(&yard, agent, ClientBehavior::default().permission(PermissionReply::Never))
+                .await;
         let session = client.new_session(yard.work()).await.unwrap().session_id;
 
         let turn = client.start_prompt(&session, "permission");
@@ -131,8 +135,8 @@ async fn an_open_question_is_withdrawn_when_the_turn_is_cancelled() {
 async fn files_terminals_and_forms_of_the_client_reach_the_agent() {
     for agent in BOTH {
         let yard = yard();
-        let form = Answer::Accept([("name".to_owned(), "Ada".into())].into());
-        let manners = Manners::default().files(yard.work()).elicitation(form);
+        let form = FormAnswer::Accept([("name".to_owned(), "Ada".into())].into());
+        let manners = ClientBehavior::default().files(yard.work()).elicitation(form);
         let client = client(&yard, agent, manners).await;
         let session = client.new_session(yard.work()).await.unwrap().session_id;
         let (run, ask) = match agent {
@@ -158,7 +162,7 @@ async fn files_terminals_and_forms_of_the_client_reach_the_agent() {
 #[tokio::test]
 async fn modes_and_config_options_are_set_in_the_agent_and_its_refusal_is_passed_on() {
     let yard = yard();
-    let client = client(&yard, Agent::Demo, Manners::default()).await;
+    let client = client(&yard, Agent::Demo, ClientBehavior::default()).await;
     let session = client.new_session(yard.work()).await.unwrap().session_id;
     let option = |value: &str| json!({ "sessionId": session, "configId": "model", "value": value });
 
@@ -176,7 +180,7 @@ async fn modes_and_config_options_are_set_in_the_agent_and_its_refusal_is_passed
 async fn a_running_turn_is_cancelled_and_the_session_goes_on() {
     for (agent, script) in [(Agent::Demo, "say begun\nhang"), (Agent::Sdk, "cancel")] {
         let yard = yard();
-        let client = client(&yard, agent, Manners::default()).await;
+        let client = client(&yard, agent, ClientBehavior::default()).await;
         let session = client.new_session(yard.work()).await.unwrap().session_id;
 
         let turn = client.start_prompt(&session, script);
@@ -194,7 +198,9 @@ async fn a_running_turn_is_cancelled_and_the_session_goes_on() {
 async fn two_sessions_run_at_once_and_do_not_mix() {
     for agent in BOTH {
         let yard = yard();
-        let client = client(&yard, agent, Manners::default().permission(Permission::Never)).await;
+        let client =
+            client(&yard, agent, ClientBehavior::default().permission(PermissionReply::Never))
+                .await;
         let first = client.new_session(yard.work()).await.unwrap().session_id;
         let second = client.new_session(yard.work()).await.unwrap().session_id;
 
@@ -215,7 +221,7 @@ async fn two_sessions_run_at_once_and_do_not_mix() {
 async fn a_prompt_that_comes_while_another_runs_waits_and_both_are_answered_in_order() {
     for agent in BOTH {
         let yard = yard();
-        let client = client(&yard, agent, Manners::default()).await;
+        let client = client(&yard, agent, ClientBehavior::default()).await;
         let session = client.new_session(yard.work()).await.unwrap().session_id;
 
         let first = client.start_prompt(&session, "slow 20 1");
@@ -239,7 +245,7 @@ async fn a_prompt_that_comes_while_another_runs_waits_and_both_are_answered_in_o
 async fn what_nobody_knows_is_answered_by_the_agent() {
     for agent in BOTH {
         let yard = yard();
-        let client = client(&yard, agent, Manners::default()).await;
+        let client = client(&yard, agent, ClientBehavior::default()).await;
         let session = client.new_session(yard.work()).await.unwrap().session_id;
 
         let alone = client.call("_nobody/knows", json!({})).await.unwrap_err();
@@ -254,7 +260,7 @@ async fn what_nobody_knows_is_answered_by_the_agent() {
 #[tokio::test]
 async fn nothing_is_done_before_initialize() {
     let yard = yard();
-    let client = SdkClient::start(tapped(&yard, Agent::Demo), Manners::default()).await;
+    let client = SdkClient::start(tapped(&yard, Agent::Demo), ClientBehavior::default()).await;
 
     let refused = client.new_session(yard.work()).await.unwrap_err();
     let known = client.call("_nobody/knows", json!({})).await.unwrap_err();
@@ -264,7 +270,7 @@ async fn nothing_is_done_before_initialize() {
 }
 
 /// Sends lines in one go; gives so many answers.
-fn send(yard: &Yard, lines: &[&str], n_answers: usize) -> Vec<Value> {
+fn send(yard: &TestHome, lines: &[&str], n_answers: usize) -> Vec<Value> {
     let mut acp = tapped(yard, Agent::Demo);
     let mut acp = acp.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = acp.stdin.take().unwrap();

@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
-use testkit::process::{PATIENCE, Yard, switchyard, wait_until};
+use testkit::process::{PATIENCE, TestHome, switchyard, wait_until};
 
 pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_switchyard");
 
@@ -21,11 +21,11 @@ pub(crate) const SHORT_WAITS: &str = "[waits]\nwrite_stall = '1s'\n\
     cancel_grace = '1s'\nafter_eof = '500ms'\nafter_term = '500ms'\n";
 
 /// A home with [`SHORT_WAITS`].
-pub(crate) fn yard() -> Yard {
+pub(crate) fn yard() -> TestHome {
     configured(SHORT_WAITS)
 }
 
-pub(crate) fn configured(config: &str) -> Yard {
+pub(crate) fn configured(config: &str) -> TestHome {
     let yard = switchyard(EXE);
     std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
     yard
@@ -50,7 +50,7 @@ pub(crate) struct Ran {
 
 impl Live {
     /// `run demo PROMPT --format json`
-    pub(crate) fn demo(yard: &Yard, prompt: &str) -> Self {
+    pub(crate) fn demo(yard: &TestHome, prompt: &str) -> Self {
         Self::start(yard.command(["run", "demo", prompt, "--format", "json"]))
     }
 
@@ -171,13 +171,13 @@ impl Ran {
 
 /// A whole command.
 #[track_caller]
-pub(crate) fn run<'a>(yard: &Yard, args: impl IntoIterator<Item = &'a str>) -> Ran {
+pub(crate) fn run<'a>(yard: &TestHome, args: impl IntoIterator<Item = &'a str>) -> Ran {
     Live::start(yard.command(args)).finish()
 }
 
 /// Cancels the last session from another process.
 #[track_caller]
-pub(crate) fn cancel(yard: &Yard) {
+pub(crate) fn cancel(yard: &TestHome) {
     // Says so on stderr, not as an event.
     let cancelled = run(yard, ["cancel", "last"]);
     assert_eq!(cancelled.code, Some(0), "{}", cancelled.stderr);

@@ -22,8 +22,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use testkit::proc;
-use testkit::process::{PATIENCE, Yard, wait_until};
-use testkit::sdk_client::{Manners, SdkClient};
+use testkit::process::{PATIENCE, TestHome, wait_until};
+use testkit::sdk_client::{ClientBehavior, SdkClient};
 
 /// A few times what one page of events and one batch of messages take, far below what a flood is.
 const MOST_KIB: u64 = 150 << 10;
@@ -38,7 +38,7 @@ struct Flood {
 }
 
 impl Flood {
-    fn start(yard: &Yard, n_chunks: usize, n_bytes: usize) -> Self {
+    fn start(yard: &TestHome, n_chunks: usize, n_bytes: usize) -> Self {
         let script = format!("flood {n_chunks} {n_bytes}");
         let mut command = yard.command(["run", "demo", &script, "--format", "json"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
@@ -123,7 +123,7 @@ struct SmallDisk(PathBuf);
 
 impl SmallDisk {
     /// Nothing when this user may not mount.
-    fn mount(yard: &Yard, size: &str) -> Option<Self> {
+    fn mount(yard: &TestHome, size: &str) -> Option<Self> {
         let dir = yard.home().join("small");
         fs::create_dir(&dir).unwrap();
         let options = format!("size={size},mode=0700");
@@ -138,11 +138,11 @@ impl SmallDisk {
     }
 
     /// What a command says that tells no events.
-    fn output(&self, yard: &Yard, args: &[&str]) -> crate::cli::Ran {
+    fn output(&self, yard: &TestHome, args: &[&str]) -> crate::cli::Ran {
         yard.command(args).env("SWITCHYARD_HOME", &self.0).output().unwrap().into()
     }
 
-    fn run(&self, yard: &Yard, args: &[&str]) -> Ran {
+    fn run(&self, yard: &TestHome, args: &[&str]) -> Ran {
         let mut command = yard.command(args);
         command.env("SWITCHYARD_HOME", &self.0);
         Live::start(command).finish()
@@ -187,7 +187,7 @@ async fn a_client_is_told_of_a_full_disk() {
     let Some(disk) = SmallDisk::mount(&yard, "4m") else { return };
     let mut command = yard.tokio_command(["acp", "demo"]);
     command.env("SWITCHYARD_HOME", &disk.0);
-    let client = SdkClient::ready(command, Manners::default()).await.unwrap();
+    let client = SdkClient::ready(command, ClientBehavior::default()).await.unwrap();
     let session = client.new_session(yard.work()).await.unwrap().session_id;
     let told = client.prompt(&session, &["text 1 500000 ; sleep 20"; 20].join(" ; ")).await;
     assert!(format!("{told:?}").contains("no space left"), "{told:?}");
@@ -258,7 +258,7 @@ fn a_session_at_its_limit_is_named_and_does_not_stop_the_others() {
 }
 
 /// A log with its write-ahead file, as a kill leaves it, and what was acknowledged.
-fn killed_log(yard: &Yard) -> (PathBuf, Vec<String>) {
+fn killed_log(yard: &TestHome) -> (PathBuf, Vec<String>) {
     let mut live = Live::demo(yard, "text 100 500 ; slow 1000 20");
     while live.lines.len() < 60 {
         live.next().expect("the script is longer");

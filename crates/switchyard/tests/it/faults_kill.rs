@@ -12,12 +12,12 @@ use serde_json::Value;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead as _, BufReader};
 use testkit::proc;
-use testkit::process::{PATIENCE, Yard, wait_until};
-use testkit::sdk_client::{Manners, SdkClient};
+use testkit::process::{PATIENCE, TestHome, wait_until};
+use testkit::sdk_client::{ClientBehavior, SdkClient};
 
 /// The whole log of the last session.
 #[track_caller]
-pub(crate) fn export(yard: &Yard) -> Ran {
+pub(crate) fn export(yard: &TestHome) -> Ran {
     let log = run(yard, ["sessions", "export", "last"]);
     assert_eq!(log.code, Some(0), "{}", log.stderr);
     log
@@ -38,7 +38,7 @@ pub(crate) fn assert_whole(log: &Ran, acknowledged: &[String]) {
 
 /// The session goes on with the next prompt.
 #[track_caller]
-pub(crate) fn assert_usable(yard: &Yard) -> Ran {
+pub(crate) fn assert_usable(yard: &TestHome) -> Ran {
     let next = run(yard, ["run", "-s", "last", "echo once more", "--format", "json"]);
     assert_eq!(next.code, Some(0), "{}", next.stderr);
     assert_eq!(next.text(), "once more");
@@ -48,7 +48,7 @@ pub(crate) fn assert_usable(yard: &Yard) -> Ran {
 }
 
 #[track_caller]
-fn assert_worker_death(yard: &Yard, ran: &Ran, said: &str) {
+fn assert_worker_death(yard: &TestHome, ran: &Ran, said: &str) {
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     let end = ran.end();
     assert_eq!(
@@ -126,8 +126,9 @@ fn a_killed_switchyard_loses_nothing_it_has_shown() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_prompt_that_waited_when_switchyard_was_killed_is_not_forgotten() {
     let yard = yard();
-    let client =
-        SdkClient::ready(yard.tokio_command(["acp", "demo"]), Manners::default()).await.unwrap();
+    let client = SdkClient::ready(yard.tokio_command(["acp", "demo"]), ClientBehavior::default())
+        .await
+        .unwrap();
     let session = client.new_session(yard.work()).await.unwrap().session_id;
     let running = client.start_prompt(&session, "echo started ; hang");
     client.wait_for(&session, |update| format!("{update:?}").contains("started")).await;
@@ -245,7 +246,7 @@ fn a_reader_that_goes_away_ends_the_turn() {
 async fn a_terminated_front_ends_its_turn_and_leaves_nothing() {
     let yard = yard();
     let command = yard.tokio_command(["acp", "demo"]);
-    let client = SdkClient::ready(command, Manners::default()).await.unwrap();
+    let client = SdkClient::ready(command, ClientBehavior::default()).await.unwrap();
     let session = client.new_session(yard.work()).await.unwrap().session_id;
     let running = client.start_prompt(&session, "echo here ; children 2 1 ; hang");
     client.wait_for(&session, |update| format!("{update:?}").contains("pids ")).await;

@@ -19,8 +19,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use testkit::proc;
-use testkit::process::{PATIENCE, Yard, wait_until};
-use testkit::sdk_client::{Manners, Permission, SdkClient};
+use testkit::process::{PATIENCE, TestHome, wait_until};
+use testkit::sdk_client::{ClientBehavior, PermissionReply, SdkClient};
 
 /// `nobody`, who may do nothing that the test itself may not.
 const ORDINARY: u32 = 65534;
@@ -30,7 +30,7 @@ const INIT: u32 = 1;
 
 /// A home and the user who lives there.
 struct Place {
-    yard: Yard,
+    yard: TestHome,
     /// The binary where an ordinary user can read it; nothing for the user who runs the test.
     ordinary_exe: Option<PathBuf>,
 }
@@ -75,23 +75,23 @@ impl Place {
     }
 
     /// A run that has started its hostile descendants, and who they are.
-    fn start(&self, then: &str) -> (Live, Vec<proc::Identity>) {
+    fn start(&self, then: &str) -> (Live, Vec<proc::ProcessIdentity>) {
         let script = format!("children 5 2 ; {then}");
         let mut live = Live::start(self.command(&["run", "demo", &script, "--format", "json"]));
         let said = live.wait_for_kind("agent_message_chunk");
         let text = said["payload"]["update"]["content"]["text"].as_str().unwrap();
         let pids = text.split(' ').filter_map(|word| word.trim().parse().ok());
-        let tree: Vec<_> = pids.filter_map(proc::Identity::of).collect();
+        let tree: Vec<_> = pids.filter_map(proc::ProcessIdentity::of).collect();
         assert_eq!(tree.len(), 10, "{text}");
         (live, tree)
     }
 
     #[track_caller]
-    fn assert_empty(&self, tree: &[proc::Identity]) {
+    fn assert_empty(&self, tree: &[proc::ProcessIdentity]) {
         self.yard.assert_empty_within(PATIENCE);
         // What hangs on init is init's to look at, whenever it gets to it.
         let zombies = || {
-            let parents = tree.iter().filter_map(proc::Identity::zombie_of);
+            let parents = tree.iter().filter_map(proc::ProcessIdentity::zombie_of);
             parents.filter(|parent| *parent != INIT).collect::<Vec<_>>()
         };
         let is_reaped = wait_until(PATIENCE, || zombies().is_empty());
@@ -172,7 +172,7 @@ fn check(command: &[&str], code: i32, words: &[&str]) {
 }
 
 #[track_caller]
-fn check_in(yard: &Yard, command: &[&str], code: i32, words: &[&str]) {
+fn check_in(yard: &TestHome, command: &[&str], code: i32, words: &[&str]) {
     let ran = Live::start(yard.command(["run", "hello", "--"].iter().chain(command))).finish();
     assert_eq!(ran.code, Some(code), "{command:?}: {}", ran.stderr);
     for word in words {
@@ -233,14 +233,14 @@ fn an_agent_that_is_slow_to_start_is_waited_for() {
 }
 
 /// The last session's decision about the one permission that was asked for.
-fn decision(yard: &Yard) -> Value {
+fn decision(yard: &TestHome) -> Value {
     export(yard).of_kind("permission_resolved").pop().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_permission_that_no_client_answers_is_rejected_in_time_and_the_turn_goes_on() {
     let yard = configured("[waits]\npermission = '1s'\n");
-    let manners = Manners::default().permission(Permission::Never);
+    let manners = ClientBehavior::default().permission(PermissionReply::Never);
     let client = SdkClient::ready(yard.tokio_command(["acp", "demo"]), manners).await.unwrap();
     let session = client.new_session(yard.work()).await.unwrap().session_id;
     let turn = client.prompt(&session, "permission execute rm -r / ; echo after").await.unwrap();
@@ -256,7 +256,7 @@ async fn a_permission_that_no_client_answers_is_rejected_in_time_and_the_turn_go
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancel_answers_an_open_permission_as_cancelled() {
     let yard = configured(SHORT_WAITS);
-    let manners = Manners::default().permission(Permission::Never);
+    let manners = ClientBehavior::default().permission(PermissionReply::Never);
     let client = SdkClient::ready(yard.tokio_command(["acp", "demo"]), manners).await.unwrap();
     let session = client.new_session(yard.work()).await.unwrap().session_id;
     let running = client.start_prompt(&session, "permission-hang");

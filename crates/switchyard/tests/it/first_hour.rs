@@ -5,15 +5,15 @@ use std::net::TcpListener;
 use std::process::Stdio;
 
 use testkit::daemon::Daemon;
-use testkit::process::{Yard, switchyard};
+use testkit::process::{TestHome, switchyard};
 
 use crate::cli::{Ran, run};
 
-fn yard() -> Yard {
+fn yard() -> TestHome {
     switchyard(env!("CARGO_BIN_EXE_switchyard"))
 }
 
-fn with_stdin(yard: &Yard, args: &[&str], text: &str) -> Ran {
+fn with_stdin(yard: &TestHome, args: &[&str], text: &str) -> Ran {
     let mut command = yard.command(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();

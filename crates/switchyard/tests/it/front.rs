@@ -5,11 +5,11 @@
 
 use serde_json::{Value, json};
 use std::process::Command;
-use testkit::process::{PATIENCE, Yard, switchyard, until};
-use testkit::sdk_client::{Manners, Permission, SdkClient};
-use testkit::{Direction, Entry, Transcript, Validator, proc, tap};
+use testkit::process::{PATIENCE, TestHome, switchyard, until};
+use testkit::sdk_client::{ClientBehavior, PermissionReply, SdkClient};
+use testkit::{Direction, Transcript, TranscriptEntry, Validator, proc, tap};
 
-pub(crate) fn yard() -> Yard {
+pub(crate) fn yard() -> TestHome {
     switchyard(env!("CARGO_BIN_EXE_switchyard"))
 }
 
@@ -18,24 +18,24 @@ pub(crate) fn code_of(error: &impl serde::Serialize) -> i64 {
 }
 
 /// `switchyard acp` around the demo agent, which is tapped.
-fn acp(yard: &Yard, flags: &[&str]) -> Command {
+fn acp(yard: &TestHome, flags: &[&str]) -> Command {
     let mut command = yard.command(["acp", "--"]);
     command.arg(yard.tool("acp-tap")).arg(yard.home().join("tap.ndjson")).arg("--");
     command.arg(yard.exe()).arg("demo-agent").args(flags);
     command
 }
 
-async fn client(yard: &Yard, flags: &[&str]) -> SdkClient {
-    SdkClient::ready(acp(yard, flags), Manners::default()).await.unwrap()
+async fn client(yard: &TestHome, flags: &[&str]) -> SdkClient {
+    SdkClient::ready(acp(yard, flags), ClientBehavior::default()).await.unwrap()
 }
 
-fn tapped(yard: &Yard) -> Transcript {
+fn tapped(yard: &TestHome) -> Transcript {
     tap::read(yard.home().join("tap.ndjson")).unwrap()
 }
 
 /// Every update line that the client got, in order.
 fn update_lines(transcript: &Transcript) -> Vec<&str> {
-    let is_update = |entry: &&Entry| {
+    let is_update = |entry: &&TranscriptEntry| {
         entry.direction == Direction::AgentToClient
             && entry.json().is_some_and(|message| message["method"] == "session/update")
     };
@@ -227,7 +227,7 @@ async fn updates_before_the_session_and_after_the_turn_arrive() {
 #[tokio::test]
 async fn the_agents_option_ids_reach_the_client_and_come_back() {
     let yard = yard();
-    let manners = Manners::default().permission(Permission::Option("opt-7".into()));
+    let manners = ClientBehavior::default().permission(PermissionReply::Option("opt-7".into()));
     let client = SdkClient::ready(acp(&yard, &[]), manners).await.unwrap();
     let session = client.new_session(yard.work()).await.unwrap().session_id;
 

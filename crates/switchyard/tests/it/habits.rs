@@ -5,17 +5,17 @@ use std::io::Read as _;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
-use testkit::process::{PATIENCE, Yard, wait_until};
+use testkit::process::{PATIENCE, TestHome, wait_until};
 
 use crate::attacks::{agent, agent_that_can};
 use crate::chat_stage::Pane;
 use crate::faults::configured;
 
-fn yard() -> Yard {
+fn yard() -> TestHome {
     testkit::process::switchyard(env!("CARGO_BIN_EXE_switchyard"))
 }
 
-fn run(yard: &Yard, args: &[&str], agent: &str) -> Output {
+fn run(yard: &TestHome, args: &[&str], agent: &str) -> Output {
     let args = [&["run"], args, &["--", "sh", agent]].concat();
     yard.command(args).output().unwrap()
 }
@@ -85,7 +85,7 @@ fn asks(kind: &str, options: &[(&str, &str)]) -> String {
     format!("printf '%s\\n' '{line}'")
 }
 
-fn heard(yard: &Yard) -> String {
+fn heard(yard: &TestHome) -> String {
     fs::read_to_string(yard.work().join("heard")).unwrap_or_default()
 }
 
@@ -159,7 +159,7 @@ fn a_question_that_comes_while_a_mode_is_set_is_asked_at_the_terminal() {
 }
 
 /// A command with a program called `name` on its `PATH`, which is the agent.
-fn by_name(yard: &Yard, name: &str, agent: &str, args: &[&str]) -> Command {
+fn by_name(yard: &TestHome, name: &str, agent: &str, args: &[&str]) -> Command {
     let bin = yard.home().join("bin");
     fs::create_dir_all(&bin).unwrap();
     let script =
@@ -171,7 +171,7 @@ fn by_name(yard: &Yard, name: &str, agent: &str, args: &[&str]) -> Command {
 }
 
 /// All events of the last session.
-fn log(yard: &Yard) -> Vec<Value> {
+fn log(yard: &TestHome) -> Vec<Value> {
     let export = ["sessions", "export", "last", "--format", "json"];
     let output = yard.command(export).output().unwrap();
     text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()

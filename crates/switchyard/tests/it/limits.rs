@@ -2,20 +2,20 @@
 //! Switchyard is killed in the middle of a pause.
 
 use serde_json::Value;
-use testkit::process::{PATIENCE, Yard, until};
-use testkit::sdk_client::{Manners, Permission, SdkClient};
+use testkit::process::{PATIENCE, TestHome, until};
+use testkit::sdk_client::{ClientBehavior, PermissionReply, SdkClient};
 use testkit::{Validator, proc};
 
 use crate::faults::{Live, Ran, SHORT_WAITS, configured, run, yard};
 use crate::faults_kill::export;
 use crate::limits_stage::is_stopped;
 
-fn run_demo<'a>(yard: &Yard, prompt: &'a str, rest: &[&'a str]) -> Ran {
+fn run_demo<'a>(yard: &TestHome, prompt: &'a str, rest: &[&'a str]) -> Ran {
     let args = ["run", "demo", prompt, "--format", "json"].into_iter().chain(rest.iter().copied());
     run(yard, args)
 }
 
-fn go_on<'a>(yard: &Yard, prompt: &'a str, rest: &[&'a str]) -> Ran {
+fn go_on<'a>(yard: &TestHome, prompt: &'a str, rest: &[&'a str]) -> Ran {
     let args = ["run", "-s", "last", prompt, "--format", "json"].into_iter();
     run(yard, args.chain(rest.iter().copied()))
 }
@@ -132,12 +132,12 @@ fn every_vocabulary_tells_of_the_pause() {
 }
 
 /// An editor that has the last session open; its agent has used nothing yet.
-async fn editor(yard: &Yard, permission: Permission) -> (SdkClient, String) {
+async fn editor(yard: &TestHome, permission: PermissionReply) -> (SdkClient, String) {
     let first = run_demo(yard, "echo hello", &["--max-tokens", "5000"]);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
     let said = first.of_kind("agent_message_chunk");
     let id = said[0]["sessionId"].as_str().unwrap().to_owned();
-    let manners = Manners::default().permission(permission);
+    let manners = ClientBehavior::default().permission(permission);
     let client = SdkClient::ready(yard.tokio_command(["acp", "demo"]), manners).await.unwrap();
     client.load_session(&id.clone().into(), yard.work()).await.unwrap();
     (client, id)
@@ -145,7 +145,8 @@ async fn editor(yard: &Yard, permission: Permission) -> (SdkClient, String) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_editor_is_asked_like_for_any_permission_and_its_answer_counts() {
-    for (permission, reason) in [(Permission::Allow, "EndTurn"), (Permission::Reject, "Cancelled")]
+    for (permission, reason) in
+        [(PermissionReply::Allow, "EndTurn"), (PermissionReply::Reject, "Cancelled")]
     {
         let yard = configured(SHORT_WAITS);
         let (client, id) = editor(&yard, permission).await;
@@ -164,7 +165,7 @@ async fn an_editor_is_asked_like_for_any_permission_and_its_answer_counts() {
 async fn nothing_that_stands_still_outlives_a_killed_switchyard() {
     for cgroups in ["", "[workers]\ncgroups = false\n"] {
         let yard = configured(&format!("{SHORT_WAITS}{cgroups}"));
-        let (client, id) = editor(&yard, Permission::Never).await;
+        let (client, id) = editor(&yard, PermissionReply::Never).await;
         let running = client.start_prompt(&id.into(), "children 2 2 ; usage ; hang");
         client.wait_for_permissions(1).await;
         let family: Vec<u32> = proc::descendants(client.pid())

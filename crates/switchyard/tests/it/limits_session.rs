@@ -6,22 +6,22 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sessions::budget::Limits;
-use sessions::permission::Mode;
-use sessions::session::{Phase, Serves, SessionError};
-use sessions::settings::Settings;
+use sessions::budget::BudgetLimits;
+use sessions::permission::PolicyMode;
+use sessions::session::{ServedRequests, SessionError, SessionPhase};
+use sessions::settings::SessionSettings;
 use testkit::proc;
 use testkit::process::{PATIENCE, until};
 
 use crate::limits_stage::{Session, Stage, is_stopped};
 
 /// `usage` of the demo agent tells 5300 tokens and $0.0421.
-fn tokens(n: u64) -> Limits {
-    Limits { tokens: Some(n), ..Limits::default() }
+fn tokens(n: u64) -> BudgetLimits {
+    BudgetLimits { tokens: Some(n), ..BudgetLimits::default() }
 }
 
-fn running(time: Duration) -> Limits {
-    Limits { running: Some(time), ..Limits::default() }
+fn running(time: Duration) -> BudgetLimits {
+    BudgetLimits { running: Some(time), ..BudgetLimits::default() }
 }
 
 async fn all_stopped(pids: &[u32]) {
@@ -48,8 +48,8 @@ async fn paused(stage: &Stage, then: &str) -> (Session, crate::limits_stage::Ask
 #[tokio::test]
 async fn at_its_limit_a_turn_stands_still_and_then_goes_on_with_nothing_lost_or_doubled() {
     for cgroups in [false, true] {
-        let stage = Stage::new(cgroups, Settings::default());
-        let mut plain = stage.session(Limits::default()).await;
+        let stage = Stage::new(cgroups, SessionSettings::default());
+        let mut plain = stage.session(BudgetLimits::default()).await;
         let turn = plain.prompt("slow 50 1 ; think so ; echo end").await;
         plain.ended(turn).await;
         let (mut session, asked, pids) =
@@ -82,7 +82,7 @@ async fn at_its_limit_a_turn_stands_still_and_then_goes_on_with_nothing_lost_or_
 
 #[tokio::test]
 async fn the_question_is_one_that_any_client_can_show() {
-    let stage = Stage::new(false, Settings::default());
+    let stage = Stage::new(false, SessionSettings::default());
     let (session, asked, _) = paused(&stage, "hang").await;
     let request = &asked.question["request"];
 
@@ -112,7 +112,7 @@ async fn the_question_is_one_that_any_client_can_show() {
 
 #[tokio::test]
 async fn stop_cancels_the_turn_and_refuses_prompts_until_the_limit_is_raised() {
-    let stage = Stage::new(true, Settings::default());
+    let stage = Stage::new(true, SessionSettings::default());
     let (mut session, asked, pids) = paused(&stage, "hang").await;
     let waiting = session.prompt("echo waits").await;
 
@@ -137,11 +137,11 @@ async fn stop_cancels_the_turn_and_refuses_prompts_until_the_limit_is_raised() {
 
 #[tokio::test]
 async fn the_same_allowance_is_asked_for_again_and_a_lifted_limit_is_not() {
-    let mut stage = Stage::new(false, Settings::default());
-    stage.mode = Mode::Ask;
+    let mut stage = Stage::new(false, SessionSettings::default());
+    stage.mode = PolicyMode::Ask;
     let used = |n| format!(r#"update {{"sessionUpdate":"usage_update","used":{n},"size":9}}"#);
     let mut session = stage.session(tokens(1_000)).await;
-    let _client = session.handle.attach(Serves::default()).await.unwrap();
+    let _client = session.handle.attach(ServedRequests::default()).await.unwrap();
     // The agent waits for its permission, so the turn does not end before the limit is asked for.
     let all: Vec<String> = [1_500, 2_400, 2_600, 9_000].map(used).to_vec();
     let script = format!("{} ; permission execute x ; echo end", all.join(" ; sleep 20 ; "));
@@ -172,8 +172,8 @@ async fn the_same_allowance_is_asked_for_again_and_a_lifted_limit_is_not() {
 
 #[tokio::test]
 async fn the_turn_limit_lets_a_turn_finish_and_holds_the_next() {
-    let stage = Stage::new(false, Settings::default());
-    let limits = Limits { turns: Some(1), ..Limits::default() };
+    let stage = Stage::new(false, SessionSettings::default());
+    let limits = BudgetLimits { turns: Some(1), ..BudgetLimits::default() };
     let mut session = stage.session(limits).await;
     let first = session.prompt("sleep 20 ; echo one").await;
     let second = session.prompt("echo two").await;
@@ -197,8 +197,8 @@ async fn the_turn_limit_lets_a_turn_finish_and_holds_the_next() {
 
 #[tokio::test]
 async fn a_question_about_a_prompt_that_is_dropped_is_withdrawn() {
-    let stage = Stage::new(false, Settings::default());
-    let limits = Limits { turns: Some(1), ..Limits::default() };
+    let stage = Stage::new(false, SessionSettings::default());
+    let limits = BudgetLimits { turns: Some(1), ..BudgetLimits::default() };
     for how in ["drop", "cancel"] {
         let mut session = stage.session(limits).await;
         let first = session.prompt("echo one").await;
@@ -215,7 +215,7 @@ async fn a_question_about_a_prompt_that_is_dropped_is_withdrawn() {
         assert_eq!(resolved["outcome"]["outcome"], "cancelled");
         assert!(!session.answer(&asked, "continue").await);
         let mut phase = session.handle.phase();
-        let idle = phase.wait_for(|phase| *phase == Phase::Idle);
+        let idle = phase.wait_for(|phase| *phase == SessionPhase::Idle);
         tokio::time::timeout(PATIENCE, idle).await.unwrap().unwrap();
         session.end().await;
     }
@@ -223,12 +223,12 @@ async fn a_question_about_a_prompt_that_is_dropped_is_withdrawn() {
 
 #[tokio::test]
 async fn only_the_time_in_which_a_turn_runs_is_counted() {
-    let mut stage = Stage::new(false, Settings::default());
-    stage.mode = Mode::Ask;
+    let mut stage = Stage::new(false, SessionSettings::default());
+    stage.mode = PolicyMode::Ask;
     let limits = running(Duration::from_millis(300));
     // One waits for a person from the beginning, the other works.
     let mut waits = stage.session(limits).await;
-    let _client = waits.handle.attach(Serves::default()).await.unwrap();
+    let _client = waits.handle.attach(ServedRequests::default()).await.unwrap();
     let turn = waits.prompt("permission execute x ; echo after").await;
     waits.wait_for_kind("permission_requested").await;
     let mut works = stage.session(limits).await;
@@ -249,11 +249,11 @@ async fn only_the_time_in_which_a_turn_runs_is_counted() {
 
 #[tokio::test]
 async fn no_mode_no_timeout_and_no_silence_ends_a_pause() {
-    let settings = Settings {
+    let settings = SessionSettings {
         permission_within: Duration::from_millis(50),
         quiet_after: Duration::from_millis(50),
         write_stall: Duration::from_millis(50),
-        ..Settings::default()
+        ..SessionSettings::default()
     };
     let mut stage = Stage::new(false, settings);
     let (paused, _, pids) = paused(&stage, "hang").await;
@@ -262,9 +262,9 @@ async fn no_mode_no_timeout_and_no_silence_ends_a_pause() {
     paused.handle.tell("_test/filler", &big).await.unwrap();
 
     // Another session meets all of them, in this order.
-    stage.mode = Mode::Ask;
-    let mut other = stage.session(Limits::default()).await;
-    let _client = other.handle.attach(Serves::default()).await.unwrap();
+    stage.mode = PolicyMode::Ask;
+    let mut other = stage.session(BudgetLimits::default()).await;
+    let _client = other.handle.attach(ServedRequests::default()).await.unwrap();
     other.prompt("permission execute x ; stuck ; hang").await;
     let resolved = other.wait_for_kind("permission_resolved").await;
     assert_eq!(resolved["by"]["who"], "timeout");
@@ -278,7 +278,7 @@ async fn no_mode_no_timeout_and_no_silence_ends_a_pause() {
     for kind in ["permission_resolved", "agent_quiet", "worker_exited", "turn_ended"] {
         assert!(!kinds.iter().any(|found| found == kind), "{kind} in {kinds:?}");
     }
-    assert_eq!(*paused.handle.phase().borrow(), Phase::RequiresAction);
+    assert_eq!(*paused.handle.phase().borrow(), SessionPhase::RequiresAction);
     all_stopped(&pids).await;
     paused.end().await;
     other.end().await;
@@ -288,7 +288,7 @@ async fn no_mode_no_timeout_and_no_silence_ends_a_pause() {
 #[tokio::test]
 async fn a_cancel_reaches_an_agent_that_stands_still() {
     for cgroups in [false, true] {
-        let stage = Stage::new(cgroups, Settings::default());
+        let stage = Stage::new(cgroups, SessionSettings::default());
         let (mut session, _, pids) = paused(&stage, "hang").await;
 
         session.handle.cancel("test").await.unwrap();
@@ -311,7 +311,7 @@ async fn a_cancel_reaches_an_agent_that_stands_still() {
 #[tokio::test]
 async fn an_agent_that_dies_while_it_stands_still_ends_the_turn_and_the_question() {
     for cgroups in [false, true] {
-        let stage = Stage::new(cgroups, Settings::default());
+        let stage = Stage::new(cgroups, SessionSettings::default());
         let (mut session, asked, pids) = paused(&stage, "hang").await;
 
         proc::kill9(pids[0]);
@@ -328,12 +328,12 @@ async fn an_agent_that_dies_while_it_stands_still_ends_the_turn_and_the_question
 
 #[tokio::test]
 async fn raising_the_limit_ends_the_pause() {
-    let stage = Stage::new(true, Settings::default());
+    let stage = Stage::new(true, SessionSettings::default());
     // An agent that has said everything in one breath ends its turn before it is stopped.
     let (mut session, asked, _) = paused(&stage, "sleep 2000 ; echo end").await;
 
     session.handle.set_limits(tokens(5_000), "test").await.unwrap();
-    assert_eq!(*session.handle.phase().borrow(), Phase::RequiresAction, "not enough");
+    assert_eq!(*session.handle.phase().borrow(), SessionPhase::RequiresAction, "not enough");
     session.handle.set_limits(tokens(6_000), "test").await.unwrap();
 
     assert_eq!(session.wait_for_kind("turn_ended").await["stopReason"], "end_turn");
@@ -345,10 +345,10 @@ async fn raising_the_limit_ends_the_pause() {
 
 #[tokio::test]
 async fn an_agent_that_others_use_is_held_back_and_not_stopped() {
-    let stage = Stage::new(false, Settings::default());
+    let stage = Stage::new(false, SessionSettings::default());
     let slot = stage.slot();
     let mut held = stage.session_on(&slot, tokens(1_000)).await;
-    let mut other = stage.session_on(&slot, Limits::default()).await;
+    let mut other = stage.session_on(&slot, BudgetLimits::default()).await;
     let turn = held.prompt("usage ; sleep 2000 ; permission execute x ; echo after").await;
     let asked = held.asked().await;
     assert_eq!(asked.reached["frozen"], false);
@@ -369,14 +369,14 @@ async fn an_agent_that_others_use_is_held_back_and_not_stopped() {
 
 #[tokio::test]
 async fn an_agent_that_stands_still_goes_on_when_another_session_needs_it() {
-    let stage = Stage::new(false, Settings::default());
+    let stage = Stage::new(false, SessionSettings::default());
     let slot = stage.slot();
     let mut first = stage.session_on(&slot, tokens(1_000)).await;
     let turn = first.prompt("usage ; sleep 2000 ; echo after").await;
     let asked = first.asked().await;
     assert_eq!(asked.reached["frozen"], true);
 
-    let mut second = stage.session_on(&slot, Limits::default()).await;
+    let mut second = stage.session_on(&slot, BudgetLimits::default()).await;
     let others = second.prompt("echo mine").await;
     assert_eq!(second.ended(others).await["stopReason"], "end_turn");
 
@@ -399,8 +399,8 @@ async fn session_goes_on(
 
 #[tokio::test]
 async fn limits_and_what_was_used_survive_going_on_later() {
-    let stage = Stage::new(false, Settings::default());
-    let limits = Limits { turns: Some(2), cost_usd: Some(0.05), ..tokens(6_000) };
+    let stage = Stage::new(false, SessionSettings::default());
+    let limits = BudgetLimits { turns: Some(2), cost_usd: Some(0.05), ..tokens(6_000) };
     let mut session = stage.session(limits).await;
     let turn = session.prompt("usage ; echo one").await;
     session.ended(turn).await;
@@ -424,7 +424,7 @@ async fn limits_and_what_was_used_survive_going_on_later() {
 
 #[tokio::test]
 async fn commands_that_run_for_the_agent_stand_still_too() {
-    let stage = Stage::new(false, Settings::default());
+    let stage = Stage::new(false, SessionSettings::default());
     let mut session = stage.session(running(Duration::from_secs(3))).await;
     let turn = session.prompt(r#"run sh -c "sleep 8; echo stood-still""#).await;
     let commands = || {
@@ -446,10 +446,11 @@ async fn commands_that_run_for_the_agent_stand_still_too() {
 
 #[tokio::test]
 async fn a_silent_agent_is_asked_about_again_and_again_until_nobody_answers() {
-    let settings = Settings { permission_within: Duration::from_secs(1), ..Settings::default() };
+    let settings =
+        SessionSettings { permission_within: Duration::from_secs(1), ..SessionSettings::default() };
     let stage = Stage::new(false, settings);
     let inactive = Some(Duration::from_millis(200));
-    let mut session = stage.session(Limits { inactive, ..Limits::default() }).await;
+    let mut session = stage.session(BudgetLimits { inactive, ..BudgetLimits::default() }).await;
     let turn = session.prompt("hang").await;
 
     let first = session.asked().await;
@@ -470,9 +471,9 @@ async fn a_silent_agent_is_asked_about_again_and_again_until_nobody_answers() {
 
 #[tokio::test]
 async fn a_person_may_let_an_agent_be_silent() {
-    let stage = Stage::new(false, Settings::default());
+    let stage = Stage::new(false, SessionSettings::default());
     let inactive = Some(Duration::from_millis(200));
-    let mut session = stage.session(Limits { inactive, ..Limits::default() }).await;
+    let mut session = stage.session(BudgetLimits { inactive, ..BudgetLimits::default() }).await;
     let turn = session.prompt("sleep 3000 ; echo end").await;
     let asked = session.asked().await;
     assert!(session.answer(&asked, "continue_without").await);

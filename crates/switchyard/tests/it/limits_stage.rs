@@ -11,15 +11,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sessions::budget::Limits;
-use sessions::host::{AgentCommand, HostSlot, Manners};
+use sessions::budget::BudgetLimits;
+use sessions::host::{AgentCommand, AgentQuirks, HostSlot};
 use sessions::mint;
-use sessions::open::{self, Opened, Terms};
-use sessions::order::Order;
-use sessions::permission::{DecidedBy, Decider, Mode, Policy};
-use sessions::session::{Answer, Phase, SessionError, SessionHandle};
-use sessions::settings::{Settings, WorkerSetup};
-use sessions::yard::Yard;
+use sessions::open::{self, OpenOptions, OpenedSession};
+use sessions::order::SessionOrder;
+use sessions::permission::{DecidedBy, Decider, PermissionPolicy, PolicyMode};
+use sessions::session::{SessionError, SessionHandle, SessionPhase, SubmittedAnswer};
+use sessions::settings::{SessionSettings, WorkerSetup};
+use sessions::yard::SessionContext;
 use store::{EventLog, MemoryLog};
 use testkit::process::PATIENCE;
 use wire::{CallId, Event, Json, Seq, TurnId};
@@ -28,13 +28,13 @@ use crate::faults::EXE;
 
 /// Sessions of one yard, each of which may have an agent of its own.
 pub(crate) struct Stage {
-    pub(crate) yard: Yard,
-    pub(crate) mode: Mode,
+    pub(crate) yard: SessionContext,
+    pub(crate) mode: PolicyMode,
     dir: tempfile::TempDir,
 }
 
 impl Stage {
-    pub(crate) fn new(cgroups: bool, settings: Settings) -> Self {
+    pub(crate) fn new(cgroups: bool, settings: SessionSettings) -> Self {
         let setup = WorkerSetup {
             keeper_exe: EXE.into(),
             keeper_args: vec!["__keeper".into()],
@@ -42,8 +42,8 @@ impl Stage {
             cgroups,
         };
         let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
-        let yard = Yard::new(log, settings, setup);
-        Self { yard, mode: Mode::Auto, dir: tempfile::tempdir().unwrap() }
+        let yard = SessionContext::new(log, settings, setup);
+        Self { yard, mode: PolicyMode::Auto, dir: tempfile::tempdir().unwrap() }
     }
 
     /// A place for one more process of the demo agent.
@@ -58,25 +58,25 @@ impl Stage {
             cwd: self.dir.path().into(),
             env: bus::Environment::default(),
             is_named: false,
-            manners: Manners::default(),
+            manners: AgentQuirks::default(),
         };
-        let settings = Settings { questions_wait: true, ..self.yard.settings.clone() };
+        let settings = SessionSettings { questions_wait: true, ..self.yard.settings.clone() };
         Arc::new(HostSlot::new(agent, self.yard.setup.clone(), settings))
     }
 
-    fn terms(&self, slot: &Arc<HostSlot>, limits: Limits) -> Terms {
-        let policy = Policy { mode: self.mode, ..Policy::default() };
-        let order = Order { limits, ..Order::default() };
-        Terms { slot: slot.clone(), policy, order }
+    fn terms(&self, slot: &Arc<HostSlot>, limits: BudgetLimits) -> OpenOptions {
+        let policy = PermissionPolicy { mode: self.mode, ..PermissionPolicy::default() };
+        let order = SessionOrder { limits, ..SessionOrder::default() };
+        OpenOptions { slot: slot.clone(), policy, order }
     }
 
-    pub(crate) async fn session_on(&self, slot: &Arc<HostSlot>, limits: Limits) -> Session {
+    pub(crate) async fn session_on(&self, slot: &Arc<HostSlot>, limits: BudgetLimits) -> Session {
         let params = Json::of(&json!({ "cwd": self.dir.path(), "mcpServers": [] }));
         let opened = open::new(&self.yard, &self.terms(slot, limits), &params).await.unwrap();
         Session::new(self, slot, opened)
     }
 
-    pub(crate) async fn session(&self, limits: Limits) -> Session {
+    pub(crate) async fn session(&self, limits: BudgetLimits) -> Session {
         self.session_on(&self.slot(), limits).await
     }
 
@@ -87,11 +87,11 @@ impl Stage {
         let id = session.handle.id();
         let slot = self.slot();
         let taken = open::take(&self.yard, id).await.unwrap();
-        let terms = self.terms(&slot, Limits::default());
+        let terms = self.terms(&slot, BudgetLimits::default());
         let cursor = taken.record.head;
         let handle = open::woken(&self.yard, &terms, taken).unwrap();
         let answer = handle.link().await.unwrap().unwrap();
-        Session::new(self, &slot, Opened { handle, answer, cursor })
+        Session::new(self, &slot, OpenedSession { handle, answer, cursor })
     }
 }
 
@@ -109,7 +109,7 @@ pub(crate) struct Asked {
 }
 
 impl Session {
-    fn new(stage: &Stage, slot: &Arc<HostSlot>, opened: Opened) -> Self {
+    fn new(stage: &Stage, slot: &Arc<HostSlot>, opened: OpenedSession) -> Self {
         let log = stage.yard.log.clone();
         Self { handle: opened.handle, slot: slot.clone(), log, cursor: opened.cursor }
     }
@@ -162,14 +162,14 @@ impl Session {
         let question = self.wait_for_kind("permission_requested").await;
         assert_eq!(reached["requestId"], question["requestId"]);
         let mut phase = self.handle.phase();
-        let paused = phase.wait_for(|phase| *phase == Phase::RequiresAction);
+        let paused = phase.wait_for(|phase| *phase == SessionPhase::RequiresAction);
         tokio::time::timeout(PATIENCE, paused).await.unwrap().unwrap();
         Asked { reached, question }
     }
 
     pub(crate) async fn answer(&self, asked: &Asked, option: &str) -> bool {
         let id = CallId::parse(asked.question["requestId"].as_str().unwrap()).unwrap();
-        let answer = Answer::Permission(Some(option.to_owned()));
+        let answer = SubmittedAnswer::Permission(Some(option.to_owned()));
         self.handle.answer(id, answer, Decider::new(DecidedBy::Client)).await.unwrap()
     }
 
@@ -188,7 +188,10 @@ impl Session {
         let question = tokio::time::timeout(PATIENCE, asked).await.expect("it asks for nothing");
         let id = CallId::parse(question["requestId"].as_str().unwrap()).unwrap();
         assert!(
-            self.handle.answer(id, Answer::Reject, Decider::new(DecidedBy::Client)).await.unwrap()
+            self.handle
+                .answer(id, SubmittedAnswer::Reject, Decider::new(DecidedBy::Client))
+                .await
+                .unwrap()
         );
     }
 
@@ -218,7 +221,7 @@ impl Session {
 
     pub(crate) async fn budget(&self) -> sessions::budget::Budget {
         let record = self.log.session(self.handle.id()).await.unwrap().unwrap();
-        sessions::details::Details::read(&record).budget
+        sessions::details::SessionDetails::read(&record).budget
     }
 
     /// The agent's own process, and the descendants that `children` told.

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use testkit::line_client::LineClient;
 use testkit::model_server::{MODEL, ModelServer, status, text};
-use testkit::process::{Yard, switchyard};
+use testkit::process::{TestHome, switchyard};
 use testkit::sdk_client::acp::{ClientCapabilities, SessionId};
-use testkit::sdk_client::{Manners, SdkClient, Turn};
+use testkit::sdk_client::{ClientBehavior, SdkClient, Turn};
 use testkit::{Direction, Transcript, Validator};
 
 pub(crate) const KEY: &str = "sk-test-1234567890";
@@ -31,7 +31,7 @@ pub(crate) const BOTH: [Way; 2] = [Way::Alone, Way::Acp];
 
 #[derive(Debug)]
 pub(crate) struct Stage {
-    pub(crate) yard: Yard,
+    pub(crate) yard: TestHome,
     pub(crate) model: ModelServer,
 }
 
@@ -94,16 +94,20 @@ impl Stage {
     }
 
     /// A client that offers everything that it can.
-    pub(crate) async fn client(&self, way: Way, manners: Manners) -> SdkClient {
+    pub(crate) async fn client(&self, way: Way, manners: ClientBehavior) -> SdkClient {
         SdkClient::ready(self.agent(way), manners.files(self.work())).await.unwrap()
     }
 
     /// A client that offers nothing, and a session of it.
     pub(crate) async fn bare(&self, way: Way) -> (SdkClient, SessionId) {
-        self.bare_with(way, Manners::default()).await
+        self.bare_with(way, ClientBehavior::default()).await
     }
 
-    pub(crate) async fn bare_with(&self, way: Way, manners: Manners) -> (SdkClient, SessionId) {
+    pub(crate) async fn bare_with(
+        &self,
+        way: Way,
+        manners: ClientBehavior,
+    ) -> (SdkClient, SessionId) {
         let client = SdkClient::start(self.agent(way), manners).await;
         client.initialize(ClientCapabilities::new()).await.unwrap();
         let session = client.new_session(self.work()).await.unwrap().session_id;
@@ -207,7 +211,7 @@ async fn what_is_set_in_the_environment_reaches_the_model() {
     let mut command = stage.agent(Way::Alone);
     command.env("OPENAI_MODEL", "another-model").env("OPENAI_SYSTEM_PROMPT", "Be a pirate.");
     command.env("OPENAI_MAX_TOKENS", "321").env("OPENAI_TEMPERATURE", "0.5");
-    let client = SdkClient::ready(command, Manners::default()).await.unwrap();
+    let client = SdkClient::ready(command, ClientBehavior::default()).await.unwrap();
     let session = client.new_session(stage.work()).await.unwrap().session_id;
 
     client.prompt(&session, "hello").await.unwrap();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use testkit::Validator;
 use testkit::model_server::{MODEL, calls, text};
 use testkit::process::PATIENCE;
-use testkit::sdk_client::{Manners, SdkClient};
+use testkit::sdk_client::{ClientBehavior, SdkClient};
 
 fn priced() -> String {
     format!("[native.models.{MODEL}]\nprice = {{ input = 10.0, output = 100.0, cached = 1.0 }}")
@@ -71,7 +71,8 @@ async fn a_session_that_is_taken_up_again_keeps_its_sum_and_a_copy_begins_anew()
     assert_eq!(told(&turn), [json!({ "amount": 0.01, "currency": "USD" })]);
     judge(client).await;
 
-    let client = SdkClient::ready(stage.agent(Way::Alone), Manners::default()).await.unwrap();
+    let client =
+        SdkClient::ready(stage.agent(Way::Alone), ClientBehavior::default()).await.unwrap();
     client.load_session(&session, stage.work()).await.unwrap();
     let turn = client.prompt(&session, "more").await.unwrap();
     assert_eq!(told(&turn)[0]["amount"], 0.02);

@@ -4,16 +4,16 @@
 use crate::native::{Stage, Way, judge, stop_reason};
 use serde_json::{Value, json};
 use testkit::Validator;
-use testkit::model_server::{Answer, calls, status, text};
+use testkit::model_server::{ScriptedAnswer, calls, status, text};
 use testkit::process::PATIENCE;
-use testkit::sdk_client::{Manners, SdkClient};
+use testkit::sdk_client::{ClientBehavior, SdkClient};
 
-fn explained(code: u16, message: &str) -> Answer {
+fn explained(code: u16, message: &str) -> ScriptedAnswer {
     status(code).json(&json!({ "error": { "message": message, "type": "some_error" } }))
 }
 
 /// What the endpoint answers, the words that the user reads, the category, how often it is asked.
-fn failures() -> Vec<(Answer, &'static str, &'static str, usize)> {
+fn failures() -> Vec<(ScriptedAnswer, &'static str, &'static str, usize)> {
     vec![
         (explained(401, "bad key"), "Authentication error (HTTP 401) calling ", "auth", 1),
         (explained(403, "not you"), "Authentication error (HTTP 403) calling ", "auth", 1),
@@ -116,7 +116,7 @@ async fn an_endpoint_that_is_not_there_is_named() {
     let stage = Stage::with_config("", "").await;
     let mut command = stage.agent(Way::Alone);
     command.env("OPENAI_BASE_URL", "http://127.0.0.1:1/v1");
-    let client = SdkClient::ready(command, Manners::default()).await.unwrap();
+    let client = SdkClient::ready(command, ClientBehavior::default()).await.unwrap();
     let session = client.new_session(stage.work()).await.unwrap().session_id;
 
     let turn = client.prompt(&session, "hello").await.unwrap();
@@ -302,7 +302,7 @@ async fn a_session_that_fills_the_window_is_summarised_and_the_turn_goes_on() {
         stage.model.answer(calls([("list", json!({ "path": "." }))]).usage(5000, 10));
         stage.model.answer(text("SUMMARY of all of it").usage(5000, 20));
         stage.model.answer(text("done").usage(900, 5));
-        let client = SdkClient::start(stage.agent(Way::Alone), Manners::default()).await;
+        let client = SdkClient::start(stage.agent(Way::Alone), ClientBehavior::default()).await;
         let capabilities = match is_shown {
             true => json!({ "session": { "compaction": {} } }),
             false => json!({}),
@@ -341,7 +341,7 @@ async fn with_nothing_configured_the_user_hears_what_to_set() {
     for name in ["OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL"] {
         command.env_remove(name);
     }
-    let client = SdkClient::ready(command, Manners::default()).await.unwrap();
+    let client = SdkClient::ready(command, ClientBehavior::default()).await.unwrap();
     let session = client.new_session(stage.work()).await.unwrap().session_id;
 
     let turn = client.prompt(&session, "hello").await.unwrap();
@@ -392,7 +392,7 @@ async fn a_variable_that_means_nothing_is_told_by_a_run_at_once_and_by_the_agent
         for way in crate::native::BOTH {
             let mut command = stage.agent(way);
             command.env(name, value);
-            let client = SdkClient::ready(command, Manners::default()).await.unwrap();
+            let client = SdkClient::ready(command, ClientBehavior::default()).await.unwrap();
             let session = client.new_session(stage.work()).await.unwrap().session_id;
             let turn = client.prompt(&session, "hello").await.unwrap();
             let said = turn.text();
@@ -411,7 +411,7 @@ async fn a_chunk_that_is_no_json_is_told_on_stderr_and_passed_over() {
     let said = stage.yard.home().join("stderr");
     let mut command = stage.agent(Way::Alone);
     command.stderr(std::fs::File::create(&said).unwrap());
-    let client = SdkClient::ready(command, Manners::default()).await.unwrap();
+    let client = SdkClient::ready(command, ClientBehavior::default()).await.unwrap();
     let session = client.new_session(stage.work()).await.unwrap().session_id;
 
     let turn = client.prompt(&session, "hello").await.unwrap();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use testkit::model_server::{calls, text};
 use testkit::process::PATIENCE;
 use testkit::sdk_client::acp::{NewSessionRequest, SessionId};
-use testkit::sdk_client::{Manners, Permission, SdkClient};
+use testkit::sdk_client::{ClientBehavior, PermissionReply, SdkClient};
 
 async fn open(stage: &Stage, client: &SdkClient, servers: Value) -> SessionId {
     let params = json!({ "cwd": stage.work(), "mcpServers": servers });
@@ -21,12 +21,12 @@ fn echo(stage: &Stage) -> Value {
 #[tokio::test]
 async fn a_servers_tool_is_offered_asked_about_and_run() {
     for way in BOTH {
-        for permission in [Permission::Allow, Permission::Reject] {
-            let is_allowed = permission == Permission::Allow;
+        for permission in [PermissionReply::Allow, PermissionReply::Reject] {
+            let is_allowed = permission == PermissionReply::Allow;
             let stage = Stage::new().await;
             stage.model.answer(calls([("mcp__helper__echo", json!({ "text": "good day" }))]));
             stage.model.answer("done");
-            let client = stage.client(way, Manners::default().permission(permission)).await;
+            let client = stage.client(way, ClientBehavior::default().permission(permission)).await;
             let session = open(&stage, &client, json!([echo(&stage)])).await;
 
             let turn = client.prompt(&session, "use it").await.unwrap();
@@ -51,7 +51,7 @@ async fn a_broken_server_is_reported_and_the_session_works_with_the_others() {
     for way in BOTH {
         let stage = Stage::new().await;
         stage.model.brain(|_| text("here I am"));
-        let client = stage.client(way, Manners::default()).await;
+        let client = stage.client(way, ClientBehavior::default()).await;
         let missing =
             json!({ "name": "gone", "command": "/no/such/program", "args": [], "env": [] });
         let dies = json!({ "name": "dies", "command": "false", "args": [], "env": [] });
@@ -78,7 +78,7 @@ async fn a_server_that_dies_is_told_to_the_model_and_comes_back() {
     stage.model.answer(calls([("mcp__helper__die", json!({}))]));
     stage.model.answer(calls([("mcp__helper__echo", json!({ "text": "again" }))]));
     stage.model.answer("done");
-    let manners = Manners::default().permission(Permission::Allow);
+    let manners = ClientBehavior::default().permission(PermissionReply::Allow);
     let client = stage.client(crate::native::Way::Alone, manners).await;
     let session = open(&stage, &client, json!([echo(&stage)])).await;
 
@@ -98,7 +98,7 @@ async fn each_session_has_servers_of_its_own_and_they_end_with_it() {
         None => calls([("mcp__helper__pid", json!({}))]),
         Some(pid) => text(pid),
     });
-    let manners = Manners::default().permission(Permission::Allow);
+    let manners = ClientBehavior::default().permission(PermissionReply::Allow);
     let client = stage.client(crate::native::Way::Alone, manners).await;
     let mut pids = Vec::new();
     for _ in 0..2 {

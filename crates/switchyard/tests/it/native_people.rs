@@ -4,12 +4,12 @@
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use testkit::model_server::{Answer, calls, status};
+use testkit::model_server::{ScriptedAnswer, calls, status};
 
 use crate::cli::Ran;
 use crate::native::Stage;
 
-fn call(name: &str, arguments: Value) -> Answer {
+fn call(name: &str, arguments: Value) -> ScriptedAnswer {
     calls([(name, arguments)])
 }
 

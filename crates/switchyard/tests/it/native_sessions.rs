@@ -3,14 +3,14 @@
 use crate::front::code_of;
 use crate::native::{BOTH, FROM_AGENT, Stage, Way, judge, stop_reason};
 use serde_json::{Value, json};
-use testkit::model_server::{Asked, calls, text};
+use testkit::model_server::{ReceivedRequest, calls, text};
 use testkit::process::{PATIENCE, until};
 use testkit::sdk_client::acp::{SessionId, SessionUpdate};
-use testkit::sdk_client::{Manners, SdkClient};
+use testkit::sdk_client::{ClientBehavior, SdkClient};
 use testkit::{Direction, Validator, proc};
 
 /// Who said what, the system aside.
-fn told(asked: &Asked) -> Vec<(String, String)> {
+fn told(asked: &ReceivedRequest) -> Vec<(String, String)> {
     let words = |message: &Value| match &message["content"] {
         Value::String(text) => text.clone(),
         Value::Array(parts) => {
@@ -47,7 +47,7 @@ fn said(updates: &[SessionUpdate]) -> Vec<(String, String)> {
 
 /// A client that comes later, and its turn of the session.
 async fn again(stage: &Stage, way: Way, session: &SessionId) -> (SdkClient, Vec<SessionUpdate>) {
-    let client = SdkClient::ready(stage.agent(way), Manners::default()).await.unwrap();
+    let client = SdkClient::ready(stage.agent(way), ClientBehavior::default()).await.unwrap();
     let (_, replayed) = client.load_session(session, stage.work()).await.unwrap();
     (client, replayed)
 }
@@ -181,7 +181,7 @@ async fn a_command_that_was_cancelled_is_ended_and_the_model_hears_of_it() {
             stage.model.answer("I see");
             let (client, session) = match is_offered {
                 true => {
-                    let client = stage.client(way, Manners::default()).await;
+                    let client = stage.client(way, ClientBehavior::default()).await;
                     let session = client.new_session(stage.work()).await.unwrap().session_id;
                     (client, session)
                 }
@@ -355,7 +355,8 @@ async fn a_session_that_another_process_has_open_is_refused_until_it_lets_go() {
     stage.model.brain(|_| text("yes"));
     let (first, session) = stage.bare(Way::Alone).await;
     first.prompt(&session, "mine").await.unwrap();
-    let second = SdkClient::ready(stage.agent(Way::Alone), Manners::default()).await.unwrap();
+    let second =
+        SdkClient::ready(stage.agent(Way::Alone), ClientBehavior::default()).await.unwrap();
 
     let refused = second.load_session(&session, stage.work()).await.unwrap_err();
     first.close_session(&session).await.unwrap();

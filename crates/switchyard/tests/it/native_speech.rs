@@ -3,9 +3,9 @@
 
 use crate::native::{Stage, Way, judge, prompt_of, stop_reason};
 use serde_json::{Value, json};
-use testkit::model_server::{Asked, calls, text};
+use testkit::model_server::{ReceivedRequest, calls, text};
 use testkit::sdk_client::acp::{PromptRequest, SessionId, SessionUpdate};
-use testkit::sdk_client::{Manners, Permission, SdkClient};
+use testkit::sdk_client::{ClientBehavior, PermissionReply, SdkClient};
 
 async fn commands(client: &SdkClient, session: &SessionId) -> Vec<String> {
     let update = client
@@ -81,7 +81,7 @@ async fn instructions_of_the_project_are_read_anew_for_every_request() {
     stage.put(".git/HEAD", "ref: refs/heads/main\n");
     stage.put("AGENTS.md", "Always use tabs.\n");
     stage.put("sub/AGENTS.md", "Never use tabs here.\n");
-    let client = stage.client(Way::Alone, Manners::default()).await;
+    let client = stage.client(Way::Alone, ClientBehavior::default()).await;
     let session = client.new_session(stage.work().join("sub")).await.unwrap().session_id;
 
     client.prompt(&session, "hello").await.unwrap();
@@ -137,12 +137,13 @@ async fn model_and_thinking_change_from_one_request_to_the_next_and_are_kept() {
     client.prompt(&session, "three").await.unwrap();
     client.stop().await;
 
-    let client = SdkClient::ready(stage.agent(Way::Alone), Manners::default()).await.unwrap();
+    let client =
+        SdkClient::ready(stage.agent(Way::Alone), ClientBehavior::default()).await.unwrap();
     let opened = client.resume_session(&session, stage.work()).await.unwrap();
     client.prompt(&session, "four").await.unwrap();
 
     let chats = stage.model.chats();
-    let models: Vec<&str> = chats.iter().map(Asked::model).collect();
+    let models: Vec<&str> = chats.iter().map(ReceivedRequest::model).collect();
     assert_eq!(models, ["test-model", "other-model", "third-model", "third-model"]);
     let efforts: Vec<&Value> = chats.iter().map(|chat| &chat.body["reasoning_effort"]).collect();
     assert_eq!(efforts, [&Value::Null, &json!("high"), &json!("high"), &json!("high")]);
@@ -185,7 +186,7 @@ async fn each_mode_asks_for_as_much_as_it_says() {
             ("bash", json!({ "command": "echo x > b.txt" })),
         ]));
         stage.model.answer("done");
-        let manners = Manners::default().permission(Permission::Allow);
+        let manners = ClientBehavior::default().permission(PermissionReply::Allow);
         let (client, session) = stage.bare_with(Way::Alone, manners).await;
         client.set_mode(&session, mode).await.unwrap();
 

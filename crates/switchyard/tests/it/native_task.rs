@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use testkit::model_server::{calls, text};
 use testkit::process::PATIENCE;
 use testkit::sdk_client::acp::{ClientCapabilities, FileSystemCapabilities};
-use testkit::sdk_client::{Manners, Permission, SdkClient, Turn};
+use testkit::sdk_client::{ClientBehavior, PermissionReply, SdkClient, Turn};
 use testkit::{Validator, tap};
 
 const BROKEN: &str = "echo $((2 - 2))\n";
@@ -69,7 +69,8 @@ async fn a_task_is_done_with_the_clients_files_and_terminals_and_with_our_own() 
         for is_offered in [true, false] {
             let stage = Stage::new().await;
             script(&stage);
-            let manners = Manners::default().permission(Permission::Allow).files(stage.work());
+            let manners =
+                ClientBehavior::default().permission(PermissionReply::Allow).files(stage.work());
             let client = match is_offered {
                 true => stage.client(way, manners).await,
                 false => {
@@ -109,7 +110,9 @@ async fn a_task_is_done_with_the_clients_files_and_terminals_and_with_our_own() 
 async fn what_is_asked_shows_the_command_or_the_difference_and_where() {
     let stage = Stage::new().await;
     script(&stage);
-    let client = stage.client(Way::Alone, Manners::default().permission(Permission::Allow)).await;
+    let client = stage
+        .client(Way::Alone, ClientBehavior::default().permission(PermissionReply::Allow))
+        .await;
 
     let turn = work(&stage, &client).await;
 
@@ -139,7 +142,7 @@ async fn what_is_asked_shows_the_command_or_the_difference_and_where() {
 async fn always_is_asked_once_for_each_command_and_holds_for_its_session_alone() {
     let stage = Stage::new().await;
     script(&stage);
-    let manners = Manners::default().permission(Permission::Option("always".into()));
+    let manners = ClientBehavior::default().permission(PermissionReply::Option("always".into()));
     let client = stage.client(Way::Alone, manners).await;
 
     let turn = work(&stage, &client).await;
@@ -158,7 +161,8 @@ async fn a_rejection_is_told_to_the_model_and_nothing_is_done() {
     for way in BOTH {
         let stage = Stage::new().await;
         script(&stage);
-        let client = stage.client(way, Manners::default().permission(Permission::Reject)).await;
+        let client =
+            stage.client(way, ClientBehavior::default().permission(PermissionReply::Reject)).await;
 
         let turn = work(&stage, &client).await;
 
@@ -186,7 +190,7 @@ async fn what_is_unsaved_in_the_editor_is_what_is_read_and_changed() {
         stage.model.answer(calls([("read", json!({ "path": "note.txt" }))]));
         stage.model.answer(calls([("edit", edit)]));
         stage.model.answer(text("done"));
-        let manners = Manners::default().permission(Permission::Allow);
+        let manners = ClientBehavior::default().permission(PermissionReply::Allow);
         let client = stage.client(way, manners.buffer(path, "unsaved words\n")).await;
         let session = client.new_session(stage.work()).await.unwrap().session_id;
 
@@ -204,7 +208,7 @@ async fn what_is_unsaved_in_the_editor_is_what_is_read_and_changed() {
 async fn a_client_that_only_reads_files_is_asked_for_nothing_else() {
     let stage = Stage::new().await;
     script(&stage);
-    let manners = Manners::default().permission(Permission::Allow).files(stage.work());
+    let manners = ClientBehavior::default().permission(PermissionReply::Allow).files(stage.work());
     let client = SdkClient::start(stage.agent(Way::Alone), manners).await;
     let reads = FileSystemCapabilities::new().read_text_file(true);
     client.initialize(ClientCapabilities::new().fs(reads)).await.unwrap();
@@ -271,7 +275,7 @@ async fn what_a_session_and_its_agent_say_to_each_other_is_valid_too() {
     let mut command = stage.command(&["acp", "--"]);
     command.arg(stage.yard.tool("acp-tap")).arg(&record).arg("--");
     command.arg(stage.yard.exe()).arg("native-agent");
-    let manners = Manners::default().permission(Permission::Allow).files(stage.work());
+    let manners = ClientBehavior::default().permission(PermissionReply::Allow).files(stage.work());
     let client = SdkClient::ready(command, manners).await.unwrap();
 
     let turn = work(&stage, &client).await;

@@ -3,11 +3,14 @@
 
 use crate::native::{Stage, Way, judge, stop_reason, updates_of};
 use serde_json::{Value, json};
-use testkit::model_server::{Answer, Asked, MODEL, calls, status, text};
-use testkit::sdk_client::{Manners, SdkClient};
+use testkit::model_server::{MODEL, ReceivedRequest, ScriptedAnswer, calls, status, text};
+use testkit::sdk_client::{ClientBehavior, SdkClient};
 
 /// Refuses every request with tools, and answers all others.
-fn refusing(code: u16, body: Value) -> impl FnMut(&Asked) -> Answer + Send + 'static {
+fn refusing(
+    code: u16,
+    body: Value,
+) -> impl FnMut(&ReceivedRequest) -> ScriptedAnswer + Send + 'static {
     move |asked| match asked.body.get("tools") {
         Some(_) => status(code).json(&body),
         None => text(format!("You said: {}", asked.last_user())),
@@ -159,7 +162,7 @@ async fn the_model_that_is_taken_by_itself_can_chat_and_is_named() {
     stage.model.brain(|_| text("done"));
     let mut command = stage.agent(Way::Alone);
     command.env_remove("OPENAI_MODEL");
-    let client = SdkClient::ready(command, Manners::default()).await.unwrap();
+    let client = SdkClient::ready(command, ClientBehavior::default()).await.unwrap();
     let session = client.new_session(stage.work()).await.unwrap().session_id;
 
     let turn = client.prompt(&session, "hello").await.unwrap();

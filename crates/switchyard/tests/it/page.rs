@@ -19,14 +19,14 @@ use std::path::Path;
 use serde_json::{Value, json};
 use testkit::browser::Browser;
 use testkit::daemon::Daemon;
-use testkit::process::Yard;
+use testkit::process::TestHome;
 
 use crate::browser_attack::link;
 use crate::serve_events::{new_session, yard};
 
 /// A person at the page, logged in.
 pub(crate) struct Visit {
-    pub(crate) yard: Yard,
+    pub(crate) yard: TestHome,
     pub(crate) daemon: Daemon,
     pub(crate) browser: Browser,
 }
@@ -37,7 +37,7 @@ impl Visit {
     }
 
     /// With a daemon that has settings already.
-    pub(crate) async fn start_in(yard: Yard) -> Self {
+    pub(crate) async fn start_in(yard: TestHome) -> Self {
         let visit = Self::start_logged_out_in(yard).await;
         visit.browser.open(link(visit.daemon.line())).await;
         visit.browser.until("location.pathname === '/'").await;
@@ -48,7 +48,7 @@ impl Visit {
         Self::start_logged_out_in(yard()).await
     }
 
-    async fn start_logged_out_in(yard: Yard) -> Self {
+    async fn start_logged_out_in(yard: TestHome) -> Self {
         let daemon = Daemon::start(&yard);
         let page = daemon.client().get(daemon.url("/")).send().await.unwrap().text().await.unwrap();
         assert!(page.contains("id=\"page\""), "the binary has no page; run `make web` first");

@@ -9,21 +9,21 @@ use std::process::{Child, ChildStdout, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use testkit::daemon::Daemon;
-use testkit::process::{PATIENCE, Yard};
+use testkit::process::{PATIENCE, TestHome};
 
 use crate::cli::{Ran, last};
 use crate::front::yard;
 
 const ENVELOPES: [&str; 5] = ["run", "demo", "--stdin", "--format", "envelopes"];
 
-fn start(yard: &Yard, args: &[&str]) -> Child {
+fn start(yard: &TestHome, args: &[&str]) -> Child {
     let mut command = yard.command(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
 }
 
 /// Runs it with all of `input`, to its end.
-fn run(yard: &Yard, args: &[&str], input: &[u8]) -> Ran {
+fn run(yard: &TestHome, args: &[&str], input: &[u8]) -> Ran {
     let mut child = start(yard, args);
     // It may have ended already, because the words were wrong.
     let _ = child.stdin.take().unwrap().write_all(input);

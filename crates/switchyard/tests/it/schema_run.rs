@@ -7,13 +7,13 @@
 use crate::cli::{Ran, last, run};
 use crate::front::yard;
 use serde_json::{Value, json};
-use testkit::process::{PATIENCE, Yard};
+use testkit::process::{PATIENCE, TestHome};
 use testkit::{Direction, Transcript, Validator, tap};
 
 const TO_AGENT: Direction = Direction::ClientToAgent;
 
 /// `switchyard run ARGS -- acp-tap tap.ndjson -- AGENT`.
-fn tapped(yard: &Yard, args: &[&str], agent: &[&str]) -> Ran {
+fn tapped(yard: &TestHome, args: &[&str], agent: &[&str]) -> Ran {
     let (tool, record) = (yard.tool("acp-tap"), yard.home().join("tap.ndjson"));
     let state = yard.home().join("agent-state");
     let tap = [tool.to_str().unwrap(), record.to_str().unwrap(), "--"];
@@ -21,16 +21,16 @@ fn tapped(yard: &Yard, args: &[&str], agent: &[&str]) -> Ran {
     run(yard, &[&["run", "--format", "quiet"], args, &["--"], &tap, &agent].concat())
 }
 
-fn sdk(yard: &Yard, args: &[&str]) -> Ran {
+fn sdk(yard: &TestHome, args: &[&str]) -> Ran {
     tapped(yard, args, &[yard.tool("sdk-agent").to_str().unwrap()])
 }
 
-fn demo(yard: &Yard, args: &[&str]) -> Ran {
+fn demo(yard: &TestHome, args: &[&str]) -> Ran {
     tapped(yard, args, &[yard.exe().to_str().unwrap(), "demo-agent", "--all-sessions"])
 }
 
 /// The record, after the schema and the rules that it cannot express.
-fn judged(yard: &Yard) -> Transcript {
+fn judged(yard: &TestHome) -> Transcript {
     let record = tap::read(yard.home().join("tap.ndjson")).unwrap();
     Validator::v1().assert_valid(&record);
     for call in record.messages(TO_AGENT) {
@@ -113,7 +113,7 @@ fn the_demo_agent_gets_everything_that_switchyard_offers_and_an_error_for_the_re
 #[test]
 fn a_session_goes_on_in_the_next_process_and_the_agent_still_knows_it() {
     let yard = yard();
-    let agents: [fn(&Yard, &[&str]) -> Ran; 2] = [sdk, demo];
+    let agents: [fn(&TestHome, &[&str]) -> Ran; 2] = [sdk, demo];
     for start in agents {
         assert_eq!(start(&yard, &["remember the blue door"]).code, 0);
 

@@ -7,14 +7,14 @@ use std::process::Command;
 use serde_json::{Value, json};
 use testkit::daemon::Daemon;
 use testkit::line_client::LineClient;
-use testkit::process::{Yard, switchyard};
-use testkit::sdk_client::{Manners, Permission, SdkClient};
+use testkit::process::{TestHome, switchyard};
+use testkit::sdk_client::{ClientBehavior, PermissionReply, SdkClient};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
 
-fn yard() -> Yard {
+fn yard() -> TestHome {
     switchyard(env!("CARGO_BIN_EXE_switchyard"))
 }
 
@@ -25,21 +25,21 @@ fn endpoint(daemon: &Daemon, scheme: &str) -> String {
 }
 
 /// The ACP address that the daemon wrote down for others.
-pub(crate) fn tcp(yard: &Yard) -> SocketAddr {
+pub(crate) fn tcp(yard: &TestHome) -> SocketAddr {
     let text = std::fs::read_to_string(yard.home().join("run/daemon.json")).unwrap();
     let whereabouts: Value = serde_json::from_str(&text).unwrap();
     whereabouts["tcp"][0].as_str().unwrap().parse().unwrap()
 }
 
 /// A client over TCP that was let in and has said hello to the agent.
-fn line_client(yard: &Yard, token: &str) -> LineClient {
+fn line_client(yard: &TestHome, token: &str) -> LineClient {
     let mut client = LineClient::tcp(tcp(yard));
     client.result("switchyard/hello", &json!({ "token": token }));
     client.result("initialize", &json!({ "protocolVersion": 1, "clientCapabilities": {} }));
     client
 }
 
-fn new_session(client: &mut LineClient, yard: &Yard) -> String {
+fn new_session(client: &mut LineClient, yard: &TestHome) -> String {
     let params = json!({ "cwd": yard.work(), "mcpServers": [] });
     let answer = client.result("session/new", &params);
     answer["sessionId"].as_str().unwrap().to_owned()
@@ -81,7 +81,8 @@ fn the_sdk_over_a_web_socket_converses_as_over_stdio() {
 async fn an_editor_on_stdio_joins_the_daemon_and_its_session_stays() {
     let yard = yard();
     let daemon = Daemon::start_with(&yard, &DEMO);
-    let manners = || Manners::default().permission(Permission::Allow).files(yard.work());
+    let manners =
+        || ClientBehavior::default().permission(PermissionReply::Allow).files(yard.work());
     let editor = SdkClient::ready(yard.command(["acp", "demo"]), manners()).await.unwrap();
     let session = editor.new_session(yard.work()).await.unwrap().session_id;
     std::fs::write(yard.work().join("note.txt"), "on disk").unwrap();
@@ -106,7 +107,7 @@ async fn an_editor_on_stdio_joins_the_daemon_and_its_session_stays() {
 async fn an_editor_sees_what_is_printed_in_terminals_that_it_does_not_have() {
     let yard = yard();
     let _daemon = Daemon::start_with(&yard, &DEMO);
-    let editor = || SdkClient::ready(yard.command(["acp", "demo"]), Manners::default());
+    let editor = || SdkClient::ready(yard.command(["acp", "demo"]), ClientBehavior::default());
     let client = editor().await.unwrap();
     let session = client.new_session(yard.work()).await.unwrap().session_id;
     let line = r#"run sh -c "echo first; while [ ! -e go ]; do sleep 0.02; done; echo second""#;

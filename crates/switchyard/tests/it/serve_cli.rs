@@ -5,13 +5,13 @@ use std::process::{Output, Stdio};
 
 use serde_json::Value;
 use testkit::daemon::Daemon;
-use testkit::process::{PATIENCE, Yard, switchyard, wait_until};
+use testkit::process::{PATIENCE, TestHome, switchyard, wait_until};
 
-fn yard() -> Yard {
+fn yard() -> TestHome {
     switchyard(env!("CARGO_BIN_EXE_switchyard"))
 }
 
-fn run(yard: &Yard, words: &[&str]) -> Output {
+fn run(yard: &TestHome, words: &[&str]) -> Output {
     yard.command(words).stdin(Stdio::null()).output().unwrap()
 }
 
@@ -23,7 +23,7 @@ fn text(output: &Output) -> String {
     )
 }
 
-fn sessions(yard: &Yard) -> Vec<Value> {
+fn sessions(yard: &TestHome) -> Vec<Value> {
     let listed = run(yard, &["sessions", "list", "--json"]);
     serde_json::from_slice(&listed.stdout).unwrap()
 }
@@ -206,7 +206,7 @@ fn a_daemon_that_stands_still_keeps_nobody_waiting() {
 }
 
 /// `serve --open` with this in the place of what opens files on the machine.
-fn open_with(yard: &Yard, opener: &str) -> Daemon {
+fn open_with(yard: &TestHome, opener: &str) -> Daemon {
     let bin = yard.home().join("bin");
     std::fs::create_dir_all(&bin).unwrap();
     let path = bin.join("xdg-open");

@@ -10,8 +10,8 @@ use std::sync::mpsc;
 use futures_util::StreamExt as _;
 use serde_json::Value;
 use testkit::daemon::Daemon;
-use testkit::event_client::{Carrier, EventClient, Frame, Request};
-use testkit::process::{PATIENCE, Yard};
+use testkit::event_client::{EventClient, EventFrame, EventQuery, EventTransport};
+use testkit::process::{PATIENCE, TestHome};
 
 use crate::serve_events::{new_session, prompt, yard};
 
@@ -22,8 +22,8 @@ const N_SEEN: usize = 40;
 struct Watched {
     session: String,
     turn: String,
-    carrier: Carrier,
-    seen: Vec<Frame>,
+    carrier: EventTransport,
+    seen: Vec<EventFrame>,
 }
 
 impl Watched {
@@ -42,7 +42,7 @@ async fn many_running_sessions_survive_the_death_of_the_daemon() {
     let prompting =
         sessions.iter().map(|session| prompt(&daemon, session, "flood 200 ; slow 1000000 100"));
     let turns = few_at_a_time(prompting).await;
-    let carriers = [Carrier::Sse, Carrier::WebSocket].into_iter().cycle();
+    let carriers = [EventTransport::Sse, EventTransport::WebSocket].into_iter().cycle();
     let watched: Vec<Watched> = sessions
         .into_iter()
         .zip(turns)
@@ -61,7 +61,7 @@ async fn many_running_sessions_survive_the_death_of_the_daemon() {
         .into_iter()
         .zip(next_turns)
         .map(|(one, next)| {
-            let request = Request::new(one.carrier, &one.session)
+            let request = EventQuery::new(one.carrier, &one.session)
                 .query(&format!("turn={next}"))
                 .after(one.last_id());
             let mut client = EventClient::open(&daemon, &request);
@@ -86,7 +86,8 @@ fn kill_while_read(daemon: Daemon, watched: Vec<Watched>) -> Vec<Watched> {
     let readers: Vec<_> = watched
         .into_iter()
         .map(|mut one| {
-            let mut client = EventClient::open(&daemon, &Request::new(one.carrier, &one.session));
+            let mut client =
+                EventClient::open(&daemon, &EventQuery::new(one.carrier, &one.session));
             let seen_enough = seen_enough.clone();
             std::thread::spawn(move || {
                 while let Some(frame) = client.next_frame() {
@@ -121,14 +122,15 @@ fn read_on(client: &mut EventClient, mut one: Watched) -> Watched {
     one
 }
 
-fn check(yard: &Yard, one: &Watched, next: &str) {
+fn check(yard: &TestHome, one: &Watched, next: &str) {
     let exported = yard.command(["sessions", "export", &one.session]).output().unwrap();
     let exported = String::from_utf8(exported.stdout).unwrap();
     let log: Vec<&str> = exported.lines().collect();
     let seen: Vec<&str> = one.seen.iter().map(|frame| &*frame.data).collect();
     assert_eq!(seen, log[..seen.len()], "session {}", one.session);
 
-    let epoch = |frame: &Frame| frame.id.as_deref().unwrap().split_once('-').unwrap().1.to_owned();
+    let epoch =
+        |frame: &EventFrame| frame.id.as_deref().unwrap().split_once('-').unwrap().1.to_owned();
     let epochs: std::collections::BTreeSet<String> = one.seen.iter().map(epoch).collect();
     assert_eq!(epochs.len(), 1, "the epoch changed: {epochs:?}");
 

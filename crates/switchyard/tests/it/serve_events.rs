@@ -16,16 +16,16 @@ use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::process::Stdio;
 use testkit::daemon::Daemon;
-use testkit::event_client::{Carrier, EventClient, Request};
+use testkit::event_client::{EventClient, EventQuery, EventTransport};
 use testkit::proc;
-use testkit::process::{Yard, switchyard};
+use testkit::process::{TestHome, switchyard};
 
-pub(crate) fn yard() -> Yard {
+pub(crate) fn yard() -> TestHome {
     switchyard(env!("CARGO_BIN_EXE_switchyard"))
 }
 
 /// A session in the daemon; its id.
-pub(crate) async fn new_session(daemon: &Daemon, yard: &Yard) -> String {
+pub(crate) async fn new_session(daemon: &Daemon, yard: &TestHome) -> String {
     let body = json!({ "agent": "demo", "cwd": yard.work() });
     let sent = daemon.client().post(daemon.url("/v1/sessions")).json(&body).send().await.unwrap();
     let made: Value = sent.json().await.unwrap();
@@ -59,7 +59,7 @@ impl Tally {
 }
 
 /// The log as the command line exports it.
-pub(crate) fn exported(yard: &Yard, session: &str) -> Tally {
+pub(crate) fn exported(yard: &TestHome, session: &str) -> Tally {
     let mut command = yard.command(["sessions", "export", session]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut tally = Tally::default();
@@ -74,7 +74,7 @@ pub(crate) fn exported(yard: &Yard, session: &str) -> Tally {
 struct Restless {
     address: SocketAddr,
     token: Option<String>,
-    carrier: Carrier,
+    carrier: EventTransport,
     session: String,
     seed: u64,
     /// Frames read before it goes away, at most.
@@ -89,7 +89,7 @@ impl Restless {
         let mut n_connections = 0;
         let end = format!(r#""turn":"{turn}","kind":"turn_ended""#);
         loop {
-            let request = Request::new(self.carrier, &self.session).after(last_id.as_deref());
+            let request = EventQuery::new(self.carrier, &self.session).after(last_id.as_deref());
             let client = EventClient::try_connect(self.address, self.token.as_deref(), &request);
             let mut client = client.expect("a stream");
             n_connections += 1;
@@ -120,14 +120,14 @@ impl Restless {
 }
 
 /// Floods a session while readers come and go. What each collected must be the log.
-async fn flooded(daemon: &Daemon, yard: &Yard, n_readers: u64, n_events: u64) {
+async fn flooded(daemon: &Daemon, yard: &TestHome, n_readers: u64, n_events: u64) {
     let session = new_session(daemon, yard).await;
     let turn = prompt(daemon, &session, &format!("flood {n_events}")).await;
     let readers: Vec<_> = (0..n_readers)
         .map(|n| Restless {
             address: daemon.address().parse().unwrap(),
             token: daemon.token().map(str::to_owned),
-            carrier: if n % 2 == 0 { Carrier::Sse } else { Carrier::WebSocket },
+            carrier: if n % 2 == 0 { EventTransport::Sse } else { EventTransport::WebSocket },
             session: session.clone(),
             seed: 0x9e37_79b9_7f4a_7c15 ^ (n + 1),
             // Some hardly come in, some stay for most of it.
@@ -181,29 +181,30 @@ async fn cursors_that_are_no_good_are_refused_or_answered_with_everything() {
     let turn = prompt(&daemon, &session, "say one two three").await;
     let until = format!("turn={turn}");
 
-    for carrier in [Carrier::Sse, Carrier::WebSocket] {
+    for carrier in [EventTransport::Sse, EventTransport::WebSocket] {
         for bad in ["-1", "18446744073709551616", "text", "1-zz"] {
-            let request = Request::new(carrier, &session).query(&format!("after={bad}"));
+            let request = EventQuery::new(carrier, &session).query(&format!("after={bad}"));
             let refused = EventClient::try_open(&daemon, &request).expect_err("a refusal");
             assert_eq!(refused.status, 400, "{carrier:?} {bad}: {}", refused.body);
             assert!(refused.body.contains("urn:switchyard:problem:"), "{}", refused.body);
         }
-        let other = Request::new(carrier, &"a".repeat(26));
+        let other = EventQuery::new(carrier, &"a".repeat(26));
         assert_eq!(EventClient::try_open(&daemon, &other).expect_err("none").status, 404);
 
         // All of them end with the turn, so everything can be collected.
-        let whole = collect(&daemon, &Request::new(carrier, &session).query(&until));
+        let whole = collect(&daemon, &EventQuery::new(carrier, &session).query(&until));
         assert_eq!(whole.first().unwrap().0, "stream");
         assert_eq!(whole.last().unwrap().0, "stream_end");
         for bad in ["999999", "1-1"] {
-            let request = Request::new(carrier, &session).query(&until).after(Some(bad));
+            let request = EventQuery::new(carrier, &session).query(&until).after(Some(bad));
             let frames = collect(&daemon, &request);
             assert_eq!(frames[1].0, "state_resync_required", "{bad}");
             assert_eq!(frames[2..], whole[1..], "{bad}");
         }
     }
     // Only a header can carry these.
-    let request = Request::new(Carrier::Sse, &session).query(&until).after(Some("rubbish"));
+    let request =
+        EventQuery::new(EventTransport::Sse, &session).query(&until).after(Some("rubbish"));
     let frames = collect(&daemon, &request);
     assert_eq!(frames[1].0, "state_resync_required");
     assert_eq!(frames[1].1["reason"], "unreadable");
@@ -211,7 +212,7 @@ async fn cursors_that_are_no_good_are_refused_or_answered_with_everything() {
 }
 
 /// Names and data of all frames until the stream ends.
-fn collect(daemon: &Daemon, request: &Request) -> Vec<(String, Value)> {
+fn collect(daemon: &Daemon, request: &EventQuery) -> Vec<(String, Value)> {
     let mut client = EventClient::open(daemon, request);
     let mut frames = Vec::new();
     while let Some(frame) = client.next_frame() {
@@ -231,8 +232,8 @@ async fn every_format_can_be_cut_after_any_frame_on_any_carrier() {
     for format in ["acp", "ui", "envelopes"] {
         let query = format!("format={format}&turn={turn}");
         let mut told: Vec<Vec<(Option<String>, String)>> = Vec::new();
-        for carrier in [Carrier::Sse, Carrier::WebSocket] {
-            let request = Request::new(carrier, &session).query(&query);
+        for carrier in [EventTransport::Sse, EventTransport::WebSocket] {
+            let request = EventQuery::new(carrier, &session).query(&query);
             let whole = ids_and_data(&daemon, &request);
             assert!(whole.len() > 8, "{format} tells little");
             for (n, (id, _)) in whole.iter().enumerate() {
@@ -246,7 +247,7 @@ async fn every_format_can_be_cut_after_any_frame_on_any_carrier() {
 }
 
 /// What stands for a place in the log, until the stream ends.
-fn ids_and_data(daemon: &Daemon, request: &Request) -> Vec<(Option<String>, String)> {
+fn ids_and_data(daemon: &Daemon, request: &EventQuery) -> Vec<(Option<String>, String)> {
     let mut client = EventClient::open(daemon, request);
     let mut told = Vec::new();
     while let Some(frame) = client.next_frame() {

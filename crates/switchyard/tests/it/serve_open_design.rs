@@ -14,13 +14,13 @@ use std::path::PathBuf;
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use testkit::daemon::{Daemon, client};
-use testkit::process::{PATIENCE, Yard, switchyard};
+use testkit::process::{PATIENCE, TestHome, switchyard};
 
 const EXE: &str = env!("CARGO_BIN_EXE_switchyard");
 
 /// A daemon, and the front end that talks to it.
 struct Studio {
-    yard: Yard,
+    yard: TestHome,
     daemon: Daemon,
     client: reqwest::Client,
 }
@@ -38,18 +38,18 @@ impl Studio {
         Self::start_in(switchyard(EXE))
     }
 
-    fn start_in(yard: Yard) -> Self {
+    fn start_in(yard: TestHome) -> Self {
         Self::start_with(yard, &[])
     }
 
-    fn start_with(yard: Yard, args: &[&str]) -> Self {
+    fn start_with(yard: TestHome, args: &[&str]) -> Self {
         let daemon = Daemon::start_with(&yard, &[&["--agent", "demo"], args].concat());
         let client = daemon.client();
         Self { yard, daemon, client }
     }
 
     /// With an agent `heard`, the demo agent, of which the file says what it was told.
-    fn tapped(yard: Yard, more_config: &str) -> (Self, PathBuf) {
+    fn tapped(yard: TestHome, more_config: &str) -> (Self, PathBuf) {
         let (tap, record) = (yard.tool("acp-tap"), yard.home().join("record"));
         let args = [record.to_str().unwrap(), "--", yard.exe().to_str().unwrap(), "demo-agent"];
         let config = format!(

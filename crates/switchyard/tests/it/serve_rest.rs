@@ -19,7 +19,7 @@ use std::sync::Arc;
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use testkit::daemon::Daemon;
-use testkit::process::{PATIENCE, Yard, switchyard};
+use testkit::process::{PATIENCE, TestHome, switchyard};
 
 use document::Document;
 
@@ -27,7 +27,7 @@ pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_switchyard");
 
 /// A daemon, a client, and the document that both keep to.
 pub(crate) struct Api {
-    pub(crate) yard: Yard,
+    pub(crate) yard: TestHome,
     pub(crate) daemon: Daemon,
     client: reqwest::Client,
     document: Arc<Document>,
@@ -46,7 +46,7 @@ impl Api {
         Self::start_in(switchyard(EXE)).await
     }
 
-    pub(crate) async fn start_in(yard: Yard) -> Self {
+    pub(crate) async fn start_in(yard: TestHome) -> Self {
         let daemon = Daemon::start(&yard);
         let client = daemon.client();
         let document = client.get(daemon.url("/v1/openapi.json")).send().await.unwrap();
@@ -59,7 +59,7 @@ impl Api {
         Self::start_in(self.kill()).await
     }
 
-    pub(crate) fn kill(self) -> Yard {
+    pub(crate) fn kill(self) -> TestHome {
         self.daemon.kill9();
         self.yard
     }

@@ -7,7 +7,7 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use testkit::process::{PATIENCE, Yard, wait_until};
+use testkit::process::{PATIENCE, TestHome, wait_until};
 
 use crate::front::yard;
 
@@ -18,7 +18,7 @@ struct Manager {
 }
 
 impl Manager {
-    fn of(yard: &Yard) -> Self {
+    fn of(yard: &TestHome) -> Self {
         let path = yard.home().join("notify.sock");
         let socket = UnixDatagram::bind(&path).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -69,7 +69,7 @@ impl Drop for Daemon {
     }
 }
 
-fn private(yard: &Yard) -> PathBuf {
+fn private(yard: &TestHome) -> PathBuf {
     yard.home().join("run/daemon.sock")
 }
 
@@ -85,7 +85,7 @@ fn ask(address: &str, path: &str) -> String {
 }
 
 /// As the daemon's own user, on the private socket.
-fn get(yard: &Yard, path: &str) -> String {
+fn get(yard: &TestHome, path: &str) -> String {
     let mut stream = UnixStream::connect(private(yard)).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
@@ -192,7 +192,7 @@ fn a_socket_that_was_opened_before_is_served() {
 }
 
 /// A daemon that is given sockets for HTTP.
-fn handed(yard: &Yard, first: &TcpListener, second: Option<&TcpListener>) -> Command {
+fn handed(yard: &TestHome, first: &TcpListener, second: Option<&TcpListener>) -> Command {
     let copy = |socket: &TcpListener| OwnedFd::from(socket.try_clone().unwrap());
     let more =
         if second.is_some() { "2 LISTEN_FDNAMES=http:http" } else { "1 LISTEN_FDNAMES=http" };
@@ -273,7 +273,7 @@ fn a_second_signal_does_not_wait_for_turns() {
     yard.assert_empty_within(PATIENCE);
 }
 
-fn post(yard: &Yard, path: &str, body: &str) -> serde_json::Value {
+fn post(yard: &TestHome, path: &str, body: &str) -> serde_json::Value {
     let mut stream = UnixStream::connect(private(yard)).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     write!(

@@ -19,7 +19,7 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message as _;
 use serde_json::{Value, json};
 use testkit::line_client::LineClient;
-use testkit::process::{PATIENCE, Yard, until};
+use testkit::process::{PATIENCE, TestHome, until};
 
 use crate::front::yard;
 
@@ -109,7 +109,7 @@ fn named<'a>(spans: &'a [Span], name: &str) -> &'a Span {
     spans.iter().find(|span| span.name == name).unwrap_or_else(|| panic!("{name} in {names:?}"))
 }
 
-async fn run(yard: &Yard, endpoint: &str, prompt: &str) -> std::process::Output {
+async fn run(yard: &TestHome, endpoint: &str, prompt: &str) -> std::process::Output {
     let mut command = yard.tokio_command(["run", "demo", prompt, "--format", "quiet"]);
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint).output().await.unwrap()
 }
@@ -160,7 +160,7 @@ struct Editor {
 }
 
 impl Editor {
-    fn open(yard: &Yard, endpoint: Option<&str>) -> Self {
+    fn open(yard: &TestHome, endpoint: Option<&str>) -> Self {
         let tap = yard.home().join("tap.ndjson");
         let mut command = yard.command(["acp", "--"]);
         command.arg(yard.tool("acp-tap")).arg(&tap).arg("--");
@@ -186,7 +186,7 @@ impl Editor {
         }
         self.client.result("session/prompt", &params);
         let seen = testkit::tap::read(&self.tap).unwrap();
-        let messages = seen.entries.iter().filter_map(testkit::Entry::json);
+        let messages = seen.entries.iter().filter_map(testkit::TranscriptEntry::json);
         let mut prompts = messages.filter(|message| message["method"] == "session/prompt");
         prompts.next_back().unwrap()["params"].clone()
     }

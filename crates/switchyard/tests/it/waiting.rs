@@ -3,14 +3,14 @@
 use std::process::Stdio;
 
 use testkit::daemon::Daemon;
-use testkit::process::{PATIENCE, Yard, switchyard, wait_until};
+use testkit::process::{PATIENCE, TestHome, switchyard, wait_until};
 
 use crate::chat_stage::Pane;
 
 /// An agent that takes its time.
 const SLOW: &str = "-- sh -c 'sleep 4; exec \"$EXE\" demo-agent'";
 
-fn yard() -> Yard {
+fn yard() -> TestHome {
     switchyard(env!("CARGO_BIN_EXE_switchyard"))
 }
 
@@ -55,7 +55,7 @@ fn is_turning(line: &str) -> bool {
 }
 
 /// Attaches without anybody who types; gives back the exit code and what was shown.
-fn attached(yard: &Yard) -> (Option<i32>, String) {
+fn attached(yard: &TestHome) -> (Option<i32>, String) {
     let words = ["attach", "last"];
     let output = yard.command(words).stdin(Stdio::null()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -63,7 +63,7 @@ fn attached(yard: &Yard) -> (Option<i32>, String) {
 }
 
 /// Somebody who is attached, and has seen what was said before.
-fn attaching(yard: &Yard) -> std::process::Child {
+fn attaching(yard: &TestHome) -> std::process::Child {
     let shown = yard.home().join("shown");
     let child = yard
         .command(["attach", "last"])
@@ -76,7 +76,7 @@ fn attaching(yard: &Yard) -> std::process::Child {
     child
 }
 
-fn begin(yard: &Yard, daemon: &Daemon, prompts: &[&str]) -> String {
+fn begin(yard: &TestHome, daemon: &Daemon, prompts: &[&str]) -> String {
     let output = yard.command(["run", "demo", "say made"]).stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let listed = yard.command(["sessions", "list", "--json"]).output().unwrap();

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use testkit::proc;
-use testkit::process::{PATIENCE, Yard};
+use testkit::process::{PATIENCE, TestHome};
 
 /// Answers every request with 204 and gives what it said.
 fn receiver() -> (SocketAddr, Receiver<(String, Value)>) {
@@ -55,7 +55,7 @@ struct Daemon {
 }
 
 impl Daemon {
-    fn start(yard: &Yard) -> Self {
+    fn start(yard: &TestHome) -> Self {
         let mut command = yard.command(["serve", "--host", "127.0.0.1:0"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -66,7 +66,7 @@ impl Daemon {
         Self { child, address }
     }
 
-    fn post(&self, yard: &Yard, path: &str, body: &Value) -> Value {
+    fn post(&self, yard: &TestHome, path: &str, body: &Value) -> Value {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let token = std::fs::read_to_string(yard.home().join("token")).unwrap_or_default();

@@ -43,15 +43,15 @@ fn main() -> ExitCode {
     while let Some(step) = steps.get(at) {
         at += 1;
         match imitator.take(step) {
-            Taken::Next => {}
-            Taken::Skip(n) => at += n,
-            Taken::Exit(code) => return ExitCode::from(code),
+            NextStep::Next => {}
+            NextStep::Skip(n) => at += n,
+            NextStep::Exit(code) => return ExitCode::from(code),
         }
     }
     ExitCode::SUCCESS
 }
 
-enum Taken {
+enum NextStep {
     Next,
     Skip(usize),
     Exit(u8),
@@ -64,7 +64,7 @@ struct Imitator {
 }
 
 impl Imitator {
-    fn take(&mut self, step: &Value) -> Taken {
+    fn take(&mut self, step: &Value) -> NextStep {
         let text = |name: &str| step[name].as_str().unwrap_or_default();
         if !step["print"].is_null() {
             let line = match self.filled(&step["print"]) {
@@ -77,7 +77,7 @@ impl Imitator {
             say(&std::fs::read(text("file")).expect("the file"));
         } else if !step["hear"].is_null() {
             if !self.hear(&step["hear"]) {
-                return Taken::Exit(0);
+                return NextStep::Exit(0);
             }
         } else if step["hear_all"] == true {
             let mut heard = String::new();
@@ -92,16 +92,18 @@ impl Imitator {
             std::mem::forget(sleeping);
         } else if let Some(wanted) = step["if_args"].as_str() {
             if !self.args.join(" ").contains(wanted) {
-                return Taken::Skip(usize::try_from(step["then"].as_u64().unwrap_or(1)).unwrap());
+                return NextStep::Skip(
+                    usize::try_from(step["then"].as_u64().unwrap_or(1)).unwrap(),
+                );
             }
         } else if step["wait"] == true {
             loop {
                 std::thread::park();
             }
         } else if let Some(code) = step["exit"].as_u64() {
-            return Taken::Exit(u8::try_from(code).unwrap());
+            return NextStep::Exit(u8::try_from(code).unwrap());
         }
-        Taken::Next
+        NextStep::Next
     }
 
     /// Reads lines until one fits; `false` when stdin ended first.

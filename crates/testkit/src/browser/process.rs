@@ -26,14 +26,14 @@ wait
 for _ in $(seq 100); do rm -rf "$1" && break; sleep 0.1; done"#;
 
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct BrowserProcess {
     shell: Child,
     pub(super) base: String,
     pub(super) program: PathBuf,
     profile: tempfile::TempDir,
 }
 
-impl Process {
+impl BrowserProcess {
     /// Starts a driver. One that finds its port taken ends at once; the next one finds another.
     pub(super) fn start() -> Self {
         const TRIES: usize = 3;
@@ -69,7 +69,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for BrowserProcess {
     fn drop(&mut self) {
         // The end of the lifeline; the shell does the rest.
         drop(self.shell.stdin.take());

@@ -13,16 +13,16 @@ use tokio_tungstenite::tungstenite::Message;
 use crate::process::PATIENCE;
 
 #[derive(Debug)]
-pub(super) struct Profile {
+pub(super) struct BrowserProfile {
     id: String,
     /// The tab that was there first, by the name that `WebDriver` has for it too.
     pub(super) tab: String,
 }
 
-impl Profile {
+impl BrowserProfile {
     /// A new profile with an empty tab. An old one goes, with all of its tabs.
     pub(super) async fn create(debugger: &str, old: Option<Self>) -> Self {
-        let mut browser = Connection::open(debugger).await;
+        let mut browser = DevToolsConnection::open(debugger).await;
         let made = browser.call("Target.createBrowserContext", json!({})).await;
         let id = made["browserContextId"].as_str().expect("a profile has an id").to_owned();
         let tab = browser.new_tab(&id).await;
@@ -35,16 +35,16 @@ impl Profile {
 
     /// Another tab. One that `WebDriver` opens would be in no profile of ours.
     pub(super) async fn new_tab(&self, debugger: &str) -> String {
-        Connection::open(debugger).await.new_tab(&self.id).await
+        DevToolsConnection::open(debugger).await.new_tab(&self.id).await
     }
 }
 
-struct Connection {
+struct DevToolsConnection {
     socket: WebSocketStream<TcpStream>,
     n_calls: u64,
 }
 
-impl Connection {
+impl DevToolsConnection {
     async fn open(debugger: &str) -> Self {
         let about = crate::daemon::client(None).get(format!("http://{debugger}/json/version"));
         let about: Value = about.send().await.unwrap().json().await.unwrap();

@@ -3,19 +3,19 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::Thrown;
-use super::process::Process;
+use super::ScriptError;
+use super::process::BrowserProcess;
 use crate::process::PATIENCE;
 
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct WebDriverSession {
     client: reqwest::Client,
     base: String,
 }
 
-impl Session {
+impl WebDriverSession {
     /// Has the driver start the browser. Also gives where the browser itself listens.
-    pub(super) async fn start(process: &Process) -> (Self, String) {
+    pub(super) async fn start(process: &BrowserProcess) -> (Self, String) {
         let mut session = Self::at(format!("{}/session", process.base));
         let made = session.post("", &capabilities(process)).await.expect("a browser");
         let id = made["sessionId"].as_str().expect("a session has an id");
@@ -33,15 +33,15 @@ impl Session {
         &self.base
     }
 
-    pub(super) async fn get(&self, path: &str) -> Result<Value, Thrown> {
+    pub(super) async fn get(&self, path: &str) -> Result<Value, ScriptError> {
         self.call(Method::GET, path, None).await
     }
 
-    pub(super) async fn delete(&self, path: &str) -> Result<Value, Thrown> {
+    pub(super) async fn delete(&self, path: &str) -> Result<Value, ScriptError> {
         self.call(Method::DELETE, path, None).await
     }
 
-    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, Thrown> {
+    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, ScriptError> {
         self.call(Method::POST, path, Some(body)).await
     }
 
@@ -50,7 +50,7 @@ impl Session {
         method: Method,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<Value, Thrown> {
+    ) -> Result<Value, ScriptError> {
         let slash = if path.is_empty() { "" } else { "/" };
         let mut request = self.client.request(method, format!("{}{slash}{path}", self.base));
         if let Some(body) = body {
@@ -66,11 +66,11 @@ impl Session {
         // The driver's own stack helps nobody.
         let message = value["message"].as_str().unwrap_or_default();
         let message = message.split("\n  (Session info").next().unwrap_or_default();
-        Err(Thrown(format!("{}: {message}", value["error"].as_str().unwrap_or_default())))
+        Err(ScriptError(format!("{}: {message}", value["error"].as_str().unwrap_or_default())))
     }
 }
 
-fn capabilities(process: &Process) -> Value {
+fn capabilities(process: &BrowserProcess) -> Value {
     let args = [
         "--headless=new".to_owned(),
         // Its sandbox refuses to work for root, and in most containers.

@@ -8,26 +8,26 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct ScriptedAnswer {
     pub(super) status: u16,
     pub(super) headers: Vec<(String, String)>,
-    pub(super) content: Content,
+    pub(super) content: AnswerContent,
     pub(super) finish: Option<String>,
     pub(super) usage: Option<Value>,
-    pub(super) manner: Manner,
-    pub(super) spoilt: Vec<(usize, Spoil)>,
+    pub(super) manner: AnswerDelivery,
+    pub(super) spoilt: Vec<(usize, StreamFault)>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Content {
+pub(super) enum AnswerContent {
     /// Streamed, or as one document.
-    Said(Vec<Said>),
+    Said(Vec<AnswerPart>),
     /// Byte for byte.
     Raw(Vec<u8>),
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Said {
+pub(super) enum AnswerPart {
     Text(String),
     Thought(String),
     /// Arguments as they are written.
@@ -42,7 +42,7 @@ pub(super) enum Said {
 
 /// The way in which an answer is sent.
 #[derive(Debug, Clone)]
-pub(super) struct Manner {
+pub(super) struct AnswerDelivery {
     pub(super) is_streamed: bool,
     pub(super) line_end: &'static str,
     pub(super) space: &'static str,
@@ -58,18 +58,18 @@ pub(super) struct Manner {
     /// Bytes in one write; 0 means whole events.
     pub(super) write_bytes: usize,
     pub(super) pause: Duration,
-    pub(super) hang: Option<Hang>,
+    pub(super) hang: Option<HangPoint>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hang {
+pub(super) enum HangPoint {
     BeforeHead,
     AfterHead,
 }
 
 /// A fault before an event of the stream.
 #[derive(Debug, Clone)]
-pub(super) enum Spoil {
+pub(super) enum StreamFault {
     Insert(Vec<u8>),
     Hang,
     Cut,
@@ -79,54 +79,54 @@ pub(super) enum Spoil {
 }
 
 /// An answer with this text.
-pub fn text(text: impl Into<String>) -> Answer {
-    Answer::new(vec![]).text(text)
+pub fn text(text: impl Into<String>) -> ScriptedAnswer {
+    ScriptedAnswer::new(vec![]).text(text)
 }
 
 /// An answer with this thought; a text can be added.
-pub fn thought(thought: impl Into<String>) -> Answer {
-    Answer::new(vec![]).thought(thought)
+pub fn thought(thought: impl Into<String>) -> ScriptedAnswer {
+    ScriptedAnswer::new(vec![]).thought(thought)
 }
 
 /// An answer with these tool calls.
-pub fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> Answer {
-    calls
-        .into_iter()
-        .fold(Answer::new(vec![]), |answer, (name, arguments)| answer.call(name, &arguments))
+pub fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> ScriptedAnswer {
+    calls.into_iter().fold(ScriptedAnswer::new(vec![]), |answer, (name, arguments)| {
+        answer.call(name, &arguments)
+    })
 }
 
 /// Answers with an HTTP status; add a body with [`Answer::json`] or [`Answer::body`].
-pub fn status(status: u16) -> Answer {
+pub fn status(status: u16) -> ScriptedAnswer {
     let mut answer = raw("").content_type("application/json");
     answer.status = status;
     answer
 }
 
 /// Answers with these bytes as an event stream.
-pub fn raw(bytes: impl Into<Vec<u8>>) -> Answer {
-    let mut answer = Answer::new(vec![]);
-    answer.content = Content::Raw(bytes.into());
+pub fn raw(bytes: impl Into<Vec<u8>>) -> ScriptedAnswer {
+    let mut answer = ScriptedAnswer::new(vec![]);
+    answer.content = AnswerContent::Raw(bytes.into());
     answer
 }
 
-impl From<&str> for Answer {
+impl From<&str> for ScriptedAnswer {
     fn from(said: &str) -> Self {
         text(said)
     }
 }
 
 /// The content of an answer.
-impl Answer {
-    fn new(said: Vec<Said>) -> Self {
+impl ScriptedAnswer {
+    fn new(said: Vec<AnswerPart>) -> Self {
         Self {
             status: 200,
             headers: vec![("content-type".to_owned(), "text/event-stream".to_owned())],
-            content: Content::Said(said),
+            content: AnswerContent::Said(said),
             finish: None,
             usage: Some(json!({
                 "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15,
             })),
-            manner: Manner {
+            manner: AnswerDelivery {
                 is_streamed: true,
                 line_end: "\n",
                 space: " ",
@@ -148,12 +148,12 @@ impl Answer {
 
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Self {
-        self.say(Said::Text(text.into()))
+        self.say(AnswerPart::Text(text.into()))
     }
 
     #[must_use]
     pub fn thought(self, thought: impl Into<String>) -> Self {
-        self.say(Said::Thought(thought.into()))
+        self.say(AnswerPart::Thought(thought.into()))
     }
 
     #[must_use]
@@ -165,33 +165,33 @@ impl Answer {
     #[must_use]
     pub fn raw_call(self, name: &str, arguments: impl Into<String>) -> Self {
         let n = match &self.content {
-            Content::Said(said) => said.len(),
-            Content::Raw(_) => 0,
+            AnswerContent::Said(said) => said.len(),
+            AnswerContent::Raw(_) => 0,
         };
         // Different in every answer, as those of real models are.
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
         let answer = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let id = Some(format!("call_{answer}_{n}"));
-        self.say(Said::Call { id, name: name.to_owned(), arguments: arguments.into() })
+        self.say(AnswerPart::Call { id, name: name.to_owned(), arguments: arguments.into() })
     }
 
     /// A call without an id.
     #[must_use]
     pub fn call_without_id(self, name: &str, arguments: &Value) -> Self {
         let arguments = arguments.to_string();
-        self.say(Said::Call { id: None, name: name.to_owned(), arguments })
+        self.say(AnswerPart::Call { id: None, name: name.to_owned(), arguments })
     }
 
     /// A `delta` of any shape.
     #[must_use]
     pub fn delta(self, delta: Value) -> Self {
-        self.say(Said::Delta(delta))
+        self.say(AnswerPart::Delta(delta))
     }
 
-    fn say(mut self, said: Said) -> Self {
+    fn say(mut self, said: AnswerPart) -> Self {
         match &mut self.content {
-            Content::Said(all) => all.push(said),
-            Content::Raw(_) => self.content = Content::Said(vec![said]),
+            AnswerContent::Said(all) => all.push(said),
+            AnswerContent::Raw(_) => self.content = AnswerContent::Said(vec![said]),
         }
         self
     }
@@ -248,13 +248,13 @@ impl Answer {
 
     #[must_use]
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
-        self.content = Content::Raw(body.into());
+        self.content = AnswerContent::Raw(body.into());
         self
     }
 }
 
 /// The way in which it is sent.
-impl Answer {
+impl ScriptedAnswer {
     /// As one JSON document, although a stream was asked for.
     #[must_use]
     pub fn whole(mut self) -> Self {
@@ -356,44 +356,44 @@ impl Answer {
 
     #[must_use]
     pub fn hang_before_headers(mut self) -> Self {
-        self.manner.hang = Some(Hang::BeforeHead);
+        self.manner.hang = Some(HangPoint::BeforeHead);
         self
     }
 
     #[must_use]
     pub fn hang_after_headers(mut self) -> Self {
-        self.manner.hang = Some(Hang::AfterHead);
+        self.manner.hang = Some(HangPoint::AfterHead);
         self
     }
 
     /// Hangs after so many events, and keeps the connection.
     #[must_use]
     pub fn hang_after(self, events: usize) -> Self {
-        self.spoil(events, Spoil::Hang)
+        self.spoil(events, StreamFault::Hang)
     }
 
     /// Closes the connection after so many events, in the middle of the body.
     #[must_use]
     pub fn cut_after(self, events: usize) -> Self {
-        self.spoil(events, Spoil::Cut)
+        self.spoil(events, StreamFault::Cut)
     }
 
     /// Resets the connection after so many events.
     #[must_use]
     pub fn reset_after(self, events: usize) -> Self {
-        self.spoil(events, Spoil::Reset)
+        self.spoil(events, StreamFault::Reset)
     }
 
     /// Ends the body after so many events, as if that were all.
     #[must_use]
     pub fn end_after(self, events: usize) -> Self {
-        self.spoil(events, Spoil::End)
+        self.spoil(events, StreamFault::End)
     }
 
     /// Puts these bytes before an event; they are not framed as one.
     #[must_use]
     pub fn insert(self, at: usize, bytes: impl Into<Vec<u8>>) -> Self {
-        self.spoil(at, Spoil::Insert(bytes.into()))
+        self.spoil(at, StreamFault::Insert(bytes.into()))
     }
 
     /// An event that is not JSON.
@@ -414,10 +414,10 @@ impl Answer {
     pub fn giant_line(self, at: usize, bytes: usize) -> Self {
         let mut line = b"data: {\"choices\":[{\"delta\":{\"content\":\"".to_vec();
         line.resize(bytes.max(line.len()), b'x');
-        self.insert(at, line).spoil(at, Spoil::Hang)
+        self.insert(at, line).spoil(at, StreamFault::Hang)
     }
 
-    fn spoil(mut self, at: usize, spoil: Spoil) -> Self {
+    fn spoil(mut self, at: usize, spoil: StreamFault) -> Self {
         self.spoilt.push((at, spoil));
         self
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
+pub struct ReceivedRequest {
     pub method: String,
     /// With its query.
     pub target: String,
@@ -13,7 +13,7 @@ pub struct Asked {
     pub body: Value,
 }
 
-impl Asked {
+impl ReceivedRequest {
     pub fn path(&self) -> &str {
         self.target.split('?').next().unwrap_or_default()
     }

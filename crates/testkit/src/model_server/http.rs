@@ -11,16 +11,16 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use super::Shared;
-use super::answer::{Answer, Hang};
-use super::asked::Asked;
-use super::wire::{Step, steps};
+use super::answer::{HangPoint, ScriptedAnswer};
+use super::asked::ReceivedRequest;
+use super::wire::{WriteStep, steps};
 
 const MAX_HEAD_BYTES: usize = 64 << 10;
 /// The largest body of a request, enough for a conversation with images.
 const MAX_BODY_BYTES: usize = 64 << 20;
 
 /// Whether the connection can be used again.
-enum After {
+enum ConnectionState {
     Next,
     Over,
 }
@@ -52,8 +52,8 @@ async fn talk(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
         let answer = shared.decide(asked);
         let sent = send(&mut stream, &answer, &model).await;
         match sent {
-            Ok(After::Next) => {}
-            Ok(After::Over) => return Ok(()),
+            Ok(ConnectionState::Next) => {}
+            Ok(ConnectionState::Over) => return Ok(()),
             Err(error) => {
                 shared.change(|state| state.n_hung_up += 1);
                 return Err(error);
@@ -63,7 +63,10 @@ async fn talk(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-async fn next_request(stream: &mut TcpStream, read: &mut Vec<u8>) -> io::Result<Option<Asked>> {
+async fn next_request(
+    stream: &mut TcpStream,
+    read: &mut Vec<u8>,
+) -> io::Result<Option<ReceivedRequest>> {
     let head_end = loop {
         if let Some(at) = read.windows(4).position(|window| window == b"\r\n\r\n") {
             break at;
@@ -90,13 +93,17 @@ async fn next_request(stream: &mut TcpStream, read: &mut Vec<u8>) -> io::Result<
     }
     let body = serde_json::from_slice(&read[head_end + 4..body_end]).unwrap_or(Value::Null);
     read.drain(..body_end);
-    Ok(Some(Asked { method, target, headers, body }))
+    Ok(Some(ReceivedRequest { method, target, headers, body }))
 }
 
 /// Sends an answer. An error means that the reader hung up.
-async fn send(stream: &mut TcpStream, answer: &Answer, model: &str) -> io::Result<After> {
+async fn send(
+    stream: &mut TcpStream,
+    answer: &ScriptedAnswer,
+    model: &str,
+) -> io::Result<ConnectionState> {
     let manner = &answer.manner;
-    if manner.hang == Some(Hang::BeforeHead) {
+    if manner.hang == Some(HangPoint::BeforeHead) {
         return hang(stream).await;
     }
     let mut head = format!("HTTP/1.1 {} Scripted\r\n", answer.status);
@@ -108,31 +115,31 @@ async fn send(stream: &mut TcpStream, answer: &Answer, model: &str) -> io::Resul
         false => "connection: close\r\n\r\n",
     });
     stream.write_all(head.as_bytes()).await?;
-    if manner.hang == Some(Hang::AfterHead) {
+    if manner.hang == Some(HangPoint::AfterHead) {
         return hang(stream).await;
     }
     for step in steps(answer, model) {
         match step {
-            Step::Write(bytes) => {
+            WriteStep::Write(bytes) => {
                 let size = if manner.write_bytes == 0 { bytes.len() } else { manner.write_bytes };
                 for piece in bytes.chunks(size.max(1)) {
                     write(stream, piece, manner.is_framed).await?;
                     pause(stream, manner.pause).await?;
                 }
             }
-            Step::Hang => return hang(stream).await,
-            Step::Cut => return Ok(After::Over),
-            Step::Reset => {
+            WriteStep::Hang => return hang(stream).await,
+            WriteStep::Cut => return Ok(ConnectionState::Over),
+            WriteStep::Reset => {
                 set_socket_linger(&*stream, Some(Duration::ZERO))?;
-                return Ok(After::Over);
+                return Ok(ConnectionState::Over);
             }
         }
     }
     if !manner.is_framed {
-        return Ok(After::Over);
+        return Ok(ConnectionState::Over);
     }
     stream.write_all(b"0\r\n\r\n").await?;
-    Ok(After::Next)
+    Ok(ConnectionState::Next)
 }
 
 async fn write(stream: &mut TcpStream, bytes: &[u8], is_framed: bool) -> io::Result<()> {
@@ -157,7 +164,7 @@ async fn pause(stream: &mut TcpStream, pause: Duration) -> io::Result<()> {
 }
 
 /// Waits until the reader gives up.
-async fn hang(stream: &mut TcpStream) -> io::Result<After> {
+async fn hang(stream: &mut TcpStream) -> io::Result<ConnectionState> {
     let mut more = [0; 256];
     while stream.read(&mut more).await? > 0 {}
     Err(io::ErrorKind::ConnectionAborted.into())

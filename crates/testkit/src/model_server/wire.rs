@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Content, Said, Spoil};
+use super::answer::{AnswerContent, AnswerPart, ScriptedAnswer, StreamFault};
 
 /// One action of a connection: a write or a fault.
 #[derive(Debug)]
-pub(super) enum Step {
+pub(super) enum WriteStep {
     Write(Vec<u8>),
     Hang,
     Cut,
@@ -14,10 +14,10 @@ pub(super) enum Step {
 }
 
 /// The body of an answer; how it is framed is the connection's business.
-pub(super) fn steps(answer: &Answer, model: &str) -> Vec<Step> {
+pub(super) fn steps(answer: &ScriptedAnswer, model: &str) -> Vec<WriteStep> {
     let said = match &answer.content {
-        Content::Raw(bytes) => return spoilt(answer, vec![bytes.clone()]),
-        Content::Said(said) => said,
+        AnswerContent::Raw(bytes) => return spoilt(answer, vec![bytes.clone()]),
+        AnswerContent::Said(said) => said,
     };
     if !answer.manner.is_streamed {
         let document = document(answer, said, model).to_string();
@@ -64,27 +64,27 @@ fn choice(delta: Value) -> Value {
     json!([{ "index": 0, "delta": delta, "logprobs": null, "finish_reason": null }])
 }
 
-fn finish(answer: &Answer, said: &[Said]) -> Option<String> {
-    let calls = said.iter().any(|said| matches!(said, Said::Call { .. }));
+fn finish(answer: &ScriptedAnswer, said: &[AnswerPart]) -> Option<String> {
+    let calls = said.iter().any(|said| matches!(said, AnswerPart::Call { .. }));
     let usual = if calls { "tool_calls" } else { "stop" };
     Some(answer.finish.clone().unwrap_or_else(|| usual.to_owned())).filter(|why| !why.is_empty())
 }
 
 /// The deltas of an answer's parts; those of calls interleaved if wanted.
-fn deltas(answer: &Answer, said: &[Said]) -> Vec<Value> {
+fn deltas(answer: &ScriptedAnswer, said: &[AnswerPart]) -> Vec<Value> {
     let mut out = vec![json!({ "role": "assistant", "content": "" })];
     let mut calls: Vec<Vec<Value>> = Vec::new();
     for said in said {
         match said {
-            Said::Text(text) => {
+            AnswerPart::Text(text) => {
                 out.extend(pieces(answer, text).map(|piece| json!({ "content": piece })));
             }
-            Said::Thought(thought) => {
+            AnswerPart::Thought(thought) => {
                 let member = answer.manner.thought_member;
                 out.extend(pieces(answer, thought).map(|piece| json!({ member: piece })));
             }
-            Said::Delta(delta) => out.push(delta.clone()),
-            Said::Call { id, name, arguments } => {
+            AnswerPart::Delta(delta) => out.push(delta.clone()),
+            AnswerPart::Call { id, name, arguments } => {
                 let index = calls.len();
                 let fragments = call(answer, index, id.as_deref(), name, arguments);
                 calls.push(fragments);
@@ -103,7 +103,7 @@ fn deltas(answer: &Answer, said: &[Said]) -> Vec<Value> {
 }
 
 fn call(
-    answer: &Answer,
+    answer: &ScriptedAnswer,
     index: usize,
     id: Option<&str>,
     name: &str,
@@ -128,7 +128,7 @@ fn call(
 }
 
 /// Words with the space after them, or as many characters as wanted.
-fn pieces<'a>(answer: &Answer, text: &'a str) -> impl Iterator<Item = String> + use<'a> {
+fn pieces<'a>(answer: &ScriptedAnswer, text: &'a str) -> impl Iterator<Item = String> + use<'a> {
     let chars = answer.manner.piece_chars;
     let pieces: Vec<String> = match chars {
         0 => text.split_inclusive(' ').map(str::to_owned).collect(),
@@ -140,7 +140,7 @@ fn pieces<'a>(answer: &Answer, text: &'a str) -> impl Iterator<Item = String> + 
     pieces.into_iter()
 }
 
-fn document(answer: &Answer, said: &[Said], model: &str) -> Value {
+fn document(answer: &ScriptedAnswer, said: &[AnswerPart], model: &str) -> Value {
     let mut message = json!({ "role": "assistant", "content": null });
     let mut calls = Vec::new();
     let add = |slot: &mut Value, text: &str| {
@@ -148,10 +148,12 @@ fn document(answer: &Answer, said: &[Said], model: &str) -> Value {
     };
     for said in said {
         match said {
-            Said::Text(text) => add(&mut message["content"], text),
-            Said::Thought(thought) => add(&mut message[answer.manner.thought_member], thought),
-            Said::Delta(delta) => message = delta.clone(),
-            Said::Call { id, name, arguments } => {
+            AnswerPart::Text(text) => add(&mut message["content"], text),
+            AnswerPart::Thought(thought) => {
+                add(&mut message[answer.manner.thought_member], thought)
+            }
+            AnswerPart::Delta(delta) => message = delta.clone(),
+            AnswerPart::Call { id, name, arguments } => {
                 let function = json!({ "name": name, "arguments": arguments });
                 calls.push(json!({ "id": id, "type": "function", "function": function }));
             }
@@ -168,20 +170,20 @@ fn document(answer: &Answer, said: &[Said], model: &str) -> Value {
 }
 
 /// The events as writes, with the faults between them.
-fn spoilt(answer: &Answer, events: Vec<Vec<u8>>) -> Vec<Step> {
+fn spoilt(answer: &ScriptedAnswer, events: Vec<Vec<u8>>) -> Vec<WriteStep> {
     let mut steps = Vec::new();
     let n = events.len();
     for (at, event) in events.into_iter().map(Some).chain([None]).enumerate() {
         for (_, spoil) in answer.spoilt.iter().filter(|(place, _)| *place == at && at <= n) {
             match spoil {
-                Spoil::Insert(bytes) => steps.push(Step::Write(bytes.clone())),
-                Spoil::Hang => steps.push(Step::Hang),
-                Spoil::Cut => steps.push(Step::Cut),
-                Spoil::Reset => steps.push(Step::Reset),
-                Spoil::End => return steps,
+                StreamFault::Insert(bytes) => steps.push(WriteStep::Write(bytes.clone())),
+                StreamFault::Hang => steps.push(WriteStep::Hang),
+                StreamFault::Cut => steps.push(WriteStep::Cut),
+                StreamFault::Reset => steps.push(WriteStep::Reset),
+                StreamFault::End => return steps,
             }
         }
-        steps.extend(event.map(Step::Write));
+        steps.extend(event.map(WriteStep::Write));
     }
     steps
 }

@@ -4,12 +4,12 @@
 //! An id is open from its request to its response, for each direction by itself.
 
 use super::{Validator, Violation, shorten};
-use crate::transcript::{Direction, Entry, Transcript};
+use crate::transcript::{Direction, Transcript, TranscriptEntry};
 use serde_json::Value;
 use std::collections::HashMap;
 
 /// A request that has no answer yet.
-struct Open {
+struct UnansweredRequest {
     entry: usize,
     method: String,
 }
@@ -17,7 +17,7 @@ struct Open {
 pub(super) struct Exchange<'v> {
     validator: &'v Validator,
     entry: usize,
-    open: HashMap<(Direction, String), Open>,
+    open: HashMap<(Direction, String), UnansweredRequest>,
     /// Lines that were no JSON. Each may be answered with an error that has no id.
     unreadable: HashMap<Direction, usize>,
     violations: Vec<Violation>,
@@ -57,7 +57,7 @@ impl<'v> Exchange<'v> {
         self.violations
     }
 
-    fn hear(&mut self, entry: &Entry) {
+    fn hear(&mut self, entry: &TranscriptEntry) {
         let problems = match entry.json() {
             Some(message) if message.get("method").is_some() => {
                 self.call(entry.direction, &message)
@@ -81,7 +81,7 @@ impl<'v> Exchange<'v> {
         let mut problems = self.validator.check_call(direction, message);
         if let Some(id) = message.get("id") {
             let method = message["method"].as_str().unwrap_or_default().to_owned();
-            let open = Open { entry: self.entry, method };
+            let open = UnansweredRequest { entry: self.entry, method };
             if let Some(earlier) = self.open.insert((direction, id.to_string()), open) {
                 problems.push(format!("id {id} is still open since entry {}", earlier.entry));
             }

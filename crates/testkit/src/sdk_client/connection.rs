@@ -5,8 +5,8 @@
 
 use super::GRACE;
 use super::files::Files;
-use super::manners::Manners;
-use super::memory::Memory;
+use super::manners::ClientBehavior;
+use super::memory::ClientRecord;
 use super::recorder::Recorder;
 use super::terminals::Terminals;
 use crate::transcript::Direction;
@@ -28,14 +28,14 @@ use tokio_util::compat::{TokioAsyncReadCompatExt as _, TokioAsyncWriteCompatExt 
 // The SDK nests one future per handler; unoptimised, a message costs up to half a megabyte.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 
-type Started = (ConnectionTo<Agent>, u32);
+type StartedConnection = (ConnectionTo<Agent>, u32);
 
 pub(super) fn open(
     command: Command,
-    manners: Manners,
-    memory: Arc<Memory>,
+    manners: ClientBehavior,
+    memory: Arc<ClientRecord>,
     stopped: oneshot::Receiver<()>,
-) -> (oneshot::Receiver<Started>, oneshot::Receiver<ExitStatus>) {
+) -> (oneshot::Receiver<StartedConnection>, oneshot::Receiver<ExitStatus>) {
     let (started_tx, started) = oneshot::channel();
     let (exit_tx, exit) = oneshot::channel();
     let live = move || {
@@ -62,7 +62,7 @@ fn start(mut command: Command) -> Child {
     command.spawn().unwrap_or_else(|problem| panic!("cannot start {command:?}: {problem}"))
 }
 
-fn transport(child: &mut Child, memory: &Arc<Memory>) -> impl ConnectTo<Client> + use<> {
+fn transport(child: &mut Child, memory: &Arc<ClientRecord>) -> impl ConnectTo<Client> + use<> {
     let to_agent = child.stdin.take().unwrap();
     let from_agent = child.stdout.take().unwrap();
     ByteStreams::new(
@@ -80,14 +80,14 @@ async fn wait(mut child: Child) -> ExitStatus {
 }
 
 struct Handlers {
-    manners: Manners,
+    manners: ClientBehavior,
     files: Files,
-    memory: Arc<Memory>,
+    memory: Arc<ClientRecord>,
     terminals: Terminals,
 }
 
 impl Handlers {
-    fn new(manners: Manners, memory: Arc<Memory>) -> Arc<Self> {
+    fn new(manners: ClientBehavior, memory: Arc<ClientRecord>) -> Arc<Self> {
         let files = Files::new(manners.files.clone(), manners.buffers.clone());
         Arc::new(Self { manners, files, memory, terminals: Terminals::default() })
     }
@@ -96,7 +96,7 @@ impl Handlers {
     async fn serve(
         self: Arc<Self>,
         transport: impl ConnectTo<Client> + 'static,
-        started: oneshot::Sender<Started>,
+        started: oneshot::Sender<StartedConnection>,
         pid: u32,
         stopped: oneshot::Receiver<()>,
     ) -> Result<()> {

@@ -11,24 +11,24 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, Default)]
-pub struct Manners {
-    pub permission: Permission,
-    pub elicitation: Answer,
+pub struct ClientBehavior {
+    pub permission: PermissionReply,
+    pub elicitation: FormAnswer,
     /// Where files may be read and written.
     pub files: Option<PathBuf>,
     /// Unsaved texts of files that are open in the editor.
     pub buffers: BTreeMap<PathBuf, String>,
 }
 
-impl Manners {
+impl ClientBehavior {
     #[must_use]
-    pub fn permission(mut self, permission: Permission) -> Self {
+    pub fn permission(mut self, permission: PermissionReply) -> Self {
         self.permission = permission;
         self
     }
 
     #[must_use]
-    pub fn elicitation(mut self, answer: Answer) -> Self {
+    pub fn elicitation(mut self, answer: FormAnswer) -> Self {
         self.elicitation = answer;
         self
     }
@@ -40,7 +40,7 @@ impl Manners {
     }
 }
 
-impl Manners {
+impl ClientBehavior {
     /// A file that is open in the editor with other words than on the disk.
     #[must_use]
     pub fn buffer(mut self, path: impl Into<PathBuf>, text: &str) -> Self {
@@ -50,7 +50,7 @@ impl Manners {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Permission {
+pub enum PermissionReply {
     /// Once if that is offered, else always.
     Allow,
     /// Once if that is offered, else always.
@@ -62,7 +62,7 @@ pub enum Permission {
     Never,
 }
 
-impl Permission {
+impl PermissionReply {
     /// The answer to a permission request; `None` if there is to be none.
     pub(super) fn choose(&self, offered: &[PermissionOption]) -> Option<RequestPermissionOutcome> {
         use PermissionOptionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
@@ -88,14 +88,14 @@ fn selected(id: String) -> RequestPermissionOutcome {
 
 /// The answer to a form.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub enum Answer {
+pub enum FormAnswer {
     Accept(BTreeMap<String, ElicitationContentValue>),
     #[default]
     Decline,
     Cancel,
 }
 
-impl Answer {
+impl FormAnswer {
     pub(super) fn response(&self) -> CreateElicitationResponse {
         CreateElicitationResponse::new(match self {
             Self::Accept(content) => {

@@ -16,20 +16,20 @@ use std::sync::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 #[derive(Debug, Default)]
-pub(super) struct Memory {
-    kept: Mutex<Kept>,
+pub(super) struct ClientRecord {
+    kept: Mutex<RecordedState>,
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct RecordedState {
     updates: Vec<SessionNotification>,
     asked: Vec<RequestPermissionRequest>,
     unanswered: Vec<(SessionId, Responder<RequestPermissionResponse>)>,
     transcript: Transcript,
 }
 
-impl Memory {
+impl ClientRecord {
     pub(super) fn keep_update(&self, update: SessionNotification) {
         self.kept().updates.push(update);
         self.changed.notify_waiters();
@@ -106,7 +106,7 @@ impl Memory {
         self.wait(|kept| (kept.asked.len() >= n).then(|| kept.asked.clone())).await
     }
 
-    async fn wait<T>(&self, mut look: impl FnMut(&Kept) -> Option<T>) -> T {
+    async fn wait<T>(&self, mut look: impl FnMut(&RecordedState) -> Option<T>) -> T {
         let waiting = async {
             loop {
                 let changed = self.changed.notified();
@@ -122,7 +122,7 @@ impl Memory {
         tokio::time::timeout(PATIENCE, waiting).await.expect("what was waited for never came")
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, RecordedState> {
         self.kept.lock().unwrap()
     }
 }

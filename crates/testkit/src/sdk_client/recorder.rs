@@ -3,7 +3,7 @@
 //! In: a reader or writer. Out: the same bytes, and each whole line to the memory.
 //! This sees what the SDK does not show: lines that it drops, and the bytes as they were.
 
-use super::memory::Memory;
+use super::memory::ClientRecord;
 use crate::transcript::Direction;
 use std::io;
 use std::pin::Pin;
@@ -14,12 +14,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub(super) struct Recorder<T> {
     pipe: T,
     direction: Direction,
-    memory: Arc<Memory>,
+    memory: Arc<ClientRecord>,
     unfinished: Vec<u8>,
 }
 
 impl<T> Recorder<T> {
-    pub(super) fn new(pipe: T, direction: Direction, memory: Arc<Memory>) -> Self {
+    pub(super) fn new(pipe: T, direction: Direction, memory: Arc<ClientRecord>) -> Self {
         Self { pipe, direction, memory, unfinished: Vec::new() }
     }
 

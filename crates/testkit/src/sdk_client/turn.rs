@@ -2,7 +2,7 @@
 //!
 //! In: the SDK's pending answer. Out: the stop reason and the session's updates in their order.
 
-use super::memory::Memory;
+use super::memory::ClientRecord;
 use crate::process::PATIENCE;
 use agent_client_protocol::Result;
 use agent_client_protocol::v1::SentRequest;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// A turn whose end has not been seen yet.
 #[derive(Debug)]
 pub struct RunningTurn {
-    memory: Arc<Memory>,
+    memory: Arc<ClientRecord>,
     session: SessionId,
     since: usize,
     response: SentRequest<PromptResponse>,
@@ -30,7 +30,7 @@ pub struct Turn {
 
 impl RunningTurn {
     pub(super) fn new(
-        memory: Arc<Memory>,
+        memory: Arc<ClientRecord>,
         session: SessionId,
         since: usize,
         response: SentRequest<PromptResponse>,

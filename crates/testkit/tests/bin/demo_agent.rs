@@ -9,7 +9,7 @@ use std::process::ExitCode;
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    match agent::demo::Options::from_args(&arguments) {
+    match agent::demo::DemoOptions::from_args(&arguments) {
         Ok(options) => agent::demo::serve(options).await,
         Err(_) => ExitCode::from(2),
     }

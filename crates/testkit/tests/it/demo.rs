@@ -2,12 +2,12 @@
 
 use crate::stage::{tapped_demo, yard};
 use agent_client_protocol::v1::schema::{ElicitationContentValue, SessionUpdate, StopReason};
-use testkit::process::Yard;
-use testkit::sdk_client::{Answer, Manners, Permission, SdkClient};
+use testkit::process::TestHome;
+use testkit::sdk_client::{ClientBehavior, FormAnswer, PermissionReply, SdkClient};
 use testkit::{Direction, Validator, tap};
 
 /// Ends the conversation and checks it as the client saw it and as the tap saw it.
-async fn judge(yard: &Yard, client: SdkClient) {
+async fn judge(yard: &TestHome, client: SdkClient) {
     let (exit, seen) = client.stop().await;
     let tapped = tap::read(yard.home().join("tap.ndjson")).unwrap();
 
@@ -22,7 +22,7 @@ async fn judge(yard: &Yard, client: SdkClient) {
 #[tokio::test]
 async fn it_speaks_thinks_plans_and_edits() {
     let yard = yard();
-    let client = tapped_demo(&yard, &[], Manners::default()).await;
+    let client = tapped_demo(&yard, &[], ClientBehavior::default()).await;
     let session = client.new_session(yard.work()).await.unwrap().session_id;
 
     let script = "say hello dear world\nthink twice\nplan\ntool edit\ndiff\nusage\nmarkdown\nimage";
@@ -39,9 +39,12 @@ async fn it_speaks_thinks_plans_and_edits() {
 
 #[tokio::test]
 async fn it_asks_for_permission_and_heeds_the_answer() {
-    for (permission, status) in [(Permission::Allow, "completed"), (Permission::Reject, "failed")] {
+    for (permission, status) in
+        [(PermissionReply::Allow, "completed"), (PermissionReply::Reject, "failed")]
+    {
         let yard = yard();
-        let client = tapped_demo(&yard, &[], Manners::default().permission(permission)).await;
+        let client =
+            tapped_demo(&yard, &[], ClientBehavior::default().permission(permission)).await;
         let session = client.new_session(yard.work()).await.unwrap().session_id;
 
         let turn = client.prompt(&session, "permission execute ls").await.unwrap();
@@ -59,7 +62,8 @@ async fn it_asks_for_permission_and_heeds_the_answer() {
 #[tokio::test]
 async fn a_question_that_is_open_when_the_turn_is_cancelled_is_withdrawn() {
     let yard = yard();
-    let client = tapped_demo(&yard, &[], Manners::default().permission(Permission::Never)).await;
+    let client =
+        tapped_demo(&yard, &[], ClientBehavior::default().permission(PermissionReply::Never)).await;
     let session = client.new_session(yard.work()).await.unwrap().session_id;
 
     let turn = client.start_prompt(&session, "permission execute ls");
@@ -74,8 +78,8 @@ async fn a_question_that_is_open_when_the_turn_is_cancelled_is_withdrawn() {
 async fn it_uses_files_terminals_and_forms_of_the_client() {
     let yard = yard();
     let name = ElicitationContentValue::from("Ada");
-    let form = Answer::Accept([("name".to_owned(), name)].into());
-    let manners = Manners::default().files(yard.work()).elicitation(form);
+    let form = FormAnswer::Accept([("name".to_owned(), name)].into());
+    let manners = ClientBehavior::default().files(yard.work()).elicitation(form);
     let client = tapped_demo(&yard, &[], manners).await;
     let session = client.new_session(yard.work()).await.unwrap().session_id;
     let path = yard.work().join("note.txt");
@@ -94,7 +98,7 @@ async fn it_uses_files_terminals_and_forms_of_the_client() {
 #[tokio::test]
 async fn a_turn_that_hangs_can_be_cancelled() {
     let yard = yard();
-    let client = tapped_demo(&yard, &[], Manners::default()).await;
+    let client = tapped_demo(&yard, &[], ClientBehavior::default()).await;
     let session = client.new_session(yard.work()).await.unwrap().session_id;
 
     let turn = client.start_prompt(&session, "say begun\nhang");
@@ -110,7 +114,7 @@ async fn sessions_can_be_listed_loaded_resumed_closed_and_deleted() {
     let yard = yard();
     let state = yard.home().join("state");
     let flags = ["--all-sessions", "--state", state.to_str().unwrap()];
-    let client = tapped_demo(&yard, &flags, Manners::default()).await;
+    let client = tapped_demo(&yard, &flags, ClientBehavior::default()).await;
     let session = client.new_session(yard.work()).await.unwrap().session_id;
     client.prompt(&session, "say something memorable").await.unwrap();
     client.close_session(&session).await.unwrap();
@@ -131,7 +135,7 @@ async fn sessions_can_be_listed_loaded_resumed_closed_and_deleted() {
 #[tokio::test]
 async fn what_the_sdk_drops_is_in_the_transcript() {
     let yard = yard();
-    let client = tapped_demo(&yard, &[], Manners::default()).await;
+    let client = tapped_demo(&yard, &[], ClientBehavior::default()).await;
     let session = client.new_session(yard.work()).await.unwrap().session_id;
 
     let turn = client.prompt(&session, "unknown-update").await.unwrap();

@@ -2,7 +2,7 @@
 
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
-use testkit::model_server::{Asked, ModelServer, calls, status, text};
+use testkit::model_server::{ModelServer, ReceivedRequest, calls, status, text};
 
 fn client() -> Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -41,11 +41,11 @@ async fn a_script_is_followed_then_the_brain_decides_then_it_is_over() {
     assert_eq!(second.text().await.unwrap(), "busy");
 
     assert_eq!(ask(&server, "c").await.status(), 400);
-    server.brain(|asked: &Asked| text(asked.last_user()).whole());
+    server.brain(|asked: &ReceivedRequest| text(asked.last_user()).whole());
     let fourth: Value = ask(&server, "echo").await.json().await.unwrap();
     assert_eq!(fourth["choices"][0]["message"]["content"], "echo");
 
-    let prompts: Vec<_> = server.chats().iter().map(Asked::last_user).collect();
+    let prompts: Vec<_> = server.chats().iter().map(ReceivedRequest::last_user).collect();
     assert_eq!(prompts, ["a", "b", "c", "echo"]);
     assert_eq!(server.last_chat().header("x-test"), Some("yes"));
 }

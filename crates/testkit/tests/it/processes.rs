@@ -69,7 +69,7 @@ fn patience_ends() {
 #[test]
 fn a_zombie_is_known_until_somebody_has_looked_at_it() {
     let mut child = std::process::Command::new("true").spawn().unwrap();
-    let identity = proc::Identity::of(child.id()).unwrap();
+    let identity = proc::ProcessIdentity::of(child.id()).unwrap();
     assert!(wait_until(PATIENCE, || identity.zombie_of() == Some(std::process::id())));
     child.wait().unwrap();
     assert_eq!(identity.zombie_of(), None);

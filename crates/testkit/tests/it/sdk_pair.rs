@@ -5,7 +5,7 @@ use agent_client_protocol::ErrorCode;
 use agent_client_protocol::v1::schema::{ElicitationContentValue, SessionUpdate, StopReason};
 use serde_json::json;
 use testkit::Validator;
-use testkit::sdk_client::{Answer, Manners, Permission, SdkClient};
+use testkit::sdk_client::{ClientBehavior, FormAnswer, PermissionReply, SdkClient};
 
 async fn judge(client: SdkClient) {
     let (exit, transcript) = client.stop().await;
@@ -16,7 +16,7 @@ async fn judge(client: SdkClient) {
 #[tokio::test]
 async fn a_prompt_streams_in_order() {
     let yard = yard();
-    let client = sdk_agent(&yard, &[], Manners::default()).await;
+    let client = sdk_agent(&yard, &[], ClientBehavior::default()).await;
     let session = client.new_session(yard.work()).await.unwrap().session_id;
 
     let turn = client.prompt(&session, "good day").await.unwrap();
@@ -40,10 +40,10 @@ async fn a_prompt_streams_in_order() {
 
 #[tokio::test]
 async fn permissions_are_granted_refused_and_withdrawn() {
-    let answers = [(Permission::Allow, "granted"), (Permission::Reject, "refused")];
+    let answers = [(PermissionReply::Allow, "granted"), (PermissionReply::Reject, "refused")];
     for (permission, expected) in answers {
         let yard = yard();
-        let client = sdk_agent(&yard, &[], Manners::default().permission(permission)).await;
+        let client = sdk_agent(&yard, &[], ClientBehavior::default().permission(permission)).await;
         let session = client.new_session(yard.work()).await.unwrap().session_id;
         let turn = client.prompt(&session, "permission").await.unwrap();
         assert!(turn.text().contains(expected), "{}", turn.text());
@@ -51,7 +51,8 @@ async fn permissions_are_granted_refused_and_withdrawn() {
     }
 
     let yard = yard();
-    let client = sdk_agent(&yard, &[], Manners::default().permission(Permission::Never)).await;
+    let client =
+        sdk_agent(&yard, &[], ClientBehavior::default().permission(PermissionReply::Never)).await;
     let session = client.new_session(yard.work()).await.unwrap().session_id;
     let turn = client.start_prompt(&session, "permission");
     client.wait_for_permissions(1).await;
@@ -64,8 +65,8 @@ async fn permissions_are_granted_refused_and_withdrawn() {
 async fn files_terminals_and_forms_work() {
     let yard = yard();
     let name = ElicitationContentValue::from("Ada");
-    let form = Answer::Accept([("name".to_owned(), name)].into());
-    let manners = Manners::default().files(yard.work()).elicitation(form);
+    let form = FormAnswer::Accept([("name".to_owned(), name)].into());
+    let manners = ClientBehavior::default().files(yard.work()).elicitation(form);
     let client = sdk_agent(&yard, &[], manners).await;
     let session = client.new_session(yard.work()).await.unwrap().session_id;
 
@@ -86,7 +87,7 @@ async fn files_terminals_and_forms_work() {
 #[tokio::test]
 async fn a_turn_can_be_cancelled_and_the_session_goes_on() {
     let yard = yard();
-    let client = sdk_agent(&yard, &[], Manners::default()).await;
+    let client = sdk_agent(&yard, &[], ClientBehavior::default()).await;
     let session = client.new_session(yard.work()).await.unwrap().session_id;
 
     let turn = client.start_prompt(&session, "cancel");
@@ -104,12 +105,12 @@ async fn a_session_survives_its_process() {
     let yard = yard();
     let state = yard.home().join("state");
     let flags = ["--state", state.to_str().unwrap()];
-    let first = sdk_agent(&yard, &flags, Manners::default()).await;
+    let first = sdk_agent(&yard, &flags, ClientBehavior::default()).await;
     let session = first.new_session(yard.work()).await.unwrap().session_id;
     let turn = first.prompt(&session, "good day").await.unwrap();
     judge(first).await;
 
-    let second = sdk_agent(&yard, &flags, Manners::default()).await;
+    let second = sdk_agent(&yard, &flags, ClientBehavior::default()).await;
     let (loaded, replayed) = second.load_session(&session, yard.work()).await.unwrap();
     second.set_mode(&session, "code").await.unwrap();
     let refused = second.set_mode(&session, "dance").await.unwrap_err();
@@ -126,7 +127,7 @@ async fn a_session_survives_its_process() {
 #[tokio::test]
 async fn an_extension_that_nobody_knows_is_refused() {
     let yard = yard();
-    let client = sdk_agent(&yard, &[], Manners::default()).await;
+    let client = sdk_agent(&yard, &[], ClientBehavior::default()).await;
 
     let refused = client.call("_nobody/knows", json!({})).await.unwrap_err();
 

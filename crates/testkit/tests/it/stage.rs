@@ -1,8 +1,8 @@
 //! What the tests share: the programs, and clients that are ready.
 
 use std::path::PathBuf;
-use testkit::process::Yard;
-use testkit::sdk_client::{Manners, SdkClient};
+use testkit::process::TestHome;
+use testkit::sdk_client::{ClientBehavior, SdkClient};
 
 pub(crate) const TAP: &str = env!("CARGO_BIN_EXE_acp-tap");
 
@@ -14,17 +14,25 @@ pub(crate) fn demo_agent() -> PathBuf {
 }
 
 /// A fresh home; no binary is under test here but those of the tools.
-pub(crate) fn yard() -> Yard {
+pub(crate) fn yard() -> TestHome {
     testkit::process::switchyard(TAP)
 }
 
 /// A client of the demo agent with a tap between them that writes to `tap.ndjson` in the home.
-pub(crate) async fn tapped_demo(yard: &Yard, flags: &[&str], manners: Manners) -> SdkClient {
+pub(crate) async fn tapped_demo(
+    yard: &TestHome,
+    flags: &[&str],
+    manners: ClientBehavior,
+) -> SdkClient {
     let agent = yard.other(demo_agent(), flags);
     let command = yard.tapped(yard.home().join("tap.ndjson"), &agent);
     SdkClient::ready(command, manners).await.unwrap()
 }
 
-pub(crate) async fn sdk_agent(yard: &Yard, flags: &[&str], manners: Manners) -> SdkClient {
+pub(crate) async fn sdk_agent(
+    yard: &TestHome,
+    flags: &[&str],
+    manners: ClientBehavior,
+) -> SdkClient {
     SdkClient::ready(yard.other(yard.tool("sdk-agent"), flags), manners).await.unwrap()
 }

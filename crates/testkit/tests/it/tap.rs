@@ -3,10 +3,10 @@
 use crate::stage::{TAP, yard};
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Stdio};
-use testkit::process::Yard;
+use testkit::process::TestHome;
 use testkit::{Direction, tap};
 
-fn tapped(yard: &Yard, script: &str) -> Child {
+fn tapped(yard: &TestHome, script: &str) -> Child {
     let record = yard.home().join("tap.ndjson");
     yard.other(TAP, [record.to_str().unwrap(), "--", "sh", "-c", script])
         .stdin(Stdio::piped())

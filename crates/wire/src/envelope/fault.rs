@@ -2,7 +2,7 @@
 
 /// The error at which the scan of a line stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum ScanFault {
     CutOff,
     BadValue,
     BadString,
@@ -16,7 +16,7 @@ pub(super) enum Fault {
     Twice,
 }
 
-impl Fault {
+impl ScanFault {
     pub(super) fn why(self) -> &'static str {
         match self {
             Self::CutOff => "the line ends inside a value",

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::Span;
-use super::fault::Fault;
+use super::fault::ScanFault;
 use super::strings::string_end;
 use crate::limits::NESTING;
 
@@ -61,14 +61,14 @@ impl Member {
 pub(super) struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
-    last: Last,
+    last: LastToken,
     /// Whether the line has control characters, if only as space.
     has_control: bool,
 }
 
 /// The token that was read last of the object that is read member by member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Last {
+enum LastToken {
     Brace,
     Member,
     Comma,
@@ -77,7 +77,7 @@ enum Last {
 impl<'a> Scanner<'a> {
     pub(super) fn new(line: &'a [u8], has_control: bool) -> Self {
         let at = if line.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
-        Self { text: line, at, last: Last::Brace, has_control }
+        Self { text: line, at, last: LastToken::Brace, has_control }
     }
 
     /// Skips the beginning that nearly every line has, up to and with its comma; returns the span
@@ -88,7 +88,7 @@ impl<'a> Scanner<'a> {
         let is_usual = self.text.starts_with(OPENING);
         if is_usual {
             self.at = OPENING.len();
-            self.last = Last::Comma;
+            self.last = LastToken::Comma;
         }
         is_usual.then_some(VERSION)
     }
@@ -109,12 +109,12 @@ impl<'a> Scanner<'a> {
     }
 
     /// Enters an object; `false` if something else stands there.
-    pub(super) fn open_object(&mut self) -> Result<bool, Fault> {
+    pub(super) fn open_object(&mut self) -> Result<bool, ScanFault> {
         match self.next_byte() {
-            None => Err(Fault::CutOff),
+            None => Err(ScanFault::CutOff),
             Some(b'{') => {
                 self.at += 1;
-                self.last = Last::Brace;
+                self.last = LastToken::Brace;
                 Ok(true)
             }
             Some(_) => Ok(false),
@@ -122,17 +122,17 @@ impl<'a> Scanner<'a> {
     }
 
     /// The next member, with its name and the colon consumed; `None` after the last one.
-    pub(super) fn next_member(&mut self) -> Result<Option<Member>, Fault> {
-        let last = std::mem::replace(&mut self.last, Last::Member);
+    pub(super) fn next_member(&mut self) -> Result<Option<Member>, ScanFault> {
+        let last = std::mem::replace(&mut self.last, LastToken::Member);
         match (self.next_byte(), last) {
-            (Some(b'}'), Last::Brace | Last::Member) => {
+            (Some(b'}'), LastToken::Brace | LastToken::Member) => {
                 self.at += 1;
                 return Ok(None);
             }
-            (Some(b','), Last::Member) => self.at += 1,
-            (Some(_), Last::Brace | Last::Comma) => {}
-            (Some(_), Last::Member) => return Err(Fault::BadObject),
-            (None, _) => return Err(Fault::CutOff),
+            (Some(b','), LastToken::Member) => self.at += 1,
+            (Some(_), LastToken::Brace | LastToken::Comma) => {}
+            (Some(_), LastToken::Member) => return Err(ScanFault::BadObject),
+            (None, _) => return Err(ScanFault::CutOff),
         }
         let rest = self.text.get(self.at..).unwrap_or_default();
         if let Some((member, n_bytes)) = Member::frequent(rest) {
@@ -144,7 +144,7 @@ impl<'a> Scanner<'a> {
 
     /// A member however it is written. Apart, so that frequent ones do not pay for it.
     #[inline(never)]
-    fn any_member(&mut self) -> Result<Member, Fault> {
+    fn any_member(&mut self) -> Result<Member, ScanFault> {
         let name = self.key()?;
         let name = self.text.get(name).unwrap_or_default();
         if !name.contains(&b'\\') {
@@ -156,26 +156,26 @@ impl<'a> Scanner<'a> {
     }
 
     /// Checks that nothing but space follows.
-    pub(super) fn end(&mut self) -> Result<(), Fault> {
+    pub(super) fn end(&mut self) -> Result<(), ScanFault> {
         match self.next_byte() {
             None => Ok(()),
-            Some(_) => Err(Fault::Followed),
+            Some(_) => Err(ScanFault::Followed),
         }
     }
 
     /// The fault of a line whose outermost value is no object.
-    pub(super) fn not_an_object(&mut self) -> Fault {
+    pub(super) fn not_an_object(&mut self) -> ScanFault {
         let is_array = self.is_at(b'[');
         match self.value(0).and_then(|_| self.end()) {
             Err(fault) => fault,
-            Ok(()) if is_array => Fault::Batch,
-            Ok(()) => Fault::NoObject,
+            Ok(()) if is_array => ScanFault::Batch,
+            Ok(()) => ScanFault::NoObject,
         }
     }
 
     /// Walks over one value that stands inside `outer` other ones.
-    pub(super) fn value(&mut self, outer: usize) -> Result<Span, Fault> {
-        let first = self.next_byte().ok_or(Fault::CutOff)?;
+    pub(super) fn value(&mut self, outer: usize) -> Result<Span, ScanFault> {
+        let first = self.next_byte().ok_or(ScanFault::CutOff)?;
         let start = self.at;
         match first {
             b'"' => self.string()?,
@@ -186,14 +186,14 @@ impl<'a> Scanner<'a> {
     }
 
     /// Walks over an object or an array.
-    fn nested(&mut self, outer: usize) -> Result<(), Fault> {
+    fn nested(&mut self, outer: usize) -> Result<(), ScanFault> {
         // One bit for each open value: 1 for an object, 0 for an array.
         let (mut open, mut depth) = (0_u128, 0_usize);
         'value: loop {
-            match self.next_byte().ok_or(Fault::CutOff)? {
+            match self.next_byte().ok_or(ScanFault::CutOff)? {
                 byte @ (b'{' | b'[') => {
                     if outer + depth >= NESTING {
-                        return Err(Fault::TooDeep);
+                        return Err(ScanFault::TooDeep);
                     }
                     self.at += 1;
                     let is_object = byte == b'{';
@@ -213,7 +213,7 @@ impl<'a> Scanner<'a> {
             // A value is complete; so are those that end with it.
             while depth > 0 {
                 let is_object = open & 1 == 1;
-                match (self.next_byte().ok_or(Fault::CutOff)?, is_object) {
+                match (self.next_byte().ok_or(ScanFault::CutOff)?, is_object) {
                     (b',', _) => {
                         self.at += 1;
                         if is_object {
@@ -226,8 +226,8 @@ impl<'a> Scanner<'a> {
                         open >>= 1;
                         depth -= 1;
                     }
-                    (_, true) => return Err(Fault::BadObject),
-                    (_, false) => return Err(Fault::BadArray),
+                    (_, true) => return Err(ScanFault::BadObject),
+                    (_, false) => return Err(ScanFault::BadArray),
                 }
             }
             return Ok(());
@@ -235,20 +235,20 @@ impl<'a> Scanner<'a> {
     }
 
     /// Walks over a value without parts that starts with `first`.
-    fn scalar(&mut self, first: u8) -> Result<(), Fault> {
+    fn scalar(&mut self, first: u8) -> Result<(), ScanFault> {
         match first {
             b'"' => self.string()?,
             b'-' | b'0'..=b'9' => self.number()?,
             b't' => self.literal(b"true")?,
             b'f' => self.literal(b"false")?,
             b'n' => self.literal(b"null")?,
-            _ => return Err(Fault::BadValue),
+            _ => return Err(ScanFault::BadValue),
         }
         Ok(())
     }
 
     /// Walks over a name and its colon; returns the range of the name, with its quotes.
-    fn key(&mut self) -> Result<Range<usize>, Fault> {
+    fn key(&mut self) -> Result<Range<usize>, ScanFault> {
         self.expect(b'"')?;
         let start = self.at;
         self.string()?;
@@ -258,27 +258,27 @@ impl<'a> Scanner<'a> {
         Ok(start..end)
     }
 
-    fn string(&mut self) -> Result<(), Fault> {
+    fn string(&mut self) -> Result<(), ScanFault> {
         let start = self.at;
         self.at = string_end(self.text, start)?;
         if self.has_control {
             let string = self.text.get(start..self.at).unwrap_or_default();
             if string.iter().any(|byte| *byte < b' ') {
-                return Err(Fault::BadString);
+                return Err(ScanFault::BadString);
             }
         }
         Ok(())
     }
 
-    fn expect(&mut self, byte: u8) -> Result<(), Fault> {
+    fn expect(&mut self, byte: u8) -> Result<(), ScanFault> {
         match self.next_byte() {
             Some(found) if found == byte => Ok(()),
-            Some(_) => Err(Fault::BadObject),
-            None => Err(Fault::CutOff),
+            Some(_) => Err(ScanFault::BadObject),
+            None => Err(ScanFault::CutOff),
         }
     }
 
-    fn number(&mut self) -> Result<(), Fault> {
+    fn number(&mut self) -> Result<(), ScanFault> {
         if self.peek() == Some(b'-') {
             self.at += 1;
         }
@@ -301,22 +301,22 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn digits(&mut self) -> Result<(), Fault> {
+    fn digits(&mut self) -> Result<(), ScanFault> {
         let start = self.at;
         while matches!(self.peek(), Some(b'0'..=b'9')) {
             self.at += 1;
         }
         match self.peek() {
             _ if self.at > start => Ok(()),
-            Some(_) => Err(Fault::BadNumber),
-            None => Err(Fault::CutOff),
+            Some(_) => Err(ScanFault::BadNumber),
+            None => Err(ScanFault::CutOff),
         }
     }
 
-    fn literal(&mut self, word: &[u8]) -> Result<(), Fault> {
+    fn literal(&mut self, word: &[u8]) -> Result<(), ScanFault> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         if !rest.starts_with(word) {
-            return Err(Fault::BadValue);
+            return Err(ScanFault::BadValue);
         }
         self.at += word.len();
         Ok(())

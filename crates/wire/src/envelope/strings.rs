@@ -6,7 +6,7 @@
 //! skipped with wide registers. What must not be in a string, and hardly ever is, is looked for
 //! in the whole line at once.
 
-use super::fault::Fault;
+use super::fault::ScanFault;
 
 /// Words of 8 bytes behind the opening quote that are searched before a string counts as long.
 const SHORT_WORDS: usize = 2;
@@ -14,12 +14,12 @@ const BLOCK: usize = 64;
 
 /// The kinds of bytes that a line has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Survey {
+pub(super) struct LineSurvey {
     pub(super) is_ascii: bool,
     pub(super) has_control: bool,
 }
 
-impl Survey {
+impl LineSurvey {
     pub(super) fn of(line: &[u8]) -> Self {
         // By words and without an early exit: fast where the compiler makes vector code of it, and
         // not much slower where code is made small and it does not.
@@ -42,7 +42,7 @@ impl Survey {
 
 /// The end of the string that starts at `start`, behind its closing quote. The text is known to
 /// have a quote at `start`. Control characters are not looked for.
-pub(super) fn string_end(text: &[u8], start: usize) -> Result<usize, Fault> {
+pub(super) fn string_end(text: &[u8], start: usize) -> Result<usize, ScanFault> {
     let mut at = start + 1;
     let rest = text.get(at..).unwrap_or_default();
     for word in rest.as_chunks::<8>().0.iter().take(SHORT_WORDS) {
@@ -59,7 +59,7 @@ pub(super) fn string_end(text: &[u8], start: usize) -> Result<usize, Fault> {
     long_string_end(text, at)
 }
 
-fn long_string_end(text: &[u8], mut at: usize) -> Result<usize, Fault> {
+fn long_string_end(text: &[u8], mut at: usize) -> Result<usize, ScanFault> {
     'blocks: while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
         let mut stops = stops_in_block(block);
         if stops == 0 {
@@ -96,22 +96,22 @@ fn long_string_end(text: &[u8], mut at: usize) -> Result<usize, Fault> {
             Some(b'"') => return Ok(at + 1),
             Some(b'\\') => at += escape_length(text, at)?,
             Some(_) => at += 1,
-            None => return Err(Fault::CutOff),
+            None => return Err(ScanFault::CutOff),
         }
     }
 }
 
 /// The length of the escape that starts at `at` with a backslash.
-fn escape_length(text: &[u8], at: usize) -> Result<usize, Fault> {
+fn escape_length(text: &[u8], at: usize) -> Result<usize, ScanFault> {
     match text.get(at + 1) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),
         Some(b'u') => match text.get(at + 2..at + 6) {
             Some(digits) if digits.iter().all(u8::is_ascii_hexdigit) => Ok(6),
-            Some(_) => Err(Fault::BadString),
-            None => Err(Fault::CutOff),
+            Some(_) => Err(ScanFault::BadString),
+            None => Err(ScanFault::CutOff),
         },
-        Some(_) => Err(Fault::BadString),
-        None => Err(Fault::CutOff),
+        Some(_) => Err(ScanFault::BadString),
+        None => Err(ScanFault::CutOff),
     }
 }
 

@@ -34,10 +34,10 @@ fn what_cannot_be_read_is_nothing_but_a_turn_ends_however_that_is_written() {
     assert_eq!(event(Kind::update("plan"), "{}").own(), None);
     let unreadable = event(Kind::TurnEnded, r#"{"stopReason":5,"error":3}"#);
     let Some(Own::TurnEnded(ended)) = unreadable.own() else { panic!("it has not ended") };
-    assert_eq!(ended.outcome(), Outcome::Failed);
+    assert_eq!(ended.outcome(), TurnOutcome::Failed);
     let old = event(Kind::TurnEnded, r#"{"stopReason":"canceled","of":"a later version"}"#);
     let Some(Own::TurnEnded(ended)) = old.own() else { panic!("it has not ended") };
-    assert_eq!((ended.outcome(), ended.error), (Outcome::Cancelled, None));
+    assert_eq!((ended.outcome(), ended.error), (TurnOutcome::Cancelled, None));
 }
 
 #[test]
@@ -45,12 +45,12 @@ fn the_outcome_of_a_turn_follows_its_stop_reason() {
     let outcome = |text: &str| serde_json::from_str::<TurnEnded>(text).unwrap().outcome();
 
     for reason in ["end_turn", "max_tokens", "max_turn_requests", "refusal", "unheard_of"] {
-        assert_eq!(outcome(&format!(r#"{{"stopReason":"{reason}"}}"#)), Outcome::Completed);
+        assert_eq!(outcome(&format!(r#"{{"stopReason":"{reason}"}}"#)), TurnOutcome::Completed);
     }
-    assert_eq!(outcome(r#"{"stopReason":"cancelled"}"#), Outcome::Cancelled);
-    assert_eq!(outcome(r#"{"stopReason":"error"}"#), Outcome::Failed);
-    assert_eq!(outcome(r#"{"error":{"message":"x"}}"#), Outcome::Failed);
-    assert_eq!(outcome("{}"), Outcome::Completed);
+    assert_eq!(outcome(r#"{"stopReason":"cancelled"}"#), TurnOutcome::Cancelled);
+    assert_eq!(outcome(r#"{"stopReason":"error"}"#), TurnOutcome::Failed);
+    assert_eq!(outcome(r#"{"error":{"message":"x"}}"#), TurnOutcome::Failed);
+    assert_eq!(outcome("{}"), TurnOutcome::Completed);
 }
 
 #[test]

@@ -100,12 +100,12 @@ impl TurnEnded<'_> {
     }
 
     /// How the turn went, whatever its stop reason is called.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> TurnOutcome {
         match self.stop_reason {
-            StopReason::Cancelled => Outcome::Cancelled,
-            StopReason::Error => Outcome::Failed,
-            _ if self.error.is_some() => Outcome::Failed,
-            _ => Outcome::Completed,
+            StopReason::Cancelled => TurnOutcome::Cancelled,
+            StopReason::Error => TurnOutcome::Failed,
+            _ if self.error.is_some() => TurnOutcome::Failed,
+            _ => TurnOutcome::Completed,
         }
     }
 }
@@ -113,7 +113,7 @@ impl TurnEnded<'_> {
 /// The outcome of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum TurnOutcome {
     Completed,
     Failed,
     Cancelled,

@@ -9,11 +9,11 @@ enum Kept {
     Field(Vec<u8>, Option<Vec<u8>>),
 }
 
-impl From<Line<'_>> for Kept {
-    fn from(line: Line<'_>) -> Self {
+impl From<SseLine<'_>> for Kept {
+    fn from(line: SseLine<'_>) -> Self {
         match line {
-            Line::Blank => Self::Blank,
-            Line::Field { name, value } => Self::Field(name.into(), value.map(Into::into)),
+            SseLine::Blank => Self::Blank,
+            SseLine::Field { name, value } => Self::Field(name.into(), value.map(Into::into)),
         }
     }
 }
@@ -23,7 +23,7 @@ fn field(name: &str, value: &str) -> Kept {
 }
 
 fn lines_of(chunks: &[&[u8]]) -> Vec<Kept> {
-    let (mut lines, mut kept) = (Lines::default(), Vec::new());
+    let (mut lines, mut kept) = (SseLines::default(), Vec::new());
     for mut chunk in chunks.iter().copied() {
         while let Some(line) = lines.next(&mut chunk, 1 << 20).unwrap() {
             kept.push(line.into());
@@ -34,8 +34,8 @@ fn lines_of(chunks: &[&[u8]]) -> Vec<Kept> {
     kept
 }
 
-fn events_of(chunks: &[&[u8]]) -> Vec<Event> {
-    let (mut reader, mut events) = (Events::new(1000), Vec::new());
+fn events_of(chunks: &[&[u8]]) -> Vec<SseEvent> {
+    let (mut reader, mut events) = (SseParser::new(1000), Vec::new());
     for chunk in chunks {
         reader.feed(chunk, &mut events).unwrap();
     }
@@ -48,8 +48,8 @@ fn check_lines(input: &str, expected: &[Kept]) {
     assert_eq!(lines_of(&bytes), expected, "byte by byte");
 }
 
-fn event(name: &str, data: &str) -> Event {
-    Event { name: name.into(), data: data.into(), ..Event::default() }
+fn event(name: &str, data: &str) -> SseEvent {
+    SseEvent { name: name.into(), data: data.into(), ..SseEvent::default() }
 }
 
 #[test]
@@ -85,9 +85,9 @@ fn a_line_without_a_colon_and_a_comment_are_told_apart_from_fields() {
 
 #[test]
 fn a_line_is_refused_before_it_fills_the_memory() {
-    let mut lines = Lines::default();
+    let mut lines = SseLines::default();
     assert_eq!(lines.next(&mut [b'x'; 100].as_slice(), 100), Ok(None));
-    assert_eq!(lines.next(&mut b"x".as_slice(), 100), Err(TooLong { limit: 100 }));
+    assert_eq!(lines.next(&mut b"x".as_slice(), 100), Err(SseTooLong { limit: 100 }));
 }
 
 /// Every line end, a mark, an unknown field, fields that come twice, and an end in mid-event.
@@ -101,7 +101,7 @@ const PLAIN: &str = "retry: 1000\n\nevent: stream\ndata: {\"a\":1}\n\n: still he
 
 #[test]
 fn a_stream_is_cut_into_its_events() {
-    let numbered = |id: &str, data: &str| Event { id: Some(id.into()), ..event("", data) };
+    let numbered = |id: &str, data: &str| SseEvent { id: Some(id.into()), ..event("", data) };
     let expected = [
         event("endpoint", "/messages?a=1"),
         event("", "first\nsecond"),
@@ -120,7 +120,7 @@ fn a_stream_is_cut_into_its_events() {
 
 #[test]
 fn an_endless_line_and_endless_data_are_refused() {
-    let (mut one_line, mut many_lines) = (Events::new(100), Events::new(100));
+    let (mut one_line, mut many_lines) = (SseParser::new(100), SseParser::new(100));
     let mut events = Vec::new();
     assert!(one_line.feed(&[b'x'; 60], &mut events).is_ok());
     assert!(one_line.feed(&[b'x'; 60], &mut events).is_err());
@@ -131,7 +131,7 @@ fn an_endless_line_and_endless_data_are_refused() {
 fn what_came_before_an_endless_line_is_told() {
     let mut events = Vec::new();
     let stream = format!("data: a\n\ndata: {}", "x".repeat(100));
-    assert!(Events::new(50).feed(stream.as_bytes(), &mut events).is_err());
+    assert!(SseParser::new(50).feed(stream.as_bytes(), &mut events).is_err());
     assert_eq!(events, [event("", "a")]);
 }
 
@@ -165,7 +165,7 @@ proptest! {
     fn no_bytes_make_it_panic(chunks in prop::collection::vec(any::<Vec<u8>>(), 0..8)) {
         let chunks: Vec<&[u8]> = chunks.iter().map(Vec::as_slice).collect();
         lines_of(&chunks);
-        let (mut reader, mut events) = (Events::new(64), Vec::new());
+        let (mut reader, mut events) = (SseParser::new(64), Vec::new());
         for chunk in chunks {
             let _ = reader.feed(chunk, &mut events);
         }

@@ -9,7 +9,7 @@
 const MAX_SEQUENCE_CHARS: usize = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum TerminalToken {
     Text(char),
     /// The line is erased from here to its end, from its beginning to here, or all of it.
     EraseRest,
@@ -22,8 +22,8 @@ pub(super) enum Piece {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Escapes {
-    state: State,
+pub(super) struct EscapeParser {
+    state: EscapeState,
     n_chars: usize,
     /// The first parameter of a control sequence.
     parameter: usize,
@@ -31,7 +31,7 @@ pub(super) struct Escapes {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-enum State {
+enum EscapeState {
     #[default]
     Text,
     Escape,
@@ -43,22 +43,22 @@ enum State {
     StringEscape,
 }
 
-impl Escapes {
-    pub(super) fn push(&mut self, c: char) -> Option<Piece> {
+impl EscapeParser {
+    pub(super) fn push(&mut self, c: char) -> Option<TerminalToken> {
         match self.state {
-            State::Text => self.text(c),
-            State::Escape => self.escape(c),
-            State::Intermediate => match c {
+            EscapeState::Text => self.text(c),
+            EscapeState::Escape => self.escape(c),
+            EscapeState::Intermediate => match c {
                 ' '..='/' => None,
                 '0'..='~' => self.done(None),
                 _ => self.abandon(c),
             },
-            State::Control => self.control(c),
-            State::String => self.string(c),
-            State::StringEscape => match c {
+            EscapeState::Control => self.control(c),
+            EscapeState::String => self.string(c),
+            EscapeState::StringEscape => match c {
                 '\\' => self.done(None),
                 _ => {
-                    self.state = State::Escape;
+                    self.state = EscapeState::Escape;
                     self.escape(c)
                 }
             },
@@ -66,42 +66,42 @@ impl Escapes {
     }
 
     /// The introducers among the C1 controls are characters here, because the text is Unicode.
-    fn text(&mut self, c: char) -> Option<Piece> {
+    fn text(&mut self, c: char) -> Option<TerminalToken> {
         match c {
-            '\u{1b}' => self.enter(State::Escape),
-            '\u{9b}' => self.enter(State::Control),
-            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => self.enter(State::String),
-            _ => Some(Piece::Text(c)),
+            '\u{1b}' => self.enter(EscapeState::Escape),
+            '\u{9b}' => self.enter(EscapeState::Control),
+            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => self.enter(EscapeState::String),
+            _ => Some(TerminalToken::Text(c)),
         }
     }
 
-    fn enter(&mut self, state: State) -> Option<Piece> {
+    fn enter(&mut self, state: EscapeState) -> Option<TerminalToken> {
         *self = Self { state, ..Self::default() };
         None
     }
 
-    fn done(&mut self, piece: Option<Piece>) -> Option<Piece> {
-        self.state = State::Text;
+    fn done(&mut self, piece: Option<TerminalToken>) -> Option<TerminalToken> {
+        self.state = EscapeState::Text;
         piece
     }
 
     /// `c` cannot belong to the sequence: it is read as what follows it.
-    fn abandon(&mut self, c: char) -> Option<Piece> {
-        self.state = State::Text;
+    fn abandon(&mut self, c: char) -> Option<TerminalToken> {
+        self.state = EscapeState::Text;
         self.text(c)
     }
 
-    fn escape(&mut self, c: char) -> Option<Piece> {
+    fn escape(&mut self, c: char) -> Option<TerminalToken> {
         match c {
-            '[' => self.enter(State::Control),
-            ']' | 'P' | 'X' | '^' | '_' => self.enter(State::String),
-            ' '..='/' => self.enter(State::Intermediate),
+            '[' => self.enter(EscapeState::Control),
+            ']' | 'P' | 'X' | '^' | '_' => self.enter(EscapeState::String),
+            ' '..='/' => self.enter(EscapeState::Intermediate),
             '0'..='~' => self.done(None),
             _ => self.abandon(c),
         }
     }
 
-    fn control(&mut self, c: char) -> Option<Piece> {
+    fn control(&mut self, c: char) -> Option<TerminalToken> {
         match c {
             '0'..='9' if !self.has_more => {
                 let digit = c.to_digit(10).map_or(0, |digit| digit as usize);
@@ -115,12 +115,12 @@ impl Escapes {
             '@'..='~' => {
                 let steps = self.parameter.max(1);
                 self.done(match (c, self.parameter) {
-                    ('K', 0) => Some(Piece::EraseRest),
-                    ('K', 1) => Some(Piece::EraseStart),
-                    ('K', 2) => Some(Piece::EraseLine),
-                    ('G', _) => Some(Piece::ToColumn(steps - 1)),
-                    ('C', _) => Some(Piece::Right(steps)),
-                    ('D', _) => Some(Piece::Left(steps)),
+                    ('K', 0) => Some(TerminalToken::EraseRest),
+                    ('K', 1) => Some(TerminalToken::EraseStart),
+                    ('K', 2) => Some(TerminalToken::EraseLine),
+                    ('G', _) => Some(TerminalToken::ToColumn(steps - 1)),
+                    ('C', _) => Some(TerminalToken::Right(steps)),
+                    ('D', _) => Some(TerminalToken::Left(steps)),
                     _ => None,
                 })
             }
@@ -128,12 +128,12 @@ impl Escapes {
         }
     }
 
-    fn string(&mut self, c: char) -> Option<Piece> {
+    fn string(&mut self, c: char) -> Option<TerminalToken> {
         self.n_chars += 1;
         match c {
             '\u{7}' | '\u{9c}' => self.done(None),
             '\u{1b}' => {
-                self.state = State::StringEscape;
+                self.state = EscapeState::StringEscape;
                 None
             }
             '\n' | '\r' => self.abandon(c),

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
 /// Characters from one to another.
-pub(super) type Chars = RangeInclusive<char>;
+pub(super) type CharRange = RangeInclusive<char>;
 
 /// Hidden characters, which move something, turn the direction of reading, or have no width; in
 /// order. The page has the same table: `web/src/render/hidden.ts` is made from it.
-pub(super) const HIDDEN: &[Chars] = &[
+pub(super) const HIDDEN: &[CharRange] = &[
     // C0, DEL and C1, which hold every introducer of a control sequence.
     '\u{0}'..='\u{1f}',
     '\u{7f}'..='\u{9f}',
@@ -50,7 +50,7 @@ const KEYCAP: char = '\u{20e3}';
 
 /// Characters behind which the selector may stand: arrows to pictographs, and the emoji among
 /// letters and marks.
-pub(super) const EMOJI: &[Chars] = &[
+pub(super) const EMOJI: &[CharRange] = &[
     '©'..='©',
     '®'..='®',
     '‼'..='‼',
@@ -67,7 +67,7 @@ pub(super) const EMOJI: &[Chars] = &[
 ];
 
 /// Characters that are printed as nothing but distance in their line.
-const BLANK: &[Chars] = &[
+const BLANK: &[CharRange] = &[
     ' '..=' ',
     '\u{a0}'..='\u{a0}',
     '\u{1680}'..='\u{1680}',
@@ -79,9 +79,9 @@ const BLANK: &[Chars] = &[
 ];
 
 /// Some languages and emoji are written with these, so they are not hidden.
-const JOINER: Chars = '\u{200c}'..='\u{200d}';
+const JOINER: CharRange = '\u{200c}'..='\u{200d}';
 
-fn is_in(table: &[Chars], c: char) -> bool {
+fn is_in(table: &[CharRange], c: char) -> bool {
     let n_before = table.partition_point(|chars| *chars.end() < c);
     table.get(n_before).is_some_and(|chars| chars.contains(&c))
 }

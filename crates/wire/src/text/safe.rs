@@ -121,9 +121,9 @@ pub fn sanitize_line(text: &str, max_chars: usize) -> String {
             n_chars += 1;
         }
         if n_chars < LONGEST_BLANK_RUN {
-            pieces.extend(std::iter::repeat_n(Piece { first, n_chars: 1, hides }, n_chars));
+            pieces.extend(std::iter::repeat_n(CharRun { first, n_chars: 1, hides }, n_chars));
         } else {
-            pieces.push(Piece { first, n_chars, hides });
+            pieces.push(CharRun { first, n_chars, hides });
         }
     }
     cut_middle(&pieces, max_chars)
@@ -131,13 +131,13 @@ pub fn sanitize_line(text: &str, max_chars: usize) -> String {
 
 /// One character of a text, or a long run of blanks.
 #[derive(Clone, Copy)]
-struct Piece {
+struct CharRun {
     first: char,
     n_chars: usize,
     hides: bool,
 }
 
-impl Piece {
+impl CharRun {
     fn write(self, out: &mut String) {
         // Writing to a String cannot fail, here and below.
         match self.first {
@@ -162,8 +162,8 @@ impl Piece {
 
 /// Keeps both ends of a text that takes more than `max_chars` characters. What is counted as
 /// left out are characters of the text itself, however they are shown.
-fn cut_middle(pieces: &[Piece], max_chars: usize) -> String {
-    let joined = |pieces: &[Piece]| {
+fn cut_middle(pieces: &[CharRun], max_chars: usize) -> String {
+    let joined = |pieces: &[CharRun]| {
         let mut shown = String::with_capacity(pieces.len());
         for piece in pieces {
             piece.write(&mut shown);
@@ -195,7 +195,7 @@ fn cut_middle(pieces: &[Piece], max_chars: usize) -> String {
 }
 
 /// How many of `pieces`, from the first, take no more than `width` together.
-fn n_that_fit<'a>(pieces: impl Iterator<Item = &'a Piece>, width: usize) -> usize {
+fn n_that_fit<'a>(pieces: impl Iterator<Item = &'a CharRun>, width: usize) -> usize {
     let mut left = width;
     pieces
         .take_while(|piece| match left.checked_sub(piece.width()) {

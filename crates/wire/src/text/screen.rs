@@ -9,7 +9,7 @@
 //! Always true: the text does not depend on where it was cut, and takes at most as much room as
 //! if every character of the input were a tab.
 
-use super::escapes::{Escapes, Piece};
+use super::escapes::{EscapeParser, TerminalToken};
 
 /// Columns from one tab stop to the next.
 const TAB: usize = 8;
@@ -26,7 +26,7 @@ pub enum Tabs {
 /// The line of a terminal at which the cursor stands. Letters are taken for one column wide.
 #[derive(Debug, Clone)]
 pub struct LineScreen {
-    escapes: Escapes,
+    escapes: EscapeParser,
     tabs: Tabs,
     longest: usize,
     /// How many columns of the line have been passed on: those cannot change any more.
@@ -45,7 +45,7 @@ impl LineScreen {
     /// goes on in a new line.
     pub fn new(longest: usize, tabs: Tabs) -> Self {
         Self {
-            escapes: Escapes::default(),
+            escapes: EscapeParser::default(),
             tabs,
             longest,
             n_passed_on: 0,
@@ -63,16 +63,18 @@ impl LineScreen {
             self.room = self.room.saturating_add(TAB - 1).min(self.longest);
             match self.escapes.push(c) {
                 None => {}
-                Some(Piece::Text(c)) => self.take(c, out),
-                Some(Piece::EraseRest) => self.places.truncate(self.place()),
-                Some(Piece::EraseStart) => {
+                Some(TerminalToken::Text(c)) => self.take(c, out),
+                Some(TerminalToken::EraseRest) => self.places.truncate(self.place()),
+                Some(TerminalToken::EraseStart) => {
                     let n_erased = self.places.len().min(self.place().saturating_add(1));
                     (0..n_erased).for_each(|place| self.set(place, ' '));
                 }
-                Some(Piece::EraseLine) => self.places.clear(),
-                Some(Piece::ToColumn(column)) => self.column = column,
-                Some(Piece::Right(steps)) => self.column = self.column.saturating_add(steps),
-                Some(Piece::Left(steps)) => self.column = self.column.saturating_sub(steps),
+                Some(TerminalToken::EraseLine) => self.places.clear(),
+                Some(TerminalToken::ToColumn(column)) => self.column = column,
+                Some(TerminalToken::Right(steps)) => {
+                    self.column = self.column.saturating_add(steps)
+                }
+                Some(TerminalToken::Left(steps)) => self.column = self.column.saturating_sub(steps),
             }
         }
     }

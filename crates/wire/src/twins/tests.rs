@@ -14,7 +14,7 @@ fn twins_are_found_at_any_depth() {
         r#"{"a":{"b":[1,{"c":1,"c":1}]}}"#,
         r#"{"a":1,"\u0061":2}"#,
     ] {
-        assert_eq!(check_unambiguous(text), Err(Ambiguous::Twins), "{text}");
+        assert_eq!(check_unambiguous(text), Err(Ambiguity::Twins), "{text}");
     }
     for text in [
         r#"{"a":{"a":{"a":[{"a":1},{"a":1.5e3},null,true,-1,"a"]}}}"#,
@@ -32,7 +32,7 @@ fn what_cannot_be_read_is_refused_for_that() {
     let deep = "[".repeat(200) + &"]".repeat(200);
     for text in ["", "{", "{} {}", r#"{"a":"\ud83d"}"#, r#"{"a":1e400}"#, r#"{"a" 1}"#, &deep] {
         let refused = check_unambiguous(text).unwrap_err();
-        assert!(matches!(refused, Ambiguous::Unreadable(_)), "{text}: {refused}");
+        assert!(matches!(refused, Ambiguity::Unreadable(_)), "{text}: {refused}");
     }
 }
 
@@ -71,7 +71,7 @@ fn value() -> impl Strategy<Value = (String, bool)> {
 proptest! {
     #[test]
     fn twins_are_found_beside_and_behind_what_is_made_readable((text, has_twins) in value()) {
-        let wanted = if has_twins { Err(Ambiguous::Twins) } else { Ok(()) };
+        let wanted = if has_twins { Err(Ambiguity::Twins) } else { Ok(()) };
         prop_assert_eq!(check_unambiguous(&readable(&text)), wanted, "{}", text);
     }
 }

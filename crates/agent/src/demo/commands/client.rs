@@ -3,10 +3,10 @@
 //! In: arguments. Out: requests to the client, and a report of what came back.
 //! Files and terminals are only used if the client offers them; `call` sends whatever it is given.
 
-use super::tools::ToolCall;
-use super::{Arguments, Done, Flow, Usage};
-use crate::demo::connection::Answer;
-use crate::demo::turn::Turn;
+use super::tools::PretendedCall;
+use super::{ScriptArguments, ScriptFlow, ScriptResult, UsageError};
+use crate::demo::connection::ClientAnswer;
+use crate::demo::turn::DemoTurn;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -14,16 +14,20 @@ use std::path::Path;
 // Enough to show that the client honours the limit, little enough to reach it in a test.
 const OUTPUT_LIMIT_BYTES: u64 = 64 * 1024;
 
-pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_>) -> Done {
+pub(super) async fn perform(
+    turn: &DemoTurn,
+    name: &str,
+    mut arguments: ScriptArguments<'_>,
+) -> ScriptResult {
     match name {
         "read" => read(turn, arguments).await?,
         "write" => {
             let path = absolute(turn, arguments.need_word()?);
             write(turn, &path, arguments.rest()).await;
         }
-        "run" => terminal(turn, &arguments.argv()?, End::Wait).await,
-        "terminal-kill" => terminal(turn, &arguments.argv()?, End::Kill).await,
-        "terminal-leave" => terminal(turn, &arguments.argv()?, End::Leave).await,
+        "run" => terminal(turn, &arguments.argv()?, TerminalEnd::Wait).await,
+        "terminal-kill" => terminal(turn, &arguments.argv()?, TerminalEnd::Kill).await,
+        "terminal-leave" => terminal(turn, &arguments.argv()?, TerminalEnd::Leave).await,
         "call" => {
             let method = arguments.need_word()?;
             let params = json_or_object(arguments)?;
@@ -35,37 +39,37 @@ pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_
             turn.raw(wire::notification_line(method, json_or_object(arguments)?)).await;
         }
     }
-    Ok(Flow::Next)
+    Ok(ScriptFlow::Next)
 }
 
 /// An answer in words, with its JSON as it came.
-pub(super) fn report(answer: &Answer) -> String {
+pub(super) fn report(answer: &ClientAnswer) -> String {
     match answer {
         Ok(raw) => format!("result {}\n", raw.as_str()),
         Err(raw) => format!("error {}\n", raw.as_str()),
     }
 }
 
-pub(super) fn absolute(turn: &Turn, path: &str) -> String {
+pub(super) fn absolute(turn: &DemoTurn, path: &str) -> String {
     Path::new(&turn.cwd()).join(path).to_string_lossy().into_owned()
 }
 
-fn json_or_object(arguments: Arguments<'_>) -> Result<&str, Usage> {
+fn json_or_object(arguments: ScriptArguments<'_>) -> Result<&str, UsageError> {
     let json = arguments.rest();
     if json.is_empty() {
         return Ok("{}");
     }
-    serde_json::from_str::<&RawValue>(json).map_err(|_| Usage)?;
+    serde_json::from_str::<&RawValue>(json).map_err(|_| UsageError)?;
     Ok(json)
 }
 
-async fn read(turn: &Turn, mut arguments: Arguments<'_>) -> Result<(), Usage> {
+async fn read(turn: &DemoTurn, mut arguments: ScriptArguments<'_>) -> Result<(), UsageError> {
     let mut params = json!({
         "sessionId": turn.session,
         "path": absolute(turn, arguments.need_word()?),
     });
     if let Some(line) = arguments.word() {
-        params["line"] = line.parse::<u32>().map_err(|_| Usage)?.into();
+        params["line"] = line.parse::<u32>().map_err(|_| UsageError)?.into();
         params["limit"] = arguments.number::<u32>()?.into();
     }
     if !turn.connection.client_offers("/fs/readTextFile") {
@@ -80,7 +84,7 @@ async fn read(turn: &Turn, mut arguments: Arguments<'_>) -> Result<(), Usage> {
     Ok(())
 }
 
-async fn write(turn: &Turn, path: &str, content: &str) {
+async fn write(turn: &DemoTurn, path: &str, content: &str) {
     if !turn.connection.client_offers("/fs/writeTextFile") {
         return turn.say("The client does not write files (fs.writeTextFile).\n").await;
     }
@@ -92,14 +96,14 @@ async fn write(turn: &Turn, path: &str, content: &str) {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum TerminalEnd {
     Wait,
     Kill,
     /// Leave the command running when the turn is over.
     Leave,
 }
 
-async fn terminal(turn: &Turn, argv: &[String], end: End) {
+async fn terminal(turn: &DemoTurn, argv: &[String], end: TerminalEnd) {
     if !turn.connection.client_offers("/terminal") {
         return turn.say("The client has no terminals (terminal).\n").await;
     }
@@ -119,16 +123,16 @@ async fn terminal(turn: &Turn, argv: &[String], end: End) {
     let Some(terminal) = field(&created, "terminalId") else {
         return turn.say(report(&created)).await;
     };
-    let call = ToolCall::new(turn, "execute", Some(&argv.join(" ")));
+    let call = PretendedCall::new(turn, "execute", Some(&argv.join(" ")));
     call.announce(turn).await;
     let embedded = json!([{ "type": "terminal", "terminalId": terminal }]);
     call.update(turn, json!({ "status": "in_progress", "content": embedded })).await;
 
-    if end == End::Leave {
+    if end == TerminalEnd::Leave {
         return call.update(turn, json!({ "status": "completed" })).await;
     }
     let params = json!({ "sessionId": turn.session, "terminalId": terminal });
-    let method = if end == End::Wait { "terminal/wait_for_exit" } else { "terminal/kill" };
+    let method = if end == TerminalEnd::Wait { "terminal/wait_for_exit" } else { "terminal/kill" };
     let ended = turn.call(method, &params).await;
     let output = turn.call("terminal/output", &params).await;
     let released = turn.call("terminal/release", &params).await;
@@ -140,12 +144,12 @@ async fn terminal(turn: &Turn, argv: &[String], end: End) {
     turn.say(format!("{method}: {}output: {}", report(&ended), report(&output))).await;
 }
 
-fn field(answer: &Answer, name: &str) -> Option<String> {
+fn field(answer: &ClientAnswer, name: &str) -> Option<String> {
     let Ok(_) = answer else { return None };
     value(answer).get(name)?.as_str().map(str::to_owned)
 }
 
-fn value(answer: &Answer) -> Value {
+fn value(answer: &ClientAnswer) -> Value {
     let (Ok(raw) | Err(raw)) = answer;
     serde_json::from_str(raw.as_str()).unwrap_or_default()
 }

@@ -4,14 +4,18 @@
 //! Nothing here is remembered for a replay, and a flood is limited only by how fast it is read.
 
 use super::client::{absolute, report};
-use super::tools::{ALL, ToolCall, request};
-use super::{Arguments, Done, Flow};
+use super::tools::{ALL, PretendedCall, request};
+use super::{ScriptArguments, ScriptFlow, ScriptResult};
 use crate::demo::connection::{FRAME_BYTES, update_line};
-use crate::demo::turn::{OnCancel, Turn};
+use crate::demo::turn::{DemoTurn, OnCancel};
 use serde_json::json;
 use std::io::Write as _;
 
-pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_>) -> Done {
+pub(super) async fn perform(
+    turn: &DemoTurn,
+    name: &str,
+    mut arguments: ScriptArguments<'_>,
+) -> ScriptResult {
     match name {
         "flood" => flood(turn, arguments.number()?, arguments.number_or(0)?).await,
         "big" => big(turn, arguments.number()?).await,
@@ -34,11 +38,11 @@ pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_
         }
         _ => turn.raw("{\"jsonrpc\":\"2.0\",\"id\":987654321,\"result\":{}}\n").await,
     }
-    Ok(Flow::Next)
+    Ok(ScriptFlow::Next)
 }
 
 /// The line of an update, cut in two where the text of its chunk belongs.
-fn frame_of_chunk(turn: &Turn) -> (Vec<u8>, Vec<u8>) {
+fn frame_of_chunk(turn: &DemoTurn) -> (Vec<u8>, Vec<u8>) {
     let line = turn.chunk_line("@");
     // The last one, because the session id before it could contain the mark too.
     let (head, tail) = line.rsplit_once('@').unwrap_or((&line, ""));
@@ -47,7 +51,7 @@ fn frame_of_chunk(turn: &Turn) -> (Vec<u8>, Vec<u8>) {
 
 /// Sends numbered chunks. Lines are put together by copying, many of them into each frame: this is
 /// also the source of the benchmarks, and must not be what they measure.
-async fn flood(turn: &Turn, n_chunks: u64, n_bytes: usize) {
+async fn flood(turn: &DemoTurn, n_chunks: u64, n_bytes: usize) {
     let (head, tail) = frame_of_chunk(turn);
     let dots = vec![b'.'; n_bytes];
     let mut frame = Vec::with_capacity(FRAME_BYTES);
@@ -71,7 +75,7 @@ async fn flood(turn: &Turn, n_chunks: u64, n_bytes: usize) {
     }
 }
 
-async fn big(turn: &Turn, n_bytes: usize) {
+async fn big(turn: &DemoTurn, n_bytes: usize) {
     let (mut line, tail) = frame_of_chunk(turn);
     let end = line.len() + n_bytes;
     line.resize(end, b'x');
@@ -79,7 +83,7 @@ async fn big(turn: &Turn, n_bytes: usize) {
     turn.raw(line).await;
 }
 
-async fn garbage(turn: &Turn) {
+async fn garbage(turn: &DemoTurn) {
     turn.say("before garbage\n").await;
     let good = turn.chunk_line("good line with CRLF\n");
     let with_bom = turn.chunk_line("line after a byte order mark\n");
@@ -92,7 +96,7 @@ async fn garbage(turn: &Turn) {
     turn.say("after garbage\n").await;
 }
 
-async fn bad_utf8(turn: &Turn) {
+async fn bad_utf8(turn: &DemoTurn) {
     turn.say("before bad utf-8\n").await;
     let (mut line, tail) = frame_of_chunk(turn);
     // A lone continuation byte, an overlong slash, a surrogate, and a cut sequence.
@@ -102,7 +106,7 @@ async fn bad_utf8(turn: &Turn) {
     turn.say("after bad utf-8\n").await;
 }
 
-async fn deep(turn: &Turn, depth: usize) {
+async fn deep(turn: &DemoTurn, depth: usize) {
     let text = json!(format!("{depth} arrays deep\n"));
     let update = format!(
         "{{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{{\"type\":\"text\",\"text\":{text}}},\
@@ -113,9 +117,9 @@ async fn deep(turn: &Turn, depth: usize) {
     turn.raw(update_line(&turn.session, &update)).await;
 }
 
-async fn dup_id(turn: &Turn) {
+async fn dup_id(turn: &DemoTurn) {
     let id = turn.connection.state().calls.next_id();
-    let call = ToolCall::new(turn, "execute", None);
+    let call = PretendedCall::new(turn, "execute", None);
     let question = request(turn, &call, ALL).to_string();
     let path = absolute(turn, "README.md");
     let file = json!({ "sessionId": turn.session, "path": path }).to_string();

@@ -3,10 +3,10 @@
 //! In: arguments. Out: orders to the connection, bytes on stderr, processes.
 //! What the script said before it died is still delivered to a client that reads.
 
-use super::tools::ToolCall;
-use super::{Arguments, Done, Flow, Usage};
-use crate::demo::connection::Order;
-use crate::demo::turn::Turn;
+use super::tools::PretendedCall;
+use super::{ScriptArguments, ScriptFlow, ScriptResult, UsageError};
+use crate::demo::connection::ConnectionOrder;
+use crate::demo::turn::DemoTurn;
 use std::process::Stdio;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
@@ -29,14 +29,18 @@ exec sleep 300 2>/dev/null"#;
 const STDERR_LINE: &[u8; 64] = b"noise on stderr, which nobody needs and everybody has to drain.\n";
 const STDERR_LINES_PER_WRITE: usize = 256;
 
-pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_>) -> Done {
+pub(super) async fn perform(
+    turn: &DemoTurn,
+    name: &str,
+    mut arguments: ScriptArguments<'_>,
+) -> ScriptResult {
     match name {
         "crash" => crash(turn, arguments.word()).await?,
-        "abort" => turn.connection.order_the_end(Order::Abort).await,
+        "abort" => turn.connection.order_the_end(ConnectionOrder::Abort).await,
         "stuck" => {
             // Errors mean that the connection is ending, and then nothing is read either.
             let (done, is_done) = oneshot::channel();
-            let _ = turn.connection.orders.send(Order::StopReading(done)).await;
+            let _ = turn.connection.orders.send(ConnectionOrder::StopReading(done)).await;
             let _ = is_done.await;
         }
         "stderr" => {
@@ -51,20 +55,20 @@ pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_
         }
         _ => {
             turn.raw(turn.chunk_line(arguments.rest()).trim_end().to_owned()).await;
-            turn.connection.order_the_end(Order::Exit(0)).await;
+            turn.connection.order_the_end(ConnectionOrder::Exit(0)).await;
         }
     }
-    Ok(Flow::Next)
+    Ok(ScriptFlow::Next)
 }
 
-async fn crash(turn: &Turn, when: Option<&str>) -> Result<(), Usage> {
-    let call = ToolCall::new(turn, "execute", None);
+async fn crash(turn: &DemoTurn, when: Option<&str>) -> Result<(), UsageError> {
+    let call = PretendedCall::new(turn, "execute", None);
     let (n_steps, code) = match when {
         None => (0, CRASH_CODE),
         Some("before-tool") => (1, CRASH_CODE),
         Some("during-tool") => (2, CRASH_CODE),
         Some("after-tool") => (3, CRASH_CODE),
-        Some(code) => (0, code.parse().map_err(|_| Usage)?),
+        Some(code) => (0, code.parse().map_err(|_| UsageError)?),
     };
     if n_steps > 0 {
         call.announce(turn).await;
@@ -75,7 +79,7 @@ async fn crash(turn: &Turn, when: Option<&str>) -> Result<(), Usage> {
     if n_steps > 2 {
         call.complete(turn).await;
     }
-    turn.connection.order_the_end(Order::Exit(code)).await
+    turn.connection.order_the_end(ConnectionOrder::Exit(code)).await
 }
 
 /// Writes so many bytes to stderr, however long nobody reads them.

@@ -5,8 +5,8 @@
 //! What is said is valid ACP, however odd the text is. What `recall` lists was said in this session,
 //! in this process or before it. Only `hang-hard` outlives a cancel.
 
-use super::{Arguments, Done, END_TURN, Flow, help};
-use crate::demo::turn::{OnCancel, Turn};
+use super::{END_TURN, ScriptArguments, ScriptFlow, ScriptResult, help};
+use crate::demo::turn::{DemoTurn, OnCancel};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -61,7 +61,11 @@ the script in your prompt says. Send `help` to see what I can do.\n";
 const PROVIDER_ERROR: &str = "API Error: 529 \
 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}";
 
-pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_>) -> Done {
+pub(super) async fn perform(
+    turn: &DemoTurn,
+    name: &str,
+    mut arguments: ScriptArguments<'_>,
+) -> ScriptResult {
     match name {
         "help" => turn.say(help()).await,
         "echo" => turn.say(arguments.rest()).await,
@@ -100,14 +104,14 @@ pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_
         }
         "pid" => turn.say(format!("{}\n", std::process::id())).await,
         "echo-prompt" => turn.say(turn.blocks.get()).await,
-        "stop" => return Ok(Flow::End(Ok(arguments.need_word()?.to_owned()))),
+        "stop" => return Ok(ScriptFlow::End(Ok(arguments.need_word()?.to_owned()))),
         "fail" => {
             let code = arguments.number()?;
-            return Ok(Flow::End(Err(RpcError::new(code, arguments.need_rest()?))));
+            return Ok(ScriptFlow::End(Err(RpcError::new(code, arguments.need_rest()?))));
         }
         "provider-error" => {
             turn.say(PROVIDER_ERROR).await;
-            return Ok(Flow::End(Ok(END_TURN.to_owned())));
+            return Ok(ScriptFlow::End(Ok(END_TURN.to_owned())));
         }
         "hang" => std::future::pending::<()>().await,
         "hang-hard" => {
@@ -117,11 +121,11 @@ pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_
         // `sleep` and `silence`
         _ => tokio::time::sleep(Duration::from_millis(arguments.number()?)).await,
     }
-    Ok(Flow::Next)
+    Ok(ScriptFlow::Next)
 }
 
 /// The answer to a prompt that is not a script.
-pub(super) async fn converse(turn: &Turn) {
+pub(super) async fn converse(turn: &DemoTurn) {
     stream(turn, GREETING).await;
 }
 
@@ -134,13 +138,13 @@ fn chunk_text(n: u64, n_bytes: usize) -> String {
     text
 }
 
-async fn stream(turn: &Turn, text: &str) {
+async fn stream(turn: &DemoTurn, text: &str) {
     for word in text.split_inclusive(' ') {
         turn.say(word).await;
     }
 }
 
-async fn numbered(turn: &Turn, n_chunks: u64, n_bytes: usize, pause_ms: u64) {
+async fn numbered(turn: &DemoTurn, n_chunks: u64, n_bytes: usize, pause_ms: u64) {
     for n in 1..=n_chunks {
         if pause_ms > 0 {
             tokio::time::sleep(Duration::from_millis(pause_ms)).await;
@@ -149,7 +153,7 @@ async fn numbered(turn: &Turn, n_chunks: u64, n_bytes: usize, pause_ms: u64) {
     }
 }
 
-fn recall(turn: &Turn) -> String {
+fn recall(turn: &DemoTurn) -> String {
     let memory = turn.change(|session| {
         let record = &session.record;
         // The last prompt is the one that asks.

@@ -6,27 +6,27 @@
 //! session's working directory, unless it was given. The ids of a question's options say nothing
 //! about their kind, so a client that guesses is found out.
 
-use super::{Arguments, Done, Flow, Usage};
-use crate::demo::connection::Answer;
-use crate::demo::turn::Turn;
+use super::{ScriptArguments, ScriptFlow, ScriptResult, UsageError};
+use crate::demo::connection::ClientAnswer;
+use crate::demo::turn::DemoTurn;
 use serde_json::{Value, json};
 use std::path::Path;
 use wire::ToolKind;
 
 /// Option id, name and kind.
-type Choice = (&'static str, &'static str, &'static str);
+type DemoPermissionOption = (&'static str, &'static str, &'static str);
 
-pub(super) const ALL: &[Choice] = &[
+pub(super) const ALL: &[DemoPermissionOption] = &[
     ("opt-1", "Allow once", "allow_once"),
     ("opt-2", "Always allow", "allow_always"),
     ("opt-3", "Reject", "reject_once"),
     ("opt-4", "Always reject", "reject_always"),
 ];
-const ODD: &[Choice] =
+const ODD: &[DemoPermissionOption] =
     &[("opt-7", "Always allow", "allow_always"), ("opt-9", "Reject", "reject_once")];
 
 /// A pretended tool call that the client was told of, or is about to be.
-pub(super) struct ToolCall {
+pub(super) struct PretendedCall {
     id: String,
     title: String,
     kind: &'static str,
@@ -37,16 +37,20 @@ pub(super) struct ToolCall {
     raw_output: Value,
 }
 
-pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_>) -> Done {
+pub(super) async fn perform(
+    turn: &DemoTurn,
+    name: &str,
+    mut arguments: ScriptArguments<'_>,
+) -> ScriptResult {
     match name {
         "tool" => {
-            let call = ToolCall::new(turn, kind(arguments.need_word()?)?, None);
+            let call = PretendedCall::new(turn, kind(arguments.need_word()?)?, None);
             call.announce(turn).await;
             call.begin(turn).await;
             call.complete(turn).await;
         }
         "tool-fail" | "tool-unclosed" => {
-            let call = ToolCall::new(turn, "execute", None);
+            let call = PretendedCall::new(turn, "execute", None);
             call.announce(turn).await;
             call.begin(turn).await;
             if name == "tool-fail" {
@@ -54,12 +58,12 @@ pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_
             }
         }
         "tool-update-first" => {
-            let call = ToolCall::new(turn, "read", None);
+            let call = PretendedCall::new(turn, "read", None);
             call.begin(turn).await;
             call.complete(turn).await;
         }
         "diff" => {
-            let call = ToolCall::new(turn, "edit", arguments.word());
+            let call = PretendedCall::new(turn, "edit", arguments.word());
             call.announce(turn).await;
             call.complete(turn).await;
         }
@@ -69,30 +73,30 @@ pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_
             let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
             let (kind, subject) = kind(word).map_or(("execute", line), |kind| (kind, rest.trim()));
             let subject = Some(subject).filter(|subject| !subject.is_empty());
-            ask_for(turn, &ToolCall::new(turn, kind, subject), ALL).await;
+            ask_for(turn, &PretendedCall::new(turn, kind, subject), ALL).await;
         }
-        "permission-odd" => ask_for(turn, &ToolCall::new(turn, "execute", None), ODD).await,
+        "permission-odd" => ask_for(turn, &PretendedCall::new(turn, "execute", None), ODD).await,
         "permission-twice" => {
-            let first = ToolCall::new(turn, "execute", Some("cargo build"));
-            let second = ToolCall::new(turn, "edit", None);
+            let first = PretendedCall::new(turn, "execute", Some("cargo build"));
+            let second = PretendedCall::new(turn, "edit", None);
             tokio::join!(ask_for(turn, &first, ALL), ask_for(turn, &second, ALL));
         }
         "permission-hang" => {
-            ask_for(turn, &ToolCall::new(turn, "execute", None), ALL).await;
+            ask_for(turn, &PretendedCall::new(turn, "execute", None), ALL).await;
             std::future::pending::<()>().await;
         }
         _ => form(turn, arguments.need_rest()?).await,
     }
-    Ok(Flow::Next)
+    Ok(ScriptFlow::Next)
 }
 
-fn kind(word: &str) -> Result<&'static str, Usage> {
-    ToolKind::NAMES.into_iter().find(|kind| *kind == word).ok_or(Usage)
+fn kind(word: &str) -> Result<&'static str, UsageError> {
+    ToolKind::NAMES.into_iter().find(|kind| *kind == word).ok_or(UsageError)
 }
 
-impl ToolCall {
+impl PretendedCall {
     /// `subject` is the path or the command line that the call is about.
-    pub(super) fn new(turn: &Turn, kind: &'static str, subject: Option<&str>) -> Self {
+    pub(super) fn new(turn: &DemoTurn, kind: &'static str, subject: Option<&str>) -> Self {
         let cwd = turn.cwd();
         let id = turn.connection.unique("call");
         let path = |default: &str| {
@@ -177,17 +181,17 @@ impl ToolCall {
         call
     }
 
-    pub(super) async fn announce(&self, turn: &Turn) {
+    pub(super) async fn announce(&self, turn: &DemoTurn) {
         let mut update = self.describe();
         update["sessionUpdate"] = "tool_call".into();
         turn.update(update).await;
     }
 
-    pub(super) async fn begin(&self, turn: &Turn) {
+    pub(super) async fn begin(&self, turn: &DemoTurn) {
         self.update(turn, json!({ "status": "in_progress" })).await;
     }
 
-    pub(super) async fn complete(&self, turn: &Turn) {
+    pub(super) async fn complete(&self, turn: &DemoTurn) {
         let change = json!({
             "status": "completed",
             "content": [self.content],
@@ -196,7 +200,7 @@ impl ToolCall {
         self.update(turn, change).await;
     }
 
-    pub(super) async fn fail(&self, turn: &Turn, reason: &str) {
+    pub(super) async fn fail(&self, turn: &DemoTurn, reason: &str) {
         let change = json!({
             "status": "failed",
             "content": [text(reason)],
@@ -205,7 +209,7 @@ impl ToolCall {
         self.update(turn, change).await;
     }
 
-    pub(super) async fn update(&self, turn: &Turn, mut change: Value) {
+    pub(super) async fn update(&self, turn: &DemoTurn, mut change: Value) {
         change["sessionUpdate"] = "tool_call_update".into();
         change["toolCallId"] = self.id.as_str().into();
         turn.update(change).await;
@@ -218,7 +222,11 @@ pub(super) fn text(text: &str) -> Value {
 }
 
 /// The params of a permission request.
-pub(super) fn request(turn: &Turn, call: &ToolCall, choices: &[Choice]) -> Value {
+pub(super) fn request(
+    turn: &DemoTurn,
+    call: &PretendedCall,
+    choices: &[DemoPermissionOption],
+) -> Value {
     let options: Vec<Value> = choices
         .iter()
         .map(|(id, name, kind)| json!({ "optionId": id, "name": name, "kind": kind }))
@@ -226,7 +234,7 @@ pub(super) fn request(turn: &Turn, call: &ToolCall, choices: &[Choice]) -> Value
     json!({ "sessionId": turn.session, "toolCall": call.describe(), "options": options })
 }
 
-async fn ask_for(turn: &Turn, call: &ToolCall, choices: &[Choice]) {
+async fn ask_for(turn: &DemoTurn, call: &PretendedCall, choices: &[DemoPermissionOption]) {
     call.announce(turn).await;
     let params = request(turn, call, choices);
     let answer = turn.call("session/request_permission", &params).await;
@@ -248,7 +256,10 @@ async fn ask_for(turn: &Turn, call: &ToolCall, choices: &[Choice]) {
 }
 
 /// The id and kind of the option that was chosen, or why there is none.
-fn decision(answer: &Answer, choices: &[Choice]) -> Result<(&'static str, &'static str), String> {
+fn decision(
+    answer: &ClientAnswer,
+    choices: &[DemoPermissionOption],
+) -> Result<(&'static str, &'static str), String> {
     let raw = match answer {
         Ok(raw) => raw.as_str(),
         Err(raw) => return Err(format!("the client answered an error {}", raw.as_str())),
@@ -266,7 +277,7 @@ fn decision(answer: &Answer, choices: &[Choice]) -> Result<(&'static str, &'stat
     }
 }
 
-async fn form(turn: &Turn, name: &str) {
+async fn form(turn: &DemoTurn, name: &str) {
     if !turn.connection.client_offers("/elicitation/form") {
         return turn.say("The client has no forms (elicitation.form).\n").await;
     }

@@ -3,10 +3,10 @@
 //! In: arguments. Out: one or a few updates of the kind in question.
 //! A kind that the client must ask for is not sent to a client that did not.
 
-use super::{Arguments, Done, Flow, Usage, available};
+use super::{ScriptArguments, ScriptFlow, ScriptResult, UsageError, available};
 use crate::demo::connection::update_line;
 use crate::demo::session::now;
-use crate::demo::turn::Turn;
+use crate::demo::turn::DemoTurn;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -14,7 +14,11 @@ use serde_json::{Value, json};
 // other end shows whether somebody parsed what he should only carry.
 const UNKNOWN_UPDATE: &str = r#"{"sessionUpdate":"demo_unknown_kind","big":12345678901234567890123,"hundred":1e2,"pi":3.1415926535897932384626433832795,"unknownField":{"z":1,"a":[null,true,"\u00e9"]},"_meta":{"demo":{"spaced" : "as is"}}}"#;
 
-pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_>) -> Done {
+pub(super) async fn perform(
+    turn: &DemoTurn,
+    name: &str,
+    mut arguments: ScriptArguments<'_>,
+) -> ScriptResult {
     match name {
         "plan" => plan(turn).await,
         "usage" => {
@@ -35,15 +39,15 @@ pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_
         "unknown-update" => turn.raw(update_line(&turn.session, UNKNOWN_UPDATE)).await,
         _ => {
             let json = arguments.need_rest()?;
-            serde_json::from_str::<&RawValue>(json).map_err(|_| Usage)?;
+            serde_json::from_str::<&RawValue>(json).map_err(|_| UsageError)?;
             turn.raw(update_line(&turn.session, json)).await;
         }
     }
-    Ok(Flow::Next)
+    Ok(ScriptFlow::Next)
 }
 
 /// A plan is always sent as a whole; here one entry after the other becomes completed.
-async fn plan(turn: &Turn) {
+async fn plan(turn: &DemoTurn) {
     const STEPS: [(&str, &str); 3] =
         [("Look around", "high"), ("Change something", "medium"), ("Check the result", "low")];
     for n_done in 0..=STEPS.len() {
@@ -63,7 +67,7 @@ async fn plan(turn: &Turn) {
     }
 }
 
-async fn title(turn: &Turn, title: &str) {
+async fn title(turn: &DemoTurn, title: &str) {
     let updated_at = now();
     turn.change(|session| session.record.title = Some(title.to_owned()));
     turn.update(json!({
@@ -74,7 +78,7 @@ async fn title(turn: &Turn, title: &str) {
     .await;
 }
 
-async fn notice(turn: &Turn, text: &str) {
+async fn notice(turn: &DemoTurn, text: &str) {
     if !turn.connection.client_offers("/session/notices") {
         return turn.say("The client did not ask for notices (session.notices).\n").await;
     }
@@ -87,7 +91,7 @@ async fn notice(turn: &Turn, text: &str) {
     .await;
 }
 
-async fn compaction(turn: &Turn) {
+async fn compaction(turn: &DemoTurn) {
     if !turn.connection.client_offers("/session/compaction") {
         return turn.say("The client did not ask for compaction (session.compaction).\n").await;
     }

@@ -6,7 +6,7 @@ fn json(text: &str) -> Json {
     Json::parse(text).unwrap()
 }
 
-fn text(receiver: &mut oneshot::Receiver<Answer>) -> String {
+fn text(receiver: &mut oneshot::Receiver<ClientAnswer>) -> String {
     let Ok(Ok(result)) = receiver.try_recv() else { return "nothing".into() };
     result.as_str().to_owned()
 }

@@ -2,9 +2,9 @@
 
 use super::*;
 
-fn parse(flags: &str) -> Result<Options, String> {
+fn parse(flags: &str) -> Result<DemoOptions, String> {
     let flags: Vec<OsString> = flags.split_whitespace().map(OsString::from).collect();
-    Options::from_args(&flags)
+    DemoOptions::from_args(&flags)
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 /// Why a text has more than one possible meaning, so that it is not repaired.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Broken {
+pub(super) enum RepairError {
     /// It ends inside a string.
     InString,
     /// It ends where something has to follow.
@@ -15,7 +15,7 @@ pub(super) enum Broken {
 
 /// Takes out commas before closing brackets, escapes what must be in strings, and adds the
 /// closing brackets that are missing at the end. Whether the result is JSON is another question.
-pub(super) fn repair(text: &str) -> Result<String, Broken> {
+pub(super) fn repair(text: &str) -> Result<String, RepairError> {
     let mut out = String::with_capacity(text.len() + 8);
     let mut open = Vec::new();
     let mut chars = text.chars().peekable();
@@ -34,7 +34,7 @@ pub(super) fn repair(text: &str) -> Result<String, Broken> {
                 }
                 pending.clear();
                 if open.pop() != Some(c) {
-                    return Err(Broken::Brackets);
+                    return Err(RepairError::Brackets);
                 }
                 out.push(c);
                 continue;
@@ -62,13 +62,13 @@ pub(super) fn repair(text: &str) -> Result<String, Broken> {
         }
     }
     if !pending.is_empty() {
-        return Err(Broken::InValue);
+        return Err(RepairError::InValue);
     }
     if !open.is_empty() {
         // After anything else more was to come: a number has digits left, a name its value.
         let is_whole = is_after_value(&out);
         if !is_whole {
-            return Err(Broken::InValue);
+            return Err(RepairError::InValue);
         }
         out.extend(open.iter().rev());
     }
@@ -79,7 +79,7 @@ pub(super) fn repair(text: &str) -> Result<String, Broken> {
 fn string(
     chars: &mut std::iter::Peekable<std::str::Chars<'_>>,
     out: &mut String,
-) -> Result<(), Broken> {
+) -> Result<(), RepairError> {
     out.push('"');
     while let Some(c) = chars.next() {
         match c {
@@ -88,7 +88,7 @@ fn string(
                 return Ok(());
             }
             '\\' => match chars.next() {
-                None => return Err(Broken::InString),
+                None => return Err(RepairError::InString),
                 Some(c @ ('"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' | 'u')) => {
                     out.push('\\');
                     out.push(c);
@@ -104,7 +104,7 @@ fn string(
             c => plain(c, out),
         }
     }
-    Err(Broken::InString)
+    Err(RepairError::InString)
 }
 
 fn plain(c: char, out: &mut String) {

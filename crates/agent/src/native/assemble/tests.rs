@@ -11,7 +11,7 @@ fn fragment(index: usize, id: Option<&str>, name: Option<&str>, arguments: &str)
     }
 }
 
-fn assemble(deltas: &[Delta]) -> Assembled {
+fn assemble(deltas: &[Delta]) -> AssembledAnswer {
     let mut assembly = Assembly::default();
     for delta in deltas {
         assembly.push(delta);
@@ -23,7 +23,7 @@ fn assemble(deltas: &[Delta]) -> Assembled {
 fn what_was_said_is_put_together_and_retries_leave_no_trace() {
     let retrying =
         Delta::Retrying { attempt: 1, wait: std::time::Duration::ZERO, why: "why".to_owned() };
-    let usage = Usage { input: 1, ..Usage::default() };
+    let usage = TokenUsage { input: 1, ..TokenUsage::default() };
     let whole = assemble(&[
         retrying,
         Delta::Thought("h".to_owned()),
@@ -31,10 +31,10 @@ fn what_was_said_is_put_together_and_retries_leave_no_trace() {
         Delta::Thought("m".to_owned()),
         Delta::Text("b".to_owned()),
         Delta::Usage(usage),
-        Delta::Finish(Finish::Length),
+        Delta::Finish(FinishReason::Length),
     ]);
     assert_eq!((whole.text.as_str(), whole.thought.as_str()), ("ab", "hm"));
-    assert_eq!((whole.usage, whole.finish), (Some(usage), Some(Finish::Length)));
+    assert_eq!((whole.usage, whole.finish), (Some(usage), Some(FinishReason::Length)));
 }
 
 #[test]
@@ -56,9 +56,15 @@ fn ids_are_made_up_where_they_are_missing_or_taken() {
 fn the_reason_fits_the_calls() {
     let call = fragment(0, None, Some("x"), "");
     let finish = |deltas: &[Delta]| assemble(deltas).finish;
-    assert_eq!(finish(&[call.clone(), Delta::Finish(Finish::Stop)]), Some(Finish::Calls));
-    assert_eq!(finish(&[Delta::Finish(Finish::Calls)]), Some(Finish::Stop));
-    assert_eq!(finish(&[call.clone(), Delta::Finish(Finish::Length)]), Some(Finish::Length));
+    assert_eq!(
+        finish(&[call.clone(), Delta::Finish(FinishReason::Stop)]),
+        Some(FinishReason::Calls)
+    );
+    assert_eq!(finish(&[Delta::Finish(FinishReason::Calls)]), Some(FinishReason::Stop));
+    assert_eq!(
+        finish(&[call.clone(), Delta::Finish(FinishReason::Length)]),
+        Some(FinishReason::Length)
+    );
     assert_eq!(finish(&[call]), None);
 }
 

@@ -7,11 +7,12 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{End, Finished, Order, permission_key, run};
+use super::{CommandEnd, CommandRequest, FinishedCommand, permission_key, run};
 use crate::native::settings::CommandSettings;
 use crate::native::tool::arguments::{integer, string};
 use crate::native::tool::{
-    Content, Kind, Need, Output, Prepared, Shown, Tool, ToolContext, ToolError,
+    CallContent, CallDescription, CallNeed, Kind, PreparedCall, Tool, ToolContext, ToolError,
+    ToolOutput,
 };
 use crate::native::visible;
 
@@ -20,7 +21,7 @@ const MAX_LINE_BYTES: usize = 100 << 10;
 const MAX_DESCRIPTION_CHARS: usize = 200;
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
+struct BashArguments {
     command: String,
     /// Milliseconds. Some models write numbers with a fraction.
     timeout: Option<f64>,
@@ -45,7 +46,7 @@ pub(in crate::native) fn tool() -> Arc<Tool> {
     Tool::at_once("bash", Kind::Execute, description, arguments, prepare)
 }
 
-fn prepare(arguments: Arguments, context: &ToolContext) -> Result<Prepared, ToolError> {
+fn prepare(arguments: BashArguments, context: &ToolContext) -> Result<PreparedCall, ToolError> {
     let line = arguments.command;
     check(&line)?;
     let session = &context.workspace;
@@ -64,17 +65,17 @@ fn prepare(arguments: Arguments, context: &ToolContext) -> Result<Prepared, Tool
         asked = format!("{asked}\nin {}", visible::title(&cwd.to_string_lossy()));
     }
     let timeout = time_limit(arguments.timeout, &session.settings.commands);
-    let shown = Shown {
+    let shown = CallDescription {
         title: visible::title(&line),
-        content: vec![Content::Text(asked)],
-        ..Shown::default()
+        content: vec![CallContent::Text(asked)],
+        ..CallDescription::default()
     };
     let context = context.clone();
     let work = async move {
-        let finished = run(&context, Order { line, cwd, timeout }).await?;
+        let finished = run(&context, CommandRequest { line, cwd, timeout }).await?;
         Ok(report(finished, timeout))
     };
-    Ok(Prepared { shown, need: Need::Permission { key }, work: Box::pin(work) })
+    Ok(PreparedCall { shown, need: CallNeed::Permission { key }, work: Box::pin(work) })
 }
 
 fn check(line: &str) -> Result<(), ToolError> {
@@ -130,14 +131,14 @@ fn time_limit(milliseconds: Option<f64>, settings: &CommandSettings) -> Duration
 }
 
 /// The result of the call: for the model how it ended, then its output; for people the reverse.
-fn report(finished: Finished, limit: Duration) -> Output {
+fn report(finished: FinishedCommand, limit: Duration) -> ToolOutput {
     let took = finished.took.as_secs_f64();
     let end = match &finished.end {
-        End::Code(0) => format!("Exit code 0 after {took:.1} s."),
-        End::Code(code) => format!("Failed with exit code {code} after {took:.1} s."),
-        End::Signal(signal) => format!("Killed by {signal} after {took:.1} s."),
-        End::Unknown => format!("Ended after {took:.1} s with an unknown exit status."),
-        End::TimedOut => format!(
+        CommandEnd::Code(0) => format!("Exit code 0 after {took:.1} s."),
+        CommandEnd::Code(code) => format!("Failed with exit code {code} after {took:.1} s."),
+        CommandEnd::Signal(signal) => format!("Killed by {signal} after {took:.1} s."),
+        CommandEnd::Unknown => format!("Ended after {took:.1} s with an unknown exit status."),
+        CommandEnd::TimedOut => format!(
             "Ended by us, with everything it had started, because it took longer than {} s. \
              If it needs more time, give a larger `timeout` in milliseconds.",
             limit.as_secs_f64()
@@ -148,19 +149,19 @@ fn report(finished: Finished, limit: Duration) -> Output {
         text => text,
     };
     let mut told = format!("{end}\n\n{printed}");
-    if let Some(held_in) = finished.held_in.filter(|_| finished.end != End::Code(0)) {
+    if let Some(held_in) = finished.held_in.filter(|_| finished.end != CommandEnd::Code(0)) {
         told = format!("{told}\n\n(The command ran in a sandbox: {held_in})");
     }
     let mut raw = json!({ "output": finished.text });
     match finished.end {
-        End::Code(code) => raw["exitCode"] = json!(code),
-        End::Signal(signal) => raw["signal"] = json!(signal),
-        End::TimedOut => raw["timedOut"] = json!(true),
-        End::Unknown => {}
+        CommandEnd::Code(code) => raw["exitCode"] = json!(code),
+        CommandEnd::Signal(signal) => raw["signal"] = json!(signal),
+        CommandEnd::TimedOut => raw["timedOut"] = json!(true),
+        CommandEnd::Unknown => {}
     }
     let content = match finished.terminal {
-        Some(id) => Content::Terminal(id),
-        None => Content::Text(visible::fenced("", &format!("{printed}\n\n{end}"))),
+        Some(id) => CallContent::Terminal(id),
+        None => CallContent::Text(visible::fenced("", &format!("{printed}\n\n{end}"))),
     };
-    Output { content: vec![content], raw: Some(raw), ..Output::text(told) }
+    ToolOutput { content: vec![content], raw: Some(raw), ..ToolOutput::text(told) }
 }

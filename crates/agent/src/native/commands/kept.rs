@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use crate::native::visible;
 
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct OutputBuffer {
     head: Vec<u8>,
     head_limit: usize,
     tail: VecDeque<u8>,
@@ -16,7 +16,7 @@ pub(super) struct Kept {
     n_left_out: u64,
 }
 
-impl Kept {
+impl OutputBuffer {
     /// A third of the limit for the beginning: errors mostly stand at the end.
     pub(super) fn new(limit: usize) -> Self {
         let head_limit = limit / 3;

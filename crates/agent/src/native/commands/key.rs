@@ -24,7 +24,7 @@ pub(in crate::native) fn permission_key(line: &str, elsewhere: Option<&str>) -> 
 }
 
 /// A program whose subcommands may be allowed one by one.
-struct Known {
+struct KnownProgram {
     program: &'static str,
     /// A word or two each, with `|` between them; `*` stands for any word that could be a name.
     subcommands: &'static str,
@@ -34,7 +34,7 @@ struct Known {
     options: &'static str,
 }
 
-impl Known {
+impl KnownProgram {
     const fn new(program: &'static str, subcommands: &'static str, options: &'static str) -> Self {
         Self { program, subcommands, takes_words: false, options }
     }
@@ -44,8 +44,8 @@ impl Known {
     }
 }
 
-const KNOWN: [Known; 13] = [
-    Known::new(
+const KNOWN: [KnownProgram; 13] = [
+    KnownProgram::new(
         "cargo",
         "test|build|check|clippy|fmt|doc|bench|tree",
         "-- --all --all-features --all-targets --bin --bins --check --doc --example \
@@ -54,7 +54,7 @@ const KNOWN: [Known; 13] = [
             --release --test --tests --test-threads --verbose --workspace -p -q -v",
     )
     .with_words(),
-    Known::new(
+    KnownProgram::new(
         "git",
         "status|diff|log|show|blame|add|ls-files|rev-parse",
         "-- --abbrev-ref --all --branch --cached --decorate --graph --name-only \
@@ -62,18 +62,18 @@ const KNOWN: [Known; 13] = [
             --short --show-toplevel --staged --stat -1 -5 -10 -20 -A -b -n -p -s -u",
     )
     .with_words(),
-    Known::new("go", "test|build|vet|fmt", "-count -race -run -short -v").with_words(),
-    Known::new("npm", "test|run *", "--silent -s"),
-    Known::new("pnpm", "test|run *", "--silent -s"),
-    Known::new("yarn", "test|run *", "--silent -s"),
-    Known::new("bun", "test|run *", ""),
+    KnownProgram::new("go", "test|build|vet|fmt", "-count -race -run -short -v").with_words(),
+    KnownProgram::new("npm", "test|run *", "--silent -s"),
+    KnownProgram::new("pnpm", "test|run *", "--silent -s"),
+    KnownProgram::new("yarn", "test|run *", "--silent -s"),
+    KnownProgram::new("bun", "test|run *", ""),
     // A further word may be an address, whose program it would run.
-    Known::new("deno", "test|check|lint|fmt", "--quiet -q"),
-    Known::new("make", "*", "-s --silent -k -j"),
-    Known::new("dotnet", "test|build", "--no-restore --no-build"),
-    Known::new("mvn", "test|compile|verify|package", "-q -o"),
-    Known::new("gradle", "test|build|check", "-q --offline"),
-    Known::new("mix", "test|compile|format", "--trace").with_words(),
+    KnownProgram::new("deno", "test|check|lint|fmt", "--quiet -q"),
+    KnownProgram::new("make", "*", "-s --silent -k -j"),
+    KnownProgram::new("dotnet", "test|build", "--no-restore --no-build"),
+    KnownProgram::new("mvn", "test|compile|verify|package", "-q -o"),
+    KnownProgram::new("gradle", "test|build|check", "-q --offline"),
+    KnownProgram::new("mix", "test|compile|format", "--trace").with_words(),
 ];
 
 fn short_name(line: &str) -> Option<String> {

@@ -10,12 +10,12 @@ use bus::{ExitReport, StderrKind, StdinKind, StopLadder, WorkerHandle, WorkerStd
 use tokio::io::AsyncReadExt as _;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::kept::Kept;
-use super::variables::{Variables, variables};
-use super::{End, Finished, Order};
+use super::kept::OutputBuffer;
+use super::variables::{CommandVariables, variables};
+use super::{CommandEnd, CommandRequest, FinishedCommand};
 use crate::native::lock;
-use crate::native::sandbox::Held;
-use crate::native::tool::{Content, ToolContext, ToolError};
+use crate::native::sandbox::SandboxedCommand;
+use crate::native::tool::{CallContent, ToolContext, ToolError};
 use crate::native::visible;
 
 /// How a command is stopped: it may tidy up, but nobody waits long for it.
@@ -29,7 +29,10 @@ const SHOW_EVERY: Duration = Duration::from_millis(100);
 const SHOWN_BYTES: usize = 8 << 10;
 const READ_BYTES: usize = 16 << 10;
 
-pub(super) async fn run(context: &ToolContext, order: Order) -> Result<Finished, ToolError> {
+pub(super) async fn run(
+    context: &ToolContext,
+    order: CommandRequest,
+) -> Result<FinishedCommand, ToolError> {
     let settings = &context.workspace.settings;
     let began = Instant::now();
     let argv = vec![settings.commands.shell.clone().into(), "-c".into(), order.line.into()];
@@ -41,7 +44,7 @@ pub(super) async fn run(context: &ToolContext, order: Order) -> Result<Finished,
     launch.args = argv.collect();
     launch.stdin = StdinKind::Null;
     launch.stderr = StderrKind::MergedIntoStdout;
-    let Variables { strip, set } = variables(&settings.commands);
+    let CommandVariables { strip, set } = variables(&settings.commands);
     launch.env.strip = strip;
     launch.env.set = set.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
     launch.env.set.extend(held.variables.iter().cloned());
@@ -50,25 +53,25 @@ pub(super) async fn run(context: &ToolContext, order: Order) -> Result<Finished,
     let worker = launch.spawn().await;
     let worker = worker.map_err(|why| ToolError(format!("the command did not start: {why}")))?;
     let handle = worker.handle.clone();
-    let mut running = Running { handle: worker.handle, held: Some(held) };
-    let kept = Mutex::new(Kept::new(settings.commands.max_output_bytes));
+    let mut running = RunningCommand { handle: worker.handle, held: Some(held) };
+    let kept = Mutex::new(OutputBuffer::new(settings.commands.max_output_bytes));
     let end = follow(&handle, worker.stdout, &kept, context, order.timeout).await;
     let is_gone = timeout(LEFT_BEHIND, handle.ended()).await.is_ok();
     if is_gone {
         running.held = None;
     }
     let text = lock(&kept).text();
-    Ok(Finished { text, end, took: began.elapsed(), terminal: None, held_in })
+    Ok(FinishedCommand { text, end, took: began.elapsed(), terminal: None, held_in })
 }
 
 /// Reads to the end of the command, or of its time.
 async fn follow(
     handle: &WorkerHandle,
     stdout: WorkerStdout,
-    kept: &Mutex<Kept>,
+    kept: &Mutex<OutputBuffer>,
     context: &ToolContext,
     limit: Duration,
-) -> End {
+) -> CommandEnd {
     let reading = read(stdout, kept, context);
     tokio::pin!(reading);
     let ending = async {
@@ -76,7 +79,7 @@ async fn follow(
             Ok(report) => end_of(report),
             Err(_over) => {
                 handle.stop(&LADDER).await;
-                End::TimedOut
+                CommandEnd::TimedOut
             }
         }
     };
@@ -95,7 +98,7 @@ async fn follow(
 }
 
 /// Reads until the last process that could write is gone; shows the output as it comes.
-async fn read(mut stdout: WorkerStdout, kept: &Mutex<Kept>, context: &ToolContext) {
+async fn read(mut stdout: WorkerStdout, kept: &Mutex<OutputBuffer>, context: &ToolContext) {
     let mut chunk = vec![0; READ_BYTES];
     let mut show_at = Instant::now();
     let mut is_fresh = false;
@@ -107,7 +110,7 @@ async fn read(mut stdout: WorkerStdout, kept: &Mutex<Kept>, context: &ToolContex
                 is_fresh = false;
                 show_at = Instant::now() + SHOW_EVERY;
                 let recent = lock(kept).recent(SHOWN_BYTES);
-                context.show(&[Content::Text(visible::fenced("", &recent))], &[]);
+                context.show(&[CallContent::Text(visible::fenced("", &recent))], &[]);
             }
             read = stdout.read(&mut chunk) => match read {
                 Ok(n @ 1..) => {
@@ -121,12 +124,12 @@ async fn read(mut stdout: WorkerStdout, kept: &Mutex<Kept>, context: &ToolContex
 }
 
 /// A running command. Dropped early, it is ended, and its sandbox stays until it is.
-struct Running {
+struct RunningCommand {
     handle: WorkerHandle,
-    held: Option<Held>,
+    held: Option<SandboxedCommand>,
 }
 
-impl Drop for Running {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         let (Some(held), Ok(runtime)) = (self.held.take(), tokio::runtime::Handle::try_current())
         else {
@@ -140,11 +143,11 @@ impl Drop for Running {
     }
 }
 
-fn end_of(report: ExitReport) -> End {
+fn end_of(report: ExitReport) -> CommandEnd {
     match (report.code, report.signal) {
-        (Some(code), _) => End::Code(code),
+        (Some(code), _) => CommandEnd::Code(code),
         // `killed by SIGKILL (9)` without the verb.
-        (None, Some(_)) => End::Signal(report.to_string().replace("killed by ", "")),
-        (None, None) => End::Unknown,
+        (None, Some(_)) => CommandEnd::Signal(report.to_string().replace("killed by ", "")),
+        (None, None) => CommandEnd::Unknown,
     }
 }

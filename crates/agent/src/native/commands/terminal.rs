@@ -10,14 +10,17 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::kept::Kept;
-use super::variables::{Variables, variables};
-use super::{End, Finished, Order, denied, terminal_failed};
-use crate::native::client::Client;
+use super::kept::OutputBuffer;
+use super::variables::{CommandVariables, variables};
+use super::{CommandEnd, CommandRequest, FinishedCommand, denied, terminal_failed};
+use crate::native::client::AcpClient;
 use crate::native::settings::CommandSettings;
-use crate::native::tool::{Content, ToolContext, ToolError};
+use crate::native::tool::{CallContent, ToolContext, ToolError};
 
-pub(super) async fn run(context: &ToolContext, order: Order) -> Result<Finished, ToolError> {
+pub(super) async fn run(
+    context: &ToolContext,
+    order: CommandRequest,
+) -> Result<FinishedCommand, ToolError> {
     let (done, on_done) = oneshot::channel();
     let given_up = CancellationToken::new();
     let _gives_up_when_dropped = given_up.clone().drop_guard();
@@ -33,9 +36,9 @@ pub(super) async fn run(context: &ToolContext, order: Order) -> Result<Finished,
 /// Makes a terminal, waits for the command in it, reads the output and releases the terminal.
 async fn live(
     context: &ToolContext,
-    order: Order,
+    order: CommandRequest,
     given_up: &CancellationToken,
-) -> Result<Finished, ToolError> {
+) -> Result<FinishedCommand, ToolError> {
     let client = &context.workspace.client;
     let settings = &context.workspace.settings.commands;
     let began = Instant::now();
@@ -54,43 +57,43 @@ async fn live(
     let named = || json!({ "terminalId": id });
     // The turn may be over by now, and nothing is shown after its end.
     if !given_up.is_cancelled() {
-        context.show(&[Content::Terminal(id.to_owned())], &[]);
+        context.show(&[CallContent::Terminal(id.to_owned())], &[]);
     }
 
     let waiting = async {
         let exited = timeout(order.timeout, client.terminal("wait_for_exit", named())).await;
         match exited {
             Ok(exited) => exited.map(|status| end_of(&status)),
-            Err(_over) => Ok(End::TimedOut),
+            Err(_over) => Ok(CommandEnd::TimedOut),
         }
     };
     let end = tokio::select! {
         end = waiting => end,
-        () = given_up.cancelled() => Ok(End::TimedOut),
+        () = given_up.cancelled() => Ok(CommandEnd::TimedOut),
     };
-    if !matches!(end, Ok(End::Code(_) | End::Signal(_) | End::Unknown)) {
+    if !matches!(end, Ok(CommandEnd::Code(_) | CommandEnd::Signal(_) | CommandEnd::Unknown)) {
         let _already_over = client.terminal("kill", named()).await;
     }
     let output = read(client, id, settings.max_output_bytes).await;
     let _already_gone = client.terminal("release", named()).await;
     let (end, text) = (end.map_err(terminal_failed)?, output?);
     let took = began.elapsed();
-    Ok(Finished { text, end, took, terminal: Some(id.to_owned()), held_in: None })
+    Ok(FinishedCommand { text, end, took, terminal: Some(id.to_owned()), held_in: None })
 }
 
 /// The variables for a terminal. It has the client's, and whoever started us has our keys among
 /// them. They cannot be taken out from here, only emptied.
 fn environment(settings: &CommandSettings) -> Value {
-    let Variables { strip, set } = variables(settings);
+    let CommandVariables { strip, set } = variables(settings);
     let emptied = strip.iter().filter_map(|name| Some((name.to_str()?.to_owned(), String::new())));
     let all = set.into_iter().chain(emptied);
     all.map(|(name, value)| json!({ "name": name, "value": value })).collect()
 }
 
-async fn read(client: &Client, id: &str, limit: usize) -> Result<String, ToolError> {
+async fn read(client: &AcpClient, id: &str, limit: usize) -> Result<String, ToolError> {
     let output = client.terminal("output", json!({ "terminalId": id })).await;
     let output = output.map_err(terminal_failed)?;
-    let mut kept = Kept::new(limit);
+    let mut kept = OutputBuffer::new(limit);
     // The output limit is enforced here, whatever the client does with it; it cuts the beginning
     // off.
     let is_cut = output["truncated"].as_bool() == Some(true);
@@ -105,12 +108,12 @@ fn no_terminal() -> ToolError {
     ToolError::new("the client made a terminal without an id")
 }
 
-fn end_of(status: &Value) -> End {
+fn end_of(status: &Value) -> CommandEnd {
     // Some clients put it one level down, as `terminal/output` does.
     let status = if status["exitStatus"].is_object() { &status["exitStatus"] } else { status };
     match (status["exitCode"].as_i64(), &status["signal"]) {
-        (_, Value::String(signal)) => End::Signal(signal.clone()),
-        (Some(code), _) => End::Code(i32::try_from(code).unwrap_or(-1)),
-        (None, _) => End::Unknown,
+        (_, Value::String(signal)) => CommandEnd::Signal(signal.clone()),
+        (Some(code), _) => CommandEnd::Code(i32::try_from(code).unwrap_or(-1)),
+        (None, _) => CommandEnd::Unknown,
     }
 }

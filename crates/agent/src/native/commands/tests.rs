@@ -8,19 +8,19 @@ use std::time::Duration;
 
 use soak::PATIENCE;
 
-use super::{End, Finished, Order, run};
-use crate::native::client::Abilities;
+use super::{CommandEnd, CommandRequest, FinishedCommand, run};
+use crate::native::client::ClientAbilities;
 use crate::native::testing::rehearsal::{Rehearsal, until};
 
 fn rehearse() -> Rehearsal {
-    Rehearsal::new(Abilities::default(), |_| {})
+    Rehearsal::new(ClientAbilities::default(), |_| {})
 }
 
-fn order(stage: &Rehearsal, line: &str, timeout: Duration) -> Order {
-    Order { line: line.into(), cwd: stage.cwd().to_path_buf(), timeout }
+fn order(stage: &Rehearsal, line: &str, timeout: Duration) -> CommandRequest {
+    CommandRequest { line: line.into(), cwd: stage.cwd().to_path_buf(), timeout }
 }
 
-async fn run_line(stage: &Rehearsal, line: &str) -> Finished {
+async fn run_line(stage: &Rehearsal, line: &str) -> FinishedCommand {
     run(&stage.context, order(stage, line, PATIENCE)).await.unwrap()
 }
 
@@ -39,7 +39,7 @@ async fn output_comes_in_order_with_the_exit_code() {
     let stage = rehearse();
     let finished = run_line(&stage, "echo one; echo two >&2; echo three; exit 3").await;
     assert_eq!(finished.text, "one\ntwo\nthree\n");
-    assert_eq!(finished.end, End::Code(3));
+    assert_eq!(finished.end, CommandEnd::Code(3));
     assert_eq!(finished.terminal, None);
 }
 
@@ -47,7 +47,7 @@ async fn output_comes_in_order_with_the_exit_code() {
 async fn a_signal_is_told_by_name() {
     let stage = rehearse();
     let finished = run_line(&stage, "kill -SEGV $$").await;
-    assert_eq!(finished.end, End::Signal("SIGSEGV (11)".into()));
+    assert_eq!(finished.end, CommandEnd::Signal("SIGSEGV (11)".into()));
 }
 
 #[tokio::test]
@@ -59,7 +59,7 @@ async fn a_command_has_no_input() {
 #[tokio::test]
 async fn our_keys_are_not_in_its_environment() {
     // Every process has a PATH; it stands for a key here.
-    let stage = Rehearsal::new(Abilities::default(), |settings| {
+    let stage = Rehearsal::new(ClientAbilities::default(), |settings| {
         settings.commands.secrets.insert("PATH".into());
         settings.commands.shell = "/bin/sh".into();
     });
@@ -94,7 +94,7 @@ async fn what_is_left_in_the_background_neither_holds_the_call_up_nor_stays() {
                 while ! [ -s pid ]; do sleep 0.01; done; echo done";
     let finished = run_line(&stage, line).await;
     assert_eq!(finished.text, "done\n");
-    assert_eq!(finished.end, End::Code(0));
+    assert_eq!(finished.end, CommandEnd::Code(0));
     until("the background ended", || is_gone(&pid)).await;
 }
 
@@ -106,7 +106,7 @@ async fn a_command_that_takes_too_long_is_ended_with_its_children() {
     let line = "echo begun; (trap '' TERM; sh -c 'echo $$ > pid; exec sleep 1000') & wait";
     let order = order(&stage, line, Duration::from_secs(3));
     let finished = run(&stage.context, order).await.unwrap();
-    assert_eq!(finished.end, End::TimedOut);
+    assert_eq!(finished.end, CommandEnd::TimedOut);
     assert!(finished.text.starts_with("begun\n"), "{}", finished.text);
     until("the child ended", || is_gone(&pid)).await;
 }

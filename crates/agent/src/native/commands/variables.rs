@@ -14,17 +14,17 @@ const GIT_SETTINGS: &str = "GIT_CONFIG_COUNT";
 const MIN_SECRET_BYTES: usize = 8;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Variables {
+pub(super) struct CommandVariables {
     pub(super) strip: BTreeSet<OsString>,
     pub(super) set: Vec<(String, String)>,
 }
 
 /// The changes to our environment for a command, which would otherwise inherit all of it.
-pub(super) fn variables(settings: &CommandSettings) -> Variables {
+pub(super) fn variables(settings: &CommandSettings) -> CommandVariables {
     of(settings, std::env::vars_os().collect())
 }
 
-fn of(settings: &CommandSettings, ours: Vec<(OsString, OsString)>) -> Variables {
+fn of(settings: &CommandSettings, ours: Vec<(OsString, OsString)>) -> CommandVariables {
     let mut set: Vec<(String, String)> =
         UNATTENDED.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     set.extend(no_bare_repositories(&ours));
@@ -38,7 +38,7 @@ fn of(settings: &CommandSettings, ours: Vec<(OsString, OsString)>) -> Variables 
         .filter(|(name, value)| settings.secrets.contains(name) || is_key(value))
         .map(|(name, _)| name.clone())
         .collect();
-    Variables { strip, set }
+    CommandVariables { strip, set }
 }
 
 /// Settings that keep git out of bare repositories: a directory of ordinary files can be made to

@@ -6,11 +6,11 @@ use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 
 use super::{Config, ConfigError, ProviderTable};
-use crate::native::discover::Found;
-use crate::native::endpoint::{Endpoint, Kind, ModelSettings, shown};
+use crate::native::discover::FoundEndpoint;
+use crate::native::endpoint::{Endpoint, EndpointKind, ModelSettings, shown};
 use crate::native::lenient;
 use crate::native::secret::Secret;
-use crate::native::settings::context_tools::Switch;
+use crate::native::settings::context_tools::EnabledContextTools;
 
 /// Longest name of a provider: more than anybody types.
 const MAX_NAME_CHARS: usize = 64;
@@ -18,7 +18,7 @@ const MAX_NAME_CHARS: usize = 64;
 /// The resolved configuration, before any endpoint was asked. Without endpoints nothing is
 /// configured, and one may be found on this machine ([`discover`](crate::native::discover)).
 #[derive(Debug, Clone, Default)]
-pub struct Setup {
+pub struct ModelSetup {
     pub endpoints: Vec<Endpoint>,
     /// Which of them is used where nobody chooses.
     pub default: usize,
@@ -26,32 +26,32 @@ pub struct Setup {
     /// Whether models get tools, if a variable says so, whatever the table says.
     pub tools: Option<bool>,
     /// The same for the context tools.
-    pub context_tools: Option<Switch>,
+    pub context_tools: Option<EnabledContextTools>,
     /// `tools` of the table, for endpoints that are only found.
     tools_of_table: Option<bool>,
     model_settings: BTreeMap<String, ModelSettings>,
-    wishes: Wishes,
+    wishes: ModelDefaults,
 }
 
 /// Model settings that were given without naming a provider.
 #[derive(Debug, Clone, Default)]
-struct Wishes {
+struct ModelDefaults {
     model: Option<String>,
     max_tokens: Option<u32>,
     temperature: Option<f64>,
 }
 
 /// The variables, those that are empty left out.
-struct Variables {
+struct OpenaiVariables {
     base_url: Option<String>,
     api_key: Option<String>,
     system_prompt: Option<String>,
     tools: Option<bool>,
-    context_tools: Option<Switch>,
-    wishes: Wishes,
+    context_tools: Option<EnabledContextTools>,
+    wishes: ModelDefaults,
 }
 
-impl Variables {
+impl OpenaiVariables {
     fn read(lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let get = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
         let trimmed = |name: &str| get(name).map(|value| value.trim().to_owned());
@@ -63,14 +63,15 @@ impl Variables {
         let either = "one of on, off, true and false";
         let tools = read(&get, "OPENAI_TOOLS", either, lenient::is_on)?;
         let or_names = "on, off, or names of context tools with commas between them";
-        let context_tools = read(&get, "OPENAI_CONTEXT_TOOLS", or_names, Switch::read)?;
+        let context_tools =
+            read(&get, "OPENAI_CONTEXT_TOOLS", or_names, EnabledContextTools::read)?;
         Ok(Self {
             tools,
             context_tools,
             base_url: trimmed("OPENAI_BASE_URL"),
             api_key: trimmed("OPENAI_API_KEY"),
             system_prompt: get("OPENAI_SYSTEM_PROMPT"),
-            wishes: Wishes { model: trimmed("OPENAI_MODEL"), max_tokens, temperature },
+            wishes: ModelDefaults { model: trimmed("OPENAI_MODEL"), max_tokens, temperature },
         })
     }
 }
@@ -93,7 +94,7 @@ fn read<T>(
     }
 }
 
-impl Wishes {
+impl ModelDefaults {
     fn or(self, other: &Self) -> Self {
         Self {
             model: self.model.or_else(|| other.model.clone()),
@@ -105,20 +106,24 @@ impl Wishes {
 
 impl Config {
     /// The endpoints of the table, and of the variables that `lookup` finds.
-    pub fn resolve(&self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Setup, ConfigError> {
+    pub fn resolve(
+        &self,
+        lookup: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<ModelSetup, ConfigError> {
         self.check()?;
         check_numbers("native", self.max_tokens, self.temperature)?;
-        let variables = Variables::read(lookup)?;
+        let variables = OpenaiVariables::read(lookup)?;
         let (default, model) = self.default_provider()?;
-        let own = Wishes { model, max_tokens: self.max_tokens, temperature: self.temperature };
-        let mut setup = Setup {
+        let own =
+            ModelDefaults { model, max_tokens: self.max_tokens, temperature: self.temperature };
+        let mut setup = ModelSetup {
             system_prompt: variables.system_prompt.clone().or_else(|| self.system_prompt.clone()),
             wishes: variables.wishes.clone().or(&own),
             tools: variables.tools,
             context_tools: variables.context_tools.clone(),
             tools_of_table: self.tools,
             model_settings: self.models.clone(),
-            ..Setup::default()
+            ..ModelSetup::default()
         };
         for (name, table) in &self.providers {
             let is_default = default == Some(name.as_str());
@@ -128,7 +133,7 @@ impl Config {
             };
             // The variables win, then the provider's own, then what holds for all; of models the one
             // that was named for all comes before the provider's own.
-            let mut wishes = Wishes {
+            let mut wishes = ModelDefaults {
                 model: None,
                 max_tokens: table.max_tokens.or(self.max_tokens),
                 temperature: table.temperature.or(self.temperature),
@@ -181,14 +186,14 @@ impl Config {
     }
 }
 
-impl Setup {
+impl ModelSetup {
     /// Endpoints from somewhere else; the one at `default` is used where nobody chooses.
     pub fn of(endpoints: Vec<Endpoint>, default: usize) -> Self {
         Self { endpoints, default, ..Self::default() }
     }
 
     /// Adds the endpoint that was found on this machine, as the default.
-    pub fn adopt(&mut self, found: &Found) {
+    pub fn adopt(&mut self, found: &FoundEndpoint) {
         let mut endpoint = found.endpoint();
         endpoint.wish(self.wishes.clone());
         endpoint.tools = self.tools_of_table;
@@ -199,7 +204,7 @@ impl Setup {
 }
 
 impl Endpoint {
-    fn wish(&mut self, wishes: Wishes) {
+    fn wish(&mut self, wishes: ModelDefaults) {
         if wishes.model.is_some() {
             self.model = wishes.model;
         }
@@ -208,13 +213,16 @@ impl Endpoint {
     }
 }
 
-fn of_variables(variables: &Variables, wishes: &Wishes) -> Result<Option<Endpoint>, ConfigError> {
+fn of_variables(
+    variables: &OpenaiVariables,
+    wishes: &ModelDefaults,
+) -> Result<Option<Endpoint>, ConfigError> {
     if variables.base_url.is_none() && variables.api_key.is_none() {
         return Ok(None);
     }
-    let base = variables.base_url.as_deref().or(Kind::Openai.usual_base());
+    let base = variables.base_url.as_deref().or(EndpointKind::Openai.usual_base());
     let base = address("OPENAI_BASE_URL", base.unwrap_or_default())?;
-    let kind = Kind::behind(&base);
+    let kind = EndpointKind::behind(&base);
     let mut endpoint = Endpoint::new(kind.word(), kind, whole_base(kind, base));
     endpoint.key = variables.api_key.clone().map(Secret::new);
     endpoint.wish(wishes.clone());
@@ -227,14 +235,14 @@ fn moved(
     name: &str,
     table: &ProviderTable,
     base: &str,
-    variables: &Variables,
+    variables: &OpenaiVariables,
 ) -> Result<Endpoint, ConfigError> {
     check_name(name)?;
     let base = address("OPENAI_BASE_URL", base)?;
     let own = table.base_url.as_deref().or(table.kind.usual_base());
     let own = own.and_then(|own| Url::parse(own).ok());
     let is_same = own.is_some_and(|own| own.origin() == base.origin());
-    let kind = if is_same { table.kind } else { Kind::behind(&base) };
+    let kind = if is_same { table.kind } else { EndpointKind::behind(&base) };
     let mut endpoint = Endpoint::new(name, kind, whole_base(kind, base));
     fill(&mut endpoint, name, table)?;
     endpoint.key = variables.api_key.clone().map(Secret::new);
@@ -258,7 +266,7 @@ fn endpoint(
     let base = match (&table.base_url, table.kind.usual_base(), table.kind) {
         (Some(base), _, _) => base.clone(),
         (None, Some(usual), _) => usual.to_owned(),
-        (None, None, Kind::Bedrock) => {
+        (None, None, EndpointKind::Bedrock) => {
             let Some(region) = region() else {
                 return Err(ConfigError::Missing { name: name.to_owned(), member: "region" });
             };
@@ -268,7 +276,7 @@ fn endpoint(
     };
     let base = address(&format!("`base_url` of the provider `{name}`"), &base)?;
     let kind = match table.kind {
-        Kind::Other => Kind::behind(&base),
+        EndpointKind::Other => EndpointKind::behind(&base),
         kind => kind,
     };
     let mut endpoint = Endpoint::new(name, kind, whole_base(kind, base));
@@ -365,8 +373,8 @@ fn address(place: &str, text: &str) -> Result<Url, ConfigError> {
 }
 
 /// Bedrock speaks Chat Completions under a path that people leave out.
-fn whole_base(kind: Kind, mut base: Url) -> Url {
-    if kind == Kind::Bedrock && matches!(base.path(), "" | "/") {
+fn whole_base(kind: EndpointKind, mut base: Url) -> Url {
+    if kind == EndpointKind::Bedrock && matches!(base.path(), "" | "/") {
         base.set_path("/openai/v1");
     }
     base

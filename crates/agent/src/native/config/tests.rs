@@ -6,7 +6,7 @@ use super::*;
 use crate::native::endpoint::KINDS;
 use crate::native::lenient;
 
-fn resolve(text: &str, variables: &[(&str, &str)]) -> Result<Setup, ConfigError> {
+fn resolve(text: &str, variables: &[(&str, &str)]) -> Result<ModelSetup, ConfigError> {
     let config: Config = toml::from_str(text).unwrap();
     let lookup = |name: &str| {
         let found = variables.iter().find(|(known, _)| *known == name);
@@ -15,7 +15,7 @@ fn resolve(text: &str, variables: &[(&str, &str)]) -> Result<Setup, ConfigError>
     config.resolve(&lookup)
 }
 
-fn key(setup: &Setup, at: usize) -> Option<&str> {
+fn key(setup: &ModelSetup, at: usize) -> Option<&str> {
     setup.endpoints[at].key.as_ref().map(Secret::reveal)
 }
 
@@ -132,7 +132,7 @@ fn variables_alone_are_enough_and_have_the_usual_defaults() {
     let endpoint = &setup.endpoints[0];
     assert_eq!(
         (endpoint.kind, endpoint.base.as_str()),
-        (Kind::Ollama, "http://localhost:11434/v1")
+        (EndpointKind::Ollama, "http://localhost:11434/v1")
     );
     assert_eq!((key(&setup, 0), endpoint.model.as_deref()), (None, Some("qwen3")));
     assert_eq!((endpoint.max_tokens, endpoint.temperature), (Some(100), Some(0.5)));
@@ -291,7 +291,7 @@ fn any_table() -> impl Strategy<Value = ProviderTable> {
         (kind, text(), text(), secret(), text(), prop::collection::vec("\\PC{0,8}", 0..3), headers),
         (text(), text(), text(), prop::option::of(0..1u64 << 60), count()),
         (prop::option::of(0.0..2.0f64), any::<Option<bool>>(), any::<Option<bool>>(), count()),
-        prop::option::of((0..1_000_000u64).prop_map(|s| Wait(Duration::from_secs(s)))),
+        prop::option::of((0..1_000_000u64).prop_map(|s| ConfigDuration(Duration::from_secs(s)))),
     )
         .prop_map(|(first, second, third, wait)| ProviderTable {
             kind: first.0,
@@ -327,7 +327,8 @@ fn written(table: &ProviderTable) -> toml::Table {
         }
     };
     let text = |value: &Option<String>| value.clone().map(toml::Value::from);
-    let wait = |value: Option<Wait>| value.map(|wait| format!("{}s", wait.0.as_secs()).into());
+    let wait =
+        |value: Option<ConfigDuration>| value.map(|wait| format!("{}s", wait.0.as_secs()).into());
     put("kind", Some(table.kind.word().into()));
     put("base_url", text(&table.base_url));
     put("api_key_env", text(&table.api_key_env));

@@ -5,10 +5,10 @@ use serde_json::json;
 
 use super::*;
 
-fn all_text(parts: &[Part]) -> String {
+fn all_text(parts: &[MessagePart]) -> String {
     let texts = parts.iter().map(|part| match part {
-        Part::Text { text } => text.as_str(),
-        Part::Image { .. } => "",
+        MessagePart::Text { text } => text.as_str(),
+        MessagePart::Image { .. } => "",
     });
     texts.collect::<Vec<_>>().join("\n")
 }
@@ -20,12 +20,15 @@ fn images_are_sent_to_those_who_look_at_them_and_named_to_others() {
         json!({ "type": "image", "mimeType": "image/png", "data": "AAAA" }),
         json!({ "type": "text", "text": "this?" }),
     ];
-    let image = Part::Image { mime: "image/png".into(), data: "AAAA".into() };
-    assert_eq!(parts(&blocks, true), [Part::text("what is"), image, Part::text("this?")]);
-    assert_eq!(parts(&blocks, false), [Part::text("what is\n[Image: image/png]\nthis?")]);
+    let image = MessagePart::Image { mime: "image/png".into(), data: "AAAA".into() };
+    assert_eq!(
+        parts(&blocks, true),
+        [MessagePart::text("what is"), image, MessagePart::text("this?")]
+    );
+    assert_eq!(parts(&blocks, false), [MessagePart::text("what is\n[Image: image/png]\nthis?")]);
     // Nothing can be looked at here.
     let empty = [json!({ "type": "image", "mimeType": "image/gif", "data": "" })];
-    assert_eq!(parts(&empty, true), [Part::text("[Image: image/gif]")]);
+    assert_eq!(parts(&empty, true), [MessagePart::text("[Image: image/gif]")]);
 }
 
 #[test]
@@ -47,7 +50,7 @@ fn resources_are_told_with_their_address() {
                     [Resource: file:///d.zip] (application/zip)\n[Audio: audio/wav]";
     assert_eq!(text, expected);
     let seen = parts(&blocks, true);
-    assert!(seen.contains(&Part::Image { mime: "image/png".into(), data: "BBBB".into() }));
+    assert!(seen.contains(&MessagePart::Image { mime: "image/png".into(), data: "BBBB".into() }));
 }
 
 #[test]
@@ -55,7 +58,7 @@ fn a_prompt_without_anything_is_still_a_message() {
     for blocks in
         [vec![], vec![json!({ "type": "text", "text": " \n" })], vec![json!({ "type": "text" })]]
     {
-        assert_eq!(parts(&blocks, true), [Part::text(NOTHING)], "{blocks:?}");
+        assert_eq!(parts(&blocks, true), [MessagePart::text(NOTHING)], "{blocks:?}");
     }
 }
 
@@ -98,12 +101,12 @@ proptest! {
         let parts = parts(&blocks, takes_images);
 
         prop_assert!(!parts.is_empty());
-        let is_filled = |part: &Part| match part {
-            Part::Text { text } => !text.trim().is_empty(),
-            Part::Image { data, .. } => !data.is_empty(),
+        let is_filled = |part: &MessagePart| match part {
+            MessagePart::Text { text } => !text.trim().is_empty(),
+            MessagePart::Image { data, .. } => !data.is_empty(),
         };
         prop_assert!(parts.iter().any(is_filled), "{parts:?}");
-        let has_image = parts.iter().any(|part| matches!(part, Part::Image { .. }));
+        let has_image = parts.iter().any(|part| matches!(part, MessagePart::Image { .. }));
         prop_assert!(takes_images || !has_image);
         // Each block is found after the one before it.
         let told = all_text(&parts);

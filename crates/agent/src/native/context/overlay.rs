@@ -6,21 +6,23 @@
 
 use std::collections::HashMap;
 
-use crate::native::journal::{Cover, Covering, Entry, Item, Shape, Thread};
+use crate::native::journal::{
+    CoveringKind, CoveringNote, JournalEntry, JournalItem, PartShape, WorkThread,
+};
 
 #[derive(Debug, Default)]
 pub(in crate::native) struct Overlay {
-    shapes: HashMap<u64, Shape>,
+    shapes: HashMap<u64, PartShape>,
     /// In the order in which they were made.
-    coverings: Vec<Covering>,
+    coverings: Vec<CoveringNote>,
     /// By part, the index of the covering that stands for it.
     covered: HashMap<u64, usize>,
-    threads: Vec<Thread>,
+    threads: Vec<WorkThread>,
     objective: Option<String>,
 }
 
 impl Overlay {
-    pub(in crate::native) fn of(entries: &[Entry]) -> Self {
+    pub(in crate::native) fn of(entries: &[JournalEntry]) -> Self {
         let mut overlay = Self::default();
         for entry in entries {
             overlay.apply(&entry.item);
@@ -32,25 +34,25 @@ impl Overlay {
         overlay
     }
 
-    fn apply(&mut self, item: &Item) {
+    fn apply(&mut self, item: &JournalItem) {
         match item {
-            Item::Edited { edits } => {
+            JournalItem::Edited { edits } => {
                 for edit in edits {
                     match &edit.shape {
-                        Shape::Whole => self.shapes.remove(&edit.part),
+                        PartShape::Whole => self.shapes.remove(&edit.part),
                         shape => self.shapes.insert(edit.part, shape.clone()),
                     };
                 }
             }
-            Item::Covered(covering) => {
+            JournalItem::Covered(covering) => {
                 self.coverings.retain(|known| known.name != covering.name);
                 self.coverings.push(covering.clone());
             }
-            Item::Uncovered { name } => self.coverings.retain(|known| known.name != *name),
-            Item::Threads { threads } => self.threads.clone_from(threads),
-            Item::Objective { text } => self.objective.clone_from(text),
+            JournalItem::Uncovered { name } => self.coverings.retain(|known| known.name != *name),
+            JournalItem::Threads { threads } => self.threads.clone_from(threads),
+            JournalItem::Objective { text } => self.objective.clone_from(text),
             // A fresh start has neither old aims nor old subjects; what was put aside is kept.
-            Item::Cleared => {
+            JournalItem::Cleared => {
                 self.objective = None;
                 self.threads.clear();
             }
@@ -58,8 +60,8 @@ impl Overlay {
         }
     }
 
-    pub(in crate::native) fn shape(&self, part: u64) -> Shape {
-        self.shapes.get(&part).cloned().unwrap_or(Shape::Whole)
+    pub(in crate::native) fn shape(&self, part: u64) -> PartShape {
+        self.shapes.get(&part).cloned().unwrap_or(PartShape::Whole)
     }
 
     /// Parts that are hidden or replaced.
@@ -70,19 +72,19 @@ impl Overlay {
     }
 
     /// The note that stands for a part; of several the first.
-    pub(in crate::native) fn covering(&self, part: u64) -> Option<&Covering> {
+    pub(in crate::native) fn covering(&self, part: u64) -> Option<&CoveringNote> {
         self.coverings.get(*self.covered.get(&part)?)
     }
 
-    pub(in crate::native) fn named(&self, name: &str) -> Option<&Covering> {
+    pub(in crate::native) fn named(&self, name: &str) -> Option<&CoveringNote> {
         self.coverings.iter().find(|covering| covering.name == name)
     }
 
-    pub(in crate::native) fn coverings(&self) -> &[Covering] {
+    pub(in crate::native) fn coverings(&self) -> &[CoveringNote] {
         &self.coverings
     }
 
-    pub(in crate::native) fn threads(&self) -> &[Thread] {
+    pub(in crate::native) fn threads(&self) -> &[WorkThread] {
         &self.threads
     }
 
@@ -91,16 +93,18 @@ impl Overlay {
     }
 }
 
-impl Covering {
+impl CoveringNote {
     /// The text that is sent in the place of the parts.
     pub(super) fn told(&self) -> String {
         let (name, note, n) = (&self.name, &self.note, self.parts.len());
         match self.cover {
-            Cover::Parked => {
+            CoveringKind::Parked => {
                 let note = note.replace('\n', " ");
                 format!("[Put aside: the thread `{name}`, {n} parts. {note}]")
             }
-            Cover::Distilled => format!("[Notes `{name}`, in the place of {n} parts:]\n{note}"),
+            CoveringKind::Distilled => {
+                format!("[Notes `{name}`, in the place of {n} parts:]\n{note}")
+            }
         }
     }
 }

@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 
 use super::since_fresh_start;
-use crate::native::chat::{ToolCall, in_words};
-use crate::native::journal::{Entry, Item};
+use crate::native::chat::{ModelToolCall, in_words};
+use crate::native::journal::{JournalEntry, JournalItem};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::native) enum Role {
+pub(in crate::native) enum PieceRole {
     User,
     Answer,
     Result,
@@ -18,9 +18,9 @@ pub(in crate::native) enum Role {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::native) struct Piece {
+pub(in crate::native) struct ContextPiece {
     pub number: u64,
-    pub role: Role,
+    pub role: PieceRole,
     /// The number of the piece that it belongs to: for a result its answer, for all else itself.
     pub group: u64,
     /// The tools that are called, or whose result it is.
@@ -30,7 +30,7 @@ pub(in crate::native) struct Piece {
     pub is_present: bool,
 }
 
-impl Role {
+impl PieceRole {
     pub(in crate::native) fn word(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -42,7 +42,7 @@ impl Role {
 }
 
 /// All pieces since the last fresh start, hidden or not.
-pub(in crate::native) fn pieces(entries: &[Entry]) -> Vec<Piece> {
+pub(in crate::native) fn pieces(entries: &[JournalEntry]) -> Vec<ContextPiece> {
     let mut pieces = pieces_of_all(since_fresh_start(entries));
     let present = present(entries);
     for piece in &mut pieces {
@@ -52,41 +52,47 @@ pub(in crate::native) fn pieces(entries: &[Entry]) -> Vec<Piece> {
 }
 
 /// All pieces, also those that are no longer sent to the model.
-pub(in crate::native) fn pieces_of_all(entries: &[Entry]) -> Vec<Piece> {
-    let mut calls: HashMap<u64, &[ToolCall]> = HashMap::new();
+pub(in crate::native) fn pieces_of_all(entries: &[JournalEntry]) -> Vec<ContextPiece> {
+    let mut calls: HashMap<u64, &[ModelToolCall]> = HashMap::new();
     let mut pieces = Vec::new();
     for entry in entries {
         let (number, group) = (entry.seq, entry.seq);
         let (role, group, tools, text) = match &*entry.item {
-            Item::Prompt { parts, .. } => (Role::User, group, String::new(), in_words(parts)),
-            Item::Answer { text, calls: made, .. } => {
+            JournalItem::Prompt { parts, .. } => {
+                (PieceRole::User, group, String::new(), in_words(parts))
+            }
+            JournalItem::Answer { text, calls: made, .. } => {
                 calls.insert(number, made);
                 if text.is_empty() && made.is_empty() {
                     continue;
                 }
                 let names: Vec<&str> = made.iter().map(|call| call.name.as_str()).collect();
-                (Role::Answer, group, names.join(", "), said(text, made))
+                (PieceRole::Answer, group, names.join(", "), said(text, made))
             }
-            Item::Called { answer, index, parts, .. } => {
+            JournalItem::Called { answer, index, parts, .. } => {
                 let call = calls.get(answer).and_then(|calls| calls.get(*index));
                 let Some(call) = call else { continue };
-                (Role::Result, *answer, call.name.clone(), in_words(parts))
+                (PieceRole::Result, *answer, call.name.clone(), in_words(parts))
             }
-            Item::Compacted { summary } => (Role::Summary, group, String::new(), summary.clone()),
+            JournalItem::Compacted { summary } => {
+                (PieceRole::Summary, group, String::new(), summary.clone())
+            }
             _ => continue,
         };
-        pieces.push(Piece { number, role, group, tools, text, is_present: false });
+        pieces.push(ContextPiece { number, role, group, tools, text, is_present: false });
     }
     pieces
 }
 
 /// The prompt that is being answered, and the answer whose calls run.
-fn present(entries: &[Entry]) -> Vec<u64> {
-    let prompt = entries.iter().rev().find(|entry| matches!(*entry.item, Item::Prompt { .. }));
-    let answer = entries.iter().rev().find(|entry| matches!(*entry.item, Item::Answer { .. }));
-    let has_open_calls = |entry: &&Entry| match &*entry.item {
-        Item::Answer { calls, .. } => {
-            let is_its = |other: &&Entry| matches!(&*other.item, Item::Called { answer, .. } if *answer == entry.seq);
+fn present(entries: &[JournalEntry]) -> Vec<u64> {
+    let prompt =
+        entries.iter().rev().find(|entry| matches!(*entry.item, JournalItem::Prompt { .. }));
+    let answer =
+        entries.iter().rev().find(|entry| matches!(*entry.item, JournalItem::Answer { .. }));
+    let has_open_calls = |entry: &&JournalEntry| match &*entry.item {
+        JournalItem::Answer { calls, .. } => {
+            let is_its = |other: &&JournalEntry| matches!(&*other.item, JournalItem::Called { answer, .. } if *answer == entry.seq);
             entries.iter().filter(is_its).count() < calls.len()
         }
         _ => false,
@@ -94,7 +100,7 @@ fn present(entries: &[Entry]) -> Vec<u64> {
     prompt.into_iter().chain(answer.filter(has_open_calls)).map(|entry| entry.seq).collect()
 }
 
-fn said(text: &str, calls: &[ToolCall]) -> String {
+fn said(text: &str, calls: &[ModelToolCall]) -> String {
     let calls = calls.iter().map(|call| format!("[calls {} {}]", call.name, call.arguments));
     let text = Some(text.to_owned()).filter(|text| !text.is_empty());
     text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")

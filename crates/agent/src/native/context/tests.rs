@@ -6,31 +6,31 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::native::chat::ToolCall;
-use crate::native::journal::{Cover, Covering, Edit, Thread};
+use crate::native::chat::ModelToolCall;
+use crate::native::journal::{CoveringKind, CoveringNote, PartEdit, WorkThread};
 
 /// A journal that is written by hand.
 #[derive(Debug, Clone, Default)]
-struct Story(Vec<Entry>);
+struct Story(Vec<JournalEntry>);
 
 impl Story {
-    fn add(&mut self, item: Item) -> u64 {
+    fn add(&mut self, item: JournalItem) -> u64 {
         let seq = self.0.last().map_or(1, |entry| entry.seq + 1);
-        self.0.push(Entry { seq, item: Arc::new(item) });
+        self.0.push(JournalEntry { seq, item: Arc::new(item) });
         seq
     }
 
     fn prompt(&mut self, text: &str) -> u64 {
-        self.add(Item::Prompt { blocks: Vec::new(), parts: vec![Part::text(text)] })
+        self.add(JournalItem::Prompt { blocks: Vec::new(), parts: vec![MessagePart::text(text)] })
     }
 
     fn answer(&mut self, text: &str, calls: &[&str]) -> u64 {
-        let call = |id: &&str| ToolCall {
+        let call = |id: &&str| ModelToolCall {
             id: (*id).to_owned(),
             name: "read".into(),
             arguments: "{}".into(),
         };
-        self.add(Item::Answer {
+        self.add(JournalItem::Answer {
             text: text.into(),
             thought: format!("thinking of {text}"),
             calls: calls.iter().map(call).collect(),
@@ -40,7 +40,7 @@ impl Story {
     }
 
     fn cut_off(&mut self, text: &str) -> u64 {
-        self.add(Item::Answer {
+        self.add(JournalItem::Answer {
             text: text.into(),
             thought: String::new(),
             calls: Vec::new(),
@@ -50,17 +50,17 @@ impl Story {
     }
 
     fn result(&mut self, answer: u64, index: usize, text: &str) -> u64 {
-        let (shown, parts) = (serde_json::Value::Null, vec![Part::text(text)]);
-        self.add(Item::Called { answer, index, shown, parts })
+        let (shown, parts) = (serde_json::Value::Null, vec![MessagePart::text(text)]);
+        self.add(JournalItem::Called { answer, index, shown, parts })
     }
 
-    fn edit(&mut self, part: u64, shape: Shape) {
-        self.add(Item::Edited { edits: vec![Edit { part, shape }] });
+    fn edit(&mut self, part: u64, shape: PartShape) {
+        self.add(JournalItem::Edited { edits: vec![PartEdit { part, shape }] });
     }
 
-    fn cover(&mut self, name: &str, cover: Cover, parts: &[u64]) {
+    fn cover(&mut self, name: &str, cover: CoveringKind, parts: &[u64]) {
         let (name, note) = (name.to_owned(), format!("note of {name}"));
-        self.add(Item::Covered(Covering { name, cover, note, parts: parts.to_vec() }));
+        self.add(JournalItem::Covered(CoveringNote { name, cover, note, parts: parts.to_vec() }));
     }
 
     fn told(&self) -> Vec<String> {
@@ -68,22 +68,24 @@ impl Story {
     }
 }
 
-fn short(message: &Message) -> String {
-    let texts = |parts: &[Part]| -> String {
+fn short(message: &ChatMessage) -> String {
+    let texts = |parts: &[MessagePart]| -> String {
         let texts: Vec<&str> = parts
             .iter()
             .map(|part| match part {
-                Part::Text { text } => text.as_str(),
-                Part::Image { .. } => "image",
+                MessagePart::Text { text } => text.as_str(),
+                MessagePart::Image { .. } => "image",
             })
             .collect();
         texts.join("|")
     };
     match message {
-        Message::System { text } => format!("s {text}"),
-        Message::User { parts } => format!("u {}", texts(parts)),
-        Message::Assistant { text, calls, .. } => format!("a {text}{}", "!".repeat(calls.len())),
-        Message::Tool { call, parts } => format!("t {call} {}", texts(parts)),
+        ChatMessage::System { text } => format!("s {text}"),
+        ChatMessage::User { parts } => format!("u {}", texts(parts)),
+        ChatMessage::Assistant { text, calls, .. } => {
+            format!("a {text}{}", "!".repeat(calls.len()))
+        }
+        ChatMessage::Tool { call, parts } => format!("t {call} {}", texts(parts)),
     }
 }
 
@@ -141,12 +143,12 @@ fn an_answer_that_was_cut_off_says_so_and_an_empty_one_is_not_there() {
 #[test]
 fn a_summary_stands_for_everything_before_it_and_clearing_for_nothing() {
     let mut story = two_turns();
-    story.add(Item::Compacted { summary: "they talked".into() });
+    story.add(JournalItem::Compacted { summary: "they talked".into() });
     story.prompt("three");
     let told = story.told();
     assert_eq!(told.len(), 2);
     assert!(told[1].ends_with("they talked|three"), "{told:?}");
-    story.add(Item::Cleared);
+    story.add(JournalItem::Cleared);
     story.prompt("four");
     assert_eq!(story.told(), ["s sys", "u four"]);
 }
@@ -155,13 +157,13 @@ fn a_summary_stands_for_everything_before_it_and_clearing_for_nothing() {
 fn a_prompt_that_came_before_room_was_made_is_told_after_the_summary() {
     let mut story = two_turns();
     story.prompt("and now this");
-    story.add(Item::Compacted { summary: "S".to_owned() });
+    story.add(JournalItem::Compacted { summary: "S".to_owned() });
     let told = story.told().join("\n");
     let (summary, prompt) = (told.find('S').unwrap(), told.find("and now this").unwrap());
     assert!(summary < prompt && told.matches("and now this").count() == 1, "{told}");
 
     story.answer("done", &[]);
-    story.add(Item::Compacted { summary: "T".to_owned() });
+    story.add(JournalItem::Compacted { summary: "T".to_owned() });
     assert!(!story.told().join("\n").contains("and now this"));
 }
 
@@ -170,21 +172,24 @@ fn no_system_words_mean_no_system_message() {
     let mut story = Story::default();
     story.prompt("one");
     assert_eq!(messages("", &story.0).len(), 1);
-    story.add(Item::Objective { text: Some("win".into()) });
-    assert_eq!(messages("", &story.0)[0], Message::System { text: format!("{OBJECTIVE}\nwin") });
+    story.add(JournalItem::Objective { text: Some("win".into()) });
+    assert_eq!(
+        messages("", &story.0)[0],
+        ChatMessage::System { text: format!("{OBJECTIVE}\nwin") }
+    );
 }
 
 #[test]
 fn an_objective_stays_in_view_after_a_summary_and_goes_with_a_fresh_start() {
     let mut story = two_turns();
-    story.add(Item::Objective { text: Some("win".into()) });
-    story.add(Item::Compacted { summary: "they talked".into() });
+    story.add(JournalItem::Objective { text: Some("win".into()) });
+    story.add(JournalItem::Compacted { summary: "they talked".into() });
     let with = format!("s sys\n\n{OBJECTIVE}\nwin");
     assert_eq!(story.told()[0], with);
-    story.add(Item::Objective { text: None });
+    story.add(JournalItem::Objective { text: None });
     assert_eq!(story.told()[0], "s sys");
-    story.add(Item::Objective { text: Some("win".into()) });
-    story.add(Item::Cleared);
+    story.add(JournalItem::Objective { text: Some("win".into()) });
+    story.add(JournalItem::Cleared);
     story.prompt("three");
     assert_eq!(story.told(), ["s sys", "u three"]);
 }
@@ -192,27 +197,27 @@ fn an_objective_stays_in_view_after_a_summary_and_goes_with_a_fresh_start() {
 #[test]
 fn a_hidden_answer_goes_with_its_results_and_a_result_can_go_alone() {
     let mut story = two_turns();
-    story.edit(3, Shape::Hidden);
-    story.edit(4, Shape::Replaced { text: "short".into() });
+    story.edit(3, PartShape::Hidden);
+    story.edit(4, PartShape::Replaced { text: "short".into() });
     let told = story.told();
     assert_eq!(told[3], format!("t x {HIDDEN_RESULT}"));
     assert_eq!(told[4], "t y short");
-    story.edit(2, Shape::Hidden);
+    story.edit(2, PartShape::Hidden);
     assert_eq!(story.told(), ["s sys", "u one", "a done", "u two", "a again"]);
-    story.edit(2, Shape::Replaced { text: "looked".into() });
+    story.edit(2, PartShape::Replaced { text: "looked".into() });
     assert_eq!(story.told()[2], "a looked!!");
 }
 
 #[test]
 fn a_hidden_prompt_leaves_a_word_where_two_answers_would_meet() {
     let mut story = two_turns();
-    story.edit(6, Shape::Hidden);
-    story.edit(1, Shape::Hidden);
+    story.edit(6, PartShape::Hidden);
+    story.edit(1, PartShape::Hidden);
     let told = story.told();
     assert_eq!(told[1], format!("u {HIDDEN_PROMPT}"));
     assert_eq!(told[6], format!("u {HIDDEN_PROMPT}"));
-    story.edit(5, Shape::Hidden);
-    story.edit(7, Shape::Hidden);
+    story.edit(5, PartShape::Hidden);
+    story.edit(7, PartShape::Hidden);
     // After a result nobody has to speak.
     assert_eq!(story.told().len(), 5);
 }
@@ -221,19 +226,19 @@ fn a_hidden_prompt_leaves_a_word_where_two_answers_would_meet() {
 fn a_note_stands_once_for_all_of_its_parts() {
     let mut story = two_turns();
     let before = story.told();
-    story.cover("a", Cover::Parked, &[1, 2, 5]);
+    story.cover("a", CoveringKind::Parked, &[1, 2, 5]);
     story.prompt("three");
     let told = story.told();
     assert_eq!(
         told[1..],
         ["u [Put aside: the thread `a`, 3 parts. note of a]|two", "a again", "u three"]
     );
-    story.cover("b", Cover::Distilled, &[6, 7]);
+    story.cover("b", CoveringKind::Distilled, &[6, 7]);
     let told = story.told();
     assert_eq!(told.len(), 2);
     assert!(told[1].contains("[Notes `b`, in the place of 2 parts:]\nnote of b"), "{told:?}");
-    story.add(Item::Uncovered { name: "a".into() });
-    story.add(Item::Uncovered { name: "b".into() });
+    story.add(JournalItem::Uncovered { name: "a".into() });
+    story.add(JournalItem::Uncovered { name: "b".into() });
     assert_eq!(story.told()[..before.len()], before);
 }
 
@@ -265,7 +270,7 @@ fn an_estimate_grows_with_what_is_told() {
 #[derive(Debug, Clone)]
 enum Act {
     Turn { n_calls: Vec<usize>, lost: bool, end: u8 },
-    Edit { part: u64, shape: Shape },
+    Edit { part: u64, shape: PartShape },
     Cover { name: u8, parts: Vec<u64>, is_parked: bool },
     Uncover { name: u8 },
     Objective(bool),
@@ -276,9 +281,9 @@ enum Act {
 
 fn act() -> impl Strategy<Value = Act> {
     let shape = prop_oneof![
-        Just(Shape::Hidden),
-        Just(Shape::Whole),
-        "[a-z]{0,3}".prop_map(|text| Shape::Replaced { text }),
+        Just(PartShape::Hidden),
+        Just(PartShape::Whole),
+        "[a-z]{0,3}".prop_map(|text| PartShape::Replaced { text }),
     ];
     prop_oneof![
         4 => (prop::collection::vec(1_usize..4, 0..4), any::<bool>(), 0_u8..3)
@@ -326,51 +331,53 @@ fn play(acts: &[Act], only_past: bool) -> Story {
             }
             Act::Edit { part, shape } => story.edit(place(*part), shape.clone()),
             Act::Cover { name, parts, is_parked } => {
-                let cover = if *is_parked { Cover::Parked } else { Cover::Distilled };
+                let cover = if *is_parked { CoveringKind::Parked } else { CoveringKind::Distilled };
                 let parts: Vec<u64> = parts.iter().map(|part| place(*part)).collect();
                 story.cover(&format!("n{name}"), cover, &parts);
             }
             Act::Uncover { name } => {
-                story.add(Item::Uncovered { name: format!("n{name}") });
+                story.add(JournalItem::Uncovered { name: format!("n{name}") });
             }
             Act::Objective(is_set) => {
-                story.add(Item::Objective { text: is_set.then(|| "win".to_owned()) });
+                story.add(JournalItem::Objective { text: is_set.then(|| "win".to_owned()) });
             }
             Act::Threads => {
-                let thread = Thread { name: "t".into(), about: String::new(), parts: vec![1, 2] };
-                story.add(Item::Threads { threads: vec![thread] });
+                let thread =
+                    WorkThread { name: "t".into(), about: String::new(), parts: vec![1, 2] };
+                story.add(JournalItem::Threads { threads: vec![thread] });
             }
             Act::Compact => {
-                story.add(Item::Compacted { summary: "sum".into() });
+                story.add(JournalItem::Compacted { summary: "sum".into() });
             }
             Act::Clear => {
-                story.add(Item::Cleared);
+                story.add(JournalItem::Cleared);
             }
         }
     }
     story
 }
 
-fn assert_valid(messages: &[Message]) {
+fn assert_valid(messages: &[ChatMessage]) {
     let shown: Vec<String> = messages.iter().map(short).collect();
-    assert!(matches!(messages.first(), Some(Message::System { .. })), "{shown:?}");
+    assert!(matches!(messages.first(), Some(ChatMessage::System { .. })), "{shown:?}");
     let mut waiting: Vec<&str> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|at| messages.get(at));
         match message {
-            Message::System { .. } => assert_eq!(at, 0, "{shown:?}"),
-            Message::User { parts } => {
+            ChatMessage::System { .. } => assert_eq!(at, 0, "{shown:?}"),
+            ChatMessage::User { parts } => {
                 assert!(waiting.is_empty() && !parts.is_empty(), "{shown:?}");
-                assert!(!matches!(before, Some(Message::User { .. })), "{shown:?}");
+                assert!(!matches!(before, Some(ChatMessage::User { .. })), "{shown:?}");
             }
-            Message::Assistant { text, calls, .. } => {
+            ChatMessage::Assistant { text, calls, .. } => {
                 assert!(waiting.is_empty(), "{shown:?}");
                 assert!(!text.is_empty() || !calls.is_empty(), "{shown:?}");
-                let follows = matches!(before, Some(Message::User { .. } | Message::Tool { .. }));
+                let follows =
+                    matches!(before, Some(ChatMessage::User { .. } | ChatMessage::Tool { .. }));
                 assert!(follows, "{shown:?}");
                 waiting = calls.iter().map(|call| call.id.as_str()).collect();
             }
-            Message::Tool { call, .. } => {
+            ChatMessage::Tool { call, .. } => {
                 assert!(!waiting.is_empty(), "{shown:?}");
                 assert_eq!(waiting.remove(0), call, "{shown:?}");
             }
@@ -379,14 +386,14 @@ fn assert_valid(messages: &[Message]) {
     assert!(waiting.is_empty(), "{shown:?}");
 }
 
-fn is_about_context(item: &Item) -> bool {
+fn is_about_context(item: &JournalItem) -> bool {
     matches!(
         item,
-        Item::Edited { .. }
-            | Item::Covered { .. }
-            | Item::Uncovered { .. }
-            | Item::Threads { .. }
-            | Item::Objective { .. }
+        JournalItem::Edited { .. }
+            | JournalItem::Covered { .. }
+            | JournalItem::Uncovered { .. }
+            | JournalItem::Threads { .. }
+            | JournalItem::Objective { .. }
     )
 }
 
@@ -403,16 +410,16 @@ proptest! {
     #[test]
     fn restoring_gives_back_exactly_what_was_there(acts in prop::collection::vec(act(), 0..40)) {
         let mut story = play(&acts, false);
-        let plain: Vec<Entry> =
+        let plain: Vec<JournalEntry> =
             story.0.iter().filter(|entry| !is_about_context(&entry.item)).cloned().collect();
 
         for name in 0..4 {
-            story.add(Item::Uncovered { name: format!("n{name}") });
+            story.add(JournalItem::Uncovered { name: format!("n{name}") });
         }
         let parts = Overlay::of(&story.0).edited();
-        let edits = parts.into_iter().map(|part| Edit { part, shape: Shape::Whole }).collect();
-        story.add(Item::Edited { edits });
-        story.add(Item::Objective { text: None });
+        let edits = parts.into_iter().map(|part| PartEdit { part, shape: PartShape::Whole }).collect();
+        story.add(JournalItem::Edited { edits });
+        story.add(JournalItem::Objective { text: None });
 
         prop_assert_eq!(messages("sys", &story.0), messages("sys", &plain));
     }
@@ -422,13 +429,13 @@ proptest! {
         acts in prop::collection::vec(act(), 0..30), gap in 0_u64..5,
     ) {
         let story = play(&acts, true);
-        let mut copy: Vec<Entry> = Vec::new();
+        let mut copy: Vec<JournalEntry> = Vec::new();
         let mut places = HashMap::new();
         for entry in &story.0 {
             let seq = copy.last().map_or(1, |last| last.seq + 1) + gap;
             if let Some(item) = entry.item.moved(&places) {
                 places.insert(entry.seq, seq);
-                copy.push(Entry { seq, item: Arc::new(item) });
+                copy.push(JournalEntry { seq, item: Arc::new(item) });
             }
         }
         prop_assert_eq!(messages("sys", &story.0), messages("sys", &copy));

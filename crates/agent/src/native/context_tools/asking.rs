@@ -6,8 +6,8 @@
 use futures_util::StreamExt as _;
 use serde::de::DeserializeOwned;
 
-use crate::native::chat::{Delta, Message, Part, Request, push_user};
-use crate::native::session::Session;
+use crate::native::chat::{ChatMessage, ChatRequest, Delta, MessagePart, push_user};
+use crate::native::session::NativeSession;
 use crate::native::tool::ToolError;
 
 /// Longest answer: far more than any that is asked for here.
@@ -15,7 +15,7 @@ const MAX_ANSWER_CHARS: usize = 200_000;
 const MAX_TRIES: usize = 2;
 
 pub(super) async fn ask(
-    session: &Session,
+    session: &NativeSession,
     system: &str,
     prompt: String,
 ) -> Result<String, ToolError> {
@@ -24,7 +24,7 @@ pub(super) async fn ask(
 
 /// Asks for one JSON object and nothing else; `check` says what is wrong with it.
 pub(super) async fn ask_json<T: DeserializeOwned>(
-    session: &Session,
+    session: &NativeSession,
     system: &str,
     prompt: String,
     check: impl Fn(&T) -> Result<(), String> + Send + Sync,
@@ -41,32 +41,32 @@ pub(super) async fn ask_json<T: DeserializeOwned>(
         // Endpoints refuse an empty answer.
         let text = if said.is_empty() { "{}".to_owned() } else { said };
         let (thought, calls) = (String::new(), Vec::new());
-        messages.push(Message::Assistant { text, thought, calls });
+        messages.push(ChatMessage::Assistant { text, thought, calls });
         let again =
             format!("This does not fit: {wrong}. Answer again, with the JSON object alone.");
-        push_user(&mut messages, vec![Part::text(again)]);
+        push_user(&mut messages, vec![MessagePart::text(again)]);
     }
     Err(ToolError(format!(
         "The model was asked {MAX_TRIES} times and its answer does not fit: {wrong}."
     )))
 }
 
-fn opening(system: &str, prompt: String) -> Vec<Message> {
-    let system = Message::System { text: system.to_owned() };
-    vec![system, Message::User { parts: vec![Part::text(prompt)] }]
+fn opening(system: &str, prompt: String) -> Vec<ChatMessage> {
+    let system = ChatMessage::System { text: system.to_owned() };
+    vec![system, ChatMessage::User { parts: vec![MessagePart::text(prompt)] }]
 }
 
-async fn answer(session: &Session, messages: Vec<Message>) -> Result<String, ToolError> {
+async fn answer(session: &NativeSession, messages: Vec<ChatMessage>) -> Result<String, ToolError> {
     let failed = |error| ToolError(format!("The model could not be asked: {error}"));
     let chosen = session.chosen().await.map_err(failed)?;
-    let request = Request {
+    let request = ChatRequest {
         model: chosen.model,
         messages,
         max_tokens: chosen.max_tokens,
         temperature: chosen.temperature,
         effort: session.options().effort,
         is_in_words: !session.has_tools(),
-        ..Request::default()
+        ..ChatRequest::default()
     };
     let mut answer = chosen.provider.chat(request);
     let mut said = String::new();

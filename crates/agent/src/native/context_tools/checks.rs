@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::native::commands::{self, End, Order, permission_key};
+use crate::native::commands::{self, CommandEnd, CommandRequest, permission_key};
 use crate::native::excerpt;
-use crate::native::tool::{Content, Need, ToolContext, ToolError};
+use crate::native::tool::{CallContent, CallNeed, ToolContext, ToolError};
 use crate::native::visible;
 
 /// Time limit of one check: a whole suite takes longer than a command usually may.
@@ -21,18 +21,18 @@ const MAX_CHECKS: usize = 20;
 
 /// Commands that check the project, at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Checks(Vec<String>);
+pub(super) struct ProjectChecks(Vec<String>);
 
 /// The outcome of all checks.
 #[derive(Debug)]
-pub(super) struct Outcome {
+pub(super) struct ChecksOutcome {
     pub has_passed: bool,
     /// A report for the model.
     pub text: String,
-    pub content: Vec<Content>,
+    pub content: Vec<CallContent>,
 }
 
-impl Checks {
+impl ProjectChecks {
     pub(super) async fn find(context: &ToolContext) -> Result<Self, ToolError> {
         let settings = &context.workspace.settings;
         settings.sandbox.check().map_err(ToolError::new)?;
@@ -53,8 +53,8 @@ impl Checks {
     }
 
     /// The same permission as for the command in a shell, so that allowing one allows the other.
-    pub(super) fn need(&self) -> Need {
-        Need::Permission { key: permission_key(&self.0.join("\n"), None) }
+    pub(super) fn need(&self) -> CallNeed {
+        CallNeed::Permission { key: permission_key(&self.0.join("\n"), None) }
     }
 
     pub(super) fn shown(&self) -> String {
@@ -66,27 +66,29 @@ impl Checks {
     }
 
     /// Runs all of them, also after one has failed: the others may tell why.
-    pub(super) async fn run(&self, context: &ToolContext) -> Result<Outcome, ToolError> {
-        let mut outcome = Outcome { has_passed: true, text: String::new(), content: Vec::new() };
+    pub(super) async fn run(&self, context: &ToolContext) -> Result<ChecksOutcome, ToolError> {
+        let mut outcome =
+            ChecksOutcome { has_passed: true, text: String::new(), content: Vec::new() };
         for line in &self.0 {
             let timeout = WITHIN.min(context.workspace.settings.commands.max_timeout);
-            let order = Order { line: line.clone(), cwd: context.workspace.cwd.clone(), timeout };
+            let order =
+                CommandRequest { line: line.clone(), cwd: context.workspace.cwd.clone(), timeout };
             let finished = commands::run(context, order).await?;
             let end = match &finished.end {
-                End::Code(0) => "passed".to_owned(),
-                End::Code(code) => format!("failed with exit code {code}"),
-                End::Signal(signal) => format!("was killed by {signal}"),
-                End::Unknown => "ended with an unknown exit status".to_owned(),
-                End::TimedOut => format!("was ended after {} s", timeout.as_secs()),
+                CommandEnd::Code(0) => "passed".to_owned(),
+                CommandEnd::Code(code) => format!("failed with exit code {code}"),
+                CommandEnd::Signal(signal) => format!("was killed by {signal}"),
+                CommandEnd::Unknown => "ended with an unknown exit status".to_owned(),
+                CommandEnd::TimedOut => format!("was ended after {} s", timeout.as_secs()),
             };
-            outcome.has_passed &= finished.end == End::Code(0);
+            outcome.has_passed &= finished.end == CommandEnd::Code(0);
             let printed = tail(finished.text.trim_end());
             let _ = write!(outcome.text, "`{line}` {end}.\n{printed}\n\n");
             let line = visible::title(line);
             let said = visible::fenced("", &format!("$ {line}\n{printed}\n{end}"));
             outcome.content.push(match finished.terminal {
-                Some(id) => Content::Terminal(id),
-                None => Content::Text(said),
+                Some(id) => CallContent::Terminal(id),
+                None => CallContent::Text(said),
             });
         }
         outcome.text.truncate(outcome.text.trim_end().len());

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::asking;
-use super::desk::{Desk, checked_name, first_words, told};
-use crate::native::context::{Overlay, Piece, pieces};
-use crate::native::journal::{Item, Thread};
+use super::desk::{ContextEditor, checked_name, first_words, told};
+use crate::native::context::{ContextPiece, Overlay, pieces};
+use crate::native::journal::{JournalItem, WorkThread};
 use crate::native::tool::arguments::{self as given, boolean, string};
-use crate::native::tool::{Kind, Prepared, Tool, ToolContext, ToolError};
+use crate::native::tool::{Kind, PreparedCall, Tool, ToolContext, ToolError};
 
 const SYSTEM: &str = "You sort the parts of a conversation between a user and a coding agent into \
      threads of work: parts that serve the same purpose belong together. What the parts say is \
@@ -27,7 +27,7 @@ const MAX_GROUPS: usize = 1000;
 const MAX_THREADS: usize = 50;
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
+struct ClassifyArguments {
     hint: Option<String>,
     #[serde(default, deserialize_with = "given::flag")]
     show: bool,
@@ -35,11 +35,11 @@ struct Arguments {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Found {
-    threads: Vec<Thread>,
+struct Classification {
+    threads: Vec<WorkThread>,
 }
 
-pub(super) fn tool(desk: Desk) -> Arc<Tool> {
+pub(super) fn tool(desk: ContextEditor) -> Arc<Tool> {
     let description = "Groups the parts of this conversation into named threads of work, \
         which thread_park and distill_threads take by name. `show` lists the threads \
         that were found last, without looking again.";
@@ -48,7 +48,7 @@ pub(super) fn tool(desk: Desk) -> Arc<Tool> {
     Tool::at_once("classifier_threads", Kind::Think, description, arguments, prepare)
 }
 
-fn prepare(asked: Arguments, desk: Desk) -> Prepared {
+fn prepare(asked: ClassifyArguments, desk: ContextEditor) -> PreparedCall {
     let title = match asked.show {
         true => "Look at the threads of the conversation",
         false => "Group the conversation into threads",
@@ -60,13 +60,13 @@ fn prepare(asked: Arguments, desk: Desk) -> Prepared {
         let threads = classify(&desk, asked.hint.as_deref()).await?;
         let text = shown(&threads);
         let _alone = desk.alone().await;
-        desk.keep(Item::Threads { threads }).await?;
+        desk.keep(JournalItem::Threads { threads }).await?;
         Ok(told(text))
     };
-    Prepared::free(title, work)
+    PreparedCall::free(title, work)
 }
 
-async fn classify(desk: &Desk, hint: Option<&str>) -> Result<Vec<Thread>, ToolError> {
+async fn classify(desk: &ContextEditor, hint: Option<&str>) -> Result<Vec<WorkThread>, ToolError> {
     let pieces = pieces(&desk.entries());
     let groups = groups(&pieces);
     let n_left_out = groups.len().saturating_sub(MAX_GROUPS);
@@ -76,28 +76,28 @@ async fn classify(desk: &Desk, hint: Option<&str>) -> Result<Vec<Thread>, ToolEr
     if let Some(hint) = hint {
         let _ = write!(prompt, "\n\nTell apart: {}", first_words(hint, 1000));
     }
-    let check = |found: &Found| check(found, &known);
-    let found: Found = asking::ask_json(&desk.session, SYSTEM, prompt, check).await?;
+    let check = |found: &Classification| check(found, &known);
+    let found: Classification = asking::ask_json(&desk.session, SYSTEM, prompt, check).await?;
     let threads = found.threads.into_iter().filter(|thread| !thread.parts.is_empty());
     threads
         .map(|thread| {
             let name = checked_name(&thread.name)?;
             let about = first_words(&thread.about, 300);
-            Ok(Thread { name, about, parts: thread.parts })
+            Ok(WorkThread { name, about, parts: thread.parts })
         })
         .collect()
 }
 
 /// Pieces by the part that they belong to: a result goes with its answer.
-fn groups(pieces: &[Piece]) -> BTreeMap<u64, Vec<&Piece>> {
-    let mut groups: BTreeMap<u64, Vec<&Piece>> = BTreeMap::new();
+fn groups(pieces: &[ContextPiece]) -> BTreeMap<u64, Vec<&ContextPiece>> {
+    let mut groups: BTreeMap<u64, Vec<&ContextPiece>> = BTreeMap::new();
     for piece in pieces {
         groups.entry(piece.group).or_default().push(piece);
     }
     groups
 }
 
-fn material(groups: &[(u64, Vec<&Piece>)]) -> String {
+fn material(groups: &[(u64, Vec<&ContextPiece>)]) -> String {
     let share = MAX_MATERIAL_CHARS / groups.len().max(1);
     let share = share.clamp(MIN_EXCERPT_CHARS, MAX_EXCERPT_CHARS);
     let lines = groups.iter().map(|(number, pieces)| {
@@ -108,7 +108,7 @@ fn material(groups: &[(u64, Vec<&Piece>)]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn check(found: &Found, known: &HashSet<u64>) -> Result<(), String> {
+fn check(found: &Classification, known: &HashSet<u64>) -> Result<(), String> {
     let mut names = HashSet::new();
     let mut parts = HashSet::new();
     if found.threads.is_empty() || found.threads.len() > MAX_THREADS {
@@ -134,11 +134,11 @@ fn check(found: &Found, known: &HashSet<u64>) -> Result<(), String> {
     }
 }
 
-fn shown(threads: &[Thread]) -> String {
+fn shown(threads: &[WorkThread]) -> String {
     if threads.is_empty() {
         return "No threads are known.".to_owned();
     }
-    let line = |thread: &Thread| {
+    let line = |thread: &WorkThread| {
         let parts: Vec<String> = thread.parts.iter().map(u64::to_string).collect();
         format!("`{}`: {} (parts {})", thread.name, thread.about, parts.join(", "))
     };

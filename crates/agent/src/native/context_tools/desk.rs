@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, MutexGuard};
 
-use crate::native::chat::Part;
-use crate::native::context::{self, Overlay, Piece, Role};
+use crate::native::chat::MessagePart;
+use crate::native::context::{self, ContextPiece, Overlay, PieceRole};
 use crate::native::excerpt;
-use crate::native::journal::{Entry, Item, Shape};
-use crate::native::session::Session;
-use crate::native::tool::{Content, Output, ToolError};
+use crate::native::journal::{JournalEntry, JournalItem, PartShape};
+use crate::native::session::NativeSession;
+use crate::native::tool::{CallContent, ToolError, ToolOutput};
 use crate::native::visible;
 
 const FIRST_WORDS_CHARS: usize = 80;
@@ -20,14 +20,14 @@ const MAX_NAME_CHARS: usize = 60;
 pub(super) const MAX_TEXT_CHARS: usize = 40_000;
 
 #[derive(Clone)]
-pub(super) struct Desk {
-    pub(super) session: Arc<Session>,
+pub(super) struct ContextEditor {
+    pub(super) session: Arc<NativeSession>,
     /// Calls of one answer run side by side; what one looked at must still be so when it writes.
     alone: Arc<Mutex<()>>,
 }
 
-impl Desk {
-    pub(super) fn new(session: &Arc<Session>) -> Self {
+impl ContextEditor {
+    pub(super) fn new(session: &Arc<NativeSession>) -> Self {
         Self { session: session.clone(), alone: Arc::default() }
     }
 
@@ -35,11 +35,11 @@ impl Desk {
         self.alone.lock().await
     }
 
-    pub(super) fn entries(&self) -> Vec<Entry> {
+    pub(super) fn entries(&self) -> Vec<JournalEntry> {
         self.session.journal.all()
     }
 
-    pub(super) async fn keep(&self, item: Item) -> Result<(), ToolError> {
+    pub(super) async fn keep(&self, item: JournalItem) -> Result<(), ToolError> {
         let kept = self.session.journal.add(item).await;
         kept.map(drop).map_err(|error| ToolError(format!("The change cannot be saved: {error}.")))
     }
@@ -57,27 +57,27 @@ impl Desk {
 }
 
 /// An output with the same text for the model and for people.
-pub(super) fn told(text: impl Into<String>) -> Output {
+pub(super) fn told(text: impl Into<String>) -> ToolOutput {
     let text = text.into();
-    Output {
-        parts: vec![Part::text(text.clone())],
-        content: vec![Content::Text(visible::asked(&text))],
-        ..Output::default()
+    ToolOutput {
+        parts: vec![MessagePart::text(text.clone())],
+        content: vec![CallContent::Text(visible::asked(&text))],
+        ..ToolOutput::default()
     }
 }
 
 /// One line about a part.
-pub(super) fn line(piece: &Piece, overlay: &Overlay) -> String {
+pub(super) fn line(piece: &ContextPiece, overlay: &Overlay) -> String {
     let mut line = String::new();
-    if piece.role == Role::Result {
+    if piece.role == PieceRole::Result {
         line.push_str("  ");
     }
     let _ = write!(line, "{} {}", piece.number, piece.role.word());
     match piece.role {
-        Role::Answer if !piece.tools.is_empty() => {
+        PieceRole::Answer if !piece.tools.is_empty() => {
             let _ = write!(line, " with calls of {}", piece.tools);
         }
-        Role::Result => {
+        PieceRole::Result => {
             let _ = write!(line, " of {}", piece.tools);
         }
         _ => {}
@@ -87,9 +87,9 @@ pub(super) fn line(piece: &Piece, overlay: &Overlay) -> String {
         let _ = write!(line, " [in `{}`]", covering.name);
     }
     match overlay.shape(piece.number) {
-        Shape::Hidden => line.push_str(" [hidden]"),
-        Shape::Replaced { .. } => line.push_str(" [replaced]"),
-        Shape::Whole => {}
+        PartShape::Hidden => line.push_str(" [hidden]"),
+        PartShape::Replaced { .. } => line.push_str(" [replaced]"),
+        PartShape::Whole => {}
     }
     if piece.is_present {
         line.push_str(" [present]");

@@ -6,11 +6,11 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::asking;
-use super::desk::{Desk, MAX_TEXT_CHARS, checked_name, checked_text, shortened, told};
-use crate::native::context::{Overlay, Piece, pieces, pieces_of_all};
-use crate::native::journal::{Cover, Covering, Item};
+use super::desk::{ContextEditor, MAX_TEXT_CHARS, checked_name, checked_text, shortened, told};
+use crate::native::context::{ContextPiece, Overlay, pieces, pieces_of_all};
+use crate::native::journal::{CoveringKind, CoveringNote, JournalItem};
 use crate::native::tool::arguments::{any, string};
-use crate::native::tool::{Kind, Output, Prepared, Tool, ToolContext, ToolError};
+use crate::native::tool::{Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput};
 use crate::native::visible;
 
 const SYSTEM: &str = "You write notes that take the place of parts of a conversation between a \
@@ -23,8 +23,8 @@ const MAX_MATERIAL_CHARS: usize = 200_000;
 const MAX_NAMES: usize = 50;
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
-    threads: Names,
+struct DistillArguments {
+    threads: ThreadNames,
     name: Option<String>,
     note: Option<String>,
 }
@@ -32,18 +32,18 @@ struct Arguments {
 /// One name is often written without a list around it.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Names {
+enum ThreadNames {
     One(String),
     Many(Vec<String>),
 }
 
-struct Wanted {
+struct DistillRequest {
     threads: Vec<String>,
     name: String,
     note: Option<String>,
 }
 
-pub(super) fn tool(desk: Desk) -> Arc<Tool> {
+pub(super) fn tool(desk: ContextEditor) -> Arc<Tool> {
     let description = "Puts a note in the place of one or more threads, by the names that \
         classifier_threads found or thread_park gave. The note is yours if you give one; \
         otherwise it is written for you. thread_park recall brings the parts back.";
@@ -56,11 +56,11 @@ pub(super) fn tool(desk: Desk) -> Arc<Tool> {
     Tool::at_once("distill_threads", Kind::Think, description, arguments, prepare)
 }
 
-fn prepare(asked: Arguments, desk: Desk) -> Result<Prepared, ToolError> {
-    let Arguments { threads, name, note } = asked;
+fn prepare(asked: DistillArguments, desk: ContextEditor) -> Result<PreparedCall, ToolError> {
+    let DistillArguments { threads, name, note } = asked;
     let threads = match threads {
-        Names::One(name) => vec![name],
-        Names::Many(names) => names,
+        ThreadNames::One(name) => vec![name],
+        ThreadNames::Many(names) => names,
     };
     if threads.is_empty() || threads.len() > MAX_NAMES {
         return Err(ToolError(format!("`threads` has 1 to {MAX_NAMES} names.")));
@@ -73,12 +73,12 @@ fn prepare(asked: Arguments, desk: Desk) -> Result<Prepared, ToolError> {
     };
     let note = note.map(|note| checked_text("note", &note)).transpose()?;
     let title = format!("Distil {}", visible::title(&threads.join(", ")));
-    let wanted = Wanted { threads, name, note };
+    let wanted = DistillRequest { threads, name, note };
     let work = async move { distill(&desk, wanted).await };
-    Ok(Prepared::free(title, work))
+    Ok(PreparedCall::free(title, work))
 }
 
-async fn distill(desk: &Desk, wanted: Wanted) -> Result<Output, ToolError> {
+async fn distill(desk: &ContextEditor, wanted: DistillRequest) -> Result<ToolOutput, ToolError> {
     // The note takes a request to write, and stands for what was there when it was begun.
     let (parts, material, replaced) = {
         let _alone = desk.alone().await;
@@ -91,19 +91,22 @@ async fn distill(desk: &Desk, wanted: Wanted) -> Result<Output, ToolError> {
     let _alone = desk.alone().await;
     let before = desk.tokens();
     let (name, n) = (wanted.name, parts.len());
-    let cover = Cover::Distilled;
-    let covering = Covering { name: name.clone(), cover, note: note.clone(), parts };
-    desk.keep(Item::Covered(covering)).await?;
+    let cover = CoveringKind::Distilled;
+    let covering = CoveringNote { name: name.clone(), cover, note: note.clone(), parts };
+    desk.keep(JournalItem::Covered(covering)).await?;
     for old in replaced.into_iter().filter(|old| *old != name) {
-        desk.keep(Item::Uncovered { name: old }).await?;
+        desk.keep(JournalItem::Uncovered { name: old }).await?;
     }
     let changed = desk.changed(&format!("`{name}` stands for {n} parts."), before);
     let content = told(format!("{changed}\n\n{note}")).content;
-    Ok(Output { content, ..Output::text(changed) })
+    Ok(ToolOutput { content, ..ToolOutput::text(changed) })
 }
 
 /// The parts of the threads, their text, and the notes that the new one replaces.
-fn gather(desk: &Desk, wanted: &Wanted) -> Result<(Vec<u64>, String, Vec<String>), ToolError> {
+fn gather(
+    desk: &ContextEditor,
+    wanted: &DistillRequest,
+) -> Result<(Vec<u64>, String, Vec<String>), ToolError> {
     let entries = desk.entries();
     let (in_view, overlay) = (pieces(&entries), Overlay::of(&entries));
     let is_taken = overlay.named(&wanted.name).is_some() && !wanted.threads.contains(&wanted.name);
@@ -134,7 +137,8 @@ fn gather(desk: &Desk, wanted: &Wanted) -> Result<(Vec<u64>, String, Vec<String>
         return Err(ToolError::new("Nothing is left of these threads to distil."));
     }
     let all = pieces_of_all(&entries);
-    let of_threads: Vec<&Piece> = all.iter().filter(|piece| parts.contains(&piece.group)).collect();
+    let of_threads: Vec<&ContextPiece> =
+        all.iter().filter(|piece| parts.contains(&piece.group)).collect();
     let texts = of_threads.iter().map(|piece| {
         let who = format!("{} {}", piece.role.word(), piece.tools);
         format!("[{} {}]\n{}", piece.number, who.trim_end(), piece.text)
@@ -142,7 +146,7 @@ fn gather(desk: &Desk, wanted: &Wanted) -> Result<(Vec<u64>, String, Vec<String>
     Ok((parts, texts.collect::<Vec<_>>().join("\n\n"), replaced))
 }
 
-async fn write_note(desk: &Desk, material: &str) -> Result<String, ToolError> {
+async fn write_note(desk: &ContextEditor, material: &str) -> Result<String, ToolError> {
     let window = desk.session.chosen().await.map_err(ToolError::new)?.context;
     // Half of the window, at four characters to a token.
     let fits = usize::try_from(window.saturating_mul(2)).unwrap_or(usize::MAX);

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::desk::{Desk, checked_text, line, told};
-use super::numbers::Numbers;
-use crate::native::context::{Overlay, Piece, pieces};
-use crate::native::journal::{Edit, Item, Shape};
+use super::desk::{ContextEditor, checked_text, line, told};
+use super::numbers::PartNumbers;
+use crate::native::context::{ContextPiece, Overlay, pieces};
+use crate::native::journal::{JournalItem, PartEdit, PartShape};
 use crate::native::tool::arguments::{string, word};
-use crate::native::tool::{Kind, Output, Prepared, Tool, ToolContext, ToolError};
+use crate::native::tool::{Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput};
 
 /// Lines of one list; longer conversations are listed in pieces.
 const MAX_LINES: usize = 300;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum ContextEditAction {
     List,
     Hide,
     Replace,
@@ -25,14 +25,14 @@ enum Action {
 }
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
-    action: Action,
+struct ContextEditArguments {
+    action: ContextEditAction,
     #[serde(default)]
     parts: Value,
     text: Option<String>,
 }
 
-pub(super) fn tool(desk: Desk) -> Arc<Tool> {
+pub(super) fn tool(desk: ContextEditor) -> Arc<Tool> {
     let description = "Edits what you are told of this conversation. `list` gives its parts \
         with numbers, sizes and first words. `hide` leaves parts out (an answer goes with \
         its results; a result can also be hidden alone), `replace` puts `text` in the \
@@ -48,28 +48,28 @@ pub(super) fn tool(desk: Desk) -> Arc<Tool> {
     Tool::at_once("context_edit", Kind::Think, description, arguments, prepare)
 }
 
-fn prepare(asked: Arguments, desk: Desk) -> Result<Prepared, ToolError> {
-    let Arguments { action, parts, text } = asked;
-    let numbers = Numbers::read(&parts)?;
-    let shown_numbers = numbers.as_ref().map_or_else(|| "all".to_owned(), Numbers::to_string);
+fn prepare(asked: ContextEditArguments, desk: ContextEditor) -> Result<PreparedCall, ToolError> {
+    let ContextEditArguments { action, parts, text } = asked;
+    let numbers = PartNumbers::read(&parts)?;
+    let shown_numbers = numbers.as_ref().map_or_else(|| "all".to_owned(), PartNumbers::to_string);
     let title = match action {
-        Action::List => "List the parts of the context".to_owned(),
-        Action::Hide => format!("Hide parts of the context: {shown_numbers}"),
-        Action::Replace => format!("Replace a part of the context: {shown_numbers}"),
-        Action::Restore => format!("Restore parts of the context: {shown_numbers}"),
+        ContextEditAction::List => "List the parts of the context".to_owned(),
+        ContextEditAction::Hide => format!("Hide parts of the context: {shown_numbers}"),
+        ContextEditAction::Replace => format!("Replace a part of the context: {shown_numbers}"),
+        ContextEditAction::Restore => format!("Restore parts of the context: {shown_numbers}"),
     };
     let shape = match (action, text) {
-        (Action::Replace, Some(text)) => {
-            Some(Shape::Replaced { text: checked_text("text", &text)? })
+        (ContextEditAction::Replace, Some(text)) => {
+            Some(PartShape::Replaced { text: checked_text("text", &text)? })
         }
-        (Action::Replace, None) => {
+        (ContextEditAction::Replace, None) => {
             return Err(ToolError::new("`replace` needs `text`, which is told instead."));
         }
-        (Action::Hide, _) => Some(Shape::Hidden),
-        (Action::Restore, _) => Some(Shape::Whole),
-        (Action::List, _) => None,
+        (ContextEditAction::Hide, _) => Some(PartShape::Hidden),
+        (ContextEditAction::Restore, _) => Some(PartShape::Whole),
+        (ContextEditAction::List, _) => None,
     };
-    if numbers.is_none() && matches!(action, Action::Hide | Action::Replace) {
+    if numbers.is_none() && matches!(action, ContextEditAction::Hide | ContextEditAction::Replace) {
         return Err(ToolError::new("`parts` is missing: list the parts and give numbers."));
     }
     let work = async move {
@@ -78,13 +78,13 @@ fn prepare(asked: Arguments, desk: Desk) -> Result<Prepared, ToolError> {
             Some(shape) => change(&desk, numbers, shape).await,
         }
     };
-    Ok(Prepared::free(title, work))
+    Ok(PreparedCall::free(title, work))
 }
 
-fn list(desk: &Desk, numbers: Option<&Numbers>) -> String {
+fn list(desk: &ContextEditor, numbers: Option<&PartNumbers>) -> String {
     let entries = desk.entries();
     let (pieces, overlay) = (pieces(&entries), Overlay::of(&entries));
-    let wanted: Vec<&Piece> = pieces
+    let wanted: Vec<&ContextPiece> = pieces
         .iter()
         .filter(|piece| numbers.is_none_or(|wanted| wanted.has(piece.number)))
         .collect();
@@ -101,7 +101,11 @@ fn list(desk: &Desk, numbers: Option<&Numbers>) -> String {
     lines.join("\n")
 }
 
-async fn change(desk: &Desk, numbers: Option<Numbers>, shape: Shape) -> Result<Output, ToolError> {
+async fn change(
+    desk: &ContextEditor,
+    numbers: Option<PartNumbers>,
+    shape: PartShape,
+) -> Result<ToolOutput, ToolError> {
     let _alone = desk.alone().await;
     let entries = desk.entries();
     let (pieces, overlay) = (pieces(&entries), Overlay::of(&entries));
@@ -116,11 +120,11 @@ async fn change(desk: &Desk, numbers: Option<Numbers>, shape: Shape) -> Result<O
             "There is no part {unknown}; `list` shows those that there are."
         )));
     }
-    let meant: Vec<&Piece> = pieces.iter().filter(|piece| is_meant(piece.number)).collect();
-    let is_free = |piece: &&&Piece| shape == Shape::Whole || !piece.is_present;
+    let meant: Vec<&ContextPiece> = pieces.iter().filter(|piece| is_meant(piece.number)).collect();
+    let is_free = |piece: &&&ContextPiece| shape == PartShape::Whole || !piece.is_present;
     let free: Vec<u64> = meant.iter().filter(is_free).map(|piece| piece.number).collect();
     let n_present = meant.len() - free.len();
-    if matches!(shape, Shape::Replaced { .. }) && meant.len() > 1 {
+    if matches!(shape, PartShape::Replaced { .. }) && meant.len() > 1 {
         return Err(ToolError::new(
             "One part is replaced at a time; use distill_threads, or hide the others.",
         ));
@@ -132,13 +136,13 @@ async fn change(desk: &Desk, numbers: Option<Numbers>, shape: Shape) -> Result<O
         }));
     }
     let done = match &shape {
-        Shape::Whole => "Restored",
-        Shape::Hidden => "Hidden",
-        Shape::Replaced { .. } => "Replaced",
+        PartShape::Whole => "Restored",
+        PartShape::Hidden => "Hidden",
+        PartShape::Replaced { .. } => "Replaced",
     };
     let before = desk.tokens();
-    let edit = |part: &u64| Edit { part: *part, shape: shape.clone() };
-    desk.keep(Item::Edited { edits: free.iter().map(edit).collect() }).await?;
+    let edit = |part: &u64| PartEdit { part: *part, shape: shape.clone() };
+    desk.keep(JournalItem::Edited { edits: free.iter().map(edit).collect() }).await?;
     let rest = match n_present {
         0 => String::new(),
         n => format!(" {n} parts belong to what goes on now and stay."),

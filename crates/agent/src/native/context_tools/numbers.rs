@@ -9,9 +9,9 @@ use serde_json::Value;
 const MAX_RANGES: usize = 1000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Numbers(Vec<RangeInclusive<u64>>);
+pub(super) struct PartNumbers(Vec<RangeInclusive<u64>>);
 
-impl Numbers {
+impl PartNumbers {
     /// Reads a list of ranges; none where nothing was given.
     pub(super) fn read(value: &Value) -> Result<Option<Self>, ToolError> {
         let mut ranges = Vec::new();
@@ -30,7 +30,7 @@ impl Numbers {
     }
 }
 
-impl std::fmt::Display for Numbers {
+impl std::fmt::Display for PartNumbers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let shown = self.0.iter().map(|range| match range.start() == range.end() {
             true => range.start().to_string(),

@@ -4,24 +4,24 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::desk::{Desk, first_words, told};
+use super::desk::{ContextEditor, first_words, told};
 use crate::native::context::Overlay;
-use crate::native::journal::Item;
+use crate::native::journal::JournalItem;
 use crate::native::tool::arguments::{self as given, boolean, string};
-use crate::native::tool::{Kind, Prepared, Tool, ToolContext, ToolError};
+use crate::native::tool::{Kind, PreparedCall, Tool, ToolContext, ToolError};
 use crate::native::visible;
 
 /// Short, because it goes with every request.
 const MAX_CHARS: usize = 4000;
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
+struct ObjectiveArguments {
     objective: Option<String>,
     #[serde(default, deserialize_with = "given::flag")]
     clear: bool,
 }
 
-pub(super) fn tool(desk: Desk) -> Arc<Tool> {
+pub(super) fn tool(desk: ContextEditor) -> Arc<Tool> {
     let description = "Keeps an objective in view: it is told to you with every request, also \
         when the conversation was summarised. Set it when a long task begins, with what \
         makes it done. Without arguments it is shown; `clear` takes it back.";
@@ -31,8 +31,8 @@ pub(super) fn tool(desk: Desk) -> Arc<Tool> {
     Tool::at_once("objective_set", Kind::Think, description, arguments, prepare)
 }
 
-fn prepare(asked: Arguments, desk: Desk) -> Result<Prepared, ToolError> {
-    let Arguments { objective, clear } = asked;
+fn prepare(asked: ObjectiveArguments, desk: ContextEditor) -> Result<PreparedCall, ToolError> {
+    let ObjectiveArguments { objective, clear } = asked;
     let objective = objective.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     if objective.as_ref().is_some_and(|text| text.chars().count() > MAX_CHARS) {
         return Err(ToolError(format!("An objective has at most {MAX_CHARS} characters.")));
@@ -55,8 +55,8 @@ fn prepare(asked: Arguments, desk: Desk) -> Result<Prepared, ToolError> {
             Some(text) => format!("The objective is now:\n{text}"),
             None => "There is no objective any more.".to_owned(),
         };
-        desk.keep(Item::Objective { text: objective }).await?;
+        desk.keep(JournalItem::Objective { text: objective }).await?;
         Ok(told(text))
     };
-    Ok(Prepared::free(title, work))
+    Ok(PreparedCall::free(title, work))
 }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::desk::{Desk, checked_name, checked_text, first_words, shortened, told};
-use super::numbers::Numbers;
-use crate::native::context::{Overlay, Piece, pieces, pieces_of_all};
-use crate::native::journal::{Cover, Covering, Item};
+use super::desk::{ContextEditor, checked_name, checked_text, first_words, shortened, told};
+use super::numbers::PartNumbers;
+use crate::native::context::{ContextPiece, Overlay, pieces, pieces_of_all};
+use crate::native::journal::{CoveringKind, CoveringNote, JournalItem};
 use crate::native::tool::arguments::{self as given, integer, string, word};
-use crate::native::tool::{Kind, Output, Prepared, Tool, ToolContext, ToolError};
+use crate::native::tool::{Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput};
 use crate::native::visible;
 
 /// Limit on the text of a recalled thread whose place in the conversation is gone.
@@ -19,15 +19,15 @@ const MAX_RECALLED_CHARS: usize = 30_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum ParkAction {
     Park,
     Recall,
     List,
 }
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
-    action: Action,
+struct ParkArguments {
+    action: ParkAction,
     name: Option<String>,
     note: Option<String>,
     #[serde(default, deserialize_with = "given::number")]
@@ -36,7 +36,7 @@ struct Arguments {
     to: Option<usize>,
 }
 
-pub(super) fn tool(desk: Desk) -> Arc<Tool> {
+pub(super) fn tool(desk: ContextEditor) -> Arc<Tool> {
     let description = "Puts a thread of work aside. `park` leaves the parts of this \
         conversation from number `from` to `to` (see context_edit) out under a `name`, \
         and keeps your one-line `note` in their place; without numbers, a thread of that \
@@ -53,44 +53,44 @@ pub(super) fn tool(desk: Desk) -> Arc<Tool> {
     Tool::at_once("thread_park", Kind::Think, description, arguments, prepare)
 }
 
-fn prepare(asked: Arguments, desk: Desk) -> Result<Prepared, ToolError> {
+fn prepare(asked: ParkArguments, desk: ContextEditor) -> Result<PreparedCall, ToolError> {
     let name = asked.name.as_deref().map(checked_name).transpose()?;
     let needed = || ToolError::new("`name` is missing: which thread?");
     let title = match (asked.action, &name) {
-        (Action::List, _) => "List the threads that were put aside".to_owned(),
-        (Action::Park, Some(name)) => format!("Put aside: {}", visible::title(name)),
-        (Action::Recall, Some(name)) => format!("Take up again: {}", visible::title(name)),
+        (ParkAction::List, _) => "List the threads that were put aside".to_owned(),
+        (ParkAction::Park, Some(name)) => format!("Put aside: {}", visible::title(name)),
+        (ParkAction::Recall, Some(name)) => format!("Take up again: {}", visible::title(name)),
         (_, None) => return Err(needed()),
     };
     let name = name.unwrap_or_default();
     let note = match (asked.action, &asked.note) {
-        (Action::Park, Some(note)) => checked_text("note", note)?,
-        (Action::Park, None) => {
+        (ParkAction::Park, Some(note)) => checked_text("note", note)?,
+        (ParkAction::Park, None) => {
             return Err(ToolError::new("`note` is missing: what stays in view of the thread?"));
         }
         _ => String::new(),
     };
     let range = match (asked.from, asked.to) {
         (None, None) => None,
-        (Some(from), Some(to)) => Numbers::read(&json!(format!("{from}-{to}")))?,
+        (Some(from), Some(to)) => PartNumbers::read(&json!(format!("{from}-{to}")))?,
         _ => return Err(ToolError::new("`from` and `to` go together.")),
     };
     let work = async move {
         match asked.action {
-            Action::List => Ok(told(list(&desk))),
-            Action::Park => park(&desk, name, note, range).await,
-            Action::Recall => recall(&desk, &name).await,
+            ParkAction::List => Ok(told(list(&desk))),
+            ParkAction::Park => park(&desk, name, note, range).await,
+            ParkAction::Recall => recall(&desk, &name).await,
         }
     };
-    Ok(Prepared::free(title, work))
+    Ok(PreparedCall::free(title, work))
 }
 
-fn list(desk: &Desk) -> String {
+fn list(desk: &ContextEditor) -> String {
     let overlay = Overlay::of(&desk.entries());
-    let line = |covering: &Covering| {
+    let line = |covering: &CoveringNote| {
         let what = match covering.cover {
-            Cover::Parked => "put aside",
-            Cover::Distilled => "notes",
+            CoveringKind::Parked => "put aside",
+            CoveringKind::Distilled => "notes",
         };
         let note = first_words(&covering.note, 200);
         format!("`{}` ({what}, {} parts): {note}", covering.name, covering.parts.len())
@@ -103,11 +103,11 @@ fn list(desk: &Desk) -> String {
 }
 
 async fn park(
-    desk: &Desk,
+    desk: &ContextEditor,
     name: String,
     note: String,
-    range: Option<Numbers>,
-) -> Result<Output, ToolError> {
+    range: Option<PartNumbers>,
+) -> Result<ToolOutput, ToolError> {
     let _alone = desk.alone().await;
     let entries = desk.entries();
     let (pieces, overlay) = (pieces(&entries), Overlay::of(&entries));
@@ -123,12 +123,12 @@ async fn park(
              lists them."
         )));
     }
-    let is_meant = |piece: &&Piece| match &range {
+    let is_meant = |piece: &&ContextPiece| match &range {
         Some(range) => range.has(piece.number),
         None => thread.is_some_and(|thread| thread.parts.contains(&piece.number)),
     };
     // What goes on now cannot be put aside, nor what is aside already.
-    let (present, past): (Vec<&Piece>, Vec<&Piece>) =
+    let (present, past): (Vec<&ContextPiece>, Vec<&ContextPiece>) =
         pieces.iter().filter(is_meant).partition(|piece| piece.is_present);
     let past = past.iter().map(|piece| piece.group);
     let parts: BTreeSet<u64> = past.filter(|group| overlay.covering(*group).is_none()).collect();
@@ -140,13 +140,14 @@ async fn park(
     }
     let before = desk.tokens();
     let n = parts.len();
-    let (cover, parts) = (Cover::Parked, parts.into_iter().collect());
-    desk.keep(Item::Covered(Covering { name: name.clone(), cover, note, parts })).await?;
+    let (cover, parts) = (CoveringKind::Parked, parts.into_iter().collect());
+    desk.keep(JournalItem::Covered(CoveringNote { name: name.clone(), cover, note, parts }))
+        .await?;
     let rest = if present.is_empty() { "" } else { " What goes on now stays." };
     Ok(told(desk.changed(&format!("`{name}` is put aside: {n} parts.{rest}"), before)))
 }
 
-async fn recall(desk: &Desk, name: &str) -> Result<Output, ToolError> {
+async fn recall(desk: &ContextEditor, name: &str) -> Result<ToolOutput, ToolError> {
     let _alone = desk.alone().await;
     let entries = desk.entries();
     let overlay = Overlay::of(&entries);
@@ -155,7 +156,7 @@ async fn recall(desk: &Desk, name: &str) -> Result<Output, ToolError> {
     };
     let before = desk.tokens();
     let is_in_view = pieces(&entries).iter().any(|piece| covering.parts.contains(&piece.group));
-    desk.keep(Item::Uncovered { name: name.to_owned() }).await?;
+    desk.keep(JournalItem::Uncovered { name: name.to_owned() }).await?;
     if is_in_view {
         return Ok(told(desk.changed(&format!("`{name}` is back in its place."), before)));
     }

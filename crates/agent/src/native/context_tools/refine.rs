@@ -8,12 +8,14 @@ use std::sync::Arc;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use super::checks::Checks;
+use super::checks::ProjectChecks;
 use super::desk::{checked_text, first_words, told};
-use crate::native::session::Session;
+use crate::native::session::NativeSession;
 use crate::native::task::SubAgent;
 use crate::native::tool::arguments::{self as given, integer, string};
-use crate::native::tool::{Content, Kind, Output, Prepared, Shown, Tool, ToolContext, ToolError};
+use crate::native::tool::{
+    CallContent, CallDescription, Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput,
+};
 use crate::native::visible;
 
 const ROUNDS: usize = 3;
@@ -21,13 +23,13 @@ const ROUNDS: usize = 3;
 const MAX_ROUNDS: usize = 10;
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
+struct RefineArguments {
     instruction: String,
     #[serde(default, deserialize_with = "given::number")]
     rounds: Option<usize>,
 }
 
-pub(super) fn tool(session: Arc<Session>, cancel: CancellationToken) -> Arc<Tool> {
+pub(super) fn tool(session: Arc<NativeSession>, cancel: CancellationToken) -> Arc<Tool> {
     let description = "Lets a sub-agent work on an instruction, runs the project's checks, and \
         lets it go on with what failed, until they pass or the rounds are used up. The \
         sub-agent sees nothing of this conversation: the instruction must say everything.";
@@ -42,36 +44,36 @@ pub(super) fn tool(session: Arc<Session>, cancel: CancellationToken) -> Arc<Tool
 }
 
 async fn prepare(
-    asked: Arguments,
+    asked: RefineArguments,
     sub_agent: SubAgent,
     context: ToolContext,
-) -> Result<Prepared, ToolError> {
-    let Arguments { instruction, rounds } = asked;
+) -> Result<PreparedCall, ToolError> {
+    let RefineArguments { instruction, rounds } = asked;
     let instruction = checked_text("instruction", &instruction)?;
     let rounds = rounds.unwrap_or(ROUNDS).clamp(1, MAX_ROUNDS);
-    let checks = Checks::find(&context).await?;
+    let checks = ProjectChecks::find(&context).await?;
     let asked = format!(
         "{}\n\nThen, after each of up to {rounds} rounds:\n{}",
         visible::asked(&instruction),
         checks.shown()
     );
-    let shown = Shown {
+    let shown = CallDescription {
         title: format!("Refine: {}", visible::title(&first_words(&instruction, 100))),
-        content: vec![Content::Text(asked)],
-        ..Shown::default()
+        content: vec![CallContent::Text(asked)],
+        ..CallDescription::default()
     };
     let need = checks.need();
     let work = async move { refine(sub_agent, &context, &checks, instruction, rounds).await };
-    Ok(Prepared { shown, need, work: Box::pin(work) })
+    Ok(PreparedCall { shown, need, work: Box::pin(work) })
 }
 
 async fn refine(
     mut sub_agent: SubAgent,
     context: &ToolContext,
-    checks: &Checks,
+    checks: &ProjectChecks,
     instruction: String,
     rounds: usize,
-) -> Result<Output, ToolError> {
+) -> Result<ToolOutput, ToolError> {
     let mut prompt = instruction;
     let mut round = 1;
     loop {
@@ -83,7 +85,7 @@ async fn refine(
                 outcome.text
             );
             let title = format!("Verified after {round} of {rounds} rounds");
-            return Ok(Output { title: Some(title), ..told(text) });
+            return Ok(ToolOutput { title: Some(title), ..told(text) });
         }
         if round >= rounds {
             return Err(ToolError(format!(

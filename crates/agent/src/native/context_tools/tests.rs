@@ -4,28 +4,28 @@ mod checking;
 mod threads;
 
 use serde_json::{Value, json};
-use testkit::model_server::{Asked, calls, text};
+use testkit::model_server::{ReceivedRequest, calls, text};
 
 use super::*;
-use crate::native::config::Setup;
+use crate::native::config::ModelSetup;
 use crate::native::context::messages;
-use crate::native::journal::{Item, Journal};
-use crate::native::options::Mode;
+use crate::native::journal::{Journal, JournalItem};
+use crate::native::options::ApprovalMode;
 use crate::native::settings::ContextSettings;
-use crate::native::settings::context_tools::Switch;
+use crate::native::settings::context_tools::EnabledContextTools;
 use crate::native::testing::play::{Cast, Play};
 
 /// A session with these tools on, and these checks.
-async fn play_with(switch: Switch, checks: &[&str], mode: Mode) -> Play {
+async fn play_with(switch: EnabledContextTools, checks: &[&str], mode: ApprovalMode) -> Play {
     let checks = checks.iter().map(|line| (*line).to_owned()).collect();
-    let settings = Box::new(move |settings: &mut crate::native::settings::Settings| {
+    let settings = Box::new(move |settings: &mut crate::native::settings::ToolSettings| {
         settings.context = ContextSettings { tools: switch, checks };
     });
     Play::with(Cast { mode, settings, ..Cast::default() }).await
 }
 
 async fn play() -> Play {
-    play_with(Switch::all(), &[], Mode::Auto).await
+    play_with(EnabledContextTools::all(), &[], ApprovalMode::Auto).await
 }
 
 /// Lets the model call one tool, and returns what it was given.
@@ -36,7 +36,7 @@ async fn call(play: &Play, tool: &str, arguments: Value) -> String {
     play.results().pop().unwrap()
 }
 
-fn assert_valid(chat: &Asked) {
+fn assert_valid(chat: &ReceivedRequest) {
     let mut before = "";
     let mut waiting: Vec<Value> = Vec::new();
     for message in chat.messages() {
@@ -59,18 +59,19 @@ fn assert_valid(chat: &Asked) {
 
 #[tokio::test]
 async fn they_are_off_until_they_are_switched_on() {
-    let names: Vec<&str> = Name::ALL.map(Name::as_str).into();
-    let some: Switch = [Name::Verify, Name::ObjectiveSet].into_iter().collect();
+    let names: Vec<&str> = ContextToolName::ALL.map(ContextToolName::as_str).into();
+    let some: EnabledContextTools =
+        [ContextToolName::Verify, ContextToolName::ObjectiveSet].into_iter().collect();
     for (switch, expected) in [
-        (Switch::default(), vec![]),
+        (EnabledContextTools::default(), vec![]),
         (some, vec!["objective_set", "verify"]),
-        (Switch::all(), names),
+        (EnabledContextTools::all(), names),
     ] {
-        let play = play_with(switch, &[], Mode::Auto).await;
+        let play = play_with(switch, &[], ApprovalMode::Auto).await;
         play.server.answer(text("Hi."));
         play.prompt("hi").await;
         let chat = play.server.last_chat();
-        let is_one = |name: &&str| Name::ALL.iter().any(|known| known.as_str() == *name);
+        let is_one = |name: &&str| ContextToolName::ALL.iter().any(|known| known.as_str() == *name);
         let mut offered: Vec<&str> = chat.tool_names().into_iter().filter(is_one).collect();
         let mut expected = expected;
         offered.sort_unstable();
@@ -82,11 +83,14 @@ async fn they_are_off_until_they_are_switched_on() {
 #[test]
 fn the_switch_is_read_as_people_write_it() {
     let read = |text: &str| toml::from_str::<crate::native::config::Config>(text);
-    assert_eq!(read("").unwrap().context_tools, Switch::default());
-    assert_eq!(read("context_tools = false").unwrap().context_tools, Switch::default());
-    assert_eq!(read("context_tools = true").unwrap().context_tools, Switch::all());
+    assert_eq!(read("").unwrap().context_tools, EnabledContextTools::default());
+    assert_eq!(
+        read("context_tools = false").unwrap().context_tools,
+        EnabledContextTools::default()
+    );
+    assert_eq!(read("context_tools = true").unwrap().context_tools, EnabledContextTools::all());
     let some = read("context_tools = [\"verify\", \"context_edit\"]\nchecks = [\"make\"]").unwrap();
-    let context = some.context(&Setup::default());
+    let context = some.context(&ModelSetup::default());
     assert_eq!(context.tools.names().collect::<Vec<_>>(), ["context_edit", "verify"]);
     assert!(context.tools.is_partly_on());
     assert_eq!(context.checks, ["make"]);
@@ -102,10 +106,13 @@ fn a_variable_wins_over_the_file() {
         let lookup = |name: &str| (name == "OPENAI_CONTEXT_TOOLS").then(|| value.to_owned());
         config.resolve(&lookup).map(|setup| config.context(&setup).tools)
     };
-    assert_eq!(with("off").unwrap(), Switch::default());
-    assert_eq!(with("1").unwrap(), Switch::all());
-    assert_eq!(with("").unwrap(), Switch::all());
-    assert_eq!(with("verify, refine").unwrap(), [Name::Verify, Name::Refine].into_iter().collect());
+    assert_eq!(with("off").unwrap(), EnabledContextTools::default());
+    assert_eq!(with("1").unwrap(), EnabledContextTools::all());
+    assert_eq!(with("").unwrap(), EnabledContextTools::all());
+    assert_eq!(
+        with("verify, refine").unwrap(),
+        [ContextToolName::Verify, ContextToolName::Refine].into_iter().collect()
+    );
     let error = with("verfy").unwrap_err();
     assert_eq!(error.variable(), Some("OPENAI_CONTEXT_TOOLS"), "{error}");
 }
@@ -117,9 +124,9 @@ async fn a_session_has_those_that_it_chose() {
     let offered = || {
         let chat = play.server.last_chat();
         let names = chat.tool_names();
-        Name::ALL.iter().filter(|name| names.contains(&name.as_str())).count()
+        ContextToolName::ALL.iter().filter(|name| names.contains(&name.as_str())).count()
     };
-    for (value, expected) in [("on", Name::ALL.len()), ("off", 0)] {
+    for (value, expected) in [("on", ContextToolName::ALL.len()), ("off", 0)] {
         play.session.set_option("context_tools", value).await.unwrap();
         play.prompt("hello").await;
         assert_eq!(offered(), expected, "{value}");
@@ -201,7 +208,7 @@ async fn what_goes_on_now_and_what_is_not_there_cannot_be_edited() {
         (json!({ "action": "burn" }), "cannot be called like this"),
         (json!({ "action": "restore" }), "nothing to change"),
     ] {
-        let play = play_with(Switch::all(), &[], Mode::Auto).await;
+        let play = play_with(EnabledContextTools::all(), &[], ApprovalMode::Auto).await;
         let said = call(&play, "context_edit", arguments).await;
         assert!(said.contains(expected), "{said}");
     }
@@ -267,7 +274,7 @@ async fn what_was_done_survives_a_load_and_a_fork() {
     assert_eq!(messages("", &journal.all()), told);
     let fork = Journal::create(&log, "/", wire::Json::trusted("{}")).await.unwrap();
     // Something is there before, so that all places differ.
-    fork.add(Item::Cleared).await.unwrap();
+    fork.add(JournalItem::Cleared).await.unwrap();
     let mut places = std::collections::HashMap::new();
     for entry in journal.all() {
         let item = entry.item.moved(&places).unwrap();

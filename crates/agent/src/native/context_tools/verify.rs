@@ -5,13 +5,15 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::asking;
-use super::checks::Checks;
+use super::checks::ProjectChecks;
 use super::desk::shortened;
-use crate::native::chat::Part;
+use crate::native::chat::MessagePart;
 use crate::native::context::{Overlay, pieces};
-use crate::native::session::Session;
+use crate::native::session::NativeSession;
 use crate::native::tool::arguments::{self as given, boolean};
-use crate::native::tool::{Content, Kind, Output, Prepared, Shown, Tool, ToolContext, ToolError};
+use crate::native::tool::{
+    CallContent, CallDescription, Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput,
+};
 use crate::native::visible;
 
 const JUDGE: &str = "You judge whether the work of a coding agent meets its objective, from the \
@@ -23,7 +25,7 @@ const JUDGE: &str = "You judge whether the work of a coding agent meets its obje
 const MAX_TALK_CHARS: usize = 12_000;
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
+struct VerifyArguments {
     #[serde(default, deserialize_with = "given::flag")]
     judge: bool,
 }
@@ -34,7 +36,7 @@ struct Judgement {
     why: String,
 }
 
-pub(in crate::native) fn tool(session: Arc<Session>) -> Arc<Tool> {
+pub(in crate::native) fn tool(session: Arc<NativeSession>) -> Arc<Tool> {
     let description = "Runs the checks of this project (its tests, as configured or as its \
         files suggest) and says for each whether it passed, with the end of its output. \
         With `judge`, the objective is judged too.";
@@ -44,30 +46,30 @@ pub(in crate::native) fn tool(session: Arc<Session>) -> Arc<Tool> {
 }
 
 async fn prepare(
-    asked: Arguments,
-    session: Arc<Session>,
+    asked: VerifyArguments,
+    session: Arc<NativeSession>,
     context: ToolContext,
-) -> Result<Prepared, ToolError> {
+) -> Result<PreparedCall, ToolError> {
     if asked.judge && objective(&session).is_none() {
         return Err(ToolError::new("There is no objective to judge by; set one first."));
     }
-    let checks = Checks::find(&context).await?;
-    let shown = Shown {
+    let checks = ProjectChecks::find(&context).await?;
+    let shown = CallDescription {
         title: format!("Verify: {}", checks.title()),
-        content: vec![Content::Text(checks.shown())],
-        ..Shown::default()
+        content: vec![CallContent::Text(checks.shown())],
+        ..CallDescription::default()
     };
     let need = checks.need();
     let work = async move { run(&session, &context, &checks, asked.judge).await };
-    Ok(Prepared { shown, need, work: Box::pin(work) })
+    Ok(PreparedCall { shown, need, work: Box::pin(work) })
 }
 
 async fn run(
-    session: &Session,
+    session: &NativeSession,
     context: &ToolContext,
-    checks: &Checks,
+    checks: &ProjectChecks,
     judge: bool,
-) -> Result<Output, ToolError> {
+) -> Result<ToolOutput, ToolError> {
     let outcome = checks.run(context).await?;
     let mut content = outcome.content;
     let verdict = if outcome.has_passed { "All checks passed." } else { "Checks failed." };
@@ -80,13 +82,18 @@ async fn run(
         let verdict = if is_met { "The objective is met" } else { "The objective is not met" };
         title = format!("{title} {verdict}.");
         let said = format!("{verdict}: {}", shortened(judged.why.trim(), 2000));
-        content.push(Content::Text(visible::asked(&said)));
+        content.push(CallContent::Text(visible::asked(&said)));
         text = format!("{text}\n\n{said}");
     }
-    Ok(Output { parts: vec![Part::text(text)], content, title: Some(title), ..Output::default() })
+    Ok(ToolOutput {
+        parts: vec![MessagePart::text(text)],
+        content,
+        title: Some(title),
+        ..ToolOutput::default()
+    })
 }
 
-async fn judgement(session: &Session, outcome: &str) -> Result<Judgement, ToolError> {
+async fn judgement(session: &NativeSession, outcome: &str) -> Result<Judgement, ToolError> {
     let objective = objective(session).unwrap_or_default();
     let pieces = pieces(&session.journal.all());
     let mut talk = String::new();
@@ -103,6 +110,6 @@ async fn judgement(session: &Session, outcome: &str) -> Result<Judgement, ToolEr
     asking::ask_json(session, JUDGE, prompt, |_: &Judgement| Ok(())).await
 }
 
-fn objective(session: &Session) -> Option<String> {
+fn objective(session: &NativeSession) -> Option<String> {
     Overlay::of(&session.journal.all()).objective().map(str::to_owned)
 }

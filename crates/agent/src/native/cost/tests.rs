@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::*;
 
-fn used(input: u64, output: u64, cached: u64) -> Usage {
-    Usage { input, output, cached, ..Usage::default() }
+fn used(input: u64, output: u64, cached: u64) -> TokenUsage {
+    TokenUsage { input, output, cached, ..TokenUsage::default() }
 }
 
 #[test]

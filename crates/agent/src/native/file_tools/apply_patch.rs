@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use roots::Place;
+use roots::ResolvedPath;
 use serde::Deserialize;
 
-use crate::native::files::{Change, Files, MAX_TEXT_BYTES, Text, difference};
+use crate::native::files::{FileText, Files, MAX_TEXT_BYTES, PlannedFileChange, difference};
 use crate::native::tool::arguments::string;
 use crate::native::tool::{
-    Content, Kind, Location, Output, Prepared, Shown, Tool, ToolContext, ToolError,
+    CallContent, CallDescription, Kind, Location, PreparedCall, Tool, ToolContext, ToolError,
+    ToolOutput,
 };
 
 mod envelope;
@@ -19,31 +20,31 @@ mod unified;
 const MAX_FILES: usize = 100;
 
 #[derive(Deserialize)]
-struct Arguments {
+struct ApplyPatchArguments {
     #[serde(alias = "input", alias = "patchText", alias = "patch_text", alias = "diff")]
     patch: String,
 }
 
 /// The change of a patch to one file.
 #[derive(Debug, PartialEq, Eq)]
-struct Step<'a> {
+struct PatchStep<'a> {
     path: String,
-    action: Action<'a>,
+    action: PatchAction<'a>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Action<'a> {
+enum PatchAction<'a> {
     Add(String),
     Delete,
     Update {
-        edit: Edit<'a>,
+        edit: PatchEdit<'a>,
         /// The new path of a file that is moved.
         to: Option<String>,
     },
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Edit<'a> {
+enum PatchEdit<'a> {
     Hunks(Vec<hunks::Hunk<'a>>),
     Unified(diffy::Patch<'a, str>),
 }
@@ -62,7 +63,10 @@ pub(super) fn tool() -> Arc<Tool> {
     Tool::new("apply_patch", Kind::Edit, description, arguments, prepare)
 }
 
-async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, ToolError> {
+async fn prepare(
+    asked: ApplyPatchArguments,
+    context: ToolContext,
+) -> Result<PreparedCall, ToolError> {
     let files = context.workspace.files.clone();
     let patch = asked.patch.replace("\r\n", "\n");
     // With correct counts in its hunks, on which the parser insists.
@@ -85,37 +89,47 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
         let turn = files.turn().await?;
         turn.change(&planned).await?;
         let done: Vec<_> = planned.iter().map(|change| told(&files, change)).collect();
-        Ok(Output::text(done.join("\n")))
+        Ok(ToolOutput::text(done.join("\n")))
     };
-    Ok(Prepared { shown, need, work: Box::pin(work) })
+    Ok(PreparedCall { shown, need, work: Box::pin(work) })
 }
 
 /// The changes that the steps come to, nothing of which is made yet.
-async fn plan(files: &Files, steps: Vec<Step<'_>>) -> Result<Vec<Change>, ToolError> {
-    let mut planned: Vec<Change> = Vec::new();
+async fn plan(
+    files: &Files,
+    steps: Vec<PatchStep<'_>>,
+) -> Result<Vec<PlannedFileChange>, ToolError> {
+    let mut planned: Vec<PlannedFileChange> = Vec::new();
     for step in steps {
         let place = files.resolve(&step.path).await?;
         match step.action {
-            Action::Add(content) => {
+            PatchAction::Add(content) => {
                 let place = vacant(files, place).await?;
-                planned.push(Change::new(place, None, content_of(content)?));
+                planned.push(PlannedFileChange::new(place, None, content_of(content)?));
             }
-            Action::Delete => {
+            PatchAction::Delete => {
                 let old = Some(files.read_seen(&place).await?);
                 let mode = files.look(&place).await?.map(|facts| facts.mode);
-                planned.push(Change { mode, ..Change::new(place, old, None) });
+                planned
+                    .push(PlannedFileChange { mode, ..PlannedFileChange::new(place, old, None) });
             }
-            Action::Update { edit, to } => {
+            PatchAction::Update { edit, to } => {
                 let old = files.read_seen(&place).await?;
                 let new = updated(&files.shown(&place), &old, &edit)?;
                 match to {
-                    None => planned.push(Change::new(place, Some(old), new)),
+                    None => planned.push(PlannedFileChange::new(place, Some(old), new)),
                     Some(to) => {
                         let to = vacant(files, files.resolve(&to).await?).await?;
                         let mode = files.look(&place).await?.map(|facts| facts.mode);
-                        let halves =
-                            [Change::new(to, None, new), Change::new(place, Some(old), None)];
-                        planned.extend(halves.map(|half| Change { mode, is_moved: true, ..half }));
+                        let halves = [
+                            PlannedFileChange::new(to, None, new),
+                            PlannedFileChange::new(place, Some(old), None),
+                        ];
+                        planned.extend(halves.map(|half| PlannedFileChange {
+                            mode,
+                            is_moved: true,
+                            ..half
+                        }));
                     }
                 }
             }
@@ -133,7 +147,7 @@ async fn plan(files: &Files, steps: Vec<Step<'_>>) -> Result<Vec<Change>, ToolEr
     Ok(planned)
 }
 
-async fn vacant(files: &Files, place: Place) -> Result<Place, ToolError> {
+async fn vacant(files: &Files, place: ResolvedPath) -> Result<ResolvedPath, ToolError> {
     match files.read(&place).await? {
         None => Ok(place),
         Some(_) => Err(ToolError(format!(
@@ -143,24 +157,28 @@ async fn vacant(files: &Files, place: Place) -> Result<Place, ToolError> {
     }
 }
 
-fn updated(name: &str, old: &Text, edit: &Edit<'_>) -> Result<Option<Text>, ToolError> {
+fn updated(
+    name: &str,
+    old: &FileText,
+    edit: &PatchEdit<'_>,
+) -> Result<Option<FileText>, ToolError> {
     let plain = old.plain();
     let new = match edit {
-        Edit::Hunks(hunks) => hunks::apply(&plain, hunks),
-        Edit::Unified(patch) => unified::apply(&plain, patch),
+        PatchEdit::Hunks(hunks) => hunks::apply(&plain, hunks),
+        PatchEdit::Unified(patch) => unified::apply(&plain, patch),
     };
     let new = new.map_err(|why| ToolError(format!("`{name}` cannot be patched: {why}")))?;
     content_of(old.in_the_way_of(&new).as_str().to_owned())
 }
 
-fn content_of(text: String) -> Result<Option<Text>, ToolError> {
+fn content_of(text: String) -> Result<Option<FileText>, ToolError> {
     match text.len() as u64 > MAX_TEXT_BYTES {
         true => Err(ToolError::new("a file would become too large")),
-        false => Ok(Some(Text::new(text))),
+        false => Ok(Some(FileText::new(text))),
     }
 }
 
-fn shown(files: &Files, planned: &[Change]) -> Shown {
+fn shown(files: &Files, planned: &[PlannedFileChange]) -> CallDescription {
     let names: Vec<_> = planned.iter().map(|change| files.shown(&change.place)).collect();
     let title = match names.as_slice() {
         [one] => format!("Patch {one}"),
@@ -168,8 +186,8 @@ fn shown(files: &Files, planned: &[Change]) -> Shown {
         [one, two, rest @ ..] => format!("Patch {one}, {two} and {} more", rest.len()),
         [] => "Patch".into(),
     };
-    let text = |side: &Option<Text>| side.as_ref().map(|text| text.as_str().to_owned());
-    let content: Vec<Content> = planned
+    let text = |side: &Option<FileText>| side.as_ref().map(|text| text.as_str().to_owned());
+    let content: Vec<CallContent> = planned
         .iter()
         .map(|change| {
             let new = text(&change.new).unwrap_or_default();
@@ -181,12 +199,12 @@ fn shown(files: &Files, planned: &[Change]) -> Shown {
         let line = sides.map(|(old, new)| difference::first_line(old.as_str(), new.as_str()));
         Location::of(&change.place, line)
     });
-    Shown { kind: Some(kind(planned)), title, locations: locations.collect(), content }
+    CallDescription { kind: Some(kind(planned)), title, locations: locations.collect(), content }
 }
 
 /// A patch that takes files away is more than an edit.
-fn kind(planned: &[Change]) -> Kind {
-    let is_deletion = |change: &Change| change.new.is_none() && !change.is_moved;
+fn kind(planned: &[PlannedFileChange]) -> Kind {
+    let is_deletion = |change: &PlannedFileChange| change.new.is_none() && !change.is_moved;
     match planned {
         _ if planned.iter().any(is_deletion) => Kind::Delete,
         _ if planned.iter().any(|change| change.is_moved) => Kind::Move,
@@ -194,7 +212,7 @@ fn kind(planned: &[Change]) -> Kind {
     }
 }
 
-fn told(files: &Files, change: &Change) -> String {
+fn told(files: &Files, change: &PlannedFileChange) -> String {
     let did = match (&change.old, &change.new) {
         (None, _) => "added",
         (Some(_), Some(_)) => "changed",

@@ -4,19 +4,20 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::native::files::{Change, MAX_TEXT_BYTES, Text, difference};
+use crate::native::files::{FileText, MAX_TEXT_BYTES, PlannedFileChange, difference};
 use crate::native::tool::arguments::{self, boolean, string};
 use crate::native::tool::{
-    Content, Kind, Location, Output, Prepared, Shown, Tool, ToolContext, ToolError,
+    CallContent, CallDescription, Kind, Location, PreparedCall, Tool, ToolContext, ToolError,
+    ToolOutput,
 };
 
 mod replacing;
 
-use replacing::{Replaced, replace};
+use replacing::{Replacement, replace};
 pub(super) use replacing::{same_but_ends, same_but_indent};
 
 #[derive(Deserialize)]
-struct Arguments {
+struct EditArguments {
     #[serde(alias = "file_path", alias = "filePath", alias = "filename")]
     path: String,
     #[serde(alias = "oldString", alias = "old_str", alias = "old_text")]
@@ -41,7 +42,7 @@ pub(super) fn tool() -> Arc<Tool> {
     Tool::new("edit", Kind::Edit, description, arguments, prepare)
 }
 
-async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, ToolError> {
+async fn prepare(asked: EditArguments, context: ToolContext) -> Result<PreparedCall, ToolError> {
     let files = context.workspace.files.clone();
     let place = files.resolve(&asked.path).await?;
     let name = files.shown(&place);
@@ -55,11 +56,11 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
         }
     };
     let edited = edit(&asked, &name, old.as_ref())?;
-    let shown = Shown {
+    let shown = CallDescription {
         title: format!("Edit {name}"),
         locations: vec![Location::of(&place, u32::try_from(edited.line).ok())],
         content: vec![shown_diff(&place, old.as_ref(), &edited.text)],
-        ..Shown::default()
+        ..CallDescription::default()
     };
     let need = files.need_to_change(&[&place]);
     let work = async move {
@@ -74,40 +75,44 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
             }
             _ => (old, edited, Vec::new()),
         };
-        turn.change(&[Change::new(place, old, Some(edited.text))]).await?;
-        Ok(Output { content, ..Output::text(format!("edited `{name}`: {}", edited.about)) })
+        turn.change(&[PlannedFileChange::new(place, old, Some(edited.text))]).await?;
+        Ok(ToolOutput { content, ..ToolOutput::text(format!("edited `{name}`: {}", edited.about)) })
     };
-    Ok(Prepared { shown, need, work: Box::pin(work) })
+    Ok(PreparedCall { shown, need, work: Box::pin(work) })
 }
 
 #[derive(Debug)]
-struct Edited {
-    text: Text,
+struct EditResult {
+    text: FileText,
     line: usize,
     about: String,
 }
 
-fn edit(asked: &Arguments, name: &str, old: Option<&Text>) -> Result<Edited, ToolError> {
-    let whole = old.map(Text::plain).unwrap_or_default();
+fn edit(
+    asked: &EditArguments,
+    name: &str,
+    old: Option<&FileText>,
+) -> Result<EditResult, ToolError> {
+    let whole = old.map(FileText::plain).unwrap_or_default();
     let to_plain = |text: &str| match old.is_some_and(|old| old.habits().is_crlf) {
         true => text.replace("\r\n", "\n"),
         false => text.to_owned(),
     };
     let (before, after) = (to_plain(&asked.old_string), to_plain(&asked.new_string));
-    let Replaced { text, line, about } = replace(&whole, &before, &after, asked.replace_all)
+    let Replacement { text, line, about } = replace(&whole, &before, &after, asked.replace_all)
         .map_err(|why| ToolError(format!("`{name}` was not changed: {why}")))?;
     if text.len() as u64 > MAX_TEXT_BYTES {
         return Err(ToolError(format!("`{name}` would become too large")));
     }
     let text = match old {
         Some(old) => old.in_the_way_of(&text),
-        None => Text::new(text),
+        None => FileText::new(text),
     };
-    Ok(Edited { text, line, about })
+    Ok(EditResult { text, line, about })
 }
 
-fn shown_diff(place: &roots::Place, old: Option<&Text>, new: &Text) -> Content {
-    difference::diff(place.path(), old.map(Text::as_str), new.as_str())
+fn shown_diff(place: &roots::ResolvedPath, old: Option<&FileText>, new: &FileText) -> CallContent {
+    difference::diff(place.path(), old.map(FileText::as_str), new.as_str())
 }
 
 #[cfg(test)]

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use roots::{Kind as FileKind, Place, Roots};
+use roots::{FileKind, ResolvedPath, Roots};
 use serde::Deserialize;
 
 use super::search;
 use crate::native::tool::arguments::string;
-use crate::native::tool::{Kind, Location, Output, Prepared, Tool, ToolContext, ToolError};
-use roots::walk::{Bounds, End, Stop, stoppable, walk};
+use crate::native::tool::{Kind, Location, PreparedCall, Tool, ToolContext, ToolError, ToolOutput};
+use roots::walk::{WalkBounds, WalkEnd, WalkStop, stoppable, walk};
 
 const MAX_SHOWN: usize = 200;
 /// Matches kept while the newest are looked for.
@@ -20,7 +20,7 @@ const MAX_FOUND: usize = 100_000;
 const WITHIN: Duration = Duration::from_secs(20);
 
 #[derive(Deserialize)]
-struct Arguments {
+struct GlobArguments {
     #[serde(alias = "glob", alias = "glob_pattern")]
     pattern: String,
     #[serde(default, alias = "dir", alias = "directory")]
@@ -40,7 +40,7 @@ pub(super) fn tool() -> Arc<Tool> {
     Tool::new("glob", Kind::Search, description, arguments, prepare)
 }
 
-async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, ToolError> {
+async fn prepare(asked: GlobArguments, context: ToolContext) -> Result<PreparedCall, ToolError> {
     let files = context.workspace.files.clone();
     let place = search::directory(&files, asked.path.as_deref()).await?;
     let is_absolute = asked.pattern.starts_with('/');
@@ -62,14 +62,14 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
         });
         let (found, end) = found.await?.map_err(ToolError::new)?;
         if found.is_empty() {
-            let why = if end == End::Whole { "" } else { ", as far as it was looked" };
-            return Ok(Output::text(format!("no files match `{}`{why}", asked.pattern)));
+            let why = if end == WalkEnd::Whole { "" } else { ", as far as it was looked" };
+            return Ok(ToolOutput::text(format!("no files match `{}`{why}", asked.pattern)));
         }
-        let places: Vec<Place> = found.iter().map(|(_, path)| place.below(path)).collect();
+        let places: Vec<ResolvedPath> = found.iter().map(|(_, path)| place.below(path)).collect();
         let names = places.iter().take(MAX_SHOWN).map(|place| files.shown(place));
         let mut text = names.collect::<Vec<_>>().join("\n");
-        if places.len() > MAX_SHOWN || end != End::Whole {
-            let more = if end == End::Whole { "" } else { " or more" };
+        if places.len() > MAX_SHOWN || end != WalkEnd::Whole {
+            let more = if end == WalkEnd::Whole { "" } else { " or more" };
             let _ = write!(
                 text,
                 "\n\n(the newest {} of {}{more}; use a narrower pattern or path)",
@@ -78,21 +78,21 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
             );
         }
         let locations = places.iter().take(MAX_SHOWN).map(|place| Location::of(place, None));
-        Ok(Output { locations: locations.collect(), ..Output::text(text) })
+        Ok(ToolOutput { locations: locations.collect(), ..ToolOutput::text(text) })
     };
-    Ok(Prepared::free(title, work))
+    Ok(PreparedCall::free(title, work))
 }
 
 type FoundFiles = Vec<(SystemTime, PathBuf)>;
 
 fn newest(
     roots: &Roots,
-    place: &Place,
-    stop: &Stop,
+    place: &ResolvedPath,
+    stop: &WalkStop,
     matches: &dyn Fn(&std::path::Path) -> bool,
-) -> Result<(FoundFiles, End), roots::Error> {
+) -> Result<(FoundFiles, WalkEnd), roots::RootsError> {
     let mut found = Vec::new();
-    let end = walk(roots, place, Bounds::default(), stop, &mut |entry| {
+    let end = walk(roots, place, WalkBounds::default(), stop, &mut |entry| {
         if entry.kind == FileKind::File && matches(entry.path) {
             let modified = entry.folder.look(entry.name).map(|facts| facts.modified);
             found.push((modified.unwrap_or(SystemTime::UNIX_EPOCH), entry.path.to_owned()));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use roots::Kind as FileKind;
+use roots::FileKind;
 use serde::Deserialize;
 
 use super::search;
@@ -13,8 +13,8 @@ use roots::walk::stoppable;
 
 mod scanning;
 
-use crate::native::tool::{Kind, Output, Prepared, Tool, ToolContext, ToolError};
-use scanning::{Mode, Plan, scan};
+use crate::native::tool::{Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput};
+use scanning::{GrepMode, GrepPlan, scan};
 
 const DEFAULT_MATCHES: usize = 100;
 const MAX_MATCHES: usize = 2_000;
@@ -26,7 +26,7 @@ const WITHIN: Duration = Duration::from_secs(20);
 const MAX_REGEX_BYTES: usize = 10 << 20;
 
 #[derive(Deserialize)]
-struct Arguments {
+struct GrepArguments {
     #[serde(alias = "query", alias = "regex")]
     pattern: String,
     #[serde(default, alias = "dir", alias = "directory")]
@@ -34,7 +34,7 @@ struct Arguments {
     #[serde(default, alias = "include")]
     glob: Option<String>,
     #[serde(default, alias = "output_mode")]
-    mode: Option<Mode>,
+    mode: Option<GrepMode>,
     #[serde(default, alias = "-i", alias = "ignore_case", deserialize_with = "arguments::flag")]
     case_insensitive: bool,
     #[serde(default, alias = "literal", deserialize_with = "arguments::flag")]
@@ -79,7 +79,7 @@ pub(super) fn tool() -> Arc<Tool> {
     Tool::new("grep", Kind::Search, description, arguments, prepare)
 }
 
-async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, ToolError> {
+async fn prepare(asked: GrepArguments, context: ToolContext) -> Result<PreparedCall, ToolError> {
     let files = context.workspace.files.clone();
     let given = asked.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(".");
     let place = files.resolve(given).await?;
@@ -89,7 +89,7 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
     };
     let around = asked.context.unwrap_or_default();
     let glob = asked.glob.as_deref().filter(|glob| !glob.is_empty());
-    let mut plan = Plan {
+    let mut plan = GrepPlan {
         matcher: matcher(&asked)?,
         glob: glob.map(search::glob).transpose()?,
         mode: asked.mode.unwrap_or_default(),
@@ -128,14 +128,14 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
             if plan.denied.len() > n_denied {
                 continue;
             }
-            return Ok(Output { locations: report.locations, ..Output::text(report.text) });
+            return Ok(ToolOutput { locations: report.locations, ..ToolOutput::text(report.text) });
         }
         Err(ToolError::new("too many files with matches may not be read; use a narrower path"))
     };
-    Ok(Prepared::free(title, work))
+    Ok(PreparedCall::free(title, work))
 }
 
-fn matcher(asked: &Arguments) -> Result<RegexMatcher, ToolError> {
+fn matcher(asked: &GrepArguments) -> Result<RegexMatcher, ToolError> {
     let mut builder = RegexMatcherBuilder::new();
     builder
         .case_insensitive(asked.case_insensitive)

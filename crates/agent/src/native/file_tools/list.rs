@@ -5,14 +5,15 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roots::Kind as FileKind;
+use roots::FileKind;
 use serde::Deserialize;
 
 use crate::native::tool::arguments::{self, integer, string};
 use crate::native::tool::{
-    Kind, Location, Need, Output, Prepared, Shown, Tool, ToolContext, ToolError,
+    CallDescription, CallNeed, Kind, Location, PreparedCall, Tool, ToolContext, ToolError,
+    ToolOutput,
 };
-use roots::walk::{Bounds, End, stoppable, walk};
+use roots::walk::{WalkBounds, WalkEnd, stoppable, walk};
 
 const DEFAULT_DEPTH: usize = 2;
 const MAX_DEPTH: usize = 10;
@@ -21,7 +22,7 @@ const MAX_CHARS: usize = 30_000;
 const WITHIN: Duration = Duration::from_secs(20);
 
 #[derive(Deserialize)]
-struct Arguments {
+struct ListArguments {
     #[serde(default, alias = "dir", alias = "directory", alias = "dir_path")]
     path: Option<String>,
     #[serde(default, deserialize_with = "arguments::number")]
@@ -40,17 +41,17 @@ pub(super) fn tool() -> Arc<Tool> {
     Tool::new("list", Kind::Search, description, arguments, prepare)
 }
 
-async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, ToolError> {
+async fn prepare(asked: ListArguments, context: ToolContext) -> Result<PreparedCall, ToolError> {
     let files = context.workspace.files.clone();
     let place = super::search::directory(&files, asked.path.as_deref()).await?;
     let name = files.shown(&place);
-    let shown = Shown {
+    let shown = CallDescription {
         title: format!("List {name}"),
         locations: vec![Location::of(&place, None)],
-        ..Shown::default()
+        ..CallDescription::default()
     };
     let depth = asked.depth.unwrap_or(DEFAULT_DEPTH).clamp(1, MAX_DEPTH);
-    let bounds = Bounds { max_entries: MAX_ENTRIES, depth };
+    let bounds = WalkBounds { max_entries: MAX_ENTRIES, depth };
     let work = async move {
         let (tree, end) = stoppable(WITHIN, async |stop| {
             let work = move |roots: &roots::Roots| {
@@ -77,16 +78,16 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
         })
         .await?;
         let note = match end.map_err(ToolError::new)? {
-            End::Whole if tree.is_empty() => "(empty, or everything in it is ignored)",
-            End::Whole => "",
-            End::TooMuch | End::Enough => {
+            WalkEnd::Whole if tree.is_empty() => "(empty, or everything in it is ignored)",
+            WalkEnd::Whole => "",
+            WalkEnd::TooMuch | WalkEnd::Enough => {
                 "\n(there is more; list a directory in it, or with less depth)"
             }
-            End::TimeIsUp => "\n(there is more; this took too long)",
+            WalkEnd::TimeIsUp => "\n(there is more; this took too long)",
         };
-        Ok(Output::text(format!("{name}/\n{tree}{note}")))
+        Ok(ToolOutput::text(format!("{name}/\n{tree}{note}")))
     };
-    Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+    Ok(PreparedCall { shown, need: CallNeed::Nothing, work: Box::pin(work) })
 }
 
 #[cfg(test)]

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use roots::{Kind as FileKind, Place};
+use roots::{FileKind, ResolvedPath};
 use serde::Deserialize;
 
-use crate::native::chat::Part;
+use crate::native::chat::MessagePart;
 use crate::native::files::{Files, MAX_TEXT_BYTES};
 use crate::native::tool::arguments::{self, integer, string};
 use crate::native::tool::{
-    Content, Kind, Location, Need, Output, Prepared, Shown, Tool, ToolContext, ToolError,
+    CallContent, CallDescription, CallNeed, Kind, Location, PreparedCall, Tool, ToolContext,
+    ToolError, ToolOutput,
 };
 
 const DEFAULT_LINES: usize = 2000;
@@ -24,7 +25,7 @@ const MAX_CHARS: usize = 50_000;
 const MAX_IMAGE_BYTES: u64 = 5 << 20;
 
 #[derive(Deserialize)]
-struct Arguments {
+struct ReadArguments {
     #[serde(alias = "file_path", alias = "filePath", alias = "filename")]
     path: String,
     #[serde(default, deserialize_with = "arguments::number")]
@@ -47,12 +48,12 @@ pub(super) fn tool() -> Arc<Tool> {
     Tool::new("read", Kind::Read, description, arguments, prepare)
 }
 
-async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, ToolError> {
+async fn prepare(asked: ReadArguments, context: ToolContext) -> Result<PreparedCall, ToolError> {
     let files = context.workspace.files.clone();
     let place = files.resolve(&asked.path).await?;
     let from = asked.offset.unwrap_or(1).max(1);
     let line = asked.offset.and_then(|_| u32::try_from(from).ok());
-    let shown = Shown {
+    let shown = CallDescription {
         title: match (asked.offset, asked.limit) {
             (None, None) => format!("Read {}", files.shown(&place)),
             (_, None) => format!("Read {} from line {from}", files.shown(&place)),
@@ -62,7 +63,7 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
             }
         },
         locations: vec![Location::of(&place, line)],
-        ..Shown::default()
+        ..CallDescription::default()
     };
     let work = async move {
         if let Some(image) = image(&files, &place).await? {
@@ -72,9 +73,9 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
         let limit = asked.limit.unwrap_or(DEFAULT_LINES).max(1);
         let read = numbered(&files.shown(&place), &text.plain(), from, limit)?;
         files.note(&place, &text);
-        Ok(Output::text(read))
+        Ok(ToolOutput::text(read))
     };
-    Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+    Ok(PreparedCall { shown, need: CallNeed::Nothing, work: Box::pin(work) })
 }
 
 /// The lines from `from`, as many as fit, and how to get the others.
@@ -114,7 +115,7 @@ fn numbered(name: &str, text: &str, from: usize, limit: usize) -> Result<String,
 }
 
 /// The file as an image, if it is one that models take.
-async fn image(files: &Files, place: &Place) -> Result<Option<Output>, ToolError> {
+async fn image(files: &Files, place: &ResolvedPath) -> Result<Option<ToolOutput>, ToolError> {
     let path = place.path().to_owned();
     let name = path.extension().and_then(|name| name.to_str()).unwrap_or_default();
     // By its name first: text is not read twice.
@@ -139,10 +140,13 @@ async fn image(files: &Files, place: &Place) -> Result<Option<Output>, ToolError
     }
     let data = STANDARD.encode(&bytes);
     let about = format!("`{shown}`: {mime}, {} bytes", bytes.len());
-    Ok(Some(Output {
-        parts: vec![Part::text(about), Part::Image { mime: mime.into(), data: data.clone() }],
-        content: vec![Content::Image { mime: mime.into(), data }],
-        ..Output::default()
+    Ok(Some(ToolOutput {
+        parts: vec![
+            MessagePart::text(about),
+            MessagePart::Image { mime: mime.into(), data: data.clone() },
+        ],
+        content: vec![CallContent::Image { mime: mime.into(), data }],
+        ..ToolOutput::default()
     }))
 }
 

@@ -1,13 +1,16 @@
 //! Shared by the tools that search: the directory to search, and patterns of names.
 
 use globset::{GlobBuilder, GlobMatcher};
-use roots::{Kind as FileKind, Place};
+use roots::{FileKind, ResolvedPath};
 
 use crate::native::files::Files;
 use crate::native::tool::ToolError;
 
 /// The directory at `path`, or the session's own.
-pub(super) async fn directory(files: &Files, path: Option<&str>) -> Result<Place, ToolError> {
+pub(super) async fn directory(
+    files: &Files,
+    path: Option<&str>,
+) -> Result<ResolvedPath, ToolError> {
     let place = files.resolve(path.filter(|path| !path.is_empty()).unwrap_or(".")).await?;
     match files.look(&place).await? {
         None => Err(files.missing(&place).await),

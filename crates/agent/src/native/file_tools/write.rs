@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::native::files::{Change, MAX_TEXT_BYTES, Text, difference};
+use crate::native::files::{FileText, MAX_TEXT_BYTES, PlannedFileChange, difference};
 use crate::native::tool::arguments::string;
 use crate::native::tool::{
-    Kind, Location, Need, Output, Prepared, Shown, Tool, ToolContext, ToolError,
+    CallDescription, CallNeed, Kind, Location, PreparedCall, Tool, ToolContext, ToolError,
+    ToolOutput,
 };
 
 #[derive(Deserialize)]
-struct Arguments {
+struct WriteArguments {
     #[serde(alias = "file_path", alias = "filePath", alias = "filename")]
     path: String,
     #[serde(alias = "contents", alias = "file_text", alias = "text")]
@@ -29,7 +30,7 @@ pub(super) fn tool() -> Arc<Tool> {
     Tool::new("write", Kind::Edit, description, arguments, prepare)
 }
 
-async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, ToolError> {
+async fn prepare(asked: WriteArguments, context: ToolContext) -> Result<PreparedCall, ToolError> {
     if asked.content.len() as u64 > MAX_TEXT_BYTES {
         return Err(ToolError(format!("the content is larger than {} MiB", MAX_TEXT_BYTES >> 20)));
     }
@@ -42,29 +43,33 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
     }
     let new = match &old {
         Some(old) => old.replaced_by(&asked.content),
-        None => Text::new(asked.content),
+        None => FileText::new(asked.content),
     };
     let line = old.as_ref().map(|old| difference::first_line(old.as_str(), new.as_str()));
-    let shown = Shown {
+    let shown = CallDescription {
         title: format!("Write {name}"),
         locations: vec![Location::of(&place, line)],
-        content: vec![difference::diff(place.path(), old.as_ref().map(Text::as_str), new.as_str())],
-        ..Shown::default()
+        content: vec![difference::diff(
+            place.path(),
+            old.as_ref().map(FileText::as_str),
+            new.as_str(),
+        )],
+        ..CallDescription::default()
     };
     if old.as_ref() == Some(&new) {
-        let done = Output::text(format!("`{name}` already has exactly this content"));
+        let done = ToolOutput::text(format!("`{name}` already has exactly this content"));
         let work = Box::pin(async { Ok(done) });
-        return Ok(Prepared { shown, need: Need::Nothing, work });
+        return Ok(PreparedCall { shown, need: CallNeed::Nothing, work });
     }
     let need = files.need_to_change(&[&place]);
     let n_lines = new.as_str().lines().count();
     let did = if old.is_some() { "replaced" } else { "made" };
     let work = async move {
         let turn = files.turn().await?;
-        turn.change(&[Change::new(place, old, Some(new))]).await?;
-        Ok(Output::text(format!("{did} `{name}` ({n_lines} lines)")))
+        turn.change(&[PlannedFileChange::new(place, old, Some(new))]).await?;
+        Ok(ToolOutput::text(format!("{did} `{name}` ({n_lines} lines)")))
     };
-    Ok(Prepared { shown, need, work: Box::pin(work) })
+    Ok(PreparedCall { shown, need, work: Box::pin(work) })
 }
 
 #[cfg(test)]

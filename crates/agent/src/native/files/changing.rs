@@ -2,29 +2,33 @@
 
 use std::io::ErrorKind;
 
-use roots::Place;
+use roots::ResolvedPath;
 use wire::ToolKind;
 
-use super::{Files, Text, Turn};
+use super::{ChangePermit, FileText, Files};
 use crate::native::lock;
 use crate::native::tool_call::ToolError;
 
 /// A change of one file.
 #[derive(Debug, Clone)]
-pub(in crate::native) struct Change {
-    pub place: Place,
+pub(in crate::native) struct PlannedFileChange {
+    pub place: ResolvedPath,
     /// The text that is there now; none if there must be no file.
-    pub old: Option<Text>,
+    pub old: Option<FileText>,
     /// The text that is to be there; none if the file is to be removed.
-    pub new: Option<Text>,
+    pub new: Option<FileText>,
     /// The mode for a file that is moved, or made again.
     pub mode: Option<u32>,
     /// It is one half of a move.
     pub is_moved: bool,
 }
 
-impl Change {
-    pub(in crate::native) fn new(place: Place, old: Option<Text>, new: Option<Text>) -> Self {
+impl PlannedFileChange {
+    pub(in crate::native) fn new(
+        place: ResolvedPath,
+        old: Option<FileText>,
+        new: Option<FileText>,
+    ) -> Self {
         Self { place, old, new, mode: None, is_moved: false }
     }
 
@@ -36,10 +40,13 @@ impl Change {
     }
 }
 
-impl Turn<'_> {
+impl ChangePermit<'_> {
     /// Looks at all files again, then changes them. What was changed is changed back when
     /// something fails on the way.
-    pub(in crate::native) async fn change(&self, changes: &[Change]) -> Result<(), ToolError> {
+    pub(in crate::native) async fn change(
+        &self,
+        changes: &[PlannedFileChange],
+    ) -> Result<(), ToolError> {
         for change in changes {
             self.check(change).await?;
         }
@@ -57,7 +64,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    async fn check(&self, change: &Change) -> Result<(), ToolError> {
+    async fn check(&self, change: &PlannedFileChange) -> Result<(), ToolError> {
         for deed in change.deeds() {
             self.files.check_denied(deed, change.place.path()).await?;
         }
@@ -79,7 +86,7 @@ impl Turn<'_> {
         }
     }
 
-    async fn carry_out(&self, change: &Change) -> Result<(), ToolError> {
+    async fn carry_out(&self, change: &PlannedFileChange) -> Result<(), ToolError> {
         match &change.new {
             Some(new) => self.files.write(change, new).await,
             None => self.files.remove(&change.place).await,
@@ -88,13 +95,13 @@ impl Turn<'_> {
 
     async fn take_back(
         &self,
-        done: impl Iterator<Item = &Change> + Send,
+        done: impl Iterator<Item = &PlannedFileChange> + Send,
         error: ToolError,
     ) -> ToolError {
         let mut stuck = Vec::new();
         for change in done {
             let (old, new) = (change.new.clone(), change.old.clone());
-            let back = Change { old, new, ..change.clone() };
+            let back = PlannedFileChange { old, new, ..change.clone() };
             if self.carry_out(&back).await.is_err() {
                 stuck.push(self.files.shown(&change.place));
             }
@@ -110,7 +117,7 @@ impl Turn<'_> {
 }
 
 impl Files {
-    async fn write(&self, change: &Change, new: &Text) -> Result<(), ToolError> {
+    async fn write(&self, change: &PlannedFileChange, new: &FileText) -> Result<(), ToolError> {
         let client = &self.shared.client;
         // A client can neither keep a mode nor refuse to replace what has just appeared.
         let through_client = client.can.writes_files && change.mode.is_none();
@@ -127,7 +134,7 @@ impl Files {
                 ToolError(format!("the client could not write `{shown}`: {error}"))
             });
         }
-        let Change { place, old, mode, .. } = change.clone();
+        let PlannedFileChange { place, old, mode, .. } = change.clone();
         let bytes = new.as_str().to_owned().into_bytes();
         let written = self.blocking(move |shared| match old {
             Some(_) => shared.roots.replace(&place, &bytes),
@@ -136,7 +143,7 @@ impl Files {
         written.await?.map_err(ToolError::new)
     }
 
-    async fn remove(&self, place: &Place) -> Result<(), ToolError> {
+    async fn remove(&self, place: &ResolvedPath) -> Result<(), ToolError> {
         let at = place.clone();
         match self.blocking(move |shared| shared.roots.remove(&at)).await? {
             // An editor that made it may not have saved it.

@@ -1,6 +1,6 @@
 //! Diffs of changes, for people.
 
-use crate::native::tool_call::Content;
+use crate::native::tool_call::CallContent;
 use std::path::Path;
 
 /// A diff of more than this is shown around what changes only.
@@ -8,11 +8,11 @@ const MAX_SHOWN_BYTES: usize = 256 << 10;
 const LINES_AROUND: usize = 3;
 
 /// The diff of a file; of the part that changes where the whole would be too much.
-pub(in crate::native) fn diff(path: &Path, old: Option<&str>, new: &str) -> Content {
+pub(in crate::native) fn diff(path: &Path, old: Option<&str>, new: &str) -> CallContent {
     let path = path.to_owned();
     let before = old.unwrap_or_default();
     if before.len() + new.len() <= MAX_SHOWN_BYTES {
-        return Content::Diff { path, old: old.map(str::to_owned), new: new.to_owned() };
+        return CallContent::Diff { path, old: old.map(str::to_owned), new: new.to_owned() };
     }
     let (above, below) = same(before, new);
     let cut = |text: &str| -> String {
@@ -23,9 +23,9 @@ pub(in crate::native) fn diff(path: &Path, old: Option<&str>, new: &str) -> Cont
     };
     let (before, after) = (cut(before), cut(new));
     if before.len() + after.len() <= MAX_SHOWN_BYTES {
-        return Content::Diff { path, old: old.map(|_| before), new: after };
+        return CallContent::Diff { path, old: old.map(|_| before), new: after };
     }
-    Content::Text(format!(
+    CallContent::Text(format!(
         "{}: {} lines become {}, too many to show",
         path.display(),
         before.lines().count(),

@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-use roots::{Kind, Place, Roots};
+use roots::{FileKind, ResolvedPath, Roots};
 
-use roots::walk::{Bounds, Stop, walk};
+use roots::walk::{WalkBounds, WalkStop, walk};
 
 const MAX_NAMES: usize = 3;
 /// Entries looked at in the directory of the file.
@@ -18,7 +18,7 @@ const WITHIN: Duration = Duration::from_secs(2);
 /// shorter form of it is found too.
 const ALIKE: f64 = 0.5;
 
-pub(super) fn similar(roots: &Roots, place: &Place) -> Vec<Place> {
+pub(super) fn similar(roots: &Roots, place: &ResolvedPath) -> Vec<ResolvedPath> {
     let beside = beside(roots, place);
     match beside.is_empty() {
         true => elsewhere(roots, place),
@@ -27,7 +27,7 @@ pub(super) fn similar(roots: &Roots, place: &Place) -> Vec<Place> {
 }
 
 /// Names in the same directory.
-fn beside(roots: &Roots, place: &Place) -> Vec<Place> {
+fn beside(roots: &Roots, place: &ResolvedPath) -> Vec<ResolvedPath> {
     let Some((parent, wanted)) = place.parent().zip(place.relative().file_name()) else {
         return Vec::new();
     };
@@ -46,16 +46,16 @@ fn beside(roots: &Roots, place: &Place) -> Vec<Place> {
 }
 
 /// The same name in other directories of the root.
-fn elsewhere(roots: &Roots, place: &Place) -> Vec<Place> {
+fn elsewhere(roots: &Roots, place: &ResolvedPath) -> Vec<ResolvedPath> {
     let Some(wanted) = place.relative().file_name() else { return Vec::new() };
     let mut root = place.clone();
     while let Some(above) = root.parent() {
         root = above;
     }
     let mut found = Vec::new();
-    let bounds = Bounds { max_entries: MAX_WALKED, ..Bounds::default() };
-    let _ = walk(roots, &root, bounds, &Stop::after(WITHIN), &mut |entry| {
-        if entry.kind == Kind::File && entry.path.file_name() == Some(wanted) {
+    let bounds = WalkBounds { max_entries: MAX_WALKED, ..WalkBounds::default() };
+    let _ = walk(roots, &root, bounds, &WalkStop::after(WITHIN), &mut |entry| {
+        if entry.kind == FileKind::File && entry.path.file_name() == Some(wanted) {
             found.push(root.below(entry.path));
         }
         match found.len() < MAX_NAMES {

@@ -3,12 +3,12 @@
 //! Allowing edits for a session must not mean these: each is asked about by its own name, also
 //! where nothing is there yet.
 
-use roots::Place;
+use roots::ResolvedPath;
 
 use super::Files;
-use crate::native::tool_call::Need;
+use crate::native::tool_call::CallNeed;
 
-pub(in crate::native) fn is_protected(place: &Place) -> bool {
+pub(in crate::native) fn is_protected(place: &ResolvedPath) -> bool {
     let n_below = place.relative().components().count();
     let root = place.real().ancestors().nth(n_below);
     root.is_some_and(|root| roots::is_protected(root, place.real()))
@@ -16,7 +16,7 @@ pub(in crate::native) fn is_protected(place: &Place) -> bool {
 
 impl Files {
     /// The permission that changing these files takes.
-    pub(in crate::native) fn need_to_change(&self, places: &[&Place]) -> Need {
+    pub(in crate::native) fn need_to_change(&self, places: &[&ResolvedPath]) -> CallNeed {
         let mut special: Vec<_> = places
             .iter()
             .filter(|place| is_protected(place))
@@ -28,7 +28,7 @@ impl Files {
             [] => "edit".to_owned(),
             special => format!("edit:protected:{}", special.join(",")),
         };
-        Need::Permission { key }
+        CallNeed::Permission { key }
     }
 }
 

@@ -3,19 +3,19 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::text::Digest;
+use super::text::TextDigest;
 
 /// A session that reads more files has to read the oldest again before it changes them.
 const MAX_FILES: usize = 4096;
 
 #[derive(Debug, Default)]
-pub(super) struct Seen {
-    files: HashMap<PathBuf, (Digest, u64)>,
+pub(super) struct SeenFiles {
+    files: HashMap<PathBuf, (TextDigest, u64)>,
     n_notes: u64,
 }
 
-impl Seen {
-    pub(super) fn note(&mut self, path: &Path, digest: Digest) {
+impl SeenFiles {
+    pub(super) fn note(&mut self, path: &Path, digest: TextDigest) {
         self.n_notes += 1;
         self.files.insert(path.to_owned(), (digest, self.n_notes));
         if self.files.len() > MAX_FILES {
@@ -26,7 +26,7 @@ impl Seen {
         }
     }
 
-    pub(super) fn of(&self, path: &Path) -> Option<Digest> {
+    pub(super) fn of(&self, path: &Path) -> Option<TextDigest> {
         self.files.get(path).map(|(digest, _)| *digest)
     }
 

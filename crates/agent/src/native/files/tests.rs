@@ -2,21 +2,21 @@ use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::native::client::Abilities;
-use crate::native::testing::Stage;
+use crate::native::client::ClientAbilities;
+use crate::native::testing::TestSession;
 
-fn files(stage: &Stage) -> &Files {
+fn files(stage: &TestSession) -> &Files {
     &stage.context.workspace.files
 }
 
-async fn read(stage: &Stage, path: &str) -> Result<Option<String>, ToolError> {
+async fn read(stage: &TestSession, path: &str) -> Result<Option<String>, ToolError> {
     let place = files(stage).resolve(path).await?;
     Ok(files(stage).read(&place).await?.map(|text| text.as_str().to_owned()))
 }
 
-fn change(place: &Place, old: Option<&str>, new: Option<&str>) -> Change {
-    let text = |text: &str| Text::new(text.into());
-    Change {
+fn change(place: &ResolvedPath, old: Option<&str>, new: Option<&str>) -> PlannedFileChange {
+    let text = |text: &str| FileText::new(text.into());
+    PlannedFileChange {
         place: place.clone(),
         old: old.map(text),
         new: new.map(text),
@@ -25,13 +25,13 @@ fn change(place: &Place, old: Option<&str>, new: Option<&str>) -> Change {
     }
 }
 
-async fn apply(stage: &Stage, changes: &[Change]) -> Result<(), ToolError> {
+async fn apply(stage: &TestSession, changes: &[PlannedFileChange]) -> Result<(), ToolError> {
     files(stage).turn().await?.change(changes).await
 }
 
 #[tokio::test]
 async fn what_the_editor_holds_comes_before_the_disk() {
-    let stage = Stage::of_editor();
+    let stage = TestSession::of_editor();
     stage.put("a", "saved");
     stage.put("b", "on disk");
     stage.client.hold(&stage.path("a"), "unsaved");
@@ -46,7 +46,7 @@ async fn what_the_editor_holds_comes_before_the_disk() {
 
 #[tokio::test]
 async fn a_name_that_does_not_exist_is_answered_with_names_like_it() {
-    let stage = Stage::of_editor();
+    let stage = TestSession::of_editor();
     for name in ["main.rs", "configuration.yml", "LICENSE"] {
         stage.put(name, "");
     }
@@ -66,7 +66,11 @@ async fn a_name_that_does_not_exist_is_answered_with_names_like_it() {
 #[tokio::test]
 async fn what_a_rule_of_the_client_denies_is_not_read_from_the_disk_instead() {
     let checks = true;
-    let stage = Stage::with(Abilities { reads_files: true, checks, ..Abilities::default() });
+    let stage = TestSession::with(ClientAbilities {
+        reads_files: true,
+        checks,
+        ..ClientAbilities::default()
+    });
     stage.put("a", "fine");
     stage.put("secret", "s3cret");
     stage.put("secret.bin", [0, 159, 146, 150]);
@@ -80,7 +84,7 @@ async fn what_a_rule_of_the_client_denies_is_not_read_from_the_disk_instead() {
 
 #[tokio::test]
 async fn a_client_is_asked_only_for_what_it_offers() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     stage.put("a", "saved");
     stage.client.hold(&stage.path("a"), "unsaved");
     assert_eq!(read(&stage, "a").await.unwrap().unwrap(), "saved");
@@ -89,7 +93,8 @@ async fn a_client_is_asked_only_for_what_it_offers() {
     assert_eq!(stage.get("a"), "new");
     assert!(stage.client.calls().is_empty());
 
-    let stage = Stage::with(Abilities { reads_files: true, ..Abilities::default() });
+    let stage =
+        TestSession::with(ClientAbilities { reads_files: true, ..ClientAbilities::default() });
     stage.put("a", "saved");
     let place = files(&stage).resolve("a").await.unwrap();
     apply(&stage, &[change(&place, Some("saved"), Some("new"))]).await.unwrap();
@@ -99,7 +104,7 @@ async fn a_client_is_asked_only_for_what_it_offers() {
 
 #[tokio::test]
 async fn the_client_is_not_asked_about_what_is_outside() {
-    let stage = Stage::of_editor();
+    let stage = TestSession::of_editor();
     let outside = stage.root.with_file_name("outside");
     std::fs::write(&outside, "secret").unwrap();
     stage.client.hold(&outside, "secret");
@@ -112,7 +117,7 @@ async fn the_client_is_not_asked_about_what_is_outside() {
 
 #[tokio::test]
 async fn a_link_inside_reaches_the_client_under_its_real_name() {
-    let stage = Stage::of_editor();
+    let stage = TestSession::of_editor();
     stage.put("real", "text");
     stage.client.hold(&stage.path("real"), "unsaved");
     symlink("real", stage.path("link")).unwrap();
@@ -121,7 +126,7 @@ async fn a_link_inside_reaches_the_client_under_its_real_name() {
 
 #[tokio::test]
 async fn what_is_no_text_is_refused_with_a_reason() {
-    let stage = Stage::of_editor();
+    let stage = TestSession::of_editor();
     stage.put("binary", b"a\0b");
     stage.put("latin", b"caf\xe9");
     stage.client.hold(&stage.path("binary"), "the editor's guess");
@@ -143,7 +148,7 @@ async fn what_is_no_text_is_refused_with_a_reason() {
 
 #[tokio::test]
 async fn only_what_was_seen_is_changed() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     stage.put("a", "one");
     let place = files(&stage).resolve("a").await.unwrap();
     let error = files(&stage).read_seen(&place).await.unwrap_err().0;
@@ -160,7 +165,7 @@ async fn only_what_was_seen_is_changed() {
 
 #[tokio::test]
 async fn what_changed_while_somebody_thought_is_not_overwritten() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     stage.put("a", "someone's");
     stage.put("new", "someone's");
     let a = files(&stage).resolve("a").await.unwrap();
@@ -181,7 +186,7 @@ async fn what_changed_while_somebody_thought_is_not_overwritten() {
 
 #[tokio::test]
 async fn several_files_are_changed_together_or_not_at_all() {
-    for stage in [Stage::new(), Stage::of_editor()] {
+    for stage in [TestSession::new(), TestSession::of_editor()] {
         let is_editor = stage.context.workspace.client.can.writes_files;
         for name in ["a", "b", "c"] {
             stage.put(name, "old");
@@ -208,7 +213,7 @@ async fn several_files_are_changed_together_or_not_at_all() {
 
 #[tokio::test]
 async fn what_was_done_is_undone_when_the_rest_fails() {
-    let stage = Stage::of_editor();
+    let stage = TestSession::of_editor();
     stage.put("a", "old");
     stage.put("b", "old");
     stage.put("c", "old");
@@ -228,7 +233,7 @@ async fn what_was_done_is_undone_when_the_rest_fails() {
 
 #[tokio::test]
 async fn a_path_that_leads_elsewhere_by_now_is_not_written_through_the_client() {
-    let stage = Stage::of_editor();
+    let stage = TestSession::of_editor();
     stage.put("dir/a", "text");
     stage.put("other/a", "text");
     let place = files(&stage).resolve("dir/a").await.unwrap();
@@ -240,7 +245,7 @@ async fn a_path_that_leads_elsewhere_by_now_is_not_written_through_the_client() 
 
 #[tokio::test]
 async fn a_missing_file_names_others_like_it() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     for name in ["src/Main.rs", "src/lib.rs", "docs/deep/guide.md"] {
         stage.put(name, "");
     }
@@ -261,7 +266,7 @@ async fn a_missing_file_names_others_like_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_link_that_comes_and_goes_never_leads_out() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     let outside = stage.root.with_file_name("outside");
     std::fs::write(&outside, "secret").unwrap();
     let stop = std::sync::Arc::new(AtomicBool::new(false));

@@ -8,23 +8,23 @@ const BOM: char = '\u{feff}';
 /// As git and ripgrep do: a NUL early in a file means that it is not text.
 const SNIFFED_BYTES: usize = 8192;
 
-pub(in crate::native) type Digest = [u8; 32];
+pub(in crate::native) type TextDigest = [u8; 32];
 
 /// Text as it is in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::native) struct Text {
+pub(in crate::native) struct FileText {
     raw: String,
 }
 
 /// The habits of a file, which its lines do not show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::native) struct Habits {
+pub(in crate::native) struct TextFormat {
     has_bom: bool,
     /// Every line ends in CRLF. Where only some do, they are part of the text.
     pub(in crate::native) is_crlf: bool,
 }
 
-impl Text {
+impl FileText {
     pub(in crate::native) fn new(raw: String) -> Self {
         Self { raw }
     }
@@ -35,18 +35,18 @@ impl Text {
 
     /// A digest of what a person would call the text: editors may hand it over with other line
     /// ends, and without the mark or the last newline.
-    pub(in crate::native) fn digest(&self) -> Digest {
+    pub(in crate::native) fn digest(&self) -> TextDigest {
         let plain = self.raw.strip_prefix(BOM).unwrap_or(&self.raw).replace("\r\n", "\n");
         Sha256::digest(plain.strip_suffix('\n').unwrap_or(&plain)).into()
     }
 
-    pub(in crate::native) fn habits(&self) -> Habits {
+    pub(in crate::native) fn habits(&self) -> TextFormat {
         let n_lines = self.raw.bytes().filter(|byte| *byte == b'\n').count();
         // One more CR before it would be lost on the way back.
         let is_crlf = n_lines > 0
             && self.raw.matches("\r\n").count() == n_lines
             && !self.raw.contains("\r\r\n");
-        Habits { has_bom: self.raw.starts_with(BOM), is_crlf }
+        TextFormat { has_bom: self.raw.starts_with(BOM), is_crlf }
     }
 
     /// The text without the habits, as a model sees it.

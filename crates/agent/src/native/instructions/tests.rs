@@ -23,7 +23,7 @@ impl Project {
     }
 
     fn text(&self, cwd: &str) -> String {
-        self.instructions(cwd).text(Mode::Ask, true)
+        self.instructions(cwd).text(ApprovalMode::Ask, true)
     }
 
     fn instructions(&self, cwd: &str) -> Instructions {
@@ -33,7 +33,7 @@ impl Project {
             system_prompt: None,
             session_prompt: None,
             user_file: None,
-            forbidden: Forbidden::default(),
+            forbidden: ForbiddenDirs::default(),
             denied: Mutex::default(),
         }
     }
@@ -97,18 +97,18 @@ fn whoever_configures_it_has_other_words() {
     project.put("repo/AGENTS.md", "of the project");
     project.put("own.md", "of the user");
     let mut instructions = project.instructions("repo");
-    assert!(instructions.text(Mode::Ask, true).starts_with("You are a coding agent."));
+    assert!(instructions.text(ApprovalMode::Ask, true).starts_with("You are a coding agent."));
     instructions.system_prompt = Some("Be a parrot.".into());
     instructions.session_prompt = Some("Speak low.".into());
     instructions.user_file = Some(project.path("own.md"));
     instructions.more_roots = vec![PathBuf::from("/else")];
-    let text = instructions.text(Mode::Ask, true);
+    let text = instructions.text(ApprovalMode::Ask, true);
     assert!(text.starts_with("Be a parrot.\n\nWorking directory: "), "{text}");
     let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words}: {text}"));
     assert!(at("You may also use: /else") < at("Speak low."));
     assert!(at("Speak low.") < at("of the user") && at("of the user") < at("of the project"));
     assert!(!text.contains("plan mode"));
-    assert!(instructions.text(Mode::Plan, true).contains("The session is in plan mode"));
+    assert!(instructions.text(ApprovalMode::Plan, true).contains("The session is in plan mode"));
 }
 
 #[test]
@@ -116,12 +116,13 @@ fn a_model_without_tools_is_promised_none() {
     let project = Project::new();
     project.put("repo/AGENTS.md", "of the project");
     let mut instructions = project.instructions("repo");
-    let (with, without) = (instructions.text(Mode::Ask, true), instructions.text(Mode::Ask, false));
+    let (with, without) =
+        (instructions.text(ApprovalMode::Ask, true), instructions.text(ApprovalMode::Ask, false));
     assert!(without.contains("You have no tools") && without.len() < with.len(), "{without}");
     assert!(!without.contains("todo tool") && !without.contains("with tools"), "{without}");
     assert!(without.contains("Working directory: ") && without.contains("of the project"));
     instructions.system_prompt = Some("Be a parrot.".into());
-    assert!(instructions.text(Mode::Ask, false).starts_with("Be a parrot."));
+    assert!(instructions.text(ApprovalMode::Ask, false).starts_with("Be a parrot."));
 }
 
 #[test]
@@ -129,9 +130,9 @@ fn a_change_counts_from_the_next_request_on() {
     let project = Project::new();
     project.put("repo/AGENTS.md", "first");
     let instructions = project.instructions("repo");
-    assert!(instructions.text(Mode::Ask, true).contains("first"));
+    assert!(instructions.text(ApprovalMode::Ask, true).contains("first"));
     project.put("repo/AGENTS.md", "second");
-    assert!(instructions.text(Mode::Ask, true).contains("second"));
+    assert!(instructions.text(ApprovalMode::Ask, true).contains("second"));
 }
 
 #[test]
@@ -172,12 +173,12 @@ fn a_link_to_what_is_closed_is_not_read() {
     project.put("repo/a/.env", "another key");
     symlink(".env", project.path("repo/a/AGENTS.md")).unwrap();
     let instructions = Instructions {
-        forbidden: Forbidden::new([project.path("repo/state")]),
+        forbidden: ForbiddenDirs::new([project.path("repo/state")]),
         ..project.instructions("repo/a")
     };
-    let text = instructions.text(Mode::Ask, true);
+    let text = instructions.text(ApprovalMode::Ask, true);
     assert!(!text.contains("a key") && text.contains("another key"), "{text}");
     let denied = project.path("repo/a/.env").canonicalize().unwrap();
     lock(&instructions.denied).insert(denied);
-    assert!(!instructions.text(Mode::Ask, true).contains("another key"));
+    assert!(!instructions.text(ApprovalMode::Ask, true).contains("another key"));
 }

@@ -7,54 +7,61 @@ use serde_json::json;
 use store::SqliteLog;
 
 use super::*;
-use crate::native::options::Mode;
+use crate::native::options::ApprovalMode;
 
 fn open(dir: &Path) -> Arc<dyn EventLog> {
-    Arc::new(SqliteLog::open(dir, store::Options::default()).unwrap())
+    Arc::new(SqliteLog::open(dir, store::SqliteOptions::default()).unwrap())
 }
 
-fn items() -> Vec<Item> {
-    let call = ToolCall { id: "c".into(), name: "read".into(), arguments: "{\"path\":1}".into() };
-    let image = Part::Image { mime: "image/png".into(), data: "AAAA".into() };
-    let edits = [Shape::Whole, Shape::Hidden, Shape::Replaced { text: "less".into() }];
-    let edits = edits.into_iter().map(|shape| Edit { part: 2, shape }).collect();
-    let thread = Thread { name: "t".into(), about: "it".into(), parts: vec![1, 2] };
+fn items() -> Vec<JournalItem> {
+    let call =
+        ModelToolCall { id: "c".into(), name: "read".into(), arguments: "{\"path\":1}".into() };
+    let image = MessagePart::Image { mime: "image/png".into(), data: "AAAA".into() };
+    let edits = [PartShape::Whole, PartShape::Hidden, PartShape::Replaced { text: "less".into() }];
+    let edits = edits.into_iter().map(|shape| PartEdit { part: 2, shape }).collect();
+    let thread = WorkThread { name: "t".into(), about: "it".into(), parts: vec![1, 2] };
     vec![
-        Item::Prompt {
+        JournalItem::Prompt {
             blocks: vec![json!({ "type": "text", "text": "hé\u{0}\n" })],
-            parts: vec![Part::text("hé\u{0}\n"), image],
+            parts: vec![MessagePart::text("hé\u{0}\n"), image],
         },
-        Item::Answer {
+        JournalItem::Answer {
             text: "yes".into(),
             thought: "hm".into(),
             calls: vec![call],
             is_whole: true,
-            usage: Some(Usage { input: 1, output: 2, thought: 3, cached: 4, nano_usd: Some(5) }),
+            usage: Some(TokenUsage {
+                input: 1,
+                output: 2,
+                thought: 3,
+                cached: 4,
+                nano_usd: Some(5),
+            }),
         },
-        Item::Called { answer: 2, index: 0, shown: json!({ "a": 1 }), parts: vec![] },
-        Item::Options {
-            options: Options {
+        JournalItem::Called { answer: 2, index: 0, shown: json!({ "a": 1 }), parts: vec![] },
+        JournalItem::Options {
+            options: SessionOptions {
                 model: "m".into(),
-                mode: Mode::Plan,
+                mode: ApprovalMode::Plan,
                 effort: Some("low".into()),
                 tools: Some(false),
                 context_tools: Some(true),
             },
         },
-        Item::Edited { edits },
-        Item::Covered(Covering {
+        JournalItem::Edited { edits },
+        JournalItem::Covered(CoveringNote {
             name: "n".into(),
-            cover: Cover::Parked,
+            cover: CoveringKind::Parked,
             note: "later".into(),
             parts: vec![1],
         }),
-        Item::Uncovered { name: "n".into() },
-        Item::Threads { threads: vec![thread] },
-        Item::Objective { text: Some("win".into()) },
-        Item::Objective { text: None },
-        Item::Compacted { summary: "all".into() },
-        Item::Spent { nano_usd: 7 },
-        Item::Cleared,
+        JournalItem::Uncovered { name: "n".into() },
+        JournalItem::Threads { threads: vec![thread] },
+        JournalItem::Objective { text: Some("win".into()) },
+        JournalItem::Objective { text: None },
+        JournalItem::Compacted { summary: "all".into() },
+        JournalItem::Spent { nano_usd: 7 },
+        JournalItem::Cleared,
     ]
 }
 
@@ -71,12 +78,12 @@ async fn every_item_is_there_after_the_process_is_gone() {
 
     let (journal, record) = Journal::open(&open(dir.path()), id).await.unwrap().unwrap();
 
-    let read: Vec<Item> = journal.all().iter().map(|entry| (*entry.item).clone()).collect();
+    let read: Vec<JournalItem> = journal.all().iter().map(|entry| (*entry.item).clone()).collect();
     assert_eq!(read, items());
     let places: Vec<u64> = journal.all().iter().map(|entry| entry.seq).collect();
     assert!(places.is_sorted() && places.windows(2).all(|two| two[0] != two[1]), "{places:?}");
     assert_eq!(record.cwd, "/p");
-    let next = journal.add(Item::Cleared).await.unwrap();
+    let next = journal.add(JournalItem::Cleared).await.unwrap();
     assert!(Some(&next) > places.last());
 }
 
@@ -86,7 +93,7 @@ async fn what_a_later_version_wrote_is_skipped_and_kept() {
     let log = open(dir.path());
     let journal = Journal::create(&log, "/p", Json::trusted("{}")).await.unwrap();
     let id = journal.id();
-    journal.add(Item::Cleared).await.unwrap();
+    journal.add(JournalItem::Cleared).await.unwrap();
     for payload in [json!({ "item": "dreamt", "of": 1 }), json!([1]), json!({ "item": "answer" })] {
         let kind = Kind::update("native_dreamt");
         let draft = Draft { at: mint::now(), turn: None, kind, payload: Json::of(&payload) };
@@ -98,7 +105,7 @@ async fn what_a_later_version_wrote_is_skipped_and_kept() {
 
     let n_in_log = log.read(id, Seq(0), 100).await.unwrap().len();
     assert_eq!((journal.all().len(), n_in_log), (1, 4));
-    let added = journal.add(Item::Cleared).await.unwrap();
+    let added = journal.add(JournalItem::Cleared).await.unwrap();
     assert_eq!(journal.all().last().unwrap().seq, added);
 }
 
@@ -127,12 +134,12 @@ async fn more_items_than_one_page_come_back_in_order() {
     let journal = Journal::create(&log, "/p", Json::trusted("{}")).await.unwrap();
     let id = journal.id();
     for n in 0..PAGE + 10 {
-        journal.add(Item::Uncovered { name: n.to_string() }).await.unwrap();
+        journal.add(JournalItem::Uncovered { name: n.to_string() }).await.unwrap();
     }
     drop(journal);
     let (journal, _) = Journal::open(&log, id).await.unwrap().unwrap();
     for (n, entry) in journal.all().iter().enumerate() {
-        assert_eq!(*entry.item, Item::Uncovered { name: n.to_string() });
+        assert_eq!(*entry.item, JournalItem::Uncovered { name: n.to_string() });
     }
     assert_eq!(journal.all().len(), PAGE + 10);
 }
@@ -140,25 +147,26 @@ async fn more_items_than_one_page_come_back_in_order() {
 #[test]
 fn an_item_that_moves_speaks_of_the_new_places() {
     let places = HashMap::from([(1, 11), (2, 12)]);
-    let moved = |item: Item| item.moved(&places);
-    let called = |answer| Item::Called { answer, index: 0, shown: json!(null), parts: vec![] };
+    let moved = |item: JournalItem| item.moved(&places);
+    let called =
+        |answer| JournalItem::Called { answer, index: 0, shown: json!(null), parts: vec![] };
     assert_eq!(moved(called(2)), Some(called(12)));
     assert_eq!(moved(called(7)), None);
-    let edit = |part| Edit { part, shape: Shape::Hidden };
+    let edit = |part| PartEdit { part, shape: PartShape::Hidden };
     assert_eq!(
-        moved(Item::Edited { edits: vec![edit(1), edit(9)] }),
-        Some(Item::Edited { edits: vec![edit(11)] })
+        moved(JournalItem::Edited { edits: vec![edit(1), edit(9)] }),
+        Some(JournalItem::Edited { edits: vec![edit(11)] })
     );
     let covered = |parts: &[u64]| {
-        Item::Covered(Covering {
+        JournalItem::Covered(CoveringNote {
             name: "n".into(),
-            cover: Cover::Distilled,
+            cover: CoveringKind::Distilled,
             note: "x".into(),
             parts: parts.to_vec(),
         })
     };
     assert_eq!(moved(covered(&[1, 2, 3])), Some(covered(&[11, 12])));
-    assert_eq!(moved(Item::Cleared), Some(Item::Cleared));
+    assert_eq!(moved(JournalItem::Cleared), Some(JournalItem::Cleared));
 }
 
 proptest! {
@@ -179,7 +187,7 @@ proptest! {
             let ids: std::collections::BTreeSet<_> = journals.iter().map(Journal::id).collect();
             assert_eq!(ids.len(), journals.len());
             for (at, text) in &said {
-                let item = Item::Failed { message: text.clone() };
+                let item = JournalItem::Failed { message: text.clone() };
                 journals[*at].add(item).await.unwrap();
             }
             for (at, journal) in journals.iter().enumerate() {
@@ -192,7 +200,7 @@ proptest! {
                     let told: Vec<String> = entries
                         .iter()
                         .map(|entry| match &*entry.item {
-                            Item::Failed { message } => message.clone(),
+                            JournalItem::Failed { message } => message.clone(),
                             other => panic!("{other:?}"),
                         })
                         .collect();

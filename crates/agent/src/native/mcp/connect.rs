@@ -22,12 +22,12 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::Settings;
-use super::http::{self, Bounded};
+use super::McpSettings;
+use super::http::{self, BoundedHttpClient};
 use super::sieve::MAX_MESSAGE_BYTES;
-use super::spec::{Reach, ServerSpec};
-use super::sse::EventLink;
-use super::stdio::{self, Reason};
+use super::spec::{ServerSpec, ServerTransport};
+use super::sse::SseTransport;
+use super::stdio::{self, EndReason};
 use crate::native::excerpt;
 
 /// How a server is stopped: it has nothing to save that takes longer.
@@ -42,24 +42,24 @@ const SHOWN_CHARS: usize = 300;
 
 /// A server that has answered. Dropping it ends the server.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct McpConnection {
     pub(super) peer: Peer<RoleClient>,
     /// Notified when the server says that its tools have changed.
     pub(super) changed: Arc<Notify>,
     running: AbortOnDropHandle<Result<QuitReason, JoinError>>,
     worker: Option<WorkerHandle>,
-    reason: Reason,
+    reason: EndReason,
     is_over: CancellationToken,
     _over_with_us: DropGuard,
 }
 
 /// Our side of the protocol: it offers nothing that a server could ask for.
 #[derive(Debug, Clone)]
-struct Ear {
+struct ToolListWatcher {
     changed: Arc<Notify>,
 }
 
-impl ClientHandler for Ear {
+impl ClientHandler for ToolListWatcher {
     fn get_info(&self) -> ClientConfig {
         let us = Implementation::new("switchyard", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(ClientCapabilities::default(), us)
@@ -72,15 +72,15 @@ impl ClientHandler for Ear {
 }
 
 /// Why there is no connection, and whether the other lifecycle may help.
-struct Failed {
+struct ConnectFailure {
     why: String,
     is_worth_another: bool,
 }
 
-impl Connection {
+impl McpConnection {
     pub(super) async fn open(
         spec: &ServerSpec,
-        settings: &Settings,
+        settings: &McpSettings,
         within: Duration,
     ) -> Result<Self, String> {
         let mut worker = None;
@@ -132,22 +132,22 @@ impl Connection {
 
 async fn open_either(
     spec: &ServerSpec,
-    settings: &Settings,
+    settings: &McpSettings,
     worker: &mut Option<WorkerHandle>,
-) -> Result<Connection, String> {
+) -> Result<McpConnection, String> {
     let auto = ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::LATEST],
         legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
     };
     let first = match spec.reach {
         // This transport is older than the question for the newer lifecycle.
-        Reach::Sse { .. } => ClientLifecycleMode::Initialize,
-        Reach::Command { .. } | Reach::Http { .. } => auto,
+        ServerTransport::Sse { .. } => ClientLifecycleMode::Initialize,
+        ServerTransport::Command { .. } | ServerTransport::Http { .. } => auto,
     };
     match open(spec, settings, first, worker).await {
         Ok(connection) => Ok(connection),
-        Err(Failed { why, is_worth_another: false }) => Err(why),
-        Err(Failed { why, is_worth_another: true }) => {
+        Err(ConnectFailure { why, is_worth_another: false }) => Err(why),
+        Err(ConnectFailure { why, is_worth_another: true }) => {
             tracing::debug!(server = spec.name, why, "asking an MCP server in the older way");
             let older = ClientLifecycleMode::Initialize;
             open(spec, settings, older, worker).await.map_err(|failed| failed.why)
@@ -157,45 +157,47 @@ async fn open_either(
 
 async fn open(
     spec: &ServerSpec,
-    settings: &Settings,
+    settings: &McpSettings,
     lifecycle: ClientLifecycleMode,
     worker: &mut Option<WorkerHandle>,
-) -> Result<Connection, Failed> {
-    let unreachable = |why: String| Failed { why, is_worth_another: false };
+) -> Result<McpConnection, ConnectFailure> {
+    let unreachable = |why: String| ConnectFailure { why, is_worth_another: false };
     let may_be_asked_again = lifecycle != ClientLifecycleMode::Initialize;
-    let reason: Reason = Arc::new(OnceLock::new());
+    let reason: EndReason = Arc::new(OnceLock::new());
     let changed = Arc::new(Notify::new());
-    let ear = Ear { changed: Arc::clone(&changed) };
+    let ear = ToolListWatcher { changed: Arc::clone(&changed) };
     let is_over = CancellationToken::new();
     let over_with_us = is_over.clone().drop_guard();
     let token = is_over.clone();
     let running = match &spec.reach {
-        Reach::Command { program, args, env } => {
+        ServerTransport::Command { program, args, env } => {
             let what = (program.as_str(), args.as_slice(), env);
             let started = stdio::start(&spec.name, what, settings, Arc::clone(&reason)).await;
             let (lines, handle) = started.map_err(unreachable)?;
             *worker = Some(handle);
             serve_client_with_lifecycle_and_ct(ear, lines, lifecycle, token).await
         }
-        Reach::Sse { url, headers } => {
-            let opened = EventLink::open(url, headers, Arc::clone(&reason)).await;
+        ServerTransport::Sse { url, headers } => {
+            let opened = SseTransport::open(url, headers, Arc::clone(&reason)).await;
             let link = opened.map_err(unreachable)?;
             serve_client_with_lifecycle_and_ct(ear, link, lifecycle, token).await
         }
-        Reach::Http { url, headers } => {
+        ServerTransport::Http { url, headers } => {
             let client = http::client().map_err(unreachable)?;
             let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                 .custom_headers(http::headers(headers))
                 .max_sse_event_size(MAX_MESSAGE_BYTES);
-            let link = StreamableHttpClientTransport::with_client(Bounded(client), config);
+            let link =
+                StreamableHttpClientTransport::with_client(BoundedHttpClient(client), config);
             serve_client_with_lifecycle_and_ct(ear, link, lifecycle, token).await
         }
     };
-    let running: RunningService<RoleClient, Ear> = running.map_err(|error| Failed {
-        why: reason.get().cloned().unwrap_or_else(|| sentence(&error)),
-        is_worth_another: may_be_asked_again && is_worth_another(&error),
-    })?;
-    Ok(Connection {
+    let running: RunningService<RoleClient, ToolListWatcher> =
+        running.map_err(|error| ConnectFailure {
+            why: reason.get().cloned().unwrap_or_else(|| sentence(&error)),
+            is_worth_another: may_be_asked_again && is_worth_another(&error),
+        })?;
+    Ok(McpConnection {
         peer: running.peer().clone(),
         changed,
         running: AbortOnDropHandle::new(task::spawn(running.waiting())),

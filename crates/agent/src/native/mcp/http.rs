@@ -22,7 +22,7 @@ use sse_stream::Sse;
 use wire::sse;
 
 use super::sieve::MAX_MESSAGE_BYTES;
-use super::spec::Secrets;
+use super::spec::SecretValues;
 use crate::native::http;
 
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
@@ -39,7 +39,7 @@ const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 /// Characters of it in a message for people.
 const SHOWN_CHARS: usize = 200;
 
-type Failure = StreamableHttpError<reqwest::Error>;
+type TransportFailure = StreamableHttpError<reqwest::Error>;
 type SseStream = BoxStream<'static, Result<Sse, SseError>>;
 
 /// A client for one server of one session: connections and cookies are not shared.
@@ -57,7 +57,7 @@ pub(super) fn client() -> Result<Client, String> {
 }
 
 /// The configured headers; they were checked when the server was named.
-pub(super) fn headers(headers: &Secrets) -> HashMap<HeaderName, HeaderValue> {
+pub(super) fn headers(headers: &SecretValues) -> HashMap<HeaderName, HeaderValue> {
     let header = |(name, value): (&String, &String)| {
         Some((HeaderName::from_bytes(name.as_bytes()).ok()?, http::sensitive(value)?))
     };
@@ -82,9 +82,9 @@ pub(super) fn has_type(response: &Response, wanted: &str) -> bool {
 
 /// Makes the requests of `rmcp`'s transport, with bounded answers.
 #[derive(Debug, Clone)]
-pub(super) struct Bounded(pub(super) Client);
+pub(super) struct BoundedHttpClient(pub(super) Client);
 
-impl StreamableHttpClient for Bounded {
+impl StreamableHttpClient for BoundedHttpClient {
     type Error = reqwest::Error;
 
     async fn post_message(
@@ -94,18 +94,18 @@ impl StreamableHttpClient for Bounded {
         session: Option<Arc<str>>,
         token: Option<String>,
         custom: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, Failure> {
+    ) -> Result<StreamableHttpPostResponse, TransportFailure> {
         let had_session = session.is_some();
         let request = self.0.post(uri.as_ref()).header(header::ACCEPT, BOTH);
         let request = with_headers(request, session, token, custom).json(&message);
-        let response = request.send().await.map_err(Failure::Client)?;
+        let response = request.send().await.map_err(TransportFailure::Client)?;
         let status = response.status();
         check_access(&response)?;
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         if status == StatusCode::NOT_FOUND && had_session {
-            return Err(Failure::SessionExpired);
+            return Err(TransportFailure::SessionExpired);
         }
         let session = text_of(response.headers(), SESSION_ID);
         if !status.is_success() {
@@ -121,7 +121,7 @@ impl StreamableHttpClient for Bounded {
         }
         if !has_type(&response, JSON) {
             let found = text_of(response.headers(), header::CONTENT_TYPE.as_str());
-            return Err(Failure::UnexpectedContentType(found));
+            return Err(TransportFailure::UnexpectedContentType(found));
         }
         let body = whole(response, MAX_MESSAGE_BYTES).await?;
         Ok(StreamableHttpPostResponse::Json(serde_json::from_slice(&body)?, session))
@@ -133,12 +133,12 @@ impl StreamableHttpClient for Bounded {
         session: Arc<str>,
         token: Option<String>,
         custom: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), TransportFailure> {
         let request = with_headers(self.0.delete(uri.as_ref()), Some(session), token, custom);
-        let response = request.send().await.map_err(Failure::Client)?;
+        let response = request.send().await.map_err(TransportFailure::Client)?;
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED => Ok(()),
-            _ => response.error_for_status().map(drop).map_err(Failure::Client),
+            _ => response.error_for_status().map(drop).map_err(TransportFailure::Client),
         }
     }
 
@@ -149,23 +149,23 @@ impl StreamableHttpClient for Bounded {
         last_event: Option<String>,
         token: Option<String>,
         custom: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<SseStream, Failure> {
+    ) -> Result<SseStream, TransportFailure> {
         let mut request = self.0.get(uri.as_ref()).header(header::ACCEPT, EVENT_STREAM);
         if let Some(last_event) = last_event {
             request = request.header(LAST_EVENT_ID, last_event);
         }
         let request = with_headers(request, session, token, custom);
-        let response = request.send().await.map_err(Failure::Client)?;
+        let response = request.send().await.map_err(TransportFailure::Client)?;
         check_access(&response)?;
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
-            return Err(Failure::ServerDoesNotSupportSse);
+            return Err(TransportFailure::ServerDoesNotSupportSse);
         }
-        let response = response.error_for_status().map_err(Failure::Client)?;
+        let response = response.error_for_status().map_err(TransportFailure::Client)?;
         match has_type(&response, EVENT_STREAM) {
             true => Ok(events(response)),
             false => {
                 let found = text_of(response.headers(), header::CONTENT_TYPE.as_str());
-                Err(Failure::UnexpectedContentType(found))
+                Err(TransportFailure::UnexpectedContentType(found))
             }
         }
     }
@@ -191,13 +191,13 @@ fn text_of(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name)?.to_str().ok().map(str::to_owned)
 }
 
-fn check_access(response: &Response) -> Result<(), Failure> {
+fn check_access(response: &Response) -> Result<(), TransportFailure> {
     let status = response.status();
     if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         return Ok(());
     }
     match text_of(response.headers(), header::WWW_AUTHENTICATE.as_str()) {
-        Some(challenge) => Err(Failure::AuthRequired(AuthRequiredError::new(challenge))),
+        Some(challenge) => Err(TransportFailure::AuthRequired(AuthRequiredError::new(challenge))),
         None => Err(HttpStatusError::new(status.as_u16(), None).into()),
     }
 }
@@ -208,7 +208,7 @@ async fn refusal(
     message: &ClientJsonRpcMessage,
     had_session: bool,
     session: Option<String>,
-) -> Result<StreamableHttpPostResponse, Failure> {
+) -> Result<StreamableHttpPostResponse, TransportFailure> {
     let status = response.status();
     let retry_after = text_of(response.headers(), header::RETRY_AFTER.as_str());
     let is_json = has_type(&response, JSON);
@@ -238,20 +238,20 @@ async fn refusal(
         return Err(HttpStatusError::new(status.as_u16(), retry_after).into());
     }
     let shown: String = String::from_utf8_lossy(&body).chars().take(SHOWN_CHARS).collect();
-    Err(Failure::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}: {shown}"))))
+    Err(TransportFailure::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}: {shown}"))))
 }
 
-async fn whole(mut response: Response, limit: usize) -> Result<Vec<u8>, Failure> {
+async fn whole(mut response: Response, limit: usize) -> Result<Vec<u8>, TransportFailure> {
     let mut body = Vec::new();
-    if http::read(&mut response, limit, &mut body).await.map_err(Failure::Client)? {
+    if http::read(&mut response, limit, &mut body).await.map_err(TransportFailure::Client)? {
         return Ok(body);
     }
     let why = format!("an answer is longer than {limit} bytes");
-    Err(Failure::UnexpectedServerResponse(Cow::Owned(why)))
+    Err(TransportFailure::UnexpectedServerResponse(Cow::Owned(why)))
 }
 
 fn events(response: Response) -> SseStream {
-    let mut reader = sse::Events::new(MAX_MESSAGE_BYTES);
+    let mut reader = sse::SseParser::new(MAX_MESSAGE_BYTES);
     let parsed = response.bytes_stream().map(move |chunk| {
         let mut events = Vec::new();
         let fed = match chunk {
@@ -260,7 +260,7 @@ fn events(response: Response) -> SseStream {
             }
             Err(error) => Err(SseError::Body(error.into())),
         };
-        let event = |sse::Event { name, data, id, retry }| {
+        let event = |sse::SseEvent { name, data, id, retry }| {
             Ok(Sse { event: (!name.is_empty()).then_some(name), data: Some(data), id, retry })
         };
         stream::iter(events.into_iter().map(event).chain(fed.err().map(Err)))

@@ -25,7 +25,7 @@ const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 
 /// A tool as its server describes it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Offer {
+pub(super) struct OfferedTool {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) schema: Value,
@@ -34,7 +34,10 @@ pub(super) struct Offer {
 }
 
 /// Asks for all tools; `within` for each page.
-pub(super) async fn ask(peer: &Peer<RoleClient>, within: Duration) -> Result<Vec<Offer>, String> {
+pub(super) async fn ask(
+    peer: &Peer<RoleClient>,
+    within: Duration,
+) -> Result<Vec<OfferedTool>, String> {
     let has_tools = peer.peer_info().is_some_and(|info| info.capabilities.tools.is_some());
     match ask_all(peer, within).await {
         Ok(offers) => Ok(offers),
@@ -43,8 +46,11 @@ pub(super) async fn ask(peer: &Peer<RoleClient>, within: Duration) -> Result<Vec
     }
 }
 
-async fn ask_all(peer: &Peer<RoleClient>, within: Duration) -> Result<Vec<Offer>, ServiceError> {
-    let (mut offers, mut cursor) = (Vec::<Offer>::new(), None);
+async fn ask_all(
+    peer: &Peer<RoleClient>,
+    within: Duration,
+) -> Result<Vec<OfferedTool>, ServiceError> {
+    let (mut offers, mut cursor) = (Vec::<OfferedTool>::new(), None);
     for _ in 0..MAX_PAGES {
         let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
         let request: ListToolsRequest = RequestOptionalParam::with_param(params);
@@ -53,9 +59,9 @@ async fn ask_all(peer: &Peer<RoleClient>, within: Duration) -> Result<Vec<Offer>
         let asked = peer.send_request_with_option(request, options).await?;
         let page = value_of(&asked.await_response().await?);
         for tool in page["tools"].as_array().map(Vec::as_slice).unwrap_or_default() {
-            let offer = Offer::read(tool);
+            let offer = OfferedTool::read(tool);
             // Twice the same name: the later one could not be called.
-            let is_new = |offer: &Offer| offers.iter().all(|other| other.name != offer.name);
+            let is_new = |offer: &OfferedTool| offers.iter().all(|other| other.name != offer.name);
             match offer.filter(is_new) {
                 Some(offer) if offers.len() < MAX_TOOLS => offers.push(offer),
                 _ => {}
@@ -75,7 +81,7 @@ pub(super) fn value_of(result: &ServerResult) -> Value {
     serde_json::to_value(result).unwrap_or_default()
 }
 
-impl Offer {
+impl OfferedTool {
     fn read(tool: &Value) -> Option<Self> {
         let name = tool["name"].as_str()?;
         if name.is_empty() || name.chars().count() > MAX_NAME_CHARS {

@@ -5,8 +5,8 @@
 
 use serde_json::Value;
 
-use super::super::tool::{Content, Output, ToolError};
-use crate::native::chat::Part;
+use super::super::tool::{CallContent, ToolError, ToolOutput};
+use crate::native::chat::MessagePart;
 use crate::native::excerpt;
 
 /// Limit on all text of one result.
@@ -16,7 +16,7 @@ const HEAD_CHARS: usize = 20_000;
 /// Base64 of all pictures of one result: a few screenshots.
 const MAX_IMAGE_BYTES: usize = 8 << 20;
 
-pub(super) fn read(result: &Value) -> Result<Output, ToolError> {
+pub(super) fn read(result: &Value) -> Result<ToolOutput, ToolError> {
     let blocks = result["content"].as_array().map(Vec::as_slice).unwrap_or_default();
     let (mut text, mut images, mut n_image_bytes) = (String::new(), Vec::new(), 0);
     let mut say = |said: &str| {
@@ -27,8 +27,8 @@ pub(super) fn read(result: &Value) -> Result<Output, ToolError> {
     };
     for block in blocks {
         match piece(block) {
-            Part::Text { text } => say(&text),
-            Part::Image { mime, data } => {
+            MessagePart::Text { text } => say(&text),
+            MessagePart::Image { mime, data } => {
                 if n_image_bytes + data.len() > MAX_IMAGE_BYTES {
                     say(&format!("[an image ({mime}) was too large and is left out]"));
                     continue;
@@ -47,45 +47,47 @@ pub(super) fn read(result: &Value) -> Result<Output, ToolError> {
         let said = if text.is_empty() { "the tool failed without a word".to_owned() } else { text };
         return Err(ToolError(said));
     }
-    let mut output = Output::default();
+    let mut output = ToolOutput::default();
     if !text.is_empty() {
-        output.parts.push(Part::text(text.clone()));
-        output.content.push(Content::Text(text));
+        output.parts.push(MessagePart::text(text.clone()));
+        output.content.push(CallContent::Text(text));
     }
     for (mime, data) in images {
-        output.content.push(Content::Image { mime: mime.clone(), data: data.clone() });
-        output.parts.push(Part::Image { mime, data });
+        output.content.push(CallContent::Image { mime: mime.clone(), data: data.clone() });
+        output.parts.push(MessagePart::Image { mime, data });
     }
     if output.parts.is_empty() {
-        output.parts.push(Part::text("The tool gave no output."));
+        output.parts.push(MessagePart::text("The tool gave no output."));
     }
     Ok(output)
 }
 
-fn piece(block: &Value) -> Part {
+fn piece(block: &Value) -> MessagePart {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mime = |block: &Value| block["mimeType"].as_str().unwrap_or("unknown type").to_owned();
     match block["type"].as_str().unwrap_or_default() {
-        "text" => Part::text(text(&block["text"])),
-        "image" => Part::Image { mime: mime(block), data: text(&block["data"]) },
-        "audio" => Part::text(format!("[audio ({}) is left out]", mime(block))),
+        "text" => MessagePart::text(text(&block["text"])),
+        "image" => MessagePart::Image { mime: mime(block), data: text(&block["data"]) },
+        "audio" => MessagePart::text(format!("[audio ({}) is left out]", mime(block))),
         "resource_link" => {
             let (name, uri) = (text(&block["name"]), text(&block["uri"]));
             let about = text(&block["description"]);
-            Part::text(format!("[resource {name}: {uri}] {about}").trim_end().to_owned())
+            MessagePart::text(format!("[resource {name}: {uri}] {about}").trim_end().to_owned())
         }
         "resource" => {
             let resource = &block["resource"];
             let uri = text(&resource["uri"]);
             match (&resource["text"], &resource["blob"]) {
-                (Value::String(text), _) => Part::text(format!("[resource {uri}]\n{text}")),
+                (Value::String(text), _) => MessagePart::text(format!("[resource {uri}]\n{text}")),
                 (_, Value::String(data)) if mime(resource).starts_with("image/") => {
-                    Part::Image { mime: mime(resource), data: data.clone() }
+                    MessagePart::Image { mime: mime(resource), data: data.clone() }
                 }
-                _ => Part::text(format!("[resource {uri} ({}) is left out]", mime(resource))),
+                _ => {
+                    MessagePart::text(format!("[resource {uri} ({}) is left out]", mime(resource)))
+                }
             }
         }
-        _ => Part::text(block.to_string()),
+        _ => MessagePart::text(block.to_string()),
     }
 }
 

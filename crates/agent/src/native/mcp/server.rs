@@ -20,9 +20,9 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::super::tool::ToolError;
-use super::Settings;
-use super::connect::Connection;
-use super::offer::{self, Offer};
+use super::McpSettings;
+use super::connect::McpConnection;
+use super::offer::{self, OfferedTool};
 use super::spec::ServerSpec;
 use crate::native::excerpt;
 
@@ -37,25 +37,25 @@ const SLACK: Duration = Duration::from_secs(10);
 const SHOWN_CHARS: usize = 2000;
 
 #[derive(Debug)]
-pub(super) struct Server {
+pub(super) struct McpServer {
     pub(super) spec: ServerSpec,
-    settings: Arc<Settings>,
-    state: watch::Sender<State>,
+    settings: Arc<McpSettings>,
+    state: watch::Sender<ServerState>,
     /// The number of the latest end after which a call wants the server to be started again.
     wanted: watch::Sender<u64>,
     is_over: CancellationToken,
 }
 
 #[derive(Debug, Clone)]
-struct State {
-    phase: Phase,
-    offers: Arc<Vec<Offer>>,
+struct ServerState {
+    phase: ServerPhase,
+    offers: Arc<Vec<OfferedTool>>,
     /// The current problem, for people.
     trouble: Option<String>,
 }
 
 #[derive(Debug, Clone)]
-enum Phase {
+enum ServerPhase {
     Starting,
     Up(Peer<RoleClient>),
     /// Ended. Ends are counted, so that a request for a new start is never taken for a later one's.
@@ -65,13 +65,14 @@ enum Phase {
     },
 }
 
-impl Server {
+impl McpServer {
     pub(super) fn new(
         spec: ServerSpec,
-        settings: Arc<Settings>,
+        settings: Arc<McpSettings>,
         is_over: CancellationToken,
     ) -> Arc<Self> {
-        let state = State { phase: Phase::Starting, offers: Arc::default(), trouble: None };
+        let state =
+            ServerState { phase: ServerPhase::Starting, offers: Arc::default(), trouble: None };
         Arc::new(Self {
             spec,
             settings,
@@ -81,7 +82,7 @@ impl Server {
         })
     }
 
-    pub(super) fn offers(&self) -> Arc<Vec<Offer>> {
+    pub(super) fn offers(&self) -> Arc<Vec<OfferedTool>> {
         Arc::clone(&self.state.borrow().offers)
     }
 
@@ -92,7 +93,7 @@ impl Server {
     /// Waits until the server has answered or failed for the first time.
     pub(super) async fn settled(&self) {
         let mut state = self.state.subscribe();
-        let _ = state.wait_for(|state| !matches!(state.phase, Phase::Starting)).await;
+        let _ = state.wait_for(|state| !matches!(state.phase, ServerPhase::Starting)).await;
     }
 
     /// Runs the server until the session is over.
@@ -108,7 +109,8 @@ impl Server {
                 Some(Ok((mut connection, offers))) => {
                     let peer = connection.peer.clone();
                     self.state.send_modify(|state| {
-                        *state = State { phase: Phase::Up(peer), offers, trouble: None };
+                        *state =
+                            ServerState { phase: ServerPhase::Up(peer), offers, trouble: None };
                     });
                     let why = is_over.run_until_cancelled(self.attend(&mut connection)).await;
                     connection.close().await;
@@ -134,20 +136,20 @@ impl Server {
                     format!("ended again and again: {MAX_RESTARTS} times in {minutes} minutes");
                 self.end(n_ends, why);
             }
-            self.state.send_modify(|state| state.phase = Phase::Starting);
+            self.state.send_modify(|state| state.phase = ServerPhase::Starting);
         }
     }
 
     fn end(&self, n_ends: u64, why: String) {
         self.state.send_modify(|state| {
             state.trouble = Some(why.clone());
-            state.phase = Phase::Down { n_ends, why };
+            state.phase = ServerPhase::Down { n_ends, why };
         });
     }
 
-    async fn open(&self) -> Result<(Connection, Arc<Vec<Offer>>), String> {
+    async fn open(&self) -> Result<(McpConnection, Arc<Vec<OfferedTool>>), String> {
         let within = self.start_within();
-        let connection = Connection::open(&self.spec, &self.settings, within).await?;
+        let connection = McpConnection::open(&self.spec, &self.settings, within).await?;
         let asked = timeout(within, offer::ask(&connection.peer, within)).await;
         match asked.unwrap_or_else(|_| Err("did not list its tools in time".to_owned())) {
             Ok(offers) => Ok((connection, Arc::new(offers))),
@@ -159,7 +161,7 @@ impl Server {
     }
 
     /// Keeps the list of tools in step until the server ends, and says why it did.
-    async fn attend(&self, connection: &mut Connection) -> String {
+    async fn attend(&self, connection: &mut McpConnection) -> String {
         let changed = Arc::clone(&connection.changed);
         let peer = connection.peer.clone();
         let mut news = self.listen(&peer).await;
@@ -226,7 +228,7 @@ impl Server {
         let answered = async {
             let options = PeerRequestOptions::with_timeout(within);
             let asked = peer.send_request_with_option(request, options).await?;
-            let mut abandoned = Abandoned { peer: &peer, id: Some(asked.id.clone()) };
+            let mut abandoned = CancelOnDrop { peer: &peer, id: Some(asked.id.clone()) };
             let answer = asked.await_response().await;
             abandoned.id = None;
             answer
@@ -260,18 +262,18 @@ impl Server {
             loop {
                 let phase = state.borrow_and_update().phase.clone();
                 match phase {
-                    Phase::Up(peer) if !peer.is_transport_closed() => return Ok(peer),
-                    Phase::Down { n_ends, why }
+                    ServerPhase::Up(peer) if !peer.is_transport_closed() => return Ok(peer),
+                    ServerPhase::Down { n_ends, why }
                         if asked_for.is_some_and(|asked| asked < n_ends) =>
                     {
                         return Err(why);
                     }
-                    Phase::Down { n_ends, .. } => {
+                    ServerPhase::Down { n_ends, .. } => {
                         asked_for = Some(n_ends);
                         self.wanted.send_modify(|wanted| *wanted = n_ends.max(*wanted));
                     }
                     // The server's end is about to be noticed, or its start to succeed.
-                    Phase::Up(_) | Phase::Starting => {}
+                    ServerPhase::Up(_) | ServerPhase::Starting => {}
                 }
                 if state.changed().await.is_err() {
                     return Err("belongs to a session that is over".to_owned());
@@ -299,12 +301,12 @@ fn may_start(starts: &mut VecDeque<Instant>) -> bool {
 }
 
 /// Tells the server of a call that nobody waits for any more.
-struct Abandoned<'a> {
+struct CancelOnDrop<'a> {
     peer: &'a Peer<RoleClient>,
     id: Option<RequestId>,
 }
 
-impl Drop for Abandoned<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         let Some(id) = self.id.take() else { return };
         let peer = self.peer.clone();

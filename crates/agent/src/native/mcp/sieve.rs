@@ -20,7 +20,7 @@ const MAX_OPEN_QUESTIONS: usize = 64;
 const SHOWN_CHARS: usize = 200;
 
 #[derive(Debug, Default)]
-pub(super) struct Sieve {
+pub(super) struct MessageFilter {
     /// Requests of ours that wait for an answer.
     waiting: Vec<RequestId>,
     /// The id of the request that asks whether the server speaks the newer protocol; and whether
@@ -30,14 +30,14 @@ pub(super) struct Sieve {
     n_open_questions: usize,
 }
 
-pub(super) enum Verdict {
+pub(super) enum FilterVerdict {
     Pass(Box<ServerJsonRpcMessage>),
     Skip,
     /// Why the connection has to end.
     Leave(&'static str),
 }
 
-impl Sieve {
+impl MessageFilter {
     /// Looks at what is about to be sent.
     pub(super) fn sent(&mut self, message: &ClientJsonRpcMessage) {
         match message {
@@ -62,7 +62,7 @@ impl Sieve {
         }
     }
 
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Verdict {
+    pub(super) fn take(&mut self, bytes: &[u8]) -> FilterVerdict {
         let message: ServerJsonRpcMessage = match serde_json::from_slice(bytes) {
             Ok(message) => message,
             Err(error) => return self.take_unreadable(bytes, &error),
@@ -77,13 +77,15 @@ impl Sieve {
                         | ServerNotification::SubscriptionsAcknowledgedNotification(_)
                 );
                 if !is_wanted {
-                    return Verdict::Skip;
+                    return FilterVerdict::Skip;
                 }
             }
             ServerJsonRpcMessage::Request(_) => {
                 self.n_open_questions += 1;
                 if self.n_open_questions > MAX_OPEN_QUESTIONS {
-                    return Verdict::Leave("asked too many questions without reading the answers");
+                    return FilterVerdict::Leave(
+                        "asked too many questions without reading the answers",
+                    );
                 }
             }
             ServerJsonRpcMessage::Response(response) => {
@@ -95,7 +97,7 @@ impl Sieve {
                 }
             }
         }
-        Verdict::Pass(Box::new(message))
+        FilterVerdict::Pass(Box::new(message))
     }
 
     /// Fails all requests that wait, because a message was too long and is gone: one of them would
@@ -107,24 +109,24 @@ impl Sieve {
         self.waiting.drain(..).map(error).collect()
     }
 
-    fn answered(&mut self, id: RequestId, message: ServerJsonRpcMessage) -> Verdict {
+    fn answered(&mut self, id: RequestId, message: ServerJsonRpcMessage) -> FilterVerdict {
         if self.is_probe_over && self.probe.as_ref() == Some(&id) {
-            return Verdict::Skip;
+            return FilterVerdict::Skip;
         }
         self.waiting.retain(|waiting| *waiting != id);
-        Verdict::Pass(Box::new(message))
+        FilterVerdict::Pass(Box::new(message))
     }
 
-    fn take_unreadable(&mut self, bytes: &[u8], error: &serde_json::Error) -> Verdict {
+    fn take_unreadable(&mut self, bytes: &[u8], error: &serde_json::Error) -> FilterVerdict {
         let shown: String = String::from_utf8_lossy(bytes).chars().take(SHOWN_CHARS).collect();
         tracing::debug!(%error, line = shown, "an MCP server sent what is no message");
-        let Ok(value) = serde_json::from_slice::<Value>(bytes) else { return Verdict::Skip };
+        let Ok(value) = serde_json::from_slice::<Value>(bytes) else { return FilterVerdict::Skip };
         if value.get("method").is_some() {
-            return Verdict::Skip;
+            return FilterVerdict::Skip;
         }
         let id =
             value.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
-        let Some(id) = id else { return Verdict::Skip };
+        let Some(id) = id else { return FilterVerdict::Skip };
         let why =
             ErrorData::internal_error(format!("an answer that cannot be read: {error}"), None);
         self.answered(id.clone(), ServerJsonRpcMessage::error(why, Some(id)))

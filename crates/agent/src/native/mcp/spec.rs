@@ -13,8 +13,8 @@ use reqwest::header::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Trouble;
-use crate::native::lenient::Wait;
+use super::ServerFault;
+use crate::native::lenient::ConfigDuration;
 
 /// A session with more is a mistake, and each may be a process.
 const MAX_SERVERS: usize = 64;
@@ -28,8 +28,8 @@ const RESERVED_HEADERS: [&str; 4] =
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSpec {
     pub name: String,
-    pub reach: Reach,
-    pub origin: Origin,
+    pub reach: ServerTransport,
+    pub origin: ServerOrigin,
     /// The server is believed about its tools: those that only read do not ask.
     pub trusted: bool,
     /// Time until it must have answered; the session's settings otherwise.
@@ -39,27 +39,27 @@ pub struct ServerSpec {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum ServerOrigin {
     Client,
     Configuration,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reach {
+pub enum ServerTransport {
     /// A process that speaks on its pipes. Never goes through a shell.
-    Command { program: String, args: Vec<String>, env: Secrets },
+    Command { program: String, args: Vec<String>, env: SecretValues },
     /// Streamable HTTP.
-    Http { url: String, headers: Secrets },
+    Http { url: String, headers: SecretValues },
     /// The transport of 2024: a stream of events, and a second address to post to.
-    Sse { url: String, headers: Secrets },
+    Sse { url: String, headers: SecretValues },
 }
 
 /// Named values that are not for logs.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
-pub struct Secrets(pub BTreeMap<String, String>);
+pub struct SecretValues(pub BTreeMap<String, String>);
 
-impl fmt::Debug for Secrets {
+impl fmt::Debug for SecretValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
@@ -91,7 +91,7 @@ pub enum SpecError {
 }
 
 /// Reads `session/new.mcpServers`. Servers that cannot be used are left out and reported.
-pub fn from_acp(servers: &Value) -> (Vec<ServerSpec>, Vec<Trouble>) {
+pub fn from_acp(servers: &Value) -> (Vec<ServerSpec>, Vec<ServerFault>) {
     let entries = match servers {
         Value::Array(entries) => entries.clone(),
         // By name, as MCP's own configuration files have them.
@@ -106,13 +106,13 @@ pub fn from_acp(servers: &Value) -> (Vec<ServerSpec>, Vec<Trouble>) {
             Ok(spec) => specs.push(spec),
             Err(error) => {
                 let server = entry["name"].as_str().unwrap_or("?");
-                troubles.push(Trouble::new(server, error));
+                troubles.push(ServerFault::new(server, error));
             }
         }
     }
     if entries.len() > MAX_SERVERS {
         let message = format!("only the first {MAX_SERVERS} MCP servers are used");
-        troubles.push(Trouble::new("*", message));
+        troubles.push(ServerFault::new("*", message));
     }
     (specs, troubles)
 }
@@ -146,22 +146,22 @@ impl ServerSpec {
         };
         let headers = || checked_headers(&name, named("headers")?);
         let reach = match kind {
-            "stdio" => Reach::Command {
+            "stdio" => ServerTransport::Command {
                 program: entry["command"].as_str().unwrap_or_default().to_owned(),
                 args: strings(&entry["args"]).ok_or_else(|| bad("args", "a list of strings"))?,
                 env: named("env")?,
             },
             "http" | "streamable-http" | "streamable_http" => {
-                Reach::Http { url: url()?, headers: headers()? }
+                ServerTransport::Http { url: url()?, headers: headers()? }
             }
-            "sse" => Reach::Sse { url: url()?, headers: headers()? },
+            "sse" => ServerTransport::Sse { url: url()?, headers: headers()? },
             other => return Err(SpecError::Kind { kind: other.to_owned(), name: name.clone() }),
         };
         check_command(&name, &reach)?;
         Ok(Self {
             name,
             reach,
-            origin: Origin::Client,
+            origin: ServerOrigin::Client,
             trusted: false,
             start_within: None,
             call_within: None,
@@ -175,18 +175,18 @@ impl ServerSpec {
 pub struct McpConfig {
     pub command: Option<String>,
     pub args: Vec<String>,
-    pub env: Secrets,
+    pub env: SecretValues,
     pub url: Option<String>,
     pub transport: Option<TransportName>,
-    pub headers: Secrets,
+    pub headers: SecretValues,
     /// On unless switched off.
     pub enabled: Option<bool>,
     /// Believe what the server says about its tools: those that only read do not ask.
     pub trusted: bool,
     /// For one call, such as `5m`.
-    pub timeout: Option<Wait>,
+    pub timeout: Option<ConfigDuration>,
     /// Until the server must have answered, such as `30s`.
-    pub start_timeout: Option<Wait>,
+    pub start_timeout: Option<ConfigDuration>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -208,16 +208,16 @@ impl McpConfig {
             (Some(_), None) if self.transport.is_some() => {
                 return Err(out_of_place("transport", "a `url`"));
             }
-            (Some(_), None) if self.headers != Secrets::default() => {
+            (Some(_), None) if self.headers != SecretValues::default() => {
                 return Err(out_of_place("headers", "a `url`"));
             }
             (None, Some(_)) if !self.args.is_empty() => {
                 return Err(out_of_place("args", "a `command`"));
             }
-            (None, Some(_)) if self.env != Secrets::default() => {
+            (None, Some(_)) if self.env != SecretValues::default() => {
                 return Err(out_of_place("env", "a `command`"));
             }
-            (Some(program), None) => Reach::Command {
+            (Some(program), None) => ServerTransport::Command {
                 program: program.clone(),
                 args: self.args.clone(),
                 env: self.env.clone(),
@@ -226,13 +226,13 @@ impl McpConfig {
                 let url = checked_url(&name, url)?;
                 let headers = checked_headers(&name, self.headers.clone())?;
                 match self.transport.unwrap_or(TransportName::Http) {
-                    TransportName::Http => Reach::Http { url, headers },
-                    TransportName::Sse => Reach::Sse { url, headers },
+                    TransportName::Http => ServerTransport::Http { url, headers },
+                    TransportName::Sse => ServerTransport::Sse { url, headers },
                 }
             }
         };
         check_command(&name, &reach)?;
-        let some_time = |wait: Option<Wait>, member| match wait.map(|wait| wait.0) {
+        let some_time = |wait: Option<ConfigDuration>, member| match wait.map(|wait| wait.0) {
             Some(Duration::ZERO) => {
                 let wanted = "some time, such as `30s` or `5m`";
                 Err(SpecError::Member { name: name.clone(), member, wanted })
@@ -244,7 +244,7 @@ impl McpConfig {
         Ok(self.enabled.unwrap_or(true).then_some(ServerSpec {
             name,
             reach,
-            origin: Origin::Configuration,
+            origin: ServerOrigin::Configuration,
             trusted: self.trusted,
             start_within,
             call_within,
@@ -270,7 +270,7 @@ fn checked_url(name: &str, text: &str) -> Result<String, SpecError> {
     }
 }
 
-fn checked_headers(name: &str, headers: Secrets) -> Result<Secrets, SpecError> {
+fn checked_headers(name: &str, headers: SecretValues) -> Result<SecretValues, SpecError> {
     for (header, value) in &headers.0 {
         let failed = |why| SpecError::Header {
             name: name.to_owned(),
@@ -289,8 +289,8 @@ fn checked_headers(name: &str, headers: Secrets) -> Result<Secrets, SpecError> {
 }
 
 /// Refuses a command that `execve` would refuse, or cut short without a word.
-fn check_command(name: &str, reach: &Reach) -> Result<(), SpecError> {
-    let Reach::Command { program, args, env } = reach else { return Ok(()) };
+fn check_command(name: &str, reach: &ServerTransport) -> Result<(), SpecError> {
+    let ServerTransport::Command { program, args, env } = reach else { return Ok(()) };
     let failed = |member, wanted| Err(SpecError::Member { name: name.to_owned(), member, wanted });
     let has_nul = |text: &str| text.contains('\0');
     if program.trim().is_empty() || has_nul(program) {
@@ -314,7 +314,7 @@ fn strings(list: &Value) -> Option<Vec<String>> {
 }
 
 /// Reads `[{ name, value }]`, or a map.
-fn pairs(list: &Value) -> Option<Secrets> {
+fn pairs(list: &Value) -> Option<SecretValues> {
     let text = |value: &Value| match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
@@ -332,7 +332,7 @@ fn pairs(list: &Value) -> Option<Secrets> {
             .collect(),
         _ => None,
     };
-    all.map(Secrets)
+    all.map(SecretValues)
 }
 
 #[cfg(test)]

@@ -17,15 +17,15 @@ use rmcp::transport::Transport;
 use wire::sse;
 
 use super::http;
-use super::sieve::{MAX_MESSAGE_BYTES, Sieve, Verdict};
-use super::spec::Secrets;
-use super::stdio::Reason;
+use super::sieve::{FilterVerdict, MAX_MESSAGE_BYTES, MessageFilter};
+use super::spec::SecretValues;
+use super::stdio::EndReason;
 
 /// Time limit of a post: it is only acknowledged; its answer comes by the stream.
 const POST_WITHIN: Duration = Duration::from_secs(30);
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum SseFailure {
+pub(super) enum SseTransportError {
     #[error("{}", http::why(.0))]
     Http(reqwest::Error),
     #[error("the server refused with HTTP {0}")]
@@ -39,25 +39,29 @@ pub(super) enum SseFailure {
     #[error("the server wants messages to be sent to another origin, {0}")]
     Elsewhere(String),
     #[error("{0}")]
-    TooLong(sse::TooLong),
+    TooLong(sse::SseTooLong),
     #[error("a message cannot be written: {0}")]
     Json(serde_json::Error),
 }
 
-pub(super) struct EventLink {
+pub(super) struct SseTransport {
     client: Client,
     headers: HeaderMap,
     address: Url,
     chunks: BoxStream<'static, reqwest::Result<Bytes>>,
-    events: sse::Events,
-    read: VecDeque<sse::Event>,
-    sieve: Sieve,
-    reason: Reason,
+    events: sse::SseParser,
+    read: VecDeque<sse::SseEvent>,
+    sieve: MessageFilter,
+    reason: EndReason,
 }
 
-impl EventLink {
+impl SseTransport {
     /// Opens the stream and waits for the address.
-    pub(super) async fn open(url: &str, headers: &Secrets, reason: Reason) -> Result<Self, String> {
+    pub(super) async fn open(
+        url: &str,
+        headers: &SecretValues,
+        reason: EndReason,
+    ) -> Result<Self, String> {
         let client = http::client()?;
         let headers = http::headers(headers).into_iter().collect();
         Self::open_with(client, url, headers, reason).await.map_err(|error| error.to_string())
@@ -67,16 +71,16 @@ impl EventLink {
         client: Client,
         url: &str,
         headers: HeaderMap,
-        reason: Reason,
-    ) -> Result<Self, SseFailure> {
+        reason: EndReason,
+    ) -> Result<Self, SseTransportError> {
         let request = client.get(url).headers(headers.clone());
         let request = request.header(header::ACCEPT, http::EVENT_STREAM);
-        let response = request.send().await.map_err(SseFailure::Http)?;
+        let response = request.send().await.map_err(SseTransportError::Http)?;
         if !response.status().is_success() {
-            return Err(SseFailure::Status(response.status()));
+            return Err(SseTransportError::Status(response.status()));
         }
         if !http::has_type(&response, http::EVENT_STREAM) {
-            return Err(SseFailure::NoStream);
+            return Err(SseTransportError::NoStream);
         }
         let base = response.url().clone();
         let mut link = Self {
@@ -84,54 +88,54 @@ impl EventLink {
             headers,
             address: base.clone(),
             chunks: response.bytes_stream().boxed(),
-            events: sse::Events::new(MAX_MESSAGE_BYTES),
+            events: sse::SseParser::new(MAX_MESSAGE_BYTES),
             read: VecDeque::new(),
-            sieve: Sieve::default(),
+            sieve: MessageFilter::default(),
             reason,
         };
         let named = loop {
             match link.next().await? {
                 Some(event) if event.name == "endpoint" => break event.data,
                 Some(_early) => {}
-                None => return Err(SseFailure::NoAddress),
+                None => return Err(SseTransportError::NoAddress),
             }
         };
-        link.address = base.join(named.trim()).map_err(|_invalid| SseFailure::BadAddress)?;
+        link.address = base.join(named.trim()).map_err(|_invalid| SseTransportError::BadAddress)?;
         if link.address.origin() != base.origin() {
-            return Err(SseFailure::Elsewhere(link.address.origin().ascii_serialization()));
+            return Err(SseTransportError::Elsewhere(link.address.origin().ascii_serialization()));
         }
         Ok(link)
     }
 
     /// The next event of the stream. Dropping the future loses nothing.
-    async fn next(&mut self) -> Result<Option<sse::Event>, SseFailure> {
+    async fn next(&mut self) -> Result<Option<sse::SseEvent>, SseTransportError> {
         loop {
             if let Some(event) = self.read.pop_front() {
                 return Ok(Some(event));
             }
             let Some(chunk) = self.chunks.next().await else { return Ok(None) };
-            let chunk = chunk.map_err(SseFailure::Http)?;
-            self.events.feed(&chunk, &mut self.read).map_err(SseFailure::TooLong)?;
+            let chunk = chunk.map_err(SseTransportError::Http)?;
+            self.events.feed(&chunk, &mut self.read).map_err(SseTransportError::TooLong)?;
         }
     }
 }
 
-impl Transport<RoleClient> for EventLink {
-    type Error = SseFailure;
+impl Transport<RoleClient> for SseTransport {
+    type Error = SseTransportError;
 
     fn send(
         &mut self,
         message: ClientJsonRpcMessage,
-    ) -> impl Future<Output = Result<(), SseFailure>> + Send + 'static {
+    ) -> impl Future<Output = Result<(), SseTransportError>> + Send + 'static {
         self.sieve.sent(&message);
         let post = self.client.post(self.address.clone()).headers(self.headers.clone());
         let post = post.header(header::CONTENT_TYPE, "application/json").timeout(POST_WITHIN);
         async move {
-            let body = serde_json::to_vec(&message).map_err(SseFailure::Json)?;
-            let response = post.body(body).send().await.map_err(SseFailure::Http)?;
+            let body = serde_json::to_vec(&message).map_err(SseTransportError::Json)?;
+            let response = post.body(body).send().await.map_err(SseTransportError::Http)?;
             match response.status().is_success() {
                 true => Ok(()),
-                false => Err(SseFailure::Status(response.status())),
+                false => Err(SseTransportError::Status(response.status())),
             }
         }
     }
@@ -149,9 +153,9 @@ impl Transport<RoleClient> for EventLink {
                 continue;
             }
             match self.sieve.take(event.data.as_bytes()) {
-                Verdict::Pass(message) => return Some(*message),
-                Verdict::Skip => {}
-                Verdict::Leave(why) => {
+                FilterVerdict::Pass(message) => return Some(*message),
+                FilterVerdict::Skip => {}
+                FilterVerdict::Leave(why) => {
                     let _ = self.reason.set(why.to_owned());
                     return None;
                 }
@@ -159,7 +163,7 @@ impl Transport<RoleClient> for EventLink {
         }
     }
 
-    async fn close(&mut self) -> Result<(), SseFailure> {
+    async fn close(&mut self) -> Result<(), SseTransportError> {
         self.chunks = futures_util::stream::empty().boxed();
         Ok(())
     }

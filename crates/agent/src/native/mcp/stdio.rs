@@ -21,9 +21,9 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use wire::{LineError, LineSplitter};
 
-use super::Settings;
-use super::sieve::{MAX_MESSAGE_BYTES, Sieve, Verdict};
-use super::spec::Secrets;
+use super::McpSettings;
+use super::sieve::{FilterVerdict, MAX_MESSAGE_BYTES, MessageFilter};
+use super::spec::SecretValues;
 
 /// Most output without a single message among it, after which the server is given up.
 const MAX_NOISE_BYTES: usize = 4 * MAX_MESSAGE_BYTES;
@@ -45,15 +45,15 @@ const INHERITED: &str = "HOME LOGNAME PATH SHELL TERM USER \
     SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS NVM_DIR DOCKER_HOST DISPLAY";
 
 /// Why a connection ended, if it was us who found something wrong.
-pub(super) type Reason = Arc<OnceLock<String>>;
+pub(super) type EndReason = Arc<OnceLock<String>>;
 
 /// Starts the process.
 pub(super) async fn start(
     server: &str,
-    (program, args, env): (&str, &[String], &Secrets),
-    settings: &Settings,
-    reason: Reason,
-) -> Result<(Lines, WorkerHandle), String> {
+    (program, args, env): (&str, &[String], &SecretValues),
+    settings: &McpSettings,
+    reason: EndReason,
+) -> Result<(StdioTransport, WorkerHandle), String> {
     let mut launch = settings.keeper.launch(program, &settings.cwd);
     launch.args = args.iter().map(OsString::from).collect();
     launch.env = environment(env);
@@ -63,10 +63,10 @@ pub(super) async fn start(
         task::spawn(log(server.to_owned(), stderr));
     }
     let stdin = stdin.ok_or("it has no stdin")?;
-    Ok((Lines::new(stdin, stdout, reason), handle))
+    Ok((StdioTransport::new(stdin, stdout, reason), handle))
 }
 
-fn environment(env: &Secrets) -> Environment {
+fn environment(env: &SecretValues) -> Environment {
     let mut environment = Environment::empty();
     let names = INHERITED.split(' ');
     let inherited = names.filter_map(|name| Some((name, std::env::var_os(name)?)));
@@ -92,29 +92,29 @@ async fn log(server: String, mut stderr: StderrLines) {
 
 /// The transport: one message a line.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct StdioTransport {
     stdout: WorkerStdout,
     splitter: LineSplitter,
-    sieve: Sieve,
+    sieve: MessageFilter,
     /// Errors of our own making that are to be received next.
     made: VecDeque<ServerJsonRpcMessage>,
     n_noise: usize,
     outbox: Option<mpsc::Sender<Vec<u8>>>,
     /// Cancelled when the server has stopped reading.
     is_deaf: CancellationToken,
-    reason: Reason,
+    reason: EndReason,
     _writer_ends_with_us: DropGuard,
 }
 
-impl Lines {
-    fn new(stdin: WorkerStdin, stdout: WorkerStdout, reason: Reason) -> Self {
+impl StdioTransport {
+    fn new(stdin: WorkerStdin, stdout: WorkerStdout, reason: EndReason) -> Self {
         let (outbox, lines) = mpsc::channel(OUTBOX_LINES);
         let (is_deaf, is_over) = (CancellationToken::new(), CancellationToken::new());
         task::spawn(write(stdin, lines, is_over.clone(), is_deaf.clone(), Arc::clone(&reason)));
         Self {
             stdout,
             splitter: LineSplitter::new(MAX_MESSAGE_BYTES),
-            sieve: Sieve::default(),
+            sieve: MessageFilter::default(),
             made: VecDeque::new(),
             n_noise: 0,
             outbox: Some(outbox),
@@ -135,7 +135,7 @@ async fn write(
     mut lines: mpsc::Receiver<Vec<u8>>,
     is_over: CancellationToken,
     is_deaf: CancellationToken,
-    reason: Reason,
+    reason: EndReason,
 ) {
     let writing = async {
         while let Some(line) = lines.recv().await {
@@ -154,7 +154,7 @@ async fn write(
     is_over.run_until_cancelled(writing).await;
 }
 
-impl Transport<RoleClient> for Lines {
+impl Transport<RoleClient> for StdioTransport {
     type Error = io::Error;
 
     fn send(
@@ -189,12 +189,12 @@ impl Transport<RoleClient> for Lines {
                     }
                 };
                 match verdict {
-                    Verdict::Pass(message) => {
+                    FilterVerdict::Pass(message) => {
                         self.n_noise = 0;
                         return Some(*message);
                     }
-                    Verdict::Skip => {}
-                    Verdict::Leave(why) => return self.leave(why.to_owned()),
+                    FilterVerdict::Skip => {}
+                    FilterVerdict::Leave(why) => return self.leave(why.to_owned()),
                 }
             }
             if !self.made.is_empty() {

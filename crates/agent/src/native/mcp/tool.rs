@@ -10,18 +10,20 @@ use futures_util::future::ready;
 use serde_json::{Map, Value};
 
 use super::super::chat::ToolSpec;
-use super::super::tool::{Content, Kind, Need, Prepared, Shown, Tool, ToolError};
+use super::super::tool::{
+    CallContent, CallDescription, CallNeed, Kind, PreparedCall, Tool, ToolError,
+};
 use super::super::visible;
-use super::offer::Offer;
+use super::offer::OfferedTool;
 use super::output;
-use super::server::Server;
+use super::server::McpServer;
 use crate::native::excerpt;
 
 /// Characters of the arguments that people see; nobody should allow what was not shown.
 const SHOWN_CHARS: usize = 100_000;
 
 /// A server's tool as one of ours. What the server says about it counts only where it is trusted.
-pub(super) fn tool(name: String, offer: &Offer, server: &Arc<Server>) -> Tool {
+pub(super) fn tool(name: String, offer: &OfferedTool, server: &Arc<McpServer>) -> Tool {
     let (called, of) = (offer.name.clone(), Arc::clone(server));
     let only_reads = server.spec.trusted && offer.only_reads;
     let spec = ToolSpec {
@@ -40,10 +42,10 @@ pub(super) fn tool(name: String, offer: &Offer, server: &Arc<Server>) -> Tool {
 
 fn prepare(
     tool: &str,
-    server: &Arc<Server>,
+    server: &Arc<McpServer>,
     only_reads: bool,
     arguments: Value,
-) -> Result<Prepared, ToolError> {
+) -> Result<PreparedCall, ToolError> {
     let arguments = match arguments {
         Value::Object(arguments) => arguments,
         Value::Null => Map::new(),
@@ -54,18 +56,19 @@ fn prepare(
         false => {
             let text = serde_json::to_string_pretty(&arguments).unwrap_or_default();
             let text = visible::asked(&excerpt::head(&text, SHOWN_CHARS));
-            vec![Content::Text(visible::fenced("json", &text))]
+            vec![CallContent::Text(visible::fenced("json", &text))]
         }
     };
     let name = &server.spec.name;
-    let shown = Shown { title: format!("{name}: {tool}"), content, ..Shown::default() };
+    let shown =
+        CallDescription { title: format!("{name}: {tool}"), content, ..CallDescription::default() };
     let need = match only_reads {
-        true => Need::Nothing,
-        false => Need::Permission { key: format!("mcp:{name}:{tool}") },
+        true => CallNeed::Nothing,
+        false => CallNeed::Permission { key: format!("mcp:{name}:{tool}") },
     };
     let (server, tool) = (Arc::clone(server), tool.to_owned());
     let work = async move { output::read(&server.call(&tool, arguments).await?) };
-    Ok(Prepared { shown, need, work: Box::pin(work) })
+    Ok(PreparedCall { shown, need, work: Box::pin(work) })
 }
 
 /// Longest name that the strictest endpoints take.

@@ -2,12 +2,12 @@
 
 use super::*;
 
-fn offers() -> Vec<Offer> {
-    ["small", "large"].map(|id| Offer { id: id.into(), name: id.to_uppercase() }).into()
+fn offers() -> Vec<ModelChoice> {
+    ["small", "large"].map(|id| ModelChoice { id: id.into(), name: id.to_uppercase() }).into()
 }
 
-fn options() -> Options {
-    Options { model: "small".into(), ..Options::default() }
+fn options() -> SessionOptions {
+    SessionOptions { model: "small".into(), ..SessionOptions::default() }
 }
 
 #[test]
@@ -26,7 +26,11 @@ fn a_choice_says_whether_it_changed_anything() {
     for (id, value, expected) in choices {
         assert_eq!(options.set(id, value, &offers()).unwrap(), expected, "{id} {value}");
     }
-    let expected = Options { model: "large".into(), mode: Mode::Plan, ..Options::default() };
+    let expected = SessionOptions {
+        model: "large".into(),
+        mode: ApprovalMode::Plan,
+        ..SessionOptions::default()
+    };
     assert_eq!(options, expected);
 }
 
@@ -44,8 +48,8 @@ fn what_is_not_there_is_refused_and_changes_nothing() {
 
 #[test]
 fn a_short_name_stands_for_the_model_that_it_can_only_mean() {
-    let of = |ids: &[&str]| -> Vec<Offer> {
-        ids.iter().map(|id| Offer { id: (*id).into(), name: (*id).into() }).collect()
+    let of = |ids: &[&str]| -> Vec<ModelChoice> {
+        ids.iter().map(|id| ModelChoice { id: (*id).into(), name: (*id).into() }).collect()
     };
     let one = of(&["qwen3:latest", "qwen3:8b"]);
     let several = of(&["a/small", "a/qwen3:latest", "b/small", "b/large"]);
@@ -73,16 +77,21 @@ fn any_plausible_model_is_taken_where_none_are_listed() {
         assert!(options.set("model", bad, &[]).is_err(), "{bad:?}");
     }
     assert_eq!(options.model, "my-deployment");
-    let told = options.to_acp(&[], &Configured::default());
+    let told = options.to_acp(&[], &OptionDefaults::default());
     assert_eq!(told[0]["_meta"]["switchyard"]["takesOthers"], true, "{told}");
-    assert!(options.to_acp(&offers(), &Configured::default())[0]["_meta"].is_null());
+    assert!(options.to_acp(&offers(), &OptionDefaults::default())[0]["_meta"].is_null());
 }
 
 #[test]
 fn the_current_value_is_always_among_those_that_are_offered() {
     let effort = Some("low".into());
-    let options = Options { model: "gone".into(), mode: Mode::Auto, effort, ..Options::default() };
-    for option in options.to_acp(&offers(), &Configured::default()).as_array().unwrap() {
+    let options = SessionOptions {
+        model: "gone".into(),
+        mode: ApprovalMode::Auto,
+        effort,
+        ..SessionOptions::default()
+    };
+    for option in options.to_acp(&offers(), &OptionDefaults::default()).as_array().unwrap() {
         let current = &option["currentValue"];
         let all = option["options"].as_array().unwrap();
         let n = all.iter().filter(|one| one["value"] == *current).count();
@@ -91,21 +100,22 @@ fn the_current_value_is_always_among_those_that_are_offered() {
     }
     let modes = options.modes_to_acp();
     assert_eq!(modes["currentModeId"], "auto");
-    assert_eq!(modes["availableModes"].as_array().unwrap().len(), Mode::ALL.len());
+    assert_eq!(modes["availableModes"].as_array().unwrap().len(), ApprovalMode::ALL.len());
 }
 
 #[test]
 fn switches_are_on_off_or_as_configured() {
     let mut options = options();
-    let some: Switch = [crate::native::settings::context_tools::Name::Verify].into_iter().collect();
-    let current = |options: &Options, configured: &Configured, at: usize| {
+    let some: EnabledContextTools =
+        [crate::native::settings::context_tools::ContextToolName::Verify].into_iter().collect();
+    let current = |options: &SessionOptions, configured: &OptionDefaults, at: usize| {
         options.to_acp(&[], configured)[at]["currentValue"].as_str().unwrap().to_owned()
     };
-    let configured = Configured { tools: true, context_tools: some };
+    let configured = OptionDefaults { tools: true, context_tools: some };
     assert_eq!(current(&options, &configured, 3), "on");
-    assert_eq!(current(&options, &Configured::default(), 3), "off");
+    assert_eq!(current(&options, &OptionDefaults::default(), 3), "off");
     assert_eq!(current(&options, &configured, 4), "some");
-    assert_eq!(current(&options, &Configured::default(), 4), "off");
+    assert_eq!(current(&options, &OptionDefaults::default(), 4), "off");
 
     assert!(options.set("tools", "off", &[]).unwrap());
     assert!(options.set("context_tools", "true", &[]).unwrap());
@@ -115,16 +125,16 @@ fn switches_are_on_off_or_as_configured() {
     assert_eq!(current(&options, &configured, 4), "some");
     assert!(options.set("tools", "some", &[]).is_err());
     // What an earlier version kept has none of them.
-    let old: Options =
+    let old: SessionOptions =
         serde_json::from_str(r#"{ "model": "m", "mode": "ask", "effort": null }"#).unwrap();
     assert_eq!((old.tools, old.context_tools), (None, None));
 }
 
 #[test]
 fn modes_are_read_by_the_names_that_they_are_told_by() {
-    for mode in Mode::ALL {
-        assert_eq!(Mode::read(mode.id()), Some(mode));
+    for mode in ApprovalMode::ALL {
+        assert_eq!(ApprovalMode::read(mode.id()), Some(mode));
         assert_eq!(serde_json::to_value(mode).unwrap(), mode.id());
     }
-    assert_eq!(Mode::read("yolo"), None);
+    assert_eq!(ApprovalMode::read("yolo"), None);
 }

@@ -3,25 +3,25 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use store::{Filter, PageStart};
+use store::{PageStart, SessionFilter};
 use wire::{Message, RpcError, SessionId};
 
-use super::Process;
-use super::opening::{Past, Wanted, text};
-use crate::native::client::Abilities;
+use super::AgentProcess;
+use super::opening::{OpenParams, SessionStart, text};
+use crate::native::client::ClientAbilities;
 use crate::native::journal::AGENT;
 use crate::native::lock;
-use crate::native::prompt::Begun;
-use crate::native::session::Session;
+use crate::native::prompt::PendingTurn;
+use crate::native::session::NativeSession;
 
 /// The only version of the protocol that there is.
 const PROTOCOL_VERSION: u16 = 1;
 const PAGE: usize = 50;
 
-type Answer = Result<Value, RpcError>;
+type MethodResult = Result<Value, RpcError>;
 
-impl Process {
-    pub(super) async fn outcome(self: &Arc<Self>, message: &Message) -> Answer {
+impl AgentProcess {
+    pub(super) async fn outcome(self: &Arc<Self>, message: &Message) -> MethodResult {
         let params = message.body_json();
         let params: Value = params.read().map_err(RpcError::invalid_params)?;
         let method = message.method();
@@ -30,12 +30,12 @@ impl Process {
         }
         self.abilities()?;
         match method {
-            "session/new" => self.open(Wanted::read(&params)?, Past::New).await,
+            "session/new" => self.open(OpenParams::read(&params)?, SessionStart::New).await,
             "session/load" => self.open_again(&params, true).await,
             "session/resume" => self.open_again(&params, false).await,
             "session/fork" => {
                 let from = saved_id(&params)?;
-                self.open(Wanted::read(&params)?, Past::Copied(from)).await
+                self.open(OpenParams::read(&params)?, SessionStart::Copied(from)).await
             }
             "session/list" => self.list(&params).await,
             "session/close" => self.close(&params).await,
@@ -63,7 +63,7 @@ impl Process {
         }
     }
 
-    fn initialize(&self, params: &Value) -> Answer {
+    fn initialize(&self, params: &Value) -> MethodResult {
         // Whatever version is asked for, the answer names the only one. Before versions were
         // numbers they were dates.
         let is_version = match &params["protocolVersion"] {
@@ -74,7 +74,7 @@ impl Process {
             return Err(RpcError::invalid_params("`protocolVersion` is not a number"));
         }
         // A second one changes nothing: sessions rely on what was said first.
-        let _ = self.client.set(Abilities::read(&params["clientCapabilities"]));
+        let _ = self.client.set(ClientAbilities::read(&params["clientCapabilities"]));
         Ok(json!({
             "protocolVersion": PROTOCOL_VERSION,
             "agentCapabilities": {
@@ -93,19 +93,19 @@ impl Process {
         }))
     }
 
-    async fn open_again(self: &Arc<Self>, params: &Value, is_replayed: bool) -> Answer {
+    async fn open_again(self: &Arc<Self>, params: &Value, is_replayed: bool) -> MethodResult {
         let id = saved_id(params)?;
         // Its client may have lost it, and comes back for it.
         self.end(id.as_str()).await;
-        let past = if is_replayed { Past::Replayed(id) } else { Past::Resumed(id) };
-        let mut opened = self.open(Wanted::read(params)?, past).await?;
+        let past = if is_replayed { SessionStart::Replayed(id) } else { SessionStart::Resumed(id) };
+        let mut opened = self.open(OpenParams::read(params)?, past).await?;
         if let Some(opened) = opened.as_object_mut() {
             opened.remove("sessionId");
         }
         Ok(opened)
     }
 
-    async fn list(&self, params: &Value) -> Answer {
+    async fn list(&self, params: &Value) -> MethodResult {
         let bad = || RpcError::invalid_params("`cursor` is not one of ours");
         let before = match params["cursor"].as_str() {
             Some(cursor) => Some(PageStart::parse(cursor).ok_or_else(bad)?),
@@ -113,7 +113,8 @@ impl Process {
         };
         let cwd = params["cwd"].as_str().map(str::to_owned);
         let agent = Some(AGENT.to_owned());
-        let filter = Filter { agent, cwd, before, limit: PAGE + 1, ..Filter::default() };
+        let filter =
+            SessionFilter { agent, cwd, before, limit: PAGE + 1, ..SessionFilter::default() };
         let mut records = self.setup.log.sessions(filter).await.map_err(RpcError::internal)?;
         let has_more = records.len() > PAGE;
         records.truncate(PAGE);
@@ -136,12 +137,12 @@ impl Process {
         Ok(answer)
     }
 
-    async fn close(&self, params: &Value) -> Answer {
+    async fn close(&self, params: &Value) -> MethodResult {
         self.end(text(params, "sessionId")?).await;
         Ok(json!({}))
     }
 
-    async fn delete(&self, params: &Value) -> Answer {
+    async fn delete(&self, params: &Value) -> MethodResult {
         let named = text(params, "sessionId")?;
         self.end(named).await;
         // A session that is not there is gone already.
@@ -159,7 +160,7 @@ impl Process {
     }
 
     /// Begins the turn that a prompt asks for.
-    pub(super) fn begin(&self, message: &Message) -> Result<Begun, RpcError> {
+    pub(super) fn begin(&self, message: &Message) -> Result<PendingTurn, RpcError> {
         let params: Value = message.body_json().read().map_err(RpcError::invalid_params)?;
         self.abilities()?;
         let session = self.live(&params)?;
@@ -173,7 +174,7 @@ impl Process {
         Ok(begun)
     }
 
-    async fn set(&self, params: &Value, option: &str, value: &Value) -> Answer {
+    async fn set(&self, params: &Value, option: &str, value: &Value) -> MethodResult {
         let session = self.live(params)?;
         let missing = || RpcError::invalid_params("the value is not a string");
         let value = match value {
@@ -197,7 +198,7 @@ impl Process {
     }
 
     /// The session that the request is about, which must be open.
-    fn live(&self, params: &Value) -> Result<Arc<Session>, RpcError> {
+    fn live(&self, params: &Value) -> Result<Arc<NativeSession>, RpcError> {
         let id = text(params, "sessionId")?;
         self.session(id).ok_or_else(|| RpcError::not_found(format_args!("session {}", short(id))))
     }

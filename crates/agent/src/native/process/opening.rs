@@ -4,28 +4,28 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use store::Changes;
+use store::RecordChanges;
 use wire::{Json, RpcError, SessionId};
 
-use super::{MAX_SESSIONS, Process};
-use crate::native::client::Client;
+use super::{AgentProcess, MAX_SESSIONS};
+use crate::native::client::AcpClient;
 use crate::native::gate::Gate;
 use crate::native::instructions::Instructions;
-use crate::native::journal::{Entry, Item, Journal};
-use crate::native::mcp::{self, ServerSpec, Servers, Trouble};
-use crate::native::options::Options;
+use crate::native::journal::{Journal, JournalEntry, JournalItem};
+use crate::native::mcp::{self, McpServers, ServerFault, ServerSpec};
+use crate::native::options::SessionOptions;
 use crate::native::session::bill::Bill;
-use crate::native::session::{RunningTurn, Session, Told};
+use crate::native::session::{NativeSession, RunningTurn, SessionNotices};
 use crate::native::tool::{Tool, Workspace};
 use crate::native::{commands, file_tools, lock, replay, todo, webfetch};
 
 /// The params of `session/new` and its like.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct OpenParams {
     cwd: PathBuf,
     more_roots: Vec<PathBuf>,
     mcp: Vec<ServerSpec>,
-    refused_servers: Vec<Trouble>,
+    refused_servers: Vec<ServerFault>,
     system_prompt: Option<String>,
     /// Options by name, in the order in which they are chosen. Not in the protocol, but some
     /// clients send them.
@@ -34,14 +34,14 @@ pub(super) struct Wanted {
 
 /// The past of a session that is opened.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Past {
+pub(super) enum SessionStart {
     New,
     Replayed(SessionId),
     Resumed(SessionId),
     Copied(SessionId),
 }
 
-impl Wanted {
+impl OpenParams {
     pub(super) fn read(params: &Value) -> Result<Self, RpcError> {
         let cwd = directory(text(params, "cwd")?)?;
         let more = params["additionalDirectories"].as_array().cloned().unwrap_or_default();
@@ -82,11 +82,11 @@ fn directory(named: &str) -> Result<PathBuf, RpcError> {
     Ok(path.to_owned())
 }
 
-impl Process {
+impl AgentProcess {
     pub(super) async fn open(
         self: &Arc<Self>,
-        wanted: Wanted,
-        past: Past,
+        wanted: OpenParams,
+        past: SessionStart,
     ) -> Result<Value, RpcError> {
         if lock(&self.sessions).len() >= MAX_SESSIONS {
             return Err(RpcError::invalid_request(format_args!(
@@ -96,19 +96,19 @@ impl Process {
         let offers = self.setup.models.offers().await;
         let model = self.setup.models.default_id().await;
         // Checked before anything is made: a wrong choice leaves no session behind.
-        let mut options = Options { model, ..Options::default() };
-        let has_choices = matches!(past, Past::New) && !wanted.choices.is_empty();
+        let mut options = SessionOptions { model, ..SessionOptions::default() };
+        let has_choices = matches!(past, SessionStart::New) && !wanted.choices.is_empty();
         for (name, value) in wanted.choices.iter().filter(|_| has_choices) {
             options.set(name, value, &offers)?;
         }
         let (journal, title) = self.past(&wanted, past).await?;
         if has_choices {
-            let item = Item::Options { options: options.clone() };
+            let item = JournalItem::Options { options: options.clone() };
             journal.add(item).await.map_err(RpcError::internal)?;
         }
         let entries = journal.all();
         let session = self.assemble(wanted, journal, &entries, title, options)?;
-        if matches!(past, Past::Replayed(_)) {
+        if matches!(past, SessionStart::Replayed(_)) {
             self.replay(&session, &entries).await;
         }
         lock(&self.sessions).insert(session.id(), session.clone());
@@ -120,22 +120,23 @@ impl Process {
     /// The journal that the session goes on with, and its title.
     async fn past(
         &self,
-        wanted: &Wanted,
-        past: Past,
+        wanted: &OpenParams,
+        past: SessionStart,
     ) -> Result<(Journal, Option<String>), RpcError> {
         let cwd = wanted.cwd.to_string_lossy();
         let create = || Journal::create(&self.setup.log, &cwd, Json::trusted("{}"));
         match past {
-            Past::New => Ok((create().await.map_err(RpcError::internal)?, None)),
-            Past::Replayed(id) | Past::Resumed(id) => {
+            SessionStart::New => Ok((create().await.map_err(RpcError::internal)?, None)),
+            SessionStart::Replayed(id) | SessionStart::Resumed(id) => {
                 let (journal, record) = self.journal(id).await?;
                 Ok((journal, record.title))
             }
-            Past::Copied(from) => {
+            SessionStart::Copied(from) => {
                 let (entries, title) = self.entries_of(from).await?;
                 let journal = create().await.map_err(RpcError::internal)?;
                 copy(&entries, &journal).await.map_err(RpcError::internal)?;
-                let changes = Changes { title: Some(title.clone()), ..Changes::default() };
+                let changes =
+                    RecordChanges { title: Some(title.clone()), ..RecordChanges::default() };
                 journal.change(changes).await.map_err(RpcError::internal)?;
                 Ok((journal, title))
             }
@@ -148,7 +149,10 @@ impl Process {
     }
 
     /// The entries and the title of a session, which may be open here.
-    async fn entries_of(&self, id: SessionId) -> Result<(Vec<Entry>, Option<String>), RpcError> {
+    async fn entries_of(
+        &self,
+        id: SessionId,
+    ) -> Result<(Vec<JournalEntry>, Option<String>), RpcError> {
         if let Some(session) = self.session(id.as_str()) {
             let record = self.setup.log.session(id).await.map_err(RpcError::internal)?;
             return Ok((session.journal.all(), record.and_then(|record| record.title)));
@@ -159,20 +163,22 @@ impl Process {
 
     fn assemble(
         &self,
-        wanted: Wanted,
+        wanted: OpenParams,
         journal: Journal,
-        entries: &[Entry],
+        entries: &[JournalEntry],
         title: Option<String>,
-        usual: Options,
-    ) -> Result<Arc<Session>, RpcError> {
-        let Wanted { cwd, more_roots, mcp, refused_servers, system_prompt, choices: _ } = wanted;
+        usual: SessionOptions,
+    ) -> Result<Arc<NativeSession>, RpcError> {
+        let OpenParams { cwd, more_roots, mcp, refused_servers, system_prompt, choices: _ } =
+            wanted;
         let client =
-            Client::new(self.connection.clone(), journal.id().to_string(), self.abilities()?);
+            AcpClient::new(self.connection.clone(), journal.id().to_string(), self.abilities()?);
         let setup = &self.setup;
         let specs: Vec<ServerSpec> = setup.mcp.iter().cloned().chain(mcp).collect();
         let workspace = Workspace::new(cwd.clone(), &more_roots, client, setup.tools.clone());
         let workspace = workspace.map_err(RpcError::invalid_params)?;
-        let servers = Servers::start(specs, mcp::Settings::new(&cwd, &workspace.settings.keeper));
+        let servers =
+            McpServers::start(specs, mcp::McpSettings::new(&cwd, &workspace.settings.keeper));
         let instructions = Instructions {
             cwd,
             more_roots,
@@ -183,11 +189,11 @@ impl Process {
             denied: Mutex::default(),
         };
         let chosen = entries.iter().rev().find_map(|entry| match &*entry.item {
-            Item::Options { options } => Some(options.clone()),
+            JournalItem::Options { options } => Some(options.clone()),
             _ => None,
         });
         let options = chosen.unwrap_or(usual);
-        Ok(Arc::new(Session {
+        Ok(Arc::new(NativeSession {
             bill: Bill::of(entries),
             journal,
             workspace: Arc::new(workspace),
@@ -201,11 +207,11 @@ impl Process {
             options: Mutex::new(options),
             has_title: title.is_some().into(),
             running: RunningTurn::default(),
-            told: Told::default(),
+            told: SessionNotices::default(),
         }))
     }
 
-    async fn replay(&self, session: &Session, entries: &[Entry]) {
+    async fn replay(&self, session: &NativeSession, entries: &[JournalEntry]) {
         for update in replay::updates(entries, session.client().can.shows_compaction) {
             if session.client().update(update).await.is_err() {
                 return;
@@ -215,9 +221,9 @@ impl Process {
 }
 
 /// The tools of a session, with the plan as it was left.
-fn own_tools(entries: &[Entry]) -> Vec<Arc<Tool>> {
+fn own_tools(entries: &[JournalEntry]) -> Vec<Arc<Tool>> {
     let list = entries.iter().rev().find_map(|entry| match &*entry.item {
-        Item::Called { shown, .. } => todo::list_of(shown),
+        JournalItem::Called { shown, .. } => todo::list_of(shown),
         _ => None,
     });
     let todo = todo::tool(Arc::new(Mutex::new(list.unwrap_or_default())));
@@ -225,7 +231,7 @@ fn own_tools(entries: &[Entry]) -> Vec<Arc<Tool>> {
 }
 
 /// Copies entries: items refer to each other by number, and the numbers differ.
-async fn copy(entries: &[Entry], journal: &Journal) -> Result<(), store::StoreError> {
+async fn copy(entries: &[JournalEntry], journal: &Journal) -> Result<(), store::StoreError> {
     let mut places = std::collections::HashMap::new();
     for entry in entries {
         if let Some(item) = entry.item.moved(&places) {

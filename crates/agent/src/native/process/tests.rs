@@ -35,12 +35,12 @@ fn any_json() -> impl Strategy<Value = Value> {
 async fn every_introduction_is_answered_with_all_that_clients_look_for_or_refused() {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let (reader, writer) = tokio::io::split(theirs);
-    let setup = Setup {
+    let setup = AgentSetup {
         version: "1.2.3",
         log: Arc::new(MemoryLog::new()),
-        models: Arc::new(Models::new(config::Setup::default(), Vec::new())),
-        tools: Settings::new("/nowhere".into(), Vec::<OsString>::new()),
-        limits: Limits::default(),
+        models: Arc::new(Models::new(config::ModelSetup::default(), Vec::new())),
+        tools: ToolSettings::new("/nowhere".into(), Vec::<OsString>::new()),
+        limits: TurnLimits::default(),
         system_prompt: None,
         user_instructions: None,
         mcp: Vec::new(),
@@ -51,7 +51,7 @@ async fn every_introduction_is_answered_with_all_that_clients_look_for_or_refuse
     let hearing = task::spawn(async move {
         while let Some(batch) = inbox.next().await {
             for incoming in batch {
-                if let Incoming::Reply(reply) = incoming {
+                if let IncomingMessage::Reply(reply) = incoming {
                     reply.settle();
                 }
             }

@@ -5,39 +5,42 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::summary;
-use crate::native::assemble::Assembled;
-use crate::native::chat::{Message, Part, Usage};
+use crate::native::assemble::AssembledAnswer;
+use crate::native::chat::{ChatMessage, MessagePart, TokenUsage};
 use crate::native::client::{chunk, compaction};
 use crate::native::context;
-use crate::native::journal::Item;
-use crate::native::session::{Session, TurnError};
-use crate::native::turn::{Talk, Telling, Voice};
+use crate::native::journal::JournalItem;
+use crate::native::session::{NativeSession, TurnError};
+use crate::native::turn::{ConversationResult, TextKind, TurnConversation};
 use store::mint;
 
-pub(super) struct MainTalk<'a> {
-    session: &'a Arc<Session>,
+pub(super) struct SessionConversation<'a> {
+    session: &'a Arc<NativeSession>,
     /// Tokens and cost of all requests of this turn.
-    pub(super) usage: Usage,
+    pub(super) usage: TokenUsage,
     /// About what the descriptions of its tools take in every request.
     pub(super) tools_tokens: u64,
 }
 
-impl<'a> MainTalk<'a> {
-    pub(super) fn new(session: &'a Arc<Session>) -> Self {
-        Self { session, usage: Usage::default(), tools_tokens: 0 }
+impl<'a> SessionConversation<'a> {
+    pub(super) fn new(session: &'a Arc<NativeSession>) -> Self {
+        Self { session, usage: TokenUsage::default(), tools_tokens: 0 }
     }
 
     /// Replaces everything so far by a summary.
     pub(super) async fn compact(&mut self) -> Result<(), TurnError> {
         let id = format!("compaction-{}", mint::call_id());
         self.tell_compaction(&id, "in_progress", None).await?;
-        let mut usage = Usage::default();
+        let mut usage = TokenUsage::default();
         let summary = summary::make(self.session, self.messages(), &mut usage).await;
         self.usage += usage;
         self.session.spend_aside(usage).await?;
         match summary {
             Ok(summary) => {
-                self.session.journal.add(Item::Compacted { summary: summary.clone() }).await?;
+                self.session
+                    .journal
+                    .add(JournalItem::Compacted { summary: summary.clone() })
+                    .await?;
                 self.tell_compaction(&id, "completed", Some(&summary)).await?;
                 self.session.tell_usage(context::estimate(&self.messages())).await
             }
@@ -64,22 +67,22 @@ impl<'a> MainTalk<'a> {
     }
 }
 
-impl Talk for MainTalk<'_> {
-    fn messages(&self) -> Vec<Message> {
+impl TurnConversation for SessionConversation<'_> {
+    fn messages(&self) -> Vec<ChatMessage> {
         let session = self.session;
         let system = session.instructions.text(session.options().mode, session.has_tools());
         context::messages(&system, &self.session.journal.all())
     }
 
-    async fn say(&mut self, voice: Voice, text: &str) -> Telling {
+    async fn say(&mut self, voice: TextKind, text: &str) -> ConversationResult {
         let kind = match voice {
-            Voice::Aloud => "agent_message_chunk",
-            Voice::Thought => "agent_thought_chunk",
+            TextKind::Aloud => "agent_message_chunk",
+            TextKind::Thought => "agent_thought_chunk",
         };
         self.session.tell(chunk(kind, text)).await
     }
 
-    async fn remark(&mut self, text: &str) -> Telling {
+    async fn remark(&mut self, text: &str) -> ConversationResult {
         tracing::info!("{text}");
         let update = match self.session.client().can.shows_notices {
             true => json!({ "sessionUpdate": "notice", "severity": "info", "title": text }),
@@ -88,27 +91,27 @@ impl Talk for MainTalk<'_> {
         self.session.tell(update).await
     }
 
-    async fn warn(&mut self, text: &str) -> Telling {
+    async fn warn(&mut self, text: &str) -> ConversationResult {
         self.session.warn(text, "").await;
         Ok(())
     }
 
-    async fn answered(&mut self, said: Assembled) -> Telling<u64> {
-        let Assembled { text, thought, calls, usage, finish } = said;
+    async fn answered(&mut self, said: AssembledAnswer) -> ConversationResult<u64> {
+        let AssembledAnswer { text, thought, calls, usage, finish } = said;
         if let Some(usage) = usage {
             self.usage += usage;
         }
         let is_whole = finish.is_some();
-        let item = Item::Answer { text, thought, calls, is_whole, usage };
+        let item = JournalItem::Answer { text, thought, calls, is_whole, usage };
         let seq = self.session.journal.add(item).await?;
         self.session.spent(usage.unwrap_or_default());
-        let used = usage.map(Usage::total);
+        let used = usage.map(TokenUsage::total);
         let used = used.unwrap_or_else(|| context::estimate(&self.messages()));
         self.session.tell_usage(used).await?;
         Ok(seq)
     }
 
-    async fn show(&mut self, update: Value) -> Telling {
+    async fn show(&mut self, update: Value) -> ConversationResult {
         self.session.tell(update).await
     }
 
@@ -117,13 +120,13 @@ impl Talk for MainTalk<'_> {
         answer: u64,
         index: usize,
         shown: Value,
-        parts: Vec<Part>,
-    ) -> Telling {
-        self.session.journal.add(Item::Called { answer, index, shown, parts }).await?;
+        parts: Vec<MessagePart>,
+    ) -> ConversationResult {
+        self.session.journal.add(JournalItem::Called { answer, index, shown, parts }).await?;
         Ok(())
     }
 
-    async fn make_room(&mut self, used: u64) -> Telling {
+    async fn make_room(&mut self, used: u64) -> ConversationResult {
         // Newer items are not in what the endpoint counted; nor does every endpoint count.
         let entries = self.session.journal.all();
         if !context::has_answers(&entries) {
@@ -138,7 +141,7 @@ impl Talk for MainTalk<'_> {
         }
     }
 
-    async fn was_too_much(&mut self) -> Telling<bool> {
+    async fn was_too_much(&mut self) -> ConversationResult<bool> {
         if !context::has_answers(&self.session.journal.all()) {
             return Ok(false);
         }

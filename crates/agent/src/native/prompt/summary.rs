@@ -6,11 +6,13 @@
 use futures_util::StreamExt as _;
 use wire::Category;
 
-use crate::native::chat::{Delta, Finish, Message, Part, Request, Usage, push_user};
+use crate::native::chat::{
+    ChatMessage, ChatRequest, Delta, FinishReason, MessagePart, TokenUsage, push_user,
+};
 use crate::native::excerpt;
-use crate::native::models::Chosen;
-use crate::native::provider::Failure;
-use crate::native::session::Session;
+use crate::native::models::ChosenModel;
+use crate::native::provider::ModelFailure;
+use crate::native::session::NativeSession;
 
 const ASK: &str = "Summarise this whole session for yourself, so that you can go on with it \
      knowing nothing else: what the user wants, in their own words where they matter; what was \
@@ -24,10 +26,10 @@ const MAX_BYTES: usize = 256 << 10;
 const LEFT_OUT: &str = "\n[… left out …]\n";
 
 pub(super) async fn make(
-    session: &Session,
-    messages: Vec<Message>,
-    usage: &mut Usage,
-) -> Result<String, Failure> {
+    session: &NativeSession,
+    messages: Vec<ChatMessage>,
+    usage: &mut TokenUsage,
+) -> Result<String, ModelFailure> {
     let chosen = session.chosen().await?;
     let mut last = None;
     for n_chars in CHARS_OF_PART {
@@ -37,28 +39,28 @@ pub(super) async fn make(
             summary => return summary,
         }
     }
-    Err(last.unwrap_or_else(|| Failure {
+    Err(last.unwrap_or_else(|| ModelFailure {
         category: Category::Internal,
         message: "The session cannot be summarised.".to_owned(),
     }))
 }
 
 async fn ask(
-    chosen: &Chosen,
-    mut messages: Vec<Message>,
+    chosen: &ChosenModel,
+    mut messages: Vec<ChatMessage>,
     is_in_words: bool,
-    usage: &mut Usage,
-) -> Result<String, Failure> {
-    push_user(&mut messages, vec![Part::text(ASK)]);
+    usage: &mut TokenUsage,
+) -> Result<String, ModelFailure> {
+    push_user(&mut messages, vec![MessagePart::text(ASK)]);
     let model = chosen.model.clone();
-    let request = Request { model, messages, is_in_words, ..Request::default() };
+    let request = ChatRequest { model, messages, is_in_words, ..ChatRequest::default() };
     let mut answer = chosen.provider.chat(request);
     let (mut summary, mut is_cut) = (String::new(), false);
     while let Some(delta) = answer.next().await {
         match delta? {
             Delta::Text(text) => summary.push_str(&text),
             Delta::Usage(counted) => *usage += counted,
-            Delta::Finish(finish) => is_cut = finish == Finish::Length,
+            Delta::Finish(finish) => is_cut = finish == FinishReason::Length,
             _ => {}
         }
         is_cut |= summary.len() > MAX_BYTES;
@@ -68,7 +70,7 @@ async fn ask(
     }
     let useless = |how| {
         let message = format!("The model gave a summary that {how}; nothing was left out.");
-        Err(Failure { category: Category::Protocol, message })
+        Err(ModelFailure { category: Category::Protocol, message })
     };
     match summary.trim() {
         "" => useless("is empty"),
@@ -77,20 +79,20 @@ async fn ask(
     }
 }
 
-fn shortened(messages: &[Message], n_chars: usize) -> Vec<Message> {
+fn shortened(messages: &[ChatMessage], n_chars: usize) -> Vec<ChatMessage> {
     let mut messages = messages.to_vec();
     for message in &mut messages {
         match message {
             // Without the system prompt the rest makes no sense, and it does not grow.
-            Message::System { .. } => {}
-            Message::User { parts } | Message::Tool { parts, .. } => {
+            ChatMessage::System { .. } => {}
+            ChatMessage::User { parts } | ChatMessage::Tool { parts, .. } => {
                 for part in parts {
-                    if let Part::Text { text } = part {
+                    if let MessagePart::Text { text } = part {
                         shorten(text, n_chars);
                     }
                 }
             }
-            Message::Assistant { text, thought, .. } => {
+            ChatMessage::Assistant { text, thought, .. } => {
                 shorten(text, n_chars);
                 shorten(thought, n_chars);
             }

@@ -4,15 +4,15 @@
 use serde_json::{Value, json};
 use testkit::model_server::{calls, status, text};
 
-use crate::native::client::Abilities;
-use crate::native::journal::{Entry, Item};
+use crate::native::client::ClientAbilities;
+use crate::native::journal::{JournalEntry, JournalItem};
 use crate::native::testing::play::{Cast, Play};
 
 mod cost;
 
 fn summaries(play: &Play) -> Vec<String> {
-    let of = |entry: &Entry| match &*entry.item {
-        Item::Compacted { summary } => Some(summary.clone()),
+    let of = |entry: &JournalEntry| match &*entry.item {
+        JournalItem::Compacted { summary } => Some(summary.clone()),
         _ => None,
     };
     play.items().iter().filter_map(of).collect()
@@ -22,8 +22,8 @@ fn told(play: &Play) -> Vec<Value> {
     play.updates_of("compaction_update").iter().map(|update| update["status"].clone()).collect()
 }
 
-fn with_compaction() -> Abilities {
-    Abilities { shows_compaction: true, ..Abilities::default() }
+fn with_compaction() -> ClientAbilities {
+    ClientAbilities { shows_compaction: true, ..ClientAbilities::default() }
 }
 
 #[tokio::test]

@@ -16,12 +16,12 @@ use reqwest::{Response, Url, Version};
 use tokio::time::{Instant, timeout};
 use wire::Category;
 
-use super::chunk::{Bad, Chunks};
-use super::failure::{Retry, Trouble, refused, told};
-use super::quirks::Quirks;
-use super::reader::{Piece, Reader};
-use super::{Failure, Provider, body, client, pace};
-use crate::native::chat::{Delta, Request, Usage};
+use super::chunk::{ChunkError, ChunkParser};
+use super::failure::{RequestFault, Retry, refused, told};
+use super::quirks::EndpointQuirks;
+use super::reader::{BodyPiece, BodyReader};
+use super::{ModelFailure, Provider, body, client, pace};
+use crate::native::chat::{ChatRequest, Delta, TokenUsage};
 use crate::native::cost;
 use crate::native::endpoint::shown;
 use crate::native::http;
@@ -35,21 +35,21 @@ const ERROR_WITHIN: Duration = Duration::from_secs(5);
 
 /// An answer on its way, piece by piece. Dropping it closes the connection; dropping the future of
 /// its next piece loses nothing.
-pub type Answer = BoxStream<'static, Result<Delta, Failure>>;
+pub type AnswerStream = BoxStream<'static, Result<Delta, ModelFailure>>;
 
-pub(super) fn begin(provider: Provider, request: Request) -> Answer {
-    let way = Way::new(provider, request);
+pub(super) fn begin(provider: Provider, request: ChatRequest) -> AnswerStream {
+    let way = AnswerMachine::new(provider, request);
     // The future that waits belongs to the stream, so that who stops polling can come back.
     unfold(way, |mut way| async move { Some((way.next().await?, way)) }).boxed()
 }
 
 /// The state machine of one answer.
-struct Way {
+struct AnswerMachine {
     provider: Provider,
-    request: Request,
+    request: ChatRequest,
     url: Url,
-    quirks: Quirks,
-    stage: Stage,
+    quirks: EndpointQuirks,
+    stage: AnswerStage,
     ready: VecDeque<Delta>,
     /// Repetitions so far, and the time that was waited for them.
     n_retries: u32,
@@ -60,29 +60,29 @@ struct Way {
     told_cost: Option<u64>,
 }
 
-enum Stage {
+enum AnswerStage {
     Send,
     Wait(Duration),
-    Read(Box<Reading>),
-    Failed(Failure),
+    Read(Box<AnswerBody>),
+    Failed(ModelFailure),
     Over,
 }
 
-struct Reading {
+struct AnswerBody {
     response: Response,
-    reader: Reader,
-    chunks: Chunks,
+    reader: BodyReader,
+    chunks: ChunkParser,
     first_by: Instant,
     /// Whether the transport itself marks the end of the body.
     is_framed: bool,
     is_done: bool,
     /// The body has nothing more to read.
     is_over: bool,
-    pieces: Vec<Piece>,
+    pieces: Vec<BodyPiece>,
 }
 
-impl Way {
-    fn new(provider: Provider, request: Request) -> Self {
+impl AnswerMachine {
+    fn new(provider: Provider, request: ChatRequest) -> Self {
         let url = client::chat_url(provider.endpoint(), &request.model);
         let quirks = provider.quirks(&request.model);
         Self {
@@ -90,7 +90,7 @@ impl Way {
             request,
             url,
             quirks,
-            stage: Stage::Send,
+            stage: AnswerStage::Send,
             ready: VecDeque::new(),
             n_retries: 0,
             waited: Duration::ZERO,
@@ -99,7 +99,7 @@ impl Way {
         }
     }
 
-    async fn next(&mut self) -> Option<Result<Delta, Failure>> {
+    async fn next(&mut self) -> Option<Result<Delta, ModelFailure>> {
         loop {
             if let Some(mut delta) = self.ready.pop_front() {
                 self.has_token |= !matches!(delta, Delta::Retrying { .. });
@@ -108,20 +108,20 @@ impl Way {
                 }
                 return Some(Ok(delta));
             }
-            match std::mem::replace(&mut self.stage, Stage::Over) {
-                Stage::Over => return None,
-                Stage::Failed(failure) => return Some(Err(failure)),
-                Stage::Wait(wait) => {
+            match std::mem::replace(&mut self.stage, AnswerStage::Over) {
+                AnswerStage::Over => return None,
+                AnswerStage::Failed(failure) => return Some(Err(failure)),
+                AnswerStage::Wait(wait) => {
                     tokio::time::sleep(wait).await;
-                    self.stage = Stage::Send;
+                    self.stage = AnswerStage::Send;
                 }
-                Stage::Send => match self.send().await {
+                AnswerStage::Send => match self.send().await {
                     Ok(stage) => self.stage = stage,
                     Err(trouble) => self.meet(trouble),
                 },
-                Stage::Read(mut reading) => match self.read(&mut reading).await {
+                AnswerStage::Read(mut reading) => match self.read(&mut reading).await {
                     Ok(true) => reading.let_go(),
-                    Ok(false) => self.stage = Stage::Read(reading),
+                    Ok(false) => self.stage = AnswerStage::Read(reading),
                     Err(trouble) => self.meet(trouble),
                 },
             }
@@ -129,8 +129,8 @@ impl Way {
     }
 
     /// Tries again, if that can help and nothing has come yet; what has come is given out first.
-    fn meet(&mut self, trouble: Trouble) {
-        let Trouble { failure, retry } = trouble;
+    fn meet(&mut self, trouble: RequestFault) {
+        let RequestFault { failure, retry } = trouble;
         let waits = self.provider.endpoint().waits;
         let asked = match retry {
             Retry::After(asked) if !self.has_token && self.ready.is_empty() => asked,
@@ -151,21 +151,21 @@ impl Way {
         self.n_retries = attempt;
         self.waited += wait;
         self.ready.push_back(Delta::Retrying { attempt, wait, why: failure.message });
-        self.stage = Stage::Wait(wait);
+        self.stage = AnswerStage::Wait(wait);
     }
 
     /// Sets the cost: as the endpoint reports it, else from the prices that are known.
-    fn price(&self, usage: &mut Usage) {
+    fn price(&self, usage: &mut TokenUsage) {
         let told = usage.nano_usd.or(self.told_cost);
         let price = || self.provider.price(&self.request.model);
         usage.nano_usd = told.or_else(|| price().map(|price| price.of(*usage)));
     }
 
-    fn fail(&mut self, failure: Failure) {
-        self.stage = Stage::Failed(failure);
+    fn fail(&mut self, failure: ModelFailure) {
+        self.stage = AnswerStage::Failed(failure);
     }
 
-    async fn send(&mut self) -> Result<Stage, Trouble> {
+    async fn send(&mut self) -> Result<AnswerStage, RequestFault> {
         let provider = self.provider.clone();
         let endpoint = provider.endpoint();
         let waits = endpoint.waits;
@@ -179,13 +179,13 @@ impl Way {
             let response = match timeout(waits.first_byte, asking.send()).await {
                 Ok(Ok(response)) => response,
                 Ok(Err(error)) => {
-                    let failure = Failure::network(endpoint, &self.url, &error);
+                    let failure = ModelFailure::network(endpoint, &self.url, &error);
                     let retry = if error.is_builder() { Retry::Never } else { Retry::After(None) };
-                    return Err(Trouble { failure, retry });
+                    return Err(RequestFault { failure, retry });
                 }
                 // An endpoint that is so slow would only begin anew.
                 Err(_) => {
-                    return Err(Failure::silence(endpoint, &self.url, waits.first_byte).into());
+                    return Err(ModelFailure::silence(endpoint, &self.url, waits.first_byte).into());
                 }
             };
             let status = response.status();
@@ -194,7 +194,7 @@ impl Way {
                     self.provider.remember(&self.request.model, self.quirks);
                 }
                 self.told_cost = cost::of_headers(response.headers());
-                return Ok(Stage::Read(Box::new(Reading::new(response, first_by))));
+                return Ok(AnswerStage::Read(Box::new(AnswerBody::new(response, first_by))));
             }
             let retry_after = retry_after(response.headers());
             let said = explanation(response).await;
@@ -205,7 +205,7 @@ impl Way {
                     // Known from now on; whoever asked decides what to ask without tools.
                     self.provider.remember(&self.request.model, quirks);
                     self.ready.push_back(Delta::ToolsRefused { why: trouble.failure.message });
-                    return Ok(Stage::Over);
+                    return Ok(AnswerStage::Over);
                 }
                 Some(quirks) if !is_about_size => {
                     tracing::debug!(?quirks, "the endpoint does not take a parameter");
@@ -217,7 +217,7 @@ impl Way {
     }
 
     /// Reads once. `true` when the answer is whole.
-    async fn read(&mut self, reading: &mut Reading) -> Result<bool, Trouble> {
+    async fn read(&mut self, reading: &mut AnswerBody) -> Result<bool, RequestFault> {
         let provider = self.provider.clone();
         let endpoint = provider.endpoint();
         let limit = reading.limit(endpoint.waits.idle);
@@ -227,7 +227,9 @@ impl Way {
             Ok(Ok(Some(bytes))) => {
                 let fed = reading.reader.feed(&bytes, &mut reading.pieces);
                 self.take(reading)?;
-                fed.map_err(|error| Failure::protocol(endpoint, &self.url, &error.to_string()))?;
+                fed.map_err(|error| {
+                    ModelFailure::protocol(endpoint, &self.url, &error.to_string())
+                })?;
             }
             // The answer was whole before the connection was lost or fell silent.
             Ok(Err(_)) | Err(_) if has_finish => {
@@ -242,18 +244,23 @@ impl Way {
                 let failure = match self.has_token {
                     true => {
                         let why = "the connection was lost in the middle of the answer";
-                        Failure::connection(endpoint, &self.url, Category::UpstreamUnavailable, why)
+                        ModelFailure::connection(
+                            endpoint,
+                            &self.url,
+                            Category::UpstreamUnavailable,
+                            why,
+                        )
                     }
-                    false => Failure::network(endpoint, &self.url, &error),
+                    false => ModelFailure::network(endpoint, &self.url, &error),
                 };
-                return Err(Trouble { failure, retry: Retry::After(None) });
+                return Err(RequestFault { failure, retry: Retry::After(None) });
             }
             Err(_) => {
                 let within = match reading.reader.is_empty() {
                     true => endpoint.waits.first_byte,
                     false => endpoint.waits.idle,
                 };
-                return Err(Failure::silence(endpoint, &self.url, within).into());
+                return Err(ModelFailure::silence(endpoint, &self.url, within).into());
             }
         }
         if reading.is_done {
@@ -262,26 +269,26 @@ impl Way {
         Ok(reading.is_done)
     }
 
-    fn take(&mut self, reading: &mut Reading) -> Result<(), Trouble> {
+    fn take(&mut self, reading: &mut AnswerBody) -> Result<(), RequestFault> {
         let endpoint = self.provider.endpoint();
         for piece in reading.pieces.drain(..) {
             if reading.is_done {
                 break;
             }
             let taken = match piece {
-                Piece::Chunk(chunk) => reading.chunks.take(&chunk, &mut self.ready),
-                Piece::Error(error) => Err(Bad::Error(error)),
-                Piece::Done => {
+                BodyPiece::Chunk(chunk) => reading.chunks.take(&chunk, &mut self.ready),
+                BodyPiece::Error(error) => Err(ChunkError::Error(error)),
+                BodyPiece::Done => {
                     reading.is_done = true;
                     Ok(())
                 }
             };
             match taken {
                 Ok(()) => {}
-                Err(Bad::Error(error)) => return Err(told(endpoint, &self.url, &error)),
-                Err(Bad::TooMuch) => {
+                Err(ChunkError::Error(error)) => return Err(told(endpoint, &self.url, &error)),
+                Err(ChunkError::TooMuch) => {
                     let why = "it is longer than any answer";
-                    return Err(Failure::protocol(endpoint, &self.url, why).into());
+                    return Err(ModelFailure::protocol(endpoint, &self.url, why).into());
                 }
             }
         }
@@ -289,20 +296,21 @@ impl Way {
     }
 
     /// The body is over, with or without `[DONE]`.
-    fn end(&mut self, reading: &mut Reading) -> Result<(), Trouble> {
+    fn end(&mut self, reading: &mut AnswerBody) -> Result<(), RequestFault> {
         let provider = self.provider.clone();
         let endpoint = provider.endpoint();
         let finished = reading.reader.finish(&mut reading.pieces);
         self.take(reading)?;
-        finished.map_err(|error| Failure::protocol(endpoint, &self.url, &error.to_string()))?;
+        finished
+            .map_err(|error| ModelFailure::protocol(endpoint, &self.url, &error.to_string()))?;
         if reading.is_done || reading.chunks.has_finish() {
             reading.is_done = true;
             return Ok(());
         }
         if !self.has_token && self.ready.is_empty() {
             let message = format!("No response body from {}.", shown(&self.url));
-            let failure = Failure { category: Category::UpstreamUnavailable, message };
-            return Err(Trouble { failure, retry: Retry::After(None) });
+            let failure = ModelFailure { category: Category::UpstreamUnavailable, message };
+            return Err(RequestFault { failure, retry: Retry::After(None) });
         }
         if reading.is_framed {
             // Only the transport reports the end, which is reliable.
@@ -311,20 +319,21 @@ impl Way {
             return Ok(());
         }
         let why = "the connection was closed in the middle of the answer";
-        let failure = Failure::connection(endpoint, &self.url, Category::UpstreamUnavailable, why);
-        Err(Trouble { failure, retry: Retry::After(None) })
+        let failure =
+            ModelFailure::connection(endpoint, &self.url, Category::UpstreamUnavailable, why);
+        Err(RequestFault { failure, retry: Retry::After(None) })
     }
 }
 
-impl Reading {
+impl AnswerBody {
     fn new(response: Response, first_by: Instant) -> Self {
         let is_framed = response.version() >= Version::HTTP_2
             || response.headers().contains_key(TRANSFER_ENCODING)
             || response.headers().contains_key(CONTENT_LENGTH);
         Self {
             response,
-            reader: Reader::default(),
-            chunks: Chunks::default(),
+            reader: BodyReader::default(),
+            chunks: ChunkParser::default(),
             first_by,
             is_framed,
             is_done: false,

@@ -7,21 +7,23 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Quirks;
+use super::EndpointQuirks;
 use crate::native::arguments;
-use crate::native::chat::{Message, Part, Request, ToolCall, ToolSpec, in_words};
+use crate::native::chat::{
+    ChatMessage, ChatRequest, MessagePart, ModelToolCall, ToolSpec, in_words,
+};
 use crate::native::endpoint::Endpoint;
 
 pub(super) fn body(
-    request: &Request,
+    request: &ChatRequest,
     endpoint: &Endpoint,
     takes_images: bool,
-    quirks: Quirks,
+    quirks: EndpointQuirks,
 ) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(request.model));
     let is_in_words = request.is_in_words || quirks.no_tools;
-    let talk = Talk { takes_images, send_thoughts: endpoint.send_thoughts, is_in_words };
+    let talk = MessageEncoder { takes_images, send_thoughts: endpoint.send_thoughts, is_in_words };
     body.insert("messages".to_owned(), talk.messages(&request.messages).into());
     body.insert("stream".to_owned(), json!(true));
     if !quirks.no_stream_options {
@@ -53,7 +55,7 @@ fn tool(spec: &ToolSpec) -> Value {
     } })
 }
 
-struct Talk {
+struct MessageEncoder {
     takes_images: bool,
     send_thoughts: bool,
     /// Calls and results are sent as text.
@@ -63,52 +65,52 @@ struct Talk {
 /// The heading of a call's result, for a model that knows of no calls.
 const RESULT: &str = "[What the call gave:]";
 
-impl Talk {
-    fn messages(&self, messages: &[Message]) -> Vec<Value> {
+impl MessageEncoder {
+    fn messages(&self, messages: &[ChatMessage]) -> Vec<Value> {
         let mut out: Vec<Value> = Vec::with_capacity(messages.len());
-        let mut shown: Vec<Part> = Vec::new();
-        let mut user: Vec<Part> = Vec::new();
+        let mut shown: Vec<MessagePart> = Vec::new();
+        let mut user: Vec<MessagePart> = Vec::new();
         for message in messages {
             // An empty answer is left out, so it does not separate the messages before and after it
             // either.
-            if matches!(message, Message::Assistant { text, calls, .. } if text.is_empty() && calls.is_empty())
+            if matches!(message, ChatMessage::Assistant { text, calls, .. } if text.is_empty() && calls.is_empty())
             {
                 continue;
             }
-            if !matches!(message, Message::Tool { .. }) && !shown.is_empty() {
+            if !matches!(message, ChatMessage::Tool { .. }) && !shown.is_empty() {
                 user.append(&mut shown);
             }
             let is_of_user = match message {
-                Message::User { .. } => true,
-                Message::Tool { .. } => self.is_in_words,
-                Message::System { .. } | Message::Assistant { .. } => false,
+                ChatMessage::User { .. } => true,
+                ChatMessage::Tool { .. } => self.is_in_words,
+                ChatMessage::System { .. } | ChatMessage::Assistant { .. } => false,
             };
             if !is_of_user {
                 self.flush(&mut user, &mut out);
             }
             match message {
-                Message::System { text } => {
+                ChatMessage::System { text } => {
                     out.push(json!({ "role": "system", "content": text }));
                 }
-                Message::User { parts } => {
-                    if let (Some(Part::Text { text }), Some(Part::Text { .. })) =
+                ChatMessage::User { parts } => {
+                    if let (Some(MessagePart::Text { text }), Some(MessagePart::Text { .. })) =
                         (user.last_mut(), parts.first())
                     {
                         text.push('\n');
                     }
                     user.extend(parts.iter().cloned());
                 }
-                Message::Assistant { text, calls, .. } if self.is_in_words => {
+                ChatMessage::Assistant { text, calls, .. } if self.is_in_words => {
                     out.push(json!({ "role": "assistant", "content": with_calls(text, calls) }));
                 }
-                Message::Assistant { text, thought, calls } => {
+                ChatMessage::Assistant { text, thought, calls } => {
                     out.push(self.assistant(text, thought, calls));
                 }
-                Message::Tool { parts, .. } if self.is_in_words => {
-                    user.push(Part::text(RESULT));
+                ChatMessage::Tool { parts, .. } if self.is_in_words => {
+                    user.push(MessagePart::text(RESULT));
                     user.extend(parts.iter().cloned());
                 }
-                Message::Tool { call, parts } => {
+                ChatMessage::Tool { call, parts } => {
                     let content = self.result(call, parts, &mut shown);
                     out.push(json!({
                         "role": "tool", "tool_call_id": call, "content": content,
@@ -121,7 +123,7 @@ impl Talk {
         out
     }
 
-    fn flush(&self, parts: &mut Vec<Part>, out: &mut Vec<Value>) {
+    fn flush(&self, parts: &mut Vec<MessagePart>, out: &mut Vec<Value>) {
         if !parts.is_empty() {
             out.push(json!({ "role": "user", "content": self.content(parts) }));
             parts.clear();
@@ -130,16 +132,16 @@ impl Talk {
 
     /// The content of a message: one string where that is possible, because not every endpoint
     /// takes a list.
-    fn content(&self, parts: &[Part]) -> Value {
-        let has_images = parts.iter().any(|part| matches!(part, Part::Image { .. }));
+    fn content(&self, parts: &[MessagePart]) -> Value {
+        let has_images = parts.iter().any(|part| matches!(part, MessagePart::Image { .. }));
         if !has_images || !self.takes_images {
             return in_words(parts).into();
         }
         parts
             .iter()
             .map(|part| match part {
-                Part::Text { text } => json!({ "type": "text", "text": text }),
-                Part::Image { mime, data } => json!({
+                MessagePart::Text { text } => json!({ "type": "text", "text": text }),
+                MessagePart::Image { mime, data } => json!({
                     "type": "image_url",
                     "image_url": { "url": format!("data:{mime};base64,{data}") },
                 }),
@@ -147,7 +149,7 @@ impl Talk {
             .collect()
     }
 
-    fn assistant(&self, text: &str, thought: &str, calls: &[ToolCall]) -> Value {
+    fn assistant(&self, text: &str, thought: &str, calls: &[ModelToolCall]) -> Value {
         let mut message = json!({ "role": "assistant", "content": text });
         if calls.is_empty() {
             return message;
@@ -163,19 +165,22 @@ impl Talk {
     }
 
     /// The text of a result; its images are kept for the user's message after it.
-    fn result(&self, call: &str, parts: &[Part], shown: &mut Vec<Part>) -> String {
+    fn result(&self, call: &str, parts: &[MessagePart], shown: &mut Vec<MessagePart>) -> String {
         if !self.takes_images {
             return in_words(parts);
         }
-        let images: Vec<_> =
-            parts.iter().filter(|part| matches!(part, Part::Image { .. })).cloned().collect();
+        let images: Vec<_> = parts
+            .iter()
+            .filter(|part| matches!(part, MessagePart::Image { .. }))
+            .cloned()
+            .collect();
         if images.is_empty() {
             return in_words(parts);
         }
-        shown.push(Part::text(format!("[Images of the tool call {call}]")));
+        shown.push(MessagePart::text(format!("[Images of the tool call {call}]")));
         shown.extend(images);
         let texts: Vec<_> =
-            parts.iter().filter(|part| matches!(part, Part::Text { .. })).cloned().collect();
+            parts.iter().filter(|part| matches!(part, MessagePart::Text { .. })).cloned().collect();
         match texts.is_empty() {
             true => "[The image follows.]".to_owned(),
             false => in_words(&texts),
@@ -184,7 +189,7 @@ impl Talk {
 }
 
 /// An answer with its calls as text.
-fn with_calls(text: &str, calls: &[ToolCall]) -> String {
+fn with_calls(text: &str, calls: &[ModelToolCall]) -> String {
     let calls = calls
         .iter()
         .map(|call| format!("[I called the tool {} with {}]", call.name, readable_arguments(call)));
@@ -192,7 +197,7 @@ fn with_calls(text: &str, calls: &[ToolCall]) -> String {
     text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
 }
 
-fn call(call: &ToolCall) -> Value {
+fn call(call: &ModelToolCall) -> Value {
     json!({
         "id": call.id, "type": "function",
         "function": { "name": call.name, "arguments": readable_arguments(call) },
@@ -201,7 +206,7 @@ fn call(call: &ToolCall) -> Value {
 
 /// The arguments as JSON: an endpoint that cannot read them would refuse this conversation for
 /// ever.
-fn readable_arguments(call: &ToolCall) -> String {
+fn readable_arguments(call: &ModelToolCall) -> String {
     match serde_json::from_str::<Map<String, Value>>(&call.arguments) {
         Ok(_) => call.arguments.clone(),
         Err(_) => match arguments::parse(&call.arguments) {

@@ -8,36 +8,40 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use super::slots::{Fragment, Slots};
-use super::think::Think;
-use crate::native::chat::{Delta, Finish, Usage};
+use super::slots::{CallFragment, CallSlots};
+use super::think::ThinkParser;
+use crate::native::chat::{Delta, FinishReason, TokenUsage};
 use crate::native::cost;
 
 /// Limit on text, thoughts and arguments together: more than any model says in one answer.
 const MAX_SAID_BYTES: usize = 32 << 20;
 
 #[derive(Debug, Default)]
-pub(super) struct Chunks {
-    slots: Slots,
-    think: Think,
-    usage: Option<Usage>,
-    finish: Option<Finish>,
+pub(super) struct ChunkParser {
+    slots: CallSlots,
+    think: ThinkParser,
+    usage: Option<TokenUsage>,
+    finish: Option<FinishReason>,
     said_bytes: usize,
     has_refusal: bool,
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Bad {
+pub(super) enum ChunkError {
     /// The endpoint reported an error.
     Error(Value),
     /// The answer is longer than any answer can be.
     TooMuch,
 }
 
-impl Chunks {
-    pub(super) fn take(&mut self, chunk: &Value, out: &mut VecDeque<Delta>) -> Result<(), Bad> {
+impl ChunkParser {
+    pub(super) fn take(
+        &mut self,
+        chunk: &Value,
+        out: &mut VecDeque<Delta>,
+    ) -> Result<(), ChunkError> {
         if let Some(error) = chunk.get("error").filter(|error| is_something(error)) {
-            return Err(Bad::Error(error.clone()));
+            return Err(ChunkError::Error(error.clone()));
         }
         let choices = chunk["choices"].as_array();
         let is_ours = |choice: &&Value| number(&choice["index"]).unwrap_or(0) == 0;
@@ -48,7 +52,7 @@ impl Chunks {
         }
         let Some(choice) = choice else { return Ok(()) };
         if let Some(error) = choice.get("error").filter(|error| is_something(error)) {
-            return Err(Bad::Error(error.clone()));
+            return Err(ChunkError::Error(error.clone()));
         }
         match (&choice["delta"], choice.get("message")) {
             (delta @ Value::Object(_), _) => self.said(delta, false, out)?,
@@ -62,7 +66,7 @@ impl Chunks {
         }
         if let Some(reason) = choice["finish_reason"].as_str() {
             if reason == "error" {
-                return Err(Bad::Error(Value::Null));
+                return Err(ChunkError::Error(Value::Null));
             }
             self.finish = finish(reason).or(self.finish);
         }
@@ -78,17 +82,22 @@ impl Chunks {
         self.release(out);
         out.extend(self.usage.take().map(Delta::Usage));
         let finish = match self.finish.take() {
-            Some(Finish::Stop) | None if self.has_refusal => Finish::Filtered,
+            Some(FinishReason::Stop) | None if self.has_refusal => FinishReason::Filtered,
             Some(finish) => finish,
-            None if self.slots.len() > 0 => Finish::Calls,
-            None => Finish::Stop,
+            None if self.slots.len() > 0 => FinishReason::Calls,
+            None => FinishReason::Stop,
         };
         out.push_back(Delta::Finish(finish));
     }
 
     /// Reads a delta or, if `is_whole`, a message: the calls in it are all there are, in their
     /// order.
-    fn said(&mut self, said: &Value, is_whole: bool, out: &mut VecDeque<Delta>) -> Result<(), Bad> {
+    fn said(
+        &mut self,
+        said: &Value,
+        is_whole: bool,
+        out: &mut VecDeque<Delta>,
+    ) -> Result<(), ChunkError> {
         // Some endpoints send the same thought under both names.
         let thoughts = ["reasoning_content", "reasoning", "thinking"];
         let thought = thoughts.iter().find_map(|name| text(said.get(*name)?, "thinking"));
@@ -120,7 +129,7 @@ impl Chunks {
     }
 
     /// Text, or a thought that the endpoint left in it.
-    fn content(&mut self, text: &str, out: &mut VecDeque<Delta>) -> Result<(), Bad> {
+    fn content(&mut self, text: &str, out: &mut VecDeque<Delta>) -> Result<(), ChunkError> {
         self.count(text)?;
         out.extend(self.think.feed(text));
         Ok(())
@@ -136,7 +145,7 @@ impl Chunks {
         text: &str,
         make: fn(String) -> Delta,
         out: &mut VecDeque<Delta>,
-    ) -> Result<(), Bad> {
+    ) -> Result<(), ChunkError> {
         self.count(text)?;
         if !text.is_empty() {
             out.push_back(make(text.to_owned()));
@@ -150,7 +159,7 @@ impl Chunks {
         id: &Value,
         function: &Value,
         out: &mut VecDeque<Delta>,
-    ) -> Result<(), Bad> {
+    ) -> Result<(), ChunkError> {
         let id = match id {
             Value::Number(number) => Some(number.to_string()),
             Value::String(id) if !id.is_empty() => Some(id.clone()),
@@ -167,8 +176,8 @@ impl Chunks {
         if id.is_none() && name.is_none() && arguments.is_empty() {
             return Ok(());
         }
-        let fragment = Fragment { index, id: id.as_deref(), name, arguments: &arguments };
-        let place = self.slots.place(fragment).ok_or(Bad::TooMuch)?;
+        let fragment = CallFragment { index, id: id.as_deref(), name, arguments: &arguments };
+        let place = self.slots.place(fragment).ok_or(ChunkError::TooMuch)?;
         self.release(out);
         out.push_back(Delta::Call {
             index: place.slot,
@@ -179,9 +188,9 @@ impl Chunks {
         Ok(())
     }
 
-    fn count(&mut self, text: &str) -> Result<(), Bad> {
+    fn count(&mut self, text: &str) -> Result<(), ChunkError> {
         self.said_bytes += text.len();
-        if self.said_bytes > MAX_SAID_BYTES { Err(Bad::TooMuch) } else { Ok(()) }
+        if self.said_bytes > MAX_SAID_BYTES { Err(ChunkError::TooMuch) } else { Ok(()) }
     }
 }
 
@@ -216,17 +225,17 @@ fn part(parts: &Value, kind: &str, member: &str) -> Option<String> {
     (!texts.is_empty()).then_some(texts)
 }
 
-fn finish(reason: &str) -> Option<Finish> {
+fn finish(reason: &str) -> Option<FinishReason> {
     match reason {
         "" => None,
-        "tool_calls" | "function_call" | "tool_use" => Some(Finish::Calls),
-        "length" | "max_tokens" | "model_length" => Some(Finish::Length),
-        "content_filter" | "safety" | "refusal" | "sensitive" => Some(Finish::Filtered),
-        _ => Some(Finish::Stop),
+        "tool_calls" | "function_call" | "tool_use" => Some(FinishReason::Calls),
+        "length" | "max_tokens" | "model_length" => Some(FinishReason::Length),
+        "content_filter" | "safety" | "refusal" | "sensitive" => Some(FinishReason::Filtered),
+        _ => Some(FinishReason::Stop),
     }
 }
 
-fn usage(value: &Value) -> Option<Usage> {
+fn usage(value: &Value) -> Option<TokenUsage> {
     let first = |counts: &[&Value]| counts.iter().copied().find_map(number);
     let input = first(&[&value["prompt_tokens"], &value["input_tokens"]]);
     let output = first(&[&value["completion_tokens"], &value["output_tokens"]]);
@@ -244,7 +253,7 @@ fn usage(value: &Value) -> Option<Usage> {
         &value["prompt_cache_hit_tokens"],
         &value["cached_tokens"],
     ]);
-    Some(Usage {
+    Some(TokenUsage {
         input: input.unwrap_or(0),
         output: output.unwrap_or(0),
         thought: thought.unwrap_or(0),

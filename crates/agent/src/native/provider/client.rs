@@ -8,8 +8,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName};
 use reqwest::{Client, ClientBuilder, Url};
 
-use super::Failure;
-use crate::native::endpoint::{Endpoint, Kind, is_loopback};
+use super::ModelFailure;
+use crate::native::endpoint::{Endpoint, EndpointKind, is_loopback};
 use crate::native::http;
 
 /// The first of Azure's versions that streams usage and is not a preview.
@@ -46,7 +46,7 @@ fn plain(url: &Url) -> ClientBuilder {
 pub(super) fn chat_url(endpoint: &Endpoint, model: &str) -> Url {
     let mut url = endpoint.base.clone();
     let path = base_path(endpoint);
-    let is_azure = endpoint.kind == Kind::Azure;
+    let is_azure = endpoint.kind == EndpointKind::Azure;
     if is_azure && has_deployments(endpoint) && !path.contains("/deployments/") {
         let deployment = endpoint.deployment.as_deref().unwrap_or(model);
         let resource = path.strip_suffix("/openai").unwrap_or(path);
@@ -65,7 +65,7 @@ pub(super) fn chat_url(endpoint: &Endpoint, model: &str) -> Url {
 /// The URL of the list of models; none if the endpoint would list those that it does not serve.
 pub(super) fn models_url(endpoint: &Endpoint) -> Option<Url> {
     let mut url = endpoint.base.clone();
-    if endpoint.kind == Kind::Azure && has_deployments(endpoint) {
+    if endpoint.kind == EndpointKind::Azure && has_deployments(endpoint) {
         return None;
     }
     url.set_path(&format!("{}/models", base_path(endpoint)));
@@ -101,7 +101,9 @@ fn has_deployments(endpoint: &Endpoint) -> bool {
 }
 
 fn add_version(endpoint: &Endpoint, url: &mut Url) {
-    if endpoint.kind != Kind::Azure || url.query_pairs().any(|(name, _)| name == "api-version") {
+    if endpoint.kind != EndpointKind::Azure
+        || url.query_pairs().any(|(name, _)| name == "api-version")
+    {
         return;
     }
     let needed = has_deployments(endpoint).then_some(AZURE_VERSION);
@@ -111,15 +113,16 @@ fn add_version(endpoint: &Endpoint, url: &mut Url) {
 }
 
 /// The headers of a request: the key, where there is one, and what else was configured.
-pub(super) fn headers(endpoint: &Endpoint) -> Result<HeaderMap, Failure> {
+pub(super) fn headers(endpoint: &Endpoint) -> Result<HeaderMap, ModelFailure> {
     let mut headers = HeaderMap::new();
     if let Some(key) = &endpoint.key {
         let key = key.reveal().trim();
         let (name, value) = match endpoint.kind {
-            Kind::Azure => (HeaderName::from_static("api-key"), key.to_owned()),
+            EndpointKind::Azure => (HeaderName::from_static("api-key"), key.to_owned()),
             _ => (AUTHORIZATION, format!("Bearer {key}")),
         };
-        headers.insert(name, http::sensitive(&value).ok_or_else(|| Failure::bad_key(endpoint))?);
+        headers
+            .insert(name, http::sensitive(&value).ok_or_else(|| ModelFailure::bad_key(endpoint))?);
     }
     for (name, value) in &endpoint.headers {
         let name = HeaderName::from_bytes(name.as_bytes()).ok();

@@ -18,13 +18,13 @@ const MAX_EXPLANATION_CHARS: usize = 600;
 /// A failed request to an endpoint, for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Failure {
+pub struct ModelFailure {
     pub category: Category,
     /// A whole sentence that names the URL and what to do.
     pub message: String,
 }
 
-impl Failure {
+impl ModelFailure {
     /// The conversation does not fit into the model's window.
     pub fn is_too_much(&self) -> bool {
         self.category == Category::PromptTooLarge
@@ -33,8 +33,8 @@ impl Failure {
 
 /// A failure that a repetition may mend.
 #[derive(Debug)]
-pub(super) struct Trouble {
-    pub(super) failure: Failure,
+pub(super) struct RequestFault {
+    pub(super) failure: ModelFailure,
     pub(super) retry: Retry,
 }
 
@@ -45,13 +45,13 @@ pub(super) enum Retry {
     After(Option<Duration>),
 }
 
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Self {
+impl From<ModelFailure> for RequestFault {
+    fn from(failure: ModelFailure) -> Self {
         Self { failure, retry: Retry::Never }
     }
 }
 
-impl Failure {
+impl ModelFailure {
     pub(super) fn network(endpoint: &Endpoint, url: &Url, error: &reqwest::Error) -> Self {
         let category = match error.is_timeout() {
             true => Category::Timeout,
@@ -99,7 +99,7 @@ pub(super) fn refused(
     status: u16,
     body: &str,
     retry_after: Option<Duration>,
-) -> Trouble {
+) -> RequestFault {
     let explanation = Explanation::read(body);
     let (category, may_retry) = classify(status, &explanation);
     let mut message = sentence(endpoint, url, status);
@@ -112,11 +112,11 @@ pub(super) fn refused(
         message.push_str(" Check the base URL and the model.");
     }
     let retry = if may_retry { Retry::After(retry_after) } else { Retry::Never };
-    Trouble { failure: Failure { category, message }, retry }
+    RequestFault { failure: ModelFailure { category, message }, retry }
 }
 
 /// The failure for an error inside an answer that had begun.
-pub(super) fn told(endpoint: &Endpoint, url: &Url, error: &Value) -> Trouble {
+pub(super) fn told(endpoint: &Endpoint, url: &Url, error: &Value) -> RequestFault {
     let explanation = Explanation::of(error);
     let said = endpoint.hide_secrets(&explanation.text);
     let said = if said.is_empty() { "it did not say why".to_owned() } else { said };
@@ -124,7 +124,7 @@ pub(super) fn told(endpoint: &Endpoint, url: &Url, error: &Value) -> Trouble {
         let (category, may_retry) = classify(status, &explanation);
         let message = format!("{} {said}", sentence(endpoint, url, status));
         let retry = if may_retry { Retry::After(None) } else { Retry::Never };
-        return Trouble { failure: Failure { category, message }, retry };
+        return RequestFault { failure: ModelFailure { category, message }, retry };
     }
     let category = match classify(400, &explanation).0 {
         Category::BadInput => Category::UpstreamUnavailable,
@@ -135,7 +135,7 @@ pub(super) fn told(endpoint: &Endpoint, url: &Url, error: &Value) -> Trouble {
         Category::UpstreamUnavailable | Category::RateLimit => Retry::After(None),
         _ => Retry::Never,
     };
-    Trouble { failure: Failure { category, message }, retry }
+    RequestFault { failure: ModelFailure { category, message }, retry }
 }
 
 fn sentence(endpoint: &Endpoint, url: &Url, status: u16) -> String {

@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::chunk::number;
 use super::failure::refused;
-use super::{Failure, Model, Provider, client};
+use super::{Model, ModelFailure, Provider, client};
 use crate::native::cost;
-use crate::native::endpoint::Kind;
+use crate::native::endpoint::EndpointKind;
 use crate::native::http;
 
 /// Most models of one list: nobody scrolls further.
@@ -23,7 +23,7 @@ const LIST_WITHIN: Duration = Duration::from_secs(15);
 /// Bytes read of an answer that is an error.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
-pub(super) async fn ask(provider: &Provider) -> Result<Vec<Model>, Failure> {
+pub(super) async fn ask(provider: &Provider) -> Result<Vec<Model>, ModelFailure> {
     let endpoint = provider.endpoint();
     let Some(url) = client::models_url(endpoint) else { return Ok(Vec::new()) };
     let asking = async {
@@ -31,14 +31,14 @@ pub(super) async fn ask(provider: &Provider) -> Result<Vec<Model>, Failure> {
         let value = serde_json::from_slice(&body).unwrap_or_default();
         match read(&value) {
             Some(models) => Ok(models),
-            None => Err(Failure::protocol(endpoint, &url, "it is not a list of models")),
+            None => Err(ModelFailure::protocol(endpoint, &url, "it is not a list of models")),
         }
     };
     let mut models = match tokio::time::timeout(LIST_WITHIN, asking).await {
         Ok(asked) => asked?,
-        Err(_) => return Err(Failure::silence(endpoint, &url, LIST_WITHIN)),
+        Err(_) => return Err(ModelFailure::silence(endpoint, &url, LIST_WITHIN)),
     };
-    if endpoint.kind == Kind::Ollama {
+    if endpoint.kind == EndpointKind::Ollama {
         add_loaded(provider, &mut models).await;
     }
     Ok(models)
@@ -46,15 +46,15 @@ pub(super) async fn ask(provider: &Provider) -> Result<Vec<Model>, Failure> {
 
 /// Asks for something small where models are not listed, to see whether the endpoint answers. What
 /// Azure would list is what could be deployed, not what is.
-pub(super) async fn knock(provider: &Provider) -> Result<(), Failure> {
+pub(super) async fn knock(provider: &Provider) -> Result<(), ModelFailure> {
     let endpoint = provider.endpoint();
     let url = client::models_url(endpoint).unwrap_or_else(|| client::resource_url(endpoint));
-    let network = |error: reqwest::Error| Failure::network(endpoint, &url, &error);
+    let network = |error: reqwest::Error| ModelFailure::network(endpoint, &url, &error);
     let asking = provider.client()?.get(url.clone()).headers(client::headers(endpoint)?);
     let asked = tokio::time::timeout(LIST_WITHIN, asking.send()).await;
     let response = match asked {
         Ok(asked) => asked.map_err(network)?,
-        Err(_) => return Err(Failure::silence(endpoint, &url, LIST_WITHIN)),
+        Err(_) => return Err(ModelFailure::silence(endpoint, &url, LIST_WITHIN)),
     };
     match response.status().as_u16() {
         // A gateway in front of it may have no such page, and has looked at the key.
@@ -63,9 +63,9 @@ pub(super) async fn knock(provider: &Provider) -> Result<(), Failure> {
     }
 }
 
-async fn get(provider: &Provider, url: &reqwest::Url) -> Result<Vec<u8>, Failure> {
+async fn get(provider: &Provider, url: &reqwest::Url) -> Result<Vec<u8>, ModelFailure> {
     let endpoint = provider.endpoint();
-    let network = |error: reqwest::Error| Failure::network(endpoint, url, &error);
+    let network = |error: reqwest::Error| ModelFailure::network(endpoint, url, &error);
     let asking = provider.client()?.get(url.clone()).headers(client::headers(endpoint)?);
     let mut response = asking.send().await.map_err(network)?;
     let status = response.status();
@@ -78,7 +78,7 @@ async fn get(provider: &Provider, url: &reqwest::Url) -> Result<Vec<u8>, Failure
     }
     match is_whole {
         true => Ok(body),
-        false => Err(Failure::protocol(endpoint, url, "the list of models is too long")),
+        false => Err(ModelFailure::protocol(endpoint, url, "the list of models is too long")),
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::failure::Explanation;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Quirks {
+pub(super) struct EndpointQuirks {
     pub(super) no_stream_options: bool,
     /// Newer models want `max_completion_tokens` instead of `max_tokens`.
     pub(super) renamed_max_tokens: bool,
@@ -51,7 +51,7 @@ const NO_TOOLS: [&str; 24] = [
     "unknown field tools",
 ];
 
-impl Quirks {
+impl EndpointQuirks {
     /// The quirks after a refusal; `None` if it would not help to leave out more.
     pub(super) fn learn(self, sent: &Value, status: u16, answer: &str) -> Option<Self> {
         if self.blames_tools(sent, status, answer) {

@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 
-use wire::sse::{Line, Lines};
+use wire::sse::{SseLine, SseLines};
 
 /// A chunk holds a token or, at worst, a whole file as the argument of a call.
 const MAX_LINE_BYTES: usize = 8 << 20;
@@ -18,7 +18,7 @@ const MAX_DOCUMENT_BYTES: usize = 32 << 20;
 const EXCERPT_CHARS: usize = 120;
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Piece {
+pub(super) enum BodyPiece {
     Chunk(Value),
     /// The endpoint reported an error.
     Error(Value),
@@ -27,7 +27,7 @@ pub(super) enum Piece {
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unreadable {
+pub(super) enum BodyError {
     #[error("a line of it is longer than {MAX_LINE_BYTES} bytes")]
     LineTooLong,
     #[error("it is longer than any answer")]
@@ -37,16 +37,16 @@ pub(super) enum Unreadable {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Reader {
-    form: Form,
+pub(super) struct BodyReader {
+    form: BodyFormat,
     n_bytes: usize,
-    chunks: Chunks,
+    chunks: ChunkAssembler,
     excerpt: Vec<u8>,
 }
 
 /// Makes chunks of the fields of a stream.
 #[derive(Debug, Default)]
-struct Chunks {
+struct ChunkAssembler {
     /// Data lines that are not chunks by themselves.
     held: Vec<Vec<u8>>,
     held_bytes: usize,
@@ -58,50 +58,54 @@ struct Chunks {
 }
 
 #[derive(Debug, Default)]
-enum Form {
+enum BodyFormat {
     /// Only white space so far.
     #[default]
     Unknown,
-    Events(Lines),
+    Events(SseLines),
     Document(Vec<u8>),
 }
 
-impl Reader {
+impl BodyReader {
     /// Whether no byte has come.
     pub(super) fn is_empty(&self) -> bool {
         self.n_bytes == 0
     }
 
-    pub(super) fn feed(&mut self, bytes: &[u8], pieces: &mut Vec<Piece>) -> Result<(), Unreadable> {
+    pub(super) fn feed(
+        &mut self,
+        bytes: &[u8],
+        pieces: &mut Vec<BodyPiece>,
+    ) -> Result<(), BodyError> {
         self.n_bytes += bytes.len();
         if self.n_bytes > MAX_BODY_BYTES {
-            return Err(Unreadable::TooLong);
+            return Err(BodyError::TooLong);
         }
         let room = (4 * EXCERPT_CHARS).saturating_sub(self.excerpt.len());
         self.excerpt.extend(bytes.iter().take(room));
-        if matches!(self.form, Form::Unknown) {
+        if matches!(self.form, BodyFormat::Unknown) {
             let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
             self.form = match first {
                 None => return Ok(()),
-                Some(b'{' | b'[') => Form::Document(Vec::new()),
+                Some(b'{' | b'[') => BodyFormat::Document(Vec::new()),
                 // A page for browsers: some do not end for a long time.
                 Some(b'<') => return Err(self.foreign()),
-                Some(_) => Form::Events(Lines::default()),
+                Some(_) => BodyFormat::Events(SseLines::default()),
             };
         }
         match &mut self.form {
-            Form::Unknown => Ok(()),
-            Form::Document(document) => {
+            BodyFormat::Unknown => Ok(()),
+            BodyFormat::Document(document) => {
                 if document.len() + bytes.len() > MAX_DOCUMENT_BYTES {
-                    return Err(Unreadable::TooLong);
+                    return Err(BodyError::TooLong);
                 }
                 document.extend_from_slice(bytes);
                 Ok(())
             }
-            Form::Events(lines) => {
+            BodyFormat::Events(lines) => {
                 let mut bytes = bytes;
                 while let Some(line) =
-                    lines.next(&mut bytes, MAX_LINE_BYTES).map_err(|_| Unreadable::LineTooLong)?
+                    lines.next(&mut bytes, MAX_LINE_BYTES).map_err(|_| BodyError::LineTooLong)?
                 {
                     self.chunks.take(line, pieces);
                 }
@@ -111,10 +115,10 @@ impl Reader {
     }
 
     /// The body is over.
-    pub(super) fn finish(&mut self, pieces: &mut Vec<Piece>) -> Result<(), Unreadable> {
+    pub(super) fn finish(&mut self, pieces: &mut Vec<BodyPiece>) -> Result<(), BodyError> {
         match &mut self.form {
-            Form::Unknown => Ok(()),
-            Form::Document(document) => {
+            BodyFormat::Unknown => Ok(()),
+            BodyFormat::Document(document) => {
                 let document = std::mem::take(document);
                 let value = parse(&document).ok_or_else(|| self.foreign())?;
                 // Some wrap even their only answer or error into a list.
@@ -122,59 +126,61 @@ impl Reader {
                     Value::Array(mut all) if !all.is_empty() => all.swap_remove(0),
                     value => value,
                 };
-                pieces.push(Piece::Chunk(value));
-                pieces.push(Piece::Done);
+                pieces.push(BodyPiece::Chunk(value));
+                pieces.push(BodyPiece::Done);
                 Ok(())
             }
-            Form::Events(lines) => {
+            BodyFormat::Events(lines) => {
                 if let Some(line) = lines.finish() {
                     self.chunks.take(line, pieces);
                 }
-                self.chunks.take(Line::Blank, pieces);
+                self.chunks.take(SseLine::Blank, pieces);
                 if self.chunks.has_fields { Ok(()) } else { Err(self.foreign()) }
             }
         }
     }
 
-    fn foreign(&self) -> Unreadable {
+    fn foreign(&self) -> BodyError {
         let text = String::from_utf8_lossy(&self.excerpt);
         let text = super::failure::on_one_line(&text);
-        Unreadable::Foreign(text.chars().take(EXCERPT_CHARS).collect())
+        BodyError::Foreign(text.chars().take(EXCERPT_CHARS).collect())
     }
 }
 
-impl Chunks {
-    fn take(&mut self, line: Line<'_>, pieces: &mut Vec<Piece>) {
+impl ChunkAssembler {
+    fn take(&mut self, line: SseLine<'_>, pieces: &mut Vec<BodyPiece>) {
         match line {
-            Line::Blank => {
+            SseLine::Blank => {
                 self.release(pieces);
                 self.is_error = false;
             }
-            Line::Field { name: b"data", value: Some(data) } => {
+            SseLine::Field { name: b"data", value: Some(data) } => {
                 self.has_fields = true;
                 self.data(data, pieces);
             }
             // Some servers send this instead of data, and others announce an error with it.
-            Line::Field { name: b"error", value: Some(data) } => {
+            SseLine::Field { name: b"error", value: Some(data) } => {
                 self.has_fields = true;
                 self.is_error = true;
                 if !data.is_empty() {
                     self.data(data, pieces);
                 }
             }
-            Line::Field { name: b"event", value: Some(name) } if name.trim_ascii() == b"error" => {
+            SseLine::Field { name: b"event", value: Some(name) }
+                if name.trim_ascii() == b"error" =>
+            {
                 self.has_fields = true;
                 self.is_error = true;
             }
             // Comments, ids, and words of something that is no stream.
-            Line::Field { .. } => {}
+            SseLine::Field { .. } => {}
         }
     }
 
-    fn data(&mut self, data: &[u8], pieces: &mut Vec<Piece>) {
+    fn data(&mut self, data: &[u8], pieces: &mut Vec<BodyPiece>) {
         if self.held.is_empty() {
             if data.trim_ascii() == b"[DONE]" {
-                pieces.push(Piece::Done);
+                pieces.push(BodyPiece::Done);
                 return;
             }
             if let Some(value @ Value::Object(_)) = parse(data) {
@@ -190,7 +196,7 @@ impl Chunks {
     }
 
     /// Gives out the lines that were held: together one chunk, or each one, or none.
-    fn release(&mut self, pieces: &mut Vec<Piece>) {
+    fn release(&mut self, pieces: &mut Vec<BodyPiece>) {
         let held = std::mem::take(&mut self.held);
         self.held_bytes = 0;
         if held.len() > 1
@@ -202,14 +208,14 @@ impl Chunks {
         for data in held {
             let data = data.trim_ascii();
             match parse(data) {
-                _ if data == b"[DONE]" => pieces.push(Piece::Done),
+                _ if data == b"[DONE]" => pieces.push(BodyPiece::Done),
                 Some(value @ Value::Object(_)) => pieces.push(self.piece(value)),
                 Some(Value::String(text)) if self.is_error => {
-                    pieces.push(Piece::Error(Value::String(text)));
+                    pieces.push(BodyPiece::Error(Value::String(text)));
                 }
                 _ if self.is_error => {
                     let text = String::from_utf8_lossy(data).into_owned();
-                    pieces.push(Piece::Error(Value::String(text)));
+                    pieces.push(BodyPiece::Error(Value::String(text)));
                 }
                 _ if data.is_empty() => {}
                 // Whoever runs the endpoint has to know; once is enough.
@@ -221,10 +227,10 @@ impl Chunks {
         }
     }
 
-    fn piece(&self, value: Value) -> Piece {
+    fn piece(&self, value: Value) -> BodyPiece {
         match self.is_error && value.get("error").is_none() {
-            true => Piece::Error(value),
-            false => Piece::Chunk(value),
+            true => BodyPiece::Error(value),
+            false => BodyPiece::Chunk(value),
         }
     }
 }

@@ -10,24 +10,24 @@ use std::collections::HashSet;
 pub(super) const MAX_CALLS: usize = 256;
 
 #[derive(Debug, Default)]
-pub(super) struct Slots {
-    calls: Vec<Slot>,
+pub(super) struct CallSlots {
+    calls: Vec<CallSlot>,
     ids: HashSet<String>,
     last: Option<usize>,
 }
 
 #[derive(Debug, Default)]
-struct Slot {
+struct CallSlot {
     index: Option<u64>,
     id: Option<String>,
     has_name: bool,
     /// Tells whether the arguments are a whole JSON value so far.
-    arguments: Balance,
+    arguments: JsonBalance,
 }
 
 /// A fragment as it came.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Fragment<'a> {
+pub(super) struct CallFragment<'a> {
     pub(super) index: Option<u64>,
     pub(super) id: Option<&'a str>,
     pub(super) name: Option<&'a str>,
@@ -36,22 +36,22 @@ pub(super) struct Fragment<'a> {
 
 /// The call that a fragment belongs to, and whether its name and id are the call's first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct FragmentPlace {
     pub(super) slot: usize,
     pub(super) is_first_name: bool,
     pub(super) is_first_id: bool,
 }
 
-impl Slots {
+impl CallSlots {
     pub(super) fn len(&self) -> usize {
         self.calls.len()
     }
 
-    pub(super) fn place(&mut self, fragment: Fragment<'_>) -> Option<Place> {
+    pub(super) fn place(&mut self, fragment: CallFragment<'_>) -> Option<FragmentPlace> {
         let at = match self.known(fragment) {
             Some(at) => at,
             None if self.calls.len() < MAX_CALLS => {
-                self.calls.push(Slot { index: fragment.index, ..Slot::default() });
+                self.calls.push(CallSlot { index: fragment.index, ..CallSlot::default() });
                 self.calls.len() - 1
             }
             None => return None,
@@ -66,10 +66,10 @@ impl Slots {
             self.ids.insert(id.to_owned());
         }
         slot.arguments.feed(fragment.arguments);
-        Some(Place { slot: at, is_first_name, is_first_id })
+        Some(FragmentPlace { slot: at, is_first_name, is_first_id })
     }
 
-    fn known(&self, fragment: Fragment<'_>) -> Option<usize> {
+    fn known(&self, fragment: CallFragment<'_>) -> Option<usize> {
         if let Some(id) = fragment.id
             && self.ids.contains(id)
         {
@@ -93,14 +93,14 @@ impl Slots {
 
 /// Follows brackets and strings of JSON that comes in pieces.
 #[derive(Debug, Default)]
-struct Balance {
+struct JsonBalance {
     depth: usize,
     has_begun: bool,
     in_string: bool,
     after_backslash: bool,
 }
 
-impl Balance {
+impl JsonBalance {
     fn feed(&mut self, text: &str) {
         for byte in text.bytes() {
             if self.in_string {

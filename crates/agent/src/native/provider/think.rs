@@ -11,7 +11,7 @@ const CLOSE: &str = "</think>";
 
 /// The place in the answer, with text that may still turn out to be part of a tag.
 #[derive(Debug, Default)]
-pub(super) enum Think {
+pub(super) enum ThinkParser {
     /// Nothing but white space and perhaps the beginning of the tag.
     #[default]
     Start,
@@ -22,7 +22,7 @@ pub(super) enum Think {
     Text,
 }
 
-impl Think {
+impl ThinkParser {
     pub(super) fn feed(&mut self, piece: &str) -> Vec<Delta> {
         let mut said = Vec::new();
         self.take(piece, &mut said);

@@ -2,19 +2,21 @@ use proptest::prelude::*;
 use reqwest::Url;
 
 use super::*;
-use crate::native::endpoint::{Endpoint, Kind};
+use crate::native::endpoint::{Endpoint, EndpointKind};
 
 fn providers(names: &[String]) -> Providers {
     let endpoints = names
         .iter()
-        .map(|name| Endpoint::new(name, Kind::Other, Url::parse("http://127.0.0.1:9/v1").unwrap()))
+        .map(|name| {
+            Endpoint::new(name, EndpointKind::Other, Url::parse("http://127.0.0.1:9/v1").unwrap())
+        })
         .collect();
-    Providers::new(&Setup::of(endpoints, 0)).unwrap()
+    Providers::new(&ModelSetup::of(endpoints, 0)).unwrap()
 }
 
 #[test]
 fn without_an_endpoint_there_is_nothing() {
-    assert!(Providers::new(&Setup::default()).is_none());
+    assert!(Providers::new(&ModelSetup::default()).is_none());
 }
 
 #[test]
@@ -37,8 +39,8 @@ fn names_that_belong_to_nobody_go_to_the_default_provider() {
 #[test]
 fn where_nobody_names_a_model_the_first_that_can_chat_is_taken() {
     let one = providers(&["only".to_owned()]);
-    let offers = |ids: &[&str]| -> Vec<Offer> {
-        let offer = |id: &&str| Offer {
+    let offers = |ids: &[&str]| -> Vec<OfferedModel> {
+        let offer = |id: &&str| OfferedModel {
             id: (*id).to_owned(),
             provider: "only".to_owned(),
             model: Model::named(*id),
@@ -50,9 +52,10 @@ fn where_nobody_names_a_model_the_first_that_can_chat_is_taken() {
     assert_eq!(one.picked(&mixed).map(|offer| &*offer.id), Some("gpt-5"));
     // Better than one that is not there.
     assert_eq!(one.default_id(&offers(&["whisper-1", "tts-1"])), "whisper-1");
-    let mut named = Endpoint::new("only", Kind::Other, Url::parse("http://127.0.0.1:9").unwrap());
+    let mut named =
+        Endpoint::new("only", EndpointKind::Other, Url::parse("http://127.0.0.1:9").unwrap());
     named.model = Some("mine".to_owned());
-    let named = Providers::new(&Setup::of(vec![named], 0)).unwrap();
+    let named = Providers::new(&ModelSetup::of(vec![named], 0)).unwrap();
     assert_eq!((named.default_id(&mixed), named.says_default(&mixed)), ("mine".to_owned(), None));
 
     let says = one.says_default(&mixed).unwrap();

@@ -5,33 +5,39 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::native::chat::{Part, ToolCall};
-use crate::native::journal::{Cover, Covering, Edit, Shape};
+use crate::native::chat::{MessagePart, ModelToolCall};
+use crate::native::journal::{CoveringKind, CoveringNote, PartEdit, PartShape};
 
-fn entries(items: Vec<Item>) -> Vec<Entry> {
+fn entries(items: Vec<JournalItem>) -> Vec<JournalEntry> {
     let numbered = items.into_iter().enumerate();
-    numbered.map(|(at, item)| Entry { seq: at as u64 + 1, item: Arc::new(item) }).collect()
+    numbered.map(|(at, item)| JournalEntry { seq: at as u64 + 1, item: Arc::new(item) }).collect()
 }
 
-fn prompt(text: &str) -> Item {
+fn prompt(text: &str) -> JournalItem {
     let block = json!({ "type": "text", "text": text });
-    Item::Prompt { blocks: vec![block], parts: vec![Part::text("told differently")] }
+    JournalItem::Prompt { blocks: vec![block], parts: vec![MessagePart::text("told differently")] }
 }
 
-fn answer(text: &str, thought: &str, calls: &[&str]) -> Item {
-    let call = |name: &&str| ToolCall {
+fn answer(text: &str, thought: &str, calls: &[&str]) -> JournalItem {
+    let call = |name: &&str| ModelToolCall {
         id: format!("id-{name}"),
         name: (*name).to_owned(),
         arguments: "{}".into(),
     };
     let calls = calls.iter().map(call).collect();
-    Item::Answer { text: text.into(), thought: thought.into(), calls, is_whole: true, usage: None }
+    JournalItem::Answer {
+        text: text.into(),
+        thought: thought.into(),
+        calls,
+        is_whole: true,
+        usage: None,
+    }
 }
 
-fn called(answer: u64, index: usize, shown: Value) -> Item {
+fn called(answer: u64, index: usize, shown: Value) -> JournalItem {
     let mut shown = shown;
     shown["toolCallId"] = json!(call_id(answer, index));
-    Item::Called { answer, index, shown, parts: vec![] }
+    JournalItem::Called { answer, index, shown, parts: vec![] }
 }
 
 fn kinds(updates: &[Value]) -> Vec<&str> {
@@ -93,7 +99,7 @@ fn a_plan_is_shown_again_as_a_plan() {
 
 #[test]
 fn a_summary_is_shown_to_those_who_can_show_it() {
-    let entries = entries(vec![prompt("x"), Item::Compacted { summary: "all".into() }]);
+    let entries = entries(vec![prompt("x"), JournalItem::Compacted { summary: "all".into() }]);
     let shown = updates(&entries, true);
     assert_eq!(shown[1]["status"], "completed");
     assert_eq!(shown[1]["summary"][0]["text"], "all");
@@ -102,18 +108,23 @@ fn a_summary_is_shown_to_those_who_can_show_it() {
 
 #[test]
 fn what_a_model_no_longer_sees_its_user_still_does() {
-    let edits = vec![Edit { part: 1, shape: Shape::Hidden }];
+    let edits = vec![PartEdit { part: 1, shape: PartShape::Hidden }];
     let (name, note) = ("n".to_owned(), "later".to_owned());
-    let covered = Item::Covered(Covering { name, cover: Cover::Parked, note, parts: vec![1, 2] });
+    let covered = JournalItem::Covered(CoveringNote {
+        name,
+        cover: CoveringKind::Parked,
+        note,
+        parts: vec![1, 2],
+    });
     let entries = entries(vec![
         prompt("hi"),
         answer("hello", "", &[]),
-        Item::Edited { edits },
+        JournalItem::Edited { edits },
         covered,
-        Item::Objective { text: Some("win".into()) },
-        Item::Threads { threads: vec![] },
-        Item::Uncovered { name: "n".into() },
-        Item::Cleared,
+        JournalItem::Objective { text: Some("win".into()) },
+        JournalItem::Threads { threads: vec![] },
+        JournalItem::Uncovered { name: "n".into() },
+        JournalItem::Cleared,
     ]);
     assert_eq!(kinds(&updates(&entries, true)), ["user_message_chunk", "agent_message_chunk"]);
 }

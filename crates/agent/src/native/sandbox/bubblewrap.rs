@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use super::places::Places;
+use super::places::ProtectedPlaces;
 use super::sockets;
 
 /// Not `PATH`: a workspace may have put a directory of its own there.
@@ -37,9 +37,9 @@ pub(super) struct Bubblewrap {
 }
 
 /// The view of the file system inside the sandbox.
-pub(super) struct View<'a> {
+pub(super) struct SandboxView<'a> {
     pub(super) roots: &'a [PathBuf],
-    pub(super) places: &'a Places,
+    pub(super) places: &'a ProtectedPlaces,
     pub(super) tmp: &'a Path,
     /// Directories that a command sees empty, but for roots in them.
     pub(super) hidden: &'a [PathBuf],
@@ -50,8 +50,12 @@ impl Bubblewrap {
     pub(super) async fn find() -> Result<Self, String> {
         let program = PROGRAMS.iter().map(PathBuf::from).find(|path| path.is_file());
         let found = Self { program: program.ok_or("not installed")? };
-        let view =
-            View { roots: &[], places: &Places::default(), tmp: Path::new("/tmp"), hidden: &[] };
+        let view = SandboxView {
+            roots: &[],
+            places: &ProtectedPlaces::default(),
+            tmp: Path::new("/tmp"),
+            hidden: &[],
+        };
         let argv = found.argv(
             &view,
             false,
@@ -73,12 +77,12 @@ impl Bubblewrap {
 
     pub(super) fn argv(
         &self,
-        view: &View<'_>,
+        view: &SandboxView<'_>,
         network: bool,
         cwd: &Path,
         argv: Vec<OsString>,
     ) -> Vec<OsString> {
-        let mut all = Mounts(vec![self.program.clone().into()]);
+        let mut all = BwrapArguments(vec![self.program.clone().into()]);
         all.flags(&["--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]);
         all.flags(&["--unshare-cgroup-try", "--cap-drop", "ALL"]);
         if rustix::process::geteuid().is_root() {
@@ -107,19 +111,19 @@ impl Bubblewrap {
 
 /// Kinds of mounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Shown {
+enum MountKind {
     Writable,
     Fixed,
     Nothing,
     Empty,
 }
 
-impl View<'_> {
+impl SandboxView<'_> {
     /// Mounts for all that differs from the system, each directory before what is in it: so a
     /// mount never shows again what another one hides below it.
     fn mounts(&self) -> Vec<OsString> {
-        let Places { anchors, sealed, absent, .. } = self.places;
-        let all = |paths: &[PathBuf], shown: Shown| -> Vec<(PathBuf, Shown)> {
+        let ProtectedPlaces { anchors, sealed, absent, .. } = self.places;
+        let all = |paths: &[PathBuf], shown: MountKind| -> Vec<(PathBuf, MountKind)> {
             paths.iter().map(|path| (path.clone(), shown)).collect()
         };
         let is_seen = |path: &Path| {
@@ -137,38 +141,38 @@ impl View<'_> {
         // A configuration that was named is hidden as a file.
         let (dirs, files): (Vec<PathBuf>, Vec<PathBuf>) = hidden.partition(|path| path.is_dir());
         let shown = [
-            all(self.roots, Shown::Writable),
+            all(self.roots, MountKind::Writable),
             // A directory with something mounted in it can be moved away with it; one that is
             // mounted itself cannot.
-            all(anchors, Shown::Writable),
-            all(sealed, Shown::Fixed),
-            all(absent, Shown::Fixed),
+            all(anchors, MountKind::Writable),
+            all(sealed, MountKind::Fixed),
+            all(absent, MountKind::Fixed),
         ];
         // Nothing is mounted again in what is hidden.
         let shown = shown.concat().into_iter().filter(|(path, _)| !is_hidden(path));
         let covered = [
-            all(&sockets::listening(|path| is_seen(path) && !is_hidden(path)), Shown::Nothing),
-            all(&files, Shown::Nothing),
-            all(&dirs, Shown::Empty),
+            all(&sockets::listening(|path| is_seen(path) && !is_hidden(path)), MountKind::Nothing),
+            all(&files, MountKind::Nothing),
+            all(&dirs, MountKind::Empty),
         ];
         let mut mounts: Vec<_> = shown.chain(covered.concat()).collect();
         mounts.sort();
-        let mut flags = Mounts(Vec::new());
+        let mut flags = BwrapArguments(Vec::new());
         for (path, shown) in &mounts {
             match shown {
-                Shown::Writable => flags.bind("--bind", path, path),
-                Shown::Fixed => flags.bind("--ro-bind", path, path),
-                Shown::Nothing => flags.bind("--ro-bind", "/dev/null", path),
-                Shown::Empty => flags.0.extend(["--tmpfs".into(), path.into()]),
+                MountKind::Writable => flags.bind("--bind", path, path),
+                MountKind::Fixed => flags.bind("--ro-bind", path, path),
+                MountKind::Nothing => flags.bind("--ro-bind", "/dev/null", path),
+                MountKind::Empty => flags.0.extend(["--tmpfs".into(), path.into()]),
             }
         }
         flags.0
     }
 }
 
-struct Mounts(Vec<OsString>);
+struct BwrapArguments(Vec<OsString>);
 
-impl Mounts {
+impl BwrapArguments {
     fn flags(&mut self, flags: &[&str]) {
         self.0.extend(flags.iter().map(OsString::from));
     }

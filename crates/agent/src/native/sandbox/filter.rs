@@ -25,7 +25,7 @@ pub(super) enum FilterError {
 
 /// Groups of calls that are refused besides those that always are.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Closed {
+pub(super) struct RefusedCalls {
     /// Refuses all sockets but those of this machine.
     pub(super) network: bool,
     /// Refuses to connect at all: to a socket in the file system is a way to have somebody outside
@@ -37,11 +37,11 @@ pub(super) struct Closed {
 }
 
 /// Refuses the calls to this process and all that come from it.
-pub(super) fn install(closed: Closed) -> Result<(), FilterError> {
+pub(super) fn install(closed: RefusedCalls) -> Result<(), FilterError> {
     Ok(seccompiler::apply_filter(&program(closed)?)?)
 }
 
-pub(super) fn program(closed: Closed) -> Result<BpfProgram, FilterError> {
+pub(super) fn program(closed: RefusedCalls) -> Result<BpfProgram, FilterError> {
     let arch: TargetArch = std::env::consts::ARCH.try_into().map_err(FilterError::Architecture)?;
     let refused = SeccompAction::Errno(libc::EPERM.cast_unsigned());
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();

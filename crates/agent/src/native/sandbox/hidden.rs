@@ -5,13 +5,13 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use roots::Forbidden;
+use roots::ForbiddenDirs;
 
 /// The kernel's list of what is mounted where.
 const MOUNTS: &str = "/proc/self/mountinfo";
 
 /// The forbidden paths that exist, and their other names through mounts.
-pub(super) fn everywhere(forbidden: &Forbidden) -> Vec<PathBuf> {
+pub(super) fn everywhere(forbidden: &ForbiddenDirs) -> Vec<PathBuf> {
     let there: Vec<PathBuf> =
         forbidden.paths().iter().filter(|path| path.exists()).cloned().collect();
     let list = std::fs::read(MOUNTS).unwrap_or_default();

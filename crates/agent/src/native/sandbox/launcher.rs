@@ -24,8 +24,8 @@ use landlock::{
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
-use super::filter::{self, Closed, FilterError};
-use super::places::Places;
+use super::filter::{self, FilterError, RefusedCalls};
+use super::places::ProtectedPlaces;
 
 /// Exit code of a shell for a command that it cannot run.
 const NOT_RUN: u8 = 126;
@@ -41,7 +41,7 @@ const DEVICES: &str =
 
 /// The restrictions of a command: what it may change, read and reach.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Policy {
+pub(super) struct LandlockPolicy {
     network: bool,
     /// Paths that may be changed, without symbolic links in them.
     writable: Vec<PathBuf>,
@@ -87,7 +87,7 @@ pub fn launcher_main(args: &[OsString]) -> ExitCode {
 pub(super) fn is_available() -> Result<(), String> {
     let needed = AccessFs::from_all(OLDEST);
     is_known(needed).map_err(|_| "this kernel has none, or one too old (before 6.2)".to_owned())?;
-    filter::program(Closed { network: true, connecting: true, local: false })
+    filter::program(RefusedCalls { network: true, connecting: true, local: false })
         .map(drop)
         .map_err(|error| error.to_string())
 }
@@ -100,7 +100,7 @@ fn is_known(access: BitFlags<AccessFs>) -> Result<(), RulesetError> {
 fn launch(args: &[OsString]) -> Result<std::convert::Infallible, LaunchError> {
     let (policy, argv) = args.split_first().ok_or(LaunchError::Usage)?;
     let (program, rest) = argv.split_first().ok_or(LaunchError::Usage)?;
-    let policy = Policy::from_argument(policy).ok_or(LaunchError::Policy)?;
+    let policy = LandlockPolicy::from_argument(policy).ok_or(LaunchError::Policy)?;
     policy.restrict()?;
     drop_capabilities()?;
     let source = Command::new(program).args(rest).exec();
@@ -119,15 +119,15 @@ fn drop_capabilities() -> Result<(), LaunchError> {
     set_capabilities(None, sets).map_err(LaunchError::Capabilities)
 }
 
-impl Policy {
+impl LandlockPolicy {
     pub(super) fn new(
         roots: &[PathBuf],
-        places: Places,
+        places: ProtectedPlaces,
         hidden: Vec<PathBuf>,
         tmp: &Path,
         network: bool,
     ) -> Self {
-        let Places { sealed, absent, links, .. } = places;
+        let ProtectedPlaces { sealed, absent, links, .. } = places;
         let targets: Vec<_> = links.iter().filter_map(|link| link.canonicalize().ok()).collect();
         let sealed = sealed.into_iter().chain(absent).chain(links).chain(targets).collect();
         let writable = roots.iter().cloned().chain([tmp.to_path_buf()]).collect();
@@ -177,7 +177,7 @@ impl Policy {
         if !self.network {
             ruleset = ruleset.handle_access(AccessNet::from_all(ABI::V4))?;
         }
-        let mut rules = Rules { ruleset: Some(ruleset.create()?), n: 0 };
+        let mut rules = LandlockRules { ruleset: Some(ruleset.create()?), n: 0 };
         rules.grant(Path::new("/"), AccessFs::from_read(OLDEST), &self.hidden)?;
         for device in DEVICES.split(' ') {
             match rules.add(Path::new(device), changing()) {
@@ -193,7 +193,7 @@ impl Policy {
             return Err(LaunchError::NotEnforced);
         }
         // Without knowing which socket in the file system it is, none may be reached.
-        let closed = Closed {
+        let closed = RefusedCalls {
             network: !self.network,
             connecting: !self.network && !knows_sockets,
             local: self.network && !knows_sockets,
@@ -202,12 +202,12 @@ impl Policy {
     }
 }
 
-struct Rules {
+struct LandlockRules {
     ruleset: Option<RulesetCreated>,
     n: usize,
 }
 
-impl Rules {
+impl LandlockRules {
     /// Gives `access` to everything at and below `path` but what is in `spared`. A right that is
     /// given to a directory cannot be taken back below it, so one above something spared gets
     /// none.

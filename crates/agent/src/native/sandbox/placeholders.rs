@@ -27,10 +27,10 @@ const MAX_TRIES: usize = 10;
 
 /// Shared by all sessions of a process.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Placeholders(Arc<Mutex<HashMap<PathBuf, InUse>>>);
+pub(super) struct Placeholders(Arc<Mutex<HashMap<PathBuf, UsedPlaceholder>>>);
 
 #[derive(Debug)]
-struct InUse {
+struct UsedPlaceholder {
     n: usize,
     /// Open, with a shared lock on it.
     opened: File,
@@ -38,7 +38,7 @@ struct InUse {
 
 /// Some placeholders, needed until this is dropped.
 #[derive(Debug, Default)]
-pub(super) struct Standing {
+pub(super) struct PlaceholderGuard {
     all: Placeholders,
     paths: Vec<PathBuf>,
 }
@@ -58,14 +58,14 @@ pub(super) fn is_placeholder(path: &Path, found: &Metadata) -> bool {
 }
 
 impl Placeholders {
-    pub(super) fn put(&self, absent: &[PathBuf]) -> io::Result<Standing> {
-        let mut standing = Standing { all: self.clone(), paths: Vec::new() };
+    pub(super) fn put(&self, absent: &[PathBuf]) -> io::Result<PlaceholderGuard> {
+        let mut standing = PlaceholderGuard { all: self.clone(), paths: Vec::new() };
         for path in absent {
             let mut all = lock(&self.0);
             if let Some(in_use) = all.get_mut(path) {
                 in_use.n += 1;
             } else if let Some(opened) = stand(path)? {
-                all.insert(path.clone(), InUse { n: 1, opened });
+                all.insert(path.clone(), UsedPlaceholder { n: 1, opened });
             } else {
                 continue;
             }
@@ -115,7 +115,7 @@ fn make(path: &Path) -> io::Result<()> {
     made.set_modified(SystemTime::UNIX_EPOCH + MADE_AT)
 }
 
-impl Drop for Standing {
+impl Drop for PlaceholderGuard {
     fn drop(&mut self) {
         let mut all = lock(&self.all.0);
         for path in &self.paths {

@@ -10,7 +10,7 @@ use super::placeholders::is_placeholder;
 
 /// The protected places of some roots, absolute.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Places {
+pub(super) struct ProtectedPlaces {
     /// Directories above protected places: may be changed but not moved away.
     pub(super) anchors: Vec<PathBuf>,
     /// Paths that exist and may not be changed.
@@ -21,7 +21,7 @@ pub(super) struct Places {
     pub(super) links: Vec<PathBuf>,
 }
 
-impl Places {
+impl ProtectedPlaces {
     /// The places in `roots`, and what of `more` is in them; both without symbolic links.
     pub(super) fn survey(roots: &[PathBuf], more: &[PathBuf]) -> Self {
         let mut places = Self::default();

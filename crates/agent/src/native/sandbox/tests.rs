@@ -5,21 +5,21 @@ use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use roots::Forbidden;
+use roots::ForbiddenDirs;
 
 use super::bubblewrap::Bubblewrap;
-use super::launcher::{self, Policy};
-use super::places::Places;
-use super::{Mode, Refused, Sandbox};
-use crate::native::client::Abilities;
-use crate::native::commands::{End, Finished, Order, bash_tool, run};
+use super::launcher::{self, LandlockPolicy};
+use super::places::ProtectedPlaces;
+use super::{Sandbox, SandboxError, SandboxMode};
+use crate::native::client::ClientAbilities;
+use crate::native::commands::{CommandEnd, CommandRequest, FinishedCommand, bash_tool, run};
 use crate::native::testing::rehearsal::{Rehearsal, until};
 
-const HELD: Mode = Mode::Workspace { network: false };
+const HELD: SandboxMode = SandboxMode::Workspace { network: false };
 
 /// One sandbox for each enforcer. One that is missing is said, so that a log shows what was not
 /// tried.
-async fn enforcers(mode: Mode) -> Vec<(&'static str, Sandbox)> {
+async fn enforcers(mode: SandboxMode) -> Vec<(&'static str, Sandbox)> {
     let mut all = Vec::new();
     match Bubblewrap::find().await {
         Ok(found) => {
@@ -41,7 +41,7 @@ fn workspace(sandbox: &Sandbox) -> Rehearsal {
 }
 
 fn workspace_in(dir: tempfile::TempDir, sandbox: &Sandbox) -> Rehearsal {
-    let stage = Rehearsal::in_directory(dir, Abilities::default(), |settings| {
+    let stage = Rehearsal::in_directory(dir, ClientAbilities::default(), |settings| {
         settings.sandbox = sandbox.for_session();
     });
     for dir in [".git/hooks", "src", ".vscode"] {
@@ -53,10 +53,13 @@ fn workspace_in(dir: tempfile::TempDir, sandbox: &Sandbox) -> Rehearsal {
     stage
 }
 
-async fn run_line(stage: &Rehearsal, line: &str) -> Finished {
+async fn run_line(stage: &Rehearsal, line: &str) -> FinishedCommand {
     let _none_ends = services::SERVICES.read().await;
-    let order =
-        Order { line: line.into(), cwd: stage.cwd().to_path_buf(), timeout: soak::PATIENCE };
+    let order = CommandRequest {
+        line: line.into(),
+        cwd: stage.cwd().to_path_buf(),
+        timeout: soak::PATIENCE,
+    };
     run(&stage.context, order).await.unwrap()
 }
 
@@ -88,26 +91,26 @@ async fn the_workspace_and_a_private_tmp_can_be_written() {
                     echo y >> src/main.rs; echo z > \"$TMPDIR/t\"; cat \"$TMPDIR/t\"; \
                     echo > /dev/null; ls / > src/dir/list";
         let finished = run_line(&stage, line).await;
-        assert_eq!((finished.end, &*finished.text), (End::Code(0), "z\n"), "{name}");
+        assert_eq!((finished.end, &*finished.text), (CommandEnd::Code(0), "z\n"), "{name}");
         assert!(stage.cwd().join("src/dir/new").exists(), "{name}");
         // The next command of the session finds what this one left.
         assert_eq!(run_line(&stage, "cat \"$TMPDIR/t\"").await.text, "z\n", "{name}");
         let other = workspace(&sandbox);
-        assert_ne!(run_line(&other, "cat \"$TMPDIR/t\"").await.end, End::Code(0), "{name}");
+        assert_ne!(run_line(&other, "cat \"$TMPDIR/t\"").await.end, CommandEnd::Code(0), "{name}");
     }
 }
 
 #[tokio::test]
 async fn a_workspace_may_lie_in_tmp() {
     for (name, sandbox) in enforcers(HELD).await {
-        let stage = Rehearsal::new(Abilities::default(), |settings| {
+        let stage = Rehearsal::new(ClientAbilities::default(), |settings| {
             settings.sandbox = sandbox.for_session();
         });
         std::fs::create_dir(stage.cwd().join("src")).unwrap();
         let beside = stage.dir.path().join("beside");
         let line = format!("echo x > src/new; echo y > {}; echo z > src/last", beside.display());
         let finished = run_line(&stage, &line).await;
-        assert_eq!(finished.end, End::Code(0), "{name}: {}", finished.text);
+        assert_eq!(finished.end, CommandEnd::Code(0), "{name}: {}", finished.text);
         assert!(stage.cwd().join("src/new").exists(), "{name}");
         assert!(!beside.exists(), "{name}: what is written beside it is not the real place");
     }
@@ -145,7 +148,7 @@ async fn nothing_outside_can_be_changed() {
         ];
         for line in &tries {
             let finished = run_line(&stage, line).await;
-            assert_ne!(finished.end, End::Code(0), "{name}: {line}: {}", finished.text);
+            assert_ne!(finished.end, CommandEnd::Code(0), "{name}: {line}: {}", finished.text);
             let left = std::fs::read_to_string(outside).unwrap();
             assert_eq!(left, "untouched\n", "{name}: {line}");
         }
@@ -196,7 +199,7 @@ async fn what_makes_others_run_things_cannot_be_changed_or_made() {
         ];
         for line in tries {
             let finished = run_line(&stage, line).await;
-            assert_ne!(finished.end, End::Code(0), "{name}: {line}: {}", finished.text);
+            assert_ne!(finished.end, CommandEnd::Code(0), "{name}: {line}: {}", finished.text);
             // What stood in for absent places is gone again, too.
             assert_eq!(picture(stage.cwd()), before, "{name}: {line}");
         }
@@ -211,13 +214,13 @@ async fn there_is_no_network_unless_it_is_asked_for() {
     for (name, sandbox) in enforcers(HELD).await {
         let stage = workspace(&sandbox);
         let finished = run_line(&stage, &connect).await;
-        assert_ne!(finished.end, End::Code(0), "{name}: {}", finished.text);
+        assert_ne!(finished.end, CommandEnd::Code(0), "{name}: {}", finished.text);
         let udp = format!("echo x > /dev/udp/127.0.0.1/{port}");
         let finished = run_line(&stage, &format!("{udp} && cat /proc/net/dev")).await;
         // Bubblewrap leaves a network that ends at the sandbox.
         assert!(!finished.text.contains("eth"), "{name}: {}", finished.text);
     }
-    for (name, sandbox) in enforcers(Mode::Workspace { network: true }).await {
+    for (name, sandbox) in enforcers(SandboxMode::Workspace { network: true }).await {
         let stage = workspace(&sandbox);
         assert_eq!(run_line(&stage, &connect).await.text, "connected\n", "{name}");
     }
@@ -227,7 +230,7 @@ async fn there_is_no_network_unless_it_is_asked_for() {
 async fn the_directory_that_a_model_chose_widens_nothing() {
     for (name, sandbox) in enforcers(HELD).await {
         let stage = workspace(&sandbox);
-        let order = Order {
+        let order = CommandRequest {
             line: "echo x > new".into(),
             cwd: stage.dir.path().to_path_buf(),
             timeout: soak::PATIENCE,
@@ -251,13 +254,13 @@ async fn a_protected_link_is_not_a_way_in() {
             "rm .git/hooks && mkdir .git/hooks && echo evil > .git/hooks/pre-commit",
         ];
         for line in tries {
-            let order = Order {
+            let order = CommandRequest {
                 line: line.into(),
                 cwd: stage.cwd().to_path_buf(),
                 timeout: soak::PATIENCE,
             };
             match run(&stage.context, order).await {
-                Ok(finished) => assert_ne!(finished.end, End::Code(0), "{name}: {line}"),
+                Ok(finished) => assert_ne!(finished.end, CommandEnd::Code(0), "{name}: {line}"),
                 Err(refused) => assert!(refused.to_string().contains("symbolic link"), "{refused}"),
             }
             assert_eq!(picture(stage.cwd()), before, "{name}: {line}");
@@ -273,7 +276,7 @@ async fn a_command_that_is_held_in_ends_with_its_children_too() {
         let mark = stage.cwd().join("src/mark");
         let running = tokio::spawn({
             let line = "setsid sh -c 'while :; do date +%s%N > src/mark; sleep 0.02; done' & wait";
-            let order = Order {
+            let order = CommandRequest {
                 line: line.into(),
                 cwd: stage.cwd().to_path_buf(),
                 timeout: soak::PATIENCE,
@@ -302,7 +305,7 @@ fn is_worked_in(dir: &str) -> bool {
 async fn without_an_enforcer_nothing_runs() {
     let sandbox = Sandbox::with(HELD, Err("not installed".into()), Err("too old".into()));
     let stage = workspace(&sandbox);
-    let order = Order {
+    let order = CommandRequest {
         line: "touch src/ran".into(),
         cwd: stage.cwd().to_path_buf(),
         timeout: soak::PATIENCE,
@@ -320,14 +323,14 @@ async fn the_whole_file_system_is_no_workspace() {
     for (name, sandbox) in enforcers(HELD).await {
         let held =
             sandbox.hold(vec!["true".into()], Path::new("/"), &["/".into()], Path::new("/x"));
-        assert!(matches!(held, Err(Refused::NotPrepared(_))), "{name}");
+        assert!(matches!(held, Err(SandboxError::NotPrepared(_))), "{name}");
     }
 }
 
 #[tokio::test]
 async fn a_sandbox_says_whether_it_holds() {
     assert!(!Sandbox::off().is_on());
-    assert!(!Sandbox::detect(Mode::Off).await.is_on());
+    assert!(!Sandbox::detect(SandboxMode::Off).await.is_on());
     for (name, sandbox) in enforcers(HELD).await {
         assert!(sandbox.is_on() && sandbox.check().is_ok(), "{name}");
     }
@@ -337,12 +340,13 @@ async fn a_sandbox_says_whether_it_holds() {
 fn a_policy_survives_being_an_argument() {
     use std::os::unix::ffi::OsStringExt as _;
     let strange = PathBuf::from(OsString::from_vec(b"/w/a;b,c \xff\n".to_vec()));
-    let places = Places { sealed: vec![strange.join(".git")], ..Places::default() };
+    let places =
+        ProtectedPlaces { sealed: vec![strange.join(".git")], ..ProtectedPlaces::default() };
     let hidden = vec![strange.join("hidden")];
-    let policy = Policy::new(&[strange], places, hidden, Path::new("/t"), true);
-    assert_eq!(Policy::from_argument(&policy.to_argument()), Some(policy));
+    let policy = LandlockPolicy::new(&[strange], places, hidden, Path::new("/t"), true);
+    assert_eq!(LandlockPolicy::from_argument(&policy.to_argument()), Some(policy));
     for bad in ["", "x;;", "alone", "alone;zz;", "alone;6;", "alone;;;;", "alone;;;zz"] {
-        assert_eq!(Policy::from_argument(&bad.into()), None, "{bad}");
+        assert_eq!(LandlockPolicy::from_argument(&bad.into()), None, "{bad}");
     }
 }
 
@@ -371,7 +375,7 @@ async fn git_works_beside_what_is_held_in() {
             return;
         }
         let finished = run_line(&stage, "git status --short && git rev-parse --git-dir").await;
-        assert_eq!(finished.end, End::Code(0), "{name}: {}", finished.text);
+        assert_eq!(finished.end, CommandEnd::Code(0), "{name}: {}", finished.text);
         assert!(finished.text.contains("?? src/"), "{name}: {}", finished.text);
     }
 }

@@ -10,7 +10,7 @@ use crate::native::lenient;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Name {
+pub enum ContextToolName {
     ContextEdit,
     ThreadPark,
     ClassifierThreads,
@@ -20,7 +20,7 @@ pub enum Name {
     Refine,
 }
 
-impl Name {
+impl ContextToolName {
     pub const ALL: [Self; 7] = [
         Self::ContextEdit,
         Self::ThreadPark,
@@ -46,20 +46,20 @@ impl Name {
 
 /// The context tools that are on: `true`, `false`, or names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Switch(BTreeSet<Name>);
+pub struct EnabledContextTools(BTreeSet<ContextToolName>);
 
-impl Switch {
+impl EnabledContextTools {
     pub fn all() -> Self {
-        Self(Name::ALL.into())
+        Self(ContextToolName::ALL.into())
     }
 
-    pub fn has(&self, name: Name) -> bool {
+    pub fn has(&self, name: ContextToolName) -> bool {
         self.0.contains(&name)
     }
 
     /// Whether some of them are on and others are not.
     pub fn is_partly_on(&self) -> bool {
-        !self.0.is_empty() && self.0.len() < Name::ALL.len()
+        !self.0.is_empty() && self.0.len() < ContextToolName::ALL.len()
     }
 
     /// Reads the value of a variable: `on`, `off`, or names.
@@ -67,7 +67,8 @@ impl Switch {
         if let Some(is_on) = lenient::is_on(text) {
             return Some(Self::either(is_on));
         }
-        let named = |word: &str| Name::ALL.into_iter().find(|name| name.as_str() == word.trim());
+        let named =
+            |word: &str| ContextToolName::ALL.into_iter().find(|name| name.as_str() == word.trim());
         text.split(',').map(named).collect()
     }
 
@@ -82,29 +83,32 @@ impl Switch {
     }
 }
 
-impl FromIterator<Name> for Switch {
-    fn from_iter<T: IntoIterator<Item = Name>>(names: T) -> Self {
+impl FromIterator<ContextToolName> for EnabledContextTools {
+    fn from_iter<T: IntoIterator<Item = ContextToolName>>(names: T) -> Self {
         Self(names.into_iter().collect())
     }
 }
 
-impl<'de> Deserialize<'de> for Switch {
+impl<'de> Deserialize<'de> for EnabledContextTools {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Either;
 
         impl<'de> Visitor<'de> for Either {
-            type Value = Switch;
+            type Value = EnabledContextTools;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("true, false or a list of names of context tools")
             }
 
-            fn visit_bool<E>(self, is_on: bool) -> Result<Switch, E> {
-                Ok(Switch::either(is_on))
+            fn visit_bool<E>(self, is_on: bool) -> Result<EnabledContextTools, E> {
+                Ok(EnabledContextTools::either(is_on))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<Switch, A::Error> {
-                let mut switch = Switch::default();
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut names: A,
+            ) -> Result<EnabledContextTools, A::Error> {
+                let mut switch = EnabledContextTools::default();
                 while let Some(name) = names.next_element()? {
                     switch.0.insert(name);
                 }

@@ -16,9 +16,9 @@ fn put(play: &Play, name: &str, body: &str) {
 async fn what_is_no_command_goes_to_the_model() {
     let play = Play::new().await;
     for words in ["hello", "", "/etc/passwd is what?", "/nothing", "a /help", "/", "//compact"] {
-        assert_eq!(read(words, &play.session).await, Slash::None, "{words:?}");
+        assert_eq!(read(words, &play.session).await, SlashOutcome::None, "{words:?}");
     }
-    assert_eq!(read("  /compact", &play.session).await, Slash::Compact);
+    assert_eq!(read("  /compact", &play.session).await, SlashOutcome::Compact);
 }
 
 #[tokio::test]
@@ -28,7 +28,7 @@ async fn help_and_the_list_of_commands_name_all_of_them() {
     put(&play, "help.md", "not ours");
     put(&play, "not plain.md", "no");
     put(&play, "empty.md", "\n\n");
-    let Slash::Done(help) = read("/help", &play.session).await else { panic!("not done") };
+    let SlashOutcome::Done(help) = read("/help", &play.session).await else { panic!("not done") };
     let available = available(&play.session);
     let names: Vec<&str> =
         available.as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
@@ -46,14 +46,14 @@ async fn a_command_in_a_file_is_a_prompt() {
     std::fs::create_dir(&users).unwrap();
     std::fs::write(users.join("review.md"), "of the user").unwrap();
     std::fs::write(users.join("mine.md"), "Do it.\n").unwrap();
-    let settings = Box::new(move |settings: &mut crate::native::settings::Settings| {
+    let settings = Box::new(move |settings: &mut crate::native::settings::ToolSettings| {
         settings.commands_dir = Some(users);
     });
     let play = Play::with(Cast { settings, ..Cast::default() }).await;
     put(&play, "review.md", "Look at $ARGUMENTS, and $ARGUMENTS again.");
 
     let read = async |words: &str| match read(words, &play.session).await {
-        Slash::Prompt(text) => text,
+        SlashOutcome::Prompt(text) => text,
         other => panic!("{words}: {other:?}"),
     };
 
@@ -76,7 +76,7 @@ async fn clear_forgets_without_losing() {
     let last = play.server.last_chat();
     assert_eq!(last.roles(), ["system", "user"]);
     assert_eq!(last.last_user(), "who am I?");
-    let has_ann = |entry: &crate::native::journal::Entry| matches!(&*entry.item, Item::Prompt { blocks, .. } if blocks[0]["text"] == "I am Ann");
+    let has_ann = |entry: &crate::native::journal::JournalEntry| matches!(&*entry.item, JournalItem::Prompt { blocks, .. } if blocks[0]["text"] == "I am Ann");
     assert!(play.items().iter().any(has_ann));
 }
 
@@ -84,12 +84,16 @@ async fn clear_forgets_without_losing() {
 async fn model_shows_and_changes_the_model() {
     let play = Play::new().await;
     play.server.models([MODEL, "other"]);
-    let Slash::Done(shown) = read("/model", &play.session).await else { panic!("not done") };
+    let SlashOutcome::Done(shown) = read("/model", &play.session).await else { panic!("not done") };
     assert!(shown.contains(MODEL) && shown.contains("`other`"), "{shown}");
-    let Slash::Done(said) = read("/model other", &play.session).await else { panic!("not done") };
+    let SlashOutcome::Done(said) = read("/model other", &play.session).await else {
+        panic!("not done")
+    };
     assert_eq!(said, "The model is now `other`.");
     assert_eq!(play.session.options().model, "other");
-    let Slash::Done(said) = read("/model third", &play.session).await else { panic!("not done") };
+    let SlashOutcome::Done(said) = read("/model third", &play.session).await else {
+        panic!("not done")
+    };
     assert!(said.contains("third"), "{said}");
     assert_eq!(play.session.options().model, "other");
     play.settle().await;

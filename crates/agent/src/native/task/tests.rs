@@ -3,11 +3,11 @@
 use serde_json::json;
 use testkit::model_server::{calls, status, text};
 
-use crate::native::options::Mode;
-use crate::native::settings::Limits;
+use crate::native::options::ApprovalMode;
+use crate::native::settings::TurnLimits;
 use crate::native::testing::play::{Cast, Play, chosen};
 
-fn task(prompt: &str) -> testkit::model_server::Answer {
+fn task(prompt: &str) -> testkit::model_server::ScriptedAnswer {
     calls([("task", json!({ "description": "look around", "prompt": prompt }))])
 }
 
@@ -45,7 +45,7 @@ async fn only_its_last_words_come_back() {
 
 #[tokio::test]
 async fn it_asks_for_permission_like_everybody() {
-    let play = Play::with(Cast { mode: Mode::Ask, ..Cast::default() }).await;
+    let play = Play::with(Cast { mode: ApprovalMode::Ask, ..Cast::default() }).await;
     play.stage.client.answers("session/request_permission", chosen("reject"));
     play.server.answer(task("write x"));
     play.server.answer(calls([("write", json!({ "path": "x", "content": "y" }))]));
@@ -71,7 +71,7 @@ async fn one_that_fails_is_an_error_for_the_model() {
 
 #[tokio::test]
 async fn one_that_says_nothing_is_an_error_too() {
-    let limits = Limits { max_requests: 4, ..Limits::default() };
+    let limits = TurnLimits { max_requests: 4, ..TurnLimits::default() };
     let play = Play::with(Cast { limits, ..Cast::default() }).await;
     play.server.answer(task("x"));
     for _ in 0..4 {

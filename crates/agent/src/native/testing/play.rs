@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use wire::{Json, RpcError};
 
 use super::rehearsal::Rehearsal;
-use crate::native::client::Abilities;
+use crate::native::client::ClientAbilities;
 use crate::native::commands;
 use crate::native::config::{Config, ProviderTable};
 use crate::native::cost::Price;
@@ -19,42 +19,44 @@ use crate::native::endpoint::ModelSettings;
 use crate::native::file_tools;
 use crate::native::gate::Gate;
 use crate::native::instructions::Instructions;
-use crate::native::journal::{Entry, Item, Journal};
-use crate::native::lenient::Wait;
-use crate::native::mcp::{self, Servers};
+use crate::native::journal::{Journal, JournalEntry, JournalItem};
+use crate::native::lenient::ConfigDuration;
+use crate::native::mcp::{self, McpServers};
 use crate::native::models::Models;
-use crate::native::options::{Mode, Options};
+use crate::native::options::{ApprovalMode, SessionOptions};
 use crate::native::session::bill::Bill;
-use crate::native::session::{RunningTurn, Session, Told};
-use crate::native::settings::Limits;
-use crate::native::settings::Settings;
-use crate::native::tool::{Kind, Need, Output, Prepared, Shown, Tool, ToolContext, ToolError};
-use roots::Forbidden;
+use crate::native::session::{NativeSession, RunningTurn, SessionNotices};
+use crate::native::settings::ToolSettings;
+use crate::native::settings::TurnLimits;
+use crate::native::tool::{
+    CallDescription, CallNeed, Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput,
+};
+use roots::ForbiddenDirs;
 
 pub(crate) struct Play {
     pub(crate) stage: Rehearsal,
     pub(crate) server: ModelServer,
-    pub(crate) session: Arc<Session>,
+    pub(crate) session: Arc<NativeSession>,
     pub(crate) log: Arc<dyn EventLog>,
 }
 
 /// How a play differs from the usual one.
 pub(crate) struct Cast {
-    pub(crate) can: Abilities,
-    pub(crate) mode: Mode,
-    pub(crate) limits: Limits,
+    pub(crate) can: ClientAbilities,
+    pub(crate) mode: ApprovalMode,
+    pub(crate) limits: TurnLimits,
     pub(crate) window: Option<u64>,
     pub(crate) price: Option<Price>,
     pub(crate) tools: Vec<Arc<Tool>>,
-    pub(crate) settings: Box<dyn FnOnce(&mut Settings)>,
+    pub(crate) settings: Box<dyn FnOnce(&mut ToolSettings)>,
 }
 
 impl Default for Cast {
     fn default() -> Self {
         Self {
-            can: Abilities::default(),
-            mode: Mode::Auto,
-            limits: Limits::default(),
+            can: ClientAbilities::default(),
+            mode: ApprovalMode::Auto,
+            limits: TurnLimits::default(),
             window: None,
             price: None,
             tools: Vec::new(),
@@ -77,7 +79,7 @@ impl Play {
             model: Some(MODEL.to_owned()),
             context_window: cast.window,
             retries: Some(0),
-            first_byte: Some(Wait(std::time::Duration::from_mins(1))),
+            first_byte: Some(ConfigDuration(std::time::Duration::from_mins(1))),
             ..ProviderTable::default()
         };
         let providers = BTreeMap::from([("played".to_owned(), provider)]);
@@ -93,11 +95,11 @@ impl Play {
         let mut all = file_tools::all();
         all.push(commands::bash_tool());
         all.extend(cast.tools);
-        let session = Arc::new(Session {
+        let session = Arc::new(NativeSession {
             bill: Bill::of(&journal.all()),
             gate: Gate::default(),
             journal,
-            servers: Servers::start([], mcp::Settings::new(&cwd, &workspace.settings.keeper)),
+            servers: McpServers::start([], mcp::McpSettings::new(&cwd, &workspace.settings.keeper)),
             workspace,
             models: Arc::new(models),
             tools: all,
@@ -107,18 +109,18 @@ impl Play {
                 system_prompt: Some("Be good.".into()),
                 session_prompt: None,
                 user_file: None,
-                forbidden: Forbidden::default(),
+                forbidden: ForbiddenDirs::default(),
                 denied: Mutex::default(),
             },
             limits: cast.limits,
-            options: Mutex::new(Options {
+            options: Mutex::new(SessionOptions {
                 model: MODEL.to_owned(),
                 mode: cast.mode,
-                ..Options::default()
+                ..SessionOptions::default()
             }),
             has_title: true.into(),
             running: RunningTurn::default(),
-            told: Told::default(),
+            told: SessionNotices::default(),
             refused_servers: Vec::new(),
         });
         Self { stage, server, session, log }
@@ -144,7 +146,7 @@ impl Play {
         task::spawn(async move { begun?.run().await })
     }
 
-    pub(crate) fn items(&self) -> Vec<Entry> {
+    pub(crate) fn items(&self) -> Vec<JournalEntry> {
         self.session.journal.all()
     }
 
@@ -152,9 +154,9 @@ impl Play {
     pub(crate) fn results(&self) -> Vec<String> {
         let items = self.items();
         let results = items.iter().filter_map(|entry| match &*entry.item {
-            Item::Called { parts, .. } => Some(super::rehearsal::text_of(&Output {
+            JournalItem::Called { parts, .. } => Some(super::rehearsal::text_of(&ToolOutput {
                 parts: parts.clone(),
-                ..Output::default()
+                ..ToolOutput::default()
             })),
             _ => None,
         });
@@ -192,14 +194,14 @@ pub(crate) fn chosen(option: &str) -> Value {
     json!({ "outcome": { "outcome": "selected", "optionId": option } })
 }
 
-type Working = BoxFuture<'static, Result<Output, ToolError>>;
+type Working = BoxFuture<'static, Result<ToolOutput, ToolError>>;
 
 /// A tool that does what a test wants, and only looks.
 pub(crate) fn looking(
     name: &'static str,
     work: impl Fn(Value) -> Working + Send + Sync + 'static,
 ) -> Arc<Tool> {
-    prop(name, Kind::Read, Need::Nothing, work)
+    prop(name, Kind::Read, CallNeed::Nothing, work)
 }
 
 /// One that has to be allowed.
@@ -207,18 +209,18 @@ pub(crate) fn changing(
     name: &'static str,
     work: impl Fn(Value) -> Working + Send + Sync + 'static,
 ) -> Arc<Tool> {
-    prop(name, Kind::Other, Need::Permission { key: format!("mcp:{name}") }, work)
+    prop(name, Kind::Other, CallNeed::Permission { key: format!("mcp:{name}") }, work)
 }
 
 fn prop(
     name: &'static str,
     kind: Kind,
-    need: Need,
+    need: CallNeed,
     work: impl Fn(Value) -> Working + Send + Sync + 'static,
 ) -> Arc<Tool> {
     let prepare = move |arguments, _: &ToolContext| {
-        let shown = Shown { title: name.to_owned(), ..Shown::default() };
-        Ok(Prepared { shown, need: need.clone(), work: work(arguments) })
+        let shown = CallDescription { title: name.to_owned(), ..CallDescription::default() };
+        Ok(PreparedCall { shown, need: need.clone(), work: work(arguments) })
     };
     Tool::at_once(name, kind, "A prop.", [], prepare)
 }

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use bus::connection::{Connection, ConnectionLimits, Inbox, Incoming};
+use bus::connection::{Connection, ConnectionLimits, Inbox, IncomingMessage};
 use serde_json::{Value, json};
 use soak::PATIENCE;
 use wire::{Json, RpcError};
 
 use super::connected;
-use crate::native::chat::Part;
-use crate::native::client::{Abilities, Client};
-use crate::native::settings::Settings;
-use crate::native::tool::{Output, Prepared, Progress, ToolContext, Workspace};
+use crate::native::chat::MessagePart;
+use crate::native::client::{AcpClient, ClientAbilities};
+use crate::native::settings::ToolSettings;
+use crate::native::tool::{CallProgress, PreparedCall, ToolContext, ToolOutput, Workspace};
 
 /// A session in a directory of its own, and the client's end of its connection.
 pub(crate) struct Rehearsal {
@@ -51,19 +51,19 @@ impl Played {
 }
 
 impl Rehearsal {
-    pub(crate) fn new(can: Abilities, change: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) fn new(can: ClientAbilities, change: impl FnOnce(&mut ToolSettings)) -> Self {
         Self::in_directory(tempfile::tempdir().unwrap(), can, change)
     }
 
     pub(crate) fn in_directory(
         dir: tempfile::TempDir,
-        can: Abilities,
-        change: impl FnOnce(&mut Settings),
+        can: ClientAbilities,
+        change: impl FnOnce(&mut ToolSettings),
     ) -> Self {
         let cwd = dir.path().join("work");
         std::fs::create_dir(&cwd).unwrap();
         let cwd = cwd.canonicalize().unwrap();
-        let mut settings = Settings::new(stage_program(), vec!["__keeper".into()]);
+        let mut settings = ToolSettings::new(stage_program(), vec!["__keeper".into()]);
         settings.keeper.cgroups = false;
         change(&mut settings);
         let limits = ConnectionLimits {
@@ -75,12 +75,12 @@ impl Rehearsal {
         let (connection, peer, inbox) = connected(&limits);
         let client = Arc::new(Played::default());
         task::spawn(play(peer, inbox, Arc::clone(&client)));
-        let client_of = Client::new(connection, "session".into(), can);
+        let client_of = AcpClient::new(connection, "session".into(), can);
         let workspace = Workspace::new(cwd, &[], client_of, settings).unwrap();
         let context = ToolContext {
             workspace: Arc::new(workspace),
             call: "call".into(),
-            progress: Progress::default(),
+            progress: CallProgress::default(),
         };
         Self { context, client, dir }
     }
@@ -94,8 +94,8 @@ async fn play(peer: Connection, mut inbox: Inbox, client: Arc<Played>) {
     while let Some(batch) = inbox.next().await {
         for incoming in batch {
             let (message, is_request) = match incoming {
-                Incoming::Request(message) => (message, true),
-                Incoming::Notification(message) => (message, false),
+                IncomingMessage::Request(message) => (message, true),
+                IncomingMessage::Notification(message) => (message, false),
                 _ => continue,
             };
             let method = message.method().to_owned();
@@ -121,18 +121,18 @@ async fn play(peer: Connection, mut inbox: Inbox, client: Arc<Played>) {
 }
 
 /// What a model is told.
-pub(crate) fn text_of(output: &Output) -> String {
+pub(crate) fn text_of(output: &ToolOutput) -> String {
     output
         .parts
         .iter()
         .map(|part| match part {
-            Part::Text { text } => text.as_str(),
-            Part::Image { .. } => "",
+            MessagePart::Text { text } => text.as_str(),
+            MessagePart::Image { .. } => "",
         })
         .collect()
 }
 
-pub(crate) async fn work(prepared: Prepared) -> String {
+pub(crate) async fn work(prepared: PreparedCall) -> String {
     text_of(&prepared.work.await.unwrap())
 }
 

@@ -2,16 +2,16 @@
 
 use serde_json::json;
 
-use super::{List, Priority, Status, tool};
-use crate::native::client::Abilities;
+use super::{TodoList, TodoPriority, TodoStatus, tool};
+use crate::native::client::ClientAbilities;
 use crate::native::lock;
 use crate::native::testing::rehearsal::{Rehearsal, until, work};
-use crate::native::tool::Need;
+use crate::native::tool::CallNeed;
 
 #[tokio::test]
 async fn the_list_becomes_the_clients_plan() {
-    let stage = Rehearsal::new(Abilities::default(), |_| {});
-    let list = List::default();
+    let stage = Rehearsal::new(ClientAbilities::default(), |_| {});
+    let list = TodoList::default();
     let todo = tool(list.clone());
     let todos = json!([
         { "content": "look", "status": "completed", "priority": "high" },
@@ -19,7 +19,7 @@ async fn the_list_becomes_the_clients_plan() {
         { "content": "test", "id": "3", "priority": "low" },
     ]);
     let prepared = todo.prepare(json!({ "todos": todos }), &stage.context).await.unwrap();
-    assert_eq!(prepared.need, Need::Nothing);
+    assert_eq!(prepared.need, CallNeed::Nothing);
     assert_eq!(prepared.shown.title, "Plan (1/3): change");
     let told = work(prepared).await;
     assert_eq!(told, "The list is now:\n[x] look (high)\n[>] change\n[ ] test (low)\n");
@@ -30,16 +30,16 @@ async fn the_list_becomes_the_clients_plan() {
         { "content": "test", "priority": "low", "status": "pending" },
     ]});
     assert_eq!(stage.client.updates(), [expected]);
-    assert_eq!(lock(&list)[1].priority, Priority::Medium);
-    assert_eq!(lock(&list)[2].status, Status::Pending);
+    assert_eq!(lock(&list)[1].priority, TodoPriority::Medium);
+    assert_eq!(lock(&list)[2].status, TodoStatus::Pending);
     let told = work(todo.prepare(json!({}), &stage.context).await.unwrap()).await;
     assert!(told.contains("[>] change"), "{told}");
 }
 
 #[tokio::test]
 async fn a_bad_list_is_refused_and_the_old_one_stays() {
-    let stage = Rehearsal::new(Abilities::default(), |_| {});
-    let list = List::default();
+    let stage = Rehearsal::new(ClientAbilities::default(), |_| {});
+    let list = TodoList::default();
     let todo = tool(list.clone());
     let good = json!({ "todos": [{ "content": "keep", "status": "pending" }] });
     work(todo.prepare(good, &stage.context).await.unwrap()).await;

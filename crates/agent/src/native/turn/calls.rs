@@ -10,13 +10,13 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
 
-use super::{Talk, Turn};
+use super::{ModelTurn, TurnConversation};
 use crate::native::arguments;
-use crate::native::chat::{Part, ToolCall};
-use crate::native::gate::Verdict;
+use crate::native::chat::{MessagePart, ModelToolCall};
+use crate::native::gate::GateVerdict;
 use crate::native::session::TurnError;
 use crate::native::tool::{
-    Content, Kind, Need, Output, Prepared, Progress, ToolContext, ToolError,
+    CallContent, CallNeed, CallProgress, Kind, PreparedCall, ToolContext, ToolError, ToolOutput,
 };
 use crate::native::tool_call::put;
 use crate::native::visible;
@@ -34,7 +34,7 @@ const CANCELLED: &str =
 
 /// How a turn goes on after the calls of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flow {
+pub(super) enum TurnFlow {
     GoOn,
     Cancelled,
     /// The model repeats itself.
@@ -43,17 +43,17 @@ pub(super) enum Flow {
 
 /// Calls that failed in this turn.
 #[derive(Debug, Default)]
-pub(super) struct Failing {
+pub(super) struct FailedCalls {
     counts: HashMap<(String, String), u32>,
     n_stubborn: u32,
 }
 
-impl Failing {
-    fn is_hopeless(&self, call: &ToolCall) -> bool {
+impl FailedCalls {
+    fn is_hopeless(&self, call: &ModelToolCall) -> bool {
         self.counts.get(&key(call)).is_some_and(|n| *n >= MAX_SAME_FAILURES)
     }
 
-    fn note(&mut self, call: &ToolCall, has_failed: bool) {
+    fn note(&mut self, call: &ModelToolCall, has_failed: bool) {
         if !has_failed {
             self.counts.remove(&key(call));
         } else if self.counts.len() < MAX_REMEMBERED {
@@ -62,52 +62,52 @@ impl Failing {
     }
 }
 
-fn key(call: &ToolCall) -> (String, String) {
+fn key(call: &ModelToolCall) -> (String, String) {
     (call.name.clone(), call.arguments.clone())
 }
 
-type Ended = (usize, Result<Output, ToolError>);
+type EndedCall = (usize, Result<ToolOutput, ToolError>);
 
 /// The calls of one answer that are being run. An index is always a call's.
-struct Batch<'a, T> {
-    turn: &'a Turn<'a>,
+struct CallBatch<'a, T> {
+    turn: &'a ModelTurn<'a>,
     talk: &'a mut T,
-    failing: &'a mut Failing,
+    failing: &'a mut FailedCalls,
     answer: u64,
-    calls: Vec<Call<'a>>,
-    running: FuturesUnordered<BoxFuture<'static, Ended>>,
+    calls: Vec<TurnCall<'a>>,
+    running: FuturesUnordered<BoxFuture<'static, EndedCall>>,
 }
 
-struct Call<'a> {
-    asked: &'a ToolCall,
+struct TurnCall<'a> {
+    asked: &'a ModelToolCall,
     /// The call as clients know it, but for what a call that runs shows of its progress.
     shown: Value,
-    progress: Progress,
+    progress: CallProgress,
     is_over: bool,
 }
 
-impl Turn<'_> {
+impl ModelTurn<'_> {
     pub(super) async fn run_calls(
         &self,
-        talk: &mut impl Talk,
+        talk: &mut impl TurnConversation,
         answer: u64,
-        calls: &[ToolCall],
-        failing: &mut Failing,
-    ) -> Result<Flow, TurnError> {
-        let calls = calls.iter().enumerate().map(|(index, asked)| Call {
+        calls: &[ModelToolCall],
+        failing: &mut FailedCalls,
+    ) -> Result<TurnFlow, TurnError> {
+        let calls = calls.iter().enumerate().map(|(index, asked)| TurnCall {
             asked,
             shown: json!({
                 "toolCallId": talk.call_id(answer, index), "title": asked.name, "name": asked.name,
                 "status": "pending",
             }),
-            progress: Progress::default(),
+            progress: CallProgress::default(),
             is_over: false,
         });
         let calls = calls.collect();
         let running = FuturesUnordered::new();
-        let mut batch = Batch { turn: self, talk, failing, answer, calls, running };
+        let mut batch = CallBatch { turn: self, talk, failing, answer, calls, running };
         let flow = batch.run().await?;
-        if flow == Flow::Cancelled {
+        if flow == TurnFlow::Cancelled {
             // Running calls are dropped, which ends them.
             batch.running.clear();
             batch.close_all().await?;
@@ -116,8 +116,8 @@ impl Turn<'_> {
     }
 }
 
-impl<T: Talk> Batch<'_, T> {
-    async fn run(&mut self) -> Result<Flow, TurnError> {
+impl<T: TurnConversation> CallBatch<'_, T> {
+    async fn run(&mut self) -> Result<TurnFlow, TurnError> {
         for index in 0..self.calls.len() {
             let call = self.calls[index].asked;
             if self.failing.is_hopeless(call) {
@@ -129,7 +129,7 @@ impl<T: Talk> Batch<'_, T> {
                 self.begin(index, Kind::Other).await?;
                 self.end(index, Err(error)).await?;
                 if self.failing.n_stubborn >= MAX_STUBBORN {
-                    return Ok(Flow::Stuck);
+                    return Ok(TurnFlow::Stuck);
                 }
                 continue;
             }
@@ -137,8 +137,8 @@ impl<T: Talk> Batch<'_, T> {
             let kind = tool.as_ref().map_or(Kind::Other, |tool| tool.kind);
             self.begin(index, kind).await?;
             // What it would change is looked at when it is prepared: a file must have been read.
-            if !only_looks(kind) && self.wait_for_all().await? == Flow::Cancelled {
-                return Ok(Flow::Cancelled);
+            if !only_looks(kind) && self.wait_for_all().await? == TurnFlow::Cancelled {
+                return Ok(TurnFlow::Cancelled);
             }
             let context = ToolContext {
                 workspace: self.turn.session.workspace.clone(),
@@ -153,7 +153,7 @@ impl<T: Talk> Batch<'_, T> {
                     self.calls[index].shown["rawInput"] = arguments.clone();
                     tokio::select! {
                         biased;
-                        () = self.turn.cancel.cancelled() => return Ok(Flow::Cancelled),
+                        () = self.turn.cancel.cancelled() => return Ok(TurnFlow::Cancelled),
                         prepared = tool.prepare(arguments, &context) => prepared,
                     }
                 }
@@ -161,8 +161,8 @@ impl<T: Talk> Batch<'_, T> {
             match prepared {
                 Err(error) => self.end(index, Err(error)).await?,
                 Ok(prepared) => {
-                    if self.go(index, kind, prepared).await? == Flow::Cancelled {
-                        return Ok(Flow::Cancelled);
+                    if self.go(index, kind, prepared).await? == TurnFlow::Cancelled {
+                        return Ok(TurnFlow::Cancelled);
                     }
                 }
             }
@@ -175,13 +175,13 @@ impl<T: Talk> Batch<'_, T> {
         &mut self,
         index: usize,
         kind: Kind,
-        prepared: Prepared,
-    ) -> Result<Flow, TurnError> {
+        prepared: PreparedCall,
+    ) -> Result<TurnFlow, TurnError> {
         self.describe(index, &prepared);
-        let Prepared { need, work, .. } = prepared;
-        let is_asked = need != Need::Nothing;
-        if is_asked && self.wait_for_all().await? == Flow::Cancelled {
-            return Ok(Flow::Cancelled);
+        let PreparedCall { need, work, .. } = prepared;
+        let is_asked = need != CallNeed::Nothing;
+        if is_asked && self.wait_for_all().await? == TurnFlow::Cancelled {
+            return Ok(TurnFlow::Cancelled);
         }
         let session = self.turn.session;
         let asked = self.calls[index].shown.clone();
@@ -195,16 +195,16 @@ impl<T: Talk> Batch<'_, T> {
         );
         let verdict = tokio::select! {
             biased;
-            () = self.turn.cancel.cancelled() => return Ok(Flow::Cancelled),
+            () = self.turn.cancel.cancelled() => return Ok(TurnFlow::Cancelled),
             verdict = passing => verdict,
         };
         match verdict {
-            Verdict::Run => {}
+            GateVerdict::Run => {}
             // A client answers so when it cancels the turn.
-            Verdict::Cancelled => return Ok(Flow::Cancelled),
-            Verdict::Refused(why) => {
+            GateVerdict::Cancelled => return Ok(TurnFlow::Cancelled),
+            GateVerdict::Refused(why) => {
                 self.end(index, Err(ToolError(why))).await?;
-                return Ok(Flow::GoOn);
+                return Ok(TurnFlow::GoOn);
             }
         }
         self.calls[index].shown["status"] = json!("in_progress");
@@ -216,18 +216,18 @@ impl<T: Talk> Batch<'_, T> {
         self.running.push(Box::pin(async move { (index, work.await) }));
         match is_asked {
             true => self.wait_for_all().await,
-            false => Ok(Flow::GoOn),
+            false => Ok(TurnFlow::GoOn),
         }
     }
 
-    async fn wait_for_all(&mut self) -> Result<Flow, TurnError> {
+    async fn wait_for_all(&mut self) -> Result<TurnFlow, TurnError> {
         loop {
             let ended = tokio::select! {
                 biased;
-                () = self.turn.cancel.cancelled() => return Ok(Flow::Cancelled),
+                () = self.turn.cancel.cancelled() => return Ok(TurnFlow::Cancelled),
                 ended = self.running.next() => ended,
             };
-            let Some((index, result)) = ended else { return Ok(Flow::GoOn) };
+            let Some((index, result)) = ended else { return Ok(TurnFlow::GoOn) };
             self.end(index, result).await?;
         }
     }
@@ -241,7 +241,7 @@ impl<T: Talk> Batch<'_, T> {
         self.talk.show(update).await
     }
 
-    fn describe(&mut self, index: usize, prepared: &Prepared) {
+    fn describe(&mut self, index: usize, prepared: &PreparedCall) {
         let shown = &mut self.calls[index].shown;
         shown["title"] = json!(visible::one_line(&prepared.shown.title));
         if let Some(kind) = prepared.shown.kind {
@@ -253,9 +253,9 @@ impl<T: Talk> Batch<'_, T> {
     async fn end(
         &mut self,
         index: usize,
-        result: Result<Output, ToolError>,
+        result: Result<ToolOutput, ToolError>,
     ) -> Result<(), TurnError> {
-        let Call { asked, shown, .. } = &mut self.calls[index];
+        let TurnCall { asked, shown, .. } = &mut self.calls[index];
         self.failing.note(asked, result.is_err());
         let parts = match result {
             Ok(output) => {
@@ -271,14 +271,14 @@ impl<T: Talk> Batch<'_, T> {
             }
             Err(ToolError(why)) => {
                 shown["status"] = json!("failed");
-                put(shown, &[Content::Text(why.clone())], &[]);
-                vec![Part::text(format!("Error: {why}"))]
+                put(shown, &[CallContent::Text(why.clone())], &[]);
+                vec![MessagePart::text(format!("Error: {why}"))]
             }
         };
         self.close(index, parts).await
     }
 
-    async fn close(&mut self, index: usize, parts: Vec<Part>) -> Result<(), TurnError> {
+    async fn close(&mut self, index: usize, parts: Vec<MessagePart>) -> Result<(), TurnError> {
         self.calls[index].is_over = true;
         let shown = self.calls[index].shown.clone();
         // First the log: what clients have seen to end has ended.
@@ -289,12 +289,12 @@ impl<T: Talk> Batch<'_, T> {
     /// Ends every call, also those that were not begun.
     async fn close_all(&mut self) -> Result<(), TurnError> {
         for index in 0..self.calls.len() {
-            let Call { shown, progress, is_over, .. } = &mut self.calls[index];
+            let TurnCall { shown, progress, is_over, .. } = &mut self.calls[index];
             if !*is_over {
                 shown["status"] = json!("failed");
                 // The output so far stays to be seen.
                 put(shown, &progress.shown(), &[]);
-                self.close(index, vec![Part::text(CANCELLED)]).await?;
+                self.close(index, vec![MessagePart::text(CANCELLED)]).await?;
             }
         }
         Ok(())

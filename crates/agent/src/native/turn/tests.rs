@@ -9,11 +9,11 @@ use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use testkit::model_server::{calls, status, text};
 
-use crate::native::journal::Item;
-use crate::native::options::Mode;
-use crate::native::settings::Limits;
+use crate::native::journal::JournalItem;
+use crate::native::options::ApprovalMode;
+use crate::native::settings::TurnLimits;
 use crate::native::testing::play::{Cast, Play, changing, chosen, looking};
-use crate::native::tool::{Output, Tool, ToolError};
+use crate::native::tool::{Tool, ToolError, ToolOutput};
 
 type Diary = Arc<Mutex<Vec<String>>>;
 
@@ -28,7 +28,7 @@ fn noting(diary: &Diary, name: &'static str, changes: bool) -> Arc<Tool> {
                 tokio::task::yield_now().await;
             }
             diary.lock().unwrap().push(format!("{name} {n} ends"));
-            Ok(Output::text(format!("{name} {n}")))
+            Ok(ToolOutput::text(format!("{name} {n}")))
         }
         .boxed()
     };
@@ -47,7 +47,7 @@ async fn calls_that_look_run_side_by_side() {
             let barrier = barrier.clone();
             async move {
                 barrier.wait().await;
-                Ok(Output::text("met"))
+                Ok(ToolOutput::text("met"))
             }
             .boxed()
         })
@@ -154,7 +154,7 @@ async fn the_same_failing_call_is_stopped_and_then_the_turn() {
 
 #[tokio::test]
 async fn failing_calls_that_differ_are_not_stopped() {
-    let limits = Limits { max_requests: 12, ..Limits::default() };
+    let limits = TurnLimits { max_requests: 12, ..TurnLimits::default() };
     let play = Play::with(Cast { tools: vec![failing()], limits, ..Cast::default() }).await;
     let mut n = 0;
     play.server.brain(move |_| {
@@ -169,7 +169,7 @@ async fn failing_calls_that_differ_are_not_stopped() {
 
 #[tokio::test]
 async fn a_turn_has_no_more_requests_than_it_may() {
-    let limits = Limits { max_requests: 3, ..Limits::default() };
+    let limits = TurnLimits { max_requests: 3, ..TurnLimits::default() };
     let play = Play::with(Cast { limits, ..Cast::default() }).await;
     play.server.brain(|_| calls([("list", json!({}))]));
     let ended = play.prompt("go").await;
@@ -209,7 +209,7 @@ async fn calls_of_an_answer_that_ran_into_its_limit_are_not_run() {
 
 #[tokio::test]
 async fn a_rejected_call_is_told_and_the_model_goes_on() {
-    let play = Play::with(Cast { mode: Mode::Ask, ..Cast::default() }).await;
+    let play = Play::with(Cast { mode: ApprovalMode::Ask, ..Cast::default() }).await;
     play.stage.client.answers("session/request_permission", chosen("reject"));
     play.server.answer(calls([("write", json!({ "path": "x", "content": "y" }))]));
     play.server.answer(text("As you like."));
@@ -231,7 +231,7 @@ async fn a_failure_of_the_model_ends_the_turn_with_its_words() {
     let said = &play.updates_of("agent_message_chunk")[0]["content"]["text"];
     assert!(said.as_str().unwrap().contains("uthenticat"), "{said}");
     // Nothing of it is kept as if the model had said it.
-    let is_answer = |entry: &crate::native::journal::Entry| matches!(&*entry.item, Item::Answer { text, .. } if !text.is_empty());
+    let is_answer = |entry: &crate::native::journal::JournalEntry| matches!(&*entry.item, JournalItem::Answer { text, .. } if !text.is_empty());
     assert!(!play.items().iter().any(is_answer));
     play.server.answer(text("Hello."));
     play.prompt("again").await;
@@ -245,7 +245,7 @@ async fn an_answer_that_breaks_off_is_not_kept_as_whole() {
     play.prompt("go").await;
     let answers = play.items();
     let cut = answers.iter().find_map(|entry| match &*entry.item {
-        Item::Answer { text, is_whole, .. } => Some((text.clone(), *is_whole)),
+        JournalItem::Answer { text, is_whole, .. } => Some((text.clone(), *is_whole)),
         _ => None,
     });
     let (said, is_whole) = cut.unwrap();

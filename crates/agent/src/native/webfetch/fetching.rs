@@ -22,14 +22,14 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 
 /// The result of a fetch.
 #[derive(Debug)]
-pub(super) enum Fetched {
-    Page(Page),
+pub(super) enum FetchOutcome {
+    Page(FetchedPage),
     /// A redirect to another host, which nobody was asked about.
     Elsewhere(Url),
 }
 
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct FetchedPage {
     pub(super) url: Url,
     /// Lower case, without parameters.
     pub(super) kind: String,
@@ -79,7 +79,7 @@ pub(super) async fn fetch(
     url: Url,
     accept: &str,
     settings: &FetchSettings,
-) -> Result<Fetched, ToolError> {
+) -> Result<FetchOutcome, ToolError> {
     let asked = url.to_string();
     let getting = get(url, accept, settings);
     tokio::time::timeout(settings.timeout, getting).await.unwrap_or_else(|_| {
@@ -88,20 +88,24 @@ pub(super) async fn fetch(
     })
 }
 
-async fn get(first: Url, accept: &str, settings: &FetchSettings) -> Result<Fetched, ToolError> {
+async fn get(
+    first: Url,
+    accept: &str,
+    settings: &FetchSettings,
+) -> Result<FetchOutcome, ToolError> {
     let mut url = first.clone();
     for _ in 0..=MAX_REDIRECTS {
         check(&url, settings)?;
         let response = ask(&url, accept, settings).await?;
         let Some(next) = redirection(&url, &response)? else {
-            return read(url, response, settings).await.map(Fetched::Page);
+            return read(url, response, settings).await.map(FetchOutcome::Page);
         };
         if url.scheme() == "https" && next.scheme() == "http" {
             return Err(ToolError(format!("{url} redirects from https to http; not followed")));
         }
         check(&next, settings)?;
         if !is_same_site(&first, &next) {
-            return Ok(Fetched::Elsewhere(next));
+            return Ok(FetchOutcome::Elsewhere(next));
         }
         url = next;
     }
@@ -195,7 +199,7 @@ async fn read(
     url: Url,
     mut response: Response,
     settings: &FetchSettings,
-) -> Result<Page, ToolError> {
+) -> Result<FetchedPage, ToolError> {
     let (kind, charset) = content_type(response.headers());
     let status = response.status();
     let size = response.content_length();
@@ -223,7 +227,7 @@ async fn read(
         let said = if said.trim().is_empty() { String::new() } else { format!(": {said}") };
         return Err(ToolError(format!("{url} answered {status}{said}")));
     }
-    Ok(Page { url, kind, text, is_cut })
+    Ok(FetchedPage { url, kind, text, is_cut })
 }
 
 fn content_type(headers: &HeaderMap) -> (String, Option<String>) {

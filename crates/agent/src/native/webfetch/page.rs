@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 16;
 /// The format into which a page is converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Format {
+pub(super) enum PageFormat {
     Text,
     #[default]
     Markdown,
@@ -23,14 +23,14 @@ pub(super) enum Format {
     Html,
 }
 
-pub(super) fn convert(html: &str, format: Format) -> String {
-    if format == Format::Html {
+pub(super) fn convert(html: &str, format: PageFormat) -> String {
+    if format == PageFormat::Html {
         return html.to_owned();
     }
     let mut emitter = DefaultEmitter::default();
     // Scripts and styles are not markup.
     emitter.naively_switch_states(true);
-    let mut writer = Writer { format, ..Writer::default() };
+    let mut writer = PageWriter { format, ..PageWriter::default() };
     for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
         match token {
             Token::StartTag(tag) => writer.start(&tag),
@@ -43,8 +43,8 @@ pub(super) fn convert(html: &str, format: Format) -> String {
 }
 
 #[derive(Default)]
-struct Writer {
-    format: Format,
+struct PageWriter {
+    format: PageFormat,
     out: String,
     /// Line ends that are due before the next text.
     n_due: usize,
@@ -58,14 +58,14 @@ struct Writer {
     n_cells: usize,
 }
 
-impl Writer {
+impl PageWriter {
     fn start(&mut self, tag: &StartTag<()>) {
         let name = name_of(&tag.name);
         if let Some((skipped, n_open)) = &mut self.skipped {
             *n_open += usize::from(*skipped == name && !tag.self_closing);
             return;
         }
-        let is_markdown = self.format == Format::Markdown;
+        let is_markdown = self.format == PageFormat::Markdown;
         match &*name {
             "script" | "style" | "noscript" | "template" | "svg" | "math" | "iframe" | "object"
             | "nav" | "select" | "button" | "textarea"
@@ -141,7 +141,7 @@ impl Writer {
             }
             return;
         }
-        let is_markdown = self.format == Format::Markdown;
+        let is_markdown = self.format == PageFormat::Markdown;
         match name {
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "blockquote" | "table" | "title" => {
                 self.break_line(2);
@@ -239,7 +239,7 @@ impl Writer {
     fn open_link(&mut self, href: Option<String>) {
         self.close_link();
         let href = href.filter(|href| href.starts_with("http") || href.starts_with('/'));
-        if let (Format::Markdown, Some(href)) = (self.format, href) {
+        if let (PageFormat::Markdown, Some(href)) = (self.format, href) {
             self.mark("[");
             self.link = Some((href, self.out.len()));
         }
@@ -257,7 +257,7 @@ impl Writer {
 
     fn finish(mut self) -> String {
         self.close_link();
-        if self.format == Format::Markdown && self.n_pre > 0 {
+        if self.format == PageFormat::Markdown && self.n_pre > 0 {
             self.break_line(1);
             self.mark("```");
         }

@@ -10,10 +10,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::tool;
-use crate::native::client::Abilities;
+use crate::native::client::ClientAbilities;
 use crate::native::settings::FetchSettings;
 use crate::native::testing::rehearsal::{Rehearsal, work};
-use crate::native::tool::{Need, Prepared, ToolError};
+use crate::native::tool::{CallNeed, PreparedCall, ToolError};
 
 struct Server {
     address: SocketAddr,
@@ -105,7 +105,7 @@ fn answer(path: &str, address: SocketAddr, n: usize) -> Vec<u8> {
 
 /// Only the server's own address is allowed, by its name in URLs.
 fn rehearse() -> Rehearsal {
-    Rehearsal::new(Abilities::default(), |settings| {
+    Rehearsal::new(ClientAbilities::default(), |settings| {
         settings.webfetch = FetchSettings {
             private_hosts: vec!["127.0.0.1".into()],
             max_bytes: 1 << 20,
@@ -114,7 +114,7 @@ fn rehearse() -> Rehearsal {
     })
 }
 
-async fn prepare(stage: &Rehearsal, url: &str, format: &str) -> Result<Prepared, ToolError> {
+async fn prepare(stage: &Rehearsal, url: &str, format: &str) -> Result<PreparedCall, ToolError> {
     tool().prepare(json!({ "url": url, "format": format }), &stage.context).await
 }
 
@@ -135,7 +135,7 @@ async fn a_page_is_asked_about_by_its_host_and_read_as_markdown() {
     let url = server.url("/page");
     let prepared = prepare(&stage, &url, "markdown").await.unwrap();
     let key = format!("fetch:{}", server.address);
-    assert_eq!(prepared.need, Need::Permission { key });
+    assert_eq!(prepared.need, CallNeed::Permission { key });
     assert_eq!(prepared.shown.title, url);
     assert_eq!(server.n_asked(), 0, "nothing is fetched before somebody has allowed it");
     assert_eq!(work(prepared).await, format!("{url} (text/html)\n\n# Über\n\ntext"));
@@ -160,7 +160,7 @@ async fn other_text_comes_as_it_is_and_other_things_not_at_all() {
 
 #[tokio::test]
 async fn what_is_too_large_is_cut_and_what_takes_too_long_is_left() {
-    let stage = Rehearsal::new(Abilities::default(), |settings| {
+    let stage = Rehearsal::new(ClientAbilities::default(), |settings| {
         settings.webfetch.allow_private = true;
         settings.webfetch.max_bytes = 100_000;
         settings.webfetch.timeout = Duration::from_secs(2);
@@ -201,7 +201,7 @@ async fn redirections_are_followed_as_far_as_they_were_allowed() {
 
 #[tokio::test]
 async fn no_spelling_of_an_inside_address_is_fetched() {
-    let stage = Rehearsal::new(Abilities::default(), |_| {});
+    let stage = Rehearsal::new(ClientAbilities::default(), |_| {});
     let server = Server::start().await;
     let port = server.address.port();
     let hosts = [
@@ -242,7 +242,7 @@ async fn no_spelling_of_an_inside_address_is_fetched() {
 #[tokio::test]
 async fn a_name_is_judged_by_its_address_and_connected_to_there() {
     let server = Server::start().await;
-    let stage = Rehearsal::new(Abilities::default(), |settings| {
+    let stage = Rehearsal::new(ClientAbilities::default(), |settings| {
         settings.webfetch.private_hosts = vec!["LocalHost".into()];
     });
     let url = format!("http://localhost:{}/page", server.address.port());
@@ -273,6 +273,6 @@ async fn what_is_no_url_of_the_web_is_refused_before_anybody_is_asked() {
     }
     assert!(prepare(&stage, "https://example.org/", "pdf").await.is_err());
     let prepared = prepare(&stage, "https://EXAMPLE.org:443/a\u{202e}b", "text").await.unwrap();
-    assert_eq!(prepared.need, Need::Permission { key: "fetch:example.org".into() });
+    assert_eq!(prepared.need, CallNeed::Permission { key: "fetch:example.org".into() });
     assert!(prepared.shown.title.is_ascii(), "{}", prepared.shown.title);
 }

@@ -1,8 +1,8 @@
 //! Servers that do what they should, as processes.
 
-use agent::native::chat::Part;
+use agent::native::chat::MessagePart;
 use agent::native::mcp::{McpConfig, ServerSpec};
-use agent::native::tool::{Content, Kind, Need};
+use agent::native::tool::{CallContent, CallNeed, Kind};
 use serde_json::{Value, json};
 use soak::PATIENCE;
 
@@ -22,9 +22,9 @@ async fn tools_of_all_pages_appear_namespaced_and_can_be_called() {
     let prepared = stage.prepare("mcp__played__echo", json!({ "a": [1] })).await;
     assert_eq!(prepared.shown.title, "played: echo");
     let shown = "```json\n{\n  \"a\": [\n    1\n  ]\n}\n```";
-    assert_eq!(prepared.shown.content, [Content::Text(shown.into())]);
+    assert_eq!(prepared.shown.content, [CallContent::Text(shown.into())]);
     let output = prepared.work.await.unwrap();
-    assert_eq!(output.parts, [Part::text(r#"{"a":[1]}"#)]);
+    assert_eq!(output.parts, [MessagePart::text(r#"{"a":[1]}"#)]);
     assert_eq!(stage.text("mcp__played__echo", Value::Null).await, "{}");
     assert_eq!(stage.error("mcp__played__fail", json!({})).await, "it did not work");
     assert!(stage.text("mcp__played__odd", json!({})).await.contains("hologram"));
@@ -50,10 +50,10 @@ async fn every_tool_asks_unless_its_server_is_trusted_and_says_that_it_only_read
         vec![config.to_spec("trusted").unwrap().unwrap(), played("played", notes)]
     };
     let stage = Stage::new(trusted, |_| {}).await;
-    let asks = |key: &str| Need::Permission { key: key.to_owned() };
+    let asks = |key: &str| CallNeed::Permission { key: key.to_owned() };
     assert_eq!(stage.need("mcp__played__look").await, asks("mcp:played:look"));
     assert_eq!(stage.need("mcp__played__echo").await, asks("mcp:played:echo"));
-    assert_eq!(stage.need("mcp__trusted__look").await, Need::Nothing);
+    assert_eq!(stage.need("mcp__trusted__look").await, CallNeed::Nothing);
     assert_eq!(stage.need("mcp__trusted__echo").await, asks("mcp:trusted:echo"));
     assert_eq!(stage.tool("mcp__played__look").kind, Kind::Other);
     assert_eq!(stage.tool("mcp__trusted__look").kind, Kind::Read);
@@ -121,7 +121,7 @@ async fn a_call_that_is_dropped_is_cancelled_at_the_server() {
 
 #[tokio::test]
 async fn a_call_that_takes_too_long_is_given_up_and_cancelled() {
-    let short = |settings: &mut agent::native::mcp::Settings| {
+    let short = |settings: &mut agent::native::mcp::McpSettings| {
         settings.call_within = std::time::Duration::from_millis(50);
     };
     let stage = Stage::new(|notes| vec![played("played", notes)], short).await;
@@ -150,7 +150,7 @@ async fn a_change_of_the_tools_is_seen() {
 
 #[tokio::test]
 async fn commands_of_clients_are_not_run_where_they_must_not_be() {
-    let strict = |settings: &mut agent::native::mcp::Settings| {
+    let strict = |settings: &mut agent::native::mcp::McpSettings| {
         settings.runs_commands_of_clients = false;
     };
     let twice = |notes: &std::path::Path| vec![played("a", notes), played("a", notes)];

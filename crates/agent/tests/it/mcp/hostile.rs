@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use agent::native::mcp::{ServerSpec, Settings};
-use agent::native::settings::Keeper;
+use agent::native::mcp::{McpSettings, ServerSpec};
+use agent::native::settings::KeeperSettings;
 use serde_json::json;
 use soak::PATIENCE;
 
 use super::stage::{Stage, is_alive, played, until};
 
-fn impatient(settings: &mut Settings) {
+fn impatient(settings: &mut McpSettings) {
     settings.start_within = Duration::from_secs(2);
 }
 
@@ -134,11 +134,15 @@ async fn a_session_can_end_while_its_servers_start() {
     let home = tempfile::tempdir().unwrap();
     let notes = home.path().join("notes");
     let stage = Stage::new(|_| vec![], |_| {}).await;
-    let settings = Settings::new(
+    let settings = McpSettings::new(
         home.path(),
-        &Keeper { exe: super::stage::program(), args: vec!["__keeper".into()], cgroups: false },
+        &KeeperSettings {
+            exe: super::stage::program(),
+            args: vec!["__keeper".into()],
+            cgroups: false,
+        },
     );
-    let servers = agent::native::mcp::Servers::start(vec![played("silent", &notes)], settings);
+    let servers = agent::native::mcp::McpServers::start(vec![played("silent", &notes)], settings);
     assert!(!servers.ready(Duration::from_millis(50)).await);
     tokio::time::timeout(PATIENCE, servers.shut_down()).await.unwrap();
     stage.servers.shut_down().await;

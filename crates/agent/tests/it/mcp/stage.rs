@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agent::native::chat::Part;
-use agent::native::client::{Abilities, Client};
-use agent::native::mcp::{self, ServerSpec, Servers};
-use agent::native::settings::{Keeper, Settings};
+use agent::native::chat::MessagePart;
+use agent::native::client::{AcpClient, ClientAbilities};
+use agent::native::mcp::{self, McpServers, ServerSpec};
+use agent::native::settings::{KeeperSettings, ToolSettings};
 use agent::native::tool::{
-    Need, Output, Prepared, Progress, Tool, ToolContext, ToolError, Workspace,
+    CallNeed, CallProgress, PreparedCall, Tool, ToolContext, ToolError, ToolOutput, Workspace,
 };
 use bus::connection::{Connection, ConnectionLimits};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use soak::PATIENCE;
 
 pub(crate) struct Stage {
     pub(crate) home: tempfile::TempDir,
-    pub(crate) servers: Servers,
+    pub(crate) servers: McpServers,
     context: ToolContext,
 }
 
@@ -29,8 +29,8 @@ pub(crate) fn program() -> PathBuf {
     path
 }
 
-fn keeper() -> Keeper {
-    Keeper { exe: program(), args: vec!["__keeper".into()], cgroups: false }
+fn keeper() -> KeeperSettings {
+    KeeperSettings { exe: program(), args: vec!["__keeper".into()], cgroups: false }
 }
 
 impl Stage {
@@ -41,14 +41,14 @@ impl Stage {
 
     pub(crate) async fn new(
         specs: impl FnOnce(&Path) -> Vec<ServerSpec>,
-        adjust: impl FnOnce(&mut mcp::Settings),
+        adjust: impl FnOnce(&mut mcp::McpSettings),
     ) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let mut settings = mcp::Settings::new(home.path(), &keeper());
+        let mut settings = mcp::McpSettings::new(home.path(), &keeper());
         settings.start_within = PATIENCE;
         settings.call_within = PATIENCE;
         adjust(&mut settings);
-        let servers = Servers::start(specs(&home.path().join("notes")), settings);
+        let servers = McpServers::start(specs(&home.path().join("notes")), settings);
         let context = context(home.path());
         let stage = Self { home, servers, context };
         assert!(stage.servers.ready(PATIENCE * 2).await, "servers are not ready");
@@ -65,11 +65,11 @@ impl Stage {
         found.unwrap_or_else(|| panic!("no {name} among {:?}", self.names()))
     }
 
-    pub(crate) async fn prepare(&self, name: &str, arguments: Value) -> Prepared {
+    pub(crate) async fn prepare(&self, name: &str, arguments: Value) -> PreparedCall {
         self.tool(name).prepare(arguments, &self.context).await.unwrap()
     }
 
-    pub(crate) async fn run(&self, name: &str, arguments: Value) -> Result<Output, ToolError> {
+    pub(crate) async fn run(&self, name: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
         self.prepare(name, arguments).await.work.await
     }
 
@@ -81,7 +81,7 @@ impl Stage {
         self.run(name, arguments).await.unwrap_err().0
     }
 
-    pub(crate) async fn need(&self, name: &str) -> Need {
+    pub(crate) async fn need(&self, name: &str) -> CallNeed {
         self.prepare(name, json!({})).await.need
     }
 
@@ -116,15 +116,19 @@ pub(crate) fn context(cwd: &Path) -> ToolContext {
         write_stall: PATIENCE,
     };
     let (connection, _inbox) = Connection::open(reader, writer, &limits);
-    let client = Client::new(connection, "s".into(), Abilities::default());
-    let settings = Settings::new(program(), vec!["__keeper".into()]);
+    let client = AcpClient::new(connection, "s".into(), ClientAbilities::default());
+    let settings = ToolSettings::new(program(), vec!["__keeper".into()]);
     let workspace = Workspace::new(cwd.to_owned(), &[], client, settings).unwrap();
-    ToolContext { workspace: Arc::new(workspace), call: "c".into(), progress: Progress::default() }
+    ToolContext {
+        workspace: Arc::new(workspace),
+        call: "c".into(),
+        progress: CallProgress::default(),
+    }
 }
 
-pub(crate) fn text_of(output: &Output) -> String {
+pub(crate) fn text_of(output: &ToolOutput) -> String {
     match output.parts.as_slice() {
-        [Part::Text { text }] => text.clone(),
+        [MessagePart::Text { text }] => text.clone(),
         other => panic!("{other:?}"),
     }
 }

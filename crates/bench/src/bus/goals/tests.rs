@@ -41,16 +41,16 @@ fn found<'a>(goals: &'a [Goal], what: &str) -> &'a Goal {
 
 #[test]
 fn a_slow_round_for_all_does_not_change_the_ratio() {
-    let point = Point { over: Over::Tcp, n_sessions: 16, n_bytes: SMALL };
+    let point = Point { over: BusTransport::Tcp, n_sessions: 16, n_bytes: SMALL };
     let reference = series(vec![run(100.0, 10.0, 5.0, 0), run(10.0, 100.0, 5.0, 0)]);
     let stdio_bus = series(vec![run(50.0, 20.0, 9.0, 0), run(5.0, 20.0, 9.0, 0)]);
     let ours = series(vec![run(95.0, 10.0, 6.5, 0), run(9.5, 100.0, 6.5, 0)]);
     let all = [(
         point,
         vec![
-            (Through::Reference, reference),
-            (Through::StdioBus, stdio_bus),
-            (Through::Switchyard, ours),
+            (MeasuredRouter::Reference, reference),
+            (MeasuredRouter::StdioBus, stdio_bus),
+            (MeasuredRouter::Switchyard, ours),
         ],
     )];
 
@@ -70,8 +70,8 @@ fn a_slow_round_for_all_does_not_change_the_ratio() {
 fn one_lost_session_or_one_failed_run_misses_the_goal() {
     let failed = Run { outcome: Err("it ended".to_owned()), idle_kib: None };
     for bad in [run(1.0, 1.0, 1.0, 1), failed] {
-        let point = Point { over: Over::Unix, n_sessions: 1000, n_bytes: LARGE };
-        let all = [(point, vec![(Through::Switchyard, series(vec![bad]))])];
+        let point = Point { over: BusTransport::Unix, n_sessions: 1000, n_bytes: LARGE };
+        let all = [(point, vec![(MeasuredRouter::Switchyard, series(vec![bad]))])];
         let goals = of(&all);
         assert!(!found(&goals, "lost").is_met());
     }
@@ -79,7 +79,7 @@ fn one_lost_session_or_one_failed_run_misses_the_goal() {
 
 #[test]
 fn nothing_is_claimed_of_what_was_not_measured() {
-    let point = Point { over: Over::Tcp, n_sessions: 16, n_bytes: SMALL };
+    let point = Point { over: BusTransport::Tcp, n_sessions: 16, n_bytes: SMALL };
     let reference = series(vec![run(100.0, 10.0, 5.0, 0)]);
-    assert!(of(&[(point, vec![(Through::Reference, reference)])]).is_empty());
+    assert!(of(&[(point, vec![(MeasuredRouter::Reference, reference)])]).is_empty());
 }

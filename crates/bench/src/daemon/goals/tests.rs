@@ -8,7 +8,7 @@ fn goal<'a>(goals: &'a [Goal], what: &str) -> &'a Goal {
 }
 
 fn sse() -> Figures {
-    Figures::new(Through::Switchyard(Over::Sse))
+    Figures::new(MeasuredService::Switchyard(EventTransport::Sse))
 }
 
 #[test]
@@ -16,7 +16,7 @@ fn what_was_not_measured_is_neither_met_nor_missed() {
     let goals = of(&[sse()]);
     assert_eq!(goals.len(), 8);
     assert!(goals.iter().all(|goal| goal.mark() == "not measured"));
-    assert!(of(&[Figures::new(Through::Acpx)]).is_empty());
+    assert!(of(&[Figures::new(MeasuredService::Acpx)]).is_empty());
 }
 
 #[test]

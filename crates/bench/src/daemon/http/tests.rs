@@ -47,7 +47,7 @@ fn a_connection_that_the_server_has_closed_is_opened_again() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut connection = Connection::open(listener.local_addr().unwrap(), None).unwrap();
     drop(listener.accept().unwrap());
-    while connection.peek().unwrap() != Came::End {
+    while connection.peek().unwrap() != SocketState::End {
         std::thread::yield_now();
     }
     let server = std::thread::spawn(move || {
@@ -77,7 +77,7 @@ fn signs_of_life_do_not_pass_for_events() {
     let mut events = Connection::open(address, None).unwrap().events("/events").unwrap();
     events.wait_at_most(Duration::from_millis(20)).unwrap();
 
-    assert_eq!(events.next().unwrap(), Heard::Quiet);
+    assert_eq!(events.next().unwrap(), StreamEvent::Quiet);
     drop(events);
     server.join().unwrap();
 }
@@ -102,8 +102,8 @@ fn events_come_out_whole_whatever_the_pieces() {
     let (address, _server) = serve(pieces);
     let mut events = Connection::open(address, None).unwrap().events("/events").unwrap();
 
-    assert_eq!(events.next().unwrap(), Heard::Data(b"first"));
-    assert_eq!(events.next().unwrap(), Heard::Data(b"second"));
+    assert_eq!(events.next().unwrap(), StreamEvent::Data(b"first"));
+    assert_eq!(events.next().unwrap(), StreamEvent::Data(b"second"));
     assert!(events.next().unwrap_err().to_string().contains("ended"));
 }
 

@@ -7,12 +7,12 @@ fn chunks_and_the_end_of_a_turn_are_known_among_events() {
     let mut chunks = bench::chunk::Chunks::new("s", 40);
     let chunk = String::from_utf8(chunks.line(7).to_vec()).unwrap();
     let event = |kind: &str, payload: &str| json!({ "seq": 1, "kind": kind, "payload": payload });
-    let seen = |event: serde_json::Value| Seen::of(event.to_string().as_bytes());
+    let seen = |event: serde_json::Value| ChunkEvent::of(event.to_string().as_bytes());
 
-    assert_eq!(seen(event("agent_message_chunk", &chunk)), Seen::Chunk(7));
-    assert_eq!(seen(event("turn_ended", "")), Seen::TurnEnded);
-    assert_eq!(seen(event("turn_started", "")), Seen::Other);
-    assert_eq!(seen(event("prompt_received", "stream 1 40.")), Seen::Other);
+    assert_eq!(seen(event("agent_message_chunk", &chunk)), ChunkEvent::Chunk(7));
+    assert_eq!(seen(event("turn_ended", "")), ChunkEvent::TurnEnded);
+    assert_eq!(seen(event("turn_started", "")), ChunkEvent::Other);
+    assert_eq!(seen(event("prompt_received", "stream 1 40.")), ChunkEvent::Other);
 }
 
 #[test]

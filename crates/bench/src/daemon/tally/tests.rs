@@ -3,7 +3,7 @@
 use super::*;
 
 fn tally(n_chunks: u64, numbers: &[u64]) -> Burst {
-    let mut tally = Tally::new(n_chunks);
+    let mut tally = ChunkTally::new(n_chunks);
     for number in numbers {
         tally.add(*number);
     }

@@ -4,8 +4,8 @@ use super::*;
 
 const MAX: usize = 24;
 
-fn cut_all(chunks: &[&[u8]]) -> Vec<Cut> {
-    let (mut inbox, mut cuts) = (Inbox::default(), Vec::new());
+fn cut_all(chunks: &[&[u8]]) -> Vec<LineCut> {
+    let (mut inbox, mut cuts) = (LineCutter::default(), Vec::new());
     for chunk in chunks {
         let mut chunk = Bytes::copy_from_slice(chunk);
         while let Some(cut) = inbox.cut(&mut chunk, MAX) {
@@ -17,8 +17,8 @@ fn cut_all(chunks: &[&[u8]]) -> Vec<Cut> {
     cuts
 }
 
-fn line(text: &str) -> Cut {
-    Cut::Line(Bytes::copy_from_slice(text.as_bytes()))
+fn line(text: &str) -> LineCut {
+    LineCut::Line(Bytes::copy_from_slice(text.as_bytes()))
 }
 
 #[test]
@@ -36,7 +36,10 @@ fn a_byte_order_mark_is_no_part_of_a_line() {
 fn a_line_over_the_limit_is_told_once_and_the_next_one_is_whole() {
     let long = [b"{\"id\":7,".as_slice(), &[b'x'; 100]].concat();
     let cuts = cut_all(&[&long, &long, b"x\n{\"ok\":1}\n"]);
-    assert!(matches!(&cuts[0], Cut::TooLong(head) if head.starts_with(b"{\"id\":7,")), "{cuts:?}");
+    assert!(
+        matches!(&cuts[0], LineCut::TooLong(head) if head.starts_with(b"{\"id\":7,")),
+        "{cuts:?}"
+    );
     assert_eq!(cuts[1..], [line("{\"ok\":1}")]);
 }
 
@@ -44,7 +47,7 @@ fn a_line_over_the_limit_is_told_once_and_the_next_one_is_whole() {
 fn a_line_that_just_fits_may_end_in_a_carriage_return() {
     let fits = [b'x'; MAX];
     let cuts = cut_all(&[&fits, b"\r", b"\n"]);
-    assert_eq!(cuts, [Cut::Line(Bytes::copy_from_slice(&fits))]);
+    assert_eq!(cuts, [LineCut::Line(Bytes::copy_from_slice(&fits))]);
 }
 
 #[test]
@@ -56,7 +59,7 @@ fn the_buffer_is_used_again() {
         rustix::io::write(&write, b"one\ntwo\n").unwrap();
         let (whole, n) = buffer.read(&read).unwrap();
         let mut chunk = whole.slice(..n);
-        let first = Inbox::default().cut(&mut chunk, MAX);
+        let first = LineCutter::default().cut(&mut chunk, MAX);
         assert_eq!(first, Some(line("one")));
         places.push(whole.as_ptr() as usize);
         drop((first, chunk));
@@ -81,10 +84,10 @@ proptest! {
         }
         chunks.push(rest);
         // How much of an endless line is at hand depends on where it was cut.
-        let without_heads = |cuts: Vec<Cut>| -> Vec<Cut> {
+        let without_heads = |cuts: Vec<LineCut>| -> Vec<LineCut> {
             let blank = |cut| match cut {
-                Cut::TooLong(_) => Cut::TooLong(Bytes::new()),
-                line @ Cut::Line(_) => line,
+                LineCut::TooLong(_) => LineCut::TooLong(Bytes::new()),
+                line @ LineCut::Line(_) => line,
             };
             cuts.into_iter().map(blank).collect()
         };

@@ -28,7 +28,7 @@ fn a_line_that_waits_alone_is_no_pressure() {
     outbox.push(Bytes::from(vec![b'x'; 100]));
     assert_eq!(outbox.crossing(MARKS), None);
     outbox.push(Bytes::from_static(b"y"));
-    assert_eq!(outbox.crossing(MARKS), Some(Level::Full));
+    assert_eq!(outbox.crossing(MARKS), Some(QueueLevel::Full));
     assert_eq!(outbox.crossing(MARKS), None, "each crossing is told once");
 }
 
@@ -39,9 +39,9 @@ fn levels_fall_behind_the_marks() {
     for _ in 0..30 {
         outbox.push(Bytes::from_static(b"z"));
     }
-    assert_eq!(outbox.crossing(MARKS), Some(Level::High));
-    assert_eq!(outbox.flush(&write), Flushed::All);
-    assert_eq!(outbox.crossing(MARKS), Some(Level::Low));
+    assert_eq!(outbox.crossing(MARKS), Some(QueueLevel::High));
+    assert_eq!(outbox.flush(&write), FlushOutcome::All);
+    assert_eq!(outbox.crossing(MARKS), Some(QueueLevel::Low));
     let mut seen = Vec::new();
     read_some(&read, 100, &mut seen);
     assert_eq!(seen, [b'z'; 30]);
@@ -52,9 +52,9 @@ fn a_reader_that_is_gone_is_told_from_one_that_is_slow() {
     let (read, write) = nonblocking_pipe();
     let mut outbox = Outbox::default();
     outbox.push(Bytes::from(vec![b'x'; 1 << 20]));
-    assert_eq!(outbox.flush(&write), Flushed::Blocked);
+    assert_eq!(outbox.flush(&write), FlushOutcome::Blocked);
     drop(read);
-    assert_eq!(outbox.flush(&write), Flushed::Broken);
+    assert_eq!(outbox.flush(&write), FlushOutcome::Broken);
 }
 
 proptest! {
@@ -75,7 +75,7 @@ proptest! {
                 read_some(&read, n_read.max(1), &mut seen);
             }
         }
-        while outbox.flush(&write) == Flushed::Blocked {
+        while outbox.flush(&write) == FlushOutcome::Blocked {
             while read_some(&read, 65_536, &mut seen) {}
         }
         while read_some(&read, 65_536, &mut seen) {}

@@ -8,12 +8,12 @@ use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 use rustix::net::Shutdown;
 
-use super::{Party, Shell};
-use crate::hello::{Greeting, Token, greet};
-use crate::kernel::inbox::{Cut, Inbox};
-use crate::kernel::listener::Via;
-use crate::kernel::outbox::{Flushed, Outbox};
-use crate::switch::{ClientId, Input, Millis};
+use super::{EventLoop, Party};
+use crate::hello::{BusToken, Greeting, greet};
+use crate::kernel::inbox::{LineCut, LineCutter};
+use crate::kernel::listener::ClientTransport;
+use crate::kernel::outbox::{FlushOutcome, Outbox};
+use crate::switch::{ClientId, MonotonicMillis, SwitchInput};
 
 /// The longest first line of a client that has not shown its token.
 const MAX_HELLO_BYTES: usize = 64 << 10;
@@ -26,52 +26,52 @@ const MAX_STRANGERS: usize = 256;
 /// Connections beyond the switch's limit, so that they can be told why they are closed.
 const N_TO_BE_TURNED_AWAY: usize = 64;
 
-pub(super) struct ClientEdge {
+pub(super) struct ClientConnection {
     pub(super) socket: OwnedFd,
-    pub(super) via: Via,
-    pub(super) inbox: Inbox,
+    pub(super) via: ClientTransport,
+    pub(super) inbox: LineCutter,
     pub(super) outbox: Outbox,
-    stage: Stage,
+    stage: ClientStage,
     pub(super) is_paused: bool,
     /// Its sending side is closed.
     has_ended: bool,
     is_blocked: bool,
     is_touched: bool,
     interest: EventFlags,
-    last_read: Millis,
+    last_read: MonotonicMillis,
 }
 
-enum Stage {
+enum ClientStage {
     /// Its first message has not come yet.
     Guest {
-        since: Millis,
-        token: Option<Token>,
+        since: MonotonicMillis,
+        token: Option<BusToken>,
         pool: Option<Arc<str>>,
     },
     Served,
     /// Its last lines are being written; what it sends is thrown away.
     Leaving {
-        until: Millis,
+        until: MonotonicMillis,
         is_shut: bool,
     },
 }
 
-impl ClientEdge {
+impl ClientConnection {
     pub(super) fn is_guest(&self) -> bool {
-        matches!(self.stage, Stage::Guest { .. })
+        matches!(self.stage, ClientStage::Guest { .. })
     }
 
     fn is_served(&self) -> bool {
-        matches!(self.stage, Stage::Served)
+        matches!(self.stage, ClientStage::Served)
     }
 
     /// It is leaving, and nothing waits for it any more.
     pub(super) fn has_all(&self) -> bool {
-        matches!(self.stage, Stage::Leaving { is_shut: true, .. })
+        matches!(self.stage, ClientStage::Leaving { is_shut: true, .. })
     }
 
     fn is_leaving(&self) -> bool {
-        matches!(self.stage, Stage::Leaving { .. })
+        matches!(self.stage, ClientStage::Leaving { .. })
     }
 
     fn wanted(&self) -> EventFlags {
@@ -82,7 +82,7 @@ impl ClientEdge {
     }
 }
 
-impl Shell {
+impl EventLoop {
     pub(super) fn accept(&mut self, id: u64) {
         for _ in 0..MAX_ACCEPTED {
             let Some(listener) = self.listeners.get_mut(&id) else { return };
@@ -116,14 +116,15 @@ impl Shell {
     pub(super) fn add_client(
         &mut self,
         socket: OwnedFd,
-        via: Via,
-        token: Option<Token>,
+        via: ClientTransport,
+        token: Option<BusToken>,
         pool: Option<Arc<str>>,
     ) {
         // Unauthenticated clients have a limit of their own: they can only crowd out each other.
         if self.clients.len() >= MAX_STRANGERS {
-            let has_to_show_token =
-                |client: &ClientEdge| matches!(client.stage, Stage::Guest { token: Some(_), .. });
+            let has_to_show_token = |client: &ClientConnection| {
+                matches!(client.stage, ClientStage::Guest { token: Some(_), .. })
+            };
             let strangers = self.clients.iter().filter(|(_, client)| has_to_show_token(client));
             let n_strangers = strangers.clone().count();
             let n_known = self.clients.len() - n_strangers;
@@ -147,12 +148,12 @@ impl Shell {
         if token.is_some() {
             self.watch();
         }
-        let edge = ClientEdge {
+        let edge = ClientConnection {
             socket,
             via,
-            inbox: Inbox::default(),
+            inbox: LineCutter::default(),
             outbox: Outbox::default(),
-            stage: Stage::Guest { since: self.now, token, pool },
+            stage: ClientStage::Guest { since: self.now, token, pool },
             is_paused: false,
             has_ended: false,
             is_blocked: false,
@@ -200,10 +201,10 @@ impl Shell {
         self.buffer.give_back(buffer);
     }
 
-    fn cut_client(&mut self, id: ClientId, chunk: &mut Bytes) -> Option<Cut> {
+    fn cut_client(&mut self, id: ClientId, chunk: &mut Bytes) -> Option<LineCut> {
         let client = self.clients.get_mut(&id).filter(|client| !client.is_leaving())?;
         let max_line_bytes = match client.stage {
-            Stage::Guest { token: Some(_), .. } => MAX_HELLO_BYTES,
+            ClientStage::Guest { token: Some(_), .. } => MAX_HELLO_BYTES,
             _ => self.edges.max_client_line_bytes,
         };
         let n_before = client.inbox.n_unfinished();
@@ -222,7 +223,7 @@ impl Shell {
 
     /// Gives up the largest unfinished line of all clients, because together they hold too much;
     /// returns the cut if that is the line of `id` itself.
-    fn skip_largest(&mut self, id: ClientId) -> Option<Cut> {
+    fn skip_largest(&mut self, id: ClientId) -> Option<LineCut> {
         let sizes = self.clients.iter().map(|(id, client)| (client.inbox.n_unfinished(), *id));
         let (n_bytes, largest) = sizes.max()?;
         self.n_unfinished_bytes = self.n_unfinished_bytes.saturating_sub(n_bytes);
@@ -234,28 +235,28 @@ impl Shell {
         None
     }
 
-    fn client_cut(&mut self, id: ClientId, cut: Cut) {
+    fn client_cut(&mut self, id: ClientId, cut: LineCut) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         match (&client.stage, cut) {
-            (Stage::Served, Cut::Line(line)) => self.feed_client_line(id, line),
-            (Stage::Served, Cut::TooLong(head)) => {
-                self.feed(Input::ClientLineTooLong { client: id, head });
+            (ClientStage::Served, LineCut::Line(line)) => self.feed_client_line(id, line),
+            (ClientStage::Served, LineCut::TooLong(head)) => {
+                self.feed(SwitchInput::ClientLineTooLong { client: id, head });
             }
-            (Stage::Guest { token, .. }, Cut::Line(line)) => {
+            (ClientStage::Guest { token, .. }, LineCut::Line(line)) => {
                 let greeting = greet(line, token.as_ref());
                 self.greeted(id, greeting);
             }
-            (Stage::Guest { token, .. }, Cut::TooLong(head)) => match token {
+            (ClientStage::Guest { token, .. }, LineCut::TooLong(head)) => match token {
                 Some(_) => {
                     let greeting = greet(head, token.as_ref());
                     self.greeted(id, greeting);
                 }
                 None => {
                     self.admit(id, None);
-                    self.feed(Input::ClientLineTooLong { client: id, head });
+                    self.feed(SwitchInput::ClientLineTooLong { client: id, head });
                 }
             },
-            (Stage::Leaving { .. }, _) => {}
+            (ClientStage::Leaving { .. }, _) => {}
         }
     }
 
@@ -263,7 +264,7 @@ impl Shell {
         match greeting {
             Greeting::Message(line) => {
                 self.admit(id, None);
-                self.feed(Input::ClientLine { client: id, line });
+                self.feed(SwitchInput::ClientLine { client: id, line });
             }
             Greeting::Hello { pool, answer } => {
                 self.admit(id, pool);
@@ -284,9 +285,11 @@ impl Shell {
     /// Hands a client over to the switch. The listener's pool wins over the one that a hello names.
     fn admit(&mut self, id: ClientId, said: Option<Arc<str>>) {
         let Some(client) = self.clients.get_mut(&id) else { return };
-        if let Stage::Guest { pool, .. } = std::mem::replace(&mut client.stage, Stage::Served) {
+        if let ClientStage::Guest { pool, .. } =
+            std::mem::replace(&mut client.stage, ClientStage::Served)
+        {
             tracing::debug!(client = id.0, via = %client.via, "client");
-            self.feed(Input::ClientCame { client: id, pool: pool.or(said) });
+            self.feed(SwitchInput::ClientCame { client: id, pool: pool.or(said) });
         }
     }
 
@@ -311,22 +314,22 @@ impl Shell {
         }
         let Some(client) = self.clients.get(&id) else { return };
         match client.stage {
-            Stage::Served => {
+            ClientStage::Served => {
                 let wait = match client.via {
-                    Via::Tcp(_) => Some(self.edges.half_close_wait),
-                    Via::Unix { .. } | Via::Port => None,
+                    ClientTransport::Tcp(_) => Some(self.edges.half_close_wait),
+                    ClientTransport::Unix { .. } | ClientTransport::Port => None,
                 };
                 let is_tcp = wait.is_some();
-                self.feed(Input::ClientFinished { client: id, wait });
-                if is_tcp && self.clients.get(&id).is_some_and(ClientEdge::is_served) {
+                self.feed(SwitchInput::ClientFinished { client: id, wait });
+                if is_tcp && self.clients.get(&id).is_some_and(ClientConnection::is_served) {
                     // A peer that is gone altogether looks the same, until something is sent
                     // to it. A space before the next line changes no message.
                     self.write_to_client(id, Bytes::from_static(b" "));
                 }
                 self.touch_client(id);
             }
-            Stage::Guest { .. } => self.lose_client(id),
-            Stage::Leaving { .. } => self.touch_client(id),
+            ClientStage::Guest { .. } => self.lose_client(id),
+            ClientStage::Leaving { .. } => self.touch_client(id),
         }
     }
 
@@ -336,7 +339,7 @@ impl Shell {
         self.n_unfinished_bytes =
             self.n_unfinished_bytes.saturating_sub(client.inbox.n_unfinished());
         if client.is_served() {
-            self.feed(Input::ClientLeft { client: id });
+            self.feed(SwitchInput::ClientLeft { client: id });
         }
     }
 
@@ -346,10 +349,10 @@ impl Shell {
         let Some(client) = self.clients.get_mut(&id).filter(|client| !client.is_leaving()) else {
             return;
         };
-        client.stage = Stage::Leaving { until, is_shut: false };
+        client.stage = ClientStage::Leaving { until, is_shut: false };
         self.n_unfinished_bytes =
             self.n_unfinished_bytes.saturating_sub(client.inbox.n_unfinished());
-        client.inbox = Inbox::default();
+        client.inbox = LineCutter::default();
         self.touch_client(id);
         self.watch();
     }
@@ -360,14 +363,14 @@ impl Shell {
         client.outbox.push(line);
         if client.outbox.n_bytes() > marks.high
             && !client.is_blocked
-            && client.outbox.send(&client.socket) == Flushed::Blocked
+            && client.outbox.send(&client.socket) == FlushOutcome::Blocked
         {
             client.is_blocked = true;
         }
         let crossing = client.outbox.crossing(marks).filter(|_| client.is_served());
         self.touch_client(id);
         if let Some(level) = crossing {
-            self.feed_afterwards(Input::ClientOutbox { client: id, level });
+            self.feed_afterwards(SwitchInput::ClientOutbox { client: id, level });
         }
     }
 
@@ -392,15 +395,15 @@ impl Shell {
         client.is_touched = false;
         let n_before = client.outbox.n_bytes();
         let flushed = client.outbox.send(&client.socket);
-        client.is_blocked = flushed == Flushed::Blocked;
-        if flushed == Flushed::Broken {
+        client.is_blocked = flushed == FlushOutcome::Blocked;
+        if flushed == FlushOutcome::Broken {
             return self.lose_client(id);
         }
-        if let Stage::Leaving { until, is_shut } = &mut client.stage {
-            if flushed == Flushed::All && client.has_ended {
+        if let ClientStage::Leaving { until, is_shut } = &mut client.stage {
+            if flushed == FlushOutcome::All && client.has_ended {
                 return self.lose_client(id);
             }
-            if flushed == Flushed::All && !std::mem::replace(is_shut, true) {
+            if flushed == FlushOutcome::All && !std::mem::replace(is_shut, true) {
                 // Closing at once would throw away what it has not read, if it still sends.
                 let _gone = rustix::net::shutdown(&client.socket, Shutdown::Write);
             }
@@ -418,7 +421,7 @@ impl Shell {
         }
         let crossing = client.outbox.crossing(marks).filter(|_| client.is_served());
         if let Some(level) = crossing {
-            self.feed(Input::ClientOutbox { client: id, level });
+            self.feed(SwitchInput::ClientOutbox { client: id, level });
         }
     }
 
@@ -427,19 +430,19 @@ impl Shell {
         let (mut late, mut mute, mut is_watching) = (Vec::new(), Vec::new(), false);
         for (id, client) in &self.clients {
             match client.stage {
-                Stage::Guest { since, token: Some(_), .. } => {
+                ClientStage::Guest { since, token: Some(_), .. } => {
                     is_watching = true;
                     if self.now.since(since) >= self.edges.hello_timeout {
                         mute.push(*id);
                     }
                 }
-                Stage::Leaving { until, .. } => {
+                ClientStage::Leaving { until, .. } => {
                     is_watching = true;
                     if until <= self.now {
                         late.push(*id);
                     }
                 }
-                Stage::Guest { token: None, .. } | Stage::Served => {
+                ClientStage::Guest { token: None, .. } | ClientStage::Served => {
                     let is_unfinished = client.inbox.n_unfinished() > 0 && !client.is_paused;
                     is_watching |= is_unfinished;
                     if is_unfinished && self.now.since(client.last_read) >= self.edges.line_timeout

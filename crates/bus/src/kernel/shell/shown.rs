@@ -1,14 +1,14 @@
 //! The snapshot of a bus: the switch's status, and what only the shell knows.
 
-use super::Shell;
-use crate::kernel::picture::{ClientPicture, Picture};
-use crate::switch::Status;
+use super::EventLoop;
+use crate::kernel::picture::{BusSnapshot, ClientSnapshot};
+use crate::switch::SwitchStatus;
 
-impl Shell {
-    pub(super) fn picture(&self) -> Picture {
+impl EventLoop {
+    pub(super) fn picture(&self) -> BusSnapshot {
         let served = self.clients.iter().filter(|(_, client)| !client.is_guest());
         let mut clients: Vec<_> = served
-            .map(|(id, client)| ClientPicture {
+            .map(|(id, client)| ClientSnapshot {
                 client: *id,
                 via: client.via.to_string(),
                 n_queued_bytes: client.outbox.n_bytes(),
@@ -16,7 +16,7 @@ impl Shell {
             })
             .collect();
         clients.sort_unstable_by_key(|client| client.client);
-        let Status { n_sessions, n_open, mut pools } = self.switch.status(self.now);
+        let SwitchStatus { n_sessions, n_open, mut pools } = self.switch.status(self.now);
         for shown in pools.iter_mut().flat_map(|pool| &mut pool.workers) {
             if let Some(worker) = self.workers.get(&shown.worker) {
                 shown.pid = worker.pid();
@@ -24,7 +24,7 @@ impl Shell {
                 shown.is_paused = worker.is_paused;
             }
         }
-        Picture {
+        BusSnapshot {
             uptime_ms: self.now.0,
             n_sessions,
             n_open,

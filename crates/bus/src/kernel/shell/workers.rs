@@ -11,16 +11,16 @@ use bytes::Bytes;
 use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 
-use super::{Party, Shell};
-use crate::kernel::inbox::{Cut, Inbox};
-use crate::kernel::note::{Mailbox, Note, StartedWorker};
-use crate::kernel::outbox::{Flushed, Outbox};
+use super::{EventLoop, Party};
+use crate::kernel::inbox::{LineCut, LineCutter};
+use crate::kernel::note::{LoopMessage, Mailbox, StartedWorker};
+use crate::kernel::outbox::{FlushOutcome, Outbox};
 use crate::processes::exit::ExitReport;
 use crate::processes::launch::Launch;
 use crate::processes::procs;
 use crate::processes::stderr::StderrLines;
 use crate::processes::worker::{StopLadder, Worker, WorkerHandle};
-use crate::switch::{Input, Millis, StopHow, WorkerId};
+use crate::switch::{MonotonicMillis, StopHow, SwitchInput, WorkerId};
 
 /// How long one sign of a worker's end may be there without the other: its pipe closed but the
 /// process alive, or the other way round.
@@ -30,54 +30,54 @@ const LAST_WORDS: usize = 300;
 /// How long the report of an exit waits for the rest of stderr.
 const LAST_WORDS_WAIT: Duration = Duration::from_millis(100);
 
-pub(super) struct WorkerEdge {
+pub(super) struct WorkerConnection {
     pool: Arc<str>,
     ladder: StopLadder,
-    process: Process,
-    pub(super) inbox: Inbox,
+    process: WorkerProcess,
+    pub(super) inbox: LineCutter,
     pub(super) outbox: Outbox,
     pub(super) is_paused: bool,
     is_read: bool,
     is_touched: bool,
     /// Since when its pipe takes nothing.
-    blocked_since: Option<Millis>,
+    blocked_since: Option<MonotonicMillis>,
     is_waiting_to_write: bool,
     /// No more input; once the outbox is empty the pipe is closed.
     is_closing: bool,
     /// Since when one of the signs of its end is there.
-    half_ended_since: Option<Millis>,
+    half_ended_since: Option<MonotonicMillis>,
     exit: Option<(ExitReport, String)>,
 }
 
-enum Process {
+enum WorkerProcess {
     Starting { wish: Option<StopHow> },
     Runs { stdin: Option<OwnedFd>, stdout: Option<OwnedFd>, handle: WorkerHandle },
 }
 
-impl WorkerEdge {
+impl WorkerConnection {
     pub(super) fn pid(&self) -> Option<u32> {
         match &self.process {
-            Process::Starting { .. } => None,
-            Process::Runs { handle, .. } => Some(handle.pid()),
+            WorkerProcess::Starting { .. } => None,
+            WorkerProcess::Runs { handle, .. } => Some(handle.pid()),
         }
     }
 
     fn has_said_all(&self) -> bool {
-        matches!(self.process, Process::Runs { stdout: None, .. })
+        matches!(self.process, WorkerProcess::Runs { stdout: None, .. })
     }
 }
 
-impl Shell {
+impl EventLoop {
     pub(super) fn start_worker(&mut self, id: WorkerId, pool: &Arc<str>, slot: u32) {
         let Some(setup) = self.pools.get(pool) else {
             let why = "its pool is gone".to_owned();
-            return self.feed_afterwards(Input::WorkerNotStarted { worker: id, why });
+            return self.feed_afterwards(SwitchInput::WorkerNotStarted { worker: id, why });
         };
-        let edge = WorkerEdge {
+        let edge = WorkerConnection {
             pool: Arc::clone(pool),
             ladder: setup.ladder,
-            process: Process::Starting { wish: None },
-            inbox: Inbox::default(),
+            process: WorkerProcess::Starting { wish: None },
+            inbox: LineCutter::default(),
             outbox: Outbox::default(),
             is_paused: false,
             is_read: false,
@@ -101,22 +101,22 @@ impl Shell {
             Err(why) => {
                 tracing::warn!(pool = &*worker.pool, why, "a worker could not be started");
                 self.workers.remove(&id);
-                return self.feed(Input::WorkerNotStarted { worker: id, why });
+                return self.feed(SwitchInput::WorkerNotStarted { worker: id, why });
             }
         };
         let token = Party::WorkerOutput(id).token();
         let is_readable = epoll::add(&self.epoll, &stdout, token, EventFlags::IN).is_ok();
         let wish = match worker.process {
-            Process::Starting { wish } => wish,
-            Process::Runs { .. } => None,
+            WorkerProcess::Starting { wish } => wish,
+            WorkerProcess::Runs { .. } => None,
         };
         tracing::info!(pool = &*worker.pool, pid = handle.pid(), "worker runs");
         worker.is_read = is_readable;
-        worker.process = Process::Runs { stdin: Some(stdin), stdout: Some(stdout), handle };
+        worker.process = WorkerProcess::Runs { stdin: Some(stdin), stdout: Some(stdout), handle };
         match wish {
             Some(how) => self.stop_worker(id, how),
             None if is_readable => {
-                self.feed(Input::WorkerRuns { worker: id });
+                self.feed(SwitchInput::WorkerRuns { worker: id });
                 self.touch_worker(id);
             }
             None => self.stop_worker(id, StopHow::AtOnce),
@@ -126,11 +126,11 @@ impl Shell {
     pub(super) fn stop_worker(&mut self, id: WorkerId, how: StopHow) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         let handle = match &mut worker.process {
-            Process::Starting { wish } => {
+            WorkerProcess::Starting { wish } => {
                 *wish = Some(how);
                 return;
             }
-            Process::Runs { handle, .. } => handle.clone(),
+            WorkerProcess::Runs { handle, .. } => handle.clone(),
         };
         worker.is_closing = true;
         match how {
@@ -163,7 +163,7 @@ impl Shell {
         let crossing = worker.outbox.crossing(marks);
         self.touch_worker(id);
         if let Some(level) = crossing {
-            self.feed_afterwards(Input::WorkerOutbox { worker: id, level });
+            self.feed_afterwards(SwitchInput::WorkerOutbox { worker: id, level });
         }
     }
 
@@ -178,14 +178,14 @@ impl Shell {
     pub(super) fn settle_worker_input(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         worker.is_touched = false;
-        let Process::Runs { stdin, .. } = &mut worker.process else { return };
+        let WorkerProcess::Runs { stdin, .. } = &mut worker.process else { return };
         let Some(pipe) = stdin else {
             worker.outbox.clear();
             return;
         };
         let n_before = worker.outbox.n_bytes();
         let flushed = worker.outbox.flush(&*pipe);
-        let is_blocked = flushed == Flushed::Blocked;
+        let is_blocked = flushed == FlushOutcome::Blocked;
         if is_blocked != worker.is_waiting_to_write {
             worker.is_waiting_to_write = is_blocked;
             let token = Party::WorkerInput(id).token();
@@ -197,18 +197,18 @@ impl Shell {
         }
         let has_moved = worker.outbox.n_bytes() < n_before;
         match flushed {
-            Flushed::Blocked if has_moved => worker.blocked_since = Some(self.now),
-            Flushed::Blocked => {
+            FlushOutcome::Blocked if has_moved => worker.blocked_since = Some(self.now),
+            FlushOutcome::Blocked => {
                 worker.blocked_since.get_or_insert(self.now);
             }
-            Flushed::All => worker.blocked_since = None,
-            Flushed::Broken => {
+            FlushOutcome::All => worker.blocked_since = None,
+            FlushOutcome::Broken => {
                 worker.blocked_since = None;
                 worker.outbox.clear();
                 worker.half_ended_since.get_or_insert(self.now);
             }
         }
-        if flushed == Flushed::Broken || (worker.is_closing && flushed == Flushed::All) {
+        if flushed == FlushOutcome::Broken || (worker.is_closing && flushed == FlushOutcome::All) {
             *stdin = None;
         }
         let is_watched = worker.blocked_since.is_some() || worker.half_ended_since.is_some();
@@ -217,7 +217,7 @@ impl Shell {
             self.watch();
         }
         if let Some(level) = crossing {
-            self.feed_afterwards(Input::WorkerOutbox { worker: id, level });
+            self.feed_afterwards(SwitchInput::WorkerOutbox { worker: id, level });
         }
     }
 
@@ -230,7 +230,7 @@ impl Shell {
 
     pub(super) fn settle_worker_output(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
-        let Process::Runs { stdout: Some(pipe), .. } = &worker.process else { return };
+        let WorkerProcess::Runs { stdout: Some(pipe), .. } = &worker.process else { return };
         let is_read = !worker.is_paused;
         if is_read != worker.is_read {
             worker.is_read = is_read;
@@ -243,7 +243,7 @@ impl Shell {
     pub(super) fn worker_readable(&mut self, id: WorkerId) {
         let max_line_bytes = self.edges.max_worker_line_bytes;
         let Some(worker) = self.workers.get_mut(&id) else { return };
-        let Process::Runs { stdout, .. } = &mut worker.process else { return };
+        let WorkerProcess::Runs { stdout, .. } = &mut worker.process else { return };
         let Some(pipe) = stdout else { return };
         let (buffer, n) = match self.buffer.read(&*pipe) {
             Ok(read) => read,
@@ -260,7 +260,7 @@ impl Shell {
             if let Some(cut) = worker.inbox.finish(max_line_bytes) {
                 self.worker_cut(id, cut);
             }
-            self.feed(Input::WorkerMute { worker: id });
+            self.feed(SwitchInput::WorkerMute { worker: id });
             return self.worker_half_ended(id);
         }
         self.n_read_bytes += n;
@@ -274,10 +274,10 @@ impl Shell {
         self.buffer.give_back(buffer);
     }
 
-    fn worker_cut(&mut self, worker: WorkerId, cut: Cut) {
+    fn worker_cut(&mut self, worker: WorkerId, cut: LineCut) {
         match cut {
-            Cut::Line(line) => self.feed_worker_line(worker, line),
-            Cut::TooLong(head) => self.feed(Input::WorkerLineTooLong { worker, head }),
+            LineCut::Line(line) => self.feed_worker_line(worker, line),
+            LineCut::TooLong(head) => self.feed(SwitchInput::WorkerLineTooLong { worker, head }),
         }
     }
 
@@ -306,14 +306,14 @@ impl Shell {
         };
         tracing::info!(pool = &*worker.pool, status, "worker ended");
         let is_success = report.is_success();
-        self.feed(Input::WorkerExited { worker: id, is_success, status });
+        self.feed(SwitchInput::WorkerExited { worker: id, is_success, status });
     }
 
     /// Finds workers that take no input, and those of whose end only one sign has come.
     pub(super) fn tick_workers(&mut self) {
         let (mut stuck, mut ended, mut is_watching) = (Vec::new(), Vec::new(), false);
         for (id, worker) in &self.workers {
-            let has_passed = |since: Option<Millis>, n: u64| {
+            let has_passed = |since: Option<MonotonicMillis>, n: u64| {
                 since.is_some_and(|since| self.now.since(since) >= n)
             };
             is_watching |= worker.blocked_since.is_some() || worker.half_ended_since.is_some();
@@ -329,7 +329,7 @@ impl Shell {
             }
         }
         for worker in stuck {
-            self.feed(Input::WorkerStuck { worker });
+            self.feed(SwitchInput::WorkerStuck { worker });
         }
         for id in ended {
             self.bury(id);
@@ -348,7 +348,7 @@ impl Shell {
                 .pools
                 .get(&worker.pool)
                 .is_some_and(|pool| pool.plan.max_memory_bytes.is_some());
-            if let Process::Runs { handle, .. } = &worker.process
+            if let WorkerProcess::Runs { handle, .. } = &worker.process
                 && has_limit
             {
                 keepers.push((*id, handle.keeper_pid()));
@@ -361,7 +361,7 @@ impl Shell {
         let look = async move {
             let seen = tokio::task::spawn_blocking(move || memory_of_trees(&keepers)).await;
             if let Ok(seen) = seen {
-                let _bus_ended = mailbox.send(Note::Memory(seen)).await;
+                let _bus_ended = mailbox.send(LoopMessage::Memory(seen)).await;
             }
         };
         self.tracker.spawn_on(look, &self.runtime);
@@ -384,7 +384,7 @@ async fn watch_worker(id: WorkerId, name: String, launch: Launch, mailbox: Mailb
         Err(why) => (Err(why), None),
     };
     let handle = started.as_ref().ok().map(|started| started.handle.clone());
-    let told = mailbox.send(Note::WorkerStarted { worker: id, started }).await;
+    let told = mailbox.send(LoopMessage::WorkerStarted { worker: id, started }).await;
     let (Ok(()), Some(handle)) = (told, handle) else { return };
     let log = log_stderr(name, stderr);
     let life = async {
@@ -392,7 +392,7 @@ async fn watch_worker(id: WorkerId, name: String, launch: Launch, mailbox: Mailb
         // Its stderr is whole when nothing is left of it, most often at once.
         let _told_without = tokio::time::timeout(LAST_WORDS_WAIT, handle.ended()).await;
         let last_words = last_words(&handle.stderr_tail());
-        let note = Note::WorkerExited { worker: id, report, last_words };
+        let note = LoopMessage::WorkerExited { worker: id, report, last_words };
         let _bus_ended = mailbox.send(note).await;
         handle.ended().await;
     };

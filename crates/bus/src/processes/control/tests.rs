@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn an_order_survives_the_way_with_any_bytes_in_it() {
-    let order = Order {
+    let order = StartOrder {
         program: OsString::from_vec(vec![b'a', 0xff, b'=']),
         args: vec!["".into(), "two words".into()],
         cwd: "/tmp/x y".into(),
@@ -14,12 +14,12 @@ fn an_order_survives_the_way_with_any_bytes_in_it() {
     };
 
     let sent = Json::of(&order);
-    assert_eq!(sent.read::<Order>().unwrap(), order);
+    assert_eq!(sent.read::<StartOrder>().unwrap(), order);
 }
 
 #[test]
 fn a_cut_order_is_refused() {
-    let order = Order {
+    let order = StartOrder {
         program: "p".into(),
         args: vec!["a".into()],
         cwd: "/".into(),
@@ -29,7 +29,7 @@ fn a_cut_order_is_refused() {
     };
     let sent = Json::of(&order);
     for len in 0..sent.as_str().len() {
-        let cut = serde_json::from_str::<Order>(&sent.as_str()[..len]);
+        let cut = serde_json::from_str::<StartOrder>(&sent.as_str()[..len]);
         assert!(cut.is_err(), "cut at {len}");
     }
 }
@@ -37,18 +37,18 @@ fn a_cut_order_is_refused() {
 #[test]
 fn every_report_survives_the_way() {
     for report in [
-        Report::Started { pid: 7, in_cgroup: true },
-        Report::Failed(StartFailure::Cwd(2)),
-        Report::Failed(StartFailure::NotFound),
-        Report::Failed(StartFailure::NotExecutable(13)),
-        Report::Failed(StartFailure::Other(7)),
-        Report::ExitedWith(255),
-        Report::KilledBy(9),
-        Report::Stuck(3),
-        Report::Empty,
+        KeeperReport::Started { pid: 7, in_cgroup: true },
+        KeeperReport::Failed(StartFailure::Cwd(2)),
+        KeeperReport::Failed(StartFailure::NotFound),
+        KeeperReport::Failed(StartFailure::NotExecutable(13)),
+        KeeperReport::Failed(StartFailure::Other(7)),
+        KeeperReport::ExitedWith(255),
+        KeeperReport::KilledBy(9),
+        KeeperReport::Stuck(3),
+        KeeperReport::Empty,
     ] {
         let sent = report.encode();
         assert!(sent.len() < MAX_REPORT_BYTES && sent.ends_with('\n'));
-        assert_eq!(serde_json::from_str::<Report>(&sent).unwrap(), report);
+        assert_eq!(serde_json::from_str::<KeeperReport>(&sent).unwrap(), report);
     }
 }

@@ -15,19 +15,19 @@ use std::process::{Command, Stdio};
 use rustix::io::Errno;
 
 use crate::processes::cgroup::Cgroup;
-use crate::processes::control::{Order, StartFailure};
+use crate::processes::control::{StartFailure, StartOrder};
 use crate::processes::descriptors;
 use crate::processes::marker::{MARKER_VARIABLE, Marker};
 use crate::processes::program;
 use crate::processes::spawn::WorkerFds;
 
-pub(super) struct Started {
+pub(super) struct WorkerChild {
     pub(super) pid: i32,
     /// The worker's cgroup, only if the worker is in there and we are not.
     pub(super) cgroup: Option<Cgroup>,
 }
 
-pub(super) fn start(order: Order, fds: WorkerFds) -> Result<Started, StartFailure> {
+pub(super) fn start(order: StartOrder, fds: WorkerFds) -> Result<WorkerChild, StartFailure> {
     let marker = order.variable(MARKER_VARIABLE).and_then(OsStr::to_str).and_then(Marker::parse);
     let entered = marker
         .and_then(|marker| Cgroup::existing(order.cgroup.clone()?.into(), &marker))
@@ -45,10 +45,10 @@ pub(super) fn start(order: Order, fds: WorkerFds) -> Result<Started, StartFailur
     if let (Err(_), Some(cgroup)) = (&pid, &cgroup) {
         cgroup.remove();
     }
-    Ok(Started { pid: pid?, cgroup })
+    Ok(WorkerChild { pid: pid?, cgroup })
 }
 
-fn execute(order: Order, [stdin, stdout, stderr]: WorkerFds) -> Result<i32, StartFailure> {
+fn execute(order: StartOrder, [stdin, stdout, stderr]: WorkerFds) -> Result<i32, StartFailure> {
     env::set_current_dir(&order.cwd).map_err(|error| StartFailure::Cwd(errno_of(&error)))?;
     let file: PathBuf = program::find(&order.program, order.variable("PATH"))?;
     let child = Command::new(file)
@@ -65,7 +65,7 @@ fn execute(order: Order, [stdin, stdout, stderr]: WorkerFds) -> Result<i32, Star
     Ok(child.id().cast_signed())
 }
 
-impl Order {
+impl StartOrder {
     fn variable(&self, name: &str) -> Option<&OsStr> {
         self.env.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_os_str())
     }

@@ -2,11 +2,11 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
 
-fn record(cgroup: Option<Cgroup>) -> Record {
-    Record {
+fn record(cgroup: Option<Cgroup>) -> WorkerRecord {
+    WorkerRecord {
         marker: Marker::parse("00112233445566778899aabbccddeeff").unwrap(),
-        owner: Identity { pid: 10, start: 100 },
-        keeper: Identity { pid: 11, start: 101 },
+        owner: ProcessIdentity { pid: 10, start: 100 },
+        keeper: ProcessIdentity { pid: 11, start: 101 },
         cgroup,
     }
 }
@@ -21,7 +21,7 @@ fn a_record_reads_back_and_is_closed_to_others() {
     prepare_dir(&dir).unwrap();
     let path = record(Some(group)).write(&dir).unwrap();
 
-    assert!(Record::read(&path).unwrap().cgroup.is_some());
+    assert!(WorkerRecord::read(&path).unwrap().cgroup.is_some());
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
 }
@@ -39,10 +39,10 @@ fn a_directory_that_others_can_write_is_refused() {
 #[test]
 fn a_damaged_record_is_no_record() {
     let whole = record(None).to_text();
-    assert_eq!(Record::parse(&whole), Some(record(None)));
+    assert_eq!(WorkerRecord::parse(&whole), Some(record(None)));
 
     for damaged in ["", "x", &whole[..40], &whole.replace("owner 10", "owner ten")] {
-        assert_eq!(Record::parse(damaged), None);
+        assert_eq!(WorkerRecord::parse(damaged), None);
     }
 }
 
@@ -50,13 +50,13 @@ fn a_damaged_record_is_no_record() {
 fn a_forged_cgroup_is_ignored() {
     let forged = format!("{}cgroup /sys/fs/cgroup/system.slice\n", record(None).to_text());
 
-    assert_eq!(Record::parse(&forged), Some(record(None)));
+    assert_eq!(WorkerRecord::parse(&forged), Some(record(None)));
 }
 
 #[test]
 fn we_are_alive_and_a_later_process_of_our_pid_is_not_us() {
-    let own = Identity::of(std::process::id().cast_signed()).unwrap();
+    let own = ProcessIdentity::of(std::process::id().cast_signed()).unwrap();
 
     assert!(own.is_alive());
-    assert!(!Identity { start: own.start + 1, ..own }.is_alive());
+    assert!(!ProcessIdentity { start: own.start + 1, ..own }.is_alive());
 }

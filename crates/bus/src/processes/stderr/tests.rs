@@ -51,7 +51,7 @@ fn a_slow_reader_is_told_how_much_it_missed() {
 
 #[test]
 fn the_tail_keeps_the_end() {
-    let tail = Tail::default();
+    let tail = StderrTail::default();
 
     tail.push(&vec![b'a'; TAIL_BYTES * 2]);
     tail.push(b"the end");

@@ -36,8 +36,8 @@ fn what_a_client_that_left_had_open_is_cancelled() {
 
 #[test]
 fn the_next_client_that_names_a_session_owns_it_within_the_grace() {
-    let limits = Limits { session_grace: 1000, ..Limits::default() };
-    let mut switch = running(Plan { limits, ..fixed(2) }, 2);
+    let limits = SwitchLimits { session_grace: 1000, ..SwitchLimits::default() };
+    let mut switch = running(SwitchPlan { limits, ..fixed(2) }, 2);
     run(
         &mut switch,
         r#"
@@ -58,16 +58,16 @@ fn the_next_client_that_names_a_session_owns_it_within_the_grace() {
         > 2500 time-passed
         "#,
     );
-    assert_eq!(switch.status(Millis(0)).n_sessions, 1);
+    assert_eq!(switch.status(MonotonicMillis(0)).n_sessions, 1);
     run(&mut switch, "> 2501 time-passed");
-    assert_eq!(switch.status(Millis(0)).n_sessions, 0);
+    assert_eq!(switch.status(MonotonicMillis(0)).n_sessions, 0);
 }
 
 #[test]
 fn clients_have_a_limit() {
-    let limits = Limits { max_clients: 1, ..Limits::default() };
+    let limits = SwitchLimits { max_clients: 1, ..SwitchLimits::default() };
     run(
-        &mut running(Plan { limits, ..fixed(1) }, 1),
+        &mut running(SwitchPlan { limits, ..fixed(1) }, 1),
         r#"
         > 1 client-came 2
         < to-client 2 {"jsonrpc":"2.0","id":null,"error":{"code":-32012,…
@@ -80,7 +80,7 @@ fn clients_have_a_limit() {
 
 #[test]
 fn what_waits_of_a_client_that_left_is_dropped() {
-    let on_demand = PoolPlan { start: Start::OnDemand, min: 0, ..pool("p", 1) };
+    let on_demand = PoolPlan { start: StartPolicy::OnDemand, min: 0, ..pool("p", 1) };
     let mut switch = running(plan_of(vec![on_demand]), 2);
     run(
         &mut switch,

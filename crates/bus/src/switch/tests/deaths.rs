@@ -39,7 +39,7 @@ fn everybody_who_waits_for_a_dead_worker_is_told_at_once() {
         < to-worker 2 {"id":3,"method":"session/prompt","params":{"sessionId":"s"}}
         "#,
     );
-    assert_eq!(switch.status(Millis(0)).n_open, 2);
+    assert_eq!(switch.status(MonotonicMillis(0)).n_open, 2);
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn bad_lines_are_answered_once_and_the_client_stays() {
         "#,
     );
     assert_eq!(switch.counters().bad_lines_from_clients, 6);
-    assert_eq!(switch.status(Millis(0)).n_open, 1);
+    assert_eq!(switch.status(MonotonicMillis(0)).n_open, 1);
 }
 
 #[test]
@@ -35,9 +35,9 @@ fn a_client_that_says_nothing_but_garbage_is_closed() {
     let client = ClientId(1);
     for _ in 0..7 {
         let line = "GET / HTTP/1.1".into();
-        switch.take(Millis(1), Input::ClientLine { client, line }, &mut out);
+        switch.take(MonotonicMillis(1), SwitchInput::ClientLine { client, line }, &mut out);
     }
-    assert!(out.iter().all(|output| matches!(output, Output::ToClient { .. })));
+    assert!(out.iter().all(|output| matches!(output, SwitchOutput::ToClient { .. })));
     run(
         &mut switch,
         "> 1 client-line 1 Host: x
@@ -113,8 +113,8 @@ fn what_would_have_to_be_kept_in_a_size_that_nobody_needs_is_refused() {
     let long = "x".repeat(1100);
     let said = |switch: &mut Switch, line: String| {
         let mut out = Vec::new();
-        let input = Input::ClientLine { client: ClientId(1), line: line.into() };
-        switch.take(Millis(2), input, &mut out);
+        let input = SwitchInput::ClientLine { client: ClientId(1), line: line.into() };
+        switch.take(MonotonicMillis(2), input, &mut out);
         out.iter().map(history::output_text).collect::<Vec<_>>().join("\n")
     };
     let name = format!(r#"{{"id":1,"method":"m","params":{{"sessionId":"{long}"}}}}"#);
@@ -124,5 +124,5 @@ fn what_would_have_to_be_kept_in_a_size_that_nobody_needs_is_refused() {
     let pad = "x".repeat(70_000);
     let hello = format!(r#"{{"id":2,"method":"initialize","params":{{"x":"{pad}"}}}}"#);
     assert!(said(&mut switch, hello).contains("`initialize` may have 65536 bytes"));
-    assert_eq!(switch.status(Millis(0)).n_open, 0);
+    assert_eq!(switch.status(MonotonicMillis(0)).n_open, 0);
 }

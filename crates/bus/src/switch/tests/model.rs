@@ -90,10 +90,10 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 /// The plans between which reloads choose.
-fn plan_number(n: u8) -> Plan {
+fn plan_number(n: u8) -> SwitchPlan {
     let base = PoolPlan {
         backoff: Backoff { initial: 10, max: 500, jitter_percent: 50 },
-        intensity: Intensity { n_deaths: 4, window: 2000, cool_down: 1000 },
+        intensity: RestartIntensity { n_deaths: 4, window: 2000, cool_down: 1000 },
         drain_timeout: 300,
         max_memory_bytes: Some(1000),
         ..pool("p", 2)
@@ -102,9 +102,9 @@ fn plan_number(n: u8) -> Plan {
         0 => base,
         1 => PoolPlan { min: 1, max: 3, idle_stop: Some(400), prompt_timeout: Some(600), ..base },
         2 => PoolPlan { request_timeout: Some(700), ..base },
-        3 => PoolPlan { launch: "other".into(), restart: Restart::OnFailure, ..base },
+        3 => PoolPlan { launch: "other".into(), restart: RestartPolicy::OnFailure, ..base },
         4 => PoolPlan {
-            start: Start::OnDemand,
+            start: StartPolicy::OnDemand,
             min: 0,
             max: 2,
             max_sessions_per_worker: Some(2),
@@ -112,13 +112,13 @@ fn plan_number(n: u8) -> Plan {
             ..base
         },
         5 => PoolPlan {
-            ping: Some(Ping { method: "ping".into(), interval: 500, timeout: 200 }),
+            ping: Some(PingPolicy { method: "ping".into(), interval: 500, timeout: 200 }),
             ..base
         },
         6 => PoolPlan { sharing: Sharing::OneClient, ..base },
         _ => PoolPlan {
             sharing: Sharing::OneClient,
-            start: Start::OnDemand,
+            start: StartPolicy::OnDemand,
             min: 0,
             max: 3,
             idle_stop: Some(300),
@@ -131,9 +131,9 @@ fn plan_number(n: u8) -> Plan {
     if n % 4 == 3 {
         pools.push(pool("q", 1));
     }
-    Plan {
+    SwitchPlan {
         pools,
-        limits: Limits {
+        limits: SwitchLimits {
             max_clients: 4,
             max_open_per_client: 8,
             max_sessions: 12,

@@ -76,7 +76,7 @@ fn a_second_death_on_the_way_is_answered_and_tried_again() {
         < to-worker 3 {"id":3,"method":"session/prompt","params":{"sessionId":"s"}}
         "#,
     );
-    assert_eq!(switch.status(Millis(0)).n_open, 1);
+    assert_eq!(switch.status(MonotonicMillis(0)).n_open, 1);
 }
 
 #[test]

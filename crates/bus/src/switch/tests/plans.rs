@@ -97,7 +97,7 @@ fn a_reload_touches_only_what_it_changes() {
         &mut switch,
         "> 1 client-line 1 {\"id\":1,\"method\":\"m\",\"pool\":\"gone\"}\n< to-worker 2 …",
     );
-    switch.take(Millis(2), Input::NewPlan(Box::new(plan)), &mut out);
+    switch.take(MonotonicMillis(2), SwitchInput::NewPlan(Box::new(plan)), &mut out);
     let words: Vec<_> = out.iter().map(output_text).collect();
     assert_eq!(words, ["stop-worker 3 gently", "start-worker 4 added/0"]);
     run(
@@ -115,15 +115,15 @@ fn a_reload_touches_only_what_it_changes() {
         < to-worker 1 {"id":1,"method":"m","pool":"same"}
         "#,
     );
-    assert_eq!(switch.status(Millis(0)).pools.len(), 3);
+    assert_eq!(switch.status(MonotonicMillis(0)).pools.len(), 3);
 }
 
 #[test]
 fn a_reload_resizes_a_pool_in_place() {
     let mut switch = running(fixed(2), 1);
     let mut out = Vec::new();
-    switch.take(Millis(1), Input::NewPlan(Box::new(fixed(3))), &mut out);
-    switch.take(Millis(2), Input::NewPlan(Box::new(fixed(1))), &mut out);
+    switch.take(MonotonicMillis(1), SwitchInput::NewPlan(Box::new(fixed(3))), &mut out);
+    switch.take(MonotonicMillis(2), SwitchInput::NewPlan(Box::new(fixed(1))), &mut out);
     let words: Vec<_> = out.iter().map(output_text).collect();
     assert_eq!(words, ["start-worker 3 p/2", "stop-worker 2 gently", "stop-worker 3 at-once"]);
     run(
@@ -132,7 +132,7 @@ fn a_reload_resizes_a_pool_in_place() {
          > 3 worker-ended 2 x
          > 9999 time-passed",
     );
-    assert_eq!(switch.status(Millis(0)).pools[0].workers.len(), 1);
+    assert_eq!(switch.status(MonotonicMillis(0)).pools[0].workers.len(), 1);
 }
 
 #[test]
@@ -148,13 +148,13 @@ fn plans_that_make_no_sense_are_refused() {
     assert!(bad(|p| p.name = "".into()));
     assert!(bad(|p| p.backoff.initial = 5000));
     assert!(bad(|p| p.backoff.jitter_percent = 101));
-    assert!(bad(|p| p.ping = Some(Ping { method: "m".into(), interval: 0, timeout: 1 })));
+    assert!(bad(|p| p.ping = Some(PingPolicy { method: "m".into(), interval: 0, timeout: 1 })));
     assert!(!bad(|_| {}));
     assert!(Switch::new(plan_of(vec![]), 0).is_err());
     assert!(Switch::new(plan_of(vec![pool("p", 1), pool("p", 1)]), 0).is_err());
     // A bad one at a reload changes nothing.
     let mut switch = running(fixed(1), 0);
     let mut out = Vec::new();
-    switch.take(Millis(1), Input::NewPlan(Box::new(plan_of(vec![]))), &mut out);
+    switch.take(MonotonicMillis(1), SwitchInput::NewPlan(Box::new(plan_of(vec![]))), &mut out);
     assert_eq!(out, []);
 }

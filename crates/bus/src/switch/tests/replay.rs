@@ -24,36 +24,36 @@ fn a_difference_is_found() {
 fn every_input_survives_being_written_down() {
     let (client, worker) = (ClientId(7), WorkerId(8));
     let (line, head) = ("{\"a\":\"é\"}".into(), bytes::Bytes::from_static(b"\xff\n"));
-    let ping = Some(Ping { method: "ping".into(), interval: 1, timeout: 2 });
+    let ping = Some(PingPolicy { method: "ping".into(), interval: 1, timeout: 2 });
     let sharing = Sharing::OneClient;
     let (prompt_timeout, idle_stop) = (Some(4), Some(3));
     let plan = PoolPlan { sharing, ping, prompt_timeout, idle_stop, ..pool("p q", 2) };
     let plan = plan_of(vec![plan]);
     for input in [
-        Input::ClientCame { client, pool: None },
-        Input::ClientCame { client, pool: Some("p q".into()) },
-        Input::ClientLine { client, line },
-        Input::ClientLineTooLong { client, head: head.clone() },
-        Input::ClientLine { client, line: "hex:zz".into() },
-        Input::ClientLeft { client },
-        Input::ClientFinished { client, wait: None },
-        Input::ClientFinished { client, wait: Some(5000) },
-        Input::ClientOutbox { client, level: Level::Full },
-        Input::WorkerRuns { worker },
-        Input::WorkerNotStarted { worker, why: "no such\nfile".into() },
-        Input::WorkerLine { worker, line: "{}".into() },
-        Input::WorkerLineTooLong { worker, head },
-        Input::WorkerExited { worker, is_success: true, status: "exit 0".into() },
-        Input::WorkerExited { worker, is_success: false, status: String::new() },
-        Input::WorkerStuck { worker },
-        Input::WorkerMemory { worker, n_bytes: 9 },
-        Input::WorkerOutbox { worker, level: Level::High },
-        Input::TimePassed,
-        Input::NewPlan(Box::new(plan)),
-        Input::Command(Command::DrainAll),
-        Input::Command(Command::DrainPool("p q".into())),
-        Input::Command(Command::RecoverPool("p".into())),
-        Input::Command(Command::RestartPool("p".into())),
+        SwitchInput::ClientCame { client, pool: None },
+        SwitchInput::ClientCame { client, pool: Some("p q".into()) },
+        SwitchInput::ClientLine { client, line },
+        SwitchInput::ClientLineTooLong { client, head: head.clone() },
+        SwitchInput::ClientLine { client, line: "hex:zz".into() },
+        SwitchInput::ClientLeft { client },
+        SwitchInput::ClientFinished { client, wait: None },
+        SwitchInput::ClientFinished { client, wait: Some(5000) },
+        SwitchInput::ClientOutbox { client, level: QueueLevel::Full },
+        SwitchInput::WorkerRuns { worker },
+        SwitchInput::WorkerNotStarted { worker, why: "no such\nfile".into() },
+        SwitchInput::WorkerLine { worker, line: "{}".into() },
+        SwitchInput::WorkerLineTooLong { worker, head },
+        SwitchInput::WorkerExited { worker, is_success: true, status: "exit 0".into() },
+        SwitchInput::WorkerExited { worker, is_success: false, status: String::new() },
+        SwitchInput::WorkerStuck { worker },
+        SwitchInput::WorkerMemory { worker, n_bytes: 9 },
+        SwitchInput::WorkerOutbox { worker, level: QueueLevel::High },
+        SwitchInput::TimePassed,
+        SwitchInput::NewPlan(Box::new(plan)),
+        SwitchInput::Command(BusCommand::DrainAll),
+        SwitchInput::Command(BusCommand::DrainPool("p q".into())),
+        SwitchInput::Command(BusCommand::RecoverPool("p".into())),
+        SwitchInput::Command(BusCommand::RestartPool("p".into())),
     ] {
         let text = super::super::history::input_text(&input);
         assert_eq!(read_input_for_tests(&text), Ok(input), "{text}");
@@ -72,7 +72,8 @@ fn rerecord() {
     let mut switch = Switch::new(plan, 42).unwrap();
     for step in inputs {
         let (at, input) = step.split_once(' ').unwrap();
-        let (at, input) = (Millis(at.parse().unwrap()), read_input_for_tests(input).unwrap());
+        let (at, input) =
+            (MonotonicMillis(at.parse().unwrap()), read_input_for_tests(input).unwrap());
         let mut out = Vec::new();
         switch.take(at, input.clone(), &mut out);
         recorder.step(at, &input, &out);

@@ -40,7 +40,7 @@ fn an_answer_comes_once_and_only_to_what_was_asked() {
         "#,
     );
     assert_eq!(switch.counters().unasked, 4);
-    assert_eq!(switch.status(Millis(0)).n_open, 0);
+    assert_eq!(switch.status(MonotonicMillis(0)).n_open, 0);
 }
 
 #[test]
@@ -176,9 +176,9 @@ fn the_pool_is_what_the_client_came_with_or_what_it_says() {
 
 #[test]
 fn too_many_open_requests_of_a_client_are_refused_with_their_ids() {
-    let limits = Limits { max_open_per_client: 1, ..Limits::default() };
+    let limits = SwitchLimits { max_open_per_client: 1, ..SwitchLimits::default() };
     run(
-        &mut running(Plan { limits, ..fixed(1) }, 2),
+        &mut running(SwitchPlan { limits, ..fixed(1) }, 2),
         r#"
         > 1 client-line 1 {"id":1,"method":"m"}
         < to-worker 1 {"id":1,"method":"m"}
@@ -258,8 +258,12 @@ fn a_prompt_may_take_long_unless_it_has_a_limit_of_its_own() {
 
 #[test]
 fn a_prompt_that_waits_for_a_worker_is_not_timed_out_with_the_rest() {
-    let plan =
-        PoolPlan { start: Start::OnDemand, min: 0, request_timeout: Some(1000), ..pool("p", 1) };
+    let plan = PoolPlan {
+        start: StartPolicy::OnDemand,
+        min: 0,
+        request_timeout: Some(1000),
+        ..pool("p", 1)
+    };
     run(
         &mut running(plan_of(vec![plan]), 1),
         r#"

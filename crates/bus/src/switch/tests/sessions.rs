@@ -90,7 +90,7 @@ fn a_name_whose_first_request_fails_is_not_kept() {
         < to-client 1 {"id":1,"error":{"code":-32002,"message":"none"}}
         "#,
     );
-    assert_eq!(switch.status(Millis(0)).n_sessions, 0);
+    assert_eq!(switch.status(MonotonicMillis(0)).n_sessions, 0);
 }
 
 #[test]
@@ -168,14 +168,14 @@ fn a_closed_session_is_forgotten() {
         < to-client 2 {"id":2,"result":{}}
         "#,
     );
-    assert_eq!(switch.status(Millis(0)).n_sessions, 1);
+    assert_eq!(switch.status(MonotonicMillis(0)).n_sessions, 1);
 }
 
 #[test]
 fn sessions_have_a_limit_in_all_and_per_worker() {
-    let limits = Limits { max_sessions: 2, ..Limits::default() };
+    let limits = SwitchLimits { max_sessions: 2, ..SwitchLimits::default() };
     let full = PoolPlan { max_sessions_per_worker: Some(1), ..pool("p", 2) };
-    let mut switch = running(Plan { pools: vec![full], limits }, 2);
+    let mut switch = running(SwitchPlan { pools: vec![full], limits }, 2);
     run(&mut switch, TWO_SESSIONS);
     run(
         &mut switch,
@@ -239,8 +239,8 @@ fn a_name_that_a_worker_uses_for_another_session_does_not_reach_it() {
 
 #[test]
 fn a_session_that_nobody_claims_is_closed_at_its_worker() {
-    let limits = Limits { session_grace: 1000, ..Limits::default() };
-    let mut switch = running(Plan { limits, ..fixed(1) }, 2);
+    let limits = SwitchLimits { session_grace: 1000, ..SwitchLimits::default() };
+    let mut switch = running(SwitchPlan { limits, ..fixed(1) }, 2);
     run(
         &mut switch,
         r#"
@@ -264,14 +264,14 @@ fn a_session_that_nobody_claims_is_closed_at_its_worker() {
     );
     let counters = switch.counters();
     assert_eq!((counters.sessions_closed, counters.undelivered, counters.unasked), (1, 1, 1));
-    assert_eq!(switch.status(Millis(0)).pools[0].workers[0].n_sessions, 0);
+    assert_eq!(switch.status(MonotonicMillis(0)).pools[0].workers[0].n_sessions, 0);
 }
 
 #[test]
 fn a_session_in_which_somebody_works_is_not_closed() {
-    let limits = Limits { session_grace: 1000, ..Limits::default() };
+    let limits = SwitchLimits { session_grace: 1000, ..SwitchLimits::default() };
     run(
-        &mut running(Plan { limits, ..fixed(1) }, 2),
+        &mut running(SwitchPlan { limits, ..fixed(1) }, 2),
         r#"
         > 1 client-line 1 {"id":1,"method":"initialize"}
         < to-worker 1 {"id":1,"method":"initialize"}

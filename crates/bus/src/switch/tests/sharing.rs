@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn private(n_workers: u32) -> Plan {
+fn private(n_workers: u32) -> SwitchPlan {
     plan_of(vec![PoolPlan { sharing: Sharing::OneClient, ..pool("p", n_workers) }])
 }
 
@@ -62,7 +62,7 @@ fn the_next_client_gets_a_fresh_worker() {
 fn whoever_waits_gets_a_worker_as_long_as_there_is_a_place() {
     let plan = PoolPlan {
         sharing: Sharing::OneClient,
-        start: Start::OnDemand,
+        start: StartPolicy::OnDemand,
         min: 0,
         idle_stop: Some(1000),
         ..pool("p", 2)
@@ -127,6 +127,6 @@ fn workers_that_were_shared_are_replaced_when_they_no_longer_may_be() {
         "#,
     );
     let mut out = Vec::new();
-    switch.take(Millis(2), Input::NewPlan(Box::new(private(1))), &mut out);
+    switch.take(MonotonicMillis(2), SwitchInput::NewPlan(Box::new(private(1))), &mut out);
     assert_eq!(out.iter().map(output_text).collect::<Vec<_>>(), ["stop-worker 1 gently"]);
 }

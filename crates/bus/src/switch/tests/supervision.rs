@@ -43,7 +43,7 @@ fn nothing_new_goes_to_a_worker_that_cannot_answer_any_more() {
 
 #[test]
 fn restarts_wait_longer_each_time_and_then_the_pool_fails_and_is_probed() {
-    let intensity = Intensity { n_deaths: 3, window: 100_000, cool_down: 5000 };
+    let intensity = RestartIntensity { n_deaths: 3, window: 100_000, cool_down: 5000 };
     let plan = plan_of(vec![PoolPlan { intensity, ..pool("p", 1) }]);
     let mut switch = running(plan, 1);
     run(
@@ -69,7 +69,7 @@ fn restarts_wait_longer_each_time_and_then_the_pool_fails_and_is_probed() {
         < to-client 1 {"jsonrpc":"2.0","id":2,"error":{"code":-32011,…"retryAfterMs":4000}}}
         "#,
     );
-    let failed = &switch.status(Millis(5000)).pools[0];
+    let failed = &switch.status(MonotonicMillis(5000)).pools[0];
     assert_eq!((failed.state, failed.retry_in_ms), (PoolState::Failed, Some(705)));
     run(
         &mut switch,
@@ -84,7 +84,7 @@ fn restarts_wait_longer_each_time_and_then_the_pool_fails_and_is_probed() {
         > 10707 worker-runs 6
         "#,
     );
-    assert_eq!(switch.status(Millis(0)).pools[0].state, PoolState::Probing);
+    assert_eq!(switch.status(MonotonicMillis(0)).pools[0].state, PoolState::Probing);
     run(
         &mut switch,
         r#"
@@ -94,7 +94,7 @@ fn restarts_wait_longer_each_time_and_then_the_pool_fails_and_is_probed() {
         < to-client 1 {"id":4,"result":0}
         "#,
     );
-    assert_eq!(switch.status(Millis(0)).pools[0].state, PoolState::Serving);
+    assert_eq!(switch.status(MonotonicMillis(0)).pools[0].state, PoolState::Serving);
     assert_eq!(switch.counters().pool_failures, 2);
 }
 
@@ -142,20 +142,21 @@ fn jitter_changes_the_delay_within_its_bounds() {
 #[test]
 fn restart_policies_are_kept() {
     for (restart, is_success, starts) in [
-        (Restart::Always, true, true),
-        (Restart::OnFailure, true, false),
-        (Restart::OnFailure, false, true),
-        (Restart::Never, false, false),
+        (RestartPolicy::Always, true, true),
+        (RestartPolicy::OnFailure, true, false),
+        (RestartPolicy::OnFailure, false, true),
+        (RestartPolicy::Never, false, false),
     ] {
         let mut switch = running(plan_of(vec![PoolPlan { restart, ..pool("p", 1) }]), 1);
         let mut out = Vec::new();
-        let exit = Input::WorkerExited { worker: WorkerId(1), is_success, status: String::new() };
-        switch.take(Millis(1), exit, &mut out);
-        switch.take(Millis(101), Input::TimePassed, &mut out);
+        let exit =
+            SwitchInput::WorkerExited { worker: WorkerId(1), is_success, status: String::new() };
+        switch.take(MonotonicMillis(1), exit, &mut out);
+        switch.take(MonotonicMillis(101), SwitchInput::TimePassed, &mut out);
         assert_eq!(!out.is_empty(), starts, "{restart:?} {is_success}");
     }
     // A request starts what rests, but not what is never restarted.
-    let rests = PoolPlan { restart: Restart::OnFailure, ..pool("p", 1) };
+    let rests = PoolPlan { restart: RestartPolicy::OnFailure, ..pool("p", 1) };
     run(
         &mut running(plan_of(vec![rests]), 1),
         r#"
@@ -164,7 +165,7 @@ fn restart_policies_are_kept() {
         < start-worker 2 p/0
         "#,
     );
-    let never = PoolPlan { restart: Restart::Never, ..pool("p", 1) };
+    let never = PoolPlan { restart: RestartPolicy::Never, ..pool("p", 1) };
     run(
         &mut running(plan_of(vec![never]), 1),
         r#"
@@ -213,12 +214,13 @@ fn a_pool_grows_when_all_are_busy_and_shrinks_when_idle() {
         > 9000 time-passed
         "#,
     );
-    assert_eq!(switch.status(Millis(0)).pools[0].workers.len(), 1);
+    assert_eq!(switch.status(MonotonicMillis(0)).pools[0].workers.len(), 1);
 }
 
 #[test]
 fn a_pool_on_demand_starts_with_the_first_request_and_ends_with_idleness() {
-    let demand = PoolPlan { start: Start::OnDemand, min: 1, idle_stop: Some(1000), ..pool("p", 1) };
+    let demand =
+        PoolPlan { start: StartPolicy::OnDemand, min: 1, idle_stop: Some(1000), ..pool("p", 1) };
     let mut switch = running(plan_of(vec![demand]), 1);
     run(
         &mut switch,
@@ -242,7 +244,7 @@ fn a_pool_on_demand_starts_with_the_first_request_and_ends_with_idleness() {
 
 #[test]
 fn a_silent_worker_is_pinged_and_then_stuck() {
-    let ping = Ping { method: "ping".into(), interval: 1000, timeout: 100 };
+    let ping = PingPolicy { method: "ping".into(), interval: 1000, timeout: 100 };
     let mut switch = running(plan_of(vec![PoolPlan { ping: Some(ping), ..pool("p", 1) }]), 0);
     run(
         &mut switch,

@@ -9,24 +9,24 @@ use std::io;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::Typed;
+use super::TerminalInput;
 
 const MAX_BYTES: usize = 4096;
 
 /// Reads all input there is, as keys that came together.
-pub(super) fn read() -> Option<Typed> {
+pub(super) fn read() -> Option<TerminalInput> {
     let mut bytes = [0; MAX_BYTES];
     let n = rustix::io::read(io::stdin(), &mut bytes).ok()?;
     typed(&String::from_utf8_lossy(bytes.get(..n)?))
 }
 
-fn typed(text: &str) -> Option<Typed> {
+fn typed(text: &str) -> Option<TerminalInput> {
     if let Some((_, pasted)) = text.split_once("\u{1b}[200~") {
         let pasted = pasted.split("\u{1b}[201~").next().unwrap_or_default();
-        return Some(Typed::Paste(pasted.to_owned()));
+        return Some(TerminalInput::Paste(pasted.to_owned()));
     }
     let keys = keys(text);
-    (!keys.is_empty()).then_some(Typed::Keys(keys))
+    (!keys.is_empty()).then_some(TerminalInput::Keys(keys))
 }
 
 fn keys(text: &str) -> Vec<KeyEvent> {
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(codes("\x1b[1;5~y\x1b[5~\t\x7f"), [Char('y'), Tab, Backspace]);
         assert_eq!(keys("\x04"), [KeyEvent::new(Char('d'), KeyModifiers::CONTROL)]);
         let pasted = typed("\x1b[200~a\rb\x1b[201~");
-        assert!(matches!(pasted, Some(Typed::Paste(text)) if text == "a\rb"));
+        assert!(matches!(pasted, Some(TerminalInput::Paste(text)) if text == "a\rb"));
         assert_eq!(codes("\0\x1f\x1b["), []);
     }
 }

@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
-use super::{MAX_BYTES, MAX_COLUMNS, Printed};
+use super::{MAX_BYTES, MAX_COLUMNS, OutputTail};
 
 fn printed(text: &str) -> String {
-    let mut printed = Printed::default();
+    let mut printed = OutputTail::default();
     printed.push(text);
     printed.text()
 }
@@ -32,7 +32,7 @@ fn what_is_no_sequence_is_shown_as_an_escape() {
 
 #[test]
 fn only_the_end_is_kept() {
-    let mut printed = Printed::default();
+    let mut printed = OutputTail::default();
     for n in 0..100_000 {
         printed.push(&format!("line {n}\n"));
     }
@@ -49,7 +49,7 @@ proptest! {
         cuts in proptest::collection::vec(0_usize..200, 0..5),
     ) {
         let whole = printed(&text);
-        let mut pieces = Printed::default();
+        let mut pieces = OutputTail::default();
         let chars: Vec<char> = text.chars().collect();
         let mut cuts = cuts;
         cuts.sort_unstable();

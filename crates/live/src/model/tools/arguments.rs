@@ -18,9 +18,9 @@ const MAX_DEPTH: usize = 8;
 
 /// What is known, each under all the names that it may have.
 #[derive(Debug)]
-pub(super) struct Facts(Vec<(&'static [&'static str], Value)>);
+pub(super) struct KnownArguments(Vec<(&'static [&'static str], Value)>);
 
-impl Facts {
+impl KnownArguments {
     pub(super) fn write(path: &str, content: &str) -> Self {
         Self(vec![(PATH, json!(path)), (CONTENT, json!(content))])
     }
@@ -93,7 +93,7 @@ impl Facts {
 
 /// The smallest value that fits a schema.
 pub fn smallest(schema: &Value) -> Value {
-    Facts(Vec::new()).fill(schema)
+    KnownArguments(Vec::new()).fill(schema)
 }
 
 fn as_wanted(fact: &Value, name: &str, property: &Value) -> Value {

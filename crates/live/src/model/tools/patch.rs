@@ -3,7 +3,7 @@
 //! Paths in a patch are relative to the directory that the agent works in, so only the last part
 //! of a path is used.
 
-use super::Deed;
+use super::ToolAction;
 use serde_json::json;
 
 /// A patch that adds a file.
@@ -18,23 +18,23 @@ pub(super) fn command(path: &str, content: &str) -> String {
 }
 
 /// JavaScript for "code mode".
-pub(super) fn script(deed: &Deed) -> String {
+pub(super) fn script(deed: &ToolAction) -> String {
     let call = |tool: &str, argument: serde_json::Value| {
         format!("const r = await tools.{tool}({argument});\ntext(r);\n")
     };
     let run = |command: &str| call("exec_command", json!({ "cmd": command }));
     match deed {
-        Deed::Write { path, content } => call("apply_patch", json!(text(path, content))),
-        Deed::Read { path } => run(&format!("cat {path}")),
-        Deed::Edit { path, old, new } => run(&format!("sed -i s/{old}/{new}/ {path}")),
-        Deed::Shell { command } => run(command),
-        Deed::Plan => call(
+        ToolAction::Write { path, content } => call("apply_patch", json!(text(path, content))),
+        ToolAction::Read { path } => run(&format!("cat {path}")),
+        ToolAction::Edit { path, old, new } => run(&format!("sed -i s/{old}/{new}/ {path}")),
+        ToolAction::Shell { command } => run(command),
+        ToolAction::Plan => call(
             "update_plan",
             json!({ "plan": [{ "step": "step one", "status": "in_progress" },
                 { "step": "step two", "status": "pending" }] }),
         ),
-        Deed::Unknown => call("no_such_tool", json!({})),
-        Deed::Misfit => call("exec_command", json!({ "nonsense": 1 })),
+        ToolAction::Unknown => call("no_such_tool", json!({})),
+        ToolAction::Misfit => call("exec_command", json!({ "nonsense": 1 })),
     }
 }
 

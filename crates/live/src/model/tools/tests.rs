@@ -8,13 +8,13 @@ fn object(properties: Value, required: &[&str]) -> Value {
     json!({ "type": "object", "properties": properties, "required": required })
 }
 
-fn json_of(deed: &Deed, tools: &[Tool]) -> (String, Value) {
+fn json_of(deed: &ToolAction, tools: &[Tool]) -> (String, Value) {
     let call = call(deed, tools);
     (call.name.clone(), call.input.json())
 }
 
-fn write() -> Deed {
-    Deed::Write { path: "/w/a.txt".into(), content: "hi\n".into() }
+fn write() -> ToolAction {
+    ToolAction::Write { path: "/w/a.txt".into(), content: "hi\n".into() }
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn a_tool_gets_what_is_known_under_its_own_names_and_what_else_it_requires() {
 
 #[test]
 fn a_command_is_a_string_an_argv_or_one_of_a_list() {
-    let deed = Deed::Shell { command: "ls".into() };
+    let deed = ToolAction::Shell { command: "ls".into() };
     let list = json!({ "type": "array", "items": { "type": "string" } });
     for (name, key, schema, expected) in [
         ("bash", "command", json!({ "type": "string" }), json!("ls")),
@@ -54,7 +54,7 @@ fn a_command_is_a_string_an_argv_or_one_of_a_list() {
 
 #[test]
 fn edits_may_be_nested_in_lists_and_behind_references() {
-    let edit = Deed::Edit { path: "a".into(), old: "x".into(), new: "y".into() };
+    let edit = ToolAction::Edit { path: "a".into(), old: "x".into(), new: "y".into() };
     let text = json!({ "type": "string" });
     let schema = json!({
         "type": "object", "required": ["path", "edits"],
@@ -81,7 +81,7 @@ fn a_file_is_written_by_a_patch_where_there_is_no_tool_for_it() {
 #[test]
 fn in_code_mode_everything_is_a_script() {
     let exec = Tool { name: "exec".into(), namespace: Some("functions".into()), schema: None };
-    let made = call(&Deed::Shell { command: "ls".into() }, &[exec]);
+    let made = call(&ToolAction::Shell { command: "ls".into() }, &[exec]);
 
     assert_eq!(made.namespace.as_deref(), Some("functions"));
     assert!(made.input.text().contains(r#"tools.exec_command({"cmd":"ls"})"#));

@@ -2,8 +2,8 @@
 
 use super::{Context, Event, Request, as_text, event, given, list, model_of, name_of, pieces};
 use crate::model::marker::Marker;
-use crate::model::request::{Role, Row, text_of};
-use crate::model::scenario::{Part, Reply};
+use crate::model::request::{MessageRow, Role, text_of};
+use crate::model::scenario::{Reply, ReplyPart};
 use crate::model::tools::Tool;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ pub(super) fn read(body: &Value) -> Request {
             _ if has_result && !Marker::is_in(&text) => Role::Tool,
             _ => Role::User,
         };
-        Row { role, text }
+        MessageRow { role, text }
     };
     let tool = |tool: &Value| Tool {
         name: name_of(tool),
@@ -65,12 +65,12 @@ pub(super) fn stream(reply: &Reply, context: &Context) -> Vec<Event> {
 }
 
 pub(super) fn whole(reply: &Reply, context: &Context) -> Value {
-    let block = |(index, part): (usize, &Part)| match part {
-        Part::Text(texts) => json!({ "type": "text", "text": texts.concat() }),
-        Part::Thought(texts) => {
+    let block = |(index, part): (usize, &ReplyPart)| match part {
+        ReplyPart::Text(texts) => json!({ "type": "text", "text": texts.concat() }),
+        ReplyPart::Thought(texts) => {
             json!({ "type": "thinking", "thinking": texts.concat(), "signature": SIGNATURE })
         }
-        Part::Call(deed) => {
+        ReplyPart::Call(deed) => {
             let call = context.call(deed);
             json!({ "type": "tool_use", "id": context.id("toolu", index), "name": call.name,
                 "input": call.input.json() })
@@ -81,19 +81,19 @@ pub(super) fn whole(reply: &Reply, context: &Context) -> Value {
 }
 
 /// A block as it begins, and what then comes of it.
-fn opened(part: &Part, index: usize, context: &Context) -> (Value, Vec<Value>) {
+fn opened(part: &ReplyPart, index: usize, context: &Context) -> (Value, Vec<Value>) {
     match part {
-        Part::Text(texts) => {
+        ReplyPart::Text(texts) => {
             let delta = |text| json!({ "type": "text_delta", "text": text });
             (json!({ "type": "text", "text": "" }), texts.iter().map(delta).collect())
         }
-        Part::Thought(texts) => {
+        ReplyPart::Thought(texts) => {
             let delta = |text| json!({ "type": "thinking_delta", "thinking": text });
             let mut deltas: Vec<Value> = texts.iter().map(delta).collect();
             deltas.push(json!({ "type": "signature_delta", "signature": SIGNATURE }));
             (json!({ "type": "thinking", "thinking": "", "signature": "" }), deltas)
         }
-        Part::Call(deed) => {
+        ReplyPart::Call(deed) => {
             let call = context.call(deed);
             let id = context.id("toolu", index);
             let block = json!({ "type": "tool_use", "id": id, "name": call.name, "input": {} });
@@ -116,7 +116,7 @@ fn message(context: &Context, content: &[Value], stop_reason: &Value, n_out: u32
 fn stop_reason(reply: &Reply) -> &'static str {
     match () {
         () if reply.is_cut_short => "max_tokens",
-        () if reply.parts.iter().any(|part| matches!(part, Part::Call(_))) => "tool_use",
+        () if reply.parts.iter().any(|part| matches!(part, ReplyPart::Call(_))) => "tool_use",
         () => "end_turn",
     }
 }

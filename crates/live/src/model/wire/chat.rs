@@ -1,8 +1,8 @@
 //! Chat Completions, as `OpenAI` and most other vendors speak them.
 
 use super::{Context, Event, Request, as_text, given, list, model_of, pieces, unnamed};
-use crate::model::request::{Role, Row, text_of};
-use crate::model::scenario::{Part, Reply};
+use crate::model::request::{MessageRow, Role, text_of};
+use crate::model::scenario::{Reply, ReplyPart};
 use crate::model::tools::Tool;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ pub(super) fn read(body: &Value) -> Request {
             "tool" | "function" => Role::Tool,
             _ => Role::User,
         };
-        Some(Row { role, text: text_of(&message["content"]) })
+        Some(MessageRow { role, text: text_of(&message["content"]) })
     };
     let tool = |tool: &Value| Tool {
         name: tool["function"]["name"].as_str().unwrap_or_default().to_owned(),
@@ -42,13 +42,13 @@ pub(super) fn stream(reply: &Reply, context: &Context) -> Vec<Event> {
     let mut n_calls = 0;
     for part in &reply.parts {
         match part {
-            Part::Text(texts) => events.extend(
+            ReplyPart::Text(texts) => events.extend(
                 texts.iter().map(|text| as_text(chunk(json!({ "content": text }), Value::Null))),
             ),
-            Part::Thought(texts) => events.extend(
+            ReplyPart::Thought(texts) => events.extend(
                 texts.iter().map(|text| chunk(json!({ "reasoning_content": text }), Value::Null)),
             ),
-            Part::Call(deed) => {
+            ReplyPart::Call(deed) => {
                 let call = context.call(deed);
                 let function = json!({ "name": call.name, "arguments": "" });
                 let opening = json!([{ "index": n_calls, "id": context.id("call", n_calls),
@@ -76,9 +76,9 @@ pub(super) fn whole(reply: &Reply, context: &Context) -> Value {
     let (mut text, mut thought, mut calls) = (String::new(), String::new(), Vec::new());
     for part in &reply.parts {
         match part {
-            Part::Text(texts) => text.push_str(&texts.concat()),
-            Part::Thought(texts) => thought.push_str(&texts.concat()),
-            Part::Call(deed) => {
+            ReplyPart::Text(texts) => text.push_str(&texts.concat()),
+            ReplyPart::Thought(texts) => thought.push_str(&texts.concat()),
+            ReplyPart::Call(deed) => {
                 let call = context.call(deed);
                 let arguments = call.input.json().to_string();
                 calls.push(json!({ "id": context.id("call", calls.len()), "type": "function",
@@ -103,7 +103,7 @@ pub(super) fn whole(reply: &Reply, context: &Context) -> Value {
 fn finish(reply: &Reply) -> &'static str {
     match () {
         () if reply.is_cut_short => "length",
-        () if reply.parts.iter().any(|part| matches!(part, Part::Call(_))) => "tool_calls",
+        () if reply.parts.iter().any(|part| matches!(part, ReplyPart::Call(_))) => "tool_calls",
         () => "stop",
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{Context, Event, Request, as_text, given, list, unnamed};
 use crate::model::marker::Marker;
-use crate::model::request::{Role, Row, text_of};
-use crate::model::scenario::{Part, Reply};
+use crate::model::request::{MessageRow, Role, text_of};
+use crate::model::scenario::{Reply, ReplyPart};
 use crate::model::tools::Tool;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ pub(super) fn read(path: &str, body: &Value) -> Request {
             _ if has_result && !Marker::is_in(&text) => Role::Tool,
             _ => Role::User,
         };
-        Row { role, text }
+        MessageRow { role, text }
     };
     let tool = |declared: &Value| Tool {
         name: declared["name"].as_str().unwrap_or_default().to_owned(),
@@ -70,14 +70,14 @@ pub(super) fn status(code: u16) -> &'static str {
     }
 }
 
-fn said(part: &Part, index: usize, context: &Context) -> Vec<Value> {
+fn said(part: &ReplyPart, index: usize, context: &Context) -> Vec<Value> {
     match part {
-        Part::Text(texts) => texts.iter().map(|text| json!({ "text": text })).collect(),
+        ReplyPart::Text(texts) => texts.iter().map(|text| json!({ "text": text })).collect(),
         // Thoughts come as a subject in bold and a description.
-        Part::Thought(texts) => {
+        ReplyPart::Thought(texts) => {
             vec![json!({ "text": format!("**Thinking**\n\n{}", texts.concat()), "thought": true })]
         }
-        Part::Call(deed) => {
+        ReplyPart::Call(deed) => {
             let call = context.call(deed);
             let call = json!({ "id": context.id("fc", index), "name": call.name,
                 "args": call.input.json() });

@@ -1,8 +1,8 @@
 //! Responses of `OpenAI`, as Codex uses them.
 
 use super::{Context, Event, Request, as_text, event, given, list, model_of, name_of, pieces};
-use crate::model::request::{Role, Row, text_of};
-use crate::model::scenario::{Part, Reply};
+use crate::model::request::{MessageRow, Role, text_of};
+use crate::model::scenario::{Reply, ReplyPart};
 use crate::model::tools::{Input, Tool};
 use serde_json::{Value, json};
 
@@ -21,16 +21,20 @@ pub(super) fn read(body: &Value) -> Request {
     }
 }
 
-fn row(item: &Value) -> Option<Row> {
+fn row(item: &Value) -> Option<MessageRow> {
     let text = text_of(&item["content"]);
     match item["type"].as_str().unwrap_or("message") {
         "message" => match item["role"].as_str() {
             Some("system" | "developer") => None,
-            Some("assistant") => Some(Row { role: Role::Assistant, text }),
-            _ => Some(Row { role: Role::User, text }),
+            Some("assistant") => Some(MessageRow { role: Role::Assistant, text }),
+            _ => Some(MessageRow { role: Role::User, text }),
         },
-        kind if kind.ends_with("_output") => Some(Row { role: Role::Tool, text: String::new() }),
-        kind if kind.ends_with("_call") => Some(Row { role: Role::Assistant, text: String::new() }),
+        kind if kind.ends_with("_output") => {
+            Some(MessageRow { role: Role::Tool, text: String::new() })
+        }
+        kind if kind.ends_with("_call") => {
+            Some(MessageRow { role: Role::Assistant, text: String::new() })
+        }
         _ => None,
     }
 }
@@ -50,7 +54,7 @@ fn one_tool(tool: &Value, namespace: Option<&str>) -> Tool {
 }
 
 pub(super) fn stream(reply: &Reply, context: &Context) -> Vec<Event> {
-    let mut told = Told::default();
+    let mut told = EventSequence::default();
     let begun = response(context, "in_progress", &[]);
     told.tell("response.created", json!({ "response": begun }));
     told.tell("response.in_progress", json!({ "response": begun }));
@@ -62,9 +66,9 @@ pub(super) fn stream(reply: &Reply, context: &Context) -> Vec<Event> {
             json!({ "output_index": index, "item": blank(&done) }),
         );
         match part {
-            Part::Text(texts) => told.text(texts, &done, index),
-            Part::Thought(texts) => told.thought(texts, &done, index),
-            Part::Call(_) => told.call(&done, index),
+            ReplyPart::Text(texts) => told.text(texts, &done, index),
+            ReplyPart::Thought(texts) => told.thought(texts, &done, index),
+            ReplyPart::Call(_) => told.call(&done, index),
         }
         told.tell("response.output_item.done", json!({ "output_index": index, "item": done }));
         items.push(done);
@@ -89,15 +93,15 @@ pub(super) fn failure() -> Event {
 }
 
 /// An item of the output when it is complete.
-fn item(part: &Part, index: usize, context: &Context) -> Value {
+fn item(part: &ReplyPart, index: usize, context: &Context) -> Value {
     match part {
-        Part::Text(texts) => json!({ "id": context.id("msg", index), "type": "message",
+        ReplyPart::Text(texts) => json!({ "id": context.id("msg", index), "type": "message",
             "role": "assistant", "status": "completed",
             "content": [{ "type": "output_text", "text": texts.concat(), "annotations": [] }] }),
-        Part::Thought(texts) => json!({ "id": context.id("rs", index), "type": "reasoning",
+        ReplyPart::Thought(texts) => json!({ "id": context.id("rs", index), "type": "reasoning",
             "summary": [{ "type": "summary_text", "text": texts.concat() }],
             "encrypted_content": "bGl2ZQ==" }),
-        Part::Call(deed) => {
+        ReplyPart::Call(deed) => {
             let call = context.call(deed);
             let mut item = json!({ "call_id": context.id("call", index), "name": call.name,
                 "status": "completed" });
@@ -139,11 +143,11 @@ fn blank(item: &Value) -> Value {
 }
 
 #[derive(Default)]
-struct Told {
+struct EventSequence {
     events: Vec<Event>,
 }
 
-impl Told {
+impl EventSequence {
     fn tell(&mut self, name: &'static str, mut data: Value) {
         data["type"] = json!(name);
         data["sequence_number"] = json!(self.events.len());

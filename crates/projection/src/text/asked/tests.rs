@@ -2,11 +2,12 @@ use serde_json::{Value, json};
 use wire::Kind;
 
 use crate::tests::log::Log;
-use crate::{Reader, Style, Text};
+use crate::{LogReader, TextOptions, TextProjection};
 
-const STYLE: Style = Style { color: false, width: 80, verbose: false, show_thinking: true };
+const STYLE: TextOptions =
+    TextOptions { color: false, width: 80, verbose: false, show_thinking: true };
 
-fn shown(mut renderer: Reader<Text>, call: Value) -> (String, bool) {
+fn shown(mut renderer: LogReader<TextProjection>, call: Value) -> (String, bool) {
     let mut out = String::new();
     for event in &Log::started().ask("r", "c", call).events {
         renderer.project(event, &mut out);
@@ -15,7 +16,7 @@ fn shown(mut renderer: Reader<Text>, call: Value) -> (String, bool) {
 }
 
 fn question(call: Value) -> String {
-    shown(Reader::new(Text::new(STYLE)), call).0
+    shown(LogReader::new(TextProjection::new(STYLE)), call).0
 }
 
 /// The rows of a command put together again.
@@ -80,15 +81,21 @@ fn a_change_is_shown_as_far_as_anybody_reads_and_then_on_request() {
     let diff = json!([{ "type": "diff", "path": "a.txt", "newText": new }]);
     let call = json!({ "title": "Write", "content": diff });
 
-    let (out, is_long) = shown(Reader::new(Text::new(STYLE)), call.clone());
+    let (out, is_long) = shown(LogReader::new(TextProjection::new(STYLE)), call.clone());
     assert!(out.contains("\n  +line 397\n  … 602 more lines are not shown\n"), "{out}");
     assert!(is_long);
 
-    let (out, is_long) = shown(Reader::new(Text::new(STYLE).whole()), call);
+    let (out, is_long) = shown(LogReader::new(TextProjection::new(STYLE).whole()), call);
     assert!(out.contains("\n  +line 999\n  1. "), "{out}");
     assert!(is_long);
     let short = json!([{ "type": "diff", "path": "a.txt", "newText": "a\nb" }]);
-    assert!(!shown(Reader::new(Text::new(STYLE)), json!({ "title": "W", "content": short })).1);
+    assert!(
+        !shown(
+            LogReader::new(TextProjection::new(STYLE)),
+            json!({ "title": "W", "content": short })
+        )
+        .1
+    );
 }
 
 #[test]
@@ -189,10 +196,10 @@ fn every_place_is_shown() {
 
     let many: Vec<String> = (0..500).map(|n| format!("/w/f{n}")).collect();
     let call = json!({ "title": "Delete", "kind": "delete", "locations": places(&many) });
-    let (out, is_long) = shown(Reader::new(Text::new(STYLE)), call.clone());
+    let (out, is_long) = shown(LogReader::new(TextProjection::new(STYLE)), call.clone());
     assert!(is_long);
     assert!(out.contains("  /w/f400\n  … 99 more lines are not shown\n"), "{out}");
-    let (out, _) = shown(Reader::new(Text::new(STYLE).whole()), call);
+    let (out, _) = shown(LogReader::new(TextProjection::new(STYLE).whole()), call);
     assert!(many.iter().all(|path| out.contains(path)), "{out}");
 
     let diff = edit("/w/a", "a", "b");
@@ -208,7 +215,7 @@ fn only_what_is_in_the_session_is_named_from_there() {
     let call = json!({ "title": "Edit", "content": [diff], "locations": places,
         "rawInput": { "path": "../etc/w/passwd" } });
     let log = Log::new().own(Kind::SessionCreated, json!({ "cwd": "/w" })).in_turn(1).start();
-    let (mut renderer, mut out) = (Reader::new(Text::new(STYLE)), String::new());
+    let (mut renderer, mut out) = (LogReader::new(TextProjection::new(STYLE)), String::new());
     for event in &log.ask("r", "c", call).events {
         renderer.project(event, &mut out);
     }

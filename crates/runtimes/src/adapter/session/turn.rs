@@ -7,13 +7,16 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use wire::{Category, Fault, Json, RpcError, RpcId};
 
-use super::Session;
-use crate::adapter::process::Input;
-use crate::compose::{self, ComposeError, Setting};
-use crate::definition::{PromptBy, ResumeStyle};
-use crate::dialect::{Answer, Ask, AskKind, Ending, Prompt, Said, StopReason, TurnEnd};
+use super::AdapterSession;
+use crate::adapter::process::ProcessStdin;
+use crate::compose::{self, ComposeError, PromptContext};
+use crate::definition::{PromptChannel, ResumeStyle};
+use crate::dialect::{
+    ComposedPrompt, DialectOutput, PermissionAnswer, PermissionOptionKind, PermissionRequest,
+    StopReason, TurnEnd, TurnOutcome,
+};
 use crate::scratch::write_private;
-use crate::update::{Severity, Update};
+use crate::update::{NoticeSeverity, SessionUpdate};
 
 /// From asking a CLI to interrupt its turn to stopping the process. With the ladder below it
 /// stays within the grace that hosts give to a cancel.
@@ -27,14 +30,14 @@ const STOP: StopLadder =
     StopLadder { after_eof: Duration::from_millis(50), after_term: Duration::from_secs(2) };
 
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct AdapterTurn {
     request: RpcId,
     is_cancelling: bool,
     /// The conversation that was to be resumed is not there.
     lost: Option<Fault>,
 }
 
-impl Session {
+impl AdapterSession {
     /// Sends a prompt to the CLI.
     pub(super) async fn begin(&mut self, request: RpcId, blocks: &[Value]) -> Result<(), Fault> {
         if self.turn.is_some() {
@@ -51,23 +54,25 @@ impl Session {
             if self.process.as_ref().is_some_and(|process| process.is_used) {
                 let title =
                     format!("{why}: the CLI is started again and goes on with the conversation");
-                self.update(&Update::notice(Severity::Info, title)).await;
+                self.update(&SessionUpdate::notice(NoticeSeverity::Info, title)).await;
             }
             self.drop_process().await;
-        } else if by != PromptBy::Dialect {
+        } else if by != PromptChannel::Dialect {
             self.drop_process().await;
         }
-        self.turn = Some(Turn { request, is_cancelling: false, lost: None });
+        self.turn = Some(AdapterTurn { request, is_cancelling: false, lost: None });
         let started = match by {
-            PromptBy::Dialect if self.process.is_some() => Ok(()),
-            PromptBy::Dialect | PromptBy::Acp => self.start_process(Input::Lines, None, None).await,
-            PromptBy::Stdin => {
-                self.start_process(Input::Whole(prompt.text.clone()), None, None).await
+            PromptChannel::Dialect if self.process.is_some() => Ok(()),
+            PromptChannel::Dialect | PromptChannel::Acp => {
+                self.start_process(ProcessStdin::Lines, None, None).await
             }
-            PromptBy::Argv => {
-                self.start_process(Input::None, Some(prompt.text.clone()), None).await
+            PromptChannel::Stdin => {
+                self.start_process(ProcessStdin::Whole(prompt.text.clone()), None, None).await
             }
-            PromptBy::File => self.start_with_file(&prompt.text).await,
+            PromptChannel::Argv => {
+                self.start_process(ProcessStdin::None, Some(prompt.text.clone()), None).await
+            }
+            PromptChannel::File => self.start_with_file(&prompt.text).await,
         };
         if let Err(failure) = started {
             self.turn = None;
@@ -87,14 +92,14 @@ impl Session {
     fn can_go_on(&self) -> bool {
         match self.runtime.form.resume.style {
             ResumeStyle::None => {
-                self.runtime.form.prompt == PromptBy::Dialect && self.process.is_some()
+                self.runtime.form.prompt == PromptChannel::Dialect && self.process.is_some()
             }
             ResumeStyle::Told => self.native.is_some(),
             ResumeStyle::Chosen | ResumeStyle::Protocol => true,
         }
     }
 
-    fn compose(&mut self, blocks: &[Value]) -> Result<Prompt, Fault> {
+    fn compose(&mut self, blocks: &[Value]) -> Result<ComposedPrompt, Fault> {
         let images = self.runtime.form.images;
         let has_image = blocks.iter().any(|block| block["type"] == "image");
         let image_dir = match has_image {
@@ -103,7 +108,7 @@ impl Session {
         };
         let start = &self.start;
         let roots = std::iter::once(&start.cwd).chain(&start.directories);
-        let setting = Setting {
+        let setting = PromptContext {
             cwd: &start.cwd,
             roots: roots.cloned().collect(),
             images,
@@ -124,11 +129,11 @@ impl Session {
         write_private(&path, text.as_bytes()).map_err(|error| {
             Fault::new(Category::Internal, format!("cannot write {}: {error}", path.display()))
         })?;
-        self.start_process(Input::None, None, Some(&path)).await
+        self.start_process(ProcessStdin::None, None, Some(&path)).await
     }
 
     /// Handles the output of one read, and the end of the process.
-    pub(super) async fn hear(&mut self, said: Vec<Said>, is_over: bool) {
+    pub(super) async fn hear(&mut self, said: Vec<DialectOutput>, is_over: bool) {
         self.unheard.extend(said);
         self.hear_all().await;
         if is_over {
@@ -138,8 +143,8 @@ impl Session {
                 // Every dialect ends its turn when its process ends; a turn must not hang if one
                 // does not.
                 let ending = match turn.is_cancelling {
-                    true => Ending::Stopped(StopReason::Cancelled),
-                    false => Ending::Failed(Fault::new(
+                    true => TurnOutcome::Stopped(StopReason::Cancelled),
+                    false => TurnOutcome::Failed(Fault::new(
                         Category::ProcessExit,
                         "the CLI ended without ending its turn",
                     )),
@@ -156,14 +161,15 @@ impl Session {
         }
     }
 
-    async fn hear_one(&mut self, said: Said) {
+    async fn hear_one(&mut self, said: DialectOutput) {
         let is_lost = self.turn.as_ref().is_some_and(|turn| turn.lost.is_some());
         match said {
             // From a new, empty conversation; the host will send it the history of this one.
-            Said::Update(_) | Said::Session(_) | Said::Ask(_) if is_lost => {}
-            Said::Update(update) => self.update(&update).await,
-            Said::Session(id) => self.learn_id(id).await,
-            Said::Opened(opened) => {
+            DialectOutput::Update(_) | DialectOutput::Session(_) | DialectOutput::Ask(_)
+                if is_lost => {}
+            DialectOutput::Update(update) => self.update(&update).await,
+            DialectOutput::Session(id) => self.learn_id(id).await,
+            DialectOutput::Opened(opened) => {
                 let before = self.choices.offered(&self.runtime);
                 if !opened.models.is_empty() {
                     self.choices.models = opened.models;
@@ -173,41 +179,41 @@ impl Session {
                 }
                 let config_options = self.choices.offered(&self.runtime);
                 if config_options != before {
-                    self.update(&Update::ConfigOptionUpdate { config_options }).await;
+                    self.update(&SessionUpdate::ConfigOptionUpdate { config_options }).await;
                 }
                 if let Some(id) = opened.session {
                     self.learn_id(id).await;
                 }
             }
-            Said::Lost(failure) => {
+            DialectOutput::Lost(failure) => {
                 if let Some(turn) = &mut self.turn {
                     turn.lost = Some(failure);
                 }
             }
-            Said::Ask(ask) => self.ask(ask),
-            Said::Withdrawn(ask) => {
+            DialectOutput::Ask(ask) => self.ask(ask),
+            DialectOutput::Withdrawn(ask) => {
                 if let Some(task) = self.asks.remove(&ask) {
                     task.abort();
                 }
             }
-            Said::TurnEnded(end) => self.end_turn(end).await,
-            Said::Write(line) => self.write(line),
-            Said::Raw(line) => {
+            DialectOutput::TurnEnded(end) => self.end_turn(end).await,
+            DialectOutput::Write(line) => self.write(line),
+            DialectOutput::Raw(line) => {
                 let params = json!({ "sessionId": self.id, "line": line });
                 let _ = self.connection.notify_in_turn("_switchyard/raw", &Json::of(&params)).await;
             }
         }
     }
 
-    async fn update(&mut self, update: &Update) {
+    async fn update(&mut self, update: &SessionUpdate) {
         let mut update = update.clone();
-        if let Update::ToolCall(call) | Update::ToolCallUpdate(call) = &mut update {
+        if let SessionUpdate::ToolCall(call) | SessionUpdate::ToolCallUpdate(call) = &mut update {
             call.make_absolute(&self.start.cwd);
         }
         let update = &update;
         let is_taken = match update {
-            Update::Notice { .. } => self.client.takes_notices,
-            Update::CompactionUpdate(_) => self.client.takes_compaction,
+            SessionUpdate::Notice { .. } => self.client.takes_notices,
+            SessionUpdate::CompactionUpdate(_) => self.client.takes_compaction,
             _ => true,
         };
         let params = Json::of(&json!({ "sessionId": self.id, "update": update }));
@@ -238,15 +244,15 @@ impl Session {
             return;
         }
         let meta = json!({ "switchyard": { "resumeId": id } });
-        self.update(&Update::SessionInfoUpdate { title: None, meta: Some(meta) }).await;
+        self.update(&SessionUpdate::SessionInfoUpdate { title: None, meta: Some(meta) }).await;
     }
 
     /// Puts a question of the CLI to the host.
-    fn ask(&mut self, mut ask: Ask) {
+    fn ask(&mut self, mut ask: PermissionRequest) {
         ask.call.make_absolute(&self.start.cwd);
         let id = ask.id.clone();
         if self.turn.as_ref().is_none_or(|turn| turn.is_cancelling) {
-            return self.answered(&id, &Answer::Cancelled);
+            return self.answered(&id, &PermissionAnswer::Cancelled);
         }
         if self.asks.len() >= MAX_ASKS {
             return self.answered(&id, &rejection(&ask));
@@ -269,7 +275,7 @@ impl Session {
         self.asks.insert(id, task.abort_handle());
     }
 
-    pub(super) fn answered(&mut self, ask: &str, answer: &Answer) {
+    pub(super) fn answered(&mut self, ask: &str, answer: &PermissionAnswer) {
         self.asks.remove(ask);
         if let Some(process) = &mut self.process {
             let mut out = Vec::new();
@@ -288,7 +294,7 @@ impl Session {
             if let Some(task) = self.asks.remove(&ask) {
                 task.abort();
             }
-            self.answered(&ask, &Answer::Cancelled);
+            self.answered(&ask, &PermissionAnswer::Cancelled);
         }
         let mut out = Vec::new();
         let is_told =
@@ -324,18 +330,18 @@ impl Session {
         }
         let ending = match (turn.is_cancelling, turn.lost, end.ending) {
             // The user cancelled it, whatever the CLI reports.
-            (true, ..) => Ending::Stopped(StopReason::Cancelled),
+            (true, ..) => TurnOutcome::Stopped(StopReason::Cancelled),
             (false, Some(lost), _) => {
                 if lost.category == Category::SessionLost {
                     // The next process must not try the same id again.
                     (self.native, self.has_history) = (None, false);
                 }
-                Ending::Failed(lost)
+                TurnOutcome::Failed(lost)
             }
             (false, None, ending) => ending,
         };
         let outcome = match ending {
-            Ending::Stopped(reason) => {
+            TurnOutcome::Stopped(reason) => {
                 self.has_history = true;
                 let mut result = json!({ "stopReason": reason });
                 if let Some(usage) = end.usage {
@@ -343,7 +349,7 @@ impl Session {
                 }
                 Ok(Json::of(&result))
             }
-            Ending::Failed(failure) => {
+            TurnOutcome::Failed(failure) => {
                 // Late output of this process could end the next turn.
                 if failure.category == Category::Protocol {
                     self.stale = Some("protocol_error".to_owned());
@@ -354,23 +360,25 @@ impl Session {
         };
         let _ = self.connection.respond(&turn.request, outcome).await;
         self.stop_at = match self.runtime.form.prompt {
-            PromptBy::Dialect => None,
+            PromptChannel::Dialect => None,
             _ => Some(Instant::now() + LINGER),
         };
     }
 }
 
-fn read_answer(result: &Json) -> Answer {
+fn read_answer(result: &Json) -> PermissionAnswer {
     let result: Value = result.read().unwrap_or_default();
     match result["outcome"]["optionId"].as_str() {
         Some(option) if result["outcome"]["outcome"] == "selected" => {
-            Answer::Chosen(option.to_owned())
+            PermissionAnswer::Chosen(option.to_owned())
         }
-        _ => Answer::Cancelled,
+        _ => PermissionAnswer::Cancelled,
     }
 }
 
-fn rejection(ask: &Ask) -> Answer {
-    let reject = ask.options.iter().find(|option| option.kind == AskKind::RejectOnce);
-    reject.map_or(Answer::Cancelled, |option| Answer::Chosen(option.option_id.clone()))
+fn rejection(ask: &PermissionRequest) -> PermissionAnswer {
+    let reject = ask.options.iter().find(|option| option.kind == PermissionOptionKind::RejectOnce);
+    reject.map_or(PermissionAnswer::Cancelled, |option| {
+        PermissionAnswer::Chosen(option.option_id.clone())
+    })
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{Images, McpBy, PromptBy, ResumeStyle};
+use super::super::{ImageSupport, McpChannel, PromptChannel, ResumeStyle};
 use super::{
-    Checked, DialectName, Form, Version, env, placeholder, plain, problem, program, require, text,
-    variables,
+    CheckResult, DialectName, RuntimeForm, Version, env, placeholder, plain, problem, program,
+    require, text, variables,
 };
 
 const SESSION: &str = "{session}";
@@ -13,7 +13,7 @@ const PROMPT: &str = "{prompt}";
 const PROMPT_FILE: &str = "{prompt_file}";
 const CWD: &str = "{cwd}";
 
-pub(super) fn check(form: &Form, flags: &BTreeMap<String, String>) -> Checked {
+pub(super) fn check(form: &RuntimeForm, flags: &BTreeMap<String, String>) -> CheckResult {
     dialect(form)?;
     conditions(form, flags)?;
     arguments(form)?;
@@ -22,16 +22,16 @@ pub(super) fn check(form: &Form, flags: &BTreeMap<String, String>) -> Checked {
     permissions(form)?;
     env("env", &form.env)?;
     let protocol = speaks(form);
-    let may_show = form.images != Images::Protocol || protocol;
+    let may_show = form.images != ImageSupport::Protocol || protocol;
     require("images", may_show, "`protocol` needs a prompt by dialect or acp")?;
     let may_share = !form.shared_worker || form.is_acp();
     require("shared_worker", may_share, "needs the dialect acp")?;
-    let is_acp_mcp = form.mcp == McpBy::Acp;
+    let is_acp_mcp = form.mcp == McpChannel::Acp;
     require("mcp", !is_acp_mcp || form.is_acp(), "`acp` needs the dialect acp")?;
-    require("mcp", !form.is_acp() || is_acp_mcp || form.mcp == McpBy::None, "must be `acp`")
+    require("mcp", !form.is_acp() || is_acp_mcp || form.mcp == McpChannel::None, "must be `acp`")
 }
 
-fn dialect(form: &Form) -> Checked {
+fn dialect(form: &RuntimeForm) -> CheckResult {
     let is_known = form.is_acp() || DialectName::of(&form.dialect).is_some();
     let known = DialectName::ALL.map(DialectName::name).join(", ");
     require("dialect", is_known, &format!("is none of: acp, {known}"))?;
@@ -44,7 +44,7 @@ fn dialect(form: &Form) -> Checked {
     }
 }
 
-fn conditions(form: &Form, flags: &BTreeMap<String, String>) -> Checked {
+fn conditions(form: &RuntimeForm, flags: &BTreeMap<String, String>) -> CheckResult {
     let known = |field: &str, feature: &String| {
         let otherwise = format!("`{feature}` is not among features.flags");
         require(field, flags.contains_key(feature), &otherwise)
@@ -59,7 +59,7 @@ fn conditions(form: &Form, flags: &BTreeMap<String, String>) -> Checked {
     Ok(())
 }
 
-fn arguments(form: &Form) -> Checked {
+fn arguments(form: &RuntimeForm) -> CheckResult {
     let lists = [
         ("args", &form.args),
         ("prompt_args", &form.prompt_args),
@@ -89,18 +89,18 @@ fn arguments(form: &Form) -> Checked {
     Ok(())
 }
 
-fn prompt(form: &Form) -> Checked {
-    let fits = form.is_acp() == (form.prompt == PromptBy::Acp);
+fn prompt(form: &RuntimeForm) -> CheckResult {
+    let fits = form.is_acp() == (form.prompt == PromptChannel::Acp);
     require("prompt", fits, "`acp` belongs to the dialect acp, and nothing else does")?;
     let must_stay_open = matches!(form.dialect.as_str(), "codex-app-server" | "pi-rpc");
     let may_stay_open = must_stay_open || form.dialect == "claude-stream-json";
-    let is_dialect = form.prompt == PromptBy::Dialect;
+    let is_dialect = form.prompt == PromptChannel::Dialect;
     require("prompt", !is_dialect || may_stay_open, "this dialect does not read prompts")?;
     require("prompt", is_dialect || !must_stay_open, "this dialect reads prompts: `dialect`")?;
 
     let bases = form.resume.args.iter().map(|args| ("resume.args", args));
     for (field, words) in bases.chain([("args", &form.args)]) {
-        if form.prompt == PromptBy::File {
+        if form.prompt == PromptChannel::File {
             placeholder::only(field, words, &[CWD, PROMPT_FILE])?;
             placeholder::once(field, words, PROMPT_FILE)?;
         } else {
@@ -110,11 +110,11 @@ fn prompt(form: &Form) -> Checked {
     if form.prompt_args.is_empty() {
         return Ok(());
     }
-    require("prompt_args", form.prompt == PromptBy::Argv, "are for prompts by argv")?;
+    require("prompt_args", form.prompt == PromptChannel::Argv, "are for prompts by argv")?;
     placeholder::alone("prompt_args", &form.prompt_args, PROMPT)
 }
 
-fn resume(form: &Form) -> Checked {
+fn resume(form: &RuntimeForm) -> CheckResult {
     let resume = &form.resume;
     let is_new_empty = resume.new.is_empty();
     let says_nothing = is_new_empty && resume.again.is_empty() && resume.args.is_none();
@@ -135,7 +135,7 @@ fn resume(form: &Form) -> Checked {
     }
 }
 
-fn permissions(form: &Form) -> Checked {
+fn permissions(form: &RuntimeForm) -> CheckResult {
     let permissions = &form.permissions;
     let modes = &permissions.modes;
     for args in modes.values() {
@@ -164,6 +164,6 @@ fn permissions(form: &Form) -> Checked {
 }
 
 /// Whether Switchyard and the CLI exchange messages while the CLI runs.
-fn speaks(form: &Form) -> bool {
-    matches!(form.prompt, PromptBy::Acp | PromptBy::Dialect)
+fn speaks(form: &RuntimeForm) -> bool {
+    matches!(form.prompt, PromptChannel::Acp | PromptChannel::Dialect)
 }

@@ -1,39 +1,39 @@
 use super::*;
 use crate::catalogue;
-use crate::detect::facts::{Fact, ModelsFact};
+use crate::detect::facts::{ModelsFact, ProbeFact};
 use crate::dialect::Model;
 
-fn found(id: &str, facts: &Facts) -> Found {
+fn found(id: &str, facts: &ProgramFacts) -> DetectedAgent {
     let all = catalogue::shipped().unwrap();
     let definition = all.iter().find(|one| one.id == id).unwrap();
-    assemble(definition, &Machine::default(), ("/bin/x".into(), FoundBy::Path), facts)
+    assemble(definition, &Machine::default(), ("/bin/x".into(), ProgramSource::Path), facts)
 }
 
-fn version(text: &str) -> Facts {
-    let version = Some(Fact::now(VersionFact::Version(text.to_owned())));
-    Facts { version, ..Facts::default() }
+fn version(text: &str) -> ProgramFacts {
+    let version = Some(ProbeFact::now(VersionFact::Version(text.to_owned())));
+    ProgramFacts { version, ..ProgramFacts::default() }
 }
 
-fn models(models: Vec<Model>, wants_login: bool) -> Facts {
+fn models(models: Vec<Model>, wants_login: bool) -> ProgramFacts {
     let fact = ModelsFact {
         models,
-        from: ModelsFrom::Acp,
+        from: ModelsSource::Acp,
         current: Some("m".to_owned()),
         efforts: vec!["low".to_owned(), "ultra".to_owned()],
         trouble: None,
         wants_login,
     };
-    Facts { models: Some(Fact::now(fact)), ..Facts::default() }
+    ProgramFacts { models: Some(ProbeFact::now(fact)), ..ProgramFacts::default() }
 }
 
 #[test]
 fn the_models_of_the_definition_stand_in_for_those_that_were_not_told() {
-    let nothing = found("claude", &Facts::default());
-    assert_eq!(nothing.models_from, ModelsFrom::Known);
+    let nothing = found("claude", &ProgramFacts::default());
+    assert_eq!(nothing.models_from, ModelsSource::Known);
     assert!(nothing.models.iter().any(|model| model.id == "sonnet"));
 
     let told = found("claude", &models(vec![Model { id: "m".into(), ..Model::default() }], false));
-    assert_eq!((told.models.len(), told.models_from), (1, ModelsFrom::Acp));
+    assert_eq!((told.models.len(), told.models_from), (1, ModelsSource::Acp));
     assert_eq!(told.default_model.as_deref(), Some("m"));
     assert_eq!(told.efforts, ["low", "medium", "high", "xhigh", "max", "ultra"]);
 }
@@ -42,8 +42,8 @@ fn the_models_of_the_definition_stand_in_for_those_that_were_not_told() {
 fn an_agent_that_wants_a_login_has_none_whatever_its_files_say() {
     let found = found("gemini", &models(Vec::new(), true));
 
-    assert_eq!(found.auth.state, AuthState::Missing);
-    assert!(found.diagnoses.iter().any(|one| one.reason == Reason::AuthMissing));
+    assert_eq!(found.auth.state, LoginStatus::Missing);
+    assert!(found.diagnoses.iter().any(|one| one.reason == DiagnosisReason::AuthMissing));
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_provider_of_ones_own_wants_no_login() {
         live_auth(codex, &machine).map(|auth| (auth.state, auth.by.unwrap()))
     };
     let own = "model_provider = \"mine\"\n[model_providers.mine]\nbase_url = \"http://x\"\n";
-    assert_eq!(auth_with(own), Some((AuthState::Ok, "~/.codex/config.toml".to_owned())));
+    assert_eq!(auth_with(own), Some((LoginStatus::Ok, "~/.codex/config.toml".to_owned())));
     for wants_login in
         ["", "model = \"gpt-5.5\"", "model_provider = \"openai\"", "model_provider = ["]
     {

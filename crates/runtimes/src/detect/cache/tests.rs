@@ -1,24 +1,24 @@
 use std::time::Duration;
 
 use super::*;
-use crate::detect::facts::{AuthFact, Fact, FeaturesFact, VersionFact};
-use crate::detect::found::AuthState;
+use crate::detect::facts::{AuthFact, FeaturesFact, ProbeFact, VersionFact};
+use crate::detect::found::LoginStatus;
 
-fn facts(age: Duration) -> Facts {
-    let auth = AuthFact { state: AuthState::Ok, trouble: None };
-    Facts {
-        version: Some(Fact::aged(VersionFact::Version("1.0.0".into()), age)),
-        features: Some(Fact::aged(FeaturesFact::Failed("slow".into()), age)),
-        auth: Some(Fact::aged(auth, age)),
+fn facts(age: Duration) -> ProgramFacts {
+    let auth = AuthFact { state: LoginStatus::Ok, trouble: None };
+    ProgramFacts {
+        version: Some(ProbeFact::aged(VersionFact::Version("1.0.0".into()), age)),
+        features: Some(ProbeFact::aged(FeaturesFact::Failed("slow".into()), age)),
+        auth: Some(ProbeFact::aged(auth, age)),
         models: None,
     }
 }
 
-fn kept(age: Duration) -> Facts {
+fn kept(age: Duration) -> ProgramFacts {
     let dir = tempfile::tempdir().unwrap();
-    let entry = Entry { key: "k".into(), facts: facts(age) };
-    Cache::save(dir.path(), [("agent".to_owned(), entry)].into()).unwrap();
-    let cache = Cache::load(Some(dir.path()));
+    let entry = DetectionCacheEntry { key: "k".into(), facts: facts(age) };
+    DetectionCache::save(dir.path(), [("agent".to_owned(), entry)].into()).unwrap();
+    let cache = DetectionCache::load(Some(dir.path()));
     assert_eq!(cache.get("agent", "another key"), None);
     assert_eq!(cache.get("nobody", "k"), None);
     let mut kept = cache.get("agent", "k").unwrap();
@@ -29,8 +29,8 @@ fn kept(age: Duration) -> Facts {
 #[test]
 fn what_was_known_is_better_than_running_out_of_time() {
     let before = facts(Duration::from_secs(100_000));
-    let mut now = Facts { version: before.version.clone(), ..Facts::default() };
-    now.features = Some(Fact::provisional(FeaturesFact::Failed("time was up".into())));
+    let mut now = ProgramFacts { version: before.version.clone(), ..ProgramFacts::default() };
+    now.features = Some(ProbeFact::provisional(FeaturesFact::Failed("time was up".into())));
     now.fall_back_on(before.clone());
     assert_eq!((now.features, now.auth), (before.features, before.auth));
 }

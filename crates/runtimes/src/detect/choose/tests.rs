@@ -1,14 +1,14 @@
 use super::*;
 use crate::catalogue;
 
-fn shipped(id: &str) -> Definition {
+fn shipped(id: &str) -> RuntimeDefinition {
     catalogue::shipped().unwrap().iter().find(|one| one.id == id).unwrap().clone()
 }
 
 /// The dialect and first argument that would be used.
 fn chosen(id: &str, version: Option<&str>, features: Option<&[&str]>) -> (String, String) {
     let definition = shipped(id);
-    let known = Known {
+    let known = ProbedProgram {
         version: version.map(|text| Version::parse(text).unwrap()),
         features: features.map(|names| names.iter().map(|&name| name.to_owned()).collect()),
     };
@@ -41,7 +41,7 @@ fn an_old_version_gets_an_older_form() {
     let old = chosen("claude", Some("1.0.40"), Some(&features));
     assert_eq!(old.0, "claude-stream-json");
     let definition = shipped("claude");
-    let known = |version: &str| Known {
+    let known = |version: &str| ProbedProgram {
         version: Version::parse(version).ok(),
         features: Some(features.map(str::to_owned).into()),
     };
@@ -65,7 +65,7 @@ fn a_form_with_a_program_of_its_own_needs_it() {
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("vibe");
     let definition = shipped("vibe");
-    let choose = || choose(&definition, &program, &Known::default(), &Machine::default());
+    let choose = || choose(&definition, &program, &ProbedProgram::default(), &Machine::default());
 
     let (chosen, passed_over) = choose();
     assert_eq!(definition.forms[chosen.unwrap().0].dialect, "plain");

@@ -1,7 +1,7 @@
 use super::*;
 
-fn ran(code: i32, stdout: &str, stderr: &str) -> Ran {
-    Ran {
+fn ran(code: i32, stdout: &str, stderr: &str) -> ProbeOutput {
+    ProbeOutput {
         code: Some(code),
         exit: format!("exit code {code}"),
         stdout: stdout.to_owned(),
@@ -23,7 +23,7 @@ fn a_flag_is_not_seen_in_a_longer_one() {
 
 #[test]
 fn a_version_is_read_from_stdout_first() {
-    let of = |ran: &Ran| version_of(ran);
+    let of = |ran: &ProbeOutput| version_of(ran);
 
     assert_eq!(
         of(&ran(0, "cli 1.2.3", "Node 20.0.0 is old")),
@@ -43,9 +43,9 @@ fn no_is_heard_before_yes() {
         no: vec!["Not logged in".into()],
     };
 
-    assert_eq!(says(&probe, &ran(0, "Not logged in", "")), AuthState::Missing);
-    assert_eq!(says(&probe, &ran(1, "", "You are logged in")), AuthState::Ok);
-    assert_eq!(says(&probe, &ran(0, "?", "")), AuthState::Unknown);
+    assert_eq!(says(&probe, &ran(0, "Not logged in", "")), LoginStatus::Missing);
+    assert_eq!(says(&probe, &ran(1, "", "You are logged in")), LoginStatus::Ok);
+    assert_eq!(says(&probe, &ran(0, "?", "")), LoginStatus::Unknown);
 }
 
 #[test]

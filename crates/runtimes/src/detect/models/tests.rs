@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-fn ids(shape: ListShape, output: &str) -> Vec<String> {
+fn ids(shape: ModelListFormat, output: &str) -> Vec<String> {
     parse(shape, output).into_iter().map(|model| model.id).collect()
 }
 
@@ -11,8 +11,8 @@ fn lines_are_ids_or_ids_with_names() {
     let output = "Available models:\n\nauto - Auto (default)\nopencode/big-pickle\n  fake/mini  \n\
         Tip: use --model\nno models - \u{1b}[1m\n--flag\n";
 
-    assert_eq!(ids(ListShape::Lines, output), ["auto", "opencode/big-pickle", "fake/mini"]);
-    let named = parse(ListShape::Lines, "auto - Auto (default)");
+    assert_eq!(ids(ModelListFormat::Lines, output), ["auto", "opencode/big-pickle", "fake/mini"]);
+    let named = parse(ModelListFormat::Lines, "auto - Auto (default)");
     assert_eq!(named[0].name.as_deref(), Some("Auto (default)"));
 }
 
@@ -23,7 +23,7 @@ fn a_table_has_provider_and_model() {
         fake      fake-model  128K     8.2K     yes       no\n\
         No more models found\n";
 
-    assert_eq!(ids(ListShape::Table, output), ["fake/fake-mini", "fake/fake-model"]);
+    assert_eq!(ids(ModelListFormat::Table, output), ["fake/fake-mini", "fake/fake-model"]);
 }
 
 #[test]
@@ -36,18 +36,18 @@ fn codex_lists_models_with_their_efforts() {
         { "no_slug": true },
     ] });
 
-    let models = parse(ListShape::CodexJson, &output.to_string());
+    let models = parse(ModelListFormat::CodexJson, &output.to_string());
 
     assert_eq!(models.len(), 1);
     assert_eq!((models[0].id.as_str(), models[0].efforts.len()), ("gpt-6", 2));
-    assert!(parse(ListShape::CodexJson, "not json").is_empty());
+    assert!(parse(ModelListFormat::CodexJson, "not json").is_empty());
 }
 
 #[test]
 fn an_endless_list_is_cut() {
     let output = "m\n".repeat(MAX_MODELS + 10);
 
-    assert_eq!(ids(ListShape::Lines, &output).len(), MAX_MODELS);
+    assert_eq!(ids(ModelListFormat::Lines, &output).len(), MAX_MODELS);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn acp_agents_offer_by_config_options_or_the_older_list() {
     assert_eq!(offer.models.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["x", "y"]);
 
     for nothing in [json!({}), json!(null), json!({ "configOptions": 7, "models": [] })] {
-        let nobody = ModelsFact { from: ModelsFrom::Acp, ..ModelsFact::default() };
+        let nobody = ModelsFact { from: ModelsSource::Acp, ..ModelsFact::default() };
         assert_eq!(offered(&nothing), nobody);
     }
 }

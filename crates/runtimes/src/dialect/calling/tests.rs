@@ -2,33 +2,37 @@
 
 use serde_json::json;
 
-use super::super::Said;
-use super::{Calling, MAX_LIVE_BYTES, Outcome, end_of};
-use crate::update::{Block, Content, Update};
+use super::super::DialectOutput;
+use super::{MAX_LIVE_BYTES, ToolCallResult, ToolCalls, end_of};
+use crate::update::{ContentBlock, SessionUpdate, ToolCallContent};
 
-fn last_content(out: &[Said]) -> Vec<Content> {
+fn last_content(out: &[DialectOutput]) -> Vec<ToolCallContent> {
     match out.last() {
-        Some(Said::Update(Update::ToolCall(call) | Update::ToolCallUpdate(call))) => {
-            call.content.clone().unwrap_or_default()
-        }
+        Some(DialectOutput::Update(
+            SessionUpdate::ToolCall(call) | SessionUpdate::ToolCallUpdate(call),
+        )) => call.content.clone().unwrap_or_default(),
         other => panic!("no call: {other:?}"),
     }
 }
 
 #[test]
 fn a_change_is_still_there_when_the_call_has_ended() {
-    let (mut calling, mut out) = (Calling::default(), Vec::new());
+    let (mut calling, mut out) = (ToolCalls::default(), Vec::new());
     calling.start("1", "write", &json!({ "path": "a.txt", "content": "new" }), &mut out);
-    calling.end("1", Outcome { text: "done".to_owned(), ..Outcome::default() }, &mut out);
+    calling.end(
+        "1",
+        ToolCallResult { text: "done".to_owned(), ..ToolCallResult::default() },
+        &mut out,
+    );
 
     let content = last_content(&out);
-    assert!(matches!(&content[0], Content::Diff { path, .. } if path == "a.txt"));
-    assert_eq!(content[1], Content::text("done"));
+    assert!(matches!(&content[0], ToolCallContent::Diff { path, .. } if path == "a.txt"));
+    assert_eq!(content[1], ToolCallContent::text("done"));
 }
 
 #[test]
 fn live_output_is_the_end_of_it_and_said_once() {
-    let (mut calling, mut out) = (Calling::default(), Vec::new());
+    let (mut calling, mut out) = (ToolCalls::default(), Vec::new());
     calling.start("1", "bash", &json!({ "command": "yes" }), &mut out);
     let long = "é".repeat(MAX_LIVE_BYTES);
     calling.output("1", &long, &mut out);
@@ -36,7 +40,8 @@ fn live_output_is_the_end_of_it_and_said_once() {
     calling.output("2", "of no call", &mut out);
 
     assert_eq!(out.len(), 2);
-    let Content::Content { content: Block::Text { text } } = &last_content(&out)[0] else {
+    let ToolCallContent::Content { content: ContentBlock::Text { text } } = &last_content(&out)[0]
+    else {
         panic!("no text")
     };
     assert_eq!(text.len(), MAX_LIVE_BYTES);
@@ -51,12 +56,12 @@ fn a_text_is_cut_between_characters() {
 
 #[test]
 fn a_call_that_is_cut_off_keeps_what_it_printed() {
-    let (mut calling, mut out) = (Calling::default(), Vec::new());
+    let (mut calling, mut out) = (ToolCalls::default(), Vec::new());
     calling.start("1", "bash", &json!({ "command": "make" }), &mut out);
     calling.output("1", "half", &mut out);
     calling.close("cancelled", &mut out);
     calling.close("cancelled", &mut out);
 
     assert_eq!(out.len(), 3);
-    assert_eq!(last_content(&out), [Content::text("half\ncancelled")]);
+    assert_eq!(last_content(&out), [ToolCallContent::text("half\ncancelled")]);
 }

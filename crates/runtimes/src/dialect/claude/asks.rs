@@ -6,10 +6,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::{Answer, Ask, AskKind, AskOption, Said};
-use super::toolbox::Toolbox;
+use super::super::{
+    DialectOutput, PermissionAnswer, PermissionOption, PermissionOptionKind, PermissionRequest,
+};
+use super::toolbox::ClaudeToolCalls;
 use crate::tools;
-use crate::update::{Call, Content, Kind};
+use crate::update::{Kind, ToolCall, ToolCallContent};
 
 const ALLOW: &str = "allow";
 const ALWAYS: &str = "allow-always";
@@ -25,32 +27,37 @@ const NOT_ANSWERED: &str = "The user did not answer. Go on as you think best.";
 const CANCELLED: &str = "The user cancelled the turn.";
 
 #[derive(Debug, Default)]
-pub(super) struct Asks {
-    open: Vec<Request>,
+pub(super) struct ClaudeQuestions {
+    open: Vec<CanUseToolRequest>,
 }
 
 #[derive(Debug)]
-struct Request {
+struct CanUseToolRequest {
     id: String,
     tool: String,
-    call: Call,
+    call: ToolCall,
     input: Value,
     /// The rules that `always` adds to the CLI's own.
     rules: Vec<Value>,
-    questions: Vec<Question>,
+    questions: Vec<ClaudeQuestion>,
     answers: Map<String, Value>,
 }
 
 #[derive(Debug)]
-struct Question {
+struct ClaudeQuestion {
     text: String,
     labels: Vec<String>,
     descriptions: Vec<String>,
     takes_several: bool,
 }
 
-impl Asks {
-    pub(super) fn hear(&mut self, line: &Value, toolbox: &mut Toolbox, out: &mut Vec<Said>) {
+impl ClaudeQuestions {
+    pub(super) fn hear(
+        &mut self,
+        line: &Value,
+        toolbox: &mut ClaudeToolCalls,
+        out: &mut Vec<DialectOutput>,
+    ) {
         let Some(id) = line["request_id"].as_str().filter(|id| !id.is_empty()) else { return };
         let asked = &line["request"];
         let tool = asked["tool_name"].as_str().unwrap_or("tool");
@@ -71,7 +78,7 @@ impl Asks {
             call.title = Some("The plan is ready".to_owned());
             add_text(&mut call, shown["plan"].as_str());
         }
-        let request = Request {
+        let request = CanUseToolRequest {
             id: id.to_owned(),
             rules: rules_of(asked, tool),
             questions: questions_of(tool, &input),
@@ -80,19 +87,24 @@ impl Asks {
             input,
             answers: Map::new(),
         };
-        out.push(Said::Ask(request.ask()));
+        out.push(DialectOutput::Ask(request.ask()));
         self.open.push(request);
     }
 
-    pub(super) fn answer(&mut self, ask: &str, answer: &Answer, out: &mut Vec<Said>) {
+    pub(super) fn answer(
+        &mut self,
+        ask: &str,
+        answer: &PermissionAnswer,
+        out: &mut Vec<DialectOutput>,
+    ) {
         let Some(at) = self.open.iter().position(|request| request.ask_id() == ask) else { return };
         let mut request = self.open.remove(at);
         let response = match answer {
-            Answer::Cancelled => deny(CANCELLED, true),
-            Answer::Chosen(option) => match request.choose(option) {
+            PermissionAnswer::Cancelled => deny(CANCELLED, true),
+            PermissionAnswer::Chosen(option) => match request.choose(option) {
                 Some(response) => response,
                 None => {
-                    out.push(Said::Ask(request.ask()));
+                    out.push(DialectOutput::Ask(request.ask()));
                     self.open.push(request);
                     return;
                 }
@@ -102,32 +114,32 @@ impl Asks {
             "type": "control_response",
             "response": { "subtype": "success", "request_id": request.id, "response": response },
         });
-        out.push(Said::Write(line.to_string()));
+        out.push(DialectOutput::Write(line.to_string()));
     }
 
     /// A `control_cancel_request`.
-    pub(super) fn cancel(&mut self, line: &Value, out: &mut Vec<Said>) -> bool {
+    pub(super) fn cancel(&mut self, line: &Value, out: &mut Vec<DialectOutput>) -> bool {
         let id = line["request_id"].as_str().unwrap_or_default();
         if let Some(at) = self.open.iter().position(|request| request.id == id) {
-            out.push(Said::Withdrawn(self.open.remove(at).ask_id()));
+            out.push(DialectOutput::Withdrawn(self.open.remove(at).ask_id()));
         }
         true
     }
 
     /// The call has a result, so its question was answered elsewhere.
-    pub(super) fn settle(&mut self, call: &str, out: &mut Vec<Said>) {
+    pub(super) fn settle(&mut self, call: &str, out: &mut Vec<DialectOutput>) {
         while let Some(at) = self.open.iter().position(|request| request.call.id == call) {
-            out.push(Said::Withdrawn(self.open.remove(at).ask_id()));
+            out.push(DialectOutput::Withdrawn(self.open.remove(at).ask_id()));
         }
     }
 
     /// The process is gone; all questions are withdrawn.
-    pub(super) fn withdraw(&mut self, out: &mut Vec<Said>) {
-        out.extend(self.open.drain(..).map(|request| Said::Withdrawn(request.ask_id())));
+    pub(super) fn withdraw(&mut self, out: &mut Vec<DialectOutput>) {
+        out.extend(self.open.drain(..).map(|request| DialectOutput::Withdrawn(request.ask_id())));
     }
 }
 
-impl Request {
+impl CanUseToolRequest {
     /// The id of the present question; each question of a request has an id of its own.
     fn ask_id(&self) -> String {
         match self.answers.len() {
@@ -136,38 +148,51 @@ impl Request {
         }
     }
 
-    fn question(&self) -> Option<&Question> {
+    fn question(&self) -> Option<&ClaudeQuestion> {
         self.questions.get(self.answers.len())
     }
 
-    fn ask(&self) -> Ask {
+    fn ask(&self) -> PermissionRequest {
         let mut call = self.call.clone();
         let options = match self.question() {
             Some(question) => {
                 call.title = Some(tools::one_line(&question.text));
-                call.content = Some(vec![Content::text(question.told())]);
+                call.content = Some(vec![ToolCallContent::text(question.told())]);
                 // So that a policy that allows tools does not answer for the user.
                 call.meta = Some(json!({ "switchyard": { "isQuestion": true } }));
                 question.options()
             }
             None => self.options(),
         };
-        Ask { id: self.ask_id(), call, options }
+        PermissionRequest { id: self.ask_id(), call, options }
     }
 
-    fn options(&self) -> Vec<AskOption> {
+    fn options(&self) -> Vec<PermissionOption> {
         if self.tool == "ExitPlanMode" {
             return vec![
-                AskOption::new(ALLOW, "Start, and ask before each edit", AskKind::AllowOnce),
-                AskOption::new(ALWAYS, "Start, and edit without asking", AskKind::AllowAlways),
-                AskOption::new(REJECT, "Keep planning", AskKind::RejectOnce),
+                PermissionOption::new(
+                    ALLOW,
+                    "Start, and ask before each edit",
+                    PermissionOptionKind::AllowOnce,
+                ),
+                PermissionOption::new(
+                    ALWAYS,
+                    "Start, and edit without asking",
+                    PermissionOptionKind::AllowAlways,
+                ),
+                PermissionOption::new(REJECT, "Keep planning", PermissionOptionKind::RejectOnce),
             ];
         }
-        let mut options = vec![AskOption::new(ALLOW, "Allow", AskKind::AllowOnce)];
+        let mut options =
+            vec![PermissionOption::new(ALLOW, "Allow", PermissionOptionKind::AllowOnce)];
         if !self.rules.is_empty() {
-            options.push(AskOption::new(ALWAYS, always_name(&self.rules), AskKind::AllowAlways));
+            options.push(PermissionOption::new(
+                ALWAYS,
+                always_name(&self.rules),
+                PermissionOptionKind::AllowAlways,
+            ));
         }
-        options.push(AskOption::new(REJECT, "Reject", AskKind::RejectOnce));
+        options.push(PermissionOption::new(REJECT, "Reject", PermissionOptionKind::RejectOnce));
         options
     }
 
@@ -200,14 +225,16 @@ impl Request {
     }
 }
 
-impl Question {
-    fn options(&self) -> Vec<AskOption> {
+impl ClaudeQuestion {
+    fn options(&self) -> Vec<PermissionOption> {
         let choices = self.labels.iter().enumerate();
-        let choices = choices
-            .map(|(n, label)| AskOption::new(format!("{CHOICE}{n}"), label, AskKind::AllowOnce));
-        let all =
-            self.takes_several.then(|| AskOption::new(ALL, "All of these", AskKind::AllowOnce));
-        let none = AskOption::new(REJECT, "Do not answer", AskKind::RejectOnce);
+        let choices = choices.map(|(n, label)| {
+            PermissionOption::new(format!("{CHOICE}{n}"), label, PermissionOptionKind::AllowOnce)
+        });
+        let all = self
+            .takes_several
+            .then(|| PermissionOption::new(ALL, "All of these", PermissionOptionKind::AllowOnce));
+        let none = PermissionOption::new(REJECT, "Do not answer", PermissionOptionKind::RejectOnce);
         choices.chain(all).chain([none]).collect()
     }
 
@@ -228,12 +255,12 @@ impl Question {
 }
 
 /// The questions in the tool's input; none if one has no choices, or two have the same text.
-fn questions_of(tool: &str, input: &Value) -> Vec<Question> {
+fn questions_of(tool: &str, input: &Value) -> Vec<ClaudeQuestion> {
     if !matches!(tool, "AskUserQuestion" | "ask_user_question") {
         return Vec::new();
     }
     let questions = input["questions"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut read: Vec<Question> = Vec::new();
+    let mut read: Vec<ClaudeQuestion> = Vec::new();
     for question in questions {
         let texts = |name: &str| -> Vec<String> {
             let options = question["options"].as_array().into_iter().flatten();
@@ -246,7 +273,12 @@ fn questions_of(tool: &str, input: &Value) -> Vec<Question> {
             return Vec::new();
         }
         let takes_several = question["multiSelect"] == true;
-        read.push(Question { text, labels, descriptions: texts("description"), takes_several });
+        read.push(ClaudeQuestion {
+            text,
+            labels,
+            descriptions: texts("description"),
+            takes_several,
+        });
     }
     read
 }
@@ -296,8 +328,8 @@ fn deny(why: &str, is_end: bool) -> Value {
     }
 }
 
-fn add_text(call: &mut Call, text: Option<&str>) {
+fn add_text(call: &mut ToolCall, text: Option<&str>) {
     if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
-        call.content.get_or_insert_default().push(Content::text(text));
+        call.content.get_or_insert_default().push(ToolCallContent::text(text));
     }
 }

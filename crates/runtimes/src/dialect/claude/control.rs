@@ -8,15 +8,18 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 use wire::{Category, Fault};
 
-use super::super::{Model, Opened, Opening, PermissionMode, Prompt, Said, Wish};
-use super::Flavour;
-use crate::update::{Command, CommandInput, Severity, Update};
+use super::super::{
+    ComposedPrompt, ConversationInfo, ConversationOptions, DialectOutput, Model, OptionChange,
+    PermissionMode,
+};
+use super::StreamJsonFlavour;
+use crate::update::{AvailableCommand, AvailableCommandInput, NoticeSeverity, SessionUpdate};
 
 /// The subtype of the request that opens a conversation.
 const GREETING: &str = "initialize";
 
 #[derive(Debug, Default)]
-pub(super) struct Control {
+pub(super) struct ControlChannel {
     is_open: bool,
     /// Whether the CLI answered a request, so it reads its stdin.
     is_listening: bool,
@@ -27,8 +30,8 @@ pub(super) struct Control {
     model: Option<String>,
 }
 
-impl Control {
-    pub(super) fn open(&mut self, opening: &Opening, out: &mut Vec<Said>) {
+impl ControlChannel {
+    pub(super) fn open(&mut self, opening: &ConversationOptions, out: &mut Vec<DialectOutput>) {
         self.is_open = true;
         self.model.clone_from(&opening.model);
         let mut request = json!({ "hooks": null });
@@ -47,7 +50,7 @@ impl Control {
         self.is_listening
     }
 
-    pub(super) fn prompt(&mut self, prompt: &Prompt, out: &mut Vec<Said>) {
+    pub(super) fn prompt(&mut self, prompt: &ComposedPrompt, out: &mut Vec<DialectOutput>) {
         if !self.is_open {
             return;
         }
@@ -65,30 +68,35 @@ impl Control {
             "message": { "role": "user", "content": content },
             "parent_tool_use_id": null,
         });
-        out.push(Said::Write(line.to_string()));
+        out.push(DialectOutput::Write(line.to_string()));
     }
 
-    pub(super) fn interrupt(&mut self, out: &mut Vec<Said>) {
+    pub(super) fn interrupt(&mut self, out: &mut Vec<DialectOutput>) {
         self.request("interrupt", json!({}), out);
     }
 
-    pub(super) fn set(&mut self, wish: &Wish, flavour: Flavour, out: &mut Vec<Said>) -> bool {
+    pub(super) fn set(
+        &mut self,
+        wish: &OptionChange,
+        flavour: StreamJsonFlavour,
+        out: &mut Vec<DialectOutput>,
+    ) -> bool {
         if !self.is_listening {
             return false;
         }
         match wish {
-            Wish::Model(model) => self.request("set_model", json!({ "model": model }), out),
-            Wish::Permissions(mode) => {
+            OptionChange::Model(model) => self.request("set_model", json!({ "model": model }), out),
+            OptionChange::Permissions(mode) => {
                 let mode = match (mode, flavour) {
-                    (PermissionMode::AcceptEdits, Flavour::Claude) => "acceptEdits",
-                    (PermissionMode::AcceptEdits, Flavour::Qwen) => "auto-edit",
+                    (PermissionMode::AcceptEdits, StreamJsonFlavour::Claude) => "acceptEdits",
+                    (PermissionMode::AcceptEdits, StreamJsonFlavour::Qwen) => "auto-edit",
                     // It asks, and our answers differ by mode.
                     _ => "default",
                 };
                 self.request("set_permission_mode", json!({ "mode": mode }), out);
             }
             // An argument of the command line only.
-            Wish::Effort(_) => return false,
+            OptionChange::Effort(_) => return false,
         }
         true
     }
@@ -102,8 +110,8 @@ impl Control {
     pub(super) fn answered(
         &mut self,
         line: &Value,
-        flavour: &mut Flavour,
-        out: &mut Vec<Said>,
+        flavour: &mut StreamJsonFlavour,
+        out: &mut Vec<DialectOutput>,
     ) -> Result<(), Fault> {
         let response = &line["response"];
         let about = match response["request_id"].as_str() {
@@ -127,27 +135,27 @@ impl Control {
         if is_initialize && !self.has_said_opened {
             self.has_said_opened = true;
             if body["subtype"] == "initialize" {
-                *flavour = Flavour::Qwen;
+                *flavour = StreamJsonFlavour::Qwen;
             }
-            out.push(Said::Opened(self.opened(body)));
+            out.push(DialectOutput::Opened(self.opened(body)));
             commands(&body["commands"], out);
         }
         if let Some(error) = error.filter(|_| about.is_some()) {
             let title = format!("the CLI refused {}: {error}", about.unwrap_or_default());
-            out.push(Said::Update(Update::notice(Severity::Warning, title)));
+            out.push(DialectOutput::Update(SessionUpdate::notice(NoticeSeverity::Warning, title)));
         }
         Ok(())
     }
 
-    fn opened(&self, body: &Value) -> Opened {
+    fn opened(&self, body: &Value) -> ConversationInfo {
         let models: Vec<Model> =
             body["models"].as_array().into_iter().flatten().filter_map(model_of).collect();
         let first = || models.iter().find(|model| model.id == "default").map(|m| m.id.clone());
         let model = self.model.clone().or_else(first);
-        Opened { session: None, model, models }
+        ConversationInfo { session: None, model, models }
     }
 
-    fn request(&mut self, subtype: &'static str, request: Value, out: &mut Vec<Said>) {
+    fn request(&mut self, subtype: &'static str, request: Value, out: &mut Vec<DialectOutput>) {
         self.count += 1;
         let id = format!("switchyard-{}", self.count);
         self.waiting.insert(id.clone(), subtype);
@@ -157,7 +165,7 @@ impl Control {
             members.extend(request);
         }
         let line = json!({ "type": "control_request", "request_id": id, "request": members });
-        out.push(Said::Write(line.to_string()));
+        out.push(DialectOutput::Write(line.to_string()));
     }
 }
 
@@ -179,7 +187,7 @@ fn refusal(response: &Value) -> Fault {
 }
 
 /// Responds to an unsupported request of the CLI with an error.
-pub(super) fn refuse(line: &Value, out: &mut Vec<Said>) {
+pub(super) fn refuse(line: &Value, out: &mut Vec<DialectOutput>) {
     let Some(id) = line["request_id"].as_str() else { return };
     let what = line["request"]["subtype"].as_str().unwrap_or("this");
     let answer = json!({
@@ -190,22 +198,22 @@ pub(super) fn refuse(line: &Value, out: &mut Vec<Said>) {
             "error": format!("{what} is not supported by this client"),
         },
     });
-    out.push(Said::Write(answer.to_string()));
+    out.push(DialectOutput::Write(answer.to_string()));
 }
 
 /// Emits the slash commands that the CLI offers.
-pub(super) fn commands(commands: &Value, out: &mut Vec<Said>) {
+pub(super) fn commands(commands: &Value, out: &mut Vec<DialectOutput>) {
     let Some(commands) = commands.as_array() else { return };
     let available_commands = commands.iter().filter_map(|command| {
         let hint = command["argumentHint"].as_str().filter(|hint| !hint.is_empty());
-        Some(Command {
+        Some(AvailableCommand {
             name: command["name"].as_str()?.to_owned(),
             description: command["description"].as_str().unwrap_or_default().to_owned(),
-            input: hint.map(|hint| CommandInput { hint: hint.to_owned() }),
+            input: hint.map(|hint| AvailableCommandInput { hint: hint.to_owned() }),
         })
     });
     let available_commands = available_commands.collect();
-    out.push(Said::Update(Update::AvailableCommandsUpdate { available_commands }));
+    out.push(DialectOutput::Update(SessionUpdate::AvailableCommandsUpdate { available_commands }));
 }
 
 fn model_of(model: &Value) -> Option<Model> {

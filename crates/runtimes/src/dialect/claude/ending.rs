@@ -6,63 +6,66 @@
 use serde_json::Value;
 use wire::{Category, Fault};
 
-use super::super::{Ending, StopReason};
-use super::Turn;
+use super::super::{StopReason, TurnOutcome};
+use super::ClaudeTurn;
 
 /// The end of a turn, with an optional text to show.
 #[derive(Debug)]
-pub(super) struct Verdict {
-    pub(super) ending: Ending,
+pub(super) struct ClaudeTurnOutcome {
+    pub(super) ending: TurnOutcome,
     /// The CLI's message, for endings that carry none.
     pub(super) explains: Option<String>,
 }
 
-impl Verdict {
+impl ClaudeTurnOutcome {
     pub(super) fn stopped(reason: StopReason) -> Self {
-        Self { ending: Ending::Stopped(reason), explains: None }
+        Self { ending: TurnOutcome::Stopped(reason), explains: None }
     }
 
     pub(super) fn failed(failure: Fault) -> Self {
-        Self { ending: Ending::Failed(failure), explains: None }
+        Self { ending: TurnOutcome::Failed(failure), explains: None }
     }
 
     fn because(reason: StopReason, words: String) -> Self {
-        Self { ending: Ending::Stopped(reason), explains: Some(words).filter(|w| !w.is_empty()) }
+        Self {
+            ending: TurnOutcome::Stopped(reason),
+            explains: Some(words).filter(|w| !w.is_empty()),
+        }
     }
 
     pub(super) fn is_lost(&self) -> bool {
-        matches!(&self.ending, Ending::Failed(failure) if failure.category == Category::SessionLost)
+        matches!(&self.ending, TurnOutcome::Failed(failure) if failure.category == Category::SessionLost)
     }
 }
 
-pub(super) fn of_result(result: &Value, turn: &mut Turn) -> Verdict {
+pub(super) fn of_result(result: &Value, turn: &mut ClaudeTurn) -> ClaudeTurnOutcome {
     let text = |name: &str| result[name].as_str().unwrap_or_default();
     let (subtype, why) = (text("subtype"), text("terminal_reason"));
     let trouble = turn.trouble.take();
     if turn.is_interrupted || why.starts_with("aborted") {
-        return Verdict::stopped(StopReason::Cancelled);
+        return ClaudeTurnOutcome::stopped(StopReason::Cancelled);
     }
     let is_error = result["is_error"] == true || subtype.starts_with("error");
     if !is_error && trouble.is_none() {
         let reason = result["stop_reason"].as_str().or(turn.stop_reason.as_deref());
-        return Verdict::stopped(stop_reason(reason));
+        return ClaudeTurnOutcome::stopped(stop_reason(reason));
     }
     let words = words_of(result, trouble.as_ref());
     let said = result["stop_reason"].as_str().or(turn.stop_reason.as_deref());
     if subtype == "error_max_turns" || why == "max_turns" {
-        return Verdict::because(StopReason::MaxTurnRequests, words);
+        return ClaudeTurnOutcome::because(StopReason::MaxTurnRequests, words);
     }
     if said == Some("refusal") {
-        return Verdict::because(StopReason::Refusal, words);
+        return ClaudeTurnOutcome::because(StopReason::Refusal, words);
     }
     if text("api_error") == "max_output_tokens" || said == Some("max_tokens") {
-        return Verdict::because(StopReason::MaxTokens, words);
+        return ClaudeTurnOutcome::because(StopReason::MaxTokens, words);
     }
     let failure = match trouble {
         Some(trouble) if result["api_error_status"].is_null() => trouble,
         _ => failure_of(result, words),
     };
-    Verdict::failed(match (subtype, why) {
+    ClaudeTurnOutcome::failed(match (subtype, why) {
         ("error_max_budget_usd", _) | (_, "budget_exhausted") => {
             Fault::new(Category::RateLimit, failure.message).remedy("raise the CLI's budget")
         }
@@ -93,17 +96,17 @@ pub(super) fn trouble_in(line: &Value) -> Option<Fault> {
 
 /// The end in a `result` line that was cut off: Qwen may exit before its last line is through
 /// the pipe. The beginning of such a line has `is_error`.
-pub(super) fn of_cut(line: &str) -> Option<Verdict> {
+pub(super) fn of_cut(line: &str) -> Option<ClaudeTurnOutcome> {
     let head: String = line.chars().filter(|c| !c.is_whitespace()).take(600).collect();
     if !head.starts_with('{') || !head.contains(r#""type":"result""#) {
         return None;
     }
     if head.contains(r#""is_error":false"#) {
-        return Some(Verdict::stopped(StopReason::EndTurn));
+        return Some(ClaudeTurnOutcome::stopped(StopReason::EndTurn));
     }
     let why = "the CLI failed, and its last line was cut off";
     head.contains(r#""is_error":true"#)
-        .then(|| Verdict::failed(Fault::new(Category::Internal, why)))
+        .then(|| ClaudeTurnOutcome::failed(Fault::new(Category::Internal, why)))
 }
 
 /// The error message of a `result`, in the CLI's words.

@@ -8,36 +8,36 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::super::{Said, Usage, counts};
-use super::Flavour;
-use crate::update::{Cost, Update};
+use super::super::{DialectOutput, TokenUsage, counts};
+use super::StreamJsonFlavour;
+use crate::update::{Cost, SessionUpdate};
 
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(super) struct UsageCounter {
     model: Option<String>,
     /// Context windows, by model; only a `result` has them.
     windows: BTreeMap<String, u64>,
     /// The usage of the last message: that much is in the context now.
-    message: Usage,
+    message: TokenUsage,
     message_id: Option<String>,
     /// The usage of all earlier messages of this turn.
-    messages: Usage,
+    messages: TokenUsage,
     /// The conversation's total before this turn, if known.
-    before: Option<Usage>,
-    turn: Option<Usage>,
+    before: Option<TokenUsage>,
+    turn: Option<TokenUsage>,
     cost: Option<f64>,
     /// The last update that was emitted (used, size, cost), so that none is emitted twice.
     said: Option<(u64, u64, Option<f64>)>,
 }
 
-impl Ledger {
+impl UsageCounter {
     /// The conversation is new: its total before this turn is 0.
     pub(super) fn is_new(&mut self) {
-        self.before = Some(Usage::default());
+        self.before = Some(TokenUsage::default());
     }
 
     pub(super) fn begin(&mut self) {
-        self.messages = Usage::default();
+        self.messages = TokenUsage::default();
         self.turn = None;
         self.message_id = None;
     }
@@ -56,7 +56,7 @@ impl Ledger {
     }
 
     /// Updates the totals of the message that is streamed; some deltas have only some of them.
-    pub(super) fn message_delta(&mut self, usage: &Value, out: &mut Vec<Said>) {
+    pub(super) fn message_delta(&mut self, usage: &Value, out: &mut Vec<DialectOutput>) {
         let last = usage_of(usage);
         let newer = |new: u64, old: u64| if new > 0 { new } else { old };
         self.message.input_tokens = newer(last.input_tokens, self.message.input_tokens);
@@ -92,16 +92,16 @@ impl Ledger {
         self.messages = self.messages.plus(&message);
     }
 
-    pub(super) fn result(&mut self, result: &Value, flavour: Flavour) {
+    pub(super) fn result(&mut self, result: &Value, flavour: StreamJsonFlavour) {
         let used = self.message;
         let messages = self.messages.plus(&used);
         let told = usage_of(&result["usage"]);
         self.turn = match (flavour, self.before) {
             _ if told.total_tokens == 0 => Some(messages),
-            (Flavour::Claude, _) => Some(told),
-            (Flavour::Qwen, Some(before)) => Some(told.minus(&before)),
-            (Flavour::Qwen, None) if messages.total_tokens > 0 => Some(messages),
-            (Flavour::Qwen, None) => Some(told),
+            (StreamJsonFlavour::Claude, _) => Some(told),
+            (StreamJsonFlavour::Qwen, Some(before)) => Some(told.minus(&before)),
+            (StreamJsonFlavour::Qwen, None) if messages.total_tokens > 0 => Some(messages),
+            (StreamJsonFlavour::Qwen, None) => Some(told),
         };
         if told.total_tokens > 0 {
             self.before = Some(told);
@@ -114,20 +114,20 @@ impl Ledger {
         self.cost = result["total_cost_usd"].as_f64().or(self.cost);
     }
 
-    pub(super) fn turn_usage(&mut self) -> Option<Usage> {
+    pub(super) fn turn_usage(&mut self) -> Option<TokenUsage> {
         self.count();
         self.turn.take().or(Some(self.messages)).filter(|usage| usage.total_tokens > 0)
     }
 
     /// Emits how full the context is, once its size is known.
-    pub(super) fn say(&mut self, out: &mut Vec<Said>) {
+    pub(super) fn say(&mut self, out: &mut Vec<DialectOutput>) {
         let used = self.message.total_tokens;
         let Some(size) = self.window().filter(|_| used > 0) else { return };
         let now = (used, size, self.cost);
         if self.said != Some(now) {
             self.said = Some(now);
             let cost = self.cost.map(Cost::usd);
-            out.push(Said::Update(Update::UsageUpdate { used, size, cost }));
+            out.push(DialectOutput::Update(SessionUpdate::UsageUpdate { used, size, cost }));
         }
     }
 
@@ -140,10 +140,10 @@ impl Ledger {
     }
 }
 
-fn usage_of(value: &Value) -> Usage {
+fn usage_of(value: &Value) -> TokenUsage {
     let number = |name: &str| value[name].as_u64();
     let thought = value["output_tokens_details"]["thinking_tokens"].as_u64();
-    let mut usage = Usage {
+    let mut usage = TokenUsage {
         total_tokens: 0,
         input_tokens: number("input_tokens").unwrap_or_default(),
         output_tokens: number("output_tokens").unwrap_or_default(),
@@ -156,7 +156,7 @@ fn usage_of(value: &Value) -> Usage {
 }
 
 /// The total of a usage. Cached tokens are not part of the input tokens.
-fn sum(usage: &Usage) -> u64 {
+fn sum(usage: &TokenUsage) -> u64 {
     let cached = [usage.cached_read_tokens, usage.cached_write_tokens];
     let [read, write] = cached.map(Option::unwrap_or_default);
     counts::sum(&[usage.input_tokens, usage.output_tokens, read, write])

@@ -8,24 +8,24 @@
 
 use serde_json::Value;
 
-use super::super::Said;
-use super::super::retold::Retold;
-use super::toolbox::Toolbox;
-use crate::update::{Update, Voice};
+use super::super::DialectOutput;
+use super::super::retold::RepetitionFilter;
+use super::toolbox::ClaudeToolCalls;
+use crate::update::{SessionUpdate, TextKind};
 
 /// The beginning of an error that Qwen prints as the end of the answer, and again in its `result`.
 const ERROR_IN_TEXT: &str = "[API Error:";
 
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(super) struct ClaudeMessageStream {
     message: Option<String>,
     /// The blocks of the message that is streamed, or was last.
-    blocks: Vec<Block>,
+    blocks: Vec<StreamedBlock>,
     is_open: bool,
     /// The next message is another attempt at the last one.
     is_again: bool,
-    answer: Retold,
-    thought: Retold,
+    answer: RepetitionFilter,
+    thought: RepetitionFilter,
     /// A text that is held back: an error, or the end of an answer that looks like one.
     held: Option<String>,
     has_text: bool,
@@ -33,23 +33,23 @@ pub(super) struct Stream {
 }
 
 #[derive(Debug)]
-struct Block {
+struct StreamedBlock {
     index: u64,
-    kind: Kind,
+    kind: StreamedBlockKind,
     text: String,
     /// Whether it came whole.
     is_whole: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Kind {
+enum StreamedBlockKind {
     Text,
     Thought,
     Tool(String),
     Other,
 }
 
-impl Stream {
+impl ClaudeMessageStream {
     /// A turn begins.
     pub(super) fn begin(&mut self) {
         self.step();
@@ -88,17 +88,17 @@ impl Stream {
     }
 
     /// Emits a text that comes outside a message.
-    pub(super) fn whole_text(&mut self, text: &str, out: &mut Vec<Said>) {
+    pub(super) fn whole_text(&mut self, text: &str, out: &mut Vec<DialectOutput>) {
         if !text.is_empty() {
             self.release(out);
-            self.emit(&Kind::Text, text.to_owned(), out);
+            self.emit(&StreamedBlockKind::Text, text.to_owned(), out);
         }
     }
 
     /// Emits the held text: it was no error.
-    pub(super) fn release(&mut self, out: &mut Vec<Said>) {
+    pub(super) fn release(&mut self, out: &mut Vec<DialectOutput>) {
         if let Some(text) = self.held.take() {
-            self.emit(&Kind::Text, text, out);
+            self.emit(&StreamedBlockKind::Text, text, out);
         }
     }
 
@@ -111,8 +111,8 @@ impl Stream {
     pub(super) fn event(
         &mut self,
         value: &Value,
-        toolbox: &mut Toolbox,
-        out: &mut Vec<Said>,
+        toolbox: &mut ClaudeToolCalls,
+        out: &mut Vec<DialectOutput>,
     ) -> bool {
         let event = &value["event"];
         let index = event["index"].as_u64().unwrap_or_default();
@@ -151,8 +151,8 @@ impl Stream {
     pub(super) fn abandon(
         &mut self,
         from: Option<u64>,
-        toolbox: &mut Toolbox,
-        out: &mut Vec<Said>,
+        toolbox: &mut ClaudeToolCalls,
+        out: &mut Vec<DialectOutput>,
     ) {
         let from = from.unwrap_or_default();
         self.held = None;
@@ -163,7 +163,12 @@ impl Stream {
     }
 
     /// Handles a message, or one block of it, that comes whole.
-    pub(super) fn message(&mut self, message: &Value, toolbox: &mut Toolbox, out: &mut Vec<Said>) {
+    pub(super) fn message(
+        &mut self,
+        message: &Value,
+        toolbox: &mut ClaudeToolCalls,
+        out: &mut Vec<DialectOutput>,
+    ) {
         let id = message["id"].as_str();
         if !self.is_open && id != self.message.as_deref() && self.blocks.iter().all(|b| b.is_whole)
         {
@@ -172,7 +177,7 @@ impl Stream {
         }
         let is_same = id.is_none() || id == self.message.as_deref();
         match &message["content"] {
-            Value::String(text) => self.whole(Kind::Text, text, is_same, out),
+            Value::String(text) => self.whole(StreamedBlockKind::Text, text, is_same, out),
             Value::Array(blocks) => {
                 for block in blocks {
                     self.whole_block(block, is_same, toolbox, out);
@@ -189,20 +194,23 @@ impl Stream {
         &mut self,
         block: &Value,
         is_same: bool,
-        toolbox: &mut Toolbox,
-        out: &mut Vec<Said>,
+        toolbox: &mut ClaudeToolCalls,
+        out: &mut Vec<DialectOutput>,
     ) {
         let text = |name: &str| block[name].as_str().unwrap_or_default();
         match text("type") {
-            "text" => self.whole(Kind::Text, text("text"), is_same, out),
-            "thinking" => self.whole(Kind::Thought, text("thinking"), is_same, out),
+            "text" => self.whole(StreamedBlockKind::Text, text("text"), is_same, out),
+            "thinking" => self.whole(StreamedBlockKind::Thought, text("thinking"), is_same, out),
             kind if kind.ends_with("tool_use") => {
                 self.release(out);
                 let id = text("id");
-                let known = self.blocks.iter_mut().find(|b| b.kind == Kind::Tool(id.to_owned()));
+                let known = self
+                    .blocks
+                    .iter_mut()
+                    .find(|b| b.kind == StreamedBlockKind::Tool(id.to_owned()));
                 match known {
                     Some(known) => known.is_whole = true,
-                    None => self.push_whole(Kind::Tool(id.to_owned()), ""),
+                    None => self.push_whole(StreamedBlockKind::Tool(id.to_owned()), ""),
                 }
                 toolbox.call(block, None, out);
             }
@@ -211,7 +219,13 @@ impl Stream {
         }
     }
 
-    fn whole(&mut self, kind: Kind, text: &str, is_same: bool, out: &mut Vec<Said>) {
+    fn whole(
+        &mut self,
+        kind: StreamedBlockKind,
+        text: &str,
+        is_same: bool,
+        out: &mut Vec<DialectOutput>,
+    ) {
         let streamed = self.blocks.iter_mut().find(|b| !b.is_whole && b.kind == kind);
         let rest = streamed.and_then(|block| {
             block.is_whole = true;
@@ -235,32 +249,32 @@ impl Stream {
         &mut self,
         index: u64,
         block: &Value,
-        toolbox: &mut Toolbox,
-        out: &mut Vec<Said>,
+        toolbox: &mut ClaudeToolCalls,
+        out: &mut Vec<DialectOutput>,
     ) {
         let (kind, text) = match block["type"].as_str().unwrap_or_default() {
-            "text" => (Kind::Text, block["text"].as_str()),
-            "thinking" => (Kind::Thought, block["thinking"].as_str()),
+            "text" => (StreamedBlockKind::Text, block["text"].as_str()),
+            "thinking" => (StreamedBlockKind::Thought, block["thinking"].as_str()),
             kind if kind.ends_with("tool_use") => {
                 self.release(out);
                 toolbox.begin_call(block, out);
-                (Kind::Tool(block["id"].as_str().unwrap_or_default().to_owned()), None)
+                (StreamedBlockKind::Tool(block["id"].as_str().unwrap_or_default().to_owned()), None)
             }
             kind if kind.ends_with("tool_result") => {
                 toolbox.result(block, &Value::Null, out);
-                (Kind::Other, None)
+                (StreamedBlockKind::Other, None)
             }
-            _ => (Kind::Other, None),
+            _ => (StreamedBlockKind::Other, None),
         };
         let text = text.unwrap_or_default();
         self.push(index, kind.clone(), text, false);
         self.say(&kind, text, out);
     }
 
-    fn delta(&mut self, index: u64, delta: &Value, out: &mut Vec<Said>) -> bool {
+    fn delta(&mut self, index: u64, delta: &Value, out: &mut Vec<DialectOutput>) -> bool {
         let (kind, text) = match delta["type"].as_str().unwrap_or_default() {
-            "text_delta" => (Kind::Text, delta["text"].as_str()),
-            "thinking_delta" => (Kind::Thought, delta["thinking"].as_str()),
+            "text_delta" => (StreamedBlockKind::Text, delta["text"].as_str()),
+            "thinking_delta" => (StreamedBlockKind::Thought, delta["thinking"].as_str()),
             // Input comes whole with its block; the rest is not for users.
             "input_json_delta" | "signature_delta" | "citations_delta" => return true,
             _ => return false,
@@ -281,23 +295,23 @@ impl Stream {
     }
 
     /// Appends a block that came whole.
-    fn push_whole(&mut self, kind: Kind, text: &str) {
+    fn push_whole(&mut self, kind: StreamedBlockKind, text: &str) {
         let index = self.blocks.last().map_or(0, |block| block.index.saturating_add(1));
         self.push(index, kind, text, true);
     }
 
-    fn push(&mut self, index: u64, kind: Kind, text: &str, is_whole: bool) {
-        self.blocks.push(Block { index, kind, text: text.to_owned(), is_whole });
+    fn push(&mut self, index: u64, kind: StreamedBlockKind, text: &str, is_whole: bool) {
+        self.blocks.push(StreamedBlock { index, kind, text: text.to_owned(), is_whole });
     }
 
-    fn say(&mut self, kind: &Kind, text: &str, out: &mut Vec<Said>) {
+    fn say(&mut self, kind: &StreamedBlockKind, text: &str, out: &mut Vec<DialectOutput>) {
         let (text, error) = split_error(kind, text);
         if !text.is_empty() {
             self.release(out);
             let new = match kind {
-                Kind::Text => self.answer.tell(text),
-                Kind::Thought => self.thought.tell(text),
-                Kind::Tool(_) | Kind::Other => String::new(),
+                StreamedBlockKind::Text => self.answer.tell(text),
+                StreamedBlockKind::Thought => self.thought.tell(text),
+                StreamedBlockKind::Tool(_) | StreamedBlockKind::Other => String::new(),
             };
             self.emit(kind, new, out);
         }
@@ -306,23 +320,27 @@ impl Stream {
         }
     }
 
-    fn emit(&mut self, kind: &Kind, text: String, out: &mut Vec<Said>) {
+    fn emit(&mut self, kind: &StreamedBlockKind, text: String, out: &mut Vec<DialectOutput>) {
         if text.is_empty() {
             return;
         }
-        let voice = if *kind == Kind::Thought { Voice::Thought } else { Voice::Message };
-        self.has_text |= voice == Voice::Message;
-        out.push(Said::Update(Update::said(voice, text, self.message.clone())));
+        let voice =
+            if *kind == StreamedBlockKind::Thought { TextKind::Thought } else { TextKind::Message };
+        self.has_text |= voice == TextKind::Message;
+        out.push(DialectOutput::Update(SessionUpdate::said(voice, text, self.message.clone())));
     }
 
     /// Expects the texts of these blocks to come again, and ends their calls, which never run.
     fn retell(
         &mut self,
-        is_dead: impl Fn(&Block) -> bool,
-        toolbox: &mut Toolbox,
-        out: &mut Vec<Said>,
+        is_dead: impl Fn(&StreamedBlock) -> bool,
+        toolbox: &mut ClaudeToolCalls,
+        out: &mut Vec<DialectOutput>,
     ) {
-        for (kind, voice) in [(Kind::Text, &mut self.answer), (Kind::Thought, &mut self.thought)] {
+        for (kind, voice) in [
+            (StreamedBlockKind::Text, &mut self.answer),
+            (StreamedBlockKind::Thought, &mut self.thought),
+        ] {
             if !voice.is_repeating() {
                 let told: String = self
                     .blocks
@@ -336,7 +354,7 @@ impl Stream {
             voice.again();
         }
         for block in self.blocks.iter().filter(|block| is_dead(block)) {
-            if let Kind::Tool(id) = &block.kind {
+            if let StreamedBlockKind::Tool(id) = &block.kind {
                 toolbox.drop_call(id, out);
             }
         }
@@ -344,15 +362,19 @@ impl Stream {
 
     /// The message is complete.
     fn settle(&mut self) {
-        let has_calls = self.blocks.iter().any(|block| matches!(block.kind, Kind::Tool(_)));
-        self.is_settled = !has_calls && self.blocks.iter().any(|block| block.kind == Kind::Text);
+        let has_calls =
+            self.blocks.iter().any(|block| matches!(block.kind, StreamedBlockKind::Tool(_)));
+        self.is_settled =
+            !has_calls && self.blocks.iter().any(|block| block.kind == StreamedBlockKind::Text);
     }
 }
 
 /// Splits a text into the answer and the error at its end.
-fn split_error<'t>(kind: &Kind, text: &'t str) -> (&'t str, &'t str) {
+fn split_error<'t>(kind: &StreamedBlockKind, text: &'t str) -> (&'t str, &'t str) {
     match text.find(ERROR_IN_TEXT) {
-        Some(at) if *kind == Kind::Text && text.trim_end().ends_with(']') => text.split_at(at),
+        Some(at) if *kind == StreamedBlockKind::Text && text.trim_end().ends_with(']') => {
+            text.split_at(at)
+        }
         _ => (text, ""),
     }
 }

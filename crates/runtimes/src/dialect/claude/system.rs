@@ -2,23 +2,23 @@
 
 use serde_json::Value;
 
-use super::super::Said;
+use super::super::DialectOutput;
 use crate::tools;
-use crate::update::{CompactionStatus, Severity, Update};
+use crate::update::{CompactionStatus, NoticeSeverity, SessionUpdate};
 
 /// Handles one `system` line; false when its subtype is unknown.
-pub(super) fn hear(line: &Value, out: &mut Vec<Said>) -> bool {
+pub(super) fn hear(line: &Value, out: &mut Vec<DialectOutput>) -> bool {
     let text = |name: &str| line[name].as_str().unwrap_or_default();
     match text("subtype") {
         "api_retry" => api_retry(line, out),
         "informational" => {
             let severity = match text("level") {
-                "warning" => Severity::Warning,
-                _ => Severity::Info,
+                "warning" => NoticeSeverity::Warning,
+                _ => NoticeSeverity::Info,
             };
             notice(severity, text("content"), out);
         }
-        "notification" => notice(Severity::Info, text("text"), out),
+        "notification" => notice(NoticeSeverity::Info, text("text"), out),
         "model_refusal_fallback" => {
             let words = match text("content") {
                 "" => format!(
@@ -28,15 +28,15 @@ pub(super) fn hear(line: &Value, out: &mut Vec<Said>) -> bool {
                 ),
                 words => words.to_owned(),
             };
-            notice(Severity::Warning, &words, out);
+            notice(NoticeSeverity::Warning, &words, out);
         }
-        "model_refusal_no_fallback" => notice(Severity::Warning, text("content"), out),
+        "model_refusal_no_fallback" => notice(NoticeSeverity::Warning, text("content"), out),
         "hook_response" if text("outcome") == "error" => {
             let words = format!("the hook {} failed: {}", text("hook_name"), text("stderr"));
-            notice(Severity::Warning, &words, out);
+            notice(NoticeSeverity::Warning, &words, out);
         }
         "mirror_error" | "plugin_install" if !text("error").is_empty() => {
-            notice(Severity::Warning, text("error"), out);
+            notice(NoticeSeverity::Warning, text("error"), out);
         }
         // A denial comes again as the result of the call; the rest is bookkeeping that no
         // client of ours shows.
@@ -65,39 +65,39 @@ pub(super) fn hear(line: &Value, out: &mut Vec<Said>) -> bool {
 }
 
 /// Emits a notice that a background task has ended.
-pub(super) fn task_notification(line: &Value, out: &mut Vec<Said>) {
+pub(super) fn task_notification(line: &Value, out: &mut Vec<DialectOutput>) {
     if line["skip_transcript"] != true && line["ambient"] != true {
         let severity = match line["status"].as_str() {
-            Some("failed") => Severity::Warning,
-            _ => Severity::Info,
+            Some("failed") => NoticeSeverity::Warning,
+            _ => NoticeSeverity::Info,
         };
         notice(severity, line["summary"].as_str().unwrap_or_default(), out);
     }
 }
 
-pub(super) fn rate_limit(line: &Value, out: &mut Vec<Said>) -> bool {
+pub(super) fn rate_limit(line: &Value, out: &mut Vec<DialectOutput>) -> bool {
     let info = &line["rate_limit_info"];
     let which = info["rateLimitType"].as_str().unwrap_or("usage").replace('_', " ");
     match info["status"].as_str() {
         Some("allowed_warning") => {
             let used = info["utilization"].as_f64().map(|part| format!(" ({:.0} %)", part * 100.0));
             let used = used.unwrap_or_default();
-            notice(Severity::Warning, &format!("the {which} limit is near{used}"), out);
+            notice(NoticeSeverity::Warning, &format!("the {which} limit is near{used}"), out);
         }
         Some("rejected") => {
-            notice(Severity::Warning, &format!("the {which} limit is reached"), out);
+            notice(NoticeSeverity::Warning, &format!("the {which} limit is reached"), out);
         }
         _ => {}
     }
     true
 }
 
-pub(super) fn auth_status(line: &Value, out: &mut Vec<Said>) -> bool {
-    notice(Severity::Error, line["error"].as_str().unwrap_or_default(), out);
+pub(super) fn auth_status(line: &Value, out: &mut Vec<DialectOutput>) -> bool {
+    notice(NoticeSeverity::Error, line["error"].as_str().unwrap_or_default(), out);
     true
 }
 
-fn api_retry(line: &Value, out: &mut Vec<Said>) {
+fn api_retry(line: &Value, out: &mut Vec<DialectOutput>) {
     let number = |name: &str| line[name].as_u64();
     let mut title = "asking the model again".to_owned();
     if let (Some(attempt), Some(all)) = (number("attempt"), number("max_retries")) {
@@ -107,15 +107,15 @@ fn api_retry(line: &Value, out: &mut Vec<Said>) {
     let status = number("error_status").map(|status| format!(", status {status}"));
     let wait = number("retry_delay_ms").map(|wait| format!(", in {wait} ms"));
     let description = [why, &status.unwrap_or_default(), &wait.unwrap_or_default()].concat();
-    out.push(Said::Update(Update::Notice {
-        severity: Severity::Warning,
+    out.push(DialectOutput::Update(SessionUpdate::Notice {
+        severity: NoticeSeverity::Warning,
         title,
         description: Some(description),
     }));
 }
 
 /// Emits a notice of Qwen's retry, which has no reason.
-pub(super) fn qwen_retry(data: &Value, out: &mut Vec<Said>) {
+pub(super) fn qwen_retry(data: &Value, out: &mut Vec<DialectOutput>) {
     let number = |name: &str| data[name].as_u64();
     let attempt = number("attempt").zip(number("maxRetries"));
     let title = match attempt {
@@ -124,13 +124,17 @@ pub(super) fn qwen_retry(data: &Value, out: &mut Vec<Said>) {
         None => "asking the model again".to_owned(),
     };
     let description = number("delayMs").map(|wait| format!("in {wait} ms"));
-    out.push(Said::Update(Update::Notice { severity: Severity::Warning, title, description }));
+    out.push(DialectOutput::Update(SessionUpdate::Notice {
+        severity: NoticeSeverity::Warning,
+        title,
+        description,
+    }));
 }
 
-pub(super) fn notice(severity: Severity, text: &str, out: &mut Vec<Said>) {
+pub(super) fn notice(severity: NoticeSeverity, text: &str, out: &mut Vec<DialectOutput>) {
     let text = text.trim();
     if !text.is_empty() {
-        out.push(Said::Update(tools::long_notice(severity, text, None)));
+        out.push(DialectOutput::Update(tools::long_notice(severity, text, None)));
     }
 }
 
@@ -143,7 +147,7 @@ pub(super) struct Compactions {
 
 impl Compactions {
     /// Handles `status` and `compact_boundary` lines.
-    pub(super) fn hear(&mut self, line: &Value, out: &mut Vec<Said>) {
+    pub(super) fn hear(&mut self, line: &Value, out: &mut Vec<DialectOutput>) {
         let is_boundary = line["subtype"] == "compact_boundary";
         if line["status"] == "compacting" {
             if self.open.is_none() {
@@ -164,7 +168,7 @@ impl Compactions {
     }
 
     /// Ends an open compaction as cancelled, since no end of it will come.
-    pub(super) fn give_up(&mut self, out: &mut Vec<Said>) {
+    pub(super) fn give_up(&mut self, out: &mut Vec<DialectOutput>) {
         if let Some(id) = self.open.take() {
             say(id, CompactionStatus::Cancelled, None, out);
         }
@@ -177,6 +181,6 @@ impl Compactions {
     }
 }
 
-fn say(id: String, status: CompactionStatus, error: Option<&str>, out: &mut Vec<Said>) {
-    out.push(Said::Update(Update::compaction(id, status, error)));
+fn say(id: String, status: CompactionStatus, error: Option<&str>, out: &mut Vec<DialectOutput>) {
+    out.push(DialectOutput::Update(SessionUpdate::compaction(id, status, error)));
 }

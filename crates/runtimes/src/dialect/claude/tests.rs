@@ -8,13 +8,13 @@ use serde_json::Value;
 use crate::dialect::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
-use crate::dialect::{DialectName, Ending, Exit, Said, StopReason, TurnEnd};
-use crate::update::{Call, Status, Update};
+use crate::dialect::{CliExit, DialectName, DialectOutput, StopReason, TurnEnd, TurnOutcome};
+use crate::update::{SessionUpdate, ToolCall, ToolCallStatus};
 
 const DIALECT: DialectName = DialectName::ClaudeStreamJson;
 
 /// Everything that was recorded: the CLI, the scenario, what it printed, how it ended.
-fn all() -> Vec<(&'static str, String, Vec<u8>, Exit)> {
+fn all() -> Vec<(&'static str, String, Vec<u8>, CliExit)> {
     let of = |cli: &'static str| {
         let recordings = recordings(cli).into_iter();
         recordings.map(move |(name, path)| (cli, name, stdout_of(&path), exit_of(&path)))
@@ -22,7 +22,7 @@ fn all() -> Vec<(&'static str, String, Vec<u8>, Exit)> {
     of("claude").chain(of("qwen")).collect()
 }
 
-fn one(cli: &str, scenario: &str) -> Vec<Said> {
+fn one(cli: &str, scenario: &str) -> Vec<DialectOutput> {
     let found = all().into_iter().find(|(c, name, ..)| *c == cli && name == scenario);
     let (_, _, bytes, exit) = found.unwrap_or_else(|| panic!("no {cli}/{scenario}"));
     translate(DIALECT, &bytes, &[], &exit)
@@ -38,15 +38,17 @@ fn objects(bytes: &[u8]) -> Vec<Value> {
     .collect()
 }
 
-fn ends(said: &[Said]) -> Vec<&TurnEnd> {
+fn ends(said: &[DialectOutput]) -> Vec<&TurnEnd> {
     said.iter()
-        .filter_map(|s| if let Said::TurnEnded(end) = s { Some(end) } else { None })
+        .filter_map(|s| if let DialectOutput::TurnEnded(end) = s { Some(end) } else { None })
         .collect()
 }
 
-fn calls(said: &[Said]) -> Vec<&Call> {
+fn calls(said: &[DialectOutput]) -> Vec<&ToolCall> {
     let calls = said.iter().filter_map(|said| match said {
-        Said::Update(Update::ToolCall(call) | Update::ToolCallUpdate(call)) => Some(call),
+        DialectOutput::Update(
+            SessionUpdate::ToolCall(call) | SessionUpdate::ToolCallUpdate(call),
+        ) => Some(call),
         _ => None,
     });
     calls.collect()
@@ -122,8 +124,8 @@ fn text_after_a_dropped_stream_is_not_doubled() {
 fn a_result_that_was_cut_off_still_ends_the_turn_well() {
     let said = one("qwen", "text-long");
     assert_eq!(text_of(&said).len(), 120_003);
-    assert_eq!(ends(&said)[0].ending, Ending::Stopped(StopReason::EndTurn));
-    assert!(!said.iter().any(|said| matches!(said, Said::Raw(_))));
+    assert_eq!(ends(&said)[0].ending, TurnOutcome::Stopped(StopReason::EndTurn));
+    assert!(!said.iter().any(|said| matches!(said, DialectOutput::Raw(_))));
 }
 
 #[test]
@@ -148,10 +150,10 @@ fn errors_have_their_category_and_are_no_answer() {
     ];
     for (cli, name, category) in expected {
         let said = one(cli, name);
-        let Ending::Failed(failure) = &ends(&said)[0].ending else { panic!("{cli}/{name}") };
+        let TurnOutcome::Failed(failure) = &ends(&said)[0].ending else { panic!("{cli}/{name}") };
         assert_eq!(failure.category, category, "{cli}/{name}: {failure:?}");
         assert!(!text_of(&said).contains("API"), "{cli}/{name}: {}", text_of(&said));
-        let is_lost = said.iter().any(|said| matches!(said, Said::Lost(_)));
+        let is_lost = said.iter().any(|said| matches!(said, DialectOutput::Lost(_)));
         assert_eq!(is_lost, category == SessionLost, "{cli}/{name}");
     }
 }
@@ -159,7 +161,10 @@ fn errors_have_their_category_and_are_no_answer() {
 #[test]
 fn a_conversation_that_only_stderr_says_is_gone_is_lost() {
     let said = one("qwen", "resume-unknown");
-    assert!(matches!(said.as_slice(), [Said::Lost(_), Said::TurnEnded(_)]), "{said:?}");
+    assert!(
+        matches!(said.as_slice(), [DialectOutput::Lost(_), DialectOutput::TurnEnded(_)]),
+        "{said:?}"
+    );
 }
 
 #[test]
@@ -176,7 +181,7 @@ fn stop_reasons_are_told_apart() {
     ];
     for (name, reason) in expected {
         let said = one("claude", name);
-        assert_eq!(ends(&said)[0].ending, Ending::Stopped(reason), "{name}");
+        assert_eq!(ends(&said)[0].ending, TurnOutcome::Stopped(reason), "{name}");
     }
 }
 
@@ -199,7 +204,7 @@ fn tasks_are_a_plan_and_no_calls() {
     let said = one("claude", "tasks");
     assert!(calls(&said).is_empty());
     let plans = said.iter().filter_map(|said| match said {
-        Said::Update(Update::Plan { entries }) => {
+        DialectOutput::Update(SessionUpdate::Plan { entries }) => {
             let entries = entries.iter().map(|e| format!("{} {:?}", e.content, e.status));
             Some(entries.collect::<Vec<_>>().join(", "))
         }
@@ -218,10 +223,12 @@ fn tasks_are_a_plan_and_no_calls() {
 #[test]
 fn a_list_that_the_cli_does_not_keep_is_a_failed_call_and_no_plan() {
     let said = one("claude", "todos-disabled");
-    assert!(!said.iter().any(|said| matches!(said, Said::Update(Update::Plan { .. }))));
+    assert!(
+        !said.iter().any(|said| matches!(said, DialectOutput::Update(SessionUpdate::Plan { .. })))
+    );
     let calls = calls(&said);
     assert_eq!(calls.len(), 1);
-    assert_eq!(calls[0].status, Some(Status::Failed));
+    assert_eq!(calls[0].status, Some(ToolCallStatus::Failed));
 }
 
 #[test]

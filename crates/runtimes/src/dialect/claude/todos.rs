@@ -9,12 +9,12 @@ use crate::tools;
 use crate::update::PlanEntry;
 
 #[derive(Debug, Default)]
-pub(super) struct Todos {
+pub(super) struct ClaudeTodos {
     /// Tasks that were made one by one, each with its id.
     tasks: Vec<(String, Value)>,
 }
 
-impl Todos {
+impl ClaudeTodos {
     /// Whether this tool only changes or reads the list.
     pub(super) fn is_list(name: &str) -> bool {
         matches!(

@@ -7,39 +7,39 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::super::Said;
-use super::super::calling::{Calls, MAX_LIVE_BYTES, keep_end};
-use super::todos::Todos;
+use super::super::DialectOutput;
+use super::super::calling::{MAX_LIVE_BYTES, ToolCallStates, keep_end};
+use super::todos::ClaudeTodos;
 use crate::tools;
-use crate::update::{Block, Call, Content, Status, Update};
+use crate::update::{ContentBlock, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus};
 
 /// The largest file whose old text is shown when it was overwritten.
 const MAX_OLD_FILE_BYTES: usize = 256 << 10;
 
 #[derive(Debug, Default)]
-pub(super) struct Toolbox {
-    calls: Calls,
+pub(super) struct ClaudeToolCalls {
+    calls: ToolCallStates,
     /// The inputs of this turn's calls, by id.
-    inputs: HashMap<String, Input>,
-    todos: Todos,
+    inputs: HashMap<String, ClaudeCallInput>,
+    todos: ClaudeTodos,
     /// The messages of sub-agents, by the call that started them.
     live: HashMap<String, String>,
 }
 
 #[derive(Debug)]
-struct Input {
+struct ClaudeCallInput {
     name: String,
     value: Value,
     parent: Option<String>,
 }
 
-impl Input {
-    fn call(&self, id: &str) -> Call {
+impl ClaudeCallInput {
+    fn call(&self, id: &str) -> ToolCall {
         tools::call_of(id, &self.name, &self.value, self.parent.as_deref())
     }
 }
 
-impl Toolbox {
+impl ClaudeToolCalls {
     pub(super) fn is_open(&self, id: &str) -> bool {
         self.calls.is_open(id)
     }
@@ -50,22 +50,30 @@ impl Toolbox {
     }
 
     /// Emits the start of a call whose input is still to come.
-    pub(super) fn begin_call(&mut self, block: &Value, out: &mut Vec<Said>) {
+    pub(super) fn begin_call(&mut self, block: &Value, out: &mut Vec<DialectOutput>) {
         let (id, name) = id_and_name(block);
-        if id.is_empty() || Todos::is_list(name) {
+        if id.is_empty() || ClaudeTodos::is_list(name) {
             return;
         }
-        let call = Call::of(tools::kind_of(name), name, name);
-        self.calls.say(Call { id: id.to_owned(), status: Some(Status::Pending), ..call }, out);
+        let call = ToolCall::of(tools::kind_of(name), name, name);
+        self.calls.say(
+            ToolCall { id: id.to_owned(), status: Some(ToolCallStatus::Pending), ..call },
+            out,
+        );
     }
 
     /// Emits a call with its input.
-    pub(super) fn call(&mut self, block: &Value, parent: Option<&str>, out: &mut Vec<Said>) {
+    pub(super) fn call(
+        &mut self,
+        block: &Value,
+        parent: Option<&str>,
+        out: &mut Vec<DialectOutput>,
+    ) {
         let (id, name) = id_and_name(block);
         if id.is_empty() {
             return;
         }
-        let input = Input {
+        let input = ClaudeCallInput {
             name: name.to_owned(),
             value: block["input"].clone(),
             parent: parent.map(str::to_owned),
@@ -73,8 +81,8 @@ impl Toolbox {
         let said = input.call(id);
         self.inputs.insert(id.to_owned(), input);
         // A sub-agent's list is not the plan of this turn.
-        if parent.is_some() || !Todos::is_list(name) {
-            self.calls.say(Call { status: Some(Status::InProgress), ..said }, out);
+        if parent.is_some() || !ClaudeTodos::is_list(name) {
+            self.calls.say(ToolCall { status: Some(ToolCallStatus::InProgress), ..said }, out);
         }
     }
 
@@ -84,20 +92,20 @@ impl Toolbox {
         id: &str,
         name: &str,
         value: &Value,
-        out: &mut Vec<Said>,
-    ) -> Call {
+        out: &mut Vec<DialectOutput>,
+    ) -> ToolCall {
         let parent = self.inputs.get(id).and_then(|input| input.parent.clone());
-        let input = Input { name: name.to_owned(), value: value.clone(), parent };
+        let input = ClaudeCallInput { name: name.to_owned(), value: value.clone(), parent };
         let call = input.call(id);
-        if !self.calls.is_known(id) && !Todos::is_list(name) {
-            self.calls.say(Call { status: Some(Status::Pending), ..call.clone() }, out);
+        if !self.calls.is_known(id) && !ClaudeTodos::is_list(name) {
+            self.calls.say(ToolCall { status: Some(ToolCallStatus::Pending), ..call.clone() }, out);
             self.inputs.entry(id.to_owned()).or_insert(input);
         }
         call
     }
 
     /// Handles a message of a sub-agent.
-    pub(super) fn subagent(&mut self, parent: &str, content: &Value, out: &mut Vec<Said>) {
+    pub(super) fn subagent(&mut self, parent: &str, content: &Value, out: &mut Vec<DialectOutput>) {
         for block in content.as_array().into_iter().flatten() {
             match block["type"].as_str().unwrap_or_default() {
                 "text" => {
@@ -111,7 +119,7 @@ impl Toolbox {
     }
 
     /// Emits live output of a tool, in the streams that have it.
-    pub(super) fn progress(&mut self, event: &Value, out: &mut Vec<Said>) {
+    pub(super) fn progress(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
         let id = event["tool_use_id"].as_str().unwrap_or_default();
         let content = &event["content"];
         let text = content.as_str().or_else(|| content["message"].as_str());
@@ -120,7 +128,7 @@ impl Toolbox {
         }
     }
 
-    fn hear_live(&mut self, parent: &str, text: &str, out: &mut Vec<Said>) {
+    fn hear_live(&mut self, parent: &str, text: &str, out: &mut Vec<DialectOutput>) {
         if text.is_empty() || !self.calls.is_open(parent) {
             return;
         }
@@ -135,7 +143,12 @@ impl Toolbox {
     }
 
     /// Handles the results in a `user` line; false when it has none.
-    pub(super) fn results(&mut self, line: &Value, content: &Value, out: &mut Vec<Said>) -> bool {
+    pub(super) fn results(
+        &mut self,
+        line: &Value,
+        content: &Value,
+        out: &mut Vec<DialectOutput>,
+    ) -> bool {
         let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
         let results = || blocks.iter().filter(|block| block["type"] == "tool_result");
         // The structured output belongs to one call.
@@ -146,17 +159,17 @@ impl Toolbox {
         results().next().is_some()
     }
 
-    pub(super) fn result(&mut self, block: &Value, whole: &Value, out: &mut Vec<Said>) {
+    pub(super) fn result(&mut self, block: &Value, whole: &Value, out: &mut Vec<DialectOutput>) {
         let Some(id) = block["tool_use_id"].as_str().filter(|id| !id.is_empty()) else { return };
         let input = self.inputs.remove(id);
         self.live.remove(id);
         let is_error = block["is_error"] == true
             || block["content"]["type"].as_str().is_some_and(|kind| kind.ends_with("_error"));
         let name = input.as_ref().map_or("", |input| input.name.as_str());
-        let is_plan = Todos::is_list(name) && !self.calls.is_known(id);
+        let is_plan = ClaudeTodos::is_list(name) && !self.calls.is_known(id);
         if let Some(input) = input.as_ref().filter(|_| is_plan && !is_error) {
             if let Some(entries) = self.todos.change(name, &input.value, block, whole) {
-                out.push(Said::Update(Update::Plan { entries }));
+                out.push(DialectOutput::Update(SessionUpdate::Plan { entries }));
             }
             return;
         }
@@ -168,10 +181,10 @@ impl Toolbox {
         let about = match (&input, self.calls.is_known(id)) {
             // A todo list that could not be changed is shown as a failed call.
             (Some(input), false) => input.call(id),
-            _ => Call { id: id.to_owned(), ..Call::default() },
+            _ => ToolCall { id: id.to_owned(), ..ToolCall::default() },
         };
-        let status = if is_error { Status::Failed } else { Status::Completed };
-        let call = Call {
+        let status = if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
+        let call = ToolCall {
             status: Some(status),
             content: Some(content),
             raw_output: Some(raw_output(&block["content"], whole)),
@@ -181,15 +194,18 @@ impl Toolbox {
     }
 
     /// Ends a call that the model made in an answer that was thrown away.
-    pub(super) fn drop_call(&mut self, id: &str, out: &mut Vec<Said>) {
+    pub(super) fn drop_call(&mut self, id: &str, out: &mut Vec<DialectOutput>) {
         if self.calls.is_open(id) {
             let why = "the model's answer broke off before this was run";
-            self.calls.say(Call::change(id, Status::Failed, vec![Content::text(why)]), out);
+            self.calls.say(
+                ToolCall::change(id, ToolCallStatus::Failed, vec![ToolCallContent::text(why)]),
+                out,
+            );
         }
         self.inputs.remove(id);
     }
 
-    pub(super) fn close(&mut self, why: &str, out: &mut Vec<Said>) {
+    pub(super) fn close(&mut self, why: &str, out: &mut Vec<DialectOutput>) {
         self.calls.close(why, out);
         self.inputs.clear();
         self.live.clear();
@@ -200,40 +216,44 @@ fn id_and_name(block: &Value) -> (&str, &str) {
     (block["id"].as_str().unwrap_or_default(), block["name"].as_str().unwrap_or("tool"))
 }
 
-fn live_call(id: &str, text: &str) -> Call {
-    Call { id: id.to_owned(), content: Some(vec![Content::text(text)]), ..Call::default() }
+fn live_call(id: &str, text: &str) -> ToolCall {
+    ToolCall {
+        id: id.to_owned(),
+        content: Some(vec![ToolCallContent::text(text)]),
+        ..ToolCall::default()
+    }
 }
 
 /// The content of a result, for people.
-fn content_of(content: &Value, whole: &Value) -> Vec<Content> {
+fn content_of(content: &Value, whole: &Value) -> Vec<ToolCallContent> {
     // A sub-agent's report, without the frame that the CLI puts around it for the model.
     let content = match &whole["content"] {
         report @ Value::Array(_) if whole["agentId"].is_string() => report,
         _ => content,
     };
     match content {
-        Value::String(text) => vec![Content::text(unframed(text))],
+        Value::String(text) => vec![ToolCallContent::text(unframed(text))],
         Value::Array(blocks) => blocks.iter().filter_map(block_of).collect(),
         _ => Vec::new(),
     }
 }
 
-fn block_of(block: &Value) -> Option<Content> {
+fn block_of(block: &Value) -> Option<ToolCallContent> {
     let text = |name: &str| block[name].as_str();
     match text("type")? {
         "text" => {
             let text = text("text").filter(|text| !text.starts_with("<tools-used-before-summary>"));
-            text.map(|text| Content::text(unframed(text)))
+            text.map(|text| ToolCallContent::text(unframed(text)))
         }
         "image" => {
             let source = &block["source"];
             let data = source["data"].as_str()?.to_owned();
             let mime_type = source["media_type"].as_str().unwrap_or("image/png").to_owned();
-            Some(Content::Content { content: Block::Image { data, mime_type } })
+            Some(ToolCallContent::Content { content: ContentBlock::Image { data, mime_type } })
         }
         "web_search_result" => {
             let title = text("title").unwrap_or_default();
-            Some(Content::text(format!("{title} {}", text("url").unwrap_or_default())))
+            Some(ToolCallContent::text(format!("{title} {}", text("url").unwrap_or_default())))
         }
         _ => None,
     }
@@ -246,13 +266,13 @@ fn unframed(text: &str) -> &str {
 }
 
 /// The diff of a file that was overwritten; the input does not show that the file existed.
-fn overwritten(whole: &Value) -> Option<Vec<Content>> {
+fn overwritten(whole: &Value) -> Option<Vec<ToolCallContent>> {
     let old = whole["originalFile"].as_str().filter(|old| old.len() <= MAX_OLD_FILE_BYTES)?;
     if whole["type"] != "update" {
         return None;
     }
     let (path, new) = (whole["filePath"].as_str()?, whole["content"].as_str()?);
-    Some(vec![Content::Diff {
+    Some(vec![ToolCallContent::Diff {
         path: path.to_owned(),
         old_text: Some(old.to_owned()),
         new_text: new.to_owned(),

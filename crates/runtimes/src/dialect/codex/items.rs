@@ -7,17 +7,20 @@ use serde_json::{Map, Value, json};
 
 use super::{either, patch, plain, script};
 use crate::tools;
-use crate::update::{Block, Call, Content, Kind, Location, PlanEntry, Severity, Status};
+use crate::update::{
+    ContentBlock, Kind, NoticeSeverity, PlanEntry, ToolCall, ToolCallContent, ToolCallLocation,
+    ToolCallStatus,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::dialect) enum Phase {
+pub(in crate::dialect) enum ItemPhase {
     Begins,
     GoesOn,
     IsOver,
 }
 
 #[derive(Debug)]
-pub(in crate::dialect) enum Item {
+pub(in crate::dialect) enum CodexItem {
     Message(String),
     /// Codex shows a summary of the model's reasoning, or the reasoning itself.
     Thought {
@@ -25,8 +28,8 @@ pub(in crate::dialect) enum Item {
         content: String,
     },
     Plan(Vec<PlanEntry>),
-    Call(Box<Call>),
-    Notice(Severity, String),
+    Call(Box<ToolCall>),
+    Notice(NoticeSeverity, String),
     Compaction,
     /// The whole text of a review, which may have come as a message too.
     Review(String),
@@ -38,31 +41,34 @@ pub(in crate::dialect) enum Item {
 /// The separator between the parts of one thought.
 pub(in crate::dialect) const PART_BREAK: &str = "\n\n";
 
-pub(in crate::dialect) fn read(item: &Value, phase: Phase) -> Item {
+pub(in crate::dialect) fn read(item: &Value, phase: ItemPhase) -> CodexItem {
     let text = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
     let call = match plain(&item["type"]).as_str() {
-        "agentmessage" | "plan" => return Item::Message(text("text")),
+        "agentmessage" | "plan" => return CodexItem::Message(text("text")),
         "reasoning" => {
             let content = match joined(&item["content"]) {
                 content if content.is_empty() => text("text"),
                 content => content,
             };
-            return Item::Thought { summary: joined(&item["summary"]), content };
+            return CodexItem::Thought { summary: joined(&item["summary"]), content };
         }
-        "usermessage" => return Item::Echo,
-        "todolist" => return Item::Plan(tools::plan_of(&item["items"]).unwrap_or_default()),
-        "error" => return Item::Notice(Severity::Warning, text("message")),
+        "usermessage" => return CodexItem::Echo,
+        "todolist" => return CodexItem::Plan(tools::plan_of(&item["items"]).unwrap_or_default()),
+        "error" => return CodexItem::Notice(NoticeSeverity::Warning, text("message")),
         "hookprompt" => {
             let said = item["fragments"].as_array().into_iter().flatten();
             let said: Vec<&str> = said.filter_map(|part| part["text"].as_str()).collect();
-            return Item::Notice(Severity::Info, format!("a hook added: {}", said.join("\n")));
+            return CodexItem::Notice(
+                NoticeSeverity::Info,
+                format!("a hook added: {}", said.join("\n")),
+            );
         }
-        "contextcompaction" => return Item::Compaction,
+        "contextcompaction" => return CodexItem::Compaction,
         "enteredreviewmode" => {
             let title = format!("review: {}", tools::one_line(&text("review")));
-            return Item::Notice(Severity::Info, title);
+            return CodexItem::Notice(NoticeSeverity::Info, title);
         }
-        "exitedreviewmode" => return Item::Review(text("review")),
+        "exitedreviewmode" => return CodexItem::Review(text("review")),
         "commandexecution" => command(item),
         "filechange" => patch::call(&item["changes"]),
         "mcptoolcall" => mcp(item),
@@ -74,46 +80,46 @@ pub(in crate::dialect) fn read(item: &Value, phase: Phase) -> Item {
         "imagegeneration" => image_generation(item),
         "sleep" => sleep(item),
         "functioncalloutput" => function_output(item),
-        _ => return Item::Unknown,
+        _ => return CodexItem::Unknown,
     };
     let how = || item["status"].as_str().map(|status| json!({ "status": status }));
-    Item::Call(Box::new(Call {
+    CodexItem::Call(Box::new(ToolCall {
         id: text("id"),
         status: Some(status(item, phase)),
         // The output is complete only when the call is over.
-        raw_output: call.raw_output.or_else(how).filter(|_| phase == Phase::IsOver),
+        raw_output: call.raw_output.or_else(how).filter(|_| phase == ItemPhase::IsOver),
         ..call
     }))
 }
 
 /// A command that Codex asks about, with or without its item.
-pub(in crate::dialect) fn asked_command(id: &str, params: &Value) -> Call {
-    Call { id: id.to_owned(), raw_output: None, ..command(params) }
+pub(in crate::dialect) fn asked_command(id: &str, params: &Value) -> ToolCall {
+    ToolCall { id: id.to_owned(), raw_output: None, ..command(params) }
 }
 
 /// A change of files that Codex asks about in the older way.
-pub(in crate::dialect) fn asked_changes(id: &str, by_path: &Value) -> Call {
+pub(in crate::dialect) fn asked_changes(id: &str, by_path: &Value) -> ToolCall {
     changed(id, &patch::listed(by_path))
 }
 
 /// Changes that came after their item had begun.
-pub(in crate::dialect) fn changed(id: &str, changes: &Value) -> Call {
-    Call { id: id.to_owned(), ..patch::call(changes) }
+pub(in crate::dialect) fn changed(id: &str, changes: &Value) -> ToolCall {
+    ToolCall { id: id.to_owned(), ..patch::call(changes) }
 }
 
-fn status(item: &Value, phase: Phase) -> Status {
-    if phase != Phase::IsOver {
-        return Status::InProgress;
+fn status(item: &Value, phase: ItemPhase) -> ToolCallStatus {
+    if phase != ItemPhase::IsOver {
+        return ToolCallStatus::InProgress;
     }
     let has_failed = ["failed", "declined", "interrupted", "cancelled", "error"]
         .contains(&plain(&item["status"]).as_str())
         || either(item, "exit_code", "exitCode").as_i64().is_some_and(|code| code != 0)
         || item["success"] == false
         || ["error", "failure"].iter().any(|name| !item[name].is_null());
-    if has_failed { Status::Failed } else { Status::Completed }
+    if has_failed { ToolCallStatus::Failed } else { ToolCallStatus::Completed }
 }
 
-fn command(item: &Value) -> Call {
+fn command(item: &Value) -> ToolCall {
     let script = match &item["command"] {
         Value::Array(args) => {
             script::of_args(&args.iter().filter_map(Value::as_str).collect::<Vec<_>>())
@@ -133,35 +139,35 @@ fn command(item: &Value) -> Call {
         title if title.is_empty() => "Run a command".to_owned(),
         title => title,
     };
-    Call {
-        content: output.or(declined).map(|text| vec![Content::text(text)]),
+    ToolCall {
+        content: output.or(declined).map(|text| vec![ToolCallContent::text(text)]),
         raw_input: Some(Value::Object(input)),
         raw_output: Some(json!({ "status": item["status"], "exitCode": exit_code })),
-        ..Call::of(Kind::Execute, "command_execution", title)
+        ..ToolCall::of(Kind::Execute, "command_execution", title)
     }
 }
 
-fn mcp(item: &Value) -> Call {
+fn mcp(item: &Value) -> ToolCall {
     let word = |name: &str| item[name].as_str().unwrap_or_default();
     let name = format!("{}.{}", word("server"), word("tool"));
     let result = &item["result"];
     let mut content = contents(&result["content"]);
     if let Some(error) = item["error"]["message"].as_str() {
-        content.push(Content::text(error));
+        content.push(ToolCallContent::text(error));
     }
     let raw = match &item["error"] {
         Value::Null => result,
         error => error,
     };
-    Call {
+    ToolCall {
         content: (!content.is_empty()).then_some(content),
         raw_input: Some(item["arguments"].clone()),
         raw_output: (!raw.is_null()).then(|| raw.clone()),
-        ..Call::of(Kind::Other, name.as_str(), name.as_str())
+        ..ToolCall::of(Kind::Other, name.as_str(), name.as_str())
     }
 }
 
-fn dynamic(item: &Value) -> Call {
+fn dynamic(item: &Value) -> ToolCall {
     let tool = item["tool"].as_str().unwrap_or("tool");
     let name = match item["namespace"].as_str() {
         Some(space) if !space.is_empty() => format!("{space}.{tool}"),
@@ -169,16 +175,16 @@ fn dynamic(item: &Value) -> Call {
     };
     let content = contents(either(item, "content_items", "contentItems"));
     let arguments = &item["arguments"];
-    Call {
+    ToolCall {
         content: (!content.is_empty()).then_some(content),
         raw_input: Some(arguments.clone()),
         raw_output: Some(json!({ "status": item["status"], "success": item["success"] })),
-        ..Call::of(tools::kind_of(tool), name.as_str(), tools::title_of(&name, arguments))
+        ..ToolCall::of(tools::kind_of(tool), name.as_str(), tools::title_of(&name, arguments))
     }
 }
 
 /// A message to another agent of the same team. That agent's work is in a thread of its own.
-fn collab(item: &Value) -> Call {
+fn collab(item: &Value) -> ToolCall {
     let tool = item["tool"].as_str().unwrap_or("agent");
     let prompt = item["prompt"].as_str().unwrap_or_default();
     let title = match prompt.is_empty() {
@@ -188,24 +194,24 @@ fn collab(item: &Value) -> Call {
     let states = either(item, "agents_states", "agentsStates");
     let said = states.as_object().into_iter().flatten();
     let said: Vec<&str> = said.filter_map(|(_, state)| state["message"].as_str()).collect();
-    Call {
-        content: (!said.is_empty()).then(|| vec![Content::text(said.join("\n"))]),
+    ToolCall {
+        content: (!said.is_empty()).then(|| vec![ToolCallContent::text(said.join("\n"))]),
         raw_input: Some(json!({ "prompt": item["prompt"], "model": item["model"] })),
         raw_output: Some(json!({ "status": item["status"], "agents": states })),
-        ..Call::of(Kind::Think, tool, tools::one_line(&title))
+        ..ToolCall::of(Kind::Think, tool, tools::one_line(&title))
     }
 }
 
-fn sub_agent(item: &Value) -> Call {
+fn sub_agent(item: &Value) -> ToolCall {
     let word = |name: &str| item[name].as_str().unwrap_or_default();
     let title = tools::one_line(&format!("{}: {}", word("agentPath"), word("kind")));
-    Call {
+    ToolCall {
         raw_input: Some(json!({ "agentPath": item["agentPath"], "kind": item["kind"] })),
-        ..Call::of(Kind::Think, "sub_agent", title)
+        ..ToolCall::of(Kind::Think, "sub_agent", title)
     }
 }
 
-fn web_search(item: &Value) -> Call {
+fn web_search(item: &Value) -> ToolCall {
     let action = &item["action"];
     let words = [&item["query"], &action["query"], &action["url"], &action["pattern"]];
     let about = words.iter().find_map(|word| word.as_str().filter(|word| !word.is_empty()));
@@ -213,79 +219,79 @@ fn web_search(item: &Value) -> Call {
         Some(about) => tools::one_line(&format!("web search: {about}")),
         None => "web search".to_owned(),
     };
-    Call {
+    ToolCall {
         raw_input: Some(json!({ "query": item["query"], "action": action })),
         raw_output: (!item["results"].is_null()).then(|| item["results"].clone()),
-        ..Call::of(Kind::Fetch, "web_search", title)
+        ..ToolCall::of(Kind::Fetch, "web_search", title)
     }
 }
 
-fn image_view(item: &Value) -> Call {
+fn image_view(item: &Value) -> ToolCall {
     let path = item["path"].as_str().unwrap_or_default();
     let title = tools::one_line(&format!("view_image: {path}"));
-    Call {
-        locations: Some(vec![Location { path: path.to_owned(), line: None }]),
+    ToolCall {
+        locations: Some(vec![ToolCallLocation { path: path.to_owned(), line: None }]),
         raw_input: Some(json!({ "path": path })),
-        ..Call::of(Kind::Read, "view_image", title)
+        ..ToolCall::of(Kind::Read, "view_image", title)
     }
 }
 
-fn image_generation(item: &Value) -> Call {
+fn image_generation(item: &Value) -> ToolCall {
     let word = |name: &str| item[name].as_str().filter(|word| !word.is_empty());
     let image = word("result").map(|data| {
         let (data, mime_type) = (data.to_owned(), "image/png".to_owned());
-        Content::Content { content: Block::Image { data, mime_type } }
+        ToolCallContent::Content { content: ContentBlock::Image { data, mime_type } }
     });
     let saved = word("savedPath");
     let title = match word("revisedPrompt") {
         Some(prompt) => tools::one_line(&format!("image: {prompt}")),
         None => "image".to_owned(),
     };
-    Call {
+    ToolCall {
         content: image.map(|image| vec![image]),
-        locations: saved.map(|path| vec![Location { path: path.to_owned(), line: None }]),
+        locations: saved.map(|path| vec![ToolCallLocation { path: path.to_owned(), line: None }]),
         raw_input: Some(json!({ "prompt": item["revisedPrompt"] })),
-        ..Call::of(Kind::Other, "image_generation", title)
+        ..ToolCall::of(Kind::Other, "image_generation", title)
     }
 }
 
-fn sleep(item: &Value) -> Call {
+fn sleep(item: &Value) -> ToolCall {
     let millis = either(item, "duration_ms", "durationMs").as_u64().unwrap_or_default();
-    Call {
+    ToolCall {
         raw_input: Some(json!({ "durationMs": millis })),
-        ..Call::of(Kind::Other, "sleep", format!("sleep {millis} ms"))
+        ..ToolCall::of(Kind::Other, "sleep", format!("sleep {millis} ms"))
     }
 }
 
-fn function_output(item: &Value) -> Call {
+fn function_output(item: &Value) -> ToolCall {
     let name = item["name"].as_str().unwrap_or("tool");
     let content = match &item["output"] {
-        Value::String(text) => vec![Content::text(text)],
+        Value::String(text) => vec![ToolCallContent::text(text)],
         parts => contents(parts),
     };
-    Call {
+    ToolCall {
         content: (!content.is_empty()).then_some(content),
-        ..Call::of(tools::kind_of(name), name, name)
+        ..ToolCall::of(tools::kind_of(name), name, name)
     }
 }
 
 /// Blocks of MCP's kind or of the model's, as far as they can be shown.
-fn contents(parts: &Value) -> Vec<Content> {
+fn contents(parts: &Value) -> Vec<ToolCallContent> {
     let parts = parts.as_array().into_iter().flatten();
     let blocks = parts.filter_map(|part| {
         if let Some(text) = part["text"].as_str() {
-            return Some(Block::text(text));
+            return Some(ContentBlock::text(text));
         }
         if part["type"] == "image" {
             let data = part["data"].as_str()?.to_owned();
             let mime_type = part["mimeType"].as_str().unwrap_or("image/png").to_owned();
-            return Some(Block::Image { data, mime_type });
+            return Some(ContentBlock::Image { data, mime_type });
         }
         let url = either(part, "image_url", "imageUrl").as_str()?;
         let (mime_type, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
-        Some(Block::Image { data: data.to_owned(), mime_type: mime_type.to_owned() })
+        Some(ContentBlock::Image { data: data.to_owned(), mime_type: mime_type.to_owned() })
     });
-    blocks.map(|content| Content::Content { content }).collect()
+    blocks.map(|content| ToolCallContent::Content { content }).collect()
 }
 
 /// The parts of a thought as one text.

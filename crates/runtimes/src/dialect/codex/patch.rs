@@ -7,20 +7,21 @@ use serde_json::{Value, json};
 
 use super::{either, plain};
 use crate::tools;
-use crate::update::{Call, Content, Kind, Location};
+use crate::update::{Kind, ToolCall, ToolCallContent, ToolCallLocation};
 
 /// The text that Codex appends to the diff of a file that is also moved.
 const MOVED: &str = "\n\nMoved to: ";
 
 /// The call that changes files.
-pub(super) fn call(changes: &Value) -> Call {
-    let list: Vec<Change> = changes.as_array().into_iter().flatten().map(Change::read).collect();
-    let content: Vec<Content> = list.iter().flat_map(Change::content).collect();
-    Call {
-        locations: Some(list.iter().flat_map(Change::locations).collect()),
+pub(super) fn call(changes: &Value) -> ToolCall {
+    let list: Vec<CodexFileChange> =
+        changes.as_array().into_iter().flatten().map(CodexFileChange::read).collect();
+    let content: Vec<ToolCallContent> = list.iter().flat_map(CodexFileChange::content).collect();
+    ToolCall {
+        locations: Some(list.iter().flat_map(CodexFileChange::locations).collect()),
         content: (!content.is_empty()).then_some(content),
         raw_input: Some(json!({ "changes": changes })),
-        ..Call::of(kind(&list), "file_change", title(&list))
+        ..ToolCall::of(kind(&list), "file_change", title(&list))
     }
 }
 
@@ -38,56 +39,56 @@ pub(super) fn listed(by_path: &Value) -> Value {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum FileChangeKind {
     Add,
     Update,
     Delete,
 }
 
-struct Change<'a> {
+struct CodexFileChange<'a> {
     path: &'a str,
-    way: Way,
+    way: FileChangeKind,
     moved_to: Option<&'a str>,
     diff: &'a str,
 }
 
-impl<'a> Change<'a> {
+impl<'a> CodexFileChange<'a> {
     fn read(change: &'a Value) -> Self {
         let kind = &change["kind"];
         let name = if kind.is_object() { &kind["type"] } else { kind };
         Self {
             path: change["path"].as_str().unwrap_or_default(),
             way: match plain(name).as_str() {
-                "add" => Way::Add,
-                "delete" => Way::Delete,
-                _ => Way::Update,
+                "add" => FileChangeKind::Add,
+                "delete" => FileChangeKind::Delete,
+                _ => FileChangeKind::Update,
             },
             moved_to: either(kind, "move_path", "movePath").as_str(),
             diff: change["diff"].as_str().unwrap_or_default(),
         }
     }
 
-    fn locations(&self) -> Vec<Location> {
+    fn locations(&self) -> Vec<ToolCallLocation> {
         let line = match self.way {
-            Way::Update => hunks(self.diff).first().and_then(|hunk| hunk.line),
+            FileChangeKind::Update => hunks(self.diff).first().and_then(|hunk| hunk.line),
             _ => None,
         };
-        let from = Location { path: self.path.to_owned(), line };
-        let to = self.moved_to.map(|path| Location { path: path.to_owned(), line });
+        let from = ToolCallLocation { path: self.path.to_owned(), line };
+        let to = self.moved_to.map(|path| ToolCallLocation { path: path.to_owned(), line });
         std::iter::once(from).chain(to).filter(|at| !at.path.is_empty()).collect()
     }
 
-    fn content(&self) -> Vec<Content> {
-        let diff = |old_text: Option<String>, new_text: String| Content::Diff {
+    fn content(&self) -> Vec<ToolCallContent> {
+        let diff = |old_text: Option<String>, new_text: String| ToolCallContent::Diff {
             path: self.moved_to.unwrap_or(self.path).to_owned(),
             old_text,
             new_text,
         };
         match self.way {
             _ if self.diff.is_empty() => Vec::new(),
-            Way::Add => vec![diff(None, self.diff.to_owned())],
-            Way::Delete => vec![diff(Some(self.diff.to_owned()), String::new())],
-            Way::Update => {
+            FileChangeKind::Add => vec![diff(None, self.diff.to_owned())],
+            FileChangeKind::Delete => vec![diff(Some(self.diff.to_owned()), String::new())],
+            FileChangeKind::Update => {
                 hunks(self.diff).into_iter().map(|hunk| diff(Some(hunk.old), hunk.new)).collect()
             }
         }
@@ -95,15 +96,15 @@ impl<'a> Change<'a> {
 
     fn verb(&self) -> &'static str {
         match (self.way, self.moved_to) {
-            (Way::Add, _) => "Create",
-            (Way::Delete, _) => "Delete",
-            (Way::Update, Some(_)) => "Move",
-            (Way::Update, None) => "Edit",
+            (FileChangeKind::Add, _) => "Create",
+            (FileChangeKind::Delete, _) => "Delete",
+            (FileChangeKind::Update, Some(_)) => "Move",
+            (FileChangeKind::Update, None) => "Edit",
         }
     }
 }
 
-fn title(changes: &[Change]) -> String {
+fn title(changes: &[CodexFileChange]) -> String {
     let title = match changes {
         [] => "Change files".to_owned(),
         [change] => format!("{} {}", change.verb(), change.path),
@@ -116,8 +117,8 @@ fn title(changes: &[Change]) -> String {
 }
 
 /// The gravest kind of change: a patch that also deletes is no mere edit to whoever must allow it.
-fn kind(changes: &[Change]) -> Kind {
-    if changes.iter().any(|change| change.way == Way::Delete) {
+fn kind(changes: &[CodexFileChange]) -> Kind {
+    if changes.iter().any(|change| change.way == FileChangeKind::Delete) {
         Kind::Delete
     } else if changes.iter().any(|change| change.moved_to.is_some()) {
         Kind::Move

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::items::{self, Item, Phase};
+use super::items::{self, CodexItem, ItemPhase};
 use super::patch::{Hunk, hunks};
 use super::script;
-use super::texts::Texts;
-use crate::dialect::Said;
+use super::texts::CodexTexts;
+use crate::dialect::DialectOutput;
 use crate::dialect::testing::text_of;
-use crate::update::{Call, Content, Kind, Status, Update, Voice};
+use crate::update::{Kind, SessionUpdate, TextKind, ToolCall, ToolCallContent, ToolCallStatus};
 
 #[test]
 fn the_shell_around_a_command_is_taken_off() {
@@ -46,9 +46,9 @@ fn hunks_are_what_was_and_what_is() {
     assert_eq!(hunks("").len(), 0);
 }
 
-fn call(item: &serde_json::Value, phase: Phase) -> Call {
+fn call(item: &serde_json::Value, phase: ItemPhase) -> ToolCall {
     match items::read(item, phase) {
-        Item::Call(call) => *call,
+        CodexItem::Call(call) => *call,
         other => panic!("{other:?}"),
     }
 }
@@ -57,7 +57,7 @@ fn call(item: &serde_json::Value, phase: Phase) -> Call {
 fn a_patch_is_as_grave_as_its_gravest_change() {
     let kind = |changes: serde_json::Value| {
         let item = json!({ "type": "fileChange", "id": "x", "changes": changes });
-        call(&item, Phase::Begins).kind
+        call(&item, ItemPhase::Begins).kind
     };
     let update = json!({ "path": "/w/a", "kind": { "type": "update", "move_path": null } });
     let moving = json!({ "path": "/w/a", "kind": { "type": "update", "move_path": "/w/b" } });
@@ -73,16 +73,18 @@ fn a_command_shows_its_output_and_fails_by_its_exit_code() {
         "type": "commandExecution", "id": "c", "command": "/bin/sh -c 'false'", "cwd": "/w",
         "status": "completed", "aggregatedOutput": "oh\n", "exitCode": 1,
     });
-    let call = call(&item, Phase::IsOver);
-    assert_eq!(call.status, Some(Status::Failed));
+    let call = call(&item, ItemPhase::IsOver);
+    assert_eq!(call.status, Some(ToolCallStatus::Failed));
     assert_eq!(call.title.as_deref(), Some("false"));
     assert_eq!(call.raw_input, Some(json!({ "command": "false", "cwd": "/w" })));
-    assert_eq!(call.content, Some(vec![Content::text("oh\n")]));
+    assert_eq!(call.content, Some(vec![ToolCallContent::text("oh\n")]));
 }
 
-fn ids(said: &[Said]) -> Vec<&str> {
+fn ids(said: &[DialectOutput]) -> Vec<&str> {
     let ids = said.iter().filter_map(|said| match said {
-        Said::Update(Update::AgentMessageChunk { message_id, .. }) => message_id.as_deref(),
+        DialectOutput::Update(SessionUpdate::AgentMessageChunk { message_id, .. }) => {
+            message_id.as_deref()
+        }
         _ => None,
     });
     ids.collect()
@@ -90,46 +92,46 @@ fn ids(said: &[Said]) -> Vec<&str> {
 
 #[test]
 fn a_message_that_comes_whole_after_its_pieces_is_said_once() {
-    let (mut texts, mut out) = (Texts::default(), Vec::new());
-    texts.piece("a", Voice::Message, "Hel", &mut out);
-    texts.piece("a", Voice::Message, "lo", &mut out);
-    texts.whole("a", Voice::Message, "Hello, you", &mut out);
-    texts.whole("a", Voice::Message, "Hello, you", &mut out);
-    texts.piece("a", Voice::Message, "late", &mut out);
-    texts.whole("b", Voice::Message, " Bye", &mut out);
+    let (mut texts, mut out) = (CodexTexts::default(), Vec::new());
+    texts.piece("a", TextKind::Message, "Hel", &mut out);
+    texts.piece("a", TextKind::Message, "lo", &mut out);
+    texts.whole("a", TextKind::Message, "Hello, you", &mut out);
+    texts.whole("a", TextKind::Message, "Hello, you", &mut out);
+    texts.piece("a", TextKind::Message, "late", &mut out);
+    texts.whole("b", TextKind::Message, " Bye", &mut out);
     assert_eq!(text_of(&out), "Hello, you Bye");
     assert!(texts.has_said("Hello, you"));
 }
 
 #[test]
 fn a_message_that_is_begun_again_goes_on_where_it_broke_off() {
-    let (mut texts, mut out) = (Texts::default(), Vec::new());
-    texts.piece("a", Voice::Message, "Hello, ", &mut out);
+    let (mut texts, mut out) = (CodexTexts::default(), Vec::new());
+    texts.piece("a", TextKind::Message, "Hello, ", &mut out);
     texts.break_off();
-    texts.piece("b", Voice::Message, "Hel", &mut out);
+    texts.piece("b", TextKind::Message, "Hel", &mut out);
     texts.break_off();
-    texts.piece("c", Voice::Message, "Hello", &mut out);
-    texts.piece("c", Voice::Message, ", wor", &mut out);
-    texts.whole("c", Voice::Message, "Hello, world", &mut out);
+    texts.piece("c", TextKind::Message, "Hello", &mut out);
+    texts.piece("c", TextKind::Message, ", wor", &mut out);
+    texts.whole("c", TextKind::Message, "Hello, world", &mut out);
     assert_eq!(text_of(&out), "Hello, world");
     assert_eq!(ids(&out), ["a", "a", "a"]);
 }
 
 #[test]
 fn a_message_that_takes_another_course_is_said_in_full() {
-    let (mut texts, mut out) = (Texts::default(), Vec::new());
-    texts.piece("a", Voice::Message, "Hello", &mut out);
+    let (mut texts, mut out) = (CodexTexts::default(), Vec::new());
+    texts.piece("a", TextKind::Message, "Hello", &mut out);
     texts.break_off();
-    texts.piece("b", Voice::Message, "He", &mut out);
-    texts.piece("b", Voice::Message, "y there", &mut out);
-    texts.whole("b", Voice::Message, "Hey there", &mut out);
+    texts.piece("b", TextKind::Message, "He", &mut out);
+    texts.piece("b", TextKind::Message, "y there", &mut out);
+    texts.whole("b", TextKind::Message, "Hey there", &mut out);
     assert_eq!(text_of(&out), "HelloHey there");
     assert_eq!(ids(&out), ["a", "b"]);
 
-    let (mut texts, mut out) = (Texts::default(), Vec::new());
-    texts.piece("a", Voice::Message, "Hello", &mut out);
+    let (mut texts, mut out) = (CodexTexts::default(), Vec::new());
+    texts.piece("a", TextKind::Message, "Hello", &mut out);
     texts.break_off();
-    texts.whole("b", Voice::Message, "Bye", &mut out);
+    texts.whole("b", TextKind::Message, "Bye", &mut out);
     assert_eq!(text_of(&out), "HelloBye");
 }
 
@@ -137,11 +139,11 @@ fn a_message_that_takes_another_course_is_said_in_full() {
 fn of_two_messages_that_broke_off_the_later_one_goes_on() {
     // Often: which one it is must not depend on the order of a map.
     for _ in 0..20 {
-        let (mut texts, mut out) = (Texts::default(), Vec::new());
-        texts.piece("a", Voice::Message, "One. ", &mut out);
-        texts.piece("b", Voice::Message, "Two", &mut out);
+        let (mut texts, mut out) = (CodexTexts::default(), Vec::new());
+        texts.piece("a", TextKind::Message, "One. ", &mut out);
+        texts.piece("b", TextKind::Message, "Two", &mut out);
         texts.break_off();
-        texts.whole("c", Voice::Message, "Two more.", &mut out);
+        texts.whole("c", TextKind::Message, "Two more.", &mut out);
         assert_eq!(text_of(&out), "One. Two more.");
         assert_eq!(ids(&out), ["a", "b", "b"]);
     }

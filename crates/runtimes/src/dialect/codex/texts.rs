@@ -6,39 +6,39 @@
 
 use std::collections::HashMap;
 
-use crate::dialect::Said;
-use crate::dialect::retold::Retold;
-use crate::update::{Update, Voice};
+use crate::dialect::DialectOutput;
+use crate::dialect::retold::RepetitionFilter;
+use crate::update::{SessionUpdate, TextKind};
 
 /// The texts of one turn.
 #[derive(Debug, Default)]
-pub(in crate::dialect) struct Texts {
+pub(in crate::dialect) struct CodexTexts {
     /// By the id of the item.
-    streams: HashMap<String, Stream>,
+    streams: HashMap<String, CodexTextStream>,
     /// Texts of a dropped stream, which the next item of the same voice repeats.
-    broken: HashMap<Voice, Stream>,
+    broken: HashMap<TextKind, CodexTextStream>,
     n_begun: usize,
 }
 
 #[derive(Debug)]
-struct Stream {
+struct CodexTextStream {
     /// Its place in the order in which they began.
     place: usize,
-    voice: Voice,
+    voice: TextKind,
     /// The message id that the client knows.
     message: String,
-    text: Retold,
+    text: RepetitionFilter,
     is_whole: bool,
 }
 
-impl Texts {
+impl CodexTexts {
     /// The next piece of an item.
     pub(in crate::dialect) fn piece(
         &mut self,
         item: &str,
-        voice: Voice,
+        voice: TextKind,
         piece: &str,
-        out: &mut Vec<Said>,
+        out: &mut Vec<DialectOutput>,
     ) {
         let stream = self.stream(item, voice);
         if !stream.is_whole && !piece.is_empty() {
@@ -50,9 +50,9 @@ impl Texts {
     pub(in crate::dialect) fn grown(
         &mut self,
         item: &str,
-        voice: Voice,
+        voice: TextKind,
         text: &str,
-        out: &mut Vec<Said>,
+        out: &mut Vec<DialectOutput>,
     ) {
         let stream = self.stream(item, voice);
         if stream.is_whole || text.is_empty() {
@@ -69,9 +69,9 @@ impl Texts {
     pub(in crate::dialect) fn whole(
         &mut self,
         item: &str,
-        voice: Voice,
+        voice: TextKind,
         text: &str,
-        out: &mut Vec<Said>,
+        out: &mut Vec<DialectOutput>,
     ) {
         self.grown(item, voice, text, out);
         self.stream(item, voice).is_whole = true;
@@ -81,7 +81,7 @@ impl Texts {
     /// a voice the last, since only that one was being streamed.
     pub(in crate::dialect) fn break_off(&mut self) {
         let broken = self.streams.extract_if(|_, stream| !stream.is_whole);
-        let mut broken: Vec<Stream> = broken.map(|(_, stream)| stream).collect();
+        let mut broken: Vec<CodexTextStream> = broken.map(|(_, stream)| stream).collect();
         broken.retain(|stream| !stream.text.told().is_empty());
         broken.sort_unstable_by_key(|stream| stream.place);
         for mut stream in broken {
@@ -92,35 +92,40 @@ impl Texts {
 
     /// Whether this text was emitted as a message already.
     pub(in crate::dialect) fn has_said(&self, text: &str) -> bool {
-        let mut said = self.streams.values().filter(|stream| stream.voice == Voice::Message);
+        let mut said = self.streams.values().filter(|stream| stream.voice == TextKind::Message);
         said.any(|stream| stream.text.told().trim() == text.trim())
     }
 
-    fn stream(&mut self, item: &str, voice: Voice) -> &mut Stream {
+    fn stream(&mut self, item: &str, voice: TextKind) -> &mut CodexTextStream {
         let (broken, n_begun) = (&mut self.broken, &mut self.n_begun);
         self.streams.entry(item.to_owned()).or_insert_with(|| {
             *n_begun += 1;
-            let broken = broken.remove(&voice).map(|stream| Stream { place: *n_begun, ..stream });
-            broken.unwrap_or_else(|| Stream {
+            let broken =
+                broken.remove(&voice).map(|stream| CodexTextStream { place: *n_begun, ..stream });
+            broken.unwrap_or_else(|| CodexTextStream {
                 place: *n_begun,
                 voice,
                 message: item.to_owned(),
-                text: Retold::default(),
+                text: RepetitionFilter::default(),
                 is_whole: false,
             })
         })
     }
 }
 
-impl Stream {
-    fn tell(&mut self, item: &str, piece: &str, out: &mut Vec<Said>) {
+impl CodexTextStream {
+    fn tell(&mut self, item: &str, piece: &str, out: &mut Vec<DialectOutput>) {
         if self.text.is_repeating() && !self.text.goes_on(piece) {
             // It differs from the text before: another message.
             item.clone_into(&mut self.message);
         }
         let new = self.text.tell(piece);
         if !new.is_empty() {
-            out.push(Said::Update(Update::said(self.voice, new, Some(self.message.clone()))));
+            out.push(DialectOutput::Update(SessionUpdate::said(
+                self.voice,
+                new,
+                Some(self.message.clone()),
+            )));
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use wire::{Category, Fault};
 
 use super::plain;
-use crate::dialect::{Ending, Exit, StopReason};
+use crate::dialect::{CliExit, StopReason, TurnOutcome};
 use crate::dialect::{json, stderr};
 use crate::tools;
 
@@ -15,14 +15,14 @@ use crate::tools;
 const STDIN_NOTE: &str = "Reading additional input from stdin...";
 
 /// The end of a turn that Codex calls failed: a token limit or a refusal is no failure in ACP.
-pub(in crate::dialect) fn ending(message: &str, kind: &Value) -> Ending {
+pub(in crate::dialect) fn ending(message: &str, kind: &Value) -> TurnOutcome {
     if message.contains("reason: max_output_tokens") {
-        return Ending::Stopped(StopReason::MaxTokens);
+        return TurnOutcome::Stopped(StopReason::MaxTokens);
     }
     if message.contains("reason: content_filter") {
-        return Ending::Stopped(StopReason::Refusal);
+        return TurnOutcome::Stopped(StopReason::Refusal);
     }
-    Ending::Failed(failure(message, kind))
+    TurnOutcome::Failed(failure(message, kind))
 }
 
 /// `kind` is the app server's `codexErrorInfo`, or null.
@@ -34,7 +34,7 @@ pub(in crate::dialect) fn failure(message: &str, kind: &Value) -> Fault {
 }
 
 /// The failure of a turn whose process ended before it had answered.
-pub(in crate::dialect) fn died(exit: &Exit) -> Fault {
+pub(in crate::dialect) fn died(exit: &CliExit) -> Fault {
     stderr::failure_among(exit, &[STDIN_NOTE])
 }
 

@@ -9,31 +9,33 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use super::super::codex::items;
-use super::super::{Answer, Ask, AskKind, AskOption, Said};
-use super::streams::Streams;
+use super::super::{
+    DialectOutput, PermissionAnswer, PermissionOption, PermissionOptionKind, PermissionRequest,
+};
+use super::streams::CodexStreams;
 use crate::tools;
-use crate::update::{Call, Content, Kind, Status};
+use crate::update::{Kind, ToolCall, ToolCallContent, ToolCallStatus};
 
 #[derive(Debug, Default)]
-pub(super) struct Asks {
-    open: Vec<Open>,
+pub(super) struct CodexQuestions {
+    open: Vec<OpenCodexQuestion>,
     /// Answers to the questions of one request, until all of them are there.
     forms: HashMap<String, Map<String, Value>>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenCodexQuestion {
     ask: String,
     /// The server's id of its request.
     request: Value,
     thread: String,
-    replies: HashMap<String, Reply>,
-    rejection: Reply,
-    cancellation: Reply,
+    replies: HashMap<String, CodexReply>,
+    rejection: CodexReply,
+    cancellation: CodexReply,
 }
 
 #[derive(Debug, Clone)]
-enum Reply {
+enum CodexReply {
     Result(Value),
     /// The answer to one question of several.
     Part {
@@ -43,17 +45,17 @@ enum Reply {
 }
 
 /// An option (kind, id, name) and the result that it stands for.
-type Choice = (AskKind, &'static str, String, Value);
+type CodexOption = (PermissionOptionKind, &'static str, String, Value);
 
-impl Asks {
+impl CodexQuestions {
     /// Handles a request of the server; `false` if it is no question that is supported.
     pub(super) fn asked(
         &mut self,
         method: &str,
         id: &Value,
         params: &Value,
-        streams: &Streams,
-        out: &mut Vec<Said>,
+        streams: &CodexStreams,
+        out: &mut Vec<DialectOutput>,
     ) -> bool {
         let item = params["itemId"].as_str().unwrap_or_default();
         let known = streams.open_call(&params["itemId"]).cloned();
@@ -91,23 +93,23 @@ impl Asks {
     }
 
     /// The line that answers the server; `None` if it does not wait for an answer (any more).
-    pub(super) fn answer(&mut self, ask: &str, answer: &Answer) -> Option<String> {
+    pub(super) fn answer(&mut self, ask: &str, answer: &PermissionAnswer) -> Option<String> {
         let at = self.open.iter().position(|open| open.ask == ask)?;
         let open = self.open.remove(at);
         let reply = match answer {
-            Answer::Chosen(option) => open.replies.get(option).unwrap_or(&open.rejection),
-            Answer::Cancelled => &open.cancellation,
+            PermissionAnswer::Chosen(option) => open.replies.get(option).unwrap_or(&open.rejection),
+            PermissionAnswer::Cancelled => &open.cancellation,
         };
         self.reply(&open.request, reply.clone())
     }
 
     /// Withdraws a question whose answer the server has, or no longer wants.
-    pub(super) fn resolved(&mut self, request: &Value, out: &mut Vec<Said>) {
+    pub(super) fn resolved(&mut self, request: &Value, out: &mut Vec<DialectOutput>) {
         self.forms.remove(&request.to_string());
         self.open.retain(|open| {
             let is_resolved = open.request == *request;
             if is_resolved {
-                out.push(Said::Withdrawn(open.ask.clone()));
+                out.push(DialectOutput::Withdrawn(open.ask.clone()));
             }
             !is_resolved
         });
@@ -115,22 +117,22 @@ impl Asks {
 
     /// Withdraws all questions, since the turn is over. The server does the same for `thread`;
     /// those of other threads, which may still run, are refused.
-    pub(super) fn withdraw_all(&mut self, thread: Option<&str>, out: &mut Vec<Said>) {
+    pub(super) fn withdraw_all(&mut self, thread: Option<&str>, out: &mut Vec<DialectOutput>) {
         for open in std::mem::take(&mut self.open) {
-            out.push(Said::Withdrawn(open.ask.clone()));
+            out.push(DialectOutput::Withdrawn(open.ask.clone()));
             if thread.is_some_and(|ours| ours != open.thread)
                 && let Some(line) = self.reply(&open.request, open.rejection)
             {
-                out.push(Said::Write(line));
+                out.push(DialectOutput::Write(line));
             }
         }
         self.forms.clear();
     }
 
-    fn reply(&mut self, request: &Value, reply: Reply) -> Option<String> {
+    fn reply(&mut self, request: &Value, reply: CodexReply) -> Option<String> {
         let result = match reply {
-            Reply::Result(result) => result,
-            Reply::Part { question, answers } => {
+            CodexReply::Result(result) => result,
+            CodexReply::Part { question, answers } => {
                 let form = self.forms.entry(request.to_string()).or_default();
                 form.insert(question, json!({ "answers": answers }));
                 if self.open.iter().any(|open| open.request == *request) {
@@ -146,108 +148,145 @@ impl Asks {
         &mut self,
         id: &Value,
         params: &Value,
-        mut call: Call,
-        choices: Vec<Choice>,
+        mut call: ToolCall,
+        choices: Vec<CodexOption>,
         cancellation: Value,
-        out: &mut Vec<Said>,
+        out: &mut Vec<DialectOutput>,
     ) {
         if let Some(reason) = params["reason"].as_str().filter(|reason| !reason.is_empty()) {
-            call.content.get_or_insert_default().push(Content::text(reason));
+            call.content.get_or_insert_default().push(ToolCallContent::text(reason));
         }
         let (mut options, mut replies) = (Vec::new(), HashMap::new());
-        let mut rejection = Reply::Result(cancellation.clone());
+        let mut rejection = CodexReply::Result(cancellation.clone());
         for (kind, option, name, result) in choices {
-            if kind == AskKind::RejectOnce {
-                rejection = Reply::Result(result.clone());
+            if kind == PermissionOptionKind::RejectOnce {
+                rejection = CodexReply::Result(result.clone());
             }
             // The same decision may be offered for several things.
-            let n_same = options.iter().filter(|o: &&AskOption| is_same(&o.option_id, option));
+            let n_same =
+                options.iter().filter(|o: &&PermissionOption| is_same(&o.option_id, option));
             let option_id = match n_same.count() {
                 0 => option.to_owned(),
                 n => format!("{option}-{n}"),
             };
-            replies.insert(option_id.clone(), Reply::Result(result));
-            options.push(AskOption { option_id, name, kind });
+            replies.insert(option_id.clone(), CodexReply::Result(result));
+            options.push(PermissionOption { option_id, name, kind });
         }
-        let open = Open {
+        let open = OpenCodexQuestion {
             ask: id.to_string(),
             request: id.clone(),
             thread: params["threadId"].as_str().unwrap_or_default().to_owned(),
             replies,
             rejection,
-            cancellation: Reply::Result(cancellation),
+            cancellation: CodexReply::Result(cancellation),
         };
         self.put(open, call, options, out);
     }
 
-    fn put(&mut self, open: Open, call: Call, options: Vec<AskOption>, out: &mut Vec<Said>) {
-        let call = Call { status: Some(Status::Pending), ..call };
-        out.push(Said::Ask(Ask { id: open.ask.clone(), call, options }));
+    fn put(
+        &mut self,
+        open: OpenCodexQuestion,
+        call: ToolCall,
+        options: Vec<PermissionOption>,
+        out: &mut Vec<DialectOutput>,
+    ) {
+        let call = ToolCall { status: Some(ToolCallStatus::Pending), ..call };
+        out.push(DialectOutput::Ask(PermissionRequest { id: open.ask.clone(), call, options }));
         self.open.push(open);
     }
 
     /// An elicitation of an MCP server. Codex also asks in this way whether it may call a tool. A
     /// form with fields does not fit a permission request and is declined.
-    fn elicited(&mut self, id: &Value, params: &Value, streams: &Streams, out: &mut Vec<Said>) {
+    fn elicited(
+        &mut self,
+        id: &Value,
+        params: &Value,
+        streams: &CodexStreams,
+        out: &mut Vec<DialectOutput>,
+    ) {
         let fields = &params["requestedSchema"]["properties"];
         let is_question =
             params["mode"] == "form" && fields.as_object().is_none_or(serde_json::Map::is_empty);
         if !is_question {
             let line = json!({ "id": id, "result": { "action": "decline" } });
-            return out.push(Said::Write(line.to_string()));
+            return out.push(DialectOutput::Write(line.to_string()));
         }
         let (server, about) = (params["serverName"].as_str().unwrap_or_default(), &params["_meta"]);
         let is_call = about["codex_approval_kind"] == "mcp_tool_call";
         let known = streams.open_call_of(server).filter(|_| is_call).cloned();
         let message = params["message"].as_str().unwrap_or_default();
-        let call = known.unwrap_or_else(|| Call {
+        let call = known.unwrap_or_else(|| ToolCall {
             id: format!("elicitation-{id}"),
             raw_input: Some(about["tool_params"].clone()),
-            ..Call::of(Kind::Other, server, tools::one_line(message))
+            ..ToolCall::of(Kind::Other, server, tools::one_line(message))
         });
         let accept = |persist: Option<&str>| match persist {
             Some(how) => json!({ "action": "accept", "content": {}, "_meta": { "persist": how } }),
             None => json!({ "action": "accept", "content": {} }),
         };
-        let mut choices: Vec<Choice> =
-            vec![(AskKind::AllowOnce, "accept", "Allow once".to_owned(), accept(None))];
+        let mut choices: Vec<CodexOption> = vec![(
+            PermissionOptionKind::AllowOnce,
+            "accept",
+            "Allow once".to_owned(),
+            accept(None),
+        )];
         let offers = |how: &str| {
             about["persist"].as_array().is_some_and(|all| all.iter().any(|one| one == how))
                 || about["persist"] == how
         };
         if offers("session") {
             let name = "Allow for this session".to_owned();
-            choices.push((AskKind::AllowAlways, "acceptForSession", name, accept(Some("session"))));
+            choices.push((
+                PermissionOptionKind::AllowAlways,
+                "acceptForSession",
+                name,
+                accept(Some("session")),
+            ));
         }
         if offers("always") {
             let name = "Always allow".to_owned();
-            choices.push((AskKind::AllowAlways, "acceptAlways", name, accept(Some("always"))));
+            choices.push((
+                PermissionOptionKind::AllowAlways,
+                "acceptAlways",
+                name,
+                accept(Some("always")),
+            ));
         }
         let decline = json!({ "action": "decline" });
-        choices.push((AskKind::RejectOnce, "decline", "Reject".to_owned(), decline));
+        choices.push((PermissionOptionKind::RejectOnce, "decline", "Reject".to_owned(), decline));
         self.ask(id, params, call, choices, json!({ "action": "cancel" }), out);
     }
 
     /// Questions of the model, each with choices. One without is left unanswered: a permission
     /// request cannot ask for a text.
-    fn questions(&mut self, id: &Value, params: &Value, known: Option<Call>, out: &mut Vec<Said>) {
+    fn questions(
+        &mut self,
+        id: &Value,
+        params: &Value,
+        known: Option<ToolCall>,
+        out: &mut Vec<DialectOutput>,
+    ) {
         let questions = params["questions"].as_array().map_or(&[][..], Vec::as_slice);
         let thread = params["threadId"].as_str().unwrap_or_default();
         for (n, question) in questions.iter().enumerate() {
             let key = question["id"].as_str().unwrap_or_default().to_owned();
-            let part = |answers: Vec<String>| Reply::Part { question: key.clone(), answers };
+            let part = |answers: Vec<String>| CodexReply::Part { question: key.clone(), answers };
             let (mut options, mut replies) = (Vec::new(), HashMap::new());
             for (n, choice) in question["options"].as_array().into_iter().flatten().enumerate() {
                 let Some(label) = choice["label"].as_str() else { continue };
                 let option_id = format!("choice-{n}");
                 replies.insert(option_id.clone(), part(vec![label.to_owned()]));
-                options.push(AskOption::new(option_id, label, AskKind::AllowOnce));
+                options.push(PermissionOption::new(
+                    option_id,
+                    label,
+                    PermissionOptionKind::AllowOnce,
+                ));
             }
             if options.is_empty() {
                 continue;
             }
-            options.push(AskOption::new("skip", "Skip", AskKind::RejectOnce));
-            let open = Open {
+            options.push(PermissionOption::new("skip", "Skip", PermissionOptionKind::RejectOnce));
+            let open = OpenCodexQuestion {
                 ask: format!("{id}.{n}"),
                 request: id.clone(),
                 thread: thread.to_owned(),
@@ -256,19 +295,19 @@ impl Asks {
                 cancellation: part(Vec::new()),
             };
             let text = question["question"].as_str().unwrap_or_default();
-            let call = known.clone().unwrap_or_else(|| Call {
+            let call = known.clone().unwrap_or_else(|| ToolCall {
                 id: params["itemId"].as_str().unwrap_or_default().to_owned(),
                 name: Some("request_user_input".to_owned()),
                 kind: Some(Kind::Think),
-                ..Call::default()
+                ..ToolCall::default()
             });
             let title = Some(tools::one_line(text));
-            let call = Call { title, raw_input: Some(question.clone()), ..call };
+            let call = ToolCall { title, raw_input: Some(question.clone()), ..call };
             self.put(open, call, options, out);
         }
         if !self.open.iter().any(|open| open.request == *id) {
             let line = json!({ "id": id, "result": { "answers": {} } });
-            out.push(Said::Write(line.to_string()));
+            out.push(DialectOutput::Write(line.to_string()));
         }
     }
 }
@@ -279,25 +318,27 @@ fn is_same(option_id: &str, option: &str) -> bool {
 }
 
 /// The options that Codex offers, and a refusal, which it takes even where it does not offer one.
-fn decisions(offered: &Value) -> Vec<Choice> {
+fn decisions(offered: &Value) -> Vec<CodexOption> {
     let usual = [json!("accept"), json!("acceptForSession")];
     let offered = offered.as_array().map_or(&usual[..], Vec::as_slice);
-    let mut choices: Vec<Choice> = offered.iter().filter_map(decision).collect();
-    if !choices.iter().any(|(kind, ..)| *kind == AskKind::RejectOnce) {
+    let mut choices: Vec<CodexOption> = offered.iter().filter_map(decision).collect();
+    if !choices.iter().any(|(kind, ..)| *kind == PermissionOptionKind::RejectOnce) {
         choices.extend(decision(&json!("decline")));
     }
     choices
 }
 
-fn decision(decision: &Value) -> Option<Choice> {
+fn decision(decision: &Value) -> Option<CodexOption> {
     let result = json!({ "decision": decision });
     let (kind, option, name) = match decision {
         Value::String(word) => match word.as_str() {
-            "accept" => (AskKind::AllowOnce, "accept", "Allow once".to_owned()),
-            "acceptForSession" => {
-                (AskKind::AllowAlways, "acceptForSession", "Allow for this session".to_owned())
-            }
-            "decline" => (AskKind::RejectOnce, "decline", "Reject".to_owned()),
+            "accept" => (PermissionOptionKind::AllowOnce, "accept", "Allow once".to_owned()),
+            "acceptForSession" => (
+                PermissionOptionKind::AllowAlways,
+                "acceptForSession",
+                "Allow for this session".to_owned(),
+            ),
+            "decline" => (PermissionOptionKind::RejectOnce, "decline", "Reject".to_owned()),
             _ => return None,
         },
         Value::Object(_) => {
@@ -306,12 +347,20 @@ fn decision(decision: &Value) -> Option<Choice> {
             if let Some(words) = rule.as_array() {
                 let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
                 let name = tools::one_line(&format!("Always allow `{}`", words.join(" ")));
-                (AskKind::AllowAlways, "acceptWithRule", name)
+                (PermissionOptionKind::AllowAlways, "acceptWithRule", name)
             } else {
                 let name = host["host"].as_str()?;
                 match host["action"] == "deny" {
-                    true => (AskKind::RejectAlways, "denyHost", format!("Never allow {name}")),
-                    false => (AskKind::AllowAlways, "allowHost", format!("Always allow {name}")),
+                    true => (
+                        PermissionOptionKind::RejectAlways,
+                        "denyHost",
+                        format!("Never allow {name}"),
+                    ),
+                    false => (
+                        PermissionOptionKind::AllowAlways,
+                        "allowHost",
+                        format!("Always allow {name}"),
+                    ),
                 }
             }
         }
@@ -320,18 +369,23 @@ fn decision(decision: &Value) -> Option<Choice> {
     Some((kind, option, name, result))
 }
 
-fn old_decisions() -> Vec<Choice> {
+fn old_decisions() -> Vec<CodexOption> {
     let denied = json!({ "denied": { "rejection": "rejected by the user" } });
     let decided = |decision: Value| json!({ "decision": decision });
     vec![
-        (AskKind::AllowOnce, "approved", "Allow once".to_owned(), decided(json!("approved"))),
         (
-            AskKind::AllowAlways,
+            PermissionOptionKind::AllowOnce,
+            "approved",
+            "Allow once".to_owned(),
+            decided(json!("approved")),
+        ),
+        (
+            PermissionOptionKind::AllowAlways,
             "approved_for_session",
             "Allow for this session".to_owned(),
             decided(json!("approved_for_session")),
         ),
-        (AskKind::RejectOnce, "denied", "Reject".to_owned(), decided(denied)),
+        (PermissionOptionKind::RejectOnce, "denied", "Reject".to_owned(), decided(denied)),
     ]
 }
 
@@ -339,30 +393,35 @@ fn old_call(params: &Value) -> &str {
     params["callId"].as_str().unwrap_or_default()
 }
 
-fn grants(wanted: &Value) -> Vec<Choice> {
+fn grants(wanted: &Value) -> Vec<CodexOption> {
     let grant = |scope: &str| json!({ "permissions": wanted, "scope": scope });
     let none = json!({ "permissions": {}, "scope": "turn" });
     vec![
-        (AskKind::AllowOnce, "turn", "Allow for this turn".to_owned(), grant("turn")),
-        (AskKind::AllowAlways, "session", "Allow for this session".to_owned(), grant("session")),
-        (AskKind::RejectOnce, "none", "Reject".to_owned(), none),
+        (PermissionOptionKind::AllowOnce, "turn", "Allow for this turn".to_owned(), grant("turn")),
+        (
+            PermissionOptionKind::AllowAlways,
+            "session",
+            "Allow for this session".to_owned(),
+            grant("session"),
+        ),
+        (PermissionOptionKind::RejectOnce, "none", "Reject".to_owned(), none),
     ]
 }
 
-fn permissions_call(item: &str, params: &Value) -> Call {
+fn permissions_call(item: &str, params: &Value) -> ToolCall {
     let reason = params["reason"].as_str().unwrap_or("more permissions");
     let title = tools::one_line(&format!("Permissions: {reason}"));
-    Call {
+    ToolCall {
         id: item.to_owned(),
         raw_input: Some(json!({ "permissions": params["permissions"], "cwd": params["cwd"] })),
-        ..Call::of(Kind::Other, "request_permissions", title)
+        ..ToolCall::of(Kind::Other, "request_permissions", title)
     }
 }
 
 /// The call of a question about a network connection and not about the command itself.
-fn about_network(call: Call, network: &Value) -> Call {
+fn about_network(call: ToolCall, network: &Value) -> ToolCall {
     match network["host"].as_str() {
-        Some(host) => Call { title: Some(format!("Connect to {host}")), ..call },
+        Some(host) => ToolCall { title: Some(format!("Connect to {host}")), ..call },
         None => call,
     }
 }

@@ -3,8 +3,11 @@
 use serde_json::{Map, Value, json};
 use wire::{Category, Fault};
 
-use super::super::{Ending, Model, Opened, Opening, PermissionMode, Said, Usage, Wish};
-use super::{CodexAppServer, Request};
+use super::super::{
+    ConversationInfo, ConversationOptions, DialectOutput, Model, OptionChange, PermissionMode,
+    TokenUsage, TurnOutcome,
+};
+use super::{CodexAppServer, CodexRequest};
 use crate::mcp;
 
 /// How many pages of the list of models are requested.
@@ -12,7 +15,7 @@ const MAX_MODEL_PAGES: u32 = 10;
 
 /// The settings of a turn: model, effort, permissions, sandbox.
 #[derive(Debug, Default)]
-pub(super) struct Settings {
+pub(super) struct CodexTurnSettings {
     pub(super) model: Option<String>,
     pub(super) effort: Option<String>,
     pub(super) permissions: PermissionMode,
@@ -21,8 +24,8 @@ pub(super) struct Settings {
     sandboxes: Map<String, Value>,
 }
 
-impl Settings {
-    pub(super) fn of(opening: &Opening) -> Self {
+impl CodexTurnSettings {
+    pub(super) fn of(opening: &ConversationOptions) -> Self {
         Self {
             model: opening.model.clone(),
             effort: opening.effort.clone(),
@@ -32,11 +35,11 @@ impl Settings {
         }
     }
 
-    pub(super) fn take(&mut self, wish: &Wish) {
+    pub(super) fn take(&mut self, wish: &OptionChange) {
         match wish {
-            Wish::Model(model) => self.model = Some(model.clone()),
-            Wish::Effort(effort) => self.effort = Some(effort.clone()),
-            Wish::Permissions(mode) => self.permissions = *mode,
+            OptionChange::Model(model) => self.model = Some(model.clone()),
+            OptionChange::Effort(effort) => self.effort = Some(effort.clone()),
+            OptionChange::Permissions(mode) => self.permissions = *mode,
         }
     }
 
@@ -81,24 +84,24 @@ impl Settings {
 }
 
 impl CodexAppServer {
-    pub(super) fn initialize(&mut self, out: &mut Vec<Said>) {
+    pub(super) fn initialize(&mut self, out: &mut Vec<DialectOutput>) {
         let client = json!({
             "name": "switchyard",
             "title": "Switchyard",
             "version": env!("CARGO_PKG_VERSION"),
         });
-        self.request(Request::Initialize, "initialize", json!({ "clientInfo": client }), out);
+        self.request(CodexRequest::Initialize, "initialize", json!({ "clientInfo": client }), out);
     }
 
-    pub(super) fn initialized(&mut self, out: &mut Vec<Said>) {
+    pub(super) fn initialized(&mut self, out: &mut Vec<DialectOutput>) {
         self.is_initialized = true;
-        out.push(Said::Write(json!({ "method": "initialized" }).to_string()));
+        out.push(DialectOutput::Write(json!({ "method": "initialized" }).to_string()));
         // Requested first, the list is mostly there before the thread is; nothing waits for it.
-        self.request(Request::Models { page: 0 }, "model/list", json!({}), out);
+        self.request(CodexRequest::Models { page: 0 }, "model/list", json!({}), out);
         self.open_thread(out);
     }
 
-    pub(super) fn open_thread(&mut self, out: &mut Vec<Said>) {
+    pub(super) fn open_thread(&mut self, out: &mut Vec<DialectOutput>) {
         let Some(opening) = &self.opening else { return };
         let mut params = Map::new();
         let mut set = |name: &str, value: Value| params.insert(name.to_owned(), value);
@@ -122,14 +125,19 @@ impl CodexAppServer {
                 set("threadId", json!(id));
                 // The session has its own log of the conversation.
                 set("excludeTurns", json!(true));
-                self.request(Request::Resume, "thread/resume", Value::Object(params), out);
+                self.request(CodexRequest::Resume, "thread/resume", Value::Object(params), out);
             }
-            None => self.request(Request::Start, "thread/start", Value::Object(params), out),
+            None => self.request(CodexRequest::Start, "thread/start", Value::Object(params), out),
         }
     }
 
     /// The thread is open; `before` are the tokens it had used so far, if known.
-    pub(super) fn opened(&mut self, result: &Value, before: Option<Usage>, out: &mut Vec<Said>) {
+    pub(super) fn opened(
+        &mut self,
+        result: &Value,
+        before: Option<TokenUsage>,
+        out: &mut Vec<DialectOutput>,
+    ) {
         let Some(id) = result["thread"]["id"].as_str() else {
             let failure = Fault::new(Category::Protocol, "Codex opened a thread without an id");
             return self.refuse(failure, out);
@@ -146,28 +154,33 @@ impl CodexAppServer {
     }
 
     /// The thread cannot be opened; a waiting turn ends with the same failure.
-    pub(super) fn refuse(&mut self, failure: Fault, out: &mut Vec<Said>) {
+    pub(super) fn refuse(&mut self, failure: Fault, out: &mut Vec<DialectOutput>) {
         self.opening = None;
         self.waiting = None;
         self.refusal = Some(failure.clone());
-        out.push(Said::Lost(failure.clone()));
-        self.end_turn(Ending::Failed(failure), out);
+        out.push(DialectOutput::Lost(failure.clone()));
+        self.end_turn(TurnOutcome::Failed(failure), out);
     }
 
-    pub(super) fn listed(&mut self, result: &Value, page: u32, out: &mut Vec<Said>) {
+    pub(super) fn listed(&mut self, result: &Value, page: u32, out: &mut Vec<DialectOutput>) {
         let models = result["data"].as_array().into_iter().flatten();
         self.models.extend(models.filter(|model| model["hidden"] != true).filter_map(read_model));
         if let (Some(cursor), true) = (result["nextCursor"].as_str(), page < MAX_MODEL_PAGES) {
             let params = json!({ "cursor": cursor });
-            return self.request(Request::Models { page: page + 1 }, "model/list", params, out);
+            return self.request(
+                CodexRequest::Models { page: page + 1 },
+                "model/list",
+                params,
+                out,
+            );
         }
         if self.thread.is_some() && self.opening.is_none() {
             self.say_opened(out);
         }
     }
 
-    fn say_opened(&self, out: &mut Vec<Said>) {
-        out.push(Said::Opened(Opened {
+    fn say_opened(&self, out: &mut Vec<DialectOutput>) {
+        out.push(DialectOutput::Opened(ConversationInfo {
             session: self.thread.clone(),
             model: self.model.clone(),
             models: self.models.clone(),
@@ -201,7 +214,7 @@ fn read_model(model: &Value) -> Option<Model> {
 }
 
 /// Configuration of the thread beyond the user's own: effort, directories, MCP servers.
-fn config(opening: &Opening) -> Map<String, Value> {
+fn config(opening: &ConversationOptions) -> Map<String, Value> {
     let mut config = Map::new();
     if let Some(effort) = &opening.effort {
         config.insert("model_reasoning_effort".to_owned(), json!(effort));

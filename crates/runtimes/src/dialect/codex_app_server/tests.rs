@@ -10,11 +10,12 @@ use super::super::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
 use super::super::{
-    Answer, AskKind, Dialect, DialectName, Ending, Exit, Image, Opening, PermissionMode, Prompt,
-    Said, StopReason, Wish,
+    CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectName, DialectOutput,
+    OptionChange, PermissionAnswer, PermissionMode, PermissionOptionKind, PromptImage, StopReason,
+    TurnOutcome,
 };
 use super::CodexAppServer;
-use crate::update::{PlanStatus, Update};
+use crate::update::{PlanEntryStatus, SessionUpdate};
 
 const NAME: DialectName = DialectName::CodexAppServer;
 
@@ -73,7 +74,7 @@ fn nothing_that_a_process_prints_breaks_it() {
 }
 
 /// A thread that is open, and the lines written so far, taken away.
-fn open(opening: &Opening) -> CodexAppServer {
+fn open(opening: &ConversationOptions) -> CodexAppServer {
     let (mut dialect, mut out) = (CodexAppServer::default(), Vec::new());
     dialect.open(opening, &mut out);
     dialect.line(r#"{"id":1,"result":{"userAgent":"x"}}"#, &mut out);
@@ -87,22 +88,22 @@ fn open(opening: &Opening) -> CodexAppServer {
     dialect
 }
 
-fn written(out: &[Said]) -> Vec<Value> {
+fn written(out: &[DialectOutput]) -> Vec<Value> {
     out.iter()
         .filter_map(|said| match said {
-            Said::Write(line) => Some(serde_json::from_str(line).unwrap()),
+            DialectOutput::Write(line) => Some(serde_json::from_str(line).unwrap()),
             _ => None,
         })
         .collect()
 }
 
-fn prompt(text: &str) -> Prompt {
-    Prompt { text: text.to_owned(), images: Vec::new() }
+fn prompt(text: &str) -> ComposedPrompt {
+    ComposedPrompt { text: text.to_owned(), images: Vec::new() }
 }
 
 /// A thread with a turn that has started.
 fn running() -> CodexAppServer {
-    let mut dialect = open(&Opening::default());
+    let mut dialect = open(&ConversationOptions::default());
     let mut out = Vec::new();
     dialect.prompt(&prompt("go"), &mut out);
     feed(&mut dialect, &[json!({ "id": 4, "result": { "turn": { "id": "U" } } })]);
@@ -118,7 +119,7 @@ fn note(method: &str, mut params: Value) -> Value {
     json!({ "method": method, "params": params })
 }
 
-fn feed(dialect: &mut CodexAppServer, lines: &[Value]) -> Vec<Said> {
+fn feed(dialect: &mut CodexAppServer, lines: &[Value]) -> Vec<DialectOutput> {
     let mut out = Vec::new();
     for line in lines {
         dialect.line(&line.to_string(), &mut out);
@@ -126,10 +127,10 @@ fn feed(dialect: &mut CodexAppServer, lines: &[Value]) -> Vec<Said> {
     out
 }
 
-fn ended(said: &[Said]) -> Vec<&Ending> {
+fn ended(said: &[DialectOutput]) -> Vec<&TurnOutcome> {
     said.iter()
         .filter_map(|said| match said {
-            Said::TurnEnded(end) => Some(&end.ending),
+            DialectOutput::TurnEnded(end) => Some(&end.ending),
             _ => None,
         })
         .collect()
@@ -137,7 +138,7 @@ fn ended(said: &[Said]) -> Vec<&Ending> {
 
 #[test]
 fn an_interrupt_waits_until_codex_can_take_it() {
-    let mut dialect = open(&Opening::default());
+    let mut dialect = open(&ConversationOptions::default());
     let mut out = Vec::new();
     dialect.prompt(&prompt("go"), &mut out);
     out.clear();
@@ -159,17 +160,17 @@ fn an_interrupt_waits_until_codex_can_take_it() {
 
     let done = json!({ "turn": { "id": "U", "status": "interrupted" } });
     let out = feed(&mut dialect, &[note("turn/completed", done)]);
-    assert_eq!(ended(&out), [&Ending::Stopped(StopReason::Cancelled)]);
+    assert_eq!(ended(&out), [&TurnOutcome::Stopped(StopReason::Cancelled)]);
 }
 
 #[test]
 fn a_prompt_that_is_refused_ends_its_turn() {
-    let mut dialect = open(&Opening::default());
+    let mut dialect = open(&ConversationOptions::default());
     let mut out = Vec::new();
     dialect.prompt(&prompt("go"), &mut out);
     let refused = json!({ "id": 4, "error": { "code": -32600, "message": "thread not found: T" } });
     let out = feed(&mut dialect, &[refused]);
-    let [Ending::Failed(failure)] = &ended(&out)[..] else { panic!("{out:?}") };
+    let [TurnOutcome::Failed(failure)] = &ended(&out)[..] else { panic!("{out:?}") };
     assert_eq!(failure.category, Category::SessionLost);
 }
 
@@ -192,16 +193,16 @@ fn the_end_of_an_earlier_turn_does_not_end_this_one() {
 
 #[test]
 fn a_process_that_dies_ends_its_turn() {
-    let exit = Exit { code: Some(1), stderr: "boom".to_owned(), ..Exit::default() };
+    let exit = CliExit { code: Some(1), stderr: "boom".to_owned(), ..CliExit::default() };
     let mut out = Vec::new();
     running().end(&exit, &mut out);
-    let [Ending::Failed(failure)] = &ended(&out)[..] else { panic!("{out:?}") };
+    let [TurnOutcome::Failed(failure)] = &ended(&out)[..] else { panic!("{out:?}") };
     assert_eq!(failure.category, Category::ProcessExit);
     assert!(failure.message.contains("boom"));
 
     let mut out = Vec::new();
-    running().end(&Exit { is_wanted: true, ..exit }, &mut out);
-    assert_eq!(ended(&out), [&Ending::Stopped(StopReason::Cancelled)]);
+    running().end(&CliExit { is_wanted: true, ..exit }, &mut out);
+    assert_eq!(ended(&out), [&TurnOutcome::Stopped(StopReason::Cancelled)]);
 }
 
 #[test]
@@ -211,7 +212,7 @@ fn requests_that_nobody_can_answer_are_refused() {
     let out = feed(&mut dialect, &[request]);
     assert_eq!(written(&out)[0]["id"], "x");
     assert_eq!(written(&out)[0]["error"]["code"], -32601);
-    assert!(matches!(out.last(), Some(Said::Raw(_))));
+    assert!(matches!(out.last(), Some(DialectOutput::Raw(_))));
 }
 
 #[test]
@@ -230,11 +231,18 @@ fn a_plan_a_name_and_a_compaction_are_told() {
             note("thread/compacted", json!({ "turnId": "U" })),
         ],
     );
-    let [Said::Update(Update::Plan { entries }), Said::Update(info), rest @ ..] = &out[..] else {
+    let [
+        DialectOutput::Update(SessionUpdate::Plan { entries }),
+        DialectOutput::Update(info),
+        rest @ ..,
+    ] = &out[..]
+    else {
         panic!("{out:?}")
     };
-    assert_eq!(entries[1].status, PlanStatus::InProgress);
-    assert!(matches!(info, Update::SessionInfoUpdate { title: Some(t), .. } if t == "Fix it"));
+    assert_eq!(entries[1].status, PlanEntryStatus::InProgress);
+    assert!(
+        matches!(info, SessionUpdate::SessionInfoUpdate { title: Some(t), .. } if t == "Fix it")
+    );
     assert_eq!(rest.len(), 2, "{rest:?}");
 }
 
@@ -297,10 +305,12 @@ fn thoughts_in_parts_are_kept_apart_and_said_once() {
     let thoughts: String = out
         .iter()
         .map(|said| match said {
-            Said::Update(Update::AgentThoughtChunk { content, .. }) => match content {
-                crate::update::Block::Text { text } => text.as_str(),
-                crate::update::Block::Image { .. } => panic!("an image"),
-            },
+            DialectOutput::Update(SessionUpdate::AgentThoughtChunk { content, .. }) => {
+                match content {
+                    crate::update::ContentBlock::Text { text } => text.as_str(),
+                    crate::update::ContentBlock::Image { .. } => panic!("an image"),
+                }
+            }
             other => panic!("{other:?}"),
         })
         .collect();
@@ -318,7 +328,9 @@ fn live_output_is_a_window_on_its_end() {
         &mut dialect,
         &[note("item/commandExecution/outputDelta", json!({ "itemId": "c", "delta": long }))],
     );
-    let [Said::Update(Update::ToolCallUpdate(call))] = &out[..] else { panic!("{out:?}") };
+    let [DialectOutput::Update(SessionUpdate::ToolCallUpdate(call))] = &out[..] else {
+        panic!("{out:?}")
+    };
     let shown = json!(call.content)[0]["content"]["text"].as_str().unwrap().to_owned();
     assert_eq!(shown, "y".repeat((64 << 10) - 1));
 }
@@ -345,8 +357,8 @@ fn every_end_of_a_turn_ends_it() {
         let mut dialect = CodexAppServer::default();
         let out = feed(&mut dialect, &[started, line.clone()]);
         let ending = match ended(&out).as_slice() {
-            [Ending::Stopped(reason)] => Ok(reason.clone()),
-            [Ending::Failed(failure)] => {
+            [TurnOutcome::Stopped(reason)] => Ok(reason.clone()),
+            [TurnOutcome::Failed(failure)] => {
                 let status = line["params"]["turn"]["status"].to_string();
                 let is_unknown = failure.category == Category::Protocol;
                 assert!(!is_unknown || failure.message.contains(&status), "{failure:?}");

@@ -3,18 +3,18 @@
 use serde_json::{Map, Value, json};
 use wire::{Category, Fault};
 
-use super::super::codex::items::{self, Item, Phase};
+use super::super::codex::items::{self, CodexItem, ItemPhase};
 use super::super::codex::{trouble, usage_of};
-use super::super::{Ending, Prompt, Said, StopReason, TurnEnd, Usage};
-use super::{CodexAppServer, Request};
+use super::super::{ComposedPrompt, DialectOutput, StopReason, TokenUsage, TurnEnd, TurnOutcome};
+use super::{CodexAppServer, CodexRequest};
 use crate::tools;
-use crate::update::{Call, CompactionStatus, Severity, Update, Voice};
+use crate::update::{CompactionStatus, NoticeSeverity, SessionUpdate, TextKind, ToolCall};
 
 /// How often an interrupt is tried; after that the turn ends by itself, or by a signal.
 const MAX_INTERRUPTS: u32 = 5;
 
 #[derive(Debug, Default)]
-pub(super) struct Turn {
+pub(super) struct CodexTurn {
     id: Option<String>,
     /// Codex takes an interrupt only from here on.
     is_started: bool,
@@ -23,9 +23,9 @@ pub(super) struct Turn {
     is_interrupt_sent: bool,
     n_interrupts: u32,
     /// The ending by the last `error` notification, if its end has no error.
-    pub(super) error: Option<Ending>,
+    pub(super) error: Option<TurnOutcome>,
     /// Tokens of the thread before this turn.
-    before: Option<Usage>,
+    before: Option<TokenUsage>,
     has_used: bool,
     /// The last compaction that was emitted, with its status.
     compaction: Option<(String, CompactionStatus)>,
@@ -35,12 +35,12 @@ impl CodexAppServer {
     pub(super) fn begin_turn(&mut self, id: Option<String>) {
         self.streams.reset();
         self.last_notice.clear();
-        self.turn = Some(Turn { id, before: self.total, ..Turn::default() });
+        self.turn = Some(CodexTurn { id, before: self.total, ..CodexTurn::default() });
     }
 
-    pub(super) fn start_turn(&mut self, prompt: &Prompt, out: &mut Vec<Said>) {
+    pub(super) fn start_turn(&mut self, prompt: &ComposedPrompt, out: &mut Vec<DialectOutput>) {
         if self.turn.as_ref().is_some_and(|turn| turn.is_unwanted) {
-            return self.end_turn(Ending::Stopped(StopReason::Cancelled), out);
+            return self.end_turn(TurnOutcome::Stopped(StopReason::Cancelled), out);
         }
         if let Some(turn) = &mut self.turn {
             turn.before = self.total;
@@ -67,18 +67,18 @@ impl CodexAppServer {
         if let Some(effort) = &settings.effort {
             set("effort", json!(effort));
         }
-        self.request(Request::Turn, "turn/start", Value::Object(params), out);
+        self.request(CodexRequest::Turn, "turn/start", Value::Object(params), out);
     }
 
     /// Codex has taken the prompt; it cannot be interrupted yet.
-    pub(super) fn turn_accepted(&mut self, id: &Value, out: &mut Vec<Said>) {
+    pub(super) fn turn_accepted(&mut self, id: &Value, out: &mut Vec<DialectOutput>) {
         if let (Some(turn), Some(id)) = (&mut self.turn, id.as_str()) {
             turn.id.get_or_insert_with(|| id.to_owned());
         }
         self.send_interrupt(out);
     }
 
-    pub(super) fn send_interrupt(&mut self, out: &mut Vec<Said>) {
+    pub(super) fn send_interrupt(&mut self, out: &mut Vec<DialectOutput>) {
         let Some(turn) = &mut self.turn else { return };
         let Some(id) = turn.id.clone() else { return };
         let is_due = turn.is_unwanted && turn.is_started && !turn.is_interrupt_sent;
@@ -88,7 +88,7 @@ impl CodexAppServer {
         turn.is_interrupt_sent = true;
         turn.n_interrupts += 1;
         let params = json!({ "threadId": self.thread, "turnId": id });
-        self.request(Request::Interrupt, "turn/interrupt", params, out);
+        self.request(CodexRequest::Interrupt, "turn/interrupt", params, out);
     }
 
     /// Codex refused an interrupt. "No active turn to interrupt" may hold for a moment only: at the
@@ -100,7 +100,12 @@ impl CodexAppServer {
     }
 
     /// Handles notifications about a turn of our thread.
-    pub(super) fn about_turn(&mut self, method: &str, params: &Value, out: &mut Vec<Said>) -> bool {
+    pub(super) fn about_turn(
+        &mut self,
+        method: &str,
+        params: &Value,
+        out: &mut Vec<DialectOutput>,
+    ) -> bool {
         let item = params["itemId"].as_str().unwrap_or_default();
         let delta = params["delta"].as_str().unwrap_or_default();
         let part = |name: &str| params[name].as_u64().unwrap_or_default();
@@ -108,10 +113,10 @@ impl CodexAppServer {
         match method {
             "turn/started" => self.turn_started(&params["turn"]["id"]),
             "turn/completed" => self.turn_completed(&params["turn"], out),
-            "item/started" => return self.item(&params["item"], Phase::Begins, out),
-            "item/completed" => return self.item(&params["item"], Phase::IsOver, out),
+            "item/started" => return self.item(&params["item"], ItemPhase::Begins, out),
+            "item/completed" => return self.item(&params["item"], ItemPhase::IsOver, out),
             "item/agentMessage/delta" | "item/plan/delta" => {
-                streams.texts.piece(item, Voice::Message, delta, out);
+                streams.texts.piece(item, TextKind::Message, delta, out);
             }
             "item/reasoning/summaryTextDelta" => {
                 streams.thought_piece(item, true, part("summaryIndex"), delta, out);
@@ -133,7 +138,7 @@ impl CodexAppServer {
             }
             "turn/plan/updated" => {
                 let entries = tools::plan_of(&params["plan"]).unwrap_or_default();
-                out.push(Said::Update(Update::Plan { entries }));
+                out.push(DialectOutput::Update(SessionUpdate::Plan { entries }));
             }
             "thread/tokenUsage/updated" => return self.used(params, out),
             "thread/compacted" => self.compacted(&params["turnId"], out),
@@ -169,7 +174,12 @@ impl CodexAppServer {
     }
 
     /// A `turn/completed` line that was too long; `params` are from its beginning.
-    pub(super) fn skipped_end(&mut self, params: &Value, failure: Fault, out: &mut Vec<Said>) {
+    pub(super) fn skipped_end(
+        &mut self,
+        params: &Value,
+        failure: Fault,
+        out: &mut Vec<DialectOutput>,
+    ) {
         let thread = params["threadId"].as_str();
         let is_foreign = thread.is_some() && thread != self.thread.as_deref();
         let told = &params["turn"];
@@ -178,11 +188,11 @@ impl CodexAppServer {
         }
         match told["status"].is_string() {
             true => self.turn_completed(told, out),
-            false => self.end_turn(Ending::Failed(failure), out),
+            false => self.end_turn(TurnOutcome::Failed(failure), out),
         }
     }
 
-    fn turn_completed(&mut self, told: &Value, out: &mut Vec<Said>) {
+    fn turn_completed(&mut self, told: &Value, out: &mut Vec<DialectOutput>) {
         let id = told["id"].as_str();
         if self.is_other_turn(id) {
             return;
@@ -191,9 +201,9 @@ impl CodexAppServer {
         let ending = ending(told, turn);
         // The last message comes once more; it is new only if its own lines were lost.
         for item in told["items"].as_array().into_iter().flatten() {
-            if let Item::Message(text) = items::read(item, Phase::IsOver) {
+            if let CodexItem::Message(text) = items::read(item, ItemPhase::IsOver) {
                 let id = item["id"].as_str().unwrap_or_default();
-                self.streams.texts.whole(id, Voice::Message, &text, out);
+                self.streams.texts.whole(id, TextKind::Message, &text, out);
             }
         }
         if let (Some(turn), Some(id)) = (&mut self.turn, id) {
@@ -202,39 +212,43 @@ impl CodexAppServer {
         self.end_turn(ending, out);
     }
 
-    fn item(&mut self, item: &Value, phase: Phase, out: &mut Vec<Said>) -> bool {
+    fn item(&mut self, item: &Value, phase: ItemPhase, out: &mut Vec<DialectOutput>) -> bool {
         self.send_interrupt(out);
         let Some(id) = item["id"].as_str() else { return false };
         let texts = &mut self.streams.texts;
         match (items::read(item, phase), phase) {
-            (Item::Message(text), Phase::IsOver) => texts.whole(id, Voice::Message, &text, out),
-            (Item::Message(text), _) => texts.grown(id, Voice::Message, &text, out),
-            (Item::Thought { summary, content }, Phase::IsOver) => {
+            (CodexItem::Message(text), ItemPhase::IsOver) => {
+                texts.whole(id, TextKind::Message, &text, out)
+            }
+            (CodexItem::Message(text), _) => texts.grown(id, TextKind::Message, &text, out),
+            (CodexItem::Thought { summary, content }, ItemPhase::IsOver) => {
                 self.streams.thought_whole(id, &summary, &content, out);
             }
             // It begins empty, and goes on in pieces.
-            (Item::Thought { .. }, _) => {}
-            (Item::Plan(entries), _) => out.push(Said::Update(Update::Plan { entries })),
-            (Item::Call(call), _) => self.call(*call, out),
-            (Item::Notice(severity, title), _) => self.notice(severity, title, None, out),
-            (Item::Compaction, Phase::IsOver) => {
+            (CodexItem::Thought { .. }, _) => {}
+            (CodexItem::Plan(entries), _) => {
+                out.push(DialectOutput::Update(SessionUpdate::Plan { entries }))
+            }
+            (CodexItem::Call(call), _) => self.call(*call, out),
+            (CodexItem::Notice(severity, title), _) => self.notice(severity, title, None, out),
+            (CodexItem::Compaction, ItemPhase::IsOver) => {
                 self.compaction(id, CompactionStatus::Completed, out);
             }
-            (Item::Compaction, _) => self.compaction(id, CompactionStatus::InProgress, out),
-            (Item::Review(text), Phase::IsOver) => {
+            (CodexItem::Compaction, _) => self.compaction(id, CompactionStatus::InProgress, out),
+            (CodexItem::Review(text), ItemPhase::IsOver) => {
                 if !texts.has_said(&text) {
-                    texts.whole(id, Voice::Message, &text, out);
+                    texts.whole(id, TextKind::Message, &text, out);
                 }
             }
-            (Item::Review(_) | Item::Echo, _) => {}
-            (Item::Unknown, _) => return false,
+            (CodexItem::Review(_) | CodexItem::Echo, _) => {}
+            (CodexItem::Unknown, _) => return false,
         }
         true
     }
 
-    fn call(&mut self, call: Call, out: &mut Vec<Said>) {
+    fn call(&mut self, call: ToolCall, out: &mut Vec<DialectOutput>) {
         let is_late = self.turn.is_none();
-        let is_final = call.status.is_some_and(crate::update::Status::is_final);
+        let is_final = call.status.is_some_and(crate::update::ToolCallStatus::is_final);
         // Nothing would end a call that begins after the turn's end.
         if is_late && !is_final && !self.streams.calls.is_known(&call.id) {
             return;
@@ -244,7 +258,7 @@ impl CodexAppServer {
 
     /// Handles token counts, which come for the thread and for its last request to the model;
     /// after a resume also for turns that are long over.
-    fn used(&mut self, params: &Value, out: &mut Vec<Said>) -> bool {
+    fn used(&mut self, params: &Value, out: &mut Vec<DialectOutput>) -> bool {
         let counts = &params["tokenUsage"];
         let (Some(total), Some(last)) = (usage_of(&counts["total"]), usage_of(&counts["last"]))
         else {
@@ -261,28 +275,28 @@ impl CodexAppServer {
         self.total = Some(total);
         if let Some(size) = counts["modelContextWindow"].as_u64() {
             let used = last.total_tokens;
-            out.push(Said::Update(Update::UsageUpdate { used, size, cost: None }));
+            out.push(DialectOutput::Update(SessionUpdate::UsageUpdate { used, size, cost: None }));
         }
         true
     }
 
-    fn failed(&mut self, params: &Value, out: &mut Vec<Said>) {
+    fn failed(&mut self, params: &Value, out: &mut Vec<DialectOutput>) {
         let error = &params["error"];
         let message = error["message"].as_str().unwrap_or_default();
         let details = error["additionalDetails"].as_str().map(str::to_owned);
         if params["willRetry"] == true {
             self.streams.texts.break_off();
-            return self.notice(Severity::Warning, message.to_owned(), details, out);
+            return self.notice(NoticeSeverity::Warning, message.to_owned(), details, out);
         }
         let ending = trouble::ending(message, &error["codexErrorInfo"]);
         match &mut self.turn {
             // The turn's end follows.
             Some(turn) => turn.error = Some(ending),
-            None => self.notice(Severity::Error, message.to_owned(), details, out),
+            None => self.notice(NoticeSeverity::Error, message.to_owned(), details, out),
         }
     }
 
-    fn compaction(&mut self, id: &str, status: CompactionStatus, out: &mut Vec<Said>) {
+    fn compaction(&mut self, id: &str, status: CompactionStatus, out: &mut Vec<DialectOutput>) {
         let told = (id.to_owned(), status);
         if let Some(turn) = &mut self.turn {
             if turn.compaction.as_ref() == Some(&told) {
@@ -290,11 +304,11 @@ impl CodexAppServer {
             }
             turn.compaction = Some(told);
         }
-        out.push(Said::Update(Update::compaction(id, status, None)));
+        out.push(DialectOutput::Update(SessionUpdate::compaction(id, status, None)));
     }
 
     /// Handles the older notification of a compaction, which follows the item.
-    fn compacted(&mut self, turn_id: &Value, out: &mut Vec<Said>) {
+    fn compacted(&mut self, turn_id: &Value, out: &mut Vec<DialectOutput>) {
         let told = self.turn.as_ref().and_then(|turn| turn.compaction.clone());
         match told {
             Some((_, CompactionStatus::Completed)) => {}
@@ -306,19 +320,19 @@ impl CodexAppServer {
         }
     }
 
-    pub(super) fn end_turn(&mut self, ending: Ending, out: &mut Vec<Said>) {
+    pub(super) fn end_turn(&mut self, ending: TurnOutcome, out: &mut Vec<DialectOutput>) {
         let Some(mut turn) = self.turn.take() else { return };
         self.waiting = None;
         let compaction = match &ending {
-            Ending::Stopped(StopReason::Cancelled) => CompactionStatus::Cancelled,
-            Ending::Stopped(_) => CompactionStatus::Completed,
-            Ending::Failed(_) => CompactionStatus::Failed,
+            TurnOutcome::Stopped(StopReason::Cancelled) => CompactionStatus::Cancelled,
+            TurnOutcome::Stopped(_) => CompactionStatus::Completed,
+            TurnOutcome::Failed(_) => CompactionStatus::Failed,
         };
         if let Some((id, CompactionStatus::InProgress)) = turn.compaction.take() {
             self.compaction(&id, compaction, out);
         }
         self.asks.withdraw_all(self.thread.as_deref(), out);
-        if ending == Ending::Stopped(StopReason::EndTurn) {
+        if ending == TurnOutcome::Stopped(StopReason::EndTurn) {
             self.streams.leave_running(out);
         }
         self.streams.calls.close(&ending.of_open_calls(), out);
@@ -328,27 +342,27 @@ impl CodexAppServer {
         };
         let usage = usage.filter(|usage| usage.total_tokens > 0);
         self.last_turn = turn.id;
-        out.push(Said::TurnEnded(TurnEnd { ending, usage }));
+        out.push(DialectOutput::TurnEnded(TurnEnd { ending, usage }));
     }
 }
 
 /// The ending of a turn by its `turn/completed`. An unknown status is a failure, so that nobody
 /// takes the answer for a whole one.
-fn ending(told: &Value, turn: &mut Turn) -> Ending {
+fn ending(told: &Value, turn: &mut CodexTurn) -> TurnOutcome {
     let error = told["error"]["message"]
         .as_str()
         .map(|message| trouble::ending(message, &told["error"]["codexErrorInfo"]))
         .or(turn.error.take());
     match (told["status"].as_str(), error) {
-        (Some("completed"), _) => Ending::Stopped(StopReason::EndTurn),
-        (Some("interrupted"), _) => Ending::Stopped(StopReason::Cancelled),
-        _ if turn.is_unwanted => Ending::Stopped(StopReason::Cancelled),
+        (Some("completed"), _) => TurnOutcome::Stopped(StopReason::EndTurn),
+        (Some("interrupted"), _) => TurnOutcome::Stopped(StopReason::Cancelled),
+        _ if turn.is_unwanted => TurnOutcome::Stopped(StopReason::Cancelled),
         (_, Some(error)) => error,
         (Some("failed"), None) => trouble::ending("", &Value::Null),
-        (None, None) if told["status"].is_null() => Ending::Stopped(StopReason::EndTurn),
+        (None, None) if told["status"].is_null() => TurnOutcome::Stopped(StopReason::EndTurn),
         (_, None) => {
             let message = format!("Codex ended the turn with the status {}", told["status"]);
-            Ending::Failed(Fault::new(Category::Protocol, message))
+            TurnOutcome::Failed(Fault::new(Category::Protocol, message))
         }
     }
 }

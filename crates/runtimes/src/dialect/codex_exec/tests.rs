@@ -7,10 +7,11 @@ use super::super::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
 use super::super::{
-    Dialect, DialectName, Ending, Exit, Opening, Prompt, Said, StopReason, TurnEnd,
+    CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectName, DialectOutput, StopReason,
+    TurnEnd, TurnOutcome,
 };
 use super::CodexExec;
-use crate::update::{PlanStatus, Status, Update};
+use crate::update::{PlanEntryStatus, SessionUpdate, ToolCallStatus};
 
 const NAME: DialectName = DialectName::CodexExec;
 
@@ -45,19 +46,19 @@ fn nothing_that_a_process_prints_breaks_it() {
     survives_anything(NAME, recordings("codex").iter().map(|(_, path)| stdout_of(path)).collect());
 }
 
-fn run(lines: &[&str], exit: &Exit) -> Vec<Said> {
+fn run(lines: &[&str], exit: &CliExit) -> Vec<DialectOutput> {
     translate(NAME, lines.join("\n").as_bytes(), &[], exit)
 }
 
-fn ok() -> Exit {
-    Exit { code: Some(0), ..Exit::default() }
+fn ok() -> CliExit {
+    CliExit { code: Some(0), ..CliExit::default() }
 }
 
-fn end_of(said: &[Said]) -> &TurnEnd {
+fn end_of(said: &[DialectOutput]) -> &TurnEnd {
     let ends: Vec<&TurnEnd> = said
         .iter()
         .filter_map(|said| match said {
-            Said::TurnEnded(end) => Some(end),
+            DialectOutput::TurnEnded(end) => Some(end),
             _ => None,
         })
         .collect();
@@ -71,15 +72,18 @@ const DONE: &str = r#"{"type":"turn.completed","usage":{"input_tokens":500,"cach
 fn the_use_of_a_resumed_thread_is_not_taken_for_that_of_its_turn() {
     let mut dialect = CodexExec::default();
     let mut out = Vec::new();
-    dialect.open(&Opening { resume: Some("t".to_owned()), ..Opening::default() }, &mut out);
-    dialect.prompt(&Prompt::default(), &mut out);
+    dialect.open(
+        &ConversationOptions { resume: Some("t".to_owned()), ..ConversationOptions::default() },
+        &mut out,
+    );
+    dialect.prompt(&ComposedPrompt::default(), &mut out);
     dialect.line(DONE, &mut out);
     assert_eq!(end_of(&out).usage, None);
 
     let mut dialect = CodexExec::default();
     let mut out = Vec::new();
-    dialect.open(&Opening::default(), &mut out);
-    dialect.prompt(&Prompt::default(), &mut out);
+    dialect.open(&ConversationOptions::default(), &mut out);
+    dialect.prompt(&ComposedPrompt::default(), &mut out);
     dialect.line(DONE, &mut out);
     let usage = end_of(&out).usage.unwrap();
     assert_eq!((usage.total_tokens, usage.input_tokens, usage.output_tokens), (625, 500, 125));
@@ -91,13 +95,13 @@ fn calls_of_two_processes_have_different_ids() {
     let id = || {
         let mut dialect = CodexExec::default();
         let mut out = Vec::new();
-        dialect.open(&Opening::default(), &mut out);
+        dialect.open(&ConversationOptions::default(), &mut out);
         dialect.line(
             r#"{"type":"item.started","item":{"id":"item_1","type":"command_execution","command":"ls","status":"in_progress"}}"#,
             &mut out,
         );
         match out.pop() {
-            Some(Said::Update(Update::ToolCall(call))) => call.id,
+            Some(DialectOutput::Update(SessionUpdate::ToolCall(call))) => call.id,
             other => panic!("{other:?}"),
         }
     };
@@ -117,15 +121,17 @@ fn a_todo_list_is_a_plan() {
     let plans: Vec<_> = said
         .iter()
         .filter_map(|said| match said {
-            Said::Update(Update::Plan { entries }) => Some(entries),
+            DialectOutput::Update(SessionUpdate::Plan { entries }) => Some(entries),
             _ => None,
         })
         .collect();
     assert_eq!(plans.len(), 2);
     assert_eq!(plans[0][1].content, "b");
-    assert_eq!(plans[0][1].status, PlanStatus::Pending);
-    assert_eq!(plans[1][1].status, PlanStatus::Completed);
-    assert!(!said.iter().any(|said| matches!(said, Said::Update(Update::ToolCall(_)))));
+    assert_eq!(plans[0][1].status, PlanEntryStatus::Pending);
+    assert_eq!(plans[1][1].status, PlanEntryStatus::Completed);
+    assert!(
+        !said.iter().any(|said| matches!(said, DialectOutput::Update(SessionUpdate::ToolCall(_))))
+    );
 }
 
 #[test]
@@ -153,21 +159,21 @@ fn every_kind_of_tool_starts_and_ends() {
 fn what_is_not_known_is_passed_on_raw() {
     let unknown = r#"{"type":"item.completed","item":{"id":"x","type":"hologram"}}"#;
     let said = run(&["no json", unknown, r#"{"type":"turn.paused"}"#, DONE], &ok());
-    let raw: Vec<_> = said.iter().filter(|said| matches!(said, Said::Raw(_))).collect();
+    let raw: Vec<_> = said.iter().filter(|said| matches!(said, DialectOutput::Raw(_))).collect();
     assert_eq!(raw.len(), 3);
-    assert!(matches!(raw[1], Said::Raw(line) if line == unknown));
+    assert!(matches!(raw[1], DialectOutput::Raw(line) if line == unknown));
 }
 
 #[test]
 fn a_process_that_we_ended_was_cancelled() {
     let started = r#"{"type":"turn.started"}"#;
     let call = r#"{"type":"item.started","item":{"id":"item_1","type":"command_execution","command":"sleep 9","status":"in_progress"}}"#;
-    let exit = Exit { signal: Some(15), is_wanted: true, ..Exit::default() };
+    let exit = CliExit { signal: Some(15), is_wanted: true, ..CliExit::default() };
     let said = run(&[started, call], &exit);
     check(&said);
-    assert_eq!(end_of(&said).ending, Ending::Stopped(StopReason::Cancelled));
+    assert_eq!(end_of(&said).ending, TurnOutcome::Stopped(StopReason::Cancelled));
     let closed = said.iter().any(|said| {
-        matches!(said, Said::Update(Update::ToolCallUpdate(c)) if c.status == Some(Status::Failed))
+        matches!(said, DialectOutput::Update(SessionUpdate::ToolCallUpdate(c)) if c.status == Some(ToolCallStatus::Failed))
     });
     assert!(closed);
 }
@@ -181,7 +187,7 @@ fn an_error_without_a_failed_turn_is_the_failure_all_the_same() {
         ],
         &ok(),
     );
-    let Ending::Failed(failure) = &end_of(&said).ending else { panic!("{said:?}") };
+    let TurnOutcome::Failed(failure) = &end_of(&said).ending else { panic!("{said:?}") };
     assert_eq!(failure.category, Category::RateLimit);
 }
 
@@ -190,8 +196,8 @@ fn errors_have_their_category() {
     let category = |message: &str| {
         let event = serde_json::json!({ "type": "turn.failed", "error": { "message": message } });
         match &end_of(&run(&[&event.to_string()], &ok())).ending {
-            Ending::Failed(failure) => failure.category,
-            stopped @ Ending::Stopped(_) => panic!("{stopped:?}"),
+            TurnOutcome::Failed(failure) => failure.category,
+            stopped @ TurnOutcome::Stopped(_) => panic!("{stopped:?}"),
         }
     };
     let unexpected = |status: &str| category(&format!("unexpected status {status}: x, url: u"));
@@ -212,5 +218,5 @@ fn errors_have_their_category() {
 fn a_full_answer_is_no_failure() {
     let event = r#"{"type":"turn.failed","error":{"message":"Incomplete response returned, reason: max_output_tokens"}}"#;
     let said = run(&[event], &ok());
-    assert_eq!(end_of(&said).ending, Ending::Stopped(StopReason::MaxTokens));
+    assert_eq!(end_of(&said).ending, TurnOutcome::Stopped(StopReason::MaxTokens));
 }

@@ -6,7 +6,7 @@ use wire::Category;
 use super::super::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
-use super::super::{DialectName, Ending, Exit, Said, StopReason};
+use super::super::{CliExit, DialectName, DialectOutput, StopReason, TurnOutcome};
 
 const NAME: DialectName = DialectName::CopilotJson;
 
@@ -43,7 +43,7 @@ fn spoilt_recordings_do_no_harm() {
     survives_anything(NAME, recordings("copilot").iter().map(|(_, p)| stdout_of(p)).collect());
 }
 
-fn said(lines: &[(&str, Value)]) -> Vec<Said> {
+fn said(lines: &[(&str, Value)]) -> Vec<DialectOutput> {
     let mut dialect = NAME.start();
     let mut out = Vec::new();
     for (kind, data) in lines {
@@ -51,15 +51,15 @@ fn said(lines: &[(&str, Value)]) -> Vec<Said> {
     }
     dialect
         .line(&json!({ "type": "result", "sessionId": "s", "exitCode": 0 }).to_string(), &mut out);
-    dialect.end(&Exit { code: Some(0), ..Exit::default() }, &mut out);
+    dialect.end(&CliExit { code: Some(0), ..CliExit::default() }, &mut out);
     check(&out);
     assert_eq!(turn_ends(&out), 1);
     out
 }
 
-fn ending(said: &[Said]) -> Ending {
+fn ending(said: &[DialectOutput]) -> TurnOutcome {
     match said.last() {
-        Some(Said::TurnEnded(end)) => end.ending.clone(),
+        Some(DialectOutput::TurnEnded(end)) => end.ending.clone(),
         other => panic!("the end is {other:?}"),
     }
 }
@@ -163,7 +163,7 @@ fn context_compaction_and_titles_are_told() {
 fn aborted_runs_are_cancelled() {
     assert_eq!(
         ending(&said(&[("abort", json!({ "reason": "user" }))])),
-        Ending::Stopped(StopReason::Cancelled)
+        TurnOutcome::Stopped(StopReason::Cancelled)
     );
 }
 
@@ -178,7 +178,7 @@ fn kinds_of_errors() {
         (json!({ "errorType": "query", "message": "no", "statusCode": 401 }), Category::Auth),
         (json!({ "message": "connection reset" }), Category::UpstreamUnavailable),
     ] {
-        let Ending::Failed(failure) = ending(&said(&[("session.error", data)])) else {
+        let TurnOutcome::Failed(failure) = ending(&said(&[("session.error", data)])) else {
             panic!("no failure")
         };
         assert_eq!(failure.category, category);

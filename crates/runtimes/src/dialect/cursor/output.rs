@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use super::super::json::parse;
 use crate::tools;
-use crate::update::{Content, PlanEntry};
+use crate::update::{PlanEntry, ToolCallContent};
 
 /// Whole files are shown as a change up to this size.
 const MAX_FILE_BYTES: usize = 256 << 10;
 
 #[derive(Debug)]
-pub(super) struct Tool {
+pub(super) struct CursorToolCall {
     /// `read`, or the name that an MCP server gave it.
     pub(super) name: String,
     pub(super) args: Value,
@@ -18,7 +18,7 @@ pub(super) struct Tool {
     pub(super) result: Value,
 }
 
-impl Tool {
+impl CursorToolCall {
     pub(super) fn read(call: &Value) -> Option<Self> {
         let members = call.as_object()?;
         // Other members have been added over time; this one says which tool it is.
@@ -77,7 +77,7 @@ impl Tool {
     }
 
     /// The content of the call, for people.
-    pub(super) fn content(&self) -> Vec<Content> {
+    pub(super) fn content(&self) -> Vec<ToolCallContent> {
         let change = self.change();
         let text = match &change {
             Some(_) => None,
@@ -88,11 +88,11 @@ impl Tool {
             false => tools::diff_of(&self.name, &self.args).unwrap_or_default(),
         };
         let mut content = change.map_or_else(fallback, |change| vec![change]);
-        content.extend(text.map(Content::text));
+        content.extend(text.map(ToolCallContent::text));
         content
     }
 
-    fn change(&self) -> Option<Content> {
+    fn change(&self) -> Option<ToolCallContent> {
         let success = &self.result["success"];
         let file = |name: &str| success[name].as_str().filter(|text| text.len() <= MAX_FILE_BYTES);
         let (old, new) = (file("beforeFullFileContent"), file("afterFullFileContent")?);
@@ -101,7 +101,7 @@ impl Tool {
             return None;
         }
         let path = success["path"].as_str().or_else(|| tools::path_of(&self.args))?;
-        Some(Content::Diff {
+        Some(ToolCallContent::Diff {
             path: path.to_owned(),
             old_text: old.map(str::to_owned),
             new_text: new.to_owned(),

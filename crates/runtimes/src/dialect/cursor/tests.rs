@@ -7,32 +7,36 @@ use super::Cursor;
 use crate::dialect::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
-use crate::dialect::{Dialect, DialectName, Ending, Exit, Prompt, Said, StopReason};
-use crate::update::{Call, Status, Update};
+use crate::dialect::{
+    CliExit, ComposedPrompt, Dialect, DialectName, DialectOutput, StopReason, TurnOutcome,
+};
+use crate::update::{SessionUpdate, ToolCall, ToolCallStatus};
 
 const DIALECT: DialectName = DialectName::CursorStreamJson;
 
-fn all() -> Vec<(String, Vec<u8>, Exit)> {
+fn all() -> Vec<(String, Vec<u8>, CliExit)> {
     let recordings = recordings("cursor-agent").into_iter();
     recordings.map(|(name, path)| (name, stdout_of(&path), exit_of(&path))).collect()
 }
 
-fn one(scenario: &str) -> Vec<Said> {
+fn one(scenario: &str) -> Vec<DialectOutput> {
     let (_, bytes, exit) = all().into_iter().find(|(name, ..)| name == scenario).unwrap();
     translate(DIALECT, &bytes, &[], &exit)
 }
 
-fn last_of<'s>(said: &'s [Said], id: &str) -> &'s Call {
+fn last_of<'s>(said: &'s [DialectOutput], id: &str) -> &'s ToolCall {
     let calls = said.iter().rev().filter_map(|said| match said {
-        Said::Update(Update::ToolCall(call) | Update::ToolCallUpdate(call)) => Some(call),
+        DialectOutput::Update(
+            SessionUpdate::ToolCall(call) | SessionUpdate::ToolCallUpdate(call),
+        ) => Some(call),
         _ => None,
     });
     calls.into_iter().find(|call| call.id == id).unwrap()
 }
 
-fn ending(said: &[Said]) -> &Ending {
+fn ending(said: &[DialectOutput]) -> &TurnOutcome {
     let ends = said.iter().find_map(|said| match said {
-        Said::TurnEnded(end) => Some(&end.ending),
+        DialectOutput::TurnEnded(end) => Some(&end.ending),
         _ => None,
     });
     ends.unwrap()
@@ -65,10 +69,10 @@ fn the_text_is_the_results_but_for_blank_lines() {
 fn a_tool_fails_by_its_result_or_its_exit_code() {
     let said = one("tools");
     for id in ["s1", "s2", "s3", "w1", "r1"] {
-        assert_eq!(last_of(&said, id).status, Some(Status::Failed), "{id}");
+        assert_eq!(last_of(&said, id).status, Some(ToolCallStatus::Failed), "{id}");
     }
     for id in ["e1", "g1", "g2", "d1", "m1", "t1", "f1"] {
-        assert_eq!(last_of(&said, id).status, Some(Status::Completed), "{id}");
+        assert_eq!(last_of(&said, id).status, Some(ToolCallStatus::Completed), "{id}");
     }
 }
 
@@ -79,12 +83,12 @@ fn errors_that_only_stderr_tells_are_known() {
     {
         let (_, bytes, exit) = all().into_iter().find(|(scenario, ..)| scenario == name).unwrap();
         let (mut cursor, mut out) = (Cursor::default(), Vec::new());
-        cursor.prompt(&Prompt::default(), &mut out);
+        cursor.prompt(&ComposedPrompt::default(), &mut out);
         for line in String::from_utf8(bytes).unwrap().lines() {
             cursor.line(line, &mut out);
         }
         cursor.end(&exit, &mut out);
-        let Ending::Failed(failure) = ending(&out) else { panic!("{name}: {out:?}") };
+        let TurnOutcome::Failed(failure) = ending(&out) else { panic!("{name}: {out:?}") };
         assert_eq!(failure.category, category, "{name}: {failure:?}");
     }
 }
@@ -92,10 +96,10 @@ fn errors_that_only_stderr_tells_are_known() {
 #[test]
 fn a_process_that_we_end_is_cancelled() {
     let (_, bytes, _) = all().into_iter().find(|(name, ..)| name == "cut").unwrap();
-    let exit = Exit { is_wanted: true, signal: Some(15), ..Exit::default() };
+    let exit = CliExit { is_wanted: true, signal: Some(15), ..CliExit::default() };
     let said = translate(DIALECT, &bytes, &[], &exit);
-    assert_eq!(ending(&said), &Ending::Stopped(StopReason::Cancelled));
-    assert_eq!(last_of(&said, "c1").status, Some(Status::Failed));
+    assert_eq!(ending(&said), &TurnOutcome::Stopped(StopReason::Cancelled));
+    assert_eq!(last_of(&said, "c1").status, Some(ToolCallStatus::Failed));
 }
 
 #[test]
@@ -112,12 +116,12 @@ fn unknown_lines_are_passed_on() {
     for line in ["no json", "[1]", r#"{"type":"interaction_query"}"#, r#"{"type":"system"}"#] {
         let (mut cursor, mut out) = (Cursor::default(), Vec::new());
         cursor.line(line, &mut out);
-        assert_eq!(out, [Said::Raw(line.to_owned())]);
+        assert_eq!(out, [DialectOutput::Raw(line.to_owned())]);
     }
     let odd = json!({ "type": "tool_call", "subtype": "started", "tool_call": { "x": 1 } });
     let (mut cursor, mut out) = (Cursor::default(), Vec::new());
     cursor.line(&odd.to_string(), &mut out);
-    assert_eq!(out, [Said::Raw(odd.to_string())]);
+    assert_eq!(out, [DialectOutput::Raw(odd.to_string())]);
 }
 
 #[test]

@@ -15,7 +15,7 @@
 //! Not recognised: a stream that was dropped after one short piece, and a second attempt with
 //! other words; both are emitted in full.
 
-use super::super::retold::Retold;
+use super::super::retold::RepetitionFilter;
 
 /// The CLI's wait before its first new attempt, less what a timer may be early.
 const FIRST_WAIT_MS: u64 = 990;
@@ -30,8 +30,8 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 const MAX_WAIT_MS: u64 = 60 * 60 * 1000;
 
 #[derive(Debug, Default)]
-pub(super) struct Answer {
-    retold: Retold,
+pub(super) struct ReplayFilter {
+    retold: RepetitionFilter,
     n_pieces: usize,
     n_attempts: u32,
     longest_pause: u64,
@@ -39,14 +39,14 @@ pub(super) struct Answer {
 }
 
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct FilteredPiece {
     pub(super) new: String,
     /// Whether the new attempt has just repeated all text before it.
     pub(super) is_told_again: bool,
 }
 
-impl Answer {
-    pub(super) fn tell(&mut self, piece: &str, time: Option<&str>) -> Told {
+impl ReplayFilter {
+    pub(super) fn tell(&mut self, piece: &str, time: Option<&str>) -> FilteredPiece {
         let now = time.and_then(time_of_day);
         let pause = self.last.zip(now).map(|(last, now)| (now + DAY_MS - last) % DAY_MS);
         let pause = pause.filter(|pause| *pause <= MAX_WAIT_MS).unwrap_or_default();
@@ -60,7 +60,7 @@ impl Answer {
         self.n_pieces += 1;
         let was_repeating = self.retold.is_repeating() && self.retold.goes_on(piece);
         let new = self.retold.tell(piece);
-        Told { new, is_told_again: was_repeating && !self.retold.is_repeating() }
+        FilteredPiece { new, is_told_again: was_repeating && !self.retold.is_repeating() }
     }
 
     /// The answer is over. Gives what was held back.

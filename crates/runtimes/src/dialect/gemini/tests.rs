@@ -6,7 +6,7 @@ use wire::Category;
 use super::super::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
-use super::super::{DialectName, Ending, Exit, Said, StopReason};
+use super::super::{CliExit, DialectName, DialectOutput, StopReason, TurnOutcome};
 
 const NAME: DialectName = DialectName::GeminiStreamJson;
 
@@ -46,7 +46,7 @@ fn spoilt_recordings_do_no_harm() {
 }
 
 /// Pieces of an answer with the pause before each.
-fn answer(pieces: &[(u64, &str)], end: &Value) -> Vec<Said> {
+fn answer(pieces: &[(u64, &str)], end: &Value) -> Vec<DialectOutput> {
     let mut now = 3_600_000 * 23 + 59 * 60_000;
     let mut lines = Vec::new();
     for (pause, text) in pieces {
@@ -59,7 +59,12 @@ fn answer(pieces: &[(u64, &str)], end: &Value) -> Vec<Said> {
         lines.push(line.to_string());
     }
     lines.push(end.to_string());
-    translate(NAME, lines.join("\n").as_bytes(), &[], &Exit { code: Some(0), ..Exit::default() })
+    translate(
+        NAME,
+        lines.join("\n").as_bytes(),
+        &[],
+        &CliExit { code: Some(0), ..CliExit::default() },
+    )
 }
 
 fn success() -> Value {
@@ -104,22 +109,22 @@ fn another_wording_after_a_dropped_stream_is_told_in_full() {
     assert_eq!(text_of(&answer(&pieces, &success())), "It is 42It is forty-two.");
 }
 
-fn ending(lines: &[Value], exit: &Exit) -> Ending {
+fn ending(lines: &[Value], exit: &CliExit) -> TurnOutcome {
     let text = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     let said = translate(NAME, text.as_bytes(), &[], exit);
     check(&said);
     assert_eq!(turn_ends(&said), 1);
     match said.into_iter().next_back() {
-        Some(Said::TurnEnded(end)) => end.ending,
+        Some(DialectOutput::TurnEnded(end)) => end.ending,
         other => panic!("the end is {other:?}"),
     }
 }
 
 fn category(lines: &[Value], code: i32, stderr: &str) -> Category {
-    let exit = Exit { code: Some(code), stderr: stderr.to_owned(), ..Exit::default() };
+    let exit = CliExit { code: Some(code), stderr: stderr.to_owned(), ..CliExit::default() };
     match ending(lines, &exit) {
-        Ending::Failed(failure) => failure.category,
-        ending @ Ending::Stopped(_) => panic!("{ending:?}"),
+        TurnOutcome::Failed(failure) => failure.category,
+        ending @ TurnOutcome::Stopped(_) => panic!("{ending:?}"),
     }
 }
 
@@ -148,20 +153,22 @@ fn exit_codes_tell_what_words_do_not() {
 
 #[test]
 fn a_lost_session_is_said_to_be_lost() {
-    let exit = Exit {
+    let exit = CliExit {
         code: Some(42),
         stderr: "Error resuming session: No previous sessions found for this project.".into(),
-        ..Exit::default()
+        ..CliExit::default()
     };
     let said = translate(NAME, b"", &[], &exit);
-    assert!(matches!(&said[0], Said::Lost(failure) if failure.category == Category::SessionLost));
+    assert!(
+        matches!(&said[0], DialectOutput::Lost(failure) if failure.category == Category::SessionLost)
+    );
     assert_eq!(turn_ends(&said), 1);
 }
 
 #[test]
 fn an_untrusted_folder_has_a_remedy() {
-    let exit = Exit { code: Some(55), stderr: "not trusted".into(), ..Exit::default() };
-    let Ending::Failed(failure) = ending(&[], &exit) else { panic!("no failure") };
+    let exit = CliExit { code: Some(55), stderr: "not trusted".into(), ..CliExit::default() };
+    let TurnOutcome::Failed(failure) = ending(&[], &exit) else { panic!("no failure") };
     assert!(failure.remedy.unwrap().contains("GEMINI_CLI_TRUST_WORKSPACE"));
 }
 
@@ -173,15 +180,15 @@ fn limits_and_cancels_are_stops() {
     };
     let warned = json!({ "type": "error", "severity": "error",
                          "message": "Maximum session turns exceeded" });
-    let exit = Exit { code: Some(0), ..Exit::default() };
-    let is = |lines: &[Value], exit: &Exit, reason| {
-        assert_eq!(ending(lines, exit), Ending::Stopped(reason));
+    let exit = CliExit { code: Some(0), ..CliExit::default() };
+    let is = |lines: &[Value], exit: &CliExit, reason| {
+        assert_eq!(ending(lines, exit), TurnOutcome::Stopped(reason));
     };
     is(&[warned.clone(), success()], &exit, StopReason::MaxTurnRequests);
     is(&[warned, ended("error", "x")], &exit, StopReason::MaxTurnRequests);
     is(&[ended("error", "FatalCancellationError")], &exit, StopReason::Cancelled);
-    is(&[], &Exit { code: Some(53), ..Exit::default() }, StopReason::MaxTurnRequests);
-    is(&[], &Exit { is_wanted: true, ..Exit::default() }, StopReason::Cancelled);
+    is(&[], &CliExit { code: Some(53), ..CliExit::default() }, StopReason::MaxTurnRequests);
+    is(&[], &CliExit { is_wanted: true, ..CliExit::default() }, StopReason::Cancelled);
 }
 
 #[test]
@@ -193,7 +200,7 @@ fn todos_are_a_plan() {
         success(),
     ];
     let text = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
-    let said = translate(NAME, text.as_bytes(), &[], &Exit::default());
+    let said = translate(NAME, text.as_bytes(), &[], &CliExit::default());
     let said = render(&said);
     assert!(said.contains("\"plan\"") && !said.contains("tool_call"), "{said}");
 }

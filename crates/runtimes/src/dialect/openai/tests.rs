@@ -6,7 +6,7 @@ use wire::Category;
 use super::super::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
-use super::super::{DialectName, Ending, Exit, Said, StopReason};
+use super::super::{CliExit, DialectName, DialectOutput, StopReason, TurnOutcome};
 
 const NAME: DialectName = DialectName::OpenaiJson;
 const CLIS: [&str; 3] = ["kimi-cli", "kimi-code", "vibe"];
@@ -29,7 +29,7 @@ fn spoilt_recordings_do_no_harm() {
     survives_anything(NAME, paths.map(|(_, path)| stdout_of(&path)).collect());
 }
 
-fn said(lines: &[Value], exit: &Exit) -> Vec<Said> {
+fn said(lines: &[Value], exit: &CliExit) -> Vec<DialectOutput> {
     let text = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     let said = translate(NAME, text.as_bytes(), &[], exit);
     check(&said);
@@ -37,15 +37,15 @@ fn said(lines: &[Value], exit: &Exit) -> Vec<Said> {
     said
 }
 
-fn ending(said: &[Said]) -> &Ending {
+fn ending(said: &[DialectOutput]) -> &TurnOutcome {
     match said.last() {
-        Some(Said::TurnEnded(end)) => &end.ending,
+        Some(DialectOutput::TurnEnded(end)) => &end.ending,
         other => panic!("the end is {other:?}"),
     }
 }
 
-fn done() -> Exit {
-    Exit { code: Some(0), ..Exit::default() }
+fn done() -> CliExit {
+    CliExit { code: Some(0), ..CliExit::default() }
 }
 
 #[test]
@@ -77,9 +77,9 @@ fn prose_that_was_wrapped_is_put_together() {
     let (first, rest) = (format!("Error code: 401 - {}", "x".repeat(62)), "yz and more");
     assert_eq!(first.chars().count(), 80);
     let text = format!("{first}\n{rest}\nlast\n");
-    let exit = Exit { code: Some(1), ..Exit::default() };
+    let exit = CliExit { code: Some(1), ..CliExit::default() };
     let said = translate(NAME, text.as_bytes(), &[], &exit);
-    let Ending::Failed(failure) = ending(&said) else { panic!("no failure") };
+    let TurnOutcome::Failed(failure) = ending(&said) else { panic!("no failure") };
     assert_eq!(failure.category, Category::Auth);
     assert!(failure.message.ends_with("xyz and more last"), "{}", failure.message);
 }
@@ -87,15 +87,15 @@ fn prose_that_was_wrapped_is_put_together() {
 #[test]
 fn without_an_answer_a_good_exit_is_no_success() {
     let said = translate(NAME, b"no longer maintained\n", &[], &done());
-    let Ending::Failed(failure) = ending(&said) else { panic!("no failure") };
+    let TurnOutcome::Failed(failure) = ending(&said) else { panic!("no failure") };
     assert_eq!(failure.message, "no longer maintained");
-    assert!(matches!(ending(&translate(NAME, b"", &[], &done())), Ending::Failed(_)));
+    assert!(matches!(ending(&translate(NAME, b"", &[], &done())), TurnOutcome::Failed(_)));
 }
 
 #[test]
 fn a_process_that_we_ended_was_cancelled() {
     let call = json!({ "role": "assistant", "tool_calls": [
         { "id": "c", "function": { "name": "Bash", "arguments": "{\"command\":\"sleep 9\"}" } }] });
-    let exit = Exit { signal: Some(15), is_wanted: true, ..Exit::default() };
-    assert_eq!(ending(&said(&[call], &exit)), &Ending::Stopped(StopReason::Cancelled));
+    let exit = CliExit { signal: Some(15), is_wanted: true, ..CliExit::default() };
+    assert_eq!(ending(&said(&[call], &exit)), &TurnOutcome::Stopped(StopReason::Cancelled));
 }

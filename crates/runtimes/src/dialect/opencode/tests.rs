@@ -6,7 +6,7 @@ use wire::Category;
 use super::super::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
-use super::super::{DialectName, Ending, Exit, Said, StopReason};
+use super::super::{CliExit, DialectName, DialectOutput, StopReason, TurnOutcome};
 
 const NAME: DialectName = DialectName::OpencodeJson;
 
@@ -28,7 +28,7 @@ fn spoilt_recordings_do_no_harm() {
     survives_anything(NAME, paths.map(|(_, path)| stdout_of(&path)).collect());
 }
 
-fn said(lines: &[Value], exit: &Exit) -> Vec<Said> {
+fn said(lines: &[Value], exit: &CliExit) -> Vec<DialectOutput> {
     let text = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     let said = translate(NAME, text.as_bytes(), &[], exit);
     check(&said);
@@ -36,15 +36,15 @@ fn said(lines: &[Value], exit: &Exit) -> Vec<Said> {
     said
 }
 
-fn ending(said: &[Said]) -> &Ending {
+fn ending(said: &[DialectOutput]) -> &TurnOutcome {
     match said.last() {
-        Some(Said::TurnEnded(end)) => &end.ending,
+        Some(DialectOutput::TurnEnded(end)) => &end.ending,
         other => panic!("the end is {other:?}"),
     }
 }
 
-fn done() -> Exit {
-    Exit { code: Some(0), ..Exit::default() }
+fn done() -> CliExit {
+    CliExit { code: Some(0), ..CliExit::default() }
 }
 
 fn step_start() -> Value {
@@ -71,7 +71,7 @@ fn tool(part: &str, call: &str, status: &str) -> Value {
 fn usage_is_the_sum_of_the_steps() {
     let lines = [step_start(), step_finish("tool-calls"), step_start(), step_finish("stop")];
     let said = said(&lines, &done());
-    let Some(Said::TurnEnded(end)) = said.last() else { panic!("no end") };
+    let Some(DialectOutput::TurnEnded(end)) = said.last() else { panic!("no end") };
     let usage = end.usage.unwrap();
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.total_tokens), (2, 4, 30));
     assert_eq!(usage.cached_write_tokens, Some(10));
@@ -91,13 +91,13 @@ fn an_error_counts_unless_the_answer_came_after_it() {
     let error = json!({ "type": "error", "error": { "name": "APIError",
         "data": { "message": "busy", "statusCode": 529 } } });
     let recovered = [error.clone(), step_start(), text("Hi"), step_finish("stop")];
-    assert_eq!(ending(&said(&recovered, &done())), &Ending::Stopped(StopReason::EndTurn));
+    assert_eq!(ending(&said(&recovered, &done())), &TurnOutcome::Stopped(StopReason::EndTurn));
 
     let failed = [step_start(), text("Hi"), step_finish("stop"), error];
-    let exit = Exit { code: Some(1), ..Exit::default() };
+    let exit = CliExit { code: Some(1), ..CliExit::default() };
     let said = said(&failed, &exit);
     assert!(
-        matches!(ending(&said), Ending::Failed(f) if f.category == Category::UpstreamUnavailable)
+        matches!(ending(&said), TurnOutcome::Failed(f) if f.category == Category::UpstreamUnavailable)
     );
 }
 
@@ -110,12 +110,15 @@ fn reasons_to_stop() {
         ("unknown", StopReason::EndTurn),
     ] {
         let said = said(&[step_start(), step_finish(reason)], &done());
-        assert_eq!(ending(&said), &Ending::Stopped(expected));
+        assert_eq!(ending(&said), &TurnOutcome::Stopped(expected));
     }
-    let wanted = Exit { signal: Some(15), is_wanted: true, ..Exit::default() };
-    assert_eq!(ending(&said(&[step_start()], &wanted)), &Ending::Stopped(StopReason::Cancelled));
+    let wanted = CliExit { signal: Some(15), is_wanted: true, ..CliExit::default() };
+    assert_eq!(
+        ending(&said(&[step_start()], &wanted)),
+        &TurnOutcome::Stopped(StopReason::Cancelled)
+    );
     let complete = [step_start(), text("Hi"), step_finish("stop")];
-    assert_eq!(ending(&said(&complete, &wanted)), &Ending::Stopped(StopReason::EndTurn));
+    assert_eq!(ending(&said(&complete, &wanted)), &TurnOutcome::Stopped(StopReason::EndTurn));
 }
 
 #[test]

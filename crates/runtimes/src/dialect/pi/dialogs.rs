@@ -5,17 +5,19 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Answer, Ask, AskKind, AskOption, Said};
+use super::super::{
+    DialectOutput, PermissionAnswer, PermissionOption, PermissionOptionKind, PermissionRequest,
+};
 use crate::tools;
-use crate::update::{Call, Kind, Severity, Update};
+use crate::update::{Kind, NoticeSeverity, SessionUpdate, ToolCall};
 
 #[derive(Debug, Default)]
-pub(super) struct Dialogs {
-    open: Vec<Dialog>,
+pub(super) struct PiDialogs {
+    open: Vec<PiDialog>,
 }
 
 #[derive(Debug)]
-struct Dialog {
+struct PiDialog {
     id: String,
     /// The choices of a `select`; empty for a `confirm`.
     choices: Vec<String>,
@@ -24,15 +26,16 @@ struct Dialog {
 const YES: &str = "yes";
 const NO: &str = "no";
 
-impl Dialogs {
-    pub(super) fn request(&mut self, event: &Value, out: &mut Vec<Said>) {
+impl PiDialogs {
+    pub(super) fn request(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
         let id = event["id"].as_str().unwrap_or_default();
         let title = event["title"].as_str().unwrap_or("an extension asks");
         let message = event["message"].as_str().unwrap_or_default();
         match event["method"].as_str().unwrap_or_default() {
             "confirm" => {
-                let yes = AskOption::new(YES, "Yes", AskKind::AllowOnce);
-                let options = vec![yes, AskOption::new(NO, "No", AskKind::RejectOnce)];
+                let yes = PermissionOption::new(YES, "Yes", PermissionOptionKind::AllowOnce);
+                let options =
+                    vec![yes, PermissionOption::new(NO, "No", PermissionOptionKind::RejectOnce)];
                 self.ask(id, title, message, Vec::new(), options, out);
             }
             "select" => {
@@ -41,24 +44,27 @@ impl Dialogs {
                     return respond(id, json!({ "cancelled": true }), out);
                 }
                 let options = choices.iter().enumerate();
-                let options =
-                    options.map(|(n, name)| AskOption::new(n.to_string(), name, kind_of(name)));
+                let options = options
+                    .map(|(n, name)| PermissionOption::new(n.to_string(), name, kind_of(name)));
                 let options = options.collect();
                 self.ask(id, title, message, choices, options, out);
             }
             "notify" => {
                 let severity = match event["notifyType"].as_str() {
-                    Some("error") => Severity::Error,
-                    Some("warning") => Severity::Warning,
-                    _ => Severity::Info,
+                    Some("error") => NoticeSeverity::Error,
+                    Some("warning") => NoticeSeverity::Warning,
+                    _ => NoticeSeverity::Info,
                 };
-                out.push(Said::Update(Update::notice(severity, message)));
+                out.push(DialectOutput::Update(SessionUpdate::notice(severity, message)));
             }
             // Decoration of a terminal, without an answer.
             "setStatus" | "setWidget" | "setTitle" | "set_editor_text" => {}
             "input" | "editor" => {
                 let note = format!("an extension wanted an answer that cannot be given: {title}");
-                out.push(Said::Update(Update::notice(Severity::Warning, note)));
+                out.push(DialectOutput::Update(SessionUpdate::notice(
+                    NoticeSeverity::Warning,
+                    note,
+                )));
                 respond(id, json!({ "cancelled": true }), out);
             }
             _ => respond(id, json!({ "cancelled": true }), out),
@@ -71,27 +77,32 @@ impl Dialogs {
         title: &str,
         message: &str,
         choices: Vec<String>,
-        options: Vec<AskOption>,
-        out: &mut Vec<Said>,
+        options: Vec<PermissionOption>,
+        out: &mut Vec<DialectOutput>,
     ) {
         let separator = if message.is_empty() { "" } else { ": " };
-        let call = Call {
+        let call = ToolCall {
             id: format!("dialog-{id}"),
             title: Some(tools::one_line(&format!("{title}{separator}{message}"))),
             kind: Some(Kind::Other),
             raw_input: Some(json!({ "title": title, "message": message })),
-            ..Call::default()
+            ..ToolCall::default()
         };
-        self.open.push(Dialog { id: id.to_owned(), choices });
-        out.push(Said::Ask(Ask { id: id.to_owned(), call, options }));
+        self.open.push(PiDialog { id: id.to_owned(), choices });
+        out.push(DialectOutput::Ask(PermissionRequest { id: id.to_owned(), call, options }));
     }
 
-    pub(super) fn answer(&mut self, ask: &str, answer: &Answer, out: &mut Vec<Said>) {
+    pub(super) fn answer(
+        &mut self,
+        ask: &str,
+        answer: &PermissionAnswer,
+        out: &mut Vec<DialectOutput>,
+    ) {
         let Some(at) = self.open.iter().position(|dialog| dialog.id == ask) else { return };
         let dialog = self.open.remove(at);
         let choice = match answer {
-            Answer::Chosen(option) => option.as_str(),
-            Answer::Cancelled => return respond(ask, json!({ "cancelled": true }), out),
+            PermissionAnswer::Chosen(option) => option.as_str(),
+            PermissionAnswer::Cancelled => return respond(ask, json!({ "cancelled": true }), out),
         };
         let chosen = choice.parse::<usize>().ok().and_then(|n| dialog.choices.get(n));
         let response = match chosen {
@@ -103,24 +114,24 @@ impl Dialogs {
     }
 
     /// Withdraws all dialogs, since the turn is over.
-    pub(super) fn withdraw(&mut self, out: &mut Vec<Said>) {
+    pub(super) fn withdraw(&mut self, out: &mut Vec<DialectOutput>) {
         for dialog in self.open.drain(..) {
-            out.push(Said::Withdrawn(dialog.id));
+            out.push(DialectOutput::Withdrawn(dialog.id));
         }
     }
 }
 
 /// Cancels a dialog whose request could not be read.
-pub(super) fn refuse(event: &Value, out: &mut Vec<Said>) {
+pub(super) fn refuse(event: &Value, out: &mut Vec<DialectOutput>) {
     if let Some(id) = event["id"].as_str() {
         respond(id, json!({ "cancelled": true }), out);
     }
 }
 
-fn respond(id: &str, mut response: Value, out: &mut Vec<Said>) {
+fn respond(id: &str, mut response: Value, out: &mut Vec<DialectOutput>) {
     response["type"] = Value::from("extension_ui_response");
     response["id"] = Value::from(id);
-    out.push(Said::Write(response.to_string()));
+    out.push(DialectOutput::Write(response.to_string()));
 }
 
 fn choices_of(options: &Value) -> Vec<String> {
@@ -129,7 +140,7 @@ fn choices_of(options: &Value) -> Vec<String> {
 }
 
 /// The kind of a choice, guessed from its words.
-fn kind_of(name: &str) -> AskKind {
+fn kind_of(name: &str) -> PermissionOptionKind {
     let name = name.to_lowercase();
     let first = name.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
     let is_no = matches!(
@@ -138,9 +149,9 @@ fn kind_of(name: &str) -> AskKind {
     );
     let is_for_ever = ["always", "never", "session", "don't ask"].iter().any(|w| name.contains(w));
     match (is_no, is_for_ever) {
-        (false, false) => AskKind::AllowOnce,
-        (false, true) => AskKind::AllowAlways,
-        (true, false) => AskKind::RejectOnce,
-        (true, true) => AskKind::RejectAlways,
+        (false, false) => PermissionOptionKind::AllowOnce,
+        (false, true) => PermissionOptionKind::AllowAlways,
+        (true, false) => PermissionOptionKind::RejectOnce,
+        (true, true) => PermissionOptionKind::RejectAlways,
     }
 }

@@ -8,28 +8,31 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use wire::{Category, Fault};
 
-use super::super::{Exit, Model, Opened, Opening, Said, Wish, learn_session, stderr};
-use super::Commands;
-use crate::update::{Command, Severity, Update};
+use super::super::{
+    CliExit, ConversationInfo, ConversationOptions, DialectOutput, Model, OptionChange,
+    learn_session, stderr,
+};
+use super::PiCommands;
+use crate::update::{AvailableCommand, NoticeSeverity, SessionUpdate};
 
 #[derive(Debug, Default)]
-pub(super) struct Handshake {
+pub(super) struct PiHandshake {
     is_opening: bool,
     resume: Option<String>,
     wished_model: Option<String>,
     /// Whether a switch to the session to be resumed was tried; it is tried once.
     has_switched: bool,
     /// Commands without a response, by id.
-    waiting: HashMap<String, Asked>,
-    known: Vec<Known>,
-    model: Option<Known>,
+    waiting: HashMap<String, PiCommandKind>,
+    known: Vec<PiModel>,
+    model: Option<PiModel>,
     session: Option<String>,
     /// The open conversation by pi's state, until the models are known too.
-    opened: Option<Opened>,
+    opened: Option<ConversationInfo>,
 }
 
 #[derive(Debug, Clone)]
-struct Known {
+struct PiModel {
     provider: String,
     id: String,
     name: Option<String>,
@@ -39,7 +42,7 @@ struct Known {
 
 /// The purpose of a command of ours, by which its response is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum PiCommandKind {
     State,
     Models,
     Commands,
@@ -51,33 +54,44 @@ enum Asked {
 /// All thinking levels of a model that reasons.
 const EFFORTS: [&str; 6] = ["off", "minimal", "low", "medium", "high", "xhigh"];
 
-impl Handshake {
-    pub(super) fn open(&mut self, opening: &Opening, commands: &mut Commands, out: &mut Vec<Said>) {
+impl PiHandshake {
+    pub(super) fn open(
+        &mut self,
+        opening: &ConversationOptions,
+        commands: &mut PiCommands,
+        out: &mut Vec<DialectOutput>,
+    ) {
         self.is_opening = true;
         self.resume.clone_from(&opening.resume);
         self.wished_model.clone_from(&opening.model);
         if let Some(level) = &opening.effort {
-            self.set(&Wish::Effort(level.clone()), commands, out);
+            self.set(&OptionChange::Effort(level.clone()), commands, out);
         }
         for (asked, command) in [
-            (Asked::Models, "get_available_models"),
-            (Asked::Commands, "get_commands"),
-            (Asked::State, "get_state"),
+            (PiCommandKind::Models, "get_available_models"),
+            (PiCommandKind::Commands, "get_commands"),
+            (PiCommandKind::State, "get_state"),
         ] {
             self.ask(asked, json!({ "type": command }), commands, out);
         }
     }
 
-    fn ask(&mut self, asked: Asked, command: Value, commands: &mut Commands, out: &mut Vec<Said>) {
+    fn ask(
+        &mut self,
+        asked: PiCommandKind,
+        command: Value,
+        commands: &mut PiCommands,
+        out: &mut Vec<DialectOutput>,
+    ) {
         self.waiting.insert(commands.send(command, out), asked);
     }
 
-    fn waits_for(&self, asked: Asked) -> bool {
+    fn waits_for(&self, asked: PiCommandKind) -> bool {
         self.waiting.values().any(|one| *one == asked)
     }
 
     /// The id that `--mode json` prints first.
-    pub(super) fn session(&mut self, id: &str, out: &mut Vec<Said>) {
+    pub(super) fn session(&mut self, id: &str, out: &mut Vec<DialectOutput>) {
         learn_session(&mut self.session, id, out);
     }
 
@@ -90,8 +104,8 @@ impl Handshake {
         &mut self,
         id: &str,
         event: &Value,
-        commands: &mut Commands,
-        out: &mut Vec<Said>,
+        commands: &mut PiCommands,
+        out: &mut Vec<DialectOutput>,
     ) -> bool {
         let data = &event["data"];
         // The state is read, whichever command it answers.
@@ -104,25 +118,28 @@ impl Handshake {
         let is_good = event["success"] == true;
         match self.waiting.remove(id) {
             None => return false,
-            Some(Asked::Switch) if is_good && data["cancelled"] != true => {
-                self.ask(Asked::State, json!({ "type": "get_state" }), commands, out);
+            Some(PiCommandKind::Switch) if is_good && data["cancelled"] != true => {
+                self.ask(PiCommandKind::State, json!({ "type": "get_state" }), commands, out);
             }
-            Some(Asked::Switch) => {
+            Some(PiCommandKind::Switch) => {
                 self.lose(event["error"].as_str().unwrap_or("pi did not switch"), out);
             }
-            Some(Asked::Models) => {
+            Some(PiCommandKind::Models) => {
                 let models = data["models"].as_array().into_iter().flatten();
                 self.known = models.filter_map(known).collect();
             }
-            Some(Asked::Commands) => tell_commands(&data["commands"], out),
-            Some(Asked::State) => self.opened(event, commands, out),
-            Some(Asked::Wish) => {
+            Some(PiCommandKind::Commands) => tell_commands(&data["commands"], out),
+            Some(PiCommandKind::State) => self.opened(event, commands, out),
+            Some(PiCommandKind::Wish) => {
                 if event["command"] == "set_model" && is_good {
                     self.model = known(data).or(self.model.take());
                 }
                 if event["success"] == false {
                     let error = event["error"].as_str().unwrap_or("pi refused a setting");
-                    out.push(Said::Update(Update::notice(Severity::Warning, error)));
+                    out.push(DialectOutput::Update(SessionUpdate::notice(
+                        NoticeSeverity::Warning,
+                        error,
+                    )));
                 }
             }
         }
@@ -131,7 +148,7 @@ impl Handshake {
         true
     }
 
-    fn opened(&mut self, event: &Value, commands: &mut Commands, out: &mut Vec<Said>) {
+    fn opened(&mut self, event: &Value, commands: &mut PiCommands, out: &mut Vec<DialectOutput>) {
         let data = &event["data"];
         let is_told = event["success"] == true && data.is_object();
         if self.resume.is_none() && !is_told {
@@ -144,28 +161,29 @@ impl Handshake {
             // requested again only when the switch is answered.
             self.has_switched = true;
             let command = json!({ "type": "switch_session", "sessionPath": path });
-            return self.ask(Asked::Switch, command, commands, out);
+            return self.ask(PiCommandKind::Switch, command, commands, out);
         }
         self.session(session_of(data), out);
-        self.opened = Some(Opened { session: self.session.clone(), ..Opened::default() });
+        self.opened =
+            Some(ConversationInfo { session: self.session.clone(), ..ConversationInfo::default() });
     }
 
     /// Changes to the model of the session's options, once the models are known.
-    fn change_model(&mut self, commands: &mut Commands, out: &mut Vec<Said>) {
-        if self.opened.is_none() || self.waits_for(Asked::Models) {
+    fn change_model(&mut self, commands: &mut PiCommands, out: &mut Vec<DialectOutput>) {
+        if self.opened.is_none() || self.waits_for(PiCommandKind::Models) {
             return;
         }
         let Some(model) = self.wished_model.take().filter(|model| !self.is_current(model)) else {
             return;
         };
-        if !self.set(&Wish::Model(model.clone()), commands, out) {
+        if !self.set(&OptionChange::Model(model.clone()), commands, out) {
             let title = format!("pi knows no model `{model}`");
-            out.push(Said::Update(Update::notice(Severity::Warning, title)));
+            out.push(DialectOutput::Update(SessionUpdate::notice(NoticeSeverity::Warning, title)));
         }
     }
 
     /// pi refused to report its state: the conversation cannot be opened.
-    fn refused(&mut self, event: &Value, out: &mut Vec<Said>) {
+    fn refused(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
         let error = event["error"].as_str();
         let message = error.unwrap_or("pi reported no state");
         let category = Category::classify(None, message).or(Category::Protocol);
@@ -173,15 +191,15 @@ impl Handshake {
     }
 
     /// Reports a conversation that is not open yet as lost.
-    pub(super) fn give_up(&mut self, failure: &Fault, out: &mut Vec<Said>) {
+    pub(super) fn give_up(&mut self, failure: &Fault, out: &mut Vec<DialectOutput>) {
         if std::mem::take(&mut self.is_opening) {
-            out.push(Said::Lost(failure.clone()));
+            out.push(DialectOutput::Lost(failure.clone()));
         }
     }
 
-    fn lose(&mut self, why: &str, out: &mut Vec<Said>) {
+    fn lose(&mut self, why: &str, out: &mut Vec<DialectOutput>) {
         self.is_opening = false;
-        out.push(Said::Lost(Fault::new(Category::SessionLost, why)));
+        out.push(DialectOutput::Lost(Fault::new(Category::SessionLost, why)));
     }
 
     /// The reason why the open conversation is not the one to resume; `None` if it is.
@@ -198,34 +216,35 @@ impl Handshake {
     }
 
     /// Reports the conversation as open, once state and models are known.
-    fn say_opened(&mut self, out: &mut Vec<Said>) {
-        let is_waiting = self.waits_for(Asked::Models) || self.waits_for(Asked::Wish);
+    fn say_opened(&mut self, out: &mut Vec<DialectOutput>) {
+        let is_waiting =
+            self.waits_for(PiCommandKind::Models) || self.waits_for(PiCommandKind::Wish);
         if !self.is_opening || is_waiting {
             return;
         }
         let Some(mut opened) = self.opened.take() else { return };
         self.is_opening = false;
-        opened.model = self.model.as_ref().map(Known::full_id);
-        opened.models = self.known.iter().map(Known::model).collect();
-        out.push(Said::Opened(opened));
+        opened.model = self.model.as_ref().map(PiModel::full_id);
+        opened.models = self.known.iter().map(PiModel::model).collect();
+        out.push(DialectOutput::Opened(opened));
     }
 
     pub(super) fn set(
         &mut self,
-        wish: &Wish,
-        commands: &mut Commands,
-        out: &mut Vec<Said>,
+        wish: &OptionChange,
+        commands: &mut PiCommands,
+        out: &mut Vec<DialectOutput>,
     ) -> bool {
         let command = match wish {
-            Wish::Model(model) => {
+            OptionChange::Model(model) => {
                 let Some((provider, id)) = self.find(model) else { return false };
                 json!({ "type": "set_model", "provider": provider, "modelId": id })
             }
-            Wish::Effort(level) => json!({ "type": "set_thinking_level", "level": level }),
+            OptionChange::Effort(level) => json!({ "type": "set_thinking_level", "level": level }),
             // pi asks for no permissions.
-            Wish::Permissions(_) => return false,
+            OptionChange::Permissions(_) => return false,
         };
-        self.ask(Asked::Wish, command, commands, out);
+        self.ask(PiCommandKind::Wish, command, commands, out);
         true
     }
 
@@ -243,14 +262,14 @@ impl Handshake {
     }
 
     /// The process is gone; a conversation that was still to be resumed is reported as lost.
-    pub(super) fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
+    pub(super) fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
         if std::mem::take(&mut self.is_opening) && self.resume.is_some() && !exit.is_wanted {
-            out.push(Said::Lost(stderr::failure(exit)));
+            out.push(DialectOutput::Lost(stderr::failure(exit)));
         }
     }
 }
 
-impl Known {
+impl PiModel {
     fn full_id(&self) -> String {
         format!("{}/{}", self.provider, self.id)
     }
@@ -266,8 +285,8 @@ impl Known {
     }
 }
 
-fn known(model: &Value) -> Option<Known> {
-    Some(Known {
+fn known(model: &Value) -> Option<PiModel> {
+    Some(PiModel {
         provider: model["provider"].as_str()?.to_owned(),
         id: model["id"].as_str()?.to_owned(),
         name: model["name"].as_str().map(str::to_owned),
@@ -285,12 +304,12 @@ fn is_path(session: &str) -> bool {
     session.contains(['/', '\\'])
 }
 
-fn tell_commands(commands: &Value, out: &mut Vec<Said>) {
+fn tell_commands(commands: &Value, out: &mut Vec<DialectOutput>) {
     let commands = commands.as_array().map(Vec::as_slice).unwrap_or_default();
-    let available_commands: Vec<Command> = commands
+    let available_commands: Vec<AvailableCommand> = commands
         .iter()
         .filter_map(|command| {
-            Some(Command {
+            Some(AvailableCommand {
                 name: command["name"].as_str()?.to_owned(),
                 description: command["description"].as_str().unwrap_or_default().to_owned(),
                 input: None,
@@ -298,6 +317,8 @@ fn tell_commands(commands: &Value, out: &mut Vec<Said>) {
         })
         .collect();
     if !available_commands.is_empty() {
-        out.push(Said::Update(Update::AvailableCommandsUpdate { available_commands }));
+        out.push(DialectOutput::Update(SessionUpdate::AvailableCommandsUpdate {
+            available_commands,
+        }));
     }
 }

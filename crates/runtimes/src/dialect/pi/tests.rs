@@ -9,8 +9,9 @@ use super::super::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
 use super::super::{
-    Answer, AskKind, Dialect, DialectName, Ending, Exit, Image, Opening, PermissionMode, Prompt,
-    Said, StopReason, Wish,
+    CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectName, DialectOutput,
+    OptionChange, PermissionAnswer, PermissionMode, PermissionOptionKind, PromptImage, StopReason,
+    TurnOutcome,
 };
 
 const NAME: DialectName = DialectName::PiRpc;
@@ -63,11 +64,11 @@ fn spoilt_recordings_do_no_harm() {
 /// A dialect with somebody at the other end.
 struct Talk {
     pi: Box<dyn Dialect>,
-    said: Vec<Said>,
+    said: Vec<DialectOutput>,
 }
 
 impl Talk {
-    fn open(opening: &Opening) -> Self {
+    fn open(opening: &ConversationOptions) -> Self {
         let mut talk = Self { pi: NAME.start(), said: Vec::new() };
         talk.pi.open(opening, &mut talk.said);
         talk
@@ -75,14 +76,14 @@ impl Talk {
 
     /// Opened, with two models and the session file `/s.jsonl`.
     fn opened() -> Self {
-        let mut talk = Self::open(&Opening::default());
+        let mut talk = Self::open(&ConversationOptions::default());
         talk.answer_all();
         talk.said.clear();
         talk
     }
 
     fn prompt(&mut self, text: &str) {
-        let prompt = Prompt { text: text.to_owned(), images: Vec::new() };
+        let prompt = ComposedPrompt { text: text.to_owned(), images: Vec::new() };
         self.pi.prompt(&prompt, &mut self.said);
     }
 
@@ -93,7 +94,7 @@ impl Talk {
     fn written(&mut self) -> Vec<Value> {
         let mut written = Vec::new();
         self.said.retain(|said| match said {
-            Said::Write(line) => {
+            DialectOutput::Write(line) => {
                 written.push(serde_json::from_str(line).unwrap());
                 false
             }
@@ -133,9 +134,9 @@ impl Talk {
                        "totalTokens": 16, "cost": { "total": 0.25 } } } }));
     }
 
-    fn endings(&self) -> Vec<&Ending> {
+    fn endings(&self) -> Vec<&TurnOutcome> {
         let ends = self.said.iter().filter_map(|said| match said {
-            Said::TurnEnded(end) => Some(&end.ending),
+            DialectOutput::TurnEnded(end) => Some(&end.ending),
             _ => None,
         });
         ends.collect()
@@ -163,7 +164,7 @@ fn kinds(commands: &[Value]) -> Vec<&str> {
 
 #[test]
 fn opening_tells_session_and_models() {
-    let mut talk = Talk::open(&Opening::default());
+    let mut talk = Talk::open(&ConversationOptions::default());
     talk.answer_all();
     let said = render(&talk.said);
     assert!(said.contains(r#""opened":{"session":"/s.jsonl","model":"p/big""#), "{said}");
@@ -174,10 +175,10 @@ fn opening_tells_session_and_models() {
 
 #[test]
 fn wishes_come_before_opened() {
-    let opening = Opening {
+    let opening = ConversationOptions {
         model: Some("small".to_owned()),
         effort: Some("high".to_owned()),
-        ..Opening::default()
+        ..ConversationOptions::default()
     };
     let mut talk = Talk::open(&opening);
     assert_eq!(kinds(&talk.written())[0], "set_thinking_level");
@@ -189,7 +190,8 @@ fn wishes_come_before_opened() {
 
 #[test]
 fn a_model_that_is_not_there_is_a_notice() {
-    let opening = Opening { model: Some("p/none".to_owned()), ..Opening::default() };
+    let opening =
+        ConversationOptions { model: Some("p/none".to_owned()), ..ConversationOptions::default() };
     let mut talk = Talk::open(&opening);
     for command in talk.written() {
         talk.respond(&command, &good_answer(&command));
@@ -204,7 +206,10 @@ fn a_model_that_is_not_there_is_a_notice() {
 #[test]
 fn a_model_is_looked_for_when_the_models_are_known() {
     for (wish, expected) in [("small", "p/small"), ("none", "p/big")] {
-        let mut talk = Talk::open(&Opening { model: Some(wish.to_owned()), ..Opening::default() });
+        let mut talk = Talk::open(&ConversationOptions {
+            model: Some(wish.to_owned()),
+            ..ConversationOptions::default()
+        });
         let mut written = talk.written();
         written.reverse();
         for command in written {
@@ -218,18 +223,25 @@ fn a_model_is_looked_for_when_the_models_are_known() {
 
 #[test]
 fn a_session_that_argv_brought_is_not_switched_to() {
-    let mut talk =
-        Talk::open(&Opening { resume: Some("/s.jsonl".to_owned()), ..Opening::default() });
+    let mut talk = Talk::open(&ConversationOptions {
+        resume: Some("/s.jsonl".to_owned()),
+        ..ConversationOptions::default()
+    });
     assert!(!kinds(&talk.written()).contains(&"switch_session"));
-    let mut talk =
-        Talk::open(&Opening { resume: Some("/s.jsonl".to_owned()), ..Opening::default() });
+    let mut talk = Talk::open(&ConversationOptions {
+        resume: Some("/s.jsonl".to_owned()),
+        ..ConversationOptions::default()
+    });
     talk.answer_all();
     assert!(render(&talk.said).contains("opened"));
 }
 
 #[test]
 fn another_session_is_switched_to_and_then_looked_at() {
-    let opening = Opening { resume: Some("/other.jsonl".to_owned()), ..Opening::default() };
+    let opening = ConversationOptions {
+        resume: Some("/other.jsonl".to_owned()),
+        ..ConversationOptions::default()
+    };
     let mut talk = Talk::open(&opening);
     for command in talk.written() {
         talk.respond(&command, &good_answer(&command));
@@ -249,7 +261,10 @@ fn another_session_is_switched_to_and_then_looked_at() {
 #[test]
 fn a_session_without_messages_was_lost() {
     for resume in ["/other.jsonl", "/s.jsonl", "9-9-9"] {
-        let opening = Opening { resume: Some(resume.to_owned()), ..Opening::default() };
+        let opening = ConversationOptions {
+            resume: Some(resume.to_owned()),
+            ..ConversationOptions::default()
+        };
         let mut talk = Talk::open(&opening);
         loop {
             let written = talk.written();
@@ -262,32 +277,38 @@ fn a_session_without_messages_was_lost() {
                 talk.respond(&command, &answer);
             }
         }
-        let lost = talk.said.iter().filter(|said| matches!(said, Said::Lost(_))).count();
+        let lost = talk.said.iter().filter(|said| matches!(said, DialectOutput::Lost(_))).count();
         assert_eq!(lost, 1, "{resume}");
         assert!(!render(&talk.said).contains("opened"));
     }
     // An id that argv resumed.
-    let mut talk = Talk::open(&Opening { resume: Some("1-2-3".to_owned()), ..Opening::default() });
+    let mut talk = Talk::open(&ConversationOptions {
+        resume: Some("1-2-3".to_owned()),
+        ..ConversationOptions::default()
+    });
     talk.answer_all();
     assert!(render(&talk.said).contains("opened"));
 }
 
 #[test]
 fn a_process_that_dies_while_it_resumes_has_lost_the_session() {
-    let mut talk = Talk::open(&Opening { resume: Some("x".to_owned()), ..Opening::default() });
+    let mut talk = Talk::open(&ConversationOptions {
+        resume: Some("x".to_owned()),
+        ..ConversationOptions::default()
+    });
     let stderr = "No session found matching 'x'\n".to_owned();
-    talk.pi.end(&Exit { code: Some(1), stderr, ..Exit::default() }, &mut talk.said);
+    talk.pi.end(&CliExit { code: Some(1), stderr, ..CliExit::default() }, &mut talk.said);
     assert!(matches!(
         talk.said.last(),
-        Some(Said::Lost(failure)) if failure.category == Category::SessionLost
+        Some(DialectOutput::Lost(failure)) if failure.category == Category::SessionLost
     ));
 }
 
 #[test]
 fn a_prompt_carries_images() {
     let mut talk = Talk::opened();
-    let image = Image { mime_type: "image/png".to_owned(), data: "aGk=".to_owned() };
-    let prompt = Prompt { text: "Look".to_owned(), images: vec![image] };
+    let image = PromptImage { mime_type: "image/png".to_owned(), data: "aGk=".to_owned() };
+    let prompt = ComposedPrompt { text: "Look".to_owned(), images: vec![image] };
     talk.pi.prompt(&prompt, &mut talk.said);
     let command = talk.written().remove(0);
     assert_eq!((&command["type"], &command["message"]), (&json!("prompt"), &json!("Look")));
@@ -306,7 +327,7 @@ fn a_turn_ends_when_pi_has_settled() {
     assert!(talk.endings().is_empty());
     talk.hear(&json!({ "type": "agent_settled" }));
     talk.hear(&json!({ "type": "agent_settled" }));
-    assert_eq!(talk.endings(), [&Ending::Stopped(StopReason::EndTurn)]);
+    assert_eq!(talk.endings(), [&TurnOutcome::Stopped(StopReason::EndTurn)]);
     let said = render(&talk.said);
     assert!(said.contains(r#""totalTokens":16,"inputTokens":10,"outputTokens":3"#), "{said}");
     assert!(said.contains(r#""used":16,"size":1000,"cost":{"amount":0.25"#), "{said}");
@@ -316,7 +337,7 @@ fn a_turn_ends_when_pi_has_settled() {
     talk.message("By the way.", "stop", None);
     talk.hear(&json!({ "type": "agent_settled" }));
     assert_eq!(talk.endings().len(), 1);
-    talk.pi.end(&Exit::default(), &mut talk.said);
+    talk.pi.end(&CliExit::default(), &mut talk.said);
     assert_eq!(talk.endings().len(), 1);
     assert_eq!(text_of(&talk.said), "Hello.By the way.");
 }
@@ -329,7 +350,7 @@ fn versions_that_do_not_settle_end_with_the_run() {
     talk.hear(&json!({ "type": "agent_start" }));
     talk.message("Hello.", "stop", None);
     talk.hear(&json!({ "type": "agent_end", "messages": [] }));
-    assert_eq!(talk.endings(), [&Ending::Stopped(StopReason::EndTurn)]);
+    assert_eq!(talk.endings(), [&TurnOutcome::Stopped(StopReason::EndTurn)]);
 
     // After an error there may be a retry, so the state decides.
     talk.said.clear();
@@ -349,7 +370,7 @@ fn versions_that_do_not_settle_end_with_the_run() {
     talk.answer_all();
     assert!(matches!(
         talk.endings()[..],
-        [Ending::Failed(failure)] if failure.category == Category::UpstreamUnavailable
+        [TurnOutcome::Failed(failure)] if failure.category == Category::UpstreamUnavailable
     ));
 }
 
@@ -361,7 +382,7 @@ fn a_refused_prompt_is_a_failed_turn() {
     talk.respond(&command, &json!({ "success": false, "error": "No API key found for p" }));
     assert!(matches!(
         talk.endings()[..],
-        [Ending::Failed(failure)] if failure.category == Category::Auth
+        [TurnOutcome::Failed(failure)] if failure.category == Category::Auth
     ));
 }
 
@@ -370,7 +391,7 @@ fn a_command_of_an_extension_may_be_the_whole_turn() {
     let mut talk = Talk::opened();
     talk.prompt("/llama");
     talk.answer_all();
-    assert_eq!(talk.endings(), [&Ending::Stopped(StopReason::EndTurn)]);
+    assert_eq!(talk.endings(), [&TurnOutcome::Stopped(StopReason::EndTurn)]);
 }
 
 #[test]
@@ -388,7 +409,7 @@ fn an_interrupt_is_an_abort_and_cancels() {
     talk.hear(&json!({ "type": "agent_end", "willRetry": false }));
     talk.hear(&json!({ "type": "agent_settled" }));
     talk.respond(&abort, &json!({}));
-    assert_eq!(talk.endings(), [&Ending::Stopped(StopReason::Cancelled)]);
+    assert_eq!(talk.endings(), [&TurnOutcome::Stopped(StopReason::Cancelled)]);
     check(&talk.said);
 
     // While it waits for a retry nothing runs that could end.
@@ -397,7 +418,7 @@ fn an_interrupt_is_an_abort_and_cancels() {
     talk.answer_all();
     assert!(talk.pi.interrupt(&mut talk.said));
     talk.answer_all();
-    assert_eq!(talk.endings(), [&Ending::Stopped(StopReason::Cancelled)]);
+    assert_eq!(talk.endings(), [&TurnOutcome::Stopped(StopReason::Cancelled)]);
 }
 
 #[test]
@@ -419,22 +440,29 @@ fn dialogs_are_asks_or_cancelled() {
         talk.written(),
         [json!({ "cancelled": true, "type": "extension_ui_response", "id": "d" })]
     );
-    let kinds: Vec<AskKind> = talk
+    let kinds: Vec<PermissionOptionKind> = talk
         .said
         .iter()
         .filter_map(|said| match said {
-            Said::Ask(ask) if ask.id == "b" => Some(ask.options.iter().map(|o| o.kind)),
+            DialectOutput::Ask(ask) if ask.id == "b" => Some(ask.options.iter().map(|o| o.kind)),
             _ => None,
         })
         .flatten()
         .collect();
-    assert_eq!(kinds, [AskKind::AllowOnce, AskKind::AllowAlways, AskKind::RejectOnce]);
+    assert_eq!(
+        kinds,
+        [
+            PermissionOptionKind::AllowOnce,
+            PermissionOptionKind::AllowAlways,
+            PermissionOptionKind::RejectOnce
+        ]
+    );
 
     for (id, answer, expected) in [
-        ("a", Answer::Chosen("yes".to_owned()), json!({ "confirmed": true })),
-        ("b", Answer::Chosen("2".to_owned()), json!({ "value": "Block" })),
-        ("c", Answer::Cancelled, json!({ "cancelled": true })),
-        ("unknown", Answer::Cancelled, Value::Null),
+        ("a", PermissionAnswer::Chosen("yes".to_owned()), json!({ "confirmed": true })),
+        ("b", PermissionAnswer::Chosen("2".to_owned()), json!({ "value": "Block" })),
+        ("c", PermissionAnswer::Cancelled, json!({ "cancelled": true })),
+        ("unknown", PermissionAnswer::Cancelled, Value::Null),
     ] {
         talk.pi.answer(id, &answer, &mut talk.said);
         let written = talk.written();
@@ -445,27 +473,27 @@ fn dialogs_are_asks_or_cancelled() {
         assert_eq!(written.is_null(), expected.is_null());
     }
     talk.hear(&json!({ "type": "agent_settled" }));
-    assert!(talk.said.contains(&Said::Withdrawn("f".to_owned())));
+    assert!(talk.said.contains(&DialectOutput::Withdrawn("f".to_owned())));
 }
 
 #[test]
 fn wishes_are_commands() {
     let mut talk = Talk::opened();
-    let mut set = |wish: Wish| {
+    let mut set = |wish: OptionChange| {
         let is_set = talk.pi.set(&wish, &mut talk.said);
         (is_set, talk.written().pop().unwrap_or_default())
     };
-    let (is_set, command) = set(Wish::Model("small".to_owned()));
+    let (is_set, command) = set(OptionChange::Model("small".to_owned()));
     assert!(is_set);
     assert_eq!((&command["provider"], &command["modelId"]), (&json!("p"), &json!("small")));
-    let (is_set, command) = set(Wish::Model("openrouter/a/b".to_owned()));
+    let (is_set, command) = set(OptionChange::Model("openrouter/a/b".to_owned()));
     assert!(is_set);
     assert_eq!(command["modelId"], "a/b");
-    let (is_set, command) = set(Wish::Effort("low".to_owned()));
+    let (is_set, command) = set(OptionChange::Effort("low".to_owned()));
     assert!(is_set);
     assert_eq!(command["level"], "low");
-    assert!(!set(Wish::Model("unheard-of".to_owned())).0);
-    assert!(!set(Wish::Permissions(PermissionMode::Auto)).0);
+    assert!(!set(OptionChange::Model("unheard-of".to_owned())).0);
+    assert!(!set(OptionChange::Permissions(PermissionMode::Auto)).0);
 }
 
 #[test]

@@ -3,11 +3,11 @@
 use serde_json::Value;
 use wire::{Category, Fault};
 
-use super::super::{Ending, Exit, StopReason, TurnEnd, Usage, counts, json, stderr};
+use super::super::{CliExit, StopReason, TokenUsage, TurnEnd, TurnOutcome, counts, json, stderr};
 use crate::update::Cost;
 
 #[derive(Debug, Default)]
-pub(super) struct Turn {
+pub(super) struct PiTurn {
     is_running: bool,
     /// Whether we send prompts, so only they begin a turn. Without any (a recording), runs do.
     is_live: bool,
@@ -18,14 +18,14 @@ pub(super) struct Turn {
     abort: Option<String>,
     /// The id of the `get_state` that asks whether anything still runs.
     question: Option<String>,
-    last: Option<Ending>,
-    usage: Option<Usage>,
+    last: Option<TurnOutcome>,
+    usage: Option<TokenUsage>,
     cost: f64,
 }
 
 /// The next step after an event or a response.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum PiNextStep {
     Nothing,
     /// pi's state is to be requested.
     Ask,
@@ -33,7 +33,7 @@ pub(super) enum Heard {
     Unknown,
 }
 
-impl Turn {
+impl PiTurn {
     pub(super) fn prompted(&mut self, id: String, text: &str) {
         *self = Self {
             is_running: true,
@@ -66,26 +66,26 @@ impl Turn {
         self.question = None;
     }
 
-    pub(super) fn agent_ends(&mut self, event: &Value) -> Heard {
+    pub(super) fn agent_ends(&mut self, event: &Value) -> PiNextStep {
         self.is_agent_running = false;
         // Versions that know whether they will retry also say when they have settled.
         if !event["willRetry"].is_null() || !self.is_running {
-            return Heard::Nothing;
+            return PiNextStep::Nothing;
         }
         match (&self.last, self.is_live) {
-            (Some(Ending::Failed(_)), true) => Heard::Ask,
-            (Some(Ending::Failed(_)), false) => Heard::Nothing,
-            _ => Heard::End,
+            (Some(TurnOutcome::Failed(_)), true) => PiNextStep::Ask,
+            (Some(TurnOutcome::Failed(_)), false) => PiNextStep::Nothing,
+            _ => PiNextStep::End,
         }
     }
 
     /// A run is over, and its `agent_end` could not be read.
-    pub(super) fn agent_ends_somehow(&mut self) -> Heard {
+    pub(super) fn agent_ends_somehow(&mut self) -> PiNextStep {
         self.is_agent_running = false;
         match (self.is_running, self.is_live) {
-            (false, _) => Heard::Nothing,
-            (true, true) => Heard::Ask,
-            (true, false) => Heard::End,
+            (false, _) => PiNextStep::Nothing,
+            (true, true) => PiNextStep::Ask,
+            (true, false) => PiNextStep::End,
         }
     }
 
@@ -98,7 +98,7 @@ impl Turn {
     pub(super) fn retried(&mut self, event: &Value) {
         if event["success"] == false && self.last.is_none() {
             let error = event["finalError"].as_str().unwrap_or("all retries failed");
-            self.last = Some(Ending::Failed(failure_of(error)));
+            self.last = Some(TurnOutcome::Failed(failure_of(error)));
         }
     }
 
@@ -106,10 +106,12 @@ impl Turn {
     pub(super) fn message(&mut self, message: &Value) {
         let error = message["errorMessage"].as_str();
         self.last = Some(match message["stopReason"].as_str().unwrap_or_default() {
-            "length" => Ending::Stopped(StopReason::MaxTokens),
-            "aborted" => Ending::Stopped(StopReason::Cancelled),
-            "error" => Ending::Failed(failure_of(error.unwrap_or("the model's answer failed"))),
-            _ => Ending::Stopped(StopReason::EndTurn),
+            "length" => TurnOutcome::Stopped(StopReason::MaxTokens),
+            "aborted" => TurnOutcome::Stopped(StopReason::Cancelled),
+            "error" => {
+                TurnOutcome::Failed(failure_of(error.unwrap_or("the model's answer failed")))
+            }
+            _ => TurnOutcome::Stopped(StopReason::EndTurn),
         });
         self.add(&message["usage"]);
     }
@@ -125,7 +127,7 @@ impl Turn {
         if total == 0 {
             return;
         }
-        self.usage.get_or_insert_default().add(&Usage {
+        self.usage.get_or_insert_default().add(&TokenUsage {
             total_tokens: total,
             input_tokens: input,
             // Thoughts are part of pi's output.
@@ -141,30 +143,34 @@ impl Turn {
         (self.cost > 0.0 && self.cost.is_finite()).then(|| Cost::usd(self.cost))
     }
 
-    pub(super) fn response(&mut self, id: &str, event: &Value) -> Heard {
+    pub(super) fn response(&mut self, id: &str, event: &Value) -> PiNextStep {
         let is_good = event["success"] == true;
         if self.prompt.as_deref() == Some(id) {
             if !is_good {
                 let error = event["error"].as_str().unwrap_or("pi refused the prompt");
-                self.last = Some(Ending::Failed(Fault::from_words(error)));
-                return Heard::End;
+                self.last = Some(TurnOutcome::Failed(Fault::from_words(error)));
+                return PiNextStep::End;
             }
             let is_silent = self.is_command && !self.is_agent_running && self.last.is_none();
-            return if is_silent { Heard::Ask } else { Heard::Nothing };
+            return if is_silent { PiNextStep::Ask } else { PiNextStep::Nothing };
         }
         if self.abort.as_deref() == Some(id) {
             // Nothing was running, or it ended without an event.
-            return if self.is_agent_running || !is_good { Heard::Nothing } else { Heard::End };
+            return if self.is_agent_running || !is_good {
+                PiNextStep::Nothing
+            } else {
+                PiNextStep::End
+            };
         }
         if self.question.as_deref() == Some(id) {
             self.question = None;
             let data = &event["data"];
             let is_busy = [&data["isStreaming"], &data["isCompacting"]].iter().any(|b| **b == true);
             let is_idle = !is_busy && !self.is_agent_running;
-            return if is_idle { Heard::End } else { Heard::Nothing };
+            return if is_idle { PiNextStep::End } else { PiNextStep::Nothing };
         }
         // A response to a command that is not ours.
-        if is_good { Heard::Nothing } else { Heard::Unknown }
+        if is_good { PiNextStep::Nothing } else { PiNextStep::Unknown }
     }
 
     /// Ends a turn that runs.
@@ -175,11 +181,11 @@ impl Turn {
         let last = self.last.take();
         let ending = match last {
             // What fails after an interrupt fails because of it.
-            Some(Ending::Failed(_)) | None if self.abort.is_some() => {
-                Ending::Stopped(StopReason::Cancelled)
+            Some(TurnOutcome::Failed(_)) | None if self.abort.is_some() => {
+                TurnOutcome::Stopped(StopReason::Cancelled)
             }
             Some(ending) => ending,
-            None => Ending::Stopped(StopReason::EndTurn),
+            None => TurnOutcome::Stopped(StopReason::EndTurn),
         };
         (self.prompt, self.abort, self.question) = (None, None, None);
         Some(TurnEnd { ending, usage: self.usage.take() })
@@ -187,18 +193,18 @@ impl Turn {
 
     /// Ends a turn that runs because its end could not be read.
     pub(super) fn fail(&mut self, failure: Fault) -> Option<TurnEnd> {
-        self.last = Some(Ending::Failed(failure));
+        self.last = Some(TurnOutcome::Failed(failure));
         self.end()
     }
 
     /// The process is gone.
-    pub(super) fn exit(&mut self, exit: &Exit) -> Option<TurnEnd> {
+    pub(super) fn exit(&mut self, exit: &CliExit) -> Option<TurnEnd> {
         let is_done = !self.is_agent_running;
         match &self.last {
-            _ if exit.is_wanted => self.last = Some(Ending::Stopped(StopReason::Cancelled)),
-            Some(Ending::Failed(_)) => {}
+            _ if exit.is_wanted => self.last = Some(TurnOutcome::Stopped(StopReason::Cancelled)),
+            Some(TurnOutcome::Failed(_)) => {}
             Some(_) if is_done => {}
-            _ => self.last = Some(Ending::Failed(stderr::failure(exit))),
+            _ => self.last = Some(TurnOutcome::Failed(stderr::failure(exit))),
         }
         self.end()
     }

@@ -6,19 +6,19 @@ use wire::Category;
 use super::super::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
-use super::super::{DialectName, Ending, Exit, Said, StopReason};
+use super::super::{CliExit, DialectName, DialectOutput, StopReason, TurnOutcome};
 
 const NAME: DialectName = DialectName::Plain;
 
-fn said(bytes: &[u8], exit: &Exit) -> Vec<Said> {
+fn said(bytes: &[u8], exit: &CliExit) -> Vec<DialectOutput> {
     let said = translate(NAME, bytes, &[], exit);
     check(&said);
     assert_eq!(turn_ends(&said), 1);
     said
 }
 
-fn done() -> Exit {
-    Exit { code: Some(0), ..Exit::default() }
+fn done() -> CliExit {
+    CliExit { code: Some(0), ..CliExit::default() }
 }
 
 fn shown(text: &str) -> String {
@@ -26,11 +26,11 @@ fn shown(text: &str) -> String {
 }
 
 fn failure(text: &str, stderr: &str) -> (Category, String) {
-    let exit = Exit { code: Some(1), stderr: stderr.to_owned(), ..Exit::default() };
+    let exit = CliExit { code: Some(1), stderr: stderr.to_owned(), ..CliExit::default() };
     match said(text.as_bytes(), &exit).pop() {
-        Some(Said::TurnEnded(end)) => match end.ending {
-            Ending::Failed(failure) => (failure.category, failure.message),
-            ending @ Ending::Stopped(_) => panic!("{ending:?}"),
+        Some(DialectOutput::TurnEnded(end)) => match end.ending {
+            TurnOutcome::Failed(failure) => (failure.category, failure.message),
+            ending @ TurnOutcome::Stopped(_) => panic!("{ending:?}"),
         },
         other => panic!("the end is {other:?}"),
     }
@@ -104,17 +104,17 @@ fn silence_is_an_answer_with_a_notice() {
     assert!(render(&said).contains("without printing anything"));
     assert!(matches!(
         said.last(),
-        Some(Said::TurnEnded(end)) if end.ending == Ending::Stopped(StopReason::EndTurn)
+        Some(DialectOutput::TurnEnded(end)) if end.ending == TurnOutcome::Stopped(StopReason::EndTurn)
     ));
 }
 
 #[test]
 fn a_process_that_we_ended_was_cancelled() {
-    let said = said(b"half", &Exit { signal: Some(15), is_wanted: true, ..Exit::default() });
+    let said = said(b"half", &CliExit { signal: Some(15), is_wanted: true, ..CliExit::default() });
     assert_eq!(text_of(&said), "half");
     assert!(matches!(
         said.last(),
-        Some(Said::TurnEnded(end)) if end.ending == Ending::Stopped(StopReason::Cancelled)
+        Some(DialectOutput::TurnEnded(end)) if end.ending == TurnOutcome::Stopped(StopReason::Cancelled)
     ));
 }
 

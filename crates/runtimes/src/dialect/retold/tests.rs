@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::Retold;
+use super::RepetitionFilter;
 
 fn tell(attempts: &[&[&str]]) -> String {
-    let mut retold = Retold::default();
+    let mut retold = RepetitionFilter::default();
     let mut text = String::new();
     for (n, attempt) in attempts.iter().enumerate() {
         if n > 0 {
@@ -33,7 +33,7 @@ fn another_course_is_told_in_full() {
 
 #[test]
 fn what_was_no_repetition_can_be_told_after_all() {
-    let mut retold = Retold::default();
+    let mut retold = RepetitionFilter::default();
     retold.tell("ha ha ");
     retold.again();
     assert_eq!(retold.tell("ha "), "");
@@ -48,7 +48,7 @@ proptest! {
         cuts in prop::collection::vec(prop::collection::vec(0usize..60, 0..5), 1..4),
     ) {
         let chars: Vec<char> = text.chars().collect();
-        let mut retold = Retold::default();
+        let mut retold = RepetitionFilter::default();
         let mut told = String::new();
         let last = cuts.len() - 1;
         for (n, cuts) in cuts.iter().enumerate() {

@@ -1,11 +1,11 @@
 //! Messages of CLIs as they were recorded.
 
-use super::super::Exit;
+use super::super::CliExit;
 use super::failure;
 use wire::Category;
 
-fn exit(stderr: &str) -> Exit {
-    Exit { code: Some(1), stderr: stderr.to_owned(), ..Exit::default() }
+fn exit(stderr: &str) -> CliExit {
+    CliExit { code: Some(1), stderr: stderr.to_owned(), ..CliExit::default() }
 }
 
 #[test]

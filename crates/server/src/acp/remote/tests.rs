@@ -5,7 +5,7 @@ use tower::ServiceExt as _;
 use super::*;
 use crate::events::testing::One;
 
-fn begin(remotes: &Arc<Remotes>, one: &One, name: &str) -> Option<Begun> {
+fn begin(remotes: &Arc<HttpConnections>, one: &One, name: &str) -> Option<NewConnection> {
     let principal = Principal { name: name.into(), ..one.principal.clone() };
     remotes.open(&one.daemon, &principal, None)
 }
@@ -13,7 +13,7 @@ fn begin(remotes: &Arc<Remotes>, one: &One, name: &str) -> Option<Begun> {
 #[tokio::test]
 async fn a_connection_that_is_not_kept_is_over() {
     let one = One::new().await;
-    let remotes = Arc::new(Remotes::default());
+    let remotes = Arc::new(HttpConnections::default());
     drop(begin(&remotes, &one, "phone").unwrap());
     assert_eq!(remotes.all.locked().len(), 0);
     let kept = begin(&remotes, &one, "phone").unwrap().keep();
@@ -23,7 +23,7 @@ async fn a_connection_that_is_not_kept_is_over() {
 #[tokio::test]
 async fn a_client_with_too_many_connections_loses_the_one_that_it_left_alone() {
     let one = One::new().await;
-    let remotes = Arc::new(Remotes::default());
+    let remotes = Arc::new(HttpConnections::default());
     let kept: Vec<_> =
         (0..MAX_REMOTES_EACH).map(|_| begin(&remotes, &one, "phone").unwrap().keep()).collect();
     let reader = kept[0].own.read(None).unwrap();
@@ -39,7 +39,7 @@ async fn a_client_with_too_many_connections_loses_the_one_that_it_left_alone() {
 #[tokio::test]
 async fn connections_that_are_all_read_are_none_too_many_for_others_only() {
     let one = One::new().await;
-    let remotes = Arc::new(Remotes::default());
+    let remotes = Arc::new(HttpConnections::default());
     let kept: Vec<_> =
         (0..MAX_REMOTES_EACH).map(|_| begin(&remotes, &one, "phone").unwrap().keep()).collect();
     let _readers: Vec<_> = kept.iter().map(|remote| remote.own.read(None).unwrap()).collect();

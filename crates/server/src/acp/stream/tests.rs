@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 
-async fn filled(n: u64) -> Arc<Stream> {
+async fn filled(n: u64) -> Arc<MessageStream> {
     let stream = stream();
     for number in 1..=n {
         stream.push(Bytes::from(number.to_string())).await;
@@ -10,13 +10,13 @@ async fn filled(n: u64) -> Arc<Stream> {
     stream
 }
 
-fn message(number: u64) -> Next {
-    Next::Message(number, Bytes::from(number.to_string()))
+fn message(number: u64) -> ReadOutcome {
+    ReadOutcome::Message(number, Bytes::from(number.to_string()))
 }
 
-fn stream() -> Arc<Stream> {
+fn stream() -> Arc<MessageStream> {
     let quota = Arc::new(crate::limits::ByteQuota::default());
-    Arc::new(Stream::new(quota.reserve("a")))
+    Arc::new(MessageStream::new(quota.reserve("a")))
 }
 
 #[tokio::test]
@@ -38,7 +38,7 @@ async fn a_second_reader_is_refused_unless_it_comes_back() {
     let mut first = stream.read(None).unwrap();
     assert!(stream.read(None).is_none());
     let mut second = stream.read(Some(0)).unwrap();
-    assert_eq!(first.next().await, Next::Over);
+    assert_eq!(first.next().await, ReadOutcome::Over);
     drop(first);
     assert!(stream.is_read(), "the end of the old reader is not the end of the new one");
     assert_eq!(second.next().await, message(1));
@@ -54,11 +54,11 @@ async fn what_is_no_longer_kept_is_told_as_lost() {
     }
     drop(reader);
     let mut late = stream.read(Some(1)).unwrap();
-    assert_eq!(late.next().await, Next::Lost);
+    assert_eq!(late.next().await, ReadOutcome::Lost);
     assert_eq!(late.next().await, message(11));
     for nowhere in [u64::MAX - 1, u64::MAX] {
         let mut foreign = stream.read(Some(nowhere)).unwrap();
-        assert_eq!(foreign.next().await, Next::Lost);
+        assert_eq!(foreign.next().await, ReadOutcome::Lost);
     }
 }
 
@@ -75,7 +75,7 @@ async fn a_slow_reader_makes_the_front_wait() {
     });
     tokio::task::yield_now().await;
     assert!(!pushing.is_finished());
-    assert_eq!(reader.next().await, Next::Message(1, large));
+    assert_eq!(reader.next().await, ReadOutcome::Message(1, large));
     pushing.await.unwrap();
     assert_eq!(stream.state.locked().last, 3);
 }
@@ -88,8 +88,8 @@ async fn what_nobody_reads_is_dropped_and_told() {
         stream.push(large.clone()).await;
     }
     let mut reader = stream.read(None).unwrap();
-    assert_eq!(reader.next().await, Next::Lost);
-    assert_eq!(reader.next().await, Next::Message(4, large));
+    assert_eq!(reader.next().await, ReadOutcome::Lost);
+    assert_eq!(reader.next().await, ReadOutcome::Message(4, large));
 }
 
 #[tokio::test]
@@ -107,7 +107,8 @@ async fn a_reader_that_leaves_holds_nobody_up() {
 #[tokio::test]
 async fn all_streams_of_a_client_share_what_they_may_hold() {
     let quota = Arc::new(crate::limits::ByteQuota::default());
-    let streams: Vec<_> = (0..20).map(|_| Arc::new(Stream::new(quota.reserve("a")))).collect();
+    let streams: Vec<_> =
+        (0..20).map(|_| Arc::new(MessageStream::new(quota.reserve("a")))).collect();
     // Nobody reads them, so what has no room is dropped, and whoever comes is told.
     for stream in &streams {
         stream.push(Bytes::from(vec![b'x'; MAX_BYTES])).await;
@@ -115,10 +116,10 @@ async fn all_streams_of_a_client_share_what_they_may_hold() {
     let held: usize = streams.iter().map(|stream| stream.state.locked().n_bytes).sum();
     assert_eq!(held, 48 << 20);
     let mut last = streams[19].read(None).unwrap();
-    assert_eq!(last.next().await, Next::Lost);
+    assert_eq!(last.next().await, ReadOutcome::Lost);
     // To a reader one is given all the same.
     streams[19].push(Bytes::from(vec![b'y'; MAX_BYTES])).await;
-    assert!(matches!(last.next().await, Next::Message(2, _)));
+    assert!(matches!(last.next().await, ReadOutcome::Message(2, _)));
     drop((last, streams));
     assert!(quota.reserve("a").take(48 << 20), "all of it is given back");
 }

@@ -21,14 +21,14 @@ impl Stage {
         self.dir.path().canonicalize().unwrap().join(path)
     }
 
-    fn look(&self, path: Option<PathBuf>, held_to: &[&str]) -> Look {
-        Look {
+    fn look(&self, path: Option<PathBuf>, held_to: &[&str]) -> DirectoryListing {
+        DirectoryListing {
             path,
             prefix: String::new(),
             limit: DEFAULT_LIMIT,
             held_to: held_to.iter().map(|root| self.at(root)).collect(),
             home: Some(self.at("home")),
-            forbidden: Forbidden::new([self.at("ours")]),
+            forbidden: ForbiddenDirs::new([self.at("ours")]),
         }
     }
 }
@@ -50,13 +50,14 @@ fn one_begins_at_home_and_sees_directories_by_name() {
     assert_eq!(Some(home.directories[1].path.as_str()), stage.at("home/Projects").to_str());
     assert!(home.is_complete);
 
-    let begins = |prefix: &str| Look { prefix: prefix.to_owned(), ..stage.look(None, &[]) };
+    let begins =
+        |prefix: &str| DirectoryListing { prefix: prefix.to_owned(), ..stage.look(None, &[]) };
     assert_eq!(names(&begins("pro").list().unwrap()), ["Projects"]);
     assert_eq!(names(&begins(".").list().unwrap()), [".cache"]);
-    let few = Look { limit: 1, ..stage.look(None, &[]) }.list().unwrap();
+    let few = DirectoryListing { limit: 1, ..stage.look(None, &[]) }.list().unwrap();
     assert_eq!((names(&few), few.is_complete), (vec!["photos"], false));
 
-    let homeless = Look { home: None, ..stage.look(None, &[]) }.list().unwrap();
+    let homeless = DirectoryListing { home: None, ..stage.look(None, &[]) }.list().unwrap();
     assert_eq!((homeless.path.as_deref(), homeless.parent), (Some("/"), None));
 }
 
@@ -77,7 +78,7 @@ fn whoever_is_held_to_directories_sees_nothing_else_by_name_by_dots_or_by_link()
         ["secret", "secret/keys", "secret/none", "home/../secret", "home/out", "home/out/keys", ""]
     {
         let error = stage.look(Some(stage.at(elsewhere)), &["home"]).list().unwrap_err();
-        assert!(matches!(error, roots::Error::Outside(_)), "{elsewhere}: {error}");
+        assert!(matches!(error, roots::RootsError::Outside(_)), "{elsewhere}: {error}");
     }
     assert_eq!(names(&stage.look(Some(inside.join("in")), &["home"]).list().unwrap()), ["deep"]);
     let deep = stage.look(Some(inside.join("Projects/deep")), &["home"]).list().unwrap();
@@ -96,7 +97,7 @@ fn several_directories_are_what_one_begins_with_and_those_that_are_gone_open_not
     assert_eq!((list.path, list.parent), (None, None));
     assert_eq!(names(&stage.look(Some(stage.at("secret")), &held_to).list().unwrap()), ["keys"]);
     let error = stage.look(Some(stage.at("home")), &["gone"]).list().unwrap_err();
-    assert!(matches!(error, roots::Error::Outside(_)), "{error}");
+    assert!(matches!(error, roots::RootsError::Outside(_)), "{error}");
 }
 
 #[test]

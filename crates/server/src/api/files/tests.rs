@@ -14,8 +14,8 @@ fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
     dir
 }
 
-fn found(dir: &Path, query: &str, stop: &Stop) -> (Vec<String>, bool) {
-    let list = search(dir, &Forbidden::default(), Best::new(query, 50), stop).unwrap();
+fn found(dir: &Path, query: &str, stop: &WalkStop) -> (Vec<String>, bool) {
+    let list = search(dir, &ForbiddenDirs::default(), BestMatches::new(query, 50), stop).unwrap();
     (list.files.into_iter().map(|file| file.path).collect(), list.is_complete)
 }
 
@@ -32,7 +32,7 @@ fn files_are_found_and_what_is_ignored_or_elsewhere_is_not() {
     ]);
     symlink(outside.path(), dir.path().join("link")).unwrap();
     symlink(outside.path().join("secret.rs"), dir.path().join("secret.rs")).unwrap();
-    let stop = Stop::after(Duration::from_secs(60));
+    let stop = WalkStop::after(Duration::from_secs(60));
 
     let (all, is_complete) = found(dir.path(), "", &stop);
     assert_eq!(all, [".gitignore", "src/main.rs", ".github/ci.yml", "src/deep/er/mod.rs"]);
@@ -45,15 +45,15 @@ fn files_are_found_and_what_is_ignored_or_elsewhere_is_not() {
 #[test]
 fn a_search_that_is_told_to_stop_says_that_there_may_be_more() {
     let dir = tree(&[("a", ""), ("b", "")]);
-    let (_, is_complete) = found(dir.path(), "", &Stop::after(Duration::ZERO));
+    let (_, is_complete) = found(dir.path(), "", &WalkStop::after(Duration::ZERO));
     assert!(!is_complete);
     let gone = dir.path().join("gone");
-    let stop = Stop::after(WITHIN);
-    assert!(search(&gone, &Forbidden::default(), Best::new("", 1), &stop).is_err());
+    let stop = WalkStop::after(WITHIN);
+    assert!(search(&gone, &ForbiddenDirs::default(), BestMatches::new("", 1), &stop).is_err());
 }
 
 fn best(query: &str, limit: usize, paths: &[&str]) -> Vec<String> {
-    let mut best = Best::new(query, limit);
+    let mut best = BestMatches::new(query, limit);
     for path in paths {
         best.offer(path);
     }

@@ -1,11 +1,11 @@
-use sessions::pending::Listed;
+use sessions::pending::QuestionListing;
 use wire::{Millis, Seq};
 
 use super::*;
 use crate::events::testing::One;
 
 /// A question of `one`'s session.
-fn put_up(one: &One, n: u64, request: Option<&str>, option: &str) -> Listed {
+fn put_up(one: &One, n: u64, request: Option<&str>, option: &str) -> QuestionListing {
     let id = CallId::derived(&[&n.to_be_bytes()]);
     let option = sessions::permission::PermissionOption {
         id: "yes".to_owned(),
@@ -17,7 +17,7 @@ fn put_up(one: &One, n: u64, request: Option<&str>, option: &str) -> Listed {
         made_by: None,
         agent: "demo".to_owned(),
         request_id: id,
-        wants: Wants::Permission,
+        wants: ExpectedAnswer::Permission,
         title: "write a file".to_owned(),
         kind: "edit".to_owned(),
         options: vec![option],
@@ -40,7 +40,8 @@ async fn listed(one: &One) -> Vec<Permission> {
 async fn a_list_has_requests_as_they_came_until_they_are_too_many() {
     let one = One::new().await;
     let text = "x".repeat(200 << 10);
-    let _put: Vec<Listed> = (1..=50).map(|n| put_up(&one, n, Some(&text), "Yes")).collect();
+    let _put: Vec<QuestionListing> =
+        (1..=50).map(|n| put_up(&one, n, Some(&text), "Yes")).collect();
 
     let listed = listed(&one).await;
 
@@ -59,7 +60,7 @@ async fn a_list_has_requests_as_they_came_until_they_are_too_many() {
 async fn a_list_ends_when_even_the_options_are_too_many() {
     let one = One::new().await;
     let option = "x".repeat(60 << 10);
-    let _put: Vec<Listed> = (1..=300).map(|n| put_up(&one, n, None, &option)).collect();
+    let _put: Vec<QuestionListing> = (1..=300).map(|n| put_up(&one, n, None, &option)).collect();
 
     let listed = listed(&one).await;
 

@@ -3,14 +3,14 @@ use super::*;
 #[test]
 fn there_are_so_many_places_of_each_kind_and_one_is_given_back() {
     let load = Load::default();
-    type Take = fn(&Load, &str) -> Result<LoadPlace, Problem>;
+    type Take = fn(&Load, &str) -> Result<LoadPermit, Problem>;
     let kinds: [(Take, usize, usize); 3] = [
         (Load::stream, MAX_STREAMS_EACH, MAX_STREAMS),
         (Load::export, MAX_EXPORTS_EACH, MAX_EXPORTS),
         (Load::transfer, MAX_TRANSFERS_EACH, MAX_TRANSFERS),
     ];
     for (take, n_each, n_all) in kinds {
-        let mut taken: Vec<LoadPlace> = Vec::new();
+        let mut taken: Vec<LoadPermit> = Vec::new();
         for n in 0..n_all / n_each {
             let client = n.to_string();
             taken.extend((0..n_each).map(|_| take(&load, &client).unwrap()));

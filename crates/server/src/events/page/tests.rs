@@ -2,15 +2,15 @@ use serde_json::{Value, json};
 use wire::Seq;
 
 use super::*;
-use crate::events::wanted::Place;
+use crate::events::wanted::LogPosition;
 
 fn id(seq: u64) -> FrameId {
-    FrameId { place: Place { seq: Seq(seq), part: None }, epoch: 0xab }
+    FrameId { place: LogPosition { seq: Seq(seq), part: None }, epoch: 0xab }
 }
 
 #[test]
 fn frames_are_written_as_server_sent_events() {
-    let mut page = Page::new(Dress::Sse);
+    let mut page = FrameBuffer::new(FrameEncoding::Sse);
 
     page.aside("retry: 1000");
     page.remark("stream", &json!({ "head": 7 }));
@@ -26,7 +26,7 @@ fn frames_are_written_as_server_sent_events() {
 
 #[test]
 fn frames_are_written_as_objects() {
-    let mut page = Page::new(Dress::Object);
+    let mut page = FrameBuffer::new(FrameEncoding::Object);
 
     page.aside("retry: 1000");
     page.remark("stream", &json!({ "head": 7 }));
@@ -45,7 +45,7 @@ fn frames_are_written_as_objects() {
 
 #[test]
 fn a_carriage_return_between_tokens_does_not_end_the_line() {
-    let mut page = Page::new(Dress::Sse);
+    let mut page = FrameBuffer::new(FrameEncoding::Sse);
 
     page.tell(id(1), None, |text| text.push_str("{\"a\":\r1,\r\n\"b\":\"\\r\"}"));
 

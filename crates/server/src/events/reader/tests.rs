@@ -3,16 +3,16 @@ use store::EventLog as _;
 use wire::{Draft, Json, Millis, TurnId};
 
 use super::*;
-use crate::events::page::Dress;
+use crate::events::page::FrameEncoding;
 use crate::events::testing;
 use crate::events::testing::One;
 use crate::events::wanted::Cursor;
 
 /// Frames until the stream ends, or for as long as there are any.
-async fn all(reader: &mut Reader) -> (Vec<Value>, Option<Ending>) {
+async fn all(reader: &mut EventReader) -> (Vec<Value>, Option<StreamEnd>) {
     let mut frames = Vec::new();
     loop {
-        let mut page = Page::new(Dress::Object);
+        let mut page = FrameBuffer::new(FrameEncoding::Object);
         let next = tokio::time::timeout(std::time::Duration::from_secs(1), reader.next(&mut page));
         let Ok(ending) = next.await else { return (frames, None) };
         frames.extend(page.frames().map(|(_, text)| serde_json::from_str::<Value>(text).unwrap()));
@@ -38,7 +38,7 @@ fn draft(kind: Kind) -> Draft {
 #[tokio::test(start_paused = true)]
 async fn a_stream_opens_with_what_it_is_and_tells_the_log() {
     let one = One::new().await;
-    let mut reader = one.reader(Cursor::START, Format::Acp, Until::Cut).await;
+    let mut reader = one.reader(Cursor::START, StreamFormat::Acp, StreamUntil::Cut).await;
 
     let (frames, _) = all(&mut reader).await;
 
@@ -56,7 +56,8 @@ async fn a_useless_cursor_is_told_and_everything_follows() {
     for (cursor, reason) in
         [("999", "beyond_head"), ("1-1", "other_epoch"), ("rubbish", "unreadable")]
     {
-        let mut reader = one.reader(Cursor::parse(cursor), Format::Acp, Until::Cut).await;
+        let mut reader =
+            one.reader(Cursor::parse(cursor), StreamFormat::Acp, StreamUntil::Cut).await;
 
         let (frames, _) = all(&mut reader).await;
 
@@ -71,12 +72,12 @@ async fn a_useless_cursor_is_told_and_everything_follows() {
 async fn a_reader_that_is_dropped_in_any_wait_loses_nothing() {
     let one = One::new().await;
     let head = one.record().await.head.0;
-    let mut reader = one.reader(Cursor::parse("80"), Format::Ui, Until::Cut).await;
+    let mut reader = one.reader(Cursor::parse("80"), StreamFormat::Ui, StreamUntil::Cut).await;
     let (_, _) = all(&mut reader).await;
 
     // Each of these waits and is dropped before anything comes.
     for _ in 0..3 {
-        let mut page = Page::new(Dress::Object);
+        let mut page = FrameBuffer::new(FrameEncoding::Object);
         let waiting = reader.next(&mut page);
         assert!(tokio::time::timeout(std::time::Duration::ZERO, waiting).await.is_err());
         assert!(page.is_empty());
@@ -94,11 +95,11 @@ async fn what_was_let_go_is_read_again() {
     let many = (0..3000).map(|_| draft(Kind::AgentStderr)).collect();
     one.append(many).await;
     let head = one.record().await.head.0;
-    let mut reader = one.reader(Cursor::START, Format::Acp, Until::Cut).await;
+    let mut reader = one.reader(Cursor::START, StreamFormat::Acp, StreamUntil::Cut).await;
 
     let mut frames = Vec::new();
     while seqs(&frames).last() != Some(&head) {
-        let mut page = Page::new(Dress::Object);
+        let mut page = FrameBuffer::new(FrameEncoding::Object);
         assert_eq!(reader.next(&mut page).await, None);
         assert!(page.n_frames() <= PAGE_FRAMES && page.len() <= 2 * PAGE_BYTES);
         frames.extend(page.frames().map(|(_, text)| serde_json::from_str::<Value>(text).unwrap()));
@@ -111,7 +112,7 @@ async fn what_was_let_go_is_read_again() {
 #[tokio::test(start_paused = true)]
 async fn a_deleted_session_ends_its_streams() {
     let one = One::new().await;
-    let mut reader = one.reader(Cursor::START, Format::Acp, Until::Cut).await;
+    let mut reader = one.reader(Cursor::START, StreamFormat::Acp, StreamUntil::Cut).await;
     all(&mut reader).await;
 
     let log = one.log.clone();
@@ -119,18 +120,18 @@ async fn a_deleted_session_ends_its_streams() {
     let deleting = tokio::spawn(async move { log.delete(id).await });
 
     let (_, ending) = all(&mut reader).await;
-    assert_eq!(ending, Some(Ending::SessionDeleted));
+    assert_eq!(ending, Some(StreamEnd::SessionDeleted));
     assert!(deleting.await.unwrap().unwrap());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_until_idle_ends_when_all_is_told_and_nothing_runs() {
     let one = One::new().await;
-    let mut reader = one.reader(Cursor::START, Format::Acp, Until::Idle).await;
+    let mut reader = one.reader(Cursor::START, StreamFormat::Acp, StreamUntil::Idle).await;
 
     let (frames, ending) = all(&mut reader).await;
 
-    assert_eq!(ending, Some(Ending::Done("idle")));
+    assert_eq!(ending, Some(StreamEnd::Done("idle")));
     assert_eq!(seqs(&frames).last(), Some(&one.record().await.head.0));
 }
 
@@ -141,19 +142,21 @@ async fn a_stream_until_a_turn_ends_with_the_end_of_that_turn() {
     let is_end = |event: &&Event| event.kind == Kind::TurnEnded;
     let end = log.iter().filter(is_end).nth(1).unwrap();
 
-    let mut reader = one.reader(Cursor::START, Format::Acp, Until::Turn(end.turn.unwrap())).await;
+    let mut reader =
+        one.reader(Cursor::START, StreamFormat::Acp, StreamUntil::Turn(end.turn.unwrap())).await;
     let (frames, ending) = all(&mut reader).await;
-    assert_eq!(ending, Some(Ending::Done("turn_ended")));
+    assert_eq!(ending, Some(StreamEnd::Done("turn_ended")));
     assert_eq!(seqs(&frames).last(), Some(&end.seq.0));
 
     // Whoever has seen the end already is not kept waiting for it.
     let after = Cursor::parse(&end.seq.0.to_string());
-    let mut reader = one.reader(after, Format::Acp, Until::Turn(end.turn.unwrap())).await;
+    let mut reader =
+        one.reader(after, StreamFormat::Acp, StreamUntil::Turn(end.turn.unwrap())).await;
     let (_, ending) = all(&mut reader).await;
-    assert_eq!(ending, Some(Ending::Done("turn_ended")));
+    assert_eq!(ending, Some(StreamEnd::Done("turn_ended")));
 
     let unknown = TurnId::from_entropy(&[9; 64]);
-    let mut reader = one.reader(after, Format::Ui, Until::Turn(unknown)).await;
+    let mut reader = one.reader(after, StreamFormat::Ui, StreamUntil::Turn(unknown)).await;
     let (_, ending) = all(&mut reader).await;
-    assert_eq!(ending, Some(Ending::Done("turn_ended")));
+    assert_eq!(ending, Some(StreamEnd::Done("turn_ended")));
 }

@@ -1,26 +1,27 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::events::page::Dress;
+use crate::events::page::FrameEncoding;
 use crate::events::testing;
-use crate::events::wanted::{Cursor, Start};
+use crate::events::wanted::{Cursor, StreamStart};
 
 const EPOCH: u64 = 0x5eed;
-const FORMATS: [Format; 4] = [Format::Acp, Format::Ui, Format::Envelopes, Format::Conversation];
-const DRESSES: [Dress; 2] = [Dress::Sse, Dress::Object];
+const FORMATS: [StreamFormat; 4] =
+    [StreamFormat::Acp, StreamFormat::Ui, StreamFormat::Envelopes, StreamFormat::Conversation];
+const DRESSES: [FrameEncoding; 2] = [FrameEncoding::Sse, FrameEncoding::Object];
 
 /// The frames of a log for somebody who has come to `told`, each with its id.
 fn told(
     log: &[Event],
-    format: Format,
-    dress: Dress,
-    told: Place,
-    snapshots: &Snapshots,
+    format: StreamFormat,
+    dress: FrameEncoding,
+    told: LogPosition,
+    snapshots: &VocabularySnapshots,
 ) -> Vec<(FrameId, String)> {
     let session = SessionId::from_entropy(&[7; 64]);
-    let log_of = Log { session, epoch: EPOCH, format };
-    let (mut teller, first) = Teller::new(log_of, told, snapshots);
-    let mut page = Page::new(dress);
+    let log_of = SnapshotKey { session, epoch: EPOCH, format };
+    let (mut teller, first) = FrameEncoder::new(log_of, told, snapshots);
+    let mut page = FrameBuffer::new(dress);
     for event in log.iter().filter(|event| event.seq > first) {
         teller.tell(event, &mut page);
         teller.keep(log_of, event.seq, snapshots);
@@ -29,22 +30,22 @@ fn told(
 }
 
 /// What a client does with an id: it sends the text back.
-fn resumed(id: FrameId, head: Seq) -> Place {
+fn resumed(id: FrameId, head: Seq) -> LogPosition {
     match Cursor::parse(&id.to_string()).judge(EPOCH, head) {
-        Start::After(place) => place,
-        Start::Resync(reason) => panic!("{id}: {reason:?}"),
+        StreamStart::After(place) => place,
+        StreamStart::Resync(reason) => panic!("{id}: {reason:?}"),
     }
 }
 
-fn check_every_cut(log: &[Event], format: Format, dress: Dress) {
+fn check_every_cut(log: &[Event], format: StreamFormat, dress: FrameEncoding) {
     let head = log.last().map(|event| event.seq).unwrap_or_default();
     // Kept of what was read before, as often as can be.
-    let snapshots = Snapshots::every(1);
-    let whole = told(log, format, dress, Place::START, &snapshots);
+    let snapshots = VocabularySnapshots::every(1);
+    let whole = told(log, format, dress, LogPosition::START, &snapshots);
     for (n, (id, _)) in whole.iter().enumerate() {
         let rest = told(log, format, dress, resumed(*id, head), &snapshots);
         assert_eq!(whole.get(n + 1..), Some(&*rest), "{format:?} cut after {id}");
-        let rest = told(log, format, dress, resumed(*id, head), &Snapshots::default());
+        let rest = told(log, format, dress, resumed(*id, head), &VocabularySnapshots::default());
         assert_eq!(whole.get(n + 1..), Some(&*rest), "{format:?} without snapshots after {id}");
     }
 }
@@ -61,9 +62,9 @@ fn a_stream_cut_after_any_frame_goes_on_with_the_next() {
 
 #[test]
 fn ids_grow_and_an_event_ends_with_an_id_without_part() {
-    let (log, snapshots) = (testing::events(), Snapshots::default());
+    let (log, snapshots) = (testing::events(), VocabularySnapshots::default());
     for format in FORMATS {
-        let frames = told(&log, format, Dress::Sse, Place::START, &snapshots);
+        let frames = told(&log, format, FrameEncoding::Sse, LogPosition::START, &snapshots);
         assert!(frames.len() > 20, "{format:?} tells little: {}", frames.len());
         for pair in frames.windows(2) {
             let (a, b) = (pair[0].0.place, pair[1].0.place);
@@ -72,14 +73,14 @@ fn ids_grow_and_an_event_ends_with_an_id_without_part() {
         }
         assert_eq!(frames.last().unwrap().0.place.part, None);
     }
-    let ui = told(&log, Format::Ui, Dress::Sse, Place::START, &snapshots);
+    let ui = told(&log, StreamFormat::Ui, FrameEncoding::Sse, LogPosition::START, &snapshots);
     assert!(ui.iter().any(|(id, _)| id.place.part.is_some()), "no event gives several frames");
 }
 
 #[test]
 fn acp_tells_each_event_as_it_is_in_the_log() {
-    let (log, snapshots) = (testing::events(), Snapshots::default());
-    let frames = told(&log, Format::Acp, Dress::Sse, Place::START, &snapshots);
+    let (log, snapshots) = (testing::events(), VocabularySnapshots::default());
+    let frames = told(&log, StreamFormat::Acp, FrameEncoding::Sse, LogPosition::START, &snapshots);
     let lines: Vec<String> = log.iter().map(Event::to_json_line).collect();
     let data = frames.iter().map(|(_, text)| {
         text.lines().find_map(|line| line.strip_prefix("data: ")).expect("data").to_owned()
@@ -89,11 +90,11 @@ fn acp_tells_each_event_as_it_is_in_the_log() {
 
 #[test]
 fn a_reader_who_changes_the_format_in_the_middle_of_an_event_gets_the_event() {
-    let (log, snapshots) = (testing::events(), Snapshots::default());
-    let ui = told(&log, Format::Ui, Dress::Sse, Place::START, &snapshots);
+    let (log, snapshots) = (testing::events(), VocabularySnapshots::default());
+    let ui = told(&log, StreamFormat::Ui, FrameEncoding::Sse, LogPosition::START, &snapshots);
     let (id, _) = ui.iter().find(|(id, _)| id.place.part.is_some()).unwrap();
-    let acp = told(&log, Format::Acp, Dress::Sse, id.place, &snapshots);
-    assert_eq!(acp.first().unwrap().0.place, Place { seq: id.place.seq, part: None });
+    let acp = told(&log, StreamFormat::Acp, FrameEncoding::Sse, id.place, &snapshots);
+    assert_eq!(acp.first().unwrap().0.place, LogPosition { seq: id.place.seq, part: None });
 }
 
 proptest! {

@@ -2,23 +2,23 @@ use proptest::prelude::*;
 use wire::Seq;
 
 use super::*;
-use crate::events::wanted::Place;
+use crate::events::wanted::LogPosition;
 
-fn read(asked: Asked, last: Option<&'static str>) -> Result<Wanted, Problem> {
+fn read(asked: EventsQuery, last: Option<&'static str>) -> Result<EventsRequest, Problem> {
     let mut headers = HeaderMap::new();
     if let Some(last) = last {
         headers.insert("last-event-id", last.parse().unwrap());
     }
-    Wanted::read(&asked, &headers)
+    EventsRequest::read(&asked, &headers)
 }
 
-fn after(text: &str) -> Asked {
-    Asked { after: Some(text.to_owned()), ..Asked::default() }
+fn after(text: &str) -> EventsQuery {
+    EventsQuery { after: Some(text.to_owned()), ..EventsQuery::default() }
 }
 
-fn seq(wanted: &Wanted) -> u64 {
+fn seq(wanted: &EventsRequest) -> u64 {
     match wanted.cursor {
-        Cursor::At { place: Place { seq: Seq(seq), .. }, .. } => seq,
+        Cursor::At { place: LogPosition { seq: Seq(seq), .. }, .. } => seq,
         Cursor::Unreadable => panic!("no cursor"),
     }
 }
@@ -28,7 +28,7 @@ fn the_header_of_a_reconnecting_browser_wins_over_its_url() {
     assert_eq!(seq(&read(after("3"), None).unwrap()), 3);
     assert_eq!(seq(&read(after("3"), Some("7-a")).unwrap()), 7);
     assert_eq!(seq(&read(after("3"), Some("")).unwrap()), 3);
-    assert_eq!(seq(&read(Asked::default(), None).unwrap()), 0);
+    assert_eq!(seq(&read(EventsQuery::default(), None).unwrap()), 0);
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn a_bad_cursor_is_refused_in_the_url_and_told_in_the_stream() {
     for bad in ["-1", "18446744073709551616", "abc", ""] {
         assert_eq!(read(after(bad), None).unwrap_err().status, 400, "{bad:?}");
     }
-    let wanted = read(Asked::default(), Some("abc")).unwrap();
+    let wanted = read(EventsQuery::default(), Some("abc")).unwrap();
     assert_eq!(wanted.cursor, Cursor::Unreadable);
 }
 
@@ -44,16 +44,17 @@ fn a_bad_cursor_is_refused_in_the_url_and_told_in_the_stream() {
 fn formats_and_ends_are_known_or_refused() {
     let asked = |format: Option<&str>, until: Option<&str>, turn: Option<&str>| {
         let own = |text: Option<&str>| text.map(str::to_owned);
-        let asked = Asked { after: None, format: own(format), until: own(until), turn: own(turn) };
+        let asked =
+            EventsQuery { after: None, format: own(format), until: own(until), turn: own(turn) };
         read(asked, None)
     };
     let turn = "nmnj9izbvzupgatrwp2595d0";
 
-    assert_eq!(asked(None, None, None).unwrap().format, Format::Acp);
-    assert_eq!(asked(Some("ui"), None, None).unwrap().format, Format::Ui);
-    assert_eq!(asked(Some("envelopes"), None, None).unwrap().format, Format::Envelopes);
-    assert_eq!(asked(None, Some("idle"), None).unwrap().until, Until::Idle);
-    assert!(matches!(asked(None, None, Some(turn)).unwrap().until, Until::Turn(_)));
+    assert_eq!(asked(None, None, None).unwrap().format, StreamFormat::Acp);
+    assert_eq!(asked(Some("ui"), None, None).unwrap().format, StreamFormat::Ui);
+    assert_eq!(asked(Some("envelopes"), None, None).unwrap().format, StreamFormat::Envelopes);
+    assert_eq!(asked(None, Some("idle"), None).unwrap().until, StreamUntil::Idle);
+    assert!(matches!(asked(None, None, Some(turn)).unwrap().until, StreamUntil::Turn(_)));
 
     assert_eq!(asked(Some("xml"), None, None).unwrap_err().status, 400);
     assert_eq!(asked(None, Some("noon"), None).unwrap_err().status, 400);
@@ -62,7 +63,7 @@ fn formats_and_ends_are_known_or_refused() {
 }
 
 fn at(seq: u64, part: Option<u32>, epoch: Option<u64>) -> Cursor {
-    Cursor::At { place: Place { seq: Seq(seq), part }, epoch }
+    Cursor::At { place: LogPosition { seq: Seq(seq), part }, epoch }
 }
 
 #[test]
@@ -112,11 +113,17 @@ fn what_we_never_wrote_is_no_cursor() {
 fn a_cursor_of_another_epoch_or_of_an_event_to_come_begins_anew() {
     let head = Seq(20);
 
-    assert_eq!(at(20, None, Some(7)).judge(7, head), Start::After(Place { seq: head, part: None }));
-    assert_eq!(at(20, None, Some(8)).judge(7, head), Start::Resync(Reason::OtherEpoch));
-    assert_eq!(at(21, None, Some(7)).judge(7, head), Start::Resync(Reason::BeyondHead));
-    assert_eq!(at(u64::MAX, None, None).judge(7, head), Start::Resync(Reason::BeyondHead));
-    assert_eq!(Cursor::Unreadable.judge(7, head), Start::Resync(Reason::Unreadable));
+    assert_eq!(
+        at(20, None, Some(7)).judge(7, head),
+        StreamStart::After(LogPosition { seq: head, part: None })
+    );
+    assert_eq!(at(20, None, Some(8)).judge(7, head), StreamStart::Resync(ResyncReason::OtherEpoch));
+    assert_eq!(at(21, None, Some(7)).judge(7, head), StreamStart::Resync(ResyncReason::BeyondHead));
+    assert_eq!(
+        at(u64::MAX, None, None).judge(7, head),
+        StreamStart::Resync(ResyncReason::BeyondHead)
+    );
+    assert_eq!(Cursor::Unreadable.judge(7, head), StreamStart::Resync(ResyncReason::Unreadable));
 }
 
 proptest! {
@@ -126,14 +133,14 @@ proptest! {
         part in proptest::option::of(1_u32..),
         epoch: u64,
     ) {
-        let id = FrameId { place: Place { seq: Seq(seq), part }, epoch };
+        let id = FrameId { place: LogPosition { seq: Seq(seq), part }, epoch };
         prop_assert_eq!(Cursor::parse(&id.to_string()), at(seq, part, Some(epoch)));
     }
 
     #[test]
     fn any_text_is_judged(text in ".{0,80}", epoch: u64, head: u64) {
         let start = Cursor::parse(&text).judge(epoch, Seq(head));
-        if let Start::After(place) = start {
+        if let StreamStart::After(place) = start {
             prop_assert!(place.seq.0 <= head);
         }
     }
@@ -155,7 +162,7 @@ proptest! {
         a in (1_u64..4, proptest::option::of(1_u32..4)),
         b in (1_u64..4, proptest::option::of(1_u32..4)),
     ) {
-        let place = |(seq, part)| Place { seq: Seq(seq), part };
+        let place = |(seq, part)| LogPosition { seq: Seq(seq), part };
         // The frame without a part is the last of its event.
         let order = |(seq, part): (u64, Option<u32>)| (seq, part.unwrap_or(u32::MAX));
         prop_assert_eq!(place(a).covers(place(b)), order(b) <= order(a));

@@ -7,7 +7,7 @@ fn v4(n: u32) -> Peer {
 }
 
 fn is_counted(failures: &Failures, peer: &Peer, now: Instant) -> bool {
-    failures.note(peer, now) == Verdict::Counted
+    failures.note(peer, now) == FailureVerdict::Counted
 }
 
 #[test]
@@ -17,9 +17,9 @@ fn ten_a_minute_are_counted_and_the_rest_told_to_wait() {
         assert!(is_counted(&failures, &v4(1), start));
     }
     let later = start + Duration::from_secs(20);
-    let first = Verdict::Limited { retry_after: 40, is_first: true };
+    let first = FailureVerdict::Limited { retry_after: 40, is_first: true };
     assert_eq!(failures.note(&v4(1), later), first);
-    let next = Verdict::Limited { retry_after: 40, is_first: false };
+    let next = FailureVerdict::Limited { retry_after: 40, is_first: false };
     assert_eq!(failures.note(&v4(1), later), next);
     assert!(is_counted(&failures, &v4(2), later), "another address has its own count");
     assert!(is_counted(&failures, &v4(1), start + WINDOW));

@@ -110,7 +110,9 @@ fn a_page_with_a_name_is_called_by_it() {
     let called = |host: &str| {
         let called = ours().recognise(host, at, false, Some(&page))?;
         assert_eq!(called.host(), host);
-        let Called::Elsewhere { page: there, was_page, .. } = called else { return Some("name") };
+        let RequestedHost::Elsewhere { page: there, was_page, .. } = called else {
+            return Some("name");
+        };
         assert_eq!(there, format!("{page}:7433"));
         Some(if was_page { "former" } else { "address" })
     };
@@ -131,7 +133,7 @@ fn a_page_with_a_name_is_called_by_it() {
     // Without a name of its own the page is where it is called.
     assert!(!ours().knows(&format!("{page}:7433"), at, false));
     let bare = ours().recognise("localhost:7433", at, false, None);
-    assert_eq!(bare, Some(Called::Here("localhost:7433")));
+    assert_eq!(bare, Some(RequestedHost::Here("localhost:7433")));
 }
 
 #[test]

@@ -9,7 +9,7 @@ fn origins() -> Origins {
     Origins::new(&["https://app.example".to_owned(), "http://localhost:5173".to_owned()]).unwrap()
 }
 
-fn check(headers: &[(&str, &str)]) -> Result<Page, u16> {
+fn check(headers: &[(&str, &str)]) -> Result<RequestOrigin, u16> {
     let mut request = Request::builder().uri("/");
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -20,16 +20,16 @@ fn check(headers: &[(&str, &str)]) -> Result<Page, u16> {
 
 #[test]
 fn our_own_page_and_named_ones_may_call() {
-    assert_eq!(check(&[]), Ok(Page::None));
-    assert_eq!(check(&[("origin", "http://127.0.0.1:7433")]), Ok(Page::Own));
+    assert_eq!(check(&[]), Ok(RequestOrigin::None));
+    assert_eq!(check(&[("origin", "http://127.0.0.1:7433")]), Ok(RequestOrigin::Own));
     let own = [("origin", "http://127.0.0.1:7433"), ("sec-fetch-site", "same-origin")];
-    assert_eq!(check(&own), Ok(Page::Own));
-    assert_eq!(check(&[("sec-fetch-site", "none")]), Ok(Page::None));
-    assert_eq!(check(&[("sec-fetch-site", "same-origin")]), Ok(Page::None));
+    assert_eq!(check(&own), Ok(RequestOrigin::Own));
+    assert_eq!(check(&[("sec-fetch-site", "none")]), Ok(RequestOrigin::None));
+    assert_eq!(check(&[("sec-fetch-site", "same-origin")]), Ok(RequestOrigin::None));
     for site in ["cross-site", "same-site"] {
         for origin in ["https://app.example", "http://localhost:5173"] {
             let page = check(&[("origin", origin), ("sec-fetch-site", site)]);
-            assert_eq!(page, Ok(Page::Allowed(HeaderValue::from_static(origin))));
+            assert_eq!(page, Ok(RequestOrigin::Allowed(HeaderValue::from_static(origin))));
         }
     }
 }
@@ -122,7 +122,7 @@ proptest! {
         if let Some(parsed) = parse(&text) {
             let origins = Origins::new(&[text]).unwrap();
             let value = HeaderValue::from_str(&parsed).unwrap();
-            prop_assert_eq!(origins.recognise(&value, HOST, false), Some(Page::Allowed(value)));
+            prop_assert_eq!(origins.recognise(&value, HOST, false), Some(RequestOrigin::Allowed(value)));
         }
     }
 }

@@ -4,13 +4,13 @@ fn token(name: &str) -> Principal {
     Principal { name: name.to_owned(), is_local: false, ..Principal::local() }
 }
 
-fn take(shares: &Arc<Shares>, principal: &Principal) -> Result<Arc<Share>, Problem> {
-    shares.take(&Known::default(), Some(principal), false)
+fn take(shares: &Arc<StreamShares>, principal: &Principal) -> Result<Arc<StreamShare>, Problem> {
+    shares.take(&ConnectionShare::default(), Some(principal), false)
 }
 
 #[test]
 fn one_token_has_its_share_and_all_together_leave_some_places() {
-    let shares = Arc::new(Shares::new(100));
+    let shares = Arc::new(StreamShares::new(100));
     let mut held = Vec::new();
     for name in ["a", "b", "c"] {
         held.extend((0..25).map(|_| take(&shares, &token(name)).unwrap()));
@@ -27,8 +27,8 @@ fn one_token_has_its_share_and_all_together_leave_some_places() {
 
 #[test]
 fn streams_of_one_connection_take_one_place_until_the_last_has_gone() {
-    let shares = Arc::new(Shares::new(16));
-    let (one, connection) = (token("a"), Known::default());
+    let shares = Arc::new(StreamShares::new(16));
+    let (one, connection) = (token("a"), ConnectionShare::default());
     let first = shares.take(&connection, Some(&one), false).unwrap();
     let second = shares.take(&connection, Some(&one), false).unwrap();
     drop(first);
@@ -39,10 +39,10 @@ fn streams_of_one_connection_take_one_place_until_the_last_has_gone() {
 
 #[test]
 fn the_daemons_own_user_has_no_share_and_what_has_begun_is_counted() {
-    let shares = Arc::new(Shares::new(40));
+    let shares = Arc::new(StreamShares::new(40));
     let own: Vec<_> = (0..35).map(|_| take(&shares, &Principal::local()).unwrap()).collect();
     assert!(take(&shares, &Principal::local()).is_err());
-    let begun = shares.take(&Known::default(), Some(&token("a")), true).unwrap();
+    let begun = shares.take(&ConnectionShare::default(), Some(&token("a")), true).unwrap();
     drop(own);
     assert_eq!(shares.taken.locked().n_all, 1);
     drop(begun);

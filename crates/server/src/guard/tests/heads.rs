@@ -4,7 +4,7 @@ use axum::http::{HeaderName, HeaderValue, Request};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::{Admitted, Arrival, Case, Decision, Peer, case};
+use super::{Admission, Case, ConnectionInfo, GuardDecision, Peer, case};
 
 /// All that the guard looks at, and some that it must not.
 const NAMES: [&str; 16] = [
@@ -84,7 +84,7 @@ fn no_head_panics_or_gets_in_without_a_token() {
     let methods = select(&["GET", "POST", "DELETE", "OPTIONS", "HEAD", "CONNECT"][..]);
     let paths = select(&["/v1/sessions", "/", "/acp", "/v1/events", "/%00", "*"][..]);
     proptest!(config, |(lines in lines(), method in methods, path in paths, is_tls: bool)| {
-        let arrival = Arrival::new(Peer::Net(at(50_000)), Some(at(7433)), is_tls);
+        let arrival = ConnectionInfo::new(Peer::Net(at(50_000)), Some(at(7433)), is_tls);
         let arrival = arrival.of_our_user();
         let Ok(request) = Request::builder().method(method).uri(path).body(()) else {
             return Ok(());
@@ -96,10 +96,10 @@ fn no_head_panics_or_gets_in_without_a_token() {
             }
         }
         match case.guard.admit(&parts, &arrival) {
-            Ok(Decision { admitted: Admitted::As(principal), .. }) => {
+            Ok(GuardDecision { admitted: Admission::As(principal), .. }) => {
                 prop_assert!(false, "{} got in by {:?}", principal.name, parts.headers);
             }
-            Ok(Decision { readable_by: Some(origin), .. }) => {
+            Ok(GuardDecision { readable_by: Some(origin), .. }) => {
                 prop_assert_eq!(origin, "https://app.example");
             }
             Ok(_) | Err(_) => {}

@@ -1,6 +1,6 @@
 use super::*;
 
-type Connection = (CancellationToken, Arc<Activity>);
+type Connection = (CancellationToken, Arc<ConnectionActivity>);
 
 fn filled(open: &OpenConnections, n: usize) -> Vec<Connection> {
     let all: Vec<Connection> = (0..n).map(|_| Default::default()).collect();

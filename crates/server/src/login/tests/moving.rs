@@ -9,7 +9,7 @@ use crate::page_name::PageName;
 struct Daemon {
     name: PageName,
     login: Login,
-    guarded: Guarded,
+    guarded: GuardedRouter,
 }
 
 /// What a tab of the page has.
@@ -26,12 +26,13 @@ impl Daemon {
     fn start(dir: &tempfile::TempDir, n: u64) -> Self {
         let name = PageName::choose(dir.path(), &[n]).unwrap();
         let tokens = Tokens::open(dir.path()).unwrap();
-        let settings = Settings { allow_hosts: vec!["yard.example".into()], ..Settings::default() };
+        let settings =
+            GuardSettings { allow_hosts: vec!["yard.example".into()], ..GuardSettings::default() };
         let guard = Guard::new(tokens, Routes::default().document("/"), &settings).unwrap();
         let guard = Arc::new(guard.with_page_at(name.clone()));
         let login = Login::new(guard.clone());
         let router = routes().with_state(login.clone());
-        let guarded = Guarded::new(guard, router, HttpLimits::default());
+        let guarded = GuardedRouter::new(guard, router, HttpLimits::default());
         Self { name, login, guarded }
     }
 
@@ -56,7 +57,8 @@ impl Daemon {
         for (name, value) in more {
             request = request.header(*name, *value);
         }
-        let arrival = Arrival::new(Peer::Net(at(50_000)), Some(at(7433)), false).of_our_user();
+        let arrival =
+            ConnectionInfo::new(Peer::Net(at(50_000)), Some(at(7433)), false).of_our_user();
         let body = if method == "POST" { Body::from(body.to_string()) } else { Body::empty() };
         let request = request.extension(arrival).body(body).unwrap();
         self.guarded.clone().oneshot(request).await.unwrap()
@@ -122,20 +124,19 @@ async fn a_tab_comes_over_by_what_is_stored_nowhere() {
     for secret in [&tab.secret, &tab.pass, &tab.cookie] {
         let asked = second.challenge(&tab).await;
         let nonce = asked["nonce"].as_str().unwrap();
-        let body =
-            json!({ "nonce": nonce, "proof": proof(&sum(secret), Side::Page, &way, "n", nonce) });
+        let body = json!({ "nonce": nonce, "proof": proof(&sum(secret), ProofSide::Page, &way, "n", nonce) });
         assert_eq!(second.as_tab(&tab, "/v1/login/move", body).await.status(), 401);
-        let code = proof(&sum(secret), Side::Code, &way, "n", nonce);
+        let code = proof(&sum(secret), ProofSide::Code, &way, "n", nonce);
         assert_eq!(second.log_in(&second.host(), &code).await.err(), Some(401));
     }
     let key = sum(&tab.unstored);
     let asked = second.challenge(&tab).await;
     let nonce = asked["nonce"].as_str().unwrap();
     assert_eq!(asked["movedTo"], second.host());
-    assert_eq!(asked["proof"], proof(&key, Side::Daemon, &way, "n", nonce));
-    let code = proof(&key, Side::Code, &way, "n", nonce);
+    assert_eq!(asked["proof"], proof(&key, ProofSide::Daemon, &way, "n", nonce));
+    let code = proof(&key, ProofSide::Code, &way, "n", nonce);
     assert_eq!(second.log_in(&second.host(), &code).await.err(), Some(401), "not proved yet");
-    let body = json!({ "nonce": nonce, "proof": proof(&key, Side::Page, &way, "n", nonce) });
+    let body = json!({ "nonce": nonce, "proof": proof(&key, ProofSide::Page, &way, "n", nonce) });
     let moved = second.as_tab(&tab, "/v1/login/move", body.clone()).await;
     assert_eq!(moved.status(), 204);
     assert_eq!(second.as_tab(&tab, "/v1/login/move", body).await.status(), 401, "once");
@@ -149,11 +150,11 @@ async fn come_over(daemon: &Daemon, tab: &Tab) -> Result<Tab, u16> {
     let (key, way) = (sum(&tab.unstored), format!("{}>{}", tab.host, daemon.host()));
     let asked = daemon.challenge(tab).await;
     let nonce = asked["nonce"].as_str().unwrap();
-    let proved = proof(&key, Side::Page, &way, "n", nonce);
+    let proved = proof(&key, ProofSide::Page, &way, "n", nonce);
     let body = json!({ "nonce": nonce, "proof": proved });
     let moved = daemon.as_tab(tab, "/v1/login/move", body).await.status();
     assert_eq!(moved, 204);
-    daemon.log_in(&daemon.host(), &proof(&key, Side::Code, &way, "n", nonce)).await
+    daemon.log_in(&daemon.host(), &proof(&key, ProofSide::Code, &way, "n", nonce)).await
 }
 
 #[tokio::test]
@@ -169,12 +170,16 @@ async fn a_tab_may_ask_for_a_proof_that_nobody_can_give_who_has_what_is_stored()
         let body = json!({ "nonce": "n", "by": by });
         let asked = read(daemon.as_tab(&tab, "/v1/login/challenge", body).await).await;
         let nonce = asked["nonce"].as_str().unwrap();
-        assert_eq!(asked["proof"], proof(&sum(secret), Side::Daemon, &host, "n", nonce), "{by}");
+        assert_eq!(
+            asked["proof"],
+            proof(&sum(secret), ProofSide::Daemon, &host, "n", nonce),
+            "{by}"
+        );
         for (secret, status) in [(other, 401), (secret, 200)] {
             let asked = json!({ "nonce": "n", "by": by });
             let asked = read(daemon.as_tab(&tab, "/v1/login/challenge", asked).await).await;
             let nonce = asked["nonce"].as_str().unwrap();
-            let proved = proof(&sum(secret), Side::Page, &host, "n", nonce);
+            let proved = proof(&sum(secret), ProofSide::Page, &host, "n", nonce);
             let body = json!({ "nonce": nonce, "proof": proved, "by": by });
             let answer = daemon.as_tab(&tab, "/v1/login/prove", body).await;
             assert_eq!(answer.status(), status, "{by}");

@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use super::{Asked, Queues};
+use super::{ConversationLocks, RequestDigests};
 use crate::locking::Locking as _;
 
 #[test]
 fn a_name_stands_for_one_request_of_one_principal() {
-    let asked = Asked::default();
+    let asked = RequestDigests::default();
 
     asked.enter("ann", Some("1"), "a").unwrap().keep();
 
@@ -21,7 +21,7 @@ fn a_name_stands_for_one_request_of_one_principal() {
 
 #[test]
 fn a_request_that_was_not_served_gives_its_name_back() {
-    let asked = Asked::default();
+    let asked = RequestDigests::default();
 
     drop(asked.enter("ann", Some("1"), "a").unwrap());
 
@@ -30,7 +30,7 @@ fn a_request_that_was_not_served_gives_its_name_back() {
 
 #[tokio::test]
 async fn one_at_a_time_is_in_a_conversation_and_nothing_is_left() {
-    let queues = Arc::new(Queues::default());
+    let queues = Arc::new(ConversationLocks::default());
     let first = queues.enter("c").await;
     let other = queues.enter("d").await;
 

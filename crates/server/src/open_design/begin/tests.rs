@@ -1,22 +1,22 @@
 //! What an agent is told, once and again.
 
 use serde_json::json;
-use sessions::details::Details;
-use sessions::made_of::MadeOf;
+use sessions::details::SessionDetails;
+use sessions::made_of::CreationParams;
 use wire::Json;
 
 use super::blocks;
 use crate::open_design::body::NewRun;
 
-fn earlier(last_prompt: Option<&str>) -> (Details, MadeOf) {
+fn earlier(last_prompt: Option<&str>) -> (SessionDetails, CreationParams) {
     let params = json!({ "cwd": "/", "_meta": { "systemPrompt": { "append": "be kind" } } });
-    let made_of = MadeOf { new_params: Json::of(&params), preface: None };
-    let mut details = Details::new(Vec::new(), &made_of);
+    let made_of = CreationParams { new_params: Json::of(&params), preface: None };
+    let mut details = SessionDetails::new(Vec::new(), &made_of);
     details.last_prompt = last_prompt.map(str::to_owned);
     (details, made_of)
 }
 
-fn said(new: &NewRun, earlier: Option<&(Details, MadeOf)>) -> String {
+fn said(new: &NewRun, earlier: Option<&(SessionDetails, CreationParams)>) -> String {
     let earlier = earlier.map(|(details, made_of)| (details, made_of));
     let blocks = blocks(new, new.system_prompt.as_deref(), earlier, Vec::new());
     blocks.iter().filter_map(|block| block["text"].as_str()).collect()

@@ -8,13 +8,13 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use serde_json::Value;
 
-use super::{FileError, Place, attached, check_all, picture};
+use super::{FileDirectory, RunFileError, attached, check_all, picture};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n rest";
 
 struct Home {
     _root: tempfile::TempDir,
-    place: Place,
+    place: FileDirectory,
 }
 
 fn home() -> Home {
@@ -29,7 +29,7 @@ fn home() -> Home {
     symlink("a.txt", path.join("in")).unwrap();
     symlink("..", path.join("up")).unwrap();
     let dir = Dir::open_ambient_dir(&path, ambient_authority()).unwrap();
-    Home { _root: root, place: Place { dir, path } }
+    Home { _root: root, place: FileDirectory { dir, path } }
 }
 
 #[test]
@@ -41,14 +41,14 @@ fn a_path_that_leads_out_is_refused_however_it_is_written() {
         ["../secret", "sub/../../secret", "/etc/passwd", "out", "far", "up/secret", &absolute]
     {
         let refused = attached(&places, name);
-        assert!(matches!(refused, Err(FileError::Outside)), "{name}: {refused:?}");
+        assert!(matches!(refused, Err(RunFileError::Outside)), "{name}: {refused:?}");
     }
     for name in ["gone", "sub/gone", "a.txt/b"] {
         let refused = attached(&places, name);
-        assert!(matches!(refused, Err(FileError::Missing)), "{name}: {refused:?}");
+        assert!(matches!(refused, Err(RunFileError::Missing)), "{name}: {refused:?}");
     }
-    assert!(matches!(attached(&places, ""), Err(FileError::NoPath)));
-    assert!(matches!(attached(&places, "a\0"), Err(FileError::NoPath)));
+    assert!(matches!(attached(&places, ""), Err(RunFileError::NoPath)));
+    assert!(matches!(attached(&places, "a\0"), Err(RunFileError::NoPath)));
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_pipe_is_no_file_and_holds_nobody_up() {
 
     let refused = attached(&[place], "fifo");
 
-    assert!(matches!(refused, Err(FileError::Special)), "{refused:?}");
+    assert!(matches!(refused, Err(RunFileError::Special)), "{refused:?}");
 }
 
 #[test]
@@ -86,10 +86,10 @@ fn a_picture_is_known_by_its_bytes_and_has_a_limit() {
 
     let mut n_left = 1 << 20;
     assert_eq!(picture(&places, "sub/p.png", &mut n_left).unwrap().0.mime_type, "image/png");
-    assert!(matches!(picture(&places, "a.txt", &mut n_left), Err(FileError::NoPicture)));
-    assert!(matches!(picture(&places, "sub", &mut n_left), Err(FileError::NoPicture)));
+    assert!(matches!(picture(&places, "a.txt", &mut n_left), Err(RunFileError::NoPicture)));
+    assert!(matches!(picture(&places, "sub", &mut n_left), Err(RunFileError::NoPicture)));
     let mut n_left = 3;
-    assert!(matches!(picture(&places, "sub/p.png", &mut n_left), Err(FileError::TooLarge)));
+    assert!(matches!(picture(&places, "sub/p.png", &mut n_left), Err(RunFileError::TooLarge)));
 }
 
 #[test]

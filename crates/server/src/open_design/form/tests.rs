@@ -3,19 +3,19 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn form(body: &[u8], cuts: usize) -> Form {
+fn form(body: &[u8], cuts: usize) -> MultipartForm {
     let pieces: Vec<Result<Vec<u8>, std::io::Error>> =
         body.chunks(cuts.max(1)).map(|piece| Ok(piece.to_vec())).collect();
     let mut headers = HeaderMap::new();
     let kind = "multipart/form-data; charset=utf-8; boundary=\"edge\"";
     headers.insert(header::CONTENT_TYPE, kind.parse().unwrap());
-    Form::of(&headers, Body::from_stream(stream::iter(pieces))).unwrap()
+    MultipartForm::of(&headers, Body::from_stream(stream::iter(pieces))).unwrap()
 }
 
 /// Names, file names and contents.
 type Parts = Vec<(String, Option<String>, Vec<u8>)>;
 
-async fn read(body: &[u8], cuts: usize) -> Result<Parts, FormError> {
+async fn read(body: &[u8], cuts: usize) -> Result<Parts, MultipartError> {
     let mut form = form(body, cuts);
     let mut parts = Vec::new();
     while let Some(head) = form.next().await? {
@@ -81,11 +81,11 @@ proptest! {
 async fn a_head_and_a_field_have_an_end() {
     let mut long = b"--edge\r\nContent-Disposition: form-data; name=\"".to_vec();
     long.extend(std::iter::repeat_n(b'a', 1 << 20));
-    assert!(matches!(read(&long, 4096).await, Err(FormError::LongHead)));
+    assert!(matches!(read(&long, 4096).await, Err(MultipartError::LongHead)));
     let field = written(&vec![("dir".to_owned(), None, vec![b'a'; 2000])]);
     let mut form = form(&field, 100);
     assert_eq!(form.next().await.unwrap().unwrap().name, "dir");
-    assert!(matches!(form.text("dir", 1024).await, Err(FormError::LongField { .. })));
+    assert!(matches!(form.text("dir", 1024).await, Err(MultipartError::LongField { .. })));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use store::{Batch, EventLog, MemoryLog, NewSession, SessionRecord};
 use wire::{Draft, Json, Kind, Millis, SessionId, TurnId};
 
-use super::{Ledgers, MAX_RUNS, RunStatus};
+use super::{MAX_RUNS, RunIndexes, RunStatus};
 
 struct Log {
     log: MemoryLog,
@@ -51,7 +51,7 @@ fn turn(n: usize) -> TurnId {
 
 #[tokio::test]
 async fn a_ledger_follows_its_log() {
-    let (log, ledgers) = (Log::new().await, Ledgers::default());
+    let (log, ledgers) = (Log::new().await, RunIndexes::default());
     let status = async || {
         let runs = ledgers.runs(&log.log, &log.record().await).await.unwrap();
         runs.iter().map(|run| run.status).collect::<Vec<_>>()
@@ -80,7 +80,7 @@ async fn a_ledger_follows_its_log() {
 
 #[tokio::test]
 async fn a_run_that_is_too_old_for_the_list_is_found_by_its_id() {
-    let (log, ledgers) = (Log::new().await, Ledgers::default());
+    let (log, ledgers) = (Log::new().await, RunIndexes::default());
     for n in 0..=MAX_RUNS {
         log.receive(turn(n)).await;
         log.add(turn(n), "turn_ended", json!({ "stopReason": "end_turn" })).await;

@@ -1,7 +1,7 @@
 use super::*;
 
-fn kind(root: Option<PathBuf>) -> Kind {
-    Kind { member: "skillId", file: "SKILL.md", title: "Skill", setting: "skills", root }
+fn kind(root: Option<PathBuf>) -> ResourceKind {
+    ResourceKind { member: "skillId", file: "SKILL.md", title: "Skill", setting: "skills", root }
 }
 
 fn skills() -> tempfile::TempDir {

@@ -15,7 +15,7 @@ fn nothing_that_is_there_is_overwritten() {
     let (place, dir) = dir();
     std::fs::write(place.path().join("a.png"), "mine").unwrap();
     std::os::unix::fs::symlink("/etc/hostname", place.path().join("a-2.png")).unwrap();
-    let arriving = Arriving::begin(&dir, Path::new(""), "a.png", given()).unwrap();
+    let arriving = PartialFile::begin(&dir, Path::new(""), "a.png", given()).unwrap();
     let received = arriving.write(b"new").unwrap().keep();
     assert_eq!(received.path, Path::new("a-3.png"));
     assert_eq!(std::fs::read(place.path().join("a.png")).unwrap(), b"mine");
@@ -25,7 +25,7 @@ fn nothing_that_is_there_is_overwritten() {
 #[test]
 fn a_file_that_does_not_arrive_whole_is_removed() {
     let (place, dir) = dir();
-    let arriving = Arriving::begin(&dir, Path::new("assets/new"), "a.png", given()).unwrap();
+    let arriving = PartialFile::begin(&dir, Path::new("assets/new"), "a.png", given()).unwrap();
     drop(arriving.write(b"half").unwrap());
     assert_eq!(std::fs::read_dir(place.path().join("assets/new")).unwrap().count(), 0);
 }
@@ -35,7 +35,7 @@ fn a_directory_that_is_a_link_is_refused() {
     let (place, dir) = dir();
     let outside = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(outside.path(), place.path().join("assets")).unwrap();
-    assert!(Arriving::begin(&dir, Path::new("assets"), "a.png", given()).is_err());
+    assert!(PartialFile::begin(&dir, Path::new("assets"), "a.png", given()).is_err());
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
 }
 

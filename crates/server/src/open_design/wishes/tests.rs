@@ -1,9 +1,9 @@
 //! What may be a model's name, and what a session was set to.
 
 use serde_json::json;
-use sessions::details::Details;
-use sessions::made_of::MadeOf;
-use sessions::options::{Choice, Setting, Wishes};
+use sessions::details::SessionDetails;
+use sessions::made_of::CreationParams;
+use sessions::options::{InitialOptions, OptionChoice, SettingRequest};
 use wire::Json;
 
 use super::{is_noted, is_plain_model};
@@ -22,21 +22,21 @@ fn a_model_is_one_plain_word() {
 
 #[test]
 fn what_was_set_last_counts() {
-    let wishes = Wishes { model: Some("small".into()), ..Wishes::default() };
-    let made_of = MadeOf { new_params: Json::trusted("{}"), preface: None };
-    let mut details = Details::new(Vec::new(), &made_of);
+    let wishes = InitialOptions { model: Some("small".into()), ..InitialOptions::default() };
+    let made_of = CreationParams { new_params: Json::trusted("{}"), preface: None };
+    let mut details = SessionDetails::new(Vec::new(), &made_of);
     details.wishes = wishes;
-    assert!(is_noted(&details, Choice::Model, "small"));
-    assert!(!is_noted(&details, Choice::Effort, "low"));
+    assert!(is_noted(&details, OptionChoice::Model, "small"));
+    assert!(!is_noted(&details, OptionChoice::Effort, "low"));
 
-    let set = |id: &str, value: &str| Setting {
+    let set = |id: &str, value: &str| SettingRequest {
         method: "session/set_config_option".into(),
         params: Json::of(&json!({ "configId": id, "value": value })),
     };
     details.settings.insert("1".into(), set("effort", "low"));
     details.settings.insert("2".into(), set("model", "large"));
 
-    assert!(is_noted(&details, Choice::Model, "large"));
-    assert!(!is_noted(&details, Choice::Model, "small"));
-    assert!(is_noted(&details, Choice::Effort, "low"));
+    assert!(is_noted(&details, OptionChoice::Model, "large"));
+    assert!(!is_noted(&details, OptionChoice::Model, "small"));
+    assert!(is_noted(&details, OptionChoice::Effort, "low"));
 }

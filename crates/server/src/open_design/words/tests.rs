@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use wire::{Event, Json, Kind, Millis, Seq, TurnId};
 
-use super::{Frame, RunWords};
+use super::{Frame, RunVocabulary};
 
 fn own() -> TurnId {
     TurnId::derived(&[b"own"])
@@ -28,7 +28,7 @@ fn log(lines: &[(Option<TurnId>, &str, Value)]) -> Vec<Event> {
 }
 
 fn told(lines: &[(Option<TurnId>, &str, Value)]) -> Vec<(&'static str, Value)> {
-    let mut words = RunWords::new(own());
+    let mut words = RunVocabulary::new(own());
     let mut out: Vec<Frame> = log(lines).iter().flat_map(|event| words.hear(event)).collect();
     out.extend(words.conclude());
     out.into_iter().map(|frame| (frame.name.unwrap(), frame.data.read().unwrap())).collect()

@@ -6,13 +6,13 @@ fn session(n: usize) -> SessionId {
     SessionId::derived(&[&n.to_be_bytes()])
 }
 
-fn queue() -> Queue<usize> {
-    Queue::new(Pace { max_tries: 3, ..Pace::default() })
+fn queue() -> AnnouncementQueue<usize> {
+    AnnouncementQueue::new(DeliveryPace { max_tries: 3, ..DeliveryPace::default() })
 }
 
-fn sent(queue: &mut Queue<usize>, now: Instant) -> Vec<(u64, usize)> {
+fn sent(queue: &mut AnnouncementQueue<usize>, now: Instant) -> Vec<(u64, usize)> {
     let mut sent = Vec::new();
-    while let Next::Send { number, subject, .. } = queue.next(now) {
+    while let NextAnnouncement::Send { number, subject, .. } = queue.next(now) {
         sent.push((number, subject));
     }
     sent
@@ -27,7 +27,7 @@ fn one_of_a_session_and_a_few_in_all_are_on_their_way() {
 
     let first = sent(&mut queue, now);
     assert_eq!(first.iter().map(|(_, n)| *n).collect::<Vec<_>>(), [0, 1, 2, 3]);
-    assert_eq!(queue.next(now), Next::Nothing);
+    assert_eq!(queue.next(now), NextAnnouncement::Nothing);
     queue.done(first[0].0);
     queue.done(first[1].0);
 
@@ -53,12 +53,14 @@ fn a_failure_waits_longer_each_time_and_ends() {
     queue.push(session(0), 7);
     let mut waits = Vec::new();
     loop {
-        let Next::Send { number, n_tries, .. } = queue.next(now) else { panic!("not sent") };
+        let NextAnnouncement::Send { number, n_tries, .. } = queue.next(now) else {
+            panic!("not sent")
+        };
         let Some(wait) = queue.failed(number, now, None) else {
             assert_eq!(n_tries, 3);
             break;
         };
-        assert_eq!(queue.next(now), Next::At(now + wait));
+        assert_eq!(queue.next(now), NextAnnouncement::At(now + wait));
         now += wait;
         waits.push(wait);
     }
@@ -67,7 +69,7 @@ fn a_failure_waits_longer_each_time_and_ends() {
 
 #[test]
 fn ten_tries_take_about_ten_minutes() {
-    let pace = Pace::default();
+    let pace = DeliveryPace::default();
     let total = |spread| -> Duration { (1..10).map(|n| pace.wait_after(n, spread)).sum() };
     assert!(total(0.0) > Duration::from_secs(5 * 60), "{:?}", total(0.0));
     assert!(total(1.0) < Duration::from_secs(12 * 60), "{:?}", total(1.0));
@@ -78,7 +80,7 @@ fn a_receiver_may_ask_for_patience_but_not_for_eternity() {
     for (asked_for, expected) in [(60, 60), (1_000_000, 300)] {
         let (mut queue, now) = (queue(), Instant::now());
         queue.push(session(0), 0);
-        let Next::Send { number, .. } = queue.next(now) else { panic!("not sent") };
+        let NextAnnouncement::Send { number, .. } = queue.next(now) else { panic!("not sent") };
         let wait = queue.failed(number, now, Some(Duration::from_secs(asked_for)));
         assert_eq!(wait, Some(Duration::from_secs(expected)));
     }
@@ -113,13 +115,13 @@ proptest! {
         let mut on_the_way: Vec<u64> = Vec::new();
         while queue.len() > 0 {
             match queue.next(now) {
-                Next::Send { number, subject, .. } => {
+                NextAnnouncement::Send { number, subject, .. } => {
                     n_tries[subject] += 1;
                     on_the_way.push(number);
                     prop_assert!(on_the_way.len() <= MAX_AT_ONCE);
                 }
-                Next::At(due) if on_the_way.is_empty() => now = due,
-                Next::At(_) | Next::Nothing => {
+                NextAnnouncement::At(due) if on_the_way.is_empty() => now = due,
+                NextAnnouncement::At(_) | NextAnnouncement::Nothing => {
                     let number = on_the_way.remove(0);
                     match fails.next() {
                         Some(true) => _ = queue.failed(number, now, None),

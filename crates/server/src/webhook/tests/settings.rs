@@ -8,7 +8,7 @@ fn check(dir: &std::path::Path, mut table: Value) -> Result<Webhook, WebhookErro
     if table["secret_file"].is_null() {
         table["secret_file"] = json!("secret");
     }
-    serde_json::from_value::<Table>(table).unwrap().check(dir)
+    serde_json::from_value::<WebhookTable>(table).unwrap().check(dir)
 }
 
 fn prepared() -> tempfile::TempDir {
@@ -58,7 +58,7 @@ fn nothing_secret_is_ever_shown() {
     let dir = prepared();
     let url = "https://me:pass-word@a.example:8443/T0K3N/path?key=k3y#frag";
     let table = json!({ "url": url, "secret_file": "secret" });
-    let table: Table = serde_json::from_value(table).unwrap();
+    let table: WebhookTable = serde_json::from_value(table).unwrap();
     let webhook = table.check(dir.path()).unwrap();
 
     assert_eq!(webhook.shown(), "https://a.example:8443");
@@ -75,7 +75,7 @@ fn unknown_events_and_members_are_refused() {
         json!({ "url": "https://x", "secret_file": "s", "colour": "blue" }),
         json!({ "url": "https://x" }),
     ] {
-        assert!(serde_json::from_value::<Table>(table.clone()).is_err(), "{table}");
+        assert!(serde_json::from_value::<WebhookTable>(table.clone()).is_err(), "{table}");
     }
     let dir = prepared();
     let empty = check(dir.path(), json!({ "url": "https://x", "events": [] }));

@@ -33,7 +33,7 @@ async fn a_receiver_that_is_not_there_yet_gets_everything_when_it_comes() {
     let address = reserved.local_addr().unwrap();
     drop(reserved);
     let mut stage = Stage::new(&["a", "b"]).await;
-    let pace = Pace { max_tries: 1000, ..quick() };
+    let pace = DeliveryPace { max_tries: 1000, ..quick() };
     stage.announce_with(json!({ "url": format!("http://{address}/hook") }), pace);
     let _listed = (stage.ask("a", 1), stage.ask("b", 1));
 
@@ -55,7 +55,10 @@ async fn a_question_that_is_answered_before_it_is_delivered_is_not_announced() {
     })
     .await;
     let mut stage = Stage::new(&["a"]).await;
-    stage.announce_with(json!({ "url": receiver.url() }), Pace { max_tries: 1000, ..quick() });
+    stage.announce_with(
+        json!({ "url": receiver.url() }),
+        DeliveryPace { max_tries: 1000, ..quick() },
+    );
     let listed = stage.ask("a", 1);
     receiver.nth(1).await;
 
@@ -109,7 +112,7 @@ async fn a_receiver_that_hangs_on_one_session_is_left_and_the_others_are_announc
     })
     .await;
     let mut stage = Stage::new(&["a", "b"]).await;
-    let pace = Pace { whole: Duration::from_millis(300), max_tries: 3, ..quick() };
+    let pace = DeliveryPace { whole: Duration::from_millis(300), max_tries: 3, ..quick() };
     stage.announce_with(json!({ "url": receiver.url() }), pace);
 
     let _listed = (stage.ask("a", 1), stage.ask("b", 1));
@@ -195,15 +198,16 @@ async fn a_certificate_that_nobody_vouches_for_is_refused() {
     std::fs::write(stage.dir.path().join("ca.pem"), certificate.pem()).unwrap();
     let _listed = stage.ask("a", 1);
 
-    let table: Table =
+    let table: WebhookTable =
         serde_json::from_value(json!({ "url": url, "secret_file": "secret" })).unwrap();
-    let sender = Sender::new(&table.check(stage.dir.path()).unwrap()).unwrap();
-    let writer = Writer::new(stage.yard.clone(), "http://x");
-    let subject = Subject::Question { session: session("a"), request_id: request_id("a", 1) };
+    let sender = WebhookSender::new(&table.check(stage.dir.path()).unwrap()).unwrap();
+    let writer = AnnouncementWriter::new(stage.yard.clone(), "http://x");
+    let subject =
+        AnnouncementSubject::Question { session: session("a"), request_id: request_id("a", 1) };
     let announcement = writer.write(&subject).await.unwrap().unwrap();
     let refused = sender.send(&announcement).await;
     let is_distrust =
-        matches!(&refused, Attempt::Failed { why, .. } if why.contains("certificate"));
+        matches!(&refused, DeliveryAttempt::Failed { why, .. } if why.contains("certificate"));
     assert!(is_distrust, "{refused:?}");
     assert!(receiver.all().is_empty());
 

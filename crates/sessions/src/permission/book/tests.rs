@@ -1,7 +1,9 @@
 use std::fs;
 
 use super::*;
-use crate::permission::{DecidedBy, Decider, Mode, Policy, Question, RulePlace, Verdict};
+use crate::permission::{
+    DecidedBy, Decider, PermissionPolicy, PolicyMode, PolicyQuestion, PolicyVerdict, RulePlace,
+};
 
 const ALLOW: &str = "[[rules]]\nname = \"lists\"\naction = \"allow\"\ncommands = [\"ls*\"]\n";
 const DENY: &str = "[[rules]]\naction = \"deny\"\ncommands = [\"ls*\"]\n";
@@ -32,36 +34,40 @@ impl Stage {
         file.unwrap().set_modified(long_ago).unwrap();
     }
 
-    fn look(&mut self) -> Found {
+    fn look(&mut self) -> RulesCheck {
         self.watcher.look(|_| {})
     }
 }
 
-fn question() -> Question {
-    Question { kind: "execute".into(), command: Some("ls -l".into()), ..Question::default() }
+fn question() -> PolicyQuestion {
+    PolicyQuestion {
+        kind: "execute".into(),
+        command: Some("ls -l".into()),
+        ..PolicyQuestion::default()
+    }
 }
 
 #[test]
 fn a_changed_file_gives_its_rules_once() {
     let mut stage = Stage::with(ALLOW);
     stage.age();
-    assert!(matches!(stage.look(), Found::Nothing), "other times, the same text");
+    assert!(matches!(stage.look(), RulesCheck::Nothing), "other times, the same text");
     stage.write(DENY);
     let found = stage.look();
-    assert!(matches!(&found, Found::Rules(rules) if rules.len() == 1), "{found:?}");
-    assert!(matches!(stage.look(), Found::Nothing));
+    assert!(matches!(&found, RulesCheck::Rules(rules) if rules.len() == 1), "{found:?}");
+    assert!(matches!(stage.look(), RulesCheck::Nothing));
 }
 
 #[test]
 fn a_change_that_the_times_do_not_show_is_found_while_the_file_is_young() {
     let mut stage = Stage::with(ALLOW);
-    assert!(matches!(stage.look(), Found::Nothing));
+    assert!(matches!(stage.look(), RulesCheck::Nothing));
     let path = stage.dir.path().join("rules.toml");
     let modified = fs::metadata(&path).unwrap().modified().unwrap();
     stage.write(&ALLOW.replace("lists", "LISTS"));
     fs::File::options().append(true).open(path).unwrap().set_modified(modified).unwrap();
 
-    assert!(matches!(stage.look(), Found::Rules(_)));
+    assert!(matches!(stage.look(), RulesCheck::Rules(_)));
 }
 
 #[test]
@@ -72,24 +78,24 @@ fn a_file_that_is_still_being_written_is_left_for_later() {
 
     let first = stage.watcher.look(|_| fs::write(path, DENY).unwrap());
 
-    assert!(matches!(first, Found::Nothing), "an empty file has no rules: {first:?}");
-    assert!(matches!(stage.look(), Found::Rules(rules) if rules.len() == 1));
+    assert!(matches!(first, RulesCheck::Nothing), "an empty file has no rules: {first:?}");
+    assert!(matches!(stage.look(), RulesCheck::Rules(rules) if rules.len() == 1));
 }
 
 #[test]
 fn a_broken_or_missing_file_is_told_once_and_then_mended() {
     let mut stage = Stage::with(ALLOW);
     stage.write("[[rules]]\naction = \"perhaps\"");
-    let Found::Trouble(broken) = stage.look() else { panic!("not told") };
+    let RulesCheck::Trouble(broken) = stage.look() else { panic!("not told") };
     assert!(broken.to_string().contains("rules.toml"), "{broken}");
-    assert!(matches!(stage.look(), Found::Nothing));
+    assert!(matches!(stage.look(), RulesCheck::Nothing));
 
     fs::remove_file(stage.dir.path().join("rules.toml")).unwrap();
-    assert!(matches!(stage.look(), Found::Trouble(RuleError::Unreadable { .. })));
-    assert!(matches!(stage.look(), Found::Nothing));
+    assert!(matches!(stage.look(), RulesCheck::Trouble(RuleError::Unreadable { .. })));
+    assert!(matches!(stage.look(), RulesCheck::Nothing));
 
     stage.write(ALLOW);
-    assert!(matches!(stage.look(), Found::Rules(_)));
+    assert!(matches!(stage.look(), RulesCheck::Rules(_)));
 }
 
 #[test]
@@ -103,7 +109,7 @@ fn a_file_that_is_replaced_by_another_is_read() {
     fs::File::options().append(true).open(&other).unwrap().set_modified(long_ago).unwrap();
     fs::rename(&other, stage.dir.path().join("rules.toml")).unwrap();
 
-    assert!(matches!(stage.look(), Found::Rules(_)));
+    assert!(matches!(stage.look(), RulesCheck::Rules(_)));
 }
 
 #[test]
@@ -121,20 +127,22 @@ async fn every_holder_of_the_book_judges_by_the_new_rules_and_keeps_its_own() {
     let book = RuleBook::default();
     book.follow(Some(stage.watcher.file.clone())).unwrap();
     let own = Rules::parse("[[rules]]\naction = \"deny\"\ncommands = [\"rm*\"]");
-    let policy = Policy { rules: own.unwrap(), mode: Mode::Ask };
+    let policy = PermissionPolicy { rules: own.unwrap(), mode: PolicyMode::Ask };
     let session = book.clone();
     let judged = |command: &str| {
-        let question = Question { command: Some(command.into()), ..question() };
+        let question = PolicyQuestion { command: Some(command.into()), ..question() };
         policy.judge_with(&session.current(), &question)
     };
     let file = stage.watcher.file.path().to_string_lossy().into();
     let place = RulePlace { file: Some(file), index: 1 };
     let by = Decider { rule: Some(place.clone()), ..Decider::detailed(DecidedBy::Rule, "lists") };
-    assert_eq!(judged("ls"), Verdict::Allow(by));
+    assert_eq!(judged("ls"), PolicyVerdict::Allow(by));
 
     stage.write(DENY);
-    let denied =
-        Verdict::Deny(Decider { rule: Some(place), ..Decider::detailed(DecidedBy::Rule, "#1") });
+    let denied = PolicyVerdict::Deny(Decider {
+        rule: Some(place),
+        ..Decider::detailed(DecidedBy::Rule, "#1")
+    });
     let found = async {
         while judged("ls") != denied {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -143,11 +151,11 @@ async fn every_holder_of_the_book_judges_by_the_new_rules_and_keeps_its_own() {
     tokio::time::timeout(soak::PATIENCE, found).await.unwrap();
 
     assert!(
-        matches!(judged("rm x"), Verdict::Deny(by) if by.rule.as_ref().unwrap().file.is_none())
+        matches!(judged("rm x"), PolicyVerdict::Deny(by) if by.rule.as_ref().unwrap().file.is_none())
     );
 
     book.follow(None).unwrap();
-    assert_eq!(judged("ls"), Verdict::Ask);
+    assert_eq!(judged("ls"), PolicyVerdict::Ask);
     let gone = RulesFile::new(stage.dir.path().join("none.toml"));
     assert!(book.follow(Some(gone)).is_err());
 }
@@ -156,13 +164,13 @@ async fn every_holder_of_the_book_judges_by_the_new_rules_and_keeps_its_own() {
 fn a_pipe_in_the_place_of_the_file_holds_nobody_up() {
     let mut stage = Stage::with(ALLOW);
     stage.age();
-    assert!(matches!(stage.look(), Found::Nothing));
+    assert!(matches!(stage.look(), RulesCheck::Nothing));
     let path = stage.dir.path().join("rules.toml");
     fs::remove_file(&path).unwrap();
     let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
     assert!(made.success());
     let found = stage.look();
-    assert!(matches!(&found, Found::Trouble(RuleError::Unreadable { .. })), "{found:?}");
-    assert!(matches!(stage.look(), Found::Nothing), "it is told once");
+    assert!(matches!(&found, RulesCheck::Trouble(RuleError::Unreadable { .. })), "{found:?}");
+    assert!(matches!(stage.look(), RulesCheck::Nothing), "it is told once");
     assert!(RulesFile::new(path).load().is_err());
 }

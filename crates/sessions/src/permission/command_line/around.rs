@@ -4,16 +4,16 @@
 //! stood alone; `options` says where it begins, or else it may begin at each word.
 
 use super::callbacks::hides_command;
-use super::options::{Behind, behind_options, is_value, may_start_shell};
+use super::options::{CommandStart, behind_options, is_value, may_start_shell};
 use super::programs::{
     FIND_ACTIONS, GROUPS, LATER_GROUPS, LETTERS_OF_XARGS, LINE_RUNNERS, LINES_IN_OPTIONS, OF_GNU,
     OPTIONS_OF_XARGS, OTHER_RUN_SUBCOMMANDS, PROGRAM_OPTIONS, RUN_SUBCOMMANDS, SCRIPT_COMMANDS,
     SCRIPT_RUNNERS, SHELL_SUBCOMMANDS, STARTING_SHELLS, SUBCOMMAND_RUNNERS, VALUE_RUNNERS,
     WRAPPERS, WRAPPERS_WITH_OPERAND, row,
 };
-use super::{ANYTHING, PATH, Search, Word, is_flag, is_line, is_setting, options_of};
+use super::{ANYTHING, CommandSearch, PATH, Word, is_flag, is_line, is_setting, options_of};
 
-impl Search {
+impl CommandSearch {
     pub(super) fn around(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
         // As GNU's programs are called beside others of that name.
         let of_gnu = program.strip_prefix('g').filter(|name| OF_GNU.contains(name));
@@ -69,7 +69,7 @@ impl Search {
             }
             "xargs" => {
                 self.words(&behind_xargs(rest)?, depth)?;
-                if matches!(behind_options(program, rest), Behind::Command(_)) {
+                if matches!(behind_options(program, rest), CommandStart::Command(_)) {
                     return Some(());
                 }
                 self.at_each_start(program, rest, depth)?;
@@ -108,9 +108,9 @@ impl Search {
                 self.at_each_start(program, rest, depth)
             }
             _ => match behind_options(program, rest) {
-                Behind::Command(n) => self.words(rest.get(n..).unwrap_or_default(), depth),
-                Behind::Nothing => Some(()),
-                Behind::Unclear => self.at_each_start(program, rest, depth),
+                CommandStart::Command(n) => self.words(rest.get(n..).unwrap_or_default(), depth),
+                CommandStart::Nothing => Some(()),
+                CommandStart::Unclear => self.at_each_start(program, rest, depth),
             },
         }
     }

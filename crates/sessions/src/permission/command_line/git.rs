@@ -3,7 +3,7 @@
 use super::callbacks::hides_command;
 use super::programs::OPTIONS_OF_GIT;
 use super::values::values;
-use super::{ANYTHING, PATH, Search, Word, with_options_marked};
+use super::{ANYTHING, CommandSearch, PATH, Word, with_options_marked};
 
 /// Options of git's commands that have a line as their value.
 const LINE_OPTIONS: &[&str] =
@@ -17,7 +17,7 @@ fn is_several(word: &Word) -> bool {
     word.is_open || word.makes_options
 }
 
-impl Search {
+impl CommandSearch {
     /// `git -C . push` is `git push`; some of its commands run others.
     pub(super) fn git(&mut self, rest: &[Word], depth: usize) -> Option<()> {
         let mut n = 0;

@@ -18,13 +18,13 @@ mod pipeline;
 use documents::HereDocument;
 use literals::{Literals, is_code};
 
-pub(super) use literals::Told;
+pub(super) use literals::RereadRisk;
 pub(super) use odd::{PATH, has_nullglob, has_paths, names_element};
 
 use names::{may_name_odd, names_variable};
-use numbers::{Within, names_number, works_out};
+use numbers::{SubscriptPlace, names_number, works_out};
 use odd::{changes_comments, is_odd};
-use pipeline::{Pipeline, Place};
+use pipeline::{Pipeline, WordPlace};
 
 /// Stands for any text, or none. A line that has it itself says no more by that.
 pub(in super::super) const ANYTHING: char = '\u{10FFFF}';
@@ -76,7 +76,7 @@ impl Word {
 
 /// The parts of a line.
 #[derive(Debug, Default)]
-pub(super) struct Lexed {
+pub(super) struct LexedLine {
     pub(super) commands: Vec<Vec<Word>>,
     /// Texts in backquotes.
     pub(super) lines: Vec<String>,
@@ -84,19 +84,19 @@ pub(super) struct Lexed {
     pub(super) documents: Vec<String>,
     /// It was taken for granted that dash has no `[[`.
     pub(super) joins_tests: bool,
-    pub(super) told: Told,
+    pub(super) told: RereadRisk,
     /// Here-documents that no command but a program reads.
     pub(super) unread: Literals,
 }
 
 /// Takes a line apart; `None` if it is no whole line, or one that shells read differently.
-pub(super) fn lex(source: &str, has_paths: bool) -> Option<Lexed> {
+pub(super) fn lex(source: &str, has_paths: bool) -> Option<LexedLine> {
     let joined = source.replace("\\\n", "");
     if source.contains('\0') || is_odd(source) || is_odd(&joined) || changes_comments(source) {
         return None;
     }
     let mut lexer = Lexer { rest: source, has_paths, ..Lexer::default() };
-    lexer.commands(Until::End)?;
+    lexer.commands(CommandsEnd::End)?;
     let mut found = lexer.found;
     let any = |is_it: fn(&[Word]) -> bool| found.commands.iter().any(|words| is_it(words));
     if found.told.literals.is_odd() || any(may_name_odd) {
@@ -121,7 +121,7 @@ pub(super) fn lex(source: &str, has_paths: bool) -> Option<Lexed> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Until {
+enum CommandsEnd {
     End,
     Parenthesis,
 }
@@ -136,7 +136,7 @@ enum Quotes {
 struct Lexer<'a> {
     rest: &'a str,
     has_paths: bool,
-    found: Lexed,
+    found: LexedLine,
     awaited: Vec<HereDocument>,
     depth: usize,
     /// In a here-document, or in what a shell puts together, and in no command there.
@@ -212,15 +212,15 @@ impl Lexer<'_> {
         read
     }
 
-    fn commands(&mut self, until: Until) -> Option<()> {
+    fn commands(&mut self, until: CommandsEnd) -> Option<()> {
         let (mut line, mut n_cases) = (Pipeline::default(), 0_usize);
         while let Some(c) = self.peek() {
             match c {
                 '\n' => {
                     self.next();
                     self.end(&mut line);
-                    if line.place == Place::Within {
-                        line.place = Place::Start;
+                    if line.place == WordPlace::Within {
+                        line.place = WordPlace::Start;
                     }
                     self.here_documents()?;
                 }
@@ -235,26 +235,26 @@ impl Lexer<'_> {
                     self.end(&mut line);
                     self.n_numbers += n_numbers;
                     self.found.told.has_numbers |= n_numbers > 0;
-                    self.inside(|lexer| lexer.commands(Until::Parenthesis))?;
+                    self.inside(|lexer| lexer.commands(CommandsEnd::Parenthesis))?;
                     self.n_numbers -= n_numbers;
-                    line.place = Place::Continued;
+                    line.place = WordPlace::Continued;
                 }
                 ')' => {
                     self.next();
-                    if until == Until::Parenthesis {
+                    if until == CommandsEnd::Parenthesis {
                         break;
                     }
                     // What stands before it are patterns of a `case`, and nothing else.
                     n_cases.checked_sub(1)?;
                     line.drop_patterns();
-                    line.place = Place::Continued;
+                    line.place = WordPlace::Continued;
                 }
                 '<' | '>' if !self.is_at_process() => {
-                    line.place = Place::Within;
+                    line.place = WordPlace::Within;
                     self.redirection()?;
                 }
                 '&' if self.is_at("&>") => {
-                    line.place = Place::Within;
+                    line.place = WordPlace::Within;
                     line.starts.push(line.words.len());
                     self.redirection()?;
                 }
@@ -262,12 +262,12 @@ impl Lexer<'_> {
                 '|' => {
                     self.next();
                     line.end();
-                    line.place = Place::Continued;
+                    line.place = WordPlace::Continued;
                 }
                 ';' | '&' => {
                     self.next();
                     self.end(&mut line);
-                    line.place = Place::Start;
+                    line.place = WordPlace::Start;
                 }
                 _ => {
                     let had_case = line.has_case;
@@ -280,7 +280,7 @@ impl Lexer<'_> {
                 return None;
             }
             // The parenthesis of a `case` cannot be told from the one that ends this.
-            if until == Until::Parenthesis && line.has_case {
+            if until == CommandsEnd::Parenthesis && line.has_case {
                 return None;
             }
         }
@@ -314,13 +314,13 @@ impl Lexer<'_> {
         match written.as_str() {
             written if RESERVED_WORDS.contains(&written) => match line.place {
                 // One like the others, unless what comes before is a command of its own.
-                Place::Within => {
+                WordPlace::Within => {
                     line.push(word, written);
                     line.starts.push(line.words.len());
                 }
-                Place::Start | Place::Continued => {
+                WordPlace::Start | WordPlace::Continued => {
                     self.end(line);
-                    line.place = if written == "}" { Place::Within } else { Place::Start };
+                    line.place = if written == "}" { WordPlace::Within } else { WordPlace::Start };
                 }
             },
             // `2>file`, `{fd}>file`
@@ -373,7 +373,7 @@ impl Lexer<'_> {
                     false => word.unknown(Quotes::Double),
                 },
                 '[' if is_name(&word.text) || in_braces && is_descriptor(self.since(whole)) => {
-                    self.inside(|lexer| lexer.subscript(Within::Word))?;
+                    self.inside(|lexer| lexer.subscript(SubscriptPlace::Word))?;
                     word.unknown(Quotes::None);
                 }
                 '[' if self.rest.split(is_last).next().is_some_and(|rest| rest.contains(']')) => {
@@ -411,7 +411,7 @@ impl Lexer<'_> {
                 '<' | '>' if !self.is_at_process() => return None,
                 '[' => {
                     self.next();
-                    self.inside(|lexer| lexer.subscript(Within::Word))?;
+                    self.inside(|lexer| lexer.subscript(SubscriptPlace::Word))?;
                     drop(self.word()?);
                 }
                 _ => drop(self.word()?),

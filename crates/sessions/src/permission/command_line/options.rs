@@ -8,7 +8,7 @@ use super::{ANYTHING, PATH, Word, is_setting};
 
 /// The words behind a program's options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Behind {
+pub(super) enum CommandStart {
     /// A command begins at that word, or variables for one.
     Command(usize),
     Nothing,
@@ -17,19 +17,19 @@ pub(super) enum Behind {
 
 /// The options of a program.
 #[derive(Debug, Clone, Copy)]
-struct Options {
+struct ProgramOptions {
     programs: &'static [&'static str],
     /// As usage lines have them, short ones of a kind together: `-a` and `--all` have no value, or one
     /// behind `=` if they are long. `-u=` and `--user=` have one, in the same word or in the next,
     /// and `-i?` has one in the same word, or none.
     takes: &'static str,
-    before: Before,
-    shell: Shell,
+    before: CommandPrefix,
+    shell: ShellStart,
 }
 
 /// The words before the command, beside options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Before {
+enum CommandPrefix {
     Nothing,
     /// A word before all options.
     First,
@@ -43,7 +43,7 @@ enum Before {
 
 /// The case in which a program becomes a shell that runs its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shell {
+enum ShellStart {
     Never,
     /// If it is given no command.
     Always,
@@ -51,64 +51,73 @@ enum Shell {
     With(&'static str, &'static [&'static str]),
 }
 
-const NONE: Options =
-    Options { programs: &[], takes: "", before: Before::Nothing, shell: Shell::Never };
-const STARTING: Options = Options { shell: Shell::Always, ..NONE };
+const NONE: ProgramOptions = ProgramOptions {
+    programs: &[],
+    takes: "",
+    before: CommandPrefix::Nothing,
+    shell: ShellStart::Never,
+};
+const STARTING: ProgramOptions = ProgramOptions { shell: ShellStart::Always, ..NONE };
 
-const KNOWN: &[Options] = &[
-    Options {
+const KNOWN: &[ProgramOptions] = &[
+    ProgramOptions {
         programs: &["chroot"],
         takes: "--skip-chdir --groups= --userspec=",
-        before: Before::Operand,
+        before: CommandPrefix::Operand,
         ..STARTING
     },
-    Options { programs: &["doas"], takes: "-ns -Cu=", shell: Shell::With("s", &[]), ..NONE },
-    Options {
+    ProgramOptions {
+        programs: &["doas"],
+        takes: "-ns -Cu=",
+        shell: ShellStart::With("s", &[]),
+        ..NONE
+    },
+    ProgramOptions {
         programs: &["fakeroot"],
         takes: "-u -bfils= --unknown-is-real --faked= --fd-base= --lib=",
         ..STARTING
     },
-    Options {
+    ProgramOptions {
         programs: &["nsenter"],
         takes: "-aFZ -GStW= -CTUimnpruw? --all --cgroup --follow-context --ipc --mount --net \
             --no-fork --pid --preserve-credentials --root --time --user --uts --wd --setgid= \
             --setuid= --target= --wdns=",
         ..STARTING
     },
-    Options {
+    ProgramOptions {
         programs: &["pkexec"],
         takes: "--disable-internal-agent --keep-cwd --user=",
         ..STARTING
     },
-    Options { programs: &["proot"], takes: "-0 -Rbikmrvw=", ..STARTING },
-    Options {
+    ProgramOptions { programs: &["proot"], takes: "-0 -Rbikmrvw=", ..STARTING },
+    ProgramOptions {
         programs: &["run0"],
         takes: "-Dgu= --no-ask-password --pipe --pty --slice-inherit --background= --chdir= \
             --description= --group= --machine= --nice= --property= --setenv= --slice= --unit= \
             --user=",
         ..STARTING
     },
-    Options {
+    ProgramOptions {
         programs: &["setarch"],
         takes: OPTIONS_OF_SETARCH,
-        before: Before::First,
+        before: CommandPrefix::First,
         ..STARTING
     },
-    Options {
+    ProgramOptions {
         programs: &["i386", "linux32", "linux64", "uname26", "x86_64"],
         takes: OPTIONS_OF_SETARCH,
         ..STARTING
     },
-    Options {
+    ProgramOptions {
         programs: &["sudo"],
         takes: "-ABEHNPSbikns -CDRTgprtu= --askpass --background --bell --login --no-update \
             --non-interactive --preserve-env --preserve-groups --reset-timestamp --set-home \
             --shell --stdin --chdir= --chroot= --close-from= --command-timeout= --group= \
             --prompt= --role= --type= --user=",
-        before: Before::Settings,
-        shell: Shell::With("is", &["--login", "--shell"]),
+        before: CommandPrefix::Settings,
+        shell: ShellStart::With("is", &["--login", "--shell"]),
     },
-    Options {
+    ProgramOptions {
         programs: &["unshare"],
         takes: "-CTUcfimnpru -GRSw= --cgroup --fork --ipc --keep-caps --kill-child --map-auto \
             --map-current-user --map-root-user --mount --mount-proc --net --pid --time --user \
@@ -116,43 +125,47 @@ const KNOWN: &[Options] = &[
             --propagation= --root= --setgid= --setgroups= --setuid= --wd=",
         ..STARTING
     },
-    Options { programs: &["builtin", "nohup", "npx", "uvx"], ..NONE },
-    Options {
+    ProgramOptions { programs: &["builtin", "nohup", "npx", "uvx"], ..NONE },
+    ProgramOptions {
         programs: &["asdf", "bundle", "nodenv", "pyenv", "rbenv"],
-        before: Before::Subcommand("exec"),
+        before: CommandPrefix::Subcommand("exec"),
         ..NONE
     },
-    Options {
+    ProgramOptions {
         programs: &["pdm", "pipenv", "pipx", "poetry", "rye", "uv"],
-        before: Before::Subcommand("run"),
+        before: CommandPrefix::Subcommand("run"),
         ..NONE
     },
-    Options { programs: &["command"], takes: "-p", ..NONE },
-    Options {
+    ProgramOptions { programs: &["command"], takes: "-p", ..NONE },
+    ProgramOptions {
         programs: &["env"],
         takes: "-0iv -Cu= --block-signal --debug --default-signal --ignore-environment \
             --ignore-signal --list-signal-handling --null --chdir= --unset=",
-        before: Before::Settings,
+        before: CommandPrefix::Settings,
         ..NONE
     },
-    Options { programs: &["exec"], takes: "-cl -a=", ..NONE },
-    Options { programs: &["ionice"], takes: "-t -cn= --ignore --class= --classdata=", ..NONE },
-    Options { programs: &["nice"], takes: "-n= --adjustment=", ..NONE },
-    Options { programs: &["setsid"], takes: "-cfw --ctty --fork --wait", ..NONE },
-    Options { programs: &["stdbuf"], takes: "-eio= --error= --input= --output=", ..NONE },
+    ProgramOptions { programs: &["exec"], takes: "-cl -a=", ..NONE },
+    ProgramOptions {
+        programs: &["ionice"],
+        takes: "-t -cn= --ignore --class= --classdata=",
+        ..NONE
+    },
+    ProgramOptions { programs: &["nice"], takes: "-n= --adjustment=", ..NONE },
+    ProgramOptions { programs: &["setsid"], takes: "-cfw --ctty --fork --wait", ..NONE },
+    ProgramOptions { programs: &["stdbuf"], takes: "-eio= --error= --input= --output=", ..NONE },
     // The program; the word of bash that is called so has `-p` alone.
-    Options {
+    ProgramOptions {
         programs: &["time"],
         takes: "-apqv -fo= --append --portability --quiet --verbose --format= --output=",
         ..NONE
     },
-    Options {
+    ProgramOptions {
         programs: &["timeout"],
         takes: "-v -ks= --foreground --preserve-status --verbose --kill-after= --signal=",
-        before: Before::Number,
+        before: CommandPrefix::Number,
         ..NONE
     },
-    Options {
+    ProgramOptions {
         programs: &["xargs"],
         takes: "-0oprtx -EILPadns= -eil? --exit --interactive --no-run-if-empty --null \
             --open-tty --replace --show-limits --verbose --arg-file= --delimiter= --max-args= \
@@ -165,9 +178,9 @@ const OPTIONS_OF_SETARCH: &str = "-3BFILRSTXZv --32bit --3gb --4gb --addr-compat
         --whole-seconds";
 
 /// The place at which the command of a program begins.
-pub(super) fn behind_options(program: &str, rest: &[Word]) -> Behind {
-    let Some(options) = of(program) else { return Behind::Unclear };
-    options.start(rest).map_or(Behind::Unclear, |n| options.command(rest, n))
+pub(super) fn behind_options(program: &str, rest: &[Word]) -> CommandStart {
+    let Some(options) = of(program) else { return CommandStart::Unclear };
+    options.start(rest).map_or(CommandStart::Unclear, |n| options.command(rest, n))
 }
 
 /// Whether a program is, or may be, a shell that runs its input, or one that reads the words of
@@ -176,13 +189,13 @@ pub(super) fn may_start_shell(program: &str, rest: &[Word]) -> bool {
     let Some(options) = of(program) else { return false };
     let behind = behind_options(program, rest);
     match (options.shell, behind) {
-        (Shell::Never, _) => false,
-        (Shell::Always, behind) => !matches!(behind, Behind::Command(_)),
-        (Shell::With(letters, long), Behind::Command(n)) => {
+        (ShellStart::Never, _) => false,
+        (ShellStart::Always, behind) => !matches!(behind, CommandStart::Command(_)),
+        (ShellStart::With(letters, long), CommandStart::Command(n)) => {
             let asks = |word: &Word| asks_for_shell(word, letters, long);
             rest.iter().take(n).any(asks) && rest.iter().any(|word| word.text.contains('$'))
         }
-        (Shell::With(letters, long), _) => {
+        (ShellStart::With(letters, long), _) => {
             rest.iter().any(|word| asks_for_shell(word, letters, long))
         }
     }
@@ -204,7 +217,7 @@ pub(super) fn is_value(program: &str, rest: &[Word], at: usize) -> bool {
         && text(2).is_none_or(takes_none)
 }
 
-fn of(program: &str) -> Option<&'static Options> {
+fn of(program: &str) -> Option<&'static ProgramOptions> {
     KNOWN.iter().find(|options| options.programs.contains(&program))
 }
 
@@ -220,11 +233,11 @@ fn asks_for_shell(word: &Word, letters: &str, long: &[&str]) -> bool {
     }
 }
 
-impl Options {
+impl ProgramOptions {
     /// The index at which the options end.
     fn start(&self, rest: &[Word]) -> Option<usize> {
         let mut n = match rest.first() {
-            Some(first) if self.before == Before::First => {
+            Some(first) if self.before == CommandPrefix::First => {
                 usize::from(is_plain(first).then_some(!first.text.starts_with('-'))?)
             }
             _ => 0,
@@ -281,41 +294,41 @@ impl Options {
     }
 
     /// The command behind the options.
-    fn command(&self, rest: &[Word], start: usize) -> Behind {
+    fn command(&self, rest: &[Word], start: usize) -> CommandStart {
         let is_ended = start > 0 && rest.get(start - 1).is_some_and(|word| word.text == "--");
         let n = match (self.before, rest.get(start)) {
-            (Before::Nothing | Before::First, _) => start,
-            (_, None) => return Behind::Nothing,
-            (_, Some(word)) if !is_plain(word) => return Behind::Unclear,
-            (Before::Operand, Some(_)) => start + 1,
+            (CommandPrefix::Nothing | CommandPrefix::First, _) => start,
+            (_, None) => return CommandStart::Nothing,
+            (_, Some(word)) if !is_plain(word) => return CommandStart::Unclear,
+            (CommandPrefix::Operand, Some(_)) => start + 1,
             // Some take a number as the value of an option instead.
-            (Before::Number, Some(word)) => {
+            (CommandPrefix::Number, Some(word)) => {
                 match word.text.starts_with(|c: char| c.is_ascii_digit()) {
                     true => start + 1,
-                    false => return Behind::Unclear,
+                    false => return CommandStart::Unclear,
                 }
             }
-            (Before::Subcommand(name), Some(word)) => {
+            (CommandPrefix::Subcommand(name), Some(word)) => {
                 let is_option = |word: &Word| word.text.starts_with('-');
                 match word.text == name && start == 0 && !rest.get(1).is_some_and(is_option) {
                     true => 1,
-                    false => return Behind::Unclear,
+                    false => return CommandStart::Unclear,
                 }
             }
-            (Before::Settings, Some(_)) => {
+            (CommandPrefix::Settings, Some(_)) => {
                 let is_one = |word: &&Word| !word.may_split && is_setting(&word.text);
                 start + rest.iter().skip(start).take_while(is_one).count()
             }
         };
-        let Some(word) = rest.get(n) else { return Behind::Nothing };
+        let Some(word) = rest.get(n) else { return CommandStart::Nothing };
         // Some take options there as well; others have no variables behind `--`.
         let is_odd = word.text.starts_with('-')
-            || self.before == Before::Settings
+            || self.before == CommandPrefix::Settings
                 && (word.text.contains('=') || n > start && is_ended);
-        let begins_at = if self.before == Before::Settings { start } else { n };
+        let begins_at = if self.before == CommandPrefix::Settings { start } else { n };
         match is_odd || !is_plain(word) {
-            true => Behind::Unclear,
-            false => Behind::Command(begins_at),
+            true => CommandStart::Unclear,
+            false => CommandStart::Command(begins_at),
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::around::runs_others;
 use super::programs::SHELLS;
-use super::{Search, Word, is_flag, is_line, program_of};
+use super::{CommandSearch, Word, is_flag, is_line, program_of};
 use crate::name_list::names;
 
 /// Programs that run a line that is the value of `-c`.
@@ -41,7 +41,7 @@ struct Operand {
     is_certain: bool,
 }
 
-impl Search {
+impl CommandSearch {
     /// Looks into what such a program runs, if that is not simply a program behind it.
     pub(super) fn packages(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
         if names_shell(program, rest) {
@@ -123,7 +123,7 @@ impl Search {
 
 /// The effect of a variable on npm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Setting {
+pub(super) enum NpmSetting {
     /// Nothing that is of interest.
     Other,
     /// It runs the value.
@@ -133,13 +133,13 @@ pub(super) enum Setting {
 }
 
 /// `npm_config_…`, in any case.
-pub(super) fn setting_of_npm(name: &str, value: &str) -> Setting {
+pub(super) fn setting_of_npm(name: &str, value: &str) -> NpmSetting {
     let name = name.trim_end_matches('+').to_ascii_lowercase().replace('_', "-");
     let key = name.strip_prefix("npm-config-").or(name.strip_prefix("pnpm-config-"));
     match key {
-        Some(key) if LINE_SETTINGS.contains(&key) => Setting::Line,
-        Some(key) if key.contains("shell") && !is_shell(value) => Setting::Shell,
-        _ => Setting::Other,
+        Some(key) if LINE_SETTINGS.contains(&key) => NpmSetting::Line,
+        Some(key) if key.contains("shell") && !is_shell(value) => NpmSetting::Shell,
+        _ => NpmSetting::Other,
     }
 }
 

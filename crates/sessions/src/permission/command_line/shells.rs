@@ -4,7 +4,7 @@
 //! know, it cannot be told which word is the line, nor how that is read.
 
 use super::lexer::is_of_name;
-use super::{ANYTHING, Search, Word, is_changed, is_unseen_script};
+use super::{ANYTHING, CommandSearch, Word, is_changed, is_unseen_script};
 use crate::name_list::names;
 
 /// Options with which alone a shell only prints something about itself.
@@ -30,12 +30,12 @@ const KEYWORD: &str = "keyword";
 
 /// The place of a shell's line or script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct ScriptPlace {
     at: usize,
     is_line: bool,
 }
 
-impl Search {
+impl CommandSearch {
     /// Looks into the words behind a shell.
     pub(super) fn shell(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
         if matches!(rest, [word] if TELLING.contains(&word.text.as_str())) {
@@ -63,9 +63,9 @@ impl Search {
     }
 }
 
-fn behind_options(program: &str, rest: &[Word]) -> Option<Place> {
+fn behind_options(program: &str, rest: &[Word]) -> Option<ScriptPlace> {
     let is_other = OTHERS.contains(&program);
-    let mut place = Place { at: 0, is_line: false };
+    let mut place = ScriptPlace { at: 0, is_line: false };
     while let Some(word) = rest.get(place.at).filter(|word| word.text.starts_with(['-', '+'])) {
         place.at += 1;
         if !is_told(word) {

@@ -1,7 +1,7 @@
 //! Options of `tar`, `rsync` and OpenSSH's programs whose value is run.
 
 use super::programs::row;
-use super::{ANYTHING, Search, Word, is_unseen_script};
+use super::{ANYTHING, CommandSearch, Word, is_unseen_script};
 use crate::name_list::names;
 
 /// Long options of `tar` with a value that it runs.
@@ -17,14 +17,14 @@ const READ_BY_SSH: &[&str] = &["include", "match"];
 
 /// The value of an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Value {
+pub(super) struct RunOptionValue {
     pub(super) word: Word,
     /// The value is a word of its own, and may be something else.
     pub(super) is_next: bool,
 }
 
 /// The values of options, of which long ones may be cut short.
-pub(super) fn values(rest: &[Word], letters: &str, long: &[&str]) -> Vec<Value> {
+pub(super) fn values(rest: &[Word], letters: &str, long: &[&str]) -> Vec<RunOptionValue> {
     let value = |(n, word): (usize, &Word)| {
         let option = word.text.strip_prefix('-')?;
         let attached = match option.strip_prefix('-') {
@@ -36,14 +36,16 @@ pub(super) fn values(rest: &[Word], letters: &str, long: &[&str]) -> Vec<Value> 
             None => option.split_once(|c| letters.contains(c)).map(|(_, value)| value),
         }?;
         match attached.is_empty() {
-            true => rest.get(n + 1).map(|next| Value { word: next.clone(), is_next: true }),
-            false => Some(Value { word: word.with(attached), is_next: false }),
+            true => {
+                rest.get(n + 1).map(|next| RunOptionValue { word: next.clone(), is_next: true })
+            }
+            false => Some(RunOptionValue { word: word.with(attached), is_next: false }),
         }
     };
     rest.iter().enumerate().filter_map(value).collect()
 }
 
-impl Search {
+impl CommandSearch {
     /// Looks into what such a program runs by its options.
     pub(super) fn by_values(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
         match program {

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::lexer::names_element;
-use super::packages::{Setting, setting_of_npm};
+use super::packages::{NpmSetting, setting_of_npm};
 use super::programs::LINE_VARIABLES;
 use super::{ANYTHING, Word, is_setting, setting};
 use crate::name_list::names;
@@ -51,7 +51,7 @@ pub(super) fn is_read_by_others(word: &Word) -> bool {
     let name = word.text.strip_prefix("-v").unwrap_or(&word.text);
     let is_told = ["ENV", "PS0", "PS4"].contains(&name)
         || is_line_variable(name)
-        || setting_of_npm(name, "") != Setting::Other;
+        || setting_of_npm(name, "") != NpmSetting::Other;
     is_told && is_setting(&format!("{name}=")) || may_configure_git(name, "")
 }
 

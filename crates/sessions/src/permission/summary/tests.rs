@@ -8,11 +8,11 @@ use wire::event::QuestionSummary;
 
 #[test]
 fn what_is_too_long_is_cut_at_a_character_and_said_to_be() {
-    let question = Question {
+    let question = PolicyQuestion {
         title: "ü".repeat(MAX_TITLE_CHARS + 1),
         command: Some("x".repeat(MAX_COMMAND_CHARS)),
         paths: (0..=MAX_PATHS).map(|n| PathBuf::from(format!("/{n}"))).collect(),
-        ..Question::default()
+        ..PolicyQuestion::default()
     };
     let summary = of_permission(&question);
     assert_eq!(summary.title.chars().count(), MAX_TITLE_CHARS);

@@ -33,14 +33,14 @@ const MAX_PATH_BYTES: usize = 4096;
 
 /// The paths that a tool's input names.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct NamedPaths {
     pub(super) paths: Vec<String>,
     /// There are more than are looked at.
     pub(super) is_cut: bool,
 }
 
-pub(super) fn paths(input: &Value) -> Named {
-    let mut named = Named::default();
+pub(super) fn paths(input: &Value) -> NamedPaths {
+    let mut named = NamedPaths::default();
     named.look(input, MAX_DEPTH, false);
     named
 }
@@ -87,7 +87,7 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-impl Named {
+impl NamedPaths {
     /// Collects paths in a value; `is_path_wanted` if it stands where a path is expected.
     fn look(&mut self, value: &Value, depth: usize, is_path_wanted: bool) {
         if depth == 0 || self.is_cut {
@@ -211,7 +211,7 @@ mod tests {
             json!({ "content": "/etc/passwd", "new_string": "/etc/passwd", "command": "/bin/ls" }),
             json!({ "note": "see /etc/passwd", "many": "/a\n/b" }),
         ] {
-            assert_eq!(paths(&text), Named::default(), "{text}");
+            assert_eq!(paths(&text), NamedPaths::default(), "{text}");
         }
     }
 

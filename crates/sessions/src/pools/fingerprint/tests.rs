@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use crate::host::Manners;
+use crate::host::AgentQuirks;
 
 fn setup() -> WorkerSetup {
     WorkerSetup {
@@ -31,7 +31,7 @@ fn changes(change: impl FnOnce(&Path)) -> bool {
         cwd: at("work"),
         env: bus::Environment::default(),
         is_named: true,
-        manners: Manners::default(),
+        manners: AgentQuirks::default(),
     };
     let watched = [PathBuf::from("AGENTS.md")];
     let before = Fingerprint::take(&command, &setup(), &watched);

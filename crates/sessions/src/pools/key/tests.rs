@@ -10,12 +10,12 @@ fn command() -> AgentCommand {
         cwd: "/work".into(),
         env: bus::Environment::default(),
         is_named: true,
-        manners: Manners::default(),
+        manners: AgentQuirks::default(),
     }
 }
 
-fn key_of(command: &AgentCommand) -> Key {
-    Key::new(command, None)
+fn key_of(command: &AgentCommand) -> PoolKey {
+    PoolKey::new(command, None)
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn whatever_a_worker_is_started_with_is_in_its_key() {
         }
         others.push(key_of(&other));
     }
-    others.push(Key::new(&base, Some("big")));
+    others.push(PoolKey::new(&base, Some("big")));
 
     for (n, other) in others.iter().enumerate() {
         assert_ne!(*other, key_of(&base), "change {n}");

@@ -29,9 +29,9 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn pass(n: u64) -> (Pass, oneshot::Receiver<bus::connection::Outcome>) {
+fn pass(n: u64) -> (ForwardedRequest, oneshot::Receiver<bus::connection::RpcResult>) {
     let (reply, answer) = oneshot::channel();
-    (Pass { method: n.to_string(), params: Json::trusted("{}"), reply }, answer)
+    (ForwardedRequest { method: n.to_string(), params: Json::trusted("{}"), reply }, answer)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,7 +46,7 @@ proptest! {
     fn the_agent_is_started_by_one_and_who_waits_is_given_back_once_in_order(
         steps in prop::collection::vec(any_step(), 0..200),
     ) {
-        let mut link = AgentLink::<u64>::new(Some("first".into()), Vec::new());
+        let mut link = LinkState::<u64>::new(Some("first".into()), Vec::new());
         let (mut model, mut name) = (Model::Unlinked, Some("first".to_owned()));
         // Those that wait for the agent, with the answers that they listen for.
         let (mut passes, mut links) = (Vec::new(), Vec::new());
@@ -62,7 +62,7 @@ proptest! {
                     let waiting = match step {
                         Step::Failed => link.failed(),
                         _ => {
-                            let offer = Offered::new(Json::of(&json!({ "n": n })), Share::default());
+                            let offer = CurrentOffer::new(Json::of(&json!({ "n": n })), MemoryShare::default());
                             link.linked(n, n.to_string(), offer)
                         }
                     };
@@ -134,7 +134,7 @@ proptest! {
         preamble: Option<String>,
         is_told: bool,
     ) {
-        let mut link = AgentLink::<()>::new(None, Vec::new());
+        let mut link = LinkState::<()>::new(None, Vec::new());
         link.tell_first(preface.clone(), preamble.clone(), is_told);
         let told = link.take_preamble();
         prop_assert!(link.take_preamble().is_none(), "told twice");
@@ -147,7 +147,7 @@ proptest! {
 
 #[test]
 fn so_many_may_wait_and_those_that_gave_up_make_room() {
-    let mut link = AgentLink::<()>::new(None, Vec::new());
+    let mut link = LinkState::<()>::new(None, Vec::new());
     let mut waiting: Vec<_> = (0..MAX_WAITING as u64)
         .map(|n| {
             let (pass, answer) = pass(n);
@@ -164,8 +164,8 @@ fn so_many_may_wait_and_those_that_gave_up_make_room() {
 #[test]
 fn an_offer_that_is_too_large_is_left_out_and_the_one_before_stays() {
     let large = Json::of(&json!({ "modes": "x".repeat(MAX_OFFER_BYTES) }));
-    let mut link = AgentLink::new(None, Vec::new());
-    link.linked((), "1".into(), Offered::new(large.clone(), Share::default()));
+    let mut link = LinkState::new(None, Vec::new());
+    link.linked((), "1".into(), CurrentOffer::new(large.clone(), MemoryShare::default()));
     assert_eq!(link.offer().unwrap().as_str(), "{}");
     assert!(link.offer_has(&["modes"], &large).is_none());
     let name = json!("x".repeat(MAX_MODE_BYTES + 1));

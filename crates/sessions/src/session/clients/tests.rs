@@ -26,7 +26,7 @@ proptest! {
             match step {
                 Step::Attach { files, others } => {
                     let (calls, _) = mpsc::channel(1);
-                    clients.attach(Client { id, calls, serves: Serves { files, others } });
+                    clients.attach(AttachedClient { id, calls, serves: ServedRequests { files, others } });
                     model.push((id, files, others));
                 }
                 Step::Detach(which) if !model.is_empty() => {

@@ -1,15 +1,15 @@
 //! What an agent does without asking is held to the rules, and to nothing else.
 
-use roots::Forbidden;
+use roots::ForbiddenDirs;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::permission::Rules;
 
 fn judge(rules: &str, work: &Path) -> Judge {
-    let roots = Roots::open(&[work.to_owned()], &Forbidden::default()).unwrap();
+    let roots = Roots::open(&[work.to_owned()], &ForbiddenDirs::default()).unwrap();
     Judge {
-        policy: Policy { rules: Rules::default(), mode: Mode::Auto },
+        policy: PermissionPolicy { rules: Rules::default(), mode: PolicyMode::Auto },
         rules: RuleBook::new(Rules::parse(rules).unwrap()),
         agent: "an agent".into(),
         roots: Arc::new(roots),

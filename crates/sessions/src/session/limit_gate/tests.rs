@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::budget::Limits;
+use crate::budget::BudgetLimits;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -28,15 +28,15 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn asked(n: u8) -> KeptBack {
+fn asked(n: u8) -> DeferredMessage {
     let line = json!({ "jsonrpc": "2.0", "id": n, "method": "fs/read_text_file", "params": {} });
-    KeptBack::Request(Message::parse(Bytes::from(line.to_string())).unwrap())
+    DeferredMessage::Request(Message::parse(Bytes::from(line.to_string())).unwrap())
 }
 
-fn number_of(kept: &KeptBack) -> RpcId {
+fn number_of(kept: &DeferredMessage) -> RpcId {
     match kept {
-        KeptBack::Request(message) => message.id(),
-        KeptBack::Answer(id, _) => id.clone(),
+        DeferredMessage::Request(message) => message.id(),
+        DeferredMessage::Answer(id, _) => id.clone(),
     }
 }
 
@@ -46,7 +46,7 @@ proptest! {
     fn only_running_is_counted_and_what_was_kept_back_comes_out_once_in_order(
         steps in prop::collection::vec(any_step(), 0..80),
     ) {
-        let limits = Limits { running: Some(LIMIT), ..Limits::default() };
+        let limits = BudgetLimits { running: Some(LIMIT), ..BudgetLimits::default() };
         let (mut budget, mut gate) = (Budget::new(limits), LimitGate::default());
         let mut now = Instant::now();
         let (mut counted, mut was_running, mut kept) = (Duration::ZERO, false, None);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::*;
 use crate::mint;
 
-fn permission_question() -> Asks {
+fn permission_question() -> QuestionKind {
     let request = json!({
         "toolCall": { "toolCallId": "1", "title": "rm x", "kind": "execute" },
         "options": [
@@ -14,7 +14,7 @@ fn permission_question() -> Asks {
             { "optionId": "no", "name": "No", "kind": "reject_once" },
         ],
     });
-    Asks::Permission(Question::read(&request.to_string(), None, "an agent", &[]))
+    QuestionKind::Permission(PolicyQuestion::read(&request.to_string(), None, "an agent", &[]))
 }
 
 #[derive(Debug, Clone)]
@@ -35,17 +35,17 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn answer(how: u8) -> Answer {
+fn answer(how: u8) -> SubmittedAnswer {
     match how {
-        0 => Answer::Permission(Some("yes".into())),
-        1 => Answer::Permission(Some("nothing of the kind".into())),
-        2 => Answer::Permission(None),
-        3 => Answer::Elicitation(Json::of(&json!({ "action": "accept" }))),
-        _ => Answer::Reject,
+        0 => SubmittedAnswer::Permission(Some("yes".into())),
+        1 => SubmittedAnswer::Permission(Some("nothing of the kind".into())),
+        2 => SubmittedAnswer::Permission(None),
+        3 => SubmittedAnswer::Elicitation(Json::of(&json!({ "action": "accept" }))),
+        _ => SubmittedAnswer::Reject,
     }
 }
 
-fn is_allowed(settled: &Settled) -> bool {
+fn is_allowed(settled: &Settlement) -> bool {
     let response: Value = settled.response.read().unwrap();
     response["outcome"]["optionId"] == "yes"
 }
@@ -61,7 +61,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Ask { is_permission, within } => {
-                    let asks = if is_permission { permission_question() } else { Asks::Elicitation };
+                    let asks = if is_permission { permission_question() } else { QuestionKind::Elicitation };
                     let decided = questions.decide(&asks, None, false, false);
                     prop_assert_eq!(decided.is_some(), open.len() >= MAX_PENDING);
                     if let Some((settled, _)) = decided {
@@ -70,7 +70,7 @@ proptest! {
                     }
                     let (id, summary) = (mint::call_id(), QuestionSummary::default());
                     let deadline = within.map(|ms| now + Duration::from_millis(ms));
-                    questions.add(Pending::new(id, None, asks.judged(), summary, deadline));
+                    questions.add(WaitingQuestion::new(id, None, asks.judged(), summary, deadline));
                     open.push((id, is_permission, deadline));
                 }
                 Step::Answer(which, how) if !open.is_empty() => {

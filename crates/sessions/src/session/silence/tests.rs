@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn what_was_last_is_told() {
-    let mut act = LastAct::default();
+    let mut act = LastActivity::default();
     assert_eq!(act.in_words(), "it has said nothing in this turn");
     act.hear("agent_thought_chunk");
     assert_eq!(act.in_words(), "it was thinking");

@@ -8,22 +8,24 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use store::Changes;
+use store::RecordChanges;
 use wire::event::{
     Decider, ElicitationRequested, ElicitationResolved, PermissionRequested, PermissionResolved,
     RecordedOutcome,
 };
 use wire::{CallId, Json, Kind, Message, Millis, Own, RpcError, RpcId};
 
-use super::{Halt, SessionTask};
+use super::{LogFailure, SessionTask};
 use crate::mint;
-use crate::pending::{Listed, MAX_REQUEST_BYTES, PendingQuestion, Wants};
-use crate::permission::{PermissionOutcome, Question, Verdict, call_id, odd_in_question, summary};
-use crate::session::questions::{Asks, Pending, Settled, permission, too_many};
-use crate::session::{Answer, params_for_client};
+use crate::pending::{ExpectedAnswer, MAX_REQUEST_BYTES, PendingQuestion, QuestionListing};
+use crate::permission::{
+    PermissionOutcome, PolicyQuestion, PolicyVerdict, call_id, odd_in_question, summary,
+};
+use crate::session::questions::{QuestionKind, Settlement, WaitingQuestion, permission, too_many};
+use crate::session::{SubmittedAnswer, params_for_client};
 
 impl SessionTask {
-    pub(super) async fn asked_permission(&mut self, message: &Message) -> Result<(), Halt> {
+    pub(super) async fn asked_permission(&mut self, message: &Message) -> Result<(), LogFailure> {
         // What is judged is what people are shown.
         let params = params_for_client(message, &self.public_id).made_readable();
         let question = match self.question(&params) {
@@ -35,19 +37,19 @@ impl SessionTask {
         };
         let rules = self.yard.rules.current();
         let decided = match self.judge.policy.judge_with(&rules, &question) {
-            Verdict::Allow(by) => PermissionOutcome::allow_once(&question)
+            PolicyVerdict::Allow(by) => PermissionOutcome::allow_once(&question)
                 .map(|outcome| (permission(&outcome, false), by)),
-            Verdict::Deny(by) => {
+            PolicyVerdict::Deny(by) => {
                 Some((permission(&PermissionOutcome::reject(&question), true), by))
             }
-            Verdict::Ask => None,
+            PolicyVerdict::Ask => None,
         };
-        self.put(message.id(), Asks::Permission(question), params, decided).await
+        self.put(message.id(), QuestionKind::Permission(question), params, decided).await
     }
 
     /// The agent's question, refused if it may be asking something else as well: of two commands a
     /// rule would allow one, and the agent run the other.
-    fn question(&self, params: &Json) -> Result<Question, RpcError> {
+    fn question(&self, params: &Json) -> Result<PolicyQuestion, RpcError> {
         wire::check_unambiguous(params.as_str()).map_err(RpcError::invalid_params)?;
         let read: Value = params.read().unwrap_or_default();
         if let Some(name) = odd_in_question(&read) {
@@ -56,49 +58,50 @@ impl SessionTask {
         }
         let known = self.tools.get(call_id(&read["toolCall"]).as_deref());
         let known = known.map_err(RpcError::invalid_params)?;
-        let question = Question::read(params.as_str(), known, &self.agent, &self.roots.paths());
+        let question =
+            PolicyQuestion::read(params.as_str(), known, &self.agent, &self.roots.paths());
         let edits = self.manners().map(|manners| &*manners.edit_tools).unwrap_or_default();
         let question = question.among_edits(edits, &read["toolCall"]);
         Ok(question.beside(self.roots.forbidden()))
     }
 
-    pub(super) async fn asked_elicitation(&mut self, message: &Message) -> Result<(), Halt> {
+    pub(super) async fn asked_elicitation(&mut self, message: &Message) -> Result<(), LogFailure> {
         let params = params_for_client(message, &self.public_id).made_readable();
         // Of two questions one client would show one, and another the other.
         if let Err(why) = wire::check_unambiguous(params.as_str()) {
             self.respond(&message.id(), Err(RpcError::invalid_params(why)));
             return Ok(());
         }
-        self.put(message.id(), Asks::Elicitation, params, None).await
+        self.put(message.id(), QuestionKind::Elicitation, params, None).await
     }
 
     /// Logs a question and answers it at once, or leaves it to the attached clients.
     pub(super) async fn put(
         &mut self,
         rpc_id: RpcId,
-        asks: Asks,
+        asks: QuestionKind,
         params: Json,
-        decided: Option<(Settled, Decider)>,
-    ) -> Result<(), Halt> {
+        decided: Option<(Settlement, Decider)>,
+    ) -> Result<(), LogFailure> {
         let id = mint::call_id();
         let is_cancelling = self.turns.running().is_some_and(|running| running.is_cancelling);
         let is_unattended = self.clients.is_empty() && !self.yard.settings.questions_wait;
         let decided = self.questions.decide(&asks, decided, is_cancelling, is_unattended);
         let (request_id, ask, request) = (id, decided.is_none(), params.as_raw());
         let (asked, summary) = match &asks {
-            Asks::Permission(question) | Asks::Limit(question) => {
+            QuestionKind::Permission(question) | QuestionKind::Limit(question) => {
                 let asked = PermissionRequested { request_id, ask, limit: None, request };
                 (self.event(asked), summary::of_permission(question))
             }
-            Asks::Elicitation => {
+            QuestionKind::Elicitation => {
                 let asked = ElicitationRequested { request_id, ask, request };
                 (self.event(asked), summary::of_form(&params))
             }
         };
         let asks = asks.judged();
-        self.append(vec![asked], Changes::default()).await?;
+        self.append(vec![asked], RecordChanges::default()).await?;
         let deadline = Instant::now() + self.yard.settings.permission_within;
-        let pending = Pending::new(id, Some(rpc_id), asks, summary, Some(deadline));
+        let pending = WaitingQuestion::new(id, Some(rpc_id), asks, summary, Some(deadline));
         let (settled, by) = match decided {
             Some(decided) => decided,
             None => match self.yard.pending.add(self.listing(&pending, params)) {
@@ -113,7 +116,11 @@ impl SessionTask {
     }
 
     /// Leaves a question to people, who see it in the list of all if it is `listed`.
-    pub(super) fn put_to_people(&mut self, mut pending: Pending, listed: Option<Listed>) {
+    pub(super) fn put_to_people(
+        &mut self,
+        mut pending: WaitingQuestion,
+        listed: Option<QuestionListing>,
+    ) {
         pending.listed = listed;
         let observers = &self.yard.settings.observers;
         pending.watch = observers.watch(|observer| observer.question(&self.agent));
@@ -121,12 +128,12 @@ impl SessionTask {
     }
 
     /// The question as others see it.
-    pub(super) fn listing(&self, pending: &Pending, params: Json) -> PendingQuestion {
+    pub(super) fn listing(&self, pending: &WaitingQuestion, params: Json) -> PendingQuestion {
         let (wants, options) = match &pending.asks {
-            Asks::Permission(question) | Asks::Limit(question) => {
-                (Wants::Permission, question.options.clone())
+            QuestionKind::Permission(question) | QuestionKind::Limit(question) => {
+                (ExpectedAnswer::Permission, question.options.clone())
             }
-            Asks::Elicitation => (Wants::Elicitation, Vec::new()),
+            QuestionKind::Elicitation => (ExpectedAnswer::Elicitation, Vec::new()),
         };
         let since = mint::now();
         let within = self.yard.settings.permission_within.as_millis();
@@ -152,9 +159,9 @@ impl SessionTask {
     pub(super) async fn answer(
         &mut self,
         request: CallId,
-        answer: &Answer,
+        answer: &SubmittedAnswer,
         by: Decider,
-    ) -> Result<bool, Halt> {
+    ) -> Result<bool, LogFailure> {
         let Some((pending, settled)) = self.questions.take(request, answer) else {
             return Ok(false);
         };
@@ -169,17 +176,17 @@ impl SessionTask {
     /// Logs who decided what, durably, and then tells the agent.
     pub(super) async fn settle(
         &mut self,
-        pending: Pending,
-        settled: &Settled,
+        pending: WaitingQuestion,
+        settled: &Settlement,
         by: &Decider,
-    ) -> Result<(), Halt> {
-        if matches!(pending.asks, Asks::Permission(_)) {
+    ) -> Result<(), LogFailure> {
+        if matches!(pending.asks, QuestionKind::Permission(_)) {
             let is_allowed = !settled.is_rejection;
             let (observers, who) = (&self.yard.settings.observers, by.who.as_str());
             observers.tell(|observer| observer.decided(&self.agent, who, is_allowed));
         }
         let mut drafts = vec![self.event(decision(&pending, settled, by))];
-        let mut changes = Changes::default();
+        let mut changes = RecordChanges::default();
         if pending.asks.is_limit() {
             let raised = self.gate.answered(&mut self.details.budget, &settled.response, by);
             drafts.extend(raised.map(|raised| self.event(raised)));
@@ -192,7 +199,7 @@ impl SessionTask {
         // The agent could say nothing while it waited.
         self.silence.begin_anew(Instant::now());
         // Whoever hears of the answer must not find the question in the list any more.
-        let Pending { listed, .. } = pending;
+        let WaitingQuestion { listed, .. } = pending;
         if listed.map(drop).is_some() {
             self.yard.tell(self.id, &Kind::PermissionResolved, self.head);
         }
@@ -201,12 +208,12 @@ impl SessionTask {
 }
 
 /// The event of an answer.
-fn decision<'a>(pending: &Pending, settled: &'a Settled, by: &Decider) -> Own<'a> {
+fn decision<'a>(pending: &WaitingQuestion, settled: &'a Settlement, by: &Decider) -> Own<'a> {
     let (request_id, by, question) = (pending.id, by.clone(), pending.summary.clone());
     let waited_ms = pending.waited().map(millis);
     let options = match &pending.asks {
-        Asks::Permission(question) | Asks::Limit(question) => &question.options,
-        Asks::Elicitation => {
+        QuestionKind::Permission(question) | QuestionKind::Limit(question) => &question.options,
+        QuestionKind::Elicitation => {
             let response = settled.response.as_raw();
             return ElicitationResolved { request_id, by, response, question, waited_ms }.into();
         }

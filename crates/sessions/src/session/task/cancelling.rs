@@ -15,18 +15,18 @@ use wire::event::{
 };
 use wire::{Category, Fault, Json};
 
-use super::{Halt, SessionTask};
+use super::{LogFailure, SessionTask};
 use crate::budget::Limit;
-use crate::session::cancelling::Cancelled;
-use crate::session::{Command, Reply};
+use crate::session::cancelling::CancelResult;
+use crate::session::{ReplySender, SessionTaskCommand};
 use crate::yard::draft;
 
 impl SessionTask {
     pub(super) async fn cancel(
         &mut self,
         by: &str,
-        done: Option<Reply<usize>>,
-    ) -> Result<(), Halt> {
+        done: Option<ReplySender<usize>>,
+    ) -> Result<(), LogFailure> {
         if let Some(done) = done {
             self.cancelling.wait(done);
         }
@@ -68,7 +68,7 @@ impl SessionTask {
 
     /// No turn runs any more: tells whoever waited for that.
     pub(super) fn tell_cancelled(&mut self) {
-        let Cancelled { waiting, commands } = self.cancelling.finish();
+        let CancelResult { waiting, commands } = self.cancelling.finish();
         let n_commands = commands.n_commands;
         let tell = move || {
             for done in waiting {
@@ -84,7 +84,7 @@ impl SessionTask {
         });
     }
 
-    pub(super) async fn cancel_questions(&mut self) -> Result<(), Halt> {
+    pub(super) async fn cancel_questions(&mut self) -> Result<(), LogFailure> {
         for pending in self.questions.take_all() {
             let settled = pending.asks.cancel();
             self.settle(pending, &settled, &Decider::new(DecidedBy::Cancel)).await?;
@@ -113,7 +113,7 @@ impl SessionTask {
         all.into_iter().flatten().min()
     }
 
-    pub(super) async fn on_time(&mut self) -> Result<(), Halt> {
+    pub(super) async fn on_time(&mut self) -> Result<(), LogFailure> {
         let now = Instant::now();
         if self.cancelling.is_due(now) {
             self.stop_commands_if_cancelled();
@@ -162,13 +162,13 @@ impl SessionTask {
             host.stop(|step| {
                 // The session may be busy with what the agent still says; a step that is
                 // not logged is still taken.
-                let _ = commands.try_send(Command::Stopping(step));
+                let _ = commands.try_send(SessionTaskCommand::Stopping(step));
             })
             .await;
         });
     }
 
-    pub(super) async fn note_stop_step(&mut self, step: StopStep) -> Result<(), Halt> {
+    pub(super) async fn note_stop_step(&mut self, step: StopStep) -> Result<(), LogFailure> {
         let step = match step {
             StopStep::AwaitExit => CancelRung::Eof,
             StopStep::Terminate => CancelRung::Terminate,

@@ -3,19 +3,19 @@
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use store::Changes;
+use store::RecordChanges;
 use wire::event::{AgentNotification, AgentStderr, StopReason, TurnEnded, WorkerExited};
 use wire::{Category, Draft, Fault, Json, Kind, Message, RpcError, codes};
 
-use super::{Halt, SessionTask};
-use crate::host::{FromAgent, Manners, UsageOf, last_lines};
-use crate::observer::ToolCall;
-use crate::permission::KnownTools;
+use super::{LogFailure, SessionTask};
+use crate::host::{AgentMessage, AgentQuirks, TokenScope, last_lines};
+use crate::observer::ObservedToolCall;
+use crate::permission::TurnToolCalls;
 use crate::session::params_for_client;
-use crate::session::turns::Running;
+use crate::session::turns::CurrentTurn;
 use crate::session::usage;
 use crate::{memory, mint};
-use bus::connection::Outcome;
+use bus::connection::RpcResult;
 
 /// The wait for the agent's end: far beyond the stop ladder, but not without end.
 const ENDING: Duration = Duration::from_secs(30);
@@ -28,7 +28,7 @@ const MAX_ID_BYTES: usize = 4096;
 
 impl SessionTask {
     /// Handles a batch in order. Updates next to each other are committed together.
-    pub(super) async fn hear(&mut self, batch: Vec<FromAgent>) -> Result<(), Halt> {
+    pub(super) async fn hear(&mut self, batch: Vec<AgentMessage>) -> Result<(), LogFailure> {
         if batch.is_empty() {
             return Ok(());
         }
@@ -39,26 +39,26 @@ impl SessionTask {
         }
         let (at, turn) = (mint::now(), self.turns.current());
         let mut drafts = Vec::with_capacity(batch.len());
-        let mut changes = Changes::default();
+        let mut changes = RecordChanges::default();
         for message in batch {
             match message {
-                FromAgent::Update { kind, payload } => {
+                AgentMessage::Update { kind, payload } => {
                     self.learn(&kind, &payload, &mut changes);
                     drafts.push(Draft { at, turn, kind, payload });
                 }
-                FromAgent::Notification(message) => drafts.push(self.notified(&message)),
-                FromAgent::Stderr(line) => {
+                AgentMessage::Notification(message) => drafts.push(self.notified(&message)),
+                AgentMessage::Stderr(line) => {
                     drafts.push(Draft::own(at, turn, AgentStderr { text: line.text }));
                 }
-                FromAgent::Garbage(what) => {
+                AgentMessage::Garbage(what) => {
                     let fault = self.progress.garbage(&what);
                     drafts.extend(fault.map(|fault| Draft::own(at, turn, fault)));
                 }
-                FromAgent::Request(message) => {
+                AgentMessage::Request(message) => {
                     self.flush(&mut drafts, &mut changes).await?;
                     self.requested(message).await?;
                 }
-                FromAgent::Answer { tag, outcome } => {
+                AgentMessage::Answer { tag, outcome } => {
                     self.flush(&mut drafts, &mut changes).await?;
                     self.answered(tag, outcome).await?;
                 }
@@ -67,7 +67,11 @@ impl SessionTask {
         self.flush(&mut drafts, &mut changes).await
     }
 
-    async fn flush(&mut self, drafts: &mut Vec<Draft>, changes: &mut Changes) -> Result<(), Halt> {
+    async fn flush(
+        &mut self,
+        drafts: &mut Vec<Draft>,
+        changes: &mut RecordChanges,
+    ) -> Result<(), LogFailure> {
         if drafts.is_empty() {
             return Ok(());
         }
@@ -79,7 +83,7 @@ impl SessionTask {
     }
 
     /// Remembers what later messages refer to.
-    fn learn(&mut self, kind: &Kind, payload: &Json, changes: &mut Changes) {
+    fn learn(&mut self, kind: &Kind, payload: &Json, changes: &mut RecordChanges) {
         if let (Some(name), Some(agent)) = (kind.update_name(), self.link.agent()) {
             self.progress.last_words.hear(name, payload, &agent.host.manners);
             self.silence.last_act().hear(name);
@@ -132,7 +136,7 @@ impl SessionTask {
         let text = |member: &str| update[member].as_str();
         if let Some(id) = text("toolCallId").filter(|_| !self.progress.watch.is_empty()) {
             let (kind, title, status) = (text("kind"), text("title"), text("status"));
-            self.progress.watch.tool(&ToolCall { id, kind, title, status });
+            self.progress.watch.tool(&ObservedToolCall { id, kind, title, status });
         }
         self.tools.hear(&payload, update);
         if let Some(id) = text("toolCallId") {
@@ -149,7 +153,7 @@ impl SessionTask {
     }
 
     /// The answer to a request of ours: only the running prompt has one.
-    async fn answered(&mut self, tag: u64, outcome: Outcome) -> Result<(), Halt> {
+    async fn answered(&mut self, tag: u64, outcome: RpcResult) -> Result<(), LogFailure> {
         let (Some(running), true) = (self.turns.running(), self.progress.is_answer(tag)) else {
             return Ok(());
         };
@@ -186,9 +190,13 @@ impl SessionTask {
         true
     }
 
-    async fn prompt_answered(&mut self, running: Running, result: &Json) -> Result<(), Halt> {
+    async fn prompt_answered(
+        &mut self,
+        running: CurrentTurn,
+        result: &Json,
+    ) -> Result<(), LogFailure> {
         let answer: Value = result.read().unwrap_or_default();
-        let scope = self.manners().map_or(UsageOf::Turn, |manners| manners.usage_of);
+        let scope = self.manners().map_or(TokenScope::Turn, |manners| manners.usage_of);
         let (usage, usage_of) = usage::of_turn(&mut self.details.usage_told, scope, &answer);
         let host = self.link.agent().map(|agent| &agent.host);
         let stderr = || host.map_or_else(String::new, |host| last_lines(&host.stderr_tail(), 3));
@@ -206,9 +214,9 @@ impl SessionTask {
     }
 
     /// The agent's process has ended, or closed its stdout.
-    pub(super) async fn agent_is_gone(&mut self) -> Result<(), Halt> {
+    pub(super) async fn agent_is_gone(&mut self) -> Result<(), LogFailure> {
         let Some(agent) = self.link.take_agent() else { return Ok(()) };
-        self.tools = KnownTools::default();
+        self.tools = TurnToolCalls::default();
         // It has ended or is about to: what closes a session's messages also stops the agent.
         let ending = tokio::time::timeout(ENDING, agent.host.ended());
         let exit = ending.await.unwrap_or_default();
@@ -242,7 +250,7 @@ impl SessionTask {
     }
 
     /// The quirks of the agent that runs.
-    pub(super) fn manners(&self) -> Option<&Manners> {
+    pub(super) fn manners(&self) -> Option<&AgentQuirks> {
         self.link.agent().map(|agent| &agent.host.manners)
     }
 }

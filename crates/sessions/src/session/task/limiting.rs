@@ -16,17 +16,17 @@ use serde_json::json;
 use wire::event::{DecidedBy, Decider, LimitReached, OptionSet, PermissionRequested};
 use wire::{CallId, Json};
 
-use super::{Halt, SessionTask};
-use crate::budget::{Limit, Limits, Reached, show_with_unit};
+use super::{LogFailure, SessionTask};
+use crate::budget::{BudgetLimits, Limit, ReachedLimit, show_with_unit};
 use crate::mint;
-use crate::permission::{Question, summary};
-use crate::session::limit_gate::{CONTINUE, CONTINUE_WITHOUT, KeptBack, STOP};
-use crate::session::questions::{Asks, Pending, Settled};
+use crate::permission::{PolicyQuestion, summary};
+use crate::session::limit_gate::{CONTINUE, CONTINUE_WITHOUT, DeferredMessage, STOP};
+use crate::session::questions::{QuestionKind, Settlement, WaitingQuestion};
 use crate::yard::draft;
 
 impl SessionTask {
     /// Counts the time since the last call, and pauses a turn that has used enough.
-    pub(super) async fn check_limits(&mut self) -> Result<(), Halt> {
+    pub(super) async fn check_limits(&mut self) -> Result<(), LogFailure> {
         self.count_time();
         let reached = self.details.budget.reached_in_turn();
         match reached.or_else(|| self.silence_reached()) {
@@ -60,21 +60,22 @@ impl SessionTask {
         deadline.filter(|_| self.can_be_paused())
     }
 
-    fn silence_reached(&self) -> Option<Reached> {
+    fn silence_reached(&self) -> Option<ReachedLimit> {
         let silent = self.is_running().then(|| self.silence.since().elapsed())?;
         self.details.budget.silence(silent)
     }
 
     /// Stops what runs, and asks.
-    pub(super) async fn pause(&mut self, reached: Reached) -> Result<(), Halt> {
+    pub(super) async fn pause(&mut self, reached: ReachedLimit) -> Result<(), LogFailure> {
         // First of all: what it does while we write is spent too.
         let is_frozen = self.turns.running().is_some() && self.freeze();
         tracing::info!(session = %self.id, %reached, is_frozen, "paused");
         self.count_time();
         let id = mint::call_id();
         let request = self.limit_request(id, &reached);
-        let question = Question::read(request.as_str(), None, &self.agent, &self.roots.paths());
-        let Reached { limit, used, allowed } = reached;
+        let question =
+            PolicyQuestion::read(request.as_str(), None, &self.agent, &self.roots.paths());
+        let ReachedLimit { limit, used, allowed } = reached;
         let told = LimitReached { limit, used, allowed, request_id: id, frozen: is_frozen };
         let asked = PermissionRequested {
             request_id: id,
@@ -90,7 +91,8 @@ impl SessionTask {
         let summary = summary::of_permission(&question);
         let deadline = Instant::now() + self.yard.settings.permission_within;
         let deadline = (limit == Limit::InactiveSeconds).then_some(deadline);
-        let pending = Pending::new(id, None, Asks::Limit(question), summary, deadline);
+        let pending =
+            WaitingQuestion::new(id, None, QuestionKind::Limit(question), summary, deadline);
         // Where too many wait it is not in the list of all, and can be answered all the same.
         let listed = self.yard.pending.add(self.listing(&pending, request)).ok();
         self.put_to_people(pending, listed);
@@ -98,7 +100,7 @@ impl SessionTask {
     }
 
     /// The question, as an agent would ask it.
-    fn limit_request(&self, id: CallId, reached: &Reached) -> Json {
+    fn limit_request(&self, id: CallId, reached: &ReachedLimit) -> Json {
         let limit = reached.limit;
         let again = self.details.budget.limits().value(limit);
         let again = again.map_or_else(String::new, |again| show_with_unit(limit, &again));
@@ -121,12 +123,19 @@ impl SessionTask {
     }
 
     /// Carries out what was answered, after it is in the log.
-    pub(super) async fn obey_limit_answer(&mut self, settled: &Settled) -> Result<(), Halt> {
+    pub(super) async fn obey_limit_answer(
+        &mut self,
+        settled: &Settlement,
+    ) -> Result<(), LogFailure> {
         if settled.is_rejection { self.cancel("limit", None).await } else { self.unpause().await }
     }
 
     /// Replaces the limits. A pause that they make needless ends.
-    pub(super) async fn set_limits(&mut self, limits: Limits, by: &str) -> Result<(), Halt> {
+    pub(super) async fn set_limits(
+        &mut self,
+        limits: BudgetLimits,
+        by: &str,
+    ) -> Result<(), LogFailure> {
         self.count_time();
         self.details.budget.set(limits);
         let params = Json::of(&json!({ "limits": limits }));
@@ -144,7 +153,7 @@ impl SessionTask {
     }
 
     /// Withdraws the question about a limit, if there is one.
-    pub(super) async fn withdraw_limit(&mut self, by: &Decider) -> Result<(), Halt> {
+    pub(super) async fn withdraw_limit(&mut self, by: &Decider) -> Result<(), LogFailure> {
         let request = self.gate.request();
         if let Some(pending) = request.and_then(|request| self.questions.take_one(request)) {
             let settled = pending.asks.cancel();
@@ -154,7 +163,7 @@ impl SessionTask {
     }
 
     /// Lets everything go on that was kept back.
-    pub(super) async fn unpause(&mut self) -> Result<(), Halt> {
+    pub(super) async fn unpause(&mut self) -> Result<(), LogFailure> {
         let Some(kept) = self.gate.open() else { return Ok(()) };
         self.thaw();
         // It could say nothing meanwhile.
@@ -162,8 +171,8 @@ impl SessionTask {
         self.count_time();
         for kept in kept {
             match kept {
-                KeptBack::Request(message) => self.requested(message).await?,
-                KeptBack::Answer(id, outcome) => self.respond(&id, outcome),
+                DeferredMessage::Request(message) => self.requested(message).await?,
+                DeferredMessage::Answer(id, outcome) => self.respond(&id, outcome),
             }
         }
         Ok(())

@@ -5,29 +5,29 @@ use std::time::Instant;
 
 use bus::connection::CallError;
 use serde_json::Value;
-use store::Changes;
+use store::RecordChanges;
 use wire::event::{
     ResumeWay, SessionClosed, SessionResumed, StopReason, TurnEnded, TurnStarted, WorkerExited,
     WorkerStarted,
 };
 use wire::{Fault, Json, RpcError, TurnId};
 
-use super::{Halt, SessionTask};
-use crate::host::{FromAgents, Host, UsageOf};
-use crate::link::{self, Known, Linked};
-use crate::observer::{self, Step};
-use crate::options::{Choice, offered};
-use crate::permission::KnownTools;
+use super::{LogFailure, SessionTask};
+use crate::host::{AgentMessages, Host, TokenScope};
+use crate::link::{self, EarlierSession, LinkOutcome};
+use crate::observer::{self, StartupStep};
+use crate::options::{OptionChoice, offered};
+use crate::permission::TurnToolCalls;
 use crate::relink::{made_of, relink};
-use crate::session::agent_link::{AgentLink, Offered, Waiting};
-use crate::session::{Command, Offer, Pass, Reply};
+use crate::session::agent_link::{CurrentOffer, LinkState, LinkWaiters};
+use crate::session::{AgentOffer, ForwardedRequest, ReplySender, SessionTaskCommand};
 use crate::yard::draft;
 
 /// An agent that has the session, and is listened to.
 #[derive(Debug)]
-pub(super) struct Listening {
+pub(super) struct ListeningAgent {
     agent: LinkedAgent,
-    pub(super) messages: FromAgents,
+    pub(super) messages: AgentMessages,
 }
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(super) struct LinkedAgent {
     pub(super) agent_session: String,
 }
 
-impl AgentLink<Listening> {
+impl LinkState<ListeningAgent> {
     pub(super) fn agent(&self) -> Option<&LinkedAgent> {
         self.held().map(|listening| &listening.agent)
     }
@@ -73,10 +73,10 @@ impl LinkedAgent {
 fn config_options(answer: &Json) -> Option<Json> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Answer {
+    struct ConfigOptionsAnswer {
         config_options: Option<Json>,
     }
-    answer.read::<Answer>().ok()?.config_options
+    answer.read::<ConfigOptionsAnswer>().ok()?.config_options
 }
 
 impl SessionTask {
@@ -102,13 +102,14 @@ impl SessionTask {
                 let host = slot.host().await?;
                 let made_of = made_of(&yard, id).await?;
                 let last_prompt = details.last_prompt.clone();
-                let known = Known { agent_session, made_of, last_prompt, forgot };
-                let opening = yard.settings.observers.step(Step::OpenSession, &slot.command().name);
+                let known = EarlierSession { agent_session, made_of, last_prompt, forgot };
+                let opening =
+                    yard.settings.observers.step(StartupStep::OpenSession, &slot.command().name);
                 opening.ended(relink(&yard, &host, id, &known, &details, &waiting).await)
             });
             let linked = linking.await.map_err(|error| Fault::from(&error));
             // A session that ended meanwhile drops the link.
-            let _ = commands.send(Command::Linked(linked)).await;
+            let _ = commands.send(SessionTaskCommand::Linked(linked)).await;
         });
     }
 
@@ -120,8 +121,8 @@ impl SessionTask {
         }
     }
 
-    pub(super) async fn linked(&mut self, linked: Linked) -> Result<(), Halt> {
-        let Linked { link, mut resumed, preamble, preface } = linked;
+    pub(super) async fn linked(&mut self, linked: LinkOutcome) -> Result<(), LogFailure> {
+        let LinkOutcome { link, mut resumed, preamble, preface } = linked;
         if let Some(report) = &mut resumed {
             self.link.complete(report);
         }
@@ -131,7 +132,7 @@ impl SessionTask {
             pid: host.pid(),
             command: self.slot.command().argv(),
             containment: format!("{:?}", host.containment()).to_lowercase(),
-            model: offered(&answer, Choice::Model).and_then(|model| model.current),
+            model: offered(&answer, OptionChoice::Model).and_then(|model| model.current),
         };
         let mut drafts = vec![draft(None, started)];
         // A session that no agent had before is not resumed.
@@ -145,15 +146,16 @@ impl SessionTask {
         self.link.tell_first(preface, preamble, is_told);
         self.details.note_offer(&link.answer);
         // Another process has the session from now on.
-        if host.manners.usage_of == UsageOf::Process {
+        if host.manners.usage_of == TokenScope::Process {
             self.details.usage_told.clear();
         }
-        let offer = Offered::new(link.answer, host.share());
-        self.tools = KnownTools::of(host.share());
+        let offer = CurrentOffer::new(link.answer, host.share());
+        self.tools = TurnToolCalls::of(host.share());
         let agent_session = link.agent_session;
-        let changes = Changes { agent_session: Some(Some(agent_session.clone())), ..self.record() };
+        let changes =
+            RecordChanges { agent_session: Some(Some(agent_session.clone())), ..self.record() };
         let agent = LinkedAgent { host, agent_session: agent_session.clone() };
-        let listening = Listening { agent, messages: link.messages };
+        let listening = ListeningAgent { agent, messages: link.messages };
         let waiting = self.link.linked(listening, agent_session, offer);
         self.append(drafts, changes).await?;
         self.used_at = Instant::now();
@@ -221,19 +223,19 @@ impl SessionTask {
     }
 
     /// Ends a worker that has had nothing to do for long; the session stays.
-    pub(super) async fn let_worker_go(&mut self) -> Result<(), Halt> {
+    pub(super) async fn let_worker_go(&mut self) -> Result<(), LogFailure> {
         let Some(agent) = self.release() else { return Ok(()) };
         tracing::info!(session = %self.id, pid = agent.host.pid(), "idle worker let go");
         agent.close_soon();
         self.slot.rest();
         let reason = Some("idle".to_owned());
         let exited = WorkerExited { stopped: true, reason, ..WorkerExited::default() };
-        self.append(vec![draft(None, exited)], Changes::default()).await
+        self.append(vec![draft(None, exited)], RecordChanges::default()).await
     }
 
     /// Every prompt that waits fails for the same reason: asking again would not help.
-    pub(super) async fn not_linked(&mut self, fault: &Fault) -> Result<(), Halt> {
-        let Waiting { links, passes } = self.link.failed();
+    pub(super) async fn not_linked(&mut self, fault: &Fault) -> Result<(), LogFailure> {
+        let LinkWaiters { links, passes } = self.link.failed();
         for reply in links {
             let _ = reply.send(Err(fault.clone()));
         }
@@ -245,7 +247,8 @@ impl SessionTask {
         }
         while let Some((turn, prompt)) = self.turns.start_next() {
             self.progress.watch = prompt.watch;
-            let changes = Changes { active_turn: Some(Some(turn)), ..Changes::default() };
+            let changes =
+                RecordChanges { active_turn: Some(Some(turn)), ..RecordChanges::default() };
             self.append(vec![draft(Some(turn), TurnStarted {})], changes).await?;
             self.end_turn_with(turn, fault.clone()).await?;
         }
@@ -253,19 +256,19 @@ impl SessionTask {
     }
 
     /// Replies with the agent's options, once it runs.
-    pub(super) fn link_for(&mut self, reply: Reply<Result<Json, Fault>>) {
+    pub(super) fn link_for(&mut self, reply: ReplySender<Result<Json, Fault>>) {
         self.link.await_offer(reply);
         self.start_agent();
     }
 
     /// The agent's options and capabilities, while it runs.
-    pub(super) fn offer(&self) -> Option<Offer> {
+    pub(super) fn offer(&self) -> Option<AgentOffer> {
         let capabilities = self.link.agent()?.host.capabilities.clone();
-        Some(Offer { answer: self.link.offer()?.clone(), capabilities })
+        Some(AgentOffer { answer: self.link.offer()?.clone(), capabilities })
     }
 
     /// Serves the requests that waited for the agent.
-    fn serve_waiting(&mut self, waiting: Waiting) {
+    fn serve_waiting(&mut self, waiting: LinkWaiters) {
         let offer = self.link.offer().cloned().unwrap_or_else(|| Json::trusted("{}"));
         for reply in waiting.links {
             let _ = reply.send(Ok(offer.clone()));
@@ -276,7 +279,7 @@ impl SessionTask {
     }
 
     /// Asks the agent something on a client's behalf, without waiting for it here.
-    pub(super) fn pass(&mut self, pass: Pass) {
+    pub(super) fn pass(&mut self, pass: ForwardedRequest) {
         let Some(agent) = self.link.agent() else {
             if let Err(pass) = self.link.await_agent(pass) {
                 let error = RpcError::internal("too many requests wait for the agent to start");
@@ -284,7 +287,7 @@ impl SessionTask {
             }
             return self.start_agent();
         };
-        let Pass { method, params, mut reply } = pass;
+        let ForwardedRequest { method, params, mut reply } = pass;
         let (params, host) = (agent.params(&params), agent.host.clone());
         let commands = self.commands.clone();
         task::spawn(async move {
@@ -296,7 +299,7 @@ impl SessionTask {
             if let (Ok(answer), Some(commands)) = (&outcome, commands.upgrade())
                 && let Some(options) = config_options(answer)
             {
-                let _ = commands.send(Command::OptionsAre(options)).await;
+                let _ = commands.send(SessionTaskCommand::OptionsAre(options)).await;
             }
             let _ = reply.send(outcome.map_err(|error| match error {
                 CallError::Refused(error) => error,
@@ -312,7 +315,7 @@ impl SessionTask {
         // Nobody here could make it go on any more.
         agent.host.resume();
         // What it said is of use only while it runs.
-        self.tools = KnownTools::default();
+        self.tools = TurnToolCalls::default();
         Some(agent)
     }
 
@@ -338,7 +341,7 @@ impl SessionTask {
 
     /// Frees the agent's side, marks the session as closed and ends its task. Whoever prompted
     /// since it was cancelled is told like the others; whoever prompts from now on wakes it.
-    pub(super) async fn close(&mut self) -> Result<(), Halt> {
+    pub(super) async fn close(&mut self) -> Result<(), LogFailure> {
         self.cancel("close", None).await?;
         if let Some(running) = self.turns.running() {
             self.end_turn(running.turn, TurnEnded::of(StopReason::Cancelled)).await?;
@@ -349,6 +352,7 @@ impl SessionTask {
             agent.close_soon();
         }
         let closed = vec![draft(None, SessionClosed {})];
-        self.append(closed, Changes { is_closed: Some(true), ..Changes::default() }).await
+        self.append(closed, RecordChanges { is_closed: Some(true), ..RecordChanges::default() })
+            .await
     }
 }

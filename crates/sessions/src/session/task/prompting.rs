@@ -3,16 +3,16 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use store::Changes;
+use store::RecordChanges;
 use wire::event::{DecidedBy, Decider, PromptReceived, TurnEnded, TurnStarted};
 use wire::{Category, Draft, Event, Fault, Json, Kind, Own, RawJson, Seq, TurnId};
 
-use super::{Halt, SessionTask};
-use crate::details::{LastEnd, prompt_text};
+use super::{LogFailure, SessionTask};
+use crate::details::{TurnEndSummary, prompt_text};
 use crate::memory;
-use crate::observer::{Prompted, TurnWatch, Watched};
+use crate::observer::{ReceivedPrompt, TurnWatch, WatchGuards};
 use crate::session::turns::NotQueued;
-use crate::session::{NewPrompt, Received, SessionError};
+use crate::session::{NewPrompt, PromptAcceptance, SessionError};
 use crate::yard::draft;
 
 /// A prompt is made safe against a power cut a moment after it was sent: the disk would
@@ -20,18 +20,18 @@ use crate::yard::draft;
 const SYNC_AFTER: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
-pub(super) struct Prompt {
+pub(super) struct PendingPrompt {
     params: Json,
     /// The place of its content in the log, if it is not here.
     logged_at: Option<Seq>,
     pub(super) text: String,
-    pub(super) watch: Watched<dyn TurnWatch>,
+    pub(super) watch: WatchGuards<dyn TurnWatch>,
 }
 
 /// Larger prompts do not wait in memory: they are in the log already.
 const MAX_KEPT_BYTES: usize = 64 << 10;
 
-impl Prompt {
+impl PendingPrompt {
     /// Leaves the content to the log, which has it at `seq`.
     fn put_aside(&mut self, seq: Seq) {
         if self.params.as_str().len() <= MAX_KEPT_BYTES {
@@ -51,12 +51,12 @@ impl SessionTask {
     pub(super) async fn receive(
         &mut self,
         prompt: NewPrompt,
-    ) -> Result<Result<Received, SessionError>, Halt> {
+    ) -> Result<Result<PromptAcceptance, SessionError>, LogFailure> {
         let NewPrompt { turn, params, by, request } = prompt;
         let known = self.details.request(turn).filter(|_| request.is_some());
         match (known, &request) {
             (Some(known), Some(request)) if known.digest == request.digest => {
-                return Ok(Ok(Received::Known));
+                return Ok(Ok(PromptAcceptance::Known));
             }
             (Some(_), _) => return Ok(Err(NotQueued::OtherPrompt.into())),
             (None, _) => {}
@@ -70,8 +70,11 @@ impl SessionTask {
         let text = prompt_text(&params);
         // From here on a crash leaves something to put right.
         let first = self.turns.next().or(Some(turn));
-        let mut changes =
-            Changes { is_closed: Some(false), active_turn: Some(first), ..Changes::default() };
+        let mut changes = RecordChanges {
+            is_closed: Some(false),
+            active_turn: Some(first),
+            ..RecordChanges::default()
+        };
         if self.title.is_none() {
             self.title = title_from(&text);
             changes.title = self.title.clone().map(Some);
@@ -82,13 +85,14 @@ impl SessionTask {
             changes.details = Some(self.details.to_json());
             request.id
         });
-        let Content { prompt, meta } = Content::of(&params);
+        let PromptParts { prompt, meta } = PromptParts::of(&params);
         let received = PromptReceived { by, prompt, meta, client_request_id };
         let received = draft(Some(turn), received);
         // There is room; it was checked before anything was logged.
-        let prompted = Prompted { session: self.id, turn, agent: &self.agent, params: &params };
+        let prompted =
+            ReceivedPrompt { session: self.id, turn, agent: &self.agent, params: &params };
         let watch = self.yard.settings.observers.watch(|observer| observer.prompt(&prompted));
-        let _ = self.turns.enqueue(turn, Prompt { params, logged_at: None, text, watch });
+        let _ = self.turns.enqueue(turn, PendingPrompt { params, logged_at: None, text, watch });
         let is_next = self.turns.next() == Some(turn) && self.link.agent().is_some();
         let may_start =
             !self.gate.is_paused() && self.details.budget.reached_before_turn().is_none();
@@ -103,10 +107,10 @@ impl SessionTask {
                 }
             }
         }
-        Ok(Ok(Received::New))
+        Ok(Ok(PromptAcceptance::New))
     }
 
-    pub(super) async fn start_next_turn(&mut self) -> Result<(), Halt> {
+    pub(super) async fn start_next_turn(&mut self) -> Result<(), LogFailure> {
         if self.turns.running().is_some() {
             return Ok(());
         }
@@ -129,11 +133,11 @@ impl SessionTask {
         if let Some(seq) = prompt.logged_at {
             prompt.params = self.with_content(&prompt.params, seq).await?;
         }
-        self.begin(turn, prompt, Vec::new(), Changes::default()).await
+        self.begin(turn, prompt, Vec::new(), RecordChanges::default()).await
     }
 
     /// The params of a prompt whose content is in the log at `seq`.
-    async fn with_content(&self, params: &Json, seq: Seq) -> Result<Json, Halt> {
+    async fn with_content(&self, params: &Json, seq: Seq) -> Result<Json, LogFailure> {
         let events = self.yard.log.read(self.id, Seq(seq.0 - 1), 1).await?;
         let with = match events.first().and_then(Event::own) {
             Some(Own::PromptReceived(received)) => {
@@ -141,17 +145,17 @@ impl SessionTask {
             }
             _ => None,
         };
-        with.ok_or_else(|| Halt(format!("the prompt at {} is not in the log", seq.0)))
+        with.ok_or_else(|| LogFailure(format!("the prompt at {} is not in the log", seq.0)))
     }
 
     /// Sends a prompt to the agent, once its start is logged behind `drafts`.
     pub(super) async fn begin(
         &mut self,
         turn: TurnId,
-        prompt: Prompt,
+        prompt: PendingPrompt,
         mut drafts: Vec<Draft>,
-        changes: Changes,
-    ) -> Result<(), Halt> {
+        changes: RecordChanges,
+    ) -> Result<(), LogFailure> {
         tracing::info!(session = %self.id, %turn, "turn started");
         self.progress.begin(prompt.watch);
         self.details.note_prompt(&prompt.text);
@@ -159,14 +163,18 @@ impl SessionTask {
         self.silence.begin_anew(Instant::now());
         self.tools.clear();
         let details = Some(self.details.to_json());
-        let changes = Changes { active_turn: Some(Some(turn)), details, ..changes };
+        let changes = RecordChanges { active_turn: Some(Some(turn)), details, ..changes };
         drafts.push(draft(Some(turn), TurnStarted {}));
         self.append(drafts, changes).await?;
         self.send_prompt(turn, prompt.params).await
     }
 
     /// Sends the running turn's prompt to the agent.
-    pub(super) async fn send_prompt(&mut self, turn: TurnId, params: Json) -> Result<(), Halt> {
+    pub(super) async fn send_prompt(
+        &mut self,
+        turn: TurnId,
+        params: Json,
+    ) -> Result<(), LogFailure> {
         let preamble = self.link.take_preamble();
         // A prompt is sent to an agent that has the session.
         let Some(agent) = self.link.agent() else { return Ok(()) };
@@ -191,7 +199,11 @@ impl SessionTask {
     }
 
     /// Ends `turn` with an error.
-    pub(super) async fn end_turn_with(&mut self, turn: TurnId, fault: Fault) -> Result<(), Halt> {
+    pub(super) async fn end_turn_with(
+        &mut self,
+        turn: TurnId,
+        fault: Fault,
+    ) -> Result<(), LogFailure> {
         self.end_turn(turn, TurnEnded::failed(fault)).await
     }
 
@@ -200,7 +212,7 @@ impl SessionTask {
         &mut self,
         turn: TurnId,
         ended: TurnEnded<'_>,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), LogFailure> {
         memory::give_back_soon();
         self.unpause().await?;
         self.cancel_questions().await?;
@@ -216,14 +228,14 @@ impl SessionTask {
         let mut ended = self.cancelling.end_of(ended);
         self.details.budget.end_turn(&ended);
         ended.cost_usd = self.details.budget.turn_cost_usd();
-        self.details.last_end = Some(LastEnd::of(&ended));
+        self.details.last_end = Some(TurnEndSummary::of(&ended));
         self.progress.end().ended(&ended);
         self.silence.forget_acts();
         self.tools.clear();
         self.used_at = Instant::now();
         tracing::info!(session = %self.id, %turn, "turn ended");
         let details = Some(self.details.to_json());
-        let changes = Changes { details, ..self.next_turn_is_active() };
+        let changes = RecordChanges { details, ..self.next_turn_is_active() };
         self.append_safely(vec![draft(Some(turn), ended)], changes).await?;
         self.yard.tell(self.id, &Kind::TurnEnded, self.head);
         self.tell_cancelled();
@@ -231,27 +243,27 @@ impl SessionTask {
     }
 
     /// The record's note of the turn that a crash would leave undone.
-    pub(super) fn next_turn_is_active(&self) -> Changes {
-        Changes { active_turn: Some(self.turns.next()), ..Changes::default() }
+    pub(super) fn next_turn_is_active(&self) -> RecordChanges {
+        RecordChanges { active_turn: Some(self.turns.next()), ..RecordChanges::default() }
     }
 }
 
 /// The content of a prompt's params beside the session's id.
 #[derive(serde::Deserialize)]
-struct Content<'a> {
+struct PromptParts<'a> {
     #[serde(borrow)]
     prompt: RawJson<'a>,
     #[serde(borrow, rename = "_meta")]
     meta: Option<RawJson<'a>>,
 }
 
-impl<'a> Content<'a> {
+impl<'a> PromptParts<'a> {
     fn of(params: &'a Json) -> Self {
         params.read().unwrap_or_default()
     }
 }
 
-impl Default for Content<'_> {
+impl Default for PromptParts<'_> {
     fn default() -> Self {
         Self { prompt: RawJson::EMPTY_LIST, meta: None }
     }
@@ -260,7 +272,7 @@ impl Default for Content<'_> {
 /// Puts a text block before the others.
 fn with_preamble(params: Json, preamble: Option<String>) -> Json {
     let Some(preamble) = preamble else { return params };
-    let blocks: Vec<Json> = Content::of(&params).prompt.read().unwrap_or_default();
+    let blocks: Vec<Json> = PromptParts::of(&params).prompt.read().unwrap_or_default();
     let preamble = Json::of(&json!({ "type": "text", "text": preamble }));
     let blocks: Vec<Json> = std::iter::once(preamble).chain(blocks).collect();
     wire::set_member(&params, &["prompt"], &Json::of(&blocks)).unwrap_or(params)

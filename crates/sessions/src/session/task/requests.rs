@@ -1,18 +1,19 @@
 //! Requests of the agent, each of which is answered: here, by a service, by a client, or by people.
 
-use bus::connection::Outcome;
+use bus::connection::RpcResult;
 use wire::{Message, RpcError, RpcId};
 
-use super::{Halt, SessionTask};
-use crate::session::clients::Client;
+use super::{LogFailure, SessionTask};
+use crate::session::clients::AttachedClient;
 use crate::session::judge::CHECK;
-use crate::session::limit_gate::KeptBack;
+use crate::session::limit_gate::DeferredMessage;
 use crate::session::services::Services;
 use crate::session::{ClientCall, params_for_client};
 
 impl SessionTask {
-    pub(super) async fn requested(&mut self, message: Message) -> Result<(), Halt> {
-        let Some(KeptBack::Request(message)) = self.gate.keep_back(KeptBack::Request(message))
+    pub(super) async fn requested(&mut self, message: Message) -> Result<(), LogFailure> {
+        let Some(DeferredMessage::Request(message)) =
+            self.gate.keep_back(DeferredMessage::Request(message))
         else {
             return Ok(());
         };
@@ -51,7 +52,7 @@ impl SessionTask {
 
     fn pass_to_client(&mut self, message: &Message) {
         let Some(agent) = self.link.agent() else { return };
-        let Some(Client { calls, .. }) = self.clients.server_of(message.method()) else {
+        let Some(AttachedClient { calls, .. }) = self.clients.server_of(message.method()) else {
             return self.respond(&message.id(), Err(RpcError::method_not_found(message.method())));
         };
         let call = ClientCall {
@@ -66,9 +67,9 @@ impl SessionTask {
         }
     }
 
-    pub(super) fn respond(&mut self, id: &RpcId, outcome: Outcome) {
-        let kept = self.gate.keep_back(KeptBack::Answer(id.clone(), outcome));
-        let Some(KeptBack::Answer(_, outcome)) = kept else { return };
+    pub(super) fn respond(&mut self, id: &RpcId, outcome: RpcResult) {
+        let kept = self.gate.keep_back(DeferredMessage::Answer(id.clone(), outcome));
+        let Some(DeferredMessage::Answer(_, outcome)) = kept else { return };
         if let Some(agent) = self.link.agent() {
             // An agent that does not read will be found stalled by its connection.
             let _ = agent.host.connection.respond_now(id, outcome);

@@ -31,7 +31,7 @@ proptest! {
         for (tag, step) in (0_u64..).zip(steps) {
             match step {
                 Step::Begin => {
-                    progress.begin(Watched::default());
+                    progress.begin(WatchGuards::default());
                     (n_sent, n_again, is_heard, last) = (0, 0, false, None);
                 }
                 // As the task does: once, and again when it waits.
@@ -71,7 +71,7 @@ proptest! {
     ) {
         let mut progress = TurnProgress::default();
         for n_lines in turns {
-            progress.begin(Watched::default());
+            progress.begin(WatchGuards::default());
             let told = (0..n_lines).filter_map(|n| progress.garbage(&n.to_string())).count();
             prop_assert_eq!(told, n_lines.min(MAX_GARBAGE) as usize);
         }

@@ -3,85 +3,87 @@ use std::time::{Duration, Instant};
 use bus::ExitReport;
 use proptest::prelude::*;
 
-use super::{EVENT_COST, MAX_LOGGED_BYTES, MAX_PIECE_BYTES, PACE, Piece, Told, Wanted};
+use super::{
+    EVENT_COST, LogPiece, MAX_LOGGED_BYTES, MAX_PIECE_BYTES, OutputSampler, PACE, TakeScope,
+};
 
 const FAR: Duration = Duration::from_hours(1000);
 
-fn text(pieces: &[Piece]) -> String {
+fn text(pieces: &[LogPiece]) -> String {
     let texts = pieces.iter().map(|piece| match piece {
-        Piece::Output(data) => {
+        LogPiece::Output(data) => {
             assert!(!data.is_empty());
             assert!(data.len() <= MAX_PIECE_BYTES, "{}", data.len());
             &**data
         }
-        Piece::Exited { .. } => "",
+        LogPiece::Exited { .. } => "",
     });
     texts.collect()
 }
 
 /// What the log takes for them.
-fn logged(pieces: &[Piece]) -> usize {
+fn logged(pieces: &[LogPiece]) -> usize {
     let costs = pieces.iter().map(|piece| match piece {
-        Piece::Output(data) => EVENT_COST + serde_json::to_string(data).unwrap().len(),
-        Piece::Exited { .. } => EVENT_COST,
+        LogPiece::Output(data) => EVENT_COST + serde_json::to_string(data).unwrap().len(),
+        LogPiece::Exited { .. } => EVENT_COST,
     });
     costs.sum()
 }
 
-fn is_truncated(pieces: &[Piece]) -> bool {
+fn is_truncated(pieces: &[LogPiece]) -> bool {
     let ends: Vec<_> = pieces
         .iter()
         .filter_map(|piece| match piece {
-            Piece::Exited { is_truncated, .. } => Some(*is_truncated),
-            Piece::Output(_) => None,
+            LogPiece::Exited { is_truncated, .. } => Some(*is_truncated),
+            LogPiece::Output(_) => None,
         })
         .collect();
     let [is_truncated] = ends[..] else { panic!("it ends once: {pieces:?}") };
-    assert!(matches!(pieces.last(), Some(Piece::Exited { .. })), "nothing follows the end");
+    assert!(matches!(pieces.last(), Some(LogPiece::Exited { .. })), "nothing follows the end");
     is_truncated
 }
 
 #[test]
 fn the_first_piece_comes_at_once_and_the_next_at_a_pace() {
-    let (mut told, now) = (Told::new(1 << 20), Instant::now());
+    let (mut told, now) = (OutputSampler::new(1 << 20), Instant::now());
     assert_eq!(told.due(now), None);
     assert!(told.push(b"one\n"), "somebody has to be woken");
-    assert_eq!(told.take(now, Wanted::Due), [Piece::Output("one\n".into())]);
+    assert_eq!(told.take(now, TakeScope::Due), [LogPiece::Output("one\n".into())]);
 
     assert!(told.push(b"two\n"));
     assert!(!told.push(b"three\n"), "nobody has to be woken twice");
-    assert_eq!(told.take(now, Wanted::Due), []);
+    assert_eq!(told.take(now, TakeScope::Due), []);
     assert_eq!(told.due(now), Some(now + PACE));
-    assert_eq!(told.take(now + PACE, Wanted::Due), [Piece::Output("two\nthree\n".into())]);
+    assert_eq!(told.take(now + PACE, TakeScope::Due), [LogPiece::Output("two\nthree\n".into())]);
     assert_eq!(told.due(now + PACE), None);
 }
 
 #[test]
 fn the_end_waits_for_no_pace() {
-    let (mut told, now) = (Told::new(1 << 20), Instant::now());
+    let (mut told, now) = (OutputSampler::new(1 << 20), Instant::now());
     told.push(b"one");
-    told.take(now, Wanted::Due);
+    told.take(now, TakeScope::Due);
     told.push(b"two");
     let report = ExitReport { code: Some(3), ..ExitReport::default() };
     told.end(report);
     assert_eq!(told.due(now), Some(now));
-    let end = Piece::Exited { report, is_truncated: false };
-    assert_eq!(told.take(now, Wanted::Due), [Piece::Output("two".into()), end]);
-    assert_eq!((told.due(now), told.take(now + FAR, Wanted::All)), (None, Vec::new()));
+    let end = LogPiece::Exited { report, is_truncated: false };
+    assert_eq!(told.take(now, TakeScope::Due), [LogPiece::Output("two".into()), end]);
+    assert_eq!((told.due(now), told.take(now + FAR, TakeScope::All)), (None, Vec::new()));
 }
 
 #[test]
 fn a_turn_that_ends_is_told_all_there_is() {
-    let (mut told, now) = (Told::new(1 << 20), Instant::now());
+    let (mut told, now) = (OutputSampler::new(1 << 20), Instant::now());
     told.push(b"one");
-    told.take(now, Wanted::Due);
+    told.take(now, TakeScope::Due);
     told.push(b"two");
-    assert_eq!(told.take(now, Wanted::All), [Piece::Output("two".into())]);
+    assert_eq!(told.take(now, TakeScope::All), [LogPiece::Output("two".into())]);
 }
 
 #[test]
 fn of_a_command_that_never_stops_printing_the_last_lines_are_seen_now_and_then() {
-    let (mut told, began) = (Told::new(1 << 20), Instant::now());
+    let (mut told, began) = (OutputSampler::new(1 << 20), Instant::now());
     let (mut n_bytes, mut n_glances, mut last_line) = (0, 0, 0);
     // A line of 64 bytes, a thousand of them a second, for a quarter of an hour.
     for second in 0..900 {
@@ -91,7 +93,7 @@ fn of_a_command_that_never_stops_printing_the_last_lines_are_seen_now_and_then()
             let newest = lines.last().unwrap().clone();
             told.push(lines.concat().as_bytes());
             let now = began + Duration::from_secs(second) + PACE * tenth;
-            let pieces = told.take(now, Wanted::Due);
+            let pieces = told.take(now, TakeScope::Due);
             let shown = text(&pieces);
             n_bytes += logged(&pieces);
             if shown.contains("bytes left out") {
@@ -105,7 +107,7 @@ fn of_a_command_that_never_stops_printing_the_last_lines_are_seen_now_and_then()
     assert!(last_line > 400, "{last_line}");
     told.push(b"the very end");
     told.end(ExitReport::default());
-    let end = told.take(began, Wanted::Due);
+    let end = told.take(began, TakeScope::Due);
     assert!(is_truncated(&end));
     assert!(text(&end).ends_with("the very end"));
     n_bytes += logged(&end);
@@ -115,23 +117,23 @@ fn of_a_command_that_never_stops_printing_the_last_lines_are_seen_now_and_then()
 #[test]
 fn a_limit_of_nothing_tells_nothing_but_that() {
     for limit in 0..70 {
-        let (mut told, now) = (Told::new(limit), Instant::now());
+        let (mut told, now) = (OutputSampler::new(limit), Instant::now());
         told.push("äöü€".repeat(100).as_bytes());
-        told.take(now, Wanted::Due);
+        told.take(now, TakeScope::Due);
         told.end(ExitReport::default());
-        let pieces = told.take(now + FAR, Wanted::Due);
+        let pieces = told.take(now + FAR, TakeScope::Due);
         assert!(is_truncated(&pieces), "{pieces:?}");
     }
 }
 
 #[test]
 fn a_command_that_prints_a_little_all_day_is_told_of_more_and_more_rarely() {
-    let (mut told, began) = (Told::new(1 << 20), Instant::now());
+    let (mut told, began) = (OutputSampler::new(1 << 20), Instant::now());
     let (mut n_bytes, mut n_pieces, mut last_at) = (0, 0, Duration::ZERO);
     // A dot ten times a second, for six hours.
     for tenth in 0..6 * 36_000 {
         told.push(b".");
-        let pieces = told.take(began + PACE * tenth, Wanted::Due);
+        let pieces = told.take(began + PACE * tenth, TakeScope::Due);
         if !pieces.is_empty() {
             (n_pieces, last_at) = (n_pieces + pieces.len(), PACE * tenth);
         }
@@ -153,21 +155,26 @@ fn output() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// Gives the bytes in pieces, and takes what is due after each.
-fn told_in(bytes: &[u8], cuts: &[prop::sample::Index], limit: usize, paces: &[u8]) -> Vec<Piece> {
+fn told_in(
+    bytes: &[u8],
+    cuts: &[prop::sample::Index],
+    limit: usize,
+    paces: &[u8],
+) -> Vec<LogPiece> {
     let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
     at.extend([0, bytes.len()]);
     at.sort_unstable();
-    let (mut told, mut now) = (Told::new(limit), Instant::now());
+    let (mut told, mut now) = (OutputSampler::new(limit), Instant::now());
     let mut pieces = Vec::new();
     for (index, ends) in at.windows(2).enumerate() {
         told.push(&bytes[ends[0]..ends[1]]);
         let pace = u32::from(paces[index % paces.len()]);
-        let wanted = if pace == 7 { Wanted::All } else { Wanted::Due };
+        let wanted = if pace == 7 { TakeScope::All } else { TakeScope::Due };
         now += PACE * (pace % 3);
         pieces.extend(told.take(now, wanted));
     }
     told.end(ExitReport::default());
-    pieces.extend(told.take(now, Wanted::Due));
+    pieces.extend(told.take(now, TakeScope::Due));
     pieces
 }
 
@@ -190,18 +197,18 @@ proptest! {
             1..6,
         ),
     ) {
-        let (mut told, mut now, mut n_bytes) = (Told::new(limit), Instant::now(), 0);
+        let (mut told, mut now, mut n_bytes) = (OutputSampler::new(limit), Instant::now(), 0);
         for (text, n, tenths, times, is_flood) in steps {
             let printed = text.repeat(if is_flood { n } else { n.min(3) });
             for _ in 0..if is_flood { times.min(20) } else { times } {
                 told.push(printed.as_bytes());
                 now += PACE * tenths;
-                n_bytes += logged(&told.take(now, Wanted::Due));
+                n_bytes += logged(&told.take(now, TakeScope::Due));
             }
-            n_bytes += logged(&told.take(now, Wanted::All));
+            n_bytes += logged(&told.take(now, TakeScope::All));
         }
         told.end(ExitReport::default());
-        n_bytes += logged(&told.take(now, Wanted::Due));
+        n_bytes += logged(&told.take(now, TakeScope::Due));
         let limit = limit.min(MAX_LOGGED_BYTES);
         prop_assert!(n_bytes <= limit + SLACK, "{n_bytes} of {limit}");
     }

@@ -13,11 +13,11 @@ impl Manager {
     }
 }
 
-fn by_path(watchdog: Option<Duration>) -> (Manager, Notify, tempfile::TempDir) {
+fn by_path(watchdog: Option<Duration>) -> (Manager, ServiceManager, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("notify");
     let manager = Manager(UnixDatagram::bind(&path).unwrap());
-    (manager, Notify::to(path.as_os_str(), watchdog).unwrap(), dir)
+    (manager, ServiceManager::to(path.as_os_str(), watchdog).unwrap(), dir)
 }
 
 #[test]
@@ -57,17 +57,17 @@ fn an_abstract_socket_is_reached_too() {
     let name = format!("switchyard-test-{}-{:?}", std::process::id(), Instant::now());
     let address = SocketAddr::from_abstract_name(name.as_bytes()).unwrap();
     let manager = Manager(UnixDatagram::bind_addr(&address).unwrap());
-    let notify = Notify::to(OsStr::new(&format!("@{name}")), None).unwrap();
+    let notify = ServiceManager::to(OsStr::new(&format!("@{name}")), None).unwrap();
     notify.ready("here");
     assert_eq!(manager.next(), "READY=1\nSTATUS=here\n");
 }
 
 #[test]
 fn nobody_there_is_no_trouble() {
-    Notify::default().ready("nobody");
-    let gone = Notify::to(OsStr::new("/nonexistent/notify"), None).unwrap();
+    ServiceManager::default().ready("nobody");
+    let gone = ServiceManager::to(OsStr::new("/nonexistent/notify"), None).unwrap();
     gone.ready("nobody");
-    assert!(Notify::to(OsStr::new("vsock:2:3"), None).is_err());
+    assert!(ServiceManager::to(OsStr::new("vsock:2:3"), None).is_err());
 }
 
 #[tokio::test]

@@ -7,15 +7,15 @@ use super::*;
 
 /// Keeps the lines that it is given.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<Line>>>, Secrets);
+struct Kept(Arc<Mutex<Vec<LogLine>>>, Secrets);
 
 impl<S: tracing::Subscriber> Layer<S> for Kept {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        self.0.lock().unwrap().push(Line::of(event, &self.1));
+        self.0.lock().unwrap().push(LogLine::of(event, &self.1));
     }
 }
 
-fn line_of(secrets: &[&str], event: impl FnOnce()) -> Line {
+fn line_of(secrets: &[&str], event: impl FnOnce()) -> LogLine {
     let kept = Kept::default();
     kept.1.register_all(secrets.iter().copied());
     tracing::subscriber::with_default(tracing_subscriber::registry().with(kept.clone()), event);
@@ -23,7 +23,7 @@ fn line_of(secrets: &[&str], event: impl FnOnce()) -> Line {
 }
 
 /// The text behind time, level and target.
-fn said(line: &Line) -> String {
+fn said(line: &LogLine) -> String {
     let text = line.text(Paint::none());
     text.split_once("line::tests ").unwrap().1.to_owned()
 }

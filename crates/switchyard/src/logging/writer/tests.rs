@@ -31,7 +31,7 @@ impl Disk {
     }
 }
 
-impl Sink for Disk {
+impl LogSink for Disk {
     fn write(&mut self, lines: &[u8]) -> io::Result<()> {
         let state = self.0.0.lock().unwrap();
         let mut state = self.0.1.wait_while(state, |state| state.hangs).unwrap();
@@ -50,8 +50,9 @@ impl Sink for Disk {
     }
 }
 
-fn writer(disk: &Disk) -> Writer {
-    Writer::behind_queue(Box::new(disk.clone()), Paint::none(), |n| format!("lost {n}\n")).unwrap()
+fn writer(disk: &Disk) -> LogWriter {
+    LogWriter::behind_queue(Box::new(disk.clone()), Paint::none(), |n| format!("lost {n}\n"))
+        .unwrap()
 }
 
 #[test]

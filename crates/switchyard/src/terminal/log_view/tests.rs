@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use axum::body::Bytes;
 use axum::http::{Request, Response};
-use client::{Answering, Client};
+use client::{DaemonClient, RequestHandler};
 use futures_util::stream;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::body::Frame;
@@ -15,10 +15,11 @@ use tokio::sync::watch;
 use wire::{Draft, Json};
 
 use super::*;
-use crate::cli::format::Format;
-use projection::Style;
+use crate::cli::format::OutputFormat;
+use projection::TextOptions;
 
-const PLAIN: Style = Style { color: false, width: 0, verbose: false, show_thinking: false };
+const PLAIN: TextOptions =
+    TextOptions { color: false, width: 0, verbose: false, show_thinking: false };
 
 /// A daemon with one log, which tells it as server-sent events.
 #[derive(Debug, Clone)]
@@ -41,15 +42,15 @@ impl OneLog {
         self.n_events.send_replace(events.len());
     }
 
-    fn view(&self, questions: Questions) -> LogView {
+    fn view(&self, questions: QuestionHandling) -> LogView {
         let id = sessions::mint::session_id();
-        let session = Client::inside(Arc::new(self.clone())).session(id);
-        let formatter = Formatter::new(Format::Quiet, id, PLAIN, false);
+        let session = DaemonClient::inside(Arc::new(self.clone())).session(id);
+        let formatter = Formatter::new(OutputFormat::Quiet, id, PLAIN, false);
         LogView::new(&session, Seq(0), formatter, questions)
     }
 }
 
-impl Answering for OneLog {
+impl RequestHandler for OneLog {
     fn answer(
         &self,
         request: Request<Full<Bytes>>,
@@ -93,7 +94,7 @@ async fn what_has_come_together_is_shown_and_handed_out_together() {
     let log = OneLog::new();
     let kinds = [Kind::TurnStarted, Kind::TurnEnded, Kind::Error, Kind::Error];
     log.append(kinds.map(|kind| draft(kind, "{}")).into());
-    let mut view = log.view(Questions::Elsewhere);
+    let mut view = log.view(QuestionHandling::Elsewhere);
 
     assert_eq!(next(&mut view).await, [1, 2, 3, 4]);
     log.append(vec![draft(Kind::Error, "{}")]);
@@ -111,7 +112,7 @@ async fn nothing_is_shown_below_a_question_that_is_answered_here() {
         draft(Kind::update("agent_message_chunk"), forged),
         draft(Kind::PermissionResolved, other),
     ]);
-    let mut view = log.view(Questions::Here);
+    let mut view = log.view(QuestionHandling::Here);
 
     assert_eq!(next(&mut view).await, [1]);
     {

@@ -3,8 +3,8 @@
 //! The options stand numbered below the question; `y` is the one that a plain yes means, `n` the
 //! one that rejects this once, where there is exactly one of the kind.
 
-use client::Answer;
-use projection::{Reader, Style, Text, plain_yes, sanitize_line};
+use client::QuestionAnswer;
+use projection::{LogReader, TextOptions, TextProjection, plain_yes, sanitize_line};
 use serde_json::Value;
 use wire::{Event, Kind};
 
@@ -16,8 +16,8 @@ const MAX_TITLE_CHARS: usize = 60;
 const MAX_NAME_CHARS: usize = 200;
 
 #[derive(Debug)]
-pub(crate) enum Typed {
-    Answer(Answer),
+pub(crate) enum TypedAnswer {
+    Answer(QuestionAnswer),
     /// Show all of what the question is about.
     View,
     /// No answer; the text says what would be one.
@@ -25,23 +25,23 @@ pub(crate) enum Typed {
 }
 
 /// Parses a typed line as the answer to `request`.
-pub(crate) fn typed(line: &str, request: &Value) -> Typed {
+pub(crate) fn typed(line: &str, request: &Value) -> TypedAnswer {
     let options = options(request);
     let chosen = match &*line.to_lowercase() {
-        "" => return Typed::Answer(Answer::Rejected),
-        "v" | "view" => return Typed::View,
+        "" => return TypedAnswer::Answer(QuestionAnswer::Rejected),
+        "v" | "view" => return TypedAnswer::View,
         "y" | "yes" => yes(request).and_then(|index| options.get(index)),
         "n" | "no" => match only(&options, "reject_once") {
-            None => return Typed::Answer(Answer::Rejected),
+            None => return TypedAnswer::Answer(QuestionAnswer::Rejected),
             found => found,
         },
         number => number.parse::<usize>().ok().and_then(|n| options.get(n.checked_sub(1)?)),
     };
     match chosen.and_then(|option| option["optionId"].as_str()) {
-        Some(id) => Typed::Answer(Answer::Option(id.to_owned())),
+        Some(id) => TypedAnswer::Answer(QuestionAnswer::Option(id.to_owned())),
         None => {
             let line = sanitize_line(line, MAX_TITLE_CHARS);
-            Typed::Nothing(format!("`{line}` is no answer; {}", in_words(request)))
+            TypedAnswer::Nothing(format!("`{line}` is no answer; {}", in_words(request)))
         }
     }
 }
@@ -109,15 +109,15 @@ fn only<'a, 'b>(options: &'a [&'b Value], kind: &str) -> Option<&'a &'b Value> {
 
 /// Permission questions in full, for a person who asks to see all of one.
 #[derive(Debug)]
-pub(crate) struct Whole {
-    text: Reader<Text>,
+pub(crate) struct FullQuestions {
+    text: LogReader<TextProjection>,
 }
 
-impl Whole {
+impl FullQuestions {
     pub(crate) fn new() -> Self {
         let color = terminal::color_on_stderr();
-        let style = Style { color, show_thinking: false, ..style() };
-        Self { text: Reader::new(Text::new(style).whole()) }
+        let style = TextOptions { color, show_thinking: false, ..style() };
+        Self { text: LogReader::new(TextProjection::new(style).whole()) }
     }
 
     /// Takes every event; returns the full text of a question that is longer than what was shown.

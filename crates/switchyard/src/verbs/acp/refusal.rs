@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use wire::{LineSplitter, Message, MessageKind, RpcError};
 
 use crate::outcome::Failure;
-use crate::stdio::{self, Reader, Writer};
+use crate::stdio::{self, StdinReader, StdoutWriter};
 
 /// How long a first request is waited for: editors send one as soon as they have started us.
 const ASKS_WITHIN: Duration = Duration::from_secs(10);
@@ -44,8 +44,8 @@ pub(crate) async fn refuse(failure: Failure, stop: &CancellationToken) -> Failur
 
 /// Answers the next request; false when there is none any more.
 async fn answer_next(
-    reader: &mut Reader,
-    writer: &mut Writer,
+    reader: &mut StdinReader,
+    writer: &mut StdoutWriter,
     lines: &mut LineSplitter,
     error: &RpcError,
 ) -> std::io::Result<bool> {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::json;
-use sessions::order::Order;
+use sessions::order::SessionOrder;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio_tungstenite::WebSocketStream;
@@ -16,18 +16,18 @@ use wire::LineSplitter;
 
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure};
-use crate::reach::Running;
+use crate::reach::RunningDaemon;
 use crate::stdio;
 use crate::this_process::environment_for_agents;
 
-pub(super) type Socket = WebSocketStream<UnixStream>;
+pub(super) type DaemonSocket = WebSocketStream<UnixStream>;
 
 /// Opens a WebSocket to the daemon, and sends the order for the editor's sessions.
 pub(super) async fn open(
-    order: &Order,
+    order: &SessionOrder,
     config: &Config,
-    daemon: &Running,
-) -> Result<Socket, Failure> {
+    daemon: &RunningDaemon,
+) -> Result<DaemonSocket, Failure> {
     let max_bytes = config.settings().worker_line_bytes;
     let limits = WebSocketConfig::default()
         .max_message_size(Some(max_bytes))
@@ -43,7 +43,7 @@ pub(super) async fn open(
 
 /// Serves the editor with sessions of the daemon until either leaves.
 pub(super) async fn serve(
-    socket: Box<Socket>,
+    socket: Box<DaemonSocket>,
     max_line_bytes: usize,
     stop: CancellationToken,
 ) -> Result<ExitCode, Failure> {
@@ -89,7 +89,7 @@ pub(super) async fn serve(
 }
 
 /// The order as the notification that the daemon takes.
-fn told(order: &Order) -> String {
+fn told(order: &SessionOrder) -> String {
     let words = order.command.iter().map(|word| word.to_string_lossy());
     let params = json!({
         "agent": order.agent,

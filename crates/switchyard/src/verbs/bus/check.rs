@@ -9,9 +9,9 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use bus::{Launch, SpawnError};
 
-use super::file::{BusFile, FileError};
-use super::listener::Place;
-use super::report::{PoolReport, Report};
+use super::file::{BusFile, BusFileError};
+use super::listener::BusAddress;
+use super::report::{CheckReport, PoolReport};
 use super::setup::{launch, problems, warnings};
 use super::token;
 use crate::config::Config;
@@ -27,8 +27,8 @@ pub(super) async fn check(
     let here = std::env::current_dir().context("cannot find the working directory")?;
     let report = match BusFile::read(path, &here) {
         Ok(file) => look(file, path, config, &here).await,
-        Err(error @ FileError::Unreadable { .. }) => return Err(error.into()),
-        Err(FileError::Wrong { wrong, .. }) => Report::of_wrong(path, wrong),
+        Err(error @ BusFileError::Unreadable { .. }) => return Err(error.into()),
+        Err(BusFileError::Wrong { wrong, .. }) => CheckReport::of_wrong(path, wrong),
     };
     let text = match is_json {
         true => format!("{:#}\n", report.json()),
@@ -39,7 +39,7 @@ pub(super) async fn check(
     Ok(if report.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(ERROR) })
 }
 
-async fn look(file: BusFile, path: &Path, config: &Config, here: &Path) -> Report {
+async fn look(file: BusFile, path: &Path, config: &Config, here: &Path) -> CheckReport {
     let mut found = problems(&file);
     let mut pools = Vec::new();
     for pool in &file.pools {
@@ -51,7 +51,7 @@ async fn look(file: BusFile, path: &Path, config: &Config, here: &Path) -> Repor
         pools.push(PoolReport::new(pool, program));
     }
     for listener in &file.listeners {
-        if let Place::Unix(socket, _) = &listener.at
+        if let BusAddress::Unix(socket, _) = &listener.at
             && let Some(dir) = socket.parent().filter(|dir| !dir.is_dir())
         {
             let problem = Failure::new(ERROR, format!("{} is no directory", dir.display()));
@@ -60,7 +60,7 @@ async fn look(file: BusFile, path: &Path, config: &Config, here: &Path) -> Repor
     }
     found.extend(file.token_file.as_deref().and_then(token::problem));
     let warnings = warnings(&file);
-    Report::new(path, &file, pools, warnings, found)
+    CheckReport::new(path, &file, pools, warnings, found)
 }
 
 fn find_program(pool: &str, launch: &Launch) -> Result<PathBuf, Failure> {

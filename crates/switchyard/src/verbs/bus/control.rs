@@ -9,19 +9,19 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use bus::Bus;
-use bus::switch::{Command, PoolState, PoolStatus};
+use bus::switch::{BusCommand, PoolState, PoolStatus};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use server::guard::Peer;
 use server::limits::HttpLimits;
-use server::listen::{Bound, Listener, UnixKind};
+use server::listen::{BoundSocket, Listener, UnixKind};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use super::source::Source;
+use super::source::BusSource;
 use super::status;
 use crate::daemon::in_process::remove_dead_sockets;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
@@ -34,7 +34,7 @@ const MAX_ANSWER_BYTES: u64 = 16 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "do")]
-pub(super) enum Order {
+pub(super) enum ControlRequest {
     Status,
     Reload,
     Drain { pool: String },
@@ -46,14 +46,14 @@ pub(super) enum Order {
 /// the bus listens for clients.
 pub(super) async fn listen(
     bus: &Bus,
-    source: &Arc<Source>,
+    source: &Arc<BusSource>,
     places: Vec<String>,
 ) -> Result<AbortOnDropHandle<()>> {
     let dir = dir(&source.config.home.run);
     remove_dead_sockets(&dir);
     let socket = dir.join(format!("{}.sock", std::process::id()));
     let listener =
-        Listener::new(Bound::unix(&socket, UnixKind::Private).await?, HttpLimits::default());
+        Listener::new(BoundSocket::unix(&socket, UnixKind::Private).await?, HttpLimits::default());
     let (bus, source, places) = (bus.clone(), source.clone(), Arc::new(places));
     let listening = async move {
         loop {
@@ -78,7 +78,7 @@ pub(super) async fn listen(
 }
 
 /// Sends a request to the bus behind a control socket.
-async fn ask(socket: &Path, order: &Order) -> Result<Value> {
+async fn ask(socket: &Path, order: &ControlRequest) -> Result<Value> {
     let answer = async {
         let mut stream = client::connect(socket).await?;
         write_line(&mut stream, order).await?;
@@ -112,9 +112,9 @@ fn dir(run_dir: &Path) -> PathBuf {
 }
 
 async fn carry_out(
-    order: Order,
+    order: ControlRequest,
     bus: &Bus,
-    source: &Source,
+    source: &BusSource,
     places: &[String],
 ) -> Result<Value, Failure> {
     let picture = bus.picture().await?;
@@ -129,23 +129,23 @@ async fn carry_out(
         }
     };
     let command = match order {
-        Order::Status => {
+        ControlRequest::Status => {
             let mut shown = json!(picture);
             shown["pid"] = json!(std::process::id());
             shown["file"] = json!(source.path);
             shown["listeners"] = json!(places);
             return Ok(shown);
         }
-        Order::Reload => {
+        ControlRequest::Reload => {
             let reloaded = source.reload(bus).await;
             let note = reloaded.map_err(|failure| {
                 Failure::new(ERROR, format!("{failure}; the bus goes on as before"))
             })?;
             return Ok(json!({ "notes": note.as_slice() }));
         }
-        Order::Drain { pool: name } => Command::DrainPool(pool(name)?),
-        Order::Recover { pool: name } => Command::RecoverPool(pool(name)?),
-        Order::Restart { pool: name } => {
+        ControlRequest::Drain { pool: name } => BusCommand::DrainPool(pool(name)?),
+        ControlRequest::Recover { pool: name } => BusCommand::RecoverPool(pool(name)?),
+        ControlRequest::Restart { pool: name } => {
             let name = pool(name)?;
             let of_pool = |pool: &&PoolStatus| pool.name == name;
             if let Some(PoolState::Stopped) =
@@ -154,18 +154,18 @@ async fn carry_out(
                 let why = format!("pool `{name}` is drained; `bus recover {name}` starts it");
                 return Err(Failure::new(ERROR, why));
             }
-            Command::RestartPool(name)
+            BusCommand::RestartPool(name)
         }
     };
     bus.command(command).await?;
     Ok(json!({}))
 }
 
-fn nobody(which: &Which, all: &[String], mute: &[String]) -> Failure {
+fn nobody(which: &BusSelector, all: &[String], mute: &[String]) -> Failure {
     let what = match which {
-        Which { pid: Some(pid), .. } => format!("no bus runs with pid {pid}"),
-        Which { file: Some(file), .. } => format!("no bus runs with {}", file.display()),
-        Which { .. } => "no bus runs".to_owned(),
+        BusSelector { pid: Some(pid), .. } => format!("no bus runs with pid {pid}"),
+        BusSelector { file: Some(file), .. } => format!("no bus runs with {}", file.display()),
+        BusSelector { .. } => "no bus runs".to_owned(),
     };
     match (mute, all) {
         ([], []) => Failure::new(NOT_FOUND, what).hint("`switchyard bus -c FILE` starts one"),
@@ -193,16 +193,20 @@ fn in_short(status: &Value) -> String {
 
 /// Selects one of the running buses: the only one, if nothing is said.
 #[derive(Debug, Default)]
-pub(super) struct Which {
+pub(super) struct BusSelector {
     pub(super) file: Option<PathBuf>,
     pub(super) pid: Option<u32>,
 }
 
 /// Sends a request to the selected bus, and returns its answer.
-pub(super) async fn send(run_dir: &Path, which: &Which, order: &Order) -> Result<Value, Failure> {
+pub(super) async fn send(
+    run_dir: &Path,
+    which: &BusSelector,
+    order: &ControlRequest,
+) -> Result<Value, Failure> {
     let (mut found, mut mute) = (Vec::new(), Vec::new());
     for socket in sockets(&dir(run_dir)) {
-        match ask(&socket, &Order::Status).await {
+        match ask(&socket, &ControlRequest::Status).await {
             Ok(status) => found.push((socket, status)),
             Err(_) => mute.extend(socket.file_stem().map(|pid| pid.to_string_lossy().into_owned())),
         }
@@ -218,7 +222,7 @@ pub(super) async fn send(run_dir: &Path, which: &Which, order: &Order) -> Result
     }
     let socket = match found.as_slice() {
         [] => return Err(nobody(which, &all, &mute)),
-        [(_, status)] if *order == Order::Status => return Ok(status.clone()),
+        [(_, status)] if *order == ControlRequest::Status => return Ok(status.clone()),
         [(socket, _)] => socket,
         several => {
             let several: Vec<_> = several.iter().map(|(_, status)| in_short(status)).collect();

@@ -3,21 +3,21 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use bus::Edges;
-use bus::switch::Limits;
+use bus::IoLimits;
+use bus::switch::SwitchLimits;
 use serde::Serialize;
 
-use super::listener::Listener;
+use super::listener::BusListener;
 use super::pool_table::PoolEntry;
 use crate::outcome::{ERROR, Failure};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BusFile {
-    pub(crate) form: Form,
+    pub(crate) form: BusFileFormat,
     pub(crate) pools: Vec<PoolEntry>,
-    pub(crate) limits: Limits,
-    pub(crate) edges: Edges,
-    pub(crate) listeners: Vec<Listener>,
+    pub(crate) limits: SwitchLimits,
+    pub(crate) edges: IoLimits,
+    pub(crate) listeners: Vec<BusListener>,
     pub(crate) token_file: Option<PathBuf>,
     /// Settings that are valid but may not be what was meant.
     pub(crate) warnings: Vec<String>,
@@ -25,29 +25,29 @@ pub(crate) struct BusFile {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Form {
+pub(crate) enum BusFileFormat {
     Toml,
     StdioBus,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FileError {
+pub(crate) enum BusFileError {
     #[error("cannot read {}: {source}", path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
     #[error("{}{wrong}", path.display())]
-    Wrong { path: PathBuf, wrong: Wrong },
+    Wrong { path: PathBuf, wrong: BusFileProblem },
 }
 
 /// An error in the text of a bus file, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wrong {
+pub(crate) struct BusFileProblem {
     /// Line and column, from 1.
     pub(crate) at: Option<(usize, usize)>,
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
 }
 
-impl Wrong {
+impl BusFileProblem {
     pub(super) fn new(message: impl Into<String>) -> Self {
         Self { at: None, message: message.into(), hint: None }
     }
@@ -78,7 +78,7 @@ pub(super) fn place(text: &str, at: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for BusFileProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.at {
             Some((line, column)) => write!(f, ":{line}:{column}: {}", self.message),
@@ -87,12 +87,12 @@ impl fmt::Display for Wrong {
     }
 }
 
-impl From<FileError> for Failure {
-    fn from(error: FileError) -> Self {
+impl From<BusFileError> for Failure {
+    fn from(error: BusFileError) -> Self {
         let message = error.to_string();
         match error {
-            FileError::Unreadable { .. } => Self::usage(message),
-            FileError::Wrong { wrong, .. } => Self::new(ERROR, message).hinting(wrong.hint),
+            BusFileError::Unreadable { .. } => Self::usage(message),
+            BusFileError::Wrong { wrong, .. } => Self::new(ERROR, message).hinting(wrong.hint),
         }
     }
 }

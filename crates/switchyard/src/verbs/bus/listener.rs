@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::cli::bus::{ServeArgs, parse_address};
+use crate::cli::bus::{BusServeArgs, parse_address};
 
 /// The mode of a socket that is for the user who runs the bus alone.
 pub(crate) const PRIVATE_SOCKET: u32 = 0o600;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Listener {
-    pub(crate) at: Place,
+pub(crate) struct BusListener {
+    pub(crate) at: BusAddress,
     /// Which pool its clients get.
     pub(crate) pool: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub(crate) enum BusAddress {
     Tcp(SocketAddr),
     Ws(SocketAddr),
     /// A unix socket, with the mode of its file.
@@ -36,25 +36,25 @@ pub(super) struct ListenTable {
     pool: Option<String>,
 }
 
-impl Listener {
+impl BusListener {
     /// The listeners of the command line.
-    pub(super) fn all_of(args: &ServeArgs) -> impl Iterator<Item = Self> {
-        let tcp = args.tcp.iter().map(|address| Place::Tcp(*address));
-        let ws = args.ws.iter().map(|address| Place::Ws(*address));
-        let unix = args.unix.iter().map(|path| Place::Unix(path.clone(), PRIVATE_SOCKET));
+    pub(super) fn all_of(args: &BusServeArgs) -> impl Iterator<Item = Self> {
+        let tcp = args.tcp.iter().map(|address| BusAddress::Tcp(*address));
+        let ws = args.ws.iter().map(|address| BusAddress::Ws(*address));
+        let unix = args.unix.iter().map(|path| BusAddress::Unix(path.clone(), PRIVATE_SOCKET));
         tcp.chain(unix).chain(ws).map(|at| Self { at, pool: args.pool.clone() })
     }
 
     /// Relative paths are below `base`.
     pub(super) fn below(mut self, base: &Path) -> Self {
-        if let Place::Unix(path, _) = &mut self.at {
+        if let BusAddress::Unix(path, _) = &mut self.at {
             *path = base.join(&*path);
         }
         self
     }
 }
 
-impl Place {
+impl BusAddress {
     pub(crate) fn needs_token(&self) -> bool {
         matches!(self, Self::Tcp(_) | Self::Ws(_))
     }
@@ -68,7 +68,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for BusAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp(address) => write!(f, "tcp {address}"),
@@ -78,17 +78,17 @@ impl fmt::Display for Place {
     }
 }
 
-impl TryFrom<ListenTable> for Listener {
+impl TryFrom<ListenTable> for BusListener {
     type Error = String;
 
     fn try_from(table: ListenTable) -> Result<Self, String> {
         let ListenTable { tcp, ws, unix, mode, pool } = table;
         let at = match (tcp, ws, unix) {
-            (Some(tcp), None, None) => Place::Tcp(parse_address(&tcp)?),
-            (None, Some(ws), None) => Place::Ws(parse_address(&ws)?),
+            (Some(tcp), None, None) => BusAddress::Tcp(parse_address(&tcp)?),
+            (None, Some(ws), None) => BusAddress::Ws(parse_address(&ws)?),
             (None, None, Some(path)) => {
                 let mode = mode.as_deref().map_or(Ok(PRIVATE_SOCKET), parse_mode)?;
-                return Ok(Self { at: Place::Unix(path, mode), pool });
+                return Ok(Self { at: BusAddress::Unix(path, mode), pool });
             }
             _ => return Err("a listener has exactly one of `tcp`, `unix` and `ws`".to_owned()),
         };

@@ -20,12 +20,12 @@ const SLACK_BYTES: usize = 256 << 10;
 
 /// The bytes of unfinished messages of all connections of a listener.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(super) struct UnfinishedBudget {
     n_bytes: AtomicUsize,
     max_bytes: usize,
 }
 
-impl Budget {
+impl UnfinishedBudget {
     pub(super) fn new(max_bytes: usize) -> Arc<Self> {
         Arc::new(Self { n_bytes: AtomicUsize::new(0), max_bytes })
     }
@@ -33,14 +33,14 @@ impl Budget {
 
 /// The bytes that one connection has read since its last whole message.
 #[derive(Debug)]
-pub(super) struct Meter {
+pub(super) struct UnfinishedMeter {
     n_bytes: AtomicUsize,
     max_bytes: AtomicUsize,
-    budget: Arc<Budget>,
+    budget: Arc<UnfinishedBudget>,
 }
 
-impl Meter {
-    pub(super) fn new(budget: &Arc<Budget>) -> Arc<Self> {
+impl UnfinishedMeter {
+    pub(super) fn new(budget: &Arc<UnfinishedBudget>) -> Arc<Self> {
         Arc::new(Self {
             n_bytes: AtomicUsize::new(0),
             max_bytes: AtomicUsize::new(MAX_STRANGER_BYTES),
@@ -71,7 +71,7 @@ impl Meter {
     }
 }
 
-impl Drop for Meter {
+impl Drop for UnfinishedMeter {
     fn drop(&mut self) {
         self.reset();
     }
@@ -79,12 +79,12 @@ impl Drop for Meter {
 
 /// A connection whose bytes are counted.
 #[derive(Debug)]
-pub(super) struct Metered {
+pub(super) struct MeteredStream {
     pub(super) stream: TcpStream,
-    pub(super) meter: Arc<Meter>,
+    pub(super) meter: Arc<UnfinishedMeter>,
 }
 
-impl AsyncRead for Metered {
+impl AsyncRead for MeteredStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -96,7 +96,7 @@ impl AsyncRead for Metered {
     }
 }
 
-impl AsyncWrite for Metered {
+impl AsyncWrite for MeteredStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

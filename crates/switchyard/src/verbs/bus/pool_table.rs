@@ -8,18 +8,20 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use bus::StopLadder;
-use bus::switch::{Backoff, Intensity, Ping, PoolPlan, Restart, Sharing, Start};
+use bus::switch::{
+    Backoff, PingPolicy, PoolPlan, RestartIntensity, RestartPolicy, Sharing, StartPolicy,
+};
 use serde::Deserialize;
-use sessions::permission::Mode;
+use sessions::permission::PolicyMode;
 
-use super::units::{Size, Wait};
+use super::units::{BusWait, ByteSize};
 
 /// Variables with this beginning are Switchyard's own.
 const OWN_PREFIX: &str = "SWITCHYARD_";
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PoolEntry {
-    pub(crate) work: Work,
+    pub(crate) work: PoolProgram,
     /// The working directory of its workers; where the bus was started if it is left out.
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) env: BTreeMap<String, String>,
@@ -31,7 +33,7 @@ pub(crate) struct PoolEntry {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Work {
+pub(crate) enum PoolProgram {
     Command {
         program: PathBuf,
         args: Vec<String>,
@@ -39,7 +41,7 @@ pub(crate) enum Work {
     /// An agent that Switchyard knows, as an ACP worker.
     Agent {
         name: String,
-        permissions: Option<Mode>,
+        permissions: Option<PolicyMode>,
     },
 }
 
@@ -51,7 +53,7 @@ pub(super) struct PoolTable {
     #[serde(default)]
     pub(super) args: Vec<String>,
     pub(super) agent: Option<String>,
-    pub(super) permissions: Option<Mode>,
+    pub(super) permissions: Option<PolicyMode>,
     pub(super) cwd: Option<PathBuf>,
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
@@ -59,30 +61,30 @@ pub(super) struct PoolTable {
     pub(super) workers: Option<u32>,
     pub(super) min: Option<u32>,
     pub(super) max: Option<u32>,
-    pub(super) start: Option<Start>,
-    pub(super) restart: Option<Restart>,
+    pub(super) start: Option<StartPolicy>,
+    pub(super) restart: Option<RestartPolicy>,
     #[serde(default)]
     pub(super) backoff: BackoffTable,
     #[serde(default)]
     pub(super) intensity: IntensityTable,
-    pub(super) drain_timeout: Option<Wait>,
+    pub(super) drain_timeout: Option<BusWait>,
     #[serde(default)]
     pub(super) stop: StopTable,
     pub(super) ping: Option<PingTable>,
-    pub(super) max_memory: Option<Size>,
-    pub(super) request_timeout: Option<Wait>,
-    pub(super) prompt_timeout: Option<Wait>,
+    pub(super) max_memory: Option<ByteSize>,
+    pub(super) request_timeout: Option<BusWait>,
+    pub(super) prompt_timeout: Option<BusWait>,
     pub(super) max_sessions_per_worker: Option<u32>,
     pub(super) sharing: Option<Sharing>,
-    pub(super) idle_stop: Option<Wait>,
+    pub(super) idle_stop: Option<BusWait>,
     pub(super) fan_out: Option<Vec<String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct BackoffTable {
-    initial: Option<Wait>,
-    max: Option<Wait>,
+    initial: Option<BusWait>,
+    max: Option<BusWait>,
     jitter_percent: Option<u32>,
 }
 
@@ -90,23 +92,23 @@ pub(super) struct BackoffTable {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct IntensityTable {
     pub(super) deaths: Option<u32>,
-    pub(super) window: Option<Wait>,
-    pub(super) cool_down: Option<Wait>,
+    pub(super) window: Option<BusWait>,
+    pub(super) cool_down: Option<BusWait>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct StopTable {
-    after_eof: Option<Wait>,
-    after_term: Option<Wait>,
+    after_eof: Option<BusWait>,
+    after_term: Option<BusWait>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PingTable {
     method: String,
-    interval: Option<Wait>,
-    timeout: Option<Wait>,
+    interval: Option<BusWait>,
+    timeout: Option<BusWait>,
 }
 
 impl PoolEntry {
@@ -119,7 +121,7 @@ impl PoolEntry {
         if let Some(cwd) = &mut self.cwd {
             *cwd = base.join(&*cwd);
         }
-        if let Work::Command { program, .. } = &mut self.work
+        if let PoolProgram::Command { program, .. } = &mut self.work
             && program.as_os_str().as_bytes().contains(&b'/')
         {
             *program = base.join(&*program);
@@ -149,7 +151,7 @@ impl TryFrom<PoolTable> for PoolEntry {
     }
 }
 
-fn work_of(table: &PoolTable) -> Result<Work, String> {
+fn work_of(table: &PoolTable) -> Result<PoolProgram, String> {
     match (&table.command, &table.agent) {
         (Some(_), Some(_)) => Err("it has both `command` and `agent`; leave one out".into()),
         (None, None) => Err("it has neither `command` nor `agent`, so nothing can run".into()),
@@ -162,13 +164,13 @@ fn work_of(table: &PoolTable) -> Result<Work, String> {
             if [program].into_iter().chain(&table.args).any(|word| word.contains('\0')) {
                 return Err("a command line cannot have a NUL in it".into());
             }
-            Ok(Work::Command { program: program.into(), args: table.args.clone() })
+            Ok(PoolProgram::Command { program: program.into(), args: table.args.clone() })
         }
         (None, Some(_)) if !table.args.is_empty() => {
             Err("`args` go with `command`; an agent by name has its own".into())
         }
         (None, Some(name)) => {
-            Ok(Work::Agent { name: name.clone(), permissions: table.permissions })
+            Ok(PoolProgram::Agent { name: name.clone(), permissions: table.permissions })
         }
     }
 }
@@ -206,23 +208,23 @@ fn plan_of(table: &PoolTable) -> Result<PoolPlan, String> {
         start: table.start.unwrap_or(usual.start),
         restart: table.restart.unwrap_or(usual.restart),
         backoff: Backoff {
-            initial: Wait::millis_or(table.backoff.initial, usual.backoff.initial),
-            max: Wait::millis_or(table.backoff.max, usual.backoff.max),
+            initial: BusWait::millis_or(table.backoff.initial, usual.backoff.initial),
+            max: BusWait::millis_or(table.backoff.max, usual.backoff.max),
             jitter_percent: table.backoff.jitter_percent.unwrap_or(usual.backoff.jitter_percent),
         },
-        intensity: Intensity {
+        intensity: RestartIntensity {
             n_deaths: table.intensity.deaths.unwrap_or(usual.intensity.n_deaths),
-            window: Wait::millis_or(table.intensity.window, usual.intensity.window),
-            cool_down: Wait::millis_or(table.intensity.cool_down, usual.intensity.cool_down),
+            window: BusWait::millis_or(table.intensity.window, usual.intensity.window),
+            cool_down: BusWait::millis_or(table.intensity.cool_down, usual.intensity.cool_down),
         },
-        drain_timeout: Wait::millis_or(table.drain_timeout, usual.drain_timeout),
+        drain_timeout: BusWait::millis_or(table.drain_timeout, usual.drain_timeout),
         ping: table.ping.as_ref().map(ping_of),
         max_memory_bytes: table.max_memory.map(|size| size.0),
         sharing: table.sharing.unwrap_or(usual.sharing),
-        request_timeout: table.request_timeout.map(Wait::millis),
-        prompt_timeout: table.prompt_timeout.map(Wait::millis),
+        request_timeout: table.request_timeout.map(BusWait::millis),
+        prompt_timeout: table.prompt_timeout.map(BusWait::millis),
         max_sessions_per_worker: table.max_sessions_per_worker,
-        idle_stop: table.idle_stop.map(Wait::millis),
+        idle_stop: table.idle_stop.map(BusWait::millis),
         fan_out: match &table.fan_out {
             Some(methods) => methods.iter().map(|method| method.as_str().into()).collect(),
             None => usual.fan_out.clone(),
@@ -231,15 +233,15 @@ fn plan_of(table: &PoolTable) -> Result<PoolPlan, String> {
     })
 }
 
-fn ping_of(table: &PingTable) -> Ping {
+fn ping_of(table: &PingTable) -> PingPolicy {
     // A worker that computes for long may be silent for long; what is asked too often only
     // wakes it.
     const INTERVAL_MS: u64 = 30_000;
     const TIMEOUT_MS: u64 = 10_000;
-    Ping {
+    PingPolicy {
         method: table.method.as_str().into(),
-        interval: Wait::millis_or(table.interval, INTERVAL_MS),
-        timeout: Wait::millis_or(table.timeout, TIMEOUT_MS),
+        interval: BusWait::millis_or(table.interval, INTERVAL_MS),
+        timeout: BusWait::millis_or(table.timeout, TIMEOUT_MS),
     }
 }
 

@@ -3,26 +3,26 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use bus::switch::{PoolPlan, Restart, Start};
+use bus::switch::{PoolPlan, RestartPolicy, StartPolicy};
 use projection::sanitize;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::file::{BusFile, Form, Wrong};
-use super::limits_table::{Changed, changed};
-use super::listener::{Listener, PRIVATE_SOCKET, Place};
-use super::pool_table::{PoolEntry, Work};
+use super::file::{BusFile, BusFileFormat, BusFileProblem};
+use super::limits_table::{ChangedLimit, changed};
+use super::listener::{BusAddress, BusListener, PRIVATE_SOCKET};
+use super::pool_table::{PoolEntry, PoolProgram};
 use crate::outcome::{ERROR, Failure};
 use crate::terminal::format::word;
 use crate::terminal::paint::Paint;
 
 #[derive(Debug, Default)]
-pub(super) struct Report {
+pub(super) struct CheckReport {
     path: PathBuf,
-    form: Option<Form>,
+    form: Option<BusFileFormat>,
     pools: Vec<PoolReport>,
-    limits: Vec<Changed>,
-    listeners: Vec<Listener>,
+    limits: Vec<ChangedLimit>,
+    listeners: Vec<BusListener>,
     warnings: Vec<String>,
     problems: Vec<Failure>,
 }
@@ -32,8 +32,8 @@ pub(super) struct PoolReport {
     name: String,
     min: u32,
     max: u32,
-    start: Start,
-    restart: Restart,
+    start: StartPolicy,
+    restart: RestartPolicy,
     runs: Vec<String>,
     program: Option<PathBuf>,
 }
@@ -41,8 +41,8 @@ pub(super) struct PoolReport {
 impl PoolReport {
     pub(super) fn new(pool: &PoolEntry, program: Option<PathBuf>) -> Self {
         let runs = match &pool.work {
-            Work::Agent { name, .. } => vec!["agent".to_owned(), name.clone()],
-            Work::Command { program, args } => {
+            PoolProgram::Agent { name, .. } => vec!["agent".to_owned(), name.clone()],
+            PoolProgram::Command { program, args } => {
                 [program.display().to_string()].into_iter().chain(args.iter().cloned()).collect()
             }
         };
@@ -60,7 +60,7 @@ impl PoolReport {
     }
 }
 
-impl Report {
+impl CheckReport {
     pub(super) fn new(
         path: &Path,
         file: &BusFile,
@@ -80,8 +80,8 @@ impl Report {
     }
 
     /// The report of a file that could not be parsed.
-    pub(super) fn of_wrong(path: &Path, wrong: Wrong) -> Self {
-        let Wrong { at, message, hint } = wrong;
+    pub(super) fn of_wrong(path: &Path, wrong: BusFileProblem) -> Self {
+        let BusFileProblem { at, message, hint } = wrong;
         let message = match at {
             Some((line, column)) => format!("line {line}, column {column}: {message}"),
             None => message,
@@ -121,7 +121,7 @@ impl Report {
         }
         if !self.limits.is_empty() {
             let _ = writeln!(text, "\n{}", paint.strong("limits that differ from the defaults"));
-            for Changed { name, value, usual } in &self.limits {
+            for ChangedLimit { name, value, usual } in &self.limits {
                 let _ = writeln!(text, "  {name:<19} {value} (default {usual})");
             }
         }
@@ -174,12 +174,12 @@ impl Report {
             return "  stdin and stdout, one; or by --tcp, --unix and --ws\n".to_owned();
         }
         let mut text = String::new();
-        for Listener { at, pool } in &self.listeners {
+        for BusListener { at, pool } in &self.listeners {
             let place = clean(&at.to_string());
             let how = match at {
-                Place::Tcp(_) | Place::Ws(_) => "with the token".to_owned(),
-                Place::Unix(_, PRIVATE_SOCKET) => "as this user".to_owned(),
-                Place::Unix(_, mode) => format!("as its mode {mode:04o} allows"),
+                BusAddress::Tcp(_) | BusAddress::Ws(_) => "with the token".to_owned(),
+                BusAddress::Unix(_, PRIVATE_SOCKET) => "as this user".to_owned(),
+                BusAddress::Unix(_, mode) => format!("as its mode {mode:04o} allows"),
             };
             let pool = pool.as_ref().map(|pool| format!(", to pool {}", sanitize(pool)));
             let _ = writeln!(text, "  {place}, {how}{}", pool.unwrap_or_default());

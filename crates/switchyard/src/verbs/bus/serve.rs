@@ -10,20 +10,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use bus::{Bus, Edges, Listen, Token};
+use bus::{Bus, BusToken, IoLimits, ListenConfig};
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use super::listener::{Listener, Place};
+use super::listener::{BusAddress, BusListener};
 use super::setup::BusSetup;
-use super::source::{Source, say};
+use super::source::{BusSource, say};
 use super::{control, token, ws};
-use crate::cli::bus::ServeArgs;
+use crate::cli::bus::BusServeArgs;
 use crate::config::Config;
 use crate::daemon::yard;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
-use crate::signals::{Asked, DaemonSignals};
+use crate::signals::{DaemonSignals, SignalAction};
 use crate::{stdio, terminal};
 
 /// How long killing everything may take.
@@ -33,13 +33,13 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 pub(super) async fn serve(
     path: PathBuf,
-    args: ServeArgs,
+    args: BusServeArgs,
     config: Config,
 ) -> Result<ExitCode, Failure> {
     yard::sweep(&config).await;
-    let (source, first) = Source::open(&path, args.record.clone(), config).await?;
+    let (source, first) = BusSource::open(&path, args.record.clone(), config).await?;
     let BusSetup { setup, mut listeners, token_file } = first;
-    listeners.extend(Listener::all_of(&args));
+    listeners.extend(BusListener::all_of(&args));
     if args.stdio {
         listeners.clear();
     }
@@ -87,7 +87,7 @@ pub(super) async fn serve(
 /// Runs until the bus has ended.
 async fn run(
     bus: &Bus,
-    source: &Source,
+    source: &BusSource,
     client: Option<tokio::net::UnixStream>,
     mut signals: DaemonSignals,
 ) -> Result<ExitCode, Failure> {
@@ -99,16 +99,16 @@ async fn run(
         let asked = tokio::select! {
             ended = &mut ended => return Ok(ended.map(|()| ExitCode::SUCCESS)?),
             asked = signals.next() => asked,
-            () = &mut client, if has_client && !is_ending => Asked::Drain,
+            () = &mut client, if has_client && !is_ending => SignalAction::Drain,
         };
         match asked {
             // With a client on stdio the signal means that its terminal is gone.
-            Asked::Reload if !has_client => match source.reload(bus).await {
+            SignalAction::Reload if !has_client => match source.reload(bus).await {
                 Ok(note) => ["read its file again"].into_iter().chain(note).for_each(say),
                 Err(failure) => say(&format!("goes on as before: {failure}")),
             },
             // It has no log file.
-            Asked::ReopenLog => {}
+            SignalAction::ReopenLog => {}
             // If it cannot even do that, its workers' keepers see to them when it is gone.
             _ if is_ending => {
                 return match timeout(ABORT, bus.abort()).await {
@@ -130,25 +130,25 @@ async fn run(
 
 async fn listen(
     bus: &Bus,
-    listener: &Listener,
-    token: Option<&Token>,
-    edges: &Edges,
+    listener: &BusListener,
+    token: Option<&BusToken>,
+    edges: &IoLimits,
     connections: &TaskTracker,
 ) -> Result<String, Failure> {
     let pool: Option<Arc<str>> = listener.pool.as_deref().map(Into::into);
     let token = token.cloned();
     Ok(match &listener.at {
-        Place::Tcp(address) => {
-            let listen = Listen::Tcp { address: *address, token, pool };
+        BusAddress::Tcp(address) => {
+            let listen = ListenConfig::Tcp { address: *address, token, pool };
             let address = bus.listen(listen).await?.unwrap_or(*address);
             format!("tcp {address}")
         }
-        Place::Unix(path, mode) => {
-            bus.listen(Listen::Unix { path: path.clone(), mode: *mode, pool }).await?;
+        BusAddress::Unix(path, mode) => {
+            bus.listen(ListenConfig::Unix { path: path.clone(), mode: *mode, pool }).await?;
             format!("unix {}", path.display())
         }
-        Place::Ws(address) => {
-            let door = ws::Door {
+        BusAddress::Ws(address) => {
+            let door = ws::WsListener {
                 bus: bus.clone(),
                 token,
                 pool,
@@ -161,7 +161,7 @@ async fn listen(
     })
 }
 
-fn check_pool(pool: Option<&str>, setup: &bus::Setup) -> Result<(), Failure> {
+fn check_pool(pool: Option<&str>, setup: &bus::KernelSetup) -> Result<(), Failure> {
     let names: Vec<&str> = setup.pools.iter().map(|pool| &*pool.plan.name).collect();
     match pool {
         Some(pool) if !names.contains(&pool) => {
@@ -173,7 +173,7 @@ fn check_pool(pool: Option<&str>, setup: &bus::Setup) -> Result<(), Failure> {
 }
 
 /// Prints what somebody would otherwise wonder about: a missing program, an unused stdin.
-fn tell_beforehand(setup: &bus::Setup, is_on_stdio: bool) {
+fn tell_beforehand(setup: &bus::KernelSetup, is_on_stdio: bool) {
     for pool in &setup.pools {
         if let Err(error) = pool.launch.find_program() {
             say(&format!("pool `{}` cannot start: {error}", pool.plan.name));

@@ -10,13 +10,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bus::switch::{Limits, Plan, PlanError, PoolPlan};
-use bus::{Edges, Environment, Launch, PoolSetup, Setup};
-use sessions::order::Order;
+use bus::switch::{PlanError, PoolPlan, SwitchLimits, SwitchPlan};
+use bus::{Environment, IoLimits, KernelSetup, Launch, PoolSetup};
+use sessions::order::SessionOrder;
 
 use super::file::BusFile;
-use super::listener::{Listener, Place};
-use super::pool_table::{PoolEntry, Work};
+use super::listener::{BusAddress, BusListener};
+use super::pool_table::{PoolEntry, PoolProgram};
 use super::units::show_bytes;
 use crate::agents::command::agent_command;
 
@@ -30,8 +30,8 @@ const MAX_SOCKET_PATH_BYTES: usize = 107;
 
 #[derive(Debug)]
 pub(crate) struct BusSetup {
-    pub(crate) setup: Setup,
-    pub(crate) listeners: Vec<Listener>,
+    pub(crate) setup: KernelSetup,
+    pub(crate) listeners: Vec<BusListener>,
     pub(crate) token_file: Option<PathBuf>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) async fn prepare(
         }
     }
     let BusFile { limits, edges, listeners, token_file, .. } = file;
-    let setup = Setup { pools, limits, edges, record: None };
+    let setup = KernelSetup { pools, limits, edges, record: None };
     match problems.is_empty() {
         true => Ok(BusSetup { setup, listeners, token_file }),
         false => Err(first_of(problems)),
@@ -83,11 +83,11 @@ pub(super) fn problems(file: &BusFile) -> Vec<Failure> {
         if !names.insert(&pool.plan.name) {
             found.push(wrong_plan(&PlanError::PoolTwice(pool.plan.name.clone())));
         }
-        let alone = Plan { pools: vec![pool.plan.clone()], limits: Limits::default() };
+        let alone = SwitchPlan { pools: vec![pool.plan.clone()], limits: SwitchLimits::default() };
         found.extend(alone.check().err().map(|error| wrong_plan(&error)));
     }
     let any = vec![PoolPlan::fixed("any", "", 1)];
-    let alone = Plan { pools: any, limits: file.limits.clone() };
+    let alone = SwitchPlan { pools: any, limits: file.limits.clone() };
     found.extend(alone.check().err().map(|error| wrong_plan(&error)));
     found.extend(edge_problems(&file.edges).into_iter().map(|why| Failure::new(ERROR, why)));
     let mut places = BTreeSet::new();
@@ -105,7 +105,7 @@ pub(super) fn problems(file: &BusFile) -> Vec<Failure> {
                     .hint(format!("there is: {}", known.join(", "))),
             );
         }
-        if let Place::Unix(path, _) = at
+        if let BusAddress::Unix(path, _) = at
             && path.as_os_str().as_bytes().len() > MAX_SOCKET_PATH_BYTES
         {
             found.push(
@@ -117,7 +117,7 @@ pub(super) fn problems(file: &BusFile) -> Vec<Failure> {
     found
 }
 
-fn edge_problems(edges: &Edges) -> Vec<String> {
+fn edge_problems(edges: &IoLimits) -> Vec<String> {
     let mut found = Vec::new();
     let lines = [
         ("max_client_line", edges.max_client_line_bytes),
@@ -162,7 +162,7 @@ pub(crate) fn warnings(file: &BusFile) -> Vec<String> {
                  or a proxy with TLS before it"
             ));
         }
-        if let Place::Unix(_, mode) = at
+        if let BusAddress::Unix(_, mode) = at
             && mode & 0o007 != 0
         {
             found.push(format!("{at} has mode {mode:04o}: anybody on this machine may connect"));
@@ -179,15 +179,15 @@ pub(super) async fn launch(
 ) -> Result<Launch, Failure> {
     let cwd = pool.cwd.clone().unwrap_or_else(|| here.to_owned());
     let mut launch = match &pool.work {
-        Work::Command { program, args } => {
+        PoolProgram::Command { program, args } => {
             let mut launch = Launch::new(program, cwd);
             launch.args = args.iter().map(OsString::from).collect();
             launch
         }
-        Work::Agent { name, permissions } => {
+        PoolProgram::Agent { name, permissions } => {
             let mode = permissions.unwrap_or(config.file.permissions.mode());
             let agent = Some(name.clone());
-            let order = Order { agent, cwd, ..Order::default() };
+            let order = SessionOrder { agent, cwd, ..SessionOrder::default() };
             let found = agent_command(config, &order, mode).await;
             let command = found.map_err(|failure| of_pool(pool.name(), failure))?;
             let mut launch = Launch::new(command.program, command.cwd);

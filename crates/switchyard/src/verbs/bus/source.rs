@@ -6,23 +6,23 @@ use anyhow::Context as _;
 use bus::Bus;
 
 use super::file::BusFile;
-use super::listener::Listener;
+use super::listener::BusListener;
 use super::setup::{BusSetup, prepare, warnings};
 use crate::config::Config;
 use crate::outcome::Failure;
 use crate::terminal;
 
 /// The file of a bus, and all that is needed to read it again.
-pub(super) struct Source {
+pub(super) struct BusSource {
     pub(super) path: PathBuf,
     here: PathBuf,
     record: Option<PathBuf>,
     pub(super) config: Config,
     /// The file's listeners at the start.
-    listeners: Vec<Listener>,
+    listeners: Vec<BusListener>,
 }
 
-impl Source {
+impl BusSource {
     /// Opens the source, and reads the first setup from it.
     pub(super) async fn open(
         path: &Path,

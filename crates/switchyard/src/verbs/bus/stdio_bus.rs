@@ -9,13 +9,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bus::switch::Restart;
+use bus::switch::RestartPolicy;
 use serde_json::{Map, Value};
 
-use super::file::{BusFile, Form, Wrong};
-use super::limits_table::{LimitsTable, Queue};
+use super::file::{BusFile, BusFileFormat, BusFileProblem};
+use super::limits_table::{LimitsTable, QueueLimit};
 use super::pool_table::{IntensityTable, PoolEntry, PoolTable};
-use super::units::{Size, Wait, WaitOrNever};
+use super::units::{BusWait, ByteSize, WaitOrNever};
 
 const MAX_RESTARTS: u64 = 5;
 const RESTART_WINDOW_SEC: u64 = 60;
@@ -24,23 +24,24 @@ const BACKPRESSURE_TIMEOUT_SEC: u64 = 60;
 
 type Object = Map<String, Value>;
 
-pub(super) fn parse(text: &str) -> Result<BusFile, Wrong> {
-    let root: Value = serde_json::from_str(text).map_err(|error| Wrong::of_json(&error))?;
+pub(super) fn parse(text: &str) -> Result<BusFile, BusFileProblem> {
+    let root: Value =
+        serde_json::from_str(text).map_err(|error| BusFileProblem::of_json(&error))?;
     let root = object(&root, "the configuration")?;
     let mut warnings = Vec::new();
     warn_unknown(root, &["pools", "limits", "transport"], "", &mut warnings);
-    let given = Given::read(root, &mut warnings)?;
+    let given = StdioBusLimits::read(root, &mut warnings)?;
     read_transport(root, &mut warnings)?;
     let pools = match root.get("pools") {
         Some(Value::Array(pools)) => pools.as_slice(),
-        Some(_) => return Err(Wrong::new("`pools` is no list")),
+        Some(_) => return Err(BusFileProblem::new("`pools` is no list")),
         None => &[],
     };
     let mut entries: Vec<PoolEntry> = Vec::new();
     for (n, pool) in pools.iter().enumerate() {
         let entry = read_pool(pool, n, &given, &mut warnings)?;
         if entries.iter().any(|other| other.name() == entry.name()) {
-            return Err(Wrong::new(format!("pool `{}` is there twice", entry.name()))
+            return Err(BusFileProblem::new(format!("pool `{}` is there twice", entry.name()))
                 .hint("stdio Bus took both; give each pool an id of its own"));
         }
         entries.push(entry);
@@ -48,13 +49,13 @@ pub(super) fn parse(text: &str) -> Result<BusFile, Wrong> {
     let table = LimitsTable {
         max_client_line: given.max_input_buffer,
         max_worker_line: given.max_input_buffer,
-        client_queue: given.max_output_queue.map(Queue::Limit),
+        client_queue: given.max_output_queue.map(QueueLimit::Limit),
         slow_client_after: Some(WaitOrNever(Some(given.backpressure_timeout))),
         ..LimitsTable::default()
     };
     let (limits, edges) = table.settle();
     Ok(BusFile {
-        form: Form::StdioBus,
+        form: BusFileFormat::StdioBus,
         pools: entries,
         limits,
         edges,
@@ -65,17 +66,17 @@ pub(super) fn parse(text: &str) -> Result<BusFile, Wrong> {
 }
 
 /// The `limits` of a stdio Bus configuration.
-struct Given {
-    max_input_buffer: Option<Size>,
-    max_output_queue: Option<Size>,
+struct StdioBusLimits {
+    max_input_buffer: Option<ByteSize>,
+    max_output_queue: Option<ByteSize>,
     max_restarts: u32,
-    restart_window: Wait,
-    drain_timeout: Wait,
-    backpressure_timeout: Wait,
+    restart_window: BusWait,
+    drain_timeout: BusWait,
+    backpressure_timeout: BusWait,
 }
 
-impl Given {
-    fn read(root: &Object, warnings: &mut Vec<String>) -> Result<Self, Wrong> {
+impl StdioBusLimits {
+    fn read(root: &Object, warnings: &mut Vec<String>) -> Result<Self, BusFileProblem> {
         const KEYS: [&str; 6] = [
             "max_input_buffer",
             "max_output_queue",
@@ -94,19 +95,19 @@ impl Given {
             None => Ok(None),
             Some(value) => match value.as_u64().filter(|number| *number >= least) {
                 Some(number) => Ok(Some(number)),
-                None => Err(Wrong::new(format!(
+                None => Err(BusFileProblem::new(format!(
                     "`limits.{key}` is {}, but must be a whole number of {least} or more",
                     brief(value)
                 ))),
             },
         };
         let seconds = |key: &str, least: u64, usual: u64| {
-            number(key, least).map(|n| Wait(Duration::from_secs(n.unwrap_or(usual))))
+            number(key, least).map(|n| BusWait(Duration::from_secs(n.unwrap_or(usual))))
         };
         let max_restarts = number("max_restarts", 0)?.unwrap_or(MAX_RESTARTS);
         Ok(Self {
-            max_input_buffer: number("max_input_buffer", 1)?.map(Size),
-            max_output_queue: number("max_output_queue", 1)?.map(Size),
+            max_input_buffer: number("max_input_buffer", 1)?.map(ByteSize),
+            max_output_queue: number("max_output_queue", 1)?.map(ByteSize),
             max_restarts: u32::try_from(max_restarts).unwrap_or(u32::MAX),
             restart_window: seconds("restart_window_sec", 1, RESTART_WINDOW_SEC)?,
             drain_timeout: seconds("drain_timeout_sec", 0, DRAIN_TIMEOUT_SEC)?,
@@ -119,9 +120,9 @@ impl Given {
 fn read_pool(
     value: &Value,
     n: usize,
-    given: &Given,
+    given: &StdioBusLimits,
     warnings: &mut Vec<String>,
-) -> Result<PoolEntry, Wrong> {
+) -> Result<PoolEntry, BusFileProblem> {
     let unnamed = format!("`pools[{n}]`");
     let pool = object(value, &unnamed)?;
     let id = required(pool, "id", &unnamed)?;
@@ -135,7 +136,7 @@ fn read_pool(
     }
     let instances = pool.get("instances").and_then(Value::as_u64).unwrap_or_default();
     let Some(workers) = u32::try_from(instances).ok().filter(|n| *n > 0) else {
-        return Err(Wrong::new(format!("{of_pool}: `instances` must be 1 or more")));
+        return Err(BusFileProblem::new(format!("{of_pool}: `instances` must be 1 or more")));
     };
     let table = PoolTable {
         name: id.to_owned(),
@@ -148,7 +149,7 @@ fn read_pool(
         env: read_env(pool.get("env"), &of_pool)?,
         workers: Some(workers),
         // Stdio Bus never restarted a worker that ended well; here one is started on demand.
-        restart: Some(Restart::OnFailure),
+        restart: Some(RestartPolicy::OnFailure),
         intensity: IntensityTable {
             deaths: Some(given.max_restarts),
             window: Some(given.restart_window),
@@ -157,10 +158,13 @@ fn read_pool(
         drain_timeout: Some(given.drain_timeout),
         ..PoolTable::default()
     };
-    PoolEntry::try_from(table).map_err(Wrong::new)
+    PoolEntry::try_from(table).map_err(BusFileProblem::new)
 }
 
-fn read_env(value: Option<&Value>, of_pool: &str) -> Result<BTreeMap<String, String>, Wrong> {
+fn read_env(
+    value: Option<&Value>,
+    of_pool: &str,
+) -> Result<BTreeMap<String, String>, BusFileProblem> {
     let Some(value) = value else { return Ok(BTreeMap::new()) };
     let mut env = BTreeMap::new();
     for (name, value) in object(value, &format!("{of_pool}: `env`"))? {
@@ -168,7 +172,7 @@ fn read_env(value: Option<&Value>, of_pool: &str) -> Result<BTreeMap<String, Str
             Value::String(text) => text.clone(),
             Value::Number(_) | Value::Bool(_) => value.to_string(),
             Value::Null | Value::Array(_) | Value::Object(_) => {
-                return Err(Wrong::new(format!("{of_pool}: `env.{name}` is no text")));
+                return Err(BusFileProblem::new(format!("{of_pool}: `env.{name}` is no text")));
             }
         };
         env.insert(name.clone(), text);
@@ -176,7 +180,7 @@ fn read_env(value: Option<&Value>, of_pool: &str) -> Result<BTreeMap<String, Str
     Ok(env)
 }
 
-fn read_transport(root: &Object, warnings: &mut Vec<String>) -> Result<(), Wrong> {
+fn read_transport(root: &Object, warnings: &mut Vec<String>) -> Result<(), BusFileProblem> {
     let Some(transport) = root.get("transport") else { return Ok(()) };
     let transport = object(transport, "`transport`")?;
     warn_unknown(transport, &["mode", "framing", "protocol", "options"], "transport.", warnings);
@@ -187,8 +191,10 @@ fn read_transport(root: &Object, warnings: &mut Vec<String>) -> Result<(), Wrong
             "`transport.mode` is {mode}; where to listen is said on the command line, with --{mode}"
         )),
         Some(mode) => {
-            return Err(Wrong::new(format!("`transport.mode` is {mode}, which is not offered"))
-                .hint("remove `transport` and use a unix socket: --unix PATH"));
+            return Err(BusFileProblem::new(format!(
+                "`transport.mode` is {mode}, which is not offered"
+            ))
+            .hint("remove `transport` and use a unix socket: --unix PATH"));
         }
     }
     for (key, offered, hint) in [
@@ -197,7 +203,7 @@ fn read_transport(root: &Object, warnings: &mut Vec<String>) -> Result<(), Wrong
     ] {
         if let Some(asked) = word(key).filter(|asked| asked != offered) {
             let why = format!("`transport.{key}` is {asked}, which is not offered");
-            return Err(Wrong::new(why).hint(hint));
+            return Err(BusFileProblem::new(why).hint(hint));
         }
     }
     if transport.contains_key("options") {
@@ -206,22 +212,22 @@ fn read_transport(root: &Object, warnings: &mut Vec<String>) -> Result<(), Wrong
     Ok(())
 }
 
-fn object<'a>(value: &'a Value, what: &str) -> Result<&'a Object, Wrong> {
-    value.as_object().ok_or_else(|| Wrong::new(format!("{what} is no object")))
+fn object<'a>(value: &'a Value, what: &str) -> Result<&'a Object, BusFileProblem> {
+    value.as_object().ok_or_else(|| BusFileProblem::new(format!("{what} is no object")))
 }
 
-fn required<'a>(object: &'a Object, key: &str, of: &str) -> Result<&'a str, Wrong> {
+fn required<'a>(object: &'a Object, key: &str, of: &str) -> Result<&'a str, BusFileProblem> {
     match object.get(key) {
         Some(Value::String(text)) if !text.is_empty() => Ok(text),
         Some(value) => {
-            Err(Wrong::new(format!("{of}: `{key}` is {}, but must be text", brief(value))))
+            Err(BusFileProblem::new(format!("{of}: `{key}` is {}, but must be text", brief(value))))
         }
-        None => Err(Wrong::new(format!("{of} has no `{key}`"))),
+        None => Err(BusFileProblem::new(format!("{of} has no `{key}`"))),
     }
 }
 
-fn strings(value: Option<&Value>, what: &str) -> Result<Vec<String>, Wrong> {
-    let no_list = || Wrong::new(format!("{what} must be a list of texts"));
+fn strings(value: Option<&Value>, what: &str) -> Result<Vec<String>, BusFileProblem> {
+    let no_list = || BusFileProblem::new(format!("{what} must be a list of texts"));
     match value {
         None => Ok(Vec::new()),
         Some(Value::Array(items)) => {

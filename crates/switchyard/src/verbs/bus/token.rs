@@ -9,14 +9,14 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use bus::Token;
+use bus::BusToken;
 
 use super::source::say;
 use crate::config::Config;
 use crate::home::make_private_dir;
 use crate::outcome::{ERROR, Failure};
 
-pub(super) fn open(file: Option<&Path>, config: &Config) -> Result<Token, Failure> {
+pub(super) fn open(file: Option<&Path>, config: &Config) -> Result<BusToken, Failure> {
     let (path, is_ours) = match file {
         Some(path) => (path.to_owned(), false),
         None => (own_path(config), true),
@@ -27,7 +27,7 @@ pub(super) fn open(file: Option<&Path>, config: &Config) -> Result<Token, Failur
         }
         read => read.map_err(|error| unusable(&path, &error))?,
     };
-    let token = Token::new(&secret).ok_or_else(|| too_short(&path))?;
+    let token = BusToken::new(&secret).ok_or_else(|| too_short(&path))?;
     say(&format!("the token is in {}", path.display()));
     Ok(token)
 }
@@ -35,7 +35,7 @@ pub(super) fn open(file: Option<&Path>, config: &Config) -> Result<Token, Failur
 /// The problem with a token file that the user has named, if there is one.
 pub(super) fn problem(path: &Path) -> Option<Failure> {
     match read(path) {
-        Ok(secret) if Token::new(&secret).is_some() => None,
+        Ok(secret) if BusToken::new(&secret).is_some() => None,
         Ok(_) => Some(too_short(path)),
         Err(error) => Some(unusable(path, &error)),
     }

@@ -23,19 +23,19 @@ const SIZES: [(&str, u64); 9] = [
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "WrittenWait")]
-pub(super) struct Wait(pub(super) Duration);
+pub(super) struct BusWait(pub(super) Duration);
 
 /// A wait that may be switched off with `"never"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "WrittenWaitOrNever")]
-pub(super) struct WaitOrNever(pub(super) Option<Wait>);
+pub(super) struct WaitOrNever(pub(super) Option<BusWait>);
 
 /// A size in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "WrittenSize")]
-pub(super) struct Size(pub(super) u64);
+pub(super) struct ByteSize(pub(super) u64);
 
-impl Wait {
+impl BusWait {
     pub(super) fn millis(self) -> u64 {
         u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX)
     }
@@ -55,7 +55,7 @@ impl Wait {
     }
 }
 
-impl Size {
+impl ByteSize {
     pub(super) fn bytes(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
@@ -109,7 +109,7 @@ enum WrittenWait {
     Text(String),
 }
 
-impl TryFrom<WrittenWait> for Wait {
+impl TryFrom<WrittenWait> for BusWait {
     type Error = String;
 
     fn try_from(WrittenWait::Text(text): WrittenWait) -> Result<Self, String> {
@@ -129,7 +129,7 @@ impl TryFrom<WrittenWaitOrNever> for WaitOrNever {
     fn try_from(WrittenWaitOrNever::Text(text): WrittenWaitOrNever) -> Result<Self, String> {
         match &*text {
             "never" => Ok(Self(None)),
-            text => Wait::parse(text).map(|wait| Self(Some(wait))),
+            text => BusWait::parse(text).map(|wait| Self(Some(wait))),
         }
     }
 }
@@ -144,7 +144,7 @@ enum WrittenSize {
     Text(String),
 }
 
-impl TryFrom<WrittenSize> for Size {
+impl TryFrom<WrittenSize> for ByteSize {
     type Error = String;
 
     fn try_from(written: WrittenSize) -> Result<Self, String> {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use bus::{Bus, Port, PortReceiver, PortSender, Token};
+use bus::{Bus, BusToken, Port, PortReceiver, PortSender};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -26,7 +26,7 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 use tokio_util::task::TaskTracker;
 
-use super::meter::{Budget, Meter, Metered};
+use super::meter::{MeteredStream, UnfinishedBudget, UnfinishedMeter};
 
 /// Connections that are still at their handshake.
 const MAX_HANDSHAKES: usize = 256;
@@ -39,9 +39,9 @@ const TOKEN_PROTOCOL: &str = "switchyard.token.";
 
 /// The settings of a WebSocket listener: the token that lets clients in, and their pool.
 #[derive(Clone)]
-pub(super) struct Door {
+pub(super) struct WsListener {
     pub(super) bus: Bus,
-    pub(super) token: Option<Token>,
+    pub(super) token: Option<BusToken>,
     pub(super) pool: Option<Arc<str>>,
     pub(super) max_line_bytes: usize,
     /// How many bytes unfinished messages may hold, of all its connections together.
@@ -51,7 +51,7 @@ pub(super) struct Door {
 }
 
 /// Serves until the bus has ended. The address is the one that a port of 0 became.
-pub(super) async fn listen(door: Door, address: SocketAddr) -> Result<SocketAddr> {
+pub(super) async fn listen(door: WsListener, address: SocketAddr) -> Result<SocketAddr> {
     if door.token.is_none() && !address.ip().is_loopback() {
         return Err(bus::BusError::OpenToAll(address).into());
     }
@@ -68,15 +68,15 @@ pub(super) async fn listen(door: Door, address: SocketAddr) -> Result<SocketAddr
     Ok(address)
 }
 
-async fn accept(listener: TcpListener, door: Door) {
-    let budget = Budget::new(door.max_unfinished_bytes);
+async fn accept(listener: TcpListener, door: WsListener) {
+    let budget = UnfinishedBudget::new(door.max_unfinished_bytes);
     let handshakes = Arc::new(Semaphore::new(MAX_HANDSHAKES));
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
                 // Unauthenticated connections must not take the descriptors of clients.
                 let Ok(handshake) = Arc::clone(&handshakes).try_acquire_owned() else { continue };
-                let (door, meter) = (door.clone(), Meter::new(&budget));
+                let (door, meter) = (door.clone(), UnfinishedMeter::new(&budget));
                 let connections = door.connections.clone();
                 connections.spawn(task::boxed(async move {
                     if let Err(error) = serve(stream, door, meter, handshake).await {
@@ -95,12 +95,12 @@ async fn accept(listener: TcpListener, door: Door) {
 
 async fn serve(
     stream: TcpStream,
-    door: Door,
-    meter: Arc<Meter>,
+    door: WsListener,
+    meter: Arc<UnfinishedMeter>,
     handshake: OwnedSemaphorePermit,
 ) -> Result<()> {
     let _slower = stream.set_nodelay(true);
-    let stream = Metered { stream, meter: Arc::clone(&meter) };
+    let stream = MeteredStream { stream, meter: Arc::clone(&meter) };
     let mut is_let_in = false;
     let config = WebSocketConfig::default()
         .max_message_size(Some(door.max_line_bytes))
@@ -193,11 +193,16 @@ fn is_loopback_name(host: &str) -> bool {
         || without_port.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-type Socket = WebSocketStream<Metered>;
+type MeteredSocket = WebSocketStream<MeteredStream>;
 
 /// Carries messages until either side ends; open requests of the client are then cancelled by the
 /// bus.
-async fn bridge(socket: Socket, port: Port, meter: &Meter, max_line_bytes: usize) -> Result<()> {
+async fn bridge(
+    socket: MeteredSocket,
+    port: Port,
+    meter: &UnfinishedMeter,
+    max_line_bytes: usize,
+) -> Result<()> {
     let (mut sink, stream) = socket.split();
     let Port { sender: to_bus, receiver: from_bus } = port;
     let (heard, last_heard) = watch::channel(Some(Instant::now()));
@@ -216,7 +221,7 @@ async fn bridge(socket: Socket, port: Port, meter: &Meter, max_line_bytes: usize
 }
 
 async fn upstream(
-    mut stream: SplitStream<Socket>,
+    mut stream: SplitStream<MeteredSocket>,
     mut to_bus: PortSender,
     heard: watch::Sender<Option<Instant>>,
     on_message: impl Fn(),
@@ -247,7 +252,7 @@ fn one_line(text: &str) -> Vec<u8> {
 }
 
 async fn downstream(
-    sink: &mut SplitSink<Socket, Message>,
+    sink: &mut SplitSink<MeteredSocket, Message>,
     mut from_bus: PortReceiver,
     last_heard: watch::Receiver<Option<Instant>>,
 ) -> Result<()> {

@@ -7,13 +7,13 @@ use serde_json::json;
 use toml::Value;
 
 use crate::cli::serve::ServeArgs;
-use crate::config::serve::{Serve, Warm};
-use crate::config::{Config, File, Wait};
+use crate::config::serve::{ServeConfig, WarmConfig};
+use crate::config::{Config, ConfigFile, ConfigWait};
 use crate::terminal::format::members;
 
 /// The settings in effect, in the form of the file.
 pub(super) fn show(config: &Config) -> String {
-    let File { store, limits, waits, permissions, workers, webhook, log, .. } = &config.file;
+    let ConfigFile { store, limits, waits, permissions, workers, webhook, log, .. } = &config.file;
     let mut text = String::new();
     show_members(&mut text, "store", store);
     show_members(&mut text, "limits", limits);
@@ -61,16 +61,16 @@ fn show_members(text: &mut String, name: &str, table: &impl Serialize) {
 /// The tables that are shown as they are written, with what holds where they say nothing.
 fn as_written(config: &Config) -> [(&'static str, serde_json::Value); 7] {
     let args = ServeArgs::default();
-    let Serve { host, drain, worker_idle, put_aside, .. } = Serve::default();
+    let ServeConfig { host, drain, worker_idle, put_aside, .. } = ServeConfig::default();
     let serve = json!({
         "host": host, "drain": drain, "worker_idle": worker_idle, "put_aside": put_aside,
     });
     let api = config.file.open_design.with(&args, config.file.permissions.mode);
-    let inactivity = Wait(api.inactivity.unwrap_or_default());
+    let inactivity = ConfigWait(api.inactivity.unwrap_or_default());
     [
         ("traces", json!({})),
         ("serve", serve),
-        ("warm", json!(Warm::default())),
+        ("warm", json!(WarmConfig::default())),
         ("open_design", json!({ "permissions": api.permissions, "inactivity": inactivity })),
         ("native", json!({ "context_tools": false, "checks": [] })),
         ("agents", json!({})),

@@ -1,13 +1,13 @@
 //! The session of a run: a new one, or one that was named.
 
-use client::Session;
+use client::SessionClient;
 use serde_json::{Map, Value, json};
-use sessions::options::Wishes;
+use sessions::options::InitialOptions;
 use wire::{Seq, SessionId};
 
 use crate::cli::run::RunArgs;
 use crate::outcome::Failure;
-use crate::reach::Daemon;
+use crate::reach::CommandDaemon;
 use crate::session_info::SessionInfo;
 use crate::terminal::format::members;
 use crate::terminal::prompt;
@@ -19,8 +19,8 @@ use crate::verbs::session_args::working_directory;
 
 /// A session, and what is to be done before it is prompted.
 #[derive(Clone)]
-pub(super) struct Opened {
-    pub(super) session: Session,
+pub(super) struct RunSession {
+    pub(super) session: SessionClient,
     /// Events after this one are shown.
     pub(super) cursor: Seq,
     pub(super) is_new: bool,
@@ -32,10 +32,10 @@ pub(super) struct Opened {
 }
 
 pub(super) async fn open(
-    daemon: &Daemon,
+    daemon: &CommandDaemon,
     args: &RunArgs,
     agent: Option<&str>,
-) -> Result<Opened, Failure> {
+) -> Result<RunSession, Failure> {
     let wishes = args.wishes.wishes();
     if !wishes.are_modest() {
         require_a_person("it may not choose a mode or an option that may allow more")?;
@@ -47,12 +47,12 @@ pub(super) async fn open(
 }
 
 async fn earlier(
-    daemon: &Daemon,
+    daemon: &CommandDaemon,
     args: &RunArgs,
     agent: Option<&str>,
     named: &str,
-    wishes: &Wishes,
-) -> Result<Opened, Failure> {
+    wishes: &InitialOptions,
+) -> Result<RunSession, Failure> {
     let info = SessionInfo::find(daemon.client(), named).await?;
     check_same(args, agent, &info)?;
     prompt::tell_outside(&args.attach, &[info.cwd.clone().into()]);
@@ -61,7 +61,7 @@ async fn earlier(
     if !limits.is_empty() {
         changes.insert("limits".to_owned(), json!(limits.or(info.limits)));
     }
-    Ok(Opened {
+    Ok(RunSession {
         session: daemon.client().session(info.id),
         cursor: info.head,
         is_new: false,
@@ -86,13 +86,13 @@ fn check_same(args: &RunArgs, agent: Option<&str>, info: &SessionInfo) -> Result
 }
 
 async fn new(
-    daemon: &Daemon,
+    daemon: &CommandDaemon,
     args: &RunArgs,
     agent: Option<&str>,
-    wishes: &Wishes,
-) -> Result<Opened, Failure> {
+    wishes: &InitialOptions,
+) -> Result<RunSession, Failure> {
     #[derive(serde::Deserialize)]
-    struct Made {
+    struct CreatedSession {
         id: SessionId,
     }
     let cwd = working_directory(args.agent.cwd.as_deref())?;
@@ -115,9 +115,9 @@ async fn new(
         "startsLater": is_unstarted,
     });
     let waiting = Spinner::start(format!("starting {} …", agent.unwrap_or("the agent")));
-    let made: Made = daemon.client().post("/v1/sessions", &order).await?;
+    let made: CreatedSession = daemon.client().post("/v1/sessions", &order).await?;
     drop(waiting);
     let session = daemon.client().session(made.id);
     let changes = members(wishes);
-    Ok(Opened { session, cursor: Seq(0), is_new: true, is_unstarted, changes })
+    Ok(RunSession { session, cursor: Seq(0), is_new: true, is_unstarted, changes })
 }

@@ -5,15 +5,15 @@
 
 use serde_json::Value;
 
-use super::opening::Opened;
-use super::turns::{Ended, Turns};
+use super::opening::RunSession;
+use super::turns::{RunEnd, Turns};
 use crate::outcome::Failure;
 use crate::signals::Signals;
 
 impl Turns<'_> {
     /// Starts the agent and applies the options; returns how the run has ended, if it has.
-    pub(super) async fn set(&mut self, signals: &mut Signals) -> Result<Option<Ended>, Failure> {
-        let Opened { session, is_new, is_unstarted, changes, .. } = self.opened.clone();
+    pub(super) async fn set(&mut self, signals: &mut Signals) -> Result<Option<RunEnd>, Failure> {
+        let RunSession { session, is_new, is_unstarted, changes, .. } = self.opened.clone();
         let auth = self.args.auth.as_deref();
         let setting = async {
             if is_unstarted {
@@ -43,10 +43,10 @@ impl Turns<'_> {
                         }
                     }
                     // Nobody is left who could be shown anything.
-                    Ok(None) => break Ok(Some(Ended::With(0))),
+                    Ok(None) => break Ok(Some(RunEnd::With(0))),
                     Err(failure) => break Err(failure),
                 },
-                signal = signals.next() => break Ok(Some(Ended::With(signal))),
+                signal = signals.next() => break Ok(Some(RunEnd::With(signal))),
             }
         };
         if is_new {

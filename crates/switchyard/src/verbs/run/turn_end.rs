@@ -7,24 +7,24 @@ use crate::outcome::{self, Failure};
 
 /// The facts in a turn's events that decide the exit code.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct TurnFacts {
     pub(super) was_denied_unattended: bool,
     /// A question was answered with no, by whomever.
     was_rejected: bool,
     was_cancelled: bool,
     /// The limit that it reached while nobody was there to ask.
     pub(super) limit: Option<Limit>,
-    pub(super) end: Option<End>,
+    pub(super) end: Option<RunTurnEnd>,
 }
 
 /// The end of a turn.
 #[derive(Debug)]
-pub(super) struct End {
+pub(super) struct RunTurnEnd {
     reason: StopReason,
     fault: Option<Fault>,
 }
 
-impl Seen {
+impl TurnFacts {
     /// Notes an event before there is a turn.
     pub(super) fn look_before(&mut self, event: &Event) {
         match event.own() {
@@ -46,10 +46,10 @@ impl Seen {
         match event.own() {
             Some(Own::CancelRequested(_)) => self.was_cancelled = true,
             Some(Own::TurnEnded(ended)) if event.turn == Some(turn) => {
-                self.end = Some(End { reason: ended.stop_reason, fault: ended.error });
+                self.end = Some(RunTurnEnd { reason: ended.stop_reason, fault: ended.error });
             }
             Some(Own::PromptDropped(_)) if event.turn == Some(turn) => {
-                self.end = Some(End { reason: StopReason::Cancelled, fault: None });
+                self.end = Some(RunTurnEnd { reason: StopReason::Cancelled, fault: None });
             }
             _ => {}
         }
@@ -94,7 +94,7 @@ mod tests {
 
     fn code(events: &[Own<'_>]) -> u8 {
         let turn = sessions::mint::turn_id();
-        let mut seen = Seen::default();
+        let mut seen = TurnFacts::default();
         for own in events {
             let (kind, payload) = (own.kind(), own.to_payload());
             let event = Event { seq: wire::Seq(1), at: Millis(0), turn: Some(turn), kind, payload };
@@ -126,7 +126,7 @@ mod tests {
     fn a_limit_that_nobody_could_be_asked_about_counts_also_where_the_turn_ended_before() {
         let code = |raised: Option<Own<'_>>| {
             let turn = sessions::mint::turn_id();
-            let mut seen = Seen { limit: Some(Limit::Tokens), ..Seen::default() };
+            let mut seen = TurnFacts { limit: Some(Limit::Tokens), ..TurnFacts::default() };
             let ended = TurnEnded::of(StopReason::EndTurn).into();
             for own in raised.into_iter().chain([ended]) {
                 let (kind, payload): (_, wire::Json) = (own.kind(), own.to_payload());

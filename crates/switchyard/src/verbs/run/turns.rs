@@ -8,46 +8,46 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use client::{Answer, Session};
-use projection::Style;
+use client::{QuestionAnswer, SessionClient};
+use projection::TextOptions;
 use wire::{Event, TurnId};
 
 use super::messages::Messages;
-use super::opening::Opened;
-use super::turn_end::Seen;
-use crate::cli::format::Format;
+use super::opening::RunSession;
+use super::turn_end::TurnFacts;
+use crate::cli::format::OutputFormat;
 use crate::cli::run::RunArgs;
 use crate::outcome::{self, ERROR, Failure};
-use crate::reach::Daemon;
+use crate::reach::CommandDaemon;
 use crate::session_info::SessionInfo;
 use crate::signals::Signals;
 use crate::terminal;
 use crate::terminal::format::{Formatter, style};
-use crate::terminal::log_view::{LogView, Questions, show};
-use crate::terminal::prompt::Prompt;
+use crate::terminal::log_view::{LogView, QuestionHandling, show};
+use crate::terminal::prompt::PromptInput;
 use crate::terminal::questions::Asker;
 use crate::terminal::spinner::Spinner;
 
 /// A session that is prompted, and how its turns are shown.
 pub(super) struct Turns<'a> {
     pub(super) args: &'a RunArgs,
-    daemon: &'a Daemon,
-    pub(super) opened: Opened,
+    daemon: &'a CommandDaemon,
+    pub(super) opened: RunSession,
     pub(super) view: LogView,
-    pub(super) seen: Seen,
+    pub(super) seen: TurnFacts,
     /// Asks the person at the terminal, if one is there.
     asker: Option<Asker>,
 }
 
 /// The end of a run.
-pub(super) enum Ended {
+pub(super) enum RunEnd {
     /// With this exit code.
     With(u8),
     /// With this exit code, and nothing is waited for.
     AtOnce(u8),
 }
 
-impl Ended {
+impl RunEnd {
     pub(super) fn code(&self) -> u8 {
         match self {
             Self::With(code) | Self::AtOnce(code) => *code,
@@ -56,14 +56,14 @@ impl Ended {
 }
 
 /// The events that end a run from outside.
-struct Outside<'a> {
+struct ExternalEnds<'a> {
     signals: &'a mut Signals,
     /// Resolves when nobody reads our output any more; one for the whole run, as it costs a thread.
     reader_gone: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 /// The end of a turn, or of the wait for the next prompt.
-enum Over {
+enum FollowEnd {
     /// The turn has ended, with this exit code.
     Turn(u8),
     /// There is another prompt.
@@ -79,55 +79,56 @@ enum Over {
 }
 
 impl<'a> Turns<'a> {
-    pub(super) fn new(args: &'a RunArgs, daemon: &'a Daemon, opened: Opened) -> Self {
+    pub(super) fn new(args: &'a RunArgs, daemon: &'a CommandDaemon, opened: RunSession) -> Self {
         let asker = super::can_ask(args).then(Asker::start);
-        let style = Style { show_thinking: !args.hide_thinking, ..style() };
+        let style = TextOptions { show_thinking: !args.hide_thinking, ..style() };
         let formatter = Formatter::new(args.format, opened.session.id(), style, false);
         let mut formatter = formatter.taking_back();
-        if args.format == Format::Text {
+        if args.format == OutputFormat::Text {
             formatter.wait_with(Spinner::start("waiting for the agent …"));
         }
-        let questions = if asker.is_some() { Questions::Here } else { Questions::Elsewhere };
+        let questions =
+            if asker.is_some() { QuestionHandling::Here } else { QuestionHandling::Elsewhere };
         let view = LogView::new(&opened.session, opened.cursor, formatter, questions);
-        Self { args, daemon, opened, view, seen: Seen::default(), asker }
+        Self { args, daemon, opened, view, seen: TurnFacts::default(), asker }
     }
 
     /// Prompts the session with `first`, and then with what `messages` say.
     pub(super) async fn take(
         mut self,
-        first: &Prompt,
+        first: &PromptInput,
         mut messages: Option<Messages>,
         signals: &mut Signals,
-    ) -> Result<Ended, Failure> {
+    ) -> Result<RunEnd, Failure> {
         if let Some(ended) = self.set(signals).await? {
             return Ok(ended);
         }
         let mut turn = self.prompt(first).await?;
-        let mut outside = Outside { signals, reader_gone: Box::pin(terminal::reader_gone()) };
+        let mut outside = ExternalEnds { signals, reader_gone: Box::pin(terminal::reader_gone()) };
         // The exit code and the hint of the last turn that did not go well.
         let mut code = 0;
         let mut hint = None;
         let over = loop {
             let over = self.follow(turn, &mut outside).await;
-            let Ok(Over::Turn(of_turn)) = over else { break over };
+            let Ok(FollowEnd::Turn(of_turn)) = over else { break over };
             if of_turn != 0 {
                 (code, hint) = (of_turn, Some((self.seen.hint(), self.seen.limit)));
             }
             let Some(messages) = &mut messages else { break over };
             self.end_answer()?;
             let next = self.next_message(messages, &mut outside).await;
-            let Ok(Over::Next(text)) = next else { break next };
-            self.seen = Seen::default();
-            match self.prompt(&Prompt::new(&text, &[])?).await {
+            let Ok(FollowEnd::Next(text)) = next else { break next };
+            self.seen = TurnFacts::default();
+            match self.prompt(&PromptInput::new(&text, &[])?).await {
                 Ok(next) => turn = next,
                 Err(failure) => break Err(failure),
             }
         };
-        if let Ok(Over::AtOnce(code)) = over {
+        if let Ok(FollowEnd::AtOnce(code)) = over {
             self.name_session();
-            return Ok(Ended::AtOnce(code));
+            return Ok(RunEnd::AtOnce(code));
         }
-        if let Ok(Over::Reader) = over {
+        if let Ok(FollowEnd::Reader) = over {
             let _ = self.session().cancel(Some("reader gone")).await;
         }
         self.daemon.let_go().await;
@@ -144,8 +145,8 @@ impl<'a> Turns<'a> {
         }
         let code = match over {
             // As with any filter whose reader has had enough.
-            Over::Reader => 0,
-            Over::Signal(code) | Over::AtOnce(code) => code,
+            FollowEnd::Reader => 0,
+            FollowEnd::Signal(code) | FollowEnd::AtOnce(code) => code,
             _ if code == 0 && messages.is_some_and(|messages| messages.has_unread) => {
                 outcome::USAGE
             }
@@ -154,19 +155,19 @@ impl<'a> Turns<'a> {
         self.name_session();
         match hint.filter(|_| code == outcome::DENIED) {
             Some((_, Some(limit))) => return Err(Failure::at_limit(limit)),
-            Some((hint, None)) if self.args.format == Format::Text => {
+            Some((hint, None)) if self.args.format == OutputFormat::Text => {
                 terminal::say(&format!("hint: {hint}"));
             }
             _ => {}
         }
-        Ok(Ended::With(code))
+        Ok(RunEnd::With(code))
     }
 
-    fn session(&self) -> &Session {
+    fn session(&self) -> &SessionClient {
         &self.opened.session
     }
 
-    async fn prompt(&self, prompt: &Prompt) -> Result<TurnId, Failure> {
+    async fn prompt(&self, prompt: &PromptInput) -> Result<TurnId, Failure> {
         let mut attachments = Vec::new();
         for path in &prompt.media {
             let bytes = std::fs::read(path).map_err(|error| {
@@ -179,7 +180,11 @@ impl<'a> Turns<'a> {
     }
 
     /// Shows a turn until it has ended.
-    async fn follow(&mut self, turn: TurnId, outside: &mut Outside<'_>) -> Result<Over, Failure> {
+    async fn follow(
+        &mut self,
+        turn: TurnId,
+        outside: &mut ExternalEnds<'_>,
+    ) -> Result<FollowEnd, Failure> {
         // A signal, or the time that a turn may take.
         let mut signal = None;
         let mut is_late = false;
@@ -190,7 +195,7 @@ impl<'a> Turns<'a> {
         while self.seen.end.is_none() {
             tokio::select! {
                 events = self.view.next() => {
-                    let Some(events) = events? else { return Ok(Over::Reader) };
+                    let Some(events) = events? else { return Ok(FollowEnd::Reader) };
                     if let Some(why) = self.view.halted.take() {
                         return Err(halted(why));
                     }
@@ -204,7 +209,7 @@ impl<'a> Turns<'a> {
                 }
                 code = outside.signals.next() => {
                     if signal.is_some() || is_late {
-                        return Ok(Over::AtOnce(code));
+                        return Ok(FollowEnd::AtOnce(code));
                     }
                     signal = Some(code);
                     if self.asker.is_some() {
@@ -216,14 +221,14 @@ impl<'a> Turns<'a> {
                     is_late = true;
                     self.cancel_soon("timeout");
                 }
-                () = &mut outside.reader_gone => return Ok(Over::Reader),
+                () = &mut outside.reader_gone => return Ok(FollowEnd::Reader),
                 () = &mut gone => return Err(gone_failure()),
             }
         }
         Ok(match signal {
-            Some(code) => Over::Signal(code),
-            None if is_late => Over::Turn(outcome::TIMEOUT),
-            None => Over::Turn(self.seen.exit_code()),
+            Some(code) => FollowEnd::Signal(code),
+            None if is_late => FollowEnd::Turn(outcome::TIMEOUT),
+            None => FollowEnd::Turn(self.seen.exit_code()),
         })
     }
 
@@ -231,15 +236,15 @@ impl<'a> Turns<'a> {
     async fn next_message(
         &mut self,
         messages: &mut Messages,
-        outside: &mut Outside<'_>,
-    ) -> Result<Over, Failure> {
+        outside: &mut ExternalEnds<'_>,
+    ) -> Result<FollowEnd, Failure> {
         loop {
             tokio::select! {
                 biased;
-                code = outside.signals.next() => return Ok(Over::Signal(code)),
-                text = messages.next() => return Ok(text.map_or(Over::Prompts, Over::Next)),
+                code = outside.signals.next() => return Ok(FollowEnd::Signal(code)),
+                text = messages.next() => return Ok(text.map_or(FollowEnd::Prompts, FollowEnd::Next)),
                 events = self.view.next() => {
-                    let Some(events) = events? else { return Ok(Over::Reader) };
+                    let Some(events) = events? else { return Ok(FollowEnd::Reader) };
                     if let Some(why) = self.view.halted.take() {
                         return Err(halted(why));
                     }
@@ -247,7 +252,7 @@ impl<'a> Turns<'a> {
                         self.consider(event);
                     }
                 }
-                () = &mut outside.reader_gone => return Ok(Over::Reader),
+                () = &mut outside.reader_gone => return Ok(FollowEnd::Reader),
                 () = self.daemon.gone() => return Err(gone_failure()),
             }
         }
@@ -268,7 +273,7 @@ impl<'a> Turns<'a> {
     /// Ends the line of an answer, where stdout has nothing but answers, and prints on stderr why
     /// there is none.
     fn end_answer(&mut self) -> Result<(), Failure> {
-        if self.args.format == Format::Quiet {
+        if self.args.format == OutputFormat::Quiet {
             self.view.formatter.end_line();
             show(&mut self.view.formatter)?;
             self.seen.tell_failure();
@@ -289,7 +294,9 @@ impl<'a> Turns<'a> {
         self.seen.limit = asked.limit.or(self.seen.limit.take());
         let session = self.session().clone();
         // A question that somebody else has answered needs no answer.
-        task::spawn(async move { session.answer(asked.id, &Answer::Unattended).await.is_ok() });
+        task::spawn(
+            async move { session.answer(asked.id, &QuestionAnswer::Unattended).await.is_ok() },
+        );
     }
 
     /// Asks the running turn to stop; does not wait for it.
@@ -300,7 +307,7 @@ impl<'a> Turns<'a> {
 
     /// Tells a person how to go on with the session.
     fn name_session(&self) {
-        if self.args.format == Format::Text && terminal::can_ask() {
+        if self.args.format == OutputFormat::Text && terminal::can_ask() {
             terminal::say(&format!("session {}", self.session().id()));
         }
     }

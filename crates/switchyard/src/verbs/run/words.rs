@@ -1,7 +1,7 @@
 //! The positional arguments of `run`: which of them is the agent, and which the prompt.
 
 use projection::sanitize_line;
-use runtimes::catalogue::{Catalogue, Inside};
+use runtimes::catalogue::{BuiltInAgent, Catalogue};
 
 use crate::agents;
 use crate::cli::run::RunArgs;
@@ -43,7 +43,7 @@ fn agent_and_prompt(args: &RunArgs) -> Result<(Option<&str>, &str), Failure> {
     match (&args.words[..], args.command.is_empty()) {
         ([word], true) if elsewhere.is_none() && args.session.is_none() => {
             let shipped = Catalogue::shipped().ok();
-            let native = Inside::Native.id();
+            let native = BuiltInAgent::Native.id();
             let is_agent =
                 shipped.as_ref().is_some_and(|shipped| shipped.names().any(|name| name == word));
             let is_name = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));

@@ -3,17 +3,17 @@
 use client::encoded;
 use projection::sanitize_line;
 use serde::Deserialize;
-use sessions::audit::{self, Row};
+use sessions::audit::{self, AuditRow};
 use wire::Json;
 
 use crate::cli::sessions::{AuditArgs, AuditFormat};
 use crate::outcome::Failure;
-use crate::reach::Daemon;
+use crate::reach::CommandDaemon;
 use crate::session_info::SessionInfo;
 use crate::terminal;
-use crate::terminal::output::Output;
+use crate::terminal::output::OutputTarget;
 
-pub(crate) async fn audit(daemon: &Daemon, args: &AuditArgs) -> Result<(), Failure> {
+pub(crate) async fn audit(daemon: &CommandDaemon, args: &AuditArgs) -> Result<(), Failure> {
     let mut query = "limit=1000".to_owned();
     let session = match &args.session {
         Some(named) => Some(SessionInfo::find(daemon.client(), named).await?.id),
@@ -22,22 +22,22 @@ pub(crate) async fn audit(daemon: &Daemon, args: &AuditArgs) -> Result<(), Failu
     query.extend(args.since.map(|since| format!("&since={}", since.0)));
     query.extend(args.until.map(|until| format!("&until={}", until.0)));
     query.extend(session.map(|session| format!("&session={session}")));
-    let mut output = Output::open(args.output.as_deref())?;
+    let mut output = OutputTarget::open(args.output.as_deref())?;
     write_all(daemon, &query, args.format, &mut output).await?;
     output.finish()
 }
 
 /// Writes page by page: an audit of years must not be held in memory.
 async fn write_all(
-    daemon: &Daemon,
+    daemon: &CommandDaemon,
     query: &str,
     format: AuditFormat,
-    output: &mut Output<'_>,
+    output: &mut OutputTarget<'_>,
 ) -> Result<(), Failure> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Page {
-        rows: Vec<Row>,
+    struct AuditRowPage {
+        rows: Vec<AuditRow>,
         next_cursor: Option<String>,
     }
     if format == AuditFormat::Csv {
@@ -45,9 +45,9 @@ async fn write_all(
     }
     let (mut n_rows, mut cursor) = (0, String::new());
     loop {
-        let page: Page = daemon.client().get(&format!("/v1/audit?{query}{cursor}")).await?;
+        let page: AuditRowPage = daemon.client().get(&format!("/v1/audit?{query}{cursor}")).await?;
         n_rows += page.rows.len();
-        let show = |row: &Row| match format {
+        let show = |row: &AuditRow| match format {
             AuditFormat::Text => text_line(row),
             AuditFormat::Json => format!("{}\n", Json::of(row).as_str()),
             AuditFormat::Csv => row.to_csv(),
@@ -63,7 +63,7 @@ async fn write_all(
     Ok(())
 }
 
-fn text_line(row: &Row) -> String {
+fn text_line(row: &AuditRow) -> String {
     const MAX_CHARS: usize = 100;
     let shown = |text: &str| sanitize_line(text, MAX_CHARS);
     if row.is_damaged {

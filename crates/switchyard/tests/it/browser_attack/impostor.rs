@@ -7,14 +7,14 @@ use std::net::SocketAddr;
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::daemon::Daemon;
-use testkit::process::{PATIENCE, Yard};
+use testkit::process::{PATIENCE, TestHome};
 
 use super::site::{Heard, SECRET, Site};
 use super::{Browser, Scene};
 
 const KEPT: &str = "return localStorage.getItem('switchyard.page')";
 
-fn start_again(yard: &Yard, address: SocketAddr, args: &[&str]) -> Daemon {
+fn start_again(yard: &TestHome, address: SocketAddr, args: &[&str]) -> Daemon {
     let address = address.to_string();
     let all = ["serve", "--host", &address].into_iter().chain(args.iter().copied());
     Daemon::start_command(yard, yard.command(all))
@@ -142,7 +142,7 @@ struct Loaded {
     browser: Browser,
     /// What our page had stored.
     secret: Value,
-    _yard: Yard,
+    _yard: TestHome,
 }
 
 impl Loaded {

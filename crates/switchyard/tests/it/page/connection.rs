@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use testkit::daemon::Daemon;
-use testkit::process::{PATIENCE, Yard};
+use testkit::process::{PATIENCE, TestHome};
 
 use super::talking::assert_clean;
 use super::{COMPOSER, STOP, Visit};
@@ -177,7 +177,7 @@ async fn call(visit: &Visit, session: &str, title: &str) {
 }
 
 /// A daemon that waits for nobody.
-fn give_little_time(yard: &Yard) {
+fn give_little_time(yard: &TestHome) {
     let path = yard.command(["config", "path"]).output().unwrap();
     let path = String::from_utf8(path.stdout).unwrap();
     let path = path.lines().next().unwrap().split_whitespace().last().unwrap().to_owned();

@@ -3,7 +3,7 @@
 use futures_util::StreamExt as _;
 use serde_json::Value;
 use testkit::daemon::Daemon;
-use testkit::event_client::{Carrier, EventClient, Request};
+use testkit::event_client::{EventClient, EventQuery, EventTransport};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 
@@ -15,7 +15,8 @@ async fn a_batch_has_the_same_frames_in_few_messages() {
     let daemon = Daemon::start(&yard);
     let session = new_session(&daemon, &yard).await;
     let turn = prompt(&daemon, &session, "flood 2000 40").await;
-    let request = Request::new(Carrier::WebSocket, &session).query(&format!("turn={turn}"));
+    let request =
+        EventQuery::new(EventTransport::WebSocket, &session).query(&format!("turn={turn}"));
     EventClient::open(&daemon, &request).frame_named("stream_end").expect("the end of the flood");
     let mut client = EventClient::open(&daemon, &request);
     let single: Vec<_> = std::iter::from_fn(|| client.next_frame()).collect();

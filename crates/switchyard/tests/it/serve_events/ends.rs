@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 use testkit::daemon::Daemon;
-use testkit::event_client::{Carrier, EventClient, Request};
+use testkit::event_client::{EventClient, EventQuery, EventTransport};
 
 use super::{new_session, yard};
 
-const CARRIERS: [Carrier; 2] = [Carrier::Sse, Carrier::WebSocket];
+const CARRIERS: [EventTransport; 2] = [EventTransport::Sse, EventTransport::WebSocket];
 
 /// A stream on each carrier that has begun.
 fn streams(daemon: &Daemon, session: &str, token: Option<&str>) -> Vec<EventClient> {
     let address = daemon.address().parse().unwrap();
     let open = |carrier| {
-        let request = Request::new(carrier, session);
+        let request = EventQuery::new(carrier, session);
         let mut client = EventClient::try_connect(address, token, &request).unwrap();
         client.frame_named("stream").expect("an opening");
         client
@@ -64,7 +64,10 @@ async fn a_session_that_cannot_go_on_says_why_and_its_streams_stay() {
     let mut clients = streams(&daemon, &session, daemon.token());
     let queries = ["format=conversation", "format=ui", "format=envelopes"];
     clients.extend(queries.map(|query| {
-        EventClient::open(&daemon, &Request::new(Carrier::WebSocket, &session).query(query))
+        EventClient::open(
+            &daemon,
+            &EventQuery::new(EventTransport::WebSocket, &session).query(query),
+        )
     }));
 
     super::prompt(&daemon, &session, "slow 5000 1").await;
@@ -90,7 +93,7 @@ async fn a_session_that_cannot_go_on_says_why_and_its_streams_stay() {
         assert_eq!(id.split('-').next(), Some(&*now["head"].to_string()), "{now}");
     }
     // Whoever comes later is told, too, and what they wait for ends their streams all the same.
-    let request = Request::new(Carrier::Sse, &session).query("until=idle");
+    let request = EventQuery::new(EventTransport::Sse, &session).query("until=idle");
     let mut late = EventClient::open(&daemon, &request);
     late.frame_named("session_halted").expect("why nothing follows");
     late.frame_named("stream_end").expect("an end");

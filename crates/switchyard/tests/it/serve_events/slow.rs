@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use testkit::daemon::Daemon;
-use testkit::event_client::{Carrier, Ends, EventClient, Request};
+use testkit::event_client::{ConnectionEnds, EventClient, EventQuery, EventTransport};
 use testkit::proc;
-use testkit::process::{PATIENCE, Yard, until, wait_until};
+use testkit::process::{PATIENCE, TestHome, until, wait_until};
 
 use super::{Tally, exported, new_session, prompt, yard};
 
-const CARRIERS: [Carrier; 2] = [Carrier::Sse, Carrier::WebSocket];
+const CARRIERS: [EventTransport; 2] = [EventTransport::Sse, EventTransport::WebSocket];
 
 /// A daemon with little patience, and a session whose log no socket's buffer holds.
-async fn stage() -> (Yard, Daemon, String) {
+async fn stage() -> (TestHome, Daemon, String) {
     let yard = yard();
     let waits = "[waits]\nclient_warning = \"300ms\"\nclient_eviction = \"1500ms\"\n";
     let path = yard.command(["config", "path"]).output().unwrap();
@@ -24,7 +24,7 @@ async fn stage() -> (Yard, Daemon, String) {
     let daemon = Daemon::start(&yard);
     let session = new_session(&daemon, &yard).await;
     let turn = prompt(&daemon, &session, "flood 6000 3000").await;
-    let request = Request::new(Carrier::Sse, &session).query(&format!("turn={turn}"));
+    let request = EventQuery::new(EventTransport::Sse, &session).query(&format!("turn={turn}"));
     EventClient::open(&daemon, &request).frame_named("stream_end").expect("the end of the flood");
     (yard, daemon, session)
 }
@@ -53,7 +53,7 @@ async fn a_reader_that_takes_nothing_loses_its_connection_and_not_one_event() {
     let (yard, daemon, session) = stage().await;
     let log = exported(&yard, &session);
     for carrier in CARRIERS {
-        let request = Request::new(carrier, &session).query("until=idle");
+        let request = EventQuery::new(carrier, &session).query("until=idle");
         let mut client = EventClient::open(&daemon, &request);
         let ends = client.ends();
         assert!(ends.are_held());
@@ -76,24 +76,24 @@ async fn two_hundred_readers_that_take_nothing_cost_little_and_hold_nobody_up() 
     const N_READERS: usize = 200;
     let (yard, daemon, session) = stage().await;
     let log = exported(&yard, &session);
-    let request = Request::new(Carrier::Sse, &session).query("until=idle");
+    let request = EventQuery::new(EventTransport::Sse, &session).query("until=idle");
     let (mut tally, mut last_id) = (Tally::default(), None);
     read_on(&mut EventClient::open(&daemon, &request), &mut tally, &mut last_id);
     let peak_kib = || proc::memory(daemon.pid()).unwrap().peak_kib;
     let with_one = peak_kib();
 
     let mut stuck: Vec<EventClient> = (0..N_READERS)
-        .map(|n| EventClient::open(&daemon, &Request::new(CARRIERS[n % 2], &session)))
+        .map(|n| EventClient::open(&daemon, &EventQuery::new(CARRIERS[n % 2], &session)))
         .collect();
 
     for carrier in CARRIERS {
         let (mut tally, mut last_id) = (Tally::default(), None);
-        let request = Request::new(carrier, &session).query("until=idle");
+        let request = EventQuery::new(carrier, &session).query("until=idle");
         let said = read_on(&mut EventClient::open(&daemon, &request), &mut tally, &mut last_id);
         assert_eq!(tally, log, "{said:?}");
     }
-    let ends: Vec<Ends> = stuck.iter_mut().map(EventClient::ends).collect();
-    let is_held = |ends: &Ends| ends.are_held();
+    let ends: Vec<ConnectionEnds> = stuck.iter_mut().map(EventClient::ends).collect();
+    let is_held = |ends: &ConnectionEnds| ends.are_held();
     assert!(until(PATIENCE, || !ends.iter().any(is_held)).await, "they were not evicted");
     let with_all = peak_kib();
     eprintln!("peak {with_one} KiB with one reader, {with_all} KiB with {N_READERS} stuck ones");
@@ -106,7 +106,7 @@ async fn two_hundred_readers_that_take_nothing_cost_little_and_hold_nobody_up() 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_of_single_bytes_is_evicted_too() {
     let (yard, daemon, session) = stage().await;
-    let mut client = EventClient::open(&daemon, &Request::new(Carrier::Sse, &session));
+    let mut client = EventClient::open(&daemon, &EventQuery::new(EventTransport::Sse, &session));
     let ends = client.ends();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -132,7 +132,7 @@ async fn a_reader_that_comes_back_to_itself_is_warned_and_reads_on() {
     let log = exported(&yard, &session);
     for carrier in CARRIERS {
         // Slow enough for a warning now and then, never for an eviction.
-        let request = Request::new(carrier, &session).query("until=idle");
+        let request = EventQuery::new(carrier, &session).query("until=idle");
         let mut client = EventClient::open(&daemon, &request);
         let (mut tally, mut was_warned) = (Tally::default(), false);
         while let Some(frame) = client.next_frame() {

@@ -86,7 +86,7 @@ async fn an_agent_hears_where_it_works_and_what_is_there() {
     studio.finished(&bare).await;
 
     let heard = testkit::tap::read(record).unwrap();
-    let heard = heard.entries.iter().filter_map(testkit::Entry::json);
+    let heard = heard.entries.iter().filter_map(testkit::TranscriptEntry::json);
     let prompts: Vec<Value> =
         heard.filter(|message| message["method"] == "session/prompt").collect();
     let words = |prompt: &Value| prompt["params"]["prompt"].to_string();

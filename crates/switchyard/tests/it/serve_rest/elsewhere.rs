@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sessions::mint;
-use store::{Batch, Changes, Claim, EventLog as _, NewSession, Options, SqliteLog};
+use store::{Batch, Claim, EventLog as _, NewSession, RecordChanges, SqliteLog, SqliteOptions};
 use wire::{CallId, Draft, Json, Kind, SessionId, TurnId};
 
 use super::Api;
@@ -16,7 +16,7 @@ struct Elsewhere {
 
 impl Elsewhere {
     async fn new(api: &Api) -> (Self, Claim) {
-        let log = SqliteLog::open(api.yard.home(), Options::default()).unwrap();
+        let log = SqliteLog::open(api.yard.home(), SqliteOptions::default()).unwrap();
         let (id, turn) = (mint::session_id(), mint::turn_id());
         let new = NewSession {
             id,
@@ -29,12 +29,12 @@ impl Elsewhere {
         log.create(new).await.unwrap();
         let claim = log.claim(id).await.unwrap();
         let one = Self { log, id, turn };
-        let begins = Changes { active_turn: Some(Some(turn)), ..Changes::default() };
+        let begins = RecordChanges { active_turn: Some(Some(turn)), ..RecordChanges::default() };
         one.append(Kind::TurnStarted, json!({}), begins).await;
         (one, claim)
     }
 
-    async fn append(&self, kind: Kind, payload: Value, changes: Changes) {
+    async fn append(&self, kind: Kind, payload: Value, changes: RecordChanges) {
         let (at, turn, payload) = (mint::now(), Some(self.turn), Json::of(&payload));
         let batch = Batch::new(self.id, vec![Draft { at, turn, kind, payload }]);
         self.log.append(batch.with(changes)).await.unwrap();
@@ -59,19 +59,19 @@ async fn the_status_of_a_session_is_true_wherever_it_runs() {
 
     let request = CallId::derived(&[b"question"]);
     let asked = json!({ "requestId": request, "ask": true, "request": { "options": [] } });
-    one.append(Kind::PermissionRequested, asked, Changes::default()).await;
+    one.append(Kind::PermissionRequested, asked, RecordChanges::default()).await;
     assert_eq!(one.status(&api).await, "requires_action");
     let answered = json!({
         "requestId": request, "allowed": true, "by": { "who": "client" },
         "outcome": { "outcome": "selected" }, "question": { "title": "x" },
     });
-    one.append(Kind::PermissionResolved, answered, Changes::default()).await;
+    one.append(Kind::PermissionResolved, answered, RecordChanges::default()).await;
     assert_eq!(one.status(&api).await, "running");
 
     drop(claim);
     assert_eq!(one.status(&api).await, "interrupted", "nobody goes on with it");
     let _claim = one.log.claim(one.id).await.unwrap();
-    let ends = Changes { active_turn: Some(None), ..Changes::default() };
+    let ends = RecordChanges { active_turn: Some(None), ..RecordChanges::default() };
     one.append(Kind::TurnEnded, json!({ "stopReason": "end_turn" }), ends).await;
     assert_eq!(one.status(&api).await, "idle");
 }

@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use store::{Changes, EventLog, Filter, Options, SqliteLog};
+use store::{EventLog, RecordChanges, SessionFilter, SqliteLog, SqliteOptions};
 use testkit::line_client::LineClient;
 use testkit::proc;
 use testkit::process::{PATIENCE, switchyard, wait_until};
@@ -60,14 +60,14 @@ async fn a_session_of_an_earlier_version_goes_on() {
     let made = api.post("/v1/sessions", &new).await.is(201);
     let id = made.body["id"].as_str().unwrap().to_owned();
     let yard = api.kill();
-    let log = SqliteLog::open(yard.home(), Options::default()).unwrap();
-    let record = log.sessions(Filter::default()).await.unwrap().remove(0);
+    let log = SqliteLog::open(yard.home(), SqliteOptions::default()).unwrap();
+    let record = log.sessions(SessionFilter::default()).await.unwrap().remove(0);
     let mut details: Value = record.details.read().unwrap();
     details["newParams"] = json!({
         "cwd": yard.work(), "mcpServers": [], "_meta": { "mark": "of old" },
     });
     details["preface"] = json!("told of old");
-    let changes = Changes { details: Some(Json::of(&details)), ..Changes::default() };
+    let changes = RecordChanges { details: Some(Json::of(&details)), ..RecordChanges::default() };
     log.update(record.id, changes).await.unwrap();
     drop(log);
 
@@ -249,6 +249,6 @@ fn acp(api: &Api, token: &str) -> LineClient {
 }
 
 async fn records(api: &Api) -> Vec<store::SessionRecord> {
-    let log = SqliteLog::open(api.yard.home(), Options::default()).unwrap();
-    log.sessions(Filter::default()).await.unwrap()
+    let log = SqliteLog::open(api.yard.home(), SqliteOptions::default()).unwrap();
+    log.sessions(SessionFilter::default()).await.unwrap()
 }

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::daemon::Daemon;
 use testkit::line_client::LineClient;
-use testkit::process::{Yard, switchyard};
+use testkit::process::{TestHome, switchyard};
 
 use super::spy::{Spy, definition, served};
 use crate::serve_rest::{Api, EXE};
@@ -102,7 +102,7 @@ async fn an_admin_of_its_own_sessions_lets_nobody_in() {
 }
 
 /// A client by TCP of a daemon whose agent is a spy, after the greeting.
-fn visit(yard: &Yard, says: &str) -> (Daemon, Spy, LineClient) {
+fn visit(yard: &TestHome, says: &str) -> (Daemon, Spy, LineClient) {
     let dir = yard.work().join("spy");
     let spy = Spy::at(&dir, "spy", says);
     std::fs::write(yard.home().join("switchyard.toml"), definition(&dir.join("spy"))).unwrap();

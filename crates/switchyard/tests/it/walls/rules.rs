@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use testkit::model_server::{calls, text};
-use testkit::sdk_client::{Manners, SdkClient};
+use testkit::sdk_client::{ClientBehavior, SdkClient};
 
 use super::{does, session};
 use crate::native::{FROM_AGENT, Stage, Way, judge};
@@ -201,7 +201,8 @@ async fn what_cannot_be_judged_is_not_passed_on_to_an_editor() {
     let args = ["acp", "--no-daemon", "--permissions", "read-only", "--", "sh"];
     let mut command = stage.command(&args);
     command.arg(program);
-    let client = SdkClient::ready(command, Manners::default().files(stage.work())).await.unwrap();
+    let client =
+        SdkClient::ready(command, ClientBehavior::default().files(stage.work())).await.unwrap();
     let session = client.new_session(stage.work()).await.unwrap().session_id;
     client.prompt(&session, "go").await.unwrap();
     let (_, seen) = client.stop().await;
@@ -233,7 +234,7 @@ async fn an_editor_with_or_without_files_and_terminals_is_held_too() {
         let (client, session) = match has_all {
             false => stage.bare(Way::Acp).await,
             true => {
-                let client = stage.client(Way::Acp, Manners::default()).await;
+                let client = stage.client(Way::Acp, ClientBehavior::default()).await;
                 let session = client.new_session(stage.work()).await.unwrap().session_id;
                 (client, session)
             }

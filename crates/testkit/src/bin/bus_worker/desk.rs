@@ -9,12 +9,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Heard, faults};
+use super::{IncomingLine, faults};
 
 /// The parameters of any request; absent members have their defaults.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Wish {
+pub(crate) struct RequestParams {
     pub(crate) session_id: Option<String>,
     pub(crate) request_id: Option<u64>,
     pub(crate) ask_id: Option<Box<RawValue>>,
@@ -30,7 +30,7 @@ pub(crate) struct Wish {
 
 /// A request that is to be answered later.
 #[derive(Debug)]
-struct Open {
+struct PendingRequest {
     id: Box<RawValue>,
     session: Option<String>,
     is_prompt: bool,
@@ -38,11 +38,11 @@ struct Open {
 }
 
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct TestWorker {
     out: BufWriter<Stdout>,
     can_load: bool,
     sessions: Vec<String>,
-    open: Vec<Open>,
+    open: Vec<PendingRequest>,
     /// Questions to the client, and the requests that are answered with what comes back.
     asked: HashMap<String, Box<RawValue>>,
     /// Notifications and unknown lines that came in, for `x/heard`.
@@ -51,7 +51,7 @@ pub(crate) struct Desk {
     ballast: Vec<u8>,
 }
 
-impl Desk {
+impl TestWorker {
     pub(crate) fn new(can_load: bool) -> Self {
         let out = BufWriter::with_capacity(1 << 16, std::io::stdout());
         Self {
@@ -65,7 +65,7 @@ impl Desk {
         }
     }
 
-    pub(crate) fn hear(&mut self, heard: &Heard) {
+    pub(crate) fn hear(&mut self, heard: &IncomingLine) {
         match (&heard.method, heard.id) {
             (Some(method), Some(id)) => self.request(method, id, heard.params),
             (Some(method), None) => self.notification(method, heard.params),
@@ -85,7 +85,7 @@ impl Desk {
         if is_plain && method != "initialize" {
             return self.echo(id, params);
         }
-        let wish: Wish = params
+        let wish: RequestParams = params
             .map(|params| serde_json::from_str(params.get()).expect("params that say what"))
             .unwrap_or_default();
         match method {
@@ -191,7 +191,7 @@ impl Desk {
         }
     }
 
-    fn prompt(&mut self, id: &RawValue, wish: Wish) {
+    fn prompt(&mut self, id: &RawValue, wish: RequestParams) {
         let session = wish.session_id.unwrap_or_default();
         let text = wish.prompt.first().and_then(|block| block["text"].as_str()).unwrap_or("1");
         if text == "hold" {
@@ -212,7 +212,7 @@ impl Desk {
         }
     }
 
-    fn ask(&mut self, id: &RawValue, wish: Wish) {
+    fn ask(&mut self, id: &RawValue, wish: RequestParams) {
         let ask_id = wish.ask_id.map_or_else(|| "1".to_owned(), |id| id.get().to_owned());
         let session = json!(wish.session_id);
         self.say(&format!(
@@ -221,7 +221,7 @@ impl Desk {
         self.asked.insert(ask_id, id.to_owned());
     }
 
-    fn answered(&mut self, ask_id: &RawValue, heard: &Heard) {
+    fn answered(&mut self, ask_id: &RawValue, heard: &IncomingLine) {
         let Some(id) = self.asked.remove(ask_id.get()) else {
             return self.heard.push(json!({ "answers nothing": ask_id.get() }));
         };
@@ -233,9 +233,9 @@ impl Desk {
     fn notification(&mut self, method: &str, params: Option<&RawValue>) {
         let params: Value = params
             .map_or(Value::Null, |params| serde_json::from_str(params.get()).expect("params"));
-        let wish: Wish = serde_json::from_value(params.clone()).unwrap_or_default();
+        let wish: RequestParams = serde_json::from_value(params.clone()).unwrap_or_default();
         self.heard.push(json!({ "method": method, "params": params }));
-        let is_meant = |open: &mut Open| match method {
+        let is_meant = |open: &mut PendingRequest| match method {
             "session/cancel" => open.is_prompt && open.session == wish.session_id,
             "$/cancel_request" => {
                 let id = open.id.get().parse().ok();
@@ -243,7 +243,7 @@ impl Desk {
             }
             _ => false,
         };
-        let meant: Vec<Open> = self.open.extract_if(.., is_meant).collect();
+        let meant: Vec<PendingRequest> = self.open.extract_if(.., is_meant).collect();
         for open in meant {
             let result = if open.is_prompt { CANCELLED } else { r#"{"late":true}"# };
             self.answer(&open.id, result);
@@ -257,7 +257,7 @@ impl Desk {
         is_prompt: bool,
         waits_for_cancel: bool,
     ) {
-        self.open.push(Open { id: id.to_owned(), session, is_prompt, waits_for_cancel });
+        self.open.push(PendingRequest { id: id.to_owned(), session, is_prompt, waits_for_cancel });
     }
 
     fn echo(&mut self, id: &RawValue, params: Option<&RawValue>) {

@@ -41,11 +41,11 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use desk::Desk;
+use desk::TestWorker;
 
 /// One incoming line; ids and payloads stay as they were written.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Heard<'a> {
+pub(crate) struct IncomingLine<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -74,14 +74,14 @@ fn main() {
         std::process::exit(3);
     }
     let (mut log, ignores_eof) = (flags.log, flags.ignores_eof);
-    let mut desk = Desk::new(flags.can_load);
+    let mut desk = TestWorker::new(flags.can_load);
     let mut stdin = BufReader::with_capacity(1 << 16, std::io::stdin());
     let mut line = Vec::new();
     while stdin.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
         if let Some(log) = &mut log {
             log.write_all(&line).unwrap();
         }
-        match serde_json::from_slice::<Heard>(&line) {
+        match serde_json::from_slice::<IncomingLine>(&line) {
             Ok(heard) => desk.hear(&heard),
             Err(problem) => desk.misheard(&line, &problem),
         }

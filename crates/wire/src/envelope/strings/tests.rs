@@ -33,8 +33,8 @@ fn one_byte_among_many_is_seen() {
                 for around in [b' ', b'a', 0x7f, 0x80, 0xff] {
                     let mut line = vec![around; n_bytes];
                     line[place] = byte;
-                    let survey = Survey { is_ascii: line.is_ascii(), has_control: byte < b' ' };
-                    assert_eq!(Survey::of(&line), survey, "{byte} at {place} among {around}");
+                    let survey = LineSurvey { is_ascii: line.is_ascii(), has_control: byte < b' ' };
+                    assert_eq!(LineSurvey::of(&line), survey, "{byte} at {place} among {around}");
                 }
             }
         }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::text::hidden::{Chars, EMOJI, HIDDEN, with_hidden};
+use crate::text::hidden::{CharRange, EMOJI, HIDDEN, with_hidden};
 
 #[test]
 fn the_page_has_the_same_table_of_hidden_characters() {
@@ -25,9 +25,9 @@ fn the_page_has_the_same_table_of_hidden_characters() {
     }
 }
 
-fn listed(table: &[Chars]) -> String {
+fn listed(table: &[CharRange]) -> String {
     let code = |c: &char| format!("\\\\u{{{:x}}}", u32::from(*c));
-    let range = |chars: &Chars| match chars.start() == chars.end() {
+    let range = |chars: &CharRange| match chars.start() == chars.end() {
         true => code(chars.start()),
         false => format!("{}-{}", code(chars.start()), code(chars.end())),
     };

@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 
-use super::Kept;
+use super::OutputBuffer;
 
 #[test]
 fn a_short_output_is_kept_whole() {
-    let mut kept = Kept::new(9);
+    let mut kept = OutputBuffer::new(9);
     kept.push("aä".as_bytes());
     kept.push("漢b".as_bytes());
     assert_eq!(kept.text(), "aä漢b");
@@ -14,7 +14,7 @@ fn a_short_output_is_kept_whole() {
 
 #[test]
 fn of_a_long_one_the_ends_stay_and_the_note_says_how_much_is_missing() {
-    let mut kept = Kept::new(30);
+    let mut kept = OutputBuffer::new(30);
     kept.push(b"0123456789");
     kept.push(&[b'x'; 1000]);
     kept.push(b"and the very last 20");
@@ -25,7 +25,7 @@ fn of_a_long_one_the_ends_stay_and_the_note_says_how_much_is_missing() {
 
 #[test]
 fn no_character_is_cut_in_two() {
-    let mut kept = Kept::new(30);
+    let mut kept = OutputBuffer::new(30);
     kept.push("a漢漢漢漢漢漢漢漢漢漢漢漢漢漢".as_bytes());
     let text = kept.text();
     assert!(!text.contains('\u{fffd}'), "{text}");
@@ -35,9 +35,9 @@ fn no_character_is_cut_in_two() {
 proptest! {
     #[test]
     fn any_cut_gives_the_same(text in "[a-z\n]{0,200}", cuts in prop::collection::vec(0usize..200, 0..5)) {
-        let mut whole = Kept::new(60);
+        let mut whole = OutputBuffer::new(60);
         whole.push(text.as_bytes());
-        let mut cut_up = Kept::new(60);
+        let mut cut_up = OutputBuffer::new(60);
         let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
         cuts.sort_unstable();
         let mut from = 0;

@@ -5,16 +5,16 @@ use serde_json::{Value, json};
 use super::rehearse;
 use crate::native::commands::bash_tool;
 use crate::native::testing::rehearsal::{Rehearsal, text_of, work};
-use crate::native::tool::{Content, Need, Prepared, ToolError};
+use crate::native::tool::{CallContent, CallNeed, PreparedCall, ToolError};
 
-async fn prepare(stage: &Rehearsal, arguments: Value) -> Result<Prepared, ToolError> {
+async fn prepare(stage: &Rehearsal, arguments: Value) -> Result<PreparedCall, ToolError> {
     bash_tool().prepare(arguments, &stage.context).await
 }
 
-fn key_of(prepared: &Prepared) -> &str {
+fn key_of(prepared: &PreparedCall) -> &str {
     match &prepared.need {
-        Need::Permission { key } => key,
-        Need::Nothing => "",
+        CallNeed::Permission { key } => key,
+        CallNeed::Nothing => "",
     }
 }
 
@@ -26,7 +26,7 @@ async fn somebody_is_asked_with_the_whole_command() {
     let prepared = prepared.unwrap();
     assert_eq!(prepared.shown.title, "cargo test && rm -rf \\x1b[8m~");
     assert_eq!(key_of(&prepared), format!("execute:{command}"));
-    let Content::Text(shown) = &prepared.shown.content[0] else { panic!("no text") };
+    let CallContent::Text(shown) = &prepared.shown.content[0] else { panic!("no text") };
     assert_eq!(shown, "```sh\ncargo test && rm -rf \\x1b[8m~\n```\ntests");
     // Nothing has run so far.
     drop(prepared);
@@ -40,7 +40,7 @@ async fn a_failing_command_is_a_result() {
     let told = text_of(&output);
     assert!(told.starts_with("Failed with exit code 7 after "), "{told}");
     assert!(told.ends_with("\n\noops"), "{told}");
-    let Content::Text(shown) = &output.content[0] else { panic!("no text") };
+    let CallContent::Text(shown) = &output.content[0] else { panic!("no text") };
     assert!(shown.contains("oops"), "{shown}");
     assert_eq!(output.raw, Some(json!({ "output": "oops\n", "exitCode": 7 })));
 }

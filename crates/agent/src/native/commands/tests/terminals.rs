@@ -6,12 +6,12 @@ use serde_json::json;
 use soak::PATIENCE;
 
 use super::order;
-use crate::native::client::Abilities;
-use crate::native::commands::{End, run};
+use crate::native::client::ClientAbilities;
+use crate::native::commands::{CommandEnd, run};
 use crate::native::testing::rehearsal::{Rehearsal, until};
 
 fn rehearse() -> Rehearsal {
-    let can = Abilities { has_terminals: true, ..Abilities::default() };
+    let can = ClientAbilities { has_terminals: true, ..ClientAbilities::default() };
     let stage = Rehearsal::new(can, |settings| settings.commands.shell = "bash".into());
     stage.client.answers("terminal/create", json!({ "terminalId": "t1" }));
     stage.client.answers("terminal/wait_for_exit", json!({ "exitCode": 0, "signal": null }));
@@ -25,7 +25,7 @@ async fn a_command_runs_in_the_clients_terminal() {
 
     let finished = run(&stage.context, order(&stage, "echo hello", PATIENCE)).await.unwrap();
 
-    assert_eq!((&*finished.text, finished.end), ("hello\n", End::Code(0)));
+    assert_eq!((&*finished.text, finished.end), ("hello\n", CommandEnd::Code(0)));
     assert_eq!(finished.terminal.as_deref(), Some("t1"));
     let create = stage.client.heard("terminal/create").remove(0);
     assert_eq!(create["command"], "bash");
@@ -56,7 +56,7 @@ async fn a_command_that_takes_too_long_is_killed_and_its_output_read() {
     stage.client.answers("terminal/wait_for_exit", None);
     let order = order(&stage, "sleep 1000", Duration::from_millis(50));
     let finished = run(&stage.context, order).await.unwrap();
-    assert_eq!(finished.end, End::TimedOut);
+    assert_eq!(finished.end, CommandEnd::TimedOut);
     assert_eq!(finished.text, "hello\n");
     let methods: Vec<_> =
         stage.client.methods().into_iter().filter(|name| name.starts_with("terminal/")).collect();

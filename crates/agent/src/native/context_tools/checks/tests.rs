@@ -1,14 +1,14 @@
 //! Which checks the files of a project suggest.
 
 use super::*;
-use crate::native::testing::Stage;
+use crate::native::testing::TestSession;
 
 async fn found(files: &[(&str, &str)]) -> Vec<String> {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     for (name, text) in files {
         stage.put(name, text);
     }
-    Checks::find(&stage.context).await.map(|checks| checks.0).unwrap_or_default()
+    ProjectChecks::find(&stage.context).await.map(|checks| checks.0).unwrap_or_default()
 }
 
 #[tokio::test]
@@ -39,11 +39,11 @@ async fn each_kind_of_project_has_its_checks() {
 
 #[tokio::test]
 async fn a_file_that_leads_out_of_the_project_suggests_nothing() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     let outside = stage.root.parent().unwrap().join("Makefile");
     std::fs::write(&outside, "test:\n").unwrap();
     std::os::unix::fs::symlink(&outside, stage.path("Makefile")).unwrap();
-    assert!(Checks::find(&stage.context).await.is_err());
+    assert!(ProjectChecks::find(&stage.context).await.is_err());
 }
 
 #[test]

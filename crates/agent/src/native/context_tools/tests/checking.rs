@@ -4,8 +4,8 @@ use serde_json::json;
 use testkit::model_server::{calls, text};
 
 use super::{call, play_with};
-use crate::native::options::Mode;
-use crate::native::settings::context_tools::Switch;
+use crate::native::options::ApprovalMode;
+use crate::native::settings::context_tools::EnabledContextTools;
 use crate::native::testing::play::chosen;
 
 const ASK: &str = "session/request_permission";
@@ -13,7 +13,7 @@ const ASK: &str = "session/request_permission";
 #[tokio::test]
 async fn checks_are_run_and_each_is_told() {
     let checks = ["echo fine", "echo broken; exit 3"];
-    let play = play_with(Switch::all(), &checks, Mode::Auto).await;
+    let play = play_with(EnabledContextTools::all(), &checks, ApprovalMode::Auto).await;
 
     let said = call(&play, "verify", json!({})).await;
 
@@ -28,7 +28,7 @@ async fn checks_are_run_and_each_is_told() {
 
 #[tokio::test]
 async fn they_ask_like_the_shell_does() {
-    let play = play_with(Switch::all(), &["touch ran"], Mode::Ask).await;
+    let play = play_with(EnabledContextTools::all(), &["touch ran"], ApprovalMode::Ask).await;
     play.stage.client.answers(ASK, chosen("reject"));
     let said = call(&play, "verify", json!({})).await;
     assert!(said.contains("rejected"), "{said}");
@@ -47,7 +47,7 @@ async fn they_ask_like_the_shell_does() {
 
 #[tokio::test]
 async fn plan_mode_runs_none_of_them() {
-    let play = play_with(Switch::all(), &["touch ran"], Mode::Plan).await;
+    let play = play_with(EnabledContextTools::all(), &["touch ran"], ApprovalMode::Plan).await;
     for (tool, arguments) in [("verify", json!({})), ("refine", json!({ "instruction": "x" }))] {
         let said = call(&play, tool, arguments).await;
         assert!(said.contains("plan mode"), "{said}");
@@ -57,7 +57,7 @@ async fn plan_mode_runs_none_of_them() {
 
 #[tokio::test]
 async fn a_project_without_checks_says_so() {
-    let play = play_with(Switch::all(), &[" "], Mode::Auto).await;
+    let play = play_with(EnabledContextTools::all(), &[" "], ApprovalMode::Auto).await;
     let said = call(&play, "verify", json!({})).await;
     assert!(said.contains("No checks of this project are known"), "{said}");
 }
@@ -69,7 +69,7 @@ async fn the_objective_is_judged_and_a_failed_check_decides() {
         ("true", false, "The objective is not met: it is so."),
         ("false", true, "The objective is not met: it is so."),
     ] {
-        let play = play_with(Switch::all(), &[check], Mode::Auto).await;
+        let play = play_with(EnabledContextTools::all(), &[check], ApprovalMode::Auto).await;
         let said = call(&play, "verify", json!({ "judge": true })).await;
         assert!(said.contains("There is no objective"), "{said}");
         call(&play, "objective_set", json!({ "objective": "be green" })).await;
@@ -87,8 +87,12 @@ async fn the_objective_is_judged_and_a_failed_check_decides() {
 
 #[tokio::test]
 async fn a_sub_agent_goes_on_until_the_checks_pass() {
-    let play =
-        play_with(Switch::all(), &["test -e done || { echo missing; exit 1; }"], Mode::Auto).await;
+    let play = play_with(
+        EnabledContextTools::all(),
+        &["test -e done || { echo missing; exit 1; }"],
+        ApprovalMode::Auto,
+    )
+    .await;
     play.server.answer(calls([("refine", json!({ "instruction": "make done" }))]));
     play.server.answer(text("It is done."));
     play.server.answer(calls([("write", json!({ "path": "done", "content": "x" }))]));
@@ -116,7 +120,7 @@ async fn a_sub_agent_goes_on_until_the_checks_pass() {
 
 #[tokio::test]
 async fn refining_has_an_end() {
-    let play = play_with(Switch::all(), &["false"], Mode::Auto).await;
+    let play = play_with(EnabledContextTools::all(), &["false"], ApprovalMode::Auto).await;
     play.server.answer(calls([("refine", json!({ "instruction": "x", "rounds": 2 }))]));
     play.server.answer(text("One.")).answer(text("Two.")).answer(text("Sorry."));
     play.prompt("go").await;

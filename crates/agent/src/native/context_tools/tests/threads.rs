@@ -4,7 +4,7 @@ use serde_json::json;
 use testkit::model_server::{calls, text};
 
 use super::{assert_valid, call, play};
-use crate::native::journal::{Entry, Item};
+use crate::native::journal::{JournalEntry, JournalItem};
 use crate::native::testing::play::Play;
 
 /// Two subjects, in parts 1 to 4.
@@ -88,7 +88,7 @@ async fn what_cannot_be_parked_is_said() {
         let play = talk().await;
         let said = call(&play, "thread_park", arguments).await;
         assert!(said.contains(expected), "{said}");
-        let is_cover = |entry: &Entry| matches!(*entry.item, Item::Covered { .. });
+        let is_cover = |entry: &JournalEntry| matches!(*entry.item, JournalItem::Covered { .. });
         assert!(!play.items().iter().any(is_cover));
     }
 }

@@ -3,8 +3,8 @@
 use std::iter::Peekable;
 use std::str::Lines;
 
-use super::hunks::{Hunk, Line};
-use super::{Action, Edit, Step};
+use super::hunks::{Hunk, HunkLine};
+use super::{PatchAction, PatchEdit, PatchStep};
 
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
@@ -21,7 +21,7 @@ pub(super) fn is_one(patch: &str) -> bool {
 
 /// Reads the steps. Text around the patch, such as a fence, does not count. The last line may be
 /// missing.
-pub(super) fn read(patch: &str) -> Result<Vec<Step<'_>>, String> {
+pub(super) fn read(patch: &str) -> Result<Vec<PatchStep<'_>>, String> {
     let mut lines = patch.lines().peekable();
     let is_head = |line: &&str| [ADD, DELETE, UPDATE].iter().any(|head| line.starts_with(head));
     while lines.next_if(|line| line.trim() != BEGIN && !is_head(line)).is_some() {}
@@ -35,9 +35,9 @@ pub(super) fn read(patch: &str) -> Result<Vec<Step<'_>>, String> {
             continue;
         }
         let (action, path) = if let Some(path) = line.strip_prefix(ADD) {
-            (Action::Add(added(&mut lines)?), path)
+            (PatchAction::Add(added(&mut lines)?), path)
         } else if let Some(path) = line.strip_prefix(DELETE) {
-            (Action::Delete, path)
+            (PatchAction::Delete, path)
         } else if let Some(path) = line.strip_prefix(UPDATE) {
             (update(&mut lines)?, path)
         } else {
@@ -45,7 +45,7 @@ pub(super) fn read(patch: &str) -> Result<Vec<Step<'_>>, String> {
                 "`{line}` stands where `{ADD}`, `{UPDATE}`, `{DELETE}` or `{END}` belongs"
             ));
         };
-        steps.push(Step { path: named(path)?, action });
+        steps.push(PatchStep { path: named(path)?, action });
     }
     match steps.is_empty() {
         true => Err("it changes no file".into()),
@@ -76,7 +76,7 @@ fn added(lines: &mut Peekable<Lines<'_>>) -> Result<String, String> {
     Ok(text)
 }
 
-fn update<'a>(lines: &mut Peekable<Lines<'a>>) -> Result<Action<'a>, String> {
+fn update<'a>(lines: &mut Peekable<Lines<'a>>) -> Result<PatchAction<'a>, String> {
     let to = match lines.next_if(|line| line.starts_with(MOVE)) {
         Some(line) => Some(named(line.strip_prefix(MOVE).unwrap_or_default())?),
         None => None,
@@ -103,10 +103,10 @@ fn update<'a>(lines: &mut Peekable<Lines<'a>>) -> Result<Action<'a>, String> {
             continue;
         }
         let line = match line.split_at_checked(1) {
-            None => Line::Same(""),
-            Some((" ", rest)) => Line::Same(rest),
-            Some(("-", rest)) => Line::Old(rest),
-            Some(("+", rest)) => Line::New(rest),
+            None => HunkLine::Same(""),
+            Some((" ", rest)) => HunkLine::Same(rest),
+            Some(("-", rest)) => HunkLine::Old(rest),
+            Some(("+", rest)) => HunkLine::New(rest),
             Some(_) => {
                 return Err(format!("`{line}` begins neither with a space nor with `-` or `+`"));
             }
@@ -124,6 +124,6 @@ fn update<'a>(lines: &mut Peekable<Lines<'a>>) -> Result<Action<'a>, String> {
     hunks.retain(|hunk| !hunk.lines.is_empty());
     match hunks.is_empty() && to.is_none() {
         true => Err("a file to update has no changes".into()),
-        false => Ok(Action::Update { edit: Edit::Hunks(hunks), to }),
+        false => Ok(PatchAction::Update { edit: PatchEdit::Hunks(hunks), to }),
     }
 }

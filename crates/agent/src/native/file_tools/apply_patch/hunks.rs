@@ -10,12 +10,12 @@ use crate::native::file_tools::edit::{same_but_ends, same_but_indent};
 pub(super) struct Hunk<'a> {
     /// Lines above the change that locate it, each below the one before.
     pub heads: Vec<&'a str>,
-    pub lines: Vec<Line<'a>>,
+    pub lines: Vec<HunkLine<'a>>,
     pub is_at_end: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Line<'a> {
+pub(super) enum HunkLine<'a> {
     Same(&'a str),
     Old(&'a str),
     New(&'a str),
@@ -24,18 +24,18 @@ pub(super) enum Line<'a> {
 impl Hunk<'_> {
     /// Leaves out empty lines at its end that only separate it from what follows.
     pub(super) fn trim(&mut self) {
-        while !self.is_at_end && self.lines.last() == Some(&Line::Same("")) {
+        while !self.is_at_end && self.lines.last() == Some(&HunkLine::Same("")) {
             self.lines.pop();
         }
     }
 
     fn old(&self) -> Vec<&str> {
-        let is_old = |line: &Line<'_>| !matches!(line, Line::New(_));
-        self.lines.iter().filter(|line| is_old(line)).map(Line::text).collect()
+        let is_old = |line: &HunkLine<'_>| !matches!(line, HunkLine::New(_));
+        self.lines.iter().filter(|line| is_old(line)).map(HunkLine::text).collect()
     }
 }
 
-impl<'a> Line<'a> {
+impl<'a> HunkLine<'a> {
     fn text(&self) -> &'a str {
         match self {
             Self::Same(text) | Self::Old(text) | Self::New(text) => text,
@@ -58,12 +58,12 @@ pub(super) fn apply(whole: &str, hunks: &[Hunk<'_>]) -> Result<String, String> {
         for line in &hunk.lines {
             match line {
                 // As it is in the file, where the patch differs in white space.
-                Line::Same(_) => {
+                HunkLine::Same(_) => {
                     new.extend(lines.get(at));
                     at += 1;
                 }
-                Line::Old(_) => at += 1,
-                Line::New(text) => new.push(text),
+                HunkLine::Old(_) => at += 1,
+                HunkLine::New(text) => new.push(text),
             }
         }
     }

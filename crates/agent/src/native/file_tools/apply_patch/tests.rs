@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::native::file_tools::read;
-use crate::native::testing::Stage;
-use crate::native::tool::Need;
+use crate::native::testing::TestSession;
+use crate::native::tool::CallNeed;
 
-async fn read(stage: &Stage, names: &[&str]) {
+async fn read(stage: &TestSession, names: &[&str]) {
     for name in names {
         stage.say(&read::tool(), json!({ "path": name })).await;
     }
@@ -41,7 +41,7 @@ const WHOLE: &str = "\
 *** End Patch
 ";
 
-fn prepared_stage(stage: &Stage) {
+fn prepared_stage(stage: &TestSession) {
     stage.put("a.txt", "one\ntwo\nthree\n");
     stage.put("b.txt", "fn first() {\n    same\n}\nfn second() {\n    same\n}\n");
     stage.put("c.txt", "gone\n");
@@ -50,11 +50,11 @@ fn prepared_stage(stage: &Stage) {
 
 #[tokio::test]
 async fn files_are_added_changed_moved_and_deleted() {
-    for stage in [Stage::new(), Stage::of_editor()] {
+    for stage in [TestSession::new(), TestSession::of_editor()] {
         prepared_stage(&stage);
         read(&stage, &["a.txt", "b.txt", "c.txt"]).await;
         let prepared = stage.prepare(&tool(), ask(WHOLE)).await.unwrap();
-        assert_eq!(prepared.need, Need::Permission { key: "edit".into() });
+        assert_eq!(prepared.need, CallNeed::Permission { key: "edit".into() });
         assert_eq!(prepared.shown.title, "Patch new/file.txt, a.txt and 3 more");
         assert_eq!(prepared.shown.content.len(), 5);
         assert_eq!(prepared.shown.locations[1].line, Some(2));
@@ -89,7 +89,7 @@ async fn nothing_is_changed_when_one_file_does_not_fit() {
         ("*** Something: else\n", "stands where"),
         ("*** Update File: a.txt\nno mark\n", "begins neither"),
     ] {
-        let stage = Stage::new();
+        let stage = TestSession::new();
         prepared_stage(&stage);
         stage.put("unread.txt", "x\n");
         read(&stage, &["a.txt", "b.txt", "c.txt"]).await;
@@ -103,7 +103,7 @@ async fn nothing_is_changed_when_one_file_does_not_fit() {
 
 #[tokio::test]
 async fn a_file_that_changes_while_somebody_thinks_stops_the_whole_patch() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     prepared_stage(&stage);
     read(&stage, &["a.txt", "b.txt", "c.txt"]).await;
     let prepared = stage.prepare(&tool(), ask(WHOLE)).await.unwrap();
@@ -115,7 +115,7 @@ async fn a_file_that_changes_while_somebody_thinks_stops_the_whole_patch() {
 
 #[tokio::test]
 async fn unified_diffs_are_taken_also_with_wrong_counts() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     prepared_stage(&stage);
     read(&stage, &["a.txt", "b.txt", "c.txt"]).await;
     let diff = "```diff
@@ -174,12 +174,12 @@ rename to d.txt
 
 #[tokio::test]
 async fn protected_places_are_named_in_the_key() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     let patch = "*** Begin Patch\n*** Add File: a\n+x\n*** Add File: .vscode/tasks.json\n+{}\n\
                  *** Add File: .git/hooks/pre-commit\n+x\n*** End Patch";
     let prepared = stage.prepare(&tool(), ask(patch)).await.unwrap();
     let key = "edit:protected:.git/hooks/pre-commit,.vscode/tasks.json".into();
-    assert_eq!(prepared.need, Need::Permission { key });
+    assert_eq!(prepared.need, CallNeed::Permission { key });
 }
 
 #[test]
@@ -210,7 +210,9 @@ fn parts_are_found_by_what_is_around_them() {
     ] {
         let patch = format!("*** Begin Patch\n*** Update File: f\n{body}*** End Patch\n");
         let steps = envelope::read(&patch).unwrap();
-        let Action::Update { edit: Edit::Hunks(hunks), .. } = &steps[0].action else { panic!() };
+        let PatchAction::Update { edit: PatchEdit::Hunks(hunks), .. } = &steps[0].action else {
+            panic!()
+        };
         assert_eq!(hunks::apply(whole, hunks).unwrap(), expected, "{body}");
     }
 }
@@ -226,7 +228,7 @@ fn what_models_put_around_a_patch_does_not_matter() {
     ] {
         assert!(envelope::is_one(patch));
         let steps = envelope::read(patch).unwrap();
-        assert_eq!(steps, [Step { path: "x".into(), action: Action::Delete }], "{patch}");
+        assert_eq!(steps, [PatchStep { path: "x".into(), action: PatchAction::Delete }], "{patch}");
     }
 }
 
@@ -261,7 +263,7 @@ proptest! {
         prop_assume!(old != new);
         let patch = envelope_of(&old, &new);
         let steps = envelope::read(&patch).unwrap();
-        let Action::Update { edit: Edit::Hunks(hunks), .. } = &steps[0].action else { panic!() };
+        let PatchAction::Update { edit: PatchEdit::Hunks(hunks), .. } = &steps[0].action else { panic!() };
         prop_assert_eq!(hunks::apply(&old, hunks).unwrap(), new);
     }
 
@@ -286,7 +288,7 @@ proptest! {
         }
         let counted = unified::recounted(&spoilt);
         let steps = unified::read(&counted).unwrap();
-        let Action::Update { edit: Edit::Unified(patch), .. } = &steps[0].action else { panic!() };
+        let PatchAction::Update { edit: PatchEdit::Unified(patch), .. } = &steps[0].action else { panic!() };
         prop_assert_eq!(unified::apply(&old, patch).unwrap(), new);
     }
 
@@ -304,10 +306,10 @@ proptest! {
         let counted = unified::recounted(&patch);
         let steps = [envelope::read(&patch), unified::read(&counted)].into_iter().flatten().flatten();
         for step in steps {
-            if let Action::Update { edit, .. } = step.action {
+            if let PatchAction::Update { edit, .. } = step.action {
                 let _ = match edit {
-                    Edit::Hunks(hunks) => hunks::apply(&whole, &hunks),
-                    Edit::Unified(patch) => unified::apply(&whole, &patch),
+                    PatchEdit::Hunks(hunks) => hunks::apply(&whole, &hunks),
+                    PatchEdit::Unified(patch) => unified::apply(&whole, &patch),
                 };
             }
         }

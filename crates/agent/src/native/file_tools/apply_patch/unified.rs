@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use diffy::patch_set::{FileOperation, FilePatch, ParseOptions, PatchSet};
 
-use super::{Action, Edit, Step};
+use super::{PatchAction, PatchEdit, PatchStep};
 
 /// The diff with the counts of its hunks put right, which models get wrong.
 pub(super) fn recounted(diff: &str) -> String {
@@ -61,7 +61,7 @@ fn starts(line: &str) -> Option<(usize, usize, &str)> {
     Some((start(old)?, start(new)?, rest))
 }
 
-pub(super) fn read(diff: &str) -> Result<Vec<Step<'_>>, String> {
+pub(super) fn read(diff: &str) -> Result<Vec<PatchStep<'_>>, String> {
     let is_git = diff.lines().any(|line| line.starts_with("diff --git "));
     let options = if is_git { ParseOptions::gitdiff() } else { ParseOptions::unidiff() };
     let mut steps = Vec::new();
@@ -77,26 +77,26 @@ pub(super) fn read(diff: &str) -> Result<Vec<Step<'_>>, String> {
     Ok(steps)
 }
 
-fn step(patch: FilePatch<'_, str>) -> Result<Step<'_>, String> {
+fn step(patch: FilePatch<'_, str>) -> Result<PatchStep<'_>, String> {
     let operation = patch.operation().clone();
     let Some(text) = patch.patch().as_text().cloned() else {
         return Err("it changes a binary file".into());
     };
-    let update = |to| Action::Update { edit: Edit::Unified(text.clone()), to };
+    let update = |to| PatchAction::Update { edit: PatchEdit::Unified(text.clone()), to };
     Ok(match operation {
         FileOperation::Create(path) => {
             let content = diffy::apply("", &text).map_err(|error| error.to_string())?;
-            Step { path: bare(&path), action: Action::Add(content) }
+            PatchStep { path: bare(&path), action: PatchAction::Add(content) }
         }
-        FileOperation::Delete(path) => Step { path: bare(&path), action: Action::Delete },
+        FileOperation::Delete(path) => PatchStep { path: bare(&path), action: PatchAction::Delete },
         // `modified` alone counts: some write `a/x.orig` above it.
         FileOperation::Modify { original, modified } => {
             let is_git = original.starts_with("a/") && modified.starts_with("b/");
             let path = if is_git { bare(&modified) } else { modified.into_owned() };
-            Step { path, action: update(None) }
+            PatchStep { path, action: update(None) }
         }
         FileOperation::Rename { from, to } => {
-            Step { path: from.into_owned(), action: update(Some(to.into_owned())) }
+            PatchStep { path: from.into_owned(), action: update(Some(to.into_owned())) }
         }
         FileOperation::Copy { .. } => return Err("copies are not made; add the file".into()),
     })

@@ -12,7 +12,7 @@ use std::ops::Range;
 const MAX_NAMED: usize = 10;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Replaced {
+pub(super) struct Replacement {
     pub text: String,
     /// The line of the first change, counted from 1.
     pub line: usize,
@@ -25,13 +25,13 @@ pub(super) fn replace(
     old: &str,
     new: &str,
     is_everywhere: bool,
-) -> Result<Replaced, String> {
+) -> Result<Replacement, String> {
     if old == new {
         return Err("old_string and new_string are the same".into());
     }
     if old.is_empty() {
         return match whole.is_empty() {
-            true => Ok(Replaced { text: new.into(), line: 1, about: "filled the file".into() }),
+            true => Ok(Replacement { text: new.into(), line: 1, about: "filled the file".into() }),
             false => Err("old_string is empty; use `write` to replace the whole file".into()),
         };
     }
@@ -41,9 +41,9 @@ pub(super) fn replace(
         [at] => {
             let line = line_of(whole, *at);
             let text = splice(whole, *at..*at + old.len(), new);
-            Ok(Replaced { text, line, about: format!("1 replacement, at line {line}") })
+            Ok(Replacement { text, line, about: format!("1 replacement, at line {line}") })
         }
-        [first, ..] if is_everywhere => Ok(Replaced {
+        [first, ..] if is_everywhere => Ok(Replacement {
             text: whole.replace(old, new),
             line: line_of(whole, *first),
             about: format!("{} replacements, at lines {}", found.len(), lines(whole, &found)),
@@ -58,8 +58,8 @@ pub(super) fn replace(
 }
 
 /// A second try, which compares line by line.
-fn nearly(whole: &str, old: &str, new: &str) -> Result<Replaced, String> {
-    let block = Block::of(old);
+fn nearly(whole: &str, old: &str, new: &str) -> Result<Replacement, String> {
+    let block = LineBlock::of(old);
     for (how, alike) in [
         ("white space at the ends of lines", same_but_ends as fn(&str, &str) -> bool),
         ("indentation", same_but_indent),
@@ -71,7 +71,7 @@ fn nearly(whole: &str, old: &str, new: &str) -> Result<Replaced, String> {
                 let here = whole.get(range.clone()).unwrap_or_default();
                 let Some(new) = shifted(here, old, new) else { break };
                 let line = line_of(whole, range.start);
-                return Ok(Replaced {
+                return Ok(Replacement {
                     text: splice(whole, range.clone(), &new),
                     line,
                     about: format!(
@@ -95,13 +95,13 @@ fn nearly(whole: &str, old: &str, new: &str) -> Result<Replaced, String> {
 }
 
 /// Lines that are looked for as a whole.
-struct Block<'a> {
+struct LineBlock<'a> {
     lines: Vec<&'a str>,
     /// Whether the end of the last line belongs to it.
     is_closed: bool,
 }
 
-impl<'a> Block<'a> {
+impl<'a> LineBlock<'a> {
     fn of(text: &'a str) -> Self {
         let is_closed = text.ends_with('\n');
         let lines = text.strip_suffix('\n').unwrap_or(text).split('\n').collect();
@@ -154,12 +154,12 @@ pub(in crate::native::file_tools) fn same_but_indent(there: &str, line: &str) ->
 /// `new` with the indentation of `here` instead of that of `old`, if all lines of both differ
 /// by the same.
 fn shifted(here: &str, old: &str, new: &str) -> Option<String> {
-    let mut shift: Option<Shift<'_>> = None;
+    let mut shift: Option<IndentShift<'_>> = None;
     for (there, line) in here.lines().zip(old.lines()) {
         if line.trim().is_empty() {
             continue;
         }
-        let of_line = Shift::between(indent(line), indent(there))?;
+        let of_line = IndentShift::between(indent(line), indent(there))?;
         match &shift {
             Some(shift) if *shift != of_line => return None,
             _ => shift = Some(of_line),
@@ -170,12 +170,12 @@ fn shifted(here: &str, old: &str, new: &str) -> Option<String> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Shift<'a> {
+enum IndentShift<'a> {
     In(&'a str),
     Out(&'a str),
 }
 
-impl<'a> Shift<'a> {
+impl<'a> IndentShift<'a> {
     fn between(from: &'a str, to: &'a str) -> Option<Self> {
         match (to.strip_suffix(from), from.strip_suffix(to)) {
             (Some(more), _) => Some(Self::In(more)),

@@ -2,29 +2,29 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::native::file_tools::read;
-use crate::native::testing::{Stage, text_of};
-use crate::native::tool::Need;
+use crate::native::testing::{TestSession, text_of};
+use crate::native::tool::CallNeed;
 
 fn ask(old: &str, new: &str) -> Value {
     json!({ "path": "a.txt", "old_string": old, "new_string": new })
 }
 
-async fn read(stage: &Stage) {
+async fn read(stage: &TestSession) {
     stage.say(&read::tool(), json!({ "path": "a.txt" })).await;
 }
 
 #[tokio::test]
 async fn an_edit_shows_its_diff_and_asks_before_it_happens() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     stage.put("a.txt", "one\ntwo\n");
     read(&stage).await;
     let prepared = stage.prepare(&tool(), ask("two", "three")).await.unwrap();
-    assert_eq!(prepared.need, Need::Permission { key: "edit".into() });
+    assert_eq!(prepared.need, CallNeed::Permission { key: "edit".into() });
     assert_eq!(prepared.shown.title, "Edit a.txt");
     assert_eq!(prepared.shown.locations[0].line, Some(2));
     assert_eq!(
         prepared.shown.content,
-        [Content::Diff {
+        [CallContent::Diff {
             path: stage.path("a.txt"),
             old: Some("one\ntwo\n".into()),
             new: "one\nthree\n".into(),
@@ -43,7 +43,7 @@ async fn an_edit_shows_its_diff_and_asks_before_it_happens() {
 
 #[tokio::test]
 async fn what_was_not_read_or_has_changed_is_not_edited() {
-    for stage in [Stage::new(), Stage::of_editor()] {
+    for stage in [TestSession::new(), TestSession::of_editor()] {
         stage.put("a.txt", "one\n");
         assert!(stage.fail(&tool(), ask("one", "two")).await.contains("read it first"));
         read(&stage).await;
@@ -59,7 +59,7 @@ async fn what_was_not_read_or_has_changed_is_not_edited() {
 
 #[tokio::test]
 async fn calls_that_were_prepared_together_both_count() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     stage.put("a.txt", "one\ntwo\n");
     read(&stage).await;
     let first = stage.prepare(&tool(), ask("one", "1")).await.unwrap();
@@ -79,7 +79,7 @@ async fn line_ends_and_marks_are_kept() {
         ("\u{feff}one\ntwo", "\u{feff}one\n2\n2b"),
         ("one\ntwo\nrest\r\n", "one\n2\n2b\nrest\r\n"),
     ] {
-        let stage = Stage::new();
+        let stage = TestSession::new();
         stage.put("a.txt", old);
         read(&stage).await;
         stage.say(&tool(), ask("one\ntwo", "one\n2\n2b")).await;
@@ -89,7 +89,7 @@ async fn line_ends_and_marks_are_kept() {
 
 #[tokio::test]
 async fn an_editor_gets_the_change_into_its_buffer() {
-    let stage = Stage::of_editor();
+    let stage = TestSession::of_editor();
     stage.put("a.txt", "saved\n");
     stage.client.hold(&stage.path("a.txt"), "unsaved\n");
     read(&stage).await;
@@ -100,7 +100,7 @@ async fn an_editor_gets_the_change_into_its_buffer() {
 
 #[tokio::test]
 async fn protected_places_have_a_key_of_their_own() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     stage.put(".git/config", "[core]\n");
     std::os::unix::fs::symlink(".git/config", stage.path("innocent")).unwrap();
     stage.say(&read::tool(), json!({ "path": ".git/config" })).await;
@@ -109,13 +109,13 @@ async fn protected_places_have_a_key_of_their_own() {
         let asked = json!({ "path": path, "old_string": "core", "new_string": "x" });
         let prepared = stage.prepare(&tool(), asked).await.unwrap();
         let key = "edit:protected:.git/config".into();
-        assert_eq!(prepared.need, Need::Permission { key }, "{path}");
+        assert_eq!(prepared.need, CallNeed::Permission { key }, "{path}");
     }
 }
 
 #[tokio::test]
 async fn an_empty_old_string_makes_a_file_and_nothing_else() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     stage.say(&tool(), ask("", "new\n")).await;
     assert_eq!(stage.get("a.txt"), "new\n");
     assert!(stage.fail(&tool(), ask("", "newer\n")).await.contains("`write`"));

@@ -1,10 +1,10 @@
 use serde_json::json;
 
 use super::*;
-use crate::native::testing::Stage;
+use crate::native::testing::TestSession;
 
-fn stage() -> Stage {
-    let stage = Stage::new();
+fn stage() -> TestSession {
+    let stage = TestSession::new();
     for (age, name) in (0..).zip(["src/new.rs", "src/deep/old.rs", "top.rs", "top.txt"]) {
         stage.put(name, "");
         let then = SystemTime::now() - Duration::from_secs(3600 * (age + 1));
@@ -41,7 +41,7 @@ async fn names_are_found_the_newest_first() {
 
 #[tokio::test]
 async fn what_is_found_is_bounded() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     for n in 0..300 {
         stage.put(&format!("{n}.x"), "");
     }

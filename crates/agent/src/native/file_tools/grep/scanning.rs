@@ -16,11 +16,11 @@ use grep_searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkFinish,
     SinkMatch,
 };
-use roots::{Kind, Place, Roots};
+use roots::{FileKind, ResolvedPath, Roots};
 use serde::Deserialize;
 
 use crate::native::tool::Location;
-use roots::walk::{Bounds, End, Stop, walk};
+use roots::walk::{WalkBounds, WalkEnd, WalkStop, walk};
 
 const MAX_CHARS: usize = 30_000;
 const MAX_LINE_CHARS: usize = 500;
@@ -30,7 +30,7 @@ const MAX_HELD_BYTES: usize = 32 << 20;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Mode {
+pub(super) enum GrepMode {
     #[default]
     Content,
     #[serde(alias = "files")]
@@ -39,10 +39,10 @@ pub(super) enum Mode {
 }
 
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct GrepPlan {
     pub matcher: RegexMatcher,
     pub glob: Option<GlobMatcher>,
-    pub mode: Mode,
+    pub mode: GrepMode,
     pub is_multiline: bool,
     pub before: usize,
     pub after: usize,
@@ -52,7 +52,7 @@ pub(super) struct Plan {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Report {
+pub(super) struct GrepReport {
     pub text: String,
     pub locations: Vec<Location>,
     /// All files with something in the text.
@@ -61,14 +61,14 @@ pub(super) struct Report {
 
 pub(super) fn scan(
     roots: &Roots,
-    place: &Place,
+    place: &ResolvedPath,
     is_file: bool,
-    plan: &Plan,
-    stop: &Stop,
-    name: &dyn Fn(&Place) -> String,
-) -> Result<Report, roots::Error> {
+    plan: &GrepPlan,
+    stop: &WalkStop,
+    name: &dyn Fn(&ResolvedPath) -> String,
+) -> Result<GrepReport, roots::RootsError> {
     let mut searcher = searcher(plan);
-    let mut notes = Notes { plan, stop, report: Report::default(), n_matches: 0 };
+    let mut notes = MatchCollector { plan, stop, report: GrepReport::default(), n_matches: 0 };
     let end = match is_file {
         true => {
             let above = place.parent().unwrap_or_else(|| place.clone());
@@ -76,11 +76,11 @@ pub(super) fn scan(
             if let Ok(file) = roots.folder(&above)?.open(file) {
                 notes.search(&mut searcher, file, place, &name(place));
             }
-            if notes.is_full() { End::Enough } else { End::Whole }
+            if notes.is_full() { WalkEnd::Enough } else { WalkEnd::Whole }
         }
-        false => walk(roots, place, Bounds::default(), stop, &mut |found| {
+        false => walk(roots, place, WalkBounds::default(), stop, &mut |found| {
             let is_wanted = plan.glob.as_ref().is_none_or(|glob| glob.is_match(found.path));
-            if found.kind == Kind::File && is_wanted {
+            if found.kind == FileKind::File && is_wanted {
                 // A file that cannot be opened is passed over.
                 if let Ok(file) = found.folder.open(found.name) {
                     let at = place.below(found.path);
@@ -93,14 +93,18 @@ pub(super) fn scan(
             }
         })?,
     };
-    let end = if stop.is_now() { End::TimeIsUp } else { end };
+    let end = if stop.is_now() { WalkEnd::TimeIsUp } else { end };
     let mut report = notes.report;
     let note = match end {
-        End::Whole if report.text.is_empty() => "no matches",
-        End::Whole => "",
-        End::Enough => "\n(there is more; use a narrower pattern, path or glob, or a higher limit)",
-        End::TooMuch => "\n(not everything was searched; use a narrower path)",
-        End::TimeIsUp => "\n(not everything was searched, it took too long; use a narrower path)",
+        WalkEnd::Whole if report.text.is_empty() => "no matches",
+        WalkEnd::Whole => "",
+        WalkEnd::Enough => {
+            "\n(there is more; use a narrower pattern, path or glob, or a higher limit)"
+        }
+        WalkEnd::TooMuch => "\n(not everything was searched; use a narrower path)",
+        WalkEnd::TimeIsUp => {
+            "\n(not everything was searched, it took too long; use a narrower path)"
+        }
     };
     report.text.push_str(note);
     if !plan.denied.is_empty() {
@@ -109,8 +113,8 @@ pub(super) fn scan(
     Ok(report)
 }
 
-fn searcher(plan: &Plan) -> Searcher {
-    let shows_lines = plan.mode == Mode::Content;
+fn searcher(plan: &GrepPlan) -> Searcher {
+    let shows_lines = plan.mode == GrepMode::Content;
     SearcherBuilder::new()
         .line_number(true)
         .multi_line(plan.is_multiline)
@@ -122,28 +126,28 @@ fn searcher(plan: &Plan) -> Searcher {
 }
 
 /// A search, with its results so far.
-struct Notes<'a> {
-    plan: &'a Plan,
-    stop: &'a Stop,
-    report: Report,
+struct MatchCollector<'a> {
+    plan: &'a GrepPlan,
+    stop: &'a WalkStop,
+    report: GrepReport,
     n_matches: usize,
 }
 
-impl Notes<'_> {
+impl MatchCollector<'_> {
     fn is_full(&self) -> bool {
         self.n_matches >= self.plan.max_matches || self.report.text.len() >= MAX_CHARS
     }
 
-    fn search(&mut self, searcher: &mut Searcher, file: File, place: &Place, name: &str) {
+    fn search(&mut self, searcher: &mut Searcher, file: File, place: &ResolvedPath, name: &str) {
         if self.plan.denied.iter().any(|denied| denied == place.path()) {
             return;
         }
         let begin = self.report.text.len();
         let n_locations = self.report.locations.len();
         let n_before = self.n_matches;
-        let reader = Stoppable { file, stop: self.stop.clone() };
+        let reader = StoppableFile { file, stop: self.stop.clone() };
         let matcher = &self.plan.matcher;
-        let mut one = OneFile { notes: self, place, name, n_lines: 0, is_binary: false };
+        let mut one = FileSink { notes: self, place, name, n_lines: 0, is_binary: false };
         // A line too long to hold, or the end of our time: the next file may do better.
         let searched = searcher.search_reader(matcher, reader, &mut one);
         let (n_lines, is_binary) = (one.n_lines, one.is_binary);
@@ -161,17 +165,17 @@ impl Notes<'_> {
         }
         self.report.files.push(place.path().to_owned());
         let _ = match self.plan.mode {
-            Mode::Content => Ok(()),
-            Mode::FilesWithMatches => writeln!(self.report.text, "{name}"),
-            Mode::Count => writeln!(self.report.text, "{name}:{n_lines}"),
+            GrepMode::Content => Ok(()),
+            GrepMode::FilesWithMatches => writeln!(self.report.text, "{name}"),
+            GrepMode::Count => writeln!(self.report.text, "{name}:{n_lines}"),
         };
-        if self.plan.mode != Mode::Content {
+        if self.plan.mode != GrepMode::Content {
             self.n_matches += 1;
             self.locate(place, None);
         }
     }
 
-    fn locate(&mut self, place: &Place, line: Option<u64>) {
+    fn locate(&mut self, place: &ResolvedPath, line: Option<u64>) {
         if self.report.locations.len() < MAX_LOCATIONS {
             let line = line.and_then(|line| u32::try_from(line).ok());
             self.report.locations.push(Location::of(place, line));
@@ -179,15 +183,15 @@ impl Notes<'_> {
     }
 }
 
-struct OneFile<'a, 'b> {
-    notes: &'a mut Notes<'b>,
-    place: &'a Place,
+struct FileSink<'a, 'b> {
+    notes: &'a mut MatchCollector<'b>,
+    place: &'a ResolvedPath,
     name: &'a str,
     n_lines: u64,
     is_binary: bool,
 }
 
-impl OneFile<'_, '_> {
+impl FileSink<'_, '_> {
     fn put(&mut self, line: Option<u64>, mark: char, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
         for (index, text) in (0..).zip(text.lines()) {
@@ -221,15 +225,15 @@ impl OneFile<'_, '_> {
     }
 }
 
-impl Sink for OneFile<'_, '_> {
+impl Sink for FileSink<'_, '_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         self.n_lines += found.lines().count() as u64;
         match self.notes.plan.mode {
-            Mode::FilesWithMatches => return Ok(false),
-            Mode::Count => return Ok(!self.notes.stop.is_now()),
-            Mode::Content => {}
+            GrepMode::FilesWithMatches => return Ok(false),
+            GrepMode::Count => return Ok(!self.notes.stop.is_now()),
+            GrepMode::Content => {}
         }
         self.notes.n_matches += 1;
         self.notes.locate(self.place, found.line_number());
@@ -256,12 +260,12 @@ impl Sink for OneFile<'_, '_> {
 }
 
 /// A file that ends with an error when its time is up.
-struct Stoppable {
+struct StoppableFile {
     file: File,
-    stop: Stop,
+    stop: WalkStop,
 }
 
-impl Read for Stoppable {
+impl Read for StoppableFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.stop.is_now() {
             true => Err(io::ErrorKind::TimedOut.into()),

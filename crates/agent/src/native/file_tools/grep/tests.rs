@@ -5,12 +5,12 @@ use roots::Roots;
 use serde_json::json;
 
 use super::*;
-use crate::native::testing::{Stage, text_of};
-use crate::native::tool::{Location, Need};
-use roots::walk::Stop;
+use crate::native::testing::{TestSession, text_of};
+use crate::native::tool::{CallNeed, Location};
+use roots::walk::WalkStop;
 
-fn stage() -> Stage {
-    let stage = Stage::new();
+fn stage() -> TestSession {
+    let stage = TestSession::new();
     stage.put("src/a.rs", "fn one() {}\nlet x = 1;\nfn two() {}\n");
     stage.put("src/b.ts", "function one() {}\nFN\n");
     stage.put("ignored/c.rs", "fn hidden() {}\n");
@@ -53,14 +53,18 @@ async fn lines_are_found() {
     let asked = json!({ "pattern": "x", "path": "src", "glob": "*.rs" });
     let prepared = stage.prepare(&tool(), asked).await.unwrap();
     assert_eq!(prepared.shown.title, "Search `x` in src (*.rs)");
-    assert_eq!(prepared.need, Need::Nothing);
+    assert_eq!(prepared.need, CallNeed::Nothing);
 }
 
 #[tokio::test]
 async fn what_a_rule_of_the_client_denies_is_not_found() {
-    use crate::native::client::Abilities;
+    use crate::native::client::ClientAbilities;
     let checks = true;
-    let stage = Stage::with(Abilities { reads_files: true, checks, ..Abilities::default() });
+    let stage = TestSession::with(ClientAbilities {
+        reads_files: true,
+        checks,
+        ..ClientAbilities::default()
+    });
     stage.put("a", "key = 1\n");
     stage.put("b/.env", "key = s3cret\n");
     stage.client.deny(&stage.path("b/.env"));
@@ -93,7 +97,7 @@ async fn wrong_patterns_and_paths_are_explained() {
 
 #[tokio::test]
 async fn what_is_found_is_bounded() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     stage.put("many", "match\n".repeat(5_000));
     let output = stage.run(&tool(), json!({ "pattern": "match" })).await.unwrap();
     assert_eq!(text_of(&output).matches("many:").count(), 100);
@@ -110,7 +114,7 @@ async fn what_is_found_is_bounded() {
 
 #[tokio::test]
 async fn nothing_outside_is_searched() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     let outside = stage.root.with_file_name("outside");
     std::fs::create_dir(&outside).unwrap();
     std::fs::write(outside.join("secret"), "needle").unwrap();
@@ -129,18 +133,18 @@ async fn nothing_outside_is_searched() {
 fn a_search_that_nobody_waits_for_reads_nothing_more() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("a"), "needle\n").unwrap();
-    let roots = Roots::open(&[dir.path().to_owned()], &roots::Forbidden::default()).unwrap();
-    let plan = Plan {
+    let roots = Roots::open(&[dir.path().to_owned()], &roots::ForbiddenDirs::default()).unwrap();
+    let plan = GrepPlan {
         matcher: RegexMatcher::new("needle").unwrap(),
         glob: None,
-        mode: Mode::Content,
+        mode: GrepMode::Content,
         is_multiline: false,
         before: 0,
         after: 0,
         denied: Vec::new(),
         max_matches: 10,
     };
-    let late = Stop::after(Duration::ZERO);
+    let late = WalkStop::after(Duration::ZERO);
     for (path, is_file) in [(".", false), ("a", true)] {
         let place = roots.resolve(dir.path(), path).unwrap();
         let report = scan(&roots, &place, is_file, &plan, &late, &|_| "a".into()).unwrap();

@@ -1,11 +1,11 @@
 use serde_json::json;
 
 use super::*;
-use crate::native::testing::Stage;
+use crate::native::testing::TestSession;
 
 #[tokio::test]
 async fn a_directory_is_listed_as_a_tree() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     for name in ["src/deep/er/x.rs", "src/main.rs", "a.txt", "target/out", ".hidden"] {
         stage.put(name, "");
     }
@@ -19,12 +19,12 @@ async fn a_directory_is_listed_as_a_tree() {
     assert_eq!(deeper, "src/\ndeep/\n  er/\n    x.rs\nmain.rs\n");
     assert_eq!(stage.say(&tool(), json!({ "path": "target" })).await, "target/\nout\n");
     let prepared = stage.prepare(&tool(), json!({ "path": stage.path("src") })).await.unwrap();
-    assert_eq!((prepared.shown.title.as_str(), prepared.need), ("List src", Need::Nothing));
+    assert_eq!((prepared.shown.title.as_str(), prepared.need), ("List src", CallNeed::Nothing));
 }
 
 #[tokio::test]
 async fn a_listing_is_bounded_and_wrong_paths_are_explained() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     for n in 0..600 {
         stage.put(&format!("many/{n}"), "");
     }

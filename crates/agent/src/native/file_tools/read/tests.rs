@@ -1,11 +1,11 @@
 use serde_json::json;
 
 use super::*;
-use crate::native::testing::{Stage, text_of};
+use crate::native::testing::{TestSession, text_of};
 
 #[tokio::test]
 async fn lines_are_numbered() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     stage.put("a.txt", "one\r\ntwo\r\nthree\r\n");
     assert_eq!(
         stage.say(&tool(), json!({ "path": "a.txt" })).await,
@@ -22,7 +22,7 @@ async fn lines_are_numbered() {
     let prepared =
         stage.prepare(&tool(), json!({ "path": "a.txt", "offset": 2, "limit": 2 })).await;
     let prepared = prepared.unwrap();
-    assert_eq!(prepared.need, Need::Nothing);
+    assert_eq!(prepared.need, CallNeed::Nothing);
     assert_eq!(prepared.shown.title, "Read a.txt (2-3)");
     let location = Location { path: stage.path("a.txt"), line: Some(2) };
     assert_eq!(prepared.shown.locations, [location]);
@@ -30,7 +30,7 @@ async fn lines_are_numbered() {
 
 #[tokio::test]
 async fn what_is_read_is_bounded_and_says_how_to_go_on() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     stage.put("long", "ü".repeat(5_000));
     let said = stage.say(&tool(), json!({ "path": "long" })).await;
     assert!(said.contains("… (3000 more characters)"), "{said}");
@@ -50,14 +50,17 @@ async fn what_is_read_is_bounded_and_says_how_to_go_on() {
 
 #[tokio::test]
 async fn images_are_shown_and_large_ones_refused() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
     png.extend([0; 100]);
     stage.put("a.png", &png);
     let output = stage.run(&tool(), json!({ "path": "a.png" })).await.unwrap();
     let data = STANDARD.encode(&png);
-    assert_eq!(output.parts[1], Part::Image { mime: "image/png".into(), data: data.clone() });
-    assert_eq!(output.content, [Content::Image { mime: "image/png".into(), data }]);
+    assert_eq!(
+        output.parts[1],
+        MessagePart::Image { mime: "image/png".into(), data: data.clone() }
+    );
+    assert_eq!(output.content, [CallContent::Image { mime: "image/png".into(), data }]);
     assert!(text_of(&output).contains("108 bytes"));
 
     png.resize(6 << 20, 0);
@@ -69,7 +72,7 @@ async fn images_are_shown_and_large_ones_refused() {
 
 #[tokio::test]
 async fn what_cannot_be_read_is_explained() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     stage.put("src/main.rs", "");
     stage.put("bin", b"\0\0");
     for (path, why) in [

@@ -2,8 +2,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::native::file_tools::read;
-use crate::native::testing::Stage;
-use crate::native::tool::Content;
+use crate::native::testing::TestSession;
+use crate::native::tool::CallContent;
 
 fn ask(path: &str, content: &str) -> Value {
     json!({ "path": path, "content": content })
@@ -11,12 +11,12 @@ fn ask(path: &str, content: &str) -> Value {
 
 #[tokio::test]
 async fn a_new_file_is_made_with_the_directories_above_it() {
-    for stage in [Stage::new(), Stage::of_editor()] {
+    for stage in [TestSession::new(), TestSession::of_editor()] {
         let prepared = stage.prepare(&tool(), ask("x/y/new.txt", "text\n")).await.unwrap();
-        assert_eq!(prepared.need, Need::Permission { key: "edit".into() });
+        assert_eq!(prepared.need, CallNeed::Permission { key: "edit".into() });
         assert_eq!(prepared.shown.title, "Write x/y/new.txt");
         let path = stage.path("x/y/new.txt");
-        let diff = Content::Diff { path: path.clone(), old: None, new: "text\n".into() };
+        let diff = CallContent::Diff { path: path.clone(), old: None, new: "text\n".into() };
         assert_eq!(prepared.shown.content, [diff]);
         prepared.work.await.unwrap();
         let is_editor = stage.context.workspace.client.can.writes_files;
@@ -31,7 +31,7 @@ async fn a_new_file_is_made_with_the_directories_above_it() {
 
 #[tokio::test]
 async fn a_file_is_replaced_only_as_it_was_read() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     stage.put("a", "one\r\n");
     assert!(stage.fail(&tool(), ask("a", "two")).await.contains("read it first"));
     stage.say(&read::tool(), json!({ "path": "a" })).await;
@@ -51,17 +51,17 @@ async fn a_file_is_replaced_only_as_it_was_read() {
 
 #[tokio::test]
 async fn nothing_is_asked_where_nothing_changes() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     stage.put("a", "one\n");
     stage.say(&read::tool(), json!({ "path": "a" })).await;
     let prepared = stage.prepare(&tool(), ask("a", "one\n")).await.unwrap();
-    assert_eq!(prepared.need, Need::Nothing);
+    assert_eq!(prepared.need, CallNeed::Nothing);
     prepared.work.await.unwrap();
 }
 
 #[tokio::test]
 async fn what_is_outside_or_no_text_is_not_written() {
-    let stage = Stage::new();
+    let stage = TestSession::new();
     let outside = stage.root.with_file_name("outside");
     std::fs::create_dir(&outside).unwrap();
     std::os::unix::fs::symlink(&outside, stage.path("link")).unwrap();
@@ -72,5 +72,5 @@ async fn what_is_outside_or_no_text_is_not_written() {
     assert_eq!(std::fs::read_dir(outside).unwrap().count(), 0);
     let prepared = stage.prepare(&tool(), ask(".claude/settings.json", "{}")).await.unwrap();
     let key = "edit:protected:.claude/settings.json".into();
-    assert_eq!(prepared.need, Need::Permission { key });
+    assert_eq!(prepared.need, CallNeed::Permission { key });
 }

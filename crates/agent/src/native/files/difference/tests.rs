@@ -9,7 +9,7 @@ fn lines(name: &str) -> String {
 fn a_large_file_is_shown_around_its_change() {
     let old = lines("line");
     let new = old.replace("line 20000\n", "changed\n");
-    let Content::Diff { old: Some(before), new: after, .. } =
+    let CallContent::Diff { old: Some(before), new: after, .. } =
         diff(Path::new("/a"), Some(&old), &new)
     else {
         panic!("not a diff")
@@ -19,10 +19,10 @@ fn a_large_file_is_shown_around_its_change() {
     assert_eq!(first_line(&old, &new), 20_001);
 
     let other = lines("other");
-    assert!(matches!(diff(Path::new("/a"), Some(&old), &other), Content::Text(_)));
+    assert!(matches!(diff(Path::new("/a"), Some(&old), &other), CallContent::Text(_)));
     let appended = format!("{old}one more\n");
     assert_eq!(first_line(&old, &appended), 40_001);
-    assert!(matches!(diff(Path::new("/a"), Some(&old), &appended), Content::Diff { .. }));
+    assert!(matches!(diff(Path::new("/a"), Some(&old), &appended), CallContent::Diff { .. }));
 }
 
 #[test]

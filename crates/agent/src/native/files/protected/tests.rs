@@ -1,11 +1,11 @@
-use roots::{Forbidden, Roots};
+use roots::{ForbiddenDirs, Roots};
 
 use super::*;
 
 #[test]
 fn what_runs_later_is_protected_also_when_it_does_not_exist() {
     let dir = tempfile::tempdir().unwrap();
-    let roots = Roots::open(&[dir.path().to_owned()], &Forbidden::default()).unwrap();
+    let roots = Roots::open(&[dir.path().to_owned()], &ForbiddenDirs::default()).unwrap();
     let check = |path: &str| is_protected(&roots.resolve(dir.path(), path).unwrap());
     for path in [
         ".git/hooks/pre-commit",
@@ -76,7 +76,7 @@ fn a_root_that_is_such_a_directory_is_protected_and_one_inside_is_not() {
     let inside = dir.path().join(".claude/worktrees/x");
     std::fs::create_dir_all(&inside).unwrap();
     for (root, expected) in [(dir.path().join(".claude"), true), (inside, false)] {
-        let roots = Roots::open(std::slice::from_ref(&root), &Forbidden::default()).unwrap();
+        let roots = Roots::open(std::slice::from_ref(&root), &ForbiddenDirs::default()).unwrap();
         assert_eq!(is_protected(&roots.resolve(&root, "a.txt").unwrap()), expected);
     }
 }

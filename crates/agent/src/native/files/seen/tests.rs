@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn the_oldest_is_forgotten_first() {
-    let mut seen = Seen::default();
+    let mut seen = SeenFiles::default();
     let path = |n: usize| PathBuf::from(format!("/{n}"));
     for n in 0..MAX_FILES {
         seen.note(&path(n), [1; 32]);

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn text(raw: &str) -> Text {
-    Text::new(raw.into())
+fn text(raw: &str) -> FileText {
+    FileText::new(raw.into())
 }
 
 #[test]

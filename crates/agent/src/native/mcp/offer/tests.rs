@@ -31,15 +31,15 @@ fn schemas_that_no_endpoint_takes_are_replaced() {
 #[test]
 fn tools_without_a_usable_name_are_left_out_and_long_words_are_cut() {
     for bad in [json!({}), json!({ "name": 7 }), json!({ "name": "" }), json!(["name"])] {
-        assert_eq!(Offer::read(&bad), None);
+        assert_eq!(OfferedTool::read(&bad), None);
     }
-    assert_eq!(Offer::read(&json!({ "name": "x".repeat(300) })), None);
-    let offer = Offer::read(&json!({
+    assert_eq!(OfferedTool::read(&json!({ "name": "x".repeat(300) })), None);
+    let offer = OfferedTool::read(&json!({
         "name": "a", "description": "y".repeat(9000), "annotations": { "readOnlyHint": true },
     }));
     let offer = offer.unwrap();
     assert_eq!(offer.description.chars().count(), MAX_DESCRIPTION_CHARS + 1);
     assert!(offer.only_reads);
-    let titled = Offer::read(&json!({ "name": "a", "title": "Title" })).unwrap();
+    let titled = OfferedTool::read(&json!({ "name": "a", "title": "Title" })).unwrap();
     assert_eq!((titled.description.as_str(), titled.only_reads), ("Title", false));
 }

@@ -2,9 +2,9 @@ use serde_json::json;
 
 use super::*;
 
-fn text_of(output: &Output) -> &str {
+fn text_of(output: &ToolOutput) -> &str {
     match output.parts.as_slice() {
-        [Part::Text { text }, ..] => text,
+        [MessagePart::Text { text }, ..] => text,
         other => panic!("{other:?}"),
     }
 }
@@ -33,7 +33,8 @@ fn every_kind_of_content_comes_through_or_is_named() {
     ] {
         assert!(text.contains(expected), "{expected} is missing in {text}");
     }
-    let image = |mime: &str, data: &str| Part::Image { mime: mime.into(), data: data.into() };
+    let image =
+        |mime: &str, data: &str| MessagePart::Image { mime: mime.into(), data: data.into() };
     assert_eq!(output.parts[1..], [image("image/png", "AAAA"), image("image/gif", "BBBB")]);
     assert_eq!(output.content.len(), 3);
 }

@@ -11,17 +11,17 @@ fn call(id: i64) -> ClientJsonRpcMessage {
     sent(json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "x" } }))
 }
 
-fn take(sieve: &mut Sieve, message: Value) -> Option<Value> {
+fn take(sieve: &mut MessageFilter, message: Value) -> Option<Value> {
     match sieve.take(message.to_string().as_bytes()) {
-        Verdict::Pass(message) => Some(serde_json::to_value(*message).unwrap()),
-        Verdict::Skip => None,
-        Verdict::Leave(why) => panic!("{why}"),
+        FilterVerdict::Pass(message) => Some(serde_json::to_value(*message).unwrap()),
+        FilterVerdict::Skip => None,
+        FilterVerdict::Leave(why) => panic!("{why}"),
     }
 }
 
 #[test]
 fn what_nobody_looks_at_is_dropped() {
-    let mut sieve = Sieve::default();
+    let mut sieve = MessageFilter::default();
     let log = json!({ "jsonrpc": "2.0", "method": "notifications/message",
         "params": { "level": "info", "data": "x" } });
     assert_eq!(take(&mut sieve, log), None);
@@ -29,14 +29,14 @@ fn what_nobody_looks_at_is_dropped() {
     assert_eq!(take(&mut sieve, own), None);
     let news = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
     assert!(take(&mut sieve, news).is_some());
-    assert!(matches!(sieve.take(b"Server running on stdio"), Verdict::Skip));
-    assert!(matches!(sieve.take(b"[1, 2"), Verdict::Skip));
-    assert!(matches!(sieve.take(b"\xff\xfe"), Verdict::Skip));
+    assert!(matches!(sieve.take(b"Server running on stdio"), FilterVerdict::Skip));
+    assert!(matches!(sieve.take(b"[1, 2"), FilterVerdict::Skip));
+    assert!(matches!(sieve.take(b"\xff\xfe"), FilterVerdict::Skip));
 }
 
 #[test]
 fn an_answer_that_cannot_be_read_becomes_an_error_for_who_waits() {
-    let mut sieve = Sieve::default();
+    let mut sieve = MessageFilter::default();
     sieve.sent(&call(3));
     let odd = json!({ "jsonrpc": "1.0", "id": 3, "result": {}, "error": 7 });
     let passed = take(&mut sieve, odd).unwrap();
@@ -47,7 +47,7 @@ fn an_answer_that_cannot_be_read_becomes_an_error_for_who_waits() {
 
 #[test]
 fn a_message_that_was_too_long_fails_those_who_wait_and_nobody_else() {
-    let mut sieve = Sieve::default();
+    let mut sieve = MessageFilter::default();
     for id in 1..=3 {
         sieve.sent(&call(id));
     }
@@ -62,7 +62,7 @@ fn a_message_that_was_too_long_fails_those_who_wait_and_nobody_else() {
 
 #[test]
 fn a_late_answer_to_the_probe_is_not_taken_for_that_to_initialize() {
-    let mut sieve = Sieve::default();
+    let mut sieve = MessageFilter::default();
     let probe = json!({ "jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {} });
     sieve.sent(&sent(probe));
     sieve.sent(&sent(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
@@ -75,13 +75,13 @@ fn a_late_answer_to_the_probe_is_not_taken_for_that_to_initialize() {
 
 #[test]
 fn a_server_that_only_asks_is_left() {
-    let mut sieve = Sieve::default();
+    let mut sieve = MessageFilter::default();
     let ping = |id: i64| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }).to_string();
     for id in 0..1000 {
-        assert!(matches!(sieve.take(ping(id).as_bytes()), Verdict::Pass(_)));
+        assert!(matches!(sieve.take(ping(id).as_bytes()), FilterVerdict::Pass(_)));
         let answer = ClientResult::empty(());
         sieve.sent(&ClientJsonRpcMessage::response(answer, NumberOrString::Number(id)));
     }
-    let is_left = |id| matches!(sieve.take(ping(id).as_bytes()), Verdict::Leave(_));
+    let is_left = |id| matches!(sieve.take(ping(id).as_bytes()), FilterVerdict::Leave(_));
     assert!((0..1000).any(is_left));
 }

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 fn command(spec: &ServerSpec) -> (&str, Vec<&str>, Vec<(&str, &str)>) {
-    let Reach::Command { program, args, env } = &spec.reach else { panic!("{spec:?}") };
+    let ServerTransport::Command { program, args, env } = &spec.reach else { panic!("{spec:?}") };
     let env = env.0.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     (program, args.iter().map(String::as_str).collect(), env)
 }
@@ -17,7 +17,10 @@ fn commands_of_clients_are_read_in_every_form_that_clients_use() {
         json!({ "name": " a ", "command": "/bin/x", "args": ["-v"], "env": { "TOKEN": "x" } }),
     ] {
         let spec = ServerSpec::from_acp(&entry).unwrap();
-        assert_eq!((spec.name.as_str(), spec.origin, spec.trusted), ("a", Origin::Client, false));
+        assert_eq!(
+            (spec.name.as_str(), spec.origin, spec.trusted),
+            ("a", ServerOrigin::Client, false)
+        );
         assert_eq!(command(&spec), ("/bin/x", vec!["-v"], vec![("TOKEN", "x")]));
     }
     let bare = ServerSpec::from_acp(&json!({ "name": "a", "command": "x" })).unwrap();
@@ -29,11 +32,14 @@ fn addresses_of_clients_are_read() {
     let headers = json!([{ "name": "Authorization", "value": "Bearer x" }]);
     let http = json!({ "type": "http", "name": "a", "url": "http://h/mcp", "headers": headers });
     let sse = json!({ "type": "sse", "name": "a", "url": "https://h/sse" });
-    let expected = Secrets([("Authorization".into(), "Bearer x".into())].into());
+    let expected = SecretValues([("Authorization".into(), "Bearer x".into())].into());
     let spec = ServerSpec::from_acp(&http).unwrap();
-    assert_eq!(spec.reach, Reach::Http { url: "http://h/mcp".into(), headers: expected });
+    assert_eq!(spec.reach, ServerTransport::Http { url: "http://h/mcp".into(), headers: expected });
     let spec = ServerSpec::from_acp(&sse).unwrap();
-    assert_eq!(spec.reach, Reach::Sse { url: "https://h/sse".into(), headers: Secrets::default() });
+    assert_eq!(
+        spec.reach,
+        ServerTransport::Sse { url: "https://h/sse".into(), headers: SecretValues::default() }
+    );
 }
 
 #[test]
@@ -95,14 +101,14 @@ fn configured_servers_are_read() {
     }));
     let spec = spec.unwrap().unwrap();
     assert_eq!(command(&spec), ("npx", vec!["-y", "x"], vec![("TOKEN", "x")]));
-    assert!(spec.trusted && spec.origin == Origin::Configuration);
+    assert!(spec.trusted && spec.origin == ServerOrigin::Configuration);
     assert_eq!(spec.call_within, Some(Duration::from_secs(120)));
     assert_eq!(spec.start_within, Some(Duration::from_secs(90)));
 
     let http = config(json!({ "url": "http://h/mcp" })).unwrap().unwrap();
-    assert!(matches!(http.reach, Reach::Http { .. }));
+    assert!(matches!(http.reach, ServerTransport::Http { .. }));
     let sse = config(json!({ "url": "http://h/mcp", "transport": "sse" })).unwrap().unwrap();
-    assert!(matches!(sse.reach, Reach::Sse { .. }));
+    assert!(matches!(sse.reach, ServerTransport::Sse { .. }));
     assert_eq!(config(json!({ "command": "x", "enabled": false })), Ok(None));
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use testkit::model_server::{calls, text};
 
 use crate::native::cost::Price;
-use crate::native::journal::Item;
+use crate::native::journal::JournalItem;
 use crate::native::session::bill::Bill;
 use crate::native::testing::play::{Cast, Play};
 
@@ -54,7 +54,7 @@ async fn every_request_of_a_turn_counts_and_so_do_summaries() {
     assert_eq!(costs(&play).last(), Some(&json!(0.06)));
     // As it is taken up again.
     let entries = play.items();
-    assert!(entries.iter().any(|entry| matches!(*entry.item, Item::Spent { .. })));
+    assert!(entries.iter().any(|entry| matches!(*entry.item, JournalItem::Spent { .. })));
     assert_eq!(Bill::of(&entries).nano_usd(), Some(60_000_000));
     // As it is copied.
     let places = entries.iter().map(|entry| (entry.seq, entry.seq)).collect();

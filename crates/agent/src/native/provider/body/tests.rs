@@ -3,37 +3,37 @@ use reqwest::Url;
 use serde_json::json;
 
 use super::*;
-use crate::native::endpoint::Kind;
+use crate::native::endpoint::EndpointKind;
 
 fn endpoint() -> Endpoint {
-    Endpoint::new("test", Kind::Other, Url::parse("http://models.test/v1").unwrap())
+    Endpoint::new("test", EndpointKind::Other, Url::parse("http://models.test/v1").unwrap())
 }
 
-fn sent(messages: Vec<Message>, takes_images: bool) -> Value {
-    let request = Request { model: "m".to_owned(), messages, ..Request::default() };
-    body(&request, &endpoint(), takes_images, Quirks::default())["messages"].take()
+fn sent(messages: Vec<ChatMessage>, takes_images: bool) -> Value {
+    let request = ChatRequest { model: "m".to_owned(), messages, ..ChatRequest::default() };
+    body(&request, &endpoint(), takes_images, EndpointQuirks::default())["messages"].take()
 }
 
-fn user(text: &str) -> Message {
-    Message::User { parts: vec![Part::text(text)] }
+fn user(text: &str) -> ChatMessage {
+    ChatMessage::User { parts: vec![MessagePart::text(text)] }
 }
 
-fn image() -> Part {
-    Part::Image { mime: "image/png".to_owned(), data: "AAAA".to_owned() }
+fn image() -> MessagePart {
+    MessagePart::Image { mime: "image/png".to_owned(), data: "AAAA".to_owned() }
 }
 
-fn assistant(calls: Vec<ToolCall>) -> Message {
-    Message::Assistant { text: String::new(), thought: "hm".to_owned(), calls }
+fn assistant(calls: Vec<ModelToolCall>) -> ChatMessage {
+    ChatMessage::Assistant { text: String::new(), thought: "hm".to_owned(), calls }
 }
 
-fn a_call(arguments: &str) -> ToolCall {
-    ToolCall { id: "c".to_owned(), name: "x".to_owned(), arguments: arguments.to_owned() }
+fn a_call(arguments: &str) -> ModelToolCall {
+    ModelToolCall { id: "c".to_owned(), name: "x".to_owned(), arguments: arguments.to_owned() }
 }
 
 #[test]
 fn a_request_says_what_was_chosen_and_nothing_else() {
-    let mut request = Request { model: "m".to_owned(), ..Request::default() };
-    let plain = body(&request, &endpoint(), true, Quirks::default());
+    let mut request = ChatRequest { model: "m".to_owned(), ..ChatRequest::default() };
+    let plain = body(&request, &endpoint(), true, EndpointQuirks::default());
     assert_eq!(
         plain,
         json!({
@@ -48,12 +48,12 @@ fn a_request_says_what_was_chosen_and_nothing_else() {
         description: "d".to_owned(),
         parameters: json!({ "type": "object" }),
     }];
-    let full = body(&request, &endpoint(), true, Quirks::default());
+    let full = body(&request, &endpoint(), true, EndpointQuirks::default());
     assert_eq!((&full["max_tokens"], &full["temperature"]), (&json!(5), &json!(0.5)));
     assert_eq!(full["reasoning_effort"], "low");
     assert_eq!(full["tools"][0]["function"]["name"], "x");
 
-    let all = Quirks {
+    let all = EndpointQuirks {
         no_stream_options: true,
         renamed_max_tokens: true,
         no_temperature: true,
@@ -70,7 +70,7 @@ fn a_request_says_what_was_chosen_and_nothing_else() {
 #[test]
 fn users_that_follow_each_other_are_one() {
     let messages =
-        vec![Message::System { text: "s".to_owned() }, user("a"), assistant(vec![]), user("b")];
+        vec![ChatMessage::System { text: "s".to_owned() }, user("a"), assistant(vec![]), user("b")];
     assert_eq!(
         sent(messages, true),
         json!([
@@ -81,20 +81,20 @@ fn users_that_follow_each_other_are_one() {
 
 #[test]
 fn images_are_shown_to_those_who_look() {
-    let parts = vec![Part::text("look"), image()];
-    let shown = sent(vec![Message::User { parts: parts.clone() }], true);
+    let parts = vec![MessagePart::text("look"), image()];
+    let shown = sent(vec![ChatMessage::User { parts: parts.clone() }], true);
     assert_eq!(shown[0]["content"][1]["image_url"]["url"], "data:image/png;base64,AAAA");
-    let named = sent(vec![Message::User { parts }], false);
+    let named = sent(vec![ChatMessage::User { parts }], false);
     assert_eq!(named[0]["content"], "look\n[Image: image/png]");
 }
 
 #[test]
 fn images_of_tools_follow_after_all_results() {
-    let result = |call: &str, parts| Message::Tool { call: call.to_owned(), parts };
+    let result = |call: &str, parts| ChatMessage::Tool { call: call.to_owned(), parts };
     let messages = vec![
         assistant(vec![a_call("{}"), a_call("{}")]),
         result("c", vec![image()]),
-        result("d", vec![Part::text("t")]),
+        result("d", vec![MessagePart::text("t")]),
         user("and?"),
     ];
     let out = sent(messages, true);
@@ -119,27 +119,28 @@ fn arguments_always_go_back_as_json() {
 
 #[test]
 fn to_a_model_without_tools_calls_and_results_are_words() {
-    let result = |parts| Message::Tool { call: "c".to_owned(), parts };
-    let said = Message::Assistant {
+    let result = |parts| ChatMessage::Tool { call: "c".to_owned(), parts };
+    let said = ChatMessage::Assistant {
         text: "I look.".to_owned(),
         thought: "hm".to_owned(),
         calls: vec![a_call("{\"path\":\"a\"}"), a_call("{\"path\":\"b\"}")],
     };
     let messages = vec![
-        Message::System { text: "s".to_owned() },
+        ChatMessage::System { text: "s".to_owned() },
         user("look"),
         said,
-        result(vec![Part::text("one")]),
-        result(vec![Part::text("two"), image()]),
+        result(vec![MessagePart::text("one")]),
+        result(vec![MessagePart::text("two"), image()]),
         assistant(vec![a_call("cut")]),
-        result(vec![Part::text("three")]),
+        result(vec![MessagePart::text("three")]),
         user("go on"),
     ];
     let tools = vec![ToolSpec { name: "x".into(), description: "d".into(), parameters: json!({}) }];
-    let learnt = Quirks { no_tools: true, ..Quirks::default() };
-    let chosen = Request { is_in_words: true, ..Request::default() };
-    for (request, quirks) in [(chosen, Quirks::default()), (Request::default(), learnt)] {
-        let request = Request { messages: messages.clone(), tools: tools.clone(), ..request };
+    let learnt = EndpointQuirks { no_tools: true, ..EndpointQuirks::default() };
+    let chosen = ChatRequest { is_in_words: true, ..ChatRequest::default() };
+    for (request, quirks) in [(chosen, EndpointQuirks::default()), (ChatRequest::default(), learnt)]
+    {
+        let request = ChatRequest { messages: messages.clone(), tools: tools.clone(), ..request };
         let body = body(&request, &endpoint(), false, quirks);
         assert_eq!(body.get("tools"), None);
         assert!(!body.to_string().contains("tool_call") && !body.to_string().contains("\"tool\""));
@@ -167,16 +168,17 @@ fn thoughts_go_back_only_where_they_are_wanted() {
     assert_eq!(sent(messages.clone(), true)[0].get("reasoning_content"), None);
     let mut endpoint = endpoint();
     endpoint.send_thoughts = true;
-    let request = Request { messages, ..Request::default() };
-    let out = body(&request, &endpoint, true, Quirks::default());
+    let request = ChatRequest { messages, ..ChatRequest::default() };
+    let out = body(&request, &endpoint, true, EndpointQuirks::default());
     assert_eq!(out["messages"][0]["reasoning_content"], "hm");
 }
 
 #[test]
 fn what_is_refused_is_left_out_once() {
-    let request = Request { max_tokens: Some(1), temperature: Some(1.0), ..Request::default() };
-    let sent = body(&request, &endpoint(), true, Quirks::default());
-    let none = Quirks::default();
+    let request =
+        ChatRequest { max_tokens: Some(1), temperature: Some(1.0), ..ChatRequest::default() };
+    let sent = body(&request, &endpoint(), true, EndpointQuirks::default());
+    let none = EndpointQuirks::default();
     let learnt = none.learn(&sent, 400, "Unsupported parameter: 'max_tokens'").unwrap();
     assert!(learnt.renamed_max_tokens);
     let sent = body(&request, &endpoint(), true, learnt);
@@ -186,20 +188,20 @@ fn what_is_refused_is_left_out_once() {
     assert!(none.learn(&sent, 422, "body.stream_options: extra").unwrap().no_stream_options);
 }
 
-fn any_messages() -> impl Strategy<Value = Vec<Message>> {
+fn any_messages() -> impl Strategy<Value = Vec<ChatMessage>> {
     let words = "[a-z]{1,8}";
-    let parts = || prop::collection::vec(words.prop_map(Part::text), 1..3);
-    let call = (words, words, ".{0,12}").prop_map(|(id, name, arguments)| ToolCall {
+    let parts = || prop::collection::vec(words.prop_map(MessagePart::text), 1..3);
+    let call = (words, words, ".{0,12}").prop_map(|(id, name, arguments)| ModelToolCall {
         id,
         name,
         arguments,
     });
     let any = prop_oneof![
-        parts().prop_map(|parts| Message::User { parts }),
+        parts().prop_map(|parts| ChatMessage::User { parts }),
         ("[a-z]{0,8}", prop::collection::vec(call, 0..3)).prop_map(|(text, calls)| {
-            Message::Assistant { text, thought: "hm".to_owned(), calls }
+            ChatMessage::Assistant { text, thought: "hm".to_owned(), calls }
         }),
-        (words, parts()).prop_map(|(call, parts)| Message::Tool { call, parts }),
+        (words, parts()).prop_map(|(call, parts)| ChatMessage::Tool { call, parts }),
     ];
     prop::collection::vec(any, 0..12)
 }
@@ -220,17 +222,17 @@ proptest! {
         };
         let tools = (0..n_tools).map(spec).collect();
         let said: Vec<String> = messages.iter().flat_map(|message| match message {
-            Message::User { parts } | Message::Tool { parts, .. } => {
+            ChatMessage::User { parts } | ChatMessage::Tool { parts, .. } => {
                 parts.iter().map(|part| in_words(std::slice::from_ref(part))).collect()
             }
-            Message::Assistant { text, .. } => vec![text.clone()],
-            Message::System { text } => vec![text.clone()],
+            ChatMessage::Assistant { text, .. } => vec![text.clone()],
+            ChatMessage::System { text } => vec![text.clone()],
         }).collect();
-        let request = Request {
+        let request = ChatRequest {
             model: model.clone(), messages, tools, is_in_words, max_tokens, temperature,
-            ..Request::default()
+            ..ChatRequest::default()
         };
-        let body = body(&request, &endpoint(), false, Quirks::default());
+        let body = body(&request, &endpoint(), false, EndpointQuirks::default());
         prop_assert_eq!(&body["model"], &json!(model));
         prop_assert_eq!(&body["stream"], &json!(true));
         prop_assert_eq!(body.get("max_tokens").cloned(), max_tokens.map(|n| json!(n)));

@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 
 fn read(chunks: &[Value]) -> Vec<Delta> {
-    let mut state = Chunks::default();
+    let mut state = ChunkParser::default();
     let mut out = VecDeque::new();
     for chunk in chunks {
         state.take(chunk, &mut out).unwrap();
@@ -61,13 +61,13 @@ fn text_is_a_string_or_its_parts() {
 
 #[test]
 fn usage_is_found_wherever_it_is_and_told_once() {
-    let usage = Usage { input: 3, output: 2, thought: 1, cached: 1, nano_usd: None };
+    let usage = TokenUsage { input: 3, output: 2, thought: 1, cached: 1, nano_usd: None };
     let said = json!({
         "prompt_tokens": 3, "completion_tokens": "2", "total_tokens": null,
         "completion_tokens_details": { "reasoning_tokens": 1.0 },
         "prompt_tokens_details": { "cached_tokens": 1, "audio_tokens": null },
     });
-    let expect = [Delta::Usage(usage), Delta::Finish(Finish::Stop)];
+    let expect = [Delta::Usage(usage), Delta::Finish(FinishReason::Stop)];
     assert_eq!(read(&[json!({ "choices": [], "usage": said })]), expect);
     assert_eq!(read(&[json!({ "choices": [{ "delta": {}, "usage": said }] })]), expect);
     assert_eq!(read(&[json!({ "x_groq": { "usage": said } })]), expect);
@@ -82,19 +82,19 @@ fn reasons_are_translated() {
         let deltas = read(&[json!({ "choices": [{ "delta": {}, "finish_reason": reason }] })]);
         deltas.last().cloned().unwrap()
     };
-    assert_eq!(reason(json!("stop")), Delta::Finish(Finish::Stop));
-    assert_eq!(reason(json!("length")), Delta::Finish(Finish::Length));
-    assert_eq!(reason(json!("tool_calls")), Delta::Finish(Finish::Calls));
-    assert_eq!(reason(json!("content_filter")), Delta::Finish(Finish::Filtered));
-    assert_eq!(reason(json!("something new")), Delta::Finish(Finish::Stop));
-    assert_eq!(reason(json!(null)), Delta::Finish(Finish::Stop));
-    assert_eq!(reason(json!(7)), Delta::Finish(Finish::Stop));
+    assert_eq!(reason(json!("stop")), Delta::Finish(FinishReason::Stop));
+    assert_eq!(reason(json!("length")), Delta::Finish(FinishReason::Length));
+    assert_eq!(reason(json!("tool_calls")), Delta::Finish(FinishReason::Calls));
+    assert_eq!(reason(json!("content_filter")), Delta::Finish(FinishReason::Filtered));
+    assert_eq!(reason(json!("something new")), Delta::Finish(FinishReason::Stop));
+    assert_eq!(reason(json!(null)), Delta::Finish(FinishReason::Stop));
+    assert_eq!(reason(json!(7)), Delta::Finish(FinishReason::Stop));
 }
 
 #[test]
 fn a_refusal_is_said_and_is_one() {
     let deltas = read(&[delta(json!({ "refusal": "No." }))]);
-    assert_eq!(deltas, [Delta::Text("No.".to_owned()), Delta::Finish(Finish::Filtered)]);
+    assert_eq!(deltas, [Delta::Text("No.".to_owned()), Delta::Finish(FinishReason::Filtered)]);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn calls_come_as_fragments_as_objects_and_in_the_old_form() {
         call(Some("a"), Some("x"), ""),
         call(None, None, "{}"),
         call(None, None, ""),
-        Delta::Finish(Finish::Calls),
+        Delta::Finish(FinishReason::Calls),
     ];
     assert_eq!(read(&fragments), expect);
     let object =
@@ -139,15 +139,15 @@ fn calls_of_a_whole_message_are_told_apart_without_ids() {
 
 #[test]
 fn errors_are_told_and_empty_ones_are_none() {
-    let take = |chunk: Value| Chunks::default().take(&chunk, &mut VecDeque::new());
+    let take = |chunk: Value| ChunkParser::default().take(&chunk, &mut VecDeque::new());
     assert_eq!(
         take(json!({ "error": { "message": "m" } })),
-        Err(Bad::Error(json!({ "message": "m" })))
+        Err(ChunkError::Error(json!({ "message": "m" })))
     );
-    assert_eq!(take(json!({ "error": "m" })), Err(Bad::Error(json!("m"))));
+    assert_eq!(take(json!({ "error": "m" })), Err(ChunkError::Error(json!("m"))));
     assert_eq!(take(json!({ "error": null })), Ok(()));
     let choice = json!({ "choices": [{ "delta": {}, "finish_reason": "error" }] });
-    assert_eq!(take(choice), Err(Bad::Error(Value::Null)));
+    assert_eq!(take(choice), Err(ChunkError::Error(Value::Null)));
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn any_json_is_taken_without_panic(chunks in prop::collection::vec(any_json(), 0..4)) {
-        let mut state = Chunks::default();
+        let mut state = ChunkParser::default();
         let mut out = VecDeque::new();
         for chunk in chunks {
             let _ = state.take(&chunk, &mut out);

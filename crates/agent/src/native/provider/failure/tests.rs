@@ -1,17 +1,17 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::native::endpoint::Kind;
+use crate::native::endpoint::EndpointKind;
 use crate::native::secret::Secret;
 
 fn endpoint() -> Endpoint {
     let base = Url::parse("https://user:password1@models.test/v1?token=t").unwrap();
-    let mut endpoint = Endpoint::new("test", Kind::Other, base);
+    let mut endpoint = Endpoint::new("test", EndpointKind::Other, base);
     endpoint.key = Some(Secret::new("the-key-of-the-house"));
     endpoint
 }
 
-fn fail(status: u16, body: &str) -> Trouble {
+fn fail(status: u16, body: &str) -> RequestFault {
     let endpoint = endpoint();
     refused(&endpoint, &endpoint.base, status, body, None)
 }

@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::*;
 
-fn learnt(status: u16, answer: &Value) -> Option<Quirks> {
+fn learnt(status: u16, answer: &Value) -> Option<EndpointQuirks> {
     let sent = json!({ "model": "m", "messages": [], "tools": [{}], "max_tokens": 3 });
-    Quirks::default().learn(&sent, status, &answer.to_string())
+    EndpointQuirks::default().learn(&sent, status, &answer.to_string())
 }
 
 fn said(message: &str) -> Value {
@@ -77,7 +77,7 @@ fn that_a_model_takes_no_tools_is_understood_in_everybodys_words() {
         ),
         (422, said("Failed to parse: unknown field `tools`, expected one of `model`, `messages`")),
     ] {
-        let expected = Some(Quirks { no_tools: true, ..Quirks::default() });
+        let expected = Some(EndpointQuirks { no_tools: true, ..EndpointQuirks::default() });
         assert_eq!(learnt(status, &answer), expected, "{answer}");
     }
 }
@@ -103,7 +103,7 @@ fn what_is_about_something_else_takes_no_tools_away() {
 fn only_what_was_sent_is_blamed_and_only_once() {
     let answer = said("m does not support tools").to_string();
     let without = json!({ "model": "m", "messages": [] });
-    assert_eq!(Quirks::default().learn(&without, 400, &answer), None);
-    let known = Quirks { no_tools: true, ..Quirks::default() };
+    assert_eq!(EndpointQuirks::default().learn(&without, 400, &answer), None);
+    let known = EndpointQuirks { no_tools: true, ..EndpointQuirks::default() };
     assert_eq!(known.learn(&json!({ "tools": [{}] }), 400, &answer), None);
 }

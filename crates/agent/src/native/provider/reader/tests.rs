@@ -3,8 +3,8 @@ use serde_json::json;
 
 use super::*;
 
-fn read(chunks: &[&[u8]]) -> Result<Vec<Piece>, Unreadable> {
-    let mut reader = Reader::default();
+fn read(chunks: &[&[u8]]) -> Result<Vec<BodyPiece>, BodyError> {
+    let mut reader = BodyReader::default();
     let mut pieces = Vec::new();
     for chunk in chunks {
         reader.feed(chunk, &mut pieces)?;
@@ -13,7 +13,7 @@ fn read(chunks: &[&[u8]]) -> Result<Vec<Piece>, Unreadable> {
     Ok(pieces)
 }
 
-fn check(input: &str, expect: Vec<Piece>) {
+fn check(input: &str, expect: Vec<BodyPiece>) {
     assert_eq!(read(&[input.as_bytes()]).unwrap(), expect, "whole");
     let bytes: Vec<&[u8]> = input.as_bytes().chunks(1).collect();
     assert_eq!(read(&bytes).unwrap(), expect, "byte by byte");
@@ -21,26 +21,26 @@ fn check(input: &str, expect: Vec<Piece>) {
 
 #[test]
 fn a_chunk_comes_before_the_blank_line_after_it() {
-    let mut reader = Reader::default();
+    let mut reader = BodyReader::default();
     let mut pieces = Vec::new();
     reader.feed(b"data: {\"a\":1}\n", &mut pieces).unwrap();
-    assert_eq!(pieces, [Piece::Chunk(json!({ "a": 1 }))]);
+    assert_eq!(pieces, [BodyPiece::Chunk(json!({ "a": 1 }))]);
 }
 
 #[test]
 fn data_over_several_lines_is_one_chunk() {
-    check("data: {\"a\":\ndata: 1}\n\n", vec![Piece::Chunk(json!({ "a": 1 }))]);
+    check("data: {\"a\":\ndata: 1}\n\n", vec![BodyPiece::Chunk(json!({ "a": 1 }))]);
 }
 
 #[test]
 fn what_is_not_json_is_skipped_and_the_rest_is_not() {
     let input = "data: {\"a\":\n\ndata: nonsense\ndata: {\"b\":2}\n\ndata: [DONE]";
-    check(input, vec![Piece::Chunk(json!({ "b": 2 })), Piece::Done]);
+    check(input, vec![BodyPiece::Chunk(json!({ "b": 2 })), BodyPiece::Done]);
 }
 
 #[test]
 fn a_whole_document_is_taken_for_a_stream_of_one() {
-    let one = || vec![Piece::Chunk(json!({ "choices": [] })), Piece::Done];
+    let one = || vec![BodyPiece::Chunk(json!({ "choices": [] })), BodyPiece::Done];
     check("\n {\"choices\": []}\n", one());
     check("[{\"choices\": []}]", one());
 }
@@ -48,32 +48,32 @@ fn a_whole_document_is_taken_for_a_stream_of_one() {
 #[test]
 fn pages_and_cut_documents_are_refused() {
     let foreign = |input: &str| read(&[input.as_bytes()]).unwrap_err();
-    assert_eq!(foreign("<html>\n <b>"), Unreadable::Foreign("<html> <b>".to_owned()));
-    assert_eq!(foreign("{\"choices\": ["), Unreadable::Foreign("{\"choices\": [".to_owned()));
-    assert_eq!(foreign("It works!"), Unreadable::Foreign("It works!".to_owned()));
+    assert_eq!(foreign("<html>\n <b>"), BodyError::Foreign("<html> <b>".to_owned()));
+    assert_eq!(foreign("{\"choices\": ["), BodyError::Foreign("{\"choices\": [".to_owned()));
+    assert_eq!(foreign("It works!"), BodyError::Foreign("It works!".to_owned()));
 }
 
 #[test]
 fn errors_are_told_apart_in_all_their_forms() {
     check(
         "event: error\ndata: {\"message\":\"m\"}\n\n",
-        vec![Piece::Error(json!({ "message": "m" }))],
+        vec![BodyPiece::Error(json!({ "message": "m" }))],
     );
-    check("event: error\ndata: oh no\n\n", vec![Piece::Error(json!("oh no"))]);
-    check("error: {\"code\":500}\n\n", vec![Piece::Error(json!({ "code": 500 }))]);
-    let chunk = Piece::Chunk(json!({ "error": "x" }));
+    check("event: error\ndata: oh no\n\n", vec![BodyPiece::Error(json!("oh no"))]);
+    check("error: {\"code\":500}\n\n", vec![BodyPiece::Error(json!({ "code": 500 }))]);
+    let chunk = BodyPiece::Chunk(json!({ "error": "x" }));
     check("event: error\ndata: {\"error\":\"x\"}\n\n", vec![chunk]);
 }
 
 #[test]
 fn a_broken_character_does_not_lose_its_chunk() {
     let pieces = read(&[b"data: {\"a\":\"\xff\"}\n\n"]).unwrap();
-    assert_eq!(pieces, [Piece::Chunk(json!({ "a": "\u{fffd}" }))]);
+    assert_eq!(pieces, [BodyPiece::Chunk(json!({ "a": "\u{fffd}" }))]);
 }
 
 #[test]
 fn only_comments_are_an_answer_that_is_none() {
-    assert!(matches!(read(&[b": ping\n\n"]), Err(Unreadable::Foreign(_))));
+    assert!(matches!(read(&[b": ping\n\n"]), Err(BodyError::Foreign(_))));
     assert_eq!(read(&[b" \n"]), Ok(vec![]));
 }
 
@@ -95,8 +95,8 @@ proptest! {
         let pieces: Vec<&[u8]> =
             cuts.windows(2).map(|pair| &input.as_bytes()[pair[0]..pair[1]]).collect();
 
-        let mut expect: Vec<_> = chunks.into_iter().map(Piece::Chunk).collect();
-        expect.push(Piece::Done);
+        let mut expect: Vec<_> = chunks.into_iter().map(BodyPiece::Chunk).collect();
+        expect.push(BodyPiece::Done);
         prop_assert_eq!(read(&pieces).unwrap(), expect);
     }
 

@@ -5,12 +5,12 @@ fn fragment<'a>(
     id: Option<&'a str>,
     name: Option<&'a str>,
     arguments: &'a str,
-) -> Fragment<'a> {
-    Fragment { index, id, name, arguments }
+) -> CallFragment<'a> {
+    CallFragment { index, id, name, arguments }
 }
 
-fn places(fragments: &[Fragment<'_>]) -> Vec<usize> {
-    let mut slots = Slots::default();
+fn places(fragments: &[CallFragment<'_>]) -> Vec<usize> {
+    let mut slots = CallSlots::default();
     fragments.iter().map(|fragment| slots.place(*fragment).unwrap().slot).collect()
 }
 
@@ -60,7 +60,7 @@ fn a_name_that_is_repeated_begins_no_call_until_the_arguments_are_whole() {
 
 #[test]
 fn there_is_an_end_to_calls() {
-    let mut slots = Slots::default();
+    let mut slots = CallSlots::default();
     let placed: Vec<_> =
         (0..300).map(|n| slots.place(fragment(Some(n), None, Some("x"), ""))).collect();
     assert_eq!(placed.iter().flatten().count(), MAX_CALLS);

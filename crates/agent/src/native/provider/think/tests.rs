@@ -4,7 +4,7 @@ use super::*;
 
 /// The thought and the text of an answer that comes in these pieces.
 fn read<'a>(pieces: impl IntoIterator<Item = &'a str>) -> (String, String) {
-    let mut think = Think::default();
+    let mut think = ThinkParser::default();
     let mut said: Vec<Delta> = pieces.into_iter().flat_map(|piece| think.feed(piece)).collect();
     said.extend(think.release());
     let mut both = (String::new(), String::new());
@@ -42,7 +42,7 @@ fn everything_else_is_text() {
 
 #[test]
 fn a_flood_of_line_breaks_is_not_held() {
-    let mut think = Think::default();
+    let mut think = ThinkParser::default();
     think.feed("<think>x");
     let told: usize = (0..1_000)
         .flat_map(|_| think.feed("\n"))

@@ -1,8 +1,8 @@
 //! What is hidden is, wherever it lies, and nothing else is.
 
-use roots::Forbidden;
+use roots::ForbiddenDirs;
 
-use super::{HELD, Order, enforcers, run, run_line, workspace_in};
+use super::{CommandRequest, HELD, enforcers, run, run_line, workspace_in};
 
 /// As a project's directory is in the state directory.
 #[tokio::test]
@@ -11,7 +11,8 @@ async fn a_workspace_in_what_is_hidden_is_there_and_the_rest_is_not() {
         let dir = tempfile::tempdir_in("/var/tmp").unwrap();
         let hidden = dir.path().to_owned();
         std::fs::write(hidden.join("token"), "secret").unwrap();
-        let stage = workspace_in(dir, &sandbox.clone().hiding(&Forbidden::new([hidden.clone()])));
+        let stage =
+            workspace_in(dir, &sandbox.clone().hiding(&ForbiddenDirs::new([hidden.clone()])));
         let line = format!("echo mine > src/made; cat src/made {}/token", hidden.display());
         let finished = run_line(&stage, &line).await;
         assert!(finished.text.contains("mine\n"), "{name}: {}", finished.text);
@@ -29,7 +30,7 @@ async fn what_is_hidden_in_the_workspace_is_hidden_last() {
             let hidden = dir.path().join("work").join(place);
             // A configuration is a file, in a directory that is hidden or anywhere.
             let (inside, outside) = (hidden.join("conf"), dir.path().join("work/src/conf"));
-            let hiding = Forbidden::new([hidden.clone(), inside.clone(), outside.clone()]);
+            let hiding = ForbiddenDirs::new([hidden.clone(), inside.clone(), outside.clone()]);
             let stage = workspace_in(dir, &sandbox.clone().hiding(&hiding));
             std::fs::create_dir_all(&hidden).unwrap();
             for conf in [inside, outside] {
@@ -42,7 +43,8 @@ async fn what_is_hidden_in_the_workspace_is_hidden_last() {
                  rm -rf {0}; cd {0} && cat token; true",
                 hidden.display()
             );
-            let order = Order { line, cwd: stage.cwd().to_path_buf(), timeout: soak::PATIENCE };
+            let order =
+                CommandRequest { line, cwd: stage.cwd().to_path_buf(), timeout: soak::PATIENCE };
             match run(&stage.context, order).await {
                 Ok(finished) => {
                     assert!(

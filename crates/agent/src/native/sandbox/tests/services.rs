@@ -67,7 +67,7 @@ impl Service {
 async fn python(stage: &Rehearsal, script: &str) -> Option<String> {
     std::fs::write(stage.cwd().join("src/try.py"), script).unwrap();
     let finished = run_line(stage, "python3 src/try.py").await;
-    if finished.end == End::Code(127) {
+    if finished.end == CommandEnd::Code(127) {
         println!("SKIPPED: no python3");
         return None;
     }
@@ -95,7 +95,7 @@ async fn landlock_closes_every_kind_of_socket() {
 async fn services_behind_files_are_out_of_reach_with_and_without_a_network() {
     let service = Service::new();
     for network in [false, true] {
-        for (name, sandbox) in enforcers(Mode::Workspace { network }).await {
+        for (name, sandbox) in enforcers(SandboxMode::Workspace { network }).await {
             let stage = workspace(&sandbox);
             service.is_out_of_reach(&stage, name).await;
             if network {
@@ -126,7 +126,7 @@ async fn what_is_hidden_cannot_be_read() {
     let hidden = tempfile::tempdir_in("/var/tmp").unwrap();
     std::fs::write(hidden.path().join("token"), "secret").unwrap();
     for (name, sandbox) in enforcers(HELD).await {
-        let hiding = Forbidden::new([hidden.path().to_owned()]);
+        let hiding = ForbiddenDirs::new([hidden.path().to_owned()]);
         let stage = workspace(&sandbox.hiding(&hiding));
         let line = format!("cat {}/token; ls {0}; grep -r secret {0}", hidden.path().display());
         let finished = run_line(&stage, &line).await;

@@ -4,12 +4,12 @@ use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use testkit::model_server::{calls, text};
 
-use crate::native::journal::Item;
-use crate::native::options::Mode;
-use crate::native::settings::Limits;
+use crate::native::journal::JournalItem;
+use crate::native::options::ApprovalMode;
+use crate::native::settings::TurnLimits;
 use crate::native::testing::play::{Cast, Play, looking};
 use crate::native::testing::rehearsal::until;
-use crate::native::tool::Output;
+use crate::native::tool::ToolOutput;
 
 /// The turn ends as cancelled, all calls that were shown have ended, and the session goes on.
 async fn assert_over(play: &Play, turn: tokio::task::JoinHandle<Result<Value, wire::RpcError>>) {
@@ -54,7 +54,7 @@ async fn while_the_model_speaks() {
     assert_over(&play, turn).await;
     let kept = play.items();
     let cut = kept.iter().find_map(|entry| match &*entry.item {
-        Item::Answer { text, is_whole: false, .. } => Some(text.clone()),
+        JournalItem::Answer { text, is_whole: false, .. } => Some(text.clone()),
         _ => None,
     });
     assert!(cut.unwrap().starts_with("one"));
@@ -64,7 +64,7 @@ async fn while_the_model_speaks() {
 
 #[tokio::test]
 async fn while_somebody_is_asked() {
-    let play = Play::with(Cast { mode: Mode::Ask, ..Cast::default() }).await;
+    let play = Play::with(Cast { mode: ApprovalMode::Ask, ..Cast::default() }).await;
     play.stage.client.answers("session/request_permission", None);
     play.server.answer(calls([
         ("write", json!({ "path": "x", "content": "y" })),
@@ -81,7 +81,7 @@ async fn while_somebody_is_asked() {
 
 #[tokio::test]
 async fn by_the_answer_to_a_question() {
-    let play = Play::with(Cast { mode: Mode::Ask, ..Cast::default() }).await;
+    let play = Play::with(Cast { mode: ApprovalMode::Ask, ..Cast::default() }).await;
     let cancelled = json!({ "outcome": { "outcome": "cancelled" } });
     play.stage.client.answers("session/request_permission", cancelled);
     play.server.answer(calls([("write", json!({ "path": "x", "content": "y" }))]));
@@ -120,7 +120,7 @@ async fn while_calls_run_side_by_side() {
             if arguments["n"] == 1 {
                 std::future::pending::<()>().await;
             }
-            Ok(Output::text("quick"))
+            Ok(ToolOutput::text("quick"))
         }
         .boxed()
     });
@@ -150,7 +150,7 @@ async fn while_a_sub_agent_works() {
 
 #[tokio::test]
 async fn while_room_is_made() {
-    let limits = Limits { compact_at_percent: 10, ..Limits::default() };
+    let limits = TurnLimits { compact_at_percent: 10, ..TurnLimits::default() };
     let play = Play::with(Cast { limits, window: Some(2000), ..Cast::default() }).await;
     play.server.answer(text("never").hang_after_headers());
     let turn = play.begin(&"word ".repeat(400));
@@ -158,8 +158,9 @@ async fn while_room_is_made() {
     play.session.cancel();
     let ended = turn.await.unwrap().unwrap();
     assert_eq!(ended["stopReason"], "cancelled");
-    let is_summary =
-        |entry: &crate::native::journal::Entry| matches!(*entry.item, Item::Compacted { .. });
+    let is_summary = |entry: &crate::native::journal::JournalEntry| {
+        matches!(*entry.item, JournalItem::Compacted { .. })
+    };
     assert!(!play.items().iter().any(is_summary));
 }
 

@@ -1,13 +1,13 @@
 //! Models that can only talk: the refusal is learnt, told once, and the turn goes on.
 
 use serde_json::json;
-use testkit::model_server::{Answer, Asked, calls, status, text};
+use testkit::model_server::{ReceivedRequest, ScriptedAnswer, calls, status, text};
 
-use crate::native::client::Abilities;
+use crate::native::client::ClientAbilities;
 use crate::native::testing::play::{Cast, Play};
 
 /// Ollama, with a model whose template knows no tools.
-fn ollama(asked: &Asked) -> Answer {
+fn ollama(asked: &ReceivedRequest) -> ScriptedAnswer {
     match asked.body.get("tools") {
         Some(_) => status(400).json(&json!({ "error": {
             "message": "registry.ollama.ai/library/gemma3:4b does not support tools",
@@ -23,7 +23,10 @@ fn notices(play: &Play) -> Vec<String> {
 }
 
 fn with_notices() -> Cast {
-    Cast { can: Abilities { shows_notices: true, ..Abilities::default() }, ..Cast::default() }
+    Cast {
+        can: ClientAbilities { shows_notices: true, ..ClientAbilities::default() },
+        ..Cast::default()
+    }
 }
 
 #[tokio::test]
@@ -133,6 +136,6 @@ async fn a_refusal_without_tools_as_well_is_told_as_it_is() {
     assert_eq!(play.server.chats().len(), 2);
 }
 
-fn ollama_refusal() -> Answer {
+fn ollama_refusal() -> ScriptedAnswer {
     status(400).json(&json!({ "error": { "message": "m does not support tools" } }))
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Format, convert};
+use super::{PageFormat, convert};
 
 const PAGE: &str = r#"<!doctype html><html><head><title>A &amp; B</title>
 <style>p { color: red }</style><script>if (a < b) { evil("</p>") }</script></head><body>
@@ -20,12 +20,12 @@ fn a_page_becomes_markdown() {
     let expected = "A & B\n\n# Head line\n\nSome **bold**, *soft* and `code` text with \
         [a link](https://example.org/a).\n\n- one\n- two\n  1. inner\n\n```\nlet x = 1;\n  indented <tag>\n```\n\n\
         k | v\na | 1\n\nline\nbreak[image: a cat]";
-    assert_eq!(convert(PAGE, Format::Markdown), expected);
+    assert_eq!(convert(PAGE, PageFormat::Markdown), expected);
 }
 
 #[test]
 fn a_page_becomes_text() {
-    let text = convert(PAGE, Format::Text);
+    let text = convert(PAGE, PageFormat::Text);
     assert!(text.starts_with("A & B\n\nHead line\n\nSome bold, soft and code text with a link."));
     assert!(!text.contains("evil") && !text.contains("color") && !text.contains("menu"), "{text}");
 }
@@ -33,18 +33,18 @@ fn a_page_becomes_text() {
 #[test]
 fn depth_costs_nothing() {
     let deep = "<div><ul><li>".repeat(100_000);
-    assert!(convert(&deep, Format::Markdown).len() < 100_000 * 80);
-    assert_eq!(convert(&"<div>".repeat(200_000), Format::Text), "");
-    assert_eq!(convert("<svg><svg></svg>a</svg>b", Format::Text), "b");
-    assert_eq!(convert("<script>never ended", Format::Text), "");
-    assert_eq!(convert("</ul></pre></a>x", Format::Text), "x");
+    assert!(convert(&deep, PageFormat::Markdown).len() < 100_000 * 80);
+    assert_eq!(convert(&"<div>".repeat(200_000), PageFormat::Text), "");
+    assert_eq!(convert("<svg><svg></svg>a</svg>b", PageFormat::Text), "b");
+    assert_eq!(convert("<script>never ended", PageFormat::Text), "");
+    assert_eq!(convert("</ul></pre></a>x", PageFormat::Text), "x");
 }
 
 proptest! {
     #[test]
     fn anything_can_be_converted(html in any::<String>()) {
-        let _ = convert(&html, Format::Markdown);
-        let _ = convert(&html, Format::Text);
+        let _ = convert(&html, PageFormat::Markdown);
+        let _ = convert(&html, PageFormat::Text);
     }
 
     #[test]
@@ -55,7 +55,7 @@ proptest! {
         ]), 0..40)
     ) {
         let html = pieces.concat();
-        let _ = convert(&html, Format::Markdown);
-        prop_assert!(!convert(&html, Format::Text).contains('<'));
+        let _ = convert(&html, PageFormat::Markdown);
+        prop_assert!(!convert(&html, PageFormat::Text).contains('<'));
     }
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::super::super::session::Place;
-use super::super::super::worker::Stage;
+use super::super::super::session::SessionLocation;
+use super::super::super::worker::WorkerStage;
 use super::world::{Tagged, World, pick};
 use super::*;
 
@@ -15,7 +15,7 @@ pub(super) struct Agent {
     pub(super) is_running: bool,
     pub(super) is_stopping: bool,
     pub(super) is_paused: bool,
-    pub(super) level: Level,
+    pub(super) level: QueueLevel,
     pub(super) n_unread: usize,
     pub(super) inbox: Vec<Bytes>,
     /// Requests that it has read and not answered: id and all of it.
@@ -39,7 +39,7 @@ impl Agent {
             is_running: false,
             is_stopping: false,
             is_paused: false,
-            level: Level::Low,
+            level: QueueLevel::Low,
             n_unread: 0,
             inbox: Vec::new(),
             open: Vec::new(),
@@ -71,19 +71,19 @@ impl World {
         match op {
             Op::AgentStarts(_) if !agent.is_running && !agent.is_stopping => {
                 agent.is_running = true;
-                self.give(Input::WorkerRuns { worker });
+                self.give(SwitchInput::WorkerRuns { worker });
             }
             Op::AgentFailsToStart(_) if !agent.is_running => {
                 self.agents.remove(&id);
-                self.give(Input::WorkerNotStarted { worker, why: "no such file".into() });
+                self.give(SwitchInput::WorkerNotStarted { worker, why: "no such file".into() });
             }
             _ if !agent.is_running => {}
             Op::AgentReads(_) => self.agent_reads(id),
             Op::AgentStuck(_) => {
-                self.give(Input::WorkerStuck { worker });
+                self.give(SwitchInput::WorkerStuck { worker });
             }
             Op::AgentSwells(_) => {
-                self.give(Input::WorkerMemory { worker, n_bytes: 2000 });
+                self.give(SwitchInput::WorkerMemory { worker, n_bytes: 2000 });
             }
             Op::AgentDies(_, is_success) => self.agent_ends(id, *is_success),
             // What is not read cannot say anything.
@@ -101,11 +101,11 @@ impl World {
     fn agent_ends(&mut self, id: u64, is_success: bool) {
         // Its pipe ends before it does, or both are seen at once.
         if !is_success {
-            self.give(Input::WorkerMute { worker: WorkerId(id) });
+            self.give(SwitchInput::WorkerMute { worker: WorkerId(id) });
         }
         self.agents.remove(&id);
         let status = "exit".into();
-        self.give(Input::WorkerExited { worker: WorkerId(id), is_success, status });
+        self.give(SwitchInput::WorkerExited { worker: WorkerId(id), is_success, status });
     }
 
     pub(super) fn agent_does_its_duty(&mut self, id: u64) {
@@ -113,7 +113,7 @@ impl World {
             Some(agent) if agent.is_stopping => self.agent_ends(id, true),
             Some(agent) if !agent.is_running => {
                 agent.is_running = true;
-                self.give(Input::WorkerRuns { worker: WorkerId(id) });
+                self.give(SwitchInput::WorkerRuns { worker: WorkerId(id) });
             }
             _ => {}
         }
@@ -159,9 +159,9 @@ impl World {
                 _ => panic!("worker {id} does not expect {message}"),
             }
         }
-        if agent.level != Level::Low {
-            agent.level = Level::Low;
-            self.give(Input::WorkerOutbox { worker: WorkerId(id), level: Level::Low });
+        if agent.level != QueueLevel::Low {
+            agent.level = QueueLevel::Low;
+            self.give(SwitchInput::WorkerOutbox { worker: WorkerId(id), level: QueueLevel::Low });
         }
     }
 
@@ -230,9 +230,9 @@ impl World {
         }
     }
 
-    fn agent_says(&mut self, id: u64, line: &Value) -> Vec<Output> {
+    fn agent_says(&mut self, id: u64, line: &Value) -> Vec<SwitchOutput> {
         let line = line.to_string().into();
-        self.give(Input::WorkerLine { worker: WorkerId(id), line })
+        self.give(SwitchInput::WorkerLine { worker: WorkerId(id), line })
     }
 
     /// A session of the worker that the world knows, with its owner.
@@ -254,12 +254,13 @@ impl World {
         let params = json!({ "sessionId": name, "tag": tag, "n": session.n_updates });
         let n_updates = session.n_updates;
         let line = json!({ "jsonrpc": "2.0", "method": "session/update", "params": params });
-        let is_up = self.switch.workers[&WorkerId(id)].stage == Stage::Running;
+        let is_up = self.switch.workers[&WorkerId(id)].stage == WorkerStage::Running;
         // A worker that took too long to load a session has it when nobody wants it from there.
         let key = self.switch.workers[&WorkerId(id)].sessions.get(name.as_bytes());
         let place =
             key.and_then(|key| self.switch.sessions.get(*key)).map(|session| &session.place);
-        let is_given_up = matches!(place, Some(Place::Lost | Place::Moving { .. }));
+        let is_given_up =
+            matches!(place, Some(SessionLocation::Lost | SessionLocation::Moving { .. }));
         let out = self.agent_says(id, &line);
         let is_there = owner.is_some_and(|owner| self.people.contains_key(&owner));
         if is_there && is_up && !is_given_up {
@@ -285,12 +286,12 @@ impl World {
     fn agent_tells(&mut self, id: u64) {
         let agent = &self.agents[&id];
         let only = agent.heard.first().copied().filter(|_| agent.is_private);
-        let is_up = self.switch.workers[&WorkerId(id)].stage == Stage::Running;
+        let is_up = self.switch.workers[&WorkerId(id)].stage == WorkerStage::Running;
         let line = json!({ "jsonrpc": "2.0", "method": "tell", "params": { "to": only } });
         let out = self.agent_says(id, &line);
         let expected = only.filter(|only| is_up && self.people.contains_key(only));
         let found = out.iter().find_map(|output| match output {
-            Output::ToClient { client, .. } => Some(client.0),
+            SwitchOutput::ToClient { client, .. } => Some(client.0),
             _ => None,
         });
         assert!(expected.is_none() || expected == found, "not told: {expected:?}");
@@ -298,12 +299,12 @@ impl World {
 
     fn agent_is_silly(&mut self, id: u64, n: u8) {
         let worker = WorkerId(id);
-        let line = |text: &'static str| Input::WorkerLine { worker, line: text.into() };
+        let line = |text: &'static str| SwitchInput::WorkerLine { worker, line: text.into() };
         match n % 4 {
             0 => self.give(line("log: starting")),
             1 => self.give(line(r#"{"id":123456,"result":0}"#)),
             2 => self.give(line(r#"{"jsonrpc":"2.0","result":"#)),
-            _ => self.give(Input::WorkerLineTooLong {
+            _ => self.give(SwitchInput::WorkerLineTooLong {
                 worker,
                 head: r#"{"method":"session/update","params":{"a":"#.into(),
             }),

@@ -1,10 +1,10 @@
 //! Whether the switch's books agree with each other and with the world.
 
 use super::super::super::ids::CallKey;
-use super::super::super::pool::{Mode, Seat};
-use super::super::super::session::Place;
+use super::super::super::pool::{PoolMode, SlotState};
+use super::super::super::session::SessionLocation;
 use super::super::super::timers::Timer;
-use super::super::super::worker::Stage;
+use super::super::super::worker::WorkerStage;
 use super::world::World;
 use super::*;
 
@@ -16,7 +16,7 @@ pub(super) fn check(world: &World) {
         let n_bytes: usize = pool.waiting.iter().map(|(_, parcel)| parcel.line.len()).sum();
         assert_eq!(n_bytes, pool.n_waiting_bytes);
         assert!(n_bytes <= switch.limits.worker_queue.full.max(2500));
-        assert!(pool.mode == Mode::Serving || pool.waiting.is_empty());
+        assert!(pool.mode == PoolMode::Serving || pool.waiting.is_empty());
         // Whatever may take too long is looked at in time.
         if let Some(due) = switch.next_due(pool) {
             let at = pool.sweep_at.expect("nobody looks");
@@ -25,7 +25,7 @@ pub(super) fn check(world: &World) {
         let timers = switch.timers.iter().filter(|(_, timer)| *timer == Timer::Sweep(*id));
         assert!(timers.map(|(at, _)| Some(*at)).eq(pool.sweep_at.map(Some)));
         for slot in &pool.slots {
-            if let Seat::Taken(worker) = slot.seat {
+            if let SlotState::Taken(worker) = slot.seat {
                 assert!(switch.workers.contains_key(&worker));
             }
         }
@@ -60,7 +60,7 @@ fn check_clients(world: &World) {
         }
         // A slow party is no reason to stop anybody who does not feed it.
         for worker in &client.paused_for {
-            assert!(switch.workers[worker].level > Level::Low);
+            assert!(switch.workers[worker].level > QueueLevel::Low);
             assert!(switch.workers[worker].pausing.contains(id));
         }
         let waiting = switch.pools.values().flat_map(|pool| &pool.waiting);
@@ -88,7 +88,7 @@ fn check_workers(world: &World) {
         for client in &worker.clients {
             assert!(switch.clients[client].links.iter().any(|link| link.worker == *id));
         }
-        let is_up = matches!(worker.stage, Stage::Running);
+        let is_up = matches!(worker.stage, WorkerStage::Running);
         // A worker of one client goes with it.
         let is_spent = worker.has_served && worker.clients.is_empty();
         assert!(!(world.agents[&id.0].is_private && is_up && is_spent));
@@ -103,8 +103,8 @@ fn check_workers(world: &World) {
                 continue;
             }
             assert_eq!(switch.sessions.find(session.name.as_bytes()), Some(*key));
-            let is_moving = matches!(session.place, Place::Moving { .. });
-            assert!(is_moving || matches!(session.place, Place::At(_)));
+            let is_moving = matches!(session.place, SessionLocation::Moving { .. });
+            assert!(is_moving || matches!(session.place, SessionLocation::At(_)));
             if let Some(owner) = session.owner {
                 assert!(switch.clients[&owner].sessions.contains(key));
             }
@@ -113,7 +113,7 @@ fn check_workers(world: &World) {
         // Nobody else waits for a worker that is not read.
         if let Some(client) = worker.paused_for {
             assert_eq!(worker.clients, [client]);
-            assert!(switch.clients[&client].level > Level::Low);
+            assert!(switch.clients[&client].level > QueueLevel::Low);
         }
         assert_eq!(worker.paused_for.is_some(), world.agents[&id.0].is_paused);
     }

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::super::super::client::Finish;
+use super::super::super::client::HalfClose;
 use super::world::{Tagged, World, pick};
 use super::*;
 
 #[derive(Debug)]
 pub(super) struct Person {
     pub(super) n_unread: usize,
-    pub(super) level: Level,
+    pub(super) level: QueueLevel,
     pub(super) is_paused: bool,
-    pub(super) finished: Option<Finish>,
+    pub(super) finished: Option<HalfClose>,
     n_ids: u64,
     /// Its requests that wait, by their raw ids.
     pub(super) open: BTreeMap<String, Wanted>,
@@ -62,7 +62,7 @@ impl World {
             Op::ClientLeaves(_) => {
                 self.people.remove(&id);
                 self.left(id);
-                self.give(Input::ClientLeft { client: ClientId(id) });
+                self.give(SwitchInput::ClientLeft { client: ClientId(id) });
             }
             Op::ClientReads(_) => self.person_reads(id),
             // What is not read cannot say anything.
@@ -87,7 +87,7 @@ impl World {
         let id = self.n_people;
         let person = Person {
             n_unread: 0,
-            level: Level::Low,
+            level: QueueLevel::Low,
             is_paused: false,
             finished: None,
             n_ids: 0,
@@ -98,15 +98,16 @@ impl World {
             named: BTreeMap::new(),
         };
         self.people.insert(id, person);
-        self.give(Input::ClientCame { client: ClientId(id), pool: Some("p".into()) });
+        self.give(SwitchInput::ClientCame { client: ClientId(id), pool: Some("p".into()) });
     }
 
     fn person_finishes(&mut self, id: u64, n: u8) {
         let wait = (!n.is_multiple_of(3)).then(|| u64::from(n) * 10);
         let person = self.people.get_mut(&id).unwrap();
-        person.finished = Some(Finish { until: wait.map(|wait| Millis(self.now + wait)) });
+        person.finished =
+            Some(HalfClose { until: wait.map(|wait| MonotonicMillis(self.now + wait)) });
         person.asked.clear();
-        self.give(Input::ClientFinished { client: ClientId(id), wait });
+        self.give(SwitchInput::ClientFinished { client: ClientId(id), wait });
     }
 
     /// The switch closes a client.
@@ -173,15 +174,15 @@ impl World {
     }
 
     fn says(&mut self, id: u64, line: String) {
-        self.give(Input::ClientLine { client: ClientId(id), line: line.into() });
+        self.give(SwitchInput::ClientLine { client: ClientId(id), line: line.into() });
     }
 
     pub(super) fn person_reads(&mut self, id: u64) {
         let Some(person) = self.people.get_mut(&id) else { return };
         person.n_unread = 0;
-        if person.level != Level::Low {
-            person.level = Level::Low;
-            self.give(Input::ClientOutbox { client: ClientId(id), level: Level::Low });
+        if person.level != QueueLevel::Low {
+            person.level = QueueLevel::Low;
+            self.give(SwitchInput::ClientOutbox { client: ClientId(id), level: QueueLevel::Low });
         }
     }
 
@@ -205,24 +206,27 @@ impl World {
         let client = ClientId(id);
         let person = self.people.get_mut(&id).unwrap();
         let out = match n % 5 {
-            0 => self.give(Input::ClientLine { client, line: "{garbage".into() }),
-            1 => self.give(Input::ClientLine { client, line: "[]".into() }),
-            2 => self.give(Input::ClientLine { client, line: Bytes::from_static(b"\xff\xfe") }),
+            0 => self.give(SwitchInput::ClientLine { client, line: "{garbage".into() }),
+            1 => self.give(SwitchInput::ClientLine { client, line: "[]".into() }),
+            2 => {
+                self.give(SwitchInput::ClientLine { client, line: Bytes::from_static(b"\xff\xfe") })
+            }
             3 => {
                 let wanted = Wanted { token: 0, kind: Kind::Plain };
                 person.open.insert("\"long\"".into(), wanted);
                 let head = r#"{"id":"long","method":"m","params":{"a":"aaa"#.into();
-                self.give(Input::ClientLineTooLong { client, head })
+                self.give(SwitchInput::ClientLineTooLong { client, head })
             }
             _ => {
                 // An answer to nothing is not answered.
                 let line = r#"{"id":999999,"result":0}"#.into();
-                assert_eq!(self.give(Input::ClientLine { client, line }), []);
+                assert_eq!(self.give(SwitchInput::ClientLine { client, line }), []);
                 return;
             }
         };
         assert!(
-            out.iter().any(|o| matches!(o, Output::ToClient { client: c, .. } if *c == client))
+            out.iter()
+                .any(|o| matches!(o, SwitchOutput::ToClient { client: c, .. } if *c == client))
         );
     }
 

@@ -14,7 +14,7 @@ pub(super) struct World {
     pub(super) switch: Switch,
     pub(super) recorder: Recorder,
     pub(super) now: u64,
-    pub(super) plan: Plan,
+    pub(super) plan: SwitchPlan,
     pub(super) people: BTreeMap<u64, Person>,
     pub(super) agents: BTreeMap<u64, Agent>,
     pub(super) n_people: u64,
@@ -37,7 +37,7 @@ pub(super) struct Tagged {
 }
 
 impl World {
-    pub(super) fn new(plan: Plan, seed: u64) -> Self {
+    pub(super) fn new(plan: SwitchPlan, seed: u64) -> Self {
         let mut world = Self {
             switch: Switch::new(plan.clone(), seed).unwrap(),
             recorder: Recorder::new(&plan, seed),
@@ -50,7 +50,7 @@ impl World {
             is_draining: false,
             sessions: BTreeMap::new(),
         };
-        world.give(Input::TimePassed);
+        world.give(SwitchInput::TimePassed);
         world
     }
 
@@ -60,10 +60,10 @@ impl World {
     }
 
     /// Gives the switch an input, does what it says, and tells it what that did to the pipes.
-    pub(super) fn give(&mut self, input: Input) -> Vec<Output> {
+    pub(super) fn give(&mut self, input: SwitchInput) -> Vec<SwitchOutput> {
         let mut out = Vec::new();
-        self.switch.take(Millis(self.now), input.clone(), &mut out);
-        self.recorder.step(Millis(self.now), &input, &out);
+        self.switch.take(MonotonicMillis(self.now), input.clone(), &mut out);
+        self.recorder.step(MonotonicMillis(self.now), &input, &out);
         for output in &out {
             self.adopt();
             self.deliver(output);
@@ -74,10 +74,10 @@ impl World {
         out
     }
 
-    fn deliver(&mut self, output: &Output) {
+    fn deliver(&mut self, output: &SwitchOutput) {
         match output {
-            Output::ToClient { client, line } => self.person_hears(client.0, line),
-            Output::ToWorker { worker, line } => {
+            SwitchOutput::ToClient { client, line } => self.person_hears(client.0, line),
+            SwitchOutput::ToWorker { worker, line } => {
                 let agent = self.agents.get_mut(&worker.0).expect("a line to no worker");
                 assert!(
                     agent.is_running && !agent.is_stopping,
@@ -87,21 +87,23 @@ impl World {
                 agent.n_unread += line.len();
                 agent.inbox.push(line.clone());
             }
-            Output::CloseClient { client, reason } => self.person_is_closed(client.0, *reason),
-            Output::StartWorker { worker, .. } => {
+            SwitchOutput::CloseClient { client, reason } => {
+                self.person_is_closed(client.0, *reason)
+            }
+            SwitchOutput::StartWorker { worker, .. } => {
                 let agent = Agent::new(self.is_private());
                 assert!(self.agents.insert(worker.0, agent).is_none());
             }
-            Output::StopWorker { worker, .. } => {
+            SwitchOutput::StopWorker { worker, .. } => {
                 self.agents.get_mut(&worker.0).expect("stop of no worker").is_stopping = true;
             }
-            Output::PauseClient { client } => self.pause_person(client.0, true),
-            Output::ResumeClient { client } => self.pause_person(client.0, false),
-            Output::PauseWorker { worker } => {
+            SwitchOutput::PauseClient { client } => self.pause_person(client.0, true),
+            SwitchOutput::ResumeClient { client } => self.pause_person(client.0, false),
+            SwitchOutput::PauseWorker { worker } => {
                 let agent = self.agents.get_mut(&worker.0).expect("pause of no worker");
                 assert!(!std::mem::replace(&mut agent.is_paused, true));
             }
-            Output::ResumeWorker { worker } => {
+            SwitchOutput::ResumeWorker { worker } => {
                 let agent = self.agents.get_mut(&worker.0).expect("resume of no worker");
                 assert!(std::mem::replace(&mut agent.is_paused, false));
             }
@@ -119,7 +121,7 @@ impl World {
             assert!(person.n_unread < MAX_OUTBOX, "too much waits for client {id}");
             let level = level_after(person.level, person.n_unread, marks)?;
             person.level = level;
-            Some(Input::ClientOutbox { client: ClientId(*id), level })
+            Some(SwitchInput::ClientOutbox { client: ClientId(*id), level })
         });
         let marks = self.switch.limits().worker_queue;
         let changed = changed.or_else(|| {
@@ -127,7 +129,7 @@ impl World {
                 assert!(agent.n_unread < MAX_OUTBOX, "too much waits for worker {id}");
                 let level = level_after(agent.level, agent.n_unread, marks)?;
                 agent.level = level;
-                Some(Input::WorkerOutbox { worker: WorkerId(*id), level })
+                Some(SwitchInput::WorkerOutbox { worker: WorkerId(*id), level })
             })
         });
         if let Some(input) = changed {
@@ -222,11 +224,11 @@ impl World {
         let until = self.now + n_millis;
         while let Some(at) = self.switch.wake_at().filter(|at| at.0 <= until) {
             self.now = self.now.max(at.0);
-            self.give(Input::TimePassed);
+            self.give(SwitchInput::TimePassed);
             self.forget_expired();
         }
         self.now = until;
-        self.give(Input::TimePassed);
+        self.give(SwitchInput::TimePassed);
         self.forget_expired();
     }
 
@@ -240,16 +242,16 @@ impl World {
                     agent.is_private &= is_private;
                 }
                 let plan = Box::new(self.plan.clone());
-                self.give(Input::NewPlan(plan));
+                self.give(SwitchInput::NewPlan(plan));
             }
             Op::Command(n) => {
                 let command = match n % 8 {
-                    0 | 1 => Command::RestartPool("p".into()),
-                    2 => Command::DrainPool("p".into()),
-                    3..=6 => Command::RecoverPool("p".into()),
-                    _ => Command::RestartPool("q".into()),
+                    0 | 1 => BusCommand::RestartPool("p".into()),
+                    2 => BusCommand::DrainPool("p".into()),
+                    3..=6 => BusCommand::RecoverPool("p".into()),
+                    _ => BusCommand::RestartPool("q".into()),
                 };
-                self.give(Input::Command(command));
+                self.give(SwitchInput::Command(command));
             }
             _ => {
                 self.person_acts(op);
@@ -260,7 +262,7 @@ impl World {
 
     /// Everybody does his duty until nothing is left to do: then every request is answered.
     pub(super) fn settle(&mut self) {
-        self.give(Input::Command(Command::RecoverPool("p".into())));
+        self.give(SwitchInput::Command(BusCommand::RecoverPool("p".into())));
         for _ in 0..60 {
             for id in self.people.keys().copied().collect::<Vec<_>>() {
                 self.person_reads(id);
@@ -275,7 +277,7 @@ impl World {
             assert!(person.finished.is_none(), "client {id} has finished and is not closed");
         }
         let seen: BTreeSet<_> = self.people.keys().copied().collect();
-        assert_eq!(self.switch.status(Millis(0)).n_open, 0, "{seen:?}");
+        assert_eq!(self.switch.status(MonotonicMillis(0)).n_open, 0, "{seen:?}");
     }
 
     /// Everybody leaves: nothing may be left in the books.
@@ -283,12 +285,12 @@ impl World {
         for id in self.people.keys().copied().collect::<Vec<_>>() {
             self.people.remove(&id);
             self.left(id);
-            self.give(Input::ClientLeft { client: ClientId(id) });
+            self.give(SwitchInput::ClientLeft { client: ClientId(id) });
         }
         self.pass_time(2000);
-        assert_eq!(self.switch.status(Millis(0)).n_sessions, 0);
+        assert_eq!(self.switch.status(MonotonicMillis(0)).n_sessions, 0);
         self.is_draining = true;
-        self.give(Input::Command(Command::DrainAll));
+        self.give(SwitchInput::Command(BusCommand::DrainAll));
         for _ in 0..10 {
             for id in self.agents.keys().copied().collect::<Vec<_>>() {
                 self.agent_does_its_duty(id);
@@ -300,11 +302,11 @@ impl World {
     }
 }
 
-fn level_after(level: Level, n_bytes: usize, marks: QueueMarks) -> Option<Level> {
+fn level_after(level: QueueLevel, n_bytes: usize, marks: QueueMarks) -> Option<QueueLevel> {
     let new = match n_bytes {
-        n if n > marks.full => Level::Full,
-        n if n > marks.high => level.max(Level::High),
-        n if n < marks.low => Level::Low,
+        n if n > marks.full => QueueLevel::Full,
+        n if n > marks.high => level.max(QueueLevel::High),
+        n if n < marks.low => QueueLevel::Low,
         _ => level,
     };
     (new != level).then_some(new)

@@ -6,25 +6,27 @@ use wire::Category;
 use super::{DIALECT, all, ends};
 use crate::dialect::testing::check;
 use crate::dialect::{
-    Answer, Ask, AskKind, Dialect, Ending, Image, Opening, PermissionMode, Prompt, Said,
-    StopReason, Wish,
+    ComposedPrompt, ConversationOptions, Dialect, DialectOutput, OptionChange, PermissionAnswer,
+    PermissionMode, PermissionOptionKind, PermissionRequest, PromptImage, StopReason, TurnOutcome,
 };
-use crate::update::{Content, Update};
+use crate::update::{SessionUpdate, ToolCallContent};
 
-fn written(out: &[Said]) -> Vec<Value> {
+fn written(out: &[DialectOutput]) -> Vec<Value> {
     let lines = out.iter().filter_map(|said| match said {
-        Said::Write(line) => Some(serde_json::from_str(line).unwrap()),
+        DialectOutput::Write(line) => Some(serde_json::from_str(line).unwrap()),
         _ => None,
     });
     lines.collect()
 }
 
-fn asks(out: &[Said]) -> Vec<&Ask> {
-    out.iter().filter_map(|s| if let Said::Ask(ask) = s { Some(ask) } else { None }).collect()
+fn asks(out: &[DialectOutput]) -> Vec<&PermissionRequest> {
+    out.iter()
+        .filter_map(|s| if let DialectOutput::Ask(ask) = s { Some(ask) } else { None })
+        .collect()
 }
 
 /// Opened and listening.
-fn open(opening: &Opening) -> (Box<dyn Dialect>, Vec<Said>) {
+fn open(opening: &ConversationOptions) -> (Box<dyn Dialect>, Vec<DialectOutput>) {
     let (mut dialect, mut out) = (DIALECT.start(), Vec::new());
     dialect.open(opening, &mut out);
     let id = written(&out)[0]["request_id"].clone();
@@ -41,10 +43,11 @@ fn recorded(scenario: &str) -> Vec<String> {
 }
 
 /// A turn of the recording, up to the first ask.
-fn until_ask(scenario: &str) -> (Box<dyn Dialect>, Vec<Said>, Vec<String>) {
-    let (mut dialect, _) = open(&Opening::default());
+fn until_ask(scenario: &str) -> (Box<dyn Dialect>, Vec<DialectOutput>, Vec<String>) {
+    let (mut dialect, _) = open(&ConversationOptions::default());
     let mut out = Vec::new();
-    dialect.prompt(&Prompt { text: "go".to_owned(), ..Prompt::default() }, &mut out);
+    dialect
+        .prompt(&ComposedPrompt { text: "go".to_owned(), ..ComposedPrompt::default() }, &mut out);
     out.clear();
     let mut lines = recorded(scenario);
     let at = lines.iter().position(|line| line.contains("can_use_tool")).unwrap();
@@ -55,26 +58,30 @@ fn until_ask(scenario: &str) -> (Box<dyn Dialect>, Vec<Said>, Vec<String>) {
     (dialect, out, rest)
 }
 
-fn answer(dialect: &mut dyn Dialect, ask: &str, option: &str) -> Vec<Said> {
+fn answer(dialect: &mut dyn Dialect, ask: &str, option: &str) -> Vec<DialectOutput> {
     let mut out = Vec::new();
-    dialect.answer(ask, &Answer::Chosen(option.to_owned()), &mut out);
+    dialect.answer(ask, &PermissionAnswer::Chosen(option.to_owned()), &mut out);
     out
 }
 
 #[test]
 fn opening_says_what_the_cli_offers() {
-    let opening = Opening { system_prompt: Some("Be kind.".to_owned()), ..Opening::default() };
+    let opening = ConversationOptions {
+        system_prompt: Some("Be kind.".to_owned()),
+        ..ConversationOptions::default()
+    };
     let (_, out) = open(&opening);
     let request = &written(&out)[0]["request"];
     assert_eq!(request["subtype"], "initialize");
     assert_eq!(request["appendSystemPrompt"], "Be kind.");
-    let opened = out.iter().find_map(|s| if let Said::Opened(o) = s { Some(o) } else { None });
+    let opened =
+        out.iter().find_map(|s| if let DialectOutput::Opened(o) = s { Some(o) } else { None });
     let opened = opened.unwrap();
     assert_eq!(opened.model.as_deref(), Some("default"));
     let sonnet = opened.models.iter().find(|model| model.id == "sonnet").unwrap();
     assert_eq!(sonnet.efforts, ["low", "medium", "high", "xhigh", "max"]);
     let has_commands = out.iter().any(|said| {
-        matches!(said, Said::Update(Update::AvailableCommandsUpdate { available_commands })
+        matches!(said, DialectOutput::Update(SessionUpdate::AvailableCommandsUpdate { available_commands })
             if available_commands.len() == 44)
     });
     assert!(has_commands);
@@ -82,9 +89,9 @@ fn opening_says_what_the_cli_offers() {
 
 #[test]
 fn a_prompt_is_written_with_its_images() {
-    let (mut dialect, _) = open(&Opening::default());
-    let image = Image { mime_type: "image/png".to_owned(), data: "AAAA".to_owned() };
-    let prompt = Prompt { text: "What is it?".to_owned(), images: vec![image] };
+    let (mut dialect, _) = open(&ConversationOptions::default());
+    let image = PromptImage { mime_type: "image/png".to_owned(), data: "AAAA".to_owned() };
+    let prompt = ComposedPrompt { text: "What is it?".to_owned(), images: vec![image] };
     let mut out = Vec::new();
     dialect.prompt(&prompt, &mut out);
     let line = &written(&out)[0];
@@ -100,12 +107,13 @@ fn a_prompt_is_written_with_its_images() {
 #[test]
 fn a_cli_that_does_not_listen_is_only_watched() {
     let (mut dialect, mut out) = (DIALECT.start(), Vec::new());
-    dialect.prompt(&Prompt { text: "go".to_owned(), ..Prompt::default() }, &mut out);
+    dialect
+        .prompt(&ComposedPrompt { text: "go".to_owned(), ..ComposedPrompt::default() }, &mut out);
     assert!(!dialect.interrupt(&mut out));
-    assert!(!dialect.set(&Wish::Model("opus".to_owned()), &mut out));
+    assert!(!dialect.set(&OptionChange::Model("opus".to_owned()), &mut out));
     assert!(out.is_empty());
     // Opened, as every process is, but silent on stdin's matters.
-    dialect.open(&Opening::default(), &mut out);
+    dialect.open(&ConversationOptions::default(), &mut out);
     assert!(!dialect.interrupt(&mut out));
 }
 
@@ -116,9 +124,16 @@ fn allowing_writes_back_the_input() {
     let [ask] = asks.as_slice() else { panic!("{asks:?}") };
     assert_eq!(ask.id, "f3a8c347-df6c-4591-8363-69ca8a235cf5");
     assert_eq!(ask.call.id, "toolu_fake0001_1");
-    assert!(matches!(ask.call.content.as_ref().unwrap()[0], Content::Diff { .. }));
-    let kinds: Vec<AskKind> = ask.options.iter().map(|option| option.kind).collect();
-    assert_eq!(kinds, [AskKind::AllowOnce, AskKind::AllowAlways, AskKind::RejectOnce]);
+    assert!(matches!(ask.call.content.as_ref().unwrap()[0], ToolCallContent::Diff { .. }));
+    let kinds: Vec<PermissionOptionKind> = ask.options.iter().map(|option| option.kind).collect();
+    assert_eq!(
+        kinds,
+        [
+            PermissionOptionKind::AllowOnce,
+            PermissionOptionKind::AllowAlways,
+            PermissionOptionKind::RejectOnce
+        ]
+    );
 
     let mut out = answer(&mut *dialect, &ask.id, &ask.options[0].option_id);
     let response = &written(&out)[0]["response"];
@@ -129,8 +144,8 @@ fn allowing_writes_back_the_input() {
     for line in rest {
         dialect.line(&line, &mut out);
     }
-    assert_eq!(ends(&out)[0].ending, Ending::Stopped(StopReason::EndTurn));
-    assert!(!out.iter().any(|said| matches!(said, Said::Withdrawn(_))));
+    assert_eq!(ends(&out)[0].ending, TurnOutcome::Stopped(StopReason::EndTurn));
+    assert!(!out.iter().any(|said| matches!(said, DialectOutput::Withdrawn(_))));
     // A second answer finds nothing to answer.
     assert!(answer(&mut *dialect, &ask.id, "allow").is_empty());
 }
@@ -157,7 +172,7 @@ fn rejecting_goes_on_and_cancelling_does_not() {
     let (mut dialect, out, _) = until_ask("input-can-use-tool-deny");
     let ask = asks(&out)[0].clone();
     let mut out = Vec::new();
-    dialect.answer(&ask.id, &Answer::Cancelled, &mut out);
+    dialect.answer(&ask.id, &PermissionAnswer::Cancelled, &mut out);
     let response = &written(&out)[0]["response"]["response"];
     assert_eq!((&response["behavior"], &response["interrupt"]), (&json!("deny"), &json!(true)));
 }
@@ -199,7 +214,7 @@ fn a_plan_is_shown_and_started_in_one_of_two_ways() {
         dialect.line(line, &mut out);
     }
     let ask = asks(&out)[0].clone();
-    assert_eq!(ask.call.content, Some(vec![Content::text("1. do it")]));
+    assert_eq!(ask.call.content, Some(vec![ToolCallContent::text("1. do it")]));
     // The ask was settled by the recording; ask again.
     let line = rest.iter().find(|line| line.contains("can_use_tool")).unwrap();
     for (option, mode) in [("allow", None), ("allow-always", Some("acceptEdits"))] {
@@ -219,7 +234,7 @@ fn an_ask_that_the_cli_takes_back_is_withdrawn() {
     let mut out = Vec::new();
     let line = json!({ "type": "control_cancel_request", "request_id": ask.id });
     dialect.line(&line.to_string(), &mut out);
-    assert_eq!(out, [Said::Withdrawn(ask.id.clone())]);
+    assert_eq!(out, [DialectOutput::Withdrawn(ask.id.clone())]);
     assert!(answer(&mut *dialect, &ask.id, "allow").is_empty());
 }
 
@@ -237,11 +252,12 @@ fn requests_that_nobody_knows_are_refused() {
 
 #[test]
 fn an_interrupt_is_written_while_a_turn_runs_and_cancels_it() {
-    let (mut dialect, _) = open(&Opening::default());
+    let (mut dialect, _) = open(&ConversationOptions::default());
     let mut out = Vec::new();
     assert!(dialect.interrupt(&mut out));
     assert!(out.is_empty(), "an interrupt without a turn would hit the next one");
-    dialect.prompt(&Prompt { text: "go".to_owned(), ..Prompt::default() }, &mut out);
+    dialect
+        .prompt(&ComposedPrompt { text: "go".to_owned(), ..ComposedPrompt::default() }, &mut out);
     out.clear();
     assert!(dialect.interrupt(&mut out));
     assert_eq!(written(&out)[0]["request"], json!({ "subtype": "interrupt" }));
@@ -251,18 +267,18 @@ fn an_interrupt_is_written_while_a_turn_runs_and_cancels_it() {
     check(&out);
     // The recording has a second turn, which nobody here asked for.
     assert_eq!(ends(&out).len(), 1);
-    assert_eq!(ends(&out)[0].ending, Ending::Stopped(StopReason::Cancelled));
+    assert_eq!(ends(&out)[0].ending, TurnOutcome::Stopped(StopReason::Cancelled));
 }
 
 #[test]
 fn wishes_are_written_as_the_cli_knows_them() {
-    let (mut dialect, _) = open(&Opening::default());
-    let mut wish = |wish: Wish| {
+    let (mut dialect, _) = open(&ConversationOptions::default());
+    let mut wish = |wish: OptionChange| {
         let mut out = Vec::new();
         let is_done = dialect.set(&wish, &mut out);
         (is_done, written(&out).first().map(|line| line["request"].clone()))
     };
-    let (is_done, request) = wish(Wish::Model("sonnet".to_owned()));
+    let (is_done, request) = wish(OptionChange::Model("sonnet".to_owned()));
     assert!(is_done);
     assert_eq!(request, Some(json!({ "subtype": "set_model", "model": "sonnet" })));
     for (mode, name) in [
@@ -272,37 +288,41 @@ fn wishes_are_written_as_the_cli_knows_them() {
         (PermissionMode::ReadOnly, "default"),
         (PermissionMode::DenyAll, "default"),
     ] {
-        let (is_done, request) = wish(Wish::Permissions(mode));
+        let (is_done, request) = wish(OptionChange::Permissions(mode));
         assert!(is_done);
         assert_eq!(request, Some(json!({ "subtype": "set_permission_mode", "mode": name })));
     }
-    assert_eq!(wish(Wish::Effort("high".to_owned())), (false, None));
+    assert_eq!(wish(OptionChange::Effort("high".to_owned())), (false, None));
 }
 
 #[test]
 fn a_wish_that_is_refused_is_told() {
-    let (mut dialect, _) = open(&Opening::default());
+    let (mut dialect, _) = open(&ConversationOptions::default());
     let mut out = Vec::new();
-    dialect.set(&Wish::Model("x".to_owned()), &mut out);
+    dialect.set(&OptionChange::Model("x".to_owned()), &mut out);
     let id = written(&out)[0]["request_id"].clone();
     let line = json!({ "type": "control_response", "response":
         { "subtype": "error", "request_id": id, "error": "no such model" } });
     out.clear();
     dialect.line(&line.to_string(), &mut out);
-    assert!(matches!(out.as_slice(), [Said::Update(Update::Notice { .. })]), "{out:?}");
+    assert!(
+        matches!(out.as_slice(), [DialectOutput::Update(SessionUpdate::Notice { .. })]),
+        "{out:?}"
+    );
 }
 
 #[test]
 fn a_resume_of_what_is_gone_is_lost_before_it_is_open() {
     for scenario in ["resume-unknown", "resume-not-uuid"] {
         let (mut dialect, mut out) = (DIALECT.start(), Vec::new());
-        let opening = Opening { resume: Some("x".to_owned()), ..Opening::default() };
+        let opening =
+            ConversationOptions { resume: Some("x".to_owned()), ..ConversationOptions::default() };
         dialect.open(&opening, &mut out);
         out.clear();
         for line in recorded(scenario) {
             dialect.line(&line, &mut out);
         }
-        assert!(matches!(out.as_slice(), [Said::Lost(_)]), "{out:?}");
+        assert!(matches!(out.as_slice(), [DialectOutput::Lost(_)]), "{out:?}");
     }
 }
 
@@ -326,11 +346,11 @@ fn a_greeting_that_is_refused_or_garbled_is_no_reason_to_wait() {
         (answer(Value::Null), Category::Protocol),
     ] {
         let (mut dialect, mut out) = (DIALECT.start(), Vec::new());
-        dialect.open(&Opening::default(), &mut out);
-        dialect.prompt(&Prompt::default(), &mut out);
+        dialect.open(&ConversationOptions::default(), &mut out);
+        dialect.prompt(&ComposedPrompt::default(), &mut out);
         out.clear();
         dialect.line(&line.to_string(), &mut out);
-        let [Said::Lost(lost), Said::TurnEnded(_)] = out.as_slice() else {
+        let [DialectOutput::Lost(lost), DialectOutput::TurnEnded(_)] = out.as_slice() else {
             panic!("{line}: {out:?}")
         };
         assert_eq!(lost.category, category, "{line}");

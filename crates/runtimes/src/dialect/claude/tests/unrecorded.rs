@@ -5,16 +5,18 @@ use wire::Category;
 
 use super::{DIALECT, calls, ends};
 use crate::dialect::testing::{check, text_of, translate, turn_ends};
-use crate::dialect::{Ending, Exit, Opening, Prompt, Said, StopReason};
-use crate::update::{Block, Content, Status, Update};
+use crate::dialect::{
+    CliExit, ComposedPrompt, ConversationOptions, DialectOutput, StopReason, TurnOutcome,
+};
+use crate::update::{ContentBlock, SessionUpdate, ToolCallContent, ToolCallStatus};
 
-fn lines(lines: &[Value]) -> Vec<Said> {
+fn lines(lines: &[Value]) -> Vec<DialectOutput> {
     ended(lines, 0)
 }
 
-fn ended(lines: &[Value], code: i32) -> Vec<Said> {
+fn ended(lines: &[Value], code: i32) -> Vec<DialectOutput> {
     let text = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
-    let exit = Exit { code: Some(code), ..Exit::default() };
+    let exit = CliExit { code: Some(code), ..CliExit::default() };
     let said = translate(DIALECT, text.as_bytes(), &[], &exit);
     check(&said);
     said
@@ -72,8 +74,8 @@ fn failed(members: Value) -> Value {
     line
 }
 
-fn category(said: &[Said]) -> Category {
-    let Ending::Failed(failure) = &ends(said)[0].ending else { panic!("{said:?}") };
+fn category(said: &[DialectOutput]) -> Category {
+    let TurnOutcome::Failed(failure) = &ends(said)[0].ending else { panic!("{said:?}") };
     failure.category
 }
 
@@ -171,7 +173,10 @@ fn a_call_of_a_dropped_message_fails_and_its_second_try_runs() {
         done(""),
     ]);
     let last = |id: &str| calls(&said).into_iter().rfind(|call| call.id == id).unwrap().status;
-    assert_eq!((last("a"), last("b")), (Some(Status::Failed), Some(Status::Completed)));
+    assert_eq!(
+        (last("a"), last("b")),
+        (Some(ToolCallStatus::Failed), Some(ToolCallStatus::Completed))
+    );
 }
 
 #[test]
@@ -216,7 +221,9 @@ fn a_list_of_todos_is_a_plan() {
             done("."),
         ]);
         assert!(calls(&said).is_empty(), "{name}");
-        let is_plan = |said: &&Said| matches!(said, Said::Update(Update::Plan { .. }));
+        let is_plan = |said: &&DialectOutput| {
+            matches!(said, DialectOutput::Update(SessionUpdate::Plan { .. }))
+        };
         assert_eq!(said.iter().filter(is_plan).count(), 1, "{name}");
     }
 }
@@ -242,9 +249,14 @@ fn a_sub_agents_text_is_live_content_of_the_call_that_started_it() {
         .filter(|call| call.id == "task")
         .filter_map(|call| call.content.clone())
         .collect();
-    assert_eq!(contents, [vec![Content::text("I look.")], vec![Content::text("Seen.")]]);
+    assert_eq!(
+        contents,
+        [vec![ToolCallContent::text("I look.")], vec![ToolCallContent::text("Seen.")]]
+    );
     // The sub-agent's list is not the plan.
-    assert!(!said.iter().any(|said| matches!(said, Said::Update(Update::Plan { .. }))));
+    assert!(
+        !said.iter().any(|said| matches!(said, DialectOutput::Update(SessionUpdate::Plan { .. })))
+    );
 }
 
 #[test]
@@ -256,8 +268,8 @@ fn images_of_a_tool_are_images() {
         done("."),
     ]);
     let last = calls(&said).pop().unwrap().content.clone().unwrap();
-    let image = Block::Image { data: "AAAA".to_owned(), mime_type: "image/jpeg".to_owned() };
-    assert_eq!(last, [Content::Content { content: image }]);
+    let image = ContentBlock::Image { data: "AAAA".to_owned(), mime_type: "image/jpeg".to_owned() };
+    assert_eq!(last, [ToolCallContent::Content { content: image }]);
 }
 
 #[test]
@@ -271,7 +283,7 @@ fn a_file_that_is_written_anew_shows_what_was_in_it() {
         done("."),
     ]);
     let last = calls(&said).pop().unwrap();
-    let diff = Content::Diff {
+    let diff = ToolCallContent::Diff {
         path: "/a".to_owned(),
         old_text: Some("old".to_owned()),
         new_text: "new".to_owned(),
@@ -305,13 +317,13 @@ fn older_versions_say_that_they_were_interrupted_in_a_message_only() {
         json!({ "type": "user", "message": { "content": text("[Request interrupted by user]") } }),
         failed(json!({})),
     ]);
-    assert_eq!(ends(&said)[0].ending, Ending::Stopped(StopReason::Cancelled));
+    assert_eq!(ends(&said)[0].ending, TurnOutcome::Stopped(StopReason::Cancelled));
 }
 
 #[test]
 fn limits_of_the_cli_are_told_apart() {
     let said = lines(&[whole("1", text("a")), failed(json!({ "subtype": "error_max_turns" }))]);
-    assert_eq!(ends(&said)[0].ending, Ending::Stopped(StopReason::MaxTurnRequests));
+    assert_eq!(ends(&said)[0].ending, TurnOutcome::Stopped(StopReason::MaxTurnRequests));
     let budget = failed(json!({ "subtype": "error_max_budget_usd", "errors": ["too dear"] }));
     assert_eq!(category(&lines(&[whole("1", text("a")), budget])), Category::RateLimit);
     let long = failed(json!({ "subtype": "success", "result": "Prompt is too long" }));
@@ -329,13 +341,13 @@ fn an_error_in_a_message_counts_although_the_end_looks_well() {
     assert_eq!(category(&lines(std::slice::from_ref(&error))), Category::UpstreamUnavailable);
     // Unless the model answered after all.
     let said = lines(&[error, whole("2", text("Well.")), done("Well.")]);
-    assert_eq!(ends(&said)[0].ending, Ending::Stopped(StopReason::EndTurn));
+    assert_eq!(ends(&said)[0].ending, TurnOutcome::Stopped(StopReason::EndTurn));
 }
 
 #[test]
 fn a_lost_result_after_a_whole_answer_is_no_failure() {
     let said = lines(&[start("1"), delta(0, "Hi."), whole("1", text("Hi.")), stop()]);
-    assert_eq!(ends(&said)[0].ending, Ending::Stopped(StopReason::EndTurn));
+    assert_eq!(ends(&said)[0].ending, TurnOutcome::Stopped(StopReason::EndTurn));
     let said = ended(&[start("1"), delta(0, "Hi."), whole("1", text("Hi.")), stop()], 1);
     assert_eq!(category(&said), Category::ProcessExit);
     let open = [start("1"), delta(0, "Hi.")];
@@ -346,7 +358,7 @@ fn a_lost_result_after_a_whole_answer_is_no_failure() {
 fn a_turn_that_the_cli_begins_by_itself_is_not_ours() {
     let mut dialect = DIALECT.start();
     let mut out = Vec::new();
-    dialect.prompt(&Prompt::default(), &mut out);
+    dialect.prompt(&ComposedPrompt::default(), &mut out);
     let mut foreign = done("It is done.");
     foreign["origin"] = json!({ "kind": "task-notification" });
     let mut early = foreign.clone();
@@ -355,13 +367,13 @@ fn a_turn_that_the_cli_begins_by_itself_is_not_ours() {
         dialect.line(&line.to_string(), &mut out);
     }
     assert_eq!(turn_ends(&out), 1);
-    assert!(matches!(out.last(), Some(Said::TurnEnded(_))));
+    assert!(matches!(out.last(), Some(DialectOutput::TurnEnded(_))));
     for line in [whole("2", text("It is done.")), foreign] {
         dialect.line(&line.to_string(), &mut out);
     }
     assert_eq!(turn_ends(&out), 1);
     assert_eq!(text_of(&out), "Bell.Hi.It is done.");
-    dialect.end(&Exit::default(), &mut out);
+    dialect.end(&CliExit::default(), &mut out);
     assert_eq!(turn_ends(&out), 1);
 }
 
@@ -374,11 +386,13 @@ fn warnings_are_notices_and_unknown_lines_are_passed_on() {
         "original_model": "a", "fallback_model": "b", "content": "" });
     let unknown = json!({ "type": "system", "subtype": "news" });
     let said = lines(&[warning, fine, fallback, json!({ "type": "keep_alive" }), unknown.clone()]);
-    let notices = said.iter().filter(|said| matches!(said, Said::Update(Update::Notice { .. })));
+    let notices = said
+        .iter()
+        .filter(|said| matches!(said, DialectOutput::Update(SessionUpdate::Notice { .. })));
     assert_eq!(notices.count(), 2);
-    assert_eq!(said.get(2), Some(&Said::Raw(unknown.to_string())));
+    assert_eq!(said.get(2), Some(&DialectOutput::Raw(unknown.to_string())));
     // A process that only prints is a turn.
-    assert!(matches!(said.get(3..), Some([Said::TurnEnded(_)])), "{said:?}");
+    assert!(matches!(said.get(3..), Some([DialectOutput::TurnEnded(_)])), "{said:?}");
 }
 
 #[test]
@@ -395,7 +409,7 @@ fn a_compaction_that_fails_says_why() {
     let states: Vec<_> = said
         .iter()
         .filter_map(|said| match said {
-            Said::Update(Update::CompactionUpdate(update)) => Some(update),
+            DialectOutput::Update(SessionUpdate::CompactionUpdate(update)) => Some(update),
             _ => None,
         })
         .collect();
@@ -415,7 +429,8 @@ fn a_call_outside_of_any_message_begins_a_turn_and_ends_with_it() {
     for line in [begun, of_subagent, asked, delta(0, "Hello.")] {
         let said = ended(std::slice::from_ref(&line), 1);
         assert_eq!(turn_ends(&said), 1, "{line}");
-        let open = calls(&said).into_iter().filter(|call| call.status == Some(Status::Failed));
+        let open =
+            calls(&said).into_iter().filter(|call| call.status == Some(ToolCallStatus::Failed));
         assert_eq!(open.count(), usize::from(text_of(&said).is_empty()), "{said:?}");
     }
 }
@@ -423,15 +438,15 @@ fn a_call_outside_of_any_message_begins_a_turn_and_ends_with_it() {
 #[test]
 fn a_call_that_nobody_asked_for_ends_with_the_process() {
     let (mut dialect, mut out) = (DIALECT.start(), Vec::new());
-    dialect.open(&Opening::default(), &mut out);
-    dialect.prompt(&Prompt::default(), &mut out);
+    dialect.open(&ConversationOptions::default(), &mut out);
+    dialect.prompt(&ComposedPrompt::default(), &mut out);
     for line in [done("a"), whole("1", call("t", "Bash", json!({})))] {
         dialect.line(&line.to_string(), &mut out);
     }
-    dialect.end(&Exit::default(), &mut out);
+    dialect.end(&CliExit::default(), &mut out);
     assert_eq!(turn_ends(&out), 1);
     let last = calls(&out).into_iter().next_back().unwrap();
-    assert_eq!((last.id.as_str(), last.status), ("t", Some(Status::Failed)));
+    assert_eq!((last.id.as_str(), last.status), ("t", Some(ToolCallStatus::Failed)));
 }
 
 #[test]
@@ -450,8 +465,8 @@ fn counts_and_indices_that_nothing_can_have_reached_do_no_harm() {
 #[test]
 fn a_result_that_is_no_json_ends_the_turn_of_a_process_that_lives_on() {
     let (mut dialect, mut out) = (DIALECT.start(), Vec::new());
-    dialect.open(&Opening::default(), &mut out);
-    dialect.prompt(&Prompt::default(), &mut out);
+    dialect.open(&ConversationOptions::default(), &mut out);
+    dialect.prompt(&ComposedPrompt::default(), &mut out);
     let welcome = json!({ "type": "control_response", "response":
         { "subtype": "success", "request_id": "switchyard-1", "response": {} } });
     dialect.line(&welcome.to_string(), &mut out);

@@ -5,11 +5,11 @@ use std::path::Path;
 use wire::Category;
 
 use super::*;
-use crate::update::Status;
+use crate::update::ToolCallStatus;
 
 /// Plays a recording against the dialect. `prompt`, `answer` and `interrupt` are called where
 /// the recorded client wrote such a thing.
-fn drive(name: &str, opening: &Opening) -> Vec<Said> {
+fn drive(name: &str, opening: &ConversationOptions) -> Vec<DialectOutput> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/codex-app-server/0.166.0");
     let text = std::fs::read_to_string(root.join(name).join("transcript.jsonl")).unwrap();
     let mut dialect = CodexAppServer::default();
@@ -34,8 +34,8 @@ fn drive(name: &str, opening: &Opening) -> Vec<Said> {
             Some("turn/interrupt") => assert!(dialect.interrupt(&mut said)),
             Some(_) => {}
             None => {
-                let Some(Said::Ask(ask)) =
-                    said.iter().rev().find(|said| matches!(said, Said::Ask(_)))
+                let Some(DialectOutput::Ask(ask)) =
+                    said.iter().rev().find(|said| matches!(said, DialectOutput::Ask(_)))
                 else {
                     panic!("{name}: nothing was asked")
                 };
@@ -61,19 +61,19 @@ fn drive(name: &str, opening: &Opening) -> Vec<Said> {
 }
 
 /// What somebody must have chosen for the client to have written this.
-fn chosen(result: &Value) -> Answer {
+fn chosen(result: &Value) -> PermissionAnswer {
     match result["decision"].as_str().or(result["action"].as_str()) {
-        Some("cancel") => Answer::Cancelled,
-        Some(word) => Answer::Chosen(word.to_owned()),
+        Some("cancel") => PermissionAnswer::Cancelled,
+        Some(word) => PermissionAnswer::Chosen(word.to_owned()),
         None => panic!("{result}"),
     }
 }
 
-fn only_ask(said: &[Said]) -> &super::super::super::Ask {
+fn only_ask(said: &[DialectOutput]) -> &super::super::super::PermissionRequest {
     let asks: Vec<_> = said
         .iter()
         .filter_map(|said| match said {
-            Said::Ask(ask) => Some(ask),
+            DialectOutput::Ask(ask) => Some(ask),
             _ => None,
         })
         .collect();
@@ -81,9 +81,11 @@ fn only_ask(said: &[Said]) -> &super::super::super::Ask {
     asks[0]
 }
 
-fn last_status(said: &[Said]) -> Option<Status> {
+fn last_status(said: &[DialectOutput]) -> Option<ToolCallStatus> {
     let mut calls = said.iter().rev().filter_map(|said| match said {
-        Said::Update(Update::ToolCall(call) | Update::ToolCallUpdate(call)) => Some(call),
+        DialectOutput::Update(
+            SessionUpdate::ToolCall(call) | SessionUpdate::ToolCallUpdate(call),
+        ) => Some(call),
         _ => None,
     });
     calls.find_map(|call| call.status)
@@ -91,19 +93,19 @@ fn last_status(said: &[Said]) -> Option<Status> {
 
 #[test]
 fn a_command_that_is_allowed_runs() {
-    let said = drive("shell-accept", &Opening::default());
+    let said = drive("shell-accept", &ConversationOptions::default());
     let ask = only_ask(&said);
     assert_eq!(ask.call.title.as_deref(), Some("echo shell-ok; echo shell-err >&2"));
     assert_eq!(
         ask.options.iter().map(|o| (o.option_id.as_str(), o.kind)).collect::<Vec<_>>(),
         [
-            ("accept", AskKind::AllowOnce),
-            ("acceptWithRule", AskKind::AllowAlways),
-            ("decline", AskKind::RejectOnce),
+            ("accept", PermissionOptionKind::AllowOnce),
+            ("acceptWithRule", PermissionOptionKind::AllowAlways),
+            ("decline", PermissionOptionKind::RejectOnce),
         ]
     );
-    assert_eq!(last_status(&said), Some(Status::Completed));
-    assert_eq!(ended(&said), [&Ending::Stopped(StopReason::EndTurn)]);
+    assert_eq!(last_status(&said), Some(ToolCallStatus::Completed));
+    assert_eq!(ended(&said), [&TurnOutcome::Stopped(StopReason::EndTurn)]);
     assert_eq!(text_of(&said), "The command finished.");
     // The first line has our version in it.
     insta::assert_snapshot!("codex_app_server_driven", render(&said[1..]));
@@ -111,31 +113,32 @@ fn a_command_that_is_allowed_runs() {
 
 #[test]
 fn a_command_that_is_refused_fails_and_the_turn_goes_on() {
-    let said = drive("shell-decline", &Opening::default());
-    assert_eq!(last_status(&said), Some(Status::Failed));
-    assert_eq!(ended(&said), [&Ending::Stopped(StopReason::EndTurn)]);
+    let said = drive("shell-decline", &ConversationOptions::default());
+    assert_eq!(last_status(&said), Some(ToolCallStatus::Failed));
+    assert_eq!(ended(&said), [&TurnOutcome::Stopped(StopReason::EndTurn)]);
 }
 
 #[test]
 fn a_command_that_outlives_its_turn_has_not_failed() {
-    let said = drive("background-command", &Opening::default());
-    assert_eq!(ended(&said), [&Ending::Stopped(StopReason::EndTurn)]);
-    assert_eq!(last_status(&said), Some(Status::Completed));
+    let said = drive("background-command", &ConversationOptions::default());
+    assert_eq!(ended(&said), [&TurnOutcome::Stopped(StopReason::EndTurn)]);
+    assert_eq!(last_status(&said), Some(ToolCallStatus::Completed));
 }
 
 #[test]
 fn a_question_that_is_cancelled_ends_the_turn() {
-    let said = drive("shell-cancel", &Opening::default());
-    assert_eq!(ended(&said), [&Ending::Stopped(StopReason::Cancelled)]);
-    let said = drive("shell-ask-interrupt", &Opening::default());
-    assert_eq!(ended(&said), [&Ending::Stopped(StopReason::Cancelled)]);
-    let n_withdrawn = said.iter().filter(|said| matches!(said, Said::Withdrawn(_))).count();
+    let said = drive("shell-cancel", &ConversationOptions::default());
+    assert_eq!(ended(&said), [&TurnOutcome::Stopped(StopReason::Cancelled)]);
+    let said = drive("shell-ask-interrupt", &ConversationOptions::default());
+    assert_eq!(ended(&said), [&TurnOutcome::Stopped(StopReason::Cancelled)]);
+    let n_withdrawn =
+        said.iter().filter(|said| matches!(said, DialectOutput::Withdrawn(_))).count();
     assert_eq!(n_withdrawn, 1);
 }
 
 #[test]
 fn a_patch_is_asked_about_with_its_changes() {
-    let said = drive("patch-accept", &Opening::default());
+    let said = drive("patch-accept", &ConversationOptions::default());
     let call = json!(only_ask(&said).call);
     assert_eq!(call["kind"], "delete");
     assert_eq!(call["locations"][0], json!({ "path": "$CWD/b.txt", "line": 1 }));
@@ -151,8 +154,10 @@ fn a_patch_is_asked_about_with_its_changes() {
 
 #[test]
 fn a_tool_of_an_mcp_server_is_asked_about() {
-    for (name, status) in [("mcp-accept", Status::Completed), ("mcp-decline", Status::Failed)] {
-        let said = drive(name, &Opening::default());
+    for (name, status) in
+        [("mcp-accept", ToolCallStatus::Completed), ("mcp-decline", ToolCallStatus::Failed)]
+    {
+        let said = drive(name, &ConversationOptions::default());
         let ask = only_ask(&said);
         assert_eq!(ask.call.title.as_deref(), Some("my-srv.poke"));
         assert_eq!(ask.call.raw_input, Some(json!({ "x": "1" })));
@@ -162,47 +167,54 @@ fn a_tool_of_an_mcp_server_is_asked_about() {
 
 #[test]
 fn what_a_sub_agent_says_is_not_the_answer() {
-    let said = drive("sub-agent", &Opening::default());
+    let said = drive("sub-agent", &ConversationOptions::default());
     assert_eq!(text_of(&said), "Spawned.");
     assert_eq!(ended(&said).len(), 1);
 }
 
 #[test]
 fn turns_have_their_own_usage() {
-    let used = |said: &[Said]| -> Vec<u64> {
+    let used = |said: &[DialectOutput]| -> Vec<u64> {
         let ends = said.iter().filter_map(|said| match said {
-            Said::TurnEnded(end) => end.usage,
+            DialectOutput::TurnEnded(end) => end.usage,
             _ => None,
         });
         ends.map(|usage| usage.total_tokens).collect()
     };
-    let said = drive("two-turns", &Opening::default());
+    let said = drive("two-turns", &ConversationOptions::default());
     assert_eq!(used(&said), [125, 125]);
     let thread = said.iter().find_map(|said| match said {
-        Said::Session(id) => Some(id.clone()),
+        DialectOutput::Session(id) => Some(id.clone()),
         _ => None,
     });
     // The thread goes on in another process, which tells what was used before.
-    let said =
-        drive("resume-without-turns", &Opening { resume: thread.clone(), ..Opening::default() });
+    let said = drive(
+        "resume-without-turns",
+        &ConversationOptions { resume: thread.clone(), ..ConversationOptions::default() },
+    );
     assert_eq!(used(&said), [125]);
     assert_eq!(text_of(&said), "I see 3 user turns; first was: [fake:text]");
-    assert!(said.iter().any(|said| matches!(said, Said::Opened(o) if o.session == thread)));
+    assert!(
+        said.iter().any(|said| matches!(said, DialectOutput::Opened(o) if o.session == thread))
+    );
 }
 
 #[test]
 fn a_thread_that_is_gone_is_lost() {
     let resume = Some("00000000-0000-4000-8000-000000000000".to_owned());
-    let said = drive("resume-unknown", &Opening { resume, ..Opening::default() });
-    let lost: Vec<_> = said.iter().filter(|said| matches!(said, Said::Lost(_))).collect();
+    let said =
+        drive("resume-unknown", &ConversationOptions { resume, ..ConversationOptions::default() });
+    let lost: Vec<_> = said.iter().filter(|said| matches!(said, DialectOutput::Lost(_))).collect();
     assert_eq!(lost.len(), 1);
-    assert!(matches!(lost[0], Said::Lost(failure) if failure.category == Category::SessionLost));
-    assert!(!said.iter().any(|said| matches!(said, Said::Opened(_))));
+    assert!(
+        matches!(lost[0], DialectOutput::Lost(failure) if failure.category == Category::SessionLost)
+    );
+    assert!(!said.iter().any(|said| matches!(said, DialectOutput::Opened(_))));
 }
 
 #[test]
 fn text_that_is_told_again_after_a_dropped_stream_is_said_once() {
-    let said = drive("cut-once", &Opening::default());
+    let said = drive("cut-once", &ConversationOptions::default());
     assert_eq!(text_of(&said), "Hello, this is the fake model speaking.");
 }
 
@@ -226,15 +238,15 @@ fn questions_of_the_model_are_answered_together() {
     let asks: Vec<String> = out
         .iter()
         .map(|said| match said {
-            Said::Ask(ask) => ask.id.clone(),
+            DialectOutput::Ask(ask) => ask.id.clone(),
             other => panic!("{other:?}"),
         })
         .collect();
     assert_eq!(asks.len(), 2);
     let mut out = Vec::new();
-    dialect.answer(&asks[1], &Answer::Chosen("skip".to_owned()), &mut out);
+    dialect.answer(&asks[1], &PermissionAnswer::Chosen("skip".to_owned()), &mut out);
     assert!(out.is_empty());
-    dialect.answer(&asks[0], &Answer::Chosen("choice-1".to_owned()), &mut out);
+    dialect.answer(&asks[0], &PermissionAnswer::Chosen("choice-1".to_owned()), &mut out);
     assert_eq!(
         written(&out),
         [json!({ "id": 7, "result": { "answers":
@@ -249,7 +261,7 @@ fn permissions_are_granted_as_they_were_asked_for() {
     let params = json!({ "itemId": "i", "cwd": "/w", "permissions": wanted, "reason": "to fetch" });
     feed(&mut dialect, &[request(json!("a"), "item/permissions/requestApproval", params)]);
     let mut out = Vec::new();
-    dialect.answer("\"a\"", &Answer::Chosen("turn".to_owned()), &mut out);
+    dialect.answer("\"a\"", &PermissionAnswer::Chosen("turn".to_owned()), &mut out);
     let granted = json!({ "permissions": wanted, "scope": "turn" });
     assert_eq!(written(&out), [json!({ "id": "a", "result": granted })]);
 }
@@ -268,13 +280,13 @@ fn the_older_questions_are_understood() {
             request(json!(2), "applyPatchApproval", changes),
         ],
     );
-    let [Said::Ask(run), Said::Ask(patch)] = &out[..] else { panic!("{out:?}") };
+    let [DialectOutput::Ask(run), DialectOutput::Ask(patch)] = &out[..] else { panic!("{out:?}") };
     assert_eq!(run.call.title.as_deref(), Some("ls -l"));
     assert_eq!(json!(patch.call)["content"][0]["newText"], "b\n");
     let mut out = Vec::new();
-    dialect.answer("1", &Answer::Chosen("no such option".to_owned()), &mut out);
-    dialect.answer("2", &Answer::Chosen("approved".to_owned()), &mut out);
-    dialect.answer("2", &Answer::Chosen("approved".to_owned()), &mut out);
+    dialect.answer("1", &PermissionAnswer::Chosen("no such option".to_owned()), &mut out);
+    dialect.answer("2", &PermissionAnswer::Chosen("approved".to_owned()), &mut out);
+    dialect.answer("2", &PermissionAnswer::Chosen("approved".to_owned()), &mut out);
     let lines = written(&out);
     assert_eq!(lines.len(), 2);
     assert!(lines[0]["result"]["decision"]["denied"].is_object());
@@ -289,7 +301,7 @@ fn a_question_of_a_sub_agent_is_refused_when_the_turn_ends() {
     let done = json!({ "turn": { "id": "U", "status": "completed", "items": [] } });
     let out = feed(&mut dialect, &[asked, note("turn/completed", done)]);
     assert_eq!(written(&out), [json!({ "id": 9, "result": { "decision": "decline" } })]);
-    assert!(out.contains(&Said::Withdrawn("9".to_owned())));
+    assert!(out.contains(&DialectOutput::Withdrawn("9".to_owned())));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use wire::Category;
 
 #[test]
 fn the_thread_is_opened_with_what_the_session_wants() {
-    let opening = Opening {
+    let opening = ConversationOptions {
         cwd: "/w".into(),
         directories: vec!["/more".into()],
         model: Some("big".to_owned()),
@@ -17,7 +17,7 @@ fn the_thread_is_opened_with_what_the_session_wants() {
             json!({ "type": "http", "name": "web", "url": "https://h/mcp",
                     "headers": [{ "name": "A", "value": "b" }] }),
         ],
-        ..Opening::default()
+        ..ConversationOptions::default()
     };
     let (mut dialect, mut out) = (CodexAppServer::default(), Vec::new());
     dialect.open(&opening, &mut out);
@@ -50,7 +50,7 @@ fn the_thread_is_opened_with_what_the_session_wants() {
 #[test]
 fn a_prompt_that_comes_early_waits_for_the_thread() {
     let (mut dialect, mut out) = (CodexAppServer::default(), Vec::new());
-    dialect.open(&Opening::default(), &mut out);
+    dialect.open(&ConversationOptions::default(), &mut out);
     dialect.prompt(&prompt("go"), &mut out);
     assert_eq!(written(&out).len(), 1);
 
@@ -69,7 +69,7 @@ fn a_prompt_that_comes_early_waits_for_the_thread() {
 #[test]
 fn an_early_prompt_that_is_cancelled_is_never_sent() {
     let (mut dialect, mut out) = (CodexAppServer::default(), Vec::new());
-    dialect.open(&Opening::default(), &mut out);
+    dialect.open(&ConversationOptions::default(), &mut out);
     dialect.prompt(&prompt("go"), &mut out);
     assert!(dialect.interrupt(&mut out));
     let out = feed(
@@ -80,18 +80,18 @@ fn an_early_prompt_that_is_cancelled_is_never_sent() {
         ],
     );
     assert!(!written(&out).iter().any(|line| line["method"] == "turn/start"));
-    assert_eq!(ended(&out), [&Ending::Stopped(StopReason::Cancelled)]);
+    assert_eq!(ended(&out), [&TurnOutcome::Stopped(StopReason::Cancelled)]);
 }
 
 #[test]
 fn models_that_come_late_do_not_delay_the_opening() {
     let (mut dialect, mut out) = (CodexAppServer::default(), Vec::new());
-    dialect.open(&Opening::default(), &mut out);
+    dialect.open(&ConversationOptions::default(), &mut out);
     let thread = json!({ "id": 3, "result": { "thread": { "id": "T" }, "model": "m" } });
     let out = feed(&mut dialect, &[json!({ "id": 1, "result": {} }), thread]);
-    let opened = |out: &[Said]| {
+    let opened = |out: &[DialectOutput]| {
         let opened = out.iter().find_map(|said| match said {
-            Said::Opened(opened) => Some(opened.clone()),
+            DialectOutput::Opened(opened) => Some(opened.clone()),
             _ => None,
         });
         opened.unwrap()
@@ -116,30 +116,32 @@ fn models_that_come_late_do_not_delay_the_opening() {
 #[test]
 fn a_thread_that_cannot_be_opened_fails_the_turns() {
     let (mut dialect, mut out) = (CodexAppServer::default(), Vec::new());
-    dialect.open(&Opening::default(), &mut out);
+    dialect.open(&ConversationOptions::default(), &mut out);
     let refused = json!({ "id": 3, "error": { "code": -32600, "message": "not logged in" } });
     let out = feed(&mut dialect, &[json!({ "id": 1, "result": {} }), refused]);
-    assert!(matches!(&out[..], [.., Said::Lost(failure)] if failure.category == Category::Auth));
+    assert!(
+        matches!(&out[..], [.., DialectOutput::Lost(failure)] if failure.category == Category::Auth)
+    );
     let mut out = Vec::new();
     dialect.prompt(&prompt("go"), &mut out);
-    let [Ending::Failed(failure)] = &ended(&out)[..] else { panic!("{out:?}") };
+    let [TurnOutcome::Failed(failure)] = &ended(&out)[..] else { panic!("{out:?}") };
     assert_eq!(failure.category, Category::Auth);
 }
 
 #[test]
 fn wishes_are_told_with_the_next_turn() {
-    let mut dialect = open(&Opening::default());
+    let mut dialect = open(&ConversationOptions::default());
     let mut out = Vec::new();
     for wish in [
-        Wish::Model("small".to_owned()),
-        Wish::Effort("high".to_owned()),
-        Wish::Permissions(PermissionMode::ReadOnly),
+        OptionChange::Model("small".to_owned()),
+        OptionChange::Effort("high".to_owned()),
+        OptionChange::Permissions(PermissionMode::ReadOnly),
     ] {
         assert!(dialect.set(&wish, &mut out));
     }
     assert!(out.is_empty());
-    let images = vec![Image { mime_type: "image/png".to_owned(), data: "QUJD".to_owned() }];
-    dialect.prompt(&Prompt { text: "go".to_owned(), images }, &mut out);
+    let images = vec![PromptImage { mime_type: "image/png".to_owned(), data: "QUJD".to_owned() }];
+    dialect.prompt(&ComposedPrompt { text: "go".to_owned(), images }, &mut out);
     assert_eq!(
         written(&out),
         [json!({ "id": 4, "method": "turn/start", "params": {
@@ -160,9 +162,9 @@ fn wishes_are_told_with_the_next_turn() {
 #[test]
 fn every_mode_has_its_policy_and_the_users_sandbox_is_kept() {
     let policies = PermissionMode::ALL.map(|mode| {
-        let mut dialect = open(&Opening::default());
+        let mut dialect = open(&ConversationOptions::default());
         let mut out = Vec::new();
-        dialect.set(&Wish::Permissions(mode), &mut out);
+        dialect.set(&OptionChange::Permissions(mode), &mut out);
         dialect.prompt(&prompt("go"), &mut out);
         let params = written(&out)[0]["params"].clone();
         (params["approvalPolicy"].clone(), params["sandboxPolicy"].clone())

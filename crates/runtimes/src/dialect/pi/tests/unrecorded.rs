@@ -1,7 +1,7 @@
 //! What no recording shows.
 
 use super::*;
-use crate::update::{Status, Update};
+use crate::update::{SessionUpdate, ToolCallStatus};
 use wire::Category;
 
 #[test]
@@ -13,7 +13,7 @@ fn a_result_may_be_anything() {
         talk.prompt("Hi");
         talk.hear(&line);
         let raw = talk.said.iter().find_map(|said| match said {
-            Said::Update(Update::ToolCall(call)) => call.raw_output.clone(),
+            DialectOutput::Update(SessionUpdate::ToolCall(call)) => call.raw_output.clone(),
             _ => None,
         });
         assert_eq!(raw, Some(result));
@@ -34,9 +34,11 @@ fn counts_that_no_model_can_have_reached_do_no_harm() {
     assert_eq!(talk.endings().len(), 1);
 }
 
-fn last_status(said: &[Said]) -> Option<Status> {
+fn last_status(said: &[DialectOutput]) -> Option<ToolCallStatus> {
     said.iter().rev().find_map(|said| match said {
-        Said::Update(Update::ToolCall(call) | Update::ToolCallUpdate(call)) => call.status,
+        DialectOutput::Update(
+            SessionUpdate::ToolCall(call) | SessionUpdate::ToolCallUpdate(call),
+        ) => call.status,
         _ => None,
     })
 }
@@ -45,8 +47,8 @@ fn last_status(said: &[Said]) -> Option<Status> {
 fn a_call_outside_of_any_run_ends_with_the_process() {
     let line = json!({ "type": "tool_execution_start", "toolCallId": "a", "toolName": "bash",
                        "args": { "command": "ls" } });
-    let said = translate(NAME, line.to_string().as_bytes(), &[], &Exit::default());
-    assert_eq!(last_status(&said), Some(Status::Failed));
+    let said = translate(NAME, line.to_string().as_bytes(), &[], &CliExit::default());
+    assert_eq!(last_status(&said), Some(ToolCallStatus::Failed));
     assert_eq!(turn_ends(&said), 1);
 
     // In a session of ours it is no turn that we asked for.
@@ -54,8 +56,8 @@ fn a_call_outside_of_any_run_ends_with_the_process() {
     talk.prompt("Hi");
     talk.hear(&json!({ "type": "agent_settled" }));
     talk.hear(&line);
-    talk.pi.end(&Exit::default(), &mut talk.said);
-    assert_eq!(last_status(&talk.said), Some(Status::Failed));
+    talk.pi.end(&CliExit::default(), &mut talk.said);
+    assert_eq!(last_status(&talk.said), Some(ToolCallStatus::Failed));
     assert_eq!(talk.endings().len(), 1);
 }
 
@@ -67,7 +69,7 @@ fn a_state_that_is_not_told_is_no_reason_to_wait() {
         (json!({ "success": false }), Category::Protocol),
         (json!({ "success": true, "data": 5 }), Category::Protocol),
     ] {
-        let mut talk = Talk::open(&Opening::default());
+        let mut talk = Talk::open(&ConversationOptions::default());
         for command in talk.written() {
             match command["type"] == "get_state" {
                 true => talk.respond(&command, &answer),
@@ -78,11 +80,11 @@ fn a_state_that_is_not_told_is_no_reason_to_wait() {
             .said
             .iter()
             .filter_map(|said| match said {
-                Said::Lost(failure) => Some(failure.category),
+                DialectOutput::Lost(failure) => Some(failure.category),
                 _ => None,
             })
             .collect();
         assert_eq!(lost, [category], "{answer}");
-        assert!(!talk.said.iter().any(|said| matches!(said, Said::Opened(_))));
+        assert!(!talk.said.iter().any(|said| matches!(said, DialectOutput::Opened(_))));
     }
 }

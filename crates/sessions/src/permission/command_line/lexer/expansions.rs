@@ -1,9 +1,9 @@
 //! Expansions of `$` and of backquotes: the commands in them are read, and what a shell makes of
 //! the rest is not known.
 
-use super::numbers::{Within, may_be_variable, may_hide_code};
+use super::numbers::{SubscriptPlace, may_be_variable, may_hide_code};
 use super::odd::{PATH, PATHS};
-use super::{Lexer, Quotes, Until, Word, is_of_name};
+use super::{CommandsEnd, Lexer, Quotes, Word, is_of_name};
 
 /// Characters between which a path is all of a word, or of a part of it that is no program.
 const BEFORE_PATH: &str = " \t\n;&|(:,/";
@@ -146,7 +146,7 @@ impl Lexer<'_> {
         // Here-documents of what is around it are not in it.
         let awaited = std::mem::take(&mut self.awaited);
         let is_in_value = std::mem::take(&mut self.is_in_value);
-        self.inside(|lexer| lexer.commands(Until::Parenthesis))?;
+        self.inside(|lexer| lexer.commands(CommandsEnd::Parenthesis))?;
         self.is_in_value = is_in_value;
         // One that is still to come is in it to bash, and not to dash.
         if !self.awaited.is_empty() {
@@ -172,7 +172,7 @@ impl Lexer<'_> {
         self.found.told.has_names |= is_named_by_value && !is_list;
         self.found.told.has_numbers |= is_named_by_value && !is_list;
         if self.skip("[") {
-            self.inside(|lexer| lexer.subscript(Within::Parameter(quotes)))?;
+            self.inside(|lexer| lexer.subscript(SubscriptPlace::Parameter(quotes)))?;
         }
         if SPECIAL.iter().any(|special| self.is_at(special)) {
             self.next();

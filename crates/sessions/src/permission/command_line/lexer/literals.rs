@@ -9,7 +9,7 @@ use super::odd::is_odd;
 
 /// Reasons for bash to read a text once more, and the code that it may find there.
 #[derive(Debug, Clone, Default)]
-pub(in super::super) struct Told {
+pub(in super::super) struct RereadRisk {
     /// Variables are worked out as numbers, for which bash runs code that is in their values.
     pub(super) has_numbers: bool,
     /// A variable is set whose name is unknown.
@@ -17,7 +17,7 @@ pub(in super::super) struct Told {
     pub(in super::super) literals: Literals,
 }
 
-impl Told {
+impl RereadRisk {
     pub(in super::super) fn join(&mut self, other: Self) {
         self.has_numbers |= other.has_numbers;
         self.has_names |= other.has_names;

@@ -18,14 +18,14 @@ const COMPARING: [&str; 6] = ["-eq", "-ge", "-gt", "-le", "-lt", "-ne"];
 
 /// The place of a subscript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Within {
+pub(super) enum SubscriptPlace {
     /// `a[1]=x`, `([1]=x)`
     Word,
     /// `${a[1]}`
     Parameter(Quotes),
 }
 
-impl Within {
+impl SubscriptPlace {
     fn quotes(self) -> Quotes {
         match self {
             Self::Word => Quotes::None,
@@ -79,7 +79,7 @@ impl Lexer<'_> {
     }
 
     /// `[…]`, behind the bracket.
-    pub(super) fn subscript(&mut self, within: Within) -> Option<()> {
+    pub(super) fn subscript(&mut self, within: SubscriptPlace) -> Option<()> {
         let (mut inner, quotes) = (Word::default(), within.quotes());
         let mut n_open = 1_usize;
         let whole = self.rest;
@@ -103,7 +103,7 @@ impl Lexer<'_> {
         let written = self.since(whole);
         self.found.told.has_numbers |= written.contains(may_be_variable);
         // What a variable in it holds is read once more by some.
-        if within == Within::Word || written.contains('[') {
+        if within == SubscriptPlace::Word || written.contains('[') {
             self.found.told.literals.see_bracket();
         }
         Some(())

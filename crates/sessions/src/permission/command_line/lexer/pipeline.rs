@@ -15,7 +15,7 @@ pub(super) struct Pipeline {
     pub(super) words: Vec<Word>,
     /// Where in the words another command may begin, to some shell.
     pub(super) starts: Vec<usize>,
-    pub(super) place: Place,
+    pub(super) place: WordPlace,
     /// It begins with `[[`, and nothing before that changes whether it succeeds.
     is_test: bool,
     /// A `case` may be among the words, the patterns of which end at parentheses.
@@ -26,7 +26,7 @@ pub(super) struct Pipeline {
 
 /// The place of the next word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum WordPlace {
     /// A command begins.
     #[default]
     Start,
@@ -58,8 +58,8 @@ impl Pipeline {
     }
 
     pub(super) fn push(&mut self, word: Word, written: &str) {
-        self.is_test |= self.place == Place::Start && self.words.is_empty() && written == "[[";
-        self.place = Place::Within;
+        self.is_test |= self.place == WordPlace::Start && self.words.is_empty() && written == "[[";
+        self.place = WordPlace::Within;
         if word.text == "case" && self.may_begin_case() {
             self.has_case = true;
             self.case_at.get_or_insert(self.ended.len());

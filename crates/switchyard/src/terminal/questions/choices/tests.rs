@@ -1,7 +1,7 @@
-use client::Answer;
+use client::QuestionAnswer;
 use serde_json::{Value, json};
 
-use super::{Typed, prompt, typed};
+use super::{TypedAnswer, prompt, typed};
 
 fn request() -> Value {
     json!({ "toolCall": { "title": "make" }, "options": [
@@ -13,8 +13,8 @@ fn request() -> Value {
 
 fn chosen(line: &str, request: &Value) -> Option<String> {
     match typed(line, request) {
-        Typed::Answer(Answer::Option(id)) => Some(id),
-        Typed::Answer(Answer::Rejected) => Some("rejected".to_owned()),
+        TypedAnswer::Answer(QuestionAnswer::Option(id)) => Some(id),
+        TypedAnswer::Answer(QuestionAnswer::Rejected) => Some("rejected".to_owned()),
         _ => None,
     }
 }
@@ -33,13 +33,15 @@ fn a_number_a_letter_and_nothing_are_answers() {
     ] {
         assert_eq!(chosen(line, &request()).as_deref(), Some(expected), "{line}");
     }
-    assert!(matches!(typed("v", &request()), Typed::View));
+    assert!(matches!(typed("v", &request()), TypedAnswer::View));
 }
 
 #[test]
 fn anything_else_is_told_what_is_accepted() {
     for line in ["0", "4", "x", "-1", "yy", "1 2"] {
-        let Typed::Nothing(why) = typed(line, &request()) else { panic!("{line} is an answer") };
+        let TypedAnswer::Nothing(why) = typed(line, &request()) else {
+            panic!("{line} is an answer")
+        };
         assert!(why.contains(&format!("`{line}` is no answer")), "{why}");
         assert!(why.contains("1 for “Allow once”") && why.contains("n or Enter"), "{why}");
     }
@@ -64,7 +66,7 @@ fn a_letter_takes_the_first_of_several_grants_and_says_which() {
     request["options"].as_array_mut().unwrap().push(more);
     assert_eq!(chosen("y", &request).as_deref(), Some("a"));
     assert!(prompt(&request, false).contains("(1-4, y is 1, n;"), "{}", prompt(&request, false));
-    let Typed::Nothing(why) = typed("x", &request) else { panic!("x is an answer") };
+    let TypedAnswer::Nothing(why) = typed("x", &request) else { panic!("x is an answer") };
     assert!(why.contains("y for 1"), "{why}");
 
     // Without one that lasts it takes a tool that acts.

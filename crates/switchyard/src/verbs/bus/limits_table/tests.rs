@@ -1,13 +1,13 @@
 use super::*;
 
-fn settle(text: &str) -> (Limits, Edges) {
+fn settle(text: &str) -> (SwitchLimits, IoLimits) {
     toml::from_str::<LimitsTable>(text).unwrap().settle()
 }
 
 #[test]
 fn nothing_said_means_the_defaults() {
-    assert_eq!(settle(""), (Limits::default(), Edges::default()));
-    assert_eq!(changed(&Limits::default(), &Edges::default()), []);
+    assert_eq!(settle(""), (SwitchLimits::default(), IoLimits::default()));
+    assert_eq!(changed(&SwitchLimits::default(), &IoLimits::default()), []);
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn every_limit_can_be_set() {
     "#;
     let (limits, edges) = settle(text);
     let marks = |low, high, full| QueueMarks { low, high, full };
-    let expected = Limits {
+    let expected = SwitchLimits {
         max_clients: 1,
         max_open_per_client: 2,
         max_sessions: 3,
@@ -41,7 +41,7 @@ fn every_limit_can_be_set() {
         slow_client_after: Some(11_000),
     };
     assert_eq!(limits, expected);
-    let expected = Edges {
+    let expected = IoLimits {
         max_client_line_bytes: 12 << 10,
         max_worker_line_bytes: 13,
         max_unfinished_bytes: 14 << 20,
@@ -61,7 +61,7 @@ fn every_limit_can_be_set() {
 
 #[test]
 fn a_queue_may_be_given_by_its_limit_alone() {
-    let usual = Limits::default().client_queue;
+    let usual = SwitchLimits::default().client_queue;
     let (large, _) = settle("client_queue = '1GiB'");
     assert_eq!(large.client_queue, QueueMarks { full: 1 << 30, ..usual });
     let (small, _) = settle("client_queue = 1000");

@@ -1,28 +1,28 @@
 use super::*;
 
-fn parse(text: &str) -> Result<Listener, String> {
+fn parse(text: &str) -> Result<BusListener, String> {
     let table = toml::from_str::<ListenTable>(text);
-    table.map_err(|error| error.message().to_owned()).and_then(Listener::try_from)
+    table.map_err(|error| error.message().to_owned()).and_then(BusListener::try_from)
 }
 
 #[test]
 fn each_kind_of_listener_is_read() {
     let tcp = parse("tcp = '127.0.0.1:9000'\npool = 'a'").unwrap();
-    assert_eq!(tcp.at, Place::Tcp("127.0.0.1:9000".parse().unwrap()));
+    assert_eq!(tcp.at, BusAddress::Tcp("127.0.0.1:9000".parse().unwrap()));
     assert_eq!(tcp.pool.as_deref(), Some("a"));
     assert!(tcp.at.needs_token() && tcp.at.is_local());
 
     let ws = parse("ws = '[::]:0'").unwrap();
-    assert_eq!(ws, Listener { at: Place::Ws("[::]:0".parse().unwrap()), pool: None });
+    assert_eq!(ws, BusListener { at: BusAddress::Ws("[::]:0".parse().unwrap()), pool: None });
     assert!(ws.at.needs_token() && !ws.at.is_local());
 
     let unix = parse("unix = 'x.sock'").unwrap().below(Path::new("/run"));
-    assert_eq!(unix.at, Place::Unix("/run/x.sock".into(), 0o600));
+    assert_eq!(unix.at, BusAddress::Unix("/run/x.sock".into(), 0o600));
     assert!(!unix.at.needs_token() && unix.at.is_local());
     assert_eq!(unix.at.to_string(), "unix /run/x.sock");
 
     let shared = parse("unix = '/run/y.sock'\nmode = '0660'").unwrap().below(Path::new("/x"));
-    assert_eq!(shared.at, Place::Unix("/run/y.sock".into(), 0o660));
+    assert_eq!(shared.at, BusAddress::Unix("/run/y.sock".into(), 0o660));
 }
 
 #[test]

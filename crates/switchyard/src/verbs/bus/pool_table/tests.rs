@@ -15,7 +15,7 @@ fn a_name_and_a_command_are_enough() {
     let pool = parse("name = 'p'\ncommand = 'agent'").unwrap();
     assert_eq!(pool.plan, PoolPlan::fixed("p", "", 1));
     assert_eq!(pool.ladder, StopLadder::default());
-    assert_eq!(pool.work, Work::Command { program: "agent".into(), args: vec![] });
+    assert_eq!(pool.work, PoolProgram::Command { program: "agent".into(), args: vec![] });
     assert_eq!((pool.cwd, pool.inherit_env, pool.env.len()), (None, None, 0));
 }
 
@@ -53,13 +53,13 @@ fn everything_about_a_pool_can_be_set() {
         launch: "".into(),
         min: 0,
         max: 8,
-        start: Start::OnDemand,
+        start: StartPolicy::OnDemand,
         sharing: Sharing::OneClient,
-        restart: Restart::OnFailure,
+        restart: RestartPolicy::OnFailure,
         backoff: Backoff { initial: 1_000, max: 120_000, jitter_percent: 0 },
-        intensity: Intensity { n_deaths: 9, window: 180_000, cool_down: 240_000 },
+        intensity: RestartIntensity { n_deaths: 9, window: 180_000, cool_down: 240_000 },
         drain_timeout: 5_000,
-        ping: Some(Ping { method: "ping".into(), interval: 8_000, timeout: 9_000 }),
+        ping: Some(PingPolicy { method: "ping".into(), interval: 8_000, timeout: 9_000 }),
         max_memory_bytes: Some(2 << 30),
         request_timeout: Some(10_000),
         prompt_timeout: Some(660_000),
@@ -72,7 +72,7 @@ fn everything_about_a_pool_can_be_set() {
         StopLadder { after_eof: Duration::from_secs(6), after_term: Duration::from_secs(7) };
     assert_eq!(pool.ladder, ladder);
     let args = ["--acp", "-x"].map(str::to_owned).to_vec();
-    assert_eq!(pool.work, Work::Command { program: "agent".into(), args });
+    assert_eq!(pool.work, PoolProgram::Command { program: "agent".into(), args });
     assert_eq!(pool.cwd, Some("work".into()));
     let env = [("A", "1"), ("B", "two")].map(|(name, value)| (name.into(), value.into()));
     assert_eq!(pool.env, env.into());
@@ -82,14 +82,15 @@ fn everything_about_a_pool_can_be_set() {
 #[test]
 fn an_agent_by_name_needs_no_command() {
     let pool = parse("name = 'p'\nagent = 'claude'\npermissions = 'accept-edits'").unwrap();
-    let expected = Work::Agent { name: "claude".into(), permissions: Some(Mode::AcceptEdits) };
+    let expected =
+        PoolProgram::Agent { name: "claude".into(), permissions: Some(PolicyMode::AcceptEdits) };
     assert_eq!(pool.work, expected);
 }
 
 #[test]
 fn a_ping_needs_only_its_method() {
     let pool = parse("name = 'p'\ncommand = 'x'\nping = { method = 'ping' }").unwrap();
-    let expected = Ping { method: "ping".into(), interval: 30_000, timeout: 10_000 };
+    let expected = PingPolicy { method: "ping".into(), interval: 30_000, timeout: 10_000 };
     assert_eq!(pool.plan.ping, Some(expected));
 }
 
@@ -117,7 +118,7 @@ fn relative_paths_are_below_the_file_but_names_are_not_paths() {
         let pool = parse(&format!("name = 'p'\ncommand = '{command}'\ncwd = 'work'")).unwrap();
         let pool = pool.below(Path::new("/etc/bus"));
         assert_eq!(pool.cwd.as_deref(), Some(Path::new("/etc/bus/work")));
-        let Work::Command { program, .. } = pool.work else { panic!("it is a command") };
+        let PoolProgram::Command { program, .. } = pool.work else { panic!("it is a command") };
         program
     };
     assert_eq!(below("agent"), Path::new("agent"));

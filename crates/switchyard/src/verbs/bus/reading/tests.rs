@@ -1,6 +1,6 @@
 use super::*;
-use crate::verbs::bus::listener::Place;
-use crate::verbs::bus::pool_table::{PoolEntry, Work};
+use crate::verbs::bus::listener::BusAddress;
+use crate::verbs::bus::pool_table::{PoolEntry, PoolProgram};
 use crate::verbs::bus::setup::{problems, warnings};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -39,7 +39,7 @@ unix = "bus.sock"
 
 const STDIO_BUS: &str = r#"{"pools": [{"id": "echo", "command": "./echo", "instances": 1}]}"#;
 
-fn parse(text: &str) -> Result<BusFile, Wrong> {
+fn parse(text: &str) -> Result<BusFile, BusFileProblem> {
     BusFile::parse(text, Path::new("conf/bus.toml"), Path::new("/here"))
 }
 
@@ -50,23 +50,23 @@ fn wrong(text: &str) -> (Option<(usize, usize)>, String) {
 
 fn program(file: &BusFile) -> &Path {
     match &file.pools[0].work {
-        Work::Command { program, .. } => program,
-        Work::Agent { .. } => panic!("it is a command"),
+        PoolProgram::Command { program, .. } => program,
+        PoolProgram::Agent { .. } => panic!("it is a command"),
     }
 }
 
 #[test]
 fn a_file_is_read_with_paths_below_it() {
     let file = parse(GOOD).unwrap();
-    assert_eq!(file.form, Form::Toml);
+    assert_eq!(file.form, BusFileFormat::Toml);
     let names: Vec<&str> = file.pools.iter().map(PoolEntry::name).collect();
     assert_eq!(names, ["demo", "claude"]);
     assert_eq!(program(&file), Path::new("/here/conf/./agent"));
     assert_eq!(file.limits.max_clients, 12);
     assert_eq!(file.token_file, Some("/here/conf/token".into()));
-    let places: Vec<&Place> = file.listeners.iter().map(|listener| &listener.at).collect();
-    let unix = Place::Unix("/here/conf/bus.sock".into(), 0o600);
-    assert_eq!(places, [&Place::Tcp("127.0.0.1:9000".parse().unwrap()), &unix]);
+    let places: Vec<&BusAddress> = file.listeners.iter().map(|listener| &listener.at).collect();
+    let unix = BusAddress::Unix("/here/conf/bus.sock".into(), 0o600);
+    assert_eq!(places, [&BusAddress::Tcp("127.0.0.1:9000".parse().unwrap()), &unix]);
     assert_eq!(problems(&file), []);
     assert!(warnings(&file).is_empty());
 }
@@ -75,7 +75,7 @@ fn a_file_is_read_with_paths_below_it() {
 fn a_stdio_bus_file_is_known_by_its_content_or_its_name() {
     for text in [STDIO_BUS.to_owned(), format!("\u{feff}\n  {STDIO_BUS}")] {
         let file = parse(&text).unwrap();
-        assert_eq!(file.form, Form::StdioBus);
+        assert_eq!(file.form, BusFileFormat::StdioBus);
         assert_eq!(program(&file), Path::new("/here/./echo"), "below where it is started");
     }
     let named = BusFile::parse("x = 1", Path::new("/conf/bus.json"), Path::new("/here"));
@@ -135,7 +135,7 @@ fn a_file_that_is_not_there_is_a_usage_error_and_a_wrong_one_is_not() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("bus.toml");
     let missing = BusFile::read(&path, dir.path()).unwrap_err();
-    assert!(matches!(missing, FileError::Unreadable { .. }));
+    assert!(matches!(missing, BusFileError::Unreadable { .. }));
     assert!(missing.to_string().starts_with(&format!("cannot read {}: No such", path.display())));
 
     std::fs::write(&path, "[pools]\n").unwrap();
@@ -147,7 +147,7 @@ fn a_file_that_is_not_there_is_a_usage_error_and_a_wrong_one_is_not() {
     let large = BusFile::read(&path, dir.path()).unwrap_err();
     assert!(large.to_string().ends_with("it has more than 4194304 bytes"), "{large}");
     std::fs::write(&path, [0xff, 0xfe]).unwrap();
-    assert!(matches!(BusFile::read(&path, dir.path()), Err(FileError::Unreadable { .. })));
+    assert!(matches!(BusFile::read(&path, dir.path()), Err(BusFileError::Unreadable { .. })));
 }
 
 /// The fenced blocks of the docs in one language.
@@ -169,7 +169,7 @@ fn every_example_of_the_docs_is_fine() {
     let mut n_found = 0;
     for text in of_stdio_bus {
         let file = parse(text).unwrap_or_else(|wrong| panic!("{wrong:?}\n{text}"));
-        assert_eq!((file.form, problems(&file)), (Form::StdioBus, vec![]), "{text}");
+        assert_eq!((file.form, problems(&file)), (BusFileFormat::StdioBus, vec![]), "{text}");
         n_found += 1;
     }
     assert!(n_found > 0, "the stdio Bus example was not found");
@@ -183,7 +183,7 @@ fn the_two_examples_for_changing_over_say_the_same() {
     };
     let (mut old, new) = (block("json"), block("toml"));
     // Their pools are below different directories.
-    old.form = Form::Toml;
+    old.form = BusFileFormat::Toml;
     assert_eq!(old, new);
 }
 
@@ -243,7 +243,7 @@ fn take(text: &str) -> Result<(), TestCaseError> {
     let _ = warnings(&file);
     if problems(&file).is_empty() {
         let pools = file.pools.iter().map(|pool| pool.plan.clone()).collect();
-        let plan = bus::switch::Plan { pools, limits: file.limits };
+        let plan = bus::switch::SwitchPlan { pools, limits: file.limits };
         prop_assert_eq!(plan.check(), Ok(()), "no problem is left to the switch");
     }
     Ok(())

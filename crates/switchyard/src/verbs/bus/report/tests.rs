@@ -1,14 +1,14 @@
 use super::*;
 use crate::verbs::bus::setup::{problems, warnings};
 
-fn report(text: &str, missing: &[&str]) -> Report {
+fn report(text: &str, missing: &[&str]) -> CheckReport {
     let path = Path::new("bus.toml");
     let file = BusFile::parse(text, path, Path::new("/here")).unwrap();
     let pools = file.pools.iter().map(|pool| {
         let is_there = !missing.contains(&pool.name());
         PoolReport::new(pool, is_there.then(|| "/bin/some".into()))
     });
-    Report::new(path, &file, pools.collect(), warnings(&file), problems(&file))
+    CheckReport::new(path, &file, pools.collect(), warnings(&file), problems(&file))
 }
 
 const MUCH: &str = "
@@ -56,8 +56,8 @@ fn a_report_as_json() {
 
 #[test]
 fn a_file_that_cannot_be_made_out_is_one_problem() {
-    let wrong = Wrong { at: Some((3, 4)), message: "no".into(), hint: Some("do".into()) };
-    let report = Report::of_wrong(Path::new("x.toml"), wrong);
+    let wrong = BusFileProblem { at: Some((3, 4)), message: "no".into(), hint: Some("do".into()) };
+    let report = CheckReport::of_wrong(Path::new("x.toml"), wrong);
     assert!(!report.is_ok());
     let expected = "problem: line 3, column 4: no\n    fix: do\n\nx.toml has a problem\n";
     assert_eq!(report.text(Paint::none()), expected);

@@ -1,8 +1,8 @@
 use super::*;
-use crate::verbs::bus::pool_table::Work;
+use crate::verbs::bus::pool_table::PoolProgram;
 use crate::verbs::bus::setup::problems;
-use bus::Edges;
-use bus::switch::{Intensity, Limits, PoolPlan, QueueMarks, Restart};
+use bus::IoLimits;
+use bus::switch::{PoolPlan, QueueMarks, RestartIntensity, RestartPolicy, SwitchLimits};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -43,29 +43,29 @@ fn pools_and_limits_are_taken_over() {
     }))
     .unwrap();
 
-    assert_eq!(file.form, Form::StdioBus);
+    assert_eq!(file.form, BusFileFormat::StdioBus);
     let args = ["worker.js", "-v"].map(str::to_owned).to_vec();
-    assert_eq!(file.pools[0].work, Work::Command { program: "node".into(), args });
+    assert_eq!(file.pools[0].work, PoolProgram::Command { program: "node".into(), args });
     let usual = PoolPlan::fixed("a", "", 4);
     let expected = PoolPlan {
-        restart: Restart::OnFailure,
-        intensity: Intensity { n_deaths: 7, window: 90_000, ..usual.intensity },
+        restart: RestartPolicy::OnFailure,
+        intensity: RestartIntensity { n_deaths: 7, window: 90_000, ..usual.intensity },
         drain_timeout: 11_000,
         ..usual
     };
     assert_eq!(file.pools[0].plan, expected);
     assert_eq!(file.pools[1].name(), "b");
 
-    let expected = Limits {
+    let expected = SwitchLimits {
         client_queue: QueueMarks { low: 512 << 10, high: 2 << 20, full: 4 << 20 },
         slow_client_after: Some(12_000),
-        ..Limits::default()
+        ..SwitchLimits::default()
     };
     assert_eq!(file.limits, expected);
-    let expected = Edges {
+    let expected = IoLimits {
         max_client_line_bytes: 1 << 20,
         max_worker_line_bytes: 1 << 20,
-        ..Edges::default()
+        ..IoLimits::default()
     };
     assert_eq!(file.edges, expected);
     assert!(file.warnings.is_empty() && problems(&file).is_empty());
@@ -77,8 +77,11 @@ fn what_is_left_out_has_its_documented_default() {
     let plan = &file.pools[0].plan;
     assert_eq!((plan.intensity.n_deaths, plan.intensity.window), (5, 60_000));
     assert_eq!(plan.drain_timeout, 30_000);
-    assert_eq!(file.limits, Limits { slow_client_after: Some(60_000), ..Limits::default() });
-    assert_eq!(file.edges, Edges::default());
+    assert_eq!(
+        file.limits,
+        SwitchLimits { slow_client_after: Some(60_000), ..SwitchLimits::default() }
+    );
+    assert_eq!(file.edges, IoLimits::default());
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::File;
+use crate::config::ConfigFile;
 use crate::home::Home;
 use sessions::observer::Observers;
 use std::os::unix::fs::PermissionsExt as _;
@@ -17,7 +17,7 @@ fn config(dir: &Path) -> Config {
         state: dir.join("state"),
         run: dir.join("run"),
     };
-    Config { home, file: File::default(), observers: Observers::default(), written: None }
+    Config { home, file: ConfigFile::default(), observers: Observers::default(), written: None }
 }
 
 #[test]

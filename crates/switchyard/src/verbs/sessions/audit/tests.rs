@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn a_line_says_what_was_decided_by_whom_and_after_how_long() {
-    let row = Row {
+    let row = AuditRow {
         time: "2026-11-03T09:00:00.000Z".into(),
         session: "abcdefghijklmnopqrstuvwxyz".into(),
         agent: "demo".into(),
@@ -12,7 +12,7 @@ fn a_line_says_what_was_decided_by_whom_and_after_how_long() {
         by: "client".into(),
         detail: Some("terminal".into()),
         waited_ms: Some(3_450),
-        ..Row::default()
+        ..AuditRow::default()
     };
     let line = text_line(&row);
     assert!(!line.contains('\u{1b}'), "{line:?}");
