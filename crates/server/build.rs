@@ -39,7 +39,7 @@ fn table(source: &Path, is_built: bool) -> io::Result<String> {
         hasher.write(&fs::read(file)?);
         let (path, digest) = (path.display().to_string(), format!("{:016x}", hasher.finish()));
         let (brotli, gzip) = (copy(file, "br"), copy(file, "gz"));
-        let plain = included(file);
+        let plain = include_bytes_of(file);
         let _ = writeln!(
             text,
             "    PageFile {{ path: {path:?}, digest: {digest:?}, plain: {plain}, brotli: {brotli}, gzip: {gzip} }},"
@@ -72,9 +72,9 @@ fn copy(file: &Path, extension: &str) -> String {
     let mut name = file.as_os_str().to_owned();
     name.push(format!(".{extension}"));
     let copy = PathBuf::from(name);
-    if copy.is_file() { format!("Some({})", included(&copy)) } else { "None".to_owned() }
+    if copy.is_file() { format!("Some({})", include_bytes_of(&copy)) } else { "None".to_owned() }
 }
 
-fn included(file: &Path) -> String {
+fn include_bytes_of(file: &Path) -> String {
     format!("include_bytes!({:?})", file.display().to_string())
 }

@@ -63,7 +63,7 @@ fn drive(name: DialectName, script: &Script) {
             session.act(step.action);
         }
     }
-    let exit = CliExit { is_wanted: session.is_cancelling, ..exit(script.setting) };
+    let exit = CliExit { is_stopped_by_us: session.is_cancelling, ..exit(script.setting) };
     reader.finish(&exit, &mut *session.dialect, &mut out);
     session.hear(&mut out);
     assert!(!session.is_running, "a turn that was begun did not end");
@@ -156,8 +156,9 @@ impl Session {
         let mut out = Vec::new();
         self.dialect.answer(&ask.id, answer, &mut out);
         // The CLI waits for it, unless there is more to ask; Codex asks all of it at once.
-        let goes_on =
-            out.iter().any(|said| matches!(said, DialectOutput::Write(_) | DialectOutput::Ask(_)));
+        let goes_on = out.iter().any(|said| {
+            matches!(said, DialectOutput::StdinLine(_) | DialectOutput::PermissionRequest(_))
+        });
         let is_codex = self.name == DialectName::CodexAppServer;
         assert!(goes_on || is_codex, "nothing was written for the answer to {}", ask.id);
         self.hear(&mut out);
@@ -166,8 +167,8 @@ impl Session {
     fn hear(&mut self, out: &mut Vec<DialectOutput>) {
         for said in std::mem::take(out) {
             match &said {
-                DialectOutput::Ask(ask) => self.asks.push(ask.clone()),
-                DialectOutput::Withdrawn(id) => {
+                DialectOutput::PermissionRequest(ask) => self.asks.push(ask.clone()),
+                DialectOutput::RequestWithdrawn(id) => {
                     let at = self.asks.iter().position(|ask| ask.id == *id);
                     at.map(|at| self.asks.remove(at));
                 }
@@ -201,6 +202,6 @@ fn exit(setting: u8) -> CliExit {
         0 => CliExit { code: Some(0), ..ended },
         1 => CliExit { code: Some(1), stderr: "Error: 429 slow down\n".to_owned(), ..ended },
         2 => CliExit { signal: Some(9), ..ended },
-        _ => CliExit { is_wanted: true, signal: Some(15), ..ended },
+        _ => CliExit { is_stopped_by_us: true, signal: Some(15), ..ended },
     }
 }

@@ -27,7 +27,7 @@ pub fn check(said: &[DialectOutput]) {
                 let open: Vec<_> = calls.iter().filter(|(_, has_ended)| !**has_ended).collect();
                 assert!(open.is_empty(), "open at the end of the turn: {open:?}");
             }
-            DialectOutput::Write(line) => {
+            DialectOutput::StdinLine(line) => {
                 assert!(serde_json::from_str::<Value>(line).is_ok(), "we wrote {line:?}");
                 assert!(!line.contains('\n'), "two lines in one: {line:?}");
             }

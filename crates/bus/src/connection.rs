@@ -63,7 +63,7 @@ pub enum IncomingMessage {
     },
     /// A response that matches no open request of ours: given up long ago, answered twice, or made
     /// up.
-    Unasked(Message),
+    Unmatched(Message),
     BadLine(LineError),
     BadMessage {
         error: MessageError,

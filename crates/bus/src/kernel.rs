@@ -133,9 +133,9 @@ impl Bus {
     }
 
     /// A snapshot of the bus: its state at this moment, and what it has counted.
-    pub async fn picture(&self) -> Result<BusSnapshot, BusError> {
+    pub async fn snapshot(&self) -> Result<BusSnapshot, BusError> {
         let (reply, answer) = oneshot::channel();
-        self.shared.mailbox.send(LoopMessage::Picture(reply)).await?;
+        self.shared.mailbox.send(LoopMessage::Snapshot(reply)).await?;
         answer.await.map_err(|_| BusError::Ended)
     }
 

@@ -29,9 +29,9 @@ pub(crate) use errands::{agents, create, last_session};
 use keyboard::{Keyboard, TerminalInput};
 
 /// Messages that wait while the screen is drawn.
-const MAX_NEWS: usize = 4096;
+const MAX_MESSAGES: usize = 4096;
 /// Messages that are handled before the next look at the keys.
-const NEWS_AT_ONCE: usize = 2048;
+const MESSAGES_AT_ONCE: usize = 2048;
 /// The least time between two frames: thirty a second are plenty.
 const FRAME: Duration = Duration::from_millis(33);
 /// The interval of the clock: spinners turn and remarks expire also when nothing happens.
@@ -45,7 +45,7 @@ pub async fn full_screen(
 ) -> Result<ChatOutcome, ChatError> {
     let history = HistoryFile::at(&wanted.history);
     let screen = Screen::take().map_err(ChatError::Terminal)?;
-    let (news, inbox) = mpsc::channel(MAX_NEWS);
+    let (news, inbox) = mpsc::channel(MAX_MESSAGES);
     let mut app = App {
         state: ChatState::new(history.read()),
         view: ConversationView::new(Theme::new(wanted.has_color)),
@@ -54,16 +54,16 @@ pub async fn full_screen(
         screen,
         client,
         history,
-        news,
+        messages: news,
         inbox,
         stream: None,
-        made: None,
+        created_session: None,
         is_dirty: true,
         is_left: false,
     };
     app.state.tick(now());
     if let Some(remark) = &wanted.remark {
-        app.state.say(remark.clone());
+        app.state.show_remark(remark.clone());
     }
     let beginning = match wanted.start {
         ChatStart::Agent(agent) => FirstAction::Create(Some(agent)),
@@ -76,7 +76,7 @@ pub async fn full_screen(
         }
     };
     let effects = app.state.begin(beginning);
-    app.perform(effects)?;
+    app.perform_effects(effects)?;
     app.run(stop).await?;
     let mut session = app.state.session.as_ref().map(|session| session.id.clone());
     if let Some(unused) = app.unused()
@@ -84,7 +84,11 @@ pub async fn full_screen(
     {
         session = None;
     }
-    Ok(ChatOutcome { session, stop: app.state.talk.last_stop.clone(), ..ChatOutcome::default() })
+    Ok(ChatOutcome {
+        session,
+        stop: app.state.conversation.last_stop.clone(),
+        ..ChatOutcome::default()
+    })
 }
 
 struct App {
@@ -96,11 +100,11 @@ struct App {
     screen: Screen,
     client: DaemonClient,
     history: HistoryFile,
-    news: mpsc::Sender<ChatMessage>,
+    messages: mpsc::Sender<ChatMessage>,
     inbox: mpsc::Receiver<ChatMessage>,
     stream: Option<JoinHandle<()>>,
     /// The session at hand, if it was made here.
-    made: Option<String>,
+    created_session: Option<String>,
     is_dirty: bool,
     is_left: bool,
 }
@@ -129,12 +133,12 @@ impl App {
                     // The terminal is gone.
                     None => return Ok(()),
                 },
-                Some(news) = self.inbox.recv() => self.hear(news)?,
+                Some(news) = self.inbox.recv() => self.handle_messages(news)?,
                 _ = ticks.tick() => {
                     self.is_dirty |= self.state.tick(now());
-                    let effects = self.state.settle();
+                    let effects = self.state.send_due_answer();
                     self.is_dirty |= !effects.is_empty();
-                    self.perform(effects)?;
+                    self.perform_effects(effects)?;
                 }
             }
             if self.is_dirty && drawn_at.elapsed() >= FRAME {
@@ -150,7 +154,7 @@ impl App {
         let mut seen = None;
         let drawn = screen.draw(|frame| seen = render::draw(state, view, frame));
         drawn.map_err(ChatError::Terminal)?;
-        state.saw(seen);
+        state.note_visible_question(seen);
         self.is_dirty = false;
         Ok(())
     }
@@ -162,25 +166,25 @@ impl App {
             TerminalInput::Paste(text) => self.state.paste(&text),
             TerminalInput::Resize => {
                 // A question that was drawn for another size may be cut off now.
-                self.state.saw(None);
+                self.state.note_visible_question(None);
                 Vec::new()
             }
         };
         self.is_dirty = true;
-        self.perform(effects)
+        self.perform_effects(effects)
     }
 
     /// Handles the messages behind this one, too: a long session comes as many events.
-    fn hear(&mut self, news: ChatMessage) -> Result<(), ChatError> {
+    fn handle_messages(&mut self, news: ChatMessage) -> Result<(), ChatError> {
         let mut next = Some(news);
-        for _ in 0..NEWS_AT_ONCE {
+        for _ in 0..MESSAGES_AT_ONCE {
             let Some(news) = next.take() else { break };
             if let ChatMessage::Opened(session) = &news {
                 if let Some(unused) = self.unused() {
                     let client = self.client.clone();
                     task::spawn(async move { errands::delete_unused(&client, &unused).await });
                 }
-                self.made = session.is_new.then(|| session.id.clone());
+                self.created_session = session.is_new.then(|| session.id.clone());
                 self.view.reset();
                 self.follow(session.id.clone());
                 self.errands.opened(session);
@@ -188,13 +192,13 @@ impl App {
             if matches!(news, ChatMessage::Resync) {
                 self.view.reset();
             }
-            let effects = self.state.hear(news);
-            self.perform(effects)?;
+            let effects = self.state.handle_message(news);
+            self.perform_effects(effects)?;
             next = self.inbox.try_recv().ok();
         }
         if let Some(news) = next {
-            let effects = self.state.hear(news);
-            self.perform(effects)?;
+            let effects = self.state.handle_message(news);
+            self.perform_effects(effects)?;
         }
         self.is_dirty = true;
         Ok(())
@@ -203,8 +207,8 @@ impl App {
     /// The open session, if it was made here and nothing was sent in it: leaving deletes it, since
     /// nobody would come back to it.
     fn unused(&self) -> Option<String> {
-        let has_begun = self.state.n_sending > 0 || self.state.talk.has_prompts();
-        self.made.clone().filter(|_| !has_begun)
+        let has_begun = self.state.n_sending > 0 || self.state.conversation.has_prompts();
+        self.created_session.clone().filter(|_| !has_begun)
     }
 
     /// Follows the events of a session from its first.
@@ -213,26 +217,26 @@ impl App {
             stream.abort();
         }
         // Messages that are left of the stream before are of no use.
-        let (news, inbox) = mpsc::channel(MAX_NEWS);
+        let (news, inbox) = mpsc::channel(MAX_MESSAGES);
         self.inbox = inbox;
-        self.news = news.clone();
+        self.messages = news.clone();
         self.errands.report_to(news.clone());
         let client = self.client.clone();
         self.stream = Some(task::spawn(link::follow(client, session, 0, news)));
     }
 
-    fn perform(&mut self, effects: Vec<Effect>) -> Result<(), ChatError> {
+    fn perform_effects(&mut self, effects: Vec<Effect>) -> Result<(), ChatError> {
         for effect in effects {
             match effect {
                 Effect::Leave => self.is_left = true,
-                Effect::Fail(why) => return Err(ChatError::CannotOpen(why)),
+                Effect::LeaveWithError(why) => return Err(ChatError::CannotOpen(why)),
                 Effect::Redraw => self.screen.clear().map_err(ChatError::Terminal)?,
                 Effect::Scroll(by) => self.view.scroll(&self.state, by),
                 Effect::Suspend => {
                     let Self { keyboard, screen, .. } = self;
-                    keyboard.while_resting(|| screen.suspend()).map_err(ChatError::Terminal)?;
+                    keyboard.run_with_terminal(|| screen.suspend()).map_err(ChatError::Terminal)?;
                 }
-                Effect::Remember(text) => {
+                Effect::SaveToHistory(text) => {
                     // A history that cannot be written need not disturb the user.
                     if let Err(error) = self.history.append(&text) {
                         tracing::warn!(%error, "cannot remember what was typed");
@@ -240,12 +244,12 @@ impl App {
                 }
                 Effect::Reopen => {
                     if let Some(session) = &self.state.session {
-                        let (id, after) = (session.id.clone(), self.state.talk.cursor.0);
+                        let (id, after) = (session.id.clone(), self.state.conversation.cursor.0);
                         if let Some(stream) = self.stream.take() {
                             stream.abort();
                         }
                         self.state.link = ConnectionState::Opening;
-                        let (client, news) = (self.client.clone(), self.news.clone());
+                        let (client, news) = (self.client.clone(), self.messages.clone());
                         self.stream = Some(task::spawn(link::follow(client, id, after, news)));
                     }
                 }

@@ -38,7 +38,7 @@ const fn entry(
     CommandEntry { command, name, takes, about }
 }
 
-pub(crate) const OURS: &[CommandEntry] = &[
+pub(crate) const CHAT_COMMANDS: &[CommandEntry] = &[
     entry(ChatCommand::Help, "help", "", "keys and commands"),
     entry(ChatCommand::Sessions, "sessions", "", "go to another session"),
     entry(ChatCommand::New, "new", "[AGENT]", "a new session, with this or another agent"),
@@ -72,7 +72,7 @@ pub(crate) fn read(text: &str) -> InputLine<'_> {
     }
     let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let name = if name == "exit" { "quit" } else { name };
-    match OURS.iter().find(|entry| entry.name == name) {
+    match CHAT_COMMANDS.iter().find(|entry| entry.name == name) {
         Some(entry) => InputLine::Ours(entry.command, argument.trim()),
         None => InputLine::Prompt(text),
     }
@@ -86,7 +86,7 @@ pub(crate) fn unknown<'a>(text: &'a str, of_agent: &[AgentCommand]) -> Option<&'
     let is_name =
         !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_:".contains(c));
     let is_its = of_agent.iter().any(|one| one.name.trim_start_matches('/') == name);
-    let is_like_ours = OURS.iter().any(|one| are_alike(one.name, name));
+    let is_like_ours = CHAT_COMMANDS.iter().any(|one| are_alike(one.name, name));
     (is_name && !is_its && (!of_agent.is_empty() || is_like_ours)).then_some(name)
 }
 

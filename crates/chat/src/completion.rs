@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use crate::commands::OURS;
+use crate::commands::CHAT_COMMANDS;
 use crate::conversation::AgentCommand;
 
 /// Files that are offered; as many as fit above the input.
@@ -46,7 +46,7 @@ pub(crate) fn complete(
 }
 
 fn command(typed: &str, commands: &[AgentCommand]) -> Option<Completion> {
-    let ours = OURS.iter().filter(|entry| entry.name.starts_with(typed)).map(|entry| {
+    let ours = CHAT_COMMANDS.iter().filter(|entry| entry.name.starts_with(typed)).map(|entry| {
         let end = if entry.takes.is_empty() { "" } else { " " };
         let takes = match entry.takes {
             "" => String::new(),
@@ -57,7 +57,7 @@ fn command(typed: &str, commands: &[AgentCommand]) -> Option<Completion> {
             about: format!("{takes}{}", entry.about),
         }
     });
-    let is_ours = |name: &str| OURS.iter().any(|entry| entry.name == name);
+    let is_ours = |name: &str| CHAT_COMMANDS.iter().any(|entry| entry.name == name);
     let theirs = commands.iter().filter(|one| one.name.starts_with(typed)).map(|one| {
         let slashes = if is_ours(&one.name) { "//" } else { "/" };
         CompletionOffer { text: format!("{slashes}{} ", one.name), about: one.about.clone() }

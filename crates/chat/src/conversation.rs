@@ -83,7 +83,7 @@ pub(crate) struct ChatConversation {
     /// Time of the last event.
     pub(crate) heard_at: i64,
     pub(crate) is_cancelling: bool,
-    pub(crate) waiting: Vec<WaitingPrompt>,
+    pub(crate) waiting_prompts: Vec<WaitingPrompt>,
     pub(crate) questions: Vec<ChatQuestion>,
     pub(crate) usage: UsageTotals,
     pub(crate) commands: Vec<AgentCommand>,
@@ -92,10 +92,10 @@ pub(crate) struct ChatConversation {
     /// How the last turn ended.
     pub(crate) last_stop: Option<StopReason>,
     /// Counts the agent's reports that its options have changed.
-    pub(crate) n_offers: u64,
+    pub(crate) n_option_changes: u64,
     pub(crate) own: OwnActions,
     /// Somebody else has sent a prompt.
-    pub(crate) has_others: bool,
+    pub(crate) has_other_senders: bool,
     /// The directory that the paths of tools are relative to.
     cwd: Option<Arc<str>>,
     terminals: Terminals,
@@ -130,7 +130,7 @@ impl ChatConversation {
         self.touch(&cards);
     }
 
-    pub(crate) fn hear(&mut self, event: &Event) -> ApplyOutcome {
+    pub(crate) fn apply_event(&mut self, event: &Event) -> ApplyOutcome {
         if event.seq <= self.cursor {
             return ApplyOutcome::Known;
         }
@@ -142,7 +142,7 @@ impl ChatConversation {
         self.terminals.at = event.at.0;
         let mut log = std::mem::take(&mut self.log);
         for change in log.apply(event) {
-            self.tell(change, &log, &mut ());
+            self.render(change, &log, &mut ());
         }
         self.log = log;
         ApplyOutcome::New
@@ -150,7 +150,7 @@ impl ChatConversation {
 
     fn update(&mut self, name: &str, update: &JsonObject<'_>, now: &Conversation) {
         match name {
-            "usage_update" => self.usage.told(now.usage()),
+            "usage_update" => self.usage.update(now.usage()),
             "available_commands_update" => {
                 let read = |node: JsonNode<'_>| {
                     let one = node.object();
@@ -163,9 +163,9 @@ impl ChatConversation {
             }
             "current_mode_update" => {
                 self.mode = update.text("currentModeId").map(|mode| line(&mode, 60));
-                self.n_offers += 1;
+                self.n_option_changes += 1;
             }
-            "config_option_update" => self.n_offers += 1,
+            "config_option_update" => self.n_option_changes += 1,
             "session_info_update" => {
                 if let Some(title) = update.text("title") {
                     self.title = Some(line(&title, 200)).filter(|title| !title.is_empty());
@@ -175,7 +175,7 @@ impl ChatConversation {
         }
     }
 
-    fn say(&mut self, turn: Option<TurnId>, text: String, is_thought: bool) {
+    fn append_text(&mut self, turn: Option<TurnId>, text: String, is_thought: bool) {
         if text.is_empty() {
             return;
         }
@@ -188,7 +188,7 @@ impl ChatConversation {
             is_same && item.turn == turn
         });
         if !goes_on {
-            self.push(turn, part(is_thought, StreamedText::default()));
+            self.push(turn, text_part(is_thought, StreamedText::default()));
         }
         let mut rest = Some(text);
         while let Some(text) = rest.take() {
@@ -199,7 +199,7 @@ impl ChatConversation {
             };
             // A long text becomes several items, so that drawing it anew stays cheap.
             if let Some(next) = prose.push(&text) {
-                self.push(turn, part(is_thought, next));
+                self.push(turn, text_part(is_thought, next));
             }
         }
     }
@@ -267,7 +267,7 @@ impl ChatConversation {
                 self.ask(ChatQuestion::form(asked.request_id, &request), now);
             }
             Own::ElicitationResolved(resolved) => self.form_resolved(resolved, now),
-            Own::OptionSet(_) => self.n_offers += 1,
+            Own::OptionSet(_) => self.n_option_changes += 1,
             // The activity line shows it.
             Own::CancelRequested(_) => {
                 self.is_cancelling = self.running.is_some();
@@ -282,7 +282,9 @@ impl ChatConversation {
     /// Whether anybody has sent a prompt.
     pub(crate) fn has_prompts(&self) -> bool {
         let is_prompt = |item: &ChatItem| matches!(item.part, ChatPart::Prompt { .. });
-        self.running.is_some() || !self.waiting.is_empty() || self.items.iter().any(is_prompt)
+        self.running.is_some()
+            || !self.waiting_prompts.is_empty()
+            || self.items.iter().any(is_prompt)
     }
 
     fn asked(&mut self, question: &projection::PermissionQuestion<'_>, now: &Conversation) {
@@ -305,7 +307,7 @@ impl ChatConversation {
         self.running_since = now.at().0;
         self.is_cancelling = false;
         self.plan = None;
-        self.waiting.retain(|waiting| waiting.turn != turn);
+        self.waiting_prompts.retain(|waiting| waiting.turn != turn);
     }
 
     fn turn_ended(&mut self, end: &TurnEnd) {
@@ -316,10 +318,10 @@ impl ChatConversation {
         };
         self.touch(&cards);
         // A turn that ends without having begun is that of a waiting prompt.
-        self.waiting.retain(|waiting| waiting.turn != end.turn);
+        self.waiting_prompts.retain(|waiting| waiting.turn != end.turn);
         self.usage.turn_ended(end);
-        self.tell_end(end);
-        if let projection::TurnEndReason::Stopped(reason) = &end.why {
+        self.note_turn_end(end);
+        if let projection::TurnEndReason::Stopped(reason) = &end.reason {
             self.last_stop = Some(reason.clone());
         }
         if end.turn.is_none() || end.turn == self.running {
@@ -342,23 +344,25 @@ impl ChatConversation {
 impl Projection for ChatConversation {
     type Out = ();
 
-    fn tell(&mut self, change: Change<'_>, now: &Conversation, (): &mut ()) {
+    fn render(&mut self, change: Change<'_>, now: &Conversation, (): &mut ()) {
         match change {
             Change::Prompt(said) => self.prompt(&said),
             Change::TurnStarted => self.turn_started(now),
-            Change::Answer { text, .. } => self.say(now.event_turn(), text, false),
+            Change::Answer { text, .. } => self.append_text(now.event_turn(), text, false),
             Change::AnswerBlock { block, .. } => {
                 let described = block.describe().unwrap_or_default();
-                self.say(now.event_turn(), format!("\n\n{described}\n\n"), false);
+                self.append_text(now.event_turn(), format!("\n\n{described}\n\n"), false);
             }
-            Change::Thought { text, .. } => self.say(now.event_turn(), text, true),
+            Change::Thought { text, .. } => self.append_text(now.event_turn(), text, true),
             Change::CallSeen { call, .. } | Change::CallLeftOpen { call, .. } => {
                 self.call_seen(call, now);
             }
             Change::Planned { .. } => self.planned(now),
             Change::Asked(question) => self.asked(&question, now),
             Change::Decided(decision) => self.decided(&decision.resolved, now),
-            Change::Failed { fault, is_said, .. } => self.failed(&fault, is_said, now),
+            Change::Failed { fault, is_in_answer: is_said, .. } => {
+                self.failed(&fault, is_said, now)
+            }
             Change::TurnEnded(end) => self.turn_ended(&end),
             Change::Own(own, notice) => self.own_event(&own, notice.as_ref(), now),
             Change::Update(name, update, notice) => {
@@ -370,7 +374,7 @@ impl Projection for ChatConversation {
     }
 }
 
-fn part(is_thought: bool, prose: StreamedText) -> ChatPart {
+fn text_part(is_thought: bool, prose: StreamedText) -> ChatPart {
     if is_thought { ChatPart::Thought(prose) } else { ChatPart::Answer(prose) }
 }
 

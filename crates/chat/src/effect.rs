@@ -32,19 +32,19 @@ pub(crate) enum Effect {
     /// Asks for the current data of the session.
     Refresh,
     /// Asks how long the daemon runs.
-    AskAge,
+    CheckUptime,
     Sessions,
     Agents,
     /// Opens the stream anew after an event that is missing.
     Reopen,
     Export(String),
-    Remember(String),
+    SaveToHistory(String),
     Scroll(Scroll),
     Suspend,
     Redraw,
     Leave,
     /// Leaves, because nothing could be opened.
-    Fail(String),
+    LeaveWithError(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub(crate) enum ChatMessage {
     Info(Box<SessionInfo>),
     Event(Box<Event>),
     /// Since when the daemon runs, in milliseconds since 1970.
-    AliveSince(i64),
+    DaemonSince(i64),
     /// The log comes again from its first event.
     Resync,
     Link(ConnectionState),
@@ -77,12 +77,12 @@ pub(crate) enum ChatMessage {
     },
     Files(Vec<String>),
     /// A prompt is in the log, and will be this turn.
-    Taken {
+    PromptAccepted {
         text: String,
         turn: Option<TurnId>,
     },
     /// A prompt could not be sent.
-    NotTaken {
+    PromptRejected {
         text: String,
         why: String,
     },

@@ -95,7 +95,7 @@ impl SessionInfo {
     }
 
     /// Its title, or else its agent and id, on one safe line.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn display_name(&self) -> String {
         match &self.title {
             Some(title) if !title.trim().is_empty() => line(title, 200),
             _ => format!("{} session {:.10}", line(&self.agent, 40), line(&self.id, 40)),

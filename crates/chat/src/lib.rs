@@ -47,7 +47,7 @@ pub struct ChatOptions {
     /// The directory of new sessions.
     pub cwd: PathBuf,
     /// Members of the request for a new session beside agent, directory and environment.
-    pub order: serde_json::Map<String, serde_json::Value>,
+    pub create_params: serde_json::Map<String, serde_json::Value>,
     /// The environment of the agents of new sessions; none if that is not ours to choose.
     pub env: Option<BTreeMap<String, String>>,
     /// The file of the input history.

@@ -11,7 +11,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use crate::theme::Theme;
-use crate::wrap::{Margin, StyledText, cells, words};
+use crate::wrap::{Margin, StyledText, wrap_cells, wrap_words};
 use table::MarkdownTable;
 
 /// Deeper lists and quotations are drawn as deep as this.
@@ -245,8 +245,8 @@ impl MarkdownWriter {
         let pieces = std::mem::take(&mut self.pieces);
         let margin = self.margin(is_code);
         let lines = match is_code {
-            true => cells(&pieces, self.columns, &margin),
-            false => words(&pieces, self.columns, &margin),
+            true => wrap_cells(&pieces, self.columns, &margin),
+            false => wrap_words(&pieces, self.columns, &margin),
         };
         self.lines.extend(lines);
     }

@@ -45,7 +45,7 @@ impl PickerEntry {
 
 #[derive(Debug)]
 pub(crate) struct Picker {
-    pub(crate) picks: PickerKind,
+    pub(crate) kind: PickerKind,
     pub(crate) filter: String,
     pub(crate) is_loading: bool,
     entries: Vec<PickerEntry>,
@@ -53,8 +53,8 @@ pub(crate) struct Picker {
 }
 
 impl Picker {
-    pub(crate) fn loading(picks: PickerKind) -> Self {
-        Self { picks, filter: String::new(), is_loading: true, entries: Vec::new(), selected: 0 }
+    pub(crate) fn loading(kind: PickerKind) -> Self {
+        Self { kind, filter: String::new(), is_loading: true, entries: Vec::new(), selected: 0 }
     }
 
     /// Sets the entries; the selected one stays selected.

@@ -35,7 +35,7 @@ pub async fn plain(
     tokio::pin!(stop);
     // A session is made only when there is a first prompt for it.
     let mut first = None;
-    if makes_one(&wanted.start) {
+    if creates_session(&wanted.start) {
         first = tokio::select! {
             line = next(&mut lines) => line,
             () = &mut stop => return Ok(ChatOutcome::default()),
@@ -82,7 +82,7 @@ pub async fn plain(
     }
 }
 
-fn makes_one(start: &ChatStart) -> bool {
+fn creates_session(start: &ChatStart) -> bool {
     matches!(start, ChatStart::Agent(_) | ChatStart::AnyAgent | ChatStart::Command(_))
 }
 
@@ -97,7 +97,7 @@ async fn next(lines: &mut InputLines) -> Option<String> {
 }
 
 async fn open(client: &DaemonClient, wanted: &ChatOptions) -> Result<SessionInfo, ChatError> {
-    let mut order = wanted.order.clone();
+    let mut order = wanted.create_params.clone();
     order.insert("cwd".to_owned(), json!(wanted.cwd));
     order.insert("env".to_owned(), json!(wanted.env));
     let session = match &wanted.start {
@@ -164,7 +164,7 @@ impl LineSession {
                 FollowerMessage::Lost(_) if n_lost < MAX_LOST => n_lost += 1,
                 FollowerMessage::Lost(why) => return Err(ChatError::Lost(why)),
                 FollowerMessage::Over(error) => return Err(error.into()),
-                FollowerMessage::Live | FollowerMessage::Anew => {}
+                FollowerMessage::Live | FollowerMessage::Restarted => {}
             }
         }
     }
@@ -194,7 +194,7 @@ impl LineSession {
 
     /// Rejects a question: nobody is there to ask.
     async fn reject(&mut self, event: &Event) {
-        let Some(asked) = event.asked_person() else { return };
+        let Some(asked) = event.question_for_person() else { return };
         (self.left.was_denied, self.was_denied) = (true, true);
         self.left.limit = asked.limit.or(self.left.limit);
         let path = format!("{}/permissions/{}", self.base, asked.id);

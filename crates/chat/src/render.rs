@@ -72,7 +72,9 @@ pub(crate) fn draw(
     let above = match &state.overlay {
         Some(Overlay::Picker(picker)) => overlays::picker(picker, rows - n_bottom, canvas),
         Some(Overlay::Help) => overlays::help(rows - n_bottom, canvas),
-        None if state.talk.items().is_empty() => overlays::welcome(state, rows - n_bottom, canvas),
+        None if state.conversation.items().is_empty() => {
+            overlays::welcome(state, rows - n_bottom, canvas)
+        }
         None => view.lines(state, columns, rows - n_bottom),
     };
     let buffer = frame.buffer_mut();

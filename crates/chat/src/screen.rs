@@ -28,12 +28,12 @@ pub(crate) struct Screen {
 
 impl Screen {
     pub(crate) fn take() -> io::Result<Self> {
-        give_back_on_panic();
+        restore_terminal_on_panic();
         enter()?;
         match new_terminal() {
             Ok(terminal) => Ok(Self { terminal }),
             Err(error) => {
-                give_back();
+                restore_terminal();
                 Err(error)
             }
         }
@@ -54,7 +54,7 @@ impl Screen {
 
     /// Stops this process until somebody continues it, as Ctrl-Z does.
     pub(crate) fn suspend(&mut self) -> io::Result<()> {
-        give_back();
+        restore_terminal();
         // With all that the shell started for this command, as the terminal would do.
         rustix::process::kill_current_process_group(rustix::process::Signal::TSTP)?;
         enter()?;
@@ -64,7 +64,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        give_back();
+        restore_terminal();
     }
 }
 
@@ -87,7 +87,7 @@ fn enter() -> io::Result<()> {
 }
 
 /// Gives the terminal back, once.
-fn give_back() {
+fn restore_terminal() {
     if !IS_TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }
@@ -102,12 +102,12 @@ fn give_back() {
 
 /// Gives the terminal back before a panic is printed: its words would be lost on a screen that is
 /// about to go.
-fn give_back_on_panic() {
+fn restore_terminal_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            give_back();
+            restore_terminal();
             before(panic);
         }));
     });

@@ -36,7 +36,7 @@ pub(crate) struct QuestionFocus {
 #[derive(Debug, Default)]
 pub(crate) struct ChatState {
     pub(crate) session: Option<SessionInfo>,
-    pub(crate) talk: ChatConversation,
+    pub(crate) conversation: ChatConversation,
     pub(crate) link: ConnectionState,
     pub(crate) editor: Editor,
     pub(crate) overlay: Option<Overlay>,
@@ -46,7 +46,7 @@ pub(crate) struct ChatState {
     /// The question has the keys, not the input.
     pub(crate) is_answering: bool,
     /// A person has taken the keys away from the question.
-    is_put_off: bool,
+    is_question_deferred: bool,
     pub(crate) shows_thinking: bool,
     pub(crate) shows_tools: bool,
     /// Milliseconds since 1970.
@@ -60,11 +60,11 @@ pub(crate) struct ChatState {
     /// When the first question could first be seen.
     asked_at: Option<(wire::CallId, u64)>,
     /// The question that could be read in the last frame.
-    seen: Option<QuestionFocus>,
+    visible_question: Option<QuestionFocus>,
     /// Answers that are on their way.
     answered: Vec<wire::CallId>,
     /// The answer that is due when no other key follows its own.
-    due: Option<DueAnswer>,
+    due_answer: Option<DueAnswer>,
     /// The current keys came together.
     comes_together: bool,
     /// A person wants the turn to end; it has not yet.
@@ -113,20 +113,20 @@ impl ChatState {
     fn is_moving(&self) -> bool {
         let is_settled =
             self.session.is_some() && self.link == ConnectionState::Live && self.n_sending == 0;
-        !is_settled || self.is_running() || self.behind().is_some()
+        !is_settled || self.is_running() || self.backlog().is_some()
     }
 
     /// The last event that was read, and the last there is, while the chat catches up.
-    pub(crate) fn behind(&self) -> Option<(u64, u64)> {
+    pub(crate) fn backlog(&self) -> Option<(u64, u64)> {
         /// Fewer events are no backlog: so many may come between two looks.
-        const MANY: u64 = 200;
-        let (read, head) = (self.talk.cursor.0, self.session.as_ref()?.head);
-        (read.saturating_add(MANY) < head).then_some((read, head))
+        const BACKLOG_FROM: u64 = 200;
+        let (read, head) = (self.conversation.cursor.0, self.session.as_ref()?.head);
+        (read.saturating_add(BACKLOG_FROM) < head).then_some((read, head))
     }
 
     /// The question that a person can answer now.
     pub(crate) fn question(&self) -> Option<&ChatQuestion> {
-        self.talk.questions.iter().find(|question| !self.answered.contains(&question.id))
+        self.conversation.questions.iter().find(|question| !self.answered.contains(&question.id))
     }
 
     /// The question, and its field, that a key would answer now.
@@ -136,26 +136,26 @@ impl ChatState {
     }
 
     /// Notes the question that can be read in the frame that was drawn.
-    pub(crate) fn saw(&mut self, asking: Option<QuestionFocus>) {
-        self.seen = asking;
+    pub(crate) fn note_visible_question(&mut self, asking: Option<QuestionFocus>) {
+        self.visible_question = asking;
     }
 
     /// Whether the question that a key would answer is on the screen. Says so if it is not.
-    fn sees_question(&mut self) -> bool {
-        let is_seen = self.seen.is_some() && self.seen == self.asking();
+    fn is_question_visible(&mut self) -> bool {
+        let is_seen = self.visible_question.is_some() && self.visible_question == self.asking();
         if !is_seen {
-            self.say("not answered: the question is not on the screen");
+            self.show_remark("not answered: the question is not on the screen");
         }
         is_seen
     }
 
     pub(crate) fn n_questions(&self) -> usize {
-        self.talk.questions.len()
+        self.conversation.questions.len()
     }
 
     /// Gives the keys to a question that has been there for long enough.
     fn look_at_question(&mut self) {
-        let open = &self.talk.questions;
+        let open = &self.conversation.questions;
         self.answered.retain(|id| open.iter().any(|question| question.id == *id));
         let Some(id) = self.question().map(|question| question.id) else {
             self.asked_at = None;
@@ -169,13 +169,14 @@ impl ChatState {
                 self.asked_at = Some((id, self.now));
                 self.marked = None;
                 self.is_answering = false;
-                self.is_put_off = false;
+                self.is_question_deferred = false;
                 self.form = None;
                 self.now
             }
         };
         let rests = self.now.saturating_sub(since.max(self.last_key)) >= ARMED_AFTER_MS;
-        let is_free = self.editor.is_empty() && !self.is_put_off && self.overlay.is_none();
+        let is_free =
+            self.editor.is_empty() && !self.is_question_deferred && self.overlay.is_none();
         if rests && is_free && !self.is_answering && self.form.is_none() {
             self.answer_now();
         }
@@ -184,7 +185,7 @@ impl ChatState {
     /// The question takes the keys.
     fn answer_now(&mut self) {
         let Some(question) = self.question() else { return };
-        match &question.wants {
+        match &question.answer_kind {
             AnswerKind::Choice(_) => self.is_answering = true,
             AnswerKind::Form { fields, url } if url.is_none() && !fields.is_empty() => {
                 self.form = Some(FormInput::new(fields.clone()));
@@ -200,7 +201,7 @@ impl ChatState {
         if self.form.is_some() || self.is_answering {
             return None;
         }
-        let completion = complete(self.editor.before(), &self.talk.commands, &self.files)?;
+        let completion = complete(self.editor.before(), &self.conversation.commands, &self.files)?;
         // Completing would change nothing.
         let typed = self.editor.text().trim_end();
         if completion.offers.iter().all(|offer| offer.text.trim_end() == typed) {
@@ -210,11 +211,11 @@ impl ChatState {
         Some((completion, offer.min(last)))
     }
 
-    pub(crate) fn say(&mut self, text: impl Into<String>) {
-        self.say_for(text, REMARK_MS);
+    pub(crate) fn show_remark(&mut self, text: impl Into<String>) {
+        self.show_remark_for(text, REMARK_MS);
     }
 
-    fn say_for(&mut self, text: impl Into<String>, ms: u64) {
+    fn show_remark_for(&mut self, text: impl Into<String>, ms: u64) {
         // There is one line for it.
         let text: String = text.into();
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -227,12 +228,12 @@ impl ChatState {
     }
 
     pub(crate) fn is_running(&self) -> bool {
-        self.talk.running.is_some() || !self.talk.waiting.is_empty()
+        self.conversation.running.is_some() || !self.conversation.waiting_prompts.is_empty()
     }
 
     /// Somebody wants the running turn to end.
     pub(crate) fn is_stopping(&self) -> bool {
-        self.is_running() && (self.is_stopping || self.talk.is_cancelling)
+        self.is_running() && (self.is_stopping || self.conversation.is_cancelling)
     }
 
     /// The model in use, if the agent says.
@@ -242,7 +243,7 @@ impl ChatState {
 
     pub(crate) fn mode(&self) -> Option<&str> {
         let offered = || self.session.as_ref()?.options.as_ref()?.mode.as_ref()?.current.as_deref();
-        self.talk.mode.as_deref().or_else(offered)
+        self.conversation.mode.as_deref().or_else(offered)
     }
 
     pub(crate) fn effort(&self) -> Option<&str> {
@@ -250,8 +251,8 @@ impl ChatState {
     }
 
     pub(crate) fn title(&self) -> Option<String> {
-        let told = self.talk.title.clone();
-        told.or_else(|| self.session.as_ref().map(SessionInfo::words))
+        let told = self.conversation.title.clone();
+        told.or_else(|| self.session.as_ref().map(SessionInfo::display_name))
     }
 
     /// The agent of new sessions.
@@ -260,15 +261,15 @@ impl ChatState {
     }
 
     /// Resets what belongs to one session, for another.
-    fn forget(&mut self) {
-        let own = std::mem::take(&mut self.talk.own);
-        self.talk = ChatConversation::default();
-        self.talk.own = own;
+    fn reset_session(&mut self) {
+        let own = std::mem::take(&mut self.conversation.own);
+        self.conversation = ChatConversation::default();
+        self.conversation.own = own;
         self.link = ConnectionState::Opening;
         self.asked_at = None;
-        self.seen = None;
+        self.visible_question = None;
         self.answered.clear();
-        self.due = None;
+        self.due_answer = None;
         self.is_stopping = false;
         self.is_answering = false;
         self.form = None;

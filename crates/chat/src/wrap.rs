@@ -40,7 +40,7 @@ impl Margin {
 }
 
 /// Text as it may be shown; tabs become blanks.
-pub(crate) fn shown(text: &str) -> Cow<'_, str> {
+pub(crate) fn displayable(text: &str) -> Cow<'_, str> {
     const TAB: &str = "    ";
     match sanitize(text) {
         safe if safe.contains('\t') => Cow::Owned(safe.replace('\t', TAB)),
@@ -54,10 +54,14 @@ pub(crate) fn width(text: &str) -> usize {
 }
 
 /// Breaks between words, and inside of those that are too long.
-pub(crate) fn words(pieces: &[StyledText], columns: usize, margin: &Margin) -> Vec<Line<'static>> {
+pub(crate) fn wrap_words(
+    pieces: &[StyledText],
+    columns: usize,
+    margin: &Margin,
+) -> Vec<Line<'static>> {
     let mut page = LineBreaker::new(columns, margin);
     for piece in pieces {
-        for cluster in shown(&piece.text).graphemes(true) {
+        for cluster in displayable(&piece.text).graphemes(true) {
             match cluster {
                 "\n" | "\r\n" => {
                     page.end_word();
@@ -75,10 +79,14 @@ pub(crate) fn words(pieces: &[StyledText], columns: usize, margin: &Margin) -> V
 }
 
 /// Breaks wherever a line is full, and keeps every blank.
-pub(crate) fn cells(pieces: &[StyledText], columns: usize, margin: &Margin) -> Vec<Line<'static>> {
+pub(crate) fn wrap_cells(
+    pieces: &[StyledText],
+    columns: usize,
+    margin: &Margin,
+) -> Vec<Line<'static>> {
     let mut page = LineBreaker::new(columns, margin);
     for piece in pieces {
-        for cluster in shown(&piece.text).graphemes(true) {
+        for cluster in displayable(&piece.text).graphemes(true) {
             match cluster {
                 "\n" | "\r\n" => page.end_line(),
                 cluster => page.put_or_break(cluster, piece.style),
@@ -90,7 +98,7 @@ pub(crate) fn cells(pieces: &[StyledText], columns: usize, margin: &Margin) -> V
 
 /// The beginning of a text, with a mark where it was cut.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
-    let text = shown(text);
+    let text = displayable(text);
     if width(&text) <= columns {
         return text.into_owned();
     }

@@ -10,9 +10,9 @@ pub enum ClientError {
     #[error("the daemon does not answer")]
     Silent,
     #[error("the connection to the daemon broke: {0}")]
-    BrokenOff(#[from] Box<dyn std::error::Error + Send + Sync>),
+    ConnectionBroken(#[from] Box<dyn std::error::Error + Send + Sync>),
     #[error("the request cannot be built: {0}")]
-    NoRequest(#[from] hyper::http::Error),
+    InvalidRequest(#[from] hyper::http::Error),
     #[error("{}", .0.message)]
     Refused(Box<DaemonRefusal>),
     #[error("the session was deleted")]
@@ -50,9 +50,10 @@ impl ClientError {
     pub fn is_final(&self) -> bool {
         match self {
             Self::Refused(refusal) => refusal.status < 500,
-            Self::NoRequest(_) | Self::Unreadable(_) | Self::SessionDeleted | Self::Write(_) => {
-                true
-            }
+            Self::InvalidRequest(_)
+            | Self::Unreadable(_)
+            | Self::SessionDeleted
+            | Self::Write(_) => true,
             _ => false,
         }
     }

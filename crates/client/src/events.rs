@@ -26,7 +26,7 @@ pub enum StreamMessage {
     /// An event, and the cursor behind it.
     Event(Box<Event>, String),
     /// A notice about the stream itself: its name and its data.
-    Remark(String, Value),
+    Notice(String, Value),
 }
 
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl SessionEventStream {
     pub async fn next(&mut self) -> Result<Option<StreamMessage>, ClientError> {
         loop {
             if let Some(event) = self.ready.pop_front() {
-                return told(event).map(Some);
+                return read_message(event).map(Some);
             }
             let waiting = tokio::time::timeout(SILENT_FOR, self.answer.response.body_mut().frame());
             let Some(part) = waiting.await.map_err(|_| ClientError::Silent)? else {
@@ -58,7 +58,7 @@ impl SessionEventStream {
 
     /// The next message, if it has already arrived.
     pub fn try_next(&mut self) -> Option<Result<StreamMessage, ClientError>> {
-        self.ready.pop_front().map(told)
+        self.ready.pop_front().map(read_message)
     }
 }
 
@@ -72,7 +72,7 @@ struct EventLine {
     payload: Json,
 }
 
-fn told(event: sse::SseEvent) -> Result<StreamMessage, ClientError> {
+fn read_message(event: sse::SseEvent) -> Result<StreamMessage, ClientError> {
     let sse::SseEvent { name, data, id, .. } = event;
     match id {
         Some(id) if name.is_empty() => {
@@ -88,7 +88,7 @@ fn told(event: sse::SseEvent) -> Result<StreamMessage, ClientError> {
         }
         _ => {
             let data = serde_json::from_str(&data).unwrap_or_default();
-            Ok(StreamMessage::Remark(name, data))
+            Ok(StreamMessage::Notice(name, data))
         }
     }
 }

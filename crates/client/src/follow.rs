@@ -21,7 +21,7 @@ pub enum FollowerMessage {
     Live,
     Event(Box<Event>),
     /// The stream starts again from the first event.
-    Anew,
+    Restarted,
     /// The session could not go on; it can be prompted again when the cause is mended.
     Halted(String),
     /// The stream was cut, and is opened again.
@@ -65,7 +65,7 @@ impl Follower {
                 }
             };
             let heard = match told {
-                Ok(Some(told)) => self.hear(told),
+                Ok(Some(told)) => self.take_message(told),
                 Ok(None) => Some(self.lost("the daemon has ended the stream".to_owned())),
                 Err(error) => Some(self.lost(error.to_string())),
             };
@@ -79,7 +79,7 @@ impl Follower {
     pub fn try_next(&mut self) -> Option<FollowerMessage> {
         loop {
             let heard = match self.events.as_mut()?.try_next()? {
-                Ok(told) => self.hear(told),
+                Ok(told) => self.take_message(told),
                 Err(error) => Some(self.lost(error.to_string())),
             };
             if heard.is_some() {
@@ -94,21 +94,21 @@ impl Follower {
         self.events = None;
     }
 
-    fn hear(&mut self, told: StreamMessage) -> Option<FollowerMessage> {
+    fn take_message(&mut self, told: StreamMessage) -> Option<FollowerMessage> {
         let (name, data) = match told {
             StreamMessage::Event(event, id) => {
                 self.cursor = id;
                 self.pause = FIRST_PAUSE;
                 return Some(FollowerMessage::Event(event));
             }
-            StreamMessage::Remark(name, data) => (name, data),
+            StreamMessage::Notice(name, data) => (name, data),
         };
         let detail = |otherwise: &str| data["detail"].as_str().unwrap_or(otherwise).to_owned();
         Some(match name.as_str() {
             "stream" => FollowerMessage::Live,
             "state_resync_required" => {
                 "0".clone_into(&mut self.cursor);
-                FollowerMessage::Anew
+                FollowerMessage::Restarted
             }
             "session_halted" => FollowerMessage::Halted(detail("the session has ended")),
             "session_deleted" => FollowerMessage::Over(ClientError::SessionDeleted),

@@ -33,9 +33,9 @@ use transport::Transport;
 
 /// How often a health check asks whether the daemon still lives while it works on a request, which
 /// may take as long as an agent takes to start.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+const HEALTH_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// How long a health check may take: long enough for a machine that has too much to do.
-const LIVES_WITHIN: Duration = Duration::from_secs(10);
+const HEALTH_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A client of one daemon. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -143,7 +143,7 @@ impl DaemonClient {
             .header("accept", "text/event-stream")
             .body(Full::default());
         let asking = self.ask(request?);
-        let answer = match tokio::time::timeout(LIVES_WITHIN, asking).await {
+        let answer = match tokio::time::timeout(HEALTH_CHECK_TIMEOUT, asking).await {
             Ok(answer) => answer?,
             Err(_) => return Err(ClientError::Silent),
         };
@@ -162,7 +162,7 @@ impl DaemonClient {
         };
         tokio::select! {
             exchanged = exchange => exchanged,
-            () = self.silent() => Err(ClientError::Silent),
+            () = self.unresponsive() => Err(ClientError::Silent),
         }
     }
 
@@ -181,17 +181,17 @@ impl DaemonClient {
     }
 
     /// Resolves when the daemon does not even answer a health check.
-    async fn silent(&self) {
+    async fn unresponsive(&self) {
         if let Transport::Inside(_) = self.transport {
             // One that hangs would take us with it.
             return std::future::pending().await;
         }
         loop {
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(HEALTH_CHECK_INTERVAL).await;
             let ask = Request::get("/healthz").header("host", "localhost").body(Full::default());
             let Ok(ask) = ask else { continue };
             // One that refuses connections is noticed by whoever waits for its answer.
-            if tokio::time::timeout(LIVES_WITHIN, self.ask(ask)).await.is_err() {
+            if tokio::time::timeout(HEALTH_CHECK_TIMEOUT, self.ask(ask)).await.is_err() {
                 return;
             }
         }

@@ -44,7 +44,7 @@ pub(crate) enum Transport {
 pub(crate) struct DaemonResponse {
     pub(crate) response: Response<Body>,
     /// Ends the connection with the answer.
-    _carrying: Option<AbortOnDropHandle<hyper::Result<()>>>,
+    _connection: Option<AbortOnDropHandle<hyper::Result<()>>>,
 }
 
 impl Transport {
@@ -55,7 +55,7 @@ impl Transport {
         match self {
             Self::Socket(socket) => over_a_connection(connect(socket).await?, request).await,
             Self::Inside(daemon) => {
-                Ok(DaemonResponse { response: daemon.answer(request).await, _carrying: None })
+                Ok(DaemonResponse { response: daemon.answer(request).await, _connection: None })
             }
         }
     }
@@ -70,11 +70,11 @@ async fn over_a_connection(
     let carrying = AbortOnDropHandle::new(task::spawn(connection));
     let response = sender.send_request(request).await.map_err(broken_off)?;
     let response = response.map(|body| body.map_err(Into::into).boxed_unsync());
-    Ok(DaemonResponse { response, _carrying: Some(carrying) })
+    Ok(DaemonResponse { response, _connection: Some(carrying) })
 }
 
 fn broken_off(error: hyper::Error) -> ClientError {
-    ClientError::BrokenOff(error.into())
+    ClientError::ConnectionBroken(error.into())
 }
 
 /// A connection to a daemon's socket on which nothing was said yet.

@@ -180,7 +180,7 @@ impl Case<'_> {
     async fn cancel(&self) -> CheckResult {
         let mut running = self.start("[model:slow] Please count.", &[])?;
         running.until("a piece of text", is_text).await?;
-        let processes = self.place.agents_processes(running.pid());
+        let processes = self.place.agent_processes(running.pid());
         running.interrupt()?;
         let turn = self.end(running).await?;
         ended(&turn, "cancelled")?;
@@ -281,7 +281,7 @@ impl Case<'_> {
     async fn crash(&self) -> CheckResult {
         let mut running = self.start("[model:slow] Please count.", &[])?;
         running.until("a piece of text", is_text).await?;
-        for pid in self.place.agents_processes(running.pid()) {
+        for pid in self.place.agent_processes(running.pid()) {
             proc::kill9(pid);
         }
         let turn = self.end(running).await?;
@@ -352,5 +352,5 @@ pub(crate) fn ended(turn: &Turn, reason: &str) -> Result<(), CheckFailure> {
 }
 
 pub(crate) fn holds(is_so: bool, otherwise: &str, turn: &Turn) -> Result<(), CheckFailure> {
-    if is_so { Ok(()) } else { Err(because(format!("{otherwise} ({})", turn.told()))) }
+    if is_so { Ok(()) } else { Err(because(format!("{otherwise} ({})", turn.summary()))) }
 }

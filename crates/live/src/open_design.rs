@@ -55,7 +55,7 @@ impl Daemon {
 
 /// Where the run works.
 pub(crate) fn project(place: &AgentHome) -> PathBuf {
-    place.yard().join("projects").join(PROJECT)
+    place.switchyard_home().join("projects").join(PROJECT)
 }
 
 /// The file is asked for with this prompt; what the run said, frame by frame.

@@ -99,7 +99,7 @@ impl AgentHome {
     }
 
     /// Switchyard's home.
-    pub fn yard(&self) -> PathBuf {
+    pub fn switchyard_home(&self) -> PathBuf {
         self.root.path().join("yard")
     }
 
@@ -112,7 +112,7 @@ impl AgentHome {
     }
 
     /// The arguments that name the agent: before and after the rest of the command line.
-    pub fn named(&self) -> (Vec<String>, Vec<String>) {
+    pub fn agent_arguments(&self) -> (Vec<String>, Vec<String>) {
         match self.agent.launch {
             Launch::Name { name, .. } | Launch::Own(name) => (vec![name.to_owned()], vec![]),
             Launch::Command(arguments) => {
@@ -148,7 +148,7 @@ impl AgentHome {
     /// The agent's own processes below this one of Switchyard's.
     ///
     /// Some agents overwrite their environment, so the marks alone do not find them all.
-    pub fn agents_processes(&self, switchyard: u32) -> Vec<u32> {
+    pub fn agent_processes(&self, switchyard: u32) -> Vec<u32> {
         let is_own = |pid: u32| proc::command_line(pid).contains(OWN_VERB);
         let is_agent = |pid: &u32| {
             fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe != self.switchyard)

@@ -70,7 +70,7 @@ struct Case<'a> {
 
 impl Case<'_> {
     async fn client(&self, permission: PermissionReply) -> Result<SdkClient, CheckFailure> {
-        let (before, after) = self.place.named();
+        let (before, after) = self.place.agent_arguments();
         let words = before.iter().chain(&after).map(String::as_str);
         let words: Vec<&str> = std::iter::once("acp").chain(words).collect();
         let command = self.place.switchyard(&words, &self.cwd);

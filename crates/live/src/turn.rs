@@ -46,7 +46,7 @@ pub struct Turn {
 impl RunningTurn {
     /// `switchyard run … PROMPT --format json FLAGS` in that directory.
     pub fn start(place: &AgentHome, cwd: &Path, prompt: &str, flags: &[&str]) -> io::Result<Self> {
-        let (before, after) = place.named();
+        let (before, after) = place.agent_arguments();
         let is_resumed = flags.contains(&"-s");
         let mut words = vec!["run"];
         if !is_resumed {
@@ -168,7 +168,7 @@ impl Turn {
     }
 
     /// The turn in one line, for a failure's message.
-    pub fn told(&self) -> String {
+    pub fn summary(&self) -> String {
         let error = shortened(self.stderr.trim());
         format!(
             "exit {:?}, {}; {}; stderr: {error}",

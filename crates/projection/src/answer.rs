@@ -18,17 +18,17 @@ pub struct AnswerProjection {
     /// Present when the reader is a terminal.
     sanitizer: Option<Sanitizer>,
     /// The last piece, not written yet.
-    held: String,
+    last_piece: String,
 }
 
 impl AnswerProjection {
     pub fn new(is_terminal: bool) -> Self {
-        Self { sanitizer: is_terminal.then(Sanitizer::default), held: String::new() }
+        Self { sanitizer: is_terminal.then(Sanitizer::default), last_piece: String::new() }
     }
 
     /// Writes the piece that waits: nothing will follow.
     pub fn finish(&mut self, out: &mut String) {
-        let text = std::mem::take(&mut self.held);
+        let text = std::mem::take(&mut self.last_piece);
         match &mut self.sanitizer {
             Some(sanitizer) => sanitizer.push(&text, out),
             None => out.push_str(&text),
@@ -39,15 +39,15 @@ impl AnswerProjection {
 impl Projection for AnswerProjection {
     type Out = String;
 
-    fn tell(&mut self, change: Change<'_>, _now: &Conversation, out: &mut String) {
+    fn render(&mut self, change: Change<'_>, _now: &Conversation, out: &mut String) {
         match change {
             Change::Answer { text, .. } => {
                 self.finish(out);
-                self.held = text;
+                self.last_piece = text;
             }
             Change::TurnEnded(end) => {
-                if end.is_said {
-                    self.held.clear();
+                if end.is_in_answer {
+                    self.last_piece.clear();
                 }
                 self.finish(out);
                 if let Some(sanitizer) = &mut self.sanitizer {

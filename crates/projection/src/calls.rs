@@ -98,7 +98,7 @@ pub struct ToolCall {
     pub is_late: bool,
     /// Its turn ended before it did.
     pub is_left_open: bool,
-    is_end_told: bool,
+    is_end_reported: bool,
     n_media: usize,
     /// The call on whose behalf a sub-agent makes this one.
     pub parent: Option<String>,
@@ -107,7 +107,7 @@ pub struct ToolCall {
     pub title: Option<String>,
     pub kind: Option<String>,
     pub output: Vec<ToolOutput>,
-    pub places: Vec<CallLocation>,
+    pub locations: Vec<CallLocation>,
     pub raw_input: Option<Json>,
     pub raw_output: Option<Json>,
 }
@@ -134,8 +134,8 @@ impl ToolCall {
     }
 
     /// Whether enough is known to say what it is about.
-    pub fn is_telling(&self) -> bool {
-        (self.input().is_some() || !self.places.is_empty()) && !self.is_being_written()
+    pub fn has_enough_to_show(&self) -> bool {
+        (self.input().is_some() || !self.locations.is_empty()) && !self.is_being_written()
     }
 
     /// The input as an object with members, once there is one.
@@ -150,9 +150,9 @@ impl ToolCall {
     }
 
     /// A string member of the input, such as `command`.
-    pub fn input_words(&self, key: &str) -> Option<String> {
+    pub fn input_text(&self, key: &str) -> Option<String> {
         let input = JsonNode::of(self.raw_input.as_ref()?).object();
-        input.words(key).map(std::borrow::Cow::into_owned)
+        input.non_blank_text(key).map(std::borrow::Cow::into_owned)
     }
 
     /// The command line of a call that runs one, whether given as a string or as an argv.
@@ -179,7 +179,7 @@ impl ToolCall {
 
     fn merge(&mut self, fields: &JsonObject<'_>) {
         let keep = |slot: &mut Option<String>, key| {
-            if let Some(words) = fields.words(key) {
+            if let Some(words) = fields.non_blank_text(key) {
                 *slot = Some(words.into_owned());
             }
         };
@@ -202,11 +202,11 @@ impl ToolCall {
             let place = |node: JsonNode<'_>| {
                 let fields = node.object();
                 Some(CallLocation {
-                    path: fields.words("path")?.into_owned(),
+                    path: fields.non_blank_text("path")?.into_owned(),
                     line: fields.count("line"),
                 })
             };
-            self.places = locations.items().into_iter().filter_map(place).collect();
+            self.locations = locations.items().into_iter().filter_map(place).collect();
         }
         if let Some(input) = fields.get("rawInput") {
             self.raw_input = Some(input.to_json());
@@ -271,7 +271,7 @@ pub(crate) struct Calls {
     /// Index of the first call after those of earlier turns.
     current_from: usize,
     /// Calls that ended with the current event; projections may still read their contents.
-    over: Vec<CallKey>,
+    ended: Vec<CallKey>,
     /// Calls that have not begun, as too little is known of them.
     waiting: Vec<CallKey>,
 }
@@ -338,19 +338,19 @@ impl Calls {
 
     /// Marks a call as ended; true the first time.
     pub(crate) fn end(&mut self, key: CallKey) -> bool {
-        self.over.push(key);
-        !std::mem::replace(&mut self.get_mut(key).is_end_told, true)
+        self.ended.push(key);
+        !std::mem::replace(&mut self.get_mut(key).is_end_reported, true)
     }
 
     /// Marks the calls of the ending turn whose end was not reported as left open, and returns
     /// them.
     pub(crate) fn leave_open(&mut self) -> Vec<CallKey> {
         let current = (self.current_from..self.all.len()).map(CallKey);
-        let open: Vec<_> = current.filter(|key| !self.get(*key).is_end_told).collect();
+        let open: Vec<_> = current.filter(|key| !self.get(*key).is_end_reported).collect();
         for key in &open {
             self.get_mut(*key).is_left_open = true;
         }
-        self.over.extend(&open);
+        self.ended.extend(&open);
         self.current_from = self.all.len();
         open
     }
@@ -361,19 +361,19 @@ impl Calls {
         let call = self.get_mut(key);
         let n_told = call.n_media;
         call.n_media = n_told.max(media.len());
-        let is_over = call.is_end_told;
+        let is_over = call.is_end_reported;
         media.into_iter().skip(n_told).filter(|_| !is_over).collect()
     }
 
     /// Frees the contents of calls that are over; their ids stay, so that late updates are
     /// recognized.
-    pub(crate) fn let_go(&mut self) {
-        for key in std::mem::take(&mut self.over) {
+    pub(crate) fn free_ended(&mut self) {
+        for key in std::mem::take(&mut self.ended) {
             let call = self.get_mut(key);
             *call = ToolCall {
                 status: call.status,
                 title: call.title.take(),
-                is_end_told: call.is_end_told,
+                is_end_reported: call.is_end_reported,
                 is_orphan: call.is_orphan,
                 is_late: true,
                 is_left_open: call.is_left_open,
@@ -392,7 +392,7 @@ impl ToolCall {
             is_orphan: false,
             is_late: false,
             is_left_open: false,
-            is_end_told: false,
+            is_end_reported: false,
             n_media: 0,
             parent: None,
             status: None,
@@ -400,7 +400,7 @@ impl ToolCall {
             title: None,
             kind: None,
             output: Vec::new(),
-            places: Vec::new(),
+            locations: Vec::new(),
             raw_input: None,
             raw_output: None,
         }

@@ -51,14 +51,14 @@ impl<'a> ContentBlock<'a> {
     pub(crate) fn file(&self) -> Option<FileContent> {
         let resource = self.fields.object("resource");
         let holder = if resource.is_empty() { &self.fields } else { &resource };
-        let uri = holder.words("uri");
-        let name = self.fields.words("name").or_else(|| last_segment(uri.as_deref()?))?;
+        let uri = holder.non_blank_text("uri");
+        let name = self.fields.non_blank_text("name").or_else(|| last_segment(uri.as_deref()?))?;
         let size = holder.count("size").or_else(|| embedded_size(holder))?;
         Some(FileContent {
             reference: uri.unwrap_or_else(|| name.clone()).into_owned(),
             name: name.into_owned(),
             size,
-            mime_type: holder.words("mimeType").map(Cow::into_owned),
+            mime_type: holder.non_blank_text("mimeType").map(Cow::into_owned),
         })
     }
 
@@ -69,7 +69,7 @@ impl<'a> ContentBlock<'a> {
 
     /// Its `name` member.
     pub fn name(&self) -> Option<Cow<'a, str>> {
-        self.fields.words("name")
+        self.fields.non_blank_text("name")
     }
 
     /// A short description of a block that is not text.
@@ -79,9 +79,9 @@ impl<'a> ContentBlock<'a> {
             return Some(media.describe());
         }
         let resource = self.fields.object("resource");
-        let detail = ["name", "uri", "mimeType"]
-            .iter()
-            .find_map(|key| self.fields.words(key).or_else(|| resource.words(key)));
+        let detail = ["name", "uri", "mimeType"].iter().find_map(|key| {
+            self.fields.non_blank_text(key).or_else(|| resource.non_blank_text(key))
+        });
         Some(match detail {
             // A `data:` URI may hold the whole file, so it is cut.
             Some(detail) => format!("[{}: {}]", inline(&kind), inline(&detail)),
@@ -90,14 +90,14 @@ impl<'a> ContentBlock<'a> {
     }
 
     /// Whether it has anything to show.
-    pub(crate) fn is_told(&self) -> bool {
+    pub(crate) fn has_content(&self) -> bool {
         self.kind().is_some_and(|kind| kind != "text") || self.file().is_some()
     }
 
     /// The type and URI that identify a block that is not text, however it is written.
     pub(crate) fn identity(&self) -> (String, Option<String>) {
         let resource = self.fields.object("resource");
-        let uri = self.fields.words("uri").or_else(|| resource.words("uri"));
+        let uri = self.fields.non_blank_text("uri").or_else(|| resource.non_blank_text("uri"));
         (self.kind().unwrap_or_default().into_owned(), uri.map(Cow::into_owned))
     }
 
@@ -124,8 +124,10 @@ fn embedded_size(holder: &JsonObject<'_>) -> Option<u64> {
 /// The call whose sub-agent sends this, if one does.
 pub(crate) fn parent_call(fields: &JsonObject<'_>) -> Option<String> {
     let meta = fields.object("_meta");
-    let parent = meta.object("claudeCode").words("parentToolUseId");
-    parent.or_else(|| meta.object("switchyard").words("parentToolCallId")).map(Cow::into_owned)
+    let parent = meta.object("claudeCode").non_blank_text("parentToolUseId");
+    parent
+        .or_else(|| meta.object("switchyard").non_blank_text("parentToolCallId"))
+        .map(Cow::into_owned)
 }
 
 #[cfg(test)]

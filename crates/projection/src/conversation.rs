@@ -37,11 +37,11 @@ pub struct Conversation {
     questions: OpenQuestions,
     plan: Vec<PlanStep>,
     context: UsageTracker,
-    retold: RepeatFilter,
+    repeat_filter: RepeatFilter,
     /// The last piece of the answer.
-    last_words: String,
+    last_answer_piece: String,
     /// Errors of the running turn, which its end often repeats.
-    errors_told: Vec<String>,
+    errors_shown: Vec<String>,
 }
 
 /// One output format of a log: turns the changes of a conversation into that format.
@@ -49,7 +49,7 @@ pub trait Projection {
     type Out;
 
     /// Writes one change to `out`; `now` is the conversation after the event that caused it.
-    fn tell(&mut self, change: Change<'_>, now: &Conversation, out: &mut Self::Out);
+    fn render(&mut self, change: Change<'_>, now: &Conversation, out: &mut Self::Out);
 }
 
 /// Reads a log and renders it in one vocabulary. A copy goes on from the same event.
@@ -66,7 +66,7 @@ impl<P: Projection> LogReader<P> {
 
     pub fn project(&mut self, event: &Event, out: &mut P::Out) {
         for change in self.conversation.apply(event) {
-            self.projection.tell(change, &self.conversation, out);
+            self.projection.render(change, &self.conversation, out);
         }
     }
 
@@ -84,7 +84,7 @@ impl<P: Projection> LogReader<P> {
     /// log calls this when no event has come for a moment, so that a call is shown while it runs.
     pub fn settle(&mut self, out: &mut P::Out) {
         for change in self.conversation.settle() {
-            self.projection.tell(change, &self.conversation, out);
+            self.projection.render(change, &self.conversation, out);
         }
     }
 
@@ -161,13 +161,13 @@ impl Conversation {
 
     fn settle(&mut self) -> Vec<Change<'static>> {
         let mut changes = Vec::new();
-        self.begin_waiting(&mut changes);
+        self.begin_waiting_calls(&mut changes);
         changes
     }
 
     /// Begins the calls that were held back: the agent has gone on to something else, so no more of
     /// their input will come.
-    fn begin_waiting(&mut self, changes: &mut Vec<Change<'_>>) {
+    fn begin_waiting_calls(&mut self, changes: &mut Vec<Change<'_>>) {
         let begin = |call| Change::CallBegan { call, is_asked: false };
         changes.extend(self.calls.begin_all().into_iter().map(begin));
     }
@@ -192,7 +192,7 @@ impl Conversation {
         }
         self.turn = Some(ActiveTurn { id, started: self.seq, since: self.at });
         self.plan.clear();
-        self.errors_told.clear();
+        self.errors_shown.clear();
         self.context.start_turn();
         changes.push(Change::TurnStarted);
     }
@@ -200,7 +200,7 @@ impl Conversation {
     /// Ends the turn that runs, and what is still open in it.
     fn close_turn(&mut self, end: TurnEnd, changes: &mut Vec<Change<'_>>) {
         if end.has_begun || self.turn.is_none() {
-            self.begin_waiting(changes);
+            self.begin_waiting_calls(changes);
             let outcome = end.outcome;
             let leave = |call| Change::CallLeftOpen { call, outcome };
             changes.extend(self.calls.leave_open().into_iter().map(leave));
@@ -212,20 +212,24 @@ impl Conversation {
             self.last_ended = end.turn;
             self.turn = None;
         }
-        self.errors_told.clear();
-        self.last_words.clear();
+        self.errors_shown.clear();
+        self.last_answer_piece.clear();
         changes.push(Change::TurnEnded(Box::new(end)));
     }
 
     /// `end` is that of the turn, if it ends with this.
     fn fail(&mut self, fault: &Fault, end: Option<&TurnEnd>, changes: &mut Vec<Change<'_>>) {
-        if self.errors_told.contains(&fault.message) {
+        if self.errors_shown.contains(&fault.message) {
             return;
         }
-        self.begin_waiting(changes);
-        self.errors_told.push(fault.message.clone());
-        let is_said = end.is_some_and(|end| end.is_said);
-        changes.push(Change::Failed { fault: fault.clone(), is_said, is_end: end.is_some() });
+        self.begin_waiting_calls(changes);
+        self.errors_shown.push(fault.message.clone());
+        let is_said = end.is_some_and(|end| end.is_in_answer);
+        changes.push(Change::Failed {
+            fault: fault.clone(),
+            is_in_answer: is_said,
+            is_end: end.is_some(),
+        });
     }
 }
 

@@ -70,9 +70,9 @@ impl<'a> Diff<'a> {
             true => {
                 let [old, new] =
                     [old, new].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
-                replaced(&old, &new)
+                replacements(&old, &new)
             }
-            false => replaced(&old_side.lines, &new_side.lines),
+            false => replacements(&old_side.lines, &new_side.lines),
         };
         let mut diff = Self::default();
         // Changes whose surroundings meet are shown together.
@@ -201,7 +201,7 @@ struct Replacement {
 }
 
 /// The replaced lines, from the start to the end; the lines in between are the same.
-fn replaced(old: &[&str], new: &[&str]) -> Vec<Replacement> {
+fn replacements(old: &[&str], new: &[&str]) -> Vec<Replacement> {
     let n_prefix = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (old_rest, new_rest) = (&old[n_prefix..], &new[n_prefix..]);
     let n_suffix =

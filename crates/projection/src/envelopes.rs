@@ -39,7 +39,7 @@ pub struct EnvelopesProjection {
 impl Projection for EnvelopesProjection {
     type Out = Vec<Envelope>;
 
-    fn tell(&mut self, change: Change<'_>, now: &Conversation, out: &mut Vec<Envelope>) {
+    fn render(&mut self, change: Change<'_>, now: &Conversation, out: &mut Vec<Envelope>) {
         self.change(change, now);
         out.append(&mut self.out);
     }

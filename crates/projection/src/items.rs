@@ -40,7 +40,7 @@ pub struct ItemsProjection {
     n_of_event: usize,
     last: LastItem,
     plan: Option<ConversationItem>,
-    cards: BTreeMap<CallKey, CallItem>,
+    call_items: BTreeMap<CallKey, CallItem>,
     questions: HashMap<CallId, UnansweredQuestion>,
     queue: Vec<QueuedPrompt>,
     /// A prompt that was shown already, and whose turn begins now.
@@ -58,7 +58,7 @@ enum LastItem {
     /// A streamed item: its kind, its turn, its key.
     Streamed(StreamKind, Option<TurnId>, String),
     /// A message that an agent sends for the user.
-    Said(Box<ConversationItem>),
+    RelayedMessage(Box<ConversationItem>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +74,7 @@ type ItemChanges = Vec<ConversationChange>;
 impl Projection for ItemsProjection {
     type Out = ItemChanges;
 
-    fn tell(&mut self, change: Change<'_>, now: &Conversation, out: &mut ItemChanges) {
+    fn render(&mut self, change: Change<'_>, now: &Conversation, out: &mut ItemChanges) {
         self.change(change, now);
         out.append(&mut self.out);
     }
@@ -121,7 +121,7 @@ impl ItemsProjection {
         let prompts = self.queue.iter().chain(&self.next).flat_map(|prompt| &prompt.blocks);
         let texts: usize = prompts.map(|block| block.as_str().len()).sum();
         let n_items = usize::from(self.plan.is_some()) + self.questions.len();
-        self.cards.len() * std::mem::size_of::<CallItem>() + n_items * (4 << 10) + texts
+        self.call_items.len() * std::mem::size_of::<CallItem>() + n_items * (4 << 10) + texts
     }
 
     fn push(&mut self, part: ConversationPart, now: &Conversation) -> ConversationItem {
@@ -154,16 +154,16 @@ impl ItemsProjection {
             (MessageSource::Agent(params), last) => {
                 let content = JsonNode::of(&params).object().object("update").get("content");
                 let new = content.map(JsonNode::to_json);
-                if let LastItem::Said(mut item) = last {
+                if let LastItem::RelayedMessage(mut item) = last {
                     if let ConversationPart::Prompt { blocks, .. } = &mut item.part {
                         blocks.extend(new);
                     }
                     self.out.push(ConversationChange::Replace { item: (*item).clone() });
-                    self.last = LastItem::Said(item);
+                    self.last = LastItem::RelayedMessage(item);
                 } else {
                     let part =
                         ConversationPart::Prompt { by: None, blocks: new.into_iter().collect() };
-                    self.last = LastItem::Said(Box::new(self.push(part, now)));
+                    self.last = LastItem::RelayedMessage(Box::new(self.push(part, now)));
                 }
             }
         }
@@ -197,7 +197,7 @@ impl ItemsProjection {
             self.out.push(ConversationChange::TerminalsLost {});
         }
         let stop_reason = end.stop_reason().unwrap_or_else(|| "lost".to_owned());
-        let is_said = end.is_said;
+        let is_said = end.is_in_answer;
         let error = end.fault.map(|fault| EndError {
             category: fault.category,
             message: fault.message,
@@ -205,7 +205,7 @@ impl ItemsProjection {
             is_said,
         });
         // A prompt that was dropped has a notice.
-        if !matches!(end.why, TurnEndReason::Dropped(_)) {
+        if !matches!(end.reason, TurnEndReason::Dropped(_)) {
             let part = ConversationPart::End(Box::new(EndItem {
                 stop_reason,
                 usage: end.usage,
@@ -225,7 +225,7 @@ impl ItemsProjection {
     }
 
     fn own_event(&mut self, own: &Own<'_>, told: Option<Notice>, now: &Conversation) {
-        let mut told = told.filter(|told| told.weight >= NoticeLevel::Detail).map(NoticeItem::from);
+        let mut told = told.filter(|told| told.level >= NoticeLevel::Detail).map(NoticeItem::from);
         match own {
             Own::PromptReceived(received) => return self.prompt_received(received, now),
             Own::PromptDropped(_) => {
@@ -285,9 +285,9 @@ impl ItemsProjection {
                 state.title = update.text("title").map(std::borrow::Cow::into_owned);
             }
             _ => {
-                let told = told.filter(|told| told.weight >= NoticeLevel::Detail);
+                let told = told.filter(|told| told.level >= NoticeLevel::Detail);
                 if let Some(mut told) = told {
-                    if told.weight == NoticeLevel::Detail {
+                    if told.level == NoticeLevel::Detail {
                         // An update of a newer agent, of unknown meaning.
                         told.more = Some(update.pretty());
                     }

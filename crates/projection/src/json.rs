@@ -117,7 +117,7 @@ impl<'a> JsonObject<'a> {
     }
 
     /// A string that is not blank.
-    pub fn words(&self, key: &str) -> Option<Cow<'a, str>> {
+    pub fn non_blank_text(&self, key: &str) -> Option<Cow<'a, str>> {
         self.text(key).filter(|text| !text.trim().is_empty())
     }
 

@@ -46,7 +46,8 @@ pub use notice::{Notice, NoticeLevel, NoticeTone};
 pub use plan::PlanStep;
 pub use prompts::{MessageSource, UserMessage};
 pub use question::{
-    ACTING_KINDS, PermissionChoice, PermissionDecision, PermissionQuestion, decided_by, plain_yes,
+    ACTING_KINDS, PermissionChoice, PermissionDecision, PermissionQuestion, decider_phrase,
+    plain_yes,
 };
 pub use recap::RecapProjection;
 pub use replay::{AcpReplay, OutputPace, TerminalsAsText};
@@ -59,7 +60,7 @@ pub use ui::{
     UiAgentUpdate, UiEnd, UiEndStatus, UiError, UiErrorDetail, UiEvent, UiOption, UiProjection,
     UiStart, UiStatus,
 };
-pub use untold::{ShownChange, ShownParts, names_place, short_path, without_cwd};
+pub use untold::{ShownChange, ShownParts, names_path, short_path, without_cwd};
 pub use usage::TurnUsage;
 pub use vocabulary::{Frame, Vocabulary};
 pub use wire::text::{Sanitizer, sanitize, sanitize_line};

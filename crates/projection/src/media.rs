@@ -36,8 +36,8 @@ impl<'a> Media<'a> {
             Some("audio") => "audio",
             _ => return None,
         };
-        let data = block.words("data")?;
-        Some(Self { kind, mime_type: block.words("mimeType"), data })
+        let data = block.non_blank_text("data")?;
+        Some(Self { kind, mime_type: block.non_blank_text("mimeType"), data })
     }
 
     /// `[image image/png, 12 KB]`

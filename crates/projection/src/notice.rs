@@ -16,7 +16,7 @@ use crate::usage::limit_words;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     pub tone: NoticeTone,
-    pub weight: NoticeLevel,
+    pub level: NoticeLevel,
     pub text: String,
     /// The person or client that did it, as the log names them.
     pub by: Option<String>,
@@ -43,24 +43,24 @@ pub enum NoticeLevel {
     /// For readers who follow a session, and not for those who only wait for an answer.
     Remark,
     /// For everybody.
-    News,
+    Prominent,
 }
 
 impl Notice {
-    fn news(tone: NoticeTone, text: impl Into<String>) -> Self {
-        Self { tone, weight: NoticeLevel::News, text: text.into(), by: None, more: None }
+    fn prominent(tone: NoticeTone, text: impl Into<String>) -> Self {
+        Self { tone, level: NoticeLevel::Prominent, text: text.into(), by: None, more: None }
     }
 
     fn remark(text: impl Into<String>) -> Self {
-        Self { weight: NoticeLevel::Remark, ..Self::news(NoticeTone::Info, text) }
+        Self { level: NoticeLevel::Remark, ..Self::prominent(NoticeTone::Info, text) }
     }
 
     fn trace(text: impl Into<String>) -> Self {
-        Self { weight: NoticeLevel::Trace, ..Self::news(NoticeTone::Info, text) }
+        Self { level: NoticeLevel::Trace, ..Self::prominent(NoticeTone::Info, text) }
     }
 
     fn detail(text: impl Into<String>) -> Self {
-        Self { weight: NoticeLevel::Detail, ..Self::news(NoticeTone::Info, text) }
+        Self { level: NoticeLevel::Detail, ..Self::prominent(NoticeTone::Info, text) }
     }
 
     /// The notice for an event of Switchyard itself. `is_running`: a turn runs.
@@ -73,7 +73,7 @@ impl Notice {
             }
             Own::CancelRequested(requested) => {
                 let by = Some(requested.by.clone()).filter(|by| !by.is_empty());
-                Self { by, ..Self::news(NoticeTone::Info, "cancel requested") }
+                Self { by, ..Self::prominent(NoticeTone::Info, "cancel requested") }
             }
             Own::CancelStep(CancelStep { step }) => step_words(*step)?,
             Own::LimitReached(reached) => {
@@ -83,7 +83,7 @@ impl Notice {
                 Self { tone: NoticeTone::Warning, ..Self::detail(told) }
             }
             Own::LimitRaised(LimitRaised { limit, by, .. }) => {
-                let by = crate::question::decided_by(by);
+                let by = crate::question::decider_phrase(by);
                 Self::remark(format!("goes on: the limit of {} was raised{by}", limit.as_str()))
             }
             Own::WorkerStarted(started) => {
@@ -93,7 +93,7 @@ impl Notice {
             Own::AgentQuiet(AgentQuiet { quiet_ms, waiting_for }) => {
                 let waiting = waiting_for.as_ref().map_or_else(String::new, |w| format!(" ({w})"));
                 let told = format!("no sign of progress for {}{waiting}", duration(*quiet_ms));
-                Self::news(NoticeTone::Info, told)
+                Self::prominent(NoticeTone::Info, told)
             }
             Own::AgentStderr(stderr) => Self::detail(format!("stderr: {}", stderr.text)),
             Own::AgentNotification(told) => {
@@ -111,14 +111,14 @@ impl Notice {
                     DropReason::Interrupted => "the session was interrupted",
                     DropReason::Unknown => "dropped",
                 };
-                Self::news(
+                Self::prominent(
                     NoticeTone::Warning,
                     format!("a prompt that waited was not sent ({why})"),
                 )
             }
             Own::LogRecovered(LogRecovered { lost_from, lost_to }) => {
                 let lost = format!("events {lost_from} to {lost_to} are missing");
-                Self::news(
+                Self::prominent(
                     NoticeTone::Error,
                     format!("part of this session's log was lost: {lost}"),
                 )
@@ -129,20 +129,22 @@ impl Notice {
 
     /// The notice for an update of the agent that is neither text nor a tool call.
     pub(crate) fn of_update(name: &str, update: &JsonObject<'_>) -> Option<Self> {
-        let word = |key: &str| update.words(key).unwrap_or_default();
+        let word = |key: &str| update.non_blank_text(key).unwrap_or_default();
         Some(match name {
             "notice" => return agent_words(update),
             "compaction_update" => match &*word("status") {
                 "completed" => {
-                    Self::news(NoticeTone::Info, "the conversation so far is now a summary")
+                    Self::prominent(NoticeTone::Info, "the conversation so far is now a summary")
                 }
-                "failed" => Self::news(
+                "failed" => Self::prominent(
                     NoticeTone::Warning,
                     "the conversation so far could not be summarised",
                 ),
                 _ => return None,
             },
-            "session_info_update" => Self::trace(format!("title: {}", update.words("title")?)),
+            "session_info_update" => {
+                Self::trace(format!("title: {}", update.non_blank_text("title")?))
+            }
             "current_mode_update" => Self::trace(format!("mode: {}", word("currentModeId"))),
             // Long lists of what could be done, of no use in a transcript, and what is told with
             // the end of the turn.
@@ -166,26 +168,28 @@ fn created_words(created: &SessionCreated) -> Notice {
 fn resumed_words(resumed: &SessionResumed) -> Notice {
     let SessionResumed { how, verified, changed, tried, .. } = resumed;
     let (weight, told) = match (how, verified) {
-        (ResumeWay::Reseed, _) => (NoticeLevel::News, "the agent was told the conversation again"),
+        (ResumeWay::Reseed, _) => {
+            (NoticeLevel::Prominent, "the agent was told the conversation again")
+        }
         (ResumeWay::New, _) => {
-            (NoticeLevel::News, "the agent starts without memory of this session")
+            (NoticeLevel::Prominent, "the agent starts without memory of this session")
         }
         (_, ResumeProof::Unchecked | ResumeProof::Unknown) => (
-            NoticeLevel::News,
+            NoticeLevel::Prominent,
             "the agent resumed the session, but could not prove that it remembers it",
         ),
         _ if changed.is_empty() => (NoticeLevel::Trace, "the agent resumed the session"),
-        _ => (NoticeLevel::News, "the agent resumed the session"),
+        _ => (NoticeLevel::Prominent, "the agent resumed the session"),
     };
     let details = changed.iter().chain(tried).map(String::as_str).collect::<Vec<_>>();
     let colon = if details.is_empty() { "" } else { ": " };
     let tone = if *how == ResumeWay::New { NoticeTone::Warning } else { NoticeTone::Info };
     let text = format!("{told}{colon}{}", details.join("; "));
-    Notice { weight, ..Notice::news(tone, text) }
+    Notice { level: weight, ..Notice::prominent(tone, text) }
 }
 
 fn step_words(step: CancelRung) -> Option<Notice> {
-    let warn = |text: &str| Notice::news(NoticeTone::Warning, text);
+    let warn = |text: &str| Notice::prominent(NoticeTone::Warning, text);
     Some(match step {
         CancelRung::Terminate => warn("the agent did not stop when asked; ending it"),
         CancelRung::Kill => warn("the agent did not end; killing it"),
@@ -207,7 +211,7 @@ fn exit_words(exited: &WorkerExited, is_running: bool) -> Notice {
     };
     Notice {
         tone: if is_clean { NoticeTone::Info } else { NoticeTone::Error },
-        weight: if is_expected { NoticeLevel::Trace } else { NoticeLevel::News },
+        level: if is_expected { NoticeLevel::Trace } else { NoticeLevel::Prominent },
         text: format!("the agent's process {how}"),
         by: None,
         more: Some(exited.stderr.trim_end().to_owned()).filter(|stderr| !stderr.is_empty()),
@@ -216,7 +220,8 @@ fn exit_words(exited: &WorkerExited, is_running: bool) -> Notice {
 
 /// An agent's own notice.
 fn agent_words(update: &JsonObject<'_>) -> Option<Notice> {
-    let (title, description) = (update.words("title"), update.words("description"));
+    let (title, description) =
+        (update.non_blank_text("title"), update.non_blank_text("description"));
     // A title that is only the beginning of the description is left out.
     let is_said = |title: &str| {
         let beginning = title.trim_end_matches('…');
@@ -229,7 +234,7 @@ fn agent_words(update: &JsonObject<'_>) -> Option<Notice> {
         Some("warning") => NoticeTone::Warning,
         _ => NoticeTone::Info,
     };
-    (!text.is_empty()).then(|| Notice::news(tone, text))
+    (!text.is_empty()).then(|| Notice::prominent(tone, text))
 }
 
 /// `mode: plan`, `model: large`, `option: effort high`.

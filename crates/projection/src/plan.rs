@@ -35,8 +35,8 @@ pub(crate) fn entries(update: &JsonObject<'_>) -> Vec<PlanStep> {
     }
     let read = |node: JsonNode<'_>| {
         let entry = node.object();
-        let content = entry.words("content")?.into_owned();
-        let priority = entry.words("priority").map(std::borrow::Cow::into_owned);
+        let content = entry.non_blank_text("content")?.into_owned();
+        let priority = entry.non_blank_text("priority").map(std::borrow::Cow::into_owned);
         let status = entry.text("status").unwrap_or_default().into_owned();
         Some(PlanStep { content, status, priority })
     };

@@ -19,7 +19,7 @@ pub(crate) struct CommandOutput {
 
 impl CommandEnd {
     /// The end as the agent reports it, in the text of a tool call and in its raw output.
-    pub fn told(text: &str, raw_output: Option<&Json>) -> Option<Self> {
+    pub fn reported_by_agent(text: &str, raw_output: Option<&Json>) -> Option<Self> {
         let raw = raw_output.and_then(|raw| CommandOutput::of_raw(JsonNode::of(raw)).0.end);
         raw.or_else(|| CommandOutput::read(text).end)
     }

@@ -38,7 +38,7 @@ struct OpenPrompt {
     seq: Seq,
     at: Millis,
     blocks: Vec<Json>,
-    is_told: bool,
+    is_shown: bool,
     /// Text that the agent may still echo, and below other blocks.
     text: String,
     others: Vec<(String, Option<String>)>,
@@ -50,28 +50,28 @@ pub(crate) struct Prompts {
     is_turn_active: bool,
     active_turn: Option<TurnId>,
     /// Chunks that so far repeat the beginning of the prompt, and their text.
-    held: Vec<UserMessage>,
-    held_text: String,
+    held_back: Vec<UserMessage>,
+    held_back_text: String,
 }
 
 impl Prompts {
     pub(crate) fn project(&mut self, event: &Event) -> Vec<UserMessage> {
         if event.kind.update_name() == Some("user_message_chunk") {
-            return self.hear(event);
+            return self.take_echo(event);
         }
         let mut said = if ends_an_echo(&event.kind) { self.release() } else { Vec::new() };
         match event.kind {
             Kind::PromptReceived => {
                 self.receive(event);
                 if !self.is_turn_active {
-                    self.tell(event.turn, &mut said);
+                    self.show(event.turn, &mut said);
                 }
             }
             Kind::PromptDropped => self.forget(event.turn),
             Kind::TurnStarted => {
                 self.is_turn_active = true;
                 self.active_turn = event.turn;
-                self.tell(event.turn, &mut said);
+                self.show(event.turn, &mut said);
             }
             Kind::TurnEnded => {
                 self.is_turn_active = false;
@@ -103,17 +103,17 @@ impl Prompts {
             seq,
             at,
             blocks,
-            is_told: false,
+            is_shown: false,
             text,
             others,
         });
     }
 
-    fn tell(&mut self, turn: Option<TurnId>, said: &mut Vec<UserMessage>) {
-        let Some(prompt) = self.open.iter_mut().find(|p| p.turn == turn && !p.is_told) else {
+    fn show(&mut self, turn: Option<TurnId>, said: &mut Vec<UserMessage>) {
+        let Some(prompt) = self.open.iter_mut().find(|p| p.turn == turn && !p.is_shown) else {
             return;
         };
-        prompt.is_told = true;
+        prompt.is_shown = true;
         let source = MessageSource::Prompt(std::mem::take(&mut prompt.blocks));
         said.push(UserMessage {
             turn,
@@ -129,7 +129,7 @@ impl Prompts {
     }
 
     /// Takes in a `user_message_chunk` and holds it as long as it may be an echo.
-    fn hear(&mut self, event: &Event) -> Vec<UserMessage> {
+    fn take_echo(&mut self, event: &Event) -> Vec<UserMessage> {
         let update = update_of(event);
         let turn = event.turn.or(self.active_turn);
         let source = MessageSource::Agent(event.payload.clone());
@@ -140,8 +140,8 @@ impl Prompts {
             .map(ContentBlock::identity)
             .collect();
         let text = chunk_text(&update);
-        let held_text = format!("{}{text}", self.held_text);
-        let Some(prompt) = self.open.iter_mut().find(|p| p.turn == turn && p.is_told) else {
+        let held_text = format!("{}{text}", self.held_back_text);
+        let Some(prompt) = self.open.iter_mut().find(|p| p.turn == turn && p.is_shown) else {
             return vec![chunk];
         };
         if let [other] = others.as_slice()
@@ -156,18 +156,18 @@ impl Prompts {
             said.push(chunk);
             return said;
         }
-        self.held.push(chunk);
-        self.held_text = held_text;
+        self.held_back.push(chunk);
+        self.held_back_text = held_text;
         Vec::new()
     }
 
     /// Returns the chunks that were held back: none if they were the whole prompt but for blanks
     /// around it, and otherwise all of them.
     fn release(&mut self) -> Vec<UserMessage> {
-        let held = std::mem::take(&mut self.held);
-        let text = std::mem::take(&mut self.held_text);
+        let held = std::mem::take(&mut self.held_back);
+        let text = std::mem::take(&mut self.held_back_text);
         let Some(turn) = held.first().map(|said| said.turn) else { return held };
-        let prompt = self.open.iter_mut().find(|p| p.turn == turn && p.is_told);
+        let prompt = self.open.iter_mut().find(|p| p.turn == turn && p.is_shown);
         match prompt {
             Some(prompt) if prompt.text.trim() == text.trim() => {
                 prompt.text.clear();

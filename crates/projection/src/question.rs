@@ -52,11 +52,14 @@ impl<'e> PermissionQuestion<'e> {
         request: &JsonObject<'e>,
         call: Option<CallKey>,
     ) -> Self {
-        let title = request.object("toolCall").words("title").or_else(|| request.words("title"));
+        let title = request
+            .object("toolCall")
+            .non_blank_text("title")
+            .or_else(|| request.non_blank_text("title"));
         let option = |node: JsonNode<'_>| {
             let fields = node.object();
             let id = fields.label("optionId").unwrap_or_default().into_owned();
-            let words = |key| fields.words(key).map(Cow::into_owned);
+            let words = |key| fields.non_blank_text(key).map(Cow::into_owned);
             PermissionChoice { id, name: words("name"), kind: words("kind") }
         };
         Self {
@@ -98,7 +101,7 @@ pub struct PermissionDecision {
 }
 
 /// Who decided, as the end of a sentence: ` by a rule (tests are fine)`.
-pub fn decided_by(by: &Decider) -> String {
+pub fn decider_phrase(by: &Decider) -> String {
     let detail = by.detail.as_deref().map_or_else(String::new, |detail| format!(" ({detail})"));
     match (by.who, &by.detail) {
         (DecidedBy::Client, Some(name)) => format!(" by {name}"),

@@ -19,7 +19,7 @@ pub struct RecapProjection {
 impl Projection for RecapProjection {
     type Out = String;
 
-    fn tell(&mut self, change: Change<'_>, now: &Conversation, out: &mut String) {
+    fn render(&mut self, change: Change<'_>, now: &Conversation, out: &mut String) {
         match change {
             Change::Prompt(said) => {
                 for text in said.blocks().iter().filter_map(ContentBlock::text) {

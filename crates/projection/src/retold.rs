@@ -18,31 +18,32 @@ use wire::{Event, Kind, Own};
 use super::content::{chunk_text, update_of};
 
 /// The text that Copilot puts into its answer before it begins again.
-const RETRIES: &str = "Info: Response was interrupted due to a server error. Retrying...";
+const COPILOT_RETRY_TEXT: &str =
+    "Info: Response was interrupted due to a server error. Retrying...";
 /// Vibe's notification that it tries again.
-const RETRYING: &str = "_session/retrying";
+const VIBE_RETRY_METHOD: &str = "_session/retrying";
 /// Limit of the answer that is remembered; a longer one is shown as it comes.
 const MAX_BYTES: usize = 1 << 20;
 
 /// The answer of a turn, over all attempts at it.
 #[derive(Debug, Clone, Default)]
 pub struct RepeatFilter {
-    told: String,
+    answer: String,
     /// How much of `told` the current attempt has repeated; `None` when it is past it.
     at: Option<usize>,
 }
 
 impl RepeatFilter {
     /// Must get every event. Returns what a piece of the answer adds, or `None` for other events.
-    pub fn see(&mut self, event: &Event) -> Option<String> {
+    pub fn new_text(&mut self, event: &Event) -> Option<String> {
         match (event.kind.update_name(), &event.kind) {
             (Some("agent_message_chunk"), _) => {
                 let text = chunk_text(&update_of(event));
-                if text.trim() == RETRIES {
-                    self.again();
+                if text.trim() == COPILOT_RETRY_TEXT {
+                    self.restart();
                     return Some(text);
                 }
-                Some(self.tell(&text).into_owned())
+                Some(self.add(&text).into_owned())
             }
             // An attempt that got as far as this was a good one, and the next text is a new answer.
             (Some("agent_thought_chunk" | "tool_call" | "tool_call_update" | "plan"), _)
@@ -51,9 +52,9 @@ impl RepeatFilter {
                 None
             }
             (_, Kind::AgentNotification) => {
-                if matches!(event.own(), Some(Own::AgentNotification(told)) if told.method == RETRYING)
+                if matches!(event.own(), Some(Own::AgentNotification(told)) if told.method == VIBE_RETRY_METHOD)
                 {
-                    self.again();
+                    self.restart();
                 }
                 None
             }
@@ -62,21 +63,21 @@ impl RepeatFilter {
     }
 
     /// The answer is attempted again, from its beginning.
-    fn again(&mut self) {
-        self.at = (!self.told.is_empty() && self.told.len() <= MAX_BYTES).then_some(0);
+    fn restart(&mut self) {
+        self.at = (!self.answer.is_empty() && self.answer.len() <= MAX_BYTES).then_some(0);
     }
 
     /// The part of `piece` that was not shown before.
-    fn tell<'a>(&mut self, piece: &'a str) -> Cow<'a, str> {
+    fn add<'a>(&mut self, piece: &'a str) -> Cow<'a, str> {
         let Some(at) = self.at else {
-            if self.told.len() <= MAX_BYTES {
-                self.told.push_str(piece);
+            if self.answer.len() <= MAX_BYTES {
+                self.answer.push_str(piece);
             }
             return Cow::Borrowed(piece);
         };
-        let (before, rest) = self.told.split_at_checked(at).unwrap_or((&self.told, ""));
+        let (before, rest) = self.answer.split_at_checked(at).unwrap_or((&self.answer, ""));
         if let Some(new) = piece.strip_prefix(rest) {
-            self.told.push_str(new);
+            self.answer.push_str(new);
             self.at = None;
             Cow::Borrowed(new)
         } else if rest.starts_with(piece) {
@@ -84,7 +85,7 @@ impl RepeatFilter {
             Cow::Borrowed("")
         } else {
             let all = format!("{before}{piece}");
-            self.told.clone_from(&all);
+            self.answer.clone_from(&all);
             self.at = None;
             Cow::Owned(all)
         }
@@ -115,11 +116,14 @@ mod tests {
             for piece in pieces {
                 log = match piece {
                     Some(text) => log.text(&text),
-                    None => log.own(Kind::AgentNotification, json!({ "method": RETRYING })),
+                    None => {
+                        log.own(Kind::AgentNotification, json!({ "method": VIBE_RETRY_METHOD }))
+                    }
                 };
             }
             let mut retold = RepeatFilter::default();
-            let told: String = log.events.iter().filter_map(|event| retold.see(event)).collect();
+            let told: String =
+                log.events.iter().filter_map(|event| retold.new_text(event)).collect();
             assert_eq!(told, shown, "{name}");
         }
     }

@@ -39,7 +39,7 @@ pub enum CommandEnd {
 
 impl CommandEnd {
     /// The end as its terminal reported it.
-    pub fn seen(exited: &TerminalExited) -> Self {
+    pub fn from_terminal(exited: &TerminalExited) -> Self {
         let signal = exited.signal.clone().map(Self::Signal);
         signal.or(exited.exit_code.map(|code| Self::Code(code.into()))).unwrap_or(Self::Unknown)
     }
@@ -57,7 +57,7 @@ impl CommandEnd {
 
 impl Terminals {
     /// Applies the event to its terminal, and returns that; `None` if it is about no terminal.
-    pub(crate) fn see(&mut self, own: &Own<'_>) -> Option<&Terminal> {
+    pub(crate) fn apply(&mut self, own: &Own<'_>) -> Option<&Terminal> {
         match own {
             Own::TerminalOutput(output) => {
                 let terminal = self.at(&output.terminal_id);
@@ -66,7 +66,7 @@ impl Terminals {
             }
             Own::TerminalExited(exited) => {
                 let terminal = self.at(&exited.terminal_id);
-                terminal.end = Some(CommandEnd::seen(exited));
+                terminal.end = Some(CommandEnd::from_terminal(exited));
                 Some(terminal)
             }
             _ => None,

@@ -39,9 +39,9 @@ pub struct TextOptions {
 /// A log as text for a terminal.
 #[derive(Debug, Clone)]
 pub struct TextProjection {
-    style: TextOptions,
+    options: TextOptions,
     shows_prompts: bool,
-    takes_back: bool,
+    replaces_lines: bool,
     page: TextOutput,
     /// The lines and diffs printed for each call of the running turn.
     calls: HashMap<CallKey, tools::PrintedCall>,
@@ -52,12 +52,12 @@ pub struct TextProjection {
 }
 
 impl TextProjection {
-    pub fn new(style: TextOptions) -> Self {
+    pub fn new(options: TextOptions) -> Self {
         Self {
-            style,
+            options,
             shows_prompts: false,
-            takes_back: false,
-            page: TextOutput::new(style.color),
+            replaces_lines: false,
+            page: TextOutput::new(options.color),
             calls: HashMap::new(),
             is_failure_told: false,
             shows_whole_questions: false,
@@ -74,13 +74,13 @@ impl TextProjection {
 
     /// For a terminal whose cursor stays where this text leaves it: the line of a call that has
     /// ended takes the place of the one that said it runs.
-    pub fn take_back(&mut self) {
-        self.takes_back = true;
+    pub fn replace_lines(&mut self) {
+        self.replaces_lines = true;
     }
 
     /// Notes that something else was written on the terminal.
-    pub fn disturb(&mut self) {
-        self.page.disturb();
+    pub fn note_foreign_output(&mut self) {
+        self.page.note_foreign_output();
     }
 
     fn prompt(&mut self, said: &UserMessage, out: &mut String) {
@@ -125,13 +125,13 @@ impl TextProjection {
 impl Projection for TextProjection {
     type Out = String;
 
-    fn tell(&mut self, change: Change<'_>, now: &Conversation, out: &mut String) {
+    fn render(&mut self, change: Change<'_>, now: &Conversation, out: &mut String) {
         match change {
             Change::Prompt(said) => self.prompt(&said, out),
             Change::TurnStarted => self.is_failure_told = false,
             Change::Answer { text, .. } => self.page.stream(OutputPart::Answer, &text, out),
             Change::AnswerBlock { block, .. } => self.answer_block(&block, out),
-            Change::Thought { text, .. } if self.style.show_thinking => {
+            Change::Thought { text, .. } if self.options.show_thinking => {
                 self.page.stream(OutputPart::Thinking, &text, out);
             }
             Change::CallBegan { call, is_asked: false } => self.call_began(call, now, out),
@@ -139,7 +139,7 @@ impl Projection for TextProjection {
             Change::Planned { steps } => self.plan(&steps, out),
             Change::Asked(question) => self.asked(&question, now, out),
             Change::Decided(decision) => self.decided(&decision, out),
-            Change::Failed { fault, is_said: true, .. } => self.hint(&fault, out),
+            Change::Failed { fault, is_in_answer: true, .. } => self.hint(&fault, out),
             Change::Failed { fault, .. } => self.error(&fault, out),
             Change::TurnEnded(end) => self.turn_ended(&end, out),
             Change::Own(own, notice) => self.own_event(&own, notice.as_ref(), out),

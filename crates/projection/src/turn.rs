@@ -21,10 +21,10 @@ pub struct TurnEnd {
     /// Its start was seen; a log may begin in the middle, or a turn end before it has begun.
     pub has_begun: bool,
     pub outcome: TurnOutcome,
-    pub why: TurnEndReason,
+    pub reason: TurnEndReason,
     pub fault: Option<Fault>,
     /// The end of the answer already says the fault.
-    pub is_said: bool,
+    pub is_in_answer: bool,
     pub usage: Option<TurnUsage>,
     /// `usage` counts only the last of its requests to the model.
     pub is_usage_partial: bool,
@@ -49,9 +49,9 @@ impl TurnEnd {
             turn: turn.id,
             has_begun: true,
             outcome: TurnOutcome::Failed,
-            why: TurnEndReason::Lost,
+            reason: TurnEndReason::Lost,
             fault: None,
-            is_said: false,
+            is_in_answer: false,
             usage: None,
             is_usage_partial: false,
             cost_usd: None,
@@ -62,7 +62,7 @@ impl TurnEnd {
     pub(crate) fn dropped(turn: &ActiveTurn, reason: DropReason) -> Self {
         Self {
             outcome: TurnOutcome::Cancelled,
-            why: TurnEndReason::Dropped(reason),
+            reason: TurnEndReason::Dropped(reason),
             ..Self::lost(turn)
         }
     }
@@ -79,9 +79,9 @@ impl TurnEnd {
             turn: turn.map_or(id, |turn| turn.id),
             has_begun: turn.is_some(),
             outcome: ended.outcome(),
-            why: TurnEndReason::Stopped(ended.stop_reason.clone()),
+            reason: TurnEndReason::Stopped(ended.stop_reason.clone()),
             fault: ended.error.clone(),
-            is_said: false,
+            is_in_answer: false,
             usage: TurnUsage::of(ended),
             is_usage_partial: ended.usage_of == Some(UsageScope::LastCall),
             cost_usd: ended.cost_usd,
@@ -95,7 +95,7 @@ impl TurnEnd {
     }
 
     pub fn stop_reason(&self) -> Option<String> {
-        match &self.why {
+        match &self.reason {
             TurnEndReason::Stopped(reason) => Some(reason.as_str().to_owned()),
             TurnEndReason::Dropped(reason) => Some(reason.as_str().to_owned()),
             TurnEndReason::Lost => None,
@@ -106,12 +106,12 @@ impl TurnEnd {
 /// Whether an answer already says an error. Some agents send an error as their answer first, and
 /// then again as the end of the turn, with a label before it and a number behind. Nothing more is
 /// left out: the text of an agent must not hide an error.
-pub(crate) fn is_said(answer: &str, message: &str) -> bool {
+pub(crate) fn is_in_answer(answer: &str, message: &str) -> bool {
     /// A shorter text stands in many errors, so it proves no repetition.
     const SHORTEST: usize = 12;
     const LONGEST_LABEL: usize = 40;
     let (answer, message) = (answer.trim(), message.trim());
-    let bare = message.strip_prefix(fault::ANSWERED).unwrap_or(message);
+    let bare = message.strip_prefix(fault::AGENT_ERROR_PREFIX).unwrap_or(message);
     let words = answer.strip_prefix("Error: ").unwrap_or(answer);
     let around = bare.split_once(words).filter(|_| words.len() >= SHORTEST);
     let is_whole = around.is_some_and(|(before, after)| {

@@ -30,7 +30,7 @@ use super::usage::limit_words;
 const PROTOCOL_VERSION: u32 = 1;
 
 /// Events before the first turn that are kept for it; agents send only a few.
-const MOST_EARLY: usize = 64;
+const MAX_EARLY_EVENTS: usize = 64;
 
 /// A log as events for a user interface.
 #[derive(Debug, Clone, Default)]
@@ -38,7 +38,7 @@ pub struct UiProjection {
     /// Fields of the session's first event, which each turn's `start` repeats.
     start: UiStart,
     /// Events before the first turn; they are sent after its `start`, which has to come first.
-    early: Vec<UiEvent>,
+    early_events: Vec<UiEvent>,
     has_begun: bool,
     /// The running turn has had output of the agent.
     has_output: bool,
@@ -48,12 +48,12 @@ pub struct UiProjection {
 impl Projection for UiProjection {
     type Out = Vec<UiEvent>;
 
-    fn tell(&mut self, change: Change<'_>, now: &Conversation, out: &mut Vec<UiEvent>) {
+    fn render(&mut self, change: Change<'_>, now: &Conversation, out: &mut Vec<UiEvent>) {
         let n_before = out.len();
         self.change(change, now, out);
         if !self.has_begun {
-            self.early.extend(out.extract_if(n_before.., |told| is_about_the_session(told)));
-            self.early.truncate(MOST_EARLY);
+            self.early_events.extend(out.extract_if(n_before.., |told| is_about_the_session(told)));
+            self.early_events.truncate(MAX_EARLY_EVENTS);
         }
     }
 }
@@ -104,7 +104,7 @@ impl UiProjection {
                 Some(model) if self.start.model.as_ref() != Some(&model) => self.model(model, out),
                 _ => status(UiStatus::labelled(name), out),
             },
-            "session_info_update" => match update.words("title") {
+            "session_info_update" => match update.non_blank_text("title") {
                 Some(title) => {
                     let title = title.into_owned();
                     out.push(UiEvent::Agent(UiAgentUpdate::ConversationTitle { title }));
@@ -112,7 +112,7 @@ impl UiProjection {
                 None => status(UiStatus::labelled(name), out),
             },
             _ => {
-                let detail = (name == "notice").then(|| update.words("title")).flatten();
+                let detail = (name == "notice").then(|| update.non_blank_text("title")).flatten();
                 let detail = detail.map(Cow::into_owned);
                 status(UiStatus { detail, ..UiStatus::labelled(name) }, out);
             }
@@ -179,7 +179,7 @@ impl UiProjection {
         let start = self.start.clone();
         out.push(UiEvent::Start(UiStart { run_id, protocol_version: PROTOCOL_VERSION, ..start }));
         self.has_begun = true;
-        out.append(&mut self.early);
+        out.append(&mut self.early_events);
         status(UiStatus::labelled("requesting"), out);
     }
 
@@ -311,8 +311,8 @@ fn status(status: UiStatus, out: &mut Vec<UiEvent>) {
 fn chosen_model(set: &OptionSet<'_>) -> Option<String> {
     let params = JsonNode::of(set.params).object();
     let is_model = params.text("configId").as_deref() == Some("model");
-    let value = params.words("value").filter(|_| is_model);
-    value.or_else(|| params.words("modelId")).map(Cow::into_owned)
+    let value = params.non_blank_text("value").filter(|_| is_model);
+    value.or_else(|| params.non_blank_text("modelId")).map(Cow::into_owned)
 }
 
 fn elapsed(from: Millis, to: Millis) -> Option<u64> {
@@ -321,17 +321,17 @@ fn elapsed(from: Millis, to: Millis) -> Option<u64> {
 
 /// The model a session's details or configuration options name.
 fn model_of(fields: &JsonObject<'_>) -> Option<String> {
-    if let Some(model) = fields.words("model") {
+    if let Some(model) = fields.non_blank_text("model") {
         return Some(model.into_owned());
     }
-    if let Some(model) = fields.object("models").words("currentModelId") {
+    if let Some(model) = fields.object("models").non_blank_text("currentModelId") {
         return Some(model.into_owned());
     }
     let options: Vec<_> = fields.items("configOptions").into_iter().map(JsonNode::object).collect();
     let by_category = options.iter().find(|o| o.text("category").as_deref() == Some("model"));
     let by_id = || options.iter().find(|o| o.text("id").as_deref() == Some("model"));
     let option = by_category.or_else(by_id)?;
-    option.words("currentValue").map(Cow::into_owned)
+    option.non_blank_text("currentValue").map(Cow::into_owned)
 }
 
 #[cfg(test)]

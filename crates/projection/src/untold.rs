@@ -44,10 +44,10 @@ const PATCHES: [&str; 4] = ["patch", "diff", "unified_diff", "unifiedDiff"];
 /// Members that are lists of edits.
 const LISTS: [&str; 2] = ["edits", "changes"];
 /// The kind of a change in such a list, which its diff shows.
-const WAYS: [&str; 2] = ["kind", "type"];
+const CHANGE_KINDS: [&str; 2] = ["kind", "type"];
 
 /// Flags for replacing every occurrence; only `false` says no more than the changes shown.
-const FLAGS: [&str; 2] = ["replace_all", "replaceAll"];
+const REPLACE_ALL_FLAGS: [&str; 2] = ["replace_all", "replaceAll"];
 
 /// A change of a file, as the reader sees it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -70,7 +70,7 @@ pub struct ShownParts<'a> {
 
 impl ShownParts<'_> {
     /// `input` without what is shown beside it; nothing (`null`) if that is all of it.
-    pub fn untold(&self, input: &Value) -> Value {
+    pub fn unshown(&self, input: &Value) -> Value {
         let Value::Object(members) = input else { return input.clone() };
         let beside = self.about_file(members);
         let is_left = |(name, value): &(&String, &Value)| !beside.is_told(name, value, members);
@@ -93,7 +93,7 @@ impl ShownParts<'_> {
         let is = |names: &[&str]| names.contains(&name);
         match value {
             Value::Null => true,
-            Value::Bool(false) if is(&FLAGS) => !self.changes.is_empty(),
+            Value::Bool(false) if is(&REPLACE_ALL_FLAGS) => !self.changes.is_empty(),
             Value::String(text) if is(&COMMANDS) => self.command == Some(text),
             Value::Array(list) if is(&COMMAND_LISTS) => self.is_command(list),
             Value::String(_) if is(&PATHS) => !self.changes.is_empty(),
@@ -101,19 +101,19 @@ impl ShownParts<'_> {
                 self.changes.iter().any(|change| change.patch.is_none() && change.new == text)
             }
             Value::String(patch) if is(&PATCHES) => self.is_shown_patch(patch),
-            Value::String(way) if is(&WAYS) => self.is_shown_way(way),
+            Value::String(way) if is(&CHANGE_KINDS) => self.is_shown_way(way),
             Value::String(_) => self.is_replaced(name, members),
             Value::Array(list) if is(&LISTS) && !list.is_empty() => {
                 list.iter().all(|one| one.is_object() && self.is_all_told(one))
                     || self.are_replaced(list)
             }
-            Value::Object(_) if is(&WAYS) => self.is_all_told(value),
+            Value::Object(_) if is(&CHANGE_KINDS) => self.is_all_told(value),
             _ => false,
         }
     }
 
     fn is_all_told(&self, value: &Value) -> bool {
-        !self.changes.is_empty() && self.untold(value).is_null()
+        !self.changes.is_empty() && self.unshown(value).is_null()
     }
 
     /// Some agents give the command as a list, or as a list too.
@@ -145,7 +145,7 @@ impl ShownParts<'_> {
     fn is_replaced(&self, name: &str, members: &Map<String, Value>) -> bool {
         let is_of = |(old, new): &&(&str, &str)| [*old, *new].contains(&name);
         let pair = PAIRS.iter().find(is_of).and_then(|pair| texts(pair, members));
-        pair.is_some_and(|pair| self.changes.iter().any(|change| change.is_by(&[pair])))
+        pair.is_some_and(|pair| self.changes.iter().any(|change| change.is_made_by(&[pair])))
     }
 
     /// Whether the list is of replacements that make a change together.
@@ -165,7 +165,7 @@ impl ShownParts<'_> {
                 return false;
             }
         }
-        beside.changes.iter().any(|change| change.is_by(&pairs))
+        beside.changes.iter().any(|change| change.is_made_by(&pairs))
     }
 
     /// Whether what stands before the hunks of a patch names a file whose changes are shown.
@@ -208,7 +208,7 @@ impl ShownParts<'_> {
         let is_plain = n_lines > 0 && n_lines == diff.lines.len() && !diff.lines.iter().any(is_odd);
         head.lines().all(|line| self.is_shown_header(line))
             && is_plain
-            && self.changes.iter().any(|change| change.is_by(&pairs))
+            && self.changes.iter().any(|change| change.is_made_by(&pairs))
     }
 }
 
@@ -231,7 +231,7 @@ impl<'a> ShownChange<'a> {
 
     /// Whether these replacements, one after the other, make this change: then it shows all that
     /// they say.
-    fn is_by(&self, pairs: &[(&str, &str)]) -> bool {
+    fn is_made_by(&self, pairs: &[(&str, &str)]) -> bool {
         if self.patch.is_some() {
             return false;
         }
@@ -256,7 +256,7 @@ impl<'a> ShownChange<'a> {
 }
 
 /// Whether a text of one line names this place, and no other that only begins or ends like it.
-pub fn names_place(text: &str, path: &str) -> bool {
+pub fn names_path(text: &str, path: &str) -> bool {
     let is_apart =
         |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || "`'\"()[]<>,:;‘’“”".contains(c));
     let mut found = text.match_indices(path);

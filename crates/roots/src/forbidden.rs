@@ -40,7 +40,7 @@ struct ForbiddenLists {
 pub struct ForbiddenNames {
     pub directories: Vec<PathBuf>,
     /// Directories with a link to each of some further ones, which may become more in time.
-    pub noted_in: Vec<PathBuf>,
+    pub linked_in: Vec<PathBuf>,
     /// Names of entries in each of them that sessions may use all the same.
     pub open: Vec<OsString>,
 }
@@ -112,7 +112,7 @@ impl ForbiddenDirs {
 
 impl ForbiddenLists {
     fn new(named: Arc<ForbiddenNames>) -> Self {
-        let noted = named.noted_in.iter().flat_map(|dir| noted(dir));
+        let noted = named.linked_in.iter().flat_map(|dir| linked_dirs(dir));
         let all = named.directories.iter().cloned().chain(noted);
         let mut paths: Vec<PathBuf> = all.map(|path| resolve_path(&path)).collect();
         paths.sort();
@@ -125,14 +125,14 @@ impl ForbiddenLists {
 }
 
 /// More directories than anybody has links to; each of them is passed to a sandbox.
-const MAX_NOTED: usize = 100;
+const MAX_LINKED: usize = 100;
 
 pub(crate) const FORBIDDEN: &str = "Switchyard's own, which no session may touch";
 
-fn noted(dir: &Path) -> Vec<PathBuf> {
+fn linked_dirs(dir: &Path) -> Vec<PathBuf> {
     let Ok(entries) = dir.read_dir() else { return Vec::new() };
     let there = entries.flatten().filter_map(|entry| entry.path().canonicalize().ok());
-    there.take(MAX_NOTED).collect()
+    there.take(MAX_LINKED).collect()
 }
 
 fn id_of(path: impl AsRef<Path>) -> Option<Id> {

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use SandboxRule::{AtHome, Closed, IfThere, Parts};
+use SandboxRule::{AtHome, Closed, IfExisting, Parts};
 
 /// The restriction of commands in a sandbox for a protected place directly below a session's
 /// directory.
@@ -17,7 +17,7 @@ enum SandboxRule {
     Closed,
     /// It may not be changed where it exists; creating it is harmless, or in vain until somebody
     /// agrees, but for somebody's home.
-    IfThere,
+    IfExisting,
     /// It may be neither changed nor created where the directory is somebody's home.
     AtHome,
     /// These entries of it may be neither changed nor created; the rest is what programs work with.
@@ -29,34 +29,34 @@ const GIT_PARTS: &[&str] =
     &["hooks", "config", "config.worktree", "commondir", "modules", "worktrees", "info/attributes"];
 
 /// The protected places: anywhere in a path, as a directory or as a file, in upper or lower case.
-const PLACES: &[(&str, SandboxRule)] = &[
+const PROTECTED_PLACES: &[(&str, SandboxRule)] = &[
     // Version control: hooks, filters, aliases, and what leads to another configuration.
     (".git", Parts(GIT_PARTS)),
-    (".hg", IfThere),
-    (".svn", IfThere),
-    (".jj", IfThere),
+    (".hg", IfExisting),
+    (".svn", IfExisting),
+    (".jj", IfExisting),
     (".gitconfig", AtHome),
-    (".gitmodules", IfThere),
-    (".husky", IfThere),
-    ("lefthook.yml", IfThere),
-    (".pre-commit-config.yaml", IfThere),
+    (".gitmodules", IfExisting),
+    (".husky", IfExisting),
+    ("lefthook.yml", IfExisting),
+    (".pre-commit-config.yaml", IfExisting),
     // CI services: what other machines run with their keys.
-    (".github/workflows", IfThere),
-    (".github/actions", IfThere),
-    (".gitlab-ci.yml", IfThere),
-    (".circleci", IfThere),
-    (".travis.yml", IfThere),
-    (".forgejo", IfThere),
-    (".gitea", IfThere),
-    ("Jenkinsfile", IfThere),
-    (".woodpecker", IfThere),
-    (".woodpecker.yml", IfThere),
-    (".woodpecker.yaml", IfThere),
-    (".drone.yml", IfThere),
-    (".buildkite", IfThere),
-    (".cirrus.yml", IfThere),
-    ("azure-pipelines.yml", IfThere),
-    ("bitbucket-pipelines.yml", IfThere),
+    (".github/workflows", IfExisting),
+    (".github/actions", IfExisting),
+    (".gitlab-ci.yml", IfExisting),
+    (".circleci", IfExisting),
+    (".travis.yml", IfExisting),
+    (".forgejo", IfExisting),
+    (".gitea", IfExisting),
+    ("Jenkinsfile", IfExisting),
+    (".woodpecker", IfExisting),
+    (".woodpecker.yml", IfExisting),
+    (".woodpecker.yaml", IfExisting),
+    (".drone.yml", IfExisting),
+    (".buildkite", IfExisting),
+    (".cirrus.yml", IfExisting),
+    ("azure-pipelines.yml", IfExisting),
+    ("bitbucket-pipelines.yml", IfExisting),
     // Keys, and lists of who may log in.
     (".ssh", AtHome),
     (".gnupg", AtHome),
@@ -83,49 +83,49 @@ const PLACES: &[(&str, SandboxRule)] = &[
     (".xprofile", AtHome),
     (".xinitrc", AtHome),
     (".xsession", AtHome),
-    (".envrc", IfThere),
+    (".envrc", IfExisting),
     (".direnvrc", AtHome),
-    ("mise.toml", IfThere),
-    (".mise.toml", IfThere),
+    ("mise.toml", IfExisting),
+    (".mise.toml", IfExisting),
     // Package managers: programs and scripts that they start.
-    (".cargo", IfThere),
-    (".npmrc", IfThere),
-    (".yarnrc", IfThere),
-    (".yarnrc.yml", IfThere),
-    ("bunfig.toml", IfThere),
-    (".bazelrc", IfThere),
-    (".pnpmfile.cjs", IfThere),
+    (".cargo", IfExisting),
+    (".npmrc", IfExisting),
+    (".yarnrc", IfExisting),
+    (".yarnrc.yml", IfExisting),
+    ("bunfig.toml", IfExisting),
+    (".bazelrc", IfExisting),
+    (".pnpmfile.cjs", IfExisting),
     // Tools that read commands where they are started.
-    (".gdbinit", IfThere),
-    (".lldbinit", IfThere),
-    (".pdbrc", IfThere),
+    (".gdbinit", IfExisting),
+    (".lldbinit", IfExisting),
+    (".pdbrc", IfExisting),
     (".pythonrc", AtHome),
-    (".irbrc", IfThere),
-    (".Rprofile", IfThere),
+    (".irbrc", IfExisting),
+    (".Rprofile", IfExisting),
     (".tmux.conf", AtHome),
     (".screenrc", AtHome),
     // Editors: tasks and commands that they start.
-    (".vimrc", IfThere),
-    (".gvimrc", IfThere),
-    (".exrc", IfThere),
-    (".nvimrc", IfThere),
-    (".nvim.lua", IfThere),
-    (".helix", IfThere),
+    (".vimrc", IfExisting),
+    (".gvimrc", IfExisting),
+    (".exrc", IfExisting),
+    (".nvimrc", IfExisting),
+    (".nvim.lua", IfExisting),
+    (".helix", IfExisting),
     (".vim", AtHome),
     (".emacs", AtHome),
     (".emacs.d", AtHome),
-    (".dir-locals.el", IfThere),
+    (".dir-locals.el", IfExisting),
     (".vscode", Closed),
     (".idea", Closed),
     (".zed", Closed),
-    (".fleet", IfThere),
-    (".devcontainer", IfThere),
-    (".devcontainer.json", IfThere),
+    (".fleet", IfExisting),
+    (".devcontainer", IfExisting),
+    (".devcontainer.json", IfExisting),
     // Agents: servers, hooks and commands that they start.
     (".mcp.json", Closed),
-    ("mcp.json", IfThere),
+    ("mcp.json", IfExisting),
     (".claude", Closed),
-    (".claude.json", IfThere),
+    (".claude.json", IfExisting),
     (".codex", Closed),
     (".gemini", Closed),
     (".qwen", Closed),
@@ -133,42 +133,42 @@ const PLACES: &[(&str, SandboxRule)] = &[
     (".opencode", Closed),
     ("opencode.json", Closed),
     ("opencode.jsonc", Closed),
-    (".kiro", IfThere),
-    (".kimi", IfThere),
-    (".hermes", IfThere),
-    (".copilot", IfThere),
-    (".windsurf", IfThere),
-    (".roo", IfThere),
-    (".continue", IfThere),
-    (".aider.conf.yml", IfThere),
-    (".goose", IfThere),
-    (".amp", IfThere),
-    (".factory", IfThere),
-    (".crush.json", IfThere),
-    ("crush.json", IfThere),
+    (".kiro", IfExisting),
+    (".kimi", IfExisting),
+    (".hermes", IfExisting),
+    (".copilot", IfExisting),
+    (".windsurf", IfExisting),
+    (".roo", IfExisting),
+    (".continue", IfExisting),
+    (".aider.conf.yml", IfExisting),
+    (".goose", IfExisting),
+    (".amp", IfExisting),
+    (".factory", IfExisting),
+    (".crush.json", IfExisting),
+    ("crush.json", IfExisting),
     (".switchyard", Closed),
-    ("switchyard.toml", IfThere),
+    ("switchyard.toml", IfExisting),
     // Places of a home, wherever it is.
-    (".config/autostart", IfThere),
-    (".config/code", IfThere),
-    (".config/emacs", IfThere),
-    (".config/environment.d", IfThere),
-    (".config/fish", IfThere),
-    (".config/git", IfThere),
-    (".config/helix", IfThere),
-    (".config/nvim", IfThere),
-    (".config/opencode", IfThere),
-    (".config/switchyard", IfThere),
-    (".config/systemd", IfThere),
-    (".config/zed", IfThere),
-    (".local/bin", IfThere),
+    (".config/autostart", IfExisting),
+    (".config/code", IfExisting),
+    (".config/emacs", IfExisting),
+    (".config/environment.d", IfExisting),
+    (".config/fish", IfExisting),
+    (".config/git", IfExisting),
+    (".config/helix", IfExisting),
+    (".config/nvim", IfExisting),
+    (".config/opencode", IfExisting),
+    (".config/switchyard", IfExisting),
+    (".config/systemd", IfExisting),
+    (".config/zed", IfExisting),
+    (".local/bin", IfExisting),
 ];
 
 /// Further protected places, only where a session's directory is the user's home.
 const AT_HOME: &[&str] = &[".config", ".local", "bin"];
 
-static IN_SMALL_LETTERS: LazyLock<Vec<String>> =
-    LazyLock::new(|| PLACES.iter().map(|(place, _)| place.to_lowercase()).collect());
+static LOWERCASE_PLACES: LazyLock<Vec<String>> =
+    LazyLock::new(|| PROTECTED_PLACES.iter().map(|(place, _)| place.to_lowercase()).collect());
 
 static HOME: LazyLock<Option<PathBuf>> =
     LazyLock::new(|| std::env::home_dir().and_then(|home| home.canonicalize().ok()));
@@ -186,7 +186,7 @@ pub fn is_protected(root: &Path, path: &Path) -> bool {
     let path = small(&name.join(below));
     let mut rest = path.components();
     while rest.clone().next().is_some() {
-        if IN_SMALL_LETTERS.iter().any(|place| rest.as_path().starts_with(place)) {
+        if LOWERCASE_PLACES.iter().any(|place| rest.as_path().starts_with(place)) {
             return true;
         }
         rest.next();
@@ -254,10 +254,10 @@ fn git_dirs(root: &Path) -> Vec<PathBuf> {
 pub fn sandboxed_places(root: &Path) -> Vec<(PathBuf, bool)> {
     let is_home = is_home(root);
     let mut found = Vec::new();
-    for (place, held) in PLACES {
+    for (place, held) in PROTECTED_PLACES {
         match held {
             Closed => found.push((PathBuf::from(place), true)),
-            IfThere => found.push((PathBuf::from(place), is_home)),
+            IfExisting => found.push((PathBuf::from(place), is_home)),
             AtHome if is_home => found.push((PathBuf::from(place), true)),
             AtHome => {}
             Parts(parts) => {

@@ -20,9 +20,9 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 /// Deeper trees are made by accident, and each level holds a handle.
 const MAX_DEPTH: usize = 64;
 /// More in one directory are data and not something to read.
-const MAX_IN_ONE: usize = 50_000;
+const MAX_DIR_ENTRIES: usize = 50_000;
 const MAX_IGNORE_BYTES: u64 = 1 << 20;
-const NEVER: &[&str] = &[".git", ".hg", ".svn", ".jj"];
+const VERSION_CONTROL_DIRS: &[&str] = &[".git", ".hg", ".svn", ".jj"];
 
 /// How far a walk goes.
 #[derive(Debug, Clone, Copy)]
@@ -134,7 +134,7 @@ impl Walk<'_> {
         depth: usize,
     ) -> ControlFlow<WalkEnd> {
         // What cannot be read is as good as empty.
-        let Ok((mut entries, has_more)) = folder.entries(MAX_IN_ONE) else {
+        let Ok((mut entries, has_more)) = folder.entries(MAX_DIR_ENTRIES) else {
             return ControlFlow::Continue(());
         };
         self.is_cut |= has_more;
@@ -146,14 +146,14 @@ impl Walk<'_> {
             let real = real.join(&entry.name);
             match self.is_hidden(entry, &real) {
                 true => ControlFlow::Continue(()),
-                false => self.meet(folder, entry, &below.join(&entry.name), &real, depth),
+                false => self.visit_entry(folder, entry, &below.join(&entry.name), &real, depth),
             }
         });
         self.ignores.truncate(n_outer);
         ended
     }
 
-    fn meet(
+    fn visit_entry(
         &mut self,
         folder: &Folder,
         entry: &DirectoryEntry,
@@ -186,7 +186,7 @@ impl Walk<'_> {
     }
 
     fn is_hidden(&self, entry: &DirectoryEntry, real: &Path) -> bool {
-        if NEVER.iter().any(|name| entry.name == *name) {
+        if VERSION_CONTROL_DIRS.iter().any(|name| entry.name == *name) {
             return true;
         }
         let is_dir = entry.kind == FileKind::Directory;
@@ -241,7 +241,7 @@ fn ignores_above(roots: &Roots, from: &ResolvedPath) -> Vec<Gitignore> {
     let mut found: Vec<Gitignore> = own.map(|file| Gitignore::new(file).0).collect();
     for place in inside.iter().rev() {
         let Ok(folder) = roots.folder(place) else { continue };
-        let Ok((entries, _)) = folder.entries(MAX_IN_ONE) else { continue };
+        let Ok((entries, _)) = folder.entries(MAX_DIR_ENTRIES) else { continue };
         found.extend(ignores_of(&folder, place.real(), &entries));
     }
     found

@@ -53,7 +53,7 @@ pub struct AdapterRuntime {
 
 impl AdapterRuntime {
     fn takes(&self, part: OptionalArgument) -> bool {
-        self.form.takes(part, self.dialect, &self.features)
+        self.form.supports(part, self.dialect, &self.features)
     }
 }
 
@@ -78,13 +78,13 @@ where
     let mut adapter = AdapterServer {
         runtime: Arc::new(runtime),
         connection: connection.clone(),
-        client: Arc::default(),
+        host_capabilities: Arc::default(),
         sessions: HashMap::new(),
         tasks: TaskTracker::new(),
     };
     while let Some(batch) = inbox.next().await {
         for incoming in batch {
-            adapter.take(incoming).await;
+            adapter.handle(incoming).await;
         }
     }
     // Sessions end when their command channel closes.
@@ -97,17 +97,17 @@ where
 struct AdapterServer {
     runtime: Arc<AdapterRuntime>,
     connection: Connection,
-    client: Arc<OnceLock<HostCapabilities>>,
+    host_capabilities: Arc<OnceLock<HostCapabilities>>,
     sessions: HashMap<String, mpsc::Sender<SessionCommand>>,
     tasks: TaskTracker,
 }
 
 impl AdapterServer {
-    async fn take(&mut self, incoming: IncomingMessage) {
+    async fn handle(&mut self, incoming: IncomingMessage) {
         match incoming {
             IncomingMessage::Request(message) => {
                 let id = message.id();
-                if let Some(outcome) = self.asked(&message).transpose() {
+                if let Some(outcome) = self.handle_request(&message).transpose() {
                     // A host that is gone needs no answer.
                     let _ = self.connection.respond(&id, outcome).await;
                 }
@@ -118,7 +118,7 @@ impl AdapterServer {
                 }
             }
             IncomingMessage::Notification(_)
-            | IncomingMessage::Unasked(_)
+            | IncomingMessage::Unmatched(_)
             | IncomingMessage::Tagged { .. } => {}
             IncomingMessage::Reply(reply) => reply.settle(),
             IncomingMessage::BadLine(error) => tracing::warn!(%error, "unreadable line"),
@@ -131,20 +131,20 @@ impl AdapterServer {
     }
 
     /// `None` when the answer comes later, from a session.
-    fn asked(&mut self, message: &Message) -> Result<Option<Json>, RpcError> {
+    fn handle_request(&mut self, message: &Message) -> Result<Option<Json>, RpcError> {
         let params: Value = message.body_json().read().unwrap_or_default();
         match message.method() {
             "initialize" => {
                 let client = HostCapabilities::read(&params);
                 let answer = initialize::answer(&self.runtime, client);
                 // If it is asked twice, the first request's capabilities hold.
-                let _ = self.client.set(client);
+                let _ = self.host_capabilities.set(client);
                 Ok(Some(Json::of(&answer)))
             }
             "authenticate" => Err(initialize::cannot_authenticate(&self.runtime)),
             "session/new" => self.open(message.id(), &params, None).map(|()| None),
             "session/resume" => {
-                let resume = scope(&params)?;
+                let resume = session_id(&params)?;
                 if !initialize::resumes(&self.runtime) {
                     return Err(RpcError::method_not_found(message.method()));
                 }
@@ -173,7 +173,7 @@ impl AdapterServer {
         let session = AdapterSession::new(
             self.runtime.clone(),
             self.connection.clone(),
-            self.client.get().copied().unwrap_or_default(),
+            self.host_capabilities.get().copied().unwrap_or_default(),
             start,
             commands,
         );
@@ -202,7 +202,7 @@ impl AdapterServer {
                 SessionCommand::Set { request, option, value }
             }
         };
-        let session = scope(params)?;
+        let session = session_id(params)?;
         let Some(sender) = self.sessions.get(&session) else {
             return Err(RpcError::not_found(format_args!("session {session}")));
         };
@@ -220,7 +220,7 @@ impl AdapterServer {
     }
 }
 
-fn scope(params: &Value) -> Result<String, RpcError> {
+fn session_id(params: &Value) -> Result<String, RpcError> {
     let session = params["sessionId"].as_str();
     session.map(str::to_owned).ok_or_else(|| RpcError::invalid_params("`sessionId` is missing"))
 }

@@ -37,7 +37,7 @@ pub enum ConversationTarget {
     /// A new one, under an id that we choose.
     NewAs(String),
     /// An earlier one, by the CLI's own id.
-    Again(String),
+    Resume(String),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +55,7 @@ pub enum ArgvError {
 
 /// The arguments of one start.
 pub fn arguments(form: &RuntimeForm, values: &ArgumentValues) -> Result<Vec<String>, ArgvError> {
-    let resumed = matches!(values.conversation, ConversationTarget::Again(_));
+    let resumed = matches!(values.conversation, ConversationTarget::Resume(_));
     let base = form.resume.args.as_ref().filter(|_| resumed).unwrap_or(&form.args);
     let mut args = base.clone();
     for when in form.when.iter().filter(|when| values.features.contains(&when.feature)) {
@@ -71,9 +71,9 @@ pub fn arguments(form: &RuntimeForm, values: &ArgumentValues) -> Result<Vec<Stri
         }
     }
     let part = |part: OptionalArgument, placeholder: &str, value: &str| match form
-        .has(part, &values.features)
+        .has_argument(part, &values.features)
     {
-        true => filled(form.part(part), placeholder, value),
+        true => filled(form.argument(part), placeholder, value),
         false => Vec::new(),
     };
     if let Some(model) = &values.model {
@@ -93,7 +93,7 @@ pub fn arguments(form: &RuntimeForm, values: &ArgumentValues) -> Result<Vec<Stri
     match &values.conversation {
         ConversationTarget::New => {}
         ConversationTarget::NewAs(id) => args.extend(filled(&form.resume.new, "{session}", id)),
-        ConversationTarget::Again(id) => {
+        ConversationTarget::Resume(id) => {
             checks::session_id(id)?;
             args.extend(filled(&form.resume.again, "{session}", id));
         }

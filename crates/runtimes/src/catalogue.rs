@@ -72,7 +72,7 @@ impl Catalogue {
 
     /// The shipped definitions and the user's own; an own one takes the place of a shipped one
     /// with the same id, and takes the name if it is another's alias.
-    pub fn with_own(own: &BTreeMap<String, CustomAgent>) -> Result<Self, CustomAgentError> {
+    pub fn with_custom(own: &BTreeMap<String, CustomAgent>) -> Result<Self, CustomAgentError> {
         let mut all = Self::shipped()?;
         let mut ids = BTreeSet::new();
         for (name, entry) in own {

@@ -76,10 +76,10 @@ struct PromptBuilder {
 impl PromptBuilder {
     fn add(&mut self, block: &Value, setting: &PromptContext<'_>) -> Result<(), ComposeError> {
         match block["type"].as_str().unwrap_or_default() {
-            "text" => self.say(block["text"].as_str().unwrap_or_default()),
+            "text" => self.push_text(block["text"].as_str().unwrap_or_default()),
             "resource_link" => {
                 let mention = mention(block["uri"].as_str().unwrap_or_default(), setting)?;
-                self.say(&mention);
+                self.push_text(&mention);
             }
             "resource" => self.embed(&block["resource"])?,
             "image" => self.add_image(block, setting)?,
@@ -89,7 +89,7 @@ impl PromptBuilder {
         Ok(())
     }
 
-    fn say(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         if !self.message.is_empty() && !self.message.ends_with('\n') {
             self.message.push('\n');
         }
@@ -108,7 +108,7 @@ impl PromptBuilder {
         let fence = "`".repeat(longest.max(2) + 1);
         let uri = resource["uri"].as_str().unwrap_or("a file");
         let name = file_path(uri).map_or(uri.to_owned(), |path| path.display().to_string());
-        self.say(&format!("{name}:\n{fence}\n{}\n{fence}\n", text.trim_end_matches('\n')));
+        self.push_text(&format!("{name}:\n{fence}\n{}\n{fence}\n", text.trim_end_matches('\n')));
         Ok(())
     }
 
@@ -133,7 +133,7 @@ impl PromptBuilder {
             }
             (ImageSupport::AtPath, Some(dir)) => {
                 let path = write_image(dir, self.n_images, &mime_type, data)?;
-                self.say(&format!("@{}", path.display()));
+                self.push_text(&format!("@{}", path.display()));
             }
             _ => return Err(ComposeError::NotTaken("images")),
         }

@@ -293,14 +293,14 @@ impl RuntimeForm {
     }
 
     /// Whether a part may be given to a CLI with these features.
-    pub fn has(&self, part: OptionalArgument, features: &BTreeSet<String>) -> bool {
+    pub fn has_argument(&self, part: OptionalArgument, features: &BTreeSet<String>) -> bool {
         self.needs.get(&part).is_none_or(|feature| features.contains(feature))
-            && !self.part(part).is_empty()
+            && !self.argument(part).is_empty()
     }
 
     /// Whether an option of a session reaches the CLI, by argument or by protocol. One that does
     /// not is not offered, or a notice says that it is left out.
-    pub fn takes(
+    pub fn supports(
         &self,
         part: OptionalArgument,
         dialect: DialectName,
@@ -317,10 +317,10 @@ impl RuntimeForm {
             }
             _ => false,
         };
-        by_protocol || self.has(part, features)
+        by_protocol || self.has_argument(part, features)
     }
 
-    pub fn part(&self, part: OptionalArgument) -> &[String] {
+    pub fn argument(&self, part: OptionalArgument) -> &[String] {
         match part {
             OptionalArgument::Model => &self.model,
             OptionalArgument::Effort => &self.effort,

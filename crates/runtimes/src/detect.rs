@@ -55,22 +55,22 @@ pub struct DetectOptions {
     pub for_start: bool,
     /// How long the probes of one agent may take together. Its result is there less than a second
     /// later.
-    pub within: Duration,
+    pub probe_limit: Duration,
     /// The factor by which the time limit of each probe is multiplied; above 1 for an agent that
     /// is examined alone, when a user can wait.
-    pub patience: u32,
+    pub limit_factor: u32,
 }
 
 /// The usual time limit of one agent's probes. With ending the last of them it stays under five
 /// seconds.
-const WITHIN: Duration = Duration::from_millis(3900);
+const PROBE_LIMIT: Duration = Duration::from_millis(3900);
 /// How many agents are examined at once, for each core. Most CLIs use a whole core for a second
 /// or more to print their version: with more at once, none of them is done in time.
-const PER_CORE_AT_ONCE: usize = 3;
+const EXAMINATIONS_PER_CORE: usize = 3;
 /// The time limit of a patient examination. One agent took 13 seconds to start on a busy machine.
-const PATIENT_WITHIN: Duration = Duration::from_secs(20);
+const PATIENT_PROBE_LIMIT: Duration = Duration::from_secs(20);
 /// From the time limit until an examination that still does not return is aborted.
-const LAST_WAIT: Duration = Duration::from_millis(900);
+const ABORT_GRACE: Duration = Duration::from_millis(900);
 
 impl DetectOptions {
     /// This machine, without a cache.
@@ -83,15 +83,15 @@ impl DetectOptions {
             scratch: Scratch::default(),
             refresh: false,
             for_start: false,
-            within: WITHIN,
-            patience: 1,
+            probe_limit: PROBE_LIMIT,
+            limit_factor: 1,
         }
     }
 
     /// The same for one agent that is about to be run or shown, on a machine that may be busy.
     #[must_use]
     pub fn patient(self) -> Self {
-        Self { within: PATIENT_WITHIN, patience: 5, ..self }
+        Self { probe_limit: PATIENT_PROBE_LIMIT, limit_factor: 5, ..self }
     }
 }
 
@@ -106,7 +106,7 @@ pub fn detect(catalogue: &Catalogue, options: DetectOptions) -> mpsc::Receiver<D
         let options = Arc::new(options);
         let cache = Arc::new(DetectionCache::load(options.cache_dir.as_deref()));
         let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let at_once = Arc::new(Semaphore::new(n_cores * PER_CORE_AT_ONCE));
+        let at_once = Arc::new(Semaphore::new(n_cores * EXAMINATIONS_PER_CORE));
         let mut examinations = JoinSet::new();
         for definition in definitions {
             let (options, cache) = (Arc::clone(&options), Arc::clone(&cache));
@@ -114,7 +114,7 @@ pub fn detect(catalogue: &Catalogue, options: DetectOptions) -> mpsc::Receiver<D
             examinations.spawn(task::boxed(async move {
                 // The semaphore is never closed.
                 let _turn = at_once.acquire().await;
-                one_by_all_means(definition, options, cache, Instant::now()).await
+                examine_within_limit(definition, options, cache, Instant::now()).await
             }));
         }
         let mut learned = BTreeMap::new();
@@ -124,7 +124,7 @@ pub fn detect(catalogue: &Catalogue, options: DetectOptions) -> mpsc::Receiver<D
             // Nobody listens any more; the cache is still worth filling.
             let _ = sender.send(found).await;
         }
-        keep(&options, learned);
+        save_to_cache(&options, learned);
     });
     receiver
 }
@@ -136,26 +136,26 @@ pub async fn detect_one(definition: &RuntimeDefinition, options: &DetectOptions)
     let definition = definition.clone();
     let id = definition.id.clone();
     let start = Instant::now();
-    let (found, entry) = one_by_all_means(definition, Arc::clone(&options), cache, start).await;
-    keep(&options, entry.into_iter().map(|entry| (id.clone(), entry)).collect());
+    let (found, entry) = examine_within_limit(definition, Arc::clone(&options), cache, start).await;
+    save_to_cache(&options, entry.into_iter().map(|entry| (id.clone(), entry)).collect());
     found
 }
 
 /// Examines one agent in a task of its own, with a hard time limit; a panic or a hang is reported.
-async fn one_by_all_means(
+async fn examine_within_limit(
     definition: RuntimeDefinition,
     options: Arc<DetectOptions>,
     cache: Arc<DetectionCache>,
     start: Instant,
 ) -> (DetectedAgent, Option<DetectionCacheEntry>) {
-    let until = start + options.within;
-    let mut nothing = DetectedAgent::nothing(&definition);
+    let until = start + options.probe_limit;
+    let mut nothing = DetectedAgent::without_facts(&definition);
     let task =
         task::spawn(async move { examine::examine(&definition, &options, &cache, until).await });
     // Dropping this future ends the probes too.
     let task = AbortOnDropHandle::new(task);
     let abort = task.abort_handle();
-    let why = match timeout_at(until + LAST_WAIT, task).await {
+    let why = match timeout_at(until + ABORT_GRACE, task).await {
         Ok(Ok(examined)) => return examined,
         Ok(Err(error)) => format!("examining it failed: {error}"),
         Err(_) => {
@@ -168,7 +168,7 @@ async fn one_by_all_means(
     (nothing, None)
 }
 
-fn keep(options: &DetectOptions, learned: BTreeMap<String, DetectionCacheEntry>) {
+fn save_to_cache(options: &DetectOptions, learned: BTreeMap<String, DetectionCacheEntry>) {
     let Some(dir) = options.cache_dir.as_ref().filter(|_| !learned.is_empty()) else { return };
     if let Err(error) = DetectionCache::save(dir, learned) {
         tracing::warn!(dir = %dir.display(), %error, "cannot write the cache of detected agents");

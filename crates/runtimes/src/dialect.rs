@@ -80,7 +80,7 @@ pub trait Dialect: std::fmt::Debug + Send {
     /// the end, the turn ends accordingly; where not even the type of the line is known, the turn
     /// ends with `failure`. A question in it is refused, since nobody can answer it. Dialects
     /// whose turns end with their process at the latest may wait for that.
-    fn skipped(&mut self, _head: &Value, _failure: Fault, _out: &mut Vec<DialectOutput>) {}
+    fn oversized_line(&mut self, _head: &Value, _failure: Fault, _out: &mut Vec<DialectOutput>) {}
 
     /// The answer to a [`Said::Ask`].
     fn answer(&mut self, _ask: &str, _answer: &PermissionAnswer, _out: &mut Vec<DialectOutput>) {}
@@ -105,19 +105,19 @@ pub trait Dialect: std::fmt::Debug + Send {
 pub enum DialectOutput {
     Update(SessionUpdate),
     /// The conversation is open (again), with what the CLI reported about it.
-    Opened(ConversationInfo),
+    ConversationOpened(ConversationInfo),
     /// The CLI's own id of the conversation, which its resume takes.
-    Session(String),
+    SessionId(String),
     /// The conversation that was to be resumed does not exist, or none can be opened.
-    Lost(Fault),
-    Ask(PermissionRequest),
+    ConversationLost(Fault),
+    PermissionRequest(PermissionRequest),
     /// The CLI no longer wants an answer to this ask.
-    Withdrawn(String),
+    RequestWithdrawn(String),
     TurnEnded(TurnEnd),
     /// A line for the CLI's stdin, without its end.
-    Write(String),
+    StdinLine(String),
     /// A line that was not understood.
-    Raw(String),
+    UnknownLine(String),
 }
 
 /// The options with which a conversation is opened.
@@ -222,7 +222,7 @@ pub enum TurnOutcome {
 
 impl TurnOutcome {
     /// The text that ends the tool calls that the turn left open.
-    fn of_open_calls(&self) -> String {
+    fn open_call_text(&self) -> String {
         match self {
             Self::Stopped(StopReason::Cancelled) => "cancelled".to_owned(),
             Self::Stopped(_) => "the CLI did not say how this ended".to_owned(),
@@ -250,7 +250,7 @@ pub struct TokenUsage {
 fn learn_session(known: &mut Option<String>, id: &str, out: &mut Vec<DialectOutput>) {
     if !id.is_empty() && known.as_deref() != Some(id) {
         *known = Some(id.to_owned());
-        out.push(DialectOutput::Session(id.to_owned()));
+        out.push(DialectOutput::SessionId(id.to_owned()));
     }
 }
 
@@ -262,5 +262,5 @@ pub struct CliExit {
     /// The end of its stderr.
     pub stderr: String,
     /// Whether we ended it.
-    pub is_wanted: bool,
+    pub is_stopped_by_us: bool,
 }

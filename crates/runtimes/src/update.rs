@@ -61,15 +61,19 @@ pub enum SessionUpdate {
 
 impl SessionUpdate {
     pub fn text(text: impl Into<String>) -> Self {
-        Self::said(TextKind::Message, text, None)
+        Self::text_chunk(TextKind::Message, text, None)
     }
 
     pub fn thought(text: impl Into<String>) -> Self {
-        Self::said(TextKind::Thought, text, None)
+        Self::text_chunk(TextKind::Thought, text, None)
     }
 
     /// A piece of the message that its CLI calls `message_id`.
-    pub fn said(voice: TextKind, text: impl Into<String>, message_id: Option<String>) -> Self {
+    pub fn text_chunk(
+        voice: TextKind,
+        text: impl Into<String>,
+        message_id: Option<String>,
+    ) -> Self {
         let content = ContentBlock::text(text);
         match voice {
             TextKind::Message => Self::AgentMessageChunk { content, message_id },

@@ -27,7 +27,7 @@ pub(crate) struct Access {
 pub(crate) fn router(
     guard: &Arc<Guard>,
     login: &Login,
-    DaemonSettings { base, elsewhere, .. }: &DaemonSettings,
+    DaemonSettings { page_base: base, other_bases: elsewhere, .. }: &DaemonSettings,
 ) -> Router {
     let (base, elsewhere) = (base.clone(), elsewhere.clone());
     let access = Access { guard: guard.clone(), login: login.clone(), base, elsewhere };

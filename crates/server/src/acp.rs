@@ -34,7 +34,7 @@ pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
     let remotes = Arc::new(HttpConnections::default());
     let state = http::AcpState { daemon: daemon.clone(), remotes };
     Router::new()
-        .route("/acp", get(http::listen).post(http::say).delete(http::end))
+        .route("/acp", get(http::get).post(http::post).delete(http::delete))
         .with_state(state)
 }
 
@@ -58,7 +58,7 @@ async fn serve<R, W>(
         // Revocation and the daemon's end go before messages of the same moment.
         biased;
         () = principal.revoked.cancelled() => {}
-        () = daemon.over.cancelled() => {}
+        () = daemon.ended.cancelled() => {}
         () = &mut serving => return,
     }
     stop.cancel();
@@ -67,7 +67,7 @@ async fn serve<R, W>(
 
 /// Serves the only client of a daemon that runs inside the client's process, until it leaves or
 /// `stop` is cancelled. Its sessions are made of `order`, and what runs in them ends with it.
-pub async fn serve_alone<R, W>(
+pub async fn serve_in_process<R, W>(
     daemon: &Arc<Daemon>,
     principal: &Principal,
     order: SessionOrder,
@@ -78,7 +78,7 @@ pub async fn serve_alone<R, W>(
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let visitor = visitor(daemon, principal, None, "stdio");
-    let visitor = ClientProfile { order, is_alone: true, ..visitor };
+    let visitor = ClientProfile { order, owns_registry: true, ..visitor };
     front::serve(daemon.desk.clone(), visitor, reader, writer, stop).await;
 }
 
@@ -115,12 +115,12 @@ fn visitor(
             agent: agent.or_else(|| daemon.settings.default_agent.clone()),
             // Where its agent is started before a session says where to work.
             cwd: daemon.settings.projects_dir.clone(),
-            is_apart: principal.own_sessions,
+            has_own_worker: principal.own_sessions,
             ..SessionOrder::default()
         },
         by: principal.name.clone(),
         client: principal.client(way),
-        way: way.to_owned(),
+        transport: way.to_owned(),
         is_observer: !principal.may(Role::Operator),
         may_delete: principal.may(Role::Admin),
         may_run_commands: principal.is_local,
@@ -130,8 +130,8 @@ fn visitor(
         roots: daemon.roots_of(principal).to_owned(),
         budget: daemon.load.budget(&principal.name),
         quota: (!principal.is_local).then(|| daemon.load.hold_messages(&principal.name)),
-        places: daemon.load.requests(&principal.name),
+        permits: daemon.load.requests(&principal.name),
         revoked: principal.revoked.clone(),
-        is_alone: false,
+        owns_registry: false,
     }
 }

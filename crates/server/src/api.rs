@@ -30,7 +30,7 @@ use crate::daemon::Daemon;
 use crate::endpoints::endpoints;
 use crate::problem::Problem;
 
-pub(crate) use agents::{AgentStreamFormat, streamed};
+pub(crate) use agents::{AgentStreamFormat, stream_agents};
 
 pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
     routes().route("/v1/openapi.json", axum::routing::get(describe)).with_state(daemon.clone())

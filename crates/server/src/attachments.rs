@@ -33,7 +33,7 @@ const MAX_IN_MEMORY: usize = 2;
 pub(crate) const MAX_FILE_BYTES: u64 = 32 << 20;
 pub(crate) const MAX_SESSION_BYTES: u64 = 256 << 20;
 /// Bytes at the start of a file by which its type is detected.
-pub(crate) const N_TELLING_BYTES: usize = 512;
+pub(crate) const N_SNIFFED_BYTES: usize = 512;
 /// Files of one session: listing them takes one read each.
 const MAX_FILES: usize = 1000;
 

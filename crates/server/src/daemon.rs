@@ -41,9 +41,9 @@ const MAX_SEARCHES: usize = 2;
 #[derive(Debug, Clone, Default)]
 pub struct DaemonSettings {
     /// Where the page is, for links: `http://k3v9qw72hpxm.localhost:7433`.
-    pub base: String,
+    pub page_base: String,
     /// The page's addresses for other devices.
-    pub elsewhere: Vec<String>,
+    pub other_bases: Vec<String>,
     /// The agent of sessions that name none.
     pub default_agent: Option<String>,
     /// Where sessions of network clients may work; anywhere if there are none.
@@ -88,16 +88,16 @@ pub struct Daemon {
     /// Cancelled when the daemon begins to stop: nothing new is begun.
     pub stopping: CancellationToken,
     /// Cancelled when every turn has ended: so do streams and connections.
-    pub over: CancellationToken,
+    pub ended: CancellationToken,
     pub(crate) started: Instant,
     pub(crate) agents: KnownAgents,
-    pub(crate) made: CreatedSessions,
+    pub(crate) created_sessions: CreatedSessions,
     pub(crate) attachments: Attachments,
     pub(crate) searches: FairLimiter,
     pub(crate) listings: FairLimiter,
     pub(crate) load: Load,
-    pub(crate) looks: SessionSnapshots,
-    pub(crate) snapshots: VocabularySnapshots,
+    pub(crate) session_snapshots: SessionSnapshots,
+    pub(crate) vocabulary_snapshots: VocabularySnapshots,
     open_design: Mutex<RunSettings>,
 }
 
@@ -111,16 +111,16 @@ impl Daemon {
             desk,
             metrics,
             stopping: CancellationToken::new(),
-            over: CancellationToken::new(),
+            ended: CancellationToken::new(),
             started: Instant::now(),
             agents: KnownAgents::default(),
-            made: CreatedSessions::default(),
+            created_sessions: CreatedSessions::default(),
             attachments: Attachments::below(settings.sessions_dir.clone()),
             searches: FairLimiter::new(MAX_SEARCHES),
             listings: FairLimiter::new(MAX_SEARCHES),
             load: Load::default(),
-            looks: SessionSnapshots::default(),
-            snapshots: VocabularySnapshots::default(),
+            session_snapshots: SessionSnapshots::default(),
+            vocabulary_snapshots: VocabularySnapshots::default(),
             open_design: Mutex::default(),
             settings,
         })
@@ -217,12 +217,12 @@ impl Daemon {
             let why = "an agent cannot give a session wider permissions than it would get";
             return Err(Problem::forbidden(why));
         }
-        principal.check_wishes(&order.wishes)?;
+        principal.check_options(&order.initial_options)?;
         let order = match principal.is_local {
             true => order,
             false => order.without_commands().map_err(RegistryError::from)?,
         };
-        let placed = order.placed(roots, &self.desk.forbidden());
+        let placed = order.in_real_dirs(roots, &self.desk.forbidden());
         Ok(placed.map_err(RegistryError::from)?)
     }
 }

@@ -57,7 +57,7 @@ pub(crate) fn run(
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
     let wanted = EventsRequest::run(turn, after, headers)?;
-    let start = wanted.cursor.judge(record.epoch, record.head);
+    let start = wanted.cursor.start(record.epoch, record.head);
     let reader =
         EventReader::new(daemon, record, &wanted, start, daemon.load.budget(&principal.name));
     let source = FrameSource::Log(Box::new(reader));
@@ -75,7 +75,7 @@ async fn events(
     let wanted = EventsRequest::read(&asked, request.headers())?;
     let record = daemon.visible(&id, &principal).await?;
     let handshake = Handshake::read(request.headers(), &socket::PROTOCOLS)?;
-    let start = wanted.cursor.judge(record.epoch, record.head);
+    let start = wanted.cursor.start(record.epoch, record.head);
     let reader =
         EventReader::new(&daemon, &record, &wanted, start, daemon.load.budget(&principal.name));
     let stream = FrameStream::new(FrameSource::Log(Box::new(reader)), &daemon, &principal)?;

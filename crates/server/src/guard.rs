@@ -51,7 +51,7 @@ pub const WS_TOKEN: &str = "switchyard-token.";
 /// How our page shows its pass there, for the same reason.
 pub const WS_PAGE: &str = "switchyard-page.";
 /// Routes by which an open page moves its login from an earlier host name of the page.
-const MOVING: [&str; 2] = ["/v1/login/challenge", "/v1/login/move"];
+const MOVE_ROUTES: [&str; 2] = ["/v1/login/challenge", "/v1/login/move"];
 /// More than any client of ours sends; HTTP/1.1 has this limit in its parser already.
 const MAX_HEADERS: usize = 100;
 /// Nothing that we serve has a longer address.
@@ -110,7 +110,7 @@ pub enum Admission {
     /// A CORS preflight of an allowed page; answered here.
     Preflight,
     /// A redirect of a browser to the page's own host name; answered here.
-    Elsewhere(HeaderValue),
+    Redirect(HeaderValue),
     /// A browser updates a service worker that another program left at this address; answered here.
     NoServiceWorker,
 }
@@ -201,7 +201,7 @@ impl Guard {
                 }
                 if let RequestedHost::Elsewhere { page: there, was_page, .. } = &called {
                     if is_document {
-                        let admitted = Admission::Elsewhere(address(there, parts)?);
+                        let admitted = Admission::Redirect(address(there, parts)?);
                         return Ok(GuardDecision { admitted, readable_by: None });
                     }
                     check_elsewhere(parts, there, *was_page)?;
@@ -279,7 +279,9 @@ impl Guard {
             Credentials::Nothing => {
                 self.admit_local(&arrival.peer).ok_or_else(Problem::unauthorized)
             }
-            Credentials::Nonsense => Err(self.note_failure(&arrival.peer, "malformed credentials")),
+            Credentials::Malformed => {
+                Err(self.note_failure(&arrival.peer, "malformed credentials"))
+            }
             Credentials::Token(token) => self.evaluate(&[token], &arrival.peer),
             Credentials::Cookies { cookies, pass } => {
                 check_cookie_use(parts, page)?;
@@ -295,7 +297,7 @@ impl Guard {
                         Err(self.note_failure(&arrival.peer, "wrong cookie"))
                     }
                     // A page that was open while the daemon was restarted; no guess.
-                    None => Err(unproved()),
+                    None => Err(login_unproved()),
                 }
             }
         }
@@ -386,14 +388,14 @@ fn check_cookie_use(parts: &Parts, page: &RequestOrigin) -> Result<(), Problem> 
 }
 
 /// The refusal of a login without a pass; a page that has the login's secret can get one.
-fn unproved() -> Problem {
+fn login_unproved() -> Problem {
     Problem::of(kinds::LOGIN_UNPROVED)
         .detail("a login's cookie is accepted only with a pass, which its page gets by a proof")
         .remedy("load the page again, or log in by a new link; `switchyard token login` prints one")
 }
 
 /// The refusal of a tab that is open at an earlier name of the page; it can move its login.
-fn moved() -> Problem {
+fn page_moved() -> Problem {
     Problem::of(kinds::PAGE_MOVED)
         .remedy("load the page again, or open a new link; `switchyard token login` prints one")
 }
@@ -408,11 +410,11 @@ fn address(page: &str, parts: &Parts) -> Result<HeaderValue, Problem> {
 /// Refuses logins at host names where other programs may have listened before us.
 fn check_elsewhere(parts: &Parts, page: &str, was_page: bool) -> Result<(), Problem> {
     let path = parts.uri.path();
-    let is_login = parts.method == Method::POST && routes::LOGIN.contains(&path);
+    let is_login = parts.method == Method::POST && routes::LOGIN_ROUTES.contains(&path);
     match was_page {
         // A page that is still open there can move its login, and do nothing else.
-        true if MOVING.contains(&path) => Ok(()),
-        true => Err(moved()),
+        true if MOVE_ROUTES.contains(&path) => Ok(()),
+        true => Err(page_moved()),
         false if is_login || credentials::find(parts).is_cookies() => {
             let why = "browsers log in at the host name that is the daemon's alone";
             let remedy = format!("open http://{page}/; `switchyard token login` prints a link");

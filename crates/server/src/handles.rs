@@ -6,13 +6,13 @@ use cap_std::fs::{Dir, DirBuilder, DirBuilderExt as _, OpenOptions, OpenOptionsE
 use rustix::fs::OFlags;
 
 /// Options for opening a path that must not be a link. Opening a FIFO does not block.
-pub(crate) fn no_link(more: OFlags) -> OpenOptions {
+pub(crate) fn no_follow_options(more: OFlags) -> OpenOptions {
     with_flags(OFlags::NOFOLLOW | more)
 }
 
 /// Options for reading a file by a path that the directory's handle keeps inside. Opening a FIFO
 /// does not block.
-pub(crate) fn reading() -> OpenOptions {
+pub(crate) fn read_options() -> OpenOptions {
     let mut options = with_flags(OFlags::empty());
     options.read(true);
     options
@@ -27,7 +27,7 @@ fn with_flags(more: OFlags) -> OpenOptions {
 
 /// A directory by one name, which must not be a link.
 pub(crate) fn open_dir(dir: &Dir, name: &str) -> io::Result<Dir> {
-    let file = dir.open_with(name, no_link(OFlags::DIRECTORY).read(true))?;
+    let file = dir.open_with(name, no_follow_options(OFlags::DIRECTORY).read(true))?;
     Ok(Dir::from_std_file(file.into_std()))
 }
 

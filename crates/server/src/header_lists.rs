@@ -3,7 +3,7 @@
 use axum::http::{HeaderMap, HeaderName};
 
 /// The trimmed items of a list; empty ones are skipped.
-pub(crate) fn listed<'a>(
+pub(crate) fn list_items<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,
     between: char,

@@ -42,7 +42,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         check_type(request.headers())?;
-        Ok(Self(read_json(&whole(request).await?)?))
+        Ok(Self(read_json(&read_body(request).await?)?))
     }
 }
 
@@ -51,7 +51,7 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJ
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let is_typed = check_type(request.headers());
-        let body = whole(request).await?;
+        let body = read_body(request).await?;
         if body.is_empty() {
             return Ok(Self(T::default()));
         }
@@ -100,7 +100,7 @@ pub(crate) fn media_type(headers: &HeaderMap) -> Option<&str> {
     Some(said.split(';').next().unwrap_or_default().trim())
 }
 
-async fn whole(request: Request) -> Result<Bytes, Problem> {
+async fn read_body(request: Request) -> Result<Bytes, Problem> {
     axum::body::to_bytes(request.into_body(), MAX_JSON_BYTES).await.map_err(|error| {
         let source = std::error::Error::source(&error);
         match source.and_then(|source| source.downcast_ref::<LengthLimitError>()).is_some() {
@@ -149,7 +149,9 @@ fn unknown_members<T: DeserializeOwned>(bytes: &[u8]) -> Vec<String> {
 }
 
 /// `1`, `true` or nothing at all for yes.
-pub(crate) fn flag<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+pub(crate) fn deserialize_flag<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<bool, D::Error> {
     let text = <String as serde::Deserialize>::deserialize(deserializer)?;
     match text.as_str() {
         "1" | "true" | "" => Ok(true),

@@ -12,14 +12,14 @@ use std::time::Duration;
 pub use body::WaitBudget;
 pub use body::{BodyFault, BodyLimits, MeteredBody};
 pub use bus::quota::{ByteQuota, QuotaReservation};
-pub(crate) use patient::patient;
+pub(crate) use patient::with_stall_timeout;
 pub use steady::StallGuard;
 
 /// One client may have a quarter of a listener's connections, if others want some.
-pub(crate) const CLIENT_PART: usize = 4;
+pub(crate) const CLIENT_SHARE_DIVISOR: usize = 4;
 
 /// `Retry-After` of answers that say that there is no room, in seconds.
-pub(crate) const COME_BACK_SECONDS: u32 = 5;
+pub(crate) const RETRY_AFTER_SECONDS: u32 = 5;
 
 /// The limits of a listener.
 #[derive(Debug, Clone)]

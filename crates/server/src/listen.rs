@@ -48,7 +48,7 @@ pub enum ListenError {
         "another program listens on {twin}, and browsers that look for {address} by the name \
          `localhost` would find that one; end it, or choose another port with `--host`"
     )]
-    Twin { address: SocketAddr, twin: SocketAddr },
+    LocalhostTaken { address: SocketAddr, twin: SocketAddr },
     #[error("cannot listen on {}: {source}", path.display())]
     Unix { path: PathBuf, source: std::io::Error },
     #[error("cannot listen on {}: {why}", path.display())]
@@ -57,7 +57,7 @@ pub enum ListenError {
         "the sockets named `http` that were passed to the daemon are not one, nor 127.0.0.1 and \
          [::1] with the same port"
     )]
-    Several,
+    InheritedMismatch,
     #[error("the socket that was handed over cannot be used: {0}")]
     Inherited(std::io::Error),
 }
@@ -107,7 +107,7 @@ const MAX_SEND_BUFFER: usize = 64 << 10;
 /// Requests that were reset before they were looked at; a flood of these is an attack.
 const MAX_RESET_STREAMS: usize = 20;
 /// Time between a graceful shutdown of an idle connection and its end.
-const FAREWELL: Duration = Duration::from_secs(5);
+const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 
 fn builder(limits: &HttpLimits) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
@@ -183,7 +183,7 @@ async fn serve(
                     (false, false) => {
                         is_leaving = true;
                         serving.as_mut().graceful_shutdown();
-                        FAREWELL
+                        CLOSE_WITHIN
                     }
                 };
                 look.as_mut().reset(Instant::now() + wait);

@@ -31,7 +31,7 @@ use crate::guard::{ConnectionInfo, CookieName, Guard, HostName, LoginCookies, Pr
 use crate::input::JsonBody;
 use crate::principal::Principal;
 use crate::problem::{Problem, kinds};
-use crate::tokens::{BrowserLogin, BrowserToken, Sha256Sum, TokensError, sum};
+use crate::tokens::{BrowserLogin, BrowserToken, Sha256Sum, TokensError, sha256};
 use codes::{CodeLogin, LoginCodes};
 
 /// Lifetime of the cookie: that of the token itself.
@@ -111,7 +111,7 @@ endpoints! { pub LoginPaths, Login:
     self::log_in,
     self::challenge,
     self::prove,
-    self::come_over,
+    self::move_login,
     self::log_out,
 }
 
@@ -209,7 +209,7 @@ async fn log_in(
     let own = own.map(|own| own.principal.name);
     let adding = move |redeemed| match redeemed {
         CodeLogin::New => tokens.login_again(own.as_deref(), place.as_ref()).map(Some),
-        CodeLogin::Known(name) => Ok(tokens.browser_at(&name, place.as_ref())),
+        CodeLogin::Existing(name) => Ok(tokens.browser_at(&name, place.as_ref())),
     };
     // The codes of a token that another process has just revoked are not good any more.
     login.guard.tokens().refresh();
@@ -240,7 +240,7 @@ async fn challenge(
     let moved_to = login.guard.moved_to(&browser.host);
     let (key, address) = match &moved_to {
         None => (by.key(&browser.token.login), browser.host.clone()),
-        Some(there) => (sum(&browser.token.login.tab), way(&browser.host, there)),
+        Some(there) => (sha256(&browser.token.login.tab), move_address(&browser.host, there)),
     };
     let made = login.guard.passes.challenge(browser.name(), &key, &address, &nonce)?;
     let (nonce, proof) =
@@ -251,14 +251,14 @@ async fn challenge(
 impl ProofSecret {
     fn key(self, login: &BrowserLogin) -> Sha256Sum {
         match self {
-            Self::Page => sum(&login.page),
-            Self::Tab => sum(&login.tab),
+            Self::Page => sha256(&login.page),
+            Self::Tab => sha256(&login.tab),
         }
     }
 }
 
 /// The address in the proofs of a page that moves: from which host to which.
-fn way(from: &str, to: &str) -> String {
+fn move_address(from: &str, to: &str) -> String {
     format!("{from}>{to}")
 }
 
@@ -283,14 +283,14 @@ async fn prove(
     responses((status = 204, description = "The code is taken, once, within ten minutes."),
         (status = 401, description = "There is no such login, or the proof is wrong.", body = Problem, content_type = "application/problem+json"),
         (status = 409, description = "The page is still where it was.", body = Problem, content_type = "application/problem+json")))]
-async fn come_over(
+async fn move_login(
     State(login): State<Login>,
     browser: LoggedInBrowser,
     JsonBody(proved): JsonBody<ProofRequest>,
 ) -> Result<StatusCode, Problem> {
     let there = login.guard.moved_to(&browser.host);
     let there = there.ok_or_else(|| Problem::of(kinds::NOT_MOVED))?;
-    let (key, address) = (sum(&browser.token.login.tab), way(&browser.host, &there));
+    let (key, address) = (sha256(&browser.token.login.tab), move_address(&browser.host, &there));
     let nonce = login.redeem(&browser, (&key, &address), &proved)?;
     let code = proof(&key, ProofSide::Code, &address, &nonce, &proved.nonce);
     login.codes.take(&code, browser.name());

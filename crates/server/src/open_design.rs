@@ -45,9 +45,9 @@ pub(crate) use uploads::MAX_FORM_BYTES;
 struct Runs {
     daemon: Arc<Daemon>,
     projects: Projects,
-    ledgers: RunIndexes,
-    asked: RequestDigests,
-    queues: ConversationLocks,
+    run_indexes: RunIndexes,
+    request_digests: RequestDigests,
+    conversation_locks: ConversationLocks,
     sides: conversation::SideSessions,
 }
 
@@ -55,9 +55,9 @@ pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
     let runs = Arc::new(Runs {
         daemon: daemon.clone(),
         projects: Projects::below(daemon.settings.projects_dir.clone()),
-        ledgers: RunIndexes::default(),
-        asked: RequestDigests::default(),
-        queues: ConversationLocks::default(),
+        run_indexes: RunIndexes::default(),
+        request_digests: RequestDigests::default(),
+        conversation_locks: ConversationLocks::default(),
         sides: conversation::SideSessions::default(),
     });
     uploads::sweep(runs.projects.root());
@@ -70,6 +70,6 @@ pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
         .route("/api/chat", post(run::chat))
         .route("/api/upload", post(uploads::upload_images))
         .route("/api/projects/{id}/upload", post(uploads::upload_files))
-        .layer(map_response(refusal::in_shape))
+        .layer(map_response(refusal::rewrite_problem))
         .with_state(runs)
 }

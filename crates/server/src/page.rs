@@ -15,7 +15,7 @@ use axum::routing::get;
 use bytes::Bytes;
 
 use crate::guard::Routes;
-use crate::header_lists::listed;
+use crate::header_lists::list_items;
 use crate::input::no_such_route;
 
 /// Paths that the page itself routes, also as people type them; all of them are the same document.
@@ -43,7 +43,7 @@ pub fn is_built() -> bool {
 
 /// Lets everybody have the page, and other sites link to it.
 #[must_use]
-pub fn opened(routes: Routes) -> Routes {
+pub fn with_page_routes(routes: Routes) -> Routes {
     let routes = DOCUMENTS.into_iter().fold(routes, Routes::document);
     let routes = assets().fold(routes, |routes, file| routes.open(Method::GET, address(file)));
     routes.open(Method::GET, ASSETS)
@@ -86,9 +86,9 @@ struct PageFile {
 include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
 /// A name with a digest in it never means anything else: asking again is not needed.
-const FOR_EVER: &str = "public, max-age=31536000, immutable";
+const IMMUTABLE: &str = "public, max-age=31536000, immutable";
 /// Everything else may be kept, and is asked about each time.
-const ASK_AGAIN: &str = "no-cache";
+const REVALIDATE: &str = "no-cache";
 /// Letters of the digest in the names that the page's build makes.
 const DIGEST_LETTERS: usize = 8;
 
@@ -99,12 +99,12 @@ struct EncodedFile {
 }
 
 fn answer(file: &'static PageFile, asked: &HeaderMap) -> Response {
-    let form = form(file, asked);
+    let form = encoded(file, asked);
     let tag = match form.encoding {
         Some(encoding) => format!("\"{}-{encoding}\"", file.digest),
         None => format!("\"{}\"", file.digest),
     };
-    let lasting = if is_named_by_content(file.path) { FOR_EVER } else { ASK_AGAIN };
+    let lasting = if is_named_by_content(file.path) { IMMUTABLE } else { REVALIDATE };
     let is_known = knows(asked, &tag);
     let mut response = match is_known {
         true => StatusCode::NOT_MODIFIED.into_response(),
@@ -127,7 +127,7 @@ fn answer(file: &'static PageFile, asked: &HeaderMap) -> Response {
 }
 
 /// The smallest form that the client can read.
-fn form(file: &PageFile, asked: &HeaderMap) -> EncodedFile {
+fn encoded(file: &PageFile, asked: &HeaderMap) -> EncodedFile {
     let copies = [("br", file.brotli), ("gzip", file.gzip)];
     let fitting = copies.into_iter().find_map(|(encoding, copy)| {
         let bytes = copy.filter(|_| takes(asked, encoding))?;
@@ -138,7 +138,7 @@ fn form(file: &PageFile, asked: &HeaderMap) -> EncodedFile {
 
 /// Whether an encoding is named, and not with the weight zero.
 fn takes(asked: &HeaderMap, encoding: &str) -> bool {
-    listed(asked, &header::ACCEPT_ENCODING, ',').any(|one| {
+    list_items(asked, &header::ACCEPT_ENCODING, ',').any(|one| {
         let mut parts = one.split(';').map(str::trim);
         let is_named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(encoding));
         let weight = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
@@ -148,7 +148,7 @@ fn takes(asked: &HeaderMap, encoding: &str) -> bool {
 
 /// Whether the client has this form already.
 fn knows(asked: &HeaderMap, tag: &str) -> bool {
-    listed(asked, &header::IF_NONE_MATCH, ',')
+    list_items(asked, &header::IF_NONE_MATCH, ',')
         .any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
 }
 

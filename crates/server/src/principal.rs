@@ -81,7 +81,7 @@ impl Principal {
 
     /// The only client of a daemon that runs inside the client's process. An agent that runs one
     /// may do there as it likes; the record says that it is no person.
-    pub fn alone(is_worker: bool) -> Self {
+    pub fn in_process(is_worker: bool) -> Self {
         match is_worker {
             true => Self { name: Self::worker().name, ..Self::local() },
             false => Self::local(),
@@ -89,7 +89,7 @@ impl Principal {
     }
 
     /// Refuses agents, where only a person may do something.
-    pub(crate) fn require_a_person(&self) -> Result<(), Problem> {
+    pub(crate) fn require_person(&self) -> Result<(), Problem> {
         match self.is_worker {
             true => Err(Problem::forbidden("an agent cannot answer what a person is asked")),
             false => Ok(()),
@@ -97,8 +97,8 @@ impl Principal {
     }
 
     /// Refuses a mode that may allow more, if an agent asks for it.
-    pub(crate) fn check_wishes(&self, wishes: &InitialOptions) -> Result<(), Problem> {
-        match self.is_worker && !wishes.are_modest() {
+    pub(crate) fn check_options(&self, wishes: &InitialOptions) -> Result<(), Problem> {
+        match self.is_worker && !wishes.ask_first() {
             true => Err(Problem::forbidden("an agent cannot choose a mode that may allow more")),
             false => Ok(()),
         }
@@ -124,7 +124,7 @@ impl Principal {
     }
 
     /// The filter for lists of sessions: the owner whose sessions it sees, if not everybody's.
-    pub(crate) fn only(&self) -> Option<(String, Millis)> {
+    pub(crate) fn owner_filter(&self) -> Option<(String, Millis)> {
         self.own_sessions.then(|| (self.name.clone(), self.since))
     }
 

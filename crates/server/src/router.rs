@@ -29,16 +29,16 @@ pub fn router(daemon: &Arc<Daemon>, guard: &Arc<Guard>, login: &Login) -> Router
         .merge(open_design::router(daemon))
         .merge(login::routes().with_state(login.clone()))
         .merge(page::router());
-    refusing(router)
+    with_fallbacks(router)
 }
 
 /// The routes that commands use, of a daemon to which nobody else comes.
 pub fn sessions_router(daemon: &Arc<Daemon>) -> Router {
-    refusing(api::router(daemon).merge(events::router(daemon)))
+    with_fallbacks(api::router(daemon).merge(events::router(daemon)))
 }
 
 /// Adds the answers to requests for unknown paths and methods.
-fn refusing(router: Router) -> Router {
+fn with_fallbacks(router: Router) -> Router {
     router.fallback(no_such_route).method_not_allowed_fallback(no_such_method)
 }
 
@@ -68,7 +68,7 @@ pub fn guarded_routes() -> Routes {
     let upload = BodyRule { kind: BodyKind::Upload, max_bytes: Some(MAX_FILE_BYTES) };
     let max_bytes = Some(MAX_FORM_BYTES);
     let form = BodyRule { kind: BodyKind::Form, max_bytes };
-    page::opened(Routes::default())
+    page::with_page_routes(Routes::default())
         .body("/v1/sessions/{id}/attachments", upload)
         .body("/api/upload", form)
         .body("/api/projects/{id}/upload", form)

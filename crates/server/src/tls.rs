@@ -33,19 +33,19 @@ pub enum TlsProtocol {
 pub struct Tls {
     cert: PathBuf,
     key: PathBuf,
-    inside: TlsProtocol,
+    protocol: TlsProtocol,
     config: Arc<RwLock<Arc<ServerConfig>>>,
 }
 
 impl Tls {
     pub fn load(cert: &Path, key: &Path, inside: TlsProtocol) -> Result<Self, TlsError> {
         let config = Arc::new(RwLock::new(Arc::new(read(cert, key, inside)?)));
-        Ok(Self { cert: cert.to_owned(), key: key.to_owned(), inside, config })
+        Ok(Self { cert: cert.to_owned(), key: key.to_owned(), protocol: inside, config })
     }
 
     /// Takes renewed files for the connections to come; keeps what it has if they are bad.
     pub fn reload(&self) -> Result<(), TlsError> {
-        let config = Arc::new(read(&self.cert, &self.key, self.inside)?);
+        let config = Arc::new(read(&self.cert, &self.key, self.protocol)?);
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = config;
         Ok(())
     }

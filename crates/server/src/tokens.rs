@@ -33,7 +33,7 @@ use record::{LoginSeed, TokenRecord};
 /// The name of the token in STATE/token.
 pub const ADMIN: &str = "admin";
 /// Prefix of the name of a login's token, before a part that tells it from others.
-const BROWSER: &str = "browser ";
+const BROWSER_PREFIX: &str = "browser ";
 /// A person has a handful; a table that grows without end is a mistake of some script.
 pub const MAX_TOKENS: usize = 256;
 /// Part of the table that logins may fill; then the oldest login is forgotten.
@@ -42,11 +42,11 @@ const MAX_BROWSERS: usize = 64;
 const BROWSER_LIFE: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// Interval of looking at the files: twice within the second in which a revoked token's connections
 /// must be gone.
-const LOOK_EVERY: Duration = Duration::from_millis(400);
+const POLL_EVERY: Duration = Duration::from_millis(400);
 /// Names appear in logs and decisions.
 const MAX_NAME_CHARS: usize = 64;
 /// Prefix of tokens, so that people, and tools that look for leaked secrets, recognise them.
-const MARK: &str = "sy_";
+const TOKEN_PREFIX: &str = "sy_";
 /// Limit of a presented token: a longer text is none, and is not hashed.
 const MAX_TOKEN_BYTES: usize = 256;
 
@@ -135,7 +135,7 @@ impl Tokens {
 
     /// The table for a daemon whose clients have no tokens: it is read when a token is presented,
     /// and no file is made.
-    pub fn unread(state_dir: &Path) -> Result<Self, TokensError> {
+    pub fn open_lazily(state_dir: &Path) -> Result<Self, TokensError> {
         Ok(Self { files: Arc::new(TokenFiles::in_dir(state_dir)?), live: Arc::default() })
     }
 
@@ -177,9 +177,9 @@ impl Tokens {
         let now = Timestamp::now();
         let mut tail = [0_u8; 6];
         getrandom::fill(&mut tail).map_err(TokensError::Entropy)?;
-        let name = format!("{BROWSER}{}", URL_SAFE_NO_PAD.encode(tail));
+        let name = format!("{BROWSER_PREFIX}{}", URL_SAFE_NO_PAD.encode(tail));
         let browser = LoginSeed { root: new_secret()?, is_at_page_name: place.is_some() };
-        let made = browser.at(&name, place);
+        let made = browser.secrets_at(&name, place);
         self.change(|records| {
             let browsers = records.iter().filter(|record| record.is_browser()).count();
             if browsers >= MAX_BROWSERS {
@@ -205,7 +205,7 @@ impl Tokens {
         let live = self.live.locked();
         let entry = live.entries.iter().find(|entry| entry.record.name == name)?;
         let is_good = !entry.record.is_expired(Timestamp::now());
-        entry.record.browser.as_ref().filter(|_| is_good)?.at(name, place)
+        entry.record.browser.as_ref().filter(|_| is_good)?.secrets_at(name, place)
     }
 
     /// The login that a browser has already, unless it ends soon, or a new one.
@@ -251,7 +251,7 @@ impl Tokens {
         self.change(|records| {
             let record = records.iter_mut().find(|record| record.name == name);
             let record = record.ok_or_else(|| TokensError::NoSuch(name.to_owned()))?;
-            record.digest = sum(&secret);
+            record.digest = sha256(&secret);
             record.created = Timestamp::now();
             Ok(())
         })?;
@@ -260,7 +260,7 @@ impl Tokens {
 
     /// The principal of a token; the secrets of a login are none.
     pub fn check(&self, presented: &str) -> Option<Principal> {
-        let presented = (presented.len() <= MAX_TOKEN_BYTES).then(|| sum(presented))?;
+        let presented = (presented.len() <= MAX_TOKEN_BYTES).then(|| sha256(presented))?;
         self.find(|record| !record.is_browser() && record.digest.ct_eq(&presented).into())
             .map(|(principal, _)| principal)
     }
@@ -274,7 +274,7 @@ impl Tokens {
         let is_it = |browser: &LoginSeed| browser.has_cookie(cookie, place);
         let (principal, browser) =
             self.find(|record| record.browser.as_ref().is_some_and(is_it))?;
-        let login = browser?.at(&principal.name, place)?;
+        let login = browser?.secrets_at(&principal.name, place)?;
         Some(BrowserToken { principal, login })
     }
 
@@ -302,7 +302,7 @@ impl Tokens {
     /// Looks at the files for as long as the daemon runs, so that what another process
     /// revoked, and what expired, also ends connections on which nobody asks anything.
     pub async fn watch(self, stop: CancellationToken) {
-        let mut ticks = tokio::time::interval(LOOK_EVERY);
+        let mut ticks = tokio::time::interval(POLL_EVERY);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
@@ -340,7 +340,7 @@ impl Tokens {
         let (records, outcome) = self.read_all();
         let mut before = std::mem::take(&mut live.entries);
         for record in records {
-            let same = before.iter().position(|entry| entry.record.lets_in_alike(&record));
+            let same = before.iter().position(|entry| entry.record.has_same_rights(&record));
             let revoked = match same {
                 Some(place) => before.swap_remove(place).revoked,
                 None => CancellationToken::new(),
@@ -394,7 +394,7 @@ impl Tokens {
 }
 
 fn is_good_name(name: &str) -> bool {
-    let is_reserved = [ADMIN, "local", BROWSER.trim_end()].contains(&name);
+    let is_reserved = [ADMIN, "local", BROWSER_PREFIX.trim_end()].contains(&name);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-@".contains(c);
     !is_reserved && (1..=MAX_NAME_CHARS).contains(&name.len()) && name.chars().all(is_plain)
 }
@@ -403,10 +403,10 @@ fn is_good_name(name: &str) -> bool {
 pub(crate) fn new_secret() -> Result<String, TokensError> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).map_err(TokensError::Entropy)?;
-    Ok(format!("{MARK}{}", URL_SAFE_NO_PAD.encode(bytes)))
+    Ok(format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
 }
 
-pub(crate) fn sum(secret: &str) -> Sha256Sum {
+pub(crate) fn sha256(secret: &str) -> Sha256Sum {
     Sha256::digest(secret.as_bytes()).into()
 }
 

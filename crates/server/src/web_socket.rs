@@ -8,7 +8,7 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
-use crate::header_lists::listed;
+use crate::header_lists::list_items;
 use crate::problem::Problem;
 
 /// A client's request to go on as a WebSocket.
@@ -74,5 +74,5 @@ impl Handshake {
 }
 
 fn has_word(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
-    listed(headers, name, ',').any(|one| one.eq_ignore_ascii_case(word))
+    list_items(headers, name, ',').any(|one| one.eq_ignore_ascii_case(word))
 }

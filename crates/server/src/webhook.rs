@@ -29,7 +29,7 @@ use delivery::{DeliveryAttempt, WebhookSender};
 use queue::{AnnouncementQueue, NextAnnouncement};
 
 /// Time for announcements that are being sent when the daemon stops.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const STOP_WITHIN: Duration = Duration::from_secs(2);
 
 /// Starts announcing. `link_base` is where the daemon is reached (`http://127.0.0.1:7433`), unless
 /// the configuration names another address. Notices up to `after_note` are left out: 0 at the start
@@ -57,7 +57,7 @@ pub fn start(
         seen_version: None,
         known: HashSet::new(),
         is_behind: false,
-        on_the_way: JoinSet::new(),
+        in_flight: JoinSet::new(),
     };
     Ok(task::spawn(announcer.run(stop)))
 }
@@ -75,7 +75,7 @@ struct Announcer {
     known: HashSet<(SessionId, CallId)>,
     /// There are questions that found no room in the queue.
     is_behind: bool,
-    on_the_way: JoinSet<(u64, DeliveryAttempt)>,
+    in_flight: JoinSet<(u64, DeliveryAttempt)>,
 }
 
 impl Announcer {
@@ -85,21 +85,21 @@ impl Announcer {
             if asks {
                 self.look_at_questions();
             }
-            self.read_news();
+            self.read_notices();
             let due = self.send_due();
-            let (pending, news) = (self.yard.pending.clone(), self.yard.news.clone());
+            let (pending, news) = (self.yard.pending.clone(), self.yard.notices.clone());
             tokio::select! {
                 () = stop.cancelled() => break,
                 _ = pending.changed(self.seen_version.unwrap_or_default()), if asks => {}
-                () = news.more(self.next_note) => {}
-                Some(done) = self.on_the_way.join_next() => match done {
+                () = news.wait_after(self.next_note) => {}
+                Some(done) = self.in_flight.join_next() => match done {
                     Ok((number, attempt)) => self.settle(number, attempt),
                     Err(error) => tracing::error!(%error, "the task of an announcement failed"),
                 },
                 () = until(due) => {}
             }
         }
-        self.leave().await;
+        self.stop().await;
     }
 
     /// Queues the questions that are new, and forgets those that have their answer.
@@ -138,21 +138,21 @@ impl Announcer {
         }
     }
 
-    fn read_news(&mut self) {
-        let batch = self.yard.news.after(self.next_note);
+    fn read_notices(&mut self) {
+        let batch = self.yard.notices.after(self.next_note);
         self.next_note = batch.next;
         if batch.n_missed > 0 {
             tracing::warn!(n_missed = batch.n_missed, "some events are not announced");
         }
         for note in batch.notes {
             let session = note.session;
-            let topics: &[WebhookTopic] = match note.what {
+            let topics: &[WebhookTopic] = match note.notice {
                 Notice::Answered(_) => &[WebhookTopic::PermissionResolved],
                 Notice::TurnEnded(_) => &[WebhookTopic::TurnEnded, WebhookTopic::SessionFailed],
                 Notice::Halted { .. } => &[WebhookTopic::SessionFailed],
             };
             for topic in topics.iter().copied().filter(|topic| self.webhook.wants(*topic)) {
-                let subject = match &note.what {
+                let subject = match &note.notice {
                     Notice::Answered(seq) | Notice::TurnEnded(seq) => {
                         AnnouncementSubject::Event { session, seq: *seq, topic }
                     }
@@ -179,7 +179,7 @@ impl Announcer {
             match self.queue.next(Instant::now()) {
                 NextAnnouncement::Send { number, subject, n_tries } => {
                     let (sender, writer) = (self.sender.clone(), self.writer.clone());
-                    self.on_the_way.spawn(task::boxed(async move {
+                    self.in_flight.spawn(task::boxed(async move {
                         let attempt = match writer.write(&subject).await {
                             Ok(Some(announcement)) => sender.send(&announcement).await,
                             Ok(None) => DeliveryAttempt::Moot,
@@ -214,15 +214,15 @@ impl Announcer {
         }
     }
 
-    async fn leave(mut self) {
+    async fn stop(mut self) {
         let on_the_way = async {
-            while let Some(done) = self.on_the_way.join_next().await {
+            while let Some(done) = self.in_flight.join_next().await {
                 if let Ok((number, attempt)) = done {
                     self.settle(number, attempt);
                 }
             }
         };
-        let _ = tokio::time::timeout(LAST_WORDS, on_the_way).await;
+        let _ = tokio::time::timeout(STOP_WITHIN, on_the_way).await;
         let n_left = self.queue.len();
         if n_left > 0 {
             tracing::warn!(n_left, to = self.webhook.shown(), "stopped before all was announced");

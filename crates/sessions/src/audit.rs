@@ -109,12 +109,12 @@ impl AuditRow {
             ..Self::default()
         };
         match event {
-            Some(event) => row.tell(event),
+            Some(event) => row.filled_from(event),
             None => Self { is_damaged: true, ..row },
         }
     }
 
-    fn tell(self, event: &Event) -> Self {
+    fn filled_from(self, event: &Event) -> Self {
         let row = Self { turn: event.turn, ..self };
         match event.own() {
             Some(Own::PermissionResolved(resolved)) => {

@@ -66,7 +66,7 @@ pub struct Budget {
 
 /// A limit that is reached.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{}", words(*limit, used, allowed))]
+#[error("{}", describe(*limit, used, allowed))]
 pub struct ReachedLimit {
     pub limit: Limit,
     /// In the limit's own unit.
@@ -89,7 +89,7 @@ impl BudgetUse {
         *counted = tokens.max(*counted);
     }
 
-    fn tell_cost(&mut self, amount: f64) {
+    fn count_cost(&mut self, amount: f64) {
         /// A larger amount is no cost of a session, and sums of such would not stay finite.
         const MOST: f64 = 1e12;
         if !(0.0..MOST).contains(&amount) {
@@ -142,7 +142,7 @@ impl Budget {
     }
 
     /// Counts the payload of a `usage_update`.
-    pub(crate) fn hear(&mut self, payload: &Json) {
+    pub(crate) fn count_update(&mut self, payload: &Json) {
         let update = JsonNode::of(payload).object().object("update");
         if let Some(used) = update.count("used") {
             self.used.raise_turn_tokens(used);
@@ -150,7 +150,7 @@ impl Budget {
         let cost = update.object("cost");
         let is_usd = cost.text("currency").is_none_or(|c| c.eq_ignore_ascii_case("usd"));
         if let Some(amount) = cost.get("amount").and_then(JsonNode::number).filter(|_| is_usd) {
-            self.used.tell_cost(amount);
+            self.used.count_cost(amount);
         }
     }
 
@@ -252,7 +252,7 @@ impl Budget {
     }
 }
 
-fn words(limit: Limit, used: &Number, allowed: &Number) -> String {
+fn describe(limit: Limit, used: &Number, allowed: &Number) -> String {
     let used = limits::show(limit, used);
     match limit {
         Limit::InactiveSeconds => format!("the agent has said nothing for {used} s"),

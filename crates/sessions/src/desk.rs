@@ -50,15 +50,15 @@ pub trait AgentSource: Send + Sync + 'static {
 }
 
 pub struct SessionRegistry {
-    yard: SessionContext,
+    context: SessionContext,
     agents: Arc<dyn AgentSource>,
     policy: Mutex<PermissionPolicy>,
     /// The pools that workers come from; without them every session starts its own.
     pools: Option<Pools>,
-    seats: Mutex<HashMap<SessionId, Arc<RegistryEntry>>>,
-    present: CountsByKey<SessionId>,
-    pub(crate) introductions: Mutex<InitializeAnswers>,
-    room: RegistryLimits,
+    entries: Mutex<HashMap<SessionId, Arc<RegistryEntry>>>,
+    client_counts: CountsByKey<SessionId>,
+    pub(crate) initialize_answers: Mutex<InitializeAnswers>,
+    limits: RegistryLimits,
     /// Cancelled at shutdown: from then on no session is made or woken.
     stopping: CancellationToken,
 }
@@ -132,7 +132,7 @@ impl From<StoreError> for RegistryError {
 
 impl std::fmt::Debug for SessionRegistry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Desk").field("yard", &self.yard).finish_non_exhaustive()
+        f.debug_struct("Desk").field("yard", &self.context).finish_non_exhaustive()
     }
 }
 
@@ -153,25 +153,25 @@ impl SessionRegistry {
         pools: Option<Pools>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            yard,
+            context: yard,
             agents,
             policy: Mutex::new(policy),
             pools,
-            seats: Mutex::default(),
-            present: Arc::default(),
-            introductions: Mutex::default(),
-            room: RegistryLimits::new(),
+            entries: Mutex::default(),
+            client_counts: Arc::default(),
+            initialize_answers: Mutex::default(),
+            limits: RegistryLimits::new(),
             stopping: CancellationToken::new(),
         })
     }
 
-    pub fn yard(&self) -> &SessionContext {
-        &self.yard
+    pub fn context(&self) -> &SessionContext {
+        &self.context
     }
 
     /// The directories that no session may touch.
     pub fn forbidden(&self) -> ForbiddenDirs {
-        self.yard.settings.forbidden.renewed()
+        self.context.settings.forbidden.renewed()
     }
 
     pub fn pools(&self) -> Option<&Pools> {
@@ -179,7 +179,7 @@ impl SessionRegistry {
     }
 
     pub fn log(&self) -> &Arc<dyn EventLog> {
-        &self.yard.log
+        &self.context.log
     }
 
     pub fn agents(&self) -> &Arc<dyn AgentSource> {
@@ -193,7 +193,7 @@ impl SessionRegistry {
 
     fn policy(&self, mode: Option<PolicyMode>) -> PermissionPolicy {
         let policy = lock(&self.policy).clone();
-        let mode = self.yard.settings.mode_of_all.or(mode);
+        let mode = self.context.settings.forced_mode.or(mode);
         PermissionPolicy { mode: mode.unwrap_or(policy.mode), ..policy }
     }
 
@@ -201,7 +201,7 @@ impl SessionRegistry {
     pub async fn create(&self, order: SessionOrder) -> Result<OpenedSession, RegistryError> {
         self.check_open()?;
         let params = (!order.starts_later).then(|| order.new_params());
-        let terms = self.terms(order, params.as_ref()).await?;
+        let terms = self.open_options(order, params.as_ref()).await?;
         self.create_with(terms).await
     }
 
@@ -215,35 +215,35 @@ impl SessionRegistry {
             terms.slot.shut_down().await;
         }
         let opened = opened?;
-        self.seat(&opened.handle, terms.slot);
+        self.register(&opened.handle, terms.slot);
         Ok(opened)
     }
 
     async fn open(&self, terms: &OpenOptions) -> Result<OpenedSession, RegistryError> {
         let order = &terms.order;
-        let _making = self.room_for(order.maker.as_ref()).await?;
+        let _making = self.check_room(order.maker.as_ref()).await?;
         let params = order.new_params();
         Ok(match order.starts_later {
-            true => open::unstarted(&self.yard, terms, &params).await?,
-            false => open::new(&self.yard, terms, &params).await?,
+            true => open::new_unstarted(&self.context, terms, &params).await?,
+            false => open::new(&self.context, terms, &params).await?,
         })
     }
 
-    pub(crate) fn seat(&self, handle: &SessionHandle, slot: Arc<HostSlot>) {
-        lock(&self.seats).insert(handle.id(), RegistryEntry::of(handle.clone(), slot));
-        self.make_room();
+    pub(crate) fn register(&self, handle: &SessionHandle, slot: Arc<HostSlot>) {
+        lock(&self.entries).insert(handle.id(), RegistryEntry::of(handle.clone(), slot));
+        self.put_aside_unused();
     }
 
     /// The options by which an order's session is opened; its agent is not started yet. With the
     /// params of a session that is opened at once, one may stand ready in an agent.
-    pub(crate) async fn terms(
+    pub(crate) async fn open_options(
         &self,
         order: SessionOrder,
         new_params: Option<&Json>,
     ) -> Result<OpenOptions, RegistryError> {
         let policy = self.policy(order.permissions);
         let command = self.command(&order, policy.mode).await?;
-        let slot = self.slot(command, new_params, order.wishes.model.as_deref()).await;
+        let slot = self.slot(command, new_params, order.initial_options.model.as_deref()).await;
         Ok(OpenOptions { slot, policy, order })
     }
 
@@ -255,7 +255,7 @@ impl SessionRegistry {
     ) -> Result<AgentCommand, RegistryError> {
         let command = self.agents.command(order, mode).await;
         let mut command = command.map_err(RegistryError::Agent)?;
-        command.manners.shares_worker &= !order.is_apart;
+        command.quirks.shares_worker &= !order.has_own_worker;
         Ok(command)
     }
 
@@ -265,7 +265,7 @@ impl SessionRegistry {
         new_params: Option<&Json>,
         model: Option<&str>,
     ) -> Arc<HostSlot> {
-        let SessionContext { setup, settings, .. } = &self.yard;
+        let SessionContext { setup, settings, .. } = &self.context;
         match &self.pools {
             Some(pools) => pools.slot(command, new_params, model).await,
             None => Arc::new(HostSlot::new(command, setup.clone(), settings.clone())),
@@ -274,27 +274,27 @@ impl SessionRegistry {
 
     /// The handle of a session that is awake.
     pub fn live(&self, id: SessionId) -> Option<SessionHandle> {
-        self.at(id).map(|seated| seated.handle).filter(|handle| !handle.is_over())
+        self.live_session(id).map(|seated| seated.handle).filter(|handle| !handle.is_over())
     }
 
     /// The phase of the session's task, also why it ended: that is known until the session is
     /// woken again, or many others were.
     pub fn phase(&self, id: SessionId) -> Option<watch::Receiver<SessionPhase>> {
-        self.at(id).map(|seated| seated.handle.phase())
+        self.live_session(id).map(|seated| seated.handle.phase())
     }
 
     /// The slot in which the agent of a session that is awake runs, if it does.
     pub(crate) fn slot_of(&self, id: SessionId) -> Option<Arc<HostSlot>> {
-        self.at(id).map(|seated| seated.slot)
+        self.live_session(id).map(|seated| seated.slot)
     }
 
     /// The handle and slot in a session's entry; none while it is being woken.
-    fn at(&self, id: SessionId) -> Option<LiveSession> {
-        lock(&self.seats).get(&id)?.0.get().cloned()
+    fn live_session(&self, id: SessionId) -> Option<LiveSession> {
+        lock(&self.entries).get(&id)?.0.get().cloned()
     }
 
     pub fn n_live(&self) -> usize {
-        lock(&self.seats).values().filter(|seat| !seat.is_over()).count()
+        lock(&self.entries).values().filter(|seat| !seat.is_over()).count()
     }
 
     /// Does something with a session; once more if it was put aside just then.
@@ -315,18 +315,18 @@ impl SessionRegistry {
     }
 
     pub async fn record(&self, id: SessionId) -> Result<SessionRecord, RegistryError> {
-        let record = self.yard.log.session(id).await?;
+        let record = self.context.log.session(id).await?;
         record.ok_or_else(|| RegistryError::NoSuchSession(id.to_string()))
     }
 
     /// Notes that a client has the session open.
     pub(crate) fn enter(&self, id: SessionId) -> ClientPresence {
-        CountGuard::begin(&self.present, id).0
+        CountGuard::begin(&self.client_counts, id).0
     }
 
     /// How many ACP clients have the session open.
-    pub fn n_present(&self, id: SessionId) -> usize {
-        let present = lock(&self.present);
+    pub fn n_clients(&self, id: SessionId) -> usize {
+        let present = lock(&self.client_counts);
         present.get(&id).copied().unwrap_or_default()
     }
 
@@ -338,7 +338,7 @@ impl SessionRegistry {
     }
 
     fn remove(&self, id: SessionId, seat: &Arc<RegistryEntry>) {
-        let mut seats = lock(&self.seats);
+        let mut seats = lock(&self.entries);
         if seats.get(&id).is_some_and(|other| Arc::ptr_eq(other, seat)) {
             seats.remove(&id);
         }

@@ -142,14 +142,14 @@ impl SessionDetails {
     }
 
     /// What the session was made of, if it is of an earlier version and has that here.
-    pub(crate) fn made_of(&self) -> Option<CreationParams> {
+    pub(crate) fn creation_params(&self) -> Option<CreationParams> {
         let new_params = self.old_params.clone()?;
         Some(CreationParams { new_params, preface: self.old_preface.clone() })
     }
 
     /// Takes out what the session was made of, which its origin has from now on.
-    pub(crate) fn take_made_of(&mut self) -> Option<CreationParams> {
-        let made_of = self.made_of()?;
+    pub(crate) fn take_creation_params(&mut self) -> Option<CreationParams> {
+        let made_of = self.creation_params()?;
         self.note = self.note();
         (self.old_params, self.old_preface) = (None, None);
         Some(made_of)
@@ -157,7 +157,7 @@ impl SessionDetails {
 
     /// The note of the session's maker: `_meta.switchyard` of its `session/new`.
     pub fn note(&self) -> Option<Json> {
-        self.note.clone().or_else(|| self.made_of()?.note())
+        self.note.clone().or_else(|| self.creation_params()?.note())
     }
 
     /// Keeps the modes, models and config options of the agent's answer.
@@ -208,7 +208,7 @@ impl SessionDetails {
 impl CreationParams {
     /// What a session was made of; one of an earlier version has that in its details.
     pub async fn read(log: &dyn EventLog, record: &SessionRecord) -> Result<Self, StoreError> {
-        if let Some(made_of) = SessionDetails::read(record).made_of() {
+        if let Some(made_of) = SessionDetails::read(record).creation_params() {
             return Ok(made_of);
         }
         let origin = log.origin(record.id).await?;

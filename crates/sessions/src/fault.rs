@@ -1,6 +1,6 @@
 //! Errors of an agent's process or its session as faults, with remedies for the user.
 
-use wire::fault::LOGIN;
+use wire::fault::LOGIN_REMEDY;
 use wire::{Category, Fault};
 
 use crate::host::{HostError, StartError};
@@ -49,10 +49,10 @@ impl From<&LinkError> for Fault {
                     .iter()
                     .map(|method| format!("`{}` ({})", method.id, method.name))
                     .collect();
-                if let Some(fault) = Fault::told(told_error) {
+                if let Some(fault) = Fault::from_data(told_error) {
                     return fault;
                 }
-                let login = login.as_deref().unwrap_or(LOGIN);
+                let login = login.as_deref().unwrap_or(LOGIN_REMEDY);
                 let remedy = match names.is_empty() {
                     true => login.to_owned(),
                     false => format!("{login}, or try --auth with one of: {}", names.join(", ")),
@@ -60,9 +60,9 @@ impl From<&LinkError> for Fault {
                 Self::new(Category::Auth, message).remedy(remedy)
             }
             LinkError::Refused { error, .. } => {
-                Fault::told(error).unwrap_or_else(|| Self::new(Category::Rejected, message))
+                Fault::from_data(error).unwrap_or_else(|| Self::new(Category::Rejected, message))
             }
-            LinkError::NotHeld { .. } => Self::new(Category::Protocol, message)
+            LinkError::ModeNotSet { .. } => Self::new(Category::Protocol, message)
                 .remedy("give the agent's own command after `--` to run it as it is"),
             LinkError::AgentEnded => Self::new(Category::ProcessExit, message),
             LinkError::Silent { .. } => Self::new(Category::Timeout, message),

@@ -42,7 +42,7 @@ use visit::ClientAccess;
 pub use visit::{ClientProfile, RequestPermits};
 
 /// Refuses a message that other readers of JSON could read in another way than we do.
-fn check(message: &Message) -> Result<(), RpcError> {
+fn check_unambiguous(message: &Message) -> Result<(), RpcError> {
     wire::check_unambiguous(message.body()).map_err(RpcError::invalid_params)
 }
 
@@ -58,11 +58,11 @@ pub async fn serve<R, W>(
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let limits = desk.yard().settings.client_connection();
+    let limits = desk.context().settings.client_connection();
     let quota = visitor.quota.clone();
     let (client, mut inbox) = Connection::open_with_quota(reader, writer, &limits, quota);
     let front = Arc::new(Front {
-        visit: ClientAccess::new(desk, visitor),
+        access: ClientAccess::new(desk, visitor),
         initialized: OnceLock::new(),
         client,
         last_host: Mutex::new(None),
@@ -95,7 +95,7 @@ pub async fn serve<R, W>(
 }
 
 struct Front {
-    visit: ClientAccess,
+    access: ClientAccess,
     client: Connection,
     /// The capabilities that the client named; set by `initialize`.
     initialized: OnceLock<ClientCapabilities>,
@@ -136,13 +136,13 @@ impl Front {
                 let error = wire::MessageError::NotJson(error.to_string());
                 let _ = self.client.respond_to_bad(&error).await;
             }
-            IncomingMessage::Unasked(_) | IncomingMessage::Tagged { .. } => {}
+            IncomingMessage::Unmatched(_) | IncomingMessage::Tagged { .. } => {}
         }
     }
 
     async fn requested(self: &Arc<Self>, message: Message) {
         let id = message.id();
-        if let Err(error) = check(&message) {
+        if let Err(error) = check_unambiguous(&message) {
             return self.respond(&id, Err(error)).await;
         }
         if message.method() == "initialize" {
@@ -177,7 +177,7 @@ impl Front {
     }
 
     async fn notified(self: &Arc<Self>, message: &Message) {
-        if check(message).is_err() {
+        if check_unambiguous(message).is_err() {
             return;
         }
         match message.method() {
@@ -203,7 +203,7 @@ impl Front {
         F: Future<Output = RpcResult> + Send + 'static,
     {
         let place = tokio::select! {
-            place = self.visit.visitor.places.take() => place,
+            place = self.access.profile.permits.take() => place,
             () = self.client.stalled() => return,
         };
         let front = self.clone();
@@ -244,16 +244,16 @@ impl Front {
             let error = RpcError::invalid_params("`prompt` is not a list of content blocks");
             return self.respond(&id, Err(error)).await;
         }
-        if let Err(error) = self.visit.may_act() {
+        if let Err(error) = self.access.may_act() {
             return self.respond(&id, Err(error)).await;
         }
-        let params = match self.visit.is_local() {
+        let params = match self.access.is_local() {
             true => params,
-            false => listed::members(&params, listed::OF_PROMPT),
+            false => listed::allowed_members(&params, listed::PROMPT_MEMBERS),
         };
         let turn = mint::turn_id();
         open.prompts.expect(turn, id.clone());
-        if let Err(error) = open.handle.prompt(turn, params, self.visit.by()).await {
+        if let Err(error) = open.handle.prompt(turn, params, self.access.by()).await {
             // Whoever takes the prompt out answers it.
             if open.prompts.take(turn).is_some() {
                 self.respond(&id, Err(RpcError::invalid_request(error))).await;
@@ -263,29 +263,29 @@ impl Front {
 
     async fn cancel(&self, message: &Message) -> Result<(), RpcError> {
         let open = self.scoped(message).ok_or_else(|| no_such_session(message))?;
-        self.visit.may_act()?;
-        open.handle.cancel_soon(self.visit.by()).await.map_err(RpcError::internal)
+        self.access.may_act()?;
+        open.handle.cancel_soon(self.access.by()).await.map_err(RpcError::internal)
     }
 
     /// Passes every other request on to the agent as it is.
     async fn pass(self: Arc<Self>, message: Message) -> RpcResult {
         let (params, method) = (message.body_json(), message.method());
         let session = session_of(&params);
-        let params = self.passed_on(method, params, session.is_some())?;
+        let params = self.allowed_params(method, params, session.is_some())?;
         let Some(session) = session else {
-            self.visit.may_act()?;
+            self.access.may_act()?;
             let host = self.host().await?;
             return host.connection.call(method, &params).await.map_err(refusal);
         };
         let Some(open) = self.open_session(&session) else {
             return Err(no_such_session(&message));
         };
-        self.visit.may_act()?;
-        self.visit.may_set(method, &params)?;
+        self.access.may_act()?;
+        self.access.may_set(method, &params)?;
         if method == "session/fork" {
             return self.fork_session(&open).await;
         }
-        let outcome = open.handle.pass(method, &params).await.map_err(RpcError::internal)?;
+        let outcome = open.handle.forward(method, &params).await.map_err(RpcError::internal)?;
         if method.starts_with("session/set_") && outcome.is_ok() {
             let _ = open.handle.note_setting(method, &params).await;
         }
@@ -295,11 +295,11 @@ impl Front {
     async fn pass_notification(self: &Arc<Self>, message: &Message) {
         let params = message.body_json();
         let is_scoped = session_of(&params).is_some();
-        let passed_on = self.passed_on(message.method(), params, is_scoped);
-        let (Ok(()), Ok(params)) = (self.visit.may_act(), passed_on) else { return };
+        let passed_on = self.allowed_params(message.method(), params, is_scoped);
+        let (Ok(()), Ok(params)) = (self.access.may_act(), passed_on) else { return };
         if is_scoped {
             if let Some(open) = self.scoped(message) {
-                let _ = open.handle.tell(message.method(), &params).await;
+                let _ = open.handle.notify_agent(message.method(), &params).await;
             }
             return;
         }
@@ -320,7 +320,7 @@ impl Front {
         let raw = params.request_id.as_str();
         let prompt = lock(&self.sessions).values().find(|open| open.prompts.has(raw)).cloned();
         if let Some(open) = prompt {
-            let _ = open.handle.cancel_soon(self.visit.by()).await;
+            let _ = open.handle.cancel_soon(self.access.by()).await;
             return;
         }
         let found = lock(&self.running).keys().find(|id| id.as_str() == raw).cloned();
@@ -336,17 +336,22 @@ impl Front {
     /// The params as they may go on to the agent. Of a remote client only listed ones do: methods
     /// beside ACP may run anything, and what is about no session is about the process, in which
     /// others may have sessions as well.
-    fn passed_on(&self, method: &str, params: Json, is_scoped: bool) -> Result<Json, RpcError> {
-        if self.visit.is_local() {
+    fn allowed_params(
+        &self,
+        method: &str,
+        params: Json,
+        is_scoped: bool,
+    ) -> Result<Json, RpcError> {
+        if self.access.is_local() {
             return Ok(params);
         }
-        let listed = is_scoped.then(|| listed::of_request(method, &params)).flatten();
+        let listed = is_scoped.then(|| listed::allowed_params(method, &params)).flatten();
         listed.unwrap_or_else(|| Err(RpcError::method_not_found(method)))
     }
 
     /// An agent that belongs to no session yet, started if need be.
     async fn host(&self) -> Result<Arc<Host>, RpcError> {
-        let host = self.visit.host().await?;
+        let host = self.access.host().await?;
         self.follow_stray(&host);
         Ok(host)
     }

@@ -42,7 +42,7 @@ pub struct AgentCommand {
     pub env: bus::Environment,
     /// It was given by name: its program and arguments may change from one start to the next.
     pub is_named: bool,
-    pub manners: AgentQuirks,
+    pub quirks: AgentQuirks,
 }
 
 /// Quirks of one agent that a session has to handle.
@@ -71,7 +71,7 @@ pub struct AgentQuirks {
     /// It does not end when its input ends.
     pub stays_at_eof: bool,
     /// The scope of the token counts that it reports at the end of a turn.
-    pub usage_of: TokenScope,
+    pub token_scope: TokenScope,
 }
 
 /// The scope of the token counts at the end of a turn.
@@ -111,9 +111,9 @@ pub enum StartError {
     Spawn(#[from] SpawnError),
     #[error("cannot start the agent: {0}")]
     Place(roots::RootsError),
-    #[error("the agent ended before it had said anything in ACP: {exit}{}", said_part(.said))]
+    #[error("the agent ended before it had said anything in ACP: {exit}{}", output_part(.said))]
     DiedEarly { exit: ExitReport, said: String },
-    #[error("the agent did not answer `initialize` within {waited:?}{}", said_part(.said))]
+    #[error("the agent did not answer `initialize` within {waited:?}{}", output_part(.said))]
     Silent { waited: Duration, said: String },
     #[error("the agent refused to initialize: {0}")]
     Refused(wire::RpcError),
@@ -124,12 +124,12 @@ pub enum StartError {
 }
 
 /// The wait after the end of input for agents that do not end then: enough to write what is left.
-const AFTER_EOF_OF_THOSE_WHO_STAY: Duration = Duration::from_millis(200);
+const AFTER_EOF_IF_STAYING: Duration = Duration::from_millis(200);
 
 /// Largest answer to `initialize`: it is sent to every client, and kept for later ones.
-const MAX_INTRODUCTION_BYTES: usize = 1 << 20;
+const MAX_INITIALIZE_BYTES: usize = 1 << 20;
 
-fn said_part(said: &str) -> String {
+fn output_part(said: &str) -> String {
     match said.trim() {
         "" => String::new(),
         said => format!("; it said: {}", last_lines(said, 3)),
@@ -152,8 +152,8 @@ pub struct Host {
     /// The agent's answer to `initialize`, byte for byte.
     pub(crate) initialized: Json,
     pub(crate) capabilities: AgentCapabilities,
-    pub(crate) manners: AgentQuirks,
-    room: room::MemoryBudget,
+    pub(crate) quirks: AgentQuirks,
+    memory_budget: room::MemoryBudget,
     ended: watch::Receiver<Option<ExitReport>>,
     /// We asked it to end.
     is_stopping: AtomicBool,
@@ -188,8 +188,8 @@ impl Host {
         let starting = observers.step(StartupStep::StartWorker, &command.name);
         let worker = starting.ended(launch.spawn().await)?;
         let mut settings = settings.clone();
-        if command.manners.stays_at_eof {
-            settings.stop.after_eof = settings.stop.after_eof.min(AFTER_EOF_OF_THOSE_WHO_STAY);
+        if command.quirks.stays_at_eof {
+            settings.stop.after_eof = settings.stop.after_eof.min(AFTER_EOF_IF_STAYING);
         }
         let settings = &settings;
         let (Some(stdin), handle) = (worker.stdin, worker.handle) else {
@@ -221,13 +221,13 @@ impl Host {
             settings: settings.clone(),
             initialized: Json::trusted("{}"),
             capabilities: AgentCapabilities::default(),
-            manners: command.manners.clone(),
-            room: room::MemoryBudget::default(),
+            quirks: command.quirks.clone(),
+            memory_budget: room::MemoryBudget::default(),
             ended,
             is_stopping: AtomicBool::new(false),
         };
         let initializing = observers.step(StartupStep::Initialize, &command.name);
-        let introduction = capabilities::introduction(&host.settings, &host.manners);
+        let introduction = capabilities::initialize_params(&host.settings, &host.quirks);
         match initializing.ended(host.initialize(&introduction).await) {
             Ok(initialized) => {
                 host.capabilities = AgentCapabilities::read(&initialized);
@@ -247,16 +247,16 @@ impl Host {
         let initialized = match answer {
             Ok(initialized) => initialized,
             Err(CallError::TimedOut { .. }) => {
-                return Err(StartError::Silent { waited: within, said: self.early_words() });
+                return Err(StartError::Silent { waited: within, said: self.early_output() });
             }
             Err(CallError::Refused(error)) => return Err(StartError::Refused(error)),
             Err(CallError::Closed | CallError::Full) => {
                 let exit = self.ended().await;
-                return Err(StartError::DiedEarly { exit, said: self.early_words() });
+                return Err(StartError::DiedEarly { exit, said: self.early_output() });
             }
         };
         let n_bytes = initialized.as_str().len();
-        if n_bytes > MAX_INTRODUCTION_BYTES {
+        if n_bytes > MAX_INITIALIZE_BYTES {
             return Err(StartError::TooLong(n_bytes));
         }
         #[derive(serde::Deserialize)]
@@ -274,13 +274,13 @@ impl Host {
     }
 
     /// The agent's output that was no ACP, of both streams.
-    fn early_words(&self) -> String {
+    fn early_output(&self) -> String {
         format!("{}\n{}", self.routes.early_garbage(), self.worker.stderr_tail())
     }
 
     /// A session's share of the memory for this process's messages.
     pub(crate) fn share(&self) -> MemoryShare {
-        self.room.share()
+        self.memory_budget.share()
     }
 
     pub fn pid(&self) -> u32 {
@@ -352,7 +352,7 @@ impl Host {
     }
 
     /// Messages that belong to no session go to `sender` from now on.
-    pub fn take_stray(&self) -> AgentMessages {
+    pub fn take_sessionless(&self) -> AgentMessages {
         self.routes.take_stray()
     }
 }
@@ -367,6 +367,6 @@ fn watch_worker(settings: &SessionSettings, agent: &str, worker: &WorkerHandle) 
     task::spawn(async move {
         let exit = worker.ended().await;
         drop(running);
-        observers.tell(|observer| observer.worker_exited(&agent, &exit));
+        observers.for_each(|observer| observer.worker_exited(&agent, &exit));
     });
 }

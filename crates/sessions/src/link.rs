@@ -54,14 +54,14 @@ impl AgentLink {
     }
 
     /// Puts the agent into the mode in which it asks for permission, if it does not start in it.
-    async fn hold_to_mode(&mut self) -> Result<(), LinkError> {
-        let Some(mode) = self.host.manners.session_mode.clone() else { return Ok(()) };
-        let not_held = |why: String| LinkError::NotHeld { mode: mode.clone(), why };
+    async fn enter_asking_mode(&mut self) -> Result<(), LinkError> {
+        let Some(mode) = self.host.quirks.session_mode.clone() else { return Ok(()) };
+        let not_held = |why: String| LinkError::ModeNotSet { mode: mode.clone(), why };
         let (method, params) = request_for(&self.answer, OptionChoice::Mode, &mode)
             .map_err(|error| not_held(error.to_string()))?;
         let params = params_for(&self.agent_session, &params);
         let setting = call(&self.host, method, &params);
-        let set = while_hearing(&mut self.messages, &mut self.early, setting).await;
+        let set = while_buffering(&mut self.messages, &mut self.early, setting).await;
         // It would act without asking, and nobody would know.
         set.map(|_| ()).map_err(|error| not_held(error.to_string()))
     }
@@ -82,7 +82,7 @@ pub enum LinkError {
     )]
     NoSessionId,
     #[error("the agent could not be put into `{mode}`, its mode that asks for permission: {why}")]
-    NotHeld { mode: String, why: String },
+    ModeNotSet { mode: String, why: String },
     #[error("the agent gave a session the id of another one that is open")]
     SameSession,
 }
@@ -139,7 +139,7 @@ pub(crate) async fn open_new(
         answer,
         ResumeWay::New,
     );
-    link.hold_to_mode().await?;
+    link.enter_asking_mode().await?;
     Ok(link)
 }
 
@@ -160,7 +160,7 @@ pub(crate) async fn reopen(
             };
             match regained {
                 Ok((mut link, verified)) => {
-                    link.hold_to_mode().await?;
+                    link.enter_asking_mode().await?;
                     let report =
                         SessionResumed { how: link.how, verified, changed: Vec::new(), tried };
                     return Ok((link, report));
@@ -193,7 +193,7 @@ async fn resume(
     agent_session: &str,
     known: &EarlierSession,
 ) -> Result<(AgentLink, ResumeProof), ReopenFailure> {
-    let ReopenedSession { mut messages, answer, mut early, heard } =
+    let ReopenedSession { mut messages, answer, mut early, prompts: heard } =
         ReopenedSession::ask(host, public_id, agent_session, "session/resume", known).await?;
     let is_confirmed = answer
         .read::<Value>()
@@ -206,7 +206,7 @@ async fn resume(
             false => is_listed(host, agent_session, known).await,
         }
     };
-    let verified = match while_hearing(&mut messages, &mut early, listing).await {
+    let verified = match while_buffering(&mut messages, &mut early, listing).await {
         None if is_replayed => ResumeProof::Replayed,
         None if is_confirmed => ResumeProof::Confirmed,
         Some(true) => ResumeProof::Listed,
@@ -231,10 +231,10 @@ async fn load(
         ReopenedSession::ask(host, public_id, agent_session, "session/load", known).await?;
     if let Some(prompt) = &known.last_prompt {
         // One agent answers first and replays then.
-        if !replay.heard.has(prompt) {
-            replay.hear_late().await;
+        if !replay.prompts.has(prompt) {
+            replay.read_late().await;
         }
-        if !replay.heard.has(prompt) {
+        if !replay.prompts.has(prompt) {
             host.routes.remove(agent_session);
             return Err(ReopenFailure::Lost("the agent did not replay the last prompt".into()));
         }
@@ -249,7 +249,7 @@ async fn load(
 
 /// Does `work`, which asks the agent something, and keeps the agent's messages meanwhile:
 /// the answer comes in the same stream, behind them.
-pub(crate) async fn while_hearing<T>(
+pub(crate) async fn while_buffering<T>(
     messages: &mut AgentMessages,
     early: &mut EarlyMessages,
     work: impl Future<Output = T>,
@@ -302,7 +302,7 @@ fn explain(host: &Host, method: &'static str, error: CallError) -> LinkError {
     match error {
         CallError::Refused(error) if error.code == wire::codes::AUTH_REQUIRED => {
             let methods = host.capabilities.auth_methods.clone();
-            let login = host.manners.login.clone();
+            let login = host.quirks.login.clone();
             LinkError::AuthRequired { error, methods, login }
         }
         CallError::Refused(error) => LinkError::Refused { method, error },
@@ -313,7 +313,7 @@ fn explain(host: &Host, method: &'static str, error: CallError) -> LinkError {
 
 /// Wording and codes for "no such session" differ from agent to agent, so every refusal
 /// but a request to log in means that something else may be tried.
-fn forget(host: &Host, agent_session: &str, error: LinkError) -> ReopenFailure {
+fn reopen_failure(host: &Host, agent_session: &str, error: LinkError) -> ReopenFailure {
     host.routes.remove(agent_session);
     match error {
         LinkError::Refused { error, .. } => ReopenFailure::Lost(error.to_string()),

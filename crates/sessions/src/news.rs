@@ -15,13 +15,13 @@ use crate::lock::lock;
 use crate::mint;
 
 /// Enough for the burst when a hundred sessions end their turns at once.
-pub const MAX_NOTES: usize = 4096;
+pub const MAX_NOTICES: usize = 4096;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoticeEntry {
     pub session: SessionId,
     pub at: Millis,
-    pub what: Notice,
+    pub notice: Notice,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,10 +58,10 @@ pub struct NoticeBatch {
 
 impl Notices {
     pub fn add(&self, session: SessionId, what: Notice) {
-        let note = NoticeEntry { session, at: mint::now(), what };
+        let note = NoticeEntry { session, at: mint::now(), notice: what };
         let count = {
             let mut notes = lock(&self.notes);
-            if notes.kept.len() >= MAX_NOTES {
+            if notes.kept.len() >= MAX_NOTICES {
                 notes.kept.pop_front();
                 notes.n_forgotten += 1;
             }
@@ -77,7 +77,7 @@ impl Notices {
     }
 
     /// The number after the last note: to be told only what happens from now on.
-    pub fn now(&self) -> u64 {
+    pub fn next_number(&self) -> u64 {
         *self.count.borrow()
     }
 
@@ -95,7 +95,7 @@ impl Notices {
     }
 
     /// Waits until there are notes after number `after`.
-    pub async fn more(&self, after: u64) {
+    pub async fn wait_after(&self, after: u64) {
         // The sender lives as long as `self`.
         let _ = self.count.subscribe().wait_for(|count| *count > after).await;
     }

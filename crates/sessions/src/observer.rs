@@ -149,7 +149,7 @@ tokio::task_local! {
 }
 
 /// Runs `work` so that its steps belong to `parent`.
-pub(crate) async fn within<F: Future>(parent: Option<TraceContext>, work: F) -> F::Output {
+pub(crate) async fn with_parent<F: Future>(parent: Option<TraceContext>, work: F) -> F::Output {
     PARENT.scope(parent, work).await
 }
 
@@ -187,7 +187,7 @@ impl Observers {
         WatchGuards(self.0.iter().filter_map(|observer| watch(&**observer)).collect())
     }
 
-    pub(crate) fn tell(&self, tell: impl Fn(&dyn Observer)) {
+    pub(crate) fn for_each(&self, tell: impl Fn(&dyn Observer)) {
         self.0.iter().for_each(|observer| tell(&**observer));
     }
 

@@ -58,12 +58,12 @@ pub struct ClaimedSession {
 
 impl ClaimedSession {
     /// Replaces what the session is made of by the order that opens it again.
-    pub(crate) async fn renew(
+    pub(crate) async fn adopt_order(
         &mut self,
         yard: &SessionContext,
         again: &SessionOrder,
     ) -> Result<(), OpenError> {
-        let new_params = again.params_again(&self.made_of.new_params);
+        let new_params = again.reopen_params(&self.made_of.new_params);
         let now = SessionDirectories::checked(&new_params, &yard.settings.forbidden)?.cwd;
         let before = SessionDirectories::read(&self.made_of.new_params).map(|place| place.cwd);
         if let Some(before) = before.ok().filter(|before| !is_same_dir(before, &now)) {
@@ -111,11 +111,13 @@ pub async fn new(
                 let opened = link::open_new(&host, id.as_str(), params).await;
                 opening.ended(opened).map_err(OpenError::from)
             };
-            (id, observer::within(observers.trace_of(params), opening).await?)
+            (id, observer::with_parent(observers.trace_of(params), opening).await?)
         }
     };
     let opened = begin(yard, terms, id, params, Some(link)).await?;
-    if let Err(error) = grant(&opened.handle, &terms.slot, &terms.order.wishes).await {
+    if let Err(error) =
+        apply_options(&opened.handle, &terms.slot, &terms.order.initial_options).await
+    {
         terms.slot.shut_down().await;
         let _ = opened.handle.finish().await;
         // Nothing was said in it yet.
@@ -126,12 +128,12 @@ pub async fn new(
 }
 
 /// Sets the options that the session was to get.
-pub async fn grant(
+pub async fn apply_options(
     handle: &SessionHandle,
     slot: &HostSlot,
     wishes: &InitialOptions,
 ) -> Result<(), ChooseError> {
-    let manners = &slot.command().manners;
+    let manners = &slot.command().quirks;
     for (choice, wanted) in wishes.all_or(manners.default_model.as_deref()) {
         match handle.choose(choice, wanted).await {
             // The agent was started with it, and has no other way.
@@ -144,7 +146,7 @@ pub async fn grant(
 }
 
 /// A new session whose agent is started with the first prompt.
-pub async fn unstarted(
+pub async fn new_unstarted(
     yard: &SessionContext,
     terms: &OpenOptions,
     params: &Json,
@@ -155,7 +157,7 @@ pub async fn unstarted(
 }
 
 /// An earlier session whose agent is started with the next prompt.
-pub fn woken(
+pub fn wake(
     yard: &SessionContext,
     terms: &OpenOptions,
     taken: ClaimedSession,
@@ -223,11 +225,12 @@ async fn begin(
 fn details(terms: &OpenOptions, made_of: &CreationParams, is_unstarted: bool) -> SessionDetails {
     let (agent, order) = (terms.slot.command(), &terms.order);
     // Whoever makes a session that is not started cannot wait for them to be granted.
-    let wishes = if is_unstarted { order.wishes.clone() } else { InitialOptions::default() };
+    let wishes =
+        if is_unstarted { order.initial_options.clone() } else { InitialOptions::default() };
     SessionDetails {
         is_named: agent.is_named,
         made_by: order.made_by(),
-        is_apart: order.is_apart,
+        is_apart: order.has_own_worker,
         made_for: order.made_for.as_deref().cloned(),
         permissions: order.permissions,
         budget: Budget::new(order.limits),
@@ -238,7 +241,7 @@ fn details(terms: &OpenOptions, made_of: &CreationParams, is_unstarted: bool) ->
 }
 
 /// Takes an earlier session over, unless another process has it.
-pub async fn take(yard: &SessionContext, id: SessionId) -> Result<ClaimedSession, OpenError> {
+pub async fn claim(yard: &SessionContext, id: SessionId) -> Result<ClaimedSession, OpenError> {
     let claim = yard.log.claim(id).await?;
     let missing = || OpenError::Store(StoreError::NoSuchSession(id));
     let record = yard.log.session(id).await?.ok_or_else(missing)?;
@@ -246,8 +249,8 @@ pub async fn take(yard: &SessionContext, id: SessionId) -> Result<ClaimedSession
         yard.remove_partial(id).await?;
         return Err(missing());
     }
-    yard.mend(&record).await?;
-    yard.renew(&record).await?;
+    yard.repair(&record).await?;
+    yard.move_creation_params(&record).await?;
     let record = yard.log.session(id).await?.ok_or_else(missing)?;
     let made_of = CreationParams::read(&*yard.log, &record).await?;
     Ok(ClaimedSession { record, made_of, claim, changed: Vec::new() })

@@ -69,13 +69,14 @@ impl SettingRequest {
 
 /// Modes that ask before they do anything, as agents are known to call them. What others mean
 /// is known to the agent alone.
-const MODEST: [&str; 4] = ["ask", "default", "plan", "read-only"];
+const ASKING_MODES: [&str; 4] = ["ask", "default", "plan", "read-only"];
 
 impl InitialOptions {
     /// Whether they allow the agent no more than it would be allowed without them, for certain.
-    pub fn are_modest(&self) -> bool {
+    pub fn ask_first(&self) -> bool {
         // What an option means is known to its agent alone.
-        self.options.is_empty() && self.mode.as_deref().is_none_or(|mode| MODEST.contains(&mode))
+        self.options.is_empty()
+            && self.mode.as_deref().is_none_or(|mode| ASKING_MODES.contains(&mode))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -158,7 +159,7 @@ pub fn request_for(
 }
 
 /// The agent's answer after it has taken `setting` with `taken`.
-pub(crate) fn after(answer: &Json, setting: &SettingRequest, taken: &Json) -> Json {
+pub(crate) fn answer_after(answer: &Json, setting: &SettingRequest, taken: &Json) -> Json {
     let params: Value = setting.params.read().unwrap_or_default();
     let taken: Value = taken.read().unwrap_or_default();
     let (path, value): (&[&str], &Value) = match &*setting.method {
@@ -183,7 +184,7 @@ pub struct OfferedValues {
 }
 
 /// The agent's values for one choice, by the same order of precedence.
-pub fn offered(answer: &Value, choice: OptionChoice<'_>) -> Option<OfferedValues> {
+pub fn offered_values(answer: &Value, choice: OptionChoice<'_>) -> Option<OfferedValues> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     if let Some(option) = config_option(answer, choice) {
         let values = select_values(&option["options"]);

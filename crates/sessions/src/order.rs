@@ -50,14 +50,14 @@ pub struct SessionOrder {
     /// The preface names the directory and its files, also without instructions.
     pub tells_directory: bool,
     /// Options that are set as soon as the agent has the session.
-    pub wishes: InitialOptions,
+    pub initial_options: InitialOptions,
     pub permissions: Option<PolicyMode>,
     pub limits: BudgetLimits,
     pub title: Option<String>,
     pub maker: Option<Maker>,
     /// It does not share its worker, also where its agent would: an agent's messages to no
     /// session in particular reach all that share it.
-    pub is_apart: bool,
+    pub has_own_worker: bool,
     /// The request that orders it, if its client has given it a name.
     pub made_for: Option<Box<ClientRequest>>,
     /// The agent is started with the first prompt.
@@ -79,7 +79,7 @@ pub struct Maker {
 impl SessionOrder {
     /// The order in an existing directory, below one of `roots` if there are any, and never in
     /// what is `forbidden`.
-    pub fn placed(
+    pub fn in_real_dirs(
         mut self,
         roots: &[PathBuf],
         forbidden: &ForbiddenDirs,
@@ -115,7 +115,10 @@ impl SessionOrder {
             return Err(OrderError::Refused(why.to_owned()));
         }
         let title = self.title.iter().map(|title| ("title", title.as_str(), MAX_TITLE_BYTES));
-        let wishes = self.wishes.all().map(|(choice, wish)| (choice.name(), wish, MAX_WISH_BYTES));
+        let wishes = self
+            .initial_options
+            .all()
+            .map(|(choice, wish)| (choice.name(), wish, MAX_OPTION_BYTES));
         if let Some((name, _, max)) = title.chain(wishes).find(|(_, text, max)| text.len() > *max) {
             return Err(OrderError::Bad(format!("`{name}` has more than {max} bytes")));
         }
@@ -127,7 +130,8 @@ impl SessionOrder {
         }
         let servers = self.mcp_servers.iter().map(remote_server);
         self.mcp_servers = servers.collect::<Result<_, _>>()?;
-        self.more_params = self.more_params.as_ref().map(|params| listed::members(params, &[]));
+        self.more_params =
+            self.more_params.as_ref().map(|params| listed::allowed_members(params, &[]));
         Ok(self)
     }
 
@@ -138,13 +142,13 @@ impl SessionOrder {
         let servers = self.mcp_servers.iter().map(|server| server.to_string().len()).sum::<usize>();
         let prompt = self.system_prompt.as_ref().map_or(0, String::len);
         let more = self.more_params.as_ref().map_or(0, |params| params.as_str().len());
-        let options = self.wishes.options.iter();
+        let options = self.initial_options.options.iter();
         let options = options.map(|(id, wanted)| id.len() + wanted.len()).sum::<usize>();
         dirs + servers + prompt + more + options
     }
 
     /// The order that made an earlier session, as far as it is known.
-    pub(crate) fn again(
+    pub(crate) fn of_earlier(
         record: &SessionRecord,
         details: &SessionDetails,
         made_of: &CreationParams,
@@ -163,16 +167,16 @@ impl SessionOrder {
             command,
             cwd,
             additional_directories,
-            wishes: details.wishes.clone(),
+            initial_options: details.wishes.clone(),
             permissions: details.permissions,
-            is_apart: details.is_apart,
+            has_own_worker: details.is_apart,
             ..Self::default()
         }
     }
 
     /// Takes over the directories, environment and permissions of the order that opens an earlier
     /// session `again`; the agent stays the same.
-    pub(crate) fn follow(&mut self, again: &Self) {
+    pub(crate) fn adopt(&mut self, again: &Self) {
         if !self.command.is_empty() && !again.command.is_empty() && self.agent == again.agent {
             self.command.clone_from(&again.command);
         }
@@ -185,7 +189,7 @@ impl SessionOrder {
     }
 
     /// Whether it names no directory but those of an earlier session.
-    pub(crate) fn works_where(&self, made_of: &CreationParams) -> bool {
+    pub(crate) fn stays_within(&self, made_of: &CreationParams) -> bool {
         let Ok(place) = SessionDirectories::read(&made_of.new_params) else { return false };
         let dirs = &self.additional_directories;
         self.cwd == place.cwd && dirs.iter().all(|dir| place.additional_directories.contains(dir))
@@ -215,7 +219,7 @@ impl SessionOrder {
 
     /// The same for an earlier session that is opened again: its `earlier` params, with the members
     /// of this order. MCP servers that it does not name stay, and the note of the session's maker.
-    pub(crate) fn params_again(&self, earlier: &Json) -> Json {
+    pub(crate) fn reopen_params(&self, earlier: &Json) -> Json {
         type Members = BTreeMap<String, Json>;
         let members = |params: &Json| params.read::<Members>().unwrap_or_default();
         let more = self.more_params.as_ref().map(members).unwrap_or_default();
@@ -275,7 +279,7 @@ const MAX_ORDER_BYTES: usize = 512 << 10;
 const MAX_DIRECTORIES: usize = 64;
 /// Longest title: lists read it of every session.
 const MAX_TITLE_BYTES: usize = 2 << 10;
-const MAX_WISH_BYTES: usize = 256;
+const MAX_OPTION_BYTES: usize = 256;
 
 /// An MCP server with nothing but the members of a remote one.
 fn remote_server(server: &Value) -> Result<Value, OrderError> {

@@ -17,7 +17,7 @@ pub(crate) mod summary;
 mod tool_facts;
 
 pub use book::{RuleBook, RulesFile};
-pub(crate) use names::{odd_in_question, odd_name};
+pub(crate) use names::{miscased_in_question, miscased_name};
 pub(crate) use question::resolved;
 pub use question::{PermissionOption, PolicyQuestion};
 pub use rules::{Rule, RuleError, Rules};
@@ -79,12 +79,12 @@ pub enum PolicyVerdict {
 }
 
 /// The decider about Switchyard's own files, which no rule, mode or person opens to a session.
-fn forbidden() -> Decider {
+fn own_files_decider() -> Decider {
     Decider::detailed(DecidedBy::Switchyard, "its own files are closed to every session")
 }
 
 /// The decider about a call with more paths than are looked at: the rest may be anything.
-fn cut() -> Decider {
+fn too_many_paths_decider() -> Decider {
     Decider::detailed(DecidedBy::Switchyard, "it names more paths than are looked at")
 }
 
@@ -128,10 +128,10 @@ impl PermissionPolicy {
         question: &PolicyQuestion,
     ) -> Option<PolicyVerdict> {
         if question.is_forbidden {
-            return Some(PolicyVerdict::Deny(forbidden()));
+            return Some(PolicyVerdict::Deny(own_files_decider()));
         }
         if question.is_cut {
-            return Some(PolicyVerdict::Deny(cut()));
+            return Some(PolicyVerdict::Deny(too_many_paths_decider()));
         }
         rules::judge(shared.all().iter().chain(self.rules.all()), question)
     }

@@ -115,7 +115,7 @@ impl Pools {
         let key = Arc::new(PoolKey::new(command, model));
         self.inner.note_use(&key, command, new_params);
         lock(&self.inner.state).order(&key);
-        self.inner.kick();
+        self.inner.start_ordered();
     }
 
     /// New settings, from now on; what they no longer allow is ended.
@@ -156,7 +156,7 @@ impl PoolsInner {
     fn cold_slot(&self, command: AgentCommand) -> Arc<HostSlot> {
         let slot = HostSlot::new(command, self.setup.clone(), self.settings.clone());
         if self.closing.is_cancelled() {
-            slot.refuse();
+            slot.refuse_starts();
         }
         Arc::new(slot)
     }
@@ -225,7 +225,7 @@ impl PoolsInner {
         }
         state.order(key);
         drop(state);
-        self.kick();
+        self.start_ordered();
     }
 
     fn lease(
@@ -242,7 +242,7 @@ impl PoolsInner {
         }
         drop(state);
         let lease = SlotLease::new(self, id, key.clone(), None);
-        slot.back(PoolBacking::new(self, lease, None, prepared));
+        slot.attach_pools(PoolBacking::new(self, lease, None, prepared));
         if self.closing.is_cancelled() {
             let slot = slot.clone();
             self.tasks.spawn(task::boxed(async move { slot.shut_down().await }));

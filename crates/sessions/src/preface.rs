@@ -25,7 +25,7 @@ pub(crate) async fn of(
     new_params: &Json,
     cwd: &Path,
 ) -> Option<String> {
-    let instructions = match agent.manners.system_prompt {
+    let instructions = match agent.quirks.system_prompt {
         SystemPromptSupport::Taken => None,
         SystemPromptSupport::Unknown => order.system_prompt.clone(),
         SystemPromptSupport::NotTaken => {

@@ -42,16 +42,16 @@ pub(crate) async fn relink(
     let (mut link, report) = link::reopen(host, id.as_str(), known).await?;
     // The session's maker waits for the result. Later nobody could take back an option that fails.
     let must_grant = known.agent_session.is_none();
-    let default_model = host.manners.default_model.as_deref().filter(|_| must_grant);
-    let wished = wished(&link, host, details.wishes.all_or(default_model))
+    let default_model = host.quirks.default_model.as_deref().filter(|_| must_grant);
+    let wished = initial_settings(&link, host, details.wishes.all_or(default_model))
         .inspect_err(|_| host.routes.remove(&link.agent_session))?;
     for (n, setting) in wished.iter().chain(details.settings.values()).enumerate() {
         let params = link::params_for(&link.agent_session, &setting.params);
         let within = host.settings.open_within;
         let set = host.connection.call_within(within, &setting.method, &params);
-        let set = link::while_hearing(&mut link.messages, &mut link.early, set);
+        let set = link::while_buffering(&mut link.messages, &mut link.early, set);
         match set.await {
-            Ok(answer) => link.answer = options::after(&link.answer, setting, &answer),
+            Ok(answer) => link.answer = options::answer_after(&link.answer, setting, &answer),
             Err(CallError::Refused(error)) if must_grant && n < wished.len() => {
                 host.routes.remove(&link.agent_session);
                 return Err(ChooseError::Refused(error).into());
@@ -74,7 +74,7 @@ pub(crate) async fn relink(
 }
 
 /// The requests for options that the session was made with and its agent never got.
-fn wished<'a>(
+fn initial_settings<'a>(
     link: &AgentLink,
     host: &Host,
     wishes: impl Iterator<Item = (OptionChoice<'a>, &'a str)>,
@@ -86,7 +86,7 @@ fn wished<'a>(
                 requests.push(SettingRequest { method: method.to_owned(), params })
             }
             Err(NotOffered::NoChoice(_))
-                if choice == OptionChoice::Model && host.manners.model_is_set => {}
+                if choice == OptionChoice::Model && host.quirks.model_is_set => {}
             Err(error) => return Err(ChooseError::from(error).into()),
         }
     }

@@ -264,7 +264,7 @@ impl SessionHandle {
     }
 
     /// Makes a request of the session's agent and gives its answer as it is.
-    pub async fn pass(&self, method: &str, params: &Json) -> Result<RpcResult, SessionError> {
+    pub async fn forward(&self, method: &str, params: &Json) -> Result<RpcResult, SessionError> {
         let (method, params) = (method.to_owned(), params.clone());
         self.ask(|reply| SessionTaskCommand::Pass(ForwardedRequest { method, params, reply })).await
     }
@@ -279,7 +279,7 @@ impl SessionHandle {
     pub async fn choose(&self, choice: OptionChoice<'_>, wanted: &str) -> Result<(), ChooseError> {
         let answer = self.link().await?.map_err(ChooseError::NotLinked)?;
         let (method, params) = request_for(&answer, choice, wanted)?;
-        self.pass(method, &params).await?.map_err(ChooseError::Refused)?;
+        self.forward(method, &params).await?.map_err(ChooseError::Refused)?;
         Ok(self.note_setting(method, &params).await?)
     }
 
@@ -304,9 +304,9 @@ impl SessionHandle {
     }
 
     /// Passes a notification on to the session's agent, if it runs.
-    pub async fn tell(&self, method: &str, params: &Json) -> Result<(), SessionError> {
+    pub async fn notify_agent(&self, method: &str, params: &Json) -> Result<(), SessionError> {
         let command =
-            SessionTaskCommand::Tell { method: method.to_owned(), params: params.clone() };
+            SessionTaskCommand::Notify { method: method.to_owned(), params: params.clone() };
         self.commands.send(command).await.map_err(|_| self.over())
     }
 
@@ -363,8 +363,8 @@ impl SessionHandle {
     }
 
     /// Puts the session aside now, if nobody uses it.
-    pub(crate) fn rest(&self) {
-        let _ = self.commands.try_send(SessionTaskCommand::Rest);
+    pub(crate) fn put_aside_if_unused(&self) {
+        let _ = self.commands.try_send(SessionTaskCommand::PutAsideIfUnused);
     }
 
     /// Waits until the session's task has ended and given up its claim.

@@ -47,7 +47,7 @@ pub struct SessionSettings {
     /// Questions wait for a client also while none is attached.
     pub questions_wait: bool,
     /// Every session is held to this mode, whatever it was made with.
-    pub mode_of_all: Option<PolicyMode>,
+    pub forced_mode: Option<PolicyMode>,
     /// An idle session lets its worker go after this; the next prompt starts one.
     pub worker_idle: Option<Duration>,
     /// An idle session without worker and clients leaves memory after this.
@@ -77,7 +77,7 @@ impl Default for SessionSettings {
             forbidden: ForbiddenDirs::default(),
             observers: Observers::default(),
             questions_wait: false,
-            mode_of_all: None,
+            forced_mode: None,
             worker_idle: None,
             put_aside_after: None,
         }

@@ -34,7 +34,7 @@ use crate::settings::WorkerSetup;
 const ENDING: Duration = Duration::from_secs(30);
 /// The wait for the log to have a command's end. The agent is told after that, so that what it
 /// says about the end comes after it. A log that is too slow for that is not waited for.
-const TOLD_WITHIN: Duration = Duration::from_secs(2);
+const LOGGED_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(crate) struct Terminals {
@@ -45,7 +45,7 @@ pub(crate) struct Terminals {
     /// The turn that was stopped last. It starts nothing more.
     stopped: Mutex<Option<TurnId>>,
     /// Output and ends of commands, for the log.
-    pub(crate) telling: TerminalLog,
+    pub(crate) log: TerminalLog,
 }
 
 #[derive(Debug)]
@@ -55,7 +55,7 @@ struct Terminal {
     is_stopping: AtomicBool,
     output: Mutex<TerminalOutputBuffer>,
     is_drained: watch::Receiver<bool>,
-    is_told: watch::Receiver<()>,
+    is_logged: watch::Receiver<()>,
 }
 
 #[derive(Debug)]
@@ -98,8 +98,8 @@ struct TerminalParams {
 
 impl Terminals {
     pub(crate) fn new(setup: WorkerSetup, max_open: usize, max_output_bytes: usize) -> Self {
-        let (open, stopped, telling) = (Mutex::default(), Mutex::default(), TerminalLog::default());
-        Self { setup, max_open, max_output_bytes, open, stopped, telling }
+        let (open, stopped, log) = (Mutex::default(), Mutex::default(), TerminalLog::default());
+        Self { setup, max_open, max_output_bytes, open, stopped, log }
     }
 
     /// Answers one `terminal/*` request, made in `turn`.
@@ -123,7 +123,7 @@ impl Terminals {
             "terminal/wait_for_exit" => {
                 let terminal = find()?;
                 let report = terminal.finished().await;
-                let _ = timeout(TOLD_WITHIN, terminal.told()).await;
+                let _ = timeout(LOGGED_WITHIN, terminal.logged()).await;
                 Ok(Json::of(&exit_status(report)))
             }
             "terminal/kill" => {
@@ -203,7 +203,7 @@ impl Terminals {
         let limit = limit.unwrap_or(self.max_output_bytes).min(self.max_output_bytes);
         let (drained, is_drained) = watch::channel(false);
         let id = format!("term_{}", crate::mint::turn_id());
-        let (teller, is_told) = self.telling.begin(id.clone(), turn, self.max_output_bytes);
+        let (teller, is_told) = self.log.begin(id.clone(), turn, self.max_output_bytes);
         let terminal = Arc::new(Terminal {
             turn,
             worker: worker.handle,
@@ -214,7 +214,7 @@ impl Terminals {
                 is_truncated: false,
             }),
             is_drained,
-            is_told,
+            is_logged: is_told,
         });
         task::spawn(drain(worker.stdout, Arc::downgrade(&terminal), teller, drained));
         lock(&self.open).insert(id.clone(), terminal.clone());
@@ -236,8 +236,8 @@ impl Drop for Terminals {
 
 impl Terminal {
     /// Waits until the log has its end.
-    async fn told(&self) {
-        let mut is_told = self.is_told.clone();
+    async fn logged(&self) {
+        let mut is_told = self.is_logged.clone();
         while is_told.changed().await.is_ok() {}
     }
 

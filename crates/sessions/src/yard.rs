@@ -29,7 +29,7 @@ pub struct SessionContext {
     pub rules: RuleBook,
     /// Questions that wait for a person.
     pub pending: Arc<PendingQuestions>,
-    pub news: Arc<Notices>,
+    pub notices: Arc<Notices>,
 }
 
 impl std::fmt::Debug for SessionContext {
@@ -47,7 +47,7 @@ impl SessionContext {
             setup,
             rules: RuleBook::default(),
             pending: Arc::default(),
-            news: Arc::default(),
+            notices: Arc::default(),
         }
     }
 
@@ -60,7 +60,7 @@ impl SessionContext {
         let appended = self.log.append(batch).await;
         if appended.is_ok() {
             let took = since.elapsed();
-            self.settings.observers.tell(|observer| observer.appended(n_events, took));
+            self.settings.observers.for_each(|observer| observer.appended(n_events, took));
         }
         appended
     }
@@ -96,7 +96,7 @@ impl SessionContext {
             Some(record) if SessionDetails::read(&record).is_partial => {
                 self.remove_partial(id).await.map(|()| false)
             }
-            Some(record) => self.mend(&record).await.map(|()| true),
+            Some(record) => self.repair(&record).await.map(|()| true),
             None => Ok(true),
         }
     }
@@ -109,7 +109,7 @@ impl SessionContext {
 
     /// Puts one claimed session right: reports lost events, ends an interrupted turn, drops
     /// prompts that never got their turn.
-    pub async fn mend(&self, record: &SessionRecord) -> Result<(), StoreError> {
+    pub async fn repair(&self, record: &SessionRecord) -> Result<(), StoreError> {
         let mut drafts = Vec::new();
         if let Some(damage) = self.log.recover(record.id).await? {
             let (lost_from, lost_to) = (damage.lost_from.0, damage.lost_to.0);
@@ -136,16 +136,19 @@ impl SessionContext {
         let appended = self.log.append(batch).await?;
         for (seq, (kind, _)) in (appended.first.0..).zip(told).filter(|(_, (_, is_news))| *is_news)
         {
-            self.tell(record.id, &kind, Seq(seq));
+            self.notify(record.id, &kind, Seq(seq));
         }
         Ok(())
     }
 
     /// Moves what a claimed session of an earlier version was made of out of its details.
-    pub(crate) async fn renew(&self, record: &SessionRecord) -> Result<(), StoreError> {
+    pub(crate) async fn move_creation_params(
+        &self,
+        record: &SessionRecord,
+    ) -> Result<(), StoreError> {
         let Some(record) = self.log.session(record.id).await? else { return Ok(()) };
         let mut details = SessionDetails::read(&record);
-        let Some(made_of) = details.take_made_of() else { return Ok(()) };
+        let Some(made_of) = details.take_creation_params() else { return Ok(()) };
         let origin = Some(made_of.to_origin(details.made_by.clone()));
         let details = Some(details.to_json());
         self.log
@@ -154,18 +157,19 @@ impl SessionContext {
     }
 
     /// The same for all sessions that nobody has claimed: lists by maker read the origins.
-    pub async fn renew_all(&self) -> Result<(), StoreError> {
+    pub async fn move_all_creation_params(&self) -> Result<(), StoreError> {
         let mut filter =
             SessionFilter { limit: SessionFilter::MAX_LIMIT, ..SessionFilter::default() };
         loop {
             let page = self.log.sessions(filter.clone()).await?;
             let Some(last) = page.last() else { return Ok(()) };
             filter.before = Some(PageStart::of(last));
-            for record in
-                page.iter().filter(|record| SessionDetails::read(record).made_of().is_some())
+            for record in page
+                .iter()
+                .filter(|record| SessionDetails::read(record).creation_params().is_some())
             {
                 let renewed = match self.log.claim(record.id).await {
-                    Ok(_claim) => self.renew(record).await,
+                    Ok(_claim) => self.move_creation_params(record).await,
                     Err(error) => Err(error),
                 };
                 match renewed {
@@ -178,13 +182,13 @@ impl SessionContext {
     }
 
     /// Adds a notice of an event that readers outside may want.
-    pub(crate) fn tell(&self, session: SessionId, kind: &Kind, seq: Seq) {
+    pub(crate) fn notify(&self, session: SessionId, kind: &Kind, seq: Seq) {
         let what = match kind {
             Kind::PermissionResolved | Kind::ElicitationResolved => Notice::Answered(seq),
             Kind::TurnEnded => Notice::TurnEnded(seq),
             _ => return,
         };
-        self.news.add(session, what);
+        self.notices.add(session, what);
     }
 }
 

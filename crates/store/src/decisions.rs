@@ -12,7 +12,7 @@ use wire::{Event, Kind, Millis, Seq, SessionId};
 use crate::SessionFilter;
 
 /// The kinds of events that are found by time.
-pub(crate) const DECIDED: [Kind; 2] = [Kind::PermissionResolved, Kind::ElicitationResolved];
+pub(crate) const DECISION_KINDS: [Kind; 2] = [Kind::PermissionResolved, Kind::ElicitationResolved];
 
 /// A session's number and a place in its log share one integer, as in the database.
 pub(crate) const SEQ_BITS: u32 = 40;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use wire::{Event, Millis, Seq, SessionId};
 
-use crate::decisions::{DECIDED, SEQ_BITS};
+use crate::decisions::{DECISION_KINDS, SEQ_BITS};
 use crate::record::{DEFAULT_MAX_SESSION_BYTES, MAX_FOUND, MAX_READ_BYTES, reserve_for, weight};
 use crate::wake::{LogReach, WakeUps};
 use crate::{
@@ -264,7 +264,7 @@ impl MemorySession {
     }
 
     fn decisions(&self) -> impl Iterator<Item = LoggedDecision> {
-        let decided = self.events.iter().filter(|event| DECIDED.contains(&event.kind));
+        let decided = self.events.iter().filter(|event| DECISION_KINDS.contains(&event.kind));
         decided.map(|event| LoggedDecision {
             place: DecisionPlace::new(
                 event.at,

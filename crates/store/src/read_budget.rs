@@ -104,7 +104,7 @@ impl ReadBudget {
     }
 
     /// Whether a reader waits for what others have.
-    pub fn is_short(&self) -> bool {
+    pub fn has_waiting_readers(&self) -> bool {
         self.0.n_waiting.load(Ordering::Relaxed) > 0
     }
 }

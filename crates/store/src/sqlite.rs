@@ -213,7 +213,7 @@ impl SqliteLog {
         let heads = Arc::clone(&self.heads);
         self.ask(move |connection| {
             let found = find(connection)?;
-            found.into_iter().map(|row| rows::judged(connection, &heads, row)).collect()
+            found.into_iter().map(|row| rows::checked_record(connection, &heads, row)).collect()
         })
         .await
     }
@@ -281,7 +281,7 @@ impl EventLog for SqliteLog {
     async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, StoreError> {
         let heads = Arc::clone(&self.heads);
         self.ask(move |connection| match rows::load(connection, id)? {
-            Some(row) => rows::judged(connection, &heads, row).map(Some),
+            Some(row) => rows::checked_record(connection, &heads, row).map(Some),
             None => Ok(None),
         })
         .await

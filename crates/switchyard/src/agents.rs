@@ -51,7 +51,10 @@ pub(crate) fn find(name: &str, config: &Config) -> Result<ResolvedAgent, Failure
 }
 
 /// The arguments with which this binary starts an agent that is inside of it.
-pub(crate) fn args_inside(agent: BuiltInAgent, config: &Config) -> Result<Vec<OsString>, Failure> {
+pub(crate) fn args_of_inside(
+    agent: BuiltInAgent,
+    config: &Config,
+) -> Result<Vec<OsString>, Failure> {
     match agent {
         BuiltInAgent::Native => Ok(native::args(config)),
         BuiltInAgent::Demo => demo::args(config),
@@ -60,14 +63,14 @@ pub(crate) fn args_inside(agent: BuiltInAgent, config: &Config) -> Result<Vec<Os
 
 /// The detection result for an agent inside this binary. The built-in one asks its endpoints;
 /// `by_daemon` says whose environment it has.
-pub(crate) async fn found_inside(
+pub(crate) async fn detect_inside(
     agent: BuiltInAgent,
     config: &Config,
     by_daemon: bool,
 ) -> DetectedAgent {
     match agent {
-        BuiltInAgent::Native => native::found(config, by_daemon).await,
-        BuiltInAgent::Demo => demo::found(),
+        BuiltInAgent::Native => native::detect(config, by_daemon).await,
+        BuiltInAgent::Demo => demo::detect(),
     }
 }
 
@@ -83,7 +86,7 @@ pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, Failure> {
             return Err(twice(name.clone(), file()));
         }
     }
-    let mut catalogue = Catalogue::with_own(&own).with_context(file)?;
+    let mut catalogue = Catalogue::with_custom(&own).with_context(file)?;
     let mut seen = BTreeSet::new();
     for (path, definition) in definition_files(config)? {
         let cannot = || format!("cannot use {}", path.display());

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 /// Help heading of the options that every command has; they stand behind its own.
-const EVERYWHERE: &str = "Global options";
+const GLOBAL_OPTIONS: &str = "Global options";
 
 /// Connects any client to any coding agent, through a session that is never lost.
 #[derive(Debug, Parser)]
@@ -36,13 +36,13 @@ const EVERYWHERE: &str = "Global options";
   switchyard sessions list                           the sessions in the log")]
 pub(crate) struct Cli {
     /// Log more on stderr (-v, -vv, -vvv)
-    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = EVERYWHERE)]
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = GLOBAL_OPTIONS)]
     pub(crate) verbose: u8,
     /// Configuration file to use instead of the default one; with `bus`, the bus file
-    #[arg(long, global = true, value_name = "FILE", help_heading = EVERYWHERE)]
+    #[arg(long, global = true, value_name = "FILE", help_heading = GLOBAL_OPTIONS)]
     pub(crate) config: Option<PathBuf>,
     /// Write the log that -v shows to this file instead; it is rotated by size
-    #[arg(long, global = true, value_name = "FILE", help_heading = EVERYWHERE)]
+    #[arg(long, global = true, value_name = "FILE", help_heading = GLOBAL_OPTIONS)]
     pub(crate) log_file: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) verb: Verb,
@@ -102,7 +102,7 @@ pub(crate) enum ConfigVerb {
 }
 
 /// The typed command line, with `help --help` read as `--help`.
-pub(crate) fn words(typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
+pub(crate) fn normalized_args(typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = typed.collect();
     if let [_, verb, flag] = &words[..]
         && verb == "help"

@@ -38,7 +38,7 @@ pub(crate) struct Config {
     /// The observers of what happens in sessions: metrics and traces.
     pub(crate) observers: Observers,
     /// The file's tables as they were written; none if there is no file.
-    pub(crate) written: Option<toml::Table>,
+    pub(crate) raw_tables: Option<toml::Table>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -200,13 +200,13 @@ impl Default for WorkersConfig {
 
 /// Reads the configuration once more. A pipe is refused: its content has been read already, and
 /// opening it again could wait for a writer for ever.
-pub(crate) fn load_again(config: &Config) -> Result<Config> {
+pub(crate) fn reload(config: &Config) -> Result<Config> {
     use std::os::unix::fs::FileTypeExt as _;
     let path = &config.home.config;
     if std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()) {
         bail!("cannot read {} again: it is a pipe", path.display());
     }
-    load_at(Some(path), config.written.is_none())
+    load_at(Some(path), config.raw_tables.is_none())
 }
 
 /// Reads the configuration. A file that is named must be there.
@@ -217,7 +217,7 @@ pub(crate) fn load(path: Option<&Path>) -> Result<Config> {
 /// The configuration without a file.
 pub(crate) fn defaults(path: Option<&Path>) -> Result<Config> {
     let (home, file) = (home_with(path)?, ConfigFile::default());
-    Ok(Config { home, file, observers: Observers::default(), written: None })
+    Ok(Config { home, file, observers: Observers::default(), raw_tables: None })
 }
 
 fn home_with(path: Option<&Path>) -> Result<Home> {
@@ -232,7 +232,7 @@ fn home_with(path: Option<&Path>) -> Result<Home> {
 fn load_at(path: Option<&Path>, may_be_missing: bool) -> Result<Config> {
     let home = home_with(path)?;
     // A home that does not exist yet is noted by the code that makes it.
-    home.note();
+    home.register();
     let (file, written): (ConfigFile, _) = match std::fs::read_to_string(&home.config) {
         Ok(text) => {
             let cannot = || format!("cannot use {}", home.config.display());
@@ -253,14 +253,14 @@ fn load_at(path: Option<&Path>, may_be_missing: bool) -> Result<Config> {
             home.config.display()
         );
     }
-    Ok(Config { home, file, observers: Observers::default(), written })
+    Ok(Config { home, file, observers: Observers::default(), raw_tables: written })
 }
 
 impl Config {
     /// The arguments that name the file to agents of ours. They fail without it if it is there now:
     /// the settings of their sandbox may be in it.
     pub(crate) fn to_args(&self) -> Vec<OsString> {
-        match &self.written {
+        match &self.raw_tables {
             Some(_) => vec!["--config".into(), self.home.config.clone().into()],
             None => Vec::new(),
         }

@@ -50,7 +50,7 @@ impl Home {
     }
 
     /// The same without the XDG variables: the home in which all others are noted.
-    fn plain() -> Option<Self> {
+    fn default_home() -> Option<Self> {
         Some(Self::in_xdg(&absolute("HOME").ok().flatten()?, None, None))
     }
 
@@ -70,8 +70,12 @@ impl Home {
         let mut all = vec![self.state.clone(), self.run.clone(), self.config.clone()];
         let mut noted_in = Vec::new();
         // A configuration that was named may lie in a directory that somebody works in.
-        for home in
-            Self::usual().ok().flatten().iter().chain(&Self::find().ok()).chain(&Self::plain())
+        for home in Self::usual()
+            .ok()
+            .flatten()
+            .iter()
+            .chain(&Self::find().ok())
+            .chain(&Self::default_home())
         {
             all.push(home.state.clone());
             all.extend(home.config.parent().map(Path::to_owned));
@@ -101,8 +105,8 @@ impl Home {
     }
 
     /// Notes this home in the default one, for the user's other homes.
-    pub(crate) fn note(&self) {
-        let Some(plain) = Self::plain() else { return };
+    pub(crate) fn register(&self) {
+        let Some(plain) = Self::default_home() else { return };
         let usual = Self::usual().ok().flatten();
         let is_usual = usual.is_some_and(|usual| usual.config == self.config);
         // A configuration that was named may lie in a directory that somebody works in.
@@ -111,7 +115,7 @@ impl Home {
             if own == plain.state || Some(own) == plain.config.parent() || !own.exists() {
                 continue;
             }
-            if let Err(error) = note_at(&plain.state.join(HOMES), own) {
+            if let Err(error) = link_home(&plain.state.join(HOMES), own) {
                 tracing::warn!(%error, "cannot note this home: other homes do not know of it");
             }
         }
@@ -123,16 +127,16 @@ pub(crate) fn make_private_dir(path: &Path) -> Result<(), Failure> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(|error| {
         Failure::new(ERROR, format!("cannot make {}: {error}", path.display()))
-            .hint_at_home(error.kind())
+            .hint_about_home(error.kind())
     })
 }
 
 /// The home directory of whoever runs this, if there is one.
-pub(crate) fn of_user() -> Option<PathBuf> {
+pub(crate) fn user_home() -> Option<PathBuf> {
     absolute("HOME").ok().flatten()
 }
 
-fn note_at(notes: &Path, own: &Path) -> io::Result<()> {
+fn link_home(notes: &Path, own: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(notes)?;
     for entry in notes.read_dir()?.flatten() {
         // The note of a home that is gone.
@@ -158,7 +162,7 @@ fn note_at(notes: &Path, own: &Path) -> io::Result<()> {
 pub(crate) fn forbid(directories: Vec<PathBuf>, noted_in: Vec<PathBuf>) -> ForbiddenDirs {
     ForbiddenDirs::named(ForbiddenNames {
         directories,
-        noted_in,
+        linked_in: noted_in,
         open: [PROJECTS, SHARED].map(Into::into).into(),
     })
 }
@@ -186,7 +190,7 @@ mod tests {
         let home = Home::at(elsewhere.clone());
         let before = forbid(Vec::new(), vec![usual.join(HOMES)]);
         for _ in 0..2 {
-            note_at(&usual.join(HOMES), &home.state).unwrap();
+            link_home(&usual.join(HOMES), &home.state).unwrap();
             assert_eq!(before.renewed().paths(), [elsewhere.canonicalize().unwrap()]);
         }
         assert!(before.renewed().covers(&elsewhere) && !before.covers(&elsewhere));
@@ -194,7 +198,7 @@ mod tests {
         std::fs::remove_dir(&elsewhere).unwrap();
         assert!(before.renewed().paths().is_empty());
         std::fs::create_dir(dir.path().join("other")).unwrap();
-        note_at(&usual.join(HOMES), &dir.path().join("other")).unwrap();
+        link_home(&usual.join(HOMES), &dir.path().join("other")).unwrap();
         assert_eq!(usual.join(HOMES).read_dir().unwrap().count(), 1);
     }
 }

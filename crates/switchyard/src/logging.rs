@@ -62,7 +62,7 @@ impl LogTable {
 }
 
 impl LogFormat {
-    fn lost(self) -> writer::LostLinesText {
+    fn lost_lines(self) -> writer::LostLinesText {
         match self {
             Self::Text => |n| LogLine::lost(n).text(Paint::when(false)),
             Self::Json => |n| LogLine::lost(n).json(),
@@ -76,13 +76,13 @@ pub(crate) struct Logging {
     shared: Arc<LoggingState>,
     filter: reload::Handle<Targets, Registry>,
     /// The filter of the command line or the environment; wins over the configuration.
-    asked: Option<Targets>,
+    override_filter: Option<Targets>,
 }
 
 #[derive(Debug)]
 struct LoggingState {
     secrets: Secrets,
-    way_out: RwLock<LogOutput>,
+    output: RwLock<LogOutput>,
     /// Lines dropped by writers that are no longer in use.
     n_dropped_before: AtomicU64,
 }
@@ -95,7 +95,7 @@ struct LogOutput {
 
 /// Starts logging to stderr: errors, or what `-v` and `SWITCHYARD_LOG` ask for.
 pub(crate) fn start(n_verbose: u8) -> Logging {
-    let asked = asked(n_verbose, std::env::var("SWITCHYARD_LOG").ok());
+    let asked = override_filter(n_verbose, std::env::var("SWITCHYARD_LOG").ok());
     let errors = Targets::new().with_default(tracing::Level::ERROR);
     let secrets = Secrets::default();
     let variables = std::env::vars_os()
@@ -104,17 +104,17 @@ pub(crate) fn start(n_verbose: u8) -> Logging {
     let way_out = LogOutput { format: LogFormat::Text, writer: Arc::new(LogWriter::stderr()) };
     let shared = Arc::new(LoggingState {
         secrets,
-        way_out: RwLock::new(way_out),
+        output: RwLock::new(way_out),
         n_dropped_before: AtomicU64::new(0),
     });
     let (filter, handle) = reload::Layer::new(asked.clone().unwrap_or(errors));
     let lines = LogLayer(shared.clone()).with_filter(filter);
     // A second one in the same process, in tests, has no effect.
     let _ = tracing_subscriber::registry().with(lines).try_init();
-    Logging { shared, filter: handle, asked }
+    Logging { shared, filter: handle, override_filter: asked }
 }
 
-fn asked(n_verbose: u8, variable: Option<String>) -> Option<Targets> {
+fn override_filter(n_verbose: u8, variable: Option<String>) -> Option<Targets> {
     let level = match n_verbose {
         0 => variable.filter(|wanted| !wanted.is_empty())?,
         1 => "info".to_owned(),
@@ -165,21 +165,21 @@ impl Logging {
             None => (Box::new(writer::Stderr), terminal::color_on_stderr()),
         };
         let paint = Paint::when(has_colors);
-        let writer = LogWriter::behind_queue(sink, paint, table.format.lost())?;
+        let writer = LogWriter::behind_queue(sink, paint, table.format.lost_lines())?;
         let way_out = LogOutput { format: table.format, writer: Arc::new(writer) };
         let before = {
-            let mut current = self.shared.way_out.write().unwrap_or_else(PoisonError::into_inner);
+            let mut current = self.shared.output.write().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *current, way_out)
         };
         // The lines that wait in the old writer are written before it goes.
         before.writer.flush(FLUSH_WITHIN);
         self.shared.n_dropped_before.fetch_add(before.writer.n_dropped(), Ordering::Relaxed);
-        let filter = self.asked.clone().unwrap_or(filter);
+        let filter = self.override_filter.clone().unwrap_or(filter);
         self.filter.reload(filter).context("cannot change what is logged")
     }
 
     fn writer(&self) -> Arc<LogWriter> {
-        self.shared.way_out.read().unwrap_or_else(PoisonError::into_inner).writer.clone()
+        self.shared.output.read().unwrap_or_else(PoisonError::into_inner).writer.clone()
     }
 
     /// Closes the file and opens it anew, because somebody has moved it away.
@@ -207,7 +207,7 @@ struct LogLayer(Arc<LoggingState>);
 impl<S: Subscriber> Layer<S> for LogLayer {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let line = LogLine::of(event, &self.0.secrets);
-        let way_out = self.0.way_out.read().unwrap_or_else(PoisonError::into_inner);
+        let way_out = self.0.output.read().unwrap_or_else(PoisonError::into_inner);
         let text = match way_out.format {
             LogFormat::Text => line.text(way_out.writer.paint()),
             LogFormat::Json => line.json(),

@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     if verb == demo::VERB {
         return runtime.block_on(demo_agent::serve(args.collect()));
     }
-    let cli = Cli::parse_from(cli::words(std::env::args_os()));
+    let cli = Cli::parse_from(cli::normalized_args(std::env::args_os()));
     let logging = logging::start(cli.verbose);
     let ended = runtime.block_on(dispatch(cli, &logging, inherited));
     // A thread may still wait for a line that nobody will type.
@@ -98,7 +98,7 @@ async fn dispatch(
     }
     let mut config = match config::load(named) {
         Ok(config) => config,
-        Err(error) => without_file(&cli.verb, named, error.into()).await?,
+        Err(error) => fallback_config(&cli.verb, named, error.into()).await?,
     };
     let service = match (&cli.verb, cli.log_file) {
         (Verb::Serve(_), path) => {
@@ -127,7 +127,7 @@ async fn dispatch(
     if let Some(traces) = &traces {
         config.observers = config.observers.and(traces.observer());
     }
-    let ended = Box::pin(obey(cli.verb, cli.config, config, service)).await;
+    let ended = Box::pin(run_verb(cli.verb, cli.config, config, service)).await;
     if let Some(traces) = traces {
         traces.finish().await;
     }
@@ -136,7 +136,7 @@ async fn dispatch(
 
 /// The fallback for commands that work without a usable configuration: managing a daemon needs no
 /// more than its address, and may be necessary before the file can be mended.
-async fn without_file(
+async fn fallback_config(
     verb: &Verb,
     named: Option<&std::path::Path>,
     failure: Failure,
@@ -156,7 +156,7 @@ async fn without_file(
     }
 }
 
-async fn obey(
+async fn run_verb(
     verb: Verb,
     named: Option<std::path::PathBuf>,
     config: config::Config,

@@ -70,7 +70,7 @@ impl Failure {
     }
 
     /// Adds the hint for a file of Switchyard's own that cannot be written.
-    pub(crate) fn hint_at_home(self, why: ErrorKind) -> Self {
+    pub(crate) fn hint_about_home(self, why: ErrorKind) -> Self {
         match why {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => self.hint(NO_SPACE),
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => self.hint(
@@ -100,7 +100,7 @@ impl Failure {
 
     /// Counts a closed stdout as an error, too: for output that is lost with its reader, such as a
     /// token, or that is not what the command is for.
-    pub(crate) fn even_if_reader_gone(self) -> Self {
+    pub(crate) fn counting_closed_stdout(self) -> Self {
         Self { is_reader_gone: false, ..self }
     }
 
@@ -142,7 +142,11 @@ impl From<anyhow::Error> for Failure {
 }
 
 /// The exit code of a command, by how its last turn ended.
-pub(crate) fn of_turn(stop: &StopReason, was_cut_by_denial: bool, was_denied: bool) -> u8 {
+pub(crate) fn exit_code_of_turn(
+    stop: &StopReason,
+    was_cut_by_denial: bool,
+    was_denied: bool,
+) -> u8 {
     match stop {
         StopReason::Error => ERROR,
         StopReason::Cancelled if was_cut_by_denial => DENIED,
@@ -171,7 +175,9 @@ impl From<server::tokens::TokensError> for Failure {
     fn from(error: server::tokens::TokensError) -> Self {
         let failure = Self::new(ERROR, format!("cannot use the tokens: {error}"));
         match error {
-            server::tokens::TokensError::Io { source, .. } => failure.hint_at_home(source.kind()),
+            server::tokens::TokensError::Io { source, .. } => {
+                failure.hint_about_home(source.kind())
+            }
             _ => failure,
         }
     }

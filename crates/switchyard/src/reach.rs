@@ -21,7 +21,7 @@ use crate::terminal::spinner::Spinner;
 #[derive(Debug, Clone)]
 pub(crate) struct RunningDaemon {
     run: PathBuf,
-    pub(crate) whereabouts: DaemonInfo,
+    pub(crate) info: DaemonInfo,
 }
 
 impl RunningDaemon {
@@ -32,7 +32,7 @@ impl RunningDaemon {
         }
         let run = config.home.run.clone();
         let whereabouts = presence::find(&run)?;
-        Some(Self { run, whereabouts })
+        Some(Self { run, info: whereabouts })
     }
 
     /// The running daemon, if it uses this configuration file: with another one it would have other
@@ -40,7 +40,7 @@ impl RunningDaemon {
     pub(crate) fn find_for(config: &Config) -> Option<Self> {
         let daemon = Self::find(config)?;
         let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
-        let (here, there) = (real(&config.home.config), daemon.whereabouts.config.as_ref());
+        let (here, there) = (real(&config.home.config), daemon.info.config.as_ref());
         match there.map(real).filter(|there| *there != here) {
             None => Some(daemon),
             Some(there) => {
@@ -64,7 +64,7 @@ impl RunningDaemon {
     async fn gone(&self) {
         const LOOK_EVERY: Duration = Duration::from_secs(1);
         // A draining daemon has withdrawn its address, but still holds the lock.
-        let is_another = |now: DaemonInfo| now.pid != self.whereabouts.pid;
+        let is_another = |now: DaemonInfo| now.pid != self.info.pid;
         while presence::is_held(&self.run) && !presence::find(&self.run).is_some_and(is_another) {
             tokio::time::sleep(LOOK_EVERY).await;
         }
@@ -80,8 +80,8 @@ pub(crate) struct CommandDaemon {
 
 #[derive(Debug)]
 enum DaemonProcess {
-    Elsewhere(RunningDaemon),
-    Here(InProcessDaemon),
+    Other(RunningDaemon),
+    This(InProcessDaemon),
 }
 
 impl CommandDaemon {
@@ -104,16 +104,16 @@ impl CommandDaemon {
     pub(crate) fn for_the_log(config: &Arc<Config>) -> Result<Self, Failure> {
         match RunningDaemon::find(config) {
             Some(running) => Ok(Self::elsewhere(running)),
-            None => Ok(Self::here(InProcessDaemon::to_look(config)?)),
+            None => Ok(Self::here(InProcessDaemon::for_reading(config)?)),
         }
     }
 
     fn elsewhere(running: RunningDaemon) -> Self {
-        Self { client: running.client(), place: DaemonProcess::Elsewhere(running) }
+        Self { client: running.client(), place: DaemonProcess::Other(running) }
     }
 
     fn here(own: InProcessDaemon) -> Self {
-        Self { client: own.client(), place: DaemonProcess::Here(own) }
+        Self { client: own.client(), place: DaemonProcess::This(own) }
     }
 
     pub(crate) fn client(&self) -> &DaemonClient {
@@ -122,27 +122,27 @@ impl CommandDaemon {
 
     /// Whether it is in this process.
     pub(crate) fn is_here(&self) -> bool {
-        matches!(self.place, DaemonProcess::Here(_))
+        matches!(self.place, DaemonProcess::This(_))
     }
 
     /// Waits until it is gone; for ever where it is inside of this process.
     pub(crate) async fn gone(&self) {
         match &self.place {
-            DaemonProcess::Elsewhere(running) => running.gone().await,
-            DaemonProcess::Here(_) => std::future::pending().await,
+            DaemonProcess::Other(running) => running.gone().await,
+            DaemonProcess::This(_) => std::future::pending().await,
         }
     }
 
     /// Ends what runs for this command alone; its log can still be read.
-    pub(crate) async fn let_go(&self) {
-        if let DaemonProcess::Here(own) = &self.place {
-            own.let_go().await;
+    pub(crate) async fn stop_sessions(&self) {
+        if let DaemonProcess::This(own) = &self.place {
+            own.stop_sessions().await;
         }
     }
 
     /// Ends what was started for this command alone.
     pub(crate) async fn end(self) {
-        if let DaemonProcess::Here(own) = self.place {
+        if let DaemonProcess::This(own) = self.place {
             own.end().await;
         }
     }

@@ -11,22 +11,22 @@ pub(crate) mod spinner;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-static N_SAID: AtomicU64 = AtomicU64::new(0);
+static N_STDERR_WRITES: AtomicU64 = AtomicU64::new(0);
 
 /// Prints a message on stderr. A closed stderr is no error.
 pub(crate) fn say(text: &str) {
-    note_said();
+    count_stderr_write();
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// Counts a write to stderr, which may be the same terminal as stdout.
-pub(crate) fn note_said() {
-    N_SAID.fetch_add(1, Ordering::Relaxed);
+pub(crate) fn count_stderr_write() {
+    N_STDERR_WRITES.fetch_add(1, Ordering::Relaxed);
 }
 
 /// How often stderr was written to.
-pub(crate) fn n_said() -> u64 {
-    N_SAID.load(Ordering::Relaxed)
+pub(crate) fn n_stderr_writes() -> u64 {
+    N_STDERR_WRITES.load(Ordering::Relaxed)
 }
 
 /// Whether stdout is a terminal that wants colour.

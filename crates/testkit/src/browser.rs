@@ -27,7 +27,7 @@ use session::WebDriverSession;
 
 /// The browsers that may run at once; other tests wait. A browser is a handful of processes that
 /// all want to compute at once.
-static SEATS: Semaphore = Semaphore::const_new(2);
+static RUNNING_BROWSERS: Semaphore = Semaphore::const_new(2);
 
 /// Idle browsers for the next test. Starting one takes longer than most tests with it.
 static IDLE: Mutex<Vec<RunningBrowser>> = Mutex::new(Vec::new());
@@ -92,7 +92,7 @@ impl Browser {
     /// A browser for which all names that end in `.test` lead to this machine, whatever the
     /// network says.
     pub async fn start() -> Self {
-        let seat = SEATS.acquire().await.expect("seats are never closed");
+        let seat = RUNNING_BROWSERS.acquire().await.expect("seats are never closed");
         let idle = IDLE.lock().expect("nobody panics while holding it").pop();
         let (session, driven) = match idle {
             Some(driven) => Self::reuse(driven).await,
@@ -220,7 +220,7 @@ impl Browser {
     }
 
     /// Turns to another tab.
-    pub async fn turn_to(&self, tab: &str) {
+    pub async fn switch_tab(&self, tab: &str) {
         self.session.post("window", &json!({ "handle": tab })).await.expect("a tab");
     }
 
@@ -272,7 +272,7 @@ impl Browser {
 
     /// Makes the window as large as a device's, and lets pages know how its user likes colours:
     /// `light` or `dark`.
-    pub async fn look_like(&self, width: u32, height: u32, scheme: &str) {
+    pub async fn emulate_device(&self, width: u32, height: u32, scheme: &str) {
         let is_phone = width < 600;
         let size = json!({
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone

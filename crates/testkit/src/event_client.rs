@@ -170,7 +170,7 @@ pub struct ConnectionEnds {
 
 impl ConnectionEnds {
     /// Whether the other side still has the connection open, whatever was read of it.
-    pub fn are_held(self) -> bool {
+    pub fn is_open_remotely(self) -> bool {
         const ESTABLISHED: &str = "01";
         let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
         // Addresses are `IP:PORT` in hexadecimal; the line is that of the other side.

@@ -36,7 +36,7 @@ pub struct LineClient {
     /// The offset in `unread` before which there is no newline.
     searched: usize,
     /// Lines that came while another was waited for.
-    aside: VecDeque<String>,
+    skipped_lines: VecDeque<String>,
     n_asked: u64,
     may_be_cut_off: bool,
 }
@@ -70,8 +70,8 @@ impl LineClient {
     }
 
     fn new(stream: LineStream) -> Self {
-        let (unread, aside) = (Vec::new(), VecDeque::new());
-        Self { stream, unread, searched: 0, aside, n_asked: 0, may_be_cut_off: false }
+        let (unread, skipped_lines) = (Vec::new(), VecDeque::new());
+        Self { stream, unread, searched: 0, skipped_lines, n_asked: 0, may_be_cut_off: false }
     }
 
     /// The same connection for another thread that reads; pipes have one reader.
@@ -140,13 +140,13 @@ impl LineClient {
     /// The next line; nothing when the other side has ended.
     #[track_caller]
     pub fn next_line(&mut self) -> Option<String> {
-        self.aside.pop_front().or_else(|| self.read_line().map(checked))
+        self.skipped_lines.pop_front().or_else(|| self.read_line().map(checked))
     }
 
     /// The next line without a check that it is JSON-RPC.
     #[track_caller]
     pub fn next_raw(&mut self) -> Option<String> {
-        self.aside.pop_front().or_else(|| self.read_line())
+        self.skipped_lines.pop_front().or_else(|| self.read_line())
     }
 
     /// The next message.
@@ -160,8 +160,8 @@ impl LineClient {
     #[track_caller]
     pub fn wait_for(&mut self, mut fits: impl FnMut(&Value) -> bool) -> Value {
         let value_of = |line: &String| serde_json::from_str::<Value>(line).unwrap();
-        if let Some(at) = self.aside.iter().position(|line| fits(&value_of(line))) {
-            return value_of(&self.aside.remove(at).unwrap());
+        if let Some(at) = self.skipped_lines.iter().position(|line| fits(&value_of(line))) {
+            return value_of(&self.skipped_lines.remove(at).unwrap());
         }
         loop {
             let line = self.read_line().map(checked);
@@ -170,7 +170,7 @@ impl LineClient {
             if fits(&value) {
                 return value;
             }
-            self.aside.push_back(line);
+            self.skipped_lines.push_back(line);
         }
     }
 
@@ -217,7 +217,7 @@ impl LineClient {
     /// How many whole lines come until the other side ends, which it may do anywhere.
     #[track_caller]
     pub fn count_until_cut_off(&mut self) -> usize {
-        let mut n_lines = self.aside.len();
+        let mut n_lines = self.skipped_lines.len();
         self.may_be_cut_off = true;
         while self.read_line().is_some() {
             n_lines += 1;
@@ -227,7 +227,7 @@ impl LineClient {
 
     /// The lines that came while another was waited for.
     pub fn put_aside(&self) -> impl Iterator<Item = &str> {
-        self.aside.iter().map(String::as_str)
+        self.skipped_lines.iter().map(String::as_str)
     }
 
     #[track_caller]
@@ -254,7 +254,7 @@ impl LineClient {
                 Ok(n) => self.unread.extend_from_slice(&buffer[..n]),
                 Err(problem) if problem.kind() == ErrorKind::WouldBlock => {
                     let is_ready = wait(self.input(), PollFlags::IN, give_up_at);
-                    assert!(is_ready, "nothing comes; put aside: {:?}", self.aside);
+                    assert!(is_ready, "nothing comes; put aside: {:?}", self.skipped_lines);
                 }
                 Err(problem) if problem.kind() == ErrorKind::Interrupted => {}
                 // Closed while something of ours was still unread there: an end like another.

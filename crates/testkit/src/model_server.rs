@@ -104,7 +104,7 @@ impl ModelServer {
     }
 
     /// Sets the closure that answers when the script is over.
-    pub fn brain(
+    pub fn answer_with(
         &self,
         brain: impl FnMut(&ReceivedRequest) -> ScriptedAnswer + Send + 'static,
     ) -> &Self {
@@ -126,13 +126,13 @@ impl ModelServer {
     }
 
     /// All requests that came.
-    pub fn asked(&self) -> Vec<ReceivedRequest> {
+    pub fn requests(&self) -> Vec<ReceivedRequest> {
         self.shared.state().asked.clone()
     }
 
     /// The requests for chat completions.
     pub fn chats(&self) -> Vec<ReceivedRequest> {
-        self.asked().into_iter().filter(ReceivedRequest::is_chat).collect()
+        self.requests().into_iter().filter(ReceivedRequest::is_chat).collect()
     }
 
     #[track_caller]
@@ -174,7 +174,7 @@ impl ModelServer {
             }
         };
         let waited = tokio::time::timeout(PATIENCE, waiting).await;
-        assert!(waited.is_ok(), "still no {what}; asked was {:#?}", self.asked());
+        assert!(waited.is_ok(), "still no {what}; asked was {:#?}", self.requests());
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub use soak::PATIENCE;
 
 /// The environment variable that marks every process that a test started, however far down.
-pub const MARK: &str = "TESTKIT_MARK";
+pub const MARK_VARIABLE: &str = "TESTKIT_MARK";
 
 const POLL_EVERY: Duration = Duration::from_millis(5);
 
@@ -100,7 +100,7 @@ impl TestHome {
             .current_dir(self.work())
             .env("SWITCHYARD_HOME", self.home())
             .env("HOME", self.user())
-            .env(MARK, &self.mark);
+            .env(MARK_VARIABLE, &self.mark);
         command
     }
 
@@ -129,7 +129,7 @@ impl TestHome {
 
     /// Living processes that carry this yard's mark.
     pub fn left_over(&self) -> Vec<u32> {
-        proc::marked(MARK, &self.mark)
+        proc::marked(MARK_VARIABLE, &self.mark)
     }
 
     /// Panics if a process of this home still lives after a while.

@@ -80,8 +80,8 @@ impl Event {
     }
 
     /// The question that it puts to a person.
-    pub fn asked_person(&self) -> Option<AskedQuestion<'_>> {
-        self.own()?.asked().filter(|asked| asked.is_for_person)
+    pub fn question_for_person(&self) -> Option<AskedQuestion<'_>> {
+        self.own()?.question().filter(|asked| asked.is_for_person)
     }
 
     /// The event as one line of JSON, the payload's bytes untouched.

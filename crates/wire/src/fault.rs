@@ -38,13 +38,13 @@ impl Fault {
 
     /// An error that the agent gave as the answer to a prompt.
     pub fn from_agent(error: &RpcError) -> Self {
-        if let Some(fault) = Self::told(error) {
+        if let Some(fault) = Self::from_data(error) {
             return fault;
         }
         let category = Category::of_error(error);
         let told = error.to_string();
         let told = message_in(&told).unwrap_or(told);
-        Self::new(category, format!("{ANSWERED}{told}"))
+        Self::new(category, format!("{AGENT_ERROR_PREFIX}{told}"))
     }
 
     /// An error that the agent gave in words alone.
@@ -57,13 +57,13 @@ impl Fault {
     #[must_use]
     pub fn with_login(self, login: Option<&str>) -> Self {
         match (self.category, &self.remedy) {
-            (Category::Auth, None) => self.remedy(login.unwrap_or(LOGIN)),
+            (Category::Auth, None) => self.remedy(login.unwrap_or(LOGIN_REMEDY)),
             _ => self,
         }
     }
 
     /// The fault in an error's `data`, where our own adapters put it.
-    pub fn told(error: &RpcError) -> Option<Self> {
+    pub fn from_data(error: &RpcError) -> Option<Self> {
         let data: Value = error.data.as_ref()?.read().ok()?;
         let category = Category::named(data["category"].as_str()?)?;
         let remedy = data["remedy"].as_str().map(str::to_owned);
@@ -78,8 +78,8 @@ impl From<&Fault> for RpcError {
 }
 
 /// The prefix of an error that the agent gave as its answer.
-pub const ANSWERED: &str = "the agent answered with an error: ";
-pub const LOGIN: &str = "log in with the agent's own command line";
+pub const AGENT_ERROR_PREFIX: &str = "the agent answered with an error: ";
+pub const LOGIN_REMEDY: &str = "log in with the agent's own command line";
 
 /// `text` with a provider's error in JSON replaced by the message inside of it.
 fn message_in(text: &str) -> Option<String> {

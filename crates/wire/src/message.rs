@@ -14,7 +14,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::Json;
-use crate::limits::NESTING;
+use crate::limits::MAX_NESTING;
 use crate::rpc::{RpcError, RpcId, codes};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct Message {
 pub enum MessageError {
     #[error("not JSON: {0}")]
     NotJson(String),
-    #[error("nested deeper than {NESTING}")]
+    #[error("nested deeper than {MAX_NESTING}")]
     TooDeep,
     #[error("there are too many values in it")]
     TooManyValues,
@@ -65,7 +65,7 @@ impl Message {
         let text = std::str::from_utf8(&line)
             .map_err(|error| MessageError::NotJson(error.to_string()))?
             .trim_start_matches('\u{feff}');
-        if is_deeper_than(text.as_bytes(), NESTING) {
+        if is_deeper_than(text.as_bytes(), MAX_NESTING) {
             return Err(MessageError::TooDeep);
         }
         let head: MessageHead = match serde_json::from_str(text) {

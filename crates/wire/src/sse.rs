@@ -12,7 +12,7 @@ use std::mem;
 pub struct SseLines {
     /// The beginning of a line whose end has not come; or the line that was returned last.
     held: Vec<u8>,
-    is_told: bool,
+    is_returned: bool,
     /// The last byte was a CR: an LF that follows belongs to it.
     is_after_cr: bool,
     is_past_first: bool,
@@ -42,7 +42,7 @@ impl SseLines {
         chunk: &mut &'c [u8],
         limit: usize,
     ) -> Result<Option<SseLine<'a>>, SseTooLong> {
-        if mem::take(&mut self.is_told) {
+        if mem::take(&mut self.is_returned) {
             self.held = Vec::new();
         }
         if !chunk.is_empty() && mem::take(&mut self.is_after_cr) {
@@ -65,13 +65,13 @@ impl SseLines {
             return Ok(Some(read(part, is_first)));
         }
         self.held.extend_from_slice(part);
-        self.is_told = true;
+        self.is_returned = true;
         Ok(Some(read(&self.held, is_first)))
     }
 
     /// The stream is over: what is left is a line too.
     pub fn finish(&mut self) -> Option<SseLine<'_>> {
-        let is_left = !mem::replace(&mut self.is_told, true) && !self.held.is_empty();
+        let is_left = !mem::replace(&mut self.is_returned, true) && !self.held.is_empty();
         is_left.then(|| read(&self.held, !self.is_past_first))
     }
 }

@@ -12,7 +12,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Ambiguity {
     #[error("a member occurs twice")]
-    Twins,
+    Duplicate,
     /// It is no JSON, or none that we read: see [`crate::readable()`].
     #[error("it cannot be read: {0}")]
     Unreadable(String),
@@ -24,7 +24,7 @@ pub fn check_unambiguous(text: &str) -> Result<(), Ambiguity> {
     let read = UniqueMembers.deserialize(&mut reader).and_then(|()| reader.end());
     read.map_err(|error| match error.is_data() {
         // All else that is wrong with a text is wrong with its syntax.
-        true => Ambiguity::Twins,
+        true => Ambiguity::Duplicate,
         false => Ambiguity::Unreadable(error.to_string()),
     })
 }

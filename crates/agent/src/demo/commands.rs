@@ -59,7 +59,11 @@ const fn command(
 }
 
 /// A command that is announced to clients as a slash command.
-const fn shown(name: &'static str, arguments: &'static str, about: &'static str) -> ScriptCommand {
+const fn announced_command(
+    name: &'static str,
+    arguments: &'static str,
+    about: &'static str,
+) -> ScriptCommand {
     ScriptCommand { is_announced: true, ..command(name, arguments, about) }
 }
 
@@ -69,23 +73,23 @@ const GROUPS: &[(CommandGroup, &str, &[ScriptCommand])] = &[
         Text,
         "Say something",
         &[
-            shown("help", "", "list the commands"),
-            shown("echo", "TEXT", "answer TEXT in one chunk"),
-            shown("say", "TEXT", "answer TEXT word by word"),
+            announced_command("help", "", "list the commands"),
+            announced_command("echo", "TEXT", "answer TEXT in one chunk"),
+            announced_command("say", "TEXT", "answer TEXT word by word"),
             command("text", "N [BYTES]", "N numbered chunks of BYTES bytes"),
-            shown("markdown", "", "a sample with heading, list, table and code"),
+            announced_command("markdown", "", "a sample with heading, list, table and code"),
             command("unicode", "", "text that is hard on renderers"),
             command("empty", "", "an empty chunk"),
-            shown("think", "TEXT", "a thought, word by word"),
-            shown("image", "", "a tiny picture"),
-            shown("slow", "N MS", "N chunks, MS milliseconds apart"),
+            announced_command("think", "TEXT", "a thought, word by word"),
+            announced_command("image", "", "a tiny picture"),
+            announced_command("slow", "N MS", "N chunks, MS milliseconds apart"),
         ],
     ),
     (
         Tools,
         "Pretend to use a tool",
         &[
-            shown(
+            announced_command(
                 "tool",
                 "KIND",
                 "a tool call: read edit delete move search execute think fetch switch_mode other",
@@ -93,16 +97,16 @@ const GROUPS: &[(CommandGroup, &str, &[ScriptCommand])] = &[
             command("tool-fail", "", "a tool call that fails"),
             command("tool-unclosed", "", "a tool call that never completes"),
             command("tool-update-first", "", "an update of a tool call that was never announced"),
-            shown("diff", "[PATH]", "an edit with a diff"),
+            announced_command("diff", "[PATH]", "an edit with a diff"),
         ],
     ),
     (
         Updates,
         "Tell the client about the session",
         &[
-            shown("plan", "", "a plan that progresses to its end"),
-            shown("usage", "", "tokens and cost so far"),
-            shown("title", "TEXT", "name the session"),
+            announced_command("plan", "", "a plan that progresses to its end"),
+            announced_command("usage", "", "tokens and cost so far"),
+            announced_command("title", "TEXT", "name the session"),
             command("commands", "", "announce the slash commands again"),
             command("mode", "ID", "change the mode by myself"),
             command("notice", "TEXT", "a notice, if the client shows them"),
@@ -115,20 +119,20 @@ const GROUPS: &[(CommandGroup, &str, &[ScriptCommand])] = &[
         Tools,
         "Ask the user",
         &[
-            shown("permission", "[KIND] [COMMAND or PATH]", "ask before a tool call"),
+            announced_command("permission", "[KIND] [COMMAND or PATH]", "ask before a tool call"),
             command("permission-odd", "", "ask with only `always allow` and `reject`"),
             command("permission-twice", "", "two questions at once"),
             command("permission-hang", "", "ask, then hang whatever the answer is"),
-            shown("ask", "NAME", "a form with a text, a choice and a switch"),
+            announced_command("ask", "NAME", "a form with a text, a choice and a switch"),
         ],
     ),
     (
         Client,
         "Use what the client offers",
         &[
-            shown("read", "PATH [LINE LIMIT]", "read a file through the client"),
-            shown("write", "PATH TEXT", "write a file through the client"),
-            shown("run", "CMD ARGS...", "run a command in a terminal of the client"),
+            announced_command("read", "PATH [LINE LIMIT]", "read a file through the client"),
+            announced_command("write", "PATH TEXT", "write a file through the client"),
+            announced_command("run", "CMD ARGS...", "run a command in a terminal of the client"),
             command("terminal-kill", "CMD ARGS...", "start a command in a terminal and kill it"),
             command("terminal-leave", "CMD ARGS...", "start a command in a terminal and leave it"),
             command("call", "METHOD JSON", "send any request and show the raw answer"),
@@ -139,8 +143,8 @@ const GROUPS: &[(CommandGroup, &str, &[ScriptCommand])] = &[
         Text,
         "Remember, and talk about myself",
         &[
-            shown("remember", "TEXT", "keep a note in this session"),
-            shown("recall", "", "what I remember of this session"),
+            announced_command("remember", "TEXT", "keep a note in this session"),
+            announced_command("recall", "", "what I remember of this session"),
             command("cwd", "", "the working directory of the session"),
             command("env", "NAME", "a variable of my environment"),
             command("pid", "", "my process id"),

@@ -35,7 +35,7 @@ pub(super) struct DemoConnection {
     /// The lock keeps saves in order: each one takes its snapshot while it holds it.
     pub(super) store: tokio::sync::Mutex<RecordStore>,
     /// Distinguishes the ids of this process from those of earlier ones on the same state.
-    life: String,
+    id_suffix: String,
 }
 
 pub(super) struct DemoConnectionState {
@@ -81,8 +81,8 @@ impl DemoConnection {
         };
         let store = tokio::sync::Mutex::new(RecordStore::new(options.state.clone()));
         let started = jiff::Timestamp::now().as_microsecond();
-        let life = format!("{started:x}-{:x}", std::process::id());
-        Self { options, orders, frames, state: Mutex::new(state), store, life }
+        let id_suffix = format!("{started:x}-{:x}", std::process::id());
+        Self { options, orders, frames, state: Mutex::new(state), store, id_suffix }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, DemoConnectionState> {
@@ -94,7 +94,7 @@ impl DemoConnection {
     pub(super) fn unique(&self, kind: &str) -> String {
         let mut state = self.state();
         state.n_ids += 1;
-        format!("{kind}-{}-{}", self.life, state.n_ids)
+        format!("{kind}-{}-{}", self.id_suffix, state.n_ids)
     }
 
     /// Whether the client's capabilities have something other than null or false at this place.

@@ -132,7 +132,7 @@ async fn run(turn: DemoTurn, mut cancelled: watch::Receiver<bool>) {
     turn.change(|session| session.turn = None);
     let _ = turn.connection.save(&turn.session).await;
 
-    let wishes = *turn.wishes();
+    let wishes = *turn.end_options();
     let answer = match outcome {
         Ok(reason) => wire::result_line(&turn.id, &json!({ "stopReason": reason }).to_string()),
         Err(error) => wire::error_line(&turn.id, &error),
@@ -160,11 +160,11 @@ async fn play(turn: &DemoTurn, cancelled: &mut watch::Receiver<bool>) -> PromptO
             _ = cancelled.wait_for(|is_cancelled| *is_cancelled) => {}
             outcome = &mut script => return outcome,
         }
-        if matches!(turn.wishes().on_cancel, OnCancel::Ignore) {
+        if matches!(turn.end_options().on_cancel, OnCancel::Ignore) {
             return script.await;
         }
     }
-    let on_cancel = turn.wishes().on_cancel;
+    let on_cancel = turn.end_options().on_cancel;
     if let OnCancel::Linger(n_updates) = on_cancel {
         for n in 1..=n_updates {
             turn.say(format!("after cancel {n}\n")).await;

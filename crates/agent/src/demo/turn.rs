@@ -26,7 +26,7 @@ pub(super) struct DemoTurn {
     /// The prompt's blocks as they came.
     pub(super) blocks: Box<RawValue>,
     pub(super) prompt: DemoPrompt,
-    wishes: Mutex<TurnEndOptions>,
+    end_options: Mutex<TurnEndOptions>,
 }
 
 /// Misbehaviour that a script orders for the end of its turn.
@@ -82,13 +82,13 @@ impl DemoTurn {
             id,
             blocks,
             prompt,
-            wishes: Mutex::default(),
+            end_options: Mutex::default(),
         };
         Ok((turn, cancelled))
     }
 
-    pub(super) fn wishes(&self) -> MutexGuard<'_, TurnEndOptions> {
-        self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn end_options(&self) -> MutexGuard<'_, TurnEndOptions> {
+        self.end_options.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) async fn say(&self, text: impl AsRef<str>) {

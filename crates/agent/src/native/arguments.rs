@@ -36,7 +36,7 @@ fn nested(text: &str, depth: usize) -> Result<Map<String, Value>, String> {
     }
     let value = match serde_json::from_str(text) {
         Ok(value) => value,
-        Err(error) => match several(text) {
+        Err(error) => match only_object(text) {
             Some(value) => value,
             None => repaired(text, &error)?,
         },
@@ -67,7 +67,7 @@ fn unfenced(text: &str) -> &str {
 }
 
 /// Several objects in a row: some endpoints begin with an empty one, or say the same twice.
-fn several(text: &str) -> Option<Value> {
+fn only_object(text: &str) -> Option<Value> {
     let mut only: Option<Value> = None;
     let mut empty = None;
     for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {

@@ -52,7 +52,7 @@ impl MessagePart {
 }
 
 /// The parts as text; images are only named.
-pub fn in_words(parts: &[MessagePart]) -> String {
+pub fn parts_as_text(parts: &[MessagePart]) -> String {
     let texts = parts.iter().map(|part| match part {
         MessagePart::Text { text } => text.clone(),
         MessagePart::Image { mime, .. } => format!("[Image: {mime}]"),
@@ -94,7 +94,7 @@ pub struct ChatRequest {
     pub messages: Vec<ChatMessage>,
     pub tools: Vec<ToolSpec>,
     /// Calls and results of the conversation are sent as text, to a model without tools.
-    pub is_in_words: bool,
+    pub calls_as_text: bool,
     pub max_tokens: Option<u32>,
     pub temperature: Option<f64>,
     /// `low`, `medium`, `high` …: only sent when somebody chose it.

@@ -45,7 +45,7 @@ pub(super) struct FinishedCommand {
     /// The id of the client's terminal in which it ran, if it did.
     pub terminal: Option<String>,
     /// The restrictions of the sandbox, for the model.
-    pub held_in: Option<String>,
+    pub sandbox_restrictions: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

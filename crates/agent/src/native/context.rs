@@ -27,13 +27,13 @@ const OBJECTIVE: &str = "The objective of this session, which everything is to s
 /// The whole conversation as messages for the model.
 pub(super) fn messages(system: &str, entries: &[JournalEntry]) -> Vec<ChatMessage> {
     let overlay = Overlay::of(entries);
-    let waiting = waiting(entries);
+    let waiting = unanswered_prompts(entries);
     let entries = since_fresh_start(entries);
     let mut told = MessageBuilder {
         messages: Vec::with_capacity(entries.len() + 1),
         overlay,
         results: results(entries),
-        covers: HashSet::new(),
+        sent_notes: HashSet::new(),
     };
     let system = match told.overlay.objective() {
         Some(objective) => format!("{system}\n\n{OBJECTIVE}\n{objective}").trim_start().to_owned(),
@@ -63,7 +63,7 @@ pub(super) fn messages(system: &str, entries: &[JournalEntry]) -> Vec<ChatMessag
 
 /// Prompts that waited for their answer when the summary was made: room is made after a prompt
 /// has come, and a model must have the user's own words for what it is to do now.
-fn waiting(entries: &[JournalEntry]) -> Vec<(u64, &[MessagePart])> {
+fn unanswered_prompts(entries: &[JournalEntry]) -> Vec<(u64, &[MessagePart])> {
     let start = fresh_start(entries);
     let before = entries.get(..start).unwrap_or_default().iter().rev();
     let is_unanswered = |entry: &&JournalEntry| {
@@ -111,7 +111,7 @@ struct MessageBuilder<'a> {
     overlay: Overlay,
     results: HashMap<(u64, usize), CallResult<'a>>,
     /// Names of the coverings whose notes were sent already.
-    covers: HashSet<String>,
+    sent_notes: HashSet<String>,
 }
 
 impl MessageBuilder<'_> {
@@ -173,7 +173,7 @@ impl MessageBuilder<'_> {
     /// Whether a note stands for a part; the first of its parts adds the note.
     fn is_covered(&mut self, seq: u64) -> bool {
         let Some(covering) = self.overlay.covering(seq) else { return false };
-        if self.covers.insert(covering.name.clone()) {
+        if self.sent_notes.insert(covering.name.clone()) {
             let note = covering.told();
             push_user(&mut self.messages, vec![MessagePart::text(note)]);
         }
@@ -200,7 +200,7 @@ pub(super) fn has_answers(entries: &[JournalEntry]) -> bool {
 
 /// How many tokens the conversation has by what the endpoint counted last, with what came after
 /// it; nothing, if it does not count.
-pub(super) fn counted(entries: &[JournalEntry]) -> u64 {
+pub(super) fn counted_tokens(entries: &[JournalEntry]) -> u64 {
     let entries = since_fresh_start(entries);
     let counted = entries.iter().enumerate().rev().find_map(|(place, entry)| match &*entry.item {
         JournalItem::Answer { usage: Some(usage), is_whole: true, .. } => {
@@ -232,7 +232,7 @@ fn in_tokens(n_bytes: usize) -> u64 {
 }
 
 /// About how many tokens the tools' descriptions take in every request.
-pub(super) fn of_tools<'a>(specs: impl Iterator<Item = &'a ToolSpec>) -> u64 {
+pub(super) fn tool_tokens<'a>(specs: impl Iterator<Item = &'a ToolSpec>) -> u64 {
     let of = |spec: &ToolSpec| {
         let ToolSpec { name, description, parameters } = spec;
         name.len() + description.len() + parameters.to_string().len()

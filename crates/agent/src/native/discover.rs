@@ -136,7 +136,7 @@ impl FoundEndpoint {
     }
 
     /// One line for people.
-    pub fn says(&self) -> String {
+    pub fn summary(&self) -> String {
         let n = self.models.len();
         let models = if n == 1 { "1 model".to_owned() } else { format!("{n} models") };
         format!("using {} at {} ({models})", self.kind.title(), self.base)
@@ -148,7 +148,7 @@ async fn ask(candidate: Candidate, advice: &Advice) -> Option<Result<FoundEndpoi
     let Candidate { kind, port } = candidate;
     let base = Url::parse(&format!("http://127.0.0.1:{port}/v1")).ok()?;
     let asking = async {
-        let client = super::provider::client::bare(&base).ok()?;
+        let client = super::provider::client::keyless_client(&base).ok()?;
         let mut response = client.get(format!("{base}/models")).send().await.ok()?;
         let status = response.status();
         // LiteLLM answers 401, or 500 when it has no database to look the missing key up in.
@@ -166,7 +166,7 @@ async fn ask(candidate: Candidate, advice: &Advice) -> Option<Result<FoundEndpoi
         serde_json::from_slice::<Value>(&body).ok().map(Ok)
     };
     match tokio::time::timeout(ANSWER_WITHIN, asking).await.ok()?? {
-        Ok(list) => Some(Ok(FoundEndpoint { kind, base, models: listing::strict(&list)? })),
+        Ok(list) => Some(Ok(FoundEndpoint { kind, base, models: listing::read_strictly(&list)? })),
         Err(status) => {
             let (title, base) = (kind.title(), base.to_string());
             let remedy = match advice {

@@ -222,7 +222,7 @@ impl EndpointKind {
     }
 
     /// The kind that is probably behind an address of which nothing else is known.
-    pub(super) fn behind(url: &Url) -> Self {
+    pub(super) fn guess(url: &Url) -> Self {
         let host = url.host_str().unwrap_or_default();
         if is_loopback(url) {
             let port = url.port_or_known_default();

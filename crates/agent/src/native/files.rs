@@ -51,14 +51,22 @@ struct FilesState {
     client: AcpClient,
     seen: Mutex<SeenFiles>,
     /// Looking at a file and changing it is one step: only one call does so at a time.
-    turn: Semaphore,
+    change_permits: Semaphore,
 }
 
 impl Files {
     /// `cwd` is one of the roots, as the client named it, or inside one.
     pub fn new(cwd: PathBuf, roots: Roots, client: AcpClient) -> Self {
         let seen = Mutex::default();
-        Self { shared: Arc::new(FilesState { cwd, roots, client, seen, turn: Semaphore::new(1) }) }
+        Self {
+            shared: Arc::new(FilesState {
+                cwd,
+                roots,
+                client,
+                seen,
+                change_permits: Semaphore::new(1),
+            }),
+        }
     }
 
     /// Resolves a path of a model: absolute, or relative to the session's directory.
@@ -187,8 +195,8 @@ impl Files {
     }
 
     /// Waits until no other call changes files.
-    pub(super) async fn turn(&self) -> Result<ChangePermit<'_>, ToolError> {
-        let permit = self.shared.turn.acquire().await.map_err(ToolError::new)?;
+    pub(super) async fn change_permit(&self) -> Result<ChangePermit<'_>, ToolError> {
+        let permit = self.shared.change_permits.acquire().await.map_err(ToolError::new)?;
         Ok(ChangePermit { files: self, _permit: permit })
     }
 
@@ -216,7 +224,7 @@ impl Files {
 
     fn denied(&self, kind: ToolKind, path: &Path, why: &str) -> ToolError {
         let shown = path.strip_prefix(&self.shared.cwd).unwrap_or(path).display();
-        ToolError(format!("`{shown}` may not be {}: {why}", done(kind)))
+        ToolError(format!("`{shown}` may not be {}: {why}", denied_participle(kind)))
     }
 
     async fn asked_client(&self, place: &ResolvedPath) -> Result<Option<String>, ToolError> {
@@ -251,7 +259,7 @@ impl Files {
 }
 
 /// The participle for an access that was denied.
-fn done(kind: ToolKind) -> &'static str {
+fn denied_participle(kind: ToolKind) -> &'static str {
     match kind {
         ToolKind::Edit => "changed",
         ToolKind::Delete => "deleted",

@@ -142,7 +142,7 @@ impl JournalItem {
 
     /// The same item for another journal, where the items that it refers to have other numbers.
     /// None if it is about an item that is not there.
-    pub(super) fn moved(&self, places: &HashMap<u64, u64>) -> Option<Self> {
+    pub(super) fn renumbered(&self, places: &HashMap<u64, u64>) -> Option<Self> {
         let moved = |parts: &[u64]| parts.iter().filter_map(|at| places.get(at).copied()).collect();
         let mut item = self.clone();
         match &mut item {

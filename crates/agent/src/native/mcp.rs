@@ -101,7 +101,7 @@ impl McpServers {
         };
         let settings = Arc::new(settings);
         for spec in specs {
-            let is_of_client = matches!(spec.reach, ServerTransport::Command { .. })
+            let is_of_client = matches!(spec.transport, ServerTransport::Command { .. })
                 && spec.origin == ServerOrigin::Client;
             if servers.all.iter().any(|other| other.spec.name == spec.name) {
                 let message = "another server of the same name is used instead";
@@ -144,9 +144,9 @@ impl McpServers {
     }
 
     /// The problems that there are now.
-    pub fn troubles(&self) -> Vec<ServerFault> {
+    pub fn faults(&self) -> Vec<ServerFault> {
         let of_servers = self.all.iter().filter_map(|server| {
-            let message = server.trouble()?;
+            let message = server.fault()?;
             Some(ServerFault::new(&server.spec.name, message))
         });
         self.refused.iter().cloned().chain(of_servers).collect()

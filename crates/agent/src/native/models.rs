@@ -22,7 +22,7 @@ const USUAL_WINDOW: u64 = 128_000;
 const USUAL_WINDOW_HERE: u64 = 32_768;
 
 /// The id of the model of a session while nothing is known.
-const NONE: &str = "none";
+const NO_MODEL: &str = "none";
 
 #[derive(Debug)]
 pub struct Models {
@@ -69,9 +69,9 @@ pub struct ChosenModel {
 
 impl ReadyModels {
     /// The model that an id stands for, also an id from when there was nothing to choose from.
-    fn meant<'a>(&self, id: &'a str) -> Cow<'a, str> {
+    fn resolved_id<'a>(&self, id: &'a str) -> Cow<'a, str> {
         match id {
-            NONE => self.providers.default_id(&self.offers).into(),
+            NO_MODEL => self.providers.default_id(&self.offers).into(),
             id => id.into(),
         }
     }
@@ -128,7 +128,7 @@ impl Models {
                     category: Category::BadInput,
                     message: nothing.to_string(),
                 })?;
-                let says = found.says();
+                let says = found.summary();
                 let mut setup = setup.clone();
                 setup.adopt(&found);
                 let none = || ModelFailure {
@@ -140,7 +140,7 @@ impl Models {
         };
         let listing = tokio::time::timeout(LIST_WITHIN, providers.offers()).await;
         let (offers, failures) = listing.unwrap_or_default();
-        let picked = providers.says_default(&offers);
+        let picked = providers.default_summary(&offers);
         Ok(ReadyModels { providers, offers, failures, found, picked })
     }
 
@@ -150,7 +150,7 @@ impl Models {
         let Some(ready) = self.known() else {
             return ToolUse { is_wanted: wished.unwrap_or(true), is_refused: false };
         };
-        let (provider, model) = ready.providers.find(&ready.meant(id));
+        let (provider, model) = ready.providers.find(&ready.resolved_id(id));
         ToolUse {
             is_wanted: wished.unwrap_or_else(|| provider.wants_tools(&model)),
             is_refused: provider.refuses_tools(&model),
@@ -160,7 +160,7 @@ impl Models {
     /// Forgets that the model refused tools, when somebody switches them on again.
     pub fn try_tools_again(&self, id: &str) {
         let Some(ready) = self.known() else { return };
-        let (provider, model) = ready.providers.find(&ready.meant(id));
+        let (provider, model) = ready.providers.find(&ready.resolved_id(id));
         provider.try_tools_again(&model);
     }
 
@@ -178,13 +178,13 @@ impl Models {
     pub async fn default_id(&self) -> String {
         match self.ready().await {
             Ok(ready) => ready.providers.default_id(&ready.offers),
-            Err(_) => NONE.to_owned(),
+            Err(_) => NO_MODEL.to_owned(),
         }
     }
 
     pub async fn choose(&self, id: &str) -> Result<ChosenModel, ModelFailure> {
         let ready = self.ready().await?;
-        let id = &*ready.meant(id);
+        let id = &*ready.resolved_id(id);
         let (provider, model) = ready.providers.find(id);
         let endpoint = provider.endpoint();
         let offered = ready.offers.iter().find(|offer| offer.id == id);

@@ -184,7 +184,7 @@ pub fn efforts() -> Vec<&'static str> {
 
 /// The id for a chosen model. One that no endpoint lists may still be there: deployments, aliases.
 fn model(value: &str, offers: &[ModelChoice]) -> Result<String, RpcError> {
-    if let Some(offer) = meant(value, offers) {
+    if let Some(offer) = matching_offer(value, offers) {
         return Ok(offer.id.clone());
     }
     let is_plausible = !value.is_empty()
@@ -204,7 +204,7 @@ fn model(value: &str, offers: &[ModelChoice]) -> Result<String, RpcError> {
 
 /// The offer that a name stands for: its own, without `:latest` as Ollama has it, or without
 /// the provider where only one has a model of that name, or the first one, which is the default.
-fn meant<'a>(value: &str, offers: &'a [ModelChoice]) -> Option<&'a ModelChoice> {
+fn matching_offer<'a>(value: &str, offers: &'a [ModelChoice]) -> Option<&'a ModelChoice> {
     let is_latest = |id: &str, value: &str| id.strip_suffix(":latest") == Some(value);
     let is_named = |id: &str| id == value || is_latest(id, value);
     let exact = offers.iter().find(|offer| offer.id == value);

@@ -86,7 +86,7 @@ where
     });
     let mut tasks = JoinSet::new();
     tokio::select! {
-        () = process.hear(inbox, &mut tasks) => {}
+        () = process.receive(inbox, &mut tasks) => {}
         () = connection.stalled() => tracing::error!("the client does not read"),
         () = stop.cancelled() => {}
     }
@@ -103,7 +103,7 @@ where
 }
 
 impl AgentProcess {
-    async fn hear(self: &Arc<Self>, mut inbox: Inbox, tasks: &mut JoinSet<()>) {
+    async fn receive(self: &Arc<Self>, mut inbox: Inbox, tasks: &mut JoinSet<()>) {
         while let Some(batch) = inbox.next().await {
             for incoming in batch {
                 self.handle(incoming, tasks).await;
@@ -122,8 +122,9 @@ impl AgentProcess {
                         // Begun before the next message is handled: a cancel right behind a prompt
                         // is meant for it.
                         let begun = self.begin(&message);
-                        tasks
-                            .spawn(task::boxed(async move { process.go_on(message, begun).await }));
+                        tasks.spawn(task::boxed(
+                            async move { process.run_turn(message, begun).await },
+                        ));
                     }
                     "session/new" => drop(tasks.spawn(task::boxed(process.answer(message)))),
                     _ => process.answer(message).await,
@@ -137,7 +138,7 @@ impl AgentProcess {
                 }
             }
             IncomingMessage::BadLine(error) => tracing::warn!(%error, "a line that is no message"),
-            IncomingMessage::Tagged { .. } | IncomingMessage::Unasked(_) => {}
+            IncomingMessage::Tagged { .. } | IncomingMessage::Unmatched(_) => {}
         }
     }
 
@@ -156,7 +157,7 @@ impl AgentProcess {
     }
 
     /// Runs a turn that has begun, and answers the prompt.
-    async fn go_on(self: Arc<Self>, message: Message, begun: Result<PendingTurn, RpcError>) {
+    async fn run_turn(self: Arc<Self>, message: Message, begun: Result<PendingTurn, RpcError>) {
         let id = message.id();
         let outcome = match begun {
             // A mistake of ours must not leave a client waiting for ever.

@@ -51,7 +51,7 @@ impl Drop for PendingTurn {
 impl NativeSession {
     /// Begins a turn, which can be cancelled from here on.
     pub(super) fn begin(self: &Arc<Self>, blocks: Vec<Value>) -> Result<PendingTurn, RpcError> {
-        let Ok(alone) = self.running.alone.clone().try_lock_owned() else {
+        let Ok(alone) = self.running.turn_lock.clone().try_lock_owned() else {
             return Err(RpcError::invalid_request("a turn of this session is still running"));
         };
         let cancel = CancellationToken::new();
@@ -114,7 +114,7 @@ impl NativeSession {
         let parts = content::parts(&blocks, takes_images);
         self.journal.add(JournalItem::Prompt { blocks, parts }).await?;
         chosen?;
-        self.say_what_was_found().await;
+        self.announce_found().await;
         tokio::select! {
             biased;
             () = cancel.cancelled() => return Ok((TurnStop::Cancelled, TokenUsage::default())),
@@ -123,7 +123,7 @@ impl NativeSession {
         let tools = task::tools(self).into_iter().chain(context_tools::of(self, cancel));
         let tools = by_name(tools.chain([task::tool(self.clone(), cancel.clone())]));
         let mut talk = SessionConversation::new(self);
-        talk.tools_tokens = context::of_tools(tools.values().map(|tool| &tool.spec));
+        talk.tools_tokens = context::tool_tokens(tools.values().map(|tool| &tool.spec));
         let turn = ModelTurn { session: self, tools: &tools, cancel };
         let stop = turn.run(&mut talk).await?;
         Ok((stop, talk.usage))
@@ -149,8 +149,8 @@ impl NativeSession {
     }
 
     /// Tells the user once about an endpoint or model that was merely found and that nobody chose.
-    async fn say_what_was_found(&self) {
-        if self.told.endpoint.swap(true, Ordering::Relaxed) {
+    async fn announce_found(&self) {
+        if self.notices.endpoint.swap(true, Ordering::Relaxed) {
             return;
         }
         let Ok(ready) = self.models.ready().await else { return };
@@ -165,9 +165,9 @@ impl NativeSession {
     /// Waits for the MCP servers, and says once which of them do not answer.
     async fn report_servers(&self) {
         self.servers.ready(SERVERS_WITHIN).await;
-        let troubles = self.servers.troubles().into_iter().chain(self.refused_servers.clone());
+        let troubles = self.servers.faults().into_iter().chain(self.refused_servers.clone());
         for trouble in troubles {
-            if !lock(&self.told.troubles).insert(trouble.server.clone()) {
+            if !lock(&self.notices.troubles).insert(trouble.server.clone()) {
                 continue;
             }
             let title = format!("The MCP server {} does not answer", trouble.server);

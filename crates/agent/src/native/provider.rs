@@ -58,7 +58,7 @@ struct ProviderState {
 #[derive(Debug, Default)]
 struct LearntFacts {
     quirks: HashMap<String, EndpointQuirks>,
-    sees: HashMap<String, bool>,
+    takes_images: HashMap<String, bool>,
     prices: HashMap<String, Price>,
 }
 
@@ -118,7 +118,7 @@ impl Provider {
         let mut learnt = lock(&self.inner.learnt);
         for model in models.iter().take(MAX_REMEMBERED) {
             if let Some(sees) = model.images {
-                learnt.sees.insert(model.id.clone(), sees);
+                learnt.takes_images.insert(model.id.clone(), sees);
             }
             if let Some(price) = model.price {
                 learnt.prices.insert(model.id.clone(), price);
@@ -148,7 +148,7 @@ impl Provider {
             return images;
         }
         let learnt = lock(&self.inner.learnt);
-        let listed = learnt.sees.get(model).copied();
+        let listed = learnt.takes_images.get(model).copied();
         listed.unwrap_or_else(|| listing::name_suggests_images(model))
     }
 
@@ -186,7 +186,7 @@ impl Provider {
 
     /// Checks that the endpoint answers and takes the key, also where it cannot list its models.
     pub async fn answers(&self) -> Result<(), ModelFailure> {
-        listing::knock(self).await
+        listing::probe(self).await
     }
 
     /// Begins an answer; nothing is sent before it is polled.

@@ -97,7 +97,7 @@ impl Providers {
     }
 
     /// One line about the model that is used, where nobody named one.
-    pub fn says_default(&self, offers: &[OfferedModel]) -> Option<String> {
+    pub fn default_summary(&self, offers: &[OfferedModel]) -> Option<String> {
         let provider = self.unnamed()?;
         let id = self.default_id(offers);
         let why = match offers.iter().filter(|offer| offer.provider == provider.name()).count() {

@@ -86,7 +86,7 @@ pub(crate) struct SandboxedCommand {
     pub(crate) argv: Vec<OsString>,
     pub(crate) variables: Vec<(OsString, OsString)>,
     /// The restrictions, for the model, which would look for the reason of an error elsewhere.
-    pub(crate) told: Option<String>,
+    pub(crate) restrictions: Option<String>,
     _stays: Option<(PlaceholderGuard, Arc<TempDir>)>,
 }
 
@@ -146,7 +146,7 @@ impl Sandbox {
 
     /// The command line that runs `argv` in the sandbox; `argv` itself where none is asked for.
     /// `launcher` is the executable that calls [`launcher_main`] for [`LAUNCHER_VERB`].
-    pub(crate) fn hold(
+    pub(crate) fn wrap(
         &self,
         argv: Vec<OsString>,
         cwd: &Path,
@@ -155,7 +155,12 @@ impl Sandbox {
     ) -> Result<SandboxedCommand, SandboxError> {
         self.check()?;
         let SandboxMode::Workspace { network } = self.mode else {
-            return Ok(SandboxedCommand { argv, variables: Vec::new(), told: None, _stays: None });
+            return Ok(SandboxedCommand {
+                argv,
+                variables: Vec::new(),
+                restrictions: None,
+                _stays: None,
+            });
         };
         let tmp = self.private_directory()?;
         let roots: Vec<PathBuf> =
@@ -176,7 +181,7 @@ impl Sandbox {
                     roots: &roots,
                     places: &places,
                     tmp: tmp.path(),
-                    hidden: &hidden::everywhere(&self.hidden),
+                    hidden: &hidden::hidden_everywhere(&self.hidden),
                 };
                 let argv = bubblewrap.argv(&inside, network, cwd, argv);
                 let what = format!(
@@ -186,7 +191,7 @@ impl Sandbox {
                 (argv, Path::new("/tmp"), what, standing)
             }
             (_, _) => {
-                let hidden = hidden::everywhere(&self.hidden);
+                let hidden = hidden::hidden_everywhere(&self.hidden);
                 let is_inside = |path: &&PathBuf| roots.iter().any(|root| path.starts_with(root));
                 if let Some(inside) = hidden.iter().find(is_inside) {
                     return Err(SandboxError::Exposed(inside.clone()));
@@ -205,7 +210,12 @@ impl Sandbox {
             }
         };
         let variables = vec![("TMPDIR".into(), seen_tmp.into())];
-        Ok(SandboxedCommand { argv, variables, told: Some(told), _stays: Some((standing, tmp)) })
+        Ok(SandboxedCommand {
+            argv,
+            variables,
+            restrictions: Some(told),
+            _stays: Some((standing, tmp)),
+        })
     }
 
     fn private_directory(&self) -> Result<Arc<TempDir>, SandboxError> {

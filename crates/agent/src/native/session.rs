@@ -40,7 +40,7 @@ pub(super) struct NativeSession {
     pub options: Mutex<SessionOptions>,
     pub has_title: AtomicBool,
     pub running: RunningTurn,
-    pub told: SessionNotices,
+    pub notices: SessionNotices,
     pub bill: Bill,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct NativeSession {
 pub(super) struct RunningTurn {
     pub cancel: Mutex<Option<CancellationToken>>,
     /// Whoever holds it runs a turn.
-    pub alone: Arc<tokio::sync::Mutex<()>>,
+    pub turn_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// Notices that the user has had, and does not get again.
@@ -108,20 +108,20 @@ impl NativeSession {
         let model = self.options().model;
         let ToolUse { is_wanted, is_refused } = self.tool_use();
         let is_news =
-            is_wanted && is_refused && lock(&self.told.without_tools).insert(model.clone());
+            is_wanted && is_refused && lock(&self.notices.without_tools).insert(model.clone());
         is_news.then_some(model)
     }
 
     /// Which tools it has for its own context.
     pub(super) fn context_tools(&self) -> EnabledContextTools {
         match self.options().context_tools {
-            Some(is_on) => EnabledContextTools::either(is_on),
+            Some(is_on) => EnabledContextTools::all_or_none(is_on),
             None => self.workspace.settings.context.tools.clone(),
         }
     }
 
     /// The number of tokens from which on room has to be made.
-    pub(super) async fn nearly_full(&self) -> Result<u64, ModelFailure> {
+    pub(super) async fn compaction_threshold(&self) -> Result<u64, ModelFailure> {
         let window = u128::from(self.chosen().await?.context);
         let full = window * u128::from(self.limits.compact_at_percent) / 100;
         Ok(u64::try_from(full).unwrap_or(u64::MAX))
@@ -136,7 +136,7 @@ impl NativeSession {
             if id == "tools" && options.tools == Some(true) {
                 // Its server may have been given other flags since.
                 self.models.try_tools_again(&options.model);
-                lock(&self.told.without_tools).remove(&options.model);
+                lock(&self.notices.without_tools).remove(&options.model);
             }
             if !has_changed {
                 return Ok(false);
@@ -169,7 +169,7 @@ impl NativeSession {
     }
 
     /// Sends an update without which the client would be wrong about the turn.
-    pub(super) async fn tell(&self, update: Value) -> Result<(), TurnError> {
+    pub(super) async fn send_update(&self, update: Value) -> Result<(), TurnError> {
         self.client().update(update).await.map_err(|_| TurnError::ClientGone)
     }
 
@@ -199,7 +199,7 @@ impl NativeSession {
     pub(super) async fn close(&self) {
         self.cancel();
         // The turn lets go when everything it started has ended.
-        let _over = self.running.alone.lock().await;
+        let _over = self.running.turn_lock.lock().await;
         self.servers.shut_down().await;
         // Whoever opens the session next must not wait until nobody refers to this any more.
         self.journal.release();

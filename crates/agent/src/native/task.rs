@@ -152,7 +152,7 @@ impl TurnConversation for SubAgentConversation {
     }
 
     async fn say(&mut self, voice: TextKind, text: &str) -> ConversationResult {
-        if voice == TextKind::Aloud {
+        if voice == TextKind::Message {
             self.said.push_str(text);
             // A line at a time is enough for whoever watches.
             if text.contains('\n') {
@@ -173,7 +173,7 @@ impl TurnConversation for SubAgentConversation {
         Ok(())
     }
 
-    async fn answered(&mut self, said: AssembledAnswer) -> ConversationResult<u64> {
+    async fn keep_answer(&mut self, said: AssembledAnswer) -> ConversationResult<u64> {
         self.said.clear();
         if let Some(usage) = said.usage {
             self.session.spend_aside(usage).await?;
@@ -191,10 +191,10 @@ impl TurnConversation for SubAgentConversation {
         if update["toolCallId"].is_string() {
             update["_meta"]["switchyard"]["parentToolCallId"] = json!(self.context.call);
         }
-        self.session.tell(update).await
+        self.session.send_update(update).await
     }
 
-    async fn called(
+    async fn keep_result(
         &mut self,
         _: u64,
         index: usize,
@@ -215,12 +215,12 @@ impl TurnConversation for SubAgentConversation {
     }
 
     async fn make_room(&mut self, _used: u64) -> ConversationResult {
-        let full = self.session.nearly_full().await?;
+        let full = self.session.compaction_threshold().await?;
         self.shorten_to(full);
         Ok(())
     }
 
-    async fn was_too_much(&mut self) -> ConversationResult<bool> {
+    async fn shrink(&mut self) -> ConversationResult<bool> {
         let before = context::estimate(&self.messages);
         self.shorten_to(before / 2);
         Ok(context::estimate(&self.messages) < before)

@@ -98,13 +98,13 @@ fn prepare(
     let work = async move {
         let Some(todos) = asked.todos else {
             let todos = lock(&list).clone();
-            return Ok(ToolOutput::text(told(&todos)));
+            return Ok(ToolOutput::text(list_text(&todos)));
         };
         let update = json!({ "sessionUpdate": "plan", "entries": todos });
         session.client.update(update).await.map_err(|error| {
             ToolError(format!("the plan was not shown, and not changed: {error}"))
         })?;
-        let text = told(&todos);
+        let text = list_text(&todos);
         *lock(&list) = todos;
         Ok(ToolOutput::text(text))
     };
@@ -141,7 +141,7 @@ fn summary(todos: &[TodoEntry]) -> String {
     }
 }
 
-fn told(todos: &[TodoEntry]) -> String {
+fn list_text(todos: &[TodoEntry]) -> String {
     if todos.is_empty() {
         return "The list is empty.".into();
     }

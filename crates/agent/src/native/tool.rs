@@ -23,7 +23,7 @@ use super::client::AcpClient;
 use super::files::Files;
 use super::lock;
 use super::settings::ToolSettings;
-use super::tool_call::put;
+use super::tool_call::set_shown;
 pub use super::tool_call::{
     CallContent, CallDescription, CallNeed, Kind, Location, PreparedCall, ToolError, ToolOutput,
 };
@@ -149,7 +149,7 @@ impl ToolContext {
         let mut update = json!({
             "sessionUpdate": "tool_call_update", "toolCallId": self.call, "status": "in_progress",
         });
-        put(&mut update, content, locations);
+        set_shown(&mut update, content, locations);
         self.workspace.client.update_if_room(update);
     }
 }

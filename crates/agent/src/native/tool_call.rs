@@ -132,7 +132,7 @@ impl CallContent {
 
 /// Sets content and locations of a tool call as clients know it; empty ones leave what was there
 /// before.
-pub(super) fn put(shown: &mut Value, content: &[CallContent], locations: &[Location]) {
+pub(super) fn set_shown(shown: &mut Value, content: &[CallContent], locations: &[Location]) {
     if !content.is_empty() {
         shown["content"] = content.iter().map(CallContent::to_acp).collect();
     }

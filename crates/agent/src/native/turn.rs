@@ -43,7 +43,7 @@ impl TurnStop {
 /// The kind of a model's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextKind {
-    Aloud,
+    Message,
     Thought,
 }
 
@@ -68,7 +68,7 @@ pub(super) trait TurnConversation: Send {
     fn warn(&mut self, text: &str) -> impl Future<Output = ConversationResult> + Send;
 
     /// Keeps an answer; returns its number. One without a reason to stop was cut off.
-    fn answered(
+    fn keep_answer(
         &mut self,
         said: AssembledAnswer,
     ) -> impl Future<Output = ConversationResult<u64>> + Send;
@@ -77,7 +77,7 @@ pub(super) trait TurnConversation: Send {
     fn show(&mut self, update: Value) -> impl Future<Output = ConversationResult> + Send;
 
     /// Keeps the result of a call.
-    fn called(
+    fn keep_result(
         &mut self,
         answer: u64,
         index: usize,
@@ -95,7 +95,7 @@ pub(super) trait TurnConversation: Send {
     fn make_room(&mut self, used: u64) -> impl Future<Output = ConversationResult> + Send;
 
     /// Shortens the conversation, which the endpoint says is too long; says whether it is shorter now.
-    fn was_too_much(&mut self) -> impl Future<Output = ConversationResult<bool>> + Send;
+    fn shrink(&mut self) -> impl Future<Output = ConversationResult<bool>> + Send;
 }
 
 /// The id of a call: unique in a session, and the same in a replay.
@@ -126,12 +126,12 @@ impl ModelTurn<'_> {
             let said = match self.ask(talk).await {
                 Ok(Some(said)) => said,
                 Ok(None) => return Ok(TurnStop::Cancelled),
-                Err(TurnError::Model(failure)) if failure.is_too_much() && !has_made_room => {
+                Err(TurnError::Model(failure)) if failure.is_too_long() && !has_made_room => {
                     has_made_room = true;
                     let is_less = tokio::select! {
                         biased;
                         () = self.cancel.cancelled() => return Ok(TurnStop::Cancelled),
-                        is_less = talk.was_too_much() => is_less?,
+                        is_less = talk.shrink() => is_less?,
                     };
                     match is_less {
                         true => continue,
@@ -146,7 +146,7 @@ impl ModelTurn<'_> {
                 talk.remark("The model answered nothing.").await?;
             }
             let (calls, finish) = (said.calls.clone(), said.finish);
-            let answer = talk.answered(said).await?;
+            let answer = talk.keep_answer(said).await?;
             if calls.is_empty() {
                 return Ok(match finish {
                     Some(FinishReason::Length) => TurnStop::MaxTokens,
@@ -177,7 +177,7 @@ impl ModelTurn<'_> {
             let next = tokio::select! {
                 biased;
                 () = self.cancel.cancelled() => {
-                    talk.answered(cut_off(assembly)).await?;
+                    talk.keep_answer(cut_off(assembly)).await?;
                     return Ok(None);
                 }
                 next = answer.next() => next,
@@ -188,13 +188,13 @@ impl ModelTurn<'_> {
                 Some(Err(failure)) => {
                     let said = cut_off(assembly);
                     if said != AssembledAnswer::default() {
-                        talk.answered(said).await?;
+                        talk.keep_answer(said).await?;
                     }
                     return Err(failure.into());
                 }
             };
             match &delta {
-                Delta::Text(text) => talk.say(TextKind::Aloud, text).await?,
+                Delta::Text(text) => talk.say(TextKind::Message, text).await?,
                 Delta::Thought(text) => talk.say(TextKind::Thought, text).await?,
                 Delta::Retrying { attempt, wait, why } => {
                     let wait = wait.as_secs_f64();
@@ -257,7 +257,7 @@ impl ModelTurn<'_> {
             } else {
                 Vec::new()
             },
-            is_in_words: !has_tools,
+            calls_as_text: !has_tools,
             max_tokens: chosen.max_tokens,
             temperature: chosen.temperature,
             effort: self.session.options().effort,

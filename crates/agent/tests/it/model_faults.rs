@@ -65,7 +65,7 @@ async fn redirects_take_the_key_nowhere() {
     let away = status(307).header("location", &format!("{}/chat/completions", other.base_url()));
     let (_, failure, _) = fails(away).await;
     assert!(failure.message.contains("Redirects are not followed"), "{failure}");
-    assert_eq!(other.asked(), []);
+    assert_eq!(other.requests(), []);
 }
 
 #[tokio::test]
@@ -104,7 +104,7 @@ async fn what_may_pass_is_tried_again_and_shown() {
 #[tokio::test]
 async fn patience_has_an_end() {
     let server = ModelServer::start().await;
-    server.brain(|_| status(500));
+    server.answer_with(|_| status(500));
     let (deltas, failure) = hear(&Provider::new(endpoint(&server)), request("hi")).await;
     assert_eq!(retries(&deltas).len(), 3);
     assert_eq!(failure.unwrap().category.as_str(), "upstream_unavailable");
@@ -251,7 +251,7 @@ async fn nothing_is_sent_before_it_is_wanted_and_nothing_is_lost_by_looking_away
     let provider = Provider::new(endpoint(&server));
     let mut answer = provider.chat(request("hi"));
     tokio::task::yield_now().await;
-    assert_eq!(server.asked(), []);
+    assert_eq!(server.requests(), []);
 
     let mut text = String::new();
     loop {
@@ -290,5 +290,5 @@ async fn a_key_that_cannot_be_sent_is_not() {
     endpoint.key = Some(agent::native::secret::Secret::new("two\nlines"));
     let (_, failure) = hear(&Provider::new(endpoint), request("hi")).await;
     assert_eq!(failure.unwrap().category.as_str(), "auth");
-    assert_eq!(server.asked(), []);
+    assert_eq!(server.requests(), []);
 }

@@ -161,7 +161,7 @@ async fn every_form_of_a_stream_gives_the_same_answer() {
 #[tokio::test]
 async fn parameters_that_are_refused_are_left_out_and_not_sent_again() {
     let server = ModelServer::start().await;
-    server.brain(|asked| {
+    server.answer_with(|asked| {
         let refuse = |message: &str| status(400).json(&json!({ "error": { "message": message } }));
         if asked.body.get("stream_options").is_some() {
             return refuse("Unknown parameter: 'stream_options'.");
@@ -198,7 +198,7 @@ async fn parameters_that_are_refused_are_left_out_and_not_sent_again() {
 #[tokio::test]
 async fn a_connection_is_used_again() {
     let server = ModelServer::start().await;
-    server.brain(|_| text("ok"));
+    server.answer_with(|_| text("ok"));
     let provider = Provider::new(endpoint(&server));
     for _ in 0..10 {
         whole(&provider, request("hi")).await;
@@ -320,7 +320,7 @@ async fn a_local_endpoint_is_found_among_other_programs_and_gets_no_key() {
     let found = discover::look(&all, &Advice::Variables).await.unwrap();
 
     assert_eq!((found.kind, found.models.len()), (EndpointKind::Ollama, 2));
-    assert!(found.says().contains("Ollama"), "{}", found.says());
+    assert!(found.summary().contains("Ollama"), "{}", found.summary());
     let variables = |name: &str| (name == "OPENAI_MAX_TOKENS").then(|| "33".to_owned());
     let mut setup = Config::default().resolve(&variables).unwrap();
     assert!(setup.endpoints.is_empty());
@@ -332,7 +332,7 @@ async fn a_local_endpoint_is_found_among_other_programs_and_gets_no_key() {
     let (offers, _) = providers.offers().await;
     assert_eq!(providers.default_id(&offers), "qwen3");
     for server in [&web, &empty, &ollama] {
-        assert!(server.asked().iter().all(|asked| asked.header("authorization").is_none()));
+        assert!(server.requests().iter().all(|asked| asked.header("authorization").is_none()));
     }
 
     let error = discover::look(&all[..3], &Advice::Variables).await.unwrap_err();

@@ -40,7 +40,7 @@ impl Service for BarePipe {
         pipe.call(initialize)?;
         let new_session = pipe.speaker.new_session(&self.cwd);
         let session = pipe.call(new_session)?;
-        pipe.speaker.is_in(&session)?;
+        pipe.speaker.set_session(&session)?;
         Ok(Box::new(pipe))
     }
 

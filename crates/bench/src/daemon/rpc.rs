@@ -31,7 +31,7 @@ impl AcpSession {
     }
 
     /// Takes the answer to [`new_session`](Self::new_session).
-    pub(super) fn is_in(&mut self, result: &Value) -> anyhow::Result<()> {
+    pub(super) fn set_session(&mut self, result: &Value) -> anyhow::Result<()> {
         result["sessionId"].as_str().context("no session id")?.clone_into(&mut self.session);
         Ok(())
     }

@@ -66,7 +66,7 @@ impl Service for SandboxAgent {
         result_of(&speaker, &requests.post(&format!("{path}?agent=mock"), &initialize)?.body)?;
         let new_session = speaker.new_session(&self.cwd);
         let session = result_of(&speaker, &requests.post(&path, &new_session)?.body)?;
-        speaker.is_in(&session)?;
+        speaker.set_session(&session)?;
         let mut events = Connection::open(self.address, None)?.events(&path)?;
         events.wait_at_most(QUIET)?;
         Ok(Box::new(Session { path, requests, events, speaker }))

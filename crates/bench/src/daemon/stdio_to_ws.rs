@@ -54,7 +54,7 @@ impl Service for StdioToWs {
         socket.call(initialize)?;
         let new_session = socket.speaker.new_session(&self.cwd);
         let session = socket.call(new_session)?;
-        socket.speaker.is_in(&session)?;
+        socket.speaker.set_session(&session)?;
         Ok(Box::new(socket))
     }
 

@@ -159,6 +159,6 @@ fn open_request(message: Message, shared: &ConnectionState) -> Option<IncomingMe
 fn settle(message: Message, outcome: RpcResult, shared: &Weak<ConnectionState>) -> IncomingMessage {
     match shared.upgrade().and_then(|shared| shared.take_waiter(&message.id())) {
         Some(waiter) => waiter.answered(outcome),
-        None => IncomingMessage::Unasked(message),
+        None => IncomingMessage::Unmatched(message),
     }
 }

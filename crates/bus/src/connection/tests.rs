@@ -113,7 +113,7 @@ async fn a_request_given_up_is_withdrawn_and_its_answer_is_unasked() {
         r#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":1}}"#
     );
     peer_out.write_all(b"{\"id\":1,\"result\":5}\n").await.unwrap();
-    assert!(matches!(one(&mut inbox).await, IncomingMessage::Unasked(_)));
+    assert!(matches!(one(&mut inbox).await, IncomingMessage::Unmatched(_)));
 }
 
 #[tokio::test]

@@ -91,7 +91,7 @@ impl Listener {
             let via = match &self.listen {
                 ListenConfig::Tcp { .. } => {
                     let _slower = sockopt::set_tcp_nodelay(&socket, true);
-                    notice_death(&socket);
+                    set_keepalive(&socket);
                     ClientTransport::Tcp(
                         rustix::net::getpeername(&socket).ok().flatten().and_then(to_address),
                     )
@@ -142,7 +142,7 @@ impl AsFd for Listener {
 }
 
 /// Turns on TCP keep-alive, because a peer whose machine or network is gone sends nothing about it.
-fn notice_death(socket: &OwnedFd) {
+fn set_keepalive(socket: &OwnedFd) {
     const IDLE: Duration = Duration::from_secs(60);
     const INTERVAL: Duration = Duration::from_secs(15);
     let _unnoticed = sockopt::set_socket_keepalive(socket, true)

@@ -28,7 +28,7 @@ pub(super) enum LoopMessage {
     Memory(Vec<(WorkerId, u64)>),
     Listen(Box<Listener>),
     Port { socket: OwnedFd, token: Option<BusToken>, pool: Option<Arc<str>> },
-    Picture(oneshot::Sender<BusSnapshot>),
+    Snapshot(oneshot::Sender<BusSnapshot>),
     Reload { setup: Box<KernelSetup>, done: oneshot::Sender<Result<(), BusError>> },
     Command { command: BusCommand, done: oneshot::Sender<()> },
     Drain,
@@ -87,7 +87,7 @@ impl Mailbox {
     }
 }
 
-pub(super) fn silence(bell: &OwnedFd) {
+pub(super) fn clear_bell(bell: &OwnedFd) {
     let mut count = [0; 8];
     let _was_silent = rustix::io::read(bell, &mut count);
 }

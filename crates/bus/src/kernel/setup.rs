@@ -91,14 +91,14 @@ impl PoolSetup {
     }
 
     fn plan(&self) -> PoolPlan {
-        PoolPlan { launch: print_of(&self.launch), ..self.plan.clone() }
+        PoolPlan { launch: fingerprint_of(&self.launch), ..self.plan.clone() }
     }
 }
 
 /// A fingerprint of a launch: the same for launches that are the same, as long as this process
 /// lives. Plans are written into recordings, so what may be a secret goes in under a key that
 /// nobody has.
-fn print_of(launch: &Launch) -> Arc<str> {
+fn fingerprint_of(launch: &Launch) -> Arc<str> {
     static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     let Launch { program, args, cwd, env, .. } = launch;
     let all = (program, args, cwd, env.inherit, &env.set, &env.strip);

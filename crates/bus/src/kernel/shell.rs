@@ -26,7 +26,7 @@ use tokio_util::task::TaskTracker;
 use super::BusError;
 use super::inbox::ReadBuffer;
 use super::listener::{ClientTransport, Listener};
-use super::note::{LoopMessage, Mailbox, silence};
+use super::note::{LoopMessage, Mailbox, clear_bell};
 use super::setup::{IoLimits, KernelSetup, PoolSetup};
 use crate::switch::history::Recorder;
 use crate::switch::{
@@ -44,7 +44,7 @@ const MAX_UNWRITTEN_BYTES: usize = 1 << 20;
 /// How often parties that may be late are looked at, while there are any.
 const TICK: u64 = 250;
 /// How long all clients together may take to read their last answers when the bus ends.
-const FAREWELL: u64 = 30_000;
+const LAST_ANSWERS_WAIT: u64 = 30_000;
 
 pub(super) struct EventLoop {
     epoll: OwnedFd,
@@ -55,7 +55,7 @@ pub(super) struct EventLoop {
     workers: IdMap<WorkerId, WorkerConnection>,
     listeners: BTreeMap<u64, Listener>,
     n_clients: u64,
-    n_not_let_in: u64,
+    n_unauthorized: u64,
     /// Pools that have failed, and have been reported as such.
     failed: BTreeSet<Arc<str>>,
     n_failures: u64,
@@ -78,7 +78,7 @@ pub(super) struct EventLoop {
     memory_at: Option<MonotonicMillis>,
     recording: Option<Recording>,
     n_listeners: u64,
-    farewell_until: Option<MonotonicMillis>,
+    last_answers_until: Option<MonotonicMillis>,
     is_aborted: bool,
 }
 
@@ -125,7 +125,7 @@ impl EventLoop {
             workers: IdMap::default(),
             listeners: BTreeMap::new(),
             n_clients: 0,
-            n_not_let_in: 0,
+            n_unauthorized: 0,
             failed: BTreeSet::new(),
             n_failures: 0,
             n_unfinished_bytes: 0,
@@ -144,7 +144,7 @@ impl EventLoop {
             memory_at: None,
             recording,
             n_listeners: 0,
-            farewell_until: None,
+            last_answers_until: None,
             is_aborted: false,
         };
         shell.set_pools(setup.pools);
@@ -255,7 +255,7 @@ impl EventLoop {
             SwitchOutput::ToWorker { worker, line } => self.write_to_worker(worker, line),
             SwitchOutput::CloseClient { client, reason } => {
                 tracing::info!(client = client.0, ?reason, "closing a client");
-                self.say_goodbye(client);
+                self.close_gracefully(client);
             }
             SwitchOutput::StartWorker { worker, pool, slot } => {
                 self.start_worker(worker, &pool, slot)
@@ -297,7 +297,7 @@ impl EventLoop {
     }
 
     fn timeout(&self) -> Option<rustix::event::Timespec> {
-        let next = [self.switch.wake_at(), self.tick_at, self.memory_at, self.farewell_until];
+        let next = [self.switch.wake_at(), self.tick_at, self.memory_at, self.last_answers_until];
         let next = next.into_iter().flatten().min()?;
         Duration::from_millis(next.since(self.now)).try_into().ok()
     }
@@ -364,11 +364,12 @@ impl EventLoop {
         if !self.switch.is_drained() {
             return false;
         }
-        let until = *self.farewell_until.get_or_insert_with(|| self.now.after(FAREWELL));
+        let until =
+            *self.last_answers_until.get_or_insert_with(|| self.now.after(LAST_ANSWERS_WAIT));
         self.listeners.clear();
         let ids: Vec<_> = self.clients.keys().copied().collect();
         for id in ids {
-            self.say_goodbye(id);
+            self.close_gracefully(id);
         }
         self.settle();
         // A client that has read its last answers need not be waited for.
@@ -376,7 +377,7 @@ impl EventLoop {
     }
 
     fn read_notes(&mut self) {
-        silence(self.mailbox.bell());
+        clear_bell(self.mailbox.bell());
         self.is_aborted = self.mailbox.is_aborted();
         while let Ok(note) = self.notes.try_recv() {
             match note {
@@ -395,8 +396,8 @@ impl EventLoop {
                 LoopMessage::Port { socket, token, pool } => {
                     self.add_client(socket, ClientTransport::Port, token, pool);
                 }
-                LoopMessage::Picture(reply) => {
-                    let _asker_gone = reply.send(self.picture());
+                LoopMessage::Snapshot(reply) => {
+                    let _asker_gone = reply.send(self.snapshot());
                 }
                 LoopMessage::Reload { setup, done } => {
                     let _asker_gone = done.send(self.reload(*setup));

@@ -32,7 +32,7 @@ async fn a_port_is_a_client_like_any_other() {
     assert_eq!(answer["error"]["code"], -32700);
     assert!(port.sender.send(b"two\nlines").await.is_err());
 
-    let picture = bus.picture().await.unwrap();
+    let picture = bus.snapshot().await.unwrap();
     assert_eq!((picture.clients.len(), picture.counters.bad_lines_from_clients), (1, 1));
     soon(bus.drain()).await.unwrap();
     assert_eq!(
@@ -40,7 +40,7 @@ async fn a_port_is_a_client_like_any_other() {
         None,
         "a drained bus closes its clients"
     );
-    assert!(matches!(bus.picture().await, Err(BusError::Ended)));
+    assert!(matches!(bus.snapshot().await, Err(BusError::Ended)));
 }
 
 #[tokio::test]
@@ -57,7 +57,7 @@ async fn what_makes_no_sense_is_refused_and_changes_nothing() {
     assert!(matches!(Bus::start(nothing.clone()), Err(BusError::Plan(_))));
     let bus = Bus::start(without_workers()).unwrap();
     assert!(matches!(bus.reload(nothing).await, Err(BusError::Plan(_))));
-    assert_eq!(bus.picture().await.unwrap().pools.len(), 1);
+    assert_eq!(bus.snapshot().await.unwrap().pools.len(), 1);
     let open = ListenConfig::Tcp { address: ([0, 0, 0, 0], 0).into(), token: None, pool: None };
     assert!(matches!(bus.listen(open).await, Err(BusError::OpenToAll(_))));
     soon(bus.abort()).await.unwrap();

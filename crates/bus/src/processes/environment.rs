@@ -14,7 +14,7 @@ const OWN_PREFIX: &[u8] = b"SWITCHYARD_";
 
 /// Variables by which a service manager addresses one process; a child that had them would speak
 /// for us, or take our sockets for its own.
-const OF_THE_SERVICE: [&str; 6] = [
+const SERVICE_MANAGER_VARIABLES: [&str; 6] = [
     "NOTIFY_SOCKET",
     "WATCHDOG_USEC",
     "WATCHDOG_PID",
@@ -62,7 +62,8 @@ impl Environment {
     ) -> Vec<(OsString, OsString)> {
         let mut all = BTreeMap::new();
         if self.inherit {
-            let is_ours = |name: &OsString| OF_THE_SERVICE.iter().any(|own| *name == **own);
+            let is_ours =
+                |name: &OsString| SERVICE_MANAGER_VARIABLES.iter().any(|own| *name == **own);
             all.extend(ours.filter(|(name, _)| !self.strip.contains(name) && !is_ours(name)));
         }
         all.extend(self.set.clone());

@@ -157,19 +157,19 @@ pub fn sweep(dir: &Path) -> io::Result<SweepReport> {
             // Gone since we listed it: its owner removed it.
             None if !path.exists() => {}
             None => swept.n_unreadable += 1,
-            Some(record) if is_in_good_hands(&record) => swept.n_alive += 1,
+            Some(record) if is_still_supervised(&record) => swept.n_alive += 1,
             Some(record) => swept.ended.push(end(&record, &path)),
         }
     }
     Ok(swept)
 }
 
-fn is_in_good_hands(record: &WorkerRecord) -> bool {
-    record.owner.is_alive() || record.keeper.is_alive() || are_we_part_of(&record.marker)
+fn is_still_supervised(record: &WorkerRecord) -> bool {
+    record.owner.is_alive() || record.keeper.is_alive() || runs_in_worker(&record.marker)
 }
 
 /// A Switchyard that itself ran inside a worker must not end itself.
-fn are_we_part_of(marker: &Marker) -> bool {
+fn runs_in_worker(marker: &Marker) -> bool {
     Proc::read(std::process::id().cast_signed())
         .is_some_and(|own| own.has_environment_entry(&marker.environment_entry()))
 }

@@ -114,7 +114,7 @@ impl Switch {
                 let name = span.text(line)?;
                 let key = match self.workers.get(&from)?.sessions.get(name.as_bytes()) {
                     Some(key) => *key,
-                    None => self.learn(from, &name)?,
+                    None => self.enter_session(from, &name)?,
                 };
                 self.claim(call.client?, key, is_opened);
                 if is_opened && let Some(session) = self.sessions.get_mut(key) {
@@ -146,7 +146,7 @@ impl Switch {
             return;
         }
         let until = self.now.after(self.limits.session_grace);
-        if let Some(key) = self.learn(from, &name)
+        if let Some(key) = self.enter_session(from, &name)
             && let Some(session) = self.sessions.get_mut(key)
         {
             session.grace_until = Some(until);
@@ -156,7 +156,7 @@ impl Switch {
     }
 
     /// Enters a session that a worker has named.
-    pub(super) fn learn(&mut self, at: WorkerId, name: &str) -> Option<SessionKey> {
+    pub(super) fn enter_session(&mut self, at: WorkerId, name: &str) -> Option<SessionKey> {
         if self.sessions.len() >= self.limits.max_sessions {
             return None;
         }

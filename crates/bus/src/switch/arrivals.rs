@@ -37,7 +37,7 @@ impl Switch {
             () => {
                 self.counters.clients_came += 1;
                 self.clients
-                    .insert(id, SwitchClient { came_with: pool, ..SwitchClient::default() });
+                    .insert(id, SwitchClient { fixed_pool: pool, ..SwitchClient::default() });
                 return;
             }
         };
@@ -68,7 +68,7 @@ impl Switch {
             if let Some(worker) = self.workers.get_mut(&link.worker) {
                 worker.clients.retain(|whose| *whose != id);
                 worker.pausing.retain(|whose| *whose != id);
-                worker.used = self.now;
+                worker.last_used = self.now;
             }
             self.resume_worker_of(id, link.worker);
             for parcel in link.held {

@@ -65,7 +65,7 @@ impl Switch {
         if n_starting > 0 || self.start_one(id, true) {
             return WorkerChoice::Wait;
         }
-        self.why_none(id, n_running)
+        self.no_worker_refusal(id, n_running)
     }
 
     /// The client's own worker, or one that never had a client.
@@ -102,11 +102,11 @@ impl Switch {
         if n_starting > 0 || is_started {
             return WorkerChoice::Wait;
         }
-        self.why_none(id, n_running)
+        self.no_worker_refusal(id, n_running)
     }
 
     /// The refusal for a client for which there is no worker and none can be started now.
-    fn why_none(&self, id: PoolId, n_running: usize) -> WorkerChoice {
+    fn no_worker_refusal(&self, id: PoolId, n_running: usize) -> WorkerChoice {
         let Some(pool) = self.pools.get(&id) else { return WorkerChoice::Wait };
         let name = &pool.plan.name;
         if let CircuitBreaker::Open { until } = pool.circuit {
@@ -126,7 +126,7 @@ impl Switch {
             }
             SlotState::Vacant | SlotState::Resting | SlotState::Finished => false,
         };
-        let is_any_coming = pool.usable().iter().any(|slot| is_coming(&slot.seat));
+        let is_any_coming = pool.usable().iter().any(|slot| is_coming(&slot.state));
         let full = match pool.plan.sharing {
             Sharing::Shared if n_running > 0 => "every worker has as many sessions as it may have",
             _ if is_any_coming => return WorkerChoice::Wait,
@@ -154,7 +154,7 @@ impl Switch {
             SlotState::Resting => is_asked_for,
             SlotState::Finished | SlotState::Backoff { .. } | SlotState::Taken(_) => false,
         };
-        let Some(slot) = pool.usable().iter().position(|slot| is_free(&slot.seat)) else {
+        let Some(slot) = pool.usable().iter().position(|slot| is_free(&slot.state)) else {
             return false;
         };
         self.start_worker(id, u32::try_from(slot).unwrap_or(u32::MAX));

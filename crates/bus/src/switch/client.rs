@@ -14,9 +14,9 @@ use super::{MonotonicMillis, QueueLevel, WorkerId};
 #[derive(Debug, Default)]
 pub(super) struct SwitchClient {
     /// The pool that its listener or hello named; nothing that it sends later overrules it.
-    pub(super) came_with: Option<Arc<str>>,
+    pub(super) fixed_pool: Option<Arc<str>>,
     /// The pool that its `initialize` named: for its later requests that name none.
-    pub(super) chosen: Option<Arc<str>>,
+    pub(super) chosen_pool: Option<Arc<str>>,
     /// Its `initialize`, which is sent to every worker that comes to serve it.
     pub(super) initialize: Option<Bytes>,
     /// Its `notifications/initialized`, with which MCP ends the handshake.
@@ -38,7 +38,7 @@ pub(super) struct SwitchClient {
     /// Messages of it that wait for a worker to start.
     pub(super) n_waiting: usize,
     pub(super) n_bad_lines: u32,
-    pub(super) has_made_sense: bool,
+    pub(super) has_sent_message: bool,
     pub(super) level: QueueLevel,
     pub(super) slow_since: Option<MonotonicMillis>,
     /// Workers that have too many unread bytes from it.

@@ -76,7 +76,7 @@ impl Switch {
             if pool.replacing.is_empty() {
                 return;
             }
-            let is_changing = pool.slots.iter().any(|slot| match slot.seat {
+            let is_changing = pool.slots.iter().any(|slot| match slot.state {
                 SlotState::Taken(worker) => self
                     .workers
                     .get(&worker)

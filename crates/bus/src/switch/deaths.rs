@@ -43,15 +43,15 @@ impl Switch {
             }
         }
         for client in pausing {
-            self.no_longer_feeds(client, id);
+            self.end_pause_for(client, id);
         }
     }
 
     fn lose_session(&mut self, key: SessionKey, from: WorkerId, can_load: bool) {
         let Some(session) = self.sessions.get_mut(key) else { return };
         // A session that is being moved is dealt with when its `session/load` fails.
-        if matches!(session.place, SessionLocation::At(at) if at == from) {
-            session.place = SessionLocation::Lost;
+        if matches!(session.location, SessionLocation::At(at) if at == from) {
+            session.location = SessionLocation::Lost;
             session.n_calls = 0;
             if !can_load {
                 session.load = None;

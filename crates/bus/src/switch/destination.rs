@@ -75,7 +75,7 @@ impl Switch {
         parcel: &RoutedMessage<'_>,
     ) -> Result<Destination, Refusal> {
         let is_request = parcel.is_request();
-        self.check_fence(client, key)?;
+        self.check_pool(client, key)?;
         if self.sessions.get(key).is_some_and(|session| session.owner != Some(client)) {
             self.check_owner(client, key)?;
             self.claim(client, key, is_request && parcel.kind == CallKind::Load);
@@ -88,7 +88,7 @@ impl Switch {
         let is_free = session.n_calls == 0
             && is_request
             && (session.load.is_some() || parcel.kind == CallKind::Load);
-        match session.place {
+        match session.location {
             SessionLocation::Moving { .. } => return Ok(Destination::Hold(key)),
             SessionLocation::At(worker) => {
                 match self.workers.get(&worker).map(|worker| worker.stage) {
@@ -125,8 +125,8 @@ impl Switch {
     }
 
     /// A client that came for one pool must not reach the sessions of another.
-    fn check_fence(&self, client: ClientId, key: SessionKey) -> Result<(), Refusal> {
-        let fence = self.clients.get(&client).and_then(|client| client.came_with.as_ref());
+    fn check_pool(&self, client: ClientId, key: SessionKey) -> Result<(), Refusal> {
+        let fence = self.clients.get(&client).and_then(|client| client.fixed_pool.as_ref());
         let (Some(fence), Some(session)) = (fence, self.sessions.get(key)) else { return Ok(()) };
         let pool = self.pools.get(&session.pool).map(|pool| &pool.plan.name);
         match pool == Some(fence) {
@@ -227,16 +227,16 @@ impl Switch {
         let Some(known) = self.clients.get(&client) else {
             return Err(Refusal::no_route("the client is gone"));
         };
-        let said = match &known.came_with {
+        let said = match &known.fixed_pool {
             Some(_) => None,
-            None => said_pool(line, envelope),
+            None => named_pool(line, envelope),
         };
         let name =
-            known.came_with.clone().or_else(|| said.clone()).or_else(|| known.chosen.clone());
+            known.fixed_pool.clone().or_else(|| said.clone()).or_else(|| known.chosen_pool.clone());
         if parcel.kind == CallKind::Initialize
             && let (Some(said), Some(client)) = (said, self.clients.get_mut(&client))
         {
-            client.chosen = Some(said);
+            client.chosen_pool = Some(said);
         }
         match name {
             Some(name) => self
@@ -272,7 +272,7 @@ impl Switch {
                     parcel.session = known;
                     continue;
                 }
-                Some(session) if matches!(session.place, SessionLocation::Lost) => {
+                Some(session) if matches!(session.location, SessionLocation::Lost) => {
                     session.worker_name.clone()
                 }
                 Some(_) => continue,
@@ -286,7 +286,7 @@ impl Switch {
             let key = known.unwrap_or_else(|| self.sessions.add(own_name.clone(), pool, worker_id));
             worker.sessions.insert(NameKey(own_name), key);
             if let Some(session) = self.sessions.get_mut(key) {
-                session.place = SessionLocation::At(worker_id);
+                session.location = SessionLocation::At(worker_id);
             }
             self.claim(client, key, true);
             self.end_grace(key);
@@ -305,7 +305,7 @@ impl Switch {
 }
 
 /// The pool that a message names: beside `method`, or in `params._meta`.
-fn said_pool(line: &[u8], envelope: &Envelope) -> Option<Arc<str>> {
+fn named_pool(line: &[u8], envelope: &Envelope) -> Option<Arc<str>> {
     if let Some(name) = envelope.pool.text(line) {
         return Some((*name).into());
     }

@@ -76,7 +76,7 @@ impl Switch {
             match Envelope::read(&line) {
                 Ok(envelope) => {
                     let part =
-                        RoutedMessage::new(line, envelope, CallKind::Fan(fan, n), parcel.came);
+                        RoutedMessage::new(line, envelope, CallKind::Fan(fan, n), parcel.received);
                     self.send(client, worker, part);
                 }
                 // It was made from lines that were read before, so it can be read.

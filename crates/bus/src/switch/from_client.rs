@@ -55,7 +55,7 @@ impl Switch {
             return self.late_hello(id, line, &envelope);
         }
         let Some(client) = self.clients.get_mut(&id) else { return };
-        client.has_made_sense = true;
+        client.has_sent_message = true;
         match envelope.kind {
             MessageKind::Request => {
                 let is_one_too_many = client.n_open >= self.limits.max_open_per_client;
@@ -105,7 +105,7 @@ impl Switch {
         self.out.push(SwitchOutput::ToClient { client: id, line: refusal.to_line(raw_id) });
         let Some(client) = self.clients.get_mut(&id) else { return };
         client.n_bad_lines += 1;
-        if !client.has_made_sense && client.n_bad_lines >= MAX_LINES_OF_GARBAGE {
+        if !client.has_sent_message && client.n_bad_lines >= MAX_LINES_OF_GARBAGE {
             self.close_client(id, CloseReason::Garbage);
         }
     }
@@ -206,13 +206,13 @@ impl Switch {
             Ok((line, envelope)) => replaced(line, envelope.id, ask.id.as_bytes()),
             Err(refusal) => refusal.to_line(ask.id.as_bytes()),
         };
-        self.say_to_worker(id, ask.worker, line);
+        self.send_line_to_worker(id, ask.worker, line);
     }
 
     /// Sends a line to a worker; the client is paused if that worker has too many unread bytes.
-    pub(super) fn say_to_worker(&mut self, client: ClientId, worker: WorkerId, line: Bytes) {
+    pub(super) fn send_line_to_worker(&mut self, client: ClientId, worker: WorkerId, line: Bytes) {
         self.out.push(SwitchOutput::ToWorker { worker, line });
-        self.feed(client, worker);
+        self.pause_if_full(client, worker);
     }
 }
 

@@ -33,7 +33,7 @@ enum Recipient {
 impl Switch {
     pub(super) fn worker_line(&mut self, from: WorkerId, line: &[u8]) {
         let Some(worker) = self.workers.get_mut(&from) else { return };
-        worker.heard = self.now;
+        worker.last_heard = self.now;
         self.counters.lines_from_workers += 1;
         self.counters.bytes_from_workers += line.len() as u64;
         match Envelope::read(line) {
@@ -64,7 +64,7 @@ impl Switch {
     /// An answer that was too long is still the end of its request.
     pub(super) fn worker_line_too_long(&mut self, from: WorkerId, head: &[u8]) {
         let Some(worker) = self.workers.get_mut(&from) else { return };
-        worker.heard = self.now;
+        worker.last_heard = self.now;
         self.counters.lines_from_workers += 1;
         self.counters.bad_lines_from_workers += 1;
         let found = beginning_of(head);
@@ -126,7 +126,7 @@ impl Switch {
             Some((_, None)) => Recipient::Nobody,
             Some((_, Some(session))) if session.worker() != Some(from) => Recipient::Nobody,
             Some((key, Some(session)))
-                if matches!(session.place, SessionLocation::Moving { .. }) =>
+                if matches!(session.location, SessionLocation::Moving { .. }) =>
             {
                 Recipient::Swallow(key)
             }
@@ -238,7 +238,7 @@ impl Switch {
                 let client = client?;
                 let name =
                     envelope.session.text(line).or_else(|| envelope.top_session.text(line))?;
-                let key = self.learn(from, &name)?;
+                let key = self.enter_session(from, &name)?;
                 self.claim(client, key, true);
                 Some((client, Some(key)))
             }

@@ -57,7 +57,7 @@ impl Switch {
             worker.sessions.insert(NameKey(own_name), key);
         }
         if let Some(session) = self.sessions.get_mut(key) {
-            session.place = SessionLocation::Moving { to, held: VecDeque::new() };
+            session.location = SessionLocation::Moving { to, held: VecDeque::new() };
         }
         self.hold_for_move(client, key, parcel);
         self.send(client, to, load);
@@ -83,7 +83,8 @@ impl Switch {
             return self.refuse(client, &parcel, &refusal);
         }
         let session = self.sessions.get_mut(key);
-        let Some(SessionLocation::Moving { held, .. }) = session.map(|session| &mut session.place)
+        let Some(SessionLocation::Moving { held, .. }) =
+            session.map(|session| &mut session.location)
         else {
             return;
         };
@@ -99,7 +100,7 @@ impl Switch {
             let (pool, refusal) = (session.pool, Refusal::session_lost(&session.name));
             return self.move_failed(key, &self.pool_refusal(pool, refusal));
         }
-        let SessionLocation::Moving { to, .. } = session.place else { return };
+        let SessionLocation::Moving { to, .. } = session.location else { return };
         self.counters.sessions_moved += 1;
         self.end_grace(key);
         for (client, parcel) in self.end_move(key, SessionLocation::At(to)) {
@@ -112,7 +113,7 @@ impl Switch {
     /// Leaves the session lost, and refuses all messages that waited for it.
     pub(super) fn move_failed(&mut self, key: SessionKey, refusal: &Refusal) {
         let Some(session) = self.sessions.get_mut(key) else { return };
-        if !matches!(session.place, SessionLocation::Moving { .. }) {
+        if !matches!(session.location, SessionLocation::Moving { .. }) {
             return;
         }
         // The worker keeps the name: it may yet have loaded the session, and what it sends about it
@@ -130,7 +131,7 @@ impl Switch {
         place: SessionLocation,
     ) -> VecDeque<(ClientId, RoutedMessage<'static>)> {
         let Some(session) = self.sessions.get_mut(key) else { return VecDeque::new() };
-        let SessionLocation::Moving { held, .. } = std::mem::replace(&mut session.place, place)
+        let SessionLocation::Moving { held, .. } = std::mem::replace(&mut session.location, place)
         else {
             return VecDeque::new();
         };
@@ -150,7 +151,7 @@ impl Switch {
             return;
         }
         // Other clients may wait for it.
-        if matches!(session.place, SessionLocation::Moving { .. }) || session.n_calls > 0 {
+        if matches!(session.location, SessionLocation::Moving { .. }) || session.n_calls > 0 {
             let until = now.after(grace.max(1));
             session.grace_until = Some(until);
             return self.set_timer(until, Timer::Grace(key));
@@ -187,7 +188,7 @@ impl Switch {
         };
         let closing = worker.closing.swap_remove(place);
         worker.sessions.remove(closing.name.as_bytes());
-        worker.used = self.now;
+        worker.last_used = self.now;
         self.retries.push(worker.pool);
         true
     }

@@ -55,7 +55,7 @@ impl Switch {
         let mut overdue: Vec<_> = calls
             .filter_map(|(n, call)| {
                 let limit = call.limit(timeouts)?;
-                (call.came.after(limit) <= self.now).then_some((*n, limit))
+                (call.received.after(limit) <= self.now).then_some((*n, limit))
             })
             .collect();
         overdue.sort_unstable();
@@ -84,7 +84,7 @@ impl Switch {
         let (mut overdue, mut n_bytes) = (Vec::new(), 0);
         for (client, parcel) in std::mem::take(&mut pool.waiting) {
             match timeouts.of_parcel(&parcel) {
-                Some(limit) if parcel.came.after(limit) <= now => {
+                Some(limit) if parcel.received.after(limit) <= now => {
                     if let Some(client) = self.clients.get_mut(&client) {
                         client.n_waiting = client.n_waiting.saturating_sub(1);
                     }
@@ -113,10 +113,10 @@ impl Switch {
         let calls_of =
             |worker: WorkerId| self.workers.get(&worker).map(|SwitchWorker { calls, .. }| calls);
         let calls = pool.workers().filter_map(calls_of).flat_map(|calls| calls.values());
-        let calls = calls.filter_map(|call| Some(call.came.after(call.limit(timeouts)?)));
+        let calls = calls.filter_map(|call| Some(call.received.after(call.limit(timeouts)?)));
         let waiting = pool.waiting.iter().map(|(_, parcel)| parcel);
         let waiting =
-            waiting.filter_map(|parcel| Some(parcel.came.after(timeouts.of_parcel(parcel)?)));
+            waiting.filter_map(|parcel| Some(parcel.received.after(timeouts.of_parcel(parcel)?)));
         calls.chain(waiting).min()
     }
 }

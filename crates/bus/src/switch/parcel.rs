@@ -36,7 +36,7 @@ pub(super) struct RoutedMessage<'a> {
     pub(super) session: Option<SessionKey>,
     /// Whether the session is known only because of this request.
     pub(super) is_first_use: bool,
-    pub(super) came: MonotonicMillis,
+    pub(super) received: MonotonicMillis,
 }
 
 impl<'a> RoutedMessage<'a> {
@@ -44,9 +44,9 @@ impl<'a> RoutedMessage<'a> {
         line: impl Into<Cow<'a, [u8]>>,
         envelope: Envelope,
         kind: CallKind,
-        came: MonotonicMillis,
+        received: MonotonicMillis,
     ) -> Self {
-        Self { line: line.into(), envelope, kind, session: None, is_first_use: false, came }
+        Self { line: line.into(), envelope, kind, session: None, is_first_use: false, received }
     }
 
     pub(super) fn is_request(&self) -> bool {

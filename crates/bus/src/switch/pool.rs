@@ -49,7 +49,7 @@ pub(super) enum CircuitBreaker {
 /// The place of one worker, which a restarted one takes over.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Slot {
-    pub(super) seat: SlotState,
+    pub(super) state: SlotState,
     /// Deaths in a row.
     pub(super) n_failures: u32,
 }
@@ -94,7 +94,7 @@ impl SwitchPool {
 
     /// Its workers from a slot on.
     pub(super) fn workers_from(&self, slot: u32) -> impl Iterator<Item = WorkerId> + '_ {
-        self.slots.iter().skip(slot as usize).filter_map(|slot| match slot.seat {
+        self.slots.iter().skip(slot as usize).filter_map(|slot| match slot.state {
             SlotState::Taken(worker) => Some(worker),
             _ => None,
         })
@@ -135,7 +135,7 @@ impl SwitchPool {
             self.slots.resize_with(max, Slot::default);
         }
         while self.slots.len() > max
-            && self.slots.last().is_some_and(|slot| !matches!(slot.seat, SlotState::Taken(_)))
+            && self.slots.last().is_some_and(|slot| !matches!(slot.state, SlotState::Taken(_)))
         {
             self.slots.pop();
         }
@@ -143,8 +143,8 @@ impl SwitchPool {
 
     /// Makes the seats vacant that match.
     pub(super) fn vacate(&mut self, is_to_be: impl Fn(&SlotState) -> bool) {
-        for slot in self.slots.iter_mut().filter(|slot| is_to_be(&slot.seat)) {
-            slot.seat = SlotState::Vacant;
+        for slot in self.slots.iter_mut().filter(|slot| is_to_be(&slot.state)) {
+            slot.state = SlotState::Vacant;
         }
     }
 

@@ -12,14 +12,14 @@ impl Switch {
         worker.level = level;
         if level == QueueLevel::Low {
             for client in std::mem::take(&mut worker.pausing) {
-                self.no_longer_feeds(client, id);
+                self.end_pause_for(client, id);
             }
         }
     }
 
     /// After a client sent a line to a worker: pauses the client if the worker has too many unread
     /// bytes.
-    pub(super) fn feed(&mut self, client_id: ClientId, worker_id: WorkerId) {
+    pub(super) fn pause_if_full(&mut self, client_id: ClientId, worker_id: WorkerId) {
         let Some(worker) = self.workers.get_mut(&worker_id) else { return };
         if worker.level == QueueLevel::Low || worker.pausing.contains(&client_id) {
             return;
@@ -34,7 +34,7 @@ impl Switch {
         }
     }
 
-    pub(super) fn no_longer_feeds(&mut self, id: ClientId, worker: WorkerId) {
+    pub(super) fn end_pause_for(&mut self, id: ClientId, worker: WorkerId) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         let was_paused = client.is_paused();
         client.paused_for.retain(|paused_for| *paused_for != worker);

@@ -155,7 +155,7 @@ impl Switch {
             self.maybe_done(id);
         }
         let line = edits.apply(line);
-        self.say_to_worker(id, to, line);
+        self.send_line_to_worker(id, to, line);
     }
 
     /// The params by which another worker could load the session, if workers of this pool can.
@@ -176,9 +176,9 @@ impl Switch {
         let load = self.load_params(pool, parcel);
         let Some(worker) = self.workers.get_mut(&to) else { return 0 };
         worker.n_called += 1;
-        worker.used = self.now;
+        worker.last_used = self.now;
         let n = worker.n_called;
-        let RoutedMessage { kind, session, is_first_use, came, .. } = *parcel;
+        let RoutedMessage { kind, session, is_first_use, received: came, .. } = *parcel;
         let client = (kind != CallKind::Move).then_some(id);
         if let Some(client) = client.and_then(|id| self.clients.get_mut(&id)) {
             let print = self.names.hash_one(parcel.raw_id());
@@ -189,7 +189,10 @@ impl Switch {
         }
         worker.n_opening += usize::from(kind == CallKind::Open);
         let id = RawId::new(parcel.raw_id());
-        worker.calls.insert(n, WorkerCall { client, id, kind, session, is_first_use, came, load });
+        worker.calls.insert(
+            n,
+            WorkerCall { client, id, kind, session, is_first_use, received: came, load },
+        );
         if let Some(limit) = worker.timeouts.of(kind) {
             self.set_sweep(pool, came.after(limit));
         }
@@ -240,7 +243,7 @@ impl Switch {
     pub(super) fn detach_session(&mut self, key: SessionKey) {
         let Some(session) = self.sessions.get_mut(key) else { return };
         let Some(worker) = session.worker() else { return };
-        session.place = SessionLocation::Lost;
+        session.location = SessionLocation::Lost;
         // The worker keeps the name: what it still sends about the session must reach nobody.
         if self.workers.get(&worker).is_some_and(|worker| !worker.can_load) {
             session.load = None;
@@ -266,7 +269,7 @@ impl Switch {
             let name = worker_name.as_bytes();
             if worker.stage == WorkerStage::Running && worker.sessions.get(name) == Some(&key) {
                 worker.sessions.remove(name);
-                worker.used = self.now;
+                worker.last_used = self.now;
             }
         }
         self.retries.push(pool);

@@ -19,7 +19,7 @@ pub(super) struct SwitchSession {
     /// Its name towards its worker.
     pub(super) worker_name: Arc<str>,
     pub(super) pool: PoolId,
-    pub(super) place: SessionLocation,
+    pub(super) location: SessionLocation,
     /// The client that gets its updates.
     pub(super) owner: Option<ClientId>,
     /// When it is forgotten, if it has no owner.
@@ -48,7 +48,7 @@ impl SwitchSession {
     }
 
     pub(super) fn worker(&self) -> Option<WorkerId> {
-        match self.place {
+        match self.location {
             SessionLocation::At(worker) | SessionLocation::Moving { to: worker, .. } => {
                 Some(worker)
             }
@@ -116,7 +116,7 @@ impl SwitchSessions {
             name,
             worker_name,
             pool,
-            place: SessionLocation::At(at),
+            location: SessionLocation::At(at),
             owner: None,
             grace_until: None,
             n_calls: 0,

@@ -28,7 +28,7 @@ impl Switch {
         self.n_workers += 1;
         let worker = WorkerId(self.n_workers);
         if let Some(slot) = pool.slot(slot) {
-            slot.seat = SlotState::Taken(worker);
+            slot.state = SlotState::Taken(worker);
         }
         if pool.circuit == CircuitBreaker::Probing(None) {
             pool.circuit = CircuitBreaker::Probing(Some(worker));
@@ -42,8 +42,8 @@ impl Switch {
             timeouts: Timeouts::new(&pool.plan),
             sessions: NameMap::with_hasher(self.names),
             started: self.now,
-            heard: self.now,
-            used: self.now,
+            last_heard: self.now,
+            last_used: self.now,
             ..SwitchWorker::default()
         };
         self.workers.insert(worker, state);
@@ -56,7 +56,7 @@ impl Switch {
             return;
         };
         worker.stage = WorkerStage::Running;
-        (worker.started, worker.heard, worker.used) = (now, now, now);
+        (worker.started, worker.last_heard, worker.last_used) = (now, now, now);
         let pool_id = worker.pool;
         let Some(pool) = self.pools.get(&pool_id) else { return };
         let stable = now.after(pool.plan.backoff.max);
@@ -101,7 +101,7 @@ impl Switch {
             pool.circuit = CircuitBreaker::Probing(None);
         }
         if let Some(slot) = pool.slot(slot) {
-            slot.seat = SlotState::Vacant;
+            slot.state = SlotState::Vacant;
         }
         if !is_retired {
             self.counters.worker_deaths += 1;
@@ -136,14 +136,14 @@ impl Switch {
         };
         let Some(place) = pool.slot(slot) else { return };
         if let Some(seat) = rests {
-            place.seat = seat;
+            place.state = seat;
             return;
         }
         place.n_failures = place.n_failures.saturating_add(1);
         let n_doublings = (place.n_failures - 1).min(32);
         let delay = backoff.initial.saturating_mul(1 << n_doublings).min(backoff.max);
         let until = now.after(self.jitter.apply(delay, backoff.jitter_percent));
-        place.seat = SlotState::Backoff { until };
+        place.state = SlotState::Backoff { until };
         pool.deaths.push_back(now);
         while pool.deaths.front().is_some_and(|death| now.since(*death) > intensity.window) {
             pool.deaths.pop_front();
@@ -171,7 +171,7 @@ impl Switch {
         loop {
             let Some(pool) = self.pools.get(&id) else { return };
             let n_seats =
-                pool.usable().iter().filter(|slot| slot.seat != SlotState::Vacant).count();
+                pool.usable().iter().filter(|slot| slot.state != SlotState::Vacant).count();
             let n_wanted = pool.floor().max(usize::from(!pool.waiting.is_empty()));
             if n_seats >= n_wanted || !self.start_one(id, false) {
                 break;
@@ -245,7 +245,7 @@ impl Switch {
         self.out.push(SwitchOutput::StopWorker { worker: id, how });
         // Nothing is written to it any more, so no client is paused for it.
         for client in std::mem::take(&mut worker.pausing) {
-            self.no_longer_feeds(client, id);
+            self.end_pause_for(client, id);
         }
     }
 }

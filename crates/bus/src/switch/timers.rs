@@ -87,11 +87,11 @@ impl Switch {
             return;
         };
         if let Some(pinged) = worker.pinged.take()
-            && worker.heard < pinged
+            && worker.last_heard < pinged
         {
             return self.worker_stuck(id, "it does not answer a ping");
         }
-        let due = worker.heard.after(ping.interval);
+        let due = worker.last_heard.after(ping.interval);
         if due > now {
             return self.set_timer(due, Timer::Ping(id));
         }
@@ -133,7 +133,7 @@ impl Switch {
                 // there.
                 WorkerStage::Running if pool.is_private() && worker.has_served => n_busy += 1,
                 WorkerStage::Running
-                    if worker.is_idle() && self.now.since(worker.used) >= idle_stop =>
+                    if worker.is_idle() && self.now.since(worker.last_used) >= idle_stop =>
                 {
                     idle.push(worker.id);
                 }

@@ -32,7 +32,7 @@ impl Switch {
         let Some(known) = self.clients.get_mut(&client) else { return };
         known.n_waiting += 1;
         let limit = Timeouts::new(&pool.plan).of_parcel(&parcel);
-        let due = limit.map(|limit| parcel.came.after(limit));
+        let due = limit.map(|limit| parcel.received.after(limit));
         pool.n_waiting_bytes += parcel.line.len();
         pool.waiting.push_back((client, parcel.detached()));
         if let Some(due) = due {
@@ -117,7 +117,7 @@ impl Switch {
         // Held messages may be at sessions of others too; but most clients have none held.
         let sessions = (client.n_held_bytes > 0).then(|| self.sessions.iter_mut());
         for session in sessions.into_iter().flatten() {
-            let SessionLocation::Moving { held, .. } = &mut session.place else { continue };
+            let SessionLocation::Moving { held, .. } = &mut session.location else { continue };
             if let Some(at) = held.iter().position(|(whose, parcel)| *whose == id && is_it(parcel))
             {
                 let (_, parcel) = held.remove(at)?;

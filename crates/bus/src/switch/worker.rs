@@ -49,8 +49,8 @@ pub(super) struct SwitchWorker {
     /// them.
     pub(super) paused_for: Option<ClientId>,
     pub(super) started: MonotonicMillis,
-    pub(super) heard: MonotonicMillis,
-    pub(super) used: MonotonicMillis,
+    pub(super) last_heard: MonotonicMillis,
+    pub(super) last_used: MonotonicMillis,
     pub(super) pinged: Option<MonotonicMillis>,
     /// The id of the last ping, which is not among `calls`.
     pub(super) ping: u64,
@@ -84,7 +84,7 @@ pub(super) struct WorkerCall {
     pub(super) kind: CallKind,
     pub(super) session: Option<SessionKey>,
     pub(super) is_first_use: bool,
-    pub(super) came: MonotonicMillis,
+    pub(super) received: MonotonicMillis,
     /// Params with which the session could be loaded elsewhere.
     pub(super) load: Option<Box<str>>,
 }
@@ -120,7 +120,7 @@ impl SwitchWorker {
     /// Takes out an open request.
     pub(super) fn take_call(&mut self, n: u64, now: MonotonicMillis) -> Option<WorkerCall> {
         let call = self.calls.remove(&n)?;
-        self.used = now;
+        self.last_used = now;
         let is_open = call.kind == CallKind::Open;
         self.n_opening = self.n_opening.saturating_sub(usize::from(is_open));
         let is_left = is_open && call.client.is_none();

@@ -23,8 +23,8 @@ use crate::{ChatOptions, ChatStart};
 /// Prompts that wait to be sent; the daemon takes no more at a time.
 const MAX_PROMPTS: usize = 64;
 /// Attempts to send a prompt again; with `PAUSE` as long as a daemon may take to come back.
-const TRIES: u32 = 20;
-const PAUSE: Duration = Duration::from_millis(500);
+const MAX_RETRIES: u32 = 20;
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
 const MAX_SESSIONS: usize = 200;
 
 #[derive(Debug)]
@@ -41,15 +41,21 @@ impl Requests {
         wanted: &ChatOptions,
         news: mpsc::Sender<ChatMessage>,
     ) -> Self {
-        let mut order = wanted.order.clone();
+        let mut order = wanted.create_params.clone();
         order.insert("cwd".to_owned(), json!(wanted.cwd));
         order.insert("env".to_owned(), json!(wanted.env));
         let command = match &wanted.start {
             ChatStart::Command(words) => Some(words.clone()),
             _ => None,
         };
-        let errand =
-            RequestContext { client, news, session: None, cwd: wanted.cwd.clone(), order, command };
+        let errand = RequestContext {
+            client,
+            news,
+            session: None,
+            cwd: wanted.cwd.clone(),
+            create_params: order,
+            command,
+        };
         let run = format!("chat-{}-{}", std::process::id(), super::now());
         Self { errand, prompts: None, run }
     }
@@ -68,7 +74,7 @@ impl Requests {
         task::spawn(send_prompts(client, path, prompts, news.clone()));
         let dir = PathBuf::from(&session.cwd);
         task::spawn(async move {
-            if let Ok(found) = tokio::task::spawn_blocking(move || files::below(&dir)).await {
+            if let Ok(found) = tokio::task::spawn_blocking(move || files::list_files(&dir)).await {
                 let _ = news.send(ChatMessage::Files(found)).await;
             }
         });
@@ -96,7 +102,7 @@ impl Requests {
         if !matches!(sent, Some(Ok(()))) {
             let why = "too many prompts wait to be sent".to_owned();
             // Only full when the daemon is away; the state learns that from other messages.
-            let _ = self.errand.news.try_send(ChatMessage::NotTaken { text, why });
+            let _ = self.errand.news.try_send(ChatMessage::PromptRejected { text, why });
         }
     }
 }
@@ -109,21 +115,21 @@ async fn send_prompts(
 ) {
     while let Some(body) = prompts.recv().await {
         let mut sent: Result<Value, ClientError> = client.post(&path, &body).await;
-        for _ in 0..TRIES {
+        for _ in 0..MAX_RETRIES {
             match &sent {
                 Err(error) if !error.is_final() => {}
                 _ => break,
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(RETRY_PAUSE).await;
             sent = client.post(&path, &body).await;
         }
         let text = body["prompt"][0]["text"].as_str().unwrap_or_default().to_owned();
         let told = match sent {
             Ok(taken) => {
                 let turn = taken["turnId"].as_str().and_then(|turn| TurnId::parse(turn).ok());
-                ChatMessage::Taken { text, turn }
+                ChatMessage::PromptAccepted { text, turn }
             }
-            Err(error) => ChatMessage::NotTaken { text, why: words(&error) },
+            Err(error) => ChatMessage::PromptRejected { text, why: words(&error) },
         };
         if news.send(told).await.is_err() {
             return;
@@ -138,14 +144,14 @@ struct RequestContext {
     news: mpsc::Sender<ChatMessage>,
     session: Option<SessionInfo>,
     cwd: PathBuf,
-    order: Map<String, Value>,
+    create_params: Map<String, Value>,
     command: Option<Vec<String>>,
 }
 
 impl RequestContext {
     async fn perform(self, effect: Effect) {
         let opens = matches!(effect, Effect::Create { .. } | Effect::Attach(_) | Effect::Fork);
-        let news = match self.done(effect).await {
+        let news = match self.request(effect).await {
             Ok(news) => news,
             Err(why) if opens => Some(ChatMessage::CannotOpen(why)),
             Err(why) => Some(ChatMessage::Failed(why)),
@@ -155,7 +161,7 @@ impl RequestContext {
         }
     }
 
-    async fn done(&self, effect: Effect) -> Result<Option<ChatMessage>, String> {
+    async fn request(&self, effect: Effect) -> Result<Option<ChatMessage>, String> {
         let client = &self.client;
         let told = |error: ClientError| words(&error);
         let id = self.session.as_ref().map(|session| session.id.as_str());
@@ -163,7 +169,7 @@ impl RequestContext {
         let base = || base.as_deref().ok_or_else(|| "there is no session yet".to_owned());
         Ok(Some(match effect {
             Effect::Create { agent } => {
-                let session = create(client, &self.order, agent, self.command.as_deref());
+                let session = create(client, &self.create_params, agent, self.command.as_deref());
                 ChatMessage::Opened(Box::new(session.await.map_err(told)?))
             }
             Effect::Attach(id) => {
@@ -177,13 +183,13 @@ impl RequestContext {
             Effect::Refresh => {
                 ChatMessage::Info(Box::new(client.get(base()?).await.map_err(told)?))
             }
-            Effect::AskAge => match client.get::<Value>("/v1/health").await {
+            Effect::CheckUptime => match client.get::<Value>("/v1/health").await {
                 Ok(health) => match health["uptimeSeconds"].as_i64() {
                     // Seconds are cut off, so it may be almost one more.
                     Some(seconds) => {
                         let now = i64::try_from(super::now()).unwrap_or_default();
                         let ran_for = seconds.saturating_add(1).saturating_mul(1000);
-                        ChatMessage::AliveSince(now.saturating_sub(ran_for))
+                        ChatMessage::DaemonSince(now.saturating_sub(ran_for))
                     }
                     None => return Ok(None),
                 },
@@ -223,7 +229,7 @@ impl RequestContext {
             Effect::Export(path) => {
                 let id = id.unwrap_or_default();
                 let path = match path.as_str() {
-                    "" => free(&self.cwd, &format!("session-{id:.10}")),
+                    "" => free_file_name(&self.cwd, &format!("session-{id:.10}")),
                     path => self.cwd.join(path),
                 };
                 let n_bytes = export(client, &format!("{}/export", base()?), &path).await?;
@@ -287,7 +293,7 @@ pub(crate) async fn last_session(client: &DaemonClient, cwd: &Path) -> Result<St
 }
 
 /// A name that no file has yet: `session-x.ndjson`, `session-x-2.ndjson`, …
-fn free(dir: &Path, stem: &str) -> PathBuf {
+fn free_file_name(dir: &Path, stem: &str) -> PathBuf {
     let mut names = (1_u32..).map(|n| match n {
         1 => dir.join(format!("{stem}.ndjson")),
         n => dir.join(format!("{stem}-{n}.ndjson")),

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 const MAX_FILES: usize = 20_000;
 const MAX_DEPTH: usize = 12;
 /// The time limit of the walk; on a slow disk the files found by then are enough.
-const LONGEST: Duration = Duration::from_secs(3);
+const TIME_LIMIT: Duration = Duration::from_secs(3);
 
-pub(super) fn below(dir: &Path) -> Vec<String> {
-    let end = Instant::now() + LONGEST;
+pub(super) fn list_files(dir: &Path) -> Vec<String> {
+    let end = Instant::now() + TIME_LIMIT;
     let walk = ignore::WalkBuilder::new(dir)
         .max_depth(Some(MAX_DEPTH))
         .follow_links(false)
@@ -37,7 +37,7 @@ pub(super) fn below(dir: &Path) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::below;
+    use super::list_files;
 
     #[test]
     fn what_is_hidden_or_ignored_is_left_out() {
@@ -51,7 +51,7 @@ mod tests {
         std::fs::create_dir_all(dir.path().join("src")).unwrap();
         std::fs::write(dir.path().join("target/x"), "").unwrap();
         std::fs::write(dir.path().join("src/main.rs"), "").unwrap();
-        let mut found = below(dir.path());
+        let mut found = list_files(dir.path());
         found.sort();
         assert_eq!(found, ["a.rs", "src/", "src/main.rs", "two words"]);
     }

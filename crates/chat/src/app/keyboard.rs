@@ -16,13 +16,13 @@ use tokio::sync::mpsc;
 /// Input that waits; more than a person types while a frame is drawn, and a paste is one.
 const MAX_TYPED: usize = 1024;
 /// Keys that are read at once; a paste that is longer comes in several parts.
-const MAX_TOGETHER: usize = 4096;
+const MAX_KEYS_AT_ONCE: usize = 4096;
 /// How long the thread waits before it looks whether it is still wanted, and for a new size.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Polls in a row that found input but no key, after which stdin is read directly.
-const OVERLOOKED: u32 = 3;
+const MISSED_POLLS: u32 = 3;
 /// How long the end of the thread is waited for; a longer one ends with the process.
-const ENDS_WITHIN: Duration = Duration::from_secs(1);
+const JOIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) enum TerminalInput {
@@ -50,7 +50,7 @@ impl Keyboard {
                 let Some(has_input) = wait_for_terminal() else { return };
                 let Ok(mut all) = read_all() else { return };
                 n_overlooked = if has_input && all.is_empty() { n_overlooked + 1 } else { 0 };
-                if n_overlooked >= OVERLOOKED {
+                if n_overlooked >= MISSED_POLLS {
                     all.extend(overlooked::read());
                 }
                 for typed in all {
@@ -70,7 +70,10 @@ impl Keyboard {
 
     /// Runs something that needs the terminal for itself: a suspend. A stopped process stops its
     /// threads, so only what was typed before has to be dropped.
-    pub(super) fn while_resting(&mut self, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    pub(super) fn run_with_terminal(
+        &mut self,
+        act: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<()> {
         let done = act();
         while self.typed.try_recv().is_ok() {}
         done
@@ -81,7 +84,7 @@ impl Keyboard {
 /// tell a paste from typing sends it so.
 fn read_all() -> io::Result<Vec<TerminalInput>> {
     let mut all = Vec::new();
-    for _ in 0..MAX_TOGETHER {
+    for _ in 0..MAX_KEYS_AT_ONCE {
         if !event::poll(Duration::ZERO)? {
             break;
         }
@@ -103,7 +106,7 @@ fn read_all() -> io::Result<Vec<TerminalInput>> {
 fn wait_for_terminal() -> Option<bool> {
     let stdin = io::stdin();
     let mut looked = [PollFd::new(&stdin, PollFlags::IN)];
-    let within = Timespec::try_from(LOOK_EVERY).ok();
+    let within = Timespec::try_from(POLL_INTERVAL).ok();
     match poll(&mut looked, within.as_ref()) {
         Ok(_) | Err(Errno::INTR) => {
             let has = |flags| looked.iter().any(|fd| fd.revents().intersects(flags));
@@ -120,7 +123,7 @@ impl Drop for Keyboard {
         self.is_wanted.store(false, Ordering::SeqCst);
         self.typed.close();
         let Some(thread) = self.thread.take() else { return };
-        let give_up_at = Instant::now() + ENDS_WITHIN;
+        let give_up_at = Instant::now() + JOIN_TIMEOUT;
         while !thread.is_finished() && Instant::now() < give_up_at {
             std::thread::sleep(Duration::from_millis(5));
         }

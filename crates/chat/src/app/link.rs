@@ -18,7 +18,7 @@ pub(super) async fn follow(
         let item = match follower.next().await {
             FollowerMessage::Live => ChatMessage::Link(ConnectionState::Live),
             FollowerMessage::Event(event) => ChatMessage::Event(event),
-            FollowerMessage::Anew => ChatMessage::Resync,
+            FollowerMessage::Restarted => ChatMessage::Resync,
             FollowerMessage::Halted(why) => ChatMessage::Halted(why),
             FollowerMessage::Lost(why) => ChatMessage::Link(ConnectionState::Lost(why)),
             FollowerMessage::Over(error) => {

@@ -19,7 +19,7 @@ pub(crate) struct ChatQuestion {
     pub(crate) title: String,
     /// The tool call that it is about, as far as it was known when it was asked.
     pub(crate) call: ToolCard,
-    pub(crate) wants: AnswerKind,
+    pub(crate) answer_kind: AnswerKind,
     /// The kind of that tool, as the agent reports it.
     pub(super) tool_kind: String,
 }
@@ -44,7 +44,7 @@ pub(crate) struct QuestionChoice {
 
 impl QuestionChoice {
     /// The effect of choosing it, whatever its name.
-    pub(crate) fn does(&self) -> &'static str {
+    pub(crate) fn effect_words(&self) -> &'static str {
         match self.kind.as_str() {
             "allow_once" => "allow once",
             "allow_always" => "allow always",
@@ -55,7 +55,7 @@ impl QuestionChoice {
     }
 
     /// Whether its name already says its effect.
-    pub(crate) fn says_it(&self) -> bool {
+    pub(crate) fn names_effect(&self) -> bool {
         let name = self.name.to_lowercase();
         let is = |names: &[&str]| names.contains(&name.as_str());
         match self.kind.as_str() {
@@ -90,7 +90,7 @@ pub(crate) enum FieldKind {
 impl ChatQuestion {
     /// The option that a plain yes means.
     pub(crate) fn plain_yes(&self) -> Option<usize> {
-        let AnswerKind::Choice(choices) = &self.wants else { return None };
+        let AnswerKind::Choice(choices) = &self.answer_kind else { return None };
         plain_yes(&self.tool_kind, choices.iter().map(|choice| choice.kind.as_str()))
     }
 
@@ -111,7 +111,7 @@ impl ChatQuestion {
             turn: None,
             title,
             call,
-            wants: AnswerKind::Choice(choices),
+            answer_kind: AnswerKind::Choice(choices),
             tool_kind,
         }
     }
@@ -130,9 +130,9 @@ impl ChatQuestion {
         let fields = properties.map(field).take(MAX_FIELDS).collect();
         let title = line(request["message"].as_str().unwrap_or("the agent has a question"), 400);
         let url = request["url"].as_str().map(|url| line(url, 1000));
-        let wants = AnswerKind::Form { fields, url };
+        let answer_kind = AnswerKind::Form { fields, url };
         let (call, tool_kind) = (ToolCard::default(), String::new());
-        Self { id, turn: None, title, call, wants, tool_kind }
+        Self { id, turn: None, title, call, answer_kind, tool_kind }
     }
 }
 

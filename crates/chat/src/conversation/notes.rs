@@ -16,8 +16,8 @@ pub(crate) enum NoteTone {
 }
 
 impl ChatConversation {
-    pub(super) fn tell_end(&mut self, end: &TurnEnd) {
-        let text = match &end.why {
+    pub(super) fn note_turn_end(&mut self, end: &TurnEnd) {
+        let text = match &end.reason {
             TurnEndReason::Stopped(_) if end.fault.is_some() => return,
             TurnEndReason::Stopped(StopReason::EndTurn)
             | TurnEndReason::Dropped(_)
@@ -55,7 +55,7 @@ impl ChatConversation {
     }
 
     pub(super) fn notice(&mut self, notice: Option<&Notice>, now: &Conversation) {
-        let Some(notice) = notice.filter(|notice| notice.weight >= NoticeLevel::Remark) else {
+        let Some(notice) = notice.filter(|notice| notice.level >= NoticeLevel::Remark) else {
             return;
         };
         let tone = match notice.tone {
@@ -69,8 +69,8 @@ impl ChatConversation {
     /// Notes a dropped prompt, with its text.
     pub(super) fn prompt_dropped(&mut self, notice: Option<&Notice>, now: &Conversation) {
         let is_it = |waiting: &WaitingPrompt| waiting.turn == now.event_turn();
-        let place = self.waiting.iter().position(is_it);
-        let asked = place.map(|place| self.waiting.remove(place).text);
+        let place = self.waiting_prompts.iter().position(is_it);
+        let asked = place.map(|place| self.waiting_prompts.remove(place).text);
         if let (Some(notice), Some(asked)) = (notice, asked) {
             let text = format!("{}: {}", notice.text, line(&asked, 200));
             self.note(now.event_turn(), NoteTone::Doubtful, text);

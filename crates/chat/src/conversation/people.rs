@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use projection::{decided_by, sanitize, sanitize_line};
+use projection::{decider_phrase, sanitize, sanitize_line};
 use wire::event::{DecidedBy, Decider};
 use wire::{CallId, TurnId};
 
@@ -84,7 +84,7 @@ impl OwnActions {
         match by {
             "" => None,
             LOCAL if seq <= self.since || self.has_asked(turn, text) => None,
-            _ => Some(named(by, seq > self.since)),
+            _ => Some(display_name(by, seq > self.since)),
         }
     }
 
@@ -94,16 +94,17 @@ impl OwnActions {
         match by.who {
             DecidedBy::Client if self.has_answered(request) => " by you".to_owned(),
             DecidedBy::Client => {
-                format!(" by {}", named(detail.unwrap_or("a client"), seq > self.since))
+                format!(" by {}", display_name(detail.unwrap_or("a client"), seq > self.since))
             }
-            _ => sanitize_line(&decided_by(by), 120),
+            _ => sanitize_line(&decider_phrase(by), 120),
         }
     }
 }
 
 /// `token:phone http` is `phone`, and `local http` the user of this machine.
-fn named(who: &str, is_now: bool) -> String {
-    let (name, _way) = who.rsplit_once(' ').filter(|(_, way)| is_way(way)).unwrap_or((who, ""));
+fn display_name(who: &str, is_now: bool) -> String {
+    let (name, _way) =
+        who.rsplit_once(' ').filter(|(_, way)| is_transport(way)).unwrap_or((who, ""));
     let name = name.strip_prefix("token:").unwrap_or(name);
     match name {
         // Names that commands of this machine give themselves, where no daemon names them.
@@ -115,7 +116,7 @@ fn named(who: &str, is_now: bool) -> String {
     }
 }
 
-fn is_way(word: &str) -> bool {
+fn is_transport(word: &str) -> bool {
     ["http", "unix", "tcp", "ws", "websocket", "acp", "stdio"].contains(&word)
 }
 
@@ -128,15 +129,15 @@ fn remember<T>(all: &mut VecDeque<T>, one: T, max: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::named;
+    use super::display_name;
 
     #[test]
     fn names_are_those_that_a_person_gave() {
-        assert_eq!(named("token:phone http", true), "phone");
-        assert_eq!(named("local http", true), "you elsewhere");
-        assert_eq!(named("local unix", false), "you");
-        assert_eq!(named("token:browser sU6x9 http", true), "a browser");
-        assert_eq!(named("phone", true), "phone");
-        assert_eq!(named("a\u{1b}b", true), "a\\x1bb");
+        assert_eq!(display_name("token:phone http", true), "phone");
+        assert_eq!(display_name("local http", true), "you elsewhere");
+        assert_eq!(display_name("local unix", false), "you");
+        assert_eq!(display_name("token:browser sU6x9 http", true), "a browser");
+        assert_eq!(display_name("phone", true), "phone");
+        assert_eq!(display_name("a\u{1b}b", true), "a\\x1bb");
     }
 }

@@ -21,8 +21,8 @@ impl ChatConversation {
             JsonNode::of(received.prompt).items().into_iter().map(ContentBlock::of).collect();
         let (text, turn) = (text(&blocks), now.event_turn());
         let by = self.own.asker(&received.by, now.seq().0, turn, &text);
-        self.has_others |= by.is_some();
-        self.waiting.push(WaitingPrompt { turn, text, by });
+        self.has_other_senders |= by.is_some();
+        self.waiting_prompts.push(WaitingPrompt { turn, text, by });
     }
 
     pub(super) fn prompt(&mut self, said: &UserMessage) {

@@ -7,9 +7,9 @@
 use projection::Sanitizer;
 
 /// Length from which a text is divided at the next empty line.
-const LONG: usize = 8 << 10;
+const DIVIDE_AT_BLANK: usize = 8 << 10;
 /// Length from which it is divided inside of code, too.
-const VERY_LONG: usize = 32 << 10;
+const DIVIDE_ANYWHERE: usize = 32 << 10;
 
 #[derive(Debug, Default)]
 pub(crate) struct StreamedText {
@@ -27,13 +27,13 @@ impl StreamedText {
     /// Adds a chunk. Gives back what belongs to the next item, if this one is full.
     pub(crate) fn push(&mut self, chunk: &str) -> Option<Self> {
         self.sanitizer.push(chunk, &mut self.text);
-        if self.text.len() <= LONG {
+        if self.text.len() <= DIVIDE_AT_BLANK {
             return None;
         }
         self.scan();
         let (at, fence) = if self.gap > 0 {
             (self.gap, None)
-        } else if self.text.len() > VERY_LONG {
+        } else if self.text.len() > DIVIDE_ANYWHERE {
             match self.n_scanned {
                 0 => (self.text.len(), None),
                 at => (at, self.fence.clone()),

@@ -47,7 +47,7 @@ pub(crate) struct Terminal {
     /// Its worker is gone, and nobody said how it ended.
     is_lost: bool,
     /// The items that show it.
-    cards: Vec<usize>,
+    items: Vec<usize>,
 }
 
 /// The state of a terminal's command, as far as the log says.
@@ -61,7 +61,7 @@ pub(crate) enum CommandState {
 }
 
 impl Terminal {
-    pub(crate) fn fate(&self) -> CommandState {
+    pub(crate) fn state(&self) -> CommandState {
         match () {
             () if self.has_ended => CommandState::Ended,
             () if !self.has_printed => CommandState::Unknown,
@@ -87,7 +87,7 @@ impl Terminals {
         let open = self.by_id.values_mut().filter(|one| !one.has_ended && is_gone(one));
         let lost = open.map(|terminal| {
             terminal.is_lost = true;
-            &terminal.cards
+            &terminal.items
         });
         lost.flatten().copied().collect()
     }
@@ -95,7 +95,7 @@ impl Terminals {
     /// The items that show what has not ended.
     pub(super) fn open_cards(&self) -> Vec<usize> {
         let open = self.by_id.values().filter(|terminal| !terminal.has_ended);
-        open.flat_map(|terminal| &terminal.cards).copied().collect()
+        open.flat_map(|terminal| &terminal.items).copied().collect()
     }
 
     pub(super) fn get(&self, id: &str) -> Option<&Terminal> {
@@ -108,7 +108,7 @@ impl Terminals {
         let before = terminal.printed.weight();
         terminal.printed.push(&output.data);
         terminal.has_printed = true;
-        let (after, cards) = (terminal.printed.weight(), terminal.cards.clone());
+        let (after, cards) = (terminal.printed.weight(), terminal.items.clone());
         self.n_bytes = (self.n_bytes + after).saturating_sub(before);
         self.make_room();
         cards
@@ -118,16 +118,16 @@ impl Terminals {
         let terminal = self.terminal(&exited.terminal_id);
         terminal.is_truncated |= exited.truncated;
         terminal.end = end(exited);
-        terminal.failure = CommandEnd::seen(exited).failure();
+        terminal.failure = CommandEnd::from_terminal(exited).failure();
         terminal.has_ended = true;
-        terminal.cards.clone()
+        terminal.items.clone()
     }
 
     /// Notes that an item shows this terminal.
     pub(super) fn shown_by(&mut self, id: &str, item: usize) {
         let terminal = self.terminal(id);
-        if !terminal.cards.contains(&item) && terminal.cards.len() < MAX_CARDS {
-            terminal.cards.push(item);
+        if !terminal.items.contains(&item) && terminal.items.len() < MAX_CARDS {
+            terminal.items.push(item);
         }
         self.make_room();
     }

@@ -69,7 +69,7 @@ pub(crate) fn call_id(letter: char) -> String {
 fn heard(events: &[Event]) -> ChatConversation {
     let mut talk = ChatConversation::default();
     for event in events {
-        assert_eq!(talk.hear(event), ApplyOutcome::New);
+        assert_eq!(talk.apply_event(event), ApplyOutcome::New);
     }
     talk
 }
@@ -92,10 +92,10 @@ fn an_event_that_comes_twice_is_heard_once_and_a_gap_is_noticed() {
     let second = log.say("two");
     let third = log.say("three");
     let mut talk = heard(std::slice::from_ref(&first));
-    assert_eq!(talk.hear(&first), ApplyOutcome::Known);
-    assert_eq!(talk.hear(&third), ApplyOutcome::Gap);
-    assert_eq!(talk.hear(&second), ApplyOutcome::New);
-    assert_eq!(talk.hear(&third), ApplyOutcome::New);
+    assert_eq!(talk.apply_event(&first), ApplyOutcome::Known);
+    assert_eq!(talk.apply_event(&third), ApplyOutcome::Gap);
+    assert_eq!(talk.apply_event(&second), ApplyOutcome::New);
+    assert_eq!(talk.apply_event(&third), ApplyOutcome::New);
     assert!(
         matches!(&talk.items()[0].part, ChatPart::Answer(prose) if prose.text == "onetwothree")
     );
@@ -108,10 +108,10 @@ fn a_prompt_waits_until_its_turn_begins() {
     log.turn = Some(turn(2));
     let [second, begun] = log.prompt("second");
     let mut talk = heard(&[received, started, second]);
-    assert_eq!(talk.waiting.len(), 1);
+    assert_eq!(talk.waiting_prompts.len(), 1);
     assert_eq!(talk.items().len(), 1);
-    talk.hear(&begun);
-    assert!(talk.waiting.is_empty());
+    talk.apply_event(&begun);
+    assert!(talk.waiting_prompts.is_empty());
     assert!(matches!(&talk.items()[1].part, ChatPart::Prompt { text, .. } if text == "second"));
 }
 
@@ -127,7 +127,7 @@ fn a_tool_call_is_put_together_and_left_open_calls_are_told_as_such() {
     let mut talk = heard(&events);
     let ChatPart::Tool(tool) = &talk.items()[0].part else { panic!() };
     assert_eq!((tool.status, tool.shown().outputs.len()), (CallStatus::InProgress, 1));
-    talk.hear(&log.event("turn_ended", &json!({ "stopReason": "end_turn" })));
+    talk.apply_event(&log.event("turn_ended", &json!({ "stopReason": "end_turn" })));
     let ChatPart::Tool(tool) = &talk.items()[0].part else { panic!() };
     assert_eq!(tool.status, CallStatus::Abandoned);
 }
@@ -164,10 +164,10 @@ fn a_question_is_there_until_it_is_answered_and_only_if_somebody_is_asked() {
     let mut talk = heard(&[log.ask('q')]);
     assert_eq!(talk.questions.len(), 1);
     let resolved = json!({ "requestId": call_id('q'), "by": { "who": "client" }, "allowed": true });
-    talk.hear(&log.event("permission_resolved", &resolved));
+    talk.apply_event(&log.event("permission_resolved", &resolved));
     assert!(talk.questions.is_empty());
     let unasked = json!({ "requestId": call_id('r'), "ask": false, "request": {} });
-    talk.hear(&log.event("permission_requested", &unasked));
+    talk.apply_event(&log.event("permission_requested", &unasked));
     assert!(talk.questions.is_empty());
 }
 
@@ -189,7 +189,7 @@ fn a_long_answer_is_divided_without_losing_a_letter() {
     for n in 0..4000 {
         let chunk = format!("line {n}\n{}", if n % 10 == 0 { "\n" } else { "" });
         whole.push_str(&chunk);
-        talk.hear(&log.say(&chunk));
+        talk.apply_event(&log.say(&chunk));
     }
     let texts: Vec<&str> = talk
         .items()
@@ -207,9 +207,9 @@ fn a_long_answer_is_divided_without_losing_a_letter() {
 fn code_without_end_keeps_its_fence_where_it_is_divided() {
     let mut log = Log::in_turn();
     let mut talk = ChatConversation::default();
-    talk.hear(&log.say("```rust\n"));
+    talk.apply_event(&log.say("```rust\n"));
     for n in 0..8000 {
-        talk.hear(&log.say(&format!("let x = {n};\n")));
+        talk.apply_event(&log.say(&format!("let x = {n};\n")));
     }
     assert!(talk.items().len() > 1);
     for item in talk.items() {
@@ -239,11 +239,11 @@ fn a_terminals_output_finds_its_card_whichever_comes_first() {
     let mut talk = heard(&[early, named]);
     assert_eq!(tool_at(&talk, 0).shown().outputs, [super::CardOutput::Terminal("term_1".into())]);
     let before = talk.items()[0].revision;
-    talk.hear(&log.event("terminal_output", &output("o\n")));
+    talk.apply_event(&log.event("terminal_output", &output("o\n")));
     assert_ne!(talk.items()[0].revision, before);
     assert_eq!(talk.terminal("term_1").unwrap().printed.text(), "one\ntwo");
     let exited = json!({ "terminalId": "term_1", "exitCode": 3, "truncated": true });
-    talk.hear(&log.event("terminal_exited", &exited));
+    talk.apply_event(&log.event("terminal_exited", &exited));
     let terminal = talk.terminal("term_1").unwrap();
     assert_eq!(terminal.end.as_deref(), Some("exit code 3"));
     assert!(terminal.is_truncated && talk.items().len() == 1);
@@ -286,7 +286,7 @@ fn a_call_that_is_large_is_kept_small_and_takes_further_news() {
         "sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed",
         "content": content("short"),
     });
-    talk.hear(&log.update(&end));
+    talk.apply_event(&log.update(&end));
     let tool = tool_at(&talk, 0);
     assert_eq!((tool.status, tool.shown().title.as_str()), (CallStatus::Completed, "cat"));
     assert_eq!(tool.shown().outputs, [super::CardOutput::Text("short".into())]);
@@ -422,7 +422,7 @@ proptest! {
                 members.insert("requestId".to_owned(), json!(call_id('q')));
                 members.insert("ask".to_owned(), json!(true));
             }
-            talk.hear(&log.event(KINDS[kind], &payload));
+            talk.apply_event(&log.event(KINDS[kind], &payload));
         }
         let said = format!("{:?}", talk.title);
         prop_assert!(!said.chars().any(char::is_control));

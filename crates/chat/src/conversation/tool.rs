@@ -22,7 +22,7 @@ const MAX_OUTPUTS: usize = 100;
 /// Paths that are kept of a call; more than anybody looks through.
 const MAX_PATHS: usize = 200;
 /// The largest call that is kept as it came.
-const MAX_TOLD_BYTES: usize = 16 << 10;
+const MAX_UNPREPARED_BYTES: usize = 16 << 10;
 /// A command is read from its beginning; so is whatever else a tool is given.
 const MAX_COMMAND_CHARS: usize = 4000;
 const MAX_INPUT_CHARS: usize = 8000;
@@ -32,13 +32,13 @@ const MAX_INPUT_CHARS: usize = 8000;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ToolCard {
     pub(crate) status: CallStatus,
-    known: CardContent,
+    content: CardContent,
     cwd: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone)]
 enum CardContent {
-    AsTold(Box<ToolCall>),
+    Unprepared(Box<ToolCall>),
     /// The texts to show of a large call are made at once, which makes it small.
     Ready(Box<CardText>),
 }
@@ -59,7 +59,7 @@ pub(crate) struct CardText {
     /// The rest of its input, a member a line.
     pub(crate) input: String,
     /// The members of the input that neither the command nor the changes show.
-    pub(crate) untold: String,
+    pub(crate) unshown_input: String,
     pub(crate) paths: Vec<String>,
     pub(crate) n_paths_left_out: usize,
     pub(crate) outputs: Vec<CardOutput>,
@@ -101,25 +101,25 @@ impl ToolCard {
             // The reading of the log has freed what came before, which is only kept here.
             let mut shown = self.shown().into_owned();
             shown.merge(call, cwd);
-            self.known = CardContent::Ready(Box::new(shown));
-        } else if weight(call) > MAX_TOLD_BYTES {
-            self.known = CardContent::Ready(Box::new(CardText::of(call, cwd)));
+            self.content = CardContent::Ready(Box::new(shown));
+        } else if weight(call) > MAX_UNPREPARED_BYTES {
+            self.content = CardContent::Ready(Box::new(CardText::of(call, cwd)));
         } else {
-            self.known = CardContent::AsTold(Box::new(call.clone()));
+            self.content = CardContent::Unprepared(Box::new(call.clone()));
         }
     }
 
     pub(crate) fn shown(&self) -> Cow<'_, CardText> {
-        match &self.known {
-            CardContent::AsTold(call) => Cow::Owned(CardText::of(call, self.cwd.as_deref())),
+        match &self.content {
+            CardContent::Unprepared(call) => Cow::Owned(CardText::of(call, self.cwd.as_deref())),
             CardContent::Ready(shown) => Cow::Borrowed(shown),
         }
     }
 
     /// The terminals that it shows.
     pub(super) fn terminals(&self) -> Vec<String> {
-        match &self.known {
-            CardContent::AsTold(call) => call.output.iter().filter_map(terminal).collect(),
+        match &self.content {
+            CardContent::Unprepared(call) => call.output.iter().filter_map(terminal).collect(),
             CardContent::Ready(shown) => {
                 let named = |output: &CardOutput| match output {
                     CardOutput::Terminal(id) => Some(id.clone()),
@@ -154,13 +154,13 @@ impl CardText {
         if let Some(title) = &call.title {
             self.title = line(&without_cwd(title, cwd), 400);
         }
-        if !call.places.is_empty() {
+        if !call.locations.is_empty() {
             let place = |CallLocation { path, line: number }: &CallLocation| {
                 let path = line(short_path(path, cwd), 300);
                 number.map_or_else(|| path.clone(), |number| format!("{path}:{number}"))
             };
-            self.paths = call.places.iter().map(place).take(MAX_PATHS).collect();
-            self.n_paths_left_out = call.places.len().saturating_sub(MAX_PATHS);
+            self.paths = call.locations.iter().map(place).take(MAX_PATHS).collect();
+            self.n_paths_left_out = call.locations.len().saturating_sub(MAX_PATHS);
         }
         let diffs = call.output.iter().take(MAX_OUTPUTS).filter_map(|output| match output {
             projection::ToolOutput::Diff(file) => Some(ShownChange::of(file)),
@@ -174,12 +174,12 @@ impl CardText {
             let given: Value =
                 given.read().unwrap_or_else(|_| Value::from(JsonNode::of(given).raw()));
             let mut beside = ShownParts { command: command.as_deref(), changes: Vec::new(), cwd };
-            self.input = input(&beside.untold(&given));
+            self.input = input(&beside.unshown(&given));
             beside.changes = diffs.collect();
-            self.untold = input(&beside.untold(&given));
+            self.unshown_input = input(&beside.unshown(&given));
         } else if !call.output.is_empty() {
             // The input is gone, so whether these changes show it cannot be known any more.
-            self.untold.clone_from(&self.input);
+            self.unshown_input.clone_from(&self.input);
         }
         if !call.output.is_empty() {
             let outputs = call.output.iter().take(MAX_OUTPUTS);
@@ -188,7 +188,7 @@ impl CardText {
         }
         if self.is_command() {
             let texts: Vec<&str> = call.output.iter().filter_map(words).collect();
-            let end = CommandEnd::told(&texts.join("\n"), call.raw_output.as_ref());
+            let end = CommandEnd::reported_by_agent(&texts.join("\n"), call.raw_output.as_ref());
             self.end = end.or(self.end.take());
         }
         if let Some(raw) = call.raw_output_text().filter(|_| self.outputs.is_empty()) {
@@ -209,8 +209,8 @@ fn weight(call: &ToolCall) -> usize {
         | projection::ToolOutput::Other(text) => text.len(),
     };
     let raw = |json: &Option<Json>| json.as_ref().map_or(0, |json| json.as_str().len());
-    let places = call.places.iter().map(|place| place.path.len());
-    let n_items = call.output.len() + call.places.len();
+    let places = call.locations.iter().map(|place| place.path.len());
+    let n_items = call.output.len() + call.locations.len();
     call.output.iter().map(of).chain(places).sum::<usize>()
         + raw(&call.raw_input)
         + raw(&call.raw_output)

@@ -13,7 +13,7 @@ pub(crate) struct UsageTotals {
 }
 
 impl UsageTotals {
-    pub(super) fn told(&mut self, usage: &ConversationUsage) {
+    pub(super) fn update(&mut self, usage: &ConversationUsage) {
         self.context = usage.used.zip(usage.window());
         self.cost_usd = usage.cost_usd();
     }

@@ -5,7 +5,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::theme::Theme;
-use crate::wrap::{Margin, StyledText, shown, width, words};
+use crate::wrap::{Margin, StyledText, displayable, width, wrap_words};
 
 const BETWEEN: &str = " │ ";
 
@@ -34,7 +34,7 @@ impl MarkdownTable {
 
     pub(super) fn text(&mut self, text: &str) {
         if let Some(cell) = self.rows.last_mut().and_then(|row| row.last_mut()) {
-            cell.push_str(&shown(text).replace('\n', " "));
+            cell.push_str(&displayable(text).replace('\n', " "));
         }
     }
 
@@ -99,7 +99,7 @@ impl MarkdownTable {
                     StyledText::new(name, theme.strong()),
                     StyledText::new(text.clone(), Style::new()),
                 ];
-                lines.extend(words(&pieces, columns, &Margin::default()));
+                lines.extend(wrap_words(&pieces, columns, &Margin::default()));
             }
         }
         lines

@@ -7,7 +7,7 @@ use super::Canvas;
 use super::question::QuestionPanel;
 use crate::effect::ConnectionState;
 use crate::state::ChatState;
-use crate::wrap::{cut, shown, width};
+use crate::wrap::{cut, displayable, width};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// Waiting prompts that are shown.
@@ -24,8 +24,8 @@ pub(super) fn panel(
 ) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     // The first of those that wait begins its turn at once if none runs.
-    let n_begins = usize::from(state.talk.running.is_none());
-    let waiting: Vec<_> = state.talk.waiting.iter().skip(n_begins).collect();
+    let n_begins = usize::from(state.conversation.running.is_none());
+    let waiting: Vec<_> = state.conversation.waiting_prompts.iter().skip(n_begins).collect();
     for one in waiting.iter().take(MAX_WAITING) {
         let by = one.by.as_ref().map(|by| format!("{by}: ")).unwrap_or_default();
         let text = format!("⏸ waits: {by}{}", one.text.replace('\n', " "));
@@ -58,7 +58,11 @@ fn offers(state: &ChatState, max_rows: usize, canvas: Canvas) -> Vec<Line<'stati
     let offers = completion.offers.iter().enumerate().skip(start).take(max_rows);
     offers
         .map(|(index, offer)| {
-            let text = format!("  {:<16} {}", shown(offer.text.trim_end()), shown(&offer.about));
+            let text = format!(
+                "  {:<16} {}",
+                displayable(offer.text.trim_end()),
+                displayable(&offer.about)
+            );
             let style = if index == marked { canvas.selected() } else { canvas.dim() };
             canvas.line(text.trim_end(), style)
         })
@@ -75,7 +79,7 @@ pub(super) fn activity(state: &ChatState, is_at_end: bool, canvas: Canvas) -> Li
         (format!("✗ {why}"), canvas.bad())
     } else if state.session.is_none() {
         (format!("{spinner} opening …"), canvas.dim())
-    } else if let Some((read, head)) = state.behind() {
+    } else if let Some((read, head)) = state.backlog() {
         (format!("{spinner} reading event {read} of {head}"), canvas.dim())
     } else if !is_at_end {
         ("▲ earlier; PageDown or Ctrl-End goes to the end".to_owned(), canvas.doubtful())
@@ -83,11 +87,11 @@ pub(super) fn activity(state: &ChatState, is_at_end: bool, canvas: Canvas) -> Li
         (format!("{spinner} stopping …"), canvas.doubtful())
     } else if state.question().is_some() {
         ("the agent waits for you".to_owned(), canvas.doubtful())
-    } else if state.talk.running.is_some() {
-        let since = u64::try_from(state.talk.running_since).unwrap_or_default();
+    } else if state.conversation.running.is_some() {
+        let since = u64::try_from(state.conversation.running_since).unwrap_or_default();
         let seconds = state.now.saturating_sub(since) / 1000;
         (format!("{spinner} working · {} · Esc stops", lasting(seconds)), canvas.good())
-    } else if state.n_sending > 0 || !state.talk.waiting.is_empty() {
+    } else if state.n_sending > 0 || !state.conversation.waiting_prompts.is_empty() {
         (format!("{spinner} sending …"), canvas.dim())
     } else {
         (String::new(), canvas.dim())
@@ -106,14 +110,14 @@ pub(super) fn activity(state: &ChatState, is_at_end: bool, canvas: Canvas) -> Li
 pub(super) fn status(state: &ChatState, canvas: Canvas) -> Line<'static> {
     let mut left = Vec::new();
     if let Some(session) = &state.session {
-        left.push(shown(&session.agent).into_owned());
+        left.push(displayable(&session.agent).into_owned());
     }
     left.extend(state.title());
     let mut right: Vec<String> = Vec::new();
-    right.extend(state.model().map(|model| shown(model).into_owned()));
-    right.extend(state.effort().map(|effort| format!("{} effort", shown(effort))));
-    right.extend(state.mode().map(|mode| shown(mode).into_owned()));
-    let usage = &state.talk.usage;
+    right.extend(state.model().map(|model| displayable(model).into_owned()));
+    right.extend(state.effort().map(|effort| format!("{} effort", displayable(effort))));
+    right.extend(state.mode().map(|mode| displayable(mode).into_owned()));
+    let usage = &state.conversation.usage;
     if usage.tokens > 0 {
         right.push(format!("{} tokens", short(usage.tokens)));
     }

@@ -27,7 +27,7 @@ impl Canvas {
         style: Style,
         margin: &Margin,
     ) -> Vec<Line<'static>> {
-        wrap::words(&[StyledText::new(text, style)], self.columns, margin)
+        wrap::wrap_words(&[StyledText::new(text, style)], self.columns, margin)
     }
 
     /// As [`wrap::cells`], in one style.
@@ -37,7 +37,7 @@ impl Canvas {
         style: Style,
         margin: &Margin,
     ) -> Vec<Line<'static>> {
-        wrap::cells(&[StyledText::new(text, style)], self.columns, margin)
+        wrap::wrap_cells(&[StyledText::new(text, style)], self.columns, margin)
     }
 }
 

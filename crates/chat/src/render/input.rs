@@ -5,7 +5,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::Canvas;
 use crate::state::ChatState;
-use crate::wrap::{shown, width};
+use crate::wrap::{displayable, width};
 
 const MARK: &str = "› ";
 const INDENT: &str = "  ";
@@ -50,7 +50,7 @@ pub(super) fn rows(state: &ChatState, canvas: Canvas) -> InputRows {
             used = 0;
             continue;
         }
-        let cluster = shown(cluster);
+        let cluster = displayable(cluster);
         let wide = width(&cluster);
         if used > 0 && used + wide > room {
             rows.push(begin(false));

@@ -1,6 +1,6 @@
 //! One item of the conversation as lines.
 
-use projection::{DiffMark, names_place};
+use projection::{DiffMark, names_path};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
@@ -11,7 +11,7 @@ use crate::conversation::{
 };
 use crate::markdown;
 use crate::state::ChatState;
-use crate::wrap::{Margin, StyledText, words};
+use crate::wrap::{Margin, StyledText, wrap_words};
 
 /// Lines of a tool's output, in short and in full.
 const OUTPUT_LINES: (usize, usize) = (6, 400);
@@ -35,7 +35,7 @@ pub(crate) fn item_lines(
         ChatPart::Prompt { text, by } => {
             let mark = match by {
                 Some(by) => format!("{by} › "),
-                None if state.talk.has_others => "you › ".to_owned(),
+                None if state.conversation.has_other_senders => "you › ".to_owned(),
                 None => "› ".to_owned(),
             };
             let margin = Margin {
@@ -49,7 +49,7 @@ pub(crate) fn item_lines(
         }
         ChatPart::Thought(prose) => lines.extend(thought(&prose.text, state, canvas)),
         ChatPart::Tool(tool) => {
-            let is_over = item.turn.is_none() || item.turn != state.talk.running;
+            let is_over = item.turn.is_none() || item.turn != state.conversation.running;
             lines.extend(tool_lines(tool, is_over, state, canvas));
         }
         ChatPart::Plan(entries) => lines.extend(plan(entries, canvas)),
@@ -101,7 +101,7 @@ fn tool_lines(
         is_turn_over || !matches!(tool.status, CallStatus::Pending | CallStatus::InProgress);
     let runs_on = outputs.iter().any(|output| match output {
         CardOutput::Terminal(id) => {
-            state.talk.terminal(id).is_some_and(|one| one.fate() == CommandState::Running)
+            state.conversation.terminal(id).is_some_and(|one| one.state() == CommandState::Running)
         }
         _ => false,
     });
@@ -132,7 +132,8 @@ fn tool_lines(
         }
         _ => {}
     }
-    let mut lines = words(&head, canvas.columns, &Margin::new(&format!("{glyph} "), "  ", style));
+    let mut lines =
+        wrap_words(&head, canvas.columns, &Margin::new(&format!("{glyph} "), "  ", style));
     if let Some(command) = shown.command.as_ref().filter(|command| !shown.title.contains(*command))
     {
         let margin = Margin::new("  $ ", "    ", canvas.dim());
@@ -151,7 +152,7 @@ fn tool_lines(
         .map(String::as_str)
         .filter(|path| {
             let place = without_line(path);
-            !names_place(&shown.title, place) && !has_diff_of(outputs, place)
+            !names_path(&shown.title, place) && !has_diff_of(outputs, place)
         })
         .collect();
     if !paths.is_empty() {
@@ -168,11 +169,11 @@ fn tool_lines(
         match output {
             CardOutput::Text(text) => lines.extend(output_text(text, is_full, canvas)),
             CardOutput::Terminal(id) => {
-                lines.extend(terminal(state.talk.terminal(id), is_over, is_full, canvas));
+                lines.extend(terminal(state.conversation.terminal(id), is_over, is_full, canvas));
             }
             CardOutput::Diff { path, lines: changes, n_left_out, n_added, n_removed } => {
                 // The title has named it.
-                let head = match names_place(&shown.title, path) {
+                let head = match names_path(&shown.title, path) {
                     true => format!("  +{n_added} −{n_removed}"),
                     false => format!("  {path} +{n_added} −{n_removed}"),
                 };
@@ -198,7 +199,7 @@ fn failure(shown: &CardText, state: &ChatState) -> Option<String> {
         CardOutput::Terminal(id) => Some(id),
         _ => None,
     });
-    state.talk.terminal(terminals.next()?)?.failure.clone()
+    state.conversation.terminal(terminals.next()?)?.failure.clone()
 }
 
 /// Whether a title says already what kind of call it is.
@@ -234,7 +235,7 @@ fn terminal(
         let text = "  │ (some of the output is not in the log)";
         lines.push(canvas.line(text, canvas.dim()));
     }
-    let end = match terminal.fate() {
+    let end = match terminal.state() {
         CommandState::Ended => terminal.end.as_deref().map(|end| (end, canvas.bad())),
         CommandState::Lost => Some(("lost: nobody knows how it ended", canvas.doubtful())),
         // While the call runs, it says so itself.

@@ -4,10 +4,10 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::Canvas;
-use crate::commands::OURS;
+use crate::commands::CHAT_COMMANDS;
 use crate::picker::Picker;
 use crate::state::ChatState;
-use crate::wrap::{cut, shown, width};
+use crate::wrap::{cut, displayable, width};
 
 const KEYS: &[(&str, &str)] = &[
     ("Enter", "send; while a turn runs the prompt waits for its turn"),
@@ -25,8 +25,8 @@ const KEYS: &[(&str, &str)] = &[
 ];
 
 pub(super) fn picker(picker: &Picker, rows: usize, canvas: Canvas) -> Vec<Line<'static>> {
-    let mut head = vec![Span::styled(picker.picks.title(), canvas.heading())];
-    let filter = shown(&picker.filter).into_owned();
+    let mut head = vec![Span::styled(picker.kind.title(), canvas.heading())];
+    let filter = displayable(&picker.filter).into_owned();
     match filter.is_empty() {
         true => {
             head.push(Span::styled("  type to narrow, Enter chooses, Esc closes", canvas.dim()));
@@ -62,7 +62,7 @@ pub(super) fn help(rows: usize, canvas: Canvas) -> Vec<Line<'static>> {
     lines.extend(KEYS.iter().map(|(name, about)| row(name, about)));
     lines.push(Line::default());
     lines.push(Line::styled("Commands", canvas.heading()));
-    for entry in OURS {
+    for entry in CHAT_COMMANDS {
         let name = format!("/{} {}", entry.name, entry.takes);
         lines.push(row(name.trim_end(), entry.about));
     }
@@ -75,8 +75,8 @@ pub(super) fn help(rows: usize, canvas: Canvas) -> Vec<Line<'static>> {
 pub(super) fn welcome(state: &ChatState, rows: usize, canvas: Canvas) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if let Some(session) = &state.session {
-        let agent = shown(&session.agent).into_owned();
-        let cwd = shown(&session.cwd).into_owned();
+        let agent = displayable(&session.agent).into_owned();
+        let cwd = displayable(&session.cwd).into_owned();
         lines.push(Line::from(vec![
             Span::styled(agent, canvas.heading()),
             Span::styled(
@@ -84,7 +84,7 @@ pub(super) fn welcome(state: &ChatState, rows: usize, canvas: Canvas) -> Vec<Lin
                 canvas.dim(),
             ),
         ]));
-        let id = shown(&session.id).into_owned();
+        let id = displayable(&session.id).into_owned();
         lines.push(canvas.line(&format!("session {id}"), canvas.dim()));
         lines.push(canvas.line("/help lists keys and commands", canvas.dim()));
     }

@@ -1,6 +1,6 @@
 //! The question that waits for a person.
 
-use projection::{names_place, short_path};
+use projection::{names_path, short_path};
 use ratatui::style::Style;
 use ratatui::text::Line;
 
@@ -10,10 +10,10 @@ use crate::conversation::{
     AnswerKind, CardOutput, CardText, ChatQuestion, FieldKind, QuestionChoice,
 };
 use crate::state::ChatState;
-use crate::wrap::{Margin, StyledText, cut, width, words};
+use crate::wrap::{Margin, StyledText, cut, width, wrap_words};
 
 /// The least columns of a name that is cut; they tell one option from another.
-const LEAST_NAME: usize = 12;
+const MIN_NAME_COLUMNS: usize = 12;
 /// The notice in full, and for a narrow window.
 const TOO_SMALL: [&str; 2] = ["the window is too small: no key answers", "too small"];
 
@@ -47,7 +47,7 @@ impl QuestionPanel {
             [StyledText::new(question.title.clone(), loud), StyledText::new(others, canvas.dim())];
         let (answers, hint) = answers(question, state, canvas);
         let mut asked = Self {
-            title: words(&head, canvas.columns, &Margin::new("? ", "  ", loud)),
+            title: wrap_words(&head, canvas.columns, &Margin::new("? ", "  ", loud)),
             about: about(question, canvas),
             answers,
             hint,
@@ -56,7 +56,7 @@ impl QuestionPanel {
             loud,
         };
         if !asked.fits(max_rows)
-            && let AnswerKind::Choice(choices) = &question.wants
+            && let AnswerKind::Choice(choices) = &question.answer_kind
         {
             let short = choices.iter().enumerate();
             let short = short.map(|(index, choice)| short_option(index, choice, state, canvas));
@@ -132,8 +132,8 @@ fn about(question: &ChatQuestion, canvas: Canvas) -> Vec<Line<'static>> {
         canvas.cells(text, canvas.code(), &margin)
     };
     // A change is what the agent shows; what the tool is given beside it comes first.
-    if !call.untold.is_empty() {
-        lines.extend(indented(&call.untold));
+    if !call.unshown_input.is_empty() {
+        lines.extend(indented(&call.unshown_input));
     }
     let mut has_diff = false;
     for output in outputs {
@@ -157,11 +157,11 @@ fn about(question: &ChatQuestion, canvas: Canvas) -> Vec<Line<'static>> {
     }
     let cwd = question.call.cwd();
     let is_told = |path: &str| {
-        let mut given = call.untold.lines().filter_map(|line| line.split_once(": "));
+        let mut given = call.unshown_input.lines().filter_map(|line| line.split_once(": "));
         given.any(|(_, value)| value == path || short_path(value, cwd) == path)
     };
     let paths = call.paths.iter().filter(|path| {
-        !names_place(&question.title, path) && !is_told(path) && !has_diff_of(outputs, path)
+        !names_path(&question.title, path) && !is_told(path) && !has_diff_of(outputs, path)
     });
     lines.extend(paths.flat_map(|path| indented(path)));
     if call.n_paths_left_out > 0 {
@@ -185,7 +185,7 @@ fn answers(
     canvas: Canvas,
 ) -> (Vec<Line<'static>>, Option<Line<'static>>) {
     let hint = |text: &str| Some(canvas.line(text, canvas.dim()));
-    match &question.wants {
+    match &question.answer_kind {
         AnswerKind::Choice(choices) => {
             let lines = choices.iter().enumerate();
             let lines = lines.flat_map(|(index, choice)| option(index, choice, state, canvas));
@@ -234,7 +234,7 @@ fn short_option(
     let name = name_of(choice);
     let begin = format!("{mark}{}. ", index + 1);
     let room = canvas.columns.checked_sub(width(&begin) + width(letter) + width(&does))?;
-    let is_told = width(name) <= room || room >= LEAST_NAME;
+    let is_told = width(name) <= room || room >= MIN_NAME_COLUMNS;
     is_told.then(|| Line::styled(format!("{begin}{}{letter}{does}", cut(name, room)), style))
 }
 
@@ -261,9 +261,9 @@ fn effect_of(choice: &QuestionChoice, is_plain_yes: bool) -> (&'static str, Stri
         "reject_once" => " (n)",
         _ => "",
     };
-    match choice.says_it() {
+    match choice.names_effect() {
         true => (letter, String::new()),
-        false => (letter, format!(" · {}", choice.does())),
+        false => (letter, format!(" · {}", choice.effect_words())),
     }
 }
 

@@ -18,7 +18,7 @@ fn dense(text: &str) -> String {
 fn answer(state: &mut ChatState, code: KeyCode) -> Option<Value> {
     let mut effects = state.press(key(code));
     state.tick(state.now + 1000);
-    effects.extend(state.settle());
+    effects.extend(state.send_due_answer());
     effects.into_iter().find_map(|effect| match effect {
         Effect::Answer { body, .. } => Some(body),
         _ => None,
@@ -73,7 +73,7 @@ fn a_key_answers_only_what_is_on_the_screen() {
                     "{size}"
                 );
                 // It did not arrive, so the same can be asked again.
-                state.hear(ChatMessage::Failed("gone".into()));
+                state.handle_message(ChatMessage::Failed("gone".into()));
                 state.tick(state.now + 1000);
             }
         }
@@ -107,7 +107,7 @@ fn what_was_too_small_works_once_it_is_larger() {
 
     // A size that is not drawn yet answers nothing either.
     let mut state = asking(&call, &options);
-    state.saw(None);
+    state.note_visible_question(None);
     assert_eq!(answer(&mut state, KeyCode::Char('y')), None);
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn look(state: &mut ChatState, width: u16, height: u16) -> String {
     let mut seen = None;
     let mut view = ConversationView::new(Theme::new(true));
     terminal.draw(|frame| seen = draw(state, &mut view, frame)).unwrap();
-    state.saw(seen);
+    state.note_visible_question(seen);
     text_of(terminal.backend().buffer(), width, height)
 }
 
@@ -202,7 +202,7 @@ fn a_command_that_outlives_its_turn_is_said_to_run_until_it_ends() {
     hear(&mut state, [log.event("turn_ended", &json!({ "stopReason": "end_turn" }))]);
     let after = shown(&state);
     assert!(after.contains("└ still running") && !after.contains("not known"), "{after}");
-    state.hear(ChatMessage::AliveSince(state.talk.heard_at - 60_000));
+    state.handle_message(ChatMessage::DaemonSince(state.conversation.heard_at - 60_000));
     assert!(shown(&state).contains("└ still running"));
     let exited = json!({ "terminalId": "term_1", "signal": "9" });
     hear(&mut state, [log.event("terminal_exited", &exited)]);
@@ -232,13 +232,13 @@ fn a_command_whose_worker_is_gone_is_said_to_be_lost() {
     // Nothing in the log says that the daemon was killed, but it is younger than the command.
     for is_told_before in [true, false] {
         let (mut state, mut log) = left_running();
-        let since = state.talk.heard_at + 60_000;
+        let since = state.conversation.heard_at + 60_000;
         if is_told_before {
-            state.hear(ChatMessage::AliveSince(since));
+            state.handle_message(ChatMessage::DaemonSince(since));
         }
         hear(&mut state, [log.event("turn_ended", &end)]);
         assert_eq!(drawn(&state).contains("└ lost:"), is_told_before);
-        state.hear(ChatMessage::AliveSince(since));
+        state.handle_message(ChatMessage::DaemonSince(since));
         assert!(drawn(&state).contains("└ lost:"));
     }
 }
@@ -252,7 +252,7 @@ fn of_a_terminal_that_somebody_else_serves_nothing_is_claimed() {
         "status": "completed", "content": [{ "type": "terminal", "terminalId": "theirs" }] });
     let end = json!({ "stopReason": "end_turn" });
     hear(&mut state, [log.update(&card), log.event("turn_ended", &end)]);
-    state.hear(ChatMessage::AliveSince(state.talk.heard_at + 60_000));
+    state.handle_message(ChatMessage::DaemonSince(state.conversation.heard_at + 60_000));
     let shown = drawn(&state);
     assert!(!shown.contains("still running") && !shown.contains("lost"), "{shown}");
 }
@@ -263,7 +263,7 @@ fn the_lowest_line_says_effort_and_tokens() {
     let effort = crate::info::SettableOption { current: Some("high".into()), values: Vec::new() };
     let options = crate::info::SessionChoices { effort: Some(effort), ..Default::default() };
     let info = SessionInfo { id: "s1".into(), options: Some(options), ..SessionInfo::default() };
-    state.hear(ChatMessage::Info(Box::new(info)));
+    state.handle_message(ChatMessage::Info(Box::new(info)));
     let shown = drawn(&state);
     let last = shown.trim_end().lines().last().unwrap();
     assert!(last.ends_with("high effort · 2% of 200k context · 5.3k tokens · $0.12"), "{last}");
@@ -288,7 +288,7 @@ fn help_and_lists_cover_the_conversation() {
         ..AgentInfo::default()
     };
     let found = vec![agent("demo", "the demo agent"), agent("native", "the built-in agent")];
-    state.hear(ChatMessage::Agents { found, is_complete: false });
+    state.handle_message(ChatMessage::Agents { found, is_complete: false });
     insta::assert_snapshot!(drawn(&state));
 }
 
@@ -374,8 +374,8 @@ fn nothing_that_an_agent_says_acts_on_the_terminal() {
         cwd: evil.into(),
         ..SessionInfo::default()
     };
-    state.hear(ChatMessage::Info(Box::new(info)));
-    state.hear(ChatMessage::Failed(evil.into()));
+    state.handle_message(ChatMessage::Info(Box::new(info)));
+    state.handle_message(ChatMessage::Failed(evil.into()));
     state.shows_tools = true;
     type_in(&mut state, "/");
     for size in [(80, 60), (20, 10), (200, 100)] {
@@ -425,7 +425,7 @@ fn fifty_thousand_events_are_drawn_by_what_is_seen_of_them() {
         hear(&mut state, [log.say("one "), log.say("two")]);
         hear(&mut state, [log.event("turn_ended", &json!({ "stopReason": "end_turn" }))]);
     }
-    assert_eq!(state.talk.cursor.0, 50_000);
+    assert_eq!(state.conversation.cursor.0, 50_000);
     assert!(screen(&state, &mut view, 80, 40).contains("one two"));
     assert!(view.n_drawn() < 100, "{} items were drawn for one screen", view.n_drawn());
 }

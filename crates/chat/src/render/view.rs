@@ -36,7 +36,7 @@ struct LinePosition {
 #[derive(Debug)]
 pub(crate) struct ConversationView {
     pub(crate) theme: Theme,
-    key: ViewSettings,
+    settings: ViewSettings,
     drawn: HashMap<usize, (u32, Rc<Vec<Line<'static>>>)>,
     /// The first line that is seen; without it the end is.
     top: Option<LinePosition>,
@@ -45,13 +45,13 @@ pub(crate) struct ConversationView {
 
 impl ConversationView {
     pub(crate) fn new(theme: Theme) -> Self {
-        let key = ViewSettings {
+        let settings = ViewSettings {
             columns: 0,
             shows_thinking: false,
             shows_tools: false,
             has_others: false,
         };
-        Self { theme, key, drawn: HashMap::new(), top: None, rows: 0 }
+        Self { theme, settings, drawn: HashMap::new(), top: None, rows: 0 }
     }
 
     /// Forgets what was drawn: another conversation is shown.
@@ -83,7 +83,7 @@ impl ConversationView {
         };
         let mut seen = Vec::with_capacity(rows);
         let mut place = top;
-        while seen.len() < rows && place.item < state.talk.items().len() {
+        while seen.len() < rows && place.item < state.conversation.items().len() {
             let lines = self.item(state, place.item);
             seen.extend(lines.iter().skip(place.line).take(rows - seen.len()).cloned());
             place = LinePosition { item: place.item + 1, line: 0 };
@@ -120,7 +120,7 @@ impl ConversationView {
                     true => LinePosition { line: place.line + 1, ..place },
                     false => LinePosition { item: place.item + 1, line: 0 },
                 };
-                if place.item >= state.talk.items().len() {
+                if place.item >= state.conversation.items().len() {
                     break;
                 }
             }
@@ -143,21 +143,21 @@ impl ConversationView {
 
     /// The first line of the last page.
     fn last_top(&mut self, state: &ChatState) -> LinePosition {
-        let mut place = LinePosition { item: state.talk.items().len(), line: 0 };
+        let mut place = LinePosition { item: state.conversation.items().len(), line: 0 };
         let rows = self.rows;
         self.back(state, &mut place, rows);
         place
     }
 
     fn item(&mut self, state: &ChatState, index: usize) -> Rc<Vec<Line<'static>>> {
-        let Some(item) = state.talk.items().get(index) else { return Rc::default() };
+        let Some(item) = state.conversation.items().get(index) else { return Rc::default() };
         if let Some((revision, lines)) = self.drawn.get(&index)
             && *revision == item.revision
         {
             return lines.clone();
         }
-        let before = index.checked_sub(1).and_then(|before| state.talk.items().get(before));
-        let canvas = Canvas { columns: self.key.columns, theme: self.theme };
+        let before = index.checked_sub(1).and_then(|before| state.conversation.items().get(before));
+        let canvas = Canvas { columns: self.settings.columns, theme: self.theme };
         let lines = Rc::new(item_lines(item, before, state, canvas));
         if self.drawn.len() >= MAX_CACHED {
             self.drawn.clear();
@@ -168,10 +168,10 @@ impl ConversationView {
 
     fn fit(&mut self, state: &ChatState, columns: usize, rows: usize) {
         let ChatState { shows_thinking, shows_tools, .. } = *state;
-        let has_others = state.talk.has_others;
+        let has_others = state.conversation.has_other_senders;
         let key = ViewSettings { columns, shows_thinking, shows_tools, has_others };
-        if key != self.key {
-            self.key = key;
+        if key != self.settings {
+            self.settings = key;
             self.drawn.clear();
         }
         self.rows = rows;

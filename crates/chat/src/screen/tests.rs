@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use soak::PATIENCE;
 
-use super::{IS_TAKEN, Screen, give_back_on_panic};
+use super::{IS_TAKEN, Screen, restore_terminal_on_panic};
 
 #[test]
 fn a_panic_anywhere_gives_the_terminal_back() {
-    give_back_on_panic();
+    restore_terminal_on_panic();
     IS_TAKEN.store(true, Ordering::SeqCst);
     let panicked = std::thread::spawn(|| panic!("on purpose")).join();
     assert!(panicked.is_err() && !IS_TAKEN.load(Ordering::SeqCst));

@@ -28,7 +28,9 @@ impl ChatState {
         let offered = match self.offered(picks) {
             Some(offered) if !offered.values.is_empty() => offered,
             _ => {
-                self.say(format!("the agent offers no {name} to choose, or does not run yet"));
+                self.show_remark(format!(
+                    "the agent offers no {name} to choose, or does not run yet"
+                ));
                 return Vec::new();
             }
         };
@@ -80,10 +82,10 @@ impl ChatState {
                 picker.narrow(|filter| filter.push(letter));
             }
             KeyCode::Enter => {
-                let (picks, chosen) = (picker.picks, picker.chosen().cloned());
+                let (picks, chosen) = (picker.kind, picker.chosen().cloned());
                 let Some(chosen) = chosen else { return Vec::new() };
                 if chosen.is_blocked {
-                    self.say(format!("{}: {}", chosen.id, chosen.about));
+                    self.show_remark(format!("{}: {}", chosen.id, chosen.about));
                     return Vec::new();
                 }
                 self.overlay = None;
@@ -102,7 +104,7 @@ impl ChatState {
             }
             PickerKind::Agent => {
                 self.agent = Some(entry.id.clone());
-                self.say(format!("starting {} …", entry.name));
+                self.show_remark(format!("starting {} …", entry.name));
                 vec![Effect::Create { agent: Some(entry.id) }]
             }
             PickerKind::Model | PickerKind::Mode | PickerKind::Effort => match member(picks) {
@@ -115,11 +117,11 @@ impl ChatState {
     pub(super) fn sessions_found(&mut self, sessions: &[SessionInfo]) {
         let entries = sessions.iter().map(|session| {
             let about = format!("{} · {} · {}", session.status_words(), session.agent, session.cwd);
-            PickerEntry::new(&session.id, &session.words(), &about)
+            PickerEntry::new(&session.id, &session.display_name(), &about)
         });
         let entries = entries.collect();
         if let Some(Overlay::Picker(picker)) = &mut self.overlay
-            && picker.picks == PickerKind::Session
+            && picker.kind == PickerKind::Session
         {
             picker.fill(entries, true);
         }
@@ -140,7 +142,7 @@ impl ChatState {
         });
         let entries: Vec<PickerEntry> = ready.iter().map(entry).chain(blocked).collect();
         let Some(Overlay::Picker(picker)) = &mut self.overlay else { return Vec::new() };
-        if picker.picks != PickerKind::Agent {
+        if picker.kind != PickerKind::Agent {
             return Vec::new();
         }
         picker.fill(entries, is_complete);

@@ -12,7 +12,7 @@ impl ChatState {
         if self.confirms(&key) {
             return Vec::new();
         }
-        let mut effects = self.unsettle(Some(&key));
+        let mut effects = self.withdraw_due_answer(Some(&key));
         effects.extend(self.pressed(key));
         self.last_key = self.now;
         self.look_at_question();
@@ -21,7 +21,7 @@ impl ChatState {
 
     /// Text that was pasted, which is never a command by itself.
     pub(crate) fn paste(&mut self, text: &str) -> Vec<Effect> {
-        let effects = self.unsettle(None);
+        let effects = self.withdraw_due_answer(None);
         self.last_key = self.now;
         if let Some(Overlay::Picker(picker)) = &mut self.overlay {
             let text: String = text.chars().filter(|c| !c.is_control()).take(200).collect();
@@ -31,7 +31,7 @@ impl ChatState {
         self.is_answering = false;
         self.history.stop();
         if !self.editor.insert(text) {
-            self.say("this is too long to be pasted");
+            self.show_remark("this is too long to be pasted");
         }
         effects
     }
@@ -68,22 +68,22 @@ impl ChatState {
         }
         self.leaving_since = Some(self.now);
         if self.overlay.take().is_some() {
-            self.say("Ctrl-C again leaves");
+            self.show_remark("Ctrl-C again leaves");
             return Vec::new();
         }
         if self.is_running() {
-            self.say_for("Ctrl-C again leaves; the session stays", LEAVES_WITHIN_MS);
+            self.show_remark_for("Ctrl-C again leaves; the session stays", LEAVES_WITHIN_MS);
             self.is_stopping = true;
             return vec![Effect::Cancel];
         }
         self.editor.take();
-        self.say_for("Ctrl-C again leaves; the session stays", LEAVES_WITHIN_MS);
+        self.show_remark_for("Ctrl-C again leaves; the session stays", LEAVES_WITHIN_MS);
         Vec::new()
     }
 
     fn press_question(&mut self, key: KeyEvent, is_ctrl: bool) -> Vec<Effect> {
         let Some(question) = self.question() else { return Vec::new() };
-        let AnswerKind::Choice(choices) = &question.wants else {
+        let AnswerKind::Choice(choices) = &question.answer_kind else {
             let body = |action: &str| json!({ "response": { "action": action } });
             let answer = match key.code {
                 KeyCode::Char('1' | 'y') => Some(body("accept")),
@@ -128,8 +128,8 @@ impl ChatState {
         match key.code {
             KeyCode::Tab => {
                 self.is_answering = false;
-                self.is_put_off = true;
-                self.say("typing; Tab goes back to the question");
+                self.is_question_deferred = true;
+                self.show_remark("typing; Tab goes back to the question");
                 Vec::new()
             }
             KeyCode::Esc => self.stop(),
@@ -143,7 +143,7 @@ impl ChatState {
     pub(super) fn answer(&mut self, body: serde_json::Value) -> Vec<Effect> {
         let Some(id) = self.question().map(|question| question.id) else { return Vec::new() };
         self.answered.push(id);
-        self.talk.own.answer(id);
+        self.conversation.own.answer(id);
         self.is_answering = false;
         self.form = None;
         vec![Effect::Answer { id, body }]
@@ -171,19 +171,19 @@ impl ChatState {
             KeyCode::Enter => return self.enter(),
             KeyCode::Esc => return self.escape(),
             KeyCode::Tab if self.question().is_some() && self.form.is_none() => {
-                self.is_put_off = false;
+                self.is_question_deferred = false;
                 self.answer_now();
             }
             KeyCode::Char('d') if is_ctrl && self.editor.is_empty() => return vec![Effect::Leave],
             KeyCode::Char('t') if is_ctrl => {
                 self.shows_thinking = !self.shows_thinking;
                 let what = if self.shows_thinking { "shown" } else { "folded" };
-                self.say(format!("thinking is {what}"));
+                self.show_remark(format!("thinking is {what}"));
             }
             KeyCode::Char('o') if is_ctrl => {
                 self.shows_tools = !self.shows_tools;
                 let how = if self.shows_tools { "in full" } else { "in short" };
-                self.say(format!("tool calls are shown {how}"));
+                self.show_remark(format!("tool calls are shown {how}"));
             }
             KeyCode::Up if is_shift => return vec![Effect::Scroll(Scroll::Lines(-1))],
             KeyCode::Down if is_shift => return vec![Effect::Scroll(Scroll::Lines(1))],

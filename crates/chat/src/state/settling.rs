@@ -75,28 +75,28 @@ impl ChatState {
         let Some(id) = self.question().map(|question| question.id) else { return Vec::new() };
         // A key that is held down was not pressed for this question.
         if self.comes_together || key.kind == KeyEventKind::Repeat {
-            self.say("not answered: press one key by itself");
+            self.show_remark("not answered: press one key by itself");
             return Vec::new();
         }
-        if !self.sees_question() {
+        if !self.is_question_visible() {
             return Vec::new();
         }
-        self.due = Some(DueAnswer { id, body, key, at: self.now });
+        self.due_answer = Some(DueAnswer { id, body, key, at: self.now });
         Vec::new()
     }
 
     /// The answer whose key has been alone for long enough.
-    pub(crate) fn settle(&mut self) -> Vec<Effect> {
-        match self.due.take() {
-            Some(due) if self.now >= due.at + ALONE_FOR_MS => self.give(due),
+    pub(crate) fn send_due_answer(&mut self) -> Vec<Effect> {
+        match self.due_answer.take() {
+            Some(due) if self.now >= due.at + ALONE_FOR_MS => self.send_answer(due),
             due => {
-                self.due = due;
+                self.due_answer = due;
                 Vec::new()
             }
         }
     }
 
-    fn give(&mut self, due: DueAnswer) -> Vec<Effect> {
+    fn send_answer(&mut self, due: DueAnswer) -> Vec<Effect> {
         match self.question() {
             Some(question) if question.id == due.id => self.answer(due.body),
             // Somebody else was first.
@@ -105,22 +105,22 @@ impl ChatState {
     }
 
     /// Handles a key or paste after the key of an answer. Returns the effects of one that was due.
-    pub(super) fn unsettle(&mut self, next: Option<&KeyEvent>) -> Vec<Effect> {
-        let settled = self.settle();
-        let Some(due) = self.due.take() else { return settled };
+    pub(super) fn withdraw_due_answer(&mut self, next: Option<&KeyEvent>) -> Vec<Effect> {
+        let settled = self.send_due_answer();
+        let Some(due) = self.due_answer.take() else { return settled };
         if next.is_none_or(|key| letter(key).is_some()) {
             self.is_answering = false;
             if let KeyCode::Char(letter) = due.key.code {
                 self.editor.insert(letter.encode_utf8(&mut [0; 4]));
             }
-            self.say("taken as typed text; the question was not answered");
+            self.show_remark("taken as typed text; the question was not answered");
         }
         settled
     }
 
     /// Whether the key only confirms an answer that is due, as some are used to.
     pub(super) fn confirms(&self, key: &KeyEvent) -> bool {
-        let is_due = self.due.as_ref().is_some_and(|due| self.now < due.at + ALONE_FOR_MS);
+        let is_due = self.due_answer.as_ref().is_some_and(|due| self.now < due.at + ALONE_FOR_MS);
         is_due && key.code == KeyCode::Enter && !self.comes_together
     }
 }

@@ -17,16 +17,16 @@ pub(crate) fn opened() -> ChatState {
         status: "idle".into(),
         ..SessionInfo::default()
     };
-    state.hear(ChatMessage::Opened(Box::new(session)));
-    state.hear(ChatMessage::Link(ConnectionState::Live));
+    state.handle_message(ChatMessage::Opened(Box::new(session)));
+    state.handle_message(ChatMessage::Link(ConnectionState::Live));
     // Whoever looks at a log that is told here has asked what is asked in it.
-    state.talk.own = OwnActions::default();
+    state.conversation.own = OwnActions::default();
     state
 }
 
 pub(crate) fn hear(state: &mut ChatState, events: impl IntoIterator<Item = wire::Event>) {
     for event in events {
-        state.hear(ChatMessage::Event(Box::new(event)));
+        state.handle_message(ChatMessage::Event(Box::new(event)));
     }
     if state.question().is_some() {
         look(state);
@@ -54,7 +54,7 @@ pub(crate) fn type_in(state: &mut ChatState, text: &str) -> Vec<Effect> {
 pub(super) fn answer(state: &mut ChatState, code: KeyCode) -> Vec<Effect> {
     let mut effects = state.press(key(code));
     state.tick(state.now + 1000);
-    effects.extend(state.settle());
+    effects.extend(state.send_due_answer());
     effects
 }
 
@@ -70,7 +70,7 @@ fn enter_sends_and_remembers() {
     let prompt = Effect::Prompt { text: "say hello".into(), mentions: vec![], name: 1 };
     assert_eq!(
         effects,
-        [prompt, Effect::Remember("say hello".into()), Effect::Scroll(Scroll::End)]
+        [prompt, Effect::SaveToHistory("say hello".into()), Effect::Scroll(Scroll::End)]
     );
     assert!(state.editor.is_empty());
     state.press(key(KeyCode::Up));
@@ -144,7 +144,7 @@ fn a_question_is_answered_by_letter_or_mark_once() {
             keys.into_iter().flat_map(|code| state.press(key(code))).collect();
         assert!(effects.is_empty());
         state.tick(1500);
-        effects.extend(state.settle());
+        effects.extend(state.send_due_answer());
         assert!(
             matches!(&effects[..], [Effect::Answer { body, .. }] if body["optionId"] == option)
         );
@@ -162,7 +162,7 @@ fn the_next_question_takes_no_key_that_was_meant_for_the_one_before() {
     state.tick(1000);
     let later = |state: &mut ChatState, ms: u64| {
         state.tick(state.now + ms);
-        state.settle()
+        state.send_due_answer()
     };
     type_in(&mut state, "1");
     assert_eq!(later(&mut state, 300).len(), 1);
@@ -200,7 +200,7 @@ fn stopping_ends_with_the_turn() {
     log.turn = Some(crate::conversation::tests::turn(2));
     hear(&mut state, [log.event("prompt_received", &json!({ "prompt": "x", "by": "local" }))]);
     hear(&mut state, [log.event("turn_ended", &json!({ "stopReason": "cancelled" }))]);
-    assert!(state.is_stopping() && state.talk.running == first);
+    assert!(state.is_stopping() && state.conversation.running == first);
     log.turn = first;
     hear(&mut state, [log.event("turn_ended", &json!({ "stopReason": "cancelled" }))]);
     assert!(!state.is_stopping() && state.remark().is_none());
@@ -213,7 +213,7 @@ fn stopping_ends_with_the_turn() {
 #[test]
 fn what_is_said_in_several_lines_is_one_remark_without_escapes() {
     let mut state = opened();
-    state.hear(ChatMessage::Failed("no endpoint\n\n  set one\n".into()));
+    state.handle_message(ChatMessage::Failed("no endpoint\n\n  set one\n".into()));
     assert_eq!(state.remark(), Some("no endpoint; set one"));
 }
 
@@ -221,7 +221,7 @@ fn what_is_said_in_several_lines_is_one_remark_without_escapes() {
 fn ones_own_prompts_are_told_from_those_of_others() {
     use crate::conversation::ChatPart;
     let mut state = opened();
-    state.talk.own = OwnActions::since(0);
+    state.conversation.own = OwnActions::since(0);
     let mut log = Log::in_turn();
     send(&mut state, "mine");
     hear(&mut state, log.prompt("mine"));
@@ -232,7 +232,7 @@ fn ones_own_prompts_are_told_from_those_of_others() {
     hear(&mut state, [log.event("prompt_received", &prompt)]);
     hear(&mut state, [log.event("turn_started", &json!({}))]);
     let by: Vec<Option<&str>> = state
-        .talk
+        .conversation
         .items()
         .iter()
         .map(|item| match &item.part {
@@ -246,7 +246,7 @@ fn ones_own_prompts_are_told_from_those_of_others() {
 #[test]
 fn who_answered_is_said_in_words() {
     use crate::conversation::ChatPart;
-    let last = |state: &ChatState| match &state.talk.items().last().unwrap().part {
+    let last = |state: &ChatState| match &state.conversation.items().last().unwrap().part {
         ChatPart::Note(_, text) => text.clone(),
         _ => String::new(),
     };
@@ -254,7 +254,7 @@ fn who_answered_is_said_in_words() {
         |by: serde_json::Value| json!({ "requestId": call_id('q'), "by": by, "allowed": true });
     let asked = || {
         let (mut state, log) = asked();
-        state.talk.own = OwnActions::since(0);
+        state.conversation.own = OwnActions::since(0);
         (state, log)
     };
     let (mut state, mut log) = asked();
@@ -288,7 +288,7 @@ fn the_built_in_agent_without_a_model_is_offered_with_what_it_lacks() {
         agent("other", true, ""),
         agent("missing", false, "not found"),
     ];
-    assert!(state.hear(ChatMessage::Agents { found, is_complete: true }).is_empty());
+    assert!(state.handle_message(ChatMessage::Agents { found, is_complete: true }).is_empty());
     let Some(Overlay::Picker(picker)) = &state.overlay else { panic!() };
     let shown: Vec<&str> = picker.shown().iter().map(|entry| entry.id.as_str()).collect();
     assert_eq!(shown, ["demo", "other", "native"]);
@@ -324,7 +324,10 @@ fn a_form_is_filled_in_field_by_field() {
 fn a_prompt_that_was_not_taken_comes_back() {
     let mut state = opened();
     send(&mut state, "precious words");
-    state.hear(ChatMessage::NotTaken { text: "precious words".into(), why: "gone".into() });
+    state.handle_message(ChatMessage::PromptRejected {
+        text: "precious words".into(),
+        why: "gone".into(),
+    });
     assert_eq!(state.editor.text(), "precious words");
     assert!(state.remark().unwrap().contains("gone"));
 }
@@ -335,7 +338,7 @@ fn a_missing_event_opens_the_stream_anew() {
     let mut log = Log::in_turn();
     let (first, _lost, third) = (log.say("1"), log.say("2"), log.say("3"));
     hear(&mut state, [first]);
-    assert_eq!(state.hear(ChatMessage::Event(Box::new(third))), [Effect::Reopen]);
+    assert_eq!(state.handle_message(ChatMessage::Event(Box::new(third))), [Effect::Reopen]);
 }
 
 #[test]
@@ -361,7 +364,10 @@ fn sessions_are_picked_by_typing() {
         title: Some(title.into()),
         ..SessionInfo::default()
     };
-    state.hear(ChatMessage::Sessions(vec![session("s2", "Fix the door"), session("s3", "Paint")]));
+    state.handle_message(ChatMessage::Sessions(vec![
+        session("s2", "Fix the door"),
+        session("s3", "Paint"),
+    ]));
     type_in(&mut state, "paint");
     assert_eq!(state.press(key(KeyCode::Enter)), [Effect::Attach("s3".into())]);
 }
@@ -373,13 +379,13 @@ fn a_single_agent_is_taken_and_several_are_offered() {
     let mut state = ChatState::new(Vec::new());
     assert_eq!(state.begin(FirstAction::PickAgent), [Effect::Agents]);
     let found = vec![agent("demo", true), agent("x", false)];
-    let effects = state.hear(ChatMessage::Agents { found, is_complete: true });
+    let effects = state.handle_message(ChatMessage::Agents { found, is_complete: true });
     assert_eq!(effects, [Effect::Create { agent: Some("demo".into()) }]);
 
     let mut state = ChatState::new(Vec::new());
     state.begin(FirstAction::PickAgent);
     let found = vec![agent("demo", true), agent("native", true)];
-    assert!(state.hear(ChatMessage::Agents { found, is_complete: true }).is_empty());
+    assert!(state.handle_message(ChatMessage::Agents { found, is_complete: true }).is_empty());
     state.press(key(KeyCode::Down));
     let effects = state.press(key(KeyCode::Enter));
     assert_eq!(effects, [Effect::Create { agent: Some("native".into()) }]);
@@ -388,7 +394,7 @@ fn a_single_agent_is_taken_and_several_are_offered() {
 #[test]
 fn mentioned_files_go_along() {
     let mut state = opened();
-    state.hear(ChatMessage::Files(vec!["src/main.rs".into()]));
+    state.handle_message(ChatMessage::Files(vec!["src/main.rs".into()]));
     type_in(&mut state, "explain @mai");
     state.press(key(KeyCode::Tab));
     assert_eq!(state.editor.text(), "explain @src/main.rs ");
@@ -401,10 +407,11 @@ fn a_session_that_cannot_go_on_says_why() {
     use crate::conversation::ChatPart;
 
     let mut state = opened();
-    let effects = state.hear(ChatMessage::Halted("the log is\u{1b}[2J full".into()));
+    let effects = state.handle_message(ChatMessage::Halted("the log is\u{1b}[2J full".into()));
     assert_eq!(effects, [Effect::Refresh]);
-    let Some(ChatPart::Note(_, text)) = state.talk.items().last().map(|item| &item.part) else {
-        panic!("{:?}", state.talk.items())
+    let Some(ChatPart::Note(_, text)) = state.conversation.items().last().map(|item| &item.part)
+    else {
+        panic!("{:?}", state.conversation.items())
     };
     assert!(text.starts_with("the session cannot go on: the log is"), "{text}");
     assert!(!text.contains('\u{1b}'), "{text:?}");
@@ -413,7 +420,8 @@ fn a_session_that_cannot_go_on_says_why() {
 #[test]
 fn nothing_is_sent_to_a_session_that_is_gone() {
     let mut state = opened();
-    state.hear(ChatMessage::Link(ConnectionState::Over("the session was deleted".into())));
+    state
+        .handle_message(ChatMessage::Link(ConnectionState::Over("the session was deleted".into())));
     assert!(send(&mut state, "hello").is_empty());
     assert_eq!(state.editor.text(), "hello");
 }
@@ -485,14 +493,16 @@ pub(crate) fn take(
                 members.insert("requestId".to_owned(), json!(call_id('q')));
                 members.insert("ask".to_owned(), json!(true));
             }
-            state.hear(ChatMessage::Event(Box::new(log.event(KINDS[kind], &payload))))
+            state.handle_message(ChatMessage::Event(Box::new(log.event(KINDS[kind], &payload))))
         }
         Step::Time(by) => {
             state.tick(state.now + by);
             Vec::new()
         }
         Step::Size(width, height) => return (Vec::new(), Some((width, height))),
-        Step::Lost => state.hear(ChatMessage::Link(ConnectionState::Lost("\u{1b}[31mgone".into()))),
+        Step::Lost => {
+            state.handle_message(ChatMessage::Link(ConnectionState::Lost("\u{1b}[31mgone".into())))
+        }
     };
     (effects, None)
 }

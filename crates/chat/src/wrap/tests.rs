@@ -1,11 +1,11 @@
 use proptest::prelude::*;
 use ratatui::style::Style;
 
-use super::{Margin, StyledText, cells, cut, shown, width, words};
+use super::{Margin, StyledText, cut, displayable, width, wrap_cells, wrap_words};
 
 fn lines(text: &str, columns: usize) -> Vec<String> {
     let pieces = [StyledText::new(text, Style::new())];
-    words(&pieces, columns, &Margin::default()).iter().map(ToString::to_string).collect()
+    wrap_words(&pieces, columns, &Margin::default()).iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -31,14 +31,14 @@ fn a_letter_that_no_line_can_hold_is_broken_too() {
 #[test]
 fn a_margin_stands_before_every_line() {
     let margin = Margin::new("- ", "  ", Style::new());
-    let wrapped = words(&[StyledText::new("one two three", Style::new())], 8, &margin);
+    let wrapped = wrap_words(&[StyledText::new("one two three", Style::new())], 8, &margin);
     let wrapped: Vec<String> = wrapped.iter().map(ToString::to_string).collect();
     assert_eq!(wrapped, ["- one", "  two", "  three"]);
 }
 
 #[test]
 fn what_acts_on_a_terminal_is_shown_instead() {
-    assert_eq!(shown("\u{1b}[31mred\u{202e}"), "\\x1b[31mred\\u{202e}");
+    assert_eq!(displayable("\u{1b}[31mred\u{202e}"), "\\x1b[31mred\\u{202e}");
     assert_eq!(cut("a\u{7}b", 20), "a\\x07b");
 }
 
@@ -54,7 +54,7 @@ proptest! {
     fn no_line_is_wider_than_the_page(text in any::<String>(), columns in 2_usize..40) {
         let pieces = [StyledText::new(text, Style::new())];
         let margin = Margin::new("> ", "  ", Style::new());
-        for line in words(&pieces, columns, &margin).into_iter().chain(cells(&pieces, columns, &margin)) {
+        for line in wrap_words(&pieces, columns, &margin).into_iter().chain(wrap_cells(&pieces, columns, &margin)) {
             let line = line.to_string();
             prop_assert!(width(&line) <= columns.max(2), "{line:?}");
             prop_assert!(!line.chars().any(char::is_control));

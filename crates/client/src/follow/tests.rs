@@ -54,7 +54,7 @@ async fn heard(answers: Vec<(u16, String)>) -> (Vec<String>, Vec<String>) {
         all.push(match follower.next().await {
             FollowerMessage::Live => "live".to_owned(),
             FollowerMessage::Event(event) => event.seq.0.to_string(),
-            FollowerMessage::Anew => "anew".to_owned(),
+            FollowerMessage::Restarted => "anew".to_owned(),
             FollowerMessage::Halted(why) => format!("halted: {why}"),
             FollowerMessage::Lost(why) => format!("lost: {why}"),
             FollowerMessage::Over(error) => {

@@ -164,7 +164,7 @@ fn post(path: &str, body: Value, state: &State) -> Reply200 {
     });
     let answer = match &asked {
         Some(asked) => answer(asked, state.count(path, &asked.marker.to_string())),
-        None => ScenarioAnswer::Reply(on_the_side(&request)),
+        None => ScenarioAnswer::Reply(side_reply(&request)),
     };
     match answer {
         ScenarioAnswer::Status { code, retry_after } => status(wire, code, retry_after),
@@ -179,7 +179,7 @@ fn post(path: &str, body: Value, state: &State) -> Reply200 {
 }
 
 /// Titles, routers and summaries: as little as fits.
-fn on_the_side(request: &Request) -> Reply {
+fn side_reply(request: &Request) -> Reply {
     match &request.schema {
         Some(schema) => Reply::text(smallest(schema).to_string()),
         None => Reply::text("ok"),

@@ -24,7 +24,7 @@ fn later_pieces_add_to_what_is_known() {
 
     assert_eq!(call.title.as_deref(), Some("Read a.rs"));
     assert_eq!(call.status, Some(CallStatus::Completed));
-    assert_eq!(call.places, [CallLocation { path: "/w/a.rs".into(), line: None }]);
+    assert_eq!(call.locations, [CallLocation { path: "/w/a.rs".into(), line: None }]);
     assert!(call.input().is_some() && call.kind.is_none());
     assert_eq!(call.raw_output_text().as_deref(), Some("done"));
 }
@@ -51,7 +51,7 @@ fn the_same_id_in_another_turn_is_another_call() {
 
     let first = merge(&mut calls, 1);
     assert_eq!(calls.leave_open(), [first]);
-    calls.let_go();
+    calls.free_ended();
     let second = merge(&mut calls, 2);
     assert_ne!(first, second);
     assert_eq!(merge(&mut calls, 1), first);

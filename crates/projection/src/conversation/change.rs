@@ -64,7 +64,7 @@ pub enum Change<'e> {
     /// same.
     Failed {
         fault: Fault,
-        is_said: bool,
+        is_in_answer: bool,
         /// The turn ends with this error.
         is_end: bool,
     },

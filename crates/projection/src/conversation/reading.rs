@@ -10,17 +10,17 @@ use crate::json::{JsonNode, JsonObject};
 use crate::notice::Notice;
 use crate::plan;
 use crate::question::PermissionQuestion;
-use crate::turn::{ActiveTurn, TurnEnd, is_said};
+use crate::turn::{ActiveTurn, TurnEnd, is_in_answer};
 
 impl Conversation {
     /// Applies the next event of the log and returns the changes it makes.
     pub fn apply<'e>(&mut self, event: &'e Event) -> Vec<Change<'e>> {
         // Ended calls lose their contents only now: projections still read them when they end.
-        self.calls.let_go();
+        self.calls.free_ended();
         (self.seq, self.at, self.event_turn) = (event.seq, event.at, event.turn);
         let mut changes: Vec<_> =
             self.prompts.project(event).into_iter().map(Change::Prompt).collect();
-        let added = self.retold.see(event);
+        let added = self.repeat_filter.new_text(event);
         match event.kind.update_name() {
             Some(name) => self.update(name, &update_of(event), added, &mut changes),
             None => {
@@ -55,7 +55,7 @@ impl Conversation {
             name => {
                 if name == "usage_update" {
                     self.context.usage.update(update);
-                    self.begin_waiting(changes);
+                    self.begin_waiting_calls(changes);
                 }
                 let notice = Notice::of_update(name, update);
                 changes.push(Change::Update(name, update.clone(), notice));
@@ -75,10 +75,10 @@ impl Conversation {
                 Some(_) => {
                     let Some(text) = added.take().filter(|text| !text.is_empty()) else { continue };
                     let parent = self.speaker(update, changes);
-                    self.last_words.clone_from(&text);
+                    self.last_answer_piece.clone_from(&text);
                     changes.push(Change::Answer { text, parent });
                 }
-                None if block.is_told() => {
+                None if block.has_content() => {
                     let parent = self.speaker(update, changes);
                     changes.push(Change::AnswerBlock { block, parent });
                 }
@@ -90,7 +90,7 @@ impl Conversation {
     /// The tool call whose sub-agent sends this, if one does. Calls that were held back begin
     /// first.
     fn speaker(&mut self, said: &JsonObject<'_>, changes: &mut Vec<Change<'_>>) -> Option<String> {
-        self.begin_waiting(changes);
+        self.begin_waiting_calls(changes);
         parent_call(said)
     }
 
@@ -113,7 +113,7 @@ impl Conversation {
         let is_asked = sighting == ReportKind::Question;
         let media = tool_blocks(fields).filter(|block| block.media().is_some());
         let media: Vec<_> = media.collect();
-        if is_asked || is_ended || call.is_telling() || !media.is_empty() {
+        if is_asked || is_ended || call.has_enough_to_show() || !media.is_empty() {
             self.begin_call(key, is_asked, changes);
         }
         let media = self.calls.new_media(key, media);
@@ -129,13 +129,13 @@ impl Conversation {
         if entries == self.plan {
             return;
         }
-        self.begin_waiting(changes);
+        self.begin_waiting_calls(changes);
         changes.push(Change::Planned { steps: plan::steps(&self.plan, &entries) });
         self.plan = entries;
     }
 
     fn own_event<'e>(&mut self, own: Own<'e>, changes: &mut Vec<Change<'e>>) {
-        self.terminals.see(&own);
+        self.terminals.apply(&own);
         match own {
             Own::TurnStarted(_) => return self.start_turn(changes),
             Own::TurnEnded(ended) => return self.turn_ended(&ended, changes),
@@ -149,7 +149,7 @@ impl Conversation {
                 self.cwd = Some(created.cwd.clone()).filter(|cwd| !cwd.is_empty());
             }
             Own::ElicitationRequested(_) | Own::AgentQuiet(_) | Own::LimitReached(_) => {
-                self.begin_waiting(changes);
+                self.begin_waiting_calls(changes);
             }
             _ => {}
         }
@@ -177,7 +177,7 @@ impl Conversation {
         let mut key = None;
         // A question of Switchyard itself is about no tool call.
         if asked.limit.is_some() || call.is_empty() {
-            self.begin_waiting(changes);
+            self.begin_waiting_calls(changes);
         } else {
             key = Some(self.see_call(&call, ReportKind::Question, changes));
         }
@@ -196,7 +196,8 @@ impl Conversation {
         let mut end = TurnEnd::of(ended, turn, id, self.at);
         end.cost_usd = end.cost_usd.or_else(|| self.context.turn_cost_usd());
         let message = end.fault.as_ref().map(|fault| fault.message.as_str());
-        end.is_said = message.is_some_and(|message| is_said(&self.last_words, message));
+        end.is_in_answer =
+            message.is_some_and(|message| is_in_answer(&self.last_answer_piece, message));
         self.close_turn(end, changes);
     }
 }

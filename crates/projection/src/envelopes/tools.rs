@@ -70,8 +70,8 @@ impl EnvelopesProjection {
 }
 
 fn describe(call: &ToolCall) -> String {
-    call.input_words("description")
+    call.input_text("description")
         .or_else(|| call.command())
-        .or_else(|| call.places.first().map(|place| place.path.clone()))
+        .or_else(|| call.locations.first().map(|place| place.path.clone()))
         .unwrap_or_else(|| format!("Running {}", call.name()))
 }

@@ -26,7 +26,7 @@ impl ItemsProjection {
     pub(super) fn call_seen(&mut self, key: CallKey, fields: &JsonObject<'_>, now: &Conversation) {
         let call = now.call(key);
         let told = changes(call, fields);
-        let card = match self.cards.get(&key) {
+        let card = match self.call_items.get(&key) {
             Some(card) => {
                 let key = card.key.clone();
                 if told != ToolItem::default() {
@@ -39,9 +39,9 @@ impl ItemsProjection {
                 let tool = ToolItem { id: Some(call.id.clone()), ..told };
                 let item = self.push(ConversationPart::Tool(Box::new(tool)), now);
                 let card = CallItem { key: item.key.clone(), seq: item.seq, waited_ms: 0 };
-                self.cards.insert(key, card);
-                if self.cards.len() > MAX_CARDS {
-                    self.cards.pop_first();
+                self.call_items.insert(key, card);
+                if self.call_items.len() > MAX_CARDS {
+                    self.call_items.pop_first();
                 }
                 item.key
             }
@@ -66,7 +66,7 @@ impl ItemsProjection {
     }
 
     pub(super) fn change_call(&mut self, key: CallKey, tool: ToolItem) {
-        if let Some(card) = self.cards.get(&key) {
+        if let Some(card) = self.call_items.get(&key) {
             let (key, tool) = (card.key.clone(), Box::new(tool));
             self.out.push(ConversationChange::Tool { key, tool });
         }
@@ -85,7 +85,7 @@ fn changes(call: &calls::ToolCall, fields: &JsonObject<'_>) -> ToolItem {
         input: raw("rawInput"),
         output: raw("rawOutput"),
         content: fields.get("content").filter(|content| content.is_list()).map(JsonNode::to_json),
-        locations: fields.get("locations").map(|_| call.places.clone()),
+        locations: fields.get("locations").map(|_| call.locations.clone()),
         parent: parent_call(fields),
         exit: (!exit.is_empty()).then(|| CommandExit {
             code: exit.label("exit_code").and_then(|code| code.parse().ok()),

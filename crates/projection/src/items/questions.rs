@@ -97,7 +97,7 @@ impl ItemsProjection {
             return;
         };
         if let Some(call) = call
-            && let Some(card) = self.cards.get_mut(&call)
+            && let Some(card) = self.call_items.get_mut(&call)
         {
             // A question from before the call was known is no waiting time of the call.
             if item.seq > card.seq {

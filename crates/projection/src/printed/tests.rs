@@ -50,9 +50,9 @@ fn what_a_served_terminal_printed_is_what_was_printed() {
     };
     let data = "\u{1b}[32mone\u{1b}[0m\r\n10%\r100%\n";
     let output = json!({ "terminalId": "t1", "data": data });
-    terminals.see(&event(Kind::TerminalOutput, output).own().unwrap());
+    terminals.apply(&event(Kind::TerminalOutput, output).own().unwrap());
     let exited = json!({ "terminalId": "t1", "exitCode": 3 });
-    terminals.see(&event(Kind::TerminalExited, exited).own().unwrap());
+    terminals.apply(&event(Kind::TerminalExited, exited).own().unwrap());
 
     let content = json!([{ "type": "terminal", "terminalId": "t1" }]);
     let told = printed_with(&json!({ "kind": "execute", "content": content }), &terminals);
@@ -104,7 +104,7 @@ fn whether_a_command_has_failed_is_told_in_one_way() {
         for payload in case["exited"].as_array().unwrap() {
             let payload = wire::Json::of(payload);
             let kind = Kind::TerminalExited;
-            terminals.see(
+            terminals.apply(
                 &Event { seq: Seq(1), at: Millis(0), turn: None, kind, payload }.own().unwrap(),
             );
         }

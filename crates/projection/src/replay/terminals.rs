@@ -51,7 +51,7 @@ impl TerminalsAsText {
             Some("tool_call" | "tool_call_update") => self.replaced(&event.payload),
             Some(_) => None,
             None => {
-                let printed = self.terminals.see(&event.own()?)?.id.clone();
+                let printed = self.terminals.apply(&event.own()?)?.id.clone();
                 let is_due = (event.kind == Kind::TerminalExited) == (pace == OutputPace::AtTheEnd);
                 is_due.then(|| self.more_in(&printed)).flatten()
             }

@@ -15,10 +15,10 @@ fn output(terminal: &str, data: &str) -> Event {
 fn pieces_become_one_text_and_the_end_is_known() {
     let mut terminals = Terminals::default();
     for (terminal, data) in [("a", "one "), ("b", "other"), ("a", "two")] {
-        terminals.see(&output(terminal, data).own().unwrap());
+        terminals.apply(&output(terminal, data).own().unwrap());
     }
     let killed = json!({ "terminalId": "a", "signal": "9" });
-    terminals.see(&event(Kind::TerminalExited, &killed).own().unwrap());
+    terminals.apply(&event(Kind::TerminalExited, &killed).own().unwrap());
     let terminal = terminals.get("a").unwrap();
     assert_eq!(
         (&*terminal.text, &terminal.end),
@@ -32,13 +32,13 @@ fn pieces_become_one_text_and_the_end_is_known() {
 fn memory_is_bounded_and_the_newest_stays() {
     let mut terminals = Terminals::default();
     for _ in 0..100 {
-        terminals.see(&output("long", &"ü".repeat(4000)).own().unwrap());
+        terminals.apply(&output("long", &"ü".repeat(4000)).own().unwrap());
     }
-    terminals.see(&output("long", "end").own().unwrap());
+    terminals.apply(&output("long", "end").own().unwrap());
     let text = &terminals.get("long").unwrap().text;
     assert!(text.len() <= 2 * KEPT_BYTES && text.ends_with("end"));
     for n in 0..1000 {
-        terminals.see(&output(&n.to_string(), "x").own().unwrap());
+        terminals.apply(&output(&n.to_string(), "x").own().unwrap());
     }
     assert!(terminals.get("long").is_none() && terminals.get("999").is_some());
     assert_eq!(terminals.known.len(), MAX_TERMINALS);

@@ -15,18 +15,18 @@ use crate::calls::{CallKey, CallLocation, ToolCall, ToolOutput};
 use crate::conversation::Conversation;
 use crate::diff::{Diff, DiffMark};
 use crate::json::JsonNode;
-use crate::untold::{ShownChange, ShownParts, names_place, short_path};
+use crate::untold::{ShownChange, ShownParts, names_path, short_path};
 use wire::text::{sanitize, sanitize_line};
 
 /// Rows of a question; more than a screen, and more than most changes have.
-const ROWS: usize = 400;
+const MAX_ROWS: usize = 400;
 /// Rows of a question that was decided without asking a person.
-const ROWS_DECIDED: usize = 40;
+const MAX_ROWS_DECIDED: usize = 40;
 /// More empty lines than this push what follows out of sight, so they are counted.
-const EMPTY_LINES: usize = 5;
+const MAX_EMPTY_LINES: usize = 5;
 /// Columns before every row, and before one that goes on with the line above.
 const INDENT: &str = "  ";
-const GOES_ON: &str = "  ↪ ";
+const CONTINUATION: &str = "  ↪ ";
 const NARROWEST: usize = 20;
 /// Columns of a tab, at most.
 const TAB: usize = 8;
@@ -34,7 +34,7 @@ const TAB: usize = 8;
 impl TextProjection {
     /// Shows all of what a question is about, however long it is.
     #[must_use]
-    pub fn whole(mut self) -> Self {
+    pub fn with_whole_questions(mut self) -> Self {
         self.shows_whole_questions = true;
         self
     }
@@ -58,14 +58,14 @@ impl TextProjection {
         // Right below its own line, a call need not be named again.
         let question = if self.is_last_line(&marks, &headline) { "allow this?" } else { &headline };
         self.page.marked(page::ASKING, "?", question, out);
-        let mut rows = QuestionRows { width: self.style.width, rows: Vec::new() };
+        let mut rows = QuestionRows { width: self.options.width, rows: Vec::new() };
         describe(call, &headline, now.cwd(), &mut rows);
         for output in &call.output {
             if let ToolOutput::Diff(file) = output {
                 marks.note_diff(file);
             }
         }
-        let limit = if is_asked { ROWS } else { ROWS_DECIDED };
+        let limit = if is_asked { MAX_ROWS } else { MAX_ROWS_DECIDED };
         self.is_question_long = rows.rows.len() > limit;
         let limit = if self.shows_whole_questions { usize::MAX } else { limit };
         for (style, row) in rows.rows.iter().take(limit) {
@@ -77,7 +77,7 @@ impl TextProjection {
             let line = format!("{INDENT}… {n_hidden} more {noun} not shown");
             self.page.line(page::ASKING, &line, out);
         }
-        marks.tell(headline, &self.page);
+        marks.note_headline(headline, &self.page);
         self.calls.insert(key, marks);
     }
 }
@@ -96,11 +96,11 @@ fn describe(call: &ToolCall, headline: &str, cwd: Option<&str>, rows: &mut Quest
         changes: files().map(ShownChange::of).collect(),
         cwd,
     };
-    let input = call.raw_input.as_ref().map(given).unwrap_or_default();
+    let input = call.raw_input.as_ref().map(input_value).unwrap_or_default();
     if let Some(command) = &command {
         rows.push_command(command);
     }
-    let rest = beside.untold(&input);
+    let rest = beside.unshown(&input);
     if command.is_none() && beside.changes.is_empty() {
         rows.push_texts(call, &input);
     } else {
@@ -121,10 +121,10 @@ fn describe(call: &ToolCall, headline: &str, cwd: Option<&str>, rows: &mut Quest
     }
     let members = || rest.as_object().into_iter().flat_map(|members| members.values());
     let mut seen = HashSet::new();
-    for CallLocation { path, .. } in &call.places {
+    for CallLocation { path, .. } in &call.locations {
         let is_told = Some(path.as_str()) == cwd
-            || names_place(headline, path)
-            || names_place(headline, short_path(path, cwd))
+            || names_path(headline, path)
+            || names_path(headline, short_path(path, cwd))
             || beside.changes.iter().any(|change| change.path == path)
             || members().any(|value| value == path);
         if !is_told && seen.insert(path) {
@@ -134,7 +134,7 @@ fn describe(call: &ToolCall, headline: &str, cwd: Option<&str>, rows: &mut Quest
 }
 
 /// The input as a value; one that is nested too deep to be read stays as it came.
-fn given(input: &wire::Json) -> Value {
+fn input_value(input: &wire::Json) -> Value {
     input.read().unwrap_or_else(|_| JsonNode::of(input).raw().into())
 }
 
@@ -161,12 +161,12 @@ impl QuestionRows {
             self.rows.push((style, format!("{lead}{line}")));
             return;
         }
-        let columns = self.width.saturating_sub(GOES_ON.chars().count()).max(NARROWEST);
+        let columns = self.width.saturating_sub(CONTINUATION.chars().count()).max(NARROWEST);
         let (mut row, mut used) = (lead.to_owned(), 0);
         for c in line.chars() {
             let takes = if c == '\t' { TAB } else { 1 };
             if used + takes > columns {
-                self.rows.push((style, std::mem::replace(&mut row, GOES_ON.to_owned())));
+                self.rows.push((style, std::mem::replace(&mut row, CONTINUATION.to_owned())));
                 used = 0;
             }
             row.push(c);
@@ -181,13 +181,13 @@ impl QuestionRows {
         for (index, line) in text.trim_end().lines().enumerate() {
             if line.trim().is_empty() {
                 n_empty += 1;
-                if n_empty <= EMPTY_LINES {
+                if n_empty <= MAX_EMPTY_LINES {
                     self.push(page::PLAIN, next.trim_end(), "");
                 }
                 continue;
             }
-            if n_empty > EMPTY_LINES {
-                let counted = format!("…({} more empty lines)…", n_empty - EMPTY_LINES);
+            if n_empty > MAX_EMPTY_LINES {
+                let counted = format!("…({} more empty lines)…", n_empty - MAX_EMPTY_LINES);
                 self.push(page::DIM, next, &counted);
             }
             n_empty = 0;

@@ -17,7 +17,7 @@ const STDERR_LINES: usize = 5;
 
 impl TextProjection {
     pub(super) fn turn_ended(&mut self, end: &TurnEnd, out: &mut String) {
-        match (end.outcome, &end.why) {
+        match (end.outcome, &end.reason) {
             // A notice says it, or nothing does.
             (_, TurnEndReason::Dropped(_) | TurnEndReason::Lost) => {}
             (TurnOutcome::Cancelled, _) => self.page.line(page::ASKING, "cancelled", out),
@@ -63,12 +63,12 @@ impl TextProjection {
     }
 
     pub(super) fn notice(&mut self, notice: Option<&Notice>, out: &mut String) {
-        let Some(Notice { tone, weight, text, by, more }) = notice else { return };
+        let Some(Notice { tone, level: weight, text, by, more }) = notice else { return };
         let line = match by {
             Some(by) => whole_line(&format!("{text} by {by}")),
             None => whole_line(text),
         };
-        if (*weight < NoticeLevel::News && !self.style.verbose) || line.trim().is_empty() {
+        if (*weight < NoticeLevel::Prominent && !self.options.verbose) || line.trim().is_empty() {
             return;
         }
         let style = if *tone == NoticeTone::Error { page::BAD } else { page::DIM };

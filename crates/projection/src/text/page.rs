@@ -112,7 +112,7 @@ impl TextOutput {
     }
 
     /// Notes that somebody else has written on the terminal: no line of ours is the last any more.
-    pub(super) fn disturb(&mut self) {
+    pub(super) fn note_foreign_output(&mut self) {
         self.n_writes += 1;
     }
 

@@ -11,7 +11,7 @@ use wire::event::{ElicitationRequested, ElicitationResolved, RecordedOutcome};
 use super::{TextProjection, page, whole_line};
 use crate::conversation::Conversation;
 use crate::json::JsonNode;
-use crate::question::{PermissionDecision, PermissionQuestion, decided_by};
+use crate::question::{PermissionDecision, PermissionQuestion, decider_phrase};
 
 impl TextProjection {
     pub(super) fn asked(
@@ -56,7 +56,7 @@ impl TextProjection {
                 (page::PLAIN, format!("answered \"{option}\""))
             }
         };
-        let line = format!("  {decision}{which}{}", whole_line(&decided_by(&resolved.by)));
+        let line = format!("  {decision}{which}{}", whole_line(&decider_phrase(&resolved.by)));
         self.page.line(style, &line, out);
     }
 
@@ -66,10 +66,11 @@ impl TextProjection {
         out: &mut String,
     ) {
         let request = JsonNode::of(asked.request).object();
-        let message = request.words("message").unwrap_or(Cow::Borrowed("the agent has a question"));
+        let message =
+            request.non_blank_text("message").unwrap_or(Cow::Borrowed("the agent has a question"));
         let message = whole_line(&message);
         self.page.marked(page::ASKING, "?", &message, out);
-        if let Some(url) = request.words("url") {
+        if let Some(url) = request.non_blank_text("url") {
             let line = format!("  {}", whole_line(&url));
             self.page.line(page::PLAIN, &line, out);
         }
@@ -87,7 +88,7 @@ impl TextProjection {
             Some("cancel") => "cancelled",
             _ => "settled",
         };
-        let line = format!("  {action}{}", whole_line(&decided_by(&resolved.by)));
+        let line = format!("  {action}{}", whole_line(&decider_phrase(&resolved.by)));
         self.page.line(page::DIM, &line, out);
     }
 }

@@ -75,11 +75,11 @@ fn at_a_terminal_the_end_of_a_call_takes_the_place_of_its_beginning() {
     let render = |log: &Log, width: usize, is_disturbed: bool| {
         let style = TextOptions { width, ..PLAIN };
         let mut renderer = LogReader::new(TextProjection::new(style));
-        renderer.projection_mut().take_back();
+        renderer.projection_mut().replace_lines();
         let mut out = String::new();
         for event in &log.events {
             if is_disturbed {
-                renderer.projection_mut().disturb();
+                renderer.projection_mut().note_foreign_output();
             }
             renderer.project(event, &mut out);
         }

@@ -43,7 +43,7 @@ pub(super) struct PrintedCall {
 
 impl PrintedCall {
     /// Notes the line that was just printed for the call.
-    pub(super) fn tell(&mut self, headline: String, page: &TextOutput) {
+    pub(super) fn note_headline(&mut self, headline: String, page: &TextOutput) {
         self.announced = Some((headline, page.n_writes()));
     }
 
@@ -67,7 +67,7 @@ impl TextProjection {
         }
         let headline = self.headline(call, now.cwd());
         self.page.marked(page::BUSY, "●", &headline, out);
-        self.calls.entry(key).or_default().tell(headline, &self.page);
+        self.calls.entry(key).or_default().note_headline(headline, &self.page);
     }
 
     pub(super) fn call_ended(&mut self, key: CallKey, now: &Conversation, out: &mut String) {
@@ -90,7 +90,7 @@ impl TextProjection {
                 if let Some(printed) = printed.filter(|printed| printed.is_from_terminal) {
                     return self.tell_printed(&printed.text, out);
                 }
-                let limit = if self.style.verbose { OUTPUT_LINES } else { FAILURE_LINES };
+                let limit = if self.options.verbose { OUTPUT_LINES } else { FAILURE_LINES };
                 self.tell_output(call, limit, out);
                 return;
             }
@@ -109,14 +109,14 @@ impl TextProjection {
         }
         match printed {
             Some(printed) => self.tell_printed(&printed.text, out),
-            None if self.style.verbose => self.tell_output(call, OUTPUT_LINES, out),
+            None if self.options.verbose => self.tell_output(call, OUTPUT_LINES, out),
             None => {}
         }
     }
 
     /// Prints the end of a command's output: what matters stands there.
     fn tell_printed(&mut self, text: &str, out: &mut String) {
-        let limit = if self.style.verbose { PRINTED_LINES_VERBOSE } else { OUTPUT_LINES };
+        let limit = if self.options.verbose { PRINTED_LINES_VERBOSE } else { OUTPUT_LINES };
         let text = sanitize(text);
         let n_before = text.lines().count().saturating_sub(limit);
         if n_before > 0 {
@@ -131,13 +131,13 @@ impl TextProjection {
     /// Takes back the line that announced the call, if it is the last and one row, and the new line
     /// begins with the same text: nothing that an agent has announced is taken back.
     fn take_back_line(&mut self, marks: &PrintedCall, headline: &str, out: &mut String) -> bool {
-        let announced = marks.announced.as_ref().filter(|_| self.takes_back);
+        let announced = marks.announced.as_ref().filter(|_| self.replaces_lines);
         let Some((line, at)) = announced.filter(|(line, _)| headline.starts_with(line)) else {
             return false;
         };
         // Never too few: what may be two columns wide counts as that.
         let columns: usize = line.chars().map(|c| if c < '\u{1100}' { 1 } else { 2 }).sum();
-        let is_row = MARK_COLUMNS + columns < self.style.width;
+        let is_row = MARK_COLUMNS + columns < self.options.width;
         let can = is_row && *at == self.page.n_writes();
         if can {
             self.page.take_back_row(out);
@@ -155,7 +155,7 @@ impl TextProjection {
     pub(super) fn headline(&self, call: &ToolCall, cwd: Option<&str>) -> String {
         let title = call.title.clone().unwrap_or_else(|| call.name().to_owned());
         let title = without_cwd(&title, cwd);
-        let path = call.places.iter().find(|place| Some(place.path.as_str()) != cwd);
+        let path = call.locations.iter().find(|place| Some(place.path.as_str()) != cwd);
         let path = path.map(|place| short_path(&place.path, cwd));
         let file = path.and_then(|path| path.rsplit('/').next());
         let text = match (path, file, call.command()) {
@@ -170,7 +170,7 @@ impl TextProjection {
             (None, _, Some(command)) if !title.contains(&command) => format!("{title}: {command}"),
             _ => title,
         };
-        let width = if self.style.width == 0 { UNKNOWN_WIDTH } else { self.style.width };
+        let width = if self.options.width == 0 { UNKNOWN_WIDTH } else { self.options.width };
         sanitize_line(&text, width.max(NARROWEST) - MARK_COLUMNS)
     }
 
@@ -182,7 +182,7 @@ impl TextProjection {
             _ => format!("+{} -{}", diff.n_added, diff.n_removed),
         };
         self.page.line(page::STRONG, &format!("  {path} ({counts})"), out);
-        let limit = if self.style.verbose { DIFF_LINES_VERBOSE } else { DIFF_LINES };
+        let limit = if self.options.verbose { DIFF_LINES_VERBOSE } else { DIFF_LINES };
         for line in diff.lines.iter().take(limit) {
             let text = format!("  {}{}", line.mark.sign(), cut(&sanitize(&line.text)));
             self.page.line(diff_style(line.mark), text.trim_end(), out);

@@ -60,7 +60,7 @@ fn what_the_agent_says_before_the_first_turn_is_told_behind_its_start() {
 
     let commands = status("available_commands_update");
     assert_eq!(told, [start.clone(), commands, status("requesting")]);
-    assert_eq!((flooded.len(), &flooded[0]), (MOST_EARLY + 2, &start));
+    assert_eq!((flooded.len(), &flooded[0]), (MAX_EARLY_EVENTS + 2, &start));
 }
 
 #[test]

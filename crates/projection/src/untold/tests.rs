@@ -34,7 +34,7 @@ fn what_a_change_says_is_told() {
         json!({ "changes": [{ "path": "/w/a", "kind": { "type": "update", "move_path": null },
             "diff": "@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n" }] }),
     ] {
-        assert_eq!(one.untold(&input), Value::Null, "{input}");
+        assert_eq!(one.unshown(&input), Value::Null, "{input}");
     }
 }
 
@@ -69,17 +69,17 @@ fn what_a_change_does_not_say_is_left() {
         json!({ "patch": "*** Delete File: b" }),
         json!({ "patch": "" }),
     ] {
-        assert_eq!(one.untold(&input), input);
+        assert_eq!(one.unshown(&input), input);
     }
-    assert_eq!(one.untold(&json!({ "path": "/w/a", "x": 1 })), json!({ "x": 1 }));
+    assert_eq!(one.unshown(&json!({ "path": "/w/a", "x": 1 })), json!({ "x": 1 }));
 }
 
 #[test]
 fn a_change_of_one_file_says_nothing_of_another() {
     let two = beside(&[("/w/a", "", "one"), ("/w/b", "", "two")]);
-    assert_eq!(two.untold(&json!({ "path": "/w/a", "content": "one" })), Value::Null);
+    assert_eq!(two.unshown(&json!({ "path": "/w/a", "content": "one" })), Value::Null);
     let swapped = json!({ "path": "/w/a", "content": "two" });
-    assert_eq!(two.untold(&swapped), json!({ "content": "two" }));
+    assert_eq!(two.unshown(&swapped), json!({ "content": "two" }));
 }
 
 #[test]
@@ -88,9 +88,9 @@ fn what_is_in_a_file_and_not_shown_is_not_told() {
     let (old, new) = (far("EVIL", "a"), far("EVIL", "b"));
     let change = beside(&[("/w/a", &old, &new)]);
     let evil = json!({ "old_string": "EVIL", "new_string": "EVIL" });
-    assert_eq!(change.untold(&evil), evil);
+    assert_eq!(change.unshown(&evil), evil);
     let long = json!({ "old_string": old, "new_string": new });
-    assert_eq!(change.untold(&long), Value::Null);
+    assert_eq!(change.unshown(&long), Value::Null);
 }
 
 #[test]
@@ -99,24 +99,24 @@ fn a_command_is_told_once() {
     for input in
         [json!({ "command": "ls -l" }), json!({ "cmd": ["ls", "-l"], "argv": ["ls", "-l"] })]
     {
-        assert_eq!(beside.untold(&input), Value::Null);
+        assert_eq!(beside.unshown(&input), Value::Null);
     }
     for input in [
         json!({ "cmd": "rm" }),
         json!({ "command": ["ls", "-l", 1] }),
         json!({ "args": ["ls", "-l"] }),
     ] {
-        assert_eq!(beside.untold(&input), input);
+        assert_eq!(beside.unshown(&input), input);
     }
 }
 
 #[test]
 fn a_text_names_whole_places_only() {
-    assert!(names_place("Delete `/w/a`", "/w/a") && names_place("/w/a", "/w/a"));
+    assert!(names_path("Delete `/w/a`", "/w/a") && names_path("/w/a", "/w/a"));
     for text in ["Delete /w/ab", "Delete /w/a/b", "Delete /x/w/a", "Delete /w/a.rs", ""] {
-        assert!(!names_place(text, "/w/a"), "{text}");
+        assert!(!names_path(text, "/w/a"), "{text}");
     }
-    assert!(!names_place("a", ""));
+    assert!(!names_path("a", ""));
 }
 
 #[test]

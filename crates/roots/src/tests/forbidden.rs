@@ -151,7 +151,7 @@ fn sessions_share_what_was_found_as_long_as_nothing_changes() {
     let (notes, other) = (home.path.join("notes"), home.path.join("work"));
     let forbidden = ForbiddenDirs::named(ForbiddenNames {
         directories: vec![home.state.clone()],
-        noted_in: vec![notes.clone()],
+        linked_in: vec![notes.clone()],
         ..ForbiddenNames::default()
     });
     assert!(std::ptr::eq(forbidden.paths(), forbidden.renewed().paths()));

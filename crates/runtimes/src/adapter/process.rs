@@ -34,7 +34,7 @@ pub(super) struct CliProcess {
     lines: Option<mpsc::Sender<String>>,
     buffer: BytesMut,
     is_drained: bool,
-    is_wanted: bool,
+    is_stopping: bool,
     exit: CliExit,
     /// It has been given a prompt.
     pub(super) is_used: bool,
@@ -43,7 +43,7 @@ pub(super) struct CliProcess {
 /// The result of one read of stdout.
 #[derive(Debug)]
 pub(super) struct ProcessOutput {
-    pub(super) said: Vec<DialectOutput>,
+    pub(super) outputs: Vec<DialectOutput>,
     /// The process is gone and nothing more will come.
     pub(super) is_over: bool,
 }
@@ -90,7 +90,7 @@ impl CliProcess {
             lines,
             buffer: BytesMut::new(),
             is_drained: false,
-            is_wanted: false,
+            is_stopping: false,
             exit: CliExit::default(),
             is_used: false,
         })
@@ -108,7 +108,7 @@ impl CliProcess {
             if let Ok(1..) = self.stdout.read_buf(&mut self.buffer).await {
                 let chunk = self.buffer.split();
                 self.reader.feed(&chunk, &mut *self.dialect, &mut said);
-                return ProcessOutput { said, is_over: false };
+                return ProcessOutput { outputs: said, is_over: false };
             }
             self.is_drained = true;
             self.end_soon(StopLadder::default());
@@ -118,10 +118,10 @@ impl CliProcess {
             code: report.code,
             signal: report.signal,
             stderr: self.handle.stderr_tail(),
-            is_wanted: self.is_wanted,
+            is_stopped_by_us: self.is_stopping,
         };
         self.reader.finish(&self.exit, &mut *self.dialect, &mut said);
-        ProcessOutput { said, is_over: true }
+        ProcessOutput { outputs: said, is_over: true }
     }
 
     /// The exit status, once it is over.
@@ -136,7 +136,7 @@ impl CliProcess {
 
     /// Ends it because we want to. Its last output is still to be read.
     pub(super) fn stop(&mut self, ladder: StopLadder) {
-        self.is_wanted = true;
+        self.is_stopping = true;
         self.end_soon(ladder);
     }
 

@@ -49,18 +49,18 @@ pub(super) enum SessionCommand {
 pub(super) struct AdapterSession {
     runtime: Arc<AdapterRuntime>,
     connection: Connection,
-    client: HostCapabilities,
+    host_capabilities: HostCapabilities,
     id: String,
     start: SessionStart,
     choices: SessionOptions,
     commands: mpsc::Receiver<SessionCommand>,
     answers: mpsc::Receiver<(String, PermissionAnswer)>,
-    answering: mpsc::Sender<(String, PermissionAnswer)>,
+    answer_sender: mpsc::Sender<(String, PermissionAnswer)>,
     process: Option<CliProcess>,
     /// The CLI's own id of the conversation, once it has one.
-    native: Option<String>,
+    cli_session_id: Option<String>,
     /// The id whose resume the CLI has still to confirm.
-    unconfirmed: Option<String>,
+    unconfirmed_resume: Option<String>,
     /// A turn has ended in this conversation, so that there is something to resume.
     has_history: bool,
     turn: Option<AdapterTurn>,
@@ -68,9 +68,9 @@ pub(super) struct AdapterSession {
     /// When the process is stopped, if it still runs.
     stop_at: Option<Instant>,
     /// The reason to replace the running process before the next turn.
-    stale: Option<String>,
+    restart_reason: Option<String>,
     /// Outputs of the dialect that are not handled yet.
-    unheard: VecDeque<DialectOutput>,
+    pending_outputs: VecDeque<DialectOutput>,
     /// The directory of private files for the CLI: images, MCP servers. Removed with the session.
     scratch: Option<tempfile::TempDir>,
 }
@@ -79,11 +79,11 @@ impl AdapterSession {
     pub(super) fn new(
         runtime: Arc<AdapterRuntime>,
         connection: Connection,
-        client: HostCapabilities,
+        host_capabilities: HostCapabilities,
         start: SessionStart,
         commands: mpsc::Receiver<SessionCommand>,
     ) -> Self {
-        let (answering, answers) = mpsc::channel(QUEUED_ANSWERS);
+        let (answer_sender, answers) = mpsc::channel(QUEUED_ANSWERS);
         let choices = SessionOptions {
             permissions: runtime.permissions,
             model: runtime.definition.models.default.clone(),
@@ -92,22 +92,22 @@ impl AdapterSession {
         Self {
             runtime,
             connection,
-            client,
+            host_capabilities,
             id: start.session.clone(),
-            native: start.resume.clone(),
+            cli_session_id: start.resume.clone(),
             has_history: start.resume.is_some(),
             start,
             choices,
             commands,
             answers,
-            answering,
+            answer_sender,
             process: None,
-            unconfirmed: None,
+            unconfirmed_resume: None,
             turn: None,
             asks: HashMap::new(),
             stop_at: None,
-            stale: None,
-            unheard: VecDeque::new(),
+            restart_reason: None,
+            pending_outputs: VecDeque::new(),
             scratch: None,
         }
     }
@@ -118,9 +118,9 @@ impl AdapterSession {
         let outcome = opened.as_ref().map(|_| self.opened_answer()).map_err(Clone::clone);
         let _ = self.connection.respond(&request, outcome).await;
         if let Ok(early) = opened {
-            self.tell_what_is_left_out();
-            self.hear(early, false).await;
-            while self.step().await.is_continue() {}
+            self.queue_notices_of_unsupported();
+            self.handle_outputs(early, false).await;
+            while self.next_event().await.is_continue() {}
         }
         self.end().await;
     }
@@ -166,9 +166,9 @@ impl AdapterSession {
             let Some(process) = &mut self.process else {
                 return Err(Fault::new(Category::Internal, "the CLI was not started"));
             };
-            for said in self.unheard.drain(..) {
+            for said in self.pending_outputs.drain(..) {
                 match said {
-                    DialectOutput::Write(line) => drop(process.write(line)),
+                    DialectOutput::StdinLine(line) => drop(process.write(line)),
                     said => early.push(said),
                 }
             }
@@ -181,30 +181,32 @@ impl AdapterSession {
                 },
             };
             let mut is_open = false;
-            for said in heard.said {
+            for said in heard.outputs {
                 match said {
-                    DialectOutput::Opened(opened) => {
+                    DialectOutput::ConversationOpened(opened) => {
                         is_open = true;
                         self.choices.models.clone_from(&opened.models);
                         self.choices.current.clone_from(&opened.model);
                         if let Some(id) = opened.session {
-                            early.push(DialectOutput::Session(id));
+                            early.push(DialectOutput::SessionId(id));
                         }
                     }
-                    DialectOutput::Lost(failure) => return Err(self.with_remedy(failure)),
+                    DialectOutput::ConversationLost(failure) => {
+                        return Err(self.with_remedy(failure));
+                    }
                     DialectOutput::TurnEnded(end) => {
                         if let crate::dialect::TurnOutcome::Failed(failure) = end.ending {
                             return Err(self.with_remedy(failure));
                         }
                     }
-                    DialectOutput::Write(line) => self.write(line),
+                    DialectOutput::StdinLine(line) => self.write(line),
                     said => early.push(said),
                 }
             }
             if heard.is_over {
                 let process = self.process.take();
                 let exit = process.map(|process| process.exit().clone()).unwrap_or_default();
-                return Err(self.with_remedy(crate::dialect::stderr::died(&exit)));
+                return Err(self.with_remedy(crate::dialect::stderr::exit_failure(&exit)));
             }
             if is_open {
                 return Ok(early);
@@ -214,7 +216,7 @@ impl AdapterSession {
 
     /// Queues a notice for MCP servers and directories that the CLI does not take. Editors pass
     /// the user's MCP servers with every session; a CLI that takes none is still of use.
-    fn tell_what_is_left_out(&mut self) {
+    fn queue_notices_of_unsupported(&mut self) {
         let takes_servers = self.runtime.form.mcp != McpChannel::None;
         let takes_dirs = self.runtime.takes(OptionalArgument::AddDir);
         let left_out = [
@@ -225,7 +227,7 @@ impl AdapterSession {
             if !is_taken && n > 0 {
                 let name = &self.runtime.definition.name;
                 let title = format!("{name} takes no {what} from us; {n} left out");
-                self.unheard.push_back(DialectOutput::Update(SessionUpdate::notice(
+                self.pending_outputs.push_back(DialectOutput::Update(SessionUpdate::notice(
                     NoticeSeverity::Warning,
                     title,
                 )));
@@ -234,29 +236,29 @@ impl AdapterSession {
     }
 
     /// Handles one event: a command, an answer, output of the CLI, or the time to stop it.
-    async fn step(&mut self) -> ControlFlow<()> {
+    async fn next_event(&mut self) -> ControlFlow<()> {
         let stop_at = self.stop_at;
         let is_running = self.process.is_some();
         tokio::select! {
             command = self.commands.recv() => match command {
-                Some(command) => return self.obey(command).await,
+                Some(command) => return self.handle_command(command).await,
                 None => return ControlFlow::Break(()),
             },
             // The sender is ours, so there is always a next.
             Some((ask, answer)) = self.answers.recv() => {
                 self.answered(&ask, &answer);
-                self.hear_all().await;
+                self.handle_pending_outputs().await;
             }
             heard = next_of(&mut self.process), if is_running => {
                 let is_over = heard.is_over;
-                self.hear(heard.said, is_over).await;
+                self.handle_outputs(heard.outputs, is_over).await;
             }
             () = until(stop_at), if stop_at.is_some() => self.force_stop(),
         }
         ControlFlow::Continue(())
     }
 
-    async fn obey(&mut self, command: SessionCommand) -> ControlFlow<()> {
+    async fn handle_command(&mut self, command: SessionCommand) -> ControlFlow<()> {
         match command {
             SessionCommand::Prompt { request, blocks } => {
                 if let Err(failure) = self.begin(request.clone(), &blocks).await {
@@ -266,16 +268,16 @@ impl AdapterSession {
             }
             SessionCommand::Cancel => {
                 self.cancel();
-                self.hear_all().await;
+                self.handle_pending_outputs().await;
             }
             SessionCommand::Set { request, option, value } => {
                 let outcome = self.set(&option, &value);
-                self.hear_all().await;
+                self.handle_pending_outputs().await;
                 let _ = self.connection.respond(&request, outcome).await;
             }
             SessionCommand::Close { request } => {
                 self.cancel();
-                self.hear_all().await;
+                self.handle_pending_outputs().await;
                 let _ = self.connection.respond(&request, Ok(Json::trusted("{}"))).await;
                 return ControlFlow::Break(());
             }
@@ -294,9 +296,9 @@ impl AdapterSession {
             let mut out = Vec::new();
             let is_told = wish.is_some_and(|wish| process.dialect().set(&wish, &mut out));
             if !is_told || is_strict {
-                self.stale = Some(format!("{option}_changed"));
+                self.restart_reason = Some(format!("{option}_changed"));
             }
-            self.unheard.extend(out);
+            self.pending_outputs.extend(out);
         }
         Ok(Json::of(&json!({ "configOptions": self.choices.offered(&self.runtime) })))
     }
@@ -308,9 +310,9 @@ impl AdapterSession {
         prompt_file: Option<&Path>,
     ) -> Result<(Vec<String>, ConversationTarget), Fault> {
         let form = &self.runtime.form;
-        let conversation = match (&self.native, form.resume.style) {
+        let conversation = match (&self.cli_session_id, form.resume.style) {
             (_, ResumeStyle::None | ResumeStyle::Protocol) => ConversationTarget::New,
-            (Some(id), _) if self.has_history => ConversationTarget::Again(id.clone()),
+            (Some(id), _) if self.has_history => ConversationTarget::Resume(id.clone()),
             (_, ResumeStyle::Chosen) => ConversationTarget::NewAs(self.id.clone()),
             (_, ResumeStyle::Told) => ConversationTarget::New,
         };
@@ -357,8 +359,8 @@ impl AdapterSession {
             args.extend(injected.args);
             env.set.extend(injected.env);
         }
-        self.unconfirmed = match conversation {
-            ConversationTarget::Again(id) if self.runtime.form.resume.keeps_id => Some(id),
+        self.unconfirmed_resume = match conversation {
+            ConversationTarget::Resume(id) if self.runtime.form.resume.keeps_id => Some(id),
             _ => None,
         };
         let mut launch = self.runtime.launch.clone();
@@ -374,8 +376,8 @@ impl AdapterSession {
         let mut out = Vec::new();
         process.dialect().open(&self.opening(), &mut out);
         self.process = Some(process);
-        (self.stale, self.stop_at) = (None, None);
-        self.unheard.extend(out);
+        (self.restart_reason, self.stop_at) = (None, None);
+        self.pending_outputs.extend(out);
         Ok(())
     }
 
@@ -404,12 +406,12 @@ impl AdapterSession {
     fn opening(&self) -> ConversationOptions {
         let form = &self.runtime.form;
         // A system prompt that went by argument is not sent again.
-        let is_said = form.has(OptionalArgument::SystemPrompt, &self.runtime.features);
+        let is_said = form.has_argument(OptionalArgument::SystemPrompt, &self.runtime.features);
         let system_prompt = (!is_said).then(|| self.start.system_prompt.clone());
         ConversationOptions {
             cwd: self.start.cwd.clone(),
             directories: self.start.directories.clone(),
-            resume: self.native.clone().filter(|_| self.has_history),
+            resume: self.cli_session_id.clone().filter(|_| self.has_history),
             model: self.choices.model.clone(),
             effort: self.choices.effort.clone(),
             permissions: self.choices.permissions,

@@ -41,7 +41,7 @@ fn everything_in_its_place() {
         model: Some("m/1".into()),
         effort: Some("high".into()),
         directories: vec!["/".into()],
-        conversation: ConversationTarget::Again("abc".into()),
+        conversation: ConversationTarget::Resume("abc".into()),
         ..values()
     };
     let args = arguments(&form(), &values).unwrap().join(" ");
@@ -58,7 +58,7 @@ fn nothing_unchecked_gets_through() {
         ArgumentValues { model: Some("--yolo".into()), ..values() },
         ArgumentValues { effort: Some("a b".into()), ..values() },
         ArgumentValues { directories: vec!["nowhere".into()], ..values() },
-        ArgumentValues { conversation: ConversationTarget::Again("--last".into()), ..values() },
+        ArgumentValues { conversation: ConversationTarget::Resume("--last".into()), ..values() },
     ];
     for values in bad {
         assert!(matches!(arguments(&form(), &values), Err(ArgvError::BadValue(_))), "{values:?}");

@@ -33,7 +33,7 @@ const REQUIRED: [&str; 27] = [
 ];
 
 fn own(text: &str) -> Result<Catalogue, CustomAgentError> {
-    Catalogue::with_own(&toml::from_str(text).unwrap())
+    Catalogue::with_custom(&toml::from_str(text).unwrap())
 }
 
 #[test]

@@ -171,7 +171,7 @@ fn plain(field: &str, word: &str) -> CheckResult {
 /// Arguments without placeholders.
 fn words(field: &str, words: &[String]) -> CheckResult {
     words.iter().try_for_each(|word| plain(field, word))?;
-    placeholder::only(field, words, &[])
+    placeholder::require_only(field, words, &[])
 }
 
 fn program(field: &str, name: &str) -> CheckResult {

@@ -98,10 +98,10 @@ fn a_part_is_had_only_with_the_feature_it_needs() {
     let definition = RuntimeDefinition::parse(GOOD).unwrap();
     let form = &definition.forms[1];
 
-    assert!(!form.has(OptionalArgument::AddDir, &BTreeSet::new()));
-    assert!(form.has(OptionalArgument::AddDir, &["dirs".to_owned()].into()));
-    assert!(form.has(OptionalArgument::Model, &BTreeSet::new()));
-    assert!(!definition.forms[0].has(OptionalArgument::Model, &BTreeSet::new()));
+    assert!(!form.has_argument(OptionalArgument::AddDir, &BTreeSet::new()));
+    assert!(form.has_argument(OptionalArgument::AddDir, &["dirs".to_owned()].into()));
+    assert!(form.has_argument(OptionalArgument::Model, &BTreeSet::new()));
+    assert!(!definition.forms[0].has_argument(OptionalArgument::Model, &BTreeSet::new()));
 }
 
 #[test]

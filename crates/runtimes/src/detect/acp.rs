@@ -21,7 +21,7 @@ const MAX_LINE_BYTES: usize = 4 << 20;
 /// How long a write may stall. An agent that does not read its two requests by then hangs.
 const WRITE_STALL: Duration = Duration::from_secs(2);
 /// How long to wait for the answer to deleting or closing the session, which is a courtesy.
-const GOODBYE_WAIT: Duration = Duration::from_millis(300);
+const END_SESSION_WAIT: Duration = Duration::from_millis(300);
 /// How long to wait for the exit; most agents exit by themselves soon after their input ends.
 const EXIT_WAIT: Duration = Duration::from_millis(300);
 
@@ -33,7 +33,7 @@ pub(super) enum AcpProbeError {
     Other(String),
 }
 
-pub(super) async fn ask(call: ProbeCommand<'_>) -> Result<ModelsFact, AcpProbeError> {
+pub(super) async fn list_models(call: ProbeCommand<'_>) -> Result<ModelsFact, AcpProbeError> {
     let dir = call.scratch.dir().map_err(|error| AcpProbeError::Other(error.to_string()))?;
     let until = call.until;
     let launch = call.launch(&dir, StdinKind::Pipe);
@@ -52,7 +52,7 @@ pub(super) async fn ask(call: ProbeCommand<'_>) -> Result<ModelsFact, AcpProbeEr
     let (connection, inbox) = Connection::open(worker.stdout, stdin, &limits);
     let pump = task::spawn(pump(connection.clone(), inbox));
     let cwd = dir.path().to_string_lossy().into_owned();
-    let talk = talk(&connection, &cwd, until);
+    let talk = query_models(&connection, &cwd, until);
     let offer = timeout_at(until, talk).await.unwrap_or(Err(AcpProbeError::TimedOut));
     connection.close();
     pump.abort();
@@ -64,7 +64,7 @@ pub(super) async fn ask(call: ProbeCommand<'_>) -> Result<ModelsFact, AcpProbeEr
     offer
 }
 
-async fn talk(
+async fn query_models(
     connection: &Connection,
     cwd: &str,
     until: Instant,
@@ -90,7 +90,7 @@ async fn talk(
         None
     };
     if let (Some(method), Some(id)) = (farewell, session["sessionId"].as_str()) {
-        let wait = GOODBYE_WAIT.min(until.saturating_duration_since(Instant::now()));
+        let wait = END_SESSION_WAIT.min(until.saturating_duration_since(Instant::now()));
         let params = Json::of(&json!({ "sessionId": id }));
         let _ = connection.call_within(wait, method, &params).await;
     }

@@ -21,11 +21,11 @@ pub(super) fn assemble(
     (path, by): (PathBuf, ProgramSource),
     facts: &ProgramFacts,
 ) -> DetectedAgent {
-    let mut found = DetectedAgent::nothing(definition);
-    let known = known(facts);
+    let mut found = DetectedAgent::without_facts(definition);
+    let known = probed_program(facts);
     found.found_by = Some(by);
     found.version = known.version.map(|version| version.to_string());
-    let works = tell_version(definition, &path, facts, &mut found);
+    let works = report_version(definition, &path, facts, &mut found);
     let features = known.features(definition);
     if works {
         let (chosen, passed_over) = choose::choose(definition, &path, &known, machine);
@@ -36,8 +36,8 @@ pub(super) fn assemble(
         if found.form(definition).is_some_and(RuntimeForm::is_acp) {
             found.efforts.clear();
         }
-        tell_auth(definition, machine, facts, &mut found);
-        tell_models(definition, facts, &mut found);
+        report_login(definition, machine, facts, &mut found);
+        report_models(definition, facts, &mut found);
         if let Some(FeaturesFact::Failed(why)) = facts.features.as_ref().map(|fact| &fact.is) {
             found.unfinished.push(format!("features: {why}"));
         }
@@ -48,7 +48,7 @@ pub(super) fn assemble(
     found
 }
 
-pub(super) fn known(facts: &ProgramFacts) -> ProbedProgram {
+pub(super) fn probed_program(facts: &ProgramFacts) -> ProbedProgram {
     let version = match facts.version.as_ref().map(|fact| &fact.is) {
         Some(VersionFact::Version(text)) => Version::parse(text).ok(),
         _ => None,
@@ -65,14 +65,14 @@ pub(super) fn broken<'a>(
     definition: &'a RuntimeDefinition,
     facts: &ProgramFacts,
 ) -> Option<&'a BrokenVersion> {
-    let version = known(facts).version?;
+    let version = probed_program(facts).version?;
     definition.version.broken.iter().find(|broken| {
         VersionRange::parse(&broken.version).is_ok_and(|range| range.contains(version))
     })
 }
 
 /// Adds diagnoses of the program itself; `false` if it cannot be used.
-fn tell_version(
+fn report_version(
     definition: &RuntimeDefinition,
     path: &Path,
     facts: &ProgramFacts,
@@ -116,7 +116,7 @@ fn tell_version(
         };
         found.diagnoses.push(Diagnosis::new(DiagnosisReason::VersionProbeFailed, message, remedy));
     }
-    if choose::is_tested(definition, known(facts).version) == Some(false)
+    if choose::is_tested(definition, probed_program(facts).version) == Some(false)
         && let (Some(version), Some(tested)) = (&found.version, &definition.version.tested)
     {
         found.diagnoses.push(Diagnosis::new(
@@ -128,14 +128,14 @@ fn tell_version(
     true
 }
 
-fn tell_auth(
+fn report_login(
     definition: &RuntimeDefinition,
     machine: &Machine,
     facts: &ProgramFacts,
     found: &mut DetectedAgent,
 ) {
     let auth = &definition.auth;
-    found.auth = live_auth(definition, machine).unwrap_or_else(|| {
+    found.auth = current_login(definition, machine).unwrap_or_else(|| {
         match facts.auth.as_ref().map(|fact| &fact.is) {
             Some(fact) => {
                 let by = (fact.state != LoginStatus::Unknown).then(|| "the CLI itself".to_owned());
@@ -179,7 +179,10 @@ fn tell_auth(
 }
 
 /// The login state by variables and files; `None` if the CLI has to be asked.
-pub(super) fn live_auth(definition: &RuntimeDefinition, machine: &Machine) -> Option<LoginState> {
+pub(super) fn current_login(
+    definition: &RuntimeDefinition,
+    machine: &Machine,
+) -> Option<LoginState> {
     let auth = &definition.auth;
     let is_set =
         |name: &&String| machine.variable(name).is_some() || definition.env.set.contains_key(*name);
@@ -188,14 +191,14 @@ pub(super) fn live_auth(definition: &RuntimeDefinition, machine: &Machine) -> Op
         return Some(ok(name.clone()));
     }
     let home = machine.home.as_ref()?;
-    let file = auth.files.iter().find(|file| says_something(&home.join(file)));
-    let own = || auth.provider.as_ref().filter(|provider| names_another(home, provider));
+    let file = auth.files.iter().find(|file| has_content(&home.join(file)));
+    let own = || auth.provider.as_ref().filter(|provider| uses_custom_provider(home, provider));
     let file = file.or_else(|| own().map(|provider| &provider.file))?;
     Some(ok(format!("~/{file}")))
 }
 
 /// Whether the CLI is set up to use a provider that is none of its own.
-fn names_another(home: &Path, provider: &CustomProvider) -> bool {
+fn uses_custom_provider(home: &Path, provider: &CustomProvider) -> bool {
     const MAX_BYTES: u64 = 1 << 20;
     let path = home.join(&provider.file);
     if !fs::metadata(&path).is_ok_and(|about| about.is_file() && about.len() <= MAX_BYTES) {
@@ -208,7 +211,7 @@ fn names_another(home: &Path, provider: &CustomProvider) -> bool {
 }
 
 /// Whether a login file or directory has content. Some CLIs make an empty file at first start.
-fn says_something(path: &Path) -> bool {
+fn has_content(path: &Path) -> bool {
     const LONGEST_NOTHING: u64 = 16;
     let Ok(metadata) = fs::metadata(path) else { return false };
     if metadata.is_dir() || metadata.len() > LONGEST_NOTHING {
@@ -218,7 +221,7 @@ fn says_something(path: &Path) -> bool {
     !matches!(text.trim(), "" | "{}" | "[]" | "null")
 }
 
-fn tell_models(definition: &RuntimeDefinition, facts: &ProgramFacts, found: &mut DetectedAgent) {
+fn report_models(definition: &RuntimeDefinition, facts: &ProgramFacts, found: &mut DetectedAgent) {
     let said = facts.models.as_ref().map(|fact| &fact.is);
     if let Some(said) = said {
         for effort in &said.efforts {

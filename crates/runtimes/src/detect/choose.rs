@@ -135,8 +135,8 @@ pub(super) fn run(
     ];
     let optional_args: BTreeMap<_, _> = optional
         .into_iter()
-        .filter(|(_, part)| form.has(*part, features))
-        .map(|(name, part)| (name, form.part(part).to_vec()))
+        .filter(|(_, part)| form.has_argument(*part, features))
+        .map(|(name, part)| (name, form.argument(part).to_vec()))
         .collect();
     let mut env = definition.env.set.clone();
     env.extend(form.env.set.clone());
@@ -151,7 +151,7 @@ pub(super) fn run(
         dialect: form.dialect.clone(),
         program: program.to_path_buf(),
         argv: argv(new),
-        resume_argv: resumes.then(|| argv(ConversationTarget::Again(id()))),
+        resume_argv: resumes.then(|| argv(ConversationTarget::Resume(id()))),
         resume: form.resume.style,
         prompt_by: form.prompt,
         asks: form.permissions.asks,

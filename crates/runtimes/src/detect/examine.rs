@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
-use super::assemble::{assemble, broken, known, live_auth};
+use super::assemble::{assemble, broken, current_login, probed_program};
 use super::cache::{self, DetectionCache, DetectionCacheEntry};
 use super::choose;
 use super::facts::{AuthFact, FeaturesFact, ModelsFact, ProbeFact, ProgramFacts, VersionFact};
@@ -21,7 +21,7 @@ use crate::definition::{AuthProbe, ModelList, RuntimeDefinition, RuntimeForm, Ve
 use crate::dialect::PermissionMode;
 
 /// The time limit of a help text or a login probe; both are there at once, or something is wrong.
-const QUICK: Duration = Duration::from_secs(5);
+const QUICK_PROBE_LIMIT: Duration = Duration::from_secs(5);
 /// How many ACP agents are asked at once. One may take 300 MB to start; all at once would be too
 /// much for a small machine.
 static ACP_AT_ONCE: Semaphore = Semaphore::const_new(6);
@@ -35,7 +35,7 @@ pub(super) async fn examine(
     let (path, by) = match locate::locate(definition, &options.machine) {
         Ok(located) => located,
         Err(diagnosis) => {
-            let mut found = DetectedAgent::nothing(definition);
+            let mut found = DetectedAgent::without_facts(definition);
             found.diagnoses.push(diagnosis);
             return (found, None);
         }
@@ -54,7 +54,7 @@ pub(super) async fn examine(
     facts.fall_back_on(before);
     let mut found = assemble(definition, &options.machine, (path, by), &facts);
     found.is_cached = is_cached;
-    (found, key.map(|key| DetectionCacheEntry { key, facts: facts.lasting() }))
+    (found, key.map(|key| DetectionCacheEntry { key, facts: facts.without_provisional() }))
 }
 
 struct Examination<'a> {
@@ -72,7 +72,7 @@ impl Examination<'_> {
         self.facts.version = Some(self.version().await);
         // A version that is known not to work must not be asked anything else: one of them
         // runs an installer.
-        let is_sound = !self.is_dead() && broken(self.definition, &self.facts).is_none();
+        let is_sound = !self.cannot_run() && broken(self.definition, &self.facts).is_none();
         if is_sound && self.options.for_start {
             self.facts.features = Some(self.features().await);
         } else if is_sound {
@@ -105,9 +105,10 @@ impl Examination<'_> {
                 return ProbeFact::provisional(VersionFact::Failed(why));
             }
             ProbeOutcome::TimedOut => {
-                let limit = (limit * self.options.patience.max(1)).min(self.options.within);
+                let limit =
+                    (limit * self.options.limit_factor.max(1)).min(self.options.probe_limit);
                 let why = format!("no answer within {limit:?}");
-                return self.as_sure_as(&ProbeOutcome::TimedOut, VersionFact::Failed(why));
+                return self.fact_from(&ProbeOutcome::TimedOut, VersionFact::Failed(why));
             }
         })
     }
@@ -120,7 +121,7 @@ impl Examination<'_> {
         if features.flags.is_empty() {
             return ProbeFact::now(FeaturesFact::Seen(BTreeSet::new()));
         }
-        match self.call(&features.help, QUICK).run().await {
+        match self.call(&features.help, QUICK_PROBE_LIMIT).run().await {
             // Some print their help to stderr, some exit with 1.
             ProbeOutcome::Ran(ran) if !ran.stdout.is_empty() || !ran.stderr.is_empty() => {
                 let shown = |text: &str| has_flag(&ran.stdout, text) || has_flag(&ran.stderr, text);
@@ -128,8 +129,8 @@ impl Examination<'_> {
                 ProbeFact::now(FeaturesFact::Seen(seen.map(|(name, _)| name.clone()).collect()))
             }
             outcome => {
-                let fact = FeaturesFact::Failed(trouble(&outcome, &features.help));
-                self.as_sure_as(&outcome, fact)
+                let fact = FeaturesFact::Failed(failure_text(&outcome, &features.help));
+                self.fact_from(&outcome, fact)
             }
         }
     }
@@ -137,24 +138,24 @@ impl Examination<'_> {
     /// The login probe. `None`: it does not have to be asked, or cannot be.
     async fn auth(&self) -> Option<ProbeFact<AuthFact>> {
         let probe = self.definition.auth.probe.as_ref()?;
-        if live_auth(self.definition, &self.options.machine).is_some() {
+        if current_login(self.definition, &self.options.machine).is_some() {
             return None;
         }
         if let Some(fact) = &self.facts.auth {
             return Some(fact.clone());
         }
-        let outcome = self.call(&probe.args, QUICK).run().await;
+        let outcome = self.call(&probe.args, QUICK_PROBE_LIMIT).run().await;
         let state = match &outcome {
-            ProbeOutcome::Ran(ran) => says(probe, ran),
+            ProbeOutcome::Ran(ran) => login_status(probe, ran),
             _ => LoginStatus::Unknown,
         };
-        let trouble = (state == LoginStatus::Unknown).then(|| trouble(&outcome, &probe.args));
-        Some(self.as_sure_as(&outcome, AuthFact { state, trouble }))
+        let trouble = (state == LoginStatus::Unknown).then(|| failure_text(&outcome, &probe.args));
+        Some(self.fact_from(&outcome, AuthFact { state, trouble }))
     }
 
     /// The cached fact about models; a patient examination ignores one of a probe that failed.
     fn models_before(&self) -> Option<&ProbeFact<ModelsFact>> {
-        let is_patient = self.options.patience > 1;
+        let is_patient = self.options.limit_factor > 1;
         self.facts.models.as_ref().filter(|fact| !is_patient || fact.is.trouble.is_none())
     }
 
@@ -169,16 +170,16 @@ impl Examination<'_> {
             ProbeOutcome::Ran(ran) => models::parse(*shape, &ran.stdout),
             _ => Vec::new(),
         };
-        let trouble = models.is_empty().then(|| trouble(&outcome, args));
+        let trouble = models.is_empty().then(|| failure_text(&outcome, args));
         let fact =
             ModelsFact { models, from: ModelsSource::Listed, trouble, ..ModelsFact::default() };
-        Some(self.as_sure_as(&outcome, fact))
+        Some(self.fact_from(&outcome, fact))
     }
 
     /// The models by ACP. `None`: it cannot be asked, or was asked a while ago.
     async fn ask_by_acp(&self) -> Option<ProbeFact<ModelsFact>> {
         let Self { definition, options, path, .. } = self;
-        let known = known(&self.facts);
+        let known = probed_program(&self.facts);
         let was_asked =
             self.models_before().is_some_and(|fact| fact.is.from != ModelsSource::Listed);
         if !definition.models.acp || was_asked {
@@ -195,13 +196,13 @@ impl Examination<'_> {
         let whens = form.when.iter().filter(|when| features.contains(&when.feature));
         let own = form.args.iter().chain(whens.flat_map(|when| &when.args));
         let call = self.call_of(&program, Some(form), own.cloned(), self.until);
-        Some(ProbeFact::now(match acp::ask(call).await {
+        Some(ProbeFact::now(match acp::list_models(call).await {
             Ok(offered) => offered,
             Err(acp::AcpProbeError::AuthRequired) => {
                 ModelsFact { wants_login: true, ..failed("it wants a login first") }
             }
             Err(acp::AcpProbeError::Other(why)) => failed(&format!("over ACP: {why}")),
-            Err(acp::AcpProbeError::TimedOut) if options.patience > 1 => {
+            Err(acp::AcpProbeError::TimedOut) if options.limit_factor > 1 => {
                 return Some(ProbeFact::provisional(failed("it did not answer over ACP in time")));
             }
             // Kept, so that it is not asked again at every listing; asking for it alone does.
@@ -215,22 +216,22 @@ impl Examination<'_> {
     /// A fact that is kept, or a provisional one where our time limit and not the program was the
     /// cause. A program that did not answer in a patient examination hangs: that is kept, so that
     /// the next start does not wait for it again.
-    fn as_sure_as<T>(&self, outcome: &ProbeOutcome, fact: T) -> ProbeFact<T> {
+    fn fact_from<T>(&self, outcome: &ProbeOutcome, fact: T) -> ProbeFact<T> {
         match outcome {
-            ProbeOutcome::TimedOut if self.options.patience > 1 => ProbeFact::now(fact),
+            ProbeOutcome::TimedOut if self.options.limit_factor > 1 => ProbeFact::now(fact),
             ProbeOutcome::TimedOut | ProbeOutcome::NotStarted(_) => ProbeFact::provisional(fact),
             _ => ProbeFact::now(fact),
         }
     }
 
     /// Whether the version probe showed that it cannot be run at all.
-    fn is_dead(&self) -> bool {
+    fn cannot_run(&self) -> bool {
         let fact = self.facts.version.as_ref().map(|fact| &fact.is);
         matches!(fact, Some(VersionFact::NotExecutable(_) | VersionFact::ShimBroken(_)))
     }
 
     fn call(&self, args: &[String], limit: Duration) -> ProbeCommand<'_> {
-        let until = self.until.min(Instant::now() + limit * self.options.patience.max(1));
+        let until = self.until.min(Instant::now() + limit * self.options.limit_factor.max(1));
         self.call_of(&self.path, None, args.iter().cloned(), until)
     }
 
@@ -256,21 +257,21 @@ impl Examination<'_> {
 
 fn version_of(ran: &ProbeOutput) -> VersionFact {
     match ran.code {
-        Some(126) => return VersionFact::NotExecutable(last_words(ran)),
-        Some(127) => return VersionFact::ShimBroken(last_words(ran)),
+        Some(126) => return VersionFact::NotExecutable(last_output(ran)),
+        Some(127) => return VersionFact::ShimBroken(last_output(ran)),
         _ => {}
     }
     let found = Version::find(&ran.stdout);
     let found = found.or_else(|| ran.is_success().then(|| Version::find(&ran.stderr)).flatten());
     match found {
         Some(version) => VersionFact::Version(version.to_string()),
-        None => VersionFact::Failed(last_words(ran)),
+        None => VersionFact::Failed(last_output(ran)),
     }
 }
 
 /// The login state by a probe's output. Both yes and no mean no: `Not logged in` contains
 /// `logged in`.
-fn says(probe: &AuthProbe, ran: &ProbeOutput) -> LoginStatus {
+fn login_status(probe: &AuthProbe, ran: &ProbeOutput) -> LoginStatus {
     let has = |word: &String| ran.stdout.contains(word) || ran.stderr.contains(word);
     if probe.no.iter().any(has) {
         LoginStatus::Missing
@@ -291,10 +292,10 @@ fn has_flag(help: &str, flag: &str) -> bool {
     })
 }
 
-fn trouble(outcome: &ProbeOutcome, args: &[String]) -> String {
+fn failure_text(outcome: &ProbeOutcome, args: &[String]) -> String {
     let args = args.join(" ");
     match outcome {
-        ProbeOutcome::Ran(ran) => format!("`{args}` printed nothing of use: {}", last_words(ran)),
+        ProbeOutcome::Ran(ran) => format!("`{args}` printed nothing of use: {}", last_output(ran)),
         ProbeOutcome::TimedOut => format!("`{args}` did not answer in time"),
         ProbeOutcome::NotFound => format!("`{args}`: its interpreter is missing"),
         ProbeOutcome::NotExecutable(why) | ProbeOutcome::NotStarted(why) => {
@@ -306,7 +307,7 @@ fn trouble(outcome: &ProbeOutcome, args: &[String]) -> String {
 const MAX_WORDS_CHARS: usize = 200;
 
 /// The exit status and the last line of output.
-fn last_words(ran: &ProbeOutput) -> String {
+fn last_output(ran: &ProbeOutput) -> String {
     let lines = ran.stderr.lines().rev().chain(ran.stdout.lines().rev());
     let last = lines.map(str::trim).find(|line| !line.is_empty());
     let shown: String = last.unwrap_or_default().chars().take(MAX_WORDS_CHARS).collect();

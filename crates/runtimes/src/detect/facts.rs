@@ -90,7 +90,7 @@ impl<T> ProbeFact<T> {
 
 impl ProgramFacts {
     /// The facts without the provisional ones: a probe that was cut short may do better next time.
-    pub(super) fn lasting(mut self) -> Self {
+    pub(super) fn without_provisional(mut self) -> Self {
         self.version.take_if(|fact| fact.is_provisional);
         self.features.take_if(|fact| fact.is_provisional);
         self.auth.take_if(|fact| fact.is_provisional);

@@ -65,7 +65,7 @@ pub struct DetectedAgent {
 }
 
 impl DetectedAgent {
-    pub(super) fn nothing(definition: &RuntimeDefinition) -> Self {
+    pub(super) fn without_facts(definition: &RuntimeDefinition) -> Self {
         Self {
             id: definition.id.clone(),
             name: definition.name.clone(),
@@ -82,7 +82,7 @@ impl DetectedAgent {
     }
 
     /// An agent inside this binary, which it starts with `argv`; the caller adds the rest.
-    pub fn inside(agent: BuiltInAgent, name: &str, argv: [&str; 2]) -> Self {
+    pub fn built_in(agent: BuiltInAgent, name: &str, argv: [&str; 2]) -> Self {
         let [program, _] = argv;
         let run = LaunchPlan {
             dialect: "acp".to_owned(),

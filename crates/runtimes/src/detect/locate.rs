@@ -16,7 +16,7 @@ use crate::definition::RuntimeDefinition;
 /// The kind of file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PathState {
-    Program,
+    Executable,
     Nothing,
     NotAFile,
     NotExecutable,
@@ -43,9 +43,9 @@ fn overridden(
 ) -> Result<(PathBuf, ProgramSource), Diagnosis> {
     let variable = definition.bin_variable();
     let path = machine.expand(wanted);
-    let problem = match stands(&path) {
+    let problem = match path_state(&path) {
         _ if !path.is_absolute() => "is not an absolute path",
-        PathState::Program => return Ok((path, ProgramSource::Override)),
+        PathState::Executable => return Ok((path, ProgramSource::Override)),
         PathState::Nothing => "does not exist",
         PathState::NotAFile => "is not a file",
         PathState::NotExecutable => "is not executable",
@@ -66,8 +66,8 @@ fn configured(
     let path = machine.expand(wanted);
     let what = format!("the configuration names {}", path.display());
     let remedy = format!("correct `command` of agent `{}` in the configuration", definition.id);
-    match stands(&path) {
-        PathState::Program => Ok((path, ProgramSource::Configuration)),
+    match path_state(&path) {
+        PathState::Executable => Ok((path, ProgramSource::Configuration)),
         PathState::Nothing | PathState::NotAFile => Err(Diagnosis::new(
             DiagnosisReason::NotOnPath,
             format!("{what}, where no program is"),
@@ -93,8 +93,8 @@ fn search(
     for bin in &definition.bins {
         for (dir, by) in &dirs {
             let path = dir.join(bin);
-            match stands(&path) {
-                PathState::Program => return Ok((path, *by)),
+            match path_state(&path) {
+                PathState::Executable => return Ok((path, *by)),
                 PathState::Nothing | PathState::NotAFile => {}
                 other => {
                     fault.get_or_insert_with(|| faulty(&path, other));
@@ -137,14 +137,14 @@ pub(super) fn companion(program: &Path, bin: &str, machine: &Machine) -> Option<
     dirs.chain(machine.path.iter().cloned())
         .chain(machine.well_known.iter().cloned())
         .map(|dir| dir.join(bin))
-        .find(|path| stands(path) == PathState::Program)
+        .find(|path| path_state(path) == PathState::Executable)
 }
 
-fn stands(path: &Path) -> PathState {
+fn path_state(path: &Path) -> PathState {
     match fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => PathState::NotAFile,
         Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 => PathState::NotExecutable,
-        Ok(_) => PathState::Program,
+        Ok(_) => PathState::Executable,
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => PathState::NotExecutable,
         Err(_) if fs::symlink_metadata(path).is_ok() => PathState::BrokenLink,
         Err(_) => PathState::Nothing,

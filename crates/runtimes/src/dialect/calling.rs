@@ -27,7 +27,7 @@ pub(super) struct ToolCallStates {
 impl ToolCallStates {
     /// Emits a call: its start if it is new, else a change of it. Nothing is emitted for a call
     /// that has ended.
-    pub(super) fn say(&mut self, mut call: ToolCall, out: &mut Vec<DialectOutput>) {
+    pub(super) fn emit(&mut self, mut call: ToolCall, out: &mut Vec<DialectOutput>) {
         let is_final = call.status.is_some_and(ToolCallStatus::is_final);
         let update = match self.seen.get(&call.id) {
             Some(true) => return,
@@ -59,7 +59,7 @@ impl ToolCallStates {
     pub(super) fn close(&mut self, why: &str, out: &mut Vec<DialectOutput>) {
         for id in std::mem::take(&mut self.order) {
             if self.is_open(&id) {
-                self.say(
+                self.emit(
                     ToolCall::change(id, ToolCallStatus::Failed, vec![ToolCallContent::text(why)]),
                     out,
                 );
@@ -100,11 +100,11 @@ impl ToolCalls {
         input: &Value,
         out: &mut Vec<DialectOutput>,
     ) {
-        self.start_in(id, name, input, None, out);
+        self.start_for_subagent(id, name, input, None, out);
     }
 
     /// Like `start`, for a call of a sub-agent that was itself called by `parent`.
-    pub(super) fn start_in(
+    pub(super) fn start_for_subagent(
         &mut self,
         id: &str,
         name: &str,
@@ -114,7 +114,7 @@ impl ToolCalls {
     ) {
         let call = tools::call_of(id, name, input, parent);
         let changes = call.content.clone().unwrap_or_default();
-        self.calls.say(ToolCall { status: Some(ToolCallStatus::InProgress), ..call }, out);
+        self.calls.emit(ToolCall { status: Some(ToolCallStatus::InProgress), ..call }, out);
         if self.calls.is_open(id) {
             self.take(id);
             self.open.push(RunningCall { id: id.to_owned(), changes, output: String::new() });
@@ -122,8 +122,8 @@ impl ToolCalls {
     }
 
     /// Emits a call that the dialect has put together itself.
-    pub(super) fn say(&mut self, call: ToolCall, out: &mut Vec<DialectOutput>) {
-        self.calls.say(call, out);
+    pub(super) fn emit(&mut self, call: ToolCall, out: &mut Vec<DialectOutput>) {
+        self.calls.emit(call, out);
     }
 
     pub(super) fn is_known(&self, id: &str) -> bool {
@@ -139,7 +139,7 @@ impl ToolCalls {
         }
         text.clone_into(&mut open.output);
         let content = contents(&open.changes, text, &[]);
-        self.calls.say(ToolCall::change(id, ToolCallStatus::InProgress, content), out);
+        self.calls.emit(ToolCall::change(id, ToolCallStatus::InProgress, content), out);
     }
 
     pub(super) fn end(&mut self, id: &str, outcome: ToolCallResult, out: &mut Vec<DialectOutput>) {
@@ -156,7 +156,7 @@ impl ToolCalls {
             raw_output: outcome.raw,
             ..ToolCall::default()
         };
-        self.calls.say(call, out);
+        self.calls.emit(call, out);
     }
 
     /// Ends the open calls as failed. Their output stays, with `why` after it.
@@ -168,7 +168,7 @@ impl ToolCalls {
             }
             text.push_str(why);
             let content = contents(&open.changes, &text, &[]);
-            self.calls.say(ToolCall::change(open.id, ToolCallStatus::Failed, content), out);
+            self.calls.emit(ToolCall::change(open.id, ToolCallStatus::Failed, content), out);
         }
         self.calls.close(why, out);
     }

@@ -57,7 +57,7 @@ struct ClaudeTurn {
     is_running: bool,
     is_interrupted: bool,
     /// An error that the CLI put into a message instead of an answer.
-    trouble: Option<Fault>,
+    error: Option<Fault>,
     /// The model's last `stop_reason`.
     stop_reason: Option<String>,
     /// The end in a `result` line that was cut off, because the CLI exited before it was written.
@@ -75,7 +75,7 @@ enum StreamJsonFlavour {
 impl Dialect for Claude {
     fn open(&mut self, opening: &ConversationOptions, out: &mut Vec<DialectOutput>) {
         if opening.resume.is_none() {
-            self.ledger.is_new();
+            self.ledger.start_at_zero();
         }
         self.control.open(opening, out);
     }
@@ -95,25 +95,25 @@ impl Dialect for Claude {
                 }
             }
             Ok(value) if value.is_object() => self.object(&value, line, out),
-            Ok(_) => out.push(DialectOutput::Raw(line.to_owned())),
+            Ok(_) => out.push(DialectOutput::UnknownLine(line.to_owned())),
             Err(_) => match ending::of_cut(line) {
                 // It was not cut by the end of the process, and no other end will come.
                 Some(verdict) if self.turn.is_running && self.control.is_listening() => {
                     self.finish(verdict, &Value::Null, out);
                 }
                 Some(verdict) if self.turn.is_running => self.turn.cut = Some(verdict),
-                _ => out.push(DialectOutput::Raw(line.to_owned())),
+                _ => out.push(DialectOutput::UnknownLine(line.to_owned())),
             },
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
+    fn oversized_line(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
         match head["type"].as_str() {
             Some("result") => self.skipped_result(head, failure, out),
             Some("control_request") if head["request_id"].is_string() => control::refuse(head, out),
             Some("control_response") => {
-                if self.control.is_greeting() {
-                    self.refused(failure, out);
+                if self.control.is_initializing() {
+                    self.end_refused(failure, out);
                 }
             }
             Some("control_request") | None => self.fail(failure, out),
@@ -144,7 +144,7 @@ impl Dialect for Claude {
     fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
         self.asks.withdraw(out);
         self.compactions.give_up(out);
-        let died = stderr::died(exit);
+        let died = stderr::exit_failure(exit);
         if died.category == Category::SessionLost && self.session.is_none() {
             self.lose(&died, out);
         }
@@ -156,8 +156,8 @@ impl Dialect for Claude {
             return self.toolbox.close(&died.message, out);
         }
         let has_answered = exit.code == Some(0) && self.stream.is_settled();
-        let verdict = match (self.turn.cut.take(), self.turn.trouble.take()) {
-            _ if exit.is_wanted => ClaudeTurnOutcome::stopped(StopReason::Cancelled),
+        let verdict = match (self.turn.cut.take(), self.turn.error.take()) {
+            _ if exit.is_stopped_by_us => ClaudeTurnOutcome::stopped(StopReason::Cancelled),
             (Some(cut), _) => cut,
             (None, Some(trouble)) => ClaudeTurnOutcome::failed(trouble),
             // The `result` is lost, but its stop reason is known.
@@ -178,8 +178,8 @@ impl Claude {
             "assistant" => self.assistant(value, out),
             "user" => self.user(value, out),
             "result" => self.result(value, out),
-            "control_request" => self.asked(value, out),
-            "control_response" => self.answered(value, out),
+            "control_request" => self.handle_control_request(value, out),
+            "control_response" => self.handle_control_response(value, out),
             "control_cancel_request" => self.asks.cancel(value, out),
             "rate_limit_event" => system::rate_limit(value, out),
             "auth_status" => system::auth_status(value, out),
@@ -189,7 +189,7 @@ impl Claude {
             _ => false,
         };
         if !is_understood {
-            out.push(DialectOutput::Raw(line.to_owned()));
+            out.push(DialectOutput::UnknownLine(line.to_owned()));
         }
     }
 
@@ -248,8 +248,8 @@ impl Claude {
                     system::task_notification(value, out);
                 }
             }
-            "status" | "compact_boundary" => self.compactions.hear(value, out),
-            _ => return system::hear(value, out),
+            "status" | "compact_boundary" => self.compactions.handle(value, out),
+            _ => return system::handle(value, out),
         }
         true
     }
@@ -271,7 +271,7 @@ impl Claude {
         match kind {
             "message_start" => {
                 self.notice_session(value, out);
-                self.turn.trouble = None;
+                self.turn.error = None;
                 self.turn.stop_reason = None;
                 self.ledger.message_start(&event["message"]);
             }
@@ -297,8 +297,8 @@ impl Claude {
         if let Some(reason) = message["stop_reason"].as_str() {
             self.turn.stop_reason = Some(reason.to_owned());
         }
-        self.turn.trouble = ending::trouble_in(value);
-        if self.turn.trouble.is_some() {
+        self.turn.error = ending::error_in(value);
+        if self.turn.error.is_some() {
             return true;
         }
         self.ledger.message(message);
@@ -368,15 +368,15 @@ impl Claude {
         }
     }
 
-    fn answered(&mut self, value: &Value, out: &mut Vec<DialectOutput>) -> bool {
+    fn handle_control_response(&mut self, value: &Value, out: &mut Vec<DialectOutput>) -> bool {
         if let Err(failure) = self.control.answered(value, &mut self.flavour, out) {
-            self.refused(failure, out);
+            self.end_refused(failure, out);
         }
         true
     }
 
     /// The CLI refused `initialize`: there will be no conversation.
-    fn refused(&mut self, failure: Fault, out: &mut Vec<DialectOutput>) {
+    fn end_refused(&mut self, failure: Fault, out: &mut Vec<DialectOutput>) {
         self.lose(&failure, out);
         self.fail(failure, out);
     }
@@ -387,10 +387,10 @@ impl Claude {
         }
     }
 
-    fn asked(&mut self, value: &Value, out: &mut Vec<DialectOutput>) -> bool {
+    fn handle_control_request(&mut self, value: &Value, out: &mut Vec<DialectOutput>) -> bool {
         if value["request"]["subtype"] == "can_use_tool" {
             self.notice_turn();
-            self.asks.hear(value, &mut self.toolbox, out);
+            self.asks.handle_request(value, &mut self.toolbox, out);
         } else {
             control::refuse(value, out);
         }
@@ -412,18 +412,18 @@ impl Claude {
             system::notice(NoticeSeverity::Warning, why, out);
         }
         self.compactions.give_up(out);
-        self.toolbox.close(&verdict.ending.of_open_calls(), out);
-        self.ledger.say(out);
+        self.toolbox.close(&verdict.ending.open_call_text(), out);
+        self.ledger.emit(out);
         let usage = self.ledger.turn_usage();
         self.turn = ClaudeTurn::default();
-        self.stream.step();
+        self.stream.next_message();
         out.push(DialectOutput::TurnEnded(TurnEnd { ending: verdict.ending, usage }));
     }
 
     fn lose(&mut self, failure: &Fault, out: &mut Vec<DialectOutput>) {
         if !self.is_lost {
             self.is_lost = true;
-            out.push(DialectOutput::Lost(failure.clone()));
+            out.push(DialectOutput::ConversationLost(failure.clone()));
         }
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct CodexAppServer {
     pending: HashMap<u64, CodexRequest>,
     is_initialized: bool,
     /// The options for the thread, until it is open.
-    opening: Option<ConversationOptions>,
+    pending_open: Option<ConversationOptions>,
     /// The reason why the thread could not be opened.
     refusal: Option<Fault>,
     thread: Option<String>,
@@ -47,14 +47,14 @@ pub(super) struct CodexAppServer {
     models: Vec<Model>,
     settings: CodexTurnSettings,
     /// A prompt that came before the thread was open.
-    waiting: Option<ComposedPrompt>,
+    pending_prompt: Option<ComposedPrompt>,
     turn: Option<CodexTurn>,
     /// The id of the turn before, to recognise late notifications of it.
     last_turn: Option<String>,
     streams: CodexStreams,
     asks: CodexQuestions,
     /// Tokens of the whole thread, as last reported.
-    total: Option<TokenUsage>,
+    thread_usage: Option<TokenUsage>,
     last_notice: String,
 }
 
@@ -72,8 +72,8 @@ enum CodexRequest {
 impl Dialect for CodexAppServer {
     fn open(&mut self, opening: &ConversationOptions, out: &mut Vec<DialectOutput>) {
         self.settings = CodexTurnSettings::of(opening);
-        self.opening = Some(opening.clone());
-        (self.thread, self.refusal, self.total) = (None, None, None);
+        self.pending_open = Some(opening.clone());
+        (self.thread, self.refusal, self.thread_usage) = (None, None, None);
         if self.is_initialized {
             self.open_thread(out);
         } else {
@@ -91,7 +91,7 @@ impl Dialect for CodexAppServer {
         } else if self.thread.is_some() {
             self.start_turn(prompt, out);
         } else {
-            self.waiting = Some(prompt.clone());
+            self.pending_prompt = Some(prompt.clone());
         }
     }
 
@@ -105,38 +105,38 @@ impl Dialect for CodexAppServer {
             (None, true) => false,
         };
         if !is_known {
-            out.push(DialectOutput::Raw(line.to_owned()));
+            out.push(DialectOutput::UnknownLine(line.to_owned()));
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
+    fn oversized_line(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
         let (method, id) = (head["method"].as_str(), &head["id"]);
         match (method, id.is_null()) {
             (Some("turn/completed"), true) => self.skipped_end(&head["params"], failure, out),
             (Some(_), true) => {}
             (Some(_), false) => {
                 let error = json!({ "code": NOT_SUPPORTED, "message": failure.message });
-                out.push(DialectOutput::Write(json!({ "id": id, "error": error }).to_string()));
+                out.push(DialectOutput::StdinLine(json!({ "id": id, "error": error }).to_string()));
             }
             (None, false) => {
-                if let Some(what) = self.asked(id) {
+                if let Some(what) = self.take_request(id) {
                     self.settle(what, Err(failure), out);
                 }
             }
-            (None, true) if self.opening.is_some() => self.refuse(failure, out),
+            (None, true) if self.pending_open.is_some() => self.refuse(failure, out),
             (None, true) => self.end_turn(TurnOutcome::Failed(failure), out),
         }
     }
 
     fn answer(&mut self, ask: &str, answer: &PermissionAnswer, out: &mut Vec<DialectOutput>) {
         if let Some(line) = self.asks.answer(ask, answer) {
-            out.push(DialectOutput::Write(line));
+            out.push(DialectOutput::StdinLine(line));
         }
     }
 
     fn interrupt(&mut self, out: &mut Vec<DialectOutput>) -> bool {
         if let Some(turn) = &mut self.turn {
-            turn.is_unwanted = true;
+            turn.is_cancelling = true;
             self.send_interrupt(out);
         }
         true
@@ -150,7 +150,7 @@ impl Dialect for CodexAppServer {
     fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
         let Some(turn) = &mut self.turn else { return self.asks.withdraw_all(None, out) };
         let ending = match turn.error.take() {
-            _ if exit.is_wanted => TurnOutcome::Stopped(StopReason::Cancelled),
+            _ if exit.is_stopped_by_us => TurnOutcome::Stopped(StopReason::Cancelled),
             Some(ending) => ending,
             None => TurnOutcome::Failed(trouble::died(exit)),
         };
@@ -170,12 +170,12 @@ impl CodexAppServer {
         self.n_requests += 1;
         self.pending.insert(self.n_requests, what);
         let line = json!({ "id": self.n_requests, "method": method, "params": params });
-        out.push(DialectOutput::Write(line.to_string()));
+        out.push(DialectOutput::StdinLine(line.to_string()));
     }
 
     fn answered(&mut self, id: &Value, message: &Value, out: &mut Vec<DialectOutput>) -> bool {
-        let Some(what) = self.asked(id) else {
-            return self.overheard(&message["result"], out);
+        let Some(what) = self.take_request(id) else {
+            return self.recorded_answer(&message["result"], out);
         };
         let outcome = match &message["error"] {
             Value::Null => Ok(&message["result"]),
@@ -189,7 +189,7 @@ impl CodexAppServer {
     }
 
     /// Takes our request with this id.
-    fn asked(&mut self, id: &Value) -> Option<CodexRequest> {
+    fn take_request(&mut self, id: &Value) -> Option<CodexRequest> {
         id.as_u64().and_then(|id| self.pending.remove(&id))
     }
 
@@ -205,9 +205,11 @@ impl CodexAppServer {
             (CodexRequest::Start, Ok(result)) => {
                 self.opened(result, Some(TokenUsage::default()), out)
             }
-            (CodexRequest::Resume, Ok(result)) => self.opened(result, self.total, out),
+            (CodexRequest::Resume, Ok(result)) => self.opened(result, self.thread_usage, out),
             (CodexRequest::Start, Err(failure)) => self.refuse(failure, out),
-            (CodexRequest::Resume, Err(failure)) => self.refuse(opening::lost(failure), out),
+            (CodexRequest::Resume, Err(failure)) => {
+                self.refuse(opening::resume_failure(failure), out)
+            }
             (CodexRequest::Models { page }, Ok(result)) => self.listed(result, page, out),
             // The list is a convenience: without it the user names a model.
             (CodexRequest::Models { .. }, Err(_)) => {}
@@ -219,7 +221,7 @@ impl CodexAppServer {
     }
 
     /// Reads an answer to a request that is not ours, in a recording.
-    fn overheard(&mut self, result: &Value, out: &mut Vec<DialectOutput>) -> bool {
+    fn recorded_answer(&mut self, result: &Value, out: &mut Vec<DialectOutput>) -> bool {
         if let Some(thread) = result["thread"]["id"].as_str() {
             self.learn_thread(thread, out);
             return true;
@@ -237,12 +239,12 @@ impl CodexAppServer {
         params: &Value,
         out: &mut Vec<DialectOutput>,
     ) -> bool {
-        if self.asks.asked(method, id, params, &self.streams, out) {
+        if self.asks.handle_request(method, id, params, &self.streams, out) {
             return true;
         }
         let error =
             json!({ "code": NOT_SUPPORTED, "message": format!("{method} is not supported") });
-        out.push(DialectOutput::Write(json!({ "id": id, "error": error }).to_string()));
+        out.push(DialectOutput::StdinLine(json!({ "id": id, "error": error }).to_string()));
         false
     }
 
@@ -268,7 +270,7 @@ impl CodexAppServer {
         }
         self.about_turn(method, params, out)
             || self.about_thread(method, params, out)
-            || says_nothing(method)
+            || is_ignored(method)
     }
 
     /// Handles notifications about the thread as a whole, or about the server.
@@ -330,7 +332,7 @@ impl CodexAppServer {
 
 /// Whether a notification is known and ignored: others have the same, or it is about other uses
 /// of the server.
-fn says_nothing(method: &str) -> bool {
+fn is_ignored(method: &str) -> bool {
     const GROUPS: [&str; 15] = [
         "account/",
         "app/",

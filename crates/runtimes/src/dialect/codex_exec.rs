@@ -45,7 +45,7 @@ impl Dialect for CodexExec {
 
     fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>) {
         let Ok(event) = json::parse(line) else {
-            return out.push(DialectOutput::Raw(line.to_owned()));
+            return out.push(DialectOutput::UnknownLine(line.to_owned()));
         };
         let is_known = match event["type"].as_str().unwrap_or_default() {
             "thread.started" => match event["thread_id"].as_str() {
@@ -56,9 +56,9 @@ impl Dialect for CodexExec {
                 None => false,
             },
             "turn.started" => true,
-            "item.started" => self.item(&event["item"], ItemPhase::Begins, out),
-            "item.updated" => self.item(&event["item"], ItemPhase::GoesOn, out),
-            "item.completed" => self.item(&event["item"], ItemPhase::IsOver, out),
+            "item.started" => self.item(&event["item"], ItemPhase::Started, out),
+            "item.updated" => self.item(&event["item"], ItemPhase::Updated, out),
+            "item.completed" => self.item(&event["item"], ItemPhase::Completed, out),
             "error" => self.error(event["message"].as_str().unwrap_or_default(), out),
             "turn.completed" => {
                 let used = usage_of(&event["usage"]).filter(|_| !self.is_resumed);
@@ -74,11 +74,11 @@ impl Dialect for CodexExec {
             _ => false,
         };
         if !is_known {
-            out.push(DialectOutput::Raw(line.to_owned()));
+            out.push(DialectOutput::UnknownLine(line.to_owned()));
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
+    fn oversized_line(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
         match head["type"].as_str() {
             Some("turn.completed") => {
                 let used = usage_of(&head["usage"]).filter(|_| !self.is_resumed);
@@ -117,7 +117,7 @@ impl CodexExec {
             CodexItem::Notice(severity, title) => self.notice(severity, title, out),
             CodexItem::Compaction => {
                 let status = match phase {
-                    ItemPhase::IsOver => CompactionStatus::Completed,
+                    ItemPhase::Completed => CompactionStatus::Completed,
                     _ => CompactionStatus::InProgress,
                 };
                 out.push(DialectOutput::Update(SessionUpdate::compaction(id, status, None)));
@@ -127,7 +127,7 @@ impl CodexExec {
                     self.text(&id, TextKind::Message, &text, phase, out);
                 }
             }
-            CodexItem::Echo => {}
+            CodexItem::UserMessage => {}
             CodexItem::Unknown => return false,
         }
         true
@@ -142,8 +142,8 @@ impl CodexExec {
         out: &mut Vec<DialectOutput>,
     ) {
         match phase {
-            ItemPhase::IsOver => self.texts.whole(id, voice, text, out),
-            _ => self.texts.grown(id, voice, text, out),
+            ItemPhase::Completed => self.texts.whole(id, voice, text, out),
+            _ => self.texts.update(id, voice, text, out),
         }
     }
 
@@ -153,7 +153,7 @@ impl CodexExec {
             call.status =
                 call.status.filter(|status| status.is_final()).or(Some(ToolCallStatus::Failed));
         }
-        self.turn.calls.say(call, out);
+        self.turn.calls.emit(call, out);
     }
 
     /// Retries become notices; another error may be the turn's failure.

@@ -45,13 +45,13 @@ impl Dialect for Copilot {
             return;
         }
         match kind {
-            "model.call_start" => self.speech.request(),
-            "assistant.turn_start" => self.speech.fresh(),
+            "model.call_start" => self.speech.begin_request(),
+            "assistant.turn_start" => self.speech.begin_message(),
             "assistant.message_delta" | "assistant.reasoning_delta" => {
                 let voice =
                     if kind.contains("reasoning") { TextKind::Thought } else { TextKind::Message };
                 let delta = data["deltaContent"].as_str().unwrap_or_default();
-                self.speech.piece(voice as u64, voice, delta, id_of_message(voice, data), out);
+                self.speech.push_piece(voice as u64, voice, delta, id_of_message(voice, data), out);
             }
             "assistant.message" => {
                 self.whole(TextKind::Thought, &data["reasoningText"], data, out);
@@ -59,8 +59,8 @@ impl Dialect for Copilot {
             }
             "assistant.reasoning" => self.whole(TextKind::Thought, &data["content"], data, out),
             "assistant.turn_retry" => self.retry(data, out),
-            "assistant.intent" => self.intend(&data["intent"], out),
-            "assistant.usage" => self.use_tokens(data),
+            "assistant.intent" => self.show_intent(&data["intent"], out),
+            "assistant.usage" => self.add_usage(data),
             "tool.execution_start" => self.tool_start(data, parent, out),
             "tool.execution_partial_result" => {
                 let output = data["partialOutput"].as_str().unwrap_or_default();
@@ -73,7 +73,7 @@ impl Dialect for Copilot {
             "session.info" | "session.warning" => inform(kind, data, out),
             "session.error" => self.failure = Some(failure_of(data)),
             "session.usage_info" => {
-                self.fill(&data["currentTokens"], &data["tokenLimit"], out);
+                self.report_context(&data["currentTokens"], &data["tokenLimit"], out);
             }
             "session.title_changed" => {
                 let title = data["title"].as_str().map(str::to_owned);
@@ -95,12 +95,12 @@ impl Dialect for Copilot {
             }
             "abort" => self.is_aborted = true,
             "result" => self.result(&event, out),
-            _ if carries_nothing(kind) => {}
-            _ => out.push(DialectOutput::Raw(line.to_owned())),
+            _ if is_ignored(kind) => {}
+            _ => out.push(DialectOutput::UnknownLine(line.to_owned())),
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
+    fn oversized_line(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
         match head["type"].as_str() {
             Some("result") if head["exitCode"].is_number() => self.result(head, out),
             Some("result") | None => self.turn.fail(failure, self.usage, out),
@@ -115,7 +115,7 @@ impl Dialect for Copilot {
 }
 
 /// Whether an event is known and ignored: another one has the same, or it is of no use to users.
-fn carries_nothing(kind: &str) -> bool {
+fn is_ignored(kind: &str) -> bool {
     matches!(
         kind,
         "user.message"
@@ -171,11 +171,11 @@ impl Copilot {
     /// Each voice is one block, which comes in pieces and then whole.
     fn whole(&mut self, voice: TextKind, text: &Value, data: &Value, out: &mut Vec<DialectOutput>) {
         let text = text.as_str().unwrap_or_default();
-        self.speech.whole(voice as u64, voice, text, id_of_message(voice, data), out);
+        self.speech.push_whole(voice as u64, voice, text, id_of_message(voice, data), out);
     }
 
     fn retry(&mut self, data: &Value, out: &mut Vec<DialectOutput>) {
-        self.speech.again();
+        self.speech.retry_message();
         let title = match data["reason"].as_str() {
             Some(reason) => {
                 format!("the request failed ({}); trying again", reason.replace('_', " "))
@@ -185,7 +185,7 @@ impl Copilot {
         out.push(DialectOutput::Update(SessionUpdate::notice(NoticeSeverity::Warning, title)));
     }
 
-    fn intend(&mut self, intent: &Value, out: &mut Vec<DialectOutput>) {
+    fn show_intent(&mut self, intent: &Value, out: &mut Vec<DialectOutput>) {
         let Some(intent) = intent.as_str().filter(|intent| !intent.is_empty()) else { return };
         if self.intent.as_deref() != Some(intent) {
             self.intent = Some(intent.to_owned());
@@ -198,7 +198,7 @@ impl Copilot {
         let name = data["toolName"].as_str().unwrap_or("tool");
         if name == "report_intent" {
             self.plans.insert(id.to_owned());
-            return self.intend(&input["intent"], out);
+            return self.show_intent(&input["intent"], out);
         }
         if matches!(name, "update_todo" | "manage_todo_list")
             && let Some(entries) = plan_of(&input["todos"])
@@ -207,12 +207,16 @@ impl Copilot {
             out.push(DialectOutput::Update(SessionUpdate::Plan { entries }));
             return;
         }
-        self.turn.calls.start_in(id, name, input, parent, out);
+        self.turn.calls.start_for_subagent(id, name, input, parent, out);
     }
 
     fn tool_end(&mut self, data: &Value, out: &mut Vec<DialectOutput>) {
         let metrics = &data["toolTelemetry"]["metrics"];
-        self.fill(&metrics["context_current_tokens"], &metrics["context_token_limit"], out);
+        self.report_context(
+            &metrics["context_current_tokens"],
+            &metrics["context_token_limit"],
+            out,
+        );
         if self.plans.contains(id_of(data)) {
             return;
         }
@@ -233,7 +237,7 @@ impl Copilot {
         self.turn.calls.end(id_of(data), outcome, out);
     }
 
-    fn fill(&mut self, used: &Value, size: &Value, out: &mut Vec<DialectOutput>) {
+    fn report_context(&mut self, used: &Value, size: &Value, out: &mut Vec<DialectOutput>) {
         let Some((used, size)) = used.as_u64().zip(size.as_u64()) else { return };
         if size > 0 && self.context != Some((used, size)) {
             self.context = Some((used, size));
@@ -241,7 +245,7 @@ impl Copilot {
         }
     }
 
-    fn use_tokens(&mut self, data: &Value) {
+    fn add_usage(&mut self, data: &Value) {
         let count = |name: &str| data[name].as_u64().unwrap_or_default();
         let (read, write) = (count("cacheReadTokens"), count("cacheWriteTokens"));
         let (input, output) = (count("inputTokens"), count("outputTokens"));

@@ -16,15 +16,15 @@ pub(super) fn add(sum: &mut Option<u64>, count: u64) {
 
 impl TokenUsage {
     pub(super) fn plus(&self, other: &Self) -> Self {
-        self.each(other, u64::saturating_add)
+        self.combine(other, u64::saturating_add)
     }
 
     /// The tokens used since `before` was counted.
     pub(super) fn minus(&self, before: &Self) -> Self {
-        self.each(before, u64::saturating_sub)
+        self.combine(before, u64::saturating_sub)
     }
 
-    fn each(&self, other: &Self, with: fn(u64, u64) -> u64) -> Self {
+    fn combine(&self, other: &Self, with: fn(u64, u64) -> u64) -> Self {
         let maybe = |a: Option<u64>, b: Option<u64>| match (a, b) {
             (None, None) => None,
             (a, b) => Some(with(a.unwrap_or_default(), b.unwrap_or_default())),

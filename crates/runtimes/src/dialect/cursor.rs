@@ -22,11 +22,11 @@ use crate::update::{NoticeSeverity, SessionUpdate, ToolCall, ToolCallStatus};
 pub(super) struct Cursor {
     turn: SingleTurn,
     /// The text of this turn so far.
-    said: String,
+    text: String,
     /// The offset in `said` of the text that came as deltas and has not come whole yet.
-    part: usize,
+    unconfirmed_from: usize,
     has_deltas: bool,
-    trouble: Option<String>,
+    error: Option<String>,
 }
 
 impl Dialect for Cursor {
@@ -45,7 +45,7 @@ impl Dialect for Cursor {
                 return;
             }
             "error" => {
-                self.trouble = Some(words_of(&value));
+                self.error = Some(error_message(&value));
                 true
             }
             "connection" | "retry" => {
@@ -65,14 +65,14 @@ impl Dialect for Cursor {
         if is_understood {
             self.turn.session(value["session_id"].as_str().unwrap_or_default(), out);
         } else {
-            out.push(DialectOutput::Raw(line.to_owned()));
+            out.push(DialectOutput::UnknownLine(line.to_owned()));
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
+    fn oversized_line(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
         match head["type"].as_str() {
             // All text of the turn comes again in it; if none came before, it is lost.
-            Some("result") if head["subtype"] == "success" && !self.said.is_empty() => {
+            Some("result") if head["subtype"] == "success" && !self.text.is_empty() => {
                 self.result(head, out);
             }
             Some("result") | None => self.turn.fail(failure, None, out),
@@ -81,7 +81,7 @@ impl Dialect for Cursor {
     }
 
     fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
-        let told = self.trouble.take().map(Fault::from_words);
+        let told = self.error.take().map(Fault::from_words);
         let failure = told.unwrap_or_else(|| stderr::failure(exit));
         self.turn.exit(exit, None, TurnOutcome::Failed(failure), out);
     }
@@ -99,13 +99,13 @@ impl Cursor {
         } else {
             let new = self.new_in(&text).to_owned();
             self.say(&new, out);
-            self.part = self.said.len();
+            self.unconfirmed_from = self.text.len();
         }
     }
 
     /// The part of a whole text that was not emitted yet.
     fn new_in<'t>(&self, text: &'t str) -> &'t str {
-        let part = self.said.get(self.part..).unwrap_or_default();
+        let part = self.text.get(self.unconfirmed_from..).unwrap_or_default();
         // The part that was streamed, with what the deltas lacked.
         if !part.is_empty()
             && let Some(rest) = text.strip_prefix(part)
@@ -113,20 +113,20 @@ impl Cursor {
             return rest;
         }
         // The whole turn again, with what is new.
-        if !self.said.is_empty()
-            && let Some(rest) = text.strip_prefix(self.said.as_str())
+        if !self.text.is_empty()
+            && let Some(rest) = text.strip_prefix(self.text.as_str())
         {
             return rest;
         }
         // Repetitions put blank lines where the deltas had none.
         let solid = |text: &str| -> String { text.split_whitespace().collect() };
-        let is_repeated = || !part.is_empty() || solid(&self.said).contains(&solid(text));
+        let is_repeated = || !part.is_empty() || solid(&self.text).contains(&solid(text));
         if self.has_deltas && is_repeated() { "" } else { text }
     }
 
     fn say(&mut self, text: &str, out: &mut Vec<DialectOutput>) {
         if !text.is_empty() {
-            self.said.push_str(text);
+            self.text.push_str(text);
             out.push(DialectOutput::Update(SessionUpdate::text(text)));
         }
     }
@@ -136,9 +136,9 @@ impl Cursor {
         let id = value["call_id"].as_str().or_else(|| value["tool_call"]["toolCallId"].as_str());
         let Some(id) = id.filter(|id| !id.is_empty()) else { return false };
         match value["subtype"].as_str().unwrap_or_default() {
-            "started" if tool.is_list() => {}
+            "started" if tool.is_todo_list() => {}
             "started" => self.turn.calls.start(id, &tool.name, &tool.args, out),
-            "completed" if tool.is_list() && !tool.is_failure() => {
+            "completed" if tool.is_todo_list() && !tool.is_failure() => {
                 if let Some(entries) = tool.plan() {
                     out.push(DialectOutput::Update(SessionUpdate::Plan { entries }));
                 }
@@ -160,7 +160,7 @@ impl Cursor {
                     raw_output: (!tool.result.is_null()).then(|| tool.result.clone()),
                     ..ToolCall::default()
                 };
-                self.turn.calls.say(call, out);
+                self.turn.calls.emit(call, out);
             }
             _ => return false,
         }
@@ -175,16 +175,16 @@ impl Cursor {
         let usage = usage_of(&value["usage"]);
         let is_error = value["is_error"] == true
             || value["subtype"].as_str().is_some_and(|subtype| subtype != "success");
-        let ending = match (is_error, self.trouble.take()) {
+        let ending = match (is_error, self.error.take()) {
             (false, None) => {
                 // All text of the turn: the part that did not come before is emitted now.
                 let text = value["result"].as_str().unwrap_or_default();
-                let rest = text.strip_prefix(self.said.as_str()).unwrap_or_default().to_owned();
+                let rest = text.strip_prefix(self.text.as_str()).unwrap_or_default().to_owned();
                 self.say(&rest, out);
                 TurnOutcome::Stopped(StopReason::EndTurn)
             }
             (false, Some(trouble)) => TurnOutcome::Failed(Fault::from_words(trouble)),
-            (true, _) => TurnOutcome::Failed(Fault::from_words(words_of(value))),
+            (true, _) => TurnOutcome::Failed(Fault::from_words(error_message(value))),
         };
         self.turn.end(ending, usage, out);
     }
@@ -204,7 +204,7 @@ fn thinking(value: &Value, out: &mut Vec<DialectOutput>) -> bool {
     }
 }
 
-fn words_of(value: &Value) -> String {
+fn error_message(value: &Value) -> String {
     let error = &value["error"];
     let places = [&value["message"], &error["message"], error, &value["result"]];
     let words = places.into_iter().find_map(Value::as_str).filter(|words| !words.is_empty());

@@ -36,7 +36,7 @@ pub(super) struct Gemini {
     error: Option<String>,
     is_out_of_turns: bool,
     /// An error of no known category, until the exit code gives one.
-    unclear: Option<(Fault, Option<TokenUsage>)>,
+    unclassified: Option<(Fault, Option<TokenUsage>)>,
 }
 
 impl Dialect for Gemini {
@@ -49,11 +49,11 @@ impl Dialect for Gemini {
             "tool_result" => self.tool_result(&event, out),
             "error" => self.error(&event, out),
             "result" => self.result(&event, out),
-            _ => out.push(DialectOutput::Raw(line.to_owned())),
+            _ => out.push(DialectOutput::UnknownLine(line.to_owned())),
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
+    fn oversized_line(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
         match head["type"].as_str() {
             Some("result") if head["status"] == "success" => self.result(head, out),
             Some("result") | None => self.turn.fail(failure, None, out),
@@ -62,8 +62,8 @@ impl Dialect for Gemini {
     }
 
     fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
-        self.settle(true, out);
-        let (ending, usage) = match self.unclear.take() {
+        self.end_answer(true, out);
+        let (ending, usage) = match self.unclassified.take() {
             Some((failure, usage)) => (TurnOutcome::Failed(clarified(failure, exit)), usage),
             None => (ending_of(exit, self.error.take()), None),
         };
@@ -78,8 +78,8 @@ impl Gemini {
             return;
         }
         let text = event["content"].as_str().unwrap_or_default();
-        let told = self.answer.tell(text, event["timestamp"].as_str());
-        if told.is_told_again {
+        let told = self.answer.push(text, event["timestamp"].as_str());
+        if told.has_caught_up {
             let title = "the model's stream was dropped; Gemini CLI asked again";
             out.push(DialectOutput::Update(SessionUpdate::notice(NoticeSeverity::Warning, title)));
         }
@@ -88,7 +88,7 @@ impl Gemini {
 
     /// The stream of one answer is over. Text that was held back as a repetition is emitted after
     /// all if the stream ended well.
-    fn settle(&mut self, is_well: bool, out: &mut Vec<DialectOutput>) {
+    fn end_answer(&mut self, is_well: bool, out: &mut Vec<DialectOutput>) {
         let withheld = self.answer.end();
         if is_well {
             say(withheld, out);
@@ -96,7 +96,7 @@ impl Gemini {
     }
 
     fn tool_use(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
-        self.settle(true, out);
+        self.end_answer(true, out);
         let id = event["tool_id"].as_str().unwrap_or_default();
         let name = event["tool_name"].as_str().unwrap_or("tool");
         let input = &event["parameters"];
@@ -111,7 +111,7 @@ impl Gemini {
     }
 
     fn tool_result(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
-        self.settle(true, out);
+        self.end_answer(true, out);
         let id = event["tool_id"].as_str().unwrap_or_default();
         if self.plans.contains(id) {
             return;
@@ -131,13 +131,13 @@ impl Gemini {
         let message = event["message"].as_str().unwrap_or("an error without a message");
         self.is_out_of_turns |= says_out_of_turns(message);
         if event["severity"] == "warning" {
-            self.settle(true, out);
+            self.end_answer(true, out);
             out.push(DialectOutput::Update(SessionUpdate::notice(
                 NoticeSeverity::Warning,
                 message,
             )));
         } else {
-            self.settle(false, out);
+            self.end_answer(false, out);
             self.error = Some(message.to_owned());
         }
     }
@@ -145,14 +145,14 @@ impl Gemini {
     fn result(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
         let usage = usage_of(&event["stats"]);
         if event["status"] == "success" {
-            self.settle(true, out);
+            self.end_answer(true, out);
             let reason = match self.is_out_of_turns {
                 true => StopReason::MaxTurnRequests,
                 false => StopReason::EndTurn,
             };
             return self.turn.stop(reason, usage, out);
         }
-        self.settle(false, out);
+        self.end_answer(false, out);
         let kind = event["error"]["type"].as_str().unwrap_or_default();
         let message = event["error"]["message"].as_str().map(str::to_owned);
         let message = message.or(self.error.take());
@@ -165,7 +165,7 @@ impl Gemini {
             let failure = failure_of(&message);
             match failure.category {
                 Category::Internal if event["status"] == "error" => {
-                    self.unclear = Some((failure, usage));
+                    self.unclassified = Some((failure, usage));
                 }
                 _ => self.turn.fail(failure, usage, out),
             }
@@ -228,7 +228,7 @@ fn ending_of(exit: &CliExit, error: Option<String>) -> TurnOutcome {
     }
     let failure = match error {
         Some(message) => failure_of(&message),
-        None => stderr::failure_among(exit, &CHATTER),
+        None => stderr::failure_without_chatter(exit, &CHATTER),
     };
     TurnOutcome::Failed(clarified(failure, exit))
 }

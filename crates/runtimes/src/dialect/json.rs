@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// The value of a line, with U+FFFD for halves of characters.
 pub(super) fn parse(line: &str) -> Result<Value, serde_json::Error> {
-    serde_json::from_str(line).or_else(|error| match mended(line) {
+    serde_json::from_str(line).or_else(|error| match without_lone_surrogates(line) {
         Some(mended) => serde_json::from_str(&mended),
         None => Err(error),
     })
@@ -66,15 +66,15 @@ pub(super) fn parse_head(head: &str) -> Value {
 }
 
 /// The line with escapes for U+FFFD in place of those for lone halves; `None` if it has none.
-fn mended(line: &str) -> Option<String> {
+fn without_lone_surrogates(line: &str) -> Option<String> {
     let mut mended = String::with_capacity(line.len());
     let mut rest = line;
     let mut has_changed = false;
     while let Some(at) = rest.find('\\') {
         let (before, escape) = rest.split_at_checked(at)?;
         mended.push_str(before);
-        let n_bytes = match unit(escape) {
-            Some(0xd800..=0xdbff) => match escape.get(6..).and_then(unit) {
+        let n_bytes = match utf16_unit(escape) {
+            Some(0xd800..=0xdbff) => match escape.get(6..).and_then(utf16_unit) {
                 Some(0xdc00..=0xdfff) => 12,
                 _ => 0,
             },
@@ -96,7 +96,7 @@ fn mended(line: &str) -> Option<String> {
 }
 
 /// The UTF-16 unit of the `\u1234` at the beginning of the text.
-fn unit(text: &str) -> Option<u32> {
+fn utf16_unit(text: &str) -> Option<u32> {
     let digits = text.strip_prefix(r"\u")?.get(..4)?;
     // `from_str_radix` takes a sign, too.
     if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {

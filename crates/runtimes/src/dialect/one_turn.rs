@@ -54,8 +54,11 @@ impl SingleTurn {
         otherwise: TurnOutcome,
         out: &mut Vec<DialectOutput>,
     ) {
-        let ending =
-            if exit.is_wanted { TurnOutcome::Stopped(StopReason::Cancelled) } else { otherwise };
+        let ending = if exit.is_stopped_by_us {
+            TurnOutcome::Stopped(StopReason::Cancelled)
+        } else {
+            otherwise
+        };
         self.end(ending, usage, out);
     }
 
@@ -70,11 +73,11 @@ impl SingleTurn {
             return self.calls.close("the turn was over", out);
         }
         self.has_ended = true;
-        self.calls.close(&ending.of_open_calls(), out);
+        self.calls.close(&ending.open_call_text(), out);
         if let TurnOutcome::Failed(failure) = &ending
             && failure.category == Category::SessionLost
         {
-            out.push(DialectOutput::Lost(failure.clone()));
+            out.push(DialectOutput::ConversationLost(failure.clone()));
         }
         out.push(DialectOutput::TurnEnded(TurnEnd { ending, usage }));
     }

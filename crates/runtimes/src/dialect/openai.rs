@@ -42,7 +42,7 @@ impl Dialect for Openai {
     fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>) {
         let Ok(message @ Value::Object(_)) = json::parse(line) else {
             self.note(line);
-            out.push(DialectOutput::Raw(line.to_owned()));
+            out.push(DialectOutput::UnknownLine(line.to_owned()));
             return;
         };
         if let Some(id) = message["sessionId"].as_str() {
@@ -55,11 +55,11 @@ impl Dialect for Openai {
             (_, Some("tool")) => self.tool(&message, out),
             (_, Some("user" | "system" | "developer")) => {}
             (Some(kind), Some("meta")) => self.meta(kind, &message, line, out),
-            _ => out.push(DialectOutput::Raw(line.to_owned())),
+            _ => out.push(DialectOutput::UnknownLine(line.to_owned())),
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Fault, _out: &mut Vec<DialectOutput>) {
+    fn oversized_line(&mut self, head: &Value, failure: Fault, _out: &mut Vec<DialectOutput>) {
         let is_other = head["type"].is_string() || head["role"].is_string();
         if head["role"] == "assistant" || !is_other {
             self.has_answered = false;
@@ -195,7 +195,7 @@ impl Openai {
                     title,
                 )));
             }
-            _ => out.push(DialectOutput::Raw(line.to_owned())),
+            _ => out.push(DialectOutput::UnknownLine(line.to_owned())),
         }
     }
 
@@ -213,7 +213,7 @@ impl Openai {
             return TurnOutcome::Failed(failure.clone());
         }
         if prose.is_empty() {
-            let failure = stderr::failure_among(exit, &CHATTER);
+            let failure = stderr::failure_without_chatter(exit, &CHATTER);
             let is_unknown_model = failure.message.contains("is not configured in config.toml");
             return TurnOutcome::Failed(match is_unknown_model {
                 true => Fault { category: Category::ModelUnavailable, ..failure },

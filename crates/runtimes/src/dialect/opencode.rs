@@ -46,11 +46,11 @@ impl Dialect for Opencode {
             "text" | "reasoning" => self.steps.part(kind, part, out),
             "tool_use" => self.parts.tool(part, &mut self.turn.calls, out),
             "error" => self.failure = Some(failure_of(&event["error"])),
-            _ => out.push(DialectOutput::Raw(line.to_owned())),
+            _ => out.push(DialectOutput::UnknownLine(line.to_owned())),
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Fault, _out: &mut Vec<DialectOutput>) {
+    fn oversized_line(&mut self, head: &Value, failure: Fault, _out: &mut Vec<DialectOutput>) {
         match head["type"].as_str() {
             Some("step_finish") if head["part"]["reason"].is_string() => {
                 self.steps.finish(&head["part"]);
@@ -144,9 +144,9 @@ impl OpencodeSteps {
         if self.is_open && message.is_some() && message == self.message.as_deref() {
             let title = "the model's answer was cut off; it is asked again";
             out.push(DialectOutput::Update(SessionUpdate::notice(NoticeSeverity::Warning, title)));
-            self.speech.again();
+            self.speech.retry_message();
         } else {
-            self.speech.fresh();
+            self.speech.begin_message();
         }
         self.message = message.map(str::to_owned);
         self.is_open = true;
@@ -157,7 +157,7 @@ impl OpencodeSteps {
     fn part(&mut self, kind: &str, part: &Value, out: &mut Vec<DialectOutput>) {
         let text = part["text"].as_str().unwrap_or_default();
         let voice = if kind == "reasoning" { TextKind::Thought } else { TextKind::Message };
-        self.speech.piece(voice as u64, voice, text, part["messageID"].as_str(), out);
+        self.speech.push_piece(voice as u64, voice, text, part["messageID"].as_str(), out);
     }
 
     fn finish(&mut self, part: &Value) {

@@ -50,7 +50,7 @@ impl PiCommands {
         self.n_sent += 1;
         let id = format!("sy{}", self.n_sent);
         command["id"] = Value::from(id.clone());
-        out.push(DialectOutput::Write(command.to_string()));
+        out.push(DialectOutput::StdinLine(command.to_string()));
         id
     }
 }
@@ -70,7 +70,7 @@ impl Dialect for Pi {
         }
         let id = self.commands.send(command, out);
         self.turn.prompted(id, &prompt.text);
-        self.speech.fresh();
+        self.speech.begin_message();
         self.is_again = false;
     }
 
@@ -83,25 +83,25 @@ impl Dialect for Pi {
             "agent_start" => self.turn.agent_starts(),
             "agent_end" => {
                 let heard = self.turn.agent_ends(&event);
-                self.follow(heard, out);
+                self.take_step(heard, out);
             }
             "agent_settled" => self.end_turn(out),
             "message_start" => {
                 if event["message"]["role"] == "assistant" {
-                    self.turn.goes_on();
+                    self.turn.note_activity();
                     match std::mem::take(&mut self.is_again) {
-                        true => self.speech.again(),
-                        false => self.speech.fresh(),
+                        true => self.speech.retry_message(),
+                        false => self.speech.begin_message(),
                     }
                 }
             }
             "message_update" => {
-                self.turn.goes_on();
+                self.turn.note_activity();
                 self.speaks(&event["assistantMessageEvent"], out);
             }
             "message_end" => self.message_ends(&event["message"], out),
             "tool_execution_start" => {
-                self.turn.goes_on();
+                self.turn.note_activity();
                 let name = event["toolName"].as_str().unwrap_or("tool");
                 self.calls.start(id_of(&event), name, &event["args"], out);
             }
@@ -135,16 +135,16 @@ impl Dialect for Pi {
             | "thinking_level_changed"
             | "session_info_changed"
             | "bash_execution_update" => {}
-            _ => out.push(DialectOutput::Raw(line.to_owned())),
+            _ => out.push(DialectOutput::UnknownLine(line.to_owned())),
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
+    fn oversized_line(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
         match head["type"].as_str() {
             // It has all messages of the run; whether another run follows is at its end.
             Some("agent_end") => {
-                let heard = self.turn.agent_ends_somehow();
-                self.follow(heard, out);
+                let heard = self.turn.agent_ends_unread();
+                self.take_step(heard, out);
             }
             Some("agent_settled") => self.end_turn(out),
             Some("response") => self.response(head, &head.to_string(), out),
@@ -189,13 +189,13 @@ impl Pi {
             return;
         }
         match self.turn.response(id, event) {
-            turn::PiNextStep::Unknown => out.push(DialectOutput::Raw(line.to_owned())),
-            heard => self.follow(heard, out),
+            turn::PiNextStep::Unknown => out.push(DialectOutput::UnknownLine(line.to_owned())),
+            heard => self.take_step(heard, out),
         }
     }
 
     /// Takes the next step of the turn.
-    fn follow(&mut self, heard: turn::PiNextStep, out: &mut Vec<DialectOutput>) {
+    fn take_step(&mut self, heard: turn::PiNextStep, out: &mut Vec<DialectOutput>) {
         match heard {
             turn::PiNextStep::Ask => {
                 let id = self.commands.send(json!({ "type": "get_state" }), out);
@@ -214,21 +214,27 @@ impl Pi {
             _ => return,
         };
         let block = event["contentIndex"].as_u64().unwrap_or_default();
-        self.speech.piece(block, voice, event["delta"].as_str().unwrap_or_default(), None, out);
+        self.speech.push_piece(
+            block,
+            voice,
+            event["delta"].as_str().unwrap_or_default(),
+            None,
+            out,
+        );
     }
 
     fn message_ends(&mut self, message: &Value, out: &mut Vec<DialectOutput>) {
         if message["role"] != "assistant" {
             return;
         }
-        self.turn.goes_on();
+        self.turn.note_activity();
         for (block, part) in (0..).zip(message["content"].as_array().into_iter().flatten()) {
             let (voice, text) = match part["type"].as_str() {
                 Some("text") => (TextKind::Message, &part["text"]),
                 Some("thinking") => (TextKind::Thought, &part["thinking"]),
                 _ => continue,
             };
-            self.speech.whole(block, voice, text.as_str().unwrap_or_default(), None, out);
+            self.speech.push_whole(block, voice, text.as_str().unwrap_or_default(), None, out);
         }
         self.turn.message(message);
         let used = message["usage"]["totalTokens"].as_u64().unwrap_or_default();
@@ -292,7 +298,7 @@ impl Pi {
 
     fn close(&mut self, end: super::TurnEnd, out: &mut Vec<DialectOutput>) {
         self.dialogs.withdraw(out);
-        self.calls.close(&end.ending.of_open_calls(), out);
+        self.calls.close(&end.ending.open_call_text(), out);
         out.push(DialectOutput::TurnEnded(end));
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct Plain {
     turn: SingleTurn,
     screen: LineScreen,
     /// The end of the output, which holds the error when nothing is on stderr.
-    last: String,
+    output_tail: String,
     has_printed: bool,
 }
 
@@ -42,7 +42,7 @@ impl Dialect for Plain {
         self.screen.finish(&mut text);
         self.say(text, out);
         let is_well = exit.code == Some(0);
-        if is_well && !self.has_printed && !exit.is_wanted {
+        if is_well && !self.has_printed && !exit.is_stopped_by_us {
             let title = "the CLI ended without printing anything";
             out.push(DialectOutput::Update(SessionUpdate::notice(NoticeSeverity::Warning, title)));
         }
@@ -57,7 +57,7 @@ impl Dialect for Plain {
 impl Default for Plain {
     fn default() -> Self {
         let screen = LineScreen::new(LONGEST_PROGRESS, Tabs::Kept);
-        Self { turn: SingleTurn::default(), screen, last: String::new(), has_printed: false }
+        Self { turn: SingleTurn::default(), screen, output_tail: String::new(), has_printed: false }
     }
 }
 
@@ -68,8 +68,8 @@ impl Plain {
             return;
         }
         self.has_printed |= !text.trim().is_empty();
-        self.last.push_str(&text);
-        keep_end(&mut self.last, MAX_LAST_BYTES);
+        self.output_tail.push_str(&text);
+        keep_end(&mut self.output_tail, MAX_LAST_BYTES);
         out.push(DialectOutput::Update(SessionUpdate::text(text)));
     }
 
@@ -77,10 +77,10 @@ impl Plain {
         if !exit.stderr.trim().is_empty() || !self.has_printed {
             return stderr::failure(exit);
         }
-        let said = CliExit { stderr: self.last.clone(), ..exit.clone() };
+        let said = CliExit { stderr: self.output_tail.clone(), ..exit.clone() };
         let failure = stderr::failure(&said);
         // A sentence without the word "error" is still the reason.
-        Fault { category: failure.category, ..stderr::died(&said) }
+        Fault { category: failure.category, ..stderr::exit_failure(&said) }
     }
 }
 

@@ -82,7 +82,7 @@ impl DialectReader {
             Ok(line) => dialect.line(&String::from_utf8_lossy(&line), out),
             Err(LineError::NotUtf8 { line }) => dialect.line(&String::from_utf8_lossy(&line), out),
             Err(error @ LineError::TooLong { limit }) => {
-                out.push(DialectOutput::Raw(error.to_string()));
+                out.push(DialectOutput::UnknownLine(error.to_string()));
                 // Part of the answer may be missing; whoever reads it should know.
                 out.push(DialectOutput::Update(SessionUpdate::notice(
                     NoticeSeverity::Warning,
@@ -93,7 +93,7 @@ impl DialectReader {
                      and the end of the turn may have been in it"
                 );
                 let head = json::parse_head(&String::from_utf8_lossy(&self.head));
-                dialect.skipped(&head, Fault::new(Category::Protocol, message), out);
+                dialect.oversized_line(&head, Fault::new(Category::Protocol, message), out);
             }
         }
     }

@@ -10,20 +10,20 @@
 /// The text of one message, over all attempts at it.
 #[derive(Debug, Default)]
 pub(super) struct RepetitionFilter {
-    told: String,
+    emitted: String,
     /// How many bytes of `told` the present attempt has repeated; `None` when it is past it.
     at: Option<usize>,
 }
 
 impl RepetitionFilter {
     /// Another message begins.
-    pub(super) fn fresh(&mut self) {
+    pub(super) fn reset(&mut self) {
         *self = Self::default();
     }
 
     /// The same message is attempted again, from its beginning.
-    pub(super) fn again(&mut self) {
-        self.at = (!self.told.is_empty()).then_some(0);
+    pub(super) fn restart(&mut self) {
+        self.at = (!self.emitted.is_empty()).then_some(0);
     }
 
     /// Whether the present attempt so far only repeats `told`.
@@ -31,31 +31,31 @@ impl RepetitionFilter {
         self.at.is_some()
     }
 
-    pub(super) fn told(&self) -> &str {
-        &self.told
+    pub(super) fn emitted(&self) -> &str {
+        &self.emitted
     }
 
     /// Whether `piece` agrees with `told` from byte `at` on.
     pub(super) fn fits(&self, at: usize, piece: &str) -> bool {
-        let rest = self.told.get(at..).unwrap_or_default();
+        let rest = self.emitted.get(at..).unwrap_or_default();
         rest.starts_with(piece) || piece.starts_with(rest)
     }
 
     /// Whether `piece` goes on with the repetition.
-    pub(super) fn goes_on(&self, piece: &str) -> bool {
+    pub(super) fn continues_repetition(&self, piece: &str) -> bool {
         self.at.is_some_and(|at| self.fits(at, piece))
     }
 
     /// Takes a piece; gives the part of it that is new.
-    pub(super) fn tell(&mut self, piece: &str) -> String {
+    pub(super) fn push(&mut self, piece: &str) -> String {
         let Some(at) = self.at else {
-            self.told.push_str(piece);
+            self.emitted.push_str(piece);
             return piece.to_owned();
         };
-        let (before, rest) = self.told.split_at(at.min(self.told.len()));
+        let (before, rest) = self.emitted.split_at(at.min(self.emitted.len()));
         if let Some(new) = piece.strip_prefix(rest) {
             let new = new.to_owned();
-            self.told.push_str(&new);
+            self.emitted.push_str(&new);
             self.at = None;
             new
         } else if rest.starts_with(piece) {
@@ -63,7 +63,7 @@ impl RepetitionFilter {
             String::new()
         } else {
             let all = format!("{before}{piece}");
-            self.told.clone_from(&all);
+            self.emitted.clone_from(&all);
             self.at = None;
             all
         }
@@ -73,7 +73,7 @@ impl RepetitionFilter {
     /// to have been none.
     pub(super) fn withheld(&mut self) -> String {
         let at = self.at.take().unwrap_or_default();
-        self.told.get(..at).unwrap_or_default().to_owned()
+        self.emitted.get(..at).unwrap_or_default().to_owned()
     }
 }
 

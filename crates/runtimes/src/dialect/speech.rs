@@ -19,24 +19,24 @@ pub(super) struct StreamedTexts {
 
 impl StreamedTexts {
     /// Another message begins.
-    pub(super) fn fresh(&mut self) {
+    pub(super) fn begin_message(&mut self) {
         *self = Self::default();
     }
 
     /// A request to the model begins.
-    pub(super) fn request(&mut self) {
+    pub(super) fn begin_request(&mut self) {
         self.streamed.clear();
     }
 
     /// The request failed, and the same message is attempted again.
-    pub(super) fn again(&mut self) {
-        self.request();
-        self.answer.again();
-        self.thought.again();
+    pub(super) fn retry_message(&mut self) {
+        self.begin_request();
+        self.answer.restart();
+        self.thought.restart();
     }
 
     /// The next piece of a block of the message `id`.
-    pub(super) fn piece(
+    pub(super) fn push_piece(
         &mut self,
         block: u64,
         voice: TextKind,
@@ -49,14 +49,18 @@ impl StreamedTexts {
             TextKind::Message => &mut self.answer,
             TextKind::Thought => &mut self.thought,
         };
-        let new = retold.tell(piece);
+        let new = retold.push(piece);
         if !new.is_empty() {
-            out.push(DialectOutput::Update(SessionUpdate::said(voice, new, id.map(str::to_owned))));
+            out.push(DialectOutput::Update(SessionUpdate::text_chunk(
+                voice,
+                new,
+                id.map(str::to_owned),
+            )));
         }
     }
 
     /// A whole block: emits the part of it that was not streamed.
-    pub(super) fn whole(
+    pub(super) fn push_whole(
         &mut self,
         block: u64,
         voice: TextKind,
@@ -66,6 +70,6 @@ impl StreamedTexts {
     ) {
         let streamed = self.streamed.get(&block).map(String::as_str).unwrap_or_default();
         let rest = text.strip_prefix(streamed).unwrap_or_default();
-        self.piece(block, voice, rest, id, out);
+        self.push_piece(block, voice, rest, id, out);
     }
 }

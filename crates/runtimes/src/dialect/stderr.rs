@@ -15,12 +15,12 @@ pub(super) fn failure(exit: &CliExit) -> Fault {
         Some(error) => {
             Fault::new(Category::classify(None, &error).or(Category::ProcessExit), error)
         }
-        None => died(&CliExit { stderr, ..exit.clone() }),
+        None => exit_failure(&CliExit { stderr, ..exit.clone() }),
     }
 }
 
 /// Like [`failure`], for a CLI that begins lines with `chatter` on every run.
-pub(super) fn failure_among(exit: &CliExit, chatter: &[&str]) -> Fault {
+pub(super) fn failure_without_chatter(exit: &CliExit, chatter: &[&str]) -> Fault {
     let lines = exit.stderr.lines();
     let lines = lines.filter(|line| !chatter.iter().any(|word| line.starts_with(word)));
     let stderr = lines.collect::<Vec<_>>().join("\n");
@@ -48,7 +48,7 @@ fn error_in(text: &str) -> Option<String> {
 
 /// The lines that explain the end: those that name an error, else the last ones. A backtrace
 /// after them is left out.
-fn telling_lines(stderr: &str) -> String {
+fn error_lines(stderr: &str) -> String {
     const SIGNS: [&str; 5] = ["error", "fatal", "panic", "cannot", "not found"];
     const MAX_LINES: usize = 3;
     let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -64,13 +64,13 @@ fn telling_lines(stderr: &str) -> String {
 }
 
 /// The failure of a turn whose process ended before it.
-pub(crate) fn died(exit: &CliExit) -> Fault {
+pub(crate) fn exit_failure(exit: &CliExit) -> Fault {
     let how = match (exit.code, exit.signal) {
         (Some(code), _) => format!("the CLI ended before it had answered (exit code {code})"),
         (None, Some(signal)) => format!("the CLI ended before it had answered (signal {signal})"),
         (None, None) => "the output ended before the turn did".to_owned(),
     };
-    let last = telling_lines(&exit.stderr);
+    let last = error_lines(&exit.stderr);
     let message = match last.is_empty() {
         true => how,
         false => format!("{how}; it said: {last}"),

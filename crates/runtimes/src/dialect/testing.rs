@@ -78,7 +78,7 @@ pub(super) fn exit_of(recording: &Path) -> CliExit {
         code: number("code"),
         signal: number("signal"),
         stderr: std::fs::read_to_string(recording.join("stderr.txt")).unwrap_or_default(),
-        is_wanted: false,
+        is_stopped_by_us: false,
     }
 }
 
@@ -108,18 +108,18 @@ pub(super) fn render(said: &[DialectOutput]) -> String {
     for said in said {
         let line = match said {
             DialectOutput::Update(update) => json!({ "update": update }),
-            DialectOutput::Opened(opened) => json!({
+            DialectOutput::ConversationOpened(opened) => json!({
                 "opened": { "session": opened.session, "model": opened.model,
                             "models": opened.models.iter().map(|m| &m.id).collect::<Vec<_>>() }
             }),
-            DialectOutput::Session(id) => json!({ "session": id }),
-            DialectOutput::Lost(failure) => {
+            DialectOutput::SessionId(id) => json!({ "session": id }),
+            DialectOutput::ConversationLost(failure) => {
                 json!({ "lost": failure.category, "message": failure.message })
             }
-            DialectOutput::Ask(ask) => json!({
+            DialectOutput::PermissionRequest(ask) => json!({
                 "ask": ask.id, "call": ask.call, "options": ask.options,
             }),
-            DialectOutput::Withdrawn(id) => json!({ "withdrawn": id }),
+            DialectOutput::RequestWithdrawn(id) => json!({ "withdrawn": id }),
             DialectOutput::TurnEnded(end) => match &end.ending {
                 TurnOutcome::Stopped(reason) => json!({ "ended": reason, "usage": end.usage }),
                 TurnOutcome::Failed(failure) => json!({
@@ -127,8 +127,8 @@ pub(super) fn render(said: &[DialectOutput]) -> String {
                     "remedy": failure.remedy, "usage": end.usage,
                 }),
             },
-            DialectOutput::Write(line) => json!({ "write": line }),
-            DialectOutput::Raw(line) => json!({ "raw": line }),
+            DialectOutput::StdinLine(line) => json!({ "write": line }),
+            DialectOutput::UnknownLine(line) => json!({ "raw": line }),
         };
         let line = line.to_string();
         let short: String = line.chars().take(600).collect();

@@ -114,7 +114,7 @@ fn half_an_emoji_costs_one_character() {
         assert_eq!(text_of(&said), "\u{fffd}!", "{name:?}");
         assert_eq!((turn_ends(&said), failures(&said)), (1, Vec::new()), "{name:?}");
         assert!(
-            !said.iter().any(|said| matches!(said, DialectOutput::Raw(_))),
+            !said.iter().any(|said| matches!(said, DialectOutput::UnknownLine(_))),
             "{name:?}: {said:?}"
         );
     }
@@ -125,7 +125,10 @@ fn a_number_that_no_float_holds_and_bare_zeros_make_a_line_raw() {
     for name in SPEAKING {
         for line in [r#"{"type":"x","n":1e999}"#, "{\"type\":\"x\",\"s\":\"a\u{0}b\"}"] {
             let said = translate(name, line.as_bytes(), &[], &good());
-            assert!(said.contains(&DialectOutput::Raw(line.to_owned())), "{name:?}: {said:?}");
+            assert!(
+                said.contains(&DialectOutput::UnknownLine(line.to_owned())),
+                "{name:?}: {said:?}"
+            );
         }
     }
 }
@@ -195,7 +198,7 @@ fn an_end_that_is_too_long_to_be_read_is_an_end() {
             // It is asked whether it is done.
             assert!(
                 said.iter()
-                    .any(|s| matches!(s, DialectOutput::Write(w) if w.contains("get_state")))
+                    .any(|s| matches!(s, DialectOutput::StdinLine(w) if w.contains("get_state")))
             );
             said = ended_pi(&lines);
         }
@@ -212,7 +215,7 @@ fn ended_pi(lines: &[Value]) -> Vec<DialectOutput> {
         .prompt(&ComposedPrompt { text: "go".to_owned(), ..ComposedPrompt::default() }, &mut out);
     reader.feed((joined(lines) + "\n").as_bytes(), &mut *dialect, &mut out);
     let asked = out.iter().rev().find_map(|said| match said {
-        DialectOutput::Write(line) => serde_json::from_str::<Value>(line).ok(),
+        DialectOutput::StdinLine(line) => serde_json::from_str::<Value>(line).ok(),
         _ => None,
     });
     let id = asked.unwrap()["id"].clone();
@@ -303,8 +306,7 @@ fn a_question_that_was_too_long_to_be_read_is_refused() {
         ),
     ] {
         let said = unended(name, &[line]);
-        let is_answered =
-            |said: &DialectOutput| matches!(said, DialectOutput::Write(w) if w.contains(expected));
+        let is_answered = |said: &DialectOutput| matches!(said, DialectOutput::StdinLine(w) if w.contains(expected));
         assert!(said.iter().any(is_answered), "{name:?}: {said:?}");
         assert_eq!(turn_ends(&said), 0, "{name:?}");
     }
@@ -321,7 +323,7 @@ fn an_answer_to_our_greeting_that_is_too_long_to_be_read_is_no_reason_to_wait() 
         let mut reader = DialectReader::new(name, LIMIT);
         dialect.open(&ConversationOptions::default(), &mut out);
         reader.feed((line.to_string() + "\n").as_bytes(), &mut *dialect, &mut out);
-        let lost = |said: &DialectOutput| matches!(said, DialectOutput::Lost(f) if f.category == Category::Protocol);
+        let lost = |said: &DialectOutput| matches!(said, DialectOutput::ConversationLost(f) if f.category == Category::Protocol);
         assert!(out.iter().any(lost), "{name:?}: {out:?}");
     }
 }

@@ -112,7 +112,7 @@ async fn what_was_cut_short_is_asked_again() {
     let mut stage = stage("1.0.0");
     stage.cli("agent", "case $1 in --version) echo 1.0.0;; *) exec sleep 600;; esac");
     let more = format!("docs = 'https://x.test'\n{MORE}");
-    stage.options.within = std::time::Duration::from_millis(1500);
+    stage.options.probe_limit = std::time::Duration::from_millis(1500);
     stage.detect(&plain("agent", &more)).await;
     let n_asked = stage.starts().len();
 
@@ -126,7 +126,7 @@ async fn one_that_hangs_although_it_was_given_time_is_not_waited_for_again() {
     let mut stage = stage("1.0.0");
     stage.cli("agent", "case $1 in --help) exec sleep 600;; *) echo 1.0.0;; esac");
     // So that this test need not wait for as long as a user does.
-    stage.options.within = std::time::Duration::from_millis(700);
+    stage.options.probe_limit = std::time::Duration::from_millis(700);
     stage.options.for_start = true;
     let hasty = stage.detect(&plain("agent", MORE)).await;
     let asked_for_help =
@@ -134,7 +134,7 @@ async fn one_that_hangs_although_it_was_given_time_is_not_waited_for_again() {
     assert!(hasty.unfinished.iter().any(|what| what.contains("--help")), "{hasty:#?}");
     assert_eq!(asked_for_help(&stage), 1);
 
-    stage.options.patience = 5;
+    stage.options.limit_factor = 5;
     stage.detect(&plain("agent", MORE)).await;
     assert_eq!(asked_for_help(&stage), 2);
     let again = stage.detect(&plain("agent", MORE)).await;

@@ -57,7 +57,7 @@ async fn many_agents_are_not_all_asked_at_once_and_each_has_its_time() {
 #[tokio::test]
 async fn when_time_is_up_what_is_known_is_told_with_what_is_missing() {
     let mut stage = Stage::new();
-    stage.options.within = Duration::from_millis(500);
+    stage.options.probe_limit = Duration::from_millis(500);
     stage.cli("a", "exec sleep 600");
     stage.cli("b", "exec sleep 600");
     let more = r#"
@@ -116,7 +116,7 @@ async fn what_a_probe_leaves_behind_is_ended() {
 #[tokio::test]
 async fn a_hanging_acp_agent_and_its_child_are_ended() {
     let mut stage = Stage::new();
-    stage.options.within = Duration::from_secs(2);
+    stage.options.probe_limit = Duration::from_secs(2);
     let script = "case $1 in --version) echo 1.0.0; exit;; esac\n\
         sleep 600 & echo $! > \"$(dirname \"$0\")/../pid\"\n\
         trap '' TERM; while :; do sleep 1; done";

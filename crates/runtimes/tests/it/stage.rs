@@ -30,7 +30,7 @@ impl Stage {
             path: vec![root.path().join("bin"), "/usr/bin".into(), "/bin".into()],
             ..Machine::default()
         };
-        options.within = PATIENCE;
+        options.probe_limit = PATIENCE;
         Self { root, options }
     }
 

@@ -45,7 +45,7 @@ pub(super) struct AcpQuery {
     agent: Option<String>,
 }
 
-pub(super) async fn say(
+pub(super) async fn post(
     State(acp): State<AcpState>,
     Extension(principal): Extension<Principal>,
     Query(wanted): Query<AcpQuery>,
@@ -60,13 +60,13 @@ pub(super) async fn say(
     }
     let message = Message::parse(body).map_err(|error| Problem::bad_request(error.to_string()))?;
     let Some(connection) = text_of(&headers, &CONNECTION) else {
-        return introduce(&acp, &principal, wanted.agent, &message).await;
+        return initialize(&acp, &principal, wanted.agent, &message).await;
     };
     let Some(remote) = acp.remotes.find(connection, &principal) else {
         return Err(no_such_connection());
     };
     let (message, session) = scoped(message, text_of(&headers, &SESSION))?;
-    match remote.say(&message, session).await {
+    match remote.send(&message, session).await {
         Ok(()) => Ok(StatusCode::ACCEPTED.into_response()),
         Err(PostError::Over) => Err(no_such_connection()),
         Err(PostError::TooMuch) => Err(Problem::of(kinds::TOO_MANY_REQUESTS).retry_after(1)),
@@ -74,7 +74,7 @@ pub(super) async fn say(
 }
 
 /// Begins a connection with `initialize`.
-async fn introduce(
+async fn initialize(
     acp: &AcpState,
     principal: &Principal,
     agent: Option<String>,
@@ -87,7 +87,7 @@ async fn introduce(
     let Some(begun) = acp.remotes.open(&acp.daemon, principal, agent) else {
         return Err(Problem::of(kinds::TOO_MANY_CONNECTIONS).retry_after(10));
     };
-    let answer = match begun.remote().introduce(message).await {
+    let answer = match begun.remote().initialize(message).await {
         Ok(answer) => answer.await.ok(),
         Err(_) => None,
     };
@@ -138,7 +138,7 @@ fn scoped(message: Message, named: Option<&str>) -> Result<(Message, Option<Stri
     }
 }
 
-pub(super) async fn listen(
+pub(super) async fn get(
     State(acp): State<AcpState>,
     Extension(principal): Extension<Principal>,
     Extension(requests): Extension<Arc<ByteQuota>>,
@@ -201,7 +201,7 @@ fn upgraded(
     response
 }
 
-pub(super) async fn end(
+pub(super) async fn delete(
     State(acp): State<AcpState>,
     Extension(principal): Extension<Principal>,
     headers: HeaderMap,

@@ -36,7 +36,7 @@ const IDLE: Duration = Duration::from_secs(600);
 pub(super) struct HttpConnections {
     all: Mutex<HashMap<String, Arc<HttpConnection>>>,
     /// Quota of messages that streams keep for readers that come back.
-    held: Arc<ByteQuota>,
+    quota: Arc<ByteQuota>,
 }
 
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub(super) struct HttpConnection {
     to_front: tokio::sync::Mutex<WriteHalf<DuplexStream>>,
     books: Mutex<HttpConnectionState>,
     own: Arc<MessageStream>,
-    held: Arc<ByteQuota>,
+    quota: Arc<ByteQuota>,
     /// Cancelled when the connection is evicted or was never finished.
     over: CancellationToken,
 }
@@ -106,7 +106,7 @@ impl HttpConnections {
     ) -> Option<NewConnection> {
         let (near, far) = tokio::io::duplex(super::PIPE_BYTES);
         let (from_front, to_front) = tokio::io::split(near);
-        let held = self.held.clone();
+        let held = self.quota.clone();
         let remote = Arc::new(HttpConnection {
             id: sessions::mint::session_id().to_string(),
             owner: principal.name.clone(),
@@ -118,19 +118,19 @@ impl HttpConnections {
                 used_at: Instant::now(),
             }),
             own: Arc::new(MessageStream::new(held.reserve(&principal.name))),
-            held,
+            quota: held,
             over: CancellationToken::new(),
         });
         self.make_room(&principal.name)?.insert(remote.id.clone(), remote.clone());
-        let max_line = daemon.desk.yard().settings.worker_line_bytes;
+        let max_line = daemon.desk.context().settings.worker_line_bytes;
         let front =
             super::serve(daemon.clone(), principal.clone(), agent, "http", tokio::io::split(far));
         let (remotes, carried) = (self.clone(), remote.clone());
         task::spawn(async move {
             let front = task::spawn(front);
             tokio::select! {
-                () = carried.carry(from_front, max_line) => {}
-                () = carried.abandoned() => {}
+                () = carried.forward(from_front, max_line) => {}
+                () = carried.until_idle() => {}
                 () = carried.over.cancelled() => {}
             }
             remotes.remove(&carried.id);
@@ -173,7 +173,7 @@ impl HttpConnections {
 
 impl HttpConnection {
     /// Passes the client's `initialize` on; its answer comes to the receiver.
-    pub(super) async fn introduce(
+    pub(super) async fn initialize(
         &self,
         message: &Message,
     ) -> Result<oneshot::Receiver<Bytes>, PostError> {
@@ -184,7 +184,7 @@ impl HttpConnection {
     }
 
     /// Passes a message of the client on.
-    pub(super) async fn say(
+    pub(super) async fn send(
         &self,
         message: &Message,
         session: Option<String>,
@@ -212,21 +212,21 @@ impl HttpConnection {
         if !books.sessions.contains_key(session) && books.sessions.len() >= MAX_STREAMS {
             return None;
         }
-        let new = || Arc::new(MessageStream::new(self.held.reserve(&self.owner)));
+        let new = || Arc::new(MessageStream::new(self.quota.reserve(&self.owner)));
         Some(books.sessions.entry(session.to_owned()).or_insert_with(new).clone())
     }
 
     /// Forwards the front's messages to their streams, until the front ends.
-    async fn carry(&self, mut from_front: ReadHalf<DuplexStream>, max_line: usize) {
+    async fn forward(&self, mut from_front: ReadHalf<DuplexStream>, max_line: usize) {
         let mut lines = LineSplitter::new(max_line);
         while let Some(line) = super::next_line(&mut from_front, &mut lines).await {
             if let Ok(message) = Message::parse(line) {
-                self.sort(message).await;
+                self.route(message).await;
             }
         }
     }
 
-    async fn sort(&self, message: Message) {
+    async fn route(&self, message: Message) {
         let session = match message.kind() {
             MessageKind::Request | MessageKind::Notification => {
                 let peek = message.peek().ok();
@@ -255,7 +255,7 @@ impl HttpConnection {
     }
 
     /// Waits until the connection was unused for [`IDLE`].
-    async fn abandoned(&self) {
+    async fn until_idle(&self) {
         loop {
             let is_read = self.is_read();
             let idle = {

@@ -16,15 +16,15 @@ use crate::locking::Locking as _;
 /// Bytes of the messages that one stream may hold, sent or not.
 const MAX_BYTES: usize = 4 << 20;
 /// Sent messages that are kept for a reader that comes back.
-const KEPT: usize = 1024;
+const MAX_SENT_MESSAGES: usize = 1024;
 
 #[derive(Debug)]
 pub(super) struct MessageStream {
     state: Mutex<MessageStreamState>,
     /// All streams of a client share what they may hold.
-    held: QuotaReservation,
+    quota: QuotaReservation,
     /// Notified about messages, a new reader and the end.
-    news: Notify,
+    changed: Notify,
     /// Notified when there is room again.
     room: Notify,
 }
@@ -82,8 +82,8 @@ impl Drop for MessageStreamReader {
 }
 
 impl MessageStream {
-    pub(super) fn new(held: QuotaReservation) -> Self {
-        Self { state: Mutex::default(), held, news: Notify::new(), room: Notify::new() }
+    pub(super) fn new(quota: QuotaReservation) -> Self {
+        Self { state: Mutex::default(), quota, changed: Notify::new(), room: Notify::new() }
     }
 
     /// Adds a message; waits for room.
@@ -94,7 +94,7 @@ impl MessageStream {
             // Before looking, so that no wake-up is lost.
             room.as_mut().enable();
             if self.try_push(&message) {
-                self.news.notify_waiters();
+                self.changed.notify_waiters();
                 return;
             }
             room.await;
@@ -108,7 +108,7 @@ impl MessageStream {
         }
         let n_bytes = message.len();
         let n_reserved = loop {
-            if state.n_bytes + n_bytes <= MAX_BYTES && self.held.take(n_bytes) {
+            if state.n_bytes + n_bytes <= MAX_BYTES && self.quota.take(n_bytes) {
                 break Some(n_bytes);
             }
             if state.oldest_is_over() {
@@ -117,7 +117,7 @@ impl MessageStream {
             }
             match (state.messages.is_empty(), state.has_reader) {
                 // One that is larger than all room goes alone.
-                (true, _) if self.held.take(n_bytes) => break Some(n_bytes),
+                (true, _) if self.quota.take(n_bytes) => break Some(n_bytes),
                 (true, true) => break Some(0),
                 // The next reader is told that it has missed something.
                 (true, false) => break None,
@@ -140,7 +140,7 @@ impl MessageStream {
     fn forget_oldest(&self, state: &mut MessageStreamState) {
         if let Some(oldest) = state.messages.pop_front() {
             state.n_bytes -= oldest.message.len();
-            self.held.give_back_some(oldest.n_reserved);
+            self.quota.give_back_some(oldest.n_reserved);
         }
     }
 
@@ -163,13 +163,13 @@ impl MessageStream {
         let (id, cursor) = (state.reader, cursor.unwrap_or(state.sent));
         drop(state);
         // An earlier reader sees that it was replaced.
-        self.news.notify_waiters();
+        self.changed.notify_waiters();
         Some(MessageStreamReader { stream: self.clone(), id, cursor, is_told_of_loss: false })
     }
 
     pub(super) fn end(&self) {
         self.state.locked().is_over = true;
-        self.news.notify_waiters();
+        self.changed.notify_waiters();
         self.room.notify_waiters();
     }
 }
@@ -186,7 +186,7 @@ impl MessageStreamReader {
     pub(super) async fn next(&mut self) -> ReadOutcome {
         let stream = self.stream.clone();
         loop {
-            let news = stream.news.notified();
+            let news = stream.changed.notified();
             tokio::pin!(news);
             news.as_mut().enable();
             if let Some(next) = self.look() {
@@ -216,7 +216,7 @@ impl MessageStreamReader {
         let (number, message) = (*number, message.clone());
         self.cursor = number;
         state.sent = state.sent.max(number);
-        while state.messages.len() > KEPT
+        while state.messages.len() > MAX_SENT_MESSAGES
             && state.messages.front().is_some_and(|oldest| oldest.number <= state.sent)
         {
             self.stream.forget_oldest(&mut state);

@@ -33,7 +33,7 @@ pub(super) async fn serve(
     begun: QuotaReservation,
     io: TokioIo<Upgraded>,
 ) {
-    let settings = &daemon.desk.yard().settings;
+    let settings = &daemon.desk.context().settings;
     let (max_heard, max_line) = (settings.client_line_bytes, settings.worker_line_bytes);
     let begun = Arc::new(begun);
     let config = WebSocketConfig::default()

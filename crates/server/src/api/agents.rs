@@ -15,7 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::daemon::Daemon;
 use crate::daemon::agents::FoundAgents;
-use crate::input::{Observer, QueryParams, flag};
+use crate::input::{Observer, QueryParams, deserialize_flag};
 use crate::problem::Problem;
 
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -25,11 +25,11 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 #[into_params(parameter_in = Query)]
 pub(crate) struct AgentListQuery {
     /// `1`: as server-sent events, `agent` for each as it is found, then `done`.
-    #[serde(default, deserialize_with = "flag")]
+    #[serde(default, deserialize_with = "deserialize_flag")]
     #[param(value_type = Option<String>, required = false)]
     stream: bool,
     /// `1`: look again instead of answering what is known.
-    #[serde(default, deserialize_with = "flag")]
+    #[serde(default, deserialize_with = "deserialize_flag")]
     #[param(value_type = Option<String>, required = false)]
     refresh: bool,
 }
@@ -56,7 +56,7 @@ pub(crate) async fn list(
     let mut found = daemon.agents.follow(&daemon.desk, wanted.refresh);
     if wanted.stream {
         let agent = |agent: &wire::Json| Some(agent.as_str().to_owned());
-        return Ok(streamed(
+        return Ok(stream_agents(
             found,
             AgentStreamFormat { agent, end: done, keep_alive: KeepAlive::new() },
         ));
@@ -103,7 +103,7 @@ impl AgentStream {
 }
 
 /// The agents as server-sent events, each as it is found.
-pub(crate) fn streamed(
+pub(crate) fn stream_agents(
     found: watch::Receiver<FoundAgents>,
     telling: AgentStreamFormat,
 ) -> Response {

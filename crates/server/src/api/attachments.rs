@@ -17,7 +17,7 @@ use crate::attachments::Attachment;
 use crate::daemon::Daemon;
 use crate::daemon::load::LoadPermit;
 use crate::input::{Observer, Operator, PathParams, QueryParams, is_json, media_type};
-use crate::limits::patient;
+use crate::limits::with_stall_timeout;
 use crate::problem::{Problem, kinds};
 
 /// Bytes of a file that are in memory at once.
@@ -117,7 +117,13 @@ pub(crate) async fn get(
         (header::CONTENT_SECURITY_POLICY, "sandbox; default-src 'none'".to_owned()),
     ];
     let file = tokio::fs::File::from_std(file).take(attachment.size);
-    Ok((headers, Body::from_stream(patient(chunks(file, place), daemon.settings.pace.evict_after)))
+    Ok((
+        headers,
+        Body::from_stream(with_stall_timeout(
+            chunks(file, place),
+            daemon.settings.pace.evict_after,
+        )),
+    )
         .into_response())
 }
 

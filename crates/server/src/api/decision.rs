@@ -41,7 +41,7 @@ pub(super) enum QuestionOutcome {
 }
 
 /// The outcome of a question; the log is read backwards from its end.
-pub(super) async fn fate(
+pub(super) async fn question_outcome(
     daemon: &Daemon,
     principal: &Principal,
     session: SessionId,
@@ -73,8 +73,8 @@ pub(super) async fn fate(
 
 fn later(before: QuestionOutcome, event: &Event, request: CallId) -> QuestionOutcome {
     let Some(own) = event.own() else { return before };
-    let asked = own.asked().map(|asked| asked.id);
-    if asked.or_else(|| own.answered()) != Some(request) {
+    let asked = own.question().map(|asked| asked.id);
+    if asked.or_else(|| own.answered_question()) != Some(request) {
         return before;
     }
     QuestionDecision::of(own)

@@ -33,7 +33,7 @@ pub(super) struct PromptAttachments {
 }
 
 /// Reads a prompt's attachments. No file is open while other prompts or the agent are waited for.
-pub(super) async fn enclosed(
+pub(super) async fn read_attachments(
     daemon: &Daemon,
     principal: &Principal,
     session: SessionId,

@@ -69,7 +69,7 @@ pub(crate) async fn list(
         let filter = SessionFilter {
             agent: wanted.agent.clone(),
             cwd: wanted.cwd.clone(),
-            made_by: principal.only(),
+            made_by: principal.owner_filter(),
             limit: PAGE,
             before,
             ..SessionFilter::default()

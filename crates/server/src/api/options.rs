@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 use sessions::budget::{BudgetLimits, BudgetUse};
-use sessions::options::{OptionChoice, offered};
+use sessions::options::{OptionChoice, offered_values};
 use store::ReadBudget;
 use utoipa::ToSchema;
 
@@ -61,7 +61,7 @@ impl AgentOptions {
     fn of(answer: &wire::Json) -> Self {
         let answer: Value = answer.read().unwrap_or_default();
         let choosable = |choice| {
-            let offered = offered(&answer, choice)?;
+            let offered = offered_values(&answer, choice)?;
             let named = |(id, name): (String, String)| SelectableValue { id, name };
             let values = offered.values.into_iter().take(MAX_VALUES).map(named).collect();
             Some(SelectableOption { current: offered.current, values })

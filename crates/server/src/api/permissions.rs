@@ -159,7 +159,7 @@ pub(crate) async fn list(
     PathParams(id): PathParams<String>,
 ) -> Result<Json<Permissions>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
-    Permission::all(&daemon, &principal, daemon.desk.yard().pending.of(record.id)).await
+    Permission::all(&daemon, &principal, daemon.desk.context().pending.of(record.id)).await
 }
 
 /// The questions of all sessions that wait, the oldest first.
@@ -169,7 +169,7 @@ pub(crate) async fn list_all(
     State(daemon): State<Arc<Daemon>>,
     Observer(principal): Observer,
 ) -> Result<Json<Permissions>, Problem> {
-    Permission::all(&daemon, &principal, daemon.desk.yard().pending.list()).await
+    Permission::all(&daemon, &principal, daemon.desk.context().pending.list()).await
 }
 
 /// The answer to a question: exactly one of the three.
@@ -206,11 +206,11 @@ pub(crate) async fn answer(
     PathParams((id, request)): PathParams<(String, String)>,
     JsonBody(answer): JsonBody<PermissionAnswer>,
 ) -> Result<Json<QuestionDecision>, Problem> {
-    principal.require_a_person()?;
+    principal.require_person()?;
     let record = daemon.visible(&id, &principal).await?;
     let missing = || Problem::not_found(format!("there is no question `{}`", shown(&request)));
     let request_id = CallId::parse(&request).map_err(|_| missing())?;
-    let listed = || daemon.desk.yard().pending.get(record.id, request_id);
+    let listed = || daemon.desk.context().pending.get(record.id, request_id);
     let mut question = listed();
     if question.is_none()
         && let Some(session) = daemon.desk.live(record.id)
@@ -222,7 +222,7 @@ pub(crate) async fn answer(
     }
     if let Some(question) = question {
         let is_unattended = matches!(answer.outcome, Some(AnswerRefusal::Unattended));
-        let answer = fitting(answer, &question)?;
+        let answer = checked_answer(answer, &question)?;
         let client = principal.client("http");
         let by = match is_unattended {
             true => Decider::detailed(DecidedBy::Unattended, client),
@@ -236,7 +236,7 @@ pub(crate) async fn answer(
             return decision(&daemon, &principal, record.id, request_id).await;
         }
     }
-    match decision::fate(&daemon, &principal, record.id, request_id).await? {
+    match decision::question_outcome(&daemon, &principal, record.id, request_id).await? {
         QuestionOutcome::Unknown => Err(missing()),
         QuestionOutcome::Over => Err(Problem::of(kinds::NOT_PENDING)),
         QuestionOutcome::Decided(decision) => {
@@ -246,7 +246,7 @@ pub(crate) async fn answer(
 }
 
 /// The answer in the form that the question wants.
-fn fitting(
+fn checked_answer(
     answer: PermissionAnswer,
     question: &PendingQuestion,
 ) -> Result<SubmittedAnswer, Problem> {
@@ -296,7 +296,7 @@ async fn decision(
     session: SessionId,
     request: CallId,
 ) -> Result<Json<QuestionDecision>, Problem> {
-    match decision::fate(daemon, principal, session, request).await? {
+    match decision::question_outcome(daemon, principal, session, request).await? {
         QuestionOutcome::Decided(decision) => Ok(Json(*decision)),
         _ => Err(Problem::internal("the decision is not in the log")),
     }

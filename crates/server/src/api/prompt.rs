@@ -77,7 +77,7 @@ pub(crate) async fn prompt(
     let accepted =
         |turn_id, reused| (StatusCode::ACCEPTED, Json(PromptReceipt { turn_id, reused }));
     let request = match &prompt.client_request_id {
-        Some(id) => Some(named(id, &prompt, &principal, record.id)?),
+        Some(id) => Some(request_turn(id, &prompt, &principal, record.id)?),
         None => None,
     };
     // Asked before anything is read or woken: the attachments may be gone by now.
@@ -91,7 +91,8 @@ pub(crate) async fn prompt(
     }
     let mut blocks = blocks(prompt.prompt)?;
     let enclosed =
-        super::enclosed::enclosed(&daemon, &principal, record.id, &prompt.attachments).await?;
+        super::enclosed::read_attachments(&daemon, &principal, record.id, &prompt.attachments)
+            .await?;
     blocks.extend(enclosed.blocks);
     if blocks.is_empty() {
         return Err(Problem::bad_request("`prompt` is empty"));
@@ -116,7 +117,7 @@ pub(crate) async fn prompt(
 
 /// The turn id of a prompt with a request id. It is derived from that id, so that it is the same
 /// when the request comes again, and belongs to this principal and session alone.
-fn named(
+fn request_turn(
     id: &str,
     prompt: &NewPrompt,
     principal: &Principal,

@@ -145,7 +145,7 @@ impl SessionView {
         let budget = Some(&details.budget).filter(|budget| !budget.is_default());
         Self {
             status: daemon.desk.status(&record).await.into(),
-            clients: daemon.desk.n_present(record.id),
+            clients: daemon.desk.n_clients(record.id),
             halted: daemon.desk.halted(record.id),
             id: record.id,
             agent: record.agent,
@@ -173,7 +173,7 @@ impl SessionView {
     }
 
     /// A session with the options that its agent offers.
-    pub(super) async fn whole(
+    pub(super) async fn with_options(
         daemon: &Daemon,
         principal: &Principal,
         record: SessionRecord,
@@ -211,7 +211,7 @@ pub(crate) async fn create(
         agent: new.agent.or_else(|| daemon.settings.default_agent.clone()),
         cwd: daemon.whole_path(new.cwd)?,
         title: new.title,
-        wishes: InitialOptions {
+        initial_options: InitialOptions {
             model: new.model,
             effort: new.effort,
             mode: new.mode,
@@ -222,7 +222,7 @@ pub(crate) async fn create(
         additional_directories: new.additional_directories,
         mcp_servers: new.mcp_servers,
         maker: Some(principal.maker()),
-        is_apart: principal.own_sessions,
+        has_own_worker: principal.own_sessions,
         made_for: request.clone().map(Box::new),
         starts_later: new.starts_later,
         limits: new.limits.read()?,
@@ -236,9 +236,9 @@ pub(crate) async fn create(
     let made = task::spawn(making).await;
     let (id, is_new) = made??;
     let record = daemon.desk.record(id).await?;
-    let session = SessionView::whole(&daemon, &principal, record).await;
+    let session = SessionView::with_options(&daemon, &principal, record).await;
     let code = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(placed(code, session))
+    Ok(with_location(code, session))
 }
 
 async fn make(
@@ -249,13 +249,15 @@ async fn make(
 ) -> Result<(SessionId, bool), Problem> {
     let make = || async { Ok(daemon.desk.create(order.clone()).await?.handle.id()) };
     match &request {
-        Some(request) => daemon.made.once(&daemon.desk, &principal, request, make).await,
+        Some(request) => {
+            daemon.created_sessions.once(&daemon.desk, &principal, request, make).await
+        }
         None => Ok((make().await?, true)),
     }
 }
 
 /// A response with the session and its `Location`.
-fn placed(code: StatusCode, session: SessionView) -> Response {
+fn with_location(code: StatusCode, session: SessionView) -> Response {
     let location = HeaderValue::try_from(format!("/v1/sessions/{}", session.id));
     let mut response = (code, Json(session)).into_response();
     if let Ok(location) = location {
@@ -283,7 +285,7 @@ pub(crate) async fn get(
     PathParams(id): PathParams<String>,
 ) -> Result<Json<SessionView>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
-    Ok(Json(SessionView::whole(&daemon, &principal, record).await))
+    Ok(Json(SessionView::with_options(&daemon, &principal, record).await))
 }
 
 /// Changes of a session; what is left out stays as it is.
@@ -335,11 +337,11 @@ pub(crate) async fn patch(
     }
     let limits = changes.limits.as_ref().map(SessionLimits::read).transpose()?;
     if limits.is_some() {
-        principal.require_a_person()?;
+        principal.require_person()?;
     }
     let SessionPatch { model, effort, mode, options, .. } = changes;
     let wishes = InitialOptions { model, effort, mode, options };
-    principal.check_wishes(&wishes)?;
+    principal.check_options(&wishes)?;
     for (choice, wanted) in wishes.all() {
         daemon.desk.choose(record.id, choice, wanted).await?;
     }
@@ -356,7 +358,7 @@ pub(crate) async fn patch(
         daemon.desk.with(record.id, set).await?;
     }
     let record = daemon.desk.record(record.id).await?;
-    Ok(Json(SessionView::whole(&daemon, &principal, record).await))
+    Ok(Json(SessionView::with_options(&daemon, &principal, record).await))
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -382,7 +384,7 @@ pub(crate) async fn fork(
     let forked = task::spawn(forking).await;
     let id = forked??;
     let record = daemon.desk.record(id).await?;
-    Ok(placed(StatusCode::CREATED, SessionView::of(&daemon, record).await))
+    Ok(with_location(StatusCode::CREATED, SessionView::of(&daemon, record).await))
 }
 
 /// Cancels what runs and ends the session's worker; it can be prompted again.
@@ -411,6 +413,6 @@ pub(crate) async fn delete(
 ) -> Result<StatusCode, Problem> {
     let record = daemon.visible(&id, &principal).await?;
     daemon.desk.delete(record.id).await?;
-    daemon.snapshots.forget(record.id);
+    daemon.vocabulary_snapshots.forget(record.id);
     Ok(StatusCode::NO_CONTENT)
 }

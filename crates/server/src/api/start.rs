@@ -38,5 +38,5 @@ pub(crate) async fn start(
     }
     daemon.desk.start(record.id, start.auth.as_deref()).await?;
     let record = daemon.desk.record(record.id).await?;
-    Ok(Json(SessionView::whole(&daemon, &principal, record).await))
+    Ok(Json(SessionView::with_options(&daemon, &principal, record).await))
 }

@@ -18,7 +18,7 @@ use super::document::TranscriptData;
 use crate::daemon::Daemon;
 use crate::daemon::load::LoadPermit;
 use crate::input::{self, Observer, PathParams, QueryParams};
-use crate::limits::patient;
+use crate::limits::with_stall_timeout;
 use crate::problem::Problem;
 
 const DEFAULT_LIMIT: usize = 200;
@@ -83,7 +83,7 @@ pub(crate) async fn transcript(
     let (log, budget) = (daemon.desk.log(), daemon.load.budget(&principal.name));
     let mut taken = Some(budget.take(MAX_PAGE_BYTES).await);
     let mut vocabulary = format.vocabulary(record.id);
-    let mut after = if format.remembers() { Seq(0) } else { Seq(begin) };
+    let mut after = if format.is_stateful() { Seq(0) } else { Seq(begin) };
     let (mut items, mut n_events, mut n_bytes) = (Vec::new(), 0, 0);
     let mut next = None;
     'reading: while after < record.head {
@@ -170,7 +170,7 @@ pub(crate) async fn export(
         (header::CONTENT_DISPOSITION, name),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
     ];
-    let body = patient(reading.pages(), daemon.settings.pace.evict_after);
+    let body = with_stall_timeout(reading.pages(), daemon.settings.pace.evict_after);
     Ok((headers, Body::from_stream(body)).into_response())
 }
 
@@ -247,7 +247,7 @@ impl TranscriptFormat {
     }
 
     /// Whether the frames of an event depend on the events before it.
-    pub(crate) fn remembers(self) -> bool {
+    pub(crate) fn is_stateful(self) -> bool {
         self != Self::Json
     }
 }

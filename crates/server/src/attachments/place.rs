@@ -13,7 +13,7 @@ use rustix::fs::OFlags;
 use wire::{CallId, SessionId};
 
 use super::{Attachment, AttachmentError, MAX_FILES, name};
-use crate::handles::{make_dir, no_link, open_dir};
+use crate::handles::{make_dir, no_follow_options, open_dir};
 
 const DIR: &str = "attachments";
 /// Limit of a note's size; it has a few hundred bytes.
@@ -75,7 +75,7 @@ fn note_name(id: CallId) -> String {
 
 /// A new file, which nobody else can have made.
 pub(super) fn create(dir: &Dir, name: &str) -> io::Result<std::fs::File> {
-    let mut options = no_link(OFlags::empty());
+    let mut options = no_follow_options(OFlags::empty());
     // Read-only: what was uploaded stays what it was.
     options.write(true).create_new(true).mode(0o400);
     Ok(dir.open_with(name, &options)?.into_std())
@@ -88,7 +88,7 @@ pub(super) fn write_note(dir: &Dir, attachment: &Attachment) -> io::Result<()> {
 }
 
 pub(super) fn note(dir: &Dir, id: CallId) -> Result<Option<Attachment>, AttachmentError> {
-    let opened = dir.open_with(note_name(id), no_link(OFlags::empty()).read(true));
+    let opened = dir.open_with(note_name(id), no_follow_options(OFlags::empty()).read(true));
     let file = found(opened).map_err(AttachmentError::io("read a note"))?;
     let Some(file) = file else { return Ok(None) };
     let mut text = String::new();
@@ -124,7 +124,8 @@ pub(super) fn file(
 ) -> Result<Option<std::fs::File>, AttachmentError> {
     let open = || {
         let own = open_dir(dir, id.as_str())?;
-        let file = own.open_with(name::on_disk(shown), no_link(OFlags::empty()).read(true))?;
+        let file =
+            own.open_with(name::on_disk(shown), no_follow_options(OFlags::empty()).read(true))?;
         match file.metadata()?.is_file() {
             true => Ok(file.into_std()),
             false => Err(io::ErrorKind::NotFound.into()),

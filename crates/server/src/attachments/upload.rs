@@ -12,7 +12,7 @@ use sessions::mint;
 use wire::CallId;
 
 use super::{
-    Attachment, AttachmentError, AttachmentRoom, MAX_FILE_BYTES, N_TELLING_BYTES, blocking, name,
+    Attachment, AttachmentError, AttachmentRoom, MAX_FILE_BYTES, N_SNIFFED_BYTES, blocking, name,
     place,
 };
 use crate::handles::make_dir;
@@ -84,7 +84,7 @@ impl OpenUpload {
         if self.size > MAX_FILE_BYTES.min(self.room.n_bytes) {
             return Err(AttachmentError::TooLarge);
         }
-        let wanted = N_TELLING_BYTES.saturating_sub(self.start.len()).min(bytes.len());
+        let wanted = N_SNIFFED_BYTES.saturating_sub(self.start.len()).min(bytes.len());
         self.start.extend_from_slice(bytes.get(..wanted).unwrap_or_default());
         self.file.write_all(bytes).map_err(AttachmentError::io("write the file"))
     }

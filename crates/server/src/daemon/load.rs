@@ -84,17 +84,17 @@ pub(crate) struct LoadPermit {
 impl Load {
     /// A permit for a stream of events.
     pub(crate) fn stream(&self, client: &str) -> Result<LoadPermit, Problem> {
-        place(self.client(client).own.streams, &self.all.streams, kinds::TOO_MANY_STREAMS)
+        acquire(self.client(client).own.streams, &self.all.streams, kinds::TOO_MANY_STREAMS)
     }
 
     /// A permit for the export of a log.
     pub(crate) fn export(&self, client: &str) -> Result<LoadPermit, Problem> {
-        place(self.client(client).own.exports, &self.all.exports, kinds::TOO_MANY_EXPORTS)
+        acquire(self.client(client).own.exports, &self.all.exports, kinds::TOO_MANY_EXPORTS)
     }
 
     /// A permit for the upload or download of a file.
     pub(crate) fn transfer(&self, client: &str) -> Result<LoadPermit, Problem> {
-        place(self.client(client).own.transfers, &self.all.transfers, kinds::TOO_MANY_TRANSFERS)
+        acquire(self.client(client).own.transfers, &self.all.transfers, kinds::TOO_MANY_TRANSFERS)
     }
 
     /// Waits for a permit to build a list or a page: all of these ask the same few readers of the
@@ -148,12 +148,12 @@ impl ClientLoad {
     }
 }
 
-fn place(
+fn acquire(
     of_client: Arc<Semaphore>,
     of_all: &Arc<Semaphore>,
     too_many: ProblemKind,
 ) -> Result<LoadPermit, Problem> {
-    let full = || Problem::of(too_many).retry_after(crate::limits::COME_BACK_SECONDS);
+    let full = || Problem::of(too_many).retry_after(crate::limits::RETRY_AFTER_SECONDS);
     let of_client = of_client.try_acquire_owned().map_err(|_| full())?;
     let of_all = of_all.clone().try_acquire_owned();
     let status = StatusCode::SERVICE_UNAVAILABLE.as_u16();

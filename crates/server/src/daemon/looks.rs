@@ -106,7 +106,7 @@ impl SessionSnapshotSource {
         let mut now = SessionSnapshot::new();
         for record in records {
             let (id, entry) = (record.id, entry(desk, record).await);
-            now.insert(id, kept(before.get(&id), entry));
+            now.insert(id, unchanged_or(before.get(&id), entry));
         }
         let mut deleted = Vec::new();
         for (id, entry) in before {
@@ -152,7 +152,7 @@ impl LastSnapshot {
 
 async fn entry(desk: &SessionRegistry, record: SessionRecord) -> SessionListEntry {
     let status = desk.status(&record).await;
-    let (n_pending, last_asked) = desk.yard().pending.mark(record.id);
+    let (n_pending, last_asked) = desk.context().pending.mark(record.id);
     SessionListEntry::Listed(ListedSession {
         status,
         title: record.title,
@@ -163,7 +163,10 @@ async fn entry(desk: &SessionRegistry, record: SessionRecord) -> SessionListEntr
 }
 
 /// The earlier entry where nothing has changed.
-fn kept(before: Option<&Arc<SessionListEntry>>, now: SessionListEntry) -> Arc<SessionListEntry> {
+fn unchanged_or(
+    before: Option<&Arc<SessionListEntry>>,
+    now: SessionListEntry,
+) -> Arc<SessionListEntry> {
     match before {
         Some(before) if **before == now => before.clone(),
         _ => Arc::new(now),

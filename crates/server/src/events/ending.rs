@@ -43,7 +43,7 @@ impl StreamEnd {
             }),
             Self::Broken(detail) => json!({ "detail": detail }),
         };
-        page.remark(self.name(), &data);
+        page.push_notice(self.name(), &data);
     }
 
     /// The WebSocket's close code.

@@ -24,7 +24,7 @@ use crate::daemon::looks::{
 use crate::principal::Principal;
 use crate::status::SessionStatus;
 
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_EVERY: Duration = Duration::from_secs(1);
 /// Bytes that are written at a time; the rest waits for the reader.
 const MAX_PAGE_BYTES: usize = 48 << 10;
 
@@ -79,7 +79,7 @@ struct PendingSnapshot {
 
 impl SessionChanges {
     pub(super) fn new(daemon: &Arc<Daemon>, principal: &Principal) -> Self {
-        let look = daemon.looks.at(principal.only());
+        let look = daemon.session_snapshots.at(principal.owner_filter());
         Self { daemon: daemon.clone(), look, told: None, telling: None }
     }
 
@@ -94,23 +94,23 @@ impl SessionChanges {
     async fn look_until_changed(&mut self, page: &mut FrameBuffer) -> Result<(), StoreError> {
         if self.told.is_none() {
             self.told = Some(self.look.sessions(&self.daemon.desk).await?);
-            page.aside("retry: 1000");
-            page.remark("stream", &json!({}));
+            page.push_comment("retry: 1000");
+            page.push_notice("stream", &json!({}));
             return Ok(());
         }
         loop {
-            self.tell(page);
+            self.write_changes(page);
             if !page.is_empty() {
                 return Ok(());
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_EVERY).await;
             let now = self.look.sessions(&self.daemon.desk).await?;
             self.telling = Some(PendingSnapshot { now, after: Bound::Unbounded });
         }
     }
 
     /// Writes what is new, as much as a page holds.
-    fn tell(&mut self, page: &mut FrameBuffer) {
+    fn write_changes(&mut self, page: &mut FrameBuffer) {
         let (Some(told), Some(telling)) = (&self.told, &mut self.telling) else { return };
         if !Arc::ptr_eq(told, &telling.now) {
             for (id, entry) in telling.now.range((telling.after, Bound::Unbounded)) {
@@ -118,14 +118,14 @@ impl SessionChanges {
                     return;
                 }
                 telling.after = Bound::Excluded(*id);
-                tell_one(*id, told.get(id).map(|before| &**before), entry, page);
+                write_change(*id, told.get(id).map(|before| &**before), entry, page);
             }
         }
         self.told = self.telling.take().map(|told| told.now);
     }
 }
 
-fn tell_one(
+fn write_change(
     id: SessionId,
     before: Option<&SessionListEntry>,
     now: &SessionListEntry,
@@ -136,7 +136,7 @@ fn tell_one(
             let (session, kind, seq) = (id, ChangeKind::Deleted, seq.0);
             let (status, title, pending) = (None, None, None);
             let gone = SessionChange { session, kind, seq, status, title, pending };
-            page.remark("session", &gone);
+            page.push_notice("session", &gone);
         }
         (_, SessionListEntry::Deleted { .. }) => {}
         (before, SessionListEntry::Listed(now)) => {
@@ -150,7 +150,7 @@ fn tell_one(
                 title: Some(title.as_deref()),
                 pending: Some(*n_pending),
             };
-            page.remark("session", &change);
+            page.push_notice("session", &change);
         }
     }
 }

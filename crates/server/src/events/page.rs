@@ -73,7 +73,12 @@ impl FrameBuffer {
     }
 
     /// A frame that stands for a place in the log. `data` writes one JSON value.
-    pub(super) fn tell(&mut self, id: FrameId, name: Option<&str>, data: impl FnOnce(&mut String)) {
+    pub(super) fn push_event(
+        &mut self,
+        id: FrameId,
+        name: Option<&str>,
+        data: impl FnOnce(&mut String),
+    ) {
         // Writing to a String cannot fail.
         match self.dress {
             FrameEncoding::Sse => {
@@ -87,7 +92,7 @@ impl FrameBuffer {
     }
 
     /// A frame about the stream itself.
-    pub(super) fn remark(&mut self, name: &str, data: &impl Serialize) {
+    pub(super) fn push_notice(&mut self, name: &str, data: &impl Serialize) {
         if self.dress == FrameEncoding::Object {
             self.text.push('{');
         }
@@ -96,7 +101,7 @@ impl FrameBuffer {
     }
 
     /// A line that clients do not see as a frame; nothing on a WebSocket.
-    pub(super) fn aside(&mut self, line: &str) {
+    pub(super) fn push_comment(&mut self, line: &str) {
         if self.dress == FrameEncoding::Sse {
             self.text.push_str(line);
             self.text.push_str("\n\n");

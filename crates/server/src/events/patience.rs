@@ -93,7 +93,7 @@ impl ChunkGate {
 
 impl ChunkPermit {
     /// `bytes` with the permit inside: it is released when they are dropped.
-    pub(super) fn stamp(self, bytes: Bytes) -> Bytes {
+    pub(super) fn attach_to(self, bytes: Bytes) -> Bytes {
         Bytes::from_owner(Chunk { bytes, _pass: self.0 })
     }
 }

@@ -33,9 +33,9 @@ pub(super) struct EventReader {
     teller: FrameEncoder,
     epoch: u64,
     /// The last event that the teller was given.
-    heard: Seq,
+    read_to: Seq,
     /// Events that were read, and not given to the teller yet.
-    unheard: std::vec::IntoIter<Event>,
+    read_ahead: std::vec::IntoIter<Event>,
     budget: ReadBudget,
     /// Budget taken for these events and for the page that was last written.
     taken: Option<ReadPermit>,
@@ -69,16 +69,16 @@ impl EventReader {
             StreamStart::Resync(_) => LogPosition::START,
         };
         let log = SnapshotKey { session: record.id, epoch: record.epoch, format: wanted.format };
-        let (teller, heard) = FrameEncoder::new(log, told, &daemon.snapshots);
+        let (teller, read_to) = FrameEncoder::new(log, told, &daemon.vocabulary_snapshots);
         Self {
             daemon: daemon.clone(),
             session: record.id,
             format: wanted.format,
             until: wanted.until,
             epoch: record.epoch,
-            heard,
+            read_to,
             teller,
-            unheard: Vec::new().into_iter(),
+            read_ahead: Vec::new().into_iter(),
             budget,
             taken: None,
             is_at_end: false,
@@ -97,8 +97,8 @@ impl EventReader {
             return None;
         }
         loop {
-            let is_silent = !self.unheard.as_slice().is_empty();
-            let is_suspect = self.tell(page);
+            let is_silent = !self.read_ahead.as_slice().is_empty();
+            let is_suspect = self.encode_pending(page);
             if self.ending.is_some() || !page.is_empty() {
                 return self.ending.take();
             }
@@ -108,7 +108,7 @@ impl EventReader {
                 tokio::task::yield_now().await;
             }
             let read = match is_suspect {
-                true => self.look_at_epoch(page).await,
+                true => self.check_epoch(page).await,
                 false => self.read(page).await,
             };
             if let Err(ending) = read {
@@ -118,23 +118,26 @@ impl EventReader {
     }
 
     /// Writes what is left in the log; returns the end if that was all.
-    pub(super) async fn tell_rest(&mut self, page: &mut FrameBuffer) -> Option<StreamEnd> {
+    pub(super) async fn write_rest(&mut self, page: &mut FrameBuffer) -> Option<StreamEnd> {
         if let Some(opening) = self.opening.take() {
             self.open(opening, page);
             return None;
         }
         loop {
             // Events of a new epoch are not sent any more now.
-            let is_suspect = self.tell(page);
+            let is_suspect = self.encode_pending(page);
             if self.ending.is_some() || !page.is_empty() {
                 return self.ending.take();
             }
-            if !self.unheard.as_slice().is_empty() {
+            if !self.read_ahead.as_slice().is_empty() {
                 tokio::task::yield_now().await;
                 continue;
             }
             self.taken = None;
-            if is_suspect || self.read_page().await.is_err() || self.unheard.as_slice().is_empty() {
+            if is_suspect
+                || self.read_page().await.is_err()
+                || self.read_ahead.as_slice().is_empty()
+            {
                 return Some(StreamEnd::DaemonStopping);
             }
         }
@@ -142,8 +145,8 @@ impl EventReader {
 
     /// Drops the events that were read ahead, which are in the log; `n_bytes` of the last page are
     /// still in memory.
-    pub(super) fn let_go(&mut self, n_bytes: usize) {
-        self.unheard = Vec::new().into_iter();
+    pub(super) fn drop_read_ahead(&mut self, n_bytes: usize) {
+        self.read_ahead = Vec::new().into_iter();
         if let Some(taken) = &mut self.taken {
             taken.shrink_to(n_bytes);
         }
@@ -160,11 +163,11 @@ impl EventReader {
     }
 
     fn open(&self, StreamOpening { head, start }: StreamOpening, page: &mut FrameBuffer) {
-        page.aside("retry: 1000");
+        page.push_comment("retry: 1000");
         if matches!(self.format, StreamFormat::Run(_)) {
             // Its readers expect `start` and know of no other beginning.
             if let StreamStart::Resync(reason) = start {
-                self.ask_to_begin_anew(reason, head, page);
+                self.write_resync(reason, head, page);
             }
             return;
         }
@@ -172,7 +175,7 @@ impl EventReader {
             StreamStart::After(place) => place.seq,
             StreamStart::Resync(_) => Seq(0),
         };
-        page.remark(
+        page.push_notice(
             "stream",
             &json!({
                 "session": self.session,
@@ -183,27 +186,27 @@ impl EventReader {
             }),
         );
         if let StreamStart::Resync(reason) = start {
-            self.ask_to_begin_anew(reason, head, page);
+            self.write_resync(reason, head, page);
         }
     }
 
-    fn ask_to_begin_anew(&self, reason: ResyncReason, head: Seq, page: &mut FrameBuffer) {
+    fn write_resync(&self, reason: ResyncReason, head: Seq, page: &mut FrameBuffer) {
         let epoch = format!("{:x}", self.epoch);
         let data = json!({ "reason": reason, "epoch": epoch, "head": head.0 });
-        page.remark("state_resync_required", &data);
+        page.push_notice("state_resync_required", &data);
     }
 
     /// Writes frames of the events that were read, until the page is full. True if the log may have
     /// another epoch from the next event on.
-    fn tell(&mut self, page: &mut FrameBuffer) -> bool {
+    fn encode_pending(&mut self, page: &mut FrameBuffer) -> bool {
         while page.len() < PAGE_BYTES && page.n_frames() < PAGE_FRAMES {
-            let Some(event) = self.unheard.next() else { break };
+            let Some(event) = self.read_ahead.next() else { break };
             if event.kind == Kind::LogRecovered && event.seq > self.epoch_known_to {
-                self.let_go(page.len());
+                self.drop_read_ahead(page.len());
                 return true;
             }
-            self.teller.tell(&event, page);
-            self.heard = event.seq;
+            self.teller.encode(&event, page);
+            self.read_to = event.seq;
             self.is_halt_told = false;
             if self.is_awaited_end(&event) {
                 self.ending = Some(StreamEnd::Done("turn_ended"));
@@ -219,14 +222,17 @@ impl EventReader {
     }
 
     /// Checks for a new epoch: if events were lost, those that follow reuse their numbers.
-    async fn look_at_epoch(&mut self, page: &mut FrameBuffer) -> Result<(), StreamEnd> {
+    async fn check_epoch(&mut self, page: &mut FrameBuffer) -> Result<(), StreamEnd> {
         let record = self.record().await?;
         self.epoch_known_to = record.head;
         if record.epoch != self.epoch {
             self.epoch = record.epoch;
-            (self.teller, self.heard) =
-                FrameEncoder::new(self.log(), LogPosition::START, &self.daemon.snapshots);
-            self.ask_to_begin_anew(ResyncReason::OtherEpoch, record.head, page);
+            (self.teller, self.read_to) = FrameEncoder::new(
+                self.log(),
+                LogPosition::START,
+                &self.daemon.vocabulary_snapshots,
+            );
+            self.write_resync(ResyncReason::OtherEpoch, record.head, page);
         }
         Ok(())
     }
@@ -240,22 +246,22 @@ impl EventReader {
             if let Some(why) = halt.why() {
                 // Its last events may have been written between the reading and the question.
                 self.read_page().await?;
-                if self.unheard.as_slice().is_empty() {
-                    page.remark("session_halted", &json!({ "detail": why }));
+                if self.read_ahead.as_slice().is_empty() {
+                    page.push_notice("session_halted", &json!({ "detail": why }));
                     self.is_halt_told = true;
                 }
                 return Ok(());
             }
-            self.teller.keep(self.log(), self.heard, &self.daemon.snapshots);
+            self.teller.keep_snapshot(self.log(), self.read_to, &self.daemon.vocabulary_snapshots);
             if let Some(reason) = self.is_over().await? {
                 // Its end may have been written between the reading and the question.
                 self.read_page().await?;
-                let is_all_told = self.unheard.as_slice().is_empty();
+                let is_all_told = self.read_ahead.as_slice().is_empty();
                 return if is_all_told { Err(StreamEnd::Done(reason)) } else { Ok(()) };
             }
             let log = self.daemon.desk.log();
             tokio::select! {
-                waited = log.wait(self.session, self.heard) => waited?,
+                waited = log.wait(self.session, self.read_to) => waited?,
                 // The halt is written after all events before it.
                 () = halt.come() => {}
             }
@@ -271,9 +277,9 @@ impl EventReader {
 
     async fn read_page(&mut self) -> Result<(), StreamEnd> {
         let log = self.daemon.desk.log();
-        let reading = self.budget.read(&**log, self.session, self.heard, N_READ).await?;
+        let reading = self.budget.read(&**log, self.session, self.read_to, N_READ).await?;
         self.is_at_end = reading.events.len() < N_READ;
-        (self.unheard, self.taken) = (reading.events.into_iter(), reading.taken);
+        (self.read_ahead, self.taken) = (reading.events.into_iter(), reading.taken);
         Ok(())
     }
 
@@ -285,7 +291,9 @@ impl EventReader {
         };
         let is_over = match (self.until, active) {
             (_, None) => true,
-            (StreamUntil::Turn(turn), Some(active)) => active != turn && !self.may_wait(turn).await,
+            (StreamUntil::Turn(turn), Some(active)) => {
+                active != turn && !self.is_queued(turn).await
+            }
             (StreamUntil::Cut | StreamUntil::Idle, Some(_)) => false,
         };
         Ok(is_over.then_some(match self.until {
@@ -295,7 +303,7 @@ impl EventReader {
     }
 
     /// Whether a turn that does not run is still to come.
-    async fn may_wait(&self, turn: wire::TurnId) -> bool {
+    async fn is_queued(&self, turn: wire::TurnId) -> bool {
         let Some(session) = self.daemon.desk.live(self.session) else { return false };
         match session.waiting().await {
             Ok(waiting) => waiting.iter().any(|prompt| prompt.turn == turn),

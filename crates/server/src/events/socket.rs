@@ -23,7 +23,7 @@ use tokio_util::io::InspectWriter;
 use super::ending::StreamEnd;
 use super::page::{FrameBuffer, FrameEncoding};
 use super::patience::{CHUNK_BYTES, SlowReaderStep, SlowReaderTimer};
-use super::stream::{FrameStream, GOODBYE, StreamOutput};
+use super::stream::{FrameStream, LAST_FRAME_WITHIN, StreamOutput};
 use super::wanted::FrameId;
 use crate::metrics::OpenStream;
 use crate::web_socket::Handshake;
@@ -91,13 +91,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> EventSocket<S> {
             let mut page = FrameBuffer::new(FrameEncoding::Object);
             let next = tokio::select! {
                 next = self.stream.next(&mut page) => next,
-                ClientGone = gone(&mut self.socket) => return None,
+                ClientGone = until_gone(&mut self.socket) => return None,
             };
             let mut messages = Vec::new();
             if matches!(next, StreamOutput::Silence) {
                 // For those who see pings; scripts in browsers do not, and get a frame.
                 messages.push((None, Message::Ping(bytes::Bytes::new())));
-                page.remark("heartbeat", &serde_json::json!({}));
+                page.push_notice("heartbeat", &serde_json::json!({}));
             }
             messages.extend(self.messages(&page));
             self.stream.set_held(page.len());
@@ -157,7 +157,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> EventSocket<S> {
                 tokio::select! {
                     biased;
                     written = &mut writing => break written.map(|()| None)?,
-                    ending = stream.cut() => break Some(ending),
+                    ending = stream.cut_off() => break Some(ending),
                     step = patience.next() => {
                         // A message can be much larger than what a reader must take in time.
                         if n_written() - n_bytes >= CHUNK_BYTES as u64 {
@@ -169,7 +169,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> EventSocket<S> {
                             _ if step == SlowReaderStep::Evict || stream.is_too_much() => {
                                 break Some(StreamEnd::Evicted { resume_after: None });
                             }
-                            SlowReaderStep::Rest => stream.rest(),
+                            SlowReaderStep::Rest => stream.drop_read_ahead(),
                             SlowReaderStep::Warn | SlowReaderStep::Evict => is_slow = true,
                         }
                     }
@@ -194,15 +194,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> EventSocket<S> {
         let frame = CloseFrame { code: ending.close_code().into(), reason: ending.name().into() };
         let closing = async {
             self.socket.close(Some(frame)).await?;
-            gone(&mut self.socket).await;
+            until_gone(&mut self.socket).await;
             Ok::<(), ClientGone>(())
         };
-        let _ = timeout(GOODBYE, closing).await;
+        let _ = timeout(LAST_FRAME_WITHIN, closing).await;
     }
 }
 
 /// Reads and drops the client's messages until it goes.
-async fn gone<S: AsyncRead + AsyncWrite + Unpin>(socket: &mut WebSocketStream<S>) -> ClientGone {
+async fn until_gone<S: AsyncRead + AsyncWrite + Unpin>(
+    socket: &mut WebSocketStream<S>,
+) -> ClientGone {
     while let Some(Ok(_)) = socket.next().await {}
     ClientGone
 }

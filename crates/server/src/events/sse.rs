@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::ending::StreamEnd;
 use super::page::{FrameBuffer, FrameEncoding};
 use super::patience::{CHUNK_BYTES, ChunkGate, ChunkPermit, SlowReaderStep, SlowReaderTimer};
-use super::stream::{FrameStream, GOODBYE, StreamOutput};
+use super::stream::{FrameStream, LAST_FRAME_WITHIN, StreamOutput};
 use super::wanted::FrameId;
 use crate::metrics::OpenStream;
 
@@ -74,7 +74,10 @@ impl SseBody {
         match std::mem::replace(&mut self.stage, SseStage::Closed) {
             SseStage::Closed => return None,
             SseStage::Evicting(gate) => {
-                return timeout(GOODBYE, gate.pass()).await.is_err().then_some(Err(Eviction));
+                return timeout(LAST_FRAME_WITHIN, gate.pass())
+                    .await
+                    .is_err()
+                    .then_some(Err(Eviction));
             }
             SseStage::Closing if self.rest.is_empty() => return None,
             stage => self.stage = stage,
@@ -90,7 +93,7 @@ impl SseBody {
                 if self.rest.is_empty() {
                     self.stream.set_held(0);
                 }
-                Some(Ok(pass.stamp(chunk)))
+                Some(Ok(pass.attach_to(chunk)))
             }
             Err(ending) => self.end(&ending).await,
         }
@@ -100,7 +103,7 @@ impl SseBody {
         let mut page = FrameBuffer::new(FrameEncoding::Sse);
         match self.stream.next(&mut page).await {
             StreamOutput::Frames => {}
-            StreamOutput::Silence => page.aside(": heartbeat"),
+            StreamOutput::Silence => page.push_comment(": heartbeat"),
             StreamOutput::Over(_) => self.stage = SseStage::Closing,
         }
         self.last_id = page.last_id().or(self.last_id);
@@ -123,13 +126,13 @@ impl SseBody {
                     }
                     return Ok(pass);
                 }
-                ending = self.stream.cut() => return Err(ending),
+                ending = self.stream.cut_off() => return Err(ending),
                 step = patience.next() => match step {
                     _ if step == SlowReaderStep::Evict || self.stream.is_too_much() => {
                         self.stream.evict();
                         return Err(StreamEnd::Evicted { resume_after: self.last_id });
                     }
-                    SlowReaderStep::Rest => self.stream.rest(),
+                    SlowReaderStep::Rest => self.stream.drop_read_ahead(),
                     SlowReaderStep::Warn | SlowReaderStep::Evict => is_slow = true,
                 },
             }
@@ -147,7 +150,7 @@ impl SseBody {
         let mut page = FrameBuffer::new(FrameEncoding::Sse);
         ending.write(&mut page);
         let gate = ChunkGate::new();
-        let last = gate.pass().await.stamp(Bytes::from(page.into_text()));
+        let last = gate.pass().await.attach_to(Bytes::from(page.into_text()));
         self.stage = SseStage::Evicting(gate);
         Some(Ok(last))
     }

@@ -18,7 +18,7 @@ use crate::principal::Principal;
 use crate::problem::Problem;
 
 /// Time for a last frame to be written to a client that takes nothing.
-pub(super) const GOODBYE: Duration = Duration::from_millis(250);
+pub(super) const LAST_FRAME_WITHIN: Duration = Duration::from_millis(250);
 
 /// When the daemon stops, the rest of the log is still sent to those who take it, for so long.
 const REST_WITHIN: Duration = Duration::from_secs(2);
@@ -39,9 +39,9 @@ impl FrameSource {
     }
 
     /// Writes what is left in the log when the daemon stops; returns the end if that is all.
-    async fn tell_rest(&mut self, page: &mut FrameBuffer) -> Option<StreamEnd> {
+    async fn write_rest(&mut self, page: &mut FrameBuffer) -> Option<StreamEnd> {
         match self {
-            Self::Log(reader) => reader.tell_rest(page).await,
+            Self::Log(reader) => reader.write_rest(page).await,
             Self::Lists(_) => Some(StreamEnd::DaemonStopping),
         }
     }
@@ -91,7 +91,7 @@ impl FrameStream {
         Ok(Self {
             source,
             revoked: principal.revoked.clone(),
-            over: daemon.over.clone(),
+            over: daemon.ended.clone(),
             over_since: None,
             pace: daemon.settings.pace,
             metrics: daemon.metrics.clone(),
@@ -110,13 +110,13 @@ impl FrameStream {
                 "warnedAfterMs": millis(warn_after),
                 "evictedAfterMs": millis(evict_after),
             });
-            page.remark("slow_client_warning", &data);
+            page.push_notice("slow_client_warning", &data);
             return StreamOutput::Frames;
         }
         let ending = tokio::select! {
             biased;
             () = self.revoked.cancelled() => Some(StreamEnd::Revoked),
-            () = self.over.cancelled() => self.tell_rest(page).await,
+            () = self.over.cancelled() => self.write_rest(page).await,
             ending = self.source.next(page) => ending,
             () = tokio::time::sleep(self.pace.heartbeat) => return StreamOutput::Silence,
         };
@@ -130,14 +130,14 @@ impl FrameStream {
     }
 
     /// Writes the rest of the log when the daemon stops: whoever follows a turn sees its end.
-    async fn tell_rest(&mut self, page: &mut FrameBuffer) -> Option<StreamEnd> {
+    async fn write_rest(&mut self, page: &mut FrameBuffer) -> Option<StreamEnd> {
         let since = *self.over_since.get_or_insert_with(Instant::now);
-        let telling = tokio::time::timeout_at(since + REST_WITHIN, self.source.tell_rest(page));
+        let telling = tokio::time::timeout_at(since + REST_WITHIN, self.source.write_rest(page));
         telling.await.unwrap_or(Some(StreamEnd::DaemonStopping))
     }
 
     /// Ready when the stream is to end, whatever its reader does.
-    pub(super) async fn cut(&self) -> StreamEnd {
+    pub(super) async fn cut_off(&self) -> StreamEnd {
         tokio::select! {
             biased;
             () = self.revoked.cancelled() => StreamEnd::Revoked,
@@ -149,9 +149,9 @@ impl FrameStream {
     }
 
     /// Drops what was read ahead while the reader is slow.
-    pub(super) fn rest(&mut self) {
+    pub(super) fn drop_read_ahead(&mut self) {
         if let FrameSource::Log(reader) = &mut self.source {
-            reader.let_go(self.n_held);
+            reader.drop_read_ahead(self.n_held);
         }
     }
 
@@ -163,7 +163,7 @@ impl FrameStream {
     /// Whether this reader should not be waited for: it has a large page, and others of the same
     /// client wait for what it takes.
     pub(super) fn is_too_much(&self) -> bool {
-        ReadBudget::is_large(self.n_held) && self.budget.is_short()
+        ReadBudget::is_large(self.n_held) && self.budget.has_waiting_readers()
     }
 
     /// Makes the next frame a warning.

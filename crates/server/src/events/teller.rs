@@ -22,7 +22,7 @@ pub(super) struct FrameEncoder {
 #[derive(Debug)]
 enum EncoderVocabulary {
     Log,
-    Told(Vocabulary),
+    Projected(Vocabulary),
     Run(Box<RunVocabulary>),
 }
 
@@ -38,7 +38,7 @@ impl FrameEncoder {
         let begin = |new: fn(SessionId) -> Vocabulary| {
             let known = snapshots.before(log, told.complete());
             let (seq, vocabulary) = known.unwrap_or_else(|| (Seq(0), new(session)));
-            (EncoderVocabulary::Told(vocabulary), seq)
+            (EncoderVocabulary::Projected(vocabulary), seq)
         };
         let (words, after) = match format {
             StreamFormat::Acp => (EncoderVocabulary::Log, told.complete()),
@@ -53,28 +53,33 @@ impl FrameEncoder {
     }
 
     /// Keeps a snapshot, from which other readers can begin.
-    pub(super) fn keep(&self, log: SnapshotKey, heard: Seq, snapshots: &VocabularySnapshots) {
-        if let EncoderVocabulary::Told(vocabulary) = &self.words {
+    pub(super) fn keep_snapshot(
+        &self,
+        log: SnapshotKey,
+        heard: Seq,
+        snapshots: &VocabularySnapshots,
+    ) {
+        if let EncoderVocabulary::Projected(vocabulary) = &self.words {
             snapshots.keep(log, heard, vocabulary);
         }
     }
 
-    pub(super) fn tell(&mut self, event: &Event, page: &mut FrameBuffer) {
+    pub(super) fn encode(&mut self, event: &Event, page: &mut FrameBuffer) {
         let Self { told, epoch, words } = self;
         let (told, epoch) = (*told, *epoch);
         let whole = FrameId { place: LogPosition { seq: event.seq, part: None }, epoch };
         let frames = match words {
             EncoderVocabulary::Log => {
                 if !told.covers(whole.place) {
-                    page.tell(whole, None, |text| event.write_json(text));
+                    page.push_event(whole, None, |text| event.write_json(text));
                 }
                 return;
             }
-            EncoderVocabulary::Told(vocabulary) => vocabulary.frames(event),
-            EncoderVocabulary::Run(run) => run.hear(event),
+            EncoderVocabulary::Projected(vocabulary) => vocabulary.frames(event),
+            EncoderVocabulary::Run(run) => run.read(event),
         };
         for (id, Frame { name, data }) in numbered(event.seq, told, epoch, &frames) {
-            page.tell(id, *name, |text| text.push_str(data.as_str()));
+            page.push_event(id, *name, |text| text.push_str(data.as_str()));
         }
         // The end of a run is sent to everybody: a client that comes back after it and gets nothing
         // would reconnect again and again.
@@ -82,7 +87,7 @@ impl FrameEncoder {
         if let (EncoderVocabulary::Run(_), Some(end)) =
             (words, end.filter(|_| told.covers(whole.place)))
         {
-            page.tell(whole, end.name, |text| text.push_str(end.data.as_str()));
+            page.push_event(whole, end.name, |text| text.push_str(end.data.as_str()));
         }
     }
 
@@ -90,7 +95,7 @@ impl FrameEncoder {
     pub(super) fn conclude(&mut self, page: &mut FrameBuffer) {
         if let EncoderVocabulary::Run(run) = &mut self.words {
             for Frame { name, data } in run.conclude() {
-                page.remark(name.unwrap_or_default(), &data);
+                page.push_notice(name.unwrap_or_default(), &data);
             }
         }
     }

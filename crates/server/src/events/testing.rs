@@ -99,7 +99,7 @@ impl One {
     ) -> EventReader {
         let record = self.record().await;
         let wanted = EventsRequest { cursor, format, until };
-        let start = cursor.judge(record.epoch, record.head);
+        let start = cursor.start(record.epoch, record.head);
         let budget = self.daemon.load.budget(&self.principal.name);
         EventReader::new(&self.daemon, &record, &wanted, start, budget)
     }

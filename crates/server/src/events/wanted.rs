@@ -203,7 +203,7 @@ impl Cursor {
         is_ours.then_some(Self::At { place, epoch })
     }
 
-    pub(super) fn judge(self, current: u64, head: Seq) -> StreamStart {
+    pub(super) fn start(self, current: u64, head: Seq) -> StreamStart {
         match self {
             Self::Unreadable => StreamStart::Resync(ResyncReason::Unreadable),
             Self::At { epoch: Some(epoch), .. } if epoch != current => {

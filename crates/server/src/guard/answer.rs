@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::arrival::BusyGuard;
 use super::shares::StreamShare;
-use crate::limits::{ByteQuota, COME_BACK_SECONDS, QuotaReservation};
+use crate::limits::{ByteQuota, QuotaReservation, RETRY_AFTER_SECONDS};
 use crate::problem::{Problem, kinds};
 
 /// Smaller bodies are not counted: they are about what any request costs, and those are limited.
@@ -23,7 +23,7 @@ const SMALL_BYTES: u64 = 4 << 10;
 
 /// The answer, if there is room for it until `name` has read it. One that cannot be taken back
 /// `must_be_given` all the same.
-pub(super) fn keep(
+pub(super) fn count_unread(
     response: Response,
     n_bytes: u64,
     answers: &Arc<ByteQuota>,
@@ -37,7 +37,7 @@ pub(super) fn keep(
     if !held.take_whole(usize::try_from(n_bytes).unwrap_or(usize::MAX)) && !must_be_given {
         return Problem::of(kinds::NO_ROOM_FOR_ANSWER)
             .remedy("read those that were asked for first, one after the other")
-            .retry_after(COME_BACK_SECONDS)
+            .retry_after(RETRY_AFTER_SECONDS)
             .into_response();
     }
     let held = Arc::new(held);
@@ -97,7 +97,7 @@ pub(super) struct RevocableBody {
 }
 
 /// Waits until a revoked token's connections have had their time; for ever without a token.
-pub(super) async fn overdue(revoked: Option<CancellationToken>) {
+pub(super) async fn revoked_for_long(revoked: Option<CancellationToken>) {
     let Some(revoked) = revoked else { return std::future::pending().await };
     revoked.cancelled().await;
     tokio::time::sleep(GOODBYE).await;
@@ -110,7 +110,7 @@ impl RevocableBody {
         busy: BusyGuard,
         share: Arc<StreamShare>,
     ) -> Body {
-        let end = Box::pin(overdue(revoked));
+        let end = Box::pin(revoked_for_long(revoked));
         Body::new(Self { inner, end, is_cut: false, _busy: busy, _share: share })
     }
 }
@@ -159,7 +159,7 @@ mod tests {
         let room = Arc::new(ByteQuota::default());
         let answer = |name: &str, must_be_given| {
             let bytes = vec![0; 20 << 20];
-            keep(Response::new(Body::from(bytes)), 20 << 20, &room, name, must_be_given)
+            count_unread(Response::new(Body::from(bytes)), 20 << 20, &room, name, must_be_given)
         };
         let (first, second) = (answer("a", false), answer("a", false));
         assert_eq!((first.status(), second.status()), (StatusCode::OK, StatusCode::OK));

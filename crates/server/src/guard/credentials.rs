@@ -13,7 +13,7 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 
 use super::{COOKIE, PAGE_PASS, WS_PAGE, WS_TOKEN, is_upgrade};
-use crate::header_lists::listed;
+use crate::header_lists::list_items;
 
 /// A page of another port may leave cookies of our name beside ours, and browsers send those
 /// of narrower paths first. This many do not keep a user out; more are not worth hashing.
@@ -22,7 +22,7 @@ const MAX_COOKIES: usize = 64;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Credentials<'a> {
     Nothing,
-    Nonsense,
+    Malformed,
     Token(&'a str),
     Cookies {
         cookies: Vec<&'a str>,
@@ -42,13 +42,13 @@ pub(super) fn find(parts: &Parts) -> Credentials<'_> {
     if headers.contains_key(header::AUTHORIZATION) {
         return only(headers, &header::AUTHORIZATION)
             .and_then(bearer)
-            .map_or(Credentials::Nonsense, Credentials::Token);
+            .map_or(Credentials::Malformed, Credentials::Token);
     }
     if is_upgrade(parts) {
         let mut tokens = protocols(headers).filter_map(|name| name.strip_prefix(WS_TOKEN));
         match (tokens.next(), tokens.next()) {
             (Some(token), None) => return Credentials::Token(token),
-            (Some(_), Some(_)) => return Credentials::Nonsense,
+            (Some(_), Some(_)) => return Credentials::Malformed,
             (None, _) => {}
         }
     }
@@ -131,10 +131,10 @@ fn bearer(value: &str) -> Option<&str> {
 }
 
 fn protocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
-    listed(headers, &header::SEC_WEBSOCKET_PROTOCOL, ',')
+    list_items(headers, &header::SEC_WEBSOCKET_PROTOCOL, ',')
 }
 
 fn cookies<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {
-    let pairs = listed(headers, &header::COOKIE, ';');
+    let pairs = list_items(headers, &header::COOKIE, ';');
     pairs.filter_map(move |pair| pair.strip_prefix(name)?.strip_prefix('='))
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use subtle::ConstantTimeEq;
 
 use crate::locking::Locking as _;
-use crate::tokens::{Sha256Sum, TokensError, mac, new_secret, sum};
+use crate::tokens::{Sha256Sum, TokensError, mac, new_secret, sha256};
 
 /// Time between our proof and the page's, which is a round trip.
 const CHALLENGE_LIFE: Duration = Duration::from_secs(60);
@@ -112,13 +112,13 @@ impl Passes {
         if held.passes.len() >= MAX_PASSES {
             held.passes.pop_front();
         }
-        held.passes.push_back(PagePass { digest: sum(&pass), login: login.to_owned() });
+        held.passes.push_back(PagePass { digest: sha256(&pass), login: login.to_owned() });
         Ok(pass)
     }
 
     /// The name of the login that a pass is for.
     pub(crate) fn login_of(&self, pass: &str) -> Option<String> {
-        let digest = sum(pass);
+        let digest = sha256(pass);
         let held = self.0.locked();
         let is_it = |one: &&PagePass| bool::from(one.digest.ct_eq(&digest));
         held.passes.iter().find(is_it).map(|one| one.login.clone())
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_pass_is_given_once_for_the_right_proof() {
-        let (passes, key) = (Passes::default(), sum("secret"));
+        let (passes, key) = (Passes::default(), sha256("secret"));
         let (nonce, ours) = passes.challenge("browser a", &key, ORIGIN, "n").unwrap().unwrap();
         assert_eq!(ours, proof(&key, ProofSide::Daemon, ORIGIN, "n", &nonce));
         let right = proof(&key, ProofSide::Page, ORIGIN, "n", &nonce);
@@ -169,11 +169,11 @@ mod tests {
 
     #[test]
     fn wrong_proofs_are_refused_and_use_up_the_challenge() {
-        let (passes, key) = (Passes::default(), sum("secret"));
+        let (passes, key) = (Passes::default(), sha256("secret"));
         let wrong: [Wrong<'_>; 5] = [
             &|_, ours| ours.to_owned(),
             &|nonce, _| proof(&key, ProofSide::Code, ORIGIN, "n", nonce),
-            &|nonce, _| proof(&sum("other"), ProofSide::Page, ORIGIN, "n", nonce),
+            &|nonce, _| proof(&sha256("other"), ProofSide::Page, ORIGIN, "n", nonce),
             &|nonce, _| proof(&key, ProofSide::Page, "http://127.0.0.1:7434", "n", nonce),
             &|_, _| String::new(),
         ];
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn what_is_held_is_bounded() {
-        let (passes, key) = (Passes::default(), sum("secret"));
+        let (passes, key) = (Passes::default(), sha256("secret"));
         for _ in 0..2 * MAX_PASSES {
             passes.challenge("browser a", &key, ORIGIN, "n").unwrap();
             passes.issue("browser a").unwrap();

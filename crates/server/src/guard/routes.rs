@@ -14,10 +14,10 @@ use axum::http::{Method, header};
 use crate::problem::{Problem, kinds};
 
 /// First segments of the API's paths.
-const FOR_PROGRAMS: [&str; 5] = ["v1", "api", "acp", "metrics", "healthz"];
+const API_PREFIXES: [&str; 5] = ["v1", "api", "acp", "metrics", "healthz"];
 
 /// Routes by which browsers log in.
-pub(super) const LOGIN: [&str; 4] =
+pub(super) const LOGIN_ROUTES: [&str; 4] =
     ["/v1/login", "/v1/login/challenge", "/v1/login/prove", "/v1/login/move"];
 
 /// Whether a request to this path may revoke its own token.
@@ -52,7 +52,7 @@ pub struct BodyRule {
 impl Default for Routes {
     /// The routes without a token: whether the daemon runs, and the login.
     fn default() -> Self {
-        let login = LOGIN.map(|path| (Method::POST, path.to_owned()));
+        let login = LOGIN_ROUTES.map(|path| (Method::POST, path.to_owned()));
         let open = [(Method::GET, "/healthz".to_owned())].into_iter().chain(login).collect();
         Self { open, documents: Vec::new(), bodies: Vec::new() }
     }
@@ -97,7 +97,7 @@ impl Routes {
         let accepts = parts.headers.get_all(header::ACCEPT).into_iter();
         let mut accepts = accepts.filter_map(|one| one.to_str().ok());
         [Method::GET, Method::HEAD].contains(&parts.method)
-            && !FOR_PROGRAMS.contains(&first)
+            && !API_PREFIXES.contains(&first)
             && !self.is_open(&parts.method, path)
             && accepts.any(|one| one.contains("text/html"))
     }

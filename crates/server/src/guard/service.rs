@@ -16,7 +16,7 @@ use axum::response::{IntoResponse, Response};
 use tokio_util::sync::CancellationToken;
 use tower::{Service, ServiceExt};
 
-use super::answer::{RevocableBody, overdue};
+use super::answer::{RevocableBody, revoked_for_long};
 use super::arrival::BusyGuard;
 use super::shares::StreamShares;
 use super::{
@@ -39,7 +39,7 @@ async function leave() {
 
 /// Limit of a body without authentication: only login codes and proofs are sent so, which are
 /// smaller.
-const MAX_STRANGERS_BYTES: u64 = 64 << 10;
+const MAX_UNAUTHENTICATED_BYTES: u64 = 64 << 10;
 
 /// A router behind the guard.
 #[derive(Debug, Clone)]
@@ -88,7 +88,7 @@ impl GuardedRouter {
         let mut response = response;
         protect(response.headers_mut());
         if let Some(origin) = readable_by {
-            share(response.headers_mut(), origin);
+            allow_origin(response.headers_mut(), origin);
         }
         response
     }
@@ -106,7 +106,7 @@ impl GuardedRouter {
                 answer_preflight(response.headers_mut());
                 return response;
             }
-            Admission::Elsewhere(there) => {
+            Admission::Redirect(there) => {
                 let there = [(header::LOCATION, there)];
                 return (StatusCode::TEMPORARY_REDIRECT, there).into_response();
             }
@@ -135,7 +135,7 @@ impl GuardedRouter {
             // Without authentication only static files and small answers are served.
             let is_free = principal.as_ref().is_none_or(|one| one.is_local);
             let name = principal.as_ref().map(|one| one.name.as_str()).unwrap_or_default();
-            return answer::keep(response, n_bytes, &answers, name, is_begun || is_free);
+            return answer::count_unread(response, n_bytes, &answers, name, is_begun || is_free);
         }
         let share = match shares.take(&arrival.activity.share, principal.as_ref(), is_begun) {
             Ok(share) => share,
@@ -146,7 +146,7 @@ impl GuardedRouter {
         if is_upgrade {
             task::spawn(async move {
                 tokio::select! {
-                    () = overdue(revoked) => arrival.cut.cancel(),
+                    () = revoked_for_long(revoked) => arrival.cut.cancel(),
                     () = arrival.cut.cancelled() => {}
                 }
                 drop(share);
@@ -166,7 +166,7 @@ impl GuardedRouter {
         routes::check_body(&parts, !body.is_end_stream(), rule.kind)?;
         let max_bytes = match principal {
             Some(_) => rule.max_bytes.unwrap_or(self.limits.max_body_bytes),
-            None => MAX_STRANGERS_BYTES,
+            None => MAX_UNAUTHENTICATED_BYTES,
         };
         // The hint is exact for a body whose length the client has announced.
         if body.size_hint().lower() > max_bytes {
@@ -193,7 +193,7 @@ impl GuardedRouter {
         let response = tokio::select! {
             biased;
             Ok(response) = self.router.oneshot(Request::from_parts(parts, body)) => response,
-            () = ended(may_end) => return Err(Problem::unauthorized()),
+            () = until_revoked(may_end) => return Err(Problem::unauthorized()),
         };
         drop(held);
         // Handlers see a body that broke off; the client is told why it was broken off.
@@ -205,7 +205,7 @@ impl GuardedRouter {
 }
 
 /// Waits until a token is revoked; for ever without one.
-async fn ended(revoked: Option<CancellationToken>) {
+async fn until_revoked(revoked: Option<CancellationToken>) {
     match revoked {
         Some(revoked) => revoked.cancelled().await,
         None => std::future::pending().await,
@@ -242,7 +242,7 @@ const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
 const PERMISSIONS: &str = "camera=(), display-capture=(), geolocation=(), hid=(), microphone=(), \
                            midi=(), payment=(), serial=(), usb=()";
 
-const ALWAYS: [(HeaderName, &str); 7] = [
+const SECURITY_HEADERS: [(HeaderName, &str); 7] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "no-referrer"),
     (header::CONTENT_SECURITY_POLICY, CSP),
@@ -258,14 +258,14 @@ const PREFLIGHT_SECONDS: &str = "600";
 pub(super) fn protect(headers: &mut HeaderMap) {
     // Attachments are stricter, and static files may be kept; what a session says belongs on no
     // disk.
-    for (name, value) in ALWAYS.into_iter().chain([(header::CACHE_CONTROL, "no-store")]) {
+    for (name, value) in SECURITY_HEADERS.into_iter().chain([(header::CACHE_CONTROL, "no-store")]) {
         headers.entry(name).or_insert_with(|| HeaderValue::from_static(value));
     }
 }
 
 /// Lets a page of an allowed origin read the answer. It gets no cookies: it has to bring a
 /// token, which a page cannot send without its author's doing.
-pub(super) fn share(headers: &mut HeaderMap, origin: HeaderValue) {
+pub(super) fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     let exposed = HeaderValue::from_static(
         "location, retry-after, etag, content-disposition, acp-connection-id",

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
-use crate::limits::{CLIENT_PART, COME_BACK_SECONDS};
+use crate::limits::{CLIENT_SHARE_DIVISOR, RETRY_AFTER_SECONDS};
 use crate::locking::Locking as _;
 use crate::principal::Principal;
 use crate::problem::{Problem, kinds};
@@ -42,7 +42,7 @@ pub(crate) type ConnectionShare = Mutex<Weak<StreamShare>>;
 impl StreamShares {
     pub(super) fn new(max_connections: usize) -> Self {
         Self {
-            max_each: (max_connections / CLIENT_PART).max(LEAST_SHARE),
+            max_each: (max_connections / CLIENT_SHARE_DIVISOR).max(LEAST_SHARE),
             max_all: max_connections - max_connections / 8,
             taken: Mutex::default(),
         }
@@ -98,7 +98,7 @@ fn too_many(detail: &str) -> Problem {
     Problem::of(kinds::TOO_MANY_STREAMS)
         .detail(detail)
         .remedy("close some, or read them over one connection of HTTP/2")
-        .retry_after(COME_BACK_SECONDS)
+        .retry_after(RETRY_AFTER_SECONDS)
 }
 
 #[cfg(test)]

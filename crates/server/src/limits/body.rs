@@ -37,7 +37,7 @@ impl BodyFault {
                 .detail(format!("at most {max_bytes} bytes are taken here")),
             Self::TooSlow => Problem::of(kinds::BODY_TOO_SLOW),
             Self::NoRoom => {
-                Problem::of(kinds::NO_ROOM_FOR_REQUEST).retry_after(super::COME_BACK_SECONDS)
+                Problem::of(kinds::NO_ROOM_FOR_REQUEST).retry_after(super::RETRY_AFTER_SECONDS)
             }
             Self::Revoked => Problem::unauthorized(),
         }

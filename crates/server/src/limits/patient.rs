@@ -13,7 +13,7 @@ use futures_util::{Stream, StreamExt as _, stream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-pub(crate) fn patient<E: Into<BoxError> + Send + 'static>(
+pub(crate) fn with_stall_timeout<E: Into<BoxError> + Send + 'static>(
     chunks: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
     patience: Duration,
 ) -> impl Stream<Item = Result<Bytes, BoxError>> {
@@ -65,7 +65,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_reader_gets_all_of_it_however_slowly() {
-        let mut body = pin!(patient(chunks(Arc::default()), PATIENCE));
+        let mut body = pin!(with_stall_timeout(chunks(Arc::default()), PATIENCE));
         let mut read = Vec::new();
         while let Some(chunk) = body.next().await {
             read.extend(chunk.unwrap());
@@ -77,7 +77,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_open_for_one_that_takes_nothing_is_closed_and_it_is_told() {
         let open = Arc::new(());
-        let mut body = pin!(patient(chunks(open.clone()), PATIENCE));
+        let mut body = pin!(with_stall_timeout(chunks(open.clone()), PATIENCE));
         body.next().await.unwrap().unwrap();
 
         tokio::time::sleep(2 * PATIENCE).await;
@@ -91,7 +91,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_open_for_one_that_is_gone_is_closed() {
         let open = Arc::new(());
-        let mut body = Box::pin(patient(chunks(open.clone()), PATIENCE));
+        let mut body = Box::pin(with_stall_timeout(chunks(open.clone()), PATIENCE));
         body.next().await.unwrap().unwrap();
 
         drop(body);

@@ -27,7 +27,7 @@ use crate::tls::Tls;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// An evicted connection is gone by then.
-const MAKES_WAY_WITHIN: Duration = Duration::from_millis(500);
+const EVICTED_WITHIN: Duration = Duration::from_millis(500);
 /// A connection that was cut is gone by then, but for a task that never runs again.
 const CUT_PATIENCE: Duration = Duration::from_secs(2);
 /// Size of the kernel's send buffer for a peer that takes nothing. By default it keeps megabytes
@@ -103,8 +103,8 @@ impl Listener {
     /// The next connection within the limit. May be dropped at any time.
     pub async fn next(&self) -> AcceptedConnection {
         loop {
-            let (raw, peer, local) = patiently(|| self.accept()).await;
-            match self.place().await {
+            let (raw, peer, local) = retry_accept(|| self.accept()).await;
+            match self.acquire_permit().await {
                 Some(place) => {
                     let cut = self.abort.child_token();
                     let activity = Arc::<ConnectionActivity>::default();
@@ -124,20 +124,20 @@ impl Listener {
                 None => {
                     tracing::debug!(%peer, "the limit of connections is reached");
                     if let Some(refusal) = self.refusal {
-                        raw.say(refusal);
+                        raw.try_write(refusal);
                     }
                 }
             }
         }
     }
 
-    async fn place(&self) -> Option<OwnedSemaphorePermit> {
+    async fn acquire_permit(&self) -> Option<OwnedSemaphorePermit> {
         if let Ok(place) = self.places.clone().try_acquire_owned() {
             return Some(place);
         }
         self.open.to_evict()?.cancel();
         let place = self.places.clone().acquire_owned();
-        tokio::time::timeout(MAKES_WAY_WITHIN, place).await.ok()?.ok()
+        tokio::time::timeout(EVICTED_WITHIN, place).await.ok()?.ok()
     }
 
     /// Stops listening, gives open connections the limits' time to end, then cuts them.
@@ -157,7 +157,7 @@ impl Listener {
             ListeningSocket::Tcp(listener) => {
                 let (stream, address) = listener.accept().await?;
                 let local = stream.local_addr()?;
-                keep_lively(&stream, self.limits.stall_timeout);
+                set_socket_options(&stream, self.limits.stall_timeout);
                 Ok((RawStream::Tcp(stream), Peer::Net(address), Some(local)))
             }
             ListeningSocket::Unix { listener, kind, .. } => {
@@ -206,7 +206,7 @@ impl AcceptedConnection {
 
 impl RawStream {
     /// Writes as much as is taken without waiting.
-    fn say(&self, bytes: &[u8]) {
+    fn try_write(&self, bytes: &[u8]) {
         let _ = match self {
             Self::Tcp(stream) => stream.try_write(bytes),
             Self::Unix(stream) => stream.try_write(bytes),
@@ -216,7 +216,7 @@ impl RawStream {
 
 /// Sets socket options: answers are small and wanted at once; a peer that vanished is found out by
 /// probes, or by bytes that it does not acknowledge.
-fn keep_lively(stream: &TcpStream, stall_timeout: Duration) {
+fn set_socket_options(stream: &TcpStream, stall_timeout: Duration) {
     let _ = stream.set_nodelay(true);
     let _ = sockopt::set_socket_send_buffer_size(stream, SEND_BUFFER);
     let _ = sockopt::set_socket_keepalive(stream, true);
@@ -228,7 +228,7 @@ fn keep_lively(stream: &TcpStream, stall_timeout: Duration) {
 
 /// Accepts until it works. A connection that died in the queue is ignored; anything else is a
 /// shortage that passes, and trying again at once would only make it worse.
-async fn patiently<T, F: Future<Output = io::Result<T>>>(mut accept: impl FnMut() -> F) -> T {
+async fn retry_accept<T, F: Future<Output = io::Result<T>>>(mut accept: impl FnMut() -> F) -> T {
     let mut pause = FIRST_PAUSE;
     loop {
         match accept().await {

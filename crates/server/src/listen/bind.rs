@@ -72,7 +72,7 @@ impl BoundSocket {
         let mut n_tries = 1;
         loop {
             let first = Self::tcp(address, tls.clone(), is_forced).await?;
-            match first.twin().await {
+            match first.bind_localhost_pair().await {
                 Ok(None) => return Ok(vec![first]),
                 Ok(Some(twin)) => return Ok(vec![first, twin]),
                 Err(_) if is_any_port && n_tries < MAX_TRIES => n_tries += 1,
@@ -82,12 +82,12 @@ impl BoundSocket {
     }
 
     /// A listener at the same port of `localhost`'s other address, if this is one of `localhost`.
-    pub async fn twin(&self) -> Result<Option<Self>, ListenError> {
-        let Some((address, twin)) = self.twin_address() else { return Ok(None) };
+    pub async fn bind_localhost_pair(&self) -> Result<Option<Self>, ListenError> {
+        let Some((address, twin)) = self.localhost_pair_address() else { return Ok(None) };
         match TcpListener::bind(twin).await {
             Ok(listener) => Ok(Some(Self { socket: ListeningSocket::Tcp(listener), tls: None })),
             Err(source) if source.kind() == ErrorKind::AddrInUse => {
-                Err(ListenError::Twin { address, twin })
+                Err(ListenError::LocalhostTaken { address, twin })
             }
             // This machine has no such address, so no other program can listen there.
             Err(error) => {
@@ -98,12 +98,12 @@ impl BoundSocket {
     }
 
     /// Whether the two are both addresses of `localhost` at one port.
-    pub fn is_twin_of(&self, other: &Self) -> bool {
-        let twin = self.twin_address().map(|(_, twin)| twin);
+    pub fn is_localhost_pair_of(&self, other: &Self) -> bool {
+        let twin = self.localhost_pair_address().map(|(_, twin)| twin);
         twin.is_some() && twin == other.local_addr() && !other.has_tls()
     }
 
-    fn twin_address(&self) -> Option<(SocketAddr, SocketAddr)> {
+    fn localhost_pair_address(&self) -> Option<(SocketAddr, SocketAddr)> {
         let address = self.local_addr().filter(|_| !self.has_tls())?;
         let twin: IpAddr = match address.ip().to_canonical() {
             IpAddr::V4(Ipv4Addr::LOCALHOST | Ipv4Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, Weak};
 use tokio_util::sync::CancellationToken;
 
 use crate::guard::ConnectionActivity;
-use crate::limits::CLIENT_PART;
+use crate::limits::CLIENT_SHARE_DIVISOR;
 use crate::locking::Locking as _;
 
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl OpenConnections {
             }
         }
         let most = counts.into_iter().max_by_key(|(_, count)| *count)?;
-        (most.1 > self.max / CLIENT_PART).then_some(most.0)
+        (most.1 > self.max / CLIENT_SHARE_DIVISOR).then_some(most.0)
     }
 }
 

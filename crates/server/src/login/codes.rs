@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::locking::Locking as _;
-use crate::tokens::{Sha256Sum, TokensError, sum};
+use crate::tokens::{Sha256Sum, TokensError, sha256};
 
 const LIFE: Duration = Duration::from_secs(10 * 60);
 /// Limit of links that wait to be opened; beyond it a new one takes the place of the oldest.
@@ -38,7 +38,7 @@ pub(super) enum CodeLogin {
     /// A new login.
     New,
     /// One that is there already, by the name of its token.
-    Known(String),
+    Existing(String),
 }
 
 impl LoginCodes {
@@ -64,19 +64,19 @@ impl LoginCodes {
         if waiting.len() >= MAX_CODES {
             waiting.remove(0);
         }
-        waiting.push(LoginCode { digest: sum(code), until: now + LIFE, login, revoked });
+        waiting.push(LoginCode { digest: sha256(code), until: now + LIFE, login, revoked });
     }
 
     /// The login that a code is for, if the code is valid; it is used up by that.
     pub(super) fn redeem(&self, code: &str) -> Option<CodeLogin> {
         let now = Instant::now();
-        let presented = sum(code);
+        let presented = sha256(code);
         let mut waiting = self.waiting.locked();
         waiting.retain(|code| code.until > now && !code.revoked.is_cancelled());
         // Each is compared in constant time, also after a match.
         let is_it = |code: &mut LoginCode| bool::from(code.digest.ct_eq(&presented));
         let found = waiting.extract_if(.., is_it).last()?;
-        Some(found.login.map_or(CodeLogin::New, CodeLogin::Known))
+        Some(found.login.map_or(CodeLogin::New, CodeLogin::Existing))
     }
 }
 

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Runs;
-use crate::api::{AgentStreamFormat, streamed};
+use crate::api::{AgentStreamFormat, stream_agents};
 use crate::daemon::agents::FoundAgents;
 use crate::input::QueryParams;
 use crate::problem::{Problem, kinds};
@@ -32,7 +32,7 @@ pub(super) async fn list(
     if is_set(&wanted.stream) {
         let agent = |agent: &wire::Json| Some(info(agent)?.to_string());
         let keep_alive = KeepAlive::new().text("keepalive");
-        return streamed(found, AgentStreamFormat { agent, end, keep_alive });
+        return stream_agents(found, AgentStreamFormat { agent, end, keep_alive });
     }
     let found = FoundAgents::all(&mut found).await;
     let agents: Vec<Value> = found.agents.iter().filter_map(info).collect();

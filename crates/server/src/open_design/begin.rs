@@ -47,9 +47,9 @@ impl Runs {
         principal.require(Role::Operator)?;
         let request_id = new.client_request_id.as_deref();
         let digest = new.digest();
-        let asking = self.asked.enter(&principal.namespace(), request_id, &digest)?;
+        let asking = self.request_digests.enter(&principal.namespace(), request_id, &digest)?;
         let conversation = self.conversation(new, principal).await?;
-        let _place = self.queues.enter(conversation.main.as_str()).await;
+        let _place = self.conversation_locks.enter(conversation.main.as_str()).await;
         let (session, record) = self.session_of(&conversation, new.agent_id.as_deref()).await?;
         let run = run_id(session, request_id.map(|id| (principal, id)));
         let begun = |is_reused| StartedRun {
@@ -119,7 +119,7 @@ impl Runs {
             None => self.agent(new.agent_id.as_deref()).await?,
         };
         let (model, reasoning) = (new.model.as_deref(), new.reasoning.as_deref());
-        let wishes = self.check_wishes(&agent, model, reasoning).await?;
+        let wishes = self.check_options(&agent, model, reasoning).await?;
         let enclosed =
             self.enclosed(principal, project, session, new.files(), &new.pictures()).await?;
         // An agent cannot give a session wider permissions than it would get.
@@ -181,7 +181,7 @@ impl Runs {
         let Resources { instructions, directories, .. } = resources;
         let CheckedOptions { wishes, is_unsure } = wishes;
         match record {
-            Some(record) => self.set(record, &wishes).await?,
+            Some(record) => self.apply_options(record, &wishes).await?,
             None => {
                 let roots = [&[self.projects.root().to_owned()], &directories[..]].concat();
                 let inactive = self.daemon.open_design().inactivity;
@@ -193,11 +193,11 @@ impl Runs {
                     note: Some(note.to_note()),
                     system_prompt: instructions.clone(),
                     tells_directory: true,
-                    wishes,
+                    initial_options: wishes,
                     permissions,
                     limits: BudgetLimits { inactive, ..BudgetLimits::default() },
                     maker: Some(principal.maker()),
-                    is_apart: principal.own_sessions,
+                    has_own_worker: principal.own_sessions,
                     starts_later: true,
                     ..SessionOrder::default()
                 };

@@ -18,8 +18,8 @@ use wire::SessionId;
 use super::Runs;
 use super::body::FileReference;
 use super::project::Project;
-use crate::attachments::{N_TELLING_BYTES, mime_type};
-use crate::handles::{open_dir, reading};
+use crate::attachments::{N_SNIFFED_BYTES, mime_type};
+use crate::handles::{open_dir, read_options};
 use crate::principal::Principal;
 use crate::problem::{Problem, shown};
 
@@ -262,7 +262,7 @@ impl FileDirectory {
     }
 
     fn open_path(&self, relative: PathBuf) -> Result<(std::fs::File, PathBuf), RunFileError> {
-        let file = self.dir.open_with(&relative, &reading())?;
+        let file = self.dir.open_with(&relative, &read_options())?;
         Ok((file.into_std(), self.path.join(relative)))
     }
 }
@@ -306,7 +306,7 @@ fn picture(
     }
     *n_left -= size;
     let mut telling = Vec::new();
-    file.by_ref().take(N_TELLING_BYTES as u64).read_to_end(&mut telling)?;
+    file.by_ref().take(N_SNIFFED_BYTES as u64).read_to_end(&mut telling)?;
     file.rewind()?;
     let mime_type = mime_type(&telling, name);
     match mime_type.starts_with("image/") {

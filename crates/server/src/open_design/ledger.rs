@@ -73,7 +73,7 @@ struct RunIndex {
     session: SessionId,
     agent: String,
     epoch: u64,
-    heard: Seq,
+    read_to: Seq,
     /// The oldest first.
     runs: VecDeque<Run>,
     /// Only this run is kept.
@@ -88,7 +88,7 @@ impl RunIndex {
             session: record.id,
             agent: record.agent.clone(),
             epoch: record.epoch,
-            heard: Seq(0),
+            read_to: Seq(0),
             runs: VecDeque::new(),
             only,
             is_cut: false,
@@ -99,16 +99,16 @@ impl RunIndex {
     async fn read(&mut self, log: &dyn EventLog) -> Result<(), StoreError> {
         loop {
             let _place = READERS.acquire().await;
-            let events = log.read(self.session, self.heard, PAGE).await?;
+            let events = log.read(self.session, self.read_to, PAGE).await?;
             let Some(last) = events.last() else { return Ok(()) };
-            self.heard = last.seq;
+            self.read_to = last.seq;
             for event in &events {
-                self.hear(event);
+                self.apply(event);
             }
         }
     }
 
-    fn hear(&mut self, event: &Event) {
+    fn apply(&mut self, event: &Event) {
         let own = event.own();
         match &own {
             Some(Own::WorkerStarted(_)) => {
@@ -242,7 +242,7 @@ impl RunIndexes {
             let mut ledger = ledger.lock().await;
             Self::bring_up(&mut ledger, log, record).await?;
             if let Some(run) = ledger.runs.iter().find(|run| run.id == id) {
-                return Ok(Some((run.clone(), ledger.heard)));
+                return Ok(Some((run.clone(), ledger.read_to)));
             }
             ledger.is_cut
         };
@@ -251,7 +251,7 @@ impl RunIndexes {
         }
         let mut alone = RunIndex::new(record, Some(id));
         alone.read(log).await?;
-        let heard = alone.heard;
+        let heard = alone.read_to;
         Ok(alone.runs.pop_front().map(|run| (run, heard)))
     }
 

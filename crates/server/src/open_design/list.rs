@@ -70,7 +70,7 @@ pub(super) async fn list(
     let (project, conversation) = (given(&wanted.project_id), given(&wanted.conversation_id));
     let mut filter = SessionFilter {
         has_active_turn: statuses.iter().all(|status| status.is_active()).then_some(true),
-        made_by: principal.only(),
+        made_by: principal.owner_filter(),
         before: wanted.before.as_deref().map(read_place).transpose()?,
         ..SessionFilter::default()
     };
@@ -96,7 +96,7 @@ pub(super) async fn list(
         n_seen += page.len();
         for record in &page {
             if fits(record) {
-                let all = runs.ledgers.runs(&**runs.daemon.desk.log(), record).await?;
+                let all = runs.run_indexes.runs(&**runs.daemon.desk.log(), record).await?;
                 found.extend(all.into_iter().filter(|run| statuses.contains(&run.status)));
             }
             next = Some(PageStart::of(record));

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::problem::Problem;
 
 /// Rewrites an answer in this shape, where it is a problem.
-pub(super) async fn in_shape(mut response: Response) -> Response {
+pub(super) async fn rewrite_problem(mut response: Response) -> Response {
     let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
     let said = problem.detail.unwrap_or_else(|| problem.title.to_owned());
     let message = match problem.remedy {

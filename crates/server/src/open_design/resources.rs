@@ -14,7 +14,7 @@ use sessions::permission::PolicyMode;
 use super::Runs;
 use super::body::NewRun;
 use super::project::is_plain_name;
-use crate::handles::{open_dir, reading};
+use crate::handles::{open_dir, read_options};
 use crate::principal::Principal;
 use crate::problem::{Problem, shown};
 
@@ -129,7 +129,7 @@ impl ResourceKind {
 
 fn read(root: &Path, dir: &str, file: &str) -> io::Result<String> {
     let root = Dir::open_ambient_dir(root, ambient_authority())?;
-    let file = open_dir(&root, dir)?.open_with(file, &reading())?.into_std();
+    let file = open_dir(&root, dir)?.open_with(file, &read_options())?.into_std();
     let size = file.metadata()?.len();
     let mut bytes = Vec::new();
     file.take(MAX_TEXT_BYTES).read_to_end(&mut bytes)?;

@@ -78,7 +78,7 @@ impl Runs {
             let Ok(record) = self.daemon.visible(record.id.as_str(), principal).await else {
                 continue;
             };
-            if let Some((run, _)) = self.ledgers.run(&**log, &record, turn).await? {
+            if let Some((run, _)) = self.run_indexes.run(&**log, &record, turn).await? {
                 return Ok((record, run));
             }
         }
@@ -96,7 +96,7 @@ impl Runs {
             return Ok(run);
         }
         {
-            let _place = self.queues.enter(&run.note.conversation_id).await;
+            let _place = self.conversation_locks.enter(&run.note.conversation_id).await;
             let now = self.daemon.desk.record(record.id).await?;
             let session = self.daemon.desk.live(record.id);
             match (session, now.active_turn) {
@@ -113,15 +113,15 @@ impl Runs {
                 (_, None) => {}
             }
         }
-        self.ended(record, run).await
+        self.until_ended(record, run).await
     }
 
     /// Waits until a run has ended, in bounded time.
-    async fn ended(&self, record: &SessionRecord, mut run: Run) -> Result<Run, Problem> {
+    async fn until_ended(&self, record: &SessionRecord, mut run: Run) -> Result<Run, Problem> {
         let log = self.daemon.desk.log();
         let deadline = Instant::now() + CANCEL_WITHIN;
         loop {
-            let Some((now, heard)) = self.ledgers.run(&**log, record, run.id).await? else {
+            let Some((now, heard)) = self.run_indexes.run(&**log, record, run.id).await? else {
                 return Ok(run);
             };
             run = now;

@@ -35,7 +35,7 @@ impl Default for OpenDesignSettings {
 }
 
 /// The text in a run's events about its permission mode.
-pub(super) fn told(mode: PolicyMode) -> &'static str {
+pub(super) fn mode_description(mode: PolicyMode) -> &'static str {
     match mode {
         PolicyMode::Auto => "auto: edits and commands are allowed without a question",
         PolicyMode::AcceptEdits => {

@@ -26,7 +26,7 @@ use super::Runs;
 use super::form::{MultipartForm, PartHead};
 use super::project::{Project, UPLOADS, is_plain_name};
 use crate::attachments::{self, MAX_FILE_BYTES};
-use crate::handles::{make_dir, no_link, open_dir};
+use crate::handles::{make_dir, no_follow_options, open_dir};
 use crate::input::PathParams;
 use crate::principal::{Principal, Role};
 use crate::problem::{Problem, kinds, shown};
@@ -38,9 +38,9 @@ const MAX_FILES: usize = 64;
 const MAX_DEPTH: usize = 8;
 const MAX_DIR_BYTES: usize = 1 << 10;
 /// Names that are tried for a file: `a.png`, `a-2.png`, …
-const MAX_TWINS: usize = 1000;
+const MAX_NUMBERED_NAMES: usize = 1000;
 /// Age at which an image that no run took over is removed.
-pub(super) const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+pub(super) const MAX_UPLOAD_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// `files` of a form, into a project.
 pub(super) async fn upload_files(
@@ -55,7 +55,7 @@ pub(super) async fn upload_files(
     let _place = runs.daemon.load.transfer(&principal.name)?;
     let project = Arc::new(runs.projects.open(&principal, &id).await?);
     let files = receive(form, &project, UploadKind::Files).await?;
-    let files: Vec<Value> = files.iter().map(|file| file.told(&file.path)).collect();
+    let files: Vec<Value> = files.iter().map(|file| file.to_json(&file.path)).collect();
     Ok(Json(json!({ "files": files })))
 }
 
@@ -76,7 +76,7 @@ pub(super) async fn upload_images(
     let mut place = UploadDirectory { path: project.path.clone(), is_kept: false };
     let files = receive(form, &project, UploadKind::Images).await?;
     place.is_kept = true;
-    let told = |file: &ReceivedFile| file.told(&project.path.join(&file.path));
+    let told = |file: &ReceivedFile| file.to_json(&project.path.join(&file.path));
     let files: Vec<Value> = files.iter().map(told).collect();
     Ok(Json(json!({ "files": files })))
 }
@@ -126,7 +126,7 @@ impl UploadKind {
 }
 
 impl ReceivedFile {
-    fn told(&self, path: &Path) -> Value {
+    fn to_json(&self, path: &Path) -> Value {
         let name = self.path.file_name().map(|name| name.to_string_lossy());
         let is_image = self.mime_type.starts_with("image/");
         let kind = if is_image { "image" } else { "file" };
@@ -160,7 +160,7 @@ async fn receive(
                 let why = format!("a form has at most {MAX_FILES} files");
                 return Err(Problem::bad_request(why));
             }
-            let file = one(&mut form, &head, project.clone(), &below).await?;
+            let file = receive_file(&mut form, &head, project.clone(), &below).await?;
             if wanted == UploadKind::Images && !file.is_image() {
                 let name = shown(&file.given);
                 return Err(Problem::bad_request(format!("`{name}` is no PNG, JPEG, GIF or WebP")));
@@ -188,7 +188,7 @@ fn checked_dir(text: &str) -> Result<PathBuf, Problem> {
     }
 }
 
-async fn one(
+async fn receive_file(
     form: &mut MultipartForm,
     head: &PartHead,
     project: Arc<Project>,
@@ -234,10 +234,10 @@ impl PartialFile {
         for part in below {
             dir = make_dir(&dir, &part.to_string_lossy())?;
         }
-        let mut options = no_link(OFlags::empty());
+        let mut options = no_follow_options(OFlags::empty());
         options.write(true).create_new(true).mode(0o600);
-        for n in 1..=MAX_TWINS {
-            let name = twin(name, n);
+        for n in 1..=MAX_NUMBERED_NAMES {
+            let name = numbered_name(name, n);
             match dir.open_with(&name, &options) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 opened => {
@@ -255,7 +255,7 @@ impl PartialFile {
         if self.size > MAX_FILE_BYTES {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        let wanted = attachments::N_TELLING_BYTES.saturating_sub(self.start.len()).min(bytes.len());
+        let wanted = attachments::N_SNIFFED_BYTES.saturating_sub(self.start.len()).min(bytes.len());
         self.start.extend_from_slice(bytes.get(..wanted).unwrap_or_default());
         self.file.write_all(bytes)?;
         Ok(self)
@@ -288,7 +288,7 @@ impl Drop for PartialFile {
 }
 
 /// The `n`th name like this one: `a.png`, `a-2.png`, …
-fn twin(name: &str, n: usize) -> String {
+fn numbered_name(name: &str, n: usize) -> String {
     match (n, name.rsplit_once('.')) {
         (1, _) => name.to_owned(),
         (n, Some((stem, ending))) if !stem.is_empty() => format!("{stem}-{n}.{ending}"),
@@ -328,7 +328,7 @@ fn remove_old(root: &Path) -> io::Result<()> {
             let about = upload.metadata()?;
             let age = about.modified()?.into_std().elapsed().unwrap_or_default();
             let removed = match about.is_dir() {
-                _ if age <= KEPT_FOR => Ok(()),
+                _ if age <= MAX_UPLOAD_AGE => Ok(()),
                 true => owner.remove_dir_all(upload.file_name()),
                 false => owner.remove_file(upload.file_name()),
             };

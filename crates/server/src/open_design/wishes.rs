@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sessions::details::SessionDetails;
-use sessions::options::{InitialOptions, OptionChoice, offered};
+use sessions::options::{InitialOptions, OptionChoice, offered_values};
 use sessions::session::{ChooseError, SessionHandle};
 use store::SessionRecord;
 
@@ -22,7 +22,7 @@ pub(super) struct CheckedOptions {
 
 impl Runs {
     /// Refuses a model or an effort that no agent, or not this one, can be set to.
-    pub(super) async fn check_wishes(
+    pub(super) async fn check_options(
         &self,
         agent: &str,
         model: Option<&str>,
@@ -78,7 +78,7 @@ impl Runs {
     }
 
     /// Sets the requested options of an existing session, where they are not set already.
-    pub(super) async fn set(
+    pub(super) async fn apply_options(
         &self,
         record: &SessionRecord,
         wishes: &InitialOptions,
@@ -89,7 +89,8 @@ impl Runs {
             let choosing = |session: SessionHandle| async move {
                 let is_so = match session.offer().await? {
                     Some(offer) => {
-                        let offered = offered(&offer.answer.read().unwrap_or_default(), choice);
+                        let offered =
+                            offered_values(&offer.answer.read().unwrap_or_default(), choice);
                         offered.map_or(is_noted, |it| it.current.as_deref() == Some(wanted))
                     }
                     // It will be set again when the agent starts.

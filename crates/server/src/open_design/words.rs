@@ -71,7 +71,7 @@ impl RunVocabulary {
         }
     }
 
-    pub(crate) fn hear(&mut self, event: &Event) -> Vec<Frame> {
+    pub(crate) fn read(&mut self, event: &Event) -> Vec<Frame> {
         let mut out = Vec::new();
         let heard = self.ui.read(event);
         let own = event.own();
@@ -159,7 +159,8 @@ impl RunVocabulary {
         out.push(Frame::named("start", &start));
         self.status(UiStatus { label: "initializing".to_owned(), ..UiStatus::default() }, out);
         if let Some(mode) = note.permissions {
-            let (label, detail) = ("permissions".to_owned(), Some(settings::told(mode).to_owned()));
+            let (label, detail) =
+                ("permissions".to_owned(), Some(settings::mode_description(mode).to_owned()));
             self.status(UiStatus { label, detail, ..UiStatus::default() }, out);
         }
         for warning in note.warnings {
@@ -224,7 +225,7 @@ impl RunVocabulary {
 
     /// The front end cannot answer; whoever can does it under `/v1`.
     fn tell_question(&mut self, event: &Event, out: &mut Vec<Frame>) {
-        if event.asked_person().is_some() {
+        if event.question_for_person().is_some() {
             let label = "waiting_for_permission".to_owned();
             self.status(UiStatus { label, ..UiStatus::default() }, out);
         }

@@ -18,7 +18,7 @@ struct Case {
 fn case() -> Case {
     let dir = tempfile::tempdir().unwrap();
     let tokens = Tokens::open(dir.path()).unwrap();
-    let routes = opened(Routes::default());
+    let routes = with_page_routes(Routes::default());
     let guard = Arc::new(Guard::new(tokens, routes, &GuardSettings::default()).unwrap());
     let router = router().fallback(no_such_route);
     Case { _dir: dir, guarded: GuardedRouter::new(guard, router, HttpLimits::default()) }

@@ -24,7 +24,7 @@ impl From<RegistryError> for Problem {
                 return Self::of(kinds::SHUTTING_DOWN).detail(fault.message).retry_after(5);
             }
             RegistryError::Open(OpenError::Store(error)) => return error.into(),
-            RegistryError::Open(OpenError::NotGranted(error)) => return error.into(),
+            RegistryError::Open(OpenError::OptionNotSet(error)) => return error.into(),
             RegistryError::Session(error) => return error.into(),
             // There is no such agent, or it cannot be started as it is requested.
             RegistryError::Agent(_) => {

@@ -78,7 +78,7 @@ impl TokenFiles {
         let failed = |source| TokensError::Io { what: "lock", path: path.clone(), source };
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let file = options.custom_flags(no_surprises()).open(&path).map_err(failed)?;
+        let file = options.custom_flags(no_follow_flags()).open(&path).map_err(failed)?;
         let tries = LOCK_PATIENCE.as_millis() / LOCK_RETRY.as_millis();
         for _ in 0..tries {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -158,7 +158,7 @@ impl TokenFiles {
         // Left by a process that died here; the lock says that no other is at it.
         let _ = std::fs::remove_file(&unfinished);
         let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600).custom_flags(no_surprises());
+        options.write(true).create_new(true).mode(0o600).custom_flags(no_follow_flags());
         let written = options.open(&unfinished).and_then(|mut file| {
             file.write_all(bytes)?;
             file.sync_all()?;
@@ -177,7 +177,7 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, TokensError> {
     let failed = |source| TokensError::Io { what: "read", path: path.to_owned(), source };
     let refused = |why| TokensError::NotPrivate { path: path.to_owned(), why };
     let mut options = OpenOptions::new();
-    let file = match options.read(true).custom_flags(no_surprises()).open(path) {
+    let file = match options.read(true).custom_flags(no_follow_flags()).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
@@ -206,6 +206,6 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, TokensError> {
 }
 
 /// No symbolic link is followed, and no pipe in the file's place can make us wait.
-fn no_surprises() -> i32 {
+fn no_follow_flags() -> i32 {
     (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits().cast_signed()
 }

@@ -14,7 +14,7 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use wire::Millis;
 
-use super::{BROWSER, MARK, Sha256Sum, sum};
+use super::{BROWSER_PREFIX, Sha256Sum, TOKEN_PREFIX, sha256};
 use crate::page_name::PageName;
 use crate::principal::Role;
 
@@ -70,7 +70,7 @@ impl TokenRecord {
     pub(super) fn new(name: String, secret: &str, role: Role) -> Self {
         Self {
             name,
-            digest: sum(secret),
+            digest: sha256(secret),
             role,
             created: Timestamp::now(),
             since: None,
@@ -89,12 +89,12 @@ impl TokenRecord {
     }
 
     pub(super) fn is_browser(&self) -> bool {
-        self.name.starts_with(BROWSER)
+        self.name.starts_with(BROWSER_PREFIX)
     }
 
     /// Whether a connection opened under this record may stay open under the other. A later expiry
     /// is no reason to cut it; fewer rights are.
-    pub(super) fn lets_in_alike(&self, other: &Self) -> bool {
+    pub(super) fn has_same_rights(&self, other: &Self) -> bool {
         self.digest == other.digest
             && self.name == other.name
             && self.since == other.since
@@ -159,7 +159,7 @@ pub struct BrowserLogin {
 
 impl LoginSeed {
     /// The secrets where the page is called `place`; none where the login is not good.
-    pub(super) fn at(&self, name: &str, place: Option<&PageName>) -> Option<BrowserLogin> {
+    pub(super) fn secrets_at(&self, name: &str, place: Option<&PageName>) -> Option<BrowserLogin> {
         (self.is_at_page_name == place.is_some()).then(|| BrowserLogin {
             name: name.to_owned(),
             cookie: self.part("cookie", place),
@@ -176,7 +176,7 @@ impl LoginSeed {
 
     fn part(&self, what: &str, place: Option<&PageName>) -> String {
         let place = place.map(PageName::to_string).unwrap_or_default();
-        format!("{MARK}{}", mac(&sum(&self.root), &format!("{what}\n{place}")))
+        format!("{TOKEN_PREFIX}{}", mac(&sha256(&self.root), &format!("{what}\n{place}")))
     }
 }
 

@@ -27,7 +27,10 @@ fn the_first_start_makes_a_private_token_and_later_ones_keep_it() {
     let (dir, tokens) = table();
     let token = tokens.admin_token().unwrap();
 
-    assert_eq!(URL_SAFE_NO_PAD.decode(token.strip_prefix(MARK).unwrap()).unwrap().len(), 32);
+    assert_eq!(
+        URL_SAFE_NO_PAD.decode(token.strip_prefix(TOKEN_PREFIX).unwrap()).unwrap().len(),
+        32
+    );
     assert_eq!(mode(&dir.path().join("token")), 0o600);
     let admin = tokens.check(&token).unwrap();
     assert_eq!((admin.name.as_str(), admin.role, admin.is_local), (ADMIN, Role::Admin, false));
@@ -121,7 +124,7 @@ fn named_tokens_are_kept_as_digests_only() {
     let path = dir.path().join("tokens.json");
     assert_eq!(mode(&path), 0o600);
     let text = fs::read_to_string(&path).unwrap();
-    assert!(!text.contains(token.strip_prefix(MARK).unwrap()));
+    assert!(!text.contains(token.strip_prefix(TOKEN_PREFIX).unwrap()));
     assert!(text.contains("own_sessions"));
 
     let again = Tokens::open(dir.path()).unwrap();

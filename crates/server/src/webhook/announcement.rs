@@ -52,14 +52,14 @@ impl AnnouncementWriter {
             AnnouncementSubject::Question { request_id, .. } => {
                 // Looked up last: it may have been answered while the record was read.
                 let question = self.yard.pending.get(session, *request_id);
-                question.map(|question| asked(&question))
+                question.map(|question| question_body(&question))
             }
             AnnouncementSubject::Event { seq, topic, .. } => match self.event(session, *seq).await?
             {
-                Some(event) => told(*topic, &event),
+                Some(event) => event_body(*topic, &event),
                 None => None,
             },
-            AnnouncementSubject::Halted { at, turn, why, .. } => Some(halted(*at, *turn, why)),
+            AnnouncementSubject::Halted { at, turn, why, .. } => Some(halt_body(*at, *turn, why)),
         };
         Ok(body.map(|body| self.finish(subject, &record, body)))
     }
@@ -135,7 +135,7 @@ impl AnnouncementSubject {
     }
 }
 
-fn asked(question: &Arc<PendingQuestion>) -> Value {
+fn question_body(question: &Arc<PendingQuestion>) -> Value {
     let options: Vec<Value> = question
         .options
         .iter()
@@ -156,19 +156,19 @@ fn asked(question: &Arc<PendingQuestion>) -> Value {
 }
 
 /// An event of the log; `None` if it is not what the topic is about.
-fn told(topic: WebhookTopic, event: &Event) -> Option<Value> {
+fn event_body(topic: WebhookTopic, event: &Event) -> Option<Value> {
     let mut body = match (topic, event.own()?) {
         (WebhookTopic::PermissionResolved, Own::PermissionResolved(resolved)) => {
             let PermissionResolved { request_id, by, question, waited_ms, .. } = &resolved;
             let allowed = Some(resolved.allowed);
-            decided(*request_id, question, by, *waited_ms, allowed, &resolved.outcome)
+            decision_body(*request_id, question, by, *waited_ms, allowed, &resolved.outcome)
         }
         (WebhookTopic::PermissionResolved, Own::ElicitationResolved(resolved)) => {
             let ElicitationResolved { request_id, by, question, waited_ms, response } = &resolved;
             let response: Value = response.read().unwrap_or_default();
             let outcome = response["action"].as_str().unwrap_or_default().to_owned();
             let outcome = RecordedOutcome { outcome, ..RecordedOutcome::default() };
-            decided(*request_id, question, by, *waited_ms, None, &outcome)
+            decision_body(*request_id, question, by, *waited_ms, None, &outcome)
         }
         (WebhookTopic::TurnEnded, Own::TurnEnded(ended)) => {
             json!({ "stopReason": ended.stop_reason, "error": ended.error })
@@ -185,7 +185,7 @@ fn told(topic: WebhookTopic, event: &Event) -> Option<Value> {
     Some(body)
 }
 
-fn decided(
+fn decision_body(
     request: CallId,
     question: &QuestionSummary,
     by: &Decider,
@@ -207,7 +207,7 @@ fn decided(
     })
 }
 
-fn halted(at: Millis, turn: Option<TurnId>, why: &str) -> Value {
+fn halt_body(at: Millis, turn: Option<TurnId>, why: &str) -> Value {
     let error = json!({ "category": "internal", "message": why });
     json!({ "time": at.0, "turn": turn, "error": error })
 }

@@ -32,7 +32,7 @@ struct QueuedAnnouncement<S> {
     n_tries: u32,
     /// When it is tried; `None` at once.
     due: Option<Instant>,
-    is_on_the_way: bool,
+    is_in_flight: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -63,32 +63,32 @@ impl<S: Clone> AnnouncementQueue<S> {
         }
         self.last_number += 1;
         let job =
-            QueuedAnnouncement { session, subject, n_tries: 0, due: None, is_on_the_way: false };
+            QueuedAnnouncement { session, subject, n_tries: 0, due: None, is_in_flight: false };
         self.jobs.insert(self.last_number, job);
         true
     }
 
     /// Forgets what is not wanted any more, unless it is on its way.
     pub(super) fn retain(&mut self, mut is_wanted: impl FnMut(&S) -> bool) {
-        self.jobs.retain(|_, job| job.is_on_the_way || is_wanted(&job.subject));
+        self.jobs.retain(|_, job| job.is_in_flight || is_wanted(&job.subject));
     }
 
     pub(super) fn next(&mut self, now: Instant) -> NextAnnouncement<S> {
         let busy: Vec<SessionId> =
-            self.jobs.values().filter(|job| job.is_on_the_way).map(|job| job.session).collect();
+            self.jobs.values().filter(|job| job.is_in_flight).map(|job| job.session).collect();
         if busy.len() >= MAX_AT_ONCE {
             return NextAnnouncement::Nothing;
         }
         let mut earliest: Option<Instant> = None;
         for (number, job) in &mut self.jobs {
             // When a try that is under way ends, the queue is looked at again.
-            if job.is_on_the_way || busy.contains(&job.session) {
+            if job.is_in_flight || busy.contains(&job.session) {
                 continue;
             }
             match job.due.filter(|due| *due > now) {
                 Some(due) => earliest = Some(earliest.map_or(due, |earliest| earliest.min(due))),
                 None => {
-                    job.is_on_the_way = true;
+                    job.is_in_flight = true;
                     job.n_tries += 1;
                     let (subject, n_tries) = (job.subject.clone(), job.n_tries);
                     return NextAnnouncement::Send { number: *number, subject, n_tries };
@@ -110,7 +110,7 @@ impl<S: Clone> AnnouncementQueue<S> {
         retry_after: Option<Duration>,
     ) -> Option<Duration> {
         let job = self.jobs.get_mut(&number)?;
-        job.is_on_the_way = false;
+        job.is_in_flight = false;
         if job.n_tries >= self.pace.max_tries {
             self.jobs.remove(&number);
             return None;

@@ -133,12 +133,12 @@ impl Stage {
             "waitedMs": 42,
         });
         let seq = self.log(name, Kind::PermissionResolved, &payload).await;
-        self.yard.news.add(session(name), Notice::Answered(seq));
+        self.yard.notices.add(session(name), Notice::Answered(seq));
     }
 
     async fn end_turn(&self, name: &str, payload: &Value) {
         let seq = self.log(name, Kind::TurnEnded, payload).await;
-        self.yard.news.add(session(name), Notice::TurnEnded(seq));
+        self.yard.notices.add(session(name), Notice::TurnEnded(seq));
     }
 }
 
@@ -208,7 +208,7 @@ async fn only_what_was_asked_for_is_announced() {
     stage.end_turn("a", &json!({ "stopReason": "end_turn" })).await;
     stage.end_turn("a", &json!({ "stopReason": "error", "error": { "category": "auth" } })).await;
     let why = "the disk is full".to_owned();
-    stage.yard.news.add(session("a"), Notice::Halted { turn: None, why });
+    stage.yard.notices.add(session("a"), Notice::Halted { turn: None, why });
     receiver.nth(3).await;
     stage.end().await;
 

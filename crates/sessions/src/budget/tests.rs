@@ -98,7 +98,7 @@ proptest! {
                     model.millis += millis;
                 }
                 Step::Told(used, cents) => {
-                    budget.hear(&told(used, cents.map(|cents| f64::from(cents) / 100.0)));
+                    budget.count_update(&told(used, cents.map(|cents| f64::from(cents) / 100.0)));
                     if let (Some(turn), false) = (model.turns.last_mut(), model.is_reopened) {
                         turn.extend(used);
                     }
@@ -130,11 +130,11 @@ proptest! {
         let mut budget = budget(tokens(10));
         budget.start_turn();
 
-        budget.hear(&told(Some(used), Some(amount)));
-        budget.hear(&usage_update(&json!({ "used": text, "cost": { "amount": text } })));
-        budget.hear(&usage_update(&json!({ "used": -5, "cost": -5 })));
+        budget.count_update(&told(Some(used), Some(amount)));
+        budget.count_update(&usage_update(&json!({ "used": text, "cost": { "amount": text } })));
+        budget.count_update(&usage_update(&json!({ "used": -5, "cost": -5 })));
         end_turn(&mut budget, &Json::of(&json!({ "usage": { "totalTokens": text }, "result": text })));
-        budget.hear(&told(Some(u64::MAX), None));
+        budget.count_update(&told(Some(u64::MAX), None));
 
         prop_assert!(budget.used().cost_usd() >= 0.0 && budget.used().cost_usd().is_finite());
         prop_assert!(budget.reached_in_turn().is_some());
@@ -144,15 +144,15 @@ proptest! {
     fn the_same_again_is_counted_from_where_the_session_stands(n in 1..1_000_000u64, used in 0..2_000_000u64) {
         let mut budget = budget(tokens(n));
         budget.start_turn();
-        budget.hear(&told(Some(used), None));
+        budget.count_update(&told(Some(used), None));
         prop_assert_eq!(budget.reached_in_turn().is_some(), used >= n);
 
         budget.grant(Limit::Tokens);
 
         prop_assert_eq!(budget.reached_in_turn(), None);
-        budget.hear(&told(Some(used + n - 1), None));
+        budget.count_update(&told(Some(used + n - 1), None));
         prop_assert_eq!(budget.reached_in_turn(), None);
-        budget.hear(&told(Some(used + n), None));
+        budget.count_update(&told(Some(used + n), None));
         prop_assert!(budget.reached_in_turn().is_some());
     }
 }
@@ -162,22 +162,22 @@ fn the_context_and_the_turn_are_not_added_up() {
     let mut budget = budget(tokens(1_000));
     budget.start_turn();
 
-    budget.hear(&told(Some(500), None));
-    budget.hear(&told(Some(600), None));
+    budget.count_update(&told(Some(500), None));
+    budget.count_update(&told(Some(600), None));
     end_turn(&mut budget, &ended(Some(900)));
     // Late, and about the turn that has ended.
-    budget.hear(&told(Some(650), None));
+    budget.count_update(&told(Some(650), None));
     assert_eq!(budget.used().tokens, 900);
 
     budget.start_turn();
-    budget.hear(&told(Some(650), None));
+    budget.count_update(&told(Some(650), None));
     assert_eq!(budget.used().tokens, 1_550);
 }
 
 #[test]
 fn a_context_that_was_given_back_is_no_use_of_tokens() {
     let mut budget = budget(tokens(1_000));
-    budget.hear(&told(Some(5_000), None));
+    budget.count_update(&told(Some(5_000), None));
     assert_eq!(budget.reached_before_turn(), None);
 }
 
@@ -197,7 +197,7 @@ fn parts_are_added_where_the_sum_is_not_told() {
 fn money_in_another_currency_is_not_counted() {
     let mut budget = budget(BudgetLimits::default());
     let cost = json!({ "amount": 5, "currency": "EUR" });
-    budget.hear(&usage_update(&json!({ "cost": cost })));
+    budget.count_update(&usage_update(&json!({ "cost": cost })));
     assert!(budget.used().cost_usd().abs() < f64::EPSILON);
 }
 
@@ -215,7 +215,7 @@ fn the_turn_limit_lets_the_running_turn_finish() {
 fn after_a_stop_prompts_are_refused_until_the_limit_is_raised() {
     let mut budget = budget(tokens(1_000));
     budget.start_turn();
-    budget.hear(&told(Some(5_300), None));
+    budget.count_update(&told(Some(5_300), None));
     assert_eq!(budget.refusal(), None, "nobody has said stop yet");
 
     budget.stop(Limit::Tokens);
@@ -233,7 +233,7 @@ fn after_a_stop_prompts_are_refused_until_the_limit_is_raised() {
 fn a_limit_that_was_lifted_does_not_come_back() {
     let mut budget = budget(BudgetLimits { cost_usd: Some(0.5), ..tokens(10) });
     budget.start_turn();
-    budget.hear(&told(Some(1_000), Some(0.75)));
+    budget.count_update(&told(Some(1_000), Some(0.75)));
     budget.lift(Limit::Tokens);
     let reached = budget.reached_in_turn().unwrap();
     assert_eq!(reached.to_string(), "the session has used $0.75 of $0.5");

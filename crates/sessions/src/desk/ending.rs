@@ -14,12 +14,12 @@ use crate::session::{SessionError, SessionPhase};
 use crate::yard::draft;
 
 /// How often a session that is to be deleted is ended, if others wake it again and again.
-const MAX_ENDS: u32 = 40;
+const MAX_END_TRIES: u32 = 40;
 /// The wait before it is ended again: another process may just be opening it.
 const END_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
 /// Where turns get no grace, the wait for cancelled ones that do not end is this short as well.
-const MOMENT: Duration = Duration::from_secs(2);
+const CANCEL_WITHIN_NO_GRACE: Duration = Duration::from_secs(2);
 
 impl SessionRegistry {
     /// Cancels the turns of the session, if it is awake. Refused if another process has it: its
@@ -30,7 +30,7 @@ impl SessionRegistry {
             let _ended = session.cancel(by).await;
             return Ok(());
         }
-        match self.yard.log.owner(id).await? {
+        match self.context.log.owner(id).await? {
             ClaimOwner::Other { pid } => Err(StoreError::InUse { session: id, pid }.into()),
             ClaimOwner::Nobody | ClaimOwner::ThisLog => Ok(()),
         }
@@ -38,7 +38,7 @@ impl SessionRegistry {
 
     /// Cancels what runs and ends the session's worker; it can be prompted again.
     pub async fn close(&self, id: SessionId) -> Result<(), RegistryError> {
-        if let Some(seated) = self.at(id)
+        if let Some(seated) = self.live_session(id)
             && !seated.handle.is_over()
         {
             let closing = async {
@@ -59,10 +59,10 @@ impl SessionRegistry {
         if record.is_closed {
             return Ok(());
         }
-        let _taken = open::take(&self.yard, id).await?;
+        let _taken = open::claim(&self.context, id).await?;
         let closed = vec![draft(None, SessionClosed {})];
         let changes = RecordChanges { is_closed: Some(true), ..RecordChanges::default() };
-        self.yard.log.append(Batch::new(id, closed).with(changes)).await?;
+        self.context.log.append(Batch::new(id, closed).with(changes)).await?;
         Ok(())
     }
 
@@ -70,8 +70,8 @@ impl SessionRegistry {
     pub async fn delete(&self, id: SessionId) -> Result<(), RegistryError> {
         self.record(id).await?;
         let _claim = self.end_for_good(id).await?;
-        self.yard.log.delete(id).await?;
-        if let Some(dirs) = &self.yard.settings.own_dirs
+        self.context.log.delete(id).await?;
+        if let Some(dirs) = &self.context.settings.own_dirs
             && let Err(error) = tokio::fs::remove_dir_all(dirs.join(id.as_str())).await
             && error.kind() != std::io::ErrorKind::NotFound
         {
@@ -85,7 +85,7 @@ impl SessionRegistry {
     async fn end_for_good(&self, id: SessionId) -> Result<Claim, RegistryError> {
         let mut n_tries = 0;
         loop {
-            let seat = lock(&self.seats).get(&id).cloned();
+            let seat = lock(&self.entries).get(&id).cloned();
             if let Some(seated) = seat.as_ref().and_then(|seat| seat.0.get()) {
                 let _ = seated.handle.cancel("delete").await;
                 seated.end().await;
@@ -94,10 +94,10 @@ impl SessionRegistry {
                 self.remove(id, seat);
             }
             n_tries += 1;
-            match self.yard.log.claim(id).await {
+            match self.context.log.claim(id).await {
                 Ok(claim) => return Ok(claim),
                 // Somebody has woken it meanwhile.
-                Err(StoreError::InUse { .. }) if n_tries < MAX_ENDS => {
+                Err(StoreError::InUse { .. }) if n_tries < MAX_END_TRIES => {
                     tokio::time::sleep(END_AGAIN_AFTER).await;
                 }
                 Err(error) => return Err(error.into()),
@@ -109,7 +109,7 @@ impl SessionRegistry {
     /// ends every worker.
     pub async fn shut_down(&self, grace: Duration) {
         self.stopping.cancel();
-        let seats: Vec<Arc<RegistryEntry>> = lock(&self.seats).values().cloned().collect();
+        let seats: Vec<Arc<RegistryEntry>> = lock(&self.entries).values().cloned().collect();
         let seated: Vec<&LiveSession> = seats.iter().filter_map(|seat| seat.0.get()).collect();
         let all_idle = async {
             for seated in &seated {
@@ -129,8 +129,8 @@ impl SessionRegistry {
                 let _ = seated.handle.cancel("shutdown").await;
             }
         };
-        let patience = self.yard.settings.cancel_grace;
-        let within = if grace.is_zero() { patience.min(MOMENT) } else { patience };
+        let patience = self.context.settings.cancel_grace;
+        let within = if grace.is_zero() { patience.min(CANCEL_WITHIN_NO_GRACE) } else { patience };
         let _ = tokio::time::timeout(within, all_cancelled).await;
         // All at once: each may take the whole stop ladder.
         let mut ending = tokio::task::JoinSet::new();

@@ -33,7 +33,7 @@ struct ForkRange {
 impl ForkRange {
     fn takes(&self, event: &Event) -> bool {
         let is_open = event.turn.is_some_and(|turn| self.waiting.contains(&turn));
-        event.seq <= self.end && is_said(&event.kind) && !is_open
+        event.seq <= self.end && is_conversation(&event.kind) && !is_open
     }
 }
 
@@ -46,14 +46,14 @@ impl SessionRegistry {
         maker: Option<Maker>,
     ) -> Result<SessionId, RegistryError> {
         self.check_open()?;
-        let _place = self.fork_place(maker.as_ref()).await;
-        let _making = self.room_for(maker.as_ref()).await?;
+        let _place = self.fork_permit(maker.as_ref()).await;
+        let _making = self.check_room(maker.as_ref()).await?;
         let parent = self.record(id).await?;
         let cut = self.whole_turns(id, up_to.unwrap_or(parent.head)).await?;
         let fork = mint::session_id();
         let made = self.copy(&parent, fork, &cut, maker.as_ref()).await;
         if made.is_err()
-            && let Err(error) = self.yard.log.delete(fork).await
+            && let Err(error) = self.context.log.delete(fork).await
         {
             tracing::warn!(session = %fork, %error, "cannot remove an incomplete fork");
         }
@@ -69,11 +69,11 @@ impl SessionRegistry {
         cut: &ForkRange,
         maker: Option<&Maker>,
     ) -> Result<(), RegistryError> {
-        let log = &self.yard.log;
+        let log = &self.context.log;
         let made_by = maker.map(|maker| maker.name.clone());
         let made_of = CreationParams::read(&**log, parent).await?;
         let mut details = SessionDetails::read(parent);
-        let _ = details.take_made_of();
+        let _ = details.take_creation_params();
         let origin = Some(made_of.to_origin(made_by.clone()));
         details.made_by = made_by;
         details.last_prompt.clone_from(&cut.last_prompt);
@@ -136,7 +136,7 @@ impl SessionRegistry {
         let (mut after, mut last) = (Seq(0), None);
         let mut waiting: Vec<(TurnId, String)> = Vec::new();
         while after < up_to {
-            let events = self.yard.log.read(id, after, PAGE).await?;
+            let events = self.context.log.read(id, after, PAGE).await?;
             let Some(newest) = events.last() else { break };
             after = newest.seq;
             for event in events.iter().filter(|event| event.seq <= up_to) {
@@ -165,7 +165,7 @@ impl SessionRegistry {
 }
 
 /// Whether an event is part of the conversation, not of the life of a process.
-fn is_said(kind: &Kind) -> bool {
+fn is_conversation(kind: &Kind) -> bool {
     !matches!(
         kind,
         Kind::SessionCreated

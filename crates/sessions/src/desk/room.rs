@@ -18,14 +18,14 @@ const MAX_FORKS: usize = 2;
 /// directories open.
 const MAX_AWAKE: usize = 256;
 /// How often unused ones are put aside at most: those in use have to be asked, too.
-const PRESS_EVERY: Duration = Duration::from_secs(1);
+const PUT_ASIDE_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct RegistryLimits {
     /// Sessions that are being made, by the names of their makers.
     making: CountsByKey<String>,
     forks: FairLimiter,
-    pressed: Mutex<Option<Instant>>,
+    put_aside_at: Mutex<Option<Instant>>,
 }
 
 impl RegistryLimits {
@@ -33,7 +33,7 @@ impl RegistryLimits {
         Self {
             making: Arc::default(),
             forks: FairLimiter::new(MAX_FORKS),
-            pressed: Mutex::default(),
+            put_aside_at: Mutex::default(),
         }
     }
 }
@@ -73,7 +73,7 @@ impl<K: Eq + Hash> Drop for CountGuard<K> {
 impl SessionRegistry {
     /// Refuses one more session of a maker that has as many as one may have, or whose token was
     /// revoked.
-    pub(super) async fn room_for(
+    pub(super) async fn check_room(
         &self,
         maker: Option<&Maker>,
     ) -> Result<Option<CountGuard<String>>, RegistryError> {
@@ -82,39 +82,39 @@ impl SessionRegistry {
         if !maker.is_limited {
             return Ok(None);
         }
-        let max = self.yard.settings.max_sessions_per_token;
-        let (making, n_making) = CountGuard::begin(&self.room.making, maker.name.clone());
-        let n_made = self.yard.log.n_made_by(&maker.name, maker.since, max).await?;
+        let max = self.context.settings.max_sessions_per_token;
+        let (making, n_making) = CountGuard::begin(&self.limits.making, maker.name.clone());
+        let n_made = self.context.log.n_made_by(&maker.name, maker.since, max).await?;
         match n_made + n_making <= max {
             true => Ok(Some(making)),
             false => Err(RegistryError::TooMany { name: maker.name.clone(), max }),
         }
     }
 
-    pub(super) async fn fork_place(&self, maker: Option<&Maker>) -> FairPermit {
-        self.room.forks.enter(maker.map_or("", |maker| &maker.name)).await
+    pub(super) async fn fork_permit(&self, maker: Option<&Maker>) -> FairPermit {
+        self.limits.forks.enter(maker.map_or("", |maker| &maker.name)).await
     }
 
     /// Puts sessions aside that nobody uses, if there are many awake.
-    pub(super) fn make_room(&self) {
+    pub(super) fn put_aside_unused(&self) {
         let seats = {
-            let mut seats = lock(&self.seats);
+            let mut seats = lock(&self.entries);
             seats.retain(|_, seat| !seat.is_gone());
-            if seats.len() <= MAX_AWAKE || !self.room.is_time_to_press() {
+            if seats.len() <= MAX_AWAKE || !self.limits.may_put_aside() {
                 return;
             }
             seats.values().cloned().collect::<Vec<_>>()
         };
         for seated in seats.iter().filter_map(|seat| seat.0.get()) {
-            seated.handle.rest();
+            seated.handle.put_aside_if_unused();
         }
     }
 }
 
 impl RegistryLimits {
-    fn is_time_to_press(&self) -> bool {
-        let mut pressed = lock(&self.pressed);
-        let is_time = pressed.is_none_or(|at| at.elapsed() >= PRESS_EVERY);
+    fn may_put_aside(&self) -> bool {
+        let mut pressed = lock(&self.put_aside_at);
+        let is_time = pressed.is_none_or(|at| at.elapsed() >= PUT_ASIDE_EVERY);
         if is_time {
             *pressed = Some(Instant::now());
         }

@@ -10,7 +10,7 @@ use super::{LiveSession, RegistryError, SessionRegistry};
 use crate::details::SessionDetails;
 use crate::host::HostSlot;
 use crate::open::OpenError;
-use crate::options::{NotOffered, OptionChoice, offered, request_for};
+use crate::options::{NotOffered, OptionChoice, offered_values, request_for};
 use crate::session::{ChooseError, SessionError, SessionHandle};
 
 impl SessionRegistry {
@@ -47,7 +47,7 @@ impl SessionRegistry {
                 Err(error) => error,
             };
             let has_no_choice = matches!(error, ChooseError::NotOffered(NotOffered::NoChoice(_)));
-            if has_no_choice && choice == OptionChoice::Model && slot.command().manners.model_is_set
+            if has_no_choice && choice == OptionChoice::Model && slot.command().quirks.model_is_set
             {
                 // The agent was started with one, and has no other way.
                 let record = self.record(id).await?;
@@ -75,7 +75,7 @@ impl SessionRegistry {
             return Ok(false);
         };
         let answer = offer.answer.read().unwrap_or_default();
-        let current = offered(&answer, OptionChoice::Model).and_then(|model| model.current);
+        let current = offered_values(&answer, OptionChoice::Model).and_then(|model| model.current);
         let is_news = current.as_deref() == Some(wanted) && details.settings.is_empty();
         Ok(is_news && session.note_setting(method, &params).await.is_ok())
     }
@@ -84,7 +84,7 @@ impl SessionRegistry {
     async fn log_in(&self, slot: &HostSlot, method: &str) -> Result<(), RegistryError> {
         let host = slot.host().await.map_err(OpenError::from)?;
         let params = Json::of(&json!({ "methodId": method }));
-        let within = self.yard.settings.open_within;
+        let within = self.context.settings.open_within;
         let asked = host.connection.call_within(within, "authenticate", &params).await;
         let refused = |error| Fault::new(Category::Auth, format!("cannot log in: {error}"));
         asked.map(drop).map_err(|error| RegistryError::Agent(refused(error)))

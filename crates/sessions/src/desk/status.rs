@@ -25,7 +25,7 @@ pub enum SessionActivity {
 }
 
 /// Last events that are searched for an open question: an agent that waits says little meanwhile.
-const LOOKED_AT: usize = 500;
+const MAX_SEARCHED_EVENTS: usize = 500;
 
 impl SessionRegistry {
     /// Why the session's task halted; none once it is woken again.
@@ -39,11 +39,11 @@ impl SessionRegistry {
             (SessionRecord { damage: Some(_), .. }, _) => SessionActivity::Damaged,
             (_, Some(SessionPhase::RequiresAction)) => SessionActivity::RequiresAction,
             // Listed a moment before the session's own task says so.
-            _ if self.yard.pending.count(record.id) > 0 => SessionActivity::RequiresAction,
+            _ if self.context.pending.count(record.id) > 0 => SessionActivity::RequiresAction,
             (SessionRecord { active_turn: Some(_), .. }, Some(_)) => SessionActivity::Running,
             (SessionRecord { active_turn: Some(_), .. }, None) => {
                 // If the owner cannot be found out, the record counts.
-                elsewhere(&*self.yard.log, record).await.unwrap_or(SessionActivity::Running)
+                elsewhere(&*self.context.log, record).await.unwrap_or(SessionActivity::Running)
             }
             _ => at_rest(record),
         }
@@ -75,11 +75,11 @@ async fn elsewhere(
 
 /// Whether one of the last events is a question that nobody has answered.
 async fn is_asking(log: &dyn EventLog, record: &SessionRecord) -> Result<bool, StoreError> {
-    let after = Seq(record.head.0.saturating_sub(LOOKED_AT as u64));
+    let after = Seq(record.head.0.saturating_sub(MAX_SEARCHED_EVENTS as u64));
     let mut waiting = HashSet::new();
-    for event in &log.read(record.id, after, LOOKED_AT).await? {
-        waiting.extend(event.asked_person().map(|asked| asked.id));
-        if let Some(request) = event.own().and_then(|own| own.answered()) {
+    for event in &log.read(record.id, after, MAX_SEARCHED_EVENTS).await? {
+        waiting.extend(event.question_for_person().map(|asked| asked.id));
+        if let Some(request) = event.own().and_then(|own| own.answered_question()) {
             waiting.remove(&request);
         }
     }

@@ -19,7 +19,7 @@ use crate::order::SessionOrder;
 use crate::session::SessionHandle;
 
 /// The wait for a session to be put aside: an unused one is at once, a prompted one stays.
-const REST_WITHIN: Duration = Duration::from_secs(1);
+const PUT_ASIDE_WITHIN: Duration = Duration::from_secs(1);
 
 /// A client's request to open an earlier session again.
 pub(crate) struct ReopenRequest<'a> {
@@ -49,17 +49,17 @@ impl SessionRegistry {
 
     /// As [`session`](Self::session), with the order of the client that opens it; but as it is if
     /// its agent runs or another client has it open.
-    pub(crate) async fn session_again(
+    pub(crate) async fn reopen_session(
         &self,
         id: SessionId,
         again: &ReopenRequest<'_>,
     ) -> Result<SessionHandle, RegistryError> {
         if let Some(handle) = self.live(id)
-            && self.n_present(id) == 0
+            && self.n_clients(id) == 0
             && let Ok(None) = handle.offer().await
         {
-            handle.rest();
-            let _ = tokio::time::timeout(REST_WITHIN, handle.ended()).await;
+            handle.put_aside_if_unused();
+            let _ = tokio::time::timeout(PUT_ASIDE_WITHIN, handle.ended()).await;
         }
         self.awake(id, Some(again)).await.map(|seated| seated.handle)
     }
@@ -72,8 +72,8 @@ impl SessionRegistry {
     ) -> Result<LiveSession, RegistryError> {
         loop {
             self.check_open()?;
-            let seat = lock(&self.seats).entry(id).or_default().clone();
-            self.make_room();
+            let seat = lock(&self.entries).entry(id).or_default().clone();
+            self.put_aside_unused();
             let seated = match seat.0.get_or_try_init(|| self.wake(id, again)).await {
                 Ok(seated) => seated,
                 Err(error) => {
@@ -97,17 +97,17 @@ impl SessionRegistry {
     ) -> Result<LiveSession, RegistryError> {
         let record = self.record(id).await?;
         let details = SessionDetails::read(&record);
-        let made_of = CreationParams::read(&*self.yard.log, &record).await?;
+        let made_of = CreationParams::read(&*self.context.log, &record).await?;
         let said = again.map(|again| (again.order)(&made_of)).transpose()?;
-        let mut order = SessionOrder::again(&record, &details, &made_of);
+        let mut order = SessionOrder::of_earlier(&record, &details, &made_of);
         if let Some(said) = &said {
-            order.follow(said);
+            order.adopt(said);
         }
         let policy = self.policy(order.permissions);
         let command = self.command(&order, policy.mode).await?;
-        let mut taken = open::take(&self.yard, id).await?;
+        let mut taken = open::claim(&self.context, id).await?;
         if let Some(said) = &said {
-            taken.renew(&self.yard, said).await?;
+            taken.adopt_order(&self.context, said).await?;
         }
         let spare = match again {
             Some(again) => again.spare(&command).await,
@@ -115,10 +115,10 @@ impl SessionRegistry {
         };
         let slot = match spare {
             Some(slot) => slot,
-            None => self.slot(command, None, order.wishes.model.as_deref()).await,
+            None => self.slot(command, None, order.initial_options.model.as_deref()).await,
         };
         let terms = OpenOptions { slot: slot.clone(), policy, order };
-        let handle = open::woken(&self.yard, &terms, taken)?;
+        let handle = open::wake(&self.context, &terms, taken)?;
         tracing::info!(session = %id, "session woken");
         Ok(LiveSession { handle, slot })
     }

@@ -67,7 +67,7 @@ pub(super) struct Feed {
     pub(super) cursor: Seq,
     pub(super) prompts: WaitingPrompts,
     /// Prompts of other clients whose turn has not started.
-    pub(super) of_others: HashMap<TurnId, Seq>,
+    pub(super) prompts_of_others: HashMap<TurnId, Seq>,
     pub(super) asking: HashMap<CallId, AbortHandle>,
     pub(super) calls: Vec<ClientCall>,
     pub(super) pending: Arc<PendingQuestions>,
@@ -90,7 +90,7 @@ impl Feed {
             let reading = self.budget.read(&*log, self.handle.id(), self.cursor, PAGE).await;
             let Ok(BudgetedRead { events, taken }) = reading else { break };
             for event in &events {
-                self.tell(event).await;
+                self.send_event(event).await;
                 self.cursor = event.seq;
             }
             self.make_calls();
@@ -130,14 +130,14 @@ impl Feed {
                 continue;
             }
             let Ok(events) = self.log.read(self.handle.id(), before, 1).await else { return };
-            for asked in events.iter().filter_map(Event::asked_person) {
+            for asked in events.iter().filter_map(Event::question_for_person) {
                 self.ask(asked);
             }
         }
     }
 
-    async fn tell(&mut self, event: &Event) {
-        let Some(event) = self.abilities.told(event) else { return };
+    async fn send_event(&mut self, event: &Event) {
+        let Some(event) = self.abilities.adapted(event) else { return };
         let event = &*event;
         match &event.kind {
             Kind::Update(_) => {
@@ -150,27 +150,27 @@ impl Feed {
                 }
             }
             Kind::PromptReceived => self.note_prompt(event),
-            _ => self.tell_own(event).await,
+            _ => self.send_own_event(event).await,
         }
     }
 
-    async fn tell_own(&mut self, event: &Event) {
+    async fn send_own_event(&mut self, event: &Event) {
         match event.own() {
-            Some(Own::AgentNotification(told)) => self.tell_notification(&told).await,
-            Some(Own::TurnStarted(_)) => self.tell_prompt(event).await,
+            Some(Own::AgentNotification(told)) => self.send_notification(&told).await,
+            Some(Own::TurnStarted(_)) => self.send_prompt_of_other(event).await,
             Some(Own::TurnEnded(ended)) => {
                 self.answer_prompt(event.turn, turn_outcome(&ended)).await;
             }
             Some(Own::PromptDropped(_)) => {
-                event.turn.map(|turn| self.of_others.remove(&turn));
+                event.turn.map(|turn| self.prompts_of_others.remove(&turn));
                 let ended = TurnEnded::of(StopReason::Cancelled);
                 self.answer_prompt(event.turn, turn_outcome(&ended)).await;
             }
             Some(own) => {
-                if let Some(asked) = own.asked() {
+                if let Some(asked) = own.question() {
                     self.ask(asked);
                 }
-                if let Some(request) = own.answered() {
+                if let Some(request) = own.answered_question() {
                     self.resolved(event, request).await;
                 }
             }
@@ -179,13 +179,13 @@ impl Feed {
     }
 
     async fn update(&self, params: &Json) {
-        let params = self.named(params);
+        let params = self.with_client_id(params);
         let _ = self.client.notify_in_turn("session/update", &params).await;
     }
 
-    async fn tell_notification(&self, told: &AgentNotification<'_>) {
+    async fn send_notification(&self, told: &AgentNotification<'_>) {
         if !super::stray::is_kept_from_clients(&told.method) {
-            let params = self.named(&told.params.to_json());
+            let params = self.with_client_id(&told.params.to_json());
             let _ = self.client.notify_in_turn(&told.method, &params).await;
         }
     }
@@ -194,14 +194,16 @@ impl Feed {
         /// Prompts of others that are noted: as many as can wait in a session, and more.
         const MAX_WAITING: usize = 256;
         let Some(turn) = event.turn.filter(|turn| !self.prompts.expects(*turn)) else { return };
-        if self.of_others.len() < MAX_WAITING {
-            self.of_others.insert(turn, event.seq);
+        if self.prompts_of_others.len() < MAX_WAITING {
+            self.prompts_of_others.insert(turn, event.seq);
         }
     }
 
     /// Sends the prompt of another client, at the start of its turn.
-    async fn tell_prompt(&mut self, event: &Event) {
-        let Some(seq) = event.turn.and_then(|turn| self.of_others.remove(&turn)) else { return };
+    async fn send_prompt_of_other(&mut self, event: &Event) {
+        let Some(seq) = event.turn.and_then(|turn| self.prompts_of_others.remove(&turn)) else {
+            return;
+        };
         let before = Seq(seq.0.saturating_sub(1));
         let read = self.log.read(self.handle.id(), before, 1).await.unwrap_or_default();
         let Some(Own::PromptReceived(said)) = read.first().and_then(Event::own) else { return };
@@ -230,7 +232,7 @@ impl Feed {
             return;
         }
         let (request_id, is_about_limit) = (asked.id, asked.limit.is_some());
-        let params = self.named(&asked.request.to_json());
+        let params = self.with_client_id(&asked.request.to_json());
         let method = match asked.wants_form {
             true => "elicitation/create",
             false => "session/request_permission",
@@ -261,7 +263,7 @@ impl Feed {
         self.calls = later;
         let due: Vec<ClientCall> = due;
         for call in due {
-            let (client, params) = (self.client.clone(), self.named(&call.params));
+            let (client, params) = (self.client.clone(), self.with_client_id(&call.params));
             task::spawn(async move {
                 let outcome = client.call(&call.method, &params).await;
                 call.respond(outcome.map_err(refusal)).await;
@@ -282,8 +284,8 @@ impl Feed {
         }
     }
 
-    fn named(&self, params: &Json) -> Json {
-        renamed(params, self.alias.as_deref())
+    fn with_client_id(&self, params: &Json) -> Json {
+        with_session_id(params, self.alias.as_deref())
     }
 }
 
@@ -303,7 +305,7 @@ async fn next_call(attachment: &mut Option<Attachment>) -> Option<ClientCall> {
 }
 
 /// Params with the session's id as the client knows it.
-pub(super) fn renamed(params: &Json, alias: Option<&str>) -> Json {
+pub(super) fn with_session_id(params: &Json, alias: Option<&str>) -> Json {
     alias.map_or_else(|| params.clone(), |alias| link::params_for(alias, params))
 }
 
@@ -322,7 +324,7 @@ fn read_answer(method: &str, response: Json) -> SubmittedAnswer {
 
 /// The answer to `session/prompt`, from the end of its turn.
 fn turn_outcome(ended: &TurnEnded<'_>) -> RpcResult {
-    if let Some(result) = ended.result.filter(|result| has_told_why(*result)) {
+    if let Some(result) = ended.result.filter(|result| reports_error(*result)) {
         return Ok(result.to_json());
     }
     if let Some(fault) = &ended.error {
@@ -341,7 +343,7 @@ fn turn_outcome(ended: &TurnEnded<'_>) -> RpcResult {
 
 /// Whether the agent has said in words what went wrong, and in its result that it did: a client
 /// that got an error besides would show the same twice.
-fn has_told_why(result: RawJson<'_>) -> bool {
+fn reports_error(result: RawJson<'_>) -> bool {
     let result: Value = result.read().unwrap_or_default();
     result["_meta"]["switchyard"]["error"]["message"].is_string()
 }

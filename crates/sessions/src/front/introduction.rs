@@ -56,7 +56,7 @@ impl ClientCapabilities {
     /// The event as this client gets it, if it does. Some updates are newer than most clients, so
     /// that these say which of them they take; an agent may have sent them for another client of
     /// the same session.
-    pub(super) fn told(self, event: &Event) -> Option<Cow<'_, Event>> {
+    pub(super) fn adapted(self, event: &Event) -> Option<Cow<'_, Event>> {
         match event.kind.update_name() {
             Some("notice") if !self.notices => notice_as_text(event).map(Cow::Owned),
             Some("compaction_update" | "compaction_summary_chunk") if !self.compaction => None,

@@ -12,7 +12,7 @@ impl Front {
     /// Whether the client's access was revoked: what it has requested before, and what is not done
     /// yet, is not done.
     pub(super) fn is_revoked(&self) -> bool {
-        self.visit.visitor.revoked.is_cancelled()
+        self.access.profile.revoked.is_cancelled()
     }
 
     pub(super) async fn shut_down(&self) {
@@ -22,8 +22,8 @@ impl Front {
         // A client that only closed its input still reads the answers to what it asked.
         self.requests.close();
         let _ = tokio::time::timeout(LEAVE_GRACE, self.requests.wait()).await;
-        if self.visit.visitor.is_alone {
-            tokio::join!(self.visit.desk.shut_down(Duration::ZERO), self.visit.leave());
+        if self.access.profile.owns_registry {
+            tokio::join!(self.access.registry.shut_down(Duration::ZERO), self.access.leave());
             // The feeds send how the turns ended, and end with their sessions.
             self.tasks.close();
             let _ = tokio::time::timeout(LEAVE_GRACE, self.tasks.wait()).await;
@@ -31,7 +31,7 @@ impl Front {
         for (_, open) in lock(&self.sessions).drain() {
             open.feed.abort();
         }
-        self.visit.leave().await;
+        self.access.leave().await;
         self.client.close();
     }
 }

@@ -26,19 +26,20 @@ impl Front {
         let params = params.unwrap_or_default();
         let before = params.cursor.as_deref().map(read_cursor).transpose()?;
         let filter = SessionFilter {
-            agent: self.visit.order().agent,
+            agent: self.access.order().agent,
             cwd: params.cwd,
-            made_by: self.visit.only(),
+            made_by: self.access.only_made_by(),
             limit: PAGE,
             before,
             ..SessionFilter::default()
         };
-        let found = self.visit.desk.log().sessions(filter).await.map_err(RpcError::internal)?;
+        let found =
+            self.access.registry.log().sessions(filter).await.map_err(RpcError::internal)?;
         let next = match found.last() {
             Some(last) if found.len() == PAGE => Some(write_cursor(last)),
             _ => None,
         };
-        let seen = found.iter().filter(|record| self.visit.sees(record));
+        let seen = found.iter().filter(|record| self.access.sees(record));
         let sessions: Vec<Value> = seen.map(describe).collect();
         Ok(Json::of(&page(sessions, next)))
     }

@@ -25,23 +25,23 @@ const DELETED_WITHIN: Duration = Duration::from_secs(5);
 
 impl Front {
     pub(super) async fn new_session(self: Arc<Self>, message: Message) -> RpcResult {
-        let opened = self.visit.new_session(&message.body_json()).await?;
-        self.show_new(opened).await
+        let opened = self.access.new_session(&message.body_json()).await?;
+        self.start_new_feed(opened).await
     }
 
     pub(super) async fn fork_session(self: &Arc<Self>, open: &OpenSession) -> RpcResult {
-        let desk = &self.visit.desk;
-        let fork = desk.fork(open.handle.id(), None, Some(self.visit.maker())).await?;
-        let answer = self.visit.linked(fork).await?;
+        let desk = &self.access.registry;
+        let fork = desk.fork(open.handle.id(), None, Some(self.access.maker())).await?;
+        let answer = self.access.linked(fork).await?;
         let handle = desk.session(fork).await?;
         let cursor = desk.record(fork).await.map_or(Seq(0), |record| record.head);
-        self.show_new(OpenedSession { handle, answer, cursor }).await
+        self.start_new_feed(OpenedSession { handle, answer, cursor }).await
     }
 
-    pub(super) async fn show_new(self: &Arc<Self>, opened: OpenedSession) -> RpcResult {
+    pub(super) async fn start_new_feed(self: &Arc<Self>, opened: OpenedSession) -> RpcResult {
         let own_id = Json::of(&opened.handle.id());
         let answer = wire::set_member(&opened.answer, &["sessionId"], &own_id);
-        self.show(opened, None, feed::WaitingPrompts::default(), None).await?;
+        self.start_feed(opened, None, feed::WaitingPrompts::default(), None).await?;
         answer.map_err(RpcError::internal)
     }
 
@@ -57,21 +57,22 @@ impl Front {
         let params = message.body_json();
         let Some(named) = session_of(&params) else { return Err(no_such_session(message)) };
         if let Some(open) = self.open_session(&named) {
-            return self.show_again(&named, &open, &replay).await;
+            return self.restart_feed(&named, &open, &replay).await;
         }
         let Some(record) = self.find(&named).await? else {
             return Err(RpcError::not_found(format_args!("session `{named}`")));
         };
         let alias = (named != record.id.as_str()).then_some(named);
-        let (visit, desk) = (&self.visit, &self.visit.desk);
+        let (visit, desk) = (&self.access, &self.access.registry);
         // Watching changes nothing, and is no reason to start an agent.
-        let only_watches = visit.visitor.is_observer;
-        match says_where(&params) && !only_watches {
+        let only_watches = visit.profile.is_observer;
+        match names_cwd(&params) && !only_watches {
             true => {
                 let params = wire::remove_member(&params, "sessionId");
                 let params = params.map_err(RpcError::internal)?;
                 let order = &|made_of: &CreationParams| visit.again(&params, made_of);
-                desk.session_again(record.id, &ReopenRequest { order, spare: &visit.spare }).await?
+                desk.reopen_session(record.id, &ReopenRequest { order, spare: &visit.spare })
+                    .await?
             }
             false => desk.session(record.id).await?,
         };
@@ -88,13 +89,13 @@ impl Front {
         let handle = desk.session(record.id).await?;
         let said = wire::remove_member(&answer, "sessionId").map_err(RpcError::internal)?;
         let opened = OpenedSession { handle, answer, cursor: record.head };
-        self.show(opened, alias, feed::WaitingPrompts::default(), replayed).await?;
+        self.start_feed(opened, alias, feed::WaitingPrompts::default(), replayed).await?;
         Ok(said)
     }
 
     /// The client has the session open and asks for it again: the agent keeps it, and the
     /// client gets its view anew.
-    async fn show_again(
+    async fn restart_feed(
         self: &Arc<Self>,
         named: &str,
         open: &OpenSession,
@@ -106,32 +107,32 @@ impl Front {
         }
         open.feed.abort();
         let id = open.handle.id();
-        let record = self.visit.desk.log().session(id).await.map_err(OpenError::from)?;
+        let record = self.access.registry.log().session(id).await.map_err(OpenError::from)?;
         let Some(record) = record else { return Err(RpcError::not_found(named)) };
         let alias = (named != id.as_str()).then(|| named.to_owned());
         let replayed = self.replay(&record, alias.as_deref()).await?;
         let (handle, answer_kept) = (open.handle.clone(), open.answer.clone());
         let opened = OpenedSession { handle, answer: answer_kept, cursor: record.head };
-        self.show(opened, alias, open.prompts.clone(), Some(replayed)).await?;
+        self.start_feed(opened, alias, open.prompts.clone(), Some(replayed)).await?;
         Ok(answer)
     }
 
     /// A session by our id, or by the agent's.
     pub(super) async fn find(&self, named: &str) -> Result<Option<SessionRecord>, RpcError> {
-        let log = self.visit.desk.log();
+        let log = self.access.registry.log();
         if let Ok(id) = SessionId::parse(named)
             && let Some(record) = log.session(id).await.map_err(OpenError::from)?
         {
-            return Ok(Some(record).filter(|record| self.visit.sees(record)));
+            return Ok(Some(record).filter(|record| self.access.sees(record)));
         }
         let filter = SessionFilter {
-            agent: self.visit.order().agent,
+            agent: self.access.order().agent,
             agent_session: Some(named.to_owned()),
             limit: 1,
             ..SessionFilter::default()
         };
         let found = log.sessions(filter).await.map_err(OpenError::from)?.pop();
-        Ok(found.filter(|record| self.visit.sees(record)))
+        Ok(found.filter(|record| self.access.sees(record)))
     }
 
     pub(super) async fn replay(
@@ -141,7 +142,7 @@ impl Front {
     ) -> Result<TerminalsAsText, RpcError> {
         let name = alias.unwrap_or(record.id.as_str());
         let mut projection = AcpReplay::new(name).serving_terminals();
-        let (log, budget) = (self.visit.desk.log(), &self.visit.visitor.budget);
+        let (log, budget) = (self.access.registry.log(), &self.access.profile.budget);
         let abilities = self.abilities();
         let (mut after, mut updates) = (Seq(0), Vec::new());
         while after < record.head {
@@ -150,12 +151,12 @@ impl Front {
             let Some(last) = events.last() else { break };
             after = last.seq;
             let shown = events.iter().filter(|event| event.seq <= record.head);
-            for event in shown.filter_map(|event| abilities.told(event)) {
+            for event in shown.filter_map(|event| abilities.adapted(event)) {
                 projection.project(&event, &mut updates);
             }
             drop(events);
             for params in updates.drain(..) {
-                let params = feed::renamed(&params, alias);
+                let params = feed::with_session_id(&params, alias);
                 let sent = self.client.notify_in_turn("session/update", &params).await;
                 sent.map_err(RpcError::internal)?;
             }
@@ -165,7 +166,7 @@ impl Front {
     }
 
     /// Starts sending a session's log to the client.
-    pub(super) async fn show(
+    pub(super) async fn start_feed(
         self: &Arc<Self>,
         opened: OpenedSession,
         alias: Option<String>,
@@ -173,17 +174,17 @@ impl Front {
         replayed: Option<TerminalsAsText>,
     ) -> Result<(), RpcError> {
         let OpenedSession { handle, answer, cursor, .. } = opened;
-        let attachment = match self.visit.only_listens() {
+        let attachment = match self.access.gets_no_requests() {
             true => None,
             false => {
                 let attaching = handle.attach(self.serves());
                 Some(attaching.await.map_err(RpcError::internal)?)
             }
         };
-        let (desk, visitor) = (&self.visit.desk, &self.visit.visitor);
+        let (desk, visitor) = (&self.access.registry, &self.access.profile);
         // Its messages of no session are this client's, too, if nobody else has the process.
         let slot =
-            desk.slot_of(handle.id()).filter(|slot| self.visit.is_local() && !slot.is_shared());
+            desk.slot_of(handle.id()).filter(|slot| self.access.is_local() && !slot.is_shared());
         if let Some(host) = slot.and_then(|slot| slot.running()) {
             self.follow_stray(&host);
         }
@@ -200,10 +201,10 @@ impl Front {
             alias,
             cursor,
             prompts: prompts.clone(),
-            of_others: std::collections::HashMap::default(),
+            prompts_of_others: std::collections::HashMap::default(),
             asking: std::collections::HashMap::default(),
             calls: Vec::new(),
-            pending: desk.yard().pending.clone(),
+            pending: desk.context().pending.clone(),
             terminals: replayed.unwrap_or_else(|| TerminalsAsText::new(&public_id, true)),
         };
         let feed = self.tasks.spawn(task::boxed(feed.run())).abort_handle();
@@ -222,12 +223,12 @@ impl Front {
                 None => Err(no_such_session(&message)),
             };
         };
-        self.visit.may_act()?;
+        self.access.may_act()?;
         lock(&self.sessions).remove(&named);
-        let (desk, id) = (&self.visit.desk, open.handle.id());
+        let (desk, id) = (&self.access.registry, open.handle.id());
         let (feed, prompts) = (open.feed.clone(), open.prompts.clone());
         drop(open);
-        if desk.n_present(id) == 0 {
+        if desk.n_clients(id) == 0 {
             // Its feed tells how its turns end, and ends with it.
             desk.close(id).await?;
             return Ok(Json::trusted("{}"));
@@ -243,13 +244,13 @@ impl Front {
         let Some(named) = session_of(&message.body_json()) else {
             return Err(no_such_session(&message));
         };
-        if !self.visit.visitor.may_delete {
+        if !self.access.profile.may_delete {
             return Err(RpcError::new(codes::INVALID_REQUEST, "only admins may delete sessions"));
         }
         // Deleting what is not there is done already.
         if let Some(record) = self.find(&named).await? {
-            self.tell_deleted(&record).await;
-            self.visit.desk.delete(record.id).await?;
+            self.delete_in_agent(&record).await;
+            self.access.registry.delete(record.id).await?;
         }
         if let Some(open) = lock(&self.sessions).remove(&named) {
             open.feed.abort();
@@ -261,8 +262,8 @@ impl Front {
 impl Front {
     /// Asks an agent that runs to delete the session on its side, if it can. What it keeps of it is
     /// its own business.
-    async fn tell_deleted(&self, record: &SessionRecord) {
-        let desk = &self.visit.desk;
+    async fn delete_in_agent(&self, record: &SessionRecord) {
+        let desk = &self.access.registry;
         let Some(agent_session) = &record.agent_session else { return };
         let host = self.running_agent(record).await;
         let Some(host) = host.filter(|host| host.capabilities.delete) else { return };
@@ -276,12 +277,12 @@ impl Front {
 
     /// The process that has a session, or else another one of this client and of the same agent.
     async fn running_agent(&self, record: &SessionRecord) -> Option<Arc<Host>> {
-        let desk = &self.visit.desk;
+        let desk = &self.access.registry;
         let own = desk.slot_of(record.id);
         if let Some(host) = own.and_then(|slot| slot.running()) {
             return Some(host);
         }
-        let spare = self.visit.spare.lock().await.as_ref().map(|terms| terms.slot.clone());
+        let spare = self.access.spare.lock().await.as_ref().map(|terms| terms.slot.clone());
         let open: Vec<SessionId> =
             lock(&self.sessions).values().map(|open| open.handle.id()).collect();
         let slots = spare.into_iter().chain(open.into_iter().filter_map(|id| desk.slot_of(id)));
@@ -292,7 +293,7 @@ impl Front {
 
 /// Whether a client that opens a session again names the working directory; those who only want
 /// to have it need not.
-fn says_where(params: &Json) -> bool {
+fn names_cwd(params: &Json) -> bool {
     params.read::<Value>().is_ok_and(|params| params["cwd"].is_string())
 }
 

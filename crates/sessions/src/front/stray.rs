@@ -20,7 +20,7 @@ impl Front {
             }
             *last = Some(host.clone());
         }
-        let (mut stray, agent) = (host.take_stray(), host.connection.clone());
+        let (mut stray, agent) = (host.take_sessionless(), host.connection.clone());
         let client = self.client.clone();
         self.tasks.spawn(task::boxed(async move {
             while let Some(batch) = stray.recv().await {

@@ -32,7 +32,7 @@ use wire::Fault;
 /// Requests served at a time: more than a client has that reads the answers.
 const MAX_REQUESTS: usize = 256;
 /// How long an agent's answer to `initialize` is cached.
-const KNOWN_FOR: Duration = Duration::from_secs(600);
+const CACHED_FOR: Duration = Duration::from_secs(600);
 
 /// The identity, the defaults and the rights of a client.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +44,7 @@ pub struct ClientProfile {
     /// Its name in decisions, with its transport: `token:phone websocket`.
     pub client: String,
     /// Its transport: `http`, `websocket`, `tcp`, `unix`, `stdio`.
-    pub way: String,
+    pub transport: String,
     /// It sees everything and changes nothing.
     pub is_observer: bool,
     pub may_delete: bool,
@@ -63,11 +63,11 @@ pub struct ClientProfile {
     /// The memory quota for its large messages; none if they are not counted.
     pub quota: Option<Arc<QuotaReservation>>,
     /// Permits for its requests that are served at a time.
-    pub places: RequestPermits,
+    pub permits: RequestPermits,
     /// Cancelled when its access is revoked.
     pub revoked: CancellationToken,
     /// The registry is its alone, and ends when it leaves.
-    pub is_alone: bool,
+    pub owns_registry: bool,
 }
 
 /// Permits for the requests of one client that are served at a time, on all its connections.
@@ -93,8 +93,8 @@ impl RequestPermits {
 }
 
 pub(super) struct ClientAccess {
-    pub(super) desk: Arc<SessionRegistry>,
-    pub(super) visitor: ClientProfile,
+    pub(super) registry: Arc<SessionRegistry>,
+    pub(super) profile: ClientProfile,
     /// The order that the client came with, or has sent since (`_switchyard/order`).
     order: std::sync::Mutex<SessionOrder>,
     /// Started for `initialize`; the first session gets it.
@@ -102,9 +102,9 @@ pub(super) struct ClientAccess {
 }
 
 impl ClientAccess {
-    pub(super) fn new(desk: Arc<SessionRegistry>, visitor: ClientProfile) -> Self {
-        let order = std::sync::Mutex::new(visitor.order.clone());
-        Self { desk, visitor, order, spare: Mutex::default() }
+    pub(super) fn new(registry: Arc<SessionRegistry>, profile: ClientProfile) -> Self {
+        let order = std::sync::Mutex::new(profile.order.clone());
+        Self { registry, profile, order, spare: Mutex::default() }
     }
 
     pub(super) fn order(&self) -> SessionOrder {
@@ -117,7 +117,7 @@ impl ClientAccess {
         let slot = match &*spare {
             Some(terms) => terms.slot.clone(),
             None => {
-                let terms = self.desk.terms(self.order(), None).await?;
+                let terms = self.registry.open_options(self.order(), None).await?;
                 let slot = terms.slot.clone();
                 *spare = Some(terms);
                 slot
@@ -134,46 +134,46 @@ impl ClientAccess {
     }
 
     pub(super) fn sees(&self, record: &SessionRecord) -> bool {
-        let ClientProfile { own_sessions, by, since, .. } = &self.visitor;
+        let ClientProfile { own_sessions, by, since, .. } = &self.profile;
         !own_sessions || is_made_by(record, by, *since)
     }
 
     /// Whether the client is the daemon's own user, on the same machine.
     pub(super) fn is_local(&self) -> bool {
-        self.visitor.may_run_commands
+        self.profile.may_run_commands
     }
 
     /// The client's name in the log.
     pub(super) fn by(&self) -> &str {
-        &self.visitor.by
+        &self.profile.by
     }
 
     /// Whether the client is sent no questions and requests.
-    pub(super) fn only_listens(&self) -> bool {
-        self.visitor.is_observer || self.visitor.is_worker
+    pub(super) fn gets_no_requests(&self) -> bool {
+        self.profile.is_observer || self.profile.is_worker
     }
 
     pub(super) fn maker(&self) -> Maker {
-        let ClientProfile { by, since, may_run_commands, revoked, .. } = &self.visitor;
+        let ClientProfile { by, since, may_run_commands, revoked, .. } = &self.profile;
         let (name, revoked) = (by.clone(), revoked.clone());
         Maker { name, since: *since, is_limited: !may_run_commands, revoked }
     }
 
     /// Whose sessions it sees, if not everybody's.
-    pub(super) fn only(&self) -> Option<(String, Millis)> {
-        let ClientProfile { own_sessions, by, since, .. } = &self.visitor;
+    pub(super) fn only_made_by(&self) -> Option<(String, Millis)> {
+        let ClientProfile { own_sessions, by, since, .. } = &self.profile;
         own_sessions.then(|| (by.clone(), *since))
     }
 
     /// The answer with which a session's agent opened it; the agent is started if need be.
     pub(super) async fn linked(&self, id: SessionId) -> Result<Json, RpcError> {
-        let linked = self.desk.with(id, async |session: SessionHandle| session.link().await);
+        let linked = self.registry.with(id, async |session: SessionHandle| session.link().await);
         linked.await?.map_err(|fault| RpcError::from(&fault))
     }
 
     /// Refuses observers.
     pub(super) fn may_act(&self) -> Result<(), RpcError> {
-        match self.visitor.is_observer {
+        match self.profile.is_observer {
             true => Err(RpcError::new(codes::INVALID_REQUEST, "observers may only watch")),
             false => Ok(()),
         }
@@ -189,12 +189,12 @@ impl ClientAccess {
         let mode = params.read::<ModeSettingParams>().unwrap_or_default().mode_id;
         let is_modest = match method {
             "session/set_mode" => {
-                mode.is_some() && InitialOptions { mode, ..InitialOptions::default() }.are_modest()
+                mode.is_some() && InitialOptions { mode, ..InitialOptions::default() }.ask_first()
             }
             // What an option means is known to its agent alone.
             method => !method.starts_with("session/set_") || method == "session/set_model",
         };
-        match self.visitor.is_worker && !is_modest {
+        match self.profile.is_worker && !is_modest {
             true => Err(RpcError::invalid_request("an agent cannot set what allows another more")),
             false => Ok(()),
         }
@@ -212,17 +212,17 @@ impl ClientAccess {
         if !mode.is_null() {
             self.may_set("session/set_mode", &Json::of(&json!({ "modeId": mode })))?;
         }
-        let order = self.checked(self.ordered(params)?, &self.visitor.roots)?;
+        let order = self.checked(self.ordered(params)?, &self.profile.roots)?;
         let usual = self.order();
-        let is_plain = order.agent == usual.agent && order.wishes.is_empty();
+        let is_plain = order.agent == usual.agent && order.initial_options.is_empty();
         // The spare was started with the directories that all sessions get.
         let spare = match is_plain && order.additional_directories == usual.additional_directories {
             true => self.spare.lock().await.take(),
             false => None,
         };
         Ok(match spare {
-            Some(terms) => self.desk.create_with(OpenOptions { order, ..terms }).await?,
-            None => self.desk.create(order).await?,
+            Some(terms) => self.registry.create_with(OpenOptions { order, ..terms }).await?,
+            None => self.registry.create(order).await?,
         })
     }
 
@@ -234,9 +234,9 @@ impl ClientAccess {
         made_of: &CreationParams,
     ) -> Result<SessionOrder, RegistryError> {
         let order = self.ordered(params)?;
-        match order.works_where(made_of) {
+        match order.stays_within(made_of) {
             true => self.checked(order, &[]),
-            false => self.checked(order, &self.visitor.roots),
+            false => self.checked(order, &self.profile.roots),
         }
     }
 
@@ -250,7 +250,7 @@ impl ClientAccess {
             true => order,
             false => order.without_commands()?,
         };
-        Ok(order.placed(roots, &self.desk.forbidden())?)
+        Ok(order.in_real_dirs(roots, &self.registry.forbidden())?)
     }
 
     /// The order in the params of `session/new`, `load` or `resume`.
@@ -284,16 +284,16 @@ impl ClientAccess {
 impl Front {
     /// The agent's answer to `initialize`; remembered, so that it need not be started.
     pub(super) async fn introduction(&self) -> Result<Json, RpcError> {
-        let (desk, order) = (&self.visit.desk, self.visit.order());
+        let (desk, order) = (&self.access.registry, self.access.order());
         let key = (order.agent, order.command);
-        if let Some((answer, at)) = lock(&desk.introductions).get(&key)
-            && at.elapsed() < KNOWN_FOR
+        if let Some((answer, at)) = lock(&desk.initialize_answers).get(&key)
+            && at.elapsed() < CACHED_FOR
         {
             return Ok(answer.clone());
         }
         let answer = self.host().await?.initialized.clone();
-        let mut known = lock(&desk.introductions);
-        known.retain(|_, (_, at)| at.elapsed() < KNOWN_FOR);
+        let mut known = lock(&desk.initialize_answers);
+        known.retain(|_, (_, at)| at.elapsed() < CACHED_FOR);
         known.insert(key, (answer.clone(), Instant::now()));
         Ok(answer)
     }
@@ -301,7 +301,7 @@ impl Front {
     /// The kinds of the agent's requests that the client answers. Only an editor on this machine
     /// has the same files, and is trusted with requests that nobody here can judge.
     pub(super) fn serves(&self) -> ServedRequests {
-        let is_local = self.visit.is_local();
+        let is_local = self.access.is_local();
         ServedRequests { files: is_local && self.abilities().files, others: is_local }
     }
 
@@ -317,11 +317,11 @@ impl Front {
             additional_directories: Vec<PathBuf>,
             permissions: Option<PolicyMode>,
         }
-        if !self.visit.is_local() {
+        if !self.access.is_local() {
             return;
         }
         let Ok(said) = message.body_json().read::<OrderParams>() else { return };
-        let mut order = lock(&self.visit.order);
+        let mut order = lock(&self.access.order);
         *order = SessionOrder {
             agent: said.agent.or_else(|| order.agent.clone()),
             command: said.command.into_iter().map(Into::into).collect(),

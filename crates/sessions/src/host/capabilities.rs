@@ -82,7 +82,7 @@ fn read_auth_methods(methods: &Value) -> Vec<AuthMethod> {
 }
 
 /// `initialize` params of Switchyard itself. Everything named here is really served.
-pub(super) fn introduction(settings: &SessionSettings, manners: &AgentQuirks) -> Json {
+pub(super) fn initialize_params(settings: &SessionSettings, manners: &AgentQuirks) -> Json {
     let mut capabilities = json!({
         "fs": { "readTextFile": !manners.no_client_reads, "writeTextFile": true },
         "terminal": true,

@@ -198,7 +198,7 @@ impl Routes {
     }
 
     /// The destination of `incoming`; `None` when nothing is left to do with it.
-    fn place(&self, incoming: IncomingMessage) -> Option<DispatchTarget> {
+    fn route(&self, incoming: IncomingMessage) -> Option<DispatchTarget> {
         let message = match incoming {
             IncomingMessage::Reply(reply) => return Some(DispatchTarget::Settle(reply)),
             IncomingMessage::Tagged { tag, outcome } => {
@@ -210,7 +210,7 @@ impl Routes {
                     AgentMessage::Answer { tag, outcome },
                 ));
             }
-            IncomingMessage::Unasked(message) => {
+            IncomingMessage::Unmatched(message) => {
                 return Some(DispatchTarget::Everyone(format!(
                     "an answer to nothing: {}",
                     message.id()
@@ -310,7 +310,7 @@ pub(super) async fn dispatch(
 async fn hand_out(batch: Vec<IncomingMessage>, connection: &Connection, routes: &Arc<Routes>) {
     let mut group: Option<(mpsc::Sender<Vec<AgentMessage>>, Vec<AgentMessage>)> = None;
     for incoming in batch {
-        let Some(placed) = routes.place(incoming) else { continue };
+        let Some(placed) = routes.route(incoming) else { continue };
         if let DispatchTarget::Session(sender, message) = placed {
             match &mut group {
                 Some((current, messages)) if current.same_channel(&sender) => {
@@ -391,9 +391,9 @@ mod tests {
     fn early_messages_wait_up_to_a_bound_in_bytes() {
         let routes = Arc::new(Routes::default());
         let opening = routes.opening();
-        assert!(routes.place(update("ours", 100)).is_none());
+        assert!(routes.route(update("ours", 100)).is_none());
         for _ in 0..60 {
-            routes.place(update("nobody", MAX_PARKED_BYTES / 4));
+            routes.route(update("nobody", MAX_PARKED_BYTES / 4));
         }
         let n_bytes: usize =
             lock(&routes.table).parked.iter().map(|(_, one)| one.body().len()).sum();

@@ -55,7 +55,7 @@ impl HostSlot {
     }
 
     /// Ties the slot to the pools; once.
-    pub(crate) fn back(&self, backing: PoolBacking) {
+    pub(crate) fn attach_pools(&self, backing: PoolBacking) {
         // A slot is handed out once.
         let _ = self.backing.set(backing);
     }
@@ -82,12 +82,12 @@ impl HostSlot {
     }
 
     /// No agent is started here any more.
-    pub(crate) fn refuse(&self) {
+    pub(crate) fn refuse_starts(&self) {
         self.closing.cancel();
     }
 
     /// Takes the agent that runs here out, for another slot.
-    pub(crate) async fn give_up(&self) -> Option<Arc<Host>> {
+    pub(crate) async fn take_host(&self) -> Option<Arc<Host>> {
         self.state.lock().await.host.take()
     }
 
@@ -180,7 +180,7 @@ impl HostSlot {
     pub async fn shut_down(&self) {
         self.closing.cancel();
         if let Some(backing) = self.backing.get() {
-            backing.let_go();
+            backing.end_lease();
         }
         let host = self.state.lock().await.host.take();
         if let Some(host) = host {

@@ -20,12 +20,12 @@ pub(crate) struct EarlyMessages {
 
 impl EarlyMessages {
     pub(crate) fn push(&mut self, message: AgentMessage) {
-        self.n_bytes += weight(&message);
+        self.n_bytes += counted_bytes(&message);
         self.messages.push_back(message);
         while self.n_bytes > MAX_BYTES || self.messages.len() > MAX_MESSAGES {
             let Some(at) = self.messages.iter().position(may_go) else { break };
             if let Some(gone) = self.messages.remove(at) {
-                self.n_bytes = self.n_bytes.saturating_sub(weight(&gone));
+                self.n_bytes = self.n_bytes.saturating_sub(counted_bytes(&gone));
             }
         }
     }
@@ -38,7 +38,7 @@ impl EarlyMessages {
 
     pub(crate) fn retain(&mut self, keep: impl Fn(&AgentMessage) -> bool) {
         self.messages.retain(keep);
-        self.n_bytes = self.messages.iter().map(weight).sum();
+        self.n_bytes = self.messages.iter().map(counted_bytes).sum();
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -55,7 +55,7 @@ fn may_go(message: &AgentMessage) -> bool {
 }
 
 /// The bytes that count; messages that have to stay take no room from the others.
-fn weight(message: &AgentMessage) -> usize {
+fn counted_bytes(message: &AgentMessage) -> usize {
     if may_go(message) { message.n_bytes() } else { 0 }
 }
 
@@ -78,7 +78,7 @@ mod tests {
             early.push(update(n, 64 << 10));
         }
         let messages = early.into_messages();
-        let n_bytes: usize = messages.iter().map(weight).sum();
+        let n_bytes: usize = messages.iter().map(counted_bytes).sum();
         assert!(n_bytes <= MAX_BYTES && n_bytes > MAX_BYTES / 2, "{n_bytes}");
         let Some(AgentMessage::Update { payload, .. }) = messages.last() else { panic!() };
         assert_eq!(payload.read::<serde_json::Value>().unwrap()["n"], 999);

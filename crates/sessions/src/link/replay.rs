@@ -11,7 +11,9 @@ use std::time::Duration;
 use serde_json::Value;
 use wire::Json;
 
-use super::{EarlierSession, EarlyMessages, LinkError, ReopenFailure, explain, forget, params_for};
+use super::{
+    EarlierSession, EarlyMessages, LinkError, ReopenFailure, explain, params_for, reopen_failure,
+};
 use crate::host::{AgentMessage, AgentMessages, Host};
 use crate::name_list::names;
 use bus::connection::{CallError, RpcResult};
@@ -22,7 +24,7 @@ pub(super) struct ReopenedSession {
     pub(super) answer: Json,
     /// Messages so far that are no part of the conversation.
     pub(super) early: EarlyMessages,
-    pub(super) heard: ReplayedPrompts,
+    pub(super) prompts: ReplayedPrompts,
 }
 
 impl ReopenedSession {
@@ -39,7 +41,7 @@ impl ReopenedSession {
         let messages = host.routes.add(agent_session, public_id).ok_or_else(taken)?;
         host.resume();
         let tag = host.routes.tag(agent_session);
-        let fail = |error| forget(host, agent_session, error);
+        let fail = |error| reopen_failure(host, agent_session, error);
         host.connection
             .call_tagged(tag, method, &params)
             .map_err(|error| fail(explain(host, method, error)))?;
@@ -47,7 +49,7 @@ impl ReopenedSession {
             messages,
             answer: Json::trusted("{}"),
             early: EarlyMessages::default(),
-            heard: ReplayedPrompts::default(),
+            prompts: ReplayedPrompts::default(),
         };
         let within = host.settings.open_within;
         let outcome = match tokio::time::timeout(within, replay.until_answer(tag)).await {
@@ -79,13 +81,13 @@ impl ReopenedSession {
 
     fn hear(&mut self, message: AgentMessage) {
         match is_conversation(&message) {
-            true => self.heard.hear(&message),
+            true => self.prompts.hear(&message),
             false => self.early.push(message),
         }
     }
 
     /// Reads the messages after the answer, until the agent is quiet for a moment.
-    pub(super) async fn hear_late(&mut self) {
+    pub(super) async fn read_late(&mut self) {
         /// The replay follows the answer within milliseconds, or not at all.
         const QUIET: Duration = Duration::from_millis(300);
         const AT_MOST: Duration = Duration::from_secs(2);

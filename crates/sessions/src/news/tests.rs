@@ -5,7 +5,7 @@ fn session(name: &str) -> SessionId {
 }
 
 fn seqs(batch: &NoticeBatch) -> Vec<u64> {
-    let seq = |note: &NoticeEntry| match note.what {
+    let seq = |note: &NoticeEntry| match note.notice {
         Notice::TurnEnded(seq) | Notice::Answered(seq) => seq.0,
         Notice::Halted { .. } => 0,
     };
@@ -24,20 +24,20 @@ fn a_reader_goes_on_where_it_was() {
 
     assert_eq!((seqs(&first), seqs(&second)), (vec![1], vec![2, 3]));
     assert_eq!(news.after(second.next), NoticeBatch { notes: vec![], n_missed: 0, next: 3 });
-    assert_eq!(news.now(), 3);
+    assert_eq!(news.next_number(), 3);
 }
 
 #[test]
 fn a_reader_that_is_too_slow_is_told_what_it_missed() {
     let news = Notices::default();
-    let n_notes = MAX_NOTES as u64 + 10;
+    let n_notes = MAX_NOTICES as u64 + 10;
     for seq in 1..=n_notes {
         news.add(session("a"), Notice::TurnEnded(Seq(seq)));
     }
 
     let batch = news.after(3);
 
-    assert_eq!((batch.n_missed, batch.notes.len(), batch.next), (7, MAX_NOTES, n_notes));
+    assert_eq!((batch.n_missed, batch.notes.len(), batch.next), (7, MAX_NOTICES, n_notes));
     assert_eq!(seqs(&batch)[0], 11);
 }
 
@@ -55,7 +55,7 @@ async fn no_wake_up_is_lost_between_reading_and_waiting() {
     };
     let (mut next, mut read) = (0, Vec::new());
     while read.len() < 1000 {
-        news.more(next).await;
+        news.wait_after(next).await;
         let batch = news.after(next);
         next = batch.next;
         read.extend(seqs(&batch));

@@ -53,7 +53,7 @@ async fn steps_belong_to_the_turn_that_they_are_taken_for() {
     let steps = Arc::new(Steps::default());
     let observers = Observers::default().and(steps.clone());
     let parent = TraceContext { traceparent: "00-a-b-01".into(), tracestate: None };
-    within(Some(parent.clone()), async {
+    with_parent(Some(parent.clone()), async {
         let _ = observers.step(StartupStep::Initialize, "demo");
     })
     .await;

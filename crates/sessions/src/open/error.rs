@@ -21,7 +21,7 @@ pub enum OpenError {
     #[error(transparent)]
     Place(#[from] OrderError),
     #[error(transparent)]
-    NotGranted(#[from] ChooseError),
+    OptionNotSet(#[from] ChooseError),
 }
 
 impl From<&OpenError> for Fault {
@@ -34,7 +34,7 @@ impl From<&OpenError> for Fault {
                     .remedy("wait for its turn to end, or stop it with `switchyard cancel`")
             }
             OpenError::Store(_) => Self::new(Category::Internal, error.to_string()),
-            OpenError::NotGranted(error) => error.into(),
+            OpenError::OptionNotSet(error) => error.into(),
             OpenError::Roots(_) | OpenError::Place(_) => {
                 Self::new(Category::BadInput, error.to_string())
             }
@@ -51,7 +51,7 @@ impl From<OpenError> for RpcError {
             ) => return error.clone(),
             OpenError::Store(StoreError::NoSuchSession(_)) => codes::NOT_FOUND,
             OpenError::Store(StoreError::InUse { .. }) => codes::INVALID_REQUEST,
-            OpenError::NotGranted(_) => codes::INVALID_PARAMS,
+            OpenError::OptionNotSet(_) => codes::INVALID_PARAMS,
             _ => return Self::from(&Fault::from(&error)),
         };
         Self { code, ..Self::from(&Fault::from(&error)) }

@@ -169,7 +169,7 @@ struct RulesWatcher {
 enum RulesCheck {
     Nothing,
     Rules(Rules),
-    Trouble(RuleError),
+    Error(RuleError),
 }
 
 impl RulesWatcher {
@@ -182,7 +182,7 @@ impl RulesWatcher {
             }
             // The disk may be slow, or far away.
             let looked = tokio::task::spawn_blocking(move || {
-                let found = self.look(std::thread::sleep);
+                let found = self.check(std::thread::sleep);
                 (self, found)
             });
             let Ok((watcher, found)) = looked.await else { return };
@@ -193,7 +193,7 @@ impl RulesWatcher {
                     Some(inner) => RuleBook(inner).replace(rules),
                     None => return,
                 },
-                RulesCheck::Trouble(error) => {
+                RulesCheck::Error(error) => {
                     let path = self.file.shown();
                     tracing::error!(path, %error, "the permission rules in force stay as they are");
                 }
@@ -201,7 +201,7 @@ impl RulesWatcher {
         }
     }
 
-    fn look(&mut self, wait: impl FnOnce(Duration)) -> RulesCheck {
+    fn check(&mut self, wait: impl FnOnce(Duration)) -> RulesCheck {
         let stamp = self.file.stamp();
         if stamp == self.stamp && !self.is_young {
             return RulesCheck::Nothing;
@@ -219,7 +219,7 @@ impl RulesWatcher {
             Err(_) if is_same_stamp && self.text.is_none() => return RulesCheck::Nothing,
             Err(error) => {
                 self.text = None;
-                return RulesCheck::Trouble(error);
+                return RulesCheck::Error(error);
             }
         };
         if self.text.as_ref() == Some(&text) {
@@ -227,7 +227,7 @@ impl RulesWatcher {
         }
         let found = match self.file.parse(&text) {
             Ok(rules) => RulesCheck::Rules(rules),
-            Err(error) => RulesCheck::Trouble(error),
+            Err(error) => RulesCheck::Error(error),
         };
         self.text = Some(text);
         found

@@ -49,9 +49,9 @@ impl CommandGlob {
             let mut next = states.clone();
             // It may be more words than one, or none.
             if n > 0 && !(word.may_split && word.is_unknown()) {
-                next = behind(automaton, next, " ");
+                next = states_after(automaton, next, " ");
             }
-            next = behind(automaton, next, &word.text);
+            next = states_after(automaton, next, &word.text);
             if word.is_optional {
                 next.extend(&states);
             }
@@ -61,15 +61,15 @@ impl CommandGlob {
             }
         }
         // `rm *` is also about an `rm` without arguments.
-        is_match(&behind(automaton, states, " "))
+        is_match(&states_after(automaton, states, " "))
     }
 }
 
 /// The states that a text leads to.
-fn behind(automaton: &DFA<Vec<u32>>, mut states: Vec<StateID>, text: &str) -> Vec<StateID> {
+fn states_after(automaton: &DFA<Vec<u32>>, mut states: Vec<StateID>, text: &str) -> Vec<StateID> {
     for (n, part) in text.split(ANYTHING).enumerate() {
         if n > 0 {
-            states = all_behind(automaton, states);
+            states = states_after_any(automaton, states);
         }
         for byte in part.bytes() {
             states = states.into_iter().map(|state| automaton.next_state(state, byte)).collect();
@@ -81,7 +81,7 @@ fn behind(automaton: &DFA<Vec<u32>>, mut states: Vec<StateID>, text: &str) -> Ve
 }
 
 /// The states that any text leads to.
-fn all_behind(automaton: &DFA<Vec<u32>>, mut states: Vec<StateID>) -> Vec<StateID> {
+fn states_after_any(automaton: &DFA<Vec<u32>>, mut states: Vec<StateID>) -> Vec<StateID> {
     let mut seen: std::collections::BTreeSet<StateID> = states.iter().copied().collect();
     while let Some(state) = states.pop() {
         let next = (0..=u8::MAX).map(|byte| automaton.next_state(state, byte));

@@ -47,9 +47,9 @@ pub(super) fn commands_in(line: &str) -> Option<Vec<FoundCommand>> {
     let has_paths = has_paths(line);
     let mut search = CommandSearch { bytes_left: MAX_BYTES, has_paths, ..CommandSearch::default() };
     search.line(line, MAX_DEPTH)?;
-    search.told.literals.forget(|text| search.lines.contains(text));
-    let names_any = search.told.may_name_element();
-    if search.told.may_run_text() || search.arrays.may_read_text(line, names_any) {
+    search.reread_risk.literals.forget(|text| search.lines.contains(text));
+    let names_any = search.reread_risk.may_name_element();
+    if search.reread_risk.may_run_text() || search.arrays.may_read_text(line, names_any) {
         return None;
     }
     // With another name for something, `[[` may be there to dash.
@@ -68,7 +68,7 @@ struct CommandSearch {
     has_nullglob: bool,
     /// Words behind `&&` in a `[[` were passed over.
     joins_tests: bool,
-    told: RereadRisk,
+    reread_risk: RereadRisk,
     arrays: Arrays,
     /// Texts that were looked into as lines.
     lines: BTreeSet<String>,
@@ -85,14 +85,14 @@ impl CommandSearch {
         words.filter(|word| word.may_split).for_each(|word| word.text = ANYTHING.to_string());
         self.joins_tests |= lexed.joins_tests;
         // From here on it is that of the lines within.
-        let around = std::mem::take(&mut self.told);
+        let around = std::mem::take(&mut self.reread_risk);
         self.lines.insert(line.to_owned());
         let read = lexed.commands.iter().try_for_each(|words| self.words(words, depth));
-        if self.told.has_numbers() {
-            self.told.literals.join(lexed.unread);
+        if self.reread_risk.has_numbers() {
+            self.reread_risk.literals.join(lexed.unread);
         }
-        self.told.join(around);
-        self.told.join(lexed.told);
+        self.reread_risk.join(around);
+        self.reread_risk.join(lexed.reread_risk);
         read?;
         let depth = depth.checked_sub(1);
         for line in &lexed.lines {
@@ -190,7 +190,7 @@ impl CommandSearch {
         }
         match SHELLS.contains(&program) {
             true => self.shell(program, rest, depth),
-            false => self.around(program, rest, depth),
+            false => self.wrapped_commands(program, rest, depth),
         }
     }
 
@@ -205,7 +205,7 @@ impl CommandSearch {
                 let line = value.text.trim_start_matches(['|', '-']);
                 let end = if name.ends_with("BROWSER") { ':' } else { '\0' };
                 let mut lines = line.split(end).map(str::to_owned);
-                lines.try_for_each(|text| self.sure_line(&Word { text, ..value.clone() }, depth))
+                lines.try_for_each(|text| self.shell_line(&Word { text, ..value.clone() }, depth))
             }
         }
     }
@@ -219,7 +219,7 @@ impl CommandSearch {
     }
 
     /// The same for a word that nothing but a shell reads.
-    fn sure_line(&mut self, word: &Word, depth: usize) -> Option<()> {
+    fn shell_line(&mut self, word: &Word, depth: usize) -> Option<()> {
         match is_changed(word) {
             true => self.whole_line(word, depth),
             false => self.line_in(word, depth),
@@ -248,7 +248,7 @@ impl CommandSearch {
             for line in [value, attached].into_iter().flatten() {
                 let line = word.with(line);
                 match is_for_shell {
-                    true => self.sure_line(&line, depth)?,
+                    true => self.shell_line(&line, depth)?,
                     false => self.line_in(&line, depth)?,
                 }
             }
@@ -261,7 +261,7 @@ impl CommandSearch {
             });
             let is_sure = is_for_shell && (is_behind || program == "trap" && at == 0);
             match is_seen && !is_other && !is_value(program, rest, at) {
-                true if is_sure => self.sure_line(word, depth)?,
+                true if is_sure => self.shell_line(word, depth)?,
                 true => self.line_in(word, depth)?,
                 false => {}
             }

@@ -13,7 +13,7 @@ const OF_CONTENT: [&str; 7] =
 const OF_LOCATION: [&str; 3] = ["path", "line", "_meta"];
 
 /// The first of some names that is almost, and not quite, one of those that are `known`.
-pub(crate) fn odd_name<'a>(
+pub(crate) fn miscased_name<'a>(
     mut names: impl Iterator<Item = &'a String>,
     known: &[&str],
 ) -> Option<&'a String> {
@@ -23,14 +23,14 @@ pub(crate) fn odd_name<'a>(
 }
 
 /// The same in the params of a permission request.
-pub(crate) fn odd_in_question(params: &Value) -> Option<&String> {
+pub(crate) fn miscased_in_question(params: &Value) -> Option<&String> {
     odd_in(params, &OF_QUESTION)
         .or_else(|| odd_among(&params["options"], &OF_OPTION))
-        .or_else(|| odd_in_call(&params["toolCall"]))
+        .or_else(|| miscased_in_call(&params["toolCall"]))
 }
 
 /// The same in a tool call, or in an update of one. The input is the agent's own.
-pub(crate) fn odd_in_call(call: &Value) -> Option<&String> {
+pub(crate) fn miscased_in_call(call: &Value) -> Option<&String> {
     odd_in(call, OF_CALL)
         .or_else(|| odd_among(&call["content"], &OF_CONTENT))
         .or_else(|| odd_among(&call["locations"], &OF_LOCATION))
@@ -41,7 +41,7 @@ fn odd_among<'a>(values: &'a Value, known: &[&str]) -> Option<&'a String> {
 }
 
 fn odd_in<'a>(value: &'a Value, known: &[&str]) -> Option<&'a String> {
-    odd_name(value.as_object()?.keys(), known)
+    miscased_name(value.as_object()?.keys(), known)
 }
 
 #[cfg(test)]
@@ -66,7 +66,7 @@ mod tests {
             json!({ "toolCall": { "content": [{ "type": "diff", "Path": "/a" }] } }),
             json!({ "toolCall": { "locations": [{ "PATH": "/a" }] } }),
         ] {
-            assert!(odd_in_question(&odd).is_some(), "{odd}");
+            assert!(miscased_in_question(&odd).is_some(), "{odd}");
         }
         for plain in [
             json!({ "sessionId": "s", "toolCall": {}, "options": [], "_meta": { "Kind": 1 } }),
@@ -77,7 +77,7 @@ mod tests {
             json!(["ToolCall"]),
             json!(null),
         ] {
-            assert_eq!(odd_in_question(&plain), None, "{plain}");
+            assert_eq!(miscased_in_question(&plain), None, "{plain}");
         }
     }
 }

@@ -101,7 +101,7 @@ impl PolicyQuestion {
     /// Notes whether it is one of `tools`, by their titles: those of its agent that write a file and
     /// do nothing else. Its input must be a path and texts, and nothing else.
     #[must_use]
-    pub fn among_edits(mut self, tools: &[String], call: &Value) -> Self {
+    pub fn noting_known_edit(mut self, tools: &[String], call: &Value) -> Self {
         let says_nothing = ["", "other"].contains(&self.kind.as_str());
         let title = self.title.to_lowercase();
         let is_named = |path: &str| {
@@ -123,7 +123,7 @@ impl PolicyQuestion {
 
     /// Notes whether a path is in one of the `forbidden` directories.
     #[must_use]
-    pub fn beside(mut self, forbidden: &ForbiddenDirs) -> Self {
+    pub fn noting_forbidden(mut self, forbidden: &ForbiddenDirs) -> Self {
         let takes_along = self.takes_along();
         let is_touched = |path: &PathBuf| {
             forbidden.covers(path)

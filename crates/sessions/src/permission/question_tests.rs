@@ -268,7 +268,7 @@ fn a_tool_that_is_known_to_write_a_file_is_an_edit_even_if_its_kind_says_nothing
         let call = json!({"title": title, "kind": kind, "rawInput": input});
         let params = json!({"toolCall": call, "options": []}).to_string();
         let question =
-            PolicyQuestion::read(&params, None, "goose", &roots).among_edits(&tools, &call);
+            PolicyQuestion::read(&params, None, "goose", &roots).noting_known_edit(&tools, &call);
         let policy =
             PermissionPolicy { mode: PolicyMode::AcceptEdits, ..PermissionPolicy::default() };
         matches!(policy.judge(&question), super::PolicyVerdict::Allow(_))

@@ -60,7 +60,7 @@ fn what_takes_our_own_directories_along_is_about_them() {
     let forbidden = roots::ForbiddenDirs::new([own.clone()]);
     let is_denied = |kind: &str, path: &std::path::Path| {
         let call = json!({"kind": kind, "rawInput": {"path": path}});
-        let question = question(&call).beside(&forbidden);
+        let question = question(&call).noting_forbidden(&forbidden);
         matches!(
             PermissionPolicy { mode: PolicyMode::Auto, ..PermissionPolicy::default() }
                 .judge(&question),
@@ -84,7 +84,7 @@ fn a_pattern_that_means_our_own_directories_is_about_them() {
     let own = root.join("home/state");
     std::fs::create_dir_all(&own).unwrap();
     let forbidden = roots::ForbiddenDirs::new([own]);
-    let is_denied = |call: &Value| question(call).beside(&forbidden).is_forbidden;
+    let is_denied = |call: &Value| question(call).noting_forbidden(&forbidden).is_forbidden;
     let path = |path: &str| root.join(path).display().to_string();
     for (kind, given, is) in [
         ("read", "home/sta*/token", true),

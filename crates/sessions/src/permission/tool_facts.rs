@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use wire::Ambiguity;
 
-use super::names::odd_in_call;
+use super::names::miscased_in_call;
 use super::question::READING_KINDS;
 use crate::host::MemoryShare;
 use crate::name_list::names;
@@ -86,7 +86,7 @@ impl ToolFacts {
         }
         let input = &call["rawInput"];
         let content = || call["content"].as_array().into_iter().flatten();
-        self.is_edit |= content().any(|part| part["type"] == "diff") || change::is_shown(input);
+        self.is_edit |= content().any(|part| part["type"] == "diff") || change::shows_edit(input);
         self.has_code |= command::has_code(input) || command::is_no_reading(input);
         self.is_line |= command::is_line(input);
         let is_code_run = self.has_code && READING_KINDS.contains(&self.kind.as_str())
@@ -107,9 +107,9 @@ impl ToolFacts {
         self.is_cut |= named.is_cut;
         let bases: Vec<&str> =
             BASE_MEMBERS.iter().filter_map(|member| input[*member].as_str()).collect();
-        let bases: Vec<String> = bases.into_iter().map(named::expanded).collect();
+        let bases: Vec<String> = bases.into_iter().map(named::expand).collect();
         for path in told.into_iter().chain(named.paths.iter().map(String::as_str)) {
-            let path = named::expanded(path);
+            let path = named::expand(path);
             let bases = bases.iter().filter(|_| !path.starts_with('/'));
             let based = bases.map(|base| format!("{base}/{path}"));
             if !based.chain([path.clone()]).all(|path| self.note(path)) {
@@ -195,7 +195,8 @@ impl TurnToolCalls {
         if let Some(id) = call_id(update) {
             self.learn(&id, update);
         }
-        let odd = odd_in_call(update).map(|name| format!("`{name}` is no member; check its case"));
+        let odd =
+            miscased_in_call(update).map(|name| format!("`{name}` is no member; check its case"));
         let check = odd.map_or(Ok(()), |why| Err(Ambiguity::Unreadable(why)));
         if let Err(why) = wire::check_unambiguous(params).and(check) {
             self.doubt(params, why);
@@ -350,7 +351,7 @@ mod tests {
             tools
         };
         let one = doubted(r#"{"toolCallId":"a","x":{"y":1,"y":2}}"#);
-        assert_eq!(one.get(Some("a")), Err(Ambiguity::Twins));
+        assert_eq!(one.get(Some("a")), Err(Ambiguity::Duplicate));
         assert!(one.get(Some("other")).is_ok_and(|facts| facts.is_some()));
         assert!(one.get(None).is_ok());
         let spelt = doubted(r#"{"toolCallId":"a","rawinput":{"command":"ls"}}"#);

@@ -25,7 +25,7 @@ pub(super) struct PoolKey {
     pub(super) model: Option<String>,
     is_named: bool,
     /// Quirks of the agent: they decide what a worker is sent right after its start.
-    manners: AgentQuirks,
+    quirks: AgentQuirks,
 }
 
 impl PoolKey {
@@ -38,7 +38,7 @@ impl PoolKey {
             environment: digest_environment(&command.env),
             model: model.map(str::to_owned),
             is_named: command.is_named,
-            manners: command.manners.clone(),
+            quirks: command.quirks.clone(),
         }
     }
 
@@ -52,7 +52,7 @@ impl PoolKey {
 /// relative to the directory may be another one in the next.
 pub(super) fn can_be_shared(command: &AgentCommand) -> bool {
     let program = command.program.as_bytes();
-    command.manners.shares_worker && (program.starts_with(b"/") || !program.contains(&b'/'))
+    command.quirks.shares_worker && (program.starts_with(b"/") || !program.contains(&b'/'))
 }
 
 /// Whether `params` of `session/new` are those that any client would send: a directory, no

@@ -51,7 +51,7 @@ impl PoolBacking {
         let pools = self.pools.upgrade()?;
         pools.note_use(&self.key, command, None);
         if let Some((slot, _)) = pools.take_ready(&self.key, command, None).await {
-            return slot.give_up().await;
+            return slot.take_host().await;
         }
         lock(&pools.state).count(&self.key, |counts| counts.misses += 1);
         None
@@ -61,7 +61,7 @@ impl PoolBacking {
     pub(crate) fn started(&self) {
         if let Some(pools) = self.pools.upgrade() {
             lock(&pools.state).order(&self.key);
-            pools.kick();
+            pools.start_ordered();
         }
     }
 
@@ -93,7 +93,7 @@ impl PoolBacking {
     }
 
     /// The slot is not used any more.
-    pub(crate) fn let_go(&self) {
+    pub(crate) fn end_lease(&self) {
         drop(lock(&self.lease).take());
         drop(self.take_any_prepared());
     }

@@ -39,7 +39,7 @@ pub struct PoolKeySnapshot {
 }
 
 impl Pools {
-    pub fn picture(&self) -> PoolsSnapshot {
+    pub fn snapshot(&self) -> PoolsSnapshot {
         let state = lock(&self.inner.state);
         let own = state.keys.iter().map(|(key, entry)| PoolKeySnapshot {
             agent: key.agent.clone(),

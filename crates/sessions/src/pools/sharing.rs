@@ -23,9 +23,9 @@ impl PoolsInner {
             id
         };
         let lease = SlotLease::new(self, id, key, Some(shared_id));
-        slot.back(PoolBacking::new(self, lease, Some(shared), None));
+        slot.attach_pools(PoolBacking::new(self, lease, Some(shared), None));
         if self.closing.is_cancelled() {
-            slot.refuse();
+            slot.refuse_starts();
         }
         slot
     }

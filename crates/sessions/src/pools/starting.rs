@@ -42,7 +42,7 @@ enum WarmStartError {
 
 impl PoolsInner {
     /// Starts the task that works on the orders, unless one does.
-    pub(super) fn kick(self: &Arc<Self>) {
+    pub(super) fn start_ordered(self: &Arc<Self>) {
         let mut state = lock(&self.state);
         if state.is_starting || state.orders.is_empty() || self.closing.is_cancelled() {
             return;
@@ -107,7 +107,7 @@ impl PoolsInner {
             Err(
                 error @ (LinkError::AuthRequired { .. }
                 | LinkError::Refused { .. }
-                | LinkError::NotHeld { .. }
+                | LinkError::ModeNotSet { .. }
                 | LinkError::NoSessionId),
             ) => {
                 tracing::debug!(agent = order.key.agent, %error, "no session in a warm worker");
@@ -173,7 +173,7 @@ impl PoolsInner {
         drop(state);
         let slot = warm.slot;
         self.tasks.spawn(task::boxed(async move { slot.shut_down().await }));
-        self.kick();
+        self.start_ordered();
     }
 
     pub(super) async fn fingerprint(&self, command: &AgentCommand) -> Fingerprint {

@@ -23,7 +23,7 @@ const MAX_KEYS: usize = 256;
 /// Warm workers of a key that may fail one after the other before it is left alone.
 const MAX_FAILED_IN_ROW: u32 = 3;
 /// How long it is left alone then.
-const REST: Duration = Duration::from_secs(60);
+const REST_AFTER_FAILURES: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
 pub(super) struct PoolsState {
@@ -194,7 +194,7 @@ impl PoolsState {
         if let Some(entry) = self.keys.get_mut(key) {
             entry.n_failed_in_row = entry.n_failed_in_row.saturating_add(1);
             if entry.n_failed_in_row >= MAX_FAILED_IN_ROW {
-                entry.rest_until = Some(Instant::now() + REST);
+                entry.rest_until = Some(Instant::now() + REST_AFTER_FAILURES);
             }
         }
         self.order(key);
@@ -256,7 +256,7 @@ impl PoolsState {
                     // The next one would be as large.
                     self.orders.retain(|other| *other != key);
                     let Some(entry) = self.keys.get_mut(&key) else { break };
-                    entry.rest_until = Some(Instant::now() + REST);
+                    entry.rest_until = Some(Instant::now() + REST_AFTER_FAILURES);
                     warm.extend(entry.warm.pop_front());
                 }
                 (None, None) => break,

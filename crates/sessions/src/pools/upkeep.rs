@@ -20,7 +20,7 @@ impl PoolsInner {
             self.end_shared(shared);
             self.replace_outdated().await;
             self.bound_memory().await;
-            self.kick();
+            self.start_ordered();
         }
     }
 

@@ -11,7 +11,7 @@ fn agent(system_prompt: SystemPromptSupport) -> AgentCommand {
         cwd: "/".into(),
         env: bus::Environment::default(),
         is_named: true,
-        manners: AgentQuirks { system_prompt, ..AgentQuirks::default() },
+        quirks: AgentQuirks { system_prompt, ..AgentQuirks::default() },
     }
 }
 

@@ -96,14 +96,14 @@ impl<A> LinkState<A> {
         }
     }
 
-    pub(super) fn held(&self) -> Option<&A> {
+    pub(super) fn current(&self) -> Option<&A> {
         match &self.state {
             LinkStage::Linked { agent, .. } => Some(agent),
             LinkStage::Unlinked | LinkStage::Linking => None,
         }
     }
 
-    pub(super) fn held_mut(&mut self) -> Option<&mut A> {
+    pub(super) fn current_mut(&mut self) -> Option<&mut A> {
         match &mut self.state {
             LinkStage::Linked { agent, .. } => Some(agent),
             LinkStage::Unlinked | LinkStage::Linking => None,
@@ -175,7 +175,7 @@ impl<A> LinkState<A> {
 
     /// Sets the text before the next prompt. `preface` is the text that the session's agents are
     /// sent once, and `preamble` the conversation so far, for one that has forgotten it.
-    pub(super) fn tell_first(
+    pub(super) fn set_preamble(
         &mut self,
         preface: Option<String>,
         preamble: Option<String>,
@@ -202,7 +202,7 @@ impl<A> LinkState<A> {
     }
 
     /// Changes a part of the agent's options; gives the whole, if there was room for it.
-    pub(super) fn offer_has(&mut self, path: &[&str], value: &Json) -> Option<&Json> {
+    pub(super) fn set_offer_part(&mut self, path: &[&str], value: &Json) -> Option<&Json> {
         let LinkStage::Linked { offer, .. } = &mut self.state else { return None };
         let fits = value.as_str().len() <= MAX_OFFER_BYTES;
         let answer = wire::set_member(&offer.answer, path, value).ok().filter(|_| fits)?;
@@ -210,13 +210,13 @@ impl<A> LinkState<A> {
     }
 
     /// As [`offer_has`](Self::offer_has), if `value` is the name of something.
-    pub(super) fn offer_names(
+    pub(super) fn set_offer_name(
         &mut self,
         path: &[&str],
         value: &serde_json::Value,
     ) -> Option<&Json> {
         value.as_str().filter(|name| name.len() <= MAX_MODE_BYTES)?;
-        self.offer_has(path, &Json::of(value))
+        self.set_offer_part(path, &Json::of(value))
     }
 
     /// Gives the offer, or has `reply` wait for it.

@@ -28,19 +28,19 @@ pub(super) enum SessionTaskCommand {
     Stopping(bus::StopStep),
     Pass(ForwardedRequest),
     Link { reply: ReplySender<Result<Json, Fault>> },
-    OptionsAre(Json),
+    OptionsChanged(Json),
     Waiting { reply: ReplySender<Vec<QueuedPrompt>> },
     Peek { reply: ReplySender<Option<AgentOffer>> },
     Rename { title: Option<String>, by: String, done: ReplySender<()> },
-    Tell { method: String, params: Json },
+    Notify { method: String, params: Json },
     Close { done: ReplySender<()> },
     Finish { done: ReplySender<()> },
-    Rest,
+    PutAsideIfUnused,
 }
 
 impl SessionTaskCommand {
     /// Whether the command only looks at the session, which is no use of it.
     pub(super) fn is_look(&self) -> bool {
-        matches!(self, Self::Peek { .. } | Self::Waiting { .. } | Self::Rest)
+        matches!(self, Self::Peek { .. } | Self::Waiting { .. } | Self::PutAsideIfUnused)
     }
 }

@@ -16,7 +16,7 @@ use wire::{Json, RpcError};
 
 use crate::name_list::names;
 use crate::permission::{
-    PermissionPolicy, PolicyMode, PolicyQuestion, PolicyVerdict, RuleBook, odd_name, resolved,
+    PermissionPolicy, PolicyMode, PolicyQuestion, PolicyVerdict, RuleBook, miscased_name, resolved,
 };
 use crate::terminals::{Argv, Variable, read};
 use projection::command_line;
@@ -80,7 +80,7 @@ impl Judge {
     }
 
     /// The answer to [`CHECK`].
-    pub(super) fn told(&self, params: &str) -> Result<Json, RpcError> {
+    pub(super) fn check_answer(&self, params: &str) -> Result<Json, RpcError> {
         self.request(CHECK, params).map(|()| Json::trusted("{}"))
     }
 
@@ -103,7 +103,7 @@ impl Judge {
             _ => self.changes()?,
         }
         let paths = paths.iter().flat_map(|path| resolved(Path::new(path))).collect();
-        self.rules(&self.about(kind, paths).beside(self.roots.forbidden()))
+        self.rules(&self.about(kind, paths).noting_forbidden(self.roots.forbidden()))
     }
 
     fn command(&self, line: String) -> Result<(), RpcError> {
@@ -235,7 +235,7 @@ fn check_names(params: &str) -> Result<(), RpcError> {
     let members: Members<'_> = read(params)?;
     let nested: Nested<'_> = read(params)?;
     let names = members.keys().chain(nested.env.iter().flat_map(Members::keys));
-    match odd_name(names, NAMES) {
+    match miscased_name(names, NAMES) {
         None => Ok(()),
         Some(name) => {
             Err(RpcError::invalid_params(format_args!("`{name}` is no member; check its case")))

@@ -178,7 +178,7 @@ impl SessionTask {
         }
         self.services.terminals.end_all().await;
         // A log that failed was reported already.
-        let _ = self.tell_terminals(None).await;
+        let _ = self.log_terminals(None).await;
         let _ = self.phase.send(over);
         // The claim goes before the waiter learns that the session is free.
         let done = self.finishing.take();
@@ -192,7 +192,7 @@ impl SessionTask {
     async fn halt(&mut self, halt: &LogFailure) {
         tracing::warn!(session = %self.id, why = halt.0, "session halted");
         let (turn, why) = (self.turns.current(), halt.0.clone());
-        self.yard.news.add(self.id, Notice::Halted { turn, why });
+        self.yard.notices.add(self.id, Notice::Halted { turn, why });
         // No longer listening comes first: the agent's last messages would wait for us, and we
         // for the agent.
         let agent = self.release();
@@ -218,7 +218,7 @@ impl SessionTask {
             if self.is_closed {
                 return Ok(SessionTaskEnd::PutAside);
             }
-            self.tell_terminals(None).await?;
+            self.log_terminals(None).await?;
             self.check_limits().await?;
             self.start_next_turn().await?;
             self.count_time();
@@ -243,21 +243,21 @@ impl SessionTask {
                         if !command.is_look() {
                             self.used_at = Instant::now();
                         }
-                        self.obey(command).await?;
+                        self.execute(command).await?;
                     }
                     None => return Ok(SessionTaskEnd::Finished),
                 },
                 batch = next_batch(&mut self.link) => match batch {
-                    Some(batch) => self.hear(batch).await?,
+                    Some(batch) => self.handle_batch(batch).await?,
                     None => self.agent_is_gone().await?,
                 },
-                () = self.services.terminals.telling.news() => {}
-                () = until(deadline) => self.on_time().await?,
+                () = self.services.terminals.log.wait_for_output() => {}
+                () = until(deadline) => self.on_deadline().await?,
             }
         }
     }
 
-    async fn obey(&mut self, command: SessionTaskCommand) -> Result<(), LogFailure> {
+    async fn execute(&mut self, command: SessionTaskCommand) -> Result<(), LogFailure> {
         match command {
             SessionTaskCommand::Prompt(prompt, reply) => {
                 let received = self.receive(prompt).await;
@@ -305,7 +305,9 @@ impl SessionTask {
             SessionTaskCommand::Stopping(step) => self.note_stop_step(step).await?,
             SessionTaskCommand::Pass(pass) => self.pass(pass),
             SessionTaskCommand::Link { reply } => self.link_for(reply),
-            SessionTaskCommand::OptionsAre(options) => self.offer_has(&["configOptions"], &options),
+            SessionTaskCommand::OptionsChanged(options) => {
+                self.offer_has(&["configOptions"], &options)
+            }
             SessionTaskCommand::Waiting { reply } => {
                 let _ = reply.send(self.turns.waiting(|prompt| prompt.text.clone()));
             }
@@ -316,7 +318,7 @@ impl SessionTask {
                 self.rename(title, &by).await?;
                 let _ = done.send(());
             }
-            SessionTaskCommand::Tell { method, params } => {
+            SessionTaskCommand::Notify { method, params } => {
                 if let Some(agent) = self.link.agent() {
                     agent.notify(&method, &params);
                 }
@@ -326,7 +328,7 @@ impl SessionTask {
                 let _ = done.send(());
             }
             SessionTaskCommand::Finish { done } => self.finishing = Some(done),
-            SessionTaskCommand::Rest => self.rest_soon(),
+            SessionTaskCommand::PutAsideIfUnused => self.rest_soon(),
         }
         Ok(())
     }
@@ -387,8 +389,8 @@ impl SessionTask {
 
     /// Logs what commands have printed and how they ended, as far as it is time; of those of a
     /// turn that ends, all that is there.
-    async fn tell_terminals(&mut self, ending: Option<TurnId>) -> Result<(), LogFailure> {
-        let telling = &self.services.terminals.telling;
+    async fn log_terminals(&mut self, ending: Option<TurnId>) -> Result<(), LogFailure> {
+        let telling = &self.services.terminals.log;
         let TerminalEvents { drafts, waited_for } = telling.take(Instant::now(), ending);
         if drafts.is_empty() {
             return Ok(());
@@ -437,7 +439,7 @@ fn is_upkeep(draft: &Draft) -> bool {
 
 /// Cancel-safe; never ready while there is no agent.
 async fn next_batch(link: &mut LinkState<ListeningAgent>) -> Option<Vec<AgentMessage>> {
-    match link.held_mut() {
+    match link.current_mut() {
         Some(listening) => listening.messages.recv().await,
         None => std::future::pending().await,
     }

@@ -21,7 +21,7 @@ const MAX_GARBAGE: u32 = 20;
 pub(super) struct TurnProgress {
     prompt: PromptPlace,
     n_garbage: u32,
-    pub(super) last_words: LastMessage,
+    pub(super) last_message: LastMessage,
     /// The observers' guards of the turn.
     pub(super) watch: WatchGuards<dyn TurnWatch>,
 }
@@ -36,7 +36,7 @@ enum PromptPlace {
         /// The tag of the request that stands for the turn.
         tag: u64,
         /// Its params, until the agent has said something.
-        unheard: Option<Json>,
+        resendable: Option<Json>,
     },
     /// It is sent again when the session is linked anew.
     Waiting(Json),
@@ -54,12 +54,12 @@ impl TurnProgress {
             PromptPlace::Nowhere => Some(params.clone()),
             PromptPlace::Sent { .. } | PromptPlace::Waiting(_) => None,
         };
-        self.prompt = PromptPlace::Sent { tag, unheard };
+        self.prompt = PromptPlace::Sent { tag, resendable: unheard };
     }
 
     /// Notes that the agent has begun with the prompt.
-    pub(super) fn heard(&mut self) {
-        if let PromptPlace::Sent { unheard, .. } = &mut self.prompt {
+    pub(super) fn note_activity(&mut self) {
+        if let PromptPlace::Sent { resendable: unheard, .. } = &mut self.prompt {
             *unheard = None;
         }
     }
@@ -71,7 +71,7 @@ impl TurnProgress {
 
     /// Has the prompt wait for the session to be linked anew, if it can be sent again.
     pub(super) fn wait_for_link(&mut self) -> bool {
-        let PromptPlace::Sent { unheard, .. } = &mut self.prompt else { return false };
+        let PromptPlace::Sent { resendable: unheard, .. } = &mut self.prompt else { return false };
         let Some(params) = unheard.take() else { return false };
         self.prompt = PromptPlace::Waiting(params);
         true

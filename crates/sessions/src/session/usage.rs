@@ -28,13 +28,13 @@ pub(super) fn of_turn(
     let usage = match (scope, &result["usage"]) {
         (_, Value::Null) => return (None, None),
         (TokenScope::Turn | TokenScope::LastCall, usage) => Json::of(usage),
-        (TokenScope::Session | TokenScope::Process, usage) => Json::of(&since(told, usage)),
+        (TokenScope::Session | TokenScope::Process, usage) => Json::of(&turn_counts(told, usage)),
     };
     (Some(usage), (scope == TokenScope::LastCall).then_some(UsageScope::LastCall))
 }
 
 /// The difference between `sum` and the sums reported before, which it replaces.
-fn since(told: &mut TokenSums, sum: &Value) -> Value {
+fn turn_counts(told: &mut TokenSums, sum: &Value) -> Value {
     let is_kept = |(name, _): &(&String, u64)| name.len() <= MAX_NAME_BYTES;
     let counts = sum.as_object().into_iter().flatten();
     let counts = counts.filter_map(|(name, count)| Some((name, count.as_u64()?)));
@@ -70,7 +70,8 @@ mod tests {
     fn sums_of_a_session_become_those_of_its_turns() {
         let mut told = TokenSums::new();
         let mut turn = |input: u64, output: u64| {
-            let turn = since(&mut told, &json!({ "inputTokens": input, "outputTokens": output }));
+            let turn =
+                turn_counts(&mut told, &json!({ "inputTokens": input, "outputTokens": output }));
             (turn["inputTokens"].as_u64().unwrap(), turn["outputTokens"].as_u64().unwrap())
         };
         assert_eq!(turn(1200, 34), (1200, 34));
@@ -87,13 +88,13 @@ mod tests {
     fn what_is_no_count_stays_and_what_is_kept_is_bounded() {
         let mut told = TokenSums::new();
         let sum = json!({ "totalTokens": 5, "cost": { "amount": 1.0 } });
-        assert_eq!(since(&mut told, &sum), sum);
+        assert_eq!(turn_counts(&mut told, &sum), sum);
         let again = json!({ "totalTokens": 7, "cost": { "amount": 2.0 } });
         let turn = json!({ "totalTokens": 2, "cost": { "amount": 2.0 } });
-        assert_eq!(since(&mut told, &again), turn);
+        assert_eq!(turn_counts(&mut told, &again), turn);
         let many: Map<String, Value> = (0..1000).map(|n| (format!("n{n}"), json!(1))).collect();
-        since(&mut told, &Value::Object(many));
+        turn_counts(&mut told, &Value::Object(many));
         assert!(told.len() <= MAX_COUNTS);
-        assert_eq!(since(&mut told, &json!("nonsense")), json!("nonsense"));
+        assert_eq!(turn_counts(&mut told, &json!("nonsense")), json!("nonsense"));
     }
 }

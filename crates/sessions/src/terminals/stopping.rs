@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use wire::{RpcError, TurnId};
 
-use super::{ENDING, TOLD_WITHIN, Terminal, Terminals};
+use super::{ENDING, LOGGED_WITHIN, Terminal, Terminals};
 use crate::lock::lock;
 
 /// The ladder for commands, which have no input that could end.
@@ -88,5 +88,5 @@ async fn end(terminal: Arc<Terminal>) {
         terminal.finished().await;
     };
     let _ = timeout(ENDING, stopping).await;
-    let _ = timeout(TOLD_WITHIN, terminal.told()).await;
+    let _ = timeout(LOGGED_WITHIN, terminal.logged()).await;
 }

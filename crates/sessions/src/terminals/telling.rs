@@ -19,7 +19,7 @@ use crate::yard::draft;
 #[derive(Debug, Default)]
 pub(crate) struct TerminalLog {
     entries: Mutex<Vec<TerminalLogEntry>>,
-    news: Arc<Notify>,
+    new_output: Arc<Notify>,
 }
 
 /// A terminal whose end the log does not have.
@@ -27,16 +27,16 @@ pub(crate) struct TerminalLog {
 struct TerminalLogEntry {
     terminal: String,
     turn: Option<TurnId>,
-    told: Arc<Mutex<OutputSampler>>,
+    sampler: Arc<Mutex<OutputSampler>>,
     /// Dropped when the end is in the log.
-    is_told: watch::Sender<()>,
+    is_logged: watch::Sender<()>,
 }
 
 /// The writing end of a terminal's entry.
 #[derive(Debug)]
 pub(super) struct TerminalLogWriter {
-    told: Arc<Mutex<OutputSampler>>,
-    news: Arc<Notify>,
+    sampler: Arc<Mutex<OutputSampler>>,
+    new_output: Arc<Notify>,
 }
 
 /// Events that are to be appended, and guards of those who wait for that.
@@ -56,19 +56,19 @@ impl TerminalLog {
     ) -> (TerminalLogWriter, watch::Receiver<()>) {
         let told = Arc::new(Mutex::new(OutputSampler::new(limit)));
         let (sender, is_told) = watch::channel(());
-        let entry = TerminalLogEntry { terminal, turn, told: told.clone(), is_told: sender };
+        let entry = TerminalLogEntry { terminal, turn, sampler: told.clone(), is_logged: sender };
         lock(&self.entries).push(entry);
-        (TerminalLogWriter { told, news: self.news.clone() }, is_told)
+        (TerminalLogWriter { sampler: told, new_output: self.new_output.clone() }, is_told)
     }
 
     /// Waits until there is something for the log where there was nothing.
-    pub(crate) async fn news(&self) {
-        self.news.notified().await;
+    pub(crate) async fn wait_for_output(&self) {
+        self.new_output.notified().await;
     }
 
     /// When something is due for the log, if anything has come.
     pub(crate) fn due(&self, now: Instant) -> Option<Instant> {
-        lock(&self.entries).iter().filter_map(|entry| lock(&entry.told).due(now)).min()
+        lock(&self.entries).iter().filter_map(|entry| lock(&entry.sampler).due(now)).min()
     }
 
     /// The events that are due; and of the terminals of a turn that ends all that there are.
@@ -78,12 +78,12 @@ impl TerminalLog {
         let over = entries.extract_if(.., |entry| {
             let is_ending = ending.is_some() && entry.turn == ending;
             let wanted = if is_ending { TakeScope::All } else { TakeScope::Due };
-            let pieces = lock(&entry.told).take(now, wanted);
+            let pieces = lock(&entry.sampler).take(now, wanted);
             let is_over = matches!(pieces.last(), Some(LogPiece::Exited { .. }));
             drafts.extend(pieces.into_iter().map(|piece| entry.draft(piece)));
             is_over
         });
-        let waited_for = over.map(|entry| entry.is_told).collect();
+        let waited_for = over.map(|entry| entry.is_logged).collect();
         TerminalEvents { drafts, waited_for }
     }
 }
@@ -108,13 +108,13 @@ impl TerminalLogEntry {
 
 impl TerminalLogWriter {
     pub(super) fn push(&self, bytes: &[u8]) {
-        if lock(&self.told).push(bytes) {
-            self.news.notify_one();
+        if lock(&self.sampler).push(bytes) {
+            self.new_output.notify_one();
         }
     }
 
     pub(super) fn end(&self, report: ExitReport) {
-        lock(&self.told).end(report);
-        self.news.notify_one();
+        lock(&self.sampler).end(report);
+        self.new_output.notify_one();
     }
 }

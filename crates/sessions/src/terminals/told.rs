@@ -26,24 +26,24 @@ const EVENT_COST: usize = 150;
 /// Bytes of the line that says what is missing, at most.
 const NOTE_COST: usize = 60;
 /// From the first glance at an output that has grown long to the second; it doubles from there.
-const FIRST_GLANCES: Duration = Duration::from_secs(1);
+const FIRST_SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// The number of glances: the last one comes after most of a day.
-const MAX_GLANCES: u32 = 16;
+const MAX_SAMPLES: u32 = 16;
 /// No command's output takes more of a log than this.
 const MAX_LOGGED_BYTES: usize = 256 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct OutputSampler {
     /// Bytes that a glance may cost.
-    max_glance: usize,
+    max_sample_bytes: usize,
     /// Bytes that the end may cost.
-    max_end: usize,
+    max_end_bytes: usize,
     /// Bytes of a character that has not come whole.
     open: Vec<u8>,
     /// Text that waits to be logged, all of it.
     waiting: String,
     /// Bytes that are left for output that is logged as it comes.
-    live: usize,
+    live_bytes_left: usize,
     n_pieces: u32,
     /// The newest of what came after that.
     newest: String,
@@ -52,8 +52,8 @@ pub(super) struct OutputSampler {
     is_truncated: bool,
     /// When the next piece may come; at once, if there is no time.
     next_at: Option<Instant>,
-    glance_at: Option<Instant>,
-    n_glances: u32,
+    sample_at: Option<Instant>,
+    n_samples: u32,
     /// The exit report, until it is taken.
     end: Option<ExitReport>,
 }
@@ -79,9 +79,9 @@ impl OutputSampler {
         let limit = limit.min(MAX_LOGGED_BYTES);
         Self {
             // Half live, a quarter in glances, a quarter at the end.
-            max_glance: limit / 4 / MAX_GLANCES as usize,
-            max_end: limit / 4,
-            live: limit / 2,
+            max_sample_bytes: limit / 4 / MAX_SAMPLES as usize,
+            max_end_bytes: limit / 4,
+            live_bytes_left: limit / 2,
             ..Self::default()
         }
     }
@@ -113,8 +113,8 @@ impl OutputSampler {
         if !self.waiting.is_empty() {
             return Some(at(self.next_at));
         }
-        let may_glance = !self.newest.is_empty() && self.may_glance();
-        may_glance.then(|| at(self.next_at).max(at(self.glance_at)))
+        let may_glance = !self.newest.is_empty() && self.may_sample();
+        may_glance.then(|| at(self.next_at).max(at(self.sample_at)))
     }
 
     pub(super) fn take(&mut self, now: Instant, wanted: TakeScope) -> Vec<LogPiece> {
@@ -122,18 +122,18 @@ impl OutputSampler {
         let is_due = self.due(now).is_some_and(|at| at <= now);
         if let Some(report) = self.end.take() {
             self.take_waiting(&mut pieces);
-            self.take_newest(self.max_end, &mut pieces);
+            self.take_newest(self.max_end_bytes, &mut pieces);
             let is_truncated = self.is_truncated;
             pieces.push(LogPiece::Exited { report, is_truncated });
         } else if wanted == TakeScope::All {
             self.take_waiting(&mut pieces);
-            if self.may_glance() {
-                self.glance(now, &mut pieces);
+            if self.may_sample() {
+                self.take_sample(now, &mut pieces);
             }
         } else if is_due && !self.waiting.is_empty() {
             pieces.extend(self.next_waiting());
         } else if is_due {
-            self.glance(now, &mut pieces);
+            self.take_sample(now, &mut pieces);
         }
         if !pieces.is_empty() {
             self.n_pieces =
@@ -147,8 +147,8 @@ impl OutputSampler {
         self.waiting.is_empty() && self.newest.is_empty()
     }
 
-    fn may_glance(&self) -> bool {
-        self.n_glances < MAX_GLANCES && self.max_glance > EVENT_COST + NOTE_COST
+    fn may_sample(&self) -> bool {
+        self.n_samples < MAX_SAMPLES && self.max_sample_bytes > EVENT_COST + NOTE_COST
     }
 
     fn pace(&self) -> Duration {
@@ -156,17 +156,17 @@ impl OutputSampler {
     }
 
     fn add(&mut self, text: &str) {
-        let n_live = affordable(text.chars(), &mut self.live);
+        let n_live = affordable(text.chars(), &mut self.live_bytes_left);
         let (live, rest) = text.split_at(n_live);
         self.waiting.push_str(live);
         self.newest.push_str(rest);
         if !rest.is_empty() {
             // What did not fit ends it: nothing that comes later may be logged before it.
-            self.live = 0;
+            self.live_bytes_left = 0;
         }
         // Not each time, and never less than the end may cost.
-        if self.newest.len() > self.max_end * 2 {
-            self.leave_out_before(self.newest.len() - self.max_end);
+        if self.newest.len() > self.max_end_bytes * 2 {
+            self.leave_out_before(self.newest.len() - self.max_end_bytes);
         }
     }
 
@@ -176,13 +176,13 @@ impl OutputSampler {
         self.n_left_out += from as u64;
     }
 
-    fn glance(&mut self, now: Instant, pieces: &mut Vec<LogPiece>) {
+    fn take_sample(&mut self, now: Instant, pieces: &mut Vec<LogPiece>) {
         if self.newest.is_empty() {
             return;
         }
-        self.glance_at = Some(now + FIRST_GLANCES * 2_u32.pow(self.n_glances));
-        self.n_glances += 1;
-        self.take_newest(self.max_glance, pieces);
+        self.sample_at = Some(now + FIRST_SAMPLE_INTERVAL * 2_u32.pow(self.n_samples));
+        self.n_samples += 1;
+        self.take_newest(self.max_sample_bytes, pieces);
     }
 
     fn take_waiting(&mut self, pieces: &mut Vec<LogPiece>) {
@@ -193,7 +193,7 @@ impl OutputSampler {
 
     fn next_waiting(&mut self) -> Option<LogPiece> {
         let piece = cut_off(&mut self.waiting)?;
-        self.live = self.live.saturating_sub(EVENT_COST);
+        self.live_bytes_left = self.live_bytes_left.saturating_sub(EVENT_COST);
         Some(LogPiece::Output(piece))
     }
 

@@ -73,10 +73,10 @@ impl UnfinishedTurns {
 
     fn see_question(&mut self, event: &Event) {
         let Some(own) = event.own() else { return };
-        if let Some(id) = own.answered() {
+        if let Some(id) = own.answered_question() {
             self.questions.remove(&id);
         }
-        if let Some(asked) = own.asked().filter(|_| self.questions.len() < MAX_QUESTIONS) {
+        if let Some(asked) = own.question().filter(|_| self.questions.len() < MAX_QUESTIONS) {
             let question = OpenQuestion {
                 turn: event.turn,
                 is_form: asked.wants_form,

@@ -237,7 +237,7 @@ async fn a_fork_that_a_crash_cut_off_is_removed_by_the_next_process() {
         () = scene.log.has_come.notified() => {}
     }
     assert_eq!(scene.ids().await.len(), 2);
-    scene.desk.yard().recover().await.unwrap();
+    scene.desk.context().recover().await.unwrap();
     assert_eq!(scene.ids().await, [scene.parent]);
 }
 
@@ -249,7 +249,7 @@ async fn a_fork_that_nobody_waits_for_any_more_is_no_session() {
         () = scene.log.has_come.notified() => {}
     }
     let fork = scene.ids().await.into_iter().find(|id| *id != scene.parent).unwrap();
-    let taken = sessions::open::take(scene.desk.yard(), fork).await;
+    let taken = sessions::open::claim(scene.desk.context(), fork).await;
     assert!(taken.is_err(), "it would be used, and removed after the next crash");
     assert_eq!(scene.ids().await, [scene.parent]);
 }
@@ -261,7 +261,7 @@ async fn a_fork_is_as_new_as_it_is() {
     let record = scene.desk.record(fork).await.unwrap();
     assert_eq!((record.head.0, record.active_turn), (N_EVENTS + 4, None));
     assert!(record.updated >= record.created, "{record:?}");
-    scene.desk.yard().recover().await.unwrap();
+    scene.desk.context().recover().await.unwrap();
     assert!(scene.ids().await.contains(&fork));
 }
 

@@ -23,7 +23,7 @@ async fn a_worker_of_a_replaced_program_is_replaced_too() {
     let starts = stage.starts();
     until("the old one is ended", || !is_alive(starts[0])).await;
     assert!(is_alive(starts[1]));
-    assert_eq!(stage.pools.picture().total.failures, 0);
+    assert_eq!(stage.pools.snapshot().total.failures, 0);
     stage.pools.shut_down().await;
 }
 
@@ -33,7 +33,7 @@ async fn what_is_not_used_is_ended_and_forgotten() {
     let agent = stage.agent("work");
     stage.prewarm(&agent);
     until("it was started", || !stage.starts().is_empty()).await;
-    until("its key is forgotten", || stage.pools.picture().keys.is_empty()).await;
+    until("its key is forgotten", || stage.pools.snapshot().keys.is_empty()).await;
     stage.until_none_left().await;
     assert_eq!(stage.n_agent_sessions(), 0, "its session was deleted");
     assert_eq!(stage.starts().len(), 1);
@@ -45,14 +45,14 @@ async fn what_needs_too_much_memory_is_ended_and_not_started_again_and_again() {
     let agent = stage.agent("work");
     stage.prewarm(&agent);
     until("it was ended", || {
-        let picture = stage.pools.picture();
+        let picture = stage.pools.snapshot();
         picture.total.starts == 1 && picture.warm == 0 && !picture.keys[0].is_starting
     })
     .await;
     stage.until_none_left().await;
     let session = stage.open(&agent).await;
     assert_eq!(session.prompt("say hello").await, "end_turn");
-    let picture = stage.pools.picture();
+    let picture = stage.pools.snapshot();
     assert_eq!((picture.total.starts, picture.warm, picture.memory_bytes), (1, 0, 0));
     assert_eq!(stage.starts().len(), 2, "the second one is the session's own");
     stage.pools.shut_down().await;
@@ -74,7 +74,7 @@ async fn the_least_recently_used_gives_its_place_to_the_next() {
     until("the next one is started", || stage.starts().len() == 4).await;
     until("the oldest one is ended", || !is_alive(stage.starts()[1])).await;
     stage.until_warm(2).await;
-    let picture = stage.pools.picture();
+    let picture = stage.pools.snapshot();
     let warm: Vec<usize> = picture.keys.iter().map(|key| key.warm).collect();
     assert_eq!(warm, [1, 0, 1]);
     assert!(picture.keys[0].memory_bytes > 0 && picture.memory_bytes > 0);
@@ -88,12 +88,12 @@ async fn an_agent_that_does_not_start_is_left_alone_after_three_tries() {
     fs::write(stage.path("fails.sh"), "echo $$ >> \"$STAGE/starts\"\nexit 1\n").unwrap();
     let agent = stage.script("work", "fails.sh", &[]);
     stage.prewarm(&agent);
-    until("it has failed", || stage.pools.picture().total.failures == 3).await;
+    until("it has failed", || stage.pools.snapshot().total.failures == 3).await;
     // Neither by itself nor for the next one who wants it.
     stage.prewarm(&agent);
     let slot = stage.slot(&agent, &plain(&agent)).await;
     assert!(slot.host().await.is_err());
-    assert_eq!(stage.pools.picture().total.starts, 3);
+    assert_eq!(stage.pools.snapshot().total.starts, 3);
     assert_eq!(stage.starts().len(), 4, "three, and the session's own");
     stage.pools.shut_down().await;
 }
@@ -114,9 +114,9 @@ cat > /dev/null
     fs::write(stage.path("floods.sh"), script).unwrap();
     let agent = stage.script("work", "floods.sh", &[]);
     stage.prewarm(&agent);
-    until("it is given up", || stage.pools.picture().total.failures == 3).await;
+    until("it is given up", || stage.pools.snapshot().total.failures == 3).await;
     stage.until_none_left().await;
-    assert_eq!((stage.pools.picture().total.starts, stage.pools.picture().warm), (3, 0));
+    assert_eq!((stage.pools.snapshot().total.starts, stage.pools.snapshot().warm), (3, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -127,7 +127,7 @@ async fn where_warming_is_off_nothing_is_started() {
     stage.prewarm(&agent);
     let session = stage.open(&agent).await;
     assert_eq!(session.prompt("say hello").await, "end_turn");
-    assert_eq!((stage.starts().len(), stage.pools.picture().total.starts), (1, 0));
+    assert_eq!((stage.starts().len(), stage.pools.snapshot().total.starts), (1, 0));
     stage.pools.shut_down().await;
 }
 
@@ -187,7 +187,7 @@ async fn fifty_sessions_at_once_never_share_a_worker() {
             let (stage, agent) = (stage.clone(), agent.clone());
             tokio::spawn(async move {
                 let session = stage.open(&agent).await;
-                assert!(stage.pools.picture().warm <= 4);
+                assert!(stage.pools.snapshot().warm <= 4);
                 session
             })
         })
@@ -201,7 +201,7 @@ async fn fifty_sessions_at_once_never_share_a_worker() {
         sessions.push(session);
     }
     assert_eq!((pids.len(), ids.len()), (N, N));
-    let picture = stage.pools.picture();
+    let picture = stage.pools.snapshot();
     assert_eq!(picture.total.hits + picture.total.misses, N as u64);
     assert!(picture.total.hits >= 4);
     assert_eq!(picture.keys[0].in_use, N);

@@ -50,7 +50,7 @@ fn order(command: &AgentCommand) -> SessionOrder {
 }
 
 fn n_warm(desk: &SessionRegistry) -> usize {
-    desk.pools().unwrap().picture().warm
+    desk.pools().unwrap().snapshot().warm
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -92,15 +92,15 @@ async fn a_session_that_starts_later_leaves_the_warm_worker_where_it_is() {
 async fn sessions_of_a_desk_share_a_worker_and_close_alone() {
     let stage = Stage::new(quiet());
     let mut command = stage.agent("work");
-    command.manners.shares_worker = true;
+    command.quirks.shares_worker = true;
     let desk = desk(&stage, &command);
     let first = desk.create(order(&command)).await.unwrap();
     let second = desk.create(order(&command)).await.unwrap();
     assert_eq!(stage.starts().len(), 1);
     desk.close(first.handle.id()).await.unwrap();
-    let passed = second.handle.pass("session/list", &Json::trusted("{}")).await.unwrap();
+    let passed = second.handle.forward("session/list", &Json::trusted("{}")).await.unwrap();
     assert!(passed.is_ok());
-    assert_eq!(desk.pools().unwrap().picture().keys[0].in_use, 1);
+    assert_eq!(desk.pools().unwrap().snapshot().keys[0].in_use, 1);
     desk.shut_down(std::time::Duration::ZERO).await;
     stage.until_none_left().await;
     assert_eq!(stage.starts().len(), 1);

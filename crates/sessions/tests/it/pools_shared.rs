@@ -13,7 +13,7 @@ use crate::stage::{Stage, busy, is_alive, plain, quiet, replace, until, until_as
 
 fn shared(stage: &Stage, dir: &str) -> AgentCommand {
     let mut command = stage.agent(dir);
-    command.manners.shares_worker = true;
+    command.quirks.shares_worker = true;
     command
 }
 
@@ -25,12 +25,12 @@ async fn sessions_in_different_directories_share_a_worker_that_outlives_each() {
     assert!(first.slot.is_shared());
     assert_eq!(first.pid().await, second.pid().await);
     assert_eq!(stage.starts().len(), 1);
-    assert_eq!(stage.pools.picture().keys[0].in_use, 2);
+    assert_eq!(stage.pools.snapshot().keys[0].in_use, 2);
 
     // A session that ends lets go of the worker without ending it.
     first.opened.handle.finish().await.unwrap();
     first.slot.shut_down().await;
-    assert_eq!(stage.pools.picture().keys[0].in_use, 1);
+    assert_eq!(stage.pools.snapshot().keys[0].in_use, 1);
     assert_eq!(second.prompt("say hello").await, "end_turn");
     let third = stage.open(&shared(&stage, "c")).await;
     assert_eq!(third.pid().await, second.pid().await);
@@ -74,7 +74,7 @@ async fn a_shared_worker_ends_when_nobody_has_used_it_for_a_while() {
     assert_eq!(session.prompt("say hello").await, "end_turn");
     session.end().await;
     stage.until_none_left().await;
-    until("it is forgotten", || stage.pools.picture().keys.is_empty()).await;
+    until("it is forgotten", || stage.pools.snapshot().keys.is_empty()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -103,7 +103,7 @@ async fn a_session_that_is_dropped_frees_its_place_in_the_worker() {
     };
     until_async("it is closed", is_closed).await;
     assert_eq!(second.prompt("say hello").await, "end_turn");
-    assert_eq!((stage.starts().len(), stage.pools.picture().keys[0].in_use), (1, 1));
+    assert_eq!((stage.starts().len(), stage.pools.snapshot().keys[0].in_use), (1, 1));
     stage.pools.shut_down().await;
     stage.until_none_left().await;
 }

@@ -35,7 +35,7 @@ async fn a_second_session_uses_a_worker_that_was_ready_before() {
     stage.until_warm(1).await;
     let third = stage.open(&agent).await;
     assert_eq!(third.pid().await, stage.starts()[2]);
-    let picture = stage.pools.picture();
+    let picture = stage.pools.snapshot();
     assert_eq!((picture.total.hits, picture.total.misses), (2, 1));
     assert_eq!((picture.keys.len(), picture.keys[0].in_use), (1, 3));
     stage.pools.shut_down().await;
@@ -48,7 +48,7 @@ async fn what_the_agent_said_before_is_heard_once_and_under_our_id() {
     stage.prewarm(&agent);
     stage.until_warm(1).await;
     let session = stage.open(&agent).await;
-    assert_eq!(stage.pools.picture().total.hits, 1);
+    assert_eq!(stage.pools.snapshot().total.hits, 1);
     // The second one may still be on its way.
     until_async("both are told", async || commands_updates(&session.events().await).len() >= 2)
         .await;
@@ -148,7 +148,7 @@ async fn a_killed_worker_is_replaced_and_never_handed_out() {
     stage.close_gate();
     kill9(stage.starts()[1]).await;
     let slot = stage.slot(&agent, &plain(&agent)).await;
-    assert_eq!(stage.pools.picture().total.hits, 0);
+    assert_eq!(stage.pools.snapshot().total.hits, 0);
     stage.open_gate();
     let session = stage.open_in(slot, &plain(&agent)).await;
     assert!(!stage.starts()[..2].contains(&session.pid().await));
@@ -163,7 +163,7 @@ async fn a_worker_that_dies_on_the_way_to_its_session_is_started_anew() {
     stage.prewarm(&agent);
     stage.until_warm(1).await;
     let slot = stage.slot(&agent, &plain(&agent)).await;
-    assert_eq!(stage.pools.picture().total.hits, 1);
+    assert_eq!(stage.pools.snapshot().total.hits, 1);
     kill9(stage.starts()[0]).await;
     let session = stage.open_in(slot, &plain(&agent)).await;
     assert_ne!(session.pid().await, stage.starts()[0]);
@@ -184,7 +184,7 @@ async fn a_worker_of_a_replaced_program_is_not_handed_out() {
     let session = stage.open(&agent).await;
     assert_ne!(session.pid().await, old);
     until("the old one is ended", || !is_alive(old)).await;
-    assert_eq!(stage.pools.picture().total.misses, 1);
+    assert_eq!(stage.pools.snapshot().total.misses, 1);
     stage.pools.shut_down().await;
 }
 
@@ -194,13 +194,13 @@ async fn a_slot_that_is_shut_down_or_dropped_ends_its_worker() {
     let agent = stage.agent("work");
     let (first, second) = (stage.open(&agent).await, stage.open(&agent).await);
     let pids = [first.pid().await, second.pid().await];
-    assert_eq!(stage.pools.picture().keys[0].in_use, 2);
+    assert_eq!(stage.pools.snapshot().keys[0].in_use, 2);
     first.end().await;
     assert!(!is_alive(pids[0]) && is_alive(pids[1]));
     // Dropping it does the same, without anybody waiting for it.
     drop(second);
     stage.until_none_left().await;
-    assert_eq!((stage.pools.picture().keys[0].in_use, stage.starts().len()), (0, 2));
+    assert_eq!((stage.pools.snapshot().keys[0].in_use, stage.starts().len()), (0, 2));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -210,13 +210,13 @@ async fn a_slot_for_later_takes_a_worker_only_when_it_is_used() {
     stage.prewarm(&agent);
     stage.until_warm(1).await;
     let slot = stage.pools.slot(agent.clone(), None, None).await;
-    let picture = stage.pools.picture();
+    let picture = stage.pools.snapshot();
     assert_eq!((picture.warm, picture.total.hits), (1, 0));
 
     stage.close_gate();
     let host = slot.host().await.unwrap();
     assert_eq!(host.pid(), stage.starts()[0]);
-    let picture = stage.pools.picture();
+    let picture = stage.pools.snapshot();
     assert_eq!((picture.warm, picture.total.hits, picture.total.misses), (0, 1, 0));
     until("the session in it is deleted", || stage.n_agent_sessions() == 0).await;
     stage.pools.shut_down().await;

@@ -91,7 +91,7 @@ impl Stage {
             cwd,
             env,
             is_named: false,
-            manners: AgentQuirks::default(),
+            quirks: AgentQuirks::default(),
         }
     }
 
@@ -163,7 +163,7 @@ impl Stage {
     }
 
     pub(crate) async fn until_warm(&self, n: usize) {
-        until("so many warm workers", || self.pools.picture().warm == n).await;
+        until("so many warm workers", || self.pools.snapshot().warm == n).await;
     }
 
     pub(crate) async fn until_none_left(&self) {

@@ -33,16 +33,16 @@ async fn a_large_read_waits_until_there_is_room() {
     let (log, id) = log_of(&[1 << 20]).await;
     let budget = ReadBudget::default();
     let first = budget.read(&log, id, Seq(0), 256).await.unwrap();
-    assert!(first.taken.is_some() && !budget.is_short());
+    assert!(first.taken.is_some() && !budget.has_waiting_readers());
     let reading = budget.clone();
     let large = tokio::spawn(async move { reading.take(usize::MAX).await });
-    while !budget.is_short() {
+    while !budget.has_waiting_readers() {
         tokio::task::yield_now().await;
     }
     assert!(!large.is_finished());
     drop(first);
     drop(large.await.unwrap());
-    assert!(!budget.is_short());
+    assert!(!budget.has_waiting_readers());
     assert_eq!(budget.0.free.available_permits(), MAX_BYTES / KIB);
 }
 
@@ -54,7 +54,7 @@ async fn what_came_while_it_waited_is_left_for_the_next_read() {
     let all = budget.take(usize::MAX).await;
     let (reading, same) = (budget.clone(), log.clone());
     let read = tokio::spawn(async move { reading.read(&*same, id, Seq(0), 256).await.unwrap() });
-    while !budget.is_short() {
+    while !budget.has_waiting_readers() {
         tokio::task::yield_now().await;
     }
     let payload = Json::of(&"y".repeat(100 << 10));

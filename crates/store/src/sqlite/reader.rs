@@ -13,7 +13,7 @@ use wire::{Event, Json, Kind, Millis, Seq, SessionId, TurnId};
 
 use super::fault::SqliteResult;
 use super::rows::{self, COLUMNS, SessionRow};
-use super::schema::{DECIDED, SEQ_BITS};
+use super::schema::{DECISION_CONDITION, SEQ_BITS};
 use crate::chain::{self, ChainedEvent};
 use crate::record::{MAX_FOUND, MAX_READ_BYTES};
 use crate::{DecisionFilter, DecisionPlace, LoggedDecision, SessionFilter, StoreError};
@@ -176,7 +176,7 @@ fn crc_at(connection: &Connection, key: i64) -> SqliteResult<Option<u32>> {
 
 /// The event in `found`, if it is the one that was written at `seq`.
 fn checked(found: &SqlRow<'_>, row: &SessionRow, seq: u64, previous: u32) -> Option<(Event, u32)> {
-    let (event, crc) = linked(found, row.record.id, Seq(seq), previous)?;
+    let (event, crc) = checked_event(found, row.record.id, Seq(seq), previous)?;
     let is_last = row.record.head == event.seq;
     let key = found.get_ref(0).ok()?.as_i64().ok()?;
     if key != row.base() + seq.cast_signed() || (is_last && crc != row.head_crc) {
@@ -187,7 +187,7 @@ fn checked(found: &SqlRow<'_>, row: &SessionRow, seq: u64, previous: u32) -> Opt
 
 /// The event in `found`, from the columns `key, at, turn, kind, payload, crc`, if it was
 /// written at `seq` of `session` after the one with the checksum `previous`.
-pub(super) fn linked(
+pub(super) fn checked_event(
     found: &SqlRow<'_>,
     session: SessionId,
     seq: Seq,
@@ -249,7 +249,7 @@ pub(super) fn decision_listing(filter: &DecisionFilter) -> (String, Vec<Box<dyn 
         "SELECT e.key, e.at, e.turn, e.kind, e.payload, e.crc, s.id, \
                 (SELECT crc FROM events WHERE key = e.key - 1) \
          FROM events AS e INDEXED BY events_decided \
-         CROSS JOIN sessions AS s ON s.key = e.key >> {SEQ_BITS} WHERE ({DECIDED})"
+         CROSS JOIN sessions AS s ON s.key = e.key >> {SEQ_BITS} WHERE ({DECISION_CONDITION})"
     );
     let mut values: Vec<Box<dyn ToSql + '_>> = Vec::new();
     if let Some(since) = filter.since {
@@ -288,7 +288,7 @@ fn decision(row: &SqlRow<'_>) -> SqliteResult<Option<LoggedDecision>> {
         Seq(1) => Some(chain::root(session)),
         _ => row.get(7)?,
     };
-    let event = previous.and_then(|previous| linked(row, session, seq, previous));
+    let event = previous.and_then(|previous| checked_event(row, session, seq, previous));
     let (event, at) = (event.map(|(event, _)| event), Millis(at));
     Ok(Some(LoggedDecision { place: DecisionPlace::new(at, key), session, seq, at, event }))
 }

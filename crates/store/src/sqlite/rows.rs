@@ -71,7 +71,7 @@ pub(super) fn load_unchecked(
 ///
 /// Without a transaction around it the row may be older than the slot, because the writer
 /// goes on in between; only a row that was read after the slot proves a loss.
-pub(super) fn judged(
+pub(super) fn checked_record(
     connection: &Connection,
     heads: &Heads,
     row: SessionRow,

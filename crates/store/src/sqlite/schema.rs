@@ -21,10 +21,11 @@ pub(super) const MAX_SESSION_KEY: i64 = (1 << (63 - SEQ_BITS)) - 1;
 
 /// Decisions by time. Everything else that is appended costs two comparisons more and
 /// nothing in the index.
-pub(super) const DECIDED_INDEX: &str = "CREATE INDEX events_decided ON events (at) \
+pub(super) const DECISION_INDEX: &str = "CREATE INDEX events_decided ON events (at) \
      WHERE kind = 'permission_resolved' OR kind = 'elicitation_resolved'";
 /// The condition that a statement needs to be answered from that index.
-pub(super) const DECIDED: &str = "kind = 'permission_resolved' OR kind = 'elicitation_resolved'";
+pub(super) const DECISION_CONDITION: &str =
+    "kind = 'permission_resolved' OR kind = 'elicitation_resolved'";
 
 const ORIGINS: &str = "CREATE TABLE origins (key INTEGER PRIMARY KEY, made_by TEXT, \
      created INTEGER NOT NULL, made_of TEXT NOT NULL, crc INTEGER NOT NULL) STRICT";
@@ -45,7 +46,7 @@ const TABLES: [&str; 10] = [
     "CREATE TABLE doomed (key INTEGER PRIMARY KEY) STRICT",
     "CREATE TABLE events (key INTEGER PRIMARY KEY, at INTEGER NOT NULL, turn TEXT, \
      kind TEXT NOT NULL, payload TEXT NOT NULL, crc INTEGER NOT NULL) STRICT",
-    DECIDED_INDEX,
+    DECISION_INDEX,
     ORIGINS,
     ORIGINS_INDEX,
     SESSIONS,
@@ -117,7 +118,7 @@ fn ensure_tables(connection: &mut Connection, path: &Path) -> SqliteResult<()> {
         let detail = "its tables are not the ones of an event log".into();
         StoreError::NotALog { path: path.into(), detail }
     })?;
-    if found > 0 && steps.iter().any(|step| step == DECIDED_INDEX) {
+    if found > 0 && steps.iter().any(|step| step == DECISION_INDEX) {
         // One pass over the events; a log of gigabytes takes some seconds, once.
         tracing::info!(path = %path.display(), "indexing the decisions of an older log");
     }
@@ -136,7 +137,7 @@ fn ensure_tables(connection: &mut Connection, path: &Path) -> SqliteResult<()> {
 fn steps_from(found: i64, tables: &[String]) -> Option<Vec<String>> {
     let newer: &[&str] = match found {
         0 => &TABLES,
-        1 => &[DECIDED_INDEX, ORIGINS, ORIGINS_INDEX],
+        1 => &[DECISION_INDEX, ORIGINS, ORIGINS_INDEX],
         2 => &[ORIGINS, ORIGINS_INDEX],
         _ => &[],
     };

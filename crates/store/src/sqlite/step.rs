@@ -47,7 +47,7 @@ impl LogTransaction<'_> {
         if let Some(origin) = &new.origin {
             origins::put(self.connection, key, new.created, origin)?;
         }
-        self.moved(&row);
+        self.push_effect(&row);
         Ok(row.record)
     }
 
@@ -80,7 +80,7 @@ impl LogTransaction<'_> {
         } else {
             self.change(&mut row, &batch.changes)?;
         }
-        self.moved(&row);
+        self.push_effect(&row);
         Ok(AppendedRange { first, last: row.record.head })
     }
 
@@ -115,7 +115,7 @@ impl LogTransaction<'_> {
     ) -> SqliteResult<()> {
         let mut row = self.intact_row(session)?;
         self.change(&mut row, changes)?;
-        self.moved(&row);
+        self.push_effect(&row);
         Ok(())
     }
 
@@ -167,7 +167,7 @@ impl LogTransaction<'_> {
         };
         row.record.epoch = random_epoch();
         row.update(self.connection)?;
-        self.moved(&row);
+        self.push_effect(&row);
         Ok(Some(damage))
     }
 
@@ -208,7 +208,7 @@ impl LogTransaction<'_> {
         }
     }
 
-    fn moved(&mut self, row: &SessionRow) {
+    fn push_effect(&mut self, row: &SessionRow) {
         self.effects.push(CommitEffect {
             session: row.record.id,
             reach: LogReach::To(row.record.head),

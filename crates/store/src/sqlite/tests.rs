@@ -141,9 +141,9 @@ async fn decisions_follow_their_index_and_never_sort() {
 
 #[test]
 fn the_index_has_the_kinds_that_the_log_in_memory_looks_for() {
-    let kinds = crate::decisions::DECIDED.map(|kind| format!("kind = '{kind}'"));
-    assert_eq!(schema::DECIDED, kinds.join(" OR "));
-    assert!(schema::DECIDED_INDEX.ends_with(&format!("WHERE {}", schema::DECIDED)));
+    let kinds = crate::decisions::DECISION_KINDS.map(|kind| format!("kind = '{kind}'"));
+    assert_eq!(schema::DECISION_CONDITION, kinds.join(" OR "));
+    assert!(schema::DECISION_INDEX.ends_with(&format!("WHERE {}", schema::DECISION_CONDITION)));
 }
 
 /// Makes a log of the first version of one of today.

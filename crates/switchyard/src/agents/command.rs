@@ -38,7 +38,7 @@ pub(crate) async fn agent_command(
     };
     match agents::find(name, config)? {
         ResolvedAgent::Inside(inside) => {
-            Ok(command(order, name, own_program()?, agents::args_inside(inside, config)?))
+            Ok(command(order, name, own_program()?, agents::args_of_inside(inside, config)?))
         }
         ResolvedAgent::Defined(definition) => named(config, order, mode, &definition).await,
     }
@@ -58,7 +58,7 @@ fn command(
         cwd: order.cwd.clone(),
         env: bus::Environment::default(),
         is_named: order.command.is_empty(),
-        manners: AgentQuirks::default(),
+        quirks: AgentQuirks::default(),
     }
 }
 
@@ -89,7 +89,7 @@ async fn named(
         permissions,
         directories: order.additional_directories.clone(),
         cwd: order.cwd.clone(),
-        model: order.wishes.model.clone().or_else(|| default_model.clone()),
+        model: order.initial_options.model.clone().or_else(|| default_model.clone()),
         ..ArgumentValues::default()
     };
     // For an adapter, too: an option that its CLI lacks is refused before anything starts.
@@ -101,20 +101,20 @@ async fn named(
         let all = definition.prefix_args.iter().chain(&args).map(OsString::from).collect();
         return Ok(AgentCommand {
             env,
-            manners: AgentQuirks {
+            quirks: AgentQuirks {
                 session_mode: form.permissions.session_modes.get(&permissions).cloned(),
                 no_client_reads: form.quirks.no_client_reads,
                 failure_words: form.quirks.failure_words.clone(),
                 silence_is_failure: form.quirks.silence_is_failure,
                 model_is_set: values.model.is_some()
-                    && form.has(OptionalArgument::Model, &features),
+                    && form.has_argument(OptionalArgument::Model, &features),
                 default_model,
                 system_prompt: SystemPromptSupport::Unknown,
                 shares_worker: form.shared_worker,
                 login: Some(definition.login_hint()),
                 edit_tools: form.quirks.edit_tools.clone(),
                 stays_at_eof: form.quirks.stays_at_eof,
-                usage_of: match form.quirks.usage {
+                token_scope: match form.quirks.usage {
                     UsageScope::Turn => TokenScope::Turn,
                     UsageScope::LastCall => TokenScope::LastCall,
                     UsageScope::Session => TokenScope::Session,
@@ -126,7 +126,7 @@ async fn named(
     }
     let dialect = DialectName::of(&form.dialect);
     let takes_system_prompt = dialect
-        .is_some_and(|dialect| form.takes(OptionalArgument::SystemPrompt, dialect, &features));
+        .is_some_and(|dialect| form.supports(OptionalArgument::SystemPrompt, dialect, &features));
     let system_prompt = match takes_system_prompt {
         true => SystemPromptSupport::Taken,
         false => SystemPromptSupport::NotTaken,
@@ -154,7 +154,7 @@ async fn named(
     }
     Ok(AgentCommand {
         env: bus::Environment { strip: hidden, ..bus::Environment::default() },
-        manners: AgentQuirks { system_prompt, ..AgentQuirks::default() },
+        quirks: AgentQuirks { system_prompt, ..AgentQuirks::default() },
         ..command(order, &definition.id, own_program()?, args)
     })
 }

@@ -23,7 +23,7 @@ pub(crate) fn args(config: &Config) -> Result<Vec<OsString>, Failure> {
 }
 
 /// Its detection result, as `switchyard agents` shows it.
-pub(crate) fn found() -> DetectedAgent {
+pub(crate) fn detect() -> DetectedAgent {
     let Value::Object(mut choices) = choices() else { return DetectedAgent::default() };
     let mut read = |name: &str| choices.remove(name).unwrap_or_default();
     let models = serde_json::from_value(read("models")).unwrap_or_default();
@@ -39,6 +39,6 @@ pub(crate) fn found() -> DetectedAgent {
         efforts,
         notes: vec!["built in, for trying things out: `switchyard run demo help`".to_owned()],
         more: choices,
-        ..DetectedAgent::inside(BuiltInAgent::Demo, "Demo agent", ["switchyard", VERB])
+        ..DetectedAgent::built_in(BuiltInAgent::Demo, "Demo agent", ["switchyard", VERB])
     }
 }

@@ -27,7 +27,7 @@ const TOOLS: &str = "read, write, edit, apply_patch, list, glob, grep, bash, web
 pub(crate) const BY_DAEMON: &str = "--by-daemon";
 
 /// The configured setup and MCP servers of its sessions.
-pub(crate) fn understood(
+pub(crate) fn setup_and_servers(
     config: &Config,
 ) -> Result<(native::config::ModelSetup, Vec<ServerSpec>), Failure> {
     Ok((resolve(config)?, servers(config)?))
@@ -66,7 +66,7 @@ fn resolve(config: &Config) -> Result<native::config::ModelSetup, Failure> {
 
 /// Checks that a session could begin, as far as that can be known without asking an endpoint.
 pub(crate) fn check(config: &Config) -> Result<(), Failure> {
-    understood(config).map(drop)
+    setup_and_servers(config).map(drop)
 }
 
 /// The command line that serves sessions.
@@ -81,9 +81,9 @@ pub(crate) fn args(config: &Config) -> Vec<OsString> {
 }
 
 /// Its detection result, as `switchyard agents` shows it; asks its endpoints.
-pub(crate) async fn found(config: &Config, by_daemon: bool) -> DetectedAgent {
+pub(crate) async fn detect(config: &Config, by_daemon: bool) -> DetectedAgent {
     let auth = |state, by: &str| LoginState { state, by: Some(by.to_owned()) };
-    let mut found = DetectedAgent::inside(BuiltInAgent::Native, NAME, ["switchyard", VERB]);
+    let mut found = DetectedAgent::built_in(BuiltInAgent::Native, NAME, ["switchyard", VERB]);
     found.auth = auth(LoginStatus::Unknown, "its endpoint decides");
     found.efforts = native::efforts().into_iter().map(str::to_owned).collect();
     found.run.iter_mut().for_each(|run| run.takes_mcp = true);

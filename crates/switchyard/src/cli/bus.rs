@@ -67,7 +67,7 @@ pub(crate) struct BusServeArgs {
 
 impl BusServeArgs {
     /// A flag of serving that was given; subcommands refuse it.
-    pub(crate) fn given(&self) -> Option<&'static str> {
+    pub(crate) fn given_flag(&self) -> Option<&'static str> {
         let Self { tcp, unix, ws, stdio, pool, no_token, token_file, record } = self;
         let flags = [
             (!tcp.is_empty(), "--tcp"),

@@ -49,7 +49,7 @@ pub(crate) struct ChatArgs {
     #[arg(long, conflicts_with_all = ["name", "command"])]
     pub(crate) pick: bool,
     #[command(flatten)]
-    pub(crate) wishes: InitialOptionArgs,
+    pub(crate) initial_options: InitialOptionArgs,
     /// Instructions that the agent gets before the first prompt
     #[arg(long, value_name = "TEXT")]
     pub(crate) system_prompt: Option<String>,

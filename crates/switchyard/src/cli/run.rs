@@ -64,7 +64,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
-    pub(crate) wishes: InitialOptionArgs,
+    pub(crate) initial_options: InitialOptionArgs,
     /// Instructions that the agent gets before the first prompt of a session
     #[arg(long, value_name = "TEXT", conflicts_with = "session")]
     pub(crate) system_prompt: Option<String>,

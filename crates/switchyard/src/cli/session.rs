@@ -42,7 +42,7 @@ pub(crate) struct InitialOptionArgs {
 
 impl InitialOptionArgs {
     /// The initial options of the session; of one that is given twice the last value counts.
-    pub(crate) fn wishes(&self) -> InitialOptions {
+    pub(crate) fn initial_options(&self) -> InitialOptions {
         InitialOptions {
             model: self.model.clone(),
             effort: self.effort.clone(),

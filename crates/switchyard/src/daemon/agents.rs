@@ -51,7 +51,7 @@ impl AgentSource for CatalogueAgents {
         task::spawn(async move {
             let Ok(catalogue) = agents::catalogue(&config) else { return };
             for inside in BuiltInAgent::ALL {
-                let found = agents::found_inside(inside, &config, true).await;
+                let found = agents::detect_inside(inside, &config, true).await;
                 if sender.send(Json::of(&found)).await.is_err() {
                     return;
                 }

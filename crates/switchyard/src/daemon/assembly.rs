@@ -18,7 +18,7 @@ use crate::home::{self, make_private_dir};
 use crate::outcome::Failure;
 
 /// After the last turn, connections and workers have this long to go.
-pub(super) const FAREWELL: Duration = Duration::from_secs(15);
+pub(super) const SHUTDOWN_GRACE: Duration = Duration::from_secs(15);
 
 /// The daemon without its listeners.
 pub(super) fn assemble(
@@ -45,18 +45,19 @@ pub(super) fn assemble(
     let agents = Arc::new(CatalogueAgents { config: config.clone() });
     let desk = SessionRegistry::with_pools(yard, agents, policy, Some(pools));
     let weak = Arc::downgrade(&desk);
-    metrics.warm_pools_from(move || weak.upgrade().map(|desk| ready(&desk)).unwrap_or_default());
+    metrics
+        .warm_pools_from(move || weak.upgrade().map(|desk| warm_pools(&desk)).unwrap_or_default());
     let projects_dir = wanted.projects.clone().unwrap_or_else(|| config.home.projects());
     let sessions_dir = state.join("sessions");
     for dir in [&projects_dir, &sessions_dir] {
         make_private_dir(dir)?;
     }
     let settings = DaemonSettings {
-        base,
-        elsewhere,
+        page_base: base,
+        other_bases: elsewhere,
         default_agent: wanted.agent.clone(),
         roots: wanted.roots.clone(),
-        home: home::of_user(),
+        home: home::user_home(),
         sessions_dir,
         projects_dir,
         pace: config.pace(),
@@ -65,9 +66,9 @@ pub(super) fn assemble(
 }
 
 /// The workers that stand ready, by agent.
-fn ready(desk: &SessionRegistry) -> Vec<WarmPool> {
+fn warm_pools(desk: &SessionRegistry) -> Vec<WarmPool> {
     let mut pools = BTreeMap::<String, WarmPool>::new();
-    for key in desk.pools().map(|pools| pools.picture().keys).unwrap_or_default() {
+    for key in desk.pools().map(|pools| pools.snapshot().keys).unwrap_or_default() {
         let pool = pools.entry(key.agent.clone()).or_default();
         pool.agent = key.agent;
         pool.n_ready += key.warm as u64;

@@ -30,7 +30,7 @@ use sessions::yard::SessionContext;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::assembly::{FAREWELL, assemble};
+use super::assembly::{SHUTDOWN_GRACE, assemble};
 use super::yard;
 use crate::cli::serve::ServeArgs;
 use crate::config::Config;
@@ -46,7 +46,7 @@ const OWN_DAEMON: &str = "sessions-";
 pub(crate) struct InProcessOptions {
     pub(crate) policy: PermissionPolicy,
     /// The policy's mode holds also for sessions that were made with another one.
-    pub(crate) mode_holds: bool,
+    pub(crate) overrides_mode: bool,
     /// There is a person who can be asked.
     pub(crate) can_ask: bool,
     /// Workers are kept ready, as in a daemon that goes on.
@@ -70,7 +70,7 @@ impl InProcessDaemon {
         options: InProcessOptions,
     ) -> Result<Self, Failure> {
         let mut yard = yard::open(config).await?;
-        yard.settings.mode_of_all = options.mode_holds.then_some(options.policy.mode);
+        yard.settings.forced_mode = options.overrides_mode.then_some(options.policy.mode);
         yard.settings.questions_wait = options.can_ask;
         let mut own = Self::new(config, yard, options.policy, options.is_warm)?;
         own.listen(&config.home.run).await?;
@@ -79,8 +79,8 @@ impl InProcessDaemon {
 
     /// A daemon that only reads and deletes sessions: what another process has left unfinished in
     /// them is not recovered.
-    pub(crate) fn to_look(config: &Arc<Config>) -> Result<Self, Failure> {
-        Self::new(config, yard::as_it_is(config)?, PermissionPolicy::default(), false)
+    pub(crate) fn for_reading(config: &Arc<Config>) -> Result<Self, Failure> {
+        Self::new(config, yard::open_unrecovered(config)?, PermissionPolicy::default(), false)
     }
 
     fn new(
@@ -94,11 +94,11 @@ impl InProcessDaemon {
         let metrics = Metrics::new(InsideAgent::ALL.map(InsideAgent::id));
         let daemon =
             assemble(config, &wanted, Default::default(), yard, policy, is_warm, &metrics)?;
-        let tokens = Tokens::unread(&config.home.state)?;
+        let tokens = Tokens::open_lazily(&config.home.state)?;
         let guard = Guard::new(tokens, server::router::guarded_routes(), &wanted.guard());
         let guard = Arc::new(guard.context("the daemon's settings are wrong")?);
         let router = sessions_router(&daemon);
-        let inside = InProcessRouter::new(router.clone(), Principal::alone(is_worker()));
+        let inside = InProcessRouter::new(router.clone(), Principal::in_process(is_worker()));
         Ok(Self { daemon, inside, guard, router, socket: None })
     }
 
@@ -120,19 +120,20 @@ impl InProcessDaemon {
     }
 
     /// Stops what runs and ends every worker; the log can still be read.
-    pub(crate) async fn let_go(&self) {
+    pub(crate) async fn stop_sessions(&self) {
         self.daemon.stopping.cancel();
         // The keepers end what we leave behind.
-        let _ = tokio::time::timeout(FAREWELL, self.daemon.desk.shut_down(Duration::ZERO)).await;
+        let _ =
+            tokio::time::timeout(SHUTDOWN_GRACE, self.daemon.desk.shut_down(Duration::ZERO)).await;
     }
 
     /// Does the same, and closes streams and the socket.
     pub(crate) async fn end(self) {
-        self.let_go().await;
-        self.daemon.over.cancel();
+        self.stop_sessions().await;
+        self.daemon.ended.cancel();
         if let Some((stop, serving)) = self.socket {
             stop.cancel();
-            let _ = tokio::time::timeout(FAREWELL, serving).await;
+            let _ = tokio::time::timeout(SHUTDOWN_GRACE, serving).await;
         }
     }
 }

@@ -224,9 +224,9 @@ async fn inherited_http(
     let open = |listener| BoundSocket::inherited_tcp(listener, tls.cloned(), forced);
     let mut bound = listeners.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
     match bound.as_slice() {
-        [only] => bound.extend(only.twin().await?),
-        [first, second] if first.is_twin_of(second) => {}
-        _ => return Err(ListenError::Several),
+        [only] => bound.extend(only.bind_localhost_pair().await?),
+        [first, second] if first.is_localhost_pair_of(second) => {}
+        _ => return Err(ListenError::InheritedMismatch),
     }
     Ok(bound)
 }

@@ -43,7 +43,7 @@ impl DaemonLock {
     pub(crate) fn take(run: &Path) -> Result<Self, Failure> {
         make_private_dir(run)?;
         let lock = open_lock(run)?;
-        if !is_taken(&lock) {
+        if !try_lock(&lock) {
             let failure = match find(run) {
                 Some(other) => {
                     let at = format!("process {} at {}", other.pid, other.http);
@@ -74,7 +74,7 @@ impl DaemonLock {
         let written = written.and_then(|mut file| file.write_all(text.as_str().as_bytes()));
         written.and_then(|()| std::fs::rename(&new, &path)).map_err(|error| {
             Failure::new(ERROR, format!("cannot write {}: {error}", path.display()))
-                .hint_at_home(error.kind())
+                .hint_about_home(error.kind())
         })
     }
 
@@ -91,7 +91,7 @@ impl Drop for DaemonLock {
 }
 
 /// Tries to take the lock, several times: a process that only checks it has it for a moment, too.
-fn is_taken(lock: &File) -> bool {
+fn try_lock(lock: &File) -> bool {
     const TRIES: u32 = 5;
     const PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
     (0..TRIES).any(|n| {

@@ -16,7 +16,7 @@ use server::router::router;
 use server::tokens::Tokens;
 use sessions::permission::RulesFile;
 
-use super::assembly::{FAREWELL, assemble};
+use super::assembly::{SHUTDOWN_GRACE, assemble};
 use super::browser::BrowserLaunch;
 use super::listeners::Listeners;
 use super::presence::{DaemonLock, private_socket};
@@ -40,7 +40,7 @@ pub(crate) async fn serve(
     }
     bus::raise_descriptor_limit();
     let presence = DaemonLock::take(&config.home.run)?;
-    let webhook = webhook::checked(&config)?;
+    let webhook = webhook::check_table(&config)?;
     let wanted = config.file.serve.with(&args);
     let tokens = Tokens::open(&config.home.state)?;
     let guard = Guard::new(tokens, server::router::guarded_routes(), &wanted.guard());
@@ -60,7 +60,7 @@ pub(crate) async fn serve(
     let bases = (listeners.page_base(), elsewhere.clone());
     let mut yard = yard::open(&config).await?;
     yard.settings.questions_wait = true;
-    yard.renew_all().await?;
+    yard.move_all_creation_params().await?;
     let daemon = assemble(&config, &wanted, bases, yard, config.policy(), true, &metrics)?;
     daemon.sweep_attachments().await;
     let open_design = &config.file.open_design;
@@ -83,7 +83,7 @@ pub(crate) async fn serve(
     };
     // Printed in one piece: `daemon start` reads as much as there is at once.
     print(&format!("switchyard serve: {} · log in: {way}\n", listeners.base()))
-        .map_err(Failure::even_if_reader_gone)?;
+        .map_err(Failure::counting_closed_stdout)?;
     if !server::page::is_built() {
         terminal::say("this build has no web page; `make web` and building again puts it in");
     }
@@ -103,11 +103,11 @@ pub(crate) async fn serve(
     let ending = async {
         daemon.desk.shut_down(wanted.drain.0).await;
         // Whoever follows a turn has seen its end.
-        daemon.over.cancel();
+        daemon.ended.cancel();
         serving.end().await;
         announcing.end().await;
     };
-    let longest = wanted.drain.0 + FAREWELL;
+    let longest = wanted.drain.0 + SHUTDOWN_GRACE;
     let ending = async { drop(tokio::time::timeout(longest, ending).await) };
     if service.drain("turns come to an end", ending).await == DrainOutcome::CutShort {
         // The keepers end what we leave behind.
@@ -126,13 +126,13 @@ fn reload(
     service: &DaemonService,
     announcing: &mut WebhookTask,
 ) -> anyhow::Result<()> {
-    let new = config::load_again(config)?;
+    let new = config::reload(config)?;
     let said = |failure: Failure| anyhow::anyhow!(failure.to_string());
-    let (rules, webhook) = (new.rules_file(), webhook::checked(&new).map_err(said)?);
+    let (rules, webhook) = (new.rules_file(), webhook::check_table(&new).map_err(said)?);
     rules.as_ref().map(RulesFile::load).transpose()?;
     service.log_as(&new.file.log)?;
     guard.reload(&new.file.serve.with(args).guard())?;
-    daemon.desk.yard().rules.follow(rules)?;
+    daemon.desk.context().rules.follow(rules)?;
     daemon.desk.set_policy(new.policy());
     daemon.set_open_design(new.file.open_design.with(args, new.file.permissions.mode));
     if let Some(pools) = daemon.desk.pools() {

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::outcome::Failure;
 
 /// Checks the `[webhook]` table; before anything is started for it.
-pub(crate) fn checked(config: &Config) -> Result<Option<Webhook>, Failure> {
+pub(crate) fn check_table(config: &Config) -> Result<Option<Webhook>, Failure> {
     let Some(table) = &config.file.webhook else { return Ok(None) };
     let base = config.home.config.parent().unwrap_or(Path::new("/"));
     let webhook = table.check(base).map_err(|error| Failure::usage(error.to_string()))?;
@@ -47,7 +47,7 @@ impl WebhookTask {
         if let Some((stop, _)) = self.running.take() {
             stop.cancel();
         }
-        self.run(webhook, daemon, daemon.desk.yard().news.now())
+        self.run(webhook, daemon, daemon.desk.context().notices.next_number())
     }
 
     /// Ends the task; to be called when no more events come.
@@ -65,7 +65,7 @@ impl WebhookTask {
         after_note: u64,
     ) -> Result<(), Failure> {
         let Some(webhook) = webhook else { return Ok(()) };
-        let (yard, stop) = (daemon.desk.yard().clone(), CancellationToken::new());
+        let (yard, stop) = (daemon.desk.context().clone(), CancellationToken::new());
         let task = webhook::start(yard, webhook, &self.base_url, after_note, stop.clone())
             .map_err(|error| Failure::new(1, error.to_string()))?;
         self.running = Some((stop, task));

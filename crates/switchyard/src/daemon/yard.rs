@@ -15,7 +15,7 @@ use crate::this_process::own_exe;
 use crate::time::days_ago;
 
 /// A session context with the log as it is, for commands that run no sessions.
-pub(crate) fn as_it_is(config: &Config) -> Result<SessionContext, Failure> {
+pub(crate) fn open_unrecovered(config: &Config) -> Result<SessionContext, Failure> {
     let setup = WorkerSetup {
         keeper_exe: own_exe(),
         keeper_args: vec![bus::keeper::VERB.into()],
@@ -27,7 +27,7 @@ pub(crate) fn as_it_is(config: &Config) -> Result<SessionContext, Failure> {
 
 /// A session context that is ready to run sessions, swept of what an earlier crash left.
 pub(crate) async fn open(config: &Config) -> Result<SessionContext, Failure> {
-    let yard = as_it_is(config)?;
+    let yard = open_unrecovered(config)?;
     sweep(config).await;
     yard.rules.follow(config.rules_file()).map_err(anyhow::Error::from)?;
     yard.recover().await?;
@@ -75,10 +75,10 @@ fn open_log(config: &Config) -> Result<Arc<dyn EventLog>, Failure> {
         SqliteLog::open(state, config.store_options()).map_err(
             |error| match rustix::fs::access(state, rustix::fs::Access::WRITE_OK) {
                 Ok(()) => error.into(),
-                Err(why) => Failure::from(error).hint_at_home(std::io::Error::from(why).kind()),
+                Err(why) => Failure::from(error).hint_about_home(std::io::Error::from(why).kind()),
             },
         )?;
-    config.home.note();
+    config.home.register();
     for lost in log.lost_sessions() {
         crate::terminal::say(&format!(
             "switchyard: session {} ({} events) is missing from the log; \

@@ -63,7 +63,7 @@ impl LogFile {
         (open.dev(), open.ino()) == (named.dev(), named.ino())
     }
 
-    fn put_aside(&mut self) -> io::Result<()> {
+    fn rotate(&mut self) -> io::Result<()> {
         // Another process rotates it, or has done so: the next batch will see.
         if rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Ok(());
@@ -93,7 +93,7 @@ impl LogSink for LogFile {
         }
         let n_bytes = self.file.metadata()?.len();
         if n_bytes > 0 && n_bytes + lines.len() as u64 > self.rotation.max_bytes {
-            self.put_aside()?;
+            self.rotate()?;
         }
         if self.is_torn {
             self.file.write_all(b"\n")?;

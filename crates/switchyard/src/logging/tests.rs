@@ -13,14 +13,14 @@ fn stage(asked: Option<Targets>) -> Stage {
     let secrets = Secrets::default();
     let shared = Arc::new(LoggingState {
         secrets,
-        way_out: RwLock::new(way_out),
+        output: RwLock::new(way_out),
         n_dropped_before: AtomicU64::new(0),
     });
     let errors = Targets::new().with_default(tracing::Level::ERROR);
     let (filter, handle) = reload::Layer::new(asked.clone().unwrap_or(errors));
     let lines = LogLayer(shared.clone()).with_filter(filter);
     let subscriber = tracing::subscriber::set_default(tracing_subscriber::registry().with(lines));
-    Stage { logging: Logging { shared, filter: handle, asked }, subscriber }
+    Stage { logging: Logging { shared, filter: handle, override_filter: asked }, subscriber }
 }
 
 /// Filters are kept per call site in a process-wide cache; one at a time, please.
@@ -70,7 +70,7 @@ fn the_command_line_wins_over_the_configured_level() {
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.log");
-    let Stage { logging, subscriber } = stage(asked(2, None));
+    let Stage { logging, subscriber } = stage(override_filter(2, None));
     let table =
         LogTable { file: Some(path.clone()), level: Some("error".into()), ..LogTable::default() };
     logging.daemon(&table).unwrap();
@@ -97,9 +97,9 @@ fn what_cannot_be_configured_is_told() {
 fn verbosity_is_a_level_and_the_variable_comes_second() {
     let level = |asked: Option<Targets>| asked.and_then(|targets| targets.default_level());
     use tracing_subscriber::filter::LevelFilter;
-    assert_eq!(level(asked(0, None)), None);
-    assert_eq!(level(asked(0, Some(String::new()))), None);
-    assert_eq!(level(asked(0, Some("warn".into()))), Some(LevelFilter::WARN));
-    assert_eq!(level(asked(1, Some("warn".into()))), Some(LevelFilter::INFO));
-    assert_eq!(level(asked(9, None)), Some(LevelFilter::TRACE));
+    assert_eq!(level(override_filter(0, None)), None);
+    assert_eq!(level(override_filter(0, Some(String::new()))), None);
+    assert_eq!(level(override_filter(0, Some("warn".into()))), Some(LevelFilter::WARN));
+    assert_eq!(level(override_filter(1, Some("warn".into()))), Some(LevelFilter::INFO));
+    assert_eq!(level(override_filter(9, None)), Some(LevelFilter::TRACE));
 }

@@ -37,7 +37,7 @@ pub(super) struct Stderr;
 
 impl LogSink for Stderr {
     fn write(&mut self, lines: &[u8]) -> io::Result<()> {
-        crate::terminal::note_said();
+        crate::terminal::count_stderr_write();
         io::stderr().write_all(lines)
     }
 }
@@ -54,7 +54,7 @@ struct WriterCounts {
     n_dropped: AtomicU64,
     n_queued_bytes: AtomicUsize,
     /// The last error of the sink, until it works again.
-    trouble: Mutex<Option<String>>,
+    last_error: Mutex<Option<String>>,
 }
 
 #[derive(Debug)]
@@ -174,7 +174,7 @@ fn run(
 
 /// A log that cannot be written says so on stderr, once until it works again.
 fn note(counts: &WriterCounts, result: io::Result<()>) {
-    let mut trouble = counts.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut trouble = counts.last_error.lock().unwrap_or_else(PoisonError::into_inner);
     match result {
         Ok(()) => *trouble = None,
         Err(error) => {

@@ -20,7 +20,7 @@ pub(crate) struct Formatter {
     /// Shown until there is something to print.
     spinner: Option<Spinner>,
     /// How often stderr had been written to at the last event.
-    n_said: u64,
+    n_stderr_writes: u64,
 }
 
 /// The style of text on stdout, with thinking.
@@ -50,28 +50,28 @@ impl Formatter {
                 Vocabulary::Answer(Box::new(LogReader::new(answer)))
             }
         };
-        let n_said = terminal::n_said();
-        Self { vocabulary, out: String::new(), is_line_ended: true, spinner: None, n_said }
+        let n_stderr_writes = terminal::n_stderr_writes();
+        Self { vocabulary, out: String::new(), is_line_ended: true, spinner: None, n_stderr_writes }
     }
 
     /// Has the line of a tool call that has ended replace the one that said it runs. For a terminal
     /// on which nobody types but to answer; whoever wants no colours does not want this either.
     #[must_use]
-    pub(crate) fn taking_back(mut self) -> Self {
+    pub(crate) fn replacing_call_lines(mut self) -> Self {
         if let Vocabulary::Text(text) = &mut self.vocabulary
             && terminal::color_on_stdout()
         {
-            text.projection_mut().take_back();
+            text.projection_mut().replace_lines();
         }
         self
     }
 
     pub(crate) fn add(&mut self, event: &Event) {
-        let n_said = terminal::n_said();
-        if std::mem::replace(&mut self.n_said, n_said) != n_said
+        let n_said = terminal::n_stderr_writes();
+        if std::mem::replace(&mut self.n_stderr_writes, n_said) != n_said
             && let Vocabulary::Text(text) = &mut self.vocabulary
         {
-            text.projection_mut().disturb();
+            text.projection_mut().note_foreign_output();
         }
         self.vocabulary.write(event, &mut self.out);
     }

@@ -35,7 +35,7 @@ pub(crate) struct LogView {
     questions: QuestionHandling,
     shown: Seq,
     /// The last event that was received, which is further on while a question is open.
-    pub(crate) known: Seq,
+    pub(crate) received: Seq,
     /// Events up to here are received but not shown: a projection has to see all.
     shows_after: Seq,
     open_question: Option<OpenQuestion>,
@@ -67,7 +67,7 @@ impl LogView {
             formatter,
             questions,
             shown: after,
-            known: after,
+            received: after,
             shows_after: after,
             open_question: None,
             next: None,
@@ -84,7 +84,7 @@ impl LogView {
     /// Waits for the next events, shows them, and returns them, which may be none; nothing when
     /// nobody reads our output any more. Dropping the future loses nothing.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<Event>>, Failure> {
-        let waiting = tokio::time::timeout(SETTLED_AFTER, self.heard()).await;
+        let waiting = tokio::time::timeout(SETTLED_AFTER, self.next_event()).await;
         let heard = match waiting {
             Ok(heard) => heard?,
             Err(_) => {
@@ -92,7 +92,7 @@ impl LogView {
                 if !show(&mut self.formatter)? {
                     return Ok(None);
                 }
-                self.heard().await?
+                self.next_event().await?
             }
         };
         let events = heard.map(|first| self.add(first)).unwrap_or_default();
@@ -110,7 +110,7 @@ impl LogView {
             self.follower.rewind(self.shown);
         }
         while self.shown < until {
-            let Some(first) = self.heard().await? else { continue };
+            let Some(first) = self.next_event().await? else { continue };
             for event in self.add(first) {
                 look(&event);
             }
@@ -127,7 +127,7 @@ impl LogView {
         let mut next = Some(first);
         while let Some(event) = next {
             if event.seq > self.shown {
-                (self.shown, self.known) = (event.seq, event.seq);
+                (self.shown, self.received) = (event.seq, event.seq);
                 self.formatter.add(&event);
                 if event.seq <= self.shows_after {
                     self.formatter.take();
@@ -152,7 +152,7 @@ impl LogView {
 
     /// The next event that may be shown; none if something else came, or an open question holds it
     /// back.
-    async fn heard(&mut self) -> Result<Option<Event>, Failure> {
+    async fn next_event(&mut self) -> Result<Option<Event>, Failure> {
         let heard = match self.next.take() {
             Some(heard) => heard,
             None => self.follower.next().await,
@@ -165,18 +165,18 @@ impl LogView {
             }
             FollowerMessage::Over(error) => return Err(error.into()),
             // A stream that was cut off is resumed where it was.
-            FollowerMessage::Live | FollowerMessage::Lost(_) | FollowerMessage::Anew => {
+            FollowerMessage::Live | FollowerMessage::Lost(_) | FollowerMessage::Restarted => {
                 return Ok(None);
             }
         };
         match self.open_question {
             None => Ok(Some(*event)),
             Some(question) => {
-                self.known = event.seq;
+                self.received = event.seq;
                 if question.is_ended_by(&event) {
                     // The events in between are received again, and shown now.
                     self.follower.rewind(question.at);
-                    (self.known, self.open_question) = (question.at, None);
+                    (self.received, self.open_question) = (question.at, None);
                 }
                 Ok(None)
             }
@@ -187,13 +187,13 @@ impl LogView {
 impl OpenQuestion {
     /// The question that an event puts to people, if it does.
     fn of(event: &Event) -> Option<Self> {
-        Some(Self { id: event.asked_person()?.id, turn: event.turn, at: event.seq })
+        Some(Self { id: event.question_for_person()?.id, turn: event.turn, at: event.seq })
     }
 
     fn is_ended_by(&self, event: &Event) -> bool {
         match event.kind {
             Kind::PermissionResolved | Kind::ElicitationResolved => {
-                event.own().and_then(|own| own.answered()) == Some(self.id)
+                event.own().and_then(|own| own.answered_question()) == Some(self.id)
             }
             Kind::TurnEnded => self.turn.is_none() || event.turn == self.turn,
             _ => false,
@@ -219,7 +219,7 @@ pub(crate) async fn read_all(
             }
             FollowerMessage::Over(error) => return Err(error.into()),
             FollowerMessage::Lost(why) => return Err(Failure::new(ERROR, why)),
-            FollowerMessage::Live | FollowerMessage::Anew | FollowerMessage::Halted(_) => {}
+            FollowerMessage::Live | FollowerMessage::Restarted | FollowerMessage::Halted(_) => {}
         }
     }
     Ok(())

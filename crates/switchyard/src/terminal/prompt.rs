@@ -63,7 +63,7 @@ impl PromptInput {
 
 /// Warns about attached files that an agent may not be able to read: those that are sent as
 /// links and are outside its directories.
-pub(crate) fn tell_outside(attached: &[PathBuf], roots: &[PathBuf]) {
+pub(crate) fn warn_outside(attached: &[PathBuf], roots: &[PathBuf]) {
     for path in attached {
         let Ok(real) = path.canonicalize() else { continue };
         let is_sent = mime_of(&real).starts_with("image/") || mime_of(&real).starts_with("audio/");
@@ -89,7 +89,7 @@ fn link(path: &Path) -> anyhow::Result<Value> {
     }
     let mime = match mime_of(&real) {
         // The name does not tell the type, so the content is looked at.
-        UNTOLD if !is_text(&real).with_context(cannot)? => "application/octet-stream",
+        UNKNOWN_TEXT if !is_text(&real).with_context(cannot)? => "application/octet-stream",
         mime => mime,
     };
     let name = real.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -110,9 +110,9 @@ fn is_media(link: &Value) -> bool {
 }
 
 /// The type of a text file whose name does not tell it.
-const UNTOLD: &str = "text/plain";
+const UNKNOWN_TEXT: &str = "text/plain";
 /// How many bytes of a file tell whether it is text: as many as git looks at.
-const TEXT_LOOKED_AT: u64 = 8000;
+const TEXT_PROBE_BYTES: u64 = 8000;
 
 fn mime_of(path: &Path) -> &'static str {
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
@@ -128,14 +128,14 @@ fn mime_of(path: &Path) -> &'static str {
         "pdf" => "application/pdf",
         "html" | "htm" => "text/html",
         "md" => "text/markdown",
-        _ => UNTOLD,
+        _ => UNKNOWN_TEXT,
     }
 }
 
 /// Whether a file begins like text: UTF-8 without a zero byte.
 fn is_text(path: &Path) -> std::io::Result<bool> {
     let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(TEXT_LOOKED_AT).read_to_end(&mut bytes)?;
+    std::fs::File::open(path)?.take(TEXT_PROBE_BYTES).read_to_end(&mut bytes)?;
     let is_utf8 = match std::str::from_utf8(&bytes) {
         Ok(_) => true,
         // The last letter may be cut.

@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use wire::{Event, Json};
 
 use crate::terminal;
-pub(crate) use choices::{FullQuestions, TypedAnswer, typed};
+pub(crate) use choices::{FullQuestions, TypedAnswer, parse_answer};
 
 /// The longest text of a form's field.
 const MAX_CHARS: usize = 200;
@@ -43,7 +43,7 @@ impl Asker {
                     std::io::stdin(),
                     rustix::termios::QueueSelector::IFlush,
                 );
-                terminal::note_said();
+                terminal::count_stderr_write();
                 let _ = write!(std::io::stderr(), "{prompt}");
                 let _ = std::io::stderr().flush();
                 let mut line = String::new();
@@ -59,7 +59,7 @@ impl Asker {
     /// Asks the question of an event in the background and sends the answer; ignores other events.
     pub(crate) fn consider(&self, event: &Event, session: &SessionClient) {
         let whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner).see(event);
-        let Some(asked) = event.asked_person() else { return };
+        let Some(asked) = event.question_for_person() else { return };
         let (id, is_form) = (asked.id, asked.wants_form);
         let request: Value = asked.request.read().unwrap_or_default();
         self.n_shown.fetch_add(1, Ordering::Relaxed);
@@ -81,7 +81,7 @@ impl Asker {
             let Some(line) = self.line(prompt.clone()).await else {
                 return QuestionAnswer::Rejected;
             };
-            match choices::typed(&line, request) {
+            match choices::parse_answer(&line, request) {
                 TypedAnswer::Answer(answer) => return answer,
                 TypedAnswer::View => terminal::say(whole.unwrap_or("all of it is shown above")),
                 TypedAnswer::Nothing(why) => terminal::say(&why),

@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use crate::terminal;
 
 /// The delay before it is shown: what is quicker needs none.
-const PATIENCE: Duration = Duration::from_secs(1);
+const SHOWN_AFTER: Duration = Duration::from_secs(1);
 const TURN_EVERY: Duration = Duration::from_millis(100);
 
 /// A spinner, which turns until it is dropped.
@@ -37,14 +37,14 @@ impl Spinner {
         bar.set_message(text.into());
         let shown = bar.clone();
         let waiting = task::spawn(async move {
-            tokio::time::sleep(PATIENCE).await;
+            tokio::time::sleep(SHOWN_AFTER).await;
             shown.set_draw_target(ProgressDrawTarget::stderr());
             shown.enable_steady_tick(TURN_EVERY);
         });
         Self(Some(SpinnerBar { bar, waiting }))
     }
 
-    pub(crate) fn tell(&self, text: impl Into<String>) {
+    pub(crate) fn set_text(&self, text: impl Into<String>) {
         if let Some(shown) = &self.0 {
             shown.bar.set_message(text.into());
         }

@@ -33,11 +33,11 @@ pub(crate) async fn serve(args: AcpArgs, config: Arc<Config>) -> Result<ExitCode
     let stop = CancellationToken::new();
     stop_on_signals(&stop)?;
     let max_line_bytes = config.settings().client_line_bytes;
-    match prepared(&args, &config).await {
-        Ok(EditorBackend::There(socket)) => relay::serve(socket, max_line_bytes, stop).await,
-        Ok(EditorBackend::Here(own, order)) => {
-            let (daemon, editor) = (&own.daemon, Principal::alone(is_worker()));
-            server::acp::serve_alone(daemon, &editor, *order, stdio::open(), stop).await;
+    match prepare(&args, &config).await {
+        Ok(EditorBackend::Relayed(socket)) => relay::serve(socket, max_line_bytes, stop).await,
+        Ok(EditorBackend::InProcess(own, order)) => {
+            let (daemon, editor) = (&own.daemon, Principal::in_process(is_worker()));
+            server::acp::serve_in_process(daemon, &editor, *order, stdio::open(), stop).await;
             own.end().await;
             Ok(ExitCode::SUCCESS)
         }
@@ -47,11 +47,11 @@ pub(crate) async fn serve(args: AcpArgs, config: Arc<Config>) -> Result<ExitCode
 
 /// The daemon that serves an editor.
 enum EditorBackend {
-    There(Box<relay::DaemonSocket>),
-    Here(InProcessDaemon, Box<SessionOrder>),
+    Relayed(Box<relay::DaemonSocket>),
+    InProcess(InProcessDaemon, Box<SessionOrder>),
 }
 
-async fn prepared(args: &AcpArgs, config: &Arc<Config>) -> Result<EditorBackend, Failure> {
+async fn prepare(args: &AcpArgs, config: &Arc<Config>) -> Result<EditorBackend, Failure> {
     let cwd = working_directory(args.agent.cwd.as_deref())?;
     let order = order(args, &cwd)?;
     if let Some(name) = order.agent.as_deref().filter(|_| args.command.is_empty()) {
@@ -61,13 +61,13 @@ async fn prepared(args: &AcpArgs, config: &Arc<Config>) -> Result<EditorBackend,
     let is_plain = !args.permissions.approve_reads && args.permissions.policy.is_none();
     if let Some(daemon) = RunningDaemon::find_for(config).filter(|_| is_plain && !args.no_daemon) {
         let socket = relay::open(&order, config, &daemon).await?;
-        return Ok(EditorBackend::There(Box::new(socket)));
+        return Ok(EditorBackend::Relayed(Box::new(socket)));
     }
     let policy = session_args::policy(config, &args.permissions)?;
     // An editor has few sessions; it need not pay for agents that it may never ask for.
     let options = InProcessOptions { policy, can_ask: true, ..InProcessOptions::default() };
     let own = InProcessDaemon::start(config, options).await?;
-    Ok(EditorBackend::Here(own, Box::new(order)))
+    Ok(EditorBackend::InProcess(own, Box::new(order)))
 }
 
 /// The order for the sessions of this editor. Whoever names no agent gets the built-in one.

@@ -57,7 +57,7 @@ impl AgentsCommand<'_> {
         let catalogue = agents::catalogue(self.config)?;
         let mut found = Vec::new();
         for inside in BuiltInAgent::ALL {
-            found.push(agents::found_inside(inside, self.config, false).await);
+            found.push(agents::detect_inside(inside, self.config, false).await);
         }
         found.iter().try_for_each(&mut each)?;
         let n_agents = catalogue.iter().count();
@@ -67,7 +67,7 @@ impl AgentsCommand<'_> {
             let Some(next) = results.recv().await else { break };
             spinner.aside(|| each(&next))?;
             found.push(next);
-            spinner.tell(format!("asking agents … {n_found}/{n_agents}"));
+            spinner.set_text(format!("asking agents … {n_found}/{n_agents}"));
         }
         drop(spinner);
         found.sort_by_key(|one| catalogue.ids().position(|id| id == one.id));
@@ -87,14 +87,14 @@ impl AgentsCommand<'_> {
         let paint = Paint::on_stdout();
         print(&header(paint))?;
         let found = self
-            .all(|found| match all || found.is_installed() || is_trouble(found) {
+            .all(|found| match all || found.is_installed() || is_problem(found) {
                 true => print(&row(found, paint)),
                 false => Ok(()),
             })
             .await?;
         let missing: Vec<&str> = found
             .iter()
-            .filter(|one| !one.is_installed() && !is_trouble(one))
+            .filter(|one| !one.is_installed() && !is_problem(one))
             .map(|one| one.id.as_str())
             .collect();
         if !all && !missing.is_empty() {
@@ -110,7 +110,7 @@ impl AgentsCommand<'_> {
         let has_trouble =
             |found: &DetectedAgent| !found.diagnoses.is_empty() || !found.unfinished.is_empty();
         let mut found = self.all(|_| Ok(())).await?;
-        found.retain(|one| (one.is_installed() || is_trouble(one)) && has_trouble(one));
+        found.retain(|one| (one.is_installed() || is_problem(one)) && has_trouble(one));
         // Installed agents first: they are more often what is meant.
         found.sort_by_key(|one| one.is_built_in);
         if self.args.json {
@@ -119,7 +119,7 @@ impl AgentsCommand<'_> {
             print("nothing is wrong\n")?;
         } else {
             let paint = Paint::on_stdout();
-            print(&found.iter().map(|one| troubles(one, paint)).collect::<String>())?;
+            print(&found.iter().map(|one| problems_text(one, paint)).collect::<String>())?;
         }
         let is_serious = found.iter().any(|one| !one.is_usable);
         Ok(if is_serious { ExitCode::from(ERROR) } else { ExitCode::SUCCESS })
@@ -127,7 +127,9 @@ impl AgentsCommand<'_> {
 
     async fn show(&self, name: &str) -> Result<ExitCode, Failure> {
         let found = match agents::find(name, self.config)? {
-            ResolvedAgent::Inside(inside) => agents::found_inside(inside, self.config, false).await,
+            ResolvedAgent::Inside(inside) => {
+                agents::detect_inside(inside, self.config, false).await
+            }
             // One agent alone may take its time.
             ResolvedAgent::Defined(definition) => {
                 detect_one(&definition, &self.options().patient()).await
@@ -137,7 +139,7 @@ impl AgentsCommand<'_> {
             true => print(&format!("{:#}\n", json!(found)))?,
             false => print(&about(&found, Paint::on_stdout()))?,
         }
-        Ok(match found.is_installed() || is_trouble(&found) {
+        Ok(match found.is_installed() || is_problem(&found) {
             _ if found.is_usable => ExitCode::SUCCESS,
             true => ExitCode::from(ERROR),
             false => ExitCode::from(NOT_FOUND),
@@ -147,7 +149,7 @@ impl AgentsCommand<'_> {
 
 /// Whether an absent agent is a problem: if somebody has configured it, or if it is not merely not
 /// installed.
-fn is_trouble(found: &DetectedAgent) -> bool {
+fn is_problem(found: &DetectedAgent) -> bool {
     let is_absent = found.diagnoses.iter().all(|one| one.reason == DiagnosisReason::NotOnPath);
     !found.is_installed() && (found.is_own || !is_absent)
 }
@@ -204,7 +206,7 @@ fn title(found: &DetectedAgent, paint: Paint) -> String {
     }
 }
 
-fn troubles(found: &DetectedAgent, paint: Paint) -> String {
+fn problems_text(found: &DetectedAgent, paint: Paint) -> String {
     let mut text = title(found, paint);
     for diagnosis in &found.diagnoses {
         let reason = diagnosis.reason.name();
@@ -276,7 +278,7 @@ fn about(found: &DetectedAgent, paint: Paint) -> String {
     }
     if !found.diagnoses.is_empty() || !found.unfinished.is_empty() {
         text.push('\n');
-        text.push_str(troubles(found, paint).split_once('\n').map_or("", |(_, rest)| rest));
+        text.push_str(problems_text(found, paint).split_once('\n').map_or("", |(_, rest)| rest));
     }
     text
 }

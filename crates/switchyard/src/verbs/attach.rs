@@ -24,7 +24,7 @@ use crate::terminal;
 use crate::terminal::format::{Formatter, style};
 use crate::terminal::log_view::{LogView, QuestionHandling};
 use crate::terminal::prompt::PromptInput;
-use crate::terminal::questions::{FullQuestions, TypedAnswer, typed};
+use crate::terminal::questions::{FullQuestions, TypedAnswer, parse_answer};
 
 /// A line that comes sooner after a question is no answer: a person takes longer to read it.
 const READ_WITHIN: Duration = Duration::from_millis(600);
@@ -60,7 +60,7 @@ async fn take_part(
     let mut view = AttachView {
         log,
         shown_from,
-        came_at: info.head,
+        attached_at: info.head,
         session,
         questions: Vec::new(),
         whole: FullQuestions::new(),
@@ -74,7 +74,7 @@ async fn take_part(
     }
     let mut lines = Some(read_lines());
     // Ends when nobody types any more and everything that was asked for has been seen.
-    while lines.is_some() || view.is_running() || view.log.known < view.came_at {
+    while lines.is_some() || view.is_running() || view.log.received < view.attached_at {
         tokio::select! {
             is_looked_at = view.show_next() => match is_looked_at? {
                 true => {}
@@ -84,7 +84,7 @@ async fn take_part(
                 Some(line) => {
                     // Whoever typed it may have seen a question that is not here yet.
                     view.catch_up().await?;
-                    view.hear(&line).await?;
+                    view.take_line(&line).await?;
                 }
                 // Whoever pipes prompts in, or nothing, wants to see what becomes of the turn.
                 None => lines = None,
@@ -118,7 +118,7 @@ struct AttachView {
     log: LogView,
     shown_from: Seq,
     /// The last event at the time of attaching.
-    came_at: Seq,
+    attached_at: Seq,
     session: SessionClient,
     questions: Vec<AttachQuestion>,
     whole: FullQuestions,
@@ -151,7 +151,7 @@ impl AttachView {
     /// Shows what is logged by now.
     async fn catch_up(&mut self) -> Result<(), Failure> {
         let now: SessionInfo = self.session.get().await?;
-        while self.log.known < now.head && self.show_next().await? {}
+        while self.log.received < now.head && self.show_next().await? {}
         Ok(())
     }
 
@@ -164,7 +164,7 @@ impl AttachView {
     fn note(&mut self, event: &Event) -> bool {
         let whole = self.whole.see(event);
         let Some(own) = event.own() else { return false };
-        let asked = own.asked().filter(|asked| asked.is_for_person);
+        let asked = own.question().filter(|asked| asked.is_for_person);
         match own {
             Own::PromptReceived(_) | Own::TurnStarted(_) => {
                 self.open_turns.extend(event.turn.filter(|turn| !self.open_turns.contains(turn)));
@@ -173,11 +173,11 @@ impl AttachView {
                 self.open_turns.retain(|turn| Some(*turn) != event.turn);
                 self.questions.retain(|asked| asked.turn.is_none() || asked.turn != event.turn);
                 // Turns that ended before we attached do not decide the exit code.
-                self.stop = Some(ended.stop_reason).filter(|_| event.seq > self.came_at);
+                self.stop = Some(ended.stop_reason).filter(|_| event.seq > self.attached_at);
             }
             Own::PromptDropped(_) => self.open_turns.retain(|turn| Some(*turn) != event.turn),
             own => {
-                let over = own.answered();
+                let over = own.answered_question();
                 self.questions.retain(|asked| Some(asked.id) != over);
             }
         }
@@ -202,11 +202,11 @@ impl AttachView {
     /// The exit code: that of `run`, where nobody sits at a terminal.
     fn exit_code(&self) -> u8 {
         let stop = self.stop.as_ref().filter(|_| !self.has_terminal);
-        stop.map_or(0, |stop| outcome::of_turn(stop, false, false))
+        stop.map_or(0, |stop| outcome::exit_code_of_turn(stop, false, false))
     }
 
     /// Takes a typed line as the answer to the oldest question, or as the next prompt.
-    async fn hear(&mut self, line: &StdinLine) -> Result<(), Failure> {
+    async fn take_line(&mut self, line: &StdinLine) -> Result<(), Failure> {
         let before = self.line_before.replace(line.at);
         let (line, at) = (line.text.trim(), line.at);
         let Some(asked) = self.questions.first() else {
@@ -224,7 +224,7 @@ impl AttachView {
             terminal::say(&format!("`{line}` was typed too early to be an answer; type it now"));
             return Ok(());
         }
-        match typed(line, &asked.request) {
+        match parse_answer(line, &asked.request) {
             TypedAnswer::Answer(answer) => {
                 // A question that somebody else has answered needs no answer.
                 let _ = self.session.answer(asked.id, &answer).await;

@@ -36,7 +36,7 @@ pub(crate) async fn dispatch(
     config: Config,
 ) -> Result<ExitCode, Failure> {
     let BusArgs { verb, file, pid, serve } = args;
-    if let (Some(_), Some(flag)) = (&verb, serve.given()) {
+    if let (Some(_), Some(flag)) = (&verb, serve.given_flag()) {
         return Err(Failure::usage(format!("{flag} is for serving, not for this command")));
     }
     let file = one_file(file, named)?;

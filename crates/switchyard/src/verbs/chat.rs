@@ -45,7 +45,7 @@ pub(crate) async fn chat(args: ChatArgs, config: Arc<Config>) -> Result<ExitCode
     let options =
         InProcessOptions { policy, can_ask: true, is_warm: true, ..InProcessOptions::default() };
     let daemon = CommandDaemon::for_sessions(&config, running, options).await?;
-    let wanted = match wanted(&args, &config, &daemon).await {
+    let wanted = match chat_request(&args, &config, &daemon).await {
         Ok(wanted) => wanted,
         Err(failure) => {
             daemon.end().await;
@@ -89,7 +89,8 @@ pub(crate) async fn chat(args: ChatArgs, config: Arc<Config>) -> Result<ExitCode
         (0, _) if is_full => Ok(ExitCode::SUCCESS),
         (0, Some(limit)) if left.was_cut_by_denial => Err(Failure::at_limit(limit)),
         (0, _) => {
-            let of_turn = |stop| outcome::of_turn(stop, left.was_cut_by_denial, left.was_denied);
+            let of_turn =
+                |stop| outcome::exit_code_of_turn(stop, left.was_cut_by_denial, left.was_denied);
             // Whoever was denied something before any turn ended was denied it all the same.
             let usual = if left.was_denied { outcome::DENIED } else { 0 };
             Ok(ExitCode::from(left.stop.as_ref().map_or(usual, of_turn)))
@@ -98,7 +99,7 @@ pub(crate) async fn chat(args: ChatArgs, config: Arc<Config>) -> Result<ExitCode
     }
 }
 
-async fn wanted(
+async fn chat_request(
     args: &ChatArgs,
     config: &Config,
     daemon: &CommandDaemon,
@@ -127,7 +128,7 @@ async fn wanted(
     Ok(ChatOptions {
         start,
         cwd,
-        order: order(args)?,
+        create_params: order(args)?,
         env: this_process::environment_for_agents(),
         history: config.home.state.join(HISTORY),
         has_color: terminal::color_on_stdout(),
@@ -137,7 +138,7 @@ async fn wanted(
 
 /// The order for new sessions, as the API takes it.
 fn order(args: &ChatArgs) -> Result<Map<String, Value>, Failure> {
-    let mut order = members(&args.wishes.wishes());
+    let mut order = members(&args.initial_options.initial_options());
     let more = [
         ("systemPrompt", args.system_prompt.as_ref().map(|prompt| json!(prompt))),
         ("additionalDirectories", Some(json!(add_dirs(&args.agent)?))),

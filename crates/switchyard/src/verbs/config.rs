@@ -28,7 +28,7 @@ pub(crate) fn dispatch(verb: &ConfigVerb, config: &Config) -> Result<ExitCode, F
             if let Some(file) = config.rules_file() {
                 file.load().map_err(anyhow::Error::from)?;
             }
-            webhook::checked(config)?;
+            webhook::check_table(config)?;
             agents::catalogue(config)?;
             native::check(config)?;
             match config.home.config.exists() {

@@ -138,7 +138,7 @@ async fn stop(config: &Config, now: bool) -> Result<ExitCode, Failure> {
             signal()?;
         }
         if n_looks == 20 {
-            spinner.tell("waiting for turns to end; `switchyard daemon stop --now` does not");
+            spinner.set_text("waiting for turns to end; `switchyard daemon stop --now` does not");
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
@@ -153,7 +153,7 @@ async fn status(config: &Config, as_json: bool) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::from(NOT_FOUND));
     };
     let health: Value = daemon.client().get("/v1/health").await?;
-    let at = &daemon.whereabouts;
+    let at = &daemon.info;
     if as_json {
         let all = json!({ "running": true, "daemon": at, "health": health });
         print(&format!("{all:#}\n"))?;

@@ -12,7 +12,7 @@ use store::SqliteLog;
 use tokio_util::sync::CancellationToken;
 use wire::Category;
 
-use crate::agents::native::{advice, understood};
+use crate::agents::native::{advice, setup_and_servers};
 use crate::cli::hidden::NativeAgentArgs;
 use crate::config::Config;
 use crate::outcome::Failure;
@@ -31,7 +31,7 @@ pub(crate) async fn serve(args: NativeAgentArgs, config: Config) -> Result<ExitC
     home::make_private_dir(&dir)?;
     let log = Arc::new(SqliteLog::open(&dir, config.store_options())?);
     let table = &config.file.native;
-    let (resolved, servers, refused) = match understood(&config) {
+    let (resolved, servers, refused) = match setup_and_servers(&config) {
         Ok((resolved, servers)) => (resolved, servers, None),
         Err(failure) => (native::config::ModelSetup::default(), Vec::new(), Some(failure)),
     };
@@ -50,7 +50,7 @@ pub(crate) async fn serve(args: NativeAgentArgs, config: Config) -> Result<ExitC
     let models = match refused {
         None => Models::new(resolved, CANDIDATES.to_vec()).advising(advice),
         // An editor shows the answer to a prompt, but not why a process ended.
-        Some(failure) => Models::none_because(told(failure)),
+        Some(failure) => Models::none_because(as_provider_failure(failure)),
     };
     let setup = native::AgentSetup {
         version: env!("CARGO_PKG_VERSION"),
@@ -76,7 +76,7 @@ pub(crate) async fn serve(args: NativeAgentArgs, config: Config) -> Result<ExitC
 }
 
 /// Prints what is wrong with the configuration, and makes it the answer to every prompt.
-fn told(failure: Failure) -> native::provider::ModelFailure {
+fn as_provider_failure(failure: Failure) -> native::provider::ModelFailure {
     failure.say();
     let hint = failure.hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
     let message = format!("{}{hint}", failure.message);

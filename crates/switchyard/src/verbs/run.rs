@@ -47,13 +47,18 @@ pub(crate) async fn run(args: RunArgs, config: Arc<Config>) -> Result<ExitCode, 
     let running = RunningDaemon::find_for(&config).filter(|_| can_be_elsewhere(&args));
     let policy = session_args::policy(&config, &args.permissions)?;
     let mode_holds = args.permissions.mode().is_some();
-    let options = InProcessOptions { policy, mode_holds, can_ask: can_ask(&args), is_warm: false };
+    let options = InProcessOptions {
+        policy,
+        overrides_mode: mode_holds,
+        can_ask: can_ask(&args),
+        is_warm: false,
+    };
     let daemon = CommandDaemon::for_sessions(&config, running, options).await?;
     let ended = tokio::select! {
         opened = opening::open(&daemon, &args, agent) => match opened {
             Ok(opened) => {
                 let turns = Turns::new(&args, &daemon, opened);
-                turns.take(&prompt, messages, &mut signals).await
+                turns.run(&prompt, messages, &mut signals).await
             }
             Err(failure) => Err(failure),
         },

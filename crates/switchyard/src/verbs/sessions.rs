@@ -216,7 +216,7 @@ async fn prune(
             Err(error) if matches!(error.status(), Some(404 | 409)) => {}
             Err(error) => return Err(error.into()),
         }
-        spinner.tell(format!("deleting … {n_deleted}"));
+        spinner.set_text(format!("deleting … {n_deleted}"));
     }
     drop(spinner);
     terminal::say(&format!("deleted {n_deleted} sessions"));

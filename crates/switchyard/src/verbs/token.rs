@@ -27,7 +27,7 @@ pub(crate) async fn dispatch(verb: TokenVerb, config: Config) -> Result<ExitCode
     }
     let tokens = Tokens::open(&config.home.state)?;
     // There is a home now, if there was none.
-    config.home.note();
+    config.home.register();
     let bad = |error: server::tokens::TokensError| Failure::usage(error.to_string());
     match verb {
         TokenVerb::Show => {
@@ -35,7 +35,7 @@ pub(crate) async fn dispatch(verb: TokenVerb, config: Config) -> Result<ExitCode
             print(&format!("{token}\n"))?;
         }
         TokenVerb::Add(args) => {
-            let token = tokens.add(wanted(&args)?).map_err(bad)?;
+            let token = tokens.add(new_token(&args)?).map_err(bad)?;
             print_once(&token)?;
             if terminal::can_ask() {
                 terminal::say("this is the only time that it is shown");
@@ -61,11 +61,11 @@ pub(crate) async fn dispatch(verb: TokenVerb, config: Config) -> Result<ExitCode
         }
         TokenVerb::Revoke { name } => {
             tokens.revoke(&name).map_err(bad)?;
-            tell_daemon(&config).await;
+            refresh_daemon_tokens(&config).await;
         }
         TokenVerb::Rotate { name } => {
             let token = tokens.rotate(&name).map_err(bad)?;
-            tell_daemon(&config).await;
+            refresh_daemon_tokens(&config).await;
             print_once(&token)?;
         }
         TokenVerb::Login => {}
@@ -75,12 +75,12 @@ pub(crate) async fn dispatch(verb: TokenVerb, config: Config) -> Result<ExitCode
 
 /// Prints a new token. A closed stdout is an error: a token that nobody has read is of no use.
 fn print_once(token: &str) -> Result<(), Failure> {
-    print(&format!("{token}\n")).map_err(Failure::even_if_reader_gone)
+    print(&format!("{token}\n")).map_err(Failure::counting_closed_stdout)
 }
 
 /// Has a running daemon reload the tokens before we are done, so that what was revoked is of no
 /// use from then on. One that does not answer reloads them by itself within the second.
-async fn tell_daemon(config: &Config) {
+async fn refresh_daemon_tokens(config: &Config) {
     if let Some(daemon) = RunningDaemon::find(config) {
         let client = daemon.client();
         let looking = client.get::<serde_json::Value>("/v1/tokens");
@@ -88,7 +88,7 @@ async fn tell_daemon(config: &Config) {
     }
 }
 
-fn wanted(args: &NewTokenArgs) -> Result<NewToken, Failure> {
+fn new_token(args: &NewTokenArgs) -> Result<NewToken, Failure> {
     let expires = match args.expires {
         None => None,
         Some(life) => {

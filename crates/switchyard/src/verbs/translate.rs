@@ -70,7 +70,7 @@ impl TranslateInput {
                 let mut said = Vec::new();
                 reader.feed(bytes, &mut **dialect, &mut said);
                 for said in said {
-                    writer.said(said);
+                    writer.write_output(said);
                 }
             }
             Self::Acp(lines) => {
@@ -88,7 +88,7 @@ impl TranslateInput {
                 let mut said = Vec::new();
                 reader.finish(exit, &mut **dialect, &mut said);
                 for said in said {
-                    writer.said(said);
+                    writer.write_output(said);
                 }
             }
             Self::Acp(lines) => lines.finish().into_iter().for_each(|line| writer.line(line)),
@@ -148,17 +148,17 @@ impl TranslateWriter {
         self.notified("_switchyard/raw", json!({ "sessionId": SESSION, "line": line }));
     }
 
-    fn said(&mut self, said: DialectOutput) {
+    fn write_output(&mut self, said: DialectOutput) {
         match said {
             DialectOutput::Update(update) => {
                 let params = json!({ "sessionId": SESSION, "update": update });
                 self.update(&params);
             }
-            DialectOutput::Raw(line) => self.raw(&line),
-            DialectOutput::Session(id) => {
+            DialectOutput::UnknownLine(line) => self.raw(&line),
+            DialectOutput::SessionId(id) => {
                 self.notified("_switchyard/session", json!({ "resumeId": id }));
             }
-            DialectOutput::Ask(ask) => {
+            DialectOutput::PermissionRequest(ask) => {
                 let request = json!({
                     "sessionId": SESSION, "toolCall": ask.call, "options": ask.options,
                 });
@@ -178,10 +178,10 @@ impl TranslateWriter {
                 }
             },
             // These are only between us and the CLI.
-            DialectOutput::Opened(_)
-            | DialectOutput::Lost(_)
-            | DialectOutput::Withdrawn(_)
-            | DialectOutput::Write(_) => {}
+            DialectOutput::ConversationOpened(_)
+            | DialectOutput::ConversationLost(_)
+            | DialectOutput::RequestWithdrawn(_)
+            | DialectOutput::StdinLine(_) => {}
         }
     }
 
@@ -204,14 +204,17 @@ impl TranslateWriter {
         let id = RpcId::number(self.n_events);
         let line = wire::request_line(&id, "session/request_permission", request.as_str());
         let (request_id, request) = (CallId::MIN, request.as_raw());
-        self.tell(PermissionRequested { request_id, ask: true, limit: None, request }, &line);
+        self.write_event(
+            PermissionRequested { request_id, ask: true, limit: None, request },
+            &line,
+        );
     }
 
     fn notified(&mut self, method: &str, params: Value) {
         let params = Json::of(&params);
         let line = wire::notification_line(method, params.as_str());
         let (method, params) = (method.to_owned(), params.as_raw());
-        self.tell(AgentNotification { method, params }, &line);
+        self.write_event(AgentNotification { method, params }, &line);
     }
 
     /// `result` has the members of a `turn_ended`.
@@ -223,12 +226,12 @@ impl TranslateWriter {
             None => wire::result_line(&id, result.as_str()),
             Some(fault) => wire::error_line(&id, &fault.into()),
         };
-        self.tell(result.read::<TurnEnded<'_>>().unwrap_or_default(), &line);
+        self.write_event(result.read::<TurnEnded<'_>>().unwrap_or_default(), &line);
         (self.is_running, self.turn) = (false, mint::turn_id());
     }
 
     /// Writes an event of our own, or the line that ACP has for it.
-    fn tell<'a>(&mut self, own: impl Into<Own<'a>>, line: &str) {
+    fn write_event<'a>(&mut self, own: impl Into<Own<'a>>, line: &str) {
         match self.formatter {
             Some(_) => self.own(own),
             None => self.out.push_str(line),

@@ -259,7 +259,7 @@ async fn no_mode_no_timeout_and_no_silence_ends_a_pause() {
     let (paused, _, pids) = paused(&stage, "hang").await;
     // More than a pipe holds, to an agent that reads nothing.
     let big = wire::Json::of(&json!({ "sessionId": "", "filler": "x".repeat(3 << 20) }));
-    paused.handle.tell("_test/filler", &big).await.unwrap();
+    paused.handle.notify_agent("_test/filler", &big).await.unwrap();
 
     // Another session meets all of them, in this order.
     stage.mode = PolicyMode::Ask;
@@ -269,7 +269,7 @@ async fn no_mode_no_timeout_and_no_silence_ends_a_pause() {
     let resolved = other.wait_for_kind("permission_resolved").await;
     assert_eq!(resolved["by"]["who"], "timeout");
     other.wait_for_kind("agent_quiet").await;
-    other.handle.tell("_test/filler", &big).await.unwrap();
+    other.handle.notify_agent("_test/filler", &big).await.unwrap();
     other.wait_for_kind("worker_exited").await;
 
     let mut kinds = paused.kinds().await;

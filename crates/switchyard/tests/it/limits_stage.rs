@@ -58,7 +58,7 @@ impl Stage {
             cwd: self.dir.path().into(),
             env: bus::Environment::default(),
             is_named: false,
-            manners: AgentQuirks::default(),
+            quirks: AgentQuirks::default(),
         };
         let settings = SessionSettings { questions_wait: true, ..self.yard.settings.clone() };
         Arc::new(HostSlot::new(agent, self.yard.setup.clone(), settings))
@@ -86,10 +86,10 @@ impl Stage {
         session.handle.finish().await.unwrap();
         let id = session.handle.id();
         let slot = self.slot();
-        let taken = open::take(&self.yard, id).await.unwrap();
+        let taken = open::claim(&self.yard, id).await.unwrap();
         let terms = self.terms(&slot, BudgetLimits::default());
         let cursor = taken.record.head;
-        let handle = open::woken(&self.yard, &terms, taken).unwrap();
+        let handle = open::wake(&self.yard, &terms, taken).unwrap();
         let answer = handle.link().await.unwrap().unwrap();
         Session::new(self, &slot, OpenedSession { handle, answer, cursor })
     }

@@ -183,7 +183,7 @@ pub(crate) fn asked_of_client(transcript: &Transcript) -> Vec<String> {
 #[tokio::test]
 async fn every_way_in_leads_to_the_model_with_its_key_and_the_words() {
     let stage = Stage::new().await;
-    stage.model.brain(|asked| text(format!("You said: {}", asked.last_user())));
+    stage.model.answer_with(|asked| text(format!("You said: {}", asked.last_user())));
 
     for way in BOTH {
         let (client, session) = stage.bare(way).await;
@@ -207,7 +207,7 @@ async fn every_way_in_leads_to_the_model_with_its_key_and_the_words() {
 #[tokio::test]
 async fn what_is_set_in_the_environment_reaches_the_model() {
     let stage = Stage::new().await;
-    stage.model.brain(|_| text("yes"));
+    stage.model.answer_with(|_| text("yes"));
     let mut command = stage.agent(Way::Alone);
     command.env("OPENAI_MODEL", "another-model").env("OPENAI_SYSTEM_PROMPT", "Be a pirate.");
     command.env("OPENAI_MAX_TOKENS", "321").env("OPENAI_TEMPERATURE", "0.5");
@@ -230,7 +230,7 @@ async fn an_endpoint_that_does_not_list_its_models_is_used_all_the_same() {
     for listing in [status(404), status(200).body("no JSON"), text("").hang_before_headers()] {
         let stage = Stage::new().await;
         stage.model.on("/v1/models", listing);
-        stage.model.brain(|_| text("here I am"));
+        stage.model.answer_with(|_| text("here I am"));
         let (client, session) = stage.bare(Way::Alone).await;
         let turn = client.prompt(&session, "hello").await.unwrap();
         assert_eq!(turn.text(), "here I am");

@@ -102,7 +102,7 @@ async fn a_cancel_right_behind_its_prompt_cancels_it() {
     for way in BOTH {
         for _ in 0..10 {
             let stage = Stage::new().await;
-            stage.model.brain(|_| text("never").hang_after(0));
+            stage.model.answer_with(|_| text("never").hang_after(0));
             let (mut lines, child, session) = stage.opened(way);
             let prompt = json!({
                 "jsonrpc": "2.0", "id": 1, "method": "session/prompt",
@@ -124,7 +124,7 @@ async fn a_cancel_right_behind_its_prompt_cancels_it() {
 async fn a_cancel_of_nothing_and_a_late_one_do_not_touch_the_next_turn() {
     for way in BOTH {
         let stage = Stage::new().await;
-        stage.model.brain(|_| text("whole"));
+        stage.model.answer_with(|_| text("whole"));
         let (mut lines, child, session) = stage.opened(way);
         for _ in 0..3 {
             lines.notify("session/cancel", &json!({ "sessionId": session }));
@@ -198,7 +198,7 @@ async fn acp_load_001_002_and_003_the_whole_history_comes_before_the_answer() {
 async fn acp_resume_001_and_002_nothing_is_replayed() {
     for way in BOTH {
         let stage = Stage::new().await;
-        stage.model.brain(|asked| text(format!("{} messages", asked.messages().len())));
+        stage.model.answer_with(|asked| text(format!("{} messages", asked.messages().len())));
         let (mut lines, child, session) = stage.opened(way);
         lines.result("session/prompt", &prompt_of(&session, "first"));
         finish(lines, child);

@@ -25,9 +25,11 @@ fn told(turn: &testkit::sdk_client::Turn) -> Vec<Value> {
 #[tokio::test]
 async fn a_limit_in_money_pauses_the_session_by_price_and_by_the_endpoints_own_figure() {
     let by_price = Stage::with_config(&priced(), "").await;
-    by_price.model.brain(|_| text("done").usage(2000, 100));
+    by_price.model.answer_with(|_| text("done").usage(2000, 100));
     let by_figure = Stage::new().await;
-    by_figure.model.brain(|_| text("done").usage(2000, 100).usage_member("cost", json!(0.03)));
+    by_figure
+        .model
+        .answer_with(|_| text("done").usage(2000, 100).usage_member("cost", json!(0.03)));
 
     for stage in [by_price, by_figure] {
         let first = stage.run(&["hello", "--max-cost", "0.05", "--format", "json"]).await;
@@ -51,7 +53,7 @@ async fn a_limit_in_money_pauses_the_session_by_price_and_by_the_endpoints_own_f
 async fn a_limit_in_money_pauses_a_turn_that_runs() {
     let stage = Stage::with_config(&priced(), "").await;
     stage.model.answer(calls([("list", json!({ "path": "." }))]).usage(6000, 0));
-    stage.model.brain(|_| text("never").hang_before_headers());
+    stage.model.answer_with(|_| text("never").hang_before_headers());
 
     let ran = stage.run(&["look", "--max-cost", "0.05", "--format", "json"]).await;
 
@@ -65,7 +67,7 @@ async fn a_limit_in_money_pauses_a_turn_that_runs() {
 #[tokio::test]
 async fn a_session_that_is_taken_up_again_keeps_its_sum_and_a_copy_begins_anew() {
     let stage = Stage::with_config(&priced(), "").await;
-    stage.model.brain(|_| text("done").usage(1000, 0));
+    stage.model.answer_with(|_| text("done").usage(1000, 0));
     let (client, session) = stage.bare(Way::Alone).await;
     let turn = client.prompt(&session, "hello").await.unwrap();
     assert_eq!(told(&turn), [json!({ "amount": 0.01, "currency": "USD" })]);
@@ -90,7 +92,7 @@ async fn a_session_that_is_taken_up_again_keeps_its_sum_and_a_copy_begins_anew()
 #[tokio::test]
 async fn where_no_price_is_known_no_cost_is_told() {
     let stage = Stage::new().await;
-    stage.model.brain(|_| text("done").usage(1000, 10));
+    stage.model.answer_with(|_| text("done").usage(1000, 10));
     let (client, session) = stage.bare(Way::Alone).await;
     let turn = client.prompt(&session, "hello").await.unwrap();
     assert_eq!(told(&turn), [Value::Null]);

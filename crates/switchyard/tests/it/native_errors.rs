@@ -39,7 +39,7 @@ fn failures() -> Vec<(ScriptedAnswer, &'static str, &'static str, usize)> {
 async fn every_refusal_is_a_sentence_and_the_turn_ends() {
     for (answer, words, _, n_asked) in failures() {
         let stage = Stage::with_config("", "").await;
-        stage.model.brain(move |_| answer.clone());
+        stage.model.answer_with(move |_| answer.clone());
         let (client, session) = stage.bare(Way::Alone).await;
 
         let turn = client.prompt(&session, "hello").await.unwrap();
@@ -57,7 +57,7 @@ async fn every_refusal_is_a_sentence_and_the_turn_ends() {
         assert_eq!(stage.model.chats().len(), n_asked, "{words}");
         let n_told = turn.thoughts().matches("Trying again").count();
         assert_eq!(n_told, n_asked - 1, "each repetition is told: {}", turn.thoughts());
-        stage.model.brain(|_| text("better"));
+        stage.model.answer_with(|_| text("better"));
         let next = client.prompt(&session, "again").await.unwrap();
         assert_eq!(next.text(), "better", "the session goes on");
         judge(client).await;
@@ -68,7 +68,7 @@ async fn every_refusal_is_a_sentence_and_the_turn_ends() {
 async fn every_refusal_fails_the_turn_of_a_run_with_its_category() {
     for (answer, words, category, _) in failures() {
         let stage = Stage::with_config("", "").await;
-        stage.model.brain(move |_| answer.clone());
+        stage.model.answer_with(move |_| answer.clone());
 
         let ran = stage.run(&["hello", "--format", "json"]).await;
 
@@ -186,7 +186,7 @@ async fn an_endpoint_that_falls_silent_is_given_up() {
         text("half of it").hang_after(3),
     ] {
         let stage = Stage::with_config("", "first_byte = \"100ms\"\nidle = \"100ms\"").await;
-        stage.model.brain(move |_| answer.clone());
+        stage.model.answer_with(move |_| answer.clone());
         let (client, session) = stage.bare(Way::Alone).await;
 
         let turn = client.prompt(&session, "tell me").await.unwrap();
@@ -256,7 +256,7 @@ async fn arguments_are_mended_or_the_model_hears_what_is_wrong() {
 #[tokio::test]
 async fn a_call_that_keeps_failing_in_the_same_way_is_stopped() {
     let stage = Stage::new().await;
-    stage.model.brain(|_| calls([("read", json!({ "path": "missing.txt" }))]));
+    stage.model.answer_with(|_| calls([("read", json!({ "path": "missing.txt" }))]));
     let (client, session) = stage.bare(Way::Alone).await;
 
     let turn = client.prompt(&session, "read it").await.unwrap();
@@ -285,7 +285,7 @@ async fn a_turn_ends_for_the_reason_that_there_was() {
         assert_eq!(stop_reason(&turn), expected);
     }
     let n_before = stage.model.chats().len();
-    stage.model.brain(|asked| {
+    stage.model.answer_with(|asked| {
         let n = asked.messages().len();
         calls([("list", json!({ "path": ".", "n": n }))])
     });
@@ -368,7 +368,7 @@ async fn a_command_in_our_own_terminal_sees_no_key() {
 #[tokio::test]
 async fn the_words_of_a_failure_are_printed_once_by_a_run() {
     let stage = Stage::with_config("", "").await;
-    stage.model.brain(|_| explained(401, "bad key"));
+    stage.model.answer_with(|_| explained(401, "bad key"));
     let ran = stage.run(&["hello"]).await;
     assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
     let all = format!("{}{}", ran.out, ran.err);

@@ -31,7 +31,7 @@ async fn a_version_that_is_no_number_is_answered_with_ours() {
 async fn a_session_may_be_made_with_its_model_and_its_mode() {
     let stage = Stage::new().await;
     stage.model.models(["test-model", "other-model"]);
-    stage.model.brain(|_| text("done"));
+    stage.model.answer_with(|_| text("done"));
     for way in crate::native::BOTH {
         let (mut lines, mut child) = stage.lines(way);
         lines.result("initialize", &json!({ "protocolVersion": 1 }));
@@ -59,7 +59,7 @@ async fn a_session_may_be_made_with_its_model_and_its_mode() {
 #[tokio::test]
 async fn servers_may_be_a_map() {
     let stage = Stage::new().await;
-    stage.model.brain(|_| text("done"));
+    stage.model.answer_with(|_| text("done"));
     let (mut lines, mut child) = stage.lines(Way::Alone);
     lines.result("initialize", &json!({ "protocolVersion": 1 }));
     let mut params = stage.new_params();
@@ -102,7 +102,7 @@ async fn azure_is_asked_whether_it_answers() {
         // What could be deployed is not what is.
         assert!(!about["models"].to_string().contains("gpt-4o"), "{about:#}");
     }
-    let asked = stage.model.asked();
+    let asked = stage.model.requests();
     assert!(asked.iter().all(|asked| asked.header("api-key") == Some("azure-key")));
     assert!(asked[0].query().contains("api-version="), "{}", asked[0].query());
 }

@@ -50,7 +50,7 @@ async fn a_servers_tool_is_offered_asked_about_and_run() {
 async fn a_broken_server_is_reported_and_the_session_works_with_the_others() {
     for way in BOTH {
         let stage = Stage::new().await;
-        stage.model.brain(|_| text("here I am"));
+        stage.model.answer_with(|_| text("here I am"));
         let client = stage.client(way, ClientBehavior::default()).await;
         let missing =
             json!({ "name": "gone", "command": "/no/such/program", "args": [], "env": [] });
@@ -94,7 +94,7 @@ async fn a_server_that_dies_is_told_to_the_model_and_comes_back() {
 #[tokio::test]
 async fn each_session_has_servers_of_its_own_and_they_end_with_it() {
     let stage = Stage::new().await;
-    stage.model.brain(|asked| match asked.new_tool_results().pop() {
+    stage.model.answer_with(|asked| match asked.new_tool_results().pop() {
         None => calls([("mcp__helper__pid", json!({}))]),
         Some(pid) => text(pid),
     });
@@ -121,7 +121,7 @@ async fn each_session_has_servers_of_its_own_and_they_end_with_it() {
 async fn servers_in_the_words_of_open_design_are_understood() {
     for way in BOTH {
         let stage = Stage::new().await;
-        stage.model.brain(|_| text("yes"));
+        stage.model.answer_with(|_| text("yes"));
         let (mut lines, child) = stage.lines(way);
         lines.result("initialize", &json!({ "protocolVersion": 1 }));
         let program = stage.yard.tool("mcp-echo");

@@ -52,7 +52,7 @@ async fn what_a_command_printed_and_its_code_are_shown_and_kept() {
 async fn a_failure_is_told_once_and_is_no_answer() {
     let stage = Stage::with_config("", "").await;
     let refusal = || status(401).json(&json!({ "error": { "message": "bad key" } }));
-    stage.model.brain(move |_| refusal());
+    stage.model.answer_with(move |_| refusal());
 
     let quiet = stage.run(&["hello", "--format", "quiet"]).await;
     assert_eq!(quiet.code, 1, "{}{}", quiet.out, quiet.err);

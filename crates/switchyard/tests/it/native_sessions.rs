@@ -112,7 +112,7 @@ async fn a_process_that_is_killed_in_mid_turn_loses_nothing_and_says_what_was_in
     for way in BOTH {
         let stage = Stage::new().await;
         // A command that is ended before its agent is may be told to the model by the agent.
-        stage.model.brain(|asked| match (asked.last_user().as_str(), asked.roles().last()) {
+        stage.model.answer_with(|asked| match (asked.last_user().as_str(), asked.roles().last()) {
             ("what happened?", _) => "I see".into(),
             (_, Some(&"tool")) => text("not heard by anybody").hang_before_headers(),
             _ => calls([("bash", json!({ "command": "sleep 1000 & sleep 1000" }))]),
@@ -223,7 +223,7 @@ fn is_answered(client: &SdkClient, method: &str) -> bool {
 async fn sessions_of_one_process_run_side_by_side_and_do_not_mix() {
     for way in BOTH {
         let stage = Stage::new().await;
-        stage.model.brain(|asked| match asked.last_user() {
+        stage.model.answer_with(|asked| match asked.last_user() {
             words if words.contains("wait") => text("begun and").hang_after(2),
             words => text(format!("heard {words}, {} messages", asked.messages().len())),
         });
@@ -262,7 +262,7 @@ async fn a_second_prompt_while_a_turn_runs_is_refused_by_the_agent_and_waits_bef
 #[tokio::test]
 async fn lists_come_in_pages_by_directory_and_with_titles() {
     let stage = Stage::new().await;
-    stage.model.brain(|_| text("yes"));
+    stage.model.answer_with(|_| text("yes"));
     let (client, session) = stage.bare(Way::Alone).await;
     let other = stage.yard.user();
     for _ in 0..51 {
@@ -293,7 +293,7 @@ async fn a_copy_knows_what_was_said_and_goes_its_own_way() {
         let stage = Stage::new().await;
         stage.put("a.txt", "words\n");
         stage.model.answer(calls([("read", json!({ "path": "a.txt" }))]));
-        stage.model.brain(|asked| text(format!("answer to {}", asked.last_user())));
+        stage.model.answer_with(|asked| text(format!("answer to {}", asked.last_user())));
         let (client, session) = stage.bare(way).await;
         client.prompt(&session, "root").await.unwrap();
 
@@ -332,7 +332,7 @@ async fn a_copy_knows_what_was_said_and_goes_its_own_way() {
 async fn closed_sessions_come_back_and_deleted_ones_do_not() {
     for way in BOTH {
         let stage = Stage::new().await;
-        stage.model.brain(|asked| text(format!("{} messages", asked.messages().len())));
+        stage.model.answer_with(|asked| text(format!("{} messages", asked.messages().len())));
         let (client, session) = stage.bare(way).await;
         client.prompt(&session, "one").await.unwrap();
         client.close_session(&session).await.unwrap();
@@ -352,7 +352,7 @@ async fn closed_sessions_come_back_and_deleted_ones_do_not() {
 #[tokio::test]
 async fn a_session_that_another_process_has_open_is_refused_until_it_lets_go() {
     let stage = Stage::new().await;
-    stage.model.brain(|_| text("yes"));
+    stage.model.answer_with(|_| text("yes"));
     let (first, session) = stage.bare(Way::Alone).await;
     first.prompt(&session, "mine").await.unwrap();
     let second =
@@ -371,7 +371,7 @@ async fn a_session_that_another_process_has_open_is_refused_until_it_lets_go() {
 #[tokio::test]
 async fn a_session_can_be_loaded_again_by_its_own_client_at_any_moment() {
     let stage = Stage::new().await;
-    stage.model.brain(|asked| match asked.last_user().ends_with("wait") {
+    stage.model.answer_with(|asked| match asked.last_user().ends_with("wait") {
         true => text("one two three").hang_after(2),
         false => text("yes"),
     });

@@ -25,7 +25,7 @@ async fn set(client: &SdkClient, session: &SessionId, option: &str, value: &str)
 async fn slash_commands_are_told_and_do_what_they_say() {
     let stage = Stage::new().await;
     stage.model.models(["test-model", "other-model"]);
-    stage.model.brain(|asked| text(format!("heard {}", asked.last_user())));
+    stage.model.answer_with(|asked| text(format!("heard {}", asked.last_user())));
     stage.put(".switchyard/commands/review.md", "# Review a file\n\nLook at $ARGUMENTS closely.\n");
     let (client, session) = stage.bare(Way::Alone).await;
 
@@ -77,7 +77,7 @@ async fn compact_puts_a_summary_in_the_place_of_what_was_said() {
 #[tokio::test]
 async fn instructions_of_the_project_are_read_anew_for_every_request() {
     let stage = Stage::new().await;
-    stage.model.brain(|_| text("yes"));
+    stage.model.answer_with(|_| text("yes"));
     stage.put(".git/HEAD", "ref: refs/heads/main\n");
     stage.put("AGENTS.md", "Always use tabs.\n");
     stage.put("sub/AGENTS.md", "Never use tabs here.\n");
@@ -99,7 +99,7 @@ async fn instructions_of_the_project_are_read_anew_for_every_request() {
 async fn images_go_to_models_that_take_them_and_are_named_to_others() {
     for takes_images in [true, false] {
         let stage = Stage::with_config("", &format!("images = {takes_images}")).await;
-        stage.model.brain(|_| text("seen"));
+        stage.model.answer_with(|_| text("seen"));
         let (client, session) = stage.bare(Way::Alone).await;
         let blocks = json!([
             { "type": "text", "text": "look" },
@@ -126,7 +126,7 @@ async fn images_go_to_models_that_take_them_and_are_named_to_others() {
 async fn model_and_thinking_change_from_one_request_to_the_next_and_are_kept() {
     let stage = Stage::new().await;
     stage.model.models(["test-model", "other-model", "third-model"]);
-    stage.model.brain(|_| text("yes"));
+    stage.model.answer_with(|_| text("yes"));
     let (client, session) = stage.bare(Way::Alone).await;
     client.prompt(&session, "one").await.unwrap();
     set(&client, &session, "model", "other-model").await;

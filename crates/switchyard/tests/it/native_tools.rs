@@ -45,7 +45,7 @@ async fn a_model_without_tools_answers_and_the_user_hears_of_it_once() {
     for (code, body) in [(400, ollama()), (400, vllm()), (404, openrouter())] {
         for way in crate::native::BOTH {
             let stage = Stage::new().await;
-            stage.model.brain(refusing(code, body.clone()));
+            stage.model.answer_with(refusing(code, body.clone()));
             let (client, session) = stage.bare(way).await;
 
             let first = client.prompt(&session, "hello").await.unwrap();
@@ -66,7 +66,7 @@ async fn a_model_without_tools_answers_and_the_user_hears_of_it_once() {
 #[tokio::test]
 async fn a_run_says_it_beside_the_answer() {
     let stage = Stage::new().await;
-    stage.model.brain(refusing(400, ollama()));
+    stage.model.answer_with(refusing(400, ollama()));
     let ran = stage.run(&["hello", "--format", "quiet"]).await;
     assert_eq!((ran.code, ran.out.trim()), (0, "You said: hello"), "{}", ran.err);
     let ran = stage.run(&["hello"]).await;
@@ -77,7 +77,7 @@ async fn a_run_says_it_beside_the_answer() {
 async fn tools_are_left_out_where_somebody_says_so() {
     for native in ["tools = false", &format!("[native.models.{MODEL}]\ntools = false")] {
         let stage = Stage::with_config(native, "").await;
-        stage.model.brain(|_| text("done"));
+        stage.model.answer_with(|_| text("done"));
         assert_eq!(stage.run(&["hello"]).await.code, 0);
         assert_eq!(stage.model.last_chat().body.get("tools"), None, "{native}");
         // A run can want them all the same.
@@ -85,12 +85,12 @@ async fn tools_are_left_out_where_somebody_says_so() {
         assert!(!stage.model.last_chat().tool_names().is_empty(), "{native}");
     }
     let stage = Stage::with_config("", "tools = false").await;
-    stage.model.brain(|_| text("done"));
+    stage.model.answer_with(|_| text("done"));
     stage.run(&["hello"]).await;
     assert_eq!(stage.model.last_chat().body.get("tools"), None);
 
     let stage = Stage::new().await;
-    stage.model.brain(|_| text("done"));
+    stage.model.answer_with(|_| text("done"));
     stage.run(&["hello", "--option", "tools=off"]).await;
     assert_eq!(stage.model.last_chat().body.get("tools"), None);
     let mut command = stage.command(&["run", "native", "hello"]);
@@ -112,7 +112,7 @@ async fn a_session_that_goes_on_with_another_model_tells_it_what_was_called() {
     stage.put("a.txt", "the words in it");
     stage.model.answer(calls([("read", json!({ "path": "a.txt" }))]));
     stage.model.answer("It says something.");
-    stage.model.brain(refusing(400, ollama()));
+    stage.model.answer_with(refusing(400, ollama()));
     let (client, session) = stage.bare(Way::Alone).await;
     client.prompt(&session, "read it").await.unwrap();
 
@@ -131,7 +131,7 @@ async fn a_session_that_goes_on_with_another_model_tells_it_what_was_called() {
 #[tokio::test]
 async fn context_tools_come_by_an_option_a_flag_or_a_variable() {
     let stage = Stage::new().await;
-    stage.model.brain(|_| text("done"));
+    stage.model.answer_with(|_| text("done"));
     let has = |name: &str| stage.model.last_chat().tool_names().contains(&name);
     stage.run(&["hello"]).await;
     assert!(!has("context_edit"));
@@ -159,7 +159,7 @@ async fn context_tools_come_by_an_option_a_flag_or_a_variable() {
 async fn the_model_that_is_taken_by_itself_can_chat_and_is_named() {
     let stage = Stage::new().await;
     stage.model.models(["text-embedding-3-small", "whisper-1", "clever-7b"]);
-    stage.model.brain(|_| text("done"));
+    stage.model.answer_with(|_| text("done"));
     let mut command = stage.agent(Way::Alone);
     command.env_remove("OPENAI_MODEL");
     let client = SdkClient::ready(command, ClientBehavior::default()).await.unwrap();

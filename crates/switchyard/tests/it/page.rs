@@ -53,7 +53,7 @@ impl Visit {
         let page = daemon.client().get(daemon.url("/")).send().await.unwrap().text().await.unwrap();
         assert!(page.contains("id=\"page\""), "the binary has no page; run `make web` first");
         let browser = Browser::start().await;
-        browser.look_like(1280, 900, "light").await;
+        browser.emulate_device(1280, 900, "light").await;
         Self { yard, daemon, browser }
     }
 

@@ -41,7 +41,7 @@ async fn a_script_is_followed_then_the_brain_decides_then_it_is_over() {
     assert_eq!(second.text().await.unwrap(), "busy");
 
     assert_eq!(ask(&server, "c").await.status(), 400);
-    server.brain(|asked: &ReceivedRequest| text(asked.last_user()).whole());
+    server.answer_with(|asked: &ReceivedRequest| text(asked.last_user()).whole());
     let fourth: Value = ask(&server, "echo").await.json().await.unwrap();
     assert_eq!(fourth["choices"][0]["message"]["content"], "echo");
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::Span;
 use super::fault::ScanFault;
 use super::strings::string_end;
-use crate::limits::NESTING;
+use crate::limits::MAX_NESTING;
 
 /// The members that routing looks at, wherever they stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,7 +192,7 @@ impl<'a> Scanner<'a> {
         'value: loop {
             match self.next_byte().ok_or(ScanFault::CutOff)? {
                 byte @ (b'{' | b'[') => {
-                    if outer + depth >= NESTING {
+                    if outer + depth >= MAX_NESTING {
                         return Err(ScanFault::TooDeep);
                     }
                     self.at += 1;

@@ -129,7 +129,7 @@ own_events! {
 
 impl<'a> Own<'a> {
     /// The question that it asks.
-    pub fn asked(&self) -> Option<AskedQuestion<'a>> {
+    pub fn question(&self) -> Option<AskedQuestion<'a>> {
         match self {
             Self::PermissionRequested(asked) => Some(AskedQuestion {
                 id: asked.request_id,
@@ -150,7 +150,7 @@ impl<'a> Own<'a> {
     }
 
     /// The question that it ends.
-    pub fn answered(&self) -> Option<CallId> {
+    pub fn answered_question(&self) -> Option<CallId> {
         match self {
             Self::PermissionResolved(resolved) => Some(resolved.request_id),
             Self::ElicitationResolved(resolved) => Some(resolved.request_id),

@@ -22,7 +22,7 @@ fn a_missing_login_is_told_how_to_be_had() {
     let error = RpcError::new(401, "no key");
     let fault = Fault::from_agent(&error).with_login(Some("run `goose configure`"));
     assert_eq!(fault.remedy.as_deref(), Some("run `goose configure`"));
-    assert_eq!(Fault::from_agent(&error).with_login(None).remedy.as_deref(), Some(LOGIN));
+    assert_eq!(Fault::from_agent(&error).with_login(None).remedy.as_deref(), Some(LOGIN_REMEDY));
     let busy = Fault::from_agent(&RpcError::new(429, "slow down")).with_login(Some("x"));
     assert_eq!((busy.category, busy.remedy), (Category::RateLimit, None));
 }

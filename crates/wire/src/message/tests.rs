@@ -68,8 +68,8 @@ fn what_is_no_message_says_why_and_keeps_its_id() {
 fn nesting_has_a_limit_that_strings_do_not_count_towards() {
     let nested =
         |n: usize| format!(r#"{{"method":"m","params":{}{}}}"#, "[".repeat(n), "]".repeat(n));
-    assert!(parse(&nested(NESTING - 1)).is_ok());
-    assert_eq!(parse(&nested(NESTING)).unwrap_err(), MessageError::TooDeep);
+    assert!(parse(&nested(MAX_NESTING - 1)).is_ok());
+    assert_eq!(parse(&nested(MAX_NESTING)).unwrap_err(), MessageError::TooDeep);
     assert_eq!(parse(&nested(1_000_000)).unwrap_err(), MessageError::TooDeep);
     assert!(parse(&format!(r#"{{"method":"m","params":"{}\\\""}}"#, "[".repeat(500))).is_ok());
 }

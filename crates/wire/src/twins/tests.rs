@@ -14,7 +14,7 @@ fn twins_are_found_at_any_depth() {
         r#"{"a":{"b":[1,{"c":1,"c":1}]}}"#,
         r#"{"a":1,"\u0061":2}"#,
     ] {
-        assert_eq!(check_unambiguous(text), Err(Ambiguity::Twins), "{text}");
+        assert_eq!(check_unambiguous(text), Err(Ambiguity::Duplicate), "{text}");
     }
     for text in [
         r#"{"a":{"a":{"a":[{"a":1},{"a":1.5e3},null,true,-1,"a"]}}}"#,
@@ -71,7 +71,7 @@ fn value() -> impl Strategy<Value = (String, bool)> {
 proptest! {
     #[test]
     fn twins_are_found_beside_and_behind_what_is_made_readable((text, has_twins) in value()) {
-        let wanted = if has_twins { Err(Ambiguity::Twins) } else { Ok(()) };
+        let wanted = if has_twins { Err(Ambiguity::Duplicate) } else { Ok(()) };
         prop_assert_eq!(check_unambiguous(&readable(&text)), wanted, "{}", text);
     }
 }

@@ -30,10 +30,10 @@ pub(super) async fn perform(
                 turn.connection.call_as(turn.id.as_str(), "fs/read_text_file", &params).await;
             turn.say(report(&answer)).await;
         }
-        "dup-response" => turn.wishes().answers_twice = true,
-        "late" => turn.wishes().n_late_updates = arguments.number()?,
+        "dup-response" => turn.end_options().answers_twice = true,
+        "late" => turn.end_options().n_late_updates = arguments.number()?,
         "after-cancel" => {
-            turn.wishes().on_cancel = OnCancel::Linger(arguments.number()?);
+            turn.end_options().on_cancel = OnCancel::Linger(arguments.number()?);
             std::future::pending::<()>().await;
         }
         _ => turn.raw("{\"jsonrpc\":\"2.0\",\"id\":987654321,\"result\":{}}\n").await,

@@ -115,7 +115,7 @@ pub(super) async fn perform(
         }
         "hang" => std::future::pending::<()>().await,
         "hang-hard" => {
-            turn.wishes().on_cancel = OnCancel::Ignore;
+            turn.end_options().on_cancel = OnCancel::Ignore;
             std::future::pending::<()>().await;
         }
         // `sleep` and `silence`

@@ -149,7 +149,9 @@ fn report(finished: FinishedCommand, limit: Duration) -> ToolOutput {
         text => text,
     };
     let mut told = format!("{end}\n\n{printed}");
-    if let Some(held_in) = finished.held_in.filter(|_| finished.end != CommandEnd::Code(0)) {
+    if let Some(held_in) =
+        finished.sandbox_restrictions.filter(|_| finished.end != CommandEnd::Code(0))
+    {
         told = format!("{told}\n\n(The command ran in a sandbox: {held_in})");
     }
     let mut raw = json!({ "output": finished.text });

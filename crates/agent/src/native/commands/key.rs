@@ -44,7 +44,7 @@ impl KnownProgram {
     }
 }
 
-const KNOWN: [KnownProgram; 13] = [
+const KNOWN_PROGRAMS: [KnownProgram; 13] = [
     KnownProgram::new(
         "cargo",
         "test|build|check|clippy|fmt|doc|bench|tree",
@@ -84,7 +84,7 @@ fn short_name(line: &str) -> Option<String> {
     }
     let words: Vec<&str> = line.split(' ').collect();
     let (program, words) = words.split_first()?;
-    let known = KNOWN.iter().find(|known| known.program == *program)?;
+    let known = KNOWN_PROGRAMS.iter().find(|known| known.program == *program)?;
     let (name, rest) = known.subcommands.split('|').find_map(|form| match_form(form, words))?;
     let is_harmless = |word: &&str| match word.starts_with('-') {
         true => known.options.split(' ').any(|option| option == *word),

@@ -19,11 +19,11 @@ use crate::native::tool::{CallContent, ToolContext, ToolError};
 use crate::native::visible;
 
 /// How a command is stopped: it may tidy up, but nobody waits long for it.
-const LADDER: StopLadder =
+const STOP_LADDER: StopLadder =
     StopLadder { after_eof: Duration::ZERO, after_term: Duration::from_millis(500) };
 /// How long is waited for descendants: the keeper gives what is left behind half a second; what is
 /// still there then is another user's or stuck in the kernel.
-const LEFT_BEHIND: Duration = Duration::from_secs(3);
+const DESCENDANTS_WITHIN: Duration = Duration::from_secs(3);
 /// Pause between progress updates: people read slower, and each replaces the one before.
 const SHOW_EVERY: Duration = Duration::from_millis(100);
 const SHOWN_BYTES: usize = 8 << 10;
@@ -37,7 +37,7 @@ pub(super) async fn run(
     let began = Instant::now();
     let argv = vec![settings.commands.shell.clone().into(), "-c".into(), order.line.into()];
     let roots = &context.workspace.roots;
-    let held = settings.sandbox.hold(argv, &order.cwd, roots, &settings.keeper.exe);
+    let held = settings.sandbox.wrap(argv, &order.cwd, roots, &settings.keeper.exe);
     let held = held.map_err(ToolError::new)?;
     let mut argv = held.argv.iter().cloned();
     let mut launch = settings.keeper.launch(argv.next().unwrap_or_default(), order.cwd);
@@ -48,7 +48,7 @@ pub(super) async fn run(
     launch.env.strip = strip;
     launch.env.set = set.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
     launch.env.set.extend(held.variables.iter().cloned());
-    let held_in = held.told.clone();
+    let held_in = held.restrictions.clone();
 
     let worker = launch.spawn().await;
     let worker = worker.map_err(|why| ToolError(format!("the command did not start: {why}")))?;
@@ -56,12 +56,18 @@ pub(super) async fn run(
     let mut running = RunningCommand { handle: worker.handle, held: Some(held) };
     let kept = Mutex::new(OutputBuffer::new(settings.commands.max_output_bytes));
     let end = follow(&handle, worker.stdout, &kept, context, order.timeout).await;
-    let is_gone = timeout(LEFT_BEHIND, handle.ended()).await.is_ok();
+    let is_gone = timeout(DESCENDANTS_WITHIN, handle.ended()).await.is_ok();
     if is_gone {
         running.held = None;
     }
     let text = lock(&kept).text();
-    Ok(FinishedCommand { text, end, took: began.elapsed(), terminal: None, held_in })
+    Ok(FinishedCommand {
+        text,
+        end,
+        took: began.elapsed(),
+        terminal: None,
+        sandbox_restrictions: held_in,
+    })
 }
 
 /// Reads to the end of the command, or of its time.
@@ -78,7 +84,7 @@ async fn follow(
         match timeout(limit, handle.exited()).await {
             Ok(report) => end_of(report),
             Err(_over) => {
-                handle.stop(&LADDER).await;
+                handle.stop(&STOP_LADDER).await;
                 CommandEnd::TimedOut
             }
         }
@@ -92,7 +98,7 @@ async fn follow(
         }
     };
     if is_open {
-        let _given_up = timeout(LEFT_BEHIND, reading).await;
+        let _given_up = timeout(DESCENDANTS_WITHIN, reading).await;
     }
     end
 }
@@ -137,7 +143,7 @@ impl Drop for RunningCommand {
         };
         let handle = self.handle.clone();
         runtime.spawn(async move {
-            handle.stop(&LADDER).await;
+            handle.stop(&STOP_LADDER).await;
             drop(held);
         });
     }

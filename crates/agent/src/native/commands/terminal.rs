@@ -26,7 +26,7 @@ pub(super) async fn run(
     let _gives_up_when_dropped = given_up.clone().drop_guard();
     let context = context.clone();
     task::spawn(async move {
-        let finished = live(&context, order, &given_up).await;
+        let finished = run_in_terminal(&context, order, &given_up).await;
         let _nobody_waits = done.send(finished);
     });
     // The task ends without an answer only with its runtime.
@@ -34,7 +34,7 @@ pub(super) async fn run(
 }
 
 /// Makes a terminal, waits for the command in it, reads the output and releases the terminal.
-async fn live(
+async fn run_in_terminal(
     context: &ToolContext,
     order: CommandRequest,
     given_up: &CancellationToken,
@@ -78,7 +78,13 @@ async fn live(
     let _already_gone = client.terminal("release", named()).await;
     let (end, text) = (end.map_err(terminal_failed)?, output?);
     let took = began.elapsed();
-    Ok(FinishedCommand { text, end, took, terminal: Some(id.to_owned()), held_in: None })
+    Ok(FinishedCommand {
+        text,
+        end,
+        took,
+        terminal: Some(id.to_owned()),
+        sandbox_restrictions: None,
+    })
 }
 
 /// The variables for a terminal. It has the client's, and whoever started us has our keys among

@@ -128,7 +128,7 @@ impl Config {
         for (name, table) in &self.providers {
             let is_default = default == Some(name.as_str());
             let mut endpoint = match (&variables.base_url, is_default) {
-                (Some(base), true) => moved(name, table, base, &variables)?,
+                (Some(base), true) => moved_endpoint(name, table, base, &variables)?,
                 _ => endpoint(name, table, is_default, lookup)?,
             };
             // The variables win, then the provider's own, then what holds for all; of models the one
@@ -143,7 +143,7 @@ impl Config {
                 wishes.model = own.model.clone().or_else(|| table.model.clone());
                 wishes = variables.wishes.clone().or(&wishes);
             }
-            endpoint.wish(wishes);
+            endpoint.apply_defaults(wishes);
             setup.endpoints.push(endpoint);
         }
         if self.providers.is_empty() {
@@ -195,7 +195,7 @@ impl ModelSetup {
     /// Adds the endpoint that was found on this machine, as the default.
     pub fn adopt(&mut self, found: &FoundEndpoint) {
         let mut endpoint = found.endpoint();
-        endpoint.wish(self.wishes.clone());
+        endpoint.apply_defaults(self.wishes.clone());
         endpoint.tools = self.tools_of_table;
         endpoint.model_settings.clone_from(&self.model_settings);
         self.default = self.endpoints.len();
@@ -204,7 +204,7 @@ impl ModelSetup {
 }
 
 impl Endpoint {
-    fn wish(&mut self, wishes: ModelDefaults) {
+    fn apply_defaults(&mut self, wishes: ModelDefaults) {
         if wishes.model.is_some() {
             self.model = wishes.model;
         }
@@ -222,16 +222,16 @@ fn of_variables(
     }
     let base = variables.base_url.as_deref().or(EndpointKind::Openai.usual_base());
     let base = address("OPENAI_BASE_URL", base.unwrap_or_default())?;
-    let kind = EndpointKind::behind(&base);
+    let kind = EndpointKind::guess(&base);
     let mut endpoint = Endpoint::new(kind.word(), kind, whole_base(kind, base));
     endpoint.key = variables.api_key.clone().map(Secret::new);
-    endpoint.wish(wishes.clone());
+    endpoint.apply_defaults(wishes.clone());
     Ok(Some(endpoint))
 }
 
 /// The default provider at the address of a variable: keys and headers for its own address stay
 /// there.
-fn moved(
+fn moved_endpoint(
     name: &str,
     table: &ProviderTable,
     base: &str,
@@ -242,7 +242,7 @@ fn moved(
     let own = table.base_url.as_deref().or(table.kind.usual_base());
     let own = own.and_then(|own| Url::parse(own).ok());
     let is_same = own.is_some_and(|own| own.origin() == base.origin());
-    let kind = if is_same { table.kind } else { EndpointKind::behind(&base) };
+    let kind = if is_same { table.kind } else { EndpointKind::guess(&base) };
     let mut endpoint = Endpoint::new(name, kind, whole_base(kind, base));
     fill(&mut endpoint, name, table)?;
     endpoint.key = variables.api_key.clone().map(Secret::new);
@@ -276,7 +276,7 @@ fn endpoint(
     };
     let base = address(&format!("`base_url` of the provider `{name}`"), &base)?;
     let kind = match table.kind {
-        EndpointKind::Other => EndpointKind::behind(&base),
+        EndpointKind::Other => EndpointKind::guess(&base),
         kind => kind,
     };
     let mut endpoint = Endpoint::new(name, kind, whole_base(kind, base));

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::since_fresh_start;
-use crate::native::chat::{ModelToolCall, in_words};
+use crate::native::chat::{ModelToolCall, parts_as_text};
 use crate::native::journal::{JournalEntry, JournalItem};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(in crate::native) struct ContextPiece {
     pub tools: String,
     pub text: String,
     /// It belongs to the turn that is running, so that it may not be edited.
-    pub is_present: bool,
+    pub is_current: bool,
 }
 
 impl PieceRole {
@@ -46,7 +46,7 @@ pub(in crate::native) fn pieces(entries: &[JournalEntry]) -> Vec<ContextPiece> {
     let mut pieces = pieces_of_all(since_fresh_start(entries));
     let present = present(entries);
     for piece in &mut pieces {
-        piece.is_present = present.contains(&piece.group);
+        piece.is_current = present.contains(&piece.group);
     }
     pieces
 }
@@ -59,7 +59,7 @@ pub(in crate::native) fn pieces_of_all(entries: &[JournalEntry]) -> Vec<ContextP
         let (number, group) = (entry.seq, entry.seq);
         let (role, group, tools, text) = match &*entry.item {
             JournalItem::Prompt { parts, .. } => {
-                (PieceRole::User, group, String::new(), in_words(parts))
+                (PieceRole::User, group, String::new(), parts_as_text(parts))
             }
             JournalItem::Answer { text, calls: made, .. } => {
                 calls.insert(number, made);
@@ -72,14 +72,14 @@ pub(in crate::native) fn pieces_of_all(entries: &[JournalEntry]) -> Vec<ContextP
             JournalItem::Called { answer, index, parts, .. } => {
                 let call = calls.get(answer).and_then(|calls| calls.get(*index));
                 let Some(call) = call else { continue };
-                (PieceRole::Result, *answer, call.name.clone(), in_words(parts))
+                (PieceRole::Result, *answer, call.name.clone(), parts_as_text(parts))
             }
             JournalItem::Compacted { summary } => {
                 (PieceRole::Summary, group, String::new(), summary.clone())
             }
             _ => continue,
         };
-        pieces.push(ContextPiece { number, role, group, tools, text, is_present: false });
+        pieces.push(ContextPiece { number, role, group, tools, text, is_current: false });
     }
     pieces
 }

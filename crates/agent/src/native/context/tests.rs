@@ -254,7 +254,7 @@ fn parts_have_numbers_and_what_goes_on_is_marked() {
         numbers[..4],
         [(1, 1, "user"), (2, 2, "answer"), (3, 2, "result"), (4, 2, "result")]
     );
-    let present: Vec<u64> = pieces.iter().filter(|p| p.is_present).map(|p| p.number).collect();
+    let present: Vec<u64> = pieces.iter().filter(|p| p.is_current).map(|p| p.number).collect();
     assert_eq!(present, [open, running]);
     assert_eq!(pieces[3].tools, "read");
 }
@@ -433,7 +433,7 @@ proptest! {
         let mut places = HashMap::new();
         for entry in &story.0 {
             let seq = copy.last().map_or(1, |last| last.seq + 1) + gap;
-            if let Some(item) = entry.item.moved(&places) {
+            if let Some(item) = entry.item.renumbered(&places) {
                 places.insert(entry.seq, seq);
                 copy.push(JournalEntry { seq, item: Arc::new(item) });
             }

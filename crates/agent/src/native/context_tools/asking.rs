@@ -65,7 +65,7 @@ async fn answer(session: &NativeSession, messages: Vec<ChatMessage>) -> Result<S
         max_tokens: chosen.max_tokens,
         temperature: chosen.temperature,
         effort: session.options().effort,
-        is_in_words: !session.has_tools(),
+        calls_as_text: !session.has_tools(),
         ..ChatRequest::default()
     };
     let mut answer = chosen.provider.chat(request);

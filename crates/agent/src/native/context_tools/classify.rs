@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::asking;
-use super::desk::{ContextEditor, checked_name, first_words, told};
+use super::desk::{ContextEditor, checked_name, first_words, text_output};
 use crate::native::context::{ContextPiece, Overlay, pieces};
 use crate::native::journal::{JournalItem, WorkThread};
 use crate::native::tool::arguments::{self as given, boolean, string};
@@ -55,13 +55,13 @@ fn prepare(asked: ClassifyArguments, desk: ContextEditor) -> PreparedCall {
     };
     let work = async move {
         if asked.show {
-            return Ok(told(shown(Overlay::of(&desk.entries()).threads())));
+            return Ok(text_output(shown(Overlay::of(&desk.entries()).threads())));
         }
         let threads = classify(&desk, asked.hint.as_deref()).await?;
         let text = shown(&threads);
-        let _alone = desk.alone().await;
+        let _alone = desk.lock_changes().await;
         desk.keep(JournalItem::Threads { threads }).await?;
-        Ok(told(text))
+        Ok(text_output(text))
     };
     PreparedCall::free(title, work)
 }

@@ -23,16 +23,16 @@ pub(super) const MAX_TEXT_CHARS: usize = 40_000;
 pub(super) struct ContextEditor {
     pub(super) session: Arc<NativeSession>,
     /// Calls of one answer run side by side; what one looked at must still be so when it writes.
-    alone: Arc<Mutex<()>>,
+    change_lock: Arc<Mutex<()>>,
 }
 
 impl ContextEditor {
     pub(super) fn new(session: &Arc<NativeSession>) -> Self {
-        Self { session: session.clone(), alone: Arc::default() }
+        Self { session: session.clone(), change_lock: Arc::default() }
     }
 
-    pub(super) async fn alone(&self) -> MutexGuard<'_, ()> {
-        self.alone.lock().await
+    pub(super) async fn lock_changes(&self) -> MutexGuard<'_, ()> {
+        self.change_lock.lock().await
     }
 
     pub(super) fn entries(&self) -> Vec<JournalEntry> {
@@ -50,14 +50,14 @@ impl ContextEditor {
     }
 
     /// A report on a change, with the size of the conversation before and after.
-    pub(super) fn changed(&self, what: &str, before: u64) -> String {
+    pub(super) fn change_report(&self, what: &str, before: u64) -> String {
         let after = self.tokens();
         format!("{what} The conversation takes about {after} tokens now ({before} before).")
     }
 }
 
 /// An output with the same text for the model and for people.
-pub(super) fn told(text: impl Into<String>) -> ToolOutput {
+pub(super) fn text_output(text: impl Into<String>) -> ToolOutput {
     let text = text.into();
     ToolOutput {
         parts: vec![MessagePart::text(text.clone())],
@@ -67,7 +67,7 @@ pub(super) fn told(text: impl Into<String>) -> ToolOutput {
 }
 
 /// One line about a part.
-pub(super) fn line(piece: &ContextPiece, overlay: &Overlay) -> String {
+pub(super) fn piece_line(piece: &ContextPiece, overlay: &Overlay) -> String {
     let mut line = String::new();
     if piece.role == PieceRole::Result {
         line.push_str("  ");
@@ -91,7 +91,7 @@ pub(super) fn line(piece: &ContextPiece, overlay: &Overlay) -> String {
         PartShape::Replaced { .. } => line.push_str(" [replaced]"),
         PartShape::Whole => {}
     }
-    if piece.is_present {
+    if piece.is_current {
         line.push_str(" [present]");
     }
     let _ = write!(line, ": {}", first_words(&piece.text, FIRST_WORDS_CHARS));

@@ -6,7 +6,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::asking;
-use super::desk::{ContextEditor, MAX_TEXT_CHARS, checked_name, checked_text, shortened, told};
+use super::desk::{
+    ContextEditor, MAX_TEXT_CHARS, checked_name, checked_text, shortened, text_output,
+};
 use crate::native::context::{ContextPiece, Overlay, pieces, pieces_of_all};
 use crate::native::journal::{CoveringKind, CoveringNote, JournalItem};
 use crate::native::tool::arguments::{any, string};
@@ -81,14 +83,14 @@ fn prepare(asked: DistillArguments, desk: ContextEditor) -> Result<PreparedCall,
 async fn distill(desk: &ContextEditor, wanted: DistillRequest) -> Result<ToolOutput, ToolError> {
     // The note takes a request to write, and stands for what was there when it was begun.
     let (parts, material, replaced) = {
-        let _alone = desk.alone().await;
+        let _alone = desk.lock_changes().await;
         gather(desk, &wanted)?
     };
     let note = match wanted.note {
         Some(note) => note,
         None => write_note(desk, &material).await?,
     };
-    let _alone = desk.alone().await;
+    let _alone = desk.lock_changes().await;
     let before = desk.tokens();
     let (name, n) = (wanted.name, parts.len());
     let cover = CoveringKind::Distilled;
@@ -97,8 +99,8 @@ async fn distill(desk: &ContextEditor, wanted: DistillRequest) -> Result<ToolOut
     for old in replaced.into_iter().filter(|old| *old != name) {
         desk.keep(JournalItem::Uncovered { name: old }).await?;
     }
-    let changed = desk.changed(&format!("`{name}` stands for {n} parts."), before);
-    let content = told(format!("{changed}\n\n{note}")).content;
+    let changed = desk.change_report(&format!("`{name}` stands for {n} parts."), before);
+    let content = text_output(format!("{changed}\n\n{note}")).content;
     Ok(ToolOutput { content, ..ToolOutput::text(changed) })
 }
 
@@ -114,7 +116,7 @@ fn gather(
         return Err(ToolError(format!("There is a `{}` already; use another name.", wanted.name)));
     }
     let present: Vec<u64> =
-        in_view.iter().filter(|piece| piece.is_present).map(|piece| piece.group).collect();
+        in_view.iter().filter(|piece| piece.is_current).map(|piece| piece.group).collect();
     let mut parts: Vec<u64> = Vec::new();
     let mut replaced = Vec::new();
     for name in &wanted.threads {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::desk::{ContextEditor, checked_text, line, told};
+use super::desk::{ContextEditor, checked_text, piece_line, text_output};
 use super::numbers::PartNumbers;
 use crate::native::context::{ContextPiece, Overlay, pieces};
 use crate::native::journal::{JournalItem, PartEdit, PartShape};
@@ -74,7 +74,7 @@ fn prepare(asked: ContextEditArguments, desk: ContextEditor) -> Result<PreparedC
     }
     let work = async move {
         match shape {
-            None => Ok(told(list(&desk, numbers.as_ref()))),
+            None => Ok(text_output(list(&desk, numbers.as_ref()))),
             Some(shape) => change(&desk, numbers, shape).await,
         }
     };
@@ -90,7 +90,7 @@ fn list(desk: &ContextEditor, numbers: Option<&PartNumbers>) -> String {
         .collect();
     let n_left_out = wanted.len().saturating_sub(MAX_LINES);
     let mut lines: Vec<String> =
-        wanted.iter().skip(n_left_out).map(|piece| line(piece, &overlay)).collect();
+        wanted.iter().skip(n_left_out).map(|piece| piece_line(piece, &overlay)).collect();
     if let Some(last) = wanted.get(n_left_out.wrapping_sub(1)) {
         lines.insert(
             0,
@@ -106,7 +106,7 @@ async fn change(
     numbers: Option<PartNumbers>,
     shape: PartShape,
 ) -> Result<ToolOutput, ToolError> {
-    let _alone = desk.alone().await;
+    let _alone = desk.lock_changes().await;
     let entries = desk.entries();
     let (pieces, overlay) = (pieces(&entries), Overlay::of(&entries));
     let edited = overlay.edited();
@@ -121,7 +121,7 @@ async fn change(
         )));
     }
     let meant: Vec<&ContextPiece> = pieces.iter().filter(|piece| is_meant(piece.number)).collect();
-    let is_free = |piece: &&&ContextPiece| shape == PartShape::Whole || !piece.is_present;
+    let is_free = |piece: &&&ContextPiece| shape == PartShape::Whole || !piece.is_current;
     let free: Vec<u64> = meant.iter().filter(is_free).map(|piece| piece.number).collect();
     let n_present = meant.len() - free.len();
     if matches!(shape, PartShape::Replaced { .. }) && meant.len() > 1 {
@@ -147,5 +147,5 @@ async fn change(
         0 => String::new(),
         n => format!(" {n} parts belong to what goes on now and stay."),
     };
-    Ok(told(desk.changed(&format!("{done}: {} parts.{rest}", free.len()), before)))
+    Ok(text_output(desk.change_report(&format!("{done}: {} parts.{rest}", free.len()), before)))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::desk::{ContextEditor, first_words, told};
+use super::desk::{ContextEditor, first_words, text_output};
 use crate::native::context::Overlay;
 use crate::native::journal::JournalItem;
 use crate::native::tool::arguments::{self as given, boolean, string};
@@ -46,17 +46,17 @@ fn prepare(asked: ObjectiveArguments, desk: ContextEditor) -> Result<PreparedCal
         if objective.is_none() && !clear {
             let overlay = Overlay::of(&desk.entries());
             let none = "There is no objective.".to_owned();
-            return Ok(told(
+            return Ok(text_output(
                 overlay.objective().map_or(none, |text| format!("The objective is:\n{text}")),
             ));
         }
-        let _alone = desk.alone().await;
+        let _alone = desk.lock_changes().await;
         let text = match &objective {
             Some(text) => format!("The objective is now:\n{text}"),
             None => "There is no objective any more.".to_owned(),
         };
         desk.keep(JournalItem::Objective { text: objective }).await?;
-        Ok(told(text))
+        Ok(text_output(text))
     };
     Ok(PreparedCall::free(title, work))
 }

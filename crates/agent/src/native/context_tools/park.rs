@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::desk::{ContextEditor, checked_name, checked_text, first_words, shortened, told};
+use super::desk::{ContextEditor, checked_name, checked_text, first_words, shortened, text_output};
 use super::numbers::PartNumbers;
 use crate::native::context::{ContextPiece, Overlay, pieces, pieces_of_all};
 use crate::native::journal::{CoveringKind, CoveringNote, JournalItem};
@@ -77,7 +77,7 @@ fn prepare(asked: ParkArguments, desk: ContextEditor) -> Result<PreparedCall, To
     };
     let work = async move {
         match asked.action {
-            ParkAction::List => Ok(told(list(&desk))),
+            ParkAction::List => Ok(text_output(list(&desk))),
             ParkAction::Park => park(&desk, name, note, range).await,
             ParkAction::Recall => recall(&desk, &name).await,
         }
@@ -108,7 +108,7 @@ async fn park(
     note: String,
     range: Option<PartNumbers>,
 ) -> Result<ToolOutput, ToolError> {
-    let _alone = desk.alone().await;
+    let _alone = desk.lock_changes().await;
     let entries = desk.entries();
     let (pieces, overlay) = (pieces(&entries), Overlay::of(&entries));
     if overlay.named(&name).is_some() {
@@ -129,7 +129,7 @@ async fn park(
     };
     // What goes on now cannot be put aside, nor what is aside already.
     let (present, past): (Vec<&ContextPiece>, Vec<&ContextPiece>) =
-        pieces.iter().filter(is_meant).partition(|piece| piece.is_present);
+        pieces.iter().filter(is_meant).partition(|piece| piece.is_current);
     let past = past.iter().map(|piece| piece.group);
     let parts: BTreeSet<u64> = past.filter(|group| overlay.covering(*group).is_none()).collect();
     if parts.is_empty() {
@@ -144,11 +144,11 @@ async fn park(
     desk.keep(JournalItem::Covered(CoveringNote { name: name.clone(), cover, note, parts }))
         .await?;
     let rest = if present.is_empty() { "" } else { " What goes on now stays." };
-    Ok(told(desk.changed(&format!("`{name}` is put aside: {n} parts.{rest}"), before)))
+    Ok(text_output(desk.change_report(&format!("`{name}` is put aside: {n} parts.{rest}"), before)))
 }
 
 async fn recall(desk: &ContextEditor, name: &str) -> Result<ToolOutput, ToolError> {
-    let _alone = desk.alone().await;
+    let _alone = desk.lock_changes().await;
     let entries = desk.entries();
     let overlay = Overlay::of(&entries);
     let Some(covering) = overlay.named(name) else {
@@ -158,7 +158,9 @@ async fn recall(desk: &ContextEditor, name: &str) -> Result<ToolOutput, ToolErro
     let is_in_view = pieces(&entries).iter().any(|piece| covering.parts.contains(&piece.group));
     desk.keep(JournalItem::Uncovered { name: name.to_owned() }).await?;
     if is_in_view {
-        return Ok(told(desk.changed(&format!("`{name}` is back in its place."), before)));
+        return Ok(text_output(
+            desk.change_report(&format!("`{name}` is back in its place."), before),
+        ));
     }
     // The conversation was summarised or begun afresh since: there is no place to go back to.
     let all = pieces_of_all(&entries);
@@ -166,5 +168,7 @@ async fn recall(desk: &ContextEditor, name: &str) -> Result<ToolOutput, ToolErro
     let texts = of_thread.map(|piece| format!("[{}]\n{}", piece.role.word(), piece.text));
     let text = texts.collect::<Vec<_>>().join("\n\n");
     let text = shortened(&text, MAX_RECALLED_CHARS);
-    Ok(told(format!("`{name}`, whose place in the conversation is gone, was this:\n\n{text}")))
+    Ok(text_output(format!(
+        "`{name}`, whose place in the conversation is gone, was this:\n\n{text}"
+    )))
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::checks::ProjectChecks;
-use super::desk::{checked_text, first_words, told};
+use super::desk::{checked_text, first_words, text_output};
 use crate::native::session::NativeSession;
 use crate::native::task::SubAgent;
 use crate::native::tool::arguments::{self as given, integer, string};
@@ -85,7 +85,7 @@ async fn refine(
                 outcome.text
             );
             let title = format!("Verified after {round} of {rounds} rounds");
-            return Ok(ToolOutput { title: Some(title), ..told(text) });
+            return Ok(ToolOutput { title: Some(title), ..text_output(text) });
         }
         if round >= rounds {
             return Err(ToolError(format!(

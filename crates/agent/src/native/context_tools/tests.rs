@@ -120,7 +120,7 @@ fn a_variable_wins_over_the_file() {
 #[tokio::test]
 async fn a_session_has_those_that_it_chose() {
     let play = Play::new().await;
-    play.server.brain(|_| text("done"));
+    play.server.answer_with(|_| text("done"));
     let offered = || {
         let chat = play.server.last_chat();
         let names = chat.tool_names();
@@ -277,7 +277,7 @@ async fn what_was_done_survives_a_load_and_a_fork() {
     fork.add(JournalItem::Cleared).await.unwrap();
     let mut places = std::collections::HashMap::new();
     for entry in journal.all() {
-        let item = entry.item.moved(&places).unwrap();
+        let item = entry.item.renumbered(&places).unwrap();
         places.insert(entry.seq, fork.add(item).await.unwrap());
     }
     assert_eq!(messages("", &fork.all()), told);

@@ -86,7 +86,7 @@ async fn prepare(
     let need = files.need_to_change(&planned.iter().map(|at| &at.place).collect::<Vec<_>>());
     let shown = shown(&files, &planned);
     let work = async move {
-        let turn = files.turn().await?;
+        let turn = files.change_permit().await?;
         turn.change(&planned).await?;
         let done: Vec<_> = planned.iter().map(|change| told(&files, change)).collect();
         Ok(ToolOutput::text(done.join("\n")))
@@ -168,7 +168,7 @@ fn updated(
         PatchEdit::Unified(patch) => unified::apply(&plain, patch),
     };
     let new = new.map_err(|why| ToolError(format!("`{name}` cannot be patched: {why}")))?;
-    content_of(old.in_the_way_of(&new).as_str().to_owned())
+    content_of(old.with_format_of(&new).as_str().to_owned())
 }
 
 fn content_of(text: String) -> Result<Option<FileText>, ToolError> {

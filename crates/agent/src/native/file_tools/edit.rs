@@ -64,7 +64,7 @@ async fn prepare(asked: EditArguments, context: ToolContext) -> Result<PreparedC
     };
     let need = files.need_to_change(&[&place]);
     let work = async move {
-        let turn = files.turn().await?;
+        let turn = files.change_permit().await?;
         let (old, edited, content) = match files.read(&place).await? {
             // Another call of the same model came first: the edit is made in what it left.
             Some(now) if Some(&now) != old.as_ref() => {
@@ -94,7 +94,7 @@ fn edit(
     old: Option<&FileText>,
 ) -> Result<EditResult, ToolError> {
     let whole = old.map(FileText::plain).unwrap_or_default();
-    let to_plain = |text: &str| match old.is_some_and(|old| old.habits().is_crlf) {
+    let to_plain = |text: &str| match old.is_some_and(|old| old.format().is_crlf) {
         true => text.replace("\r\n", "\n"),
         false => text.to_owned(),
     };
@@ -105,7 +105,7 @@ fn edit(
         return Err(ToolError(format!("`{name}` would become too large")));
     }
     let text = match old {
-        Some(old) => old.in_the_way_of(&text),
+        Some(old) => old.with_format_of(&text),
         None => FileText::new(text),
     };
     Ok(EditResult { text, line, about })

@@ -65,7 +65,7 @@ async fn prepare(asked: WriteArguments, context: ToolContext) -> Result<Prepared
     let n_lines = new.as_str().lines().count();
     let did = if old.is_some() { "replaced" } else { "made" };
     let work = async move {
-        let turn = files.turn().await?;
+        let turn = files.change_permit().await?;
         turn.change(&[PlannedFileChange::new(place, old, Some(new))]).await?;
         Ok(ToolOutput::text(format!("{did} `{name}` ({n_lines} lines)")))
     };

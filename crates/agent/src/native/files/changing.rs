@@ -33,7 +33,7 @@ impl PlannedFileChange {
     }
 
     /// The kinds of access that this is, for rules.
-    fn deeds(&self) -> Vec<ToolKind> {
+    fn access_kinds(&self) -> Vec<ToolKind> {
         let own = if self.new.is_some() { ToolKind::Edit } else { ToolKind::Delete };
         let moved = self.is_moved.then_some(ToolKind::Move);
         moved.into_iter().chain([own]).collect()
@@ -65,7 +65,7 @@ impl ChangePermit<'_> {
     }
 
     async fn check(&self, change: &PlannedFileChange) -> Result<(), ToolError> {
-        for deed in change.deeds() {
+        for deed in change.access_kinds() {
             self.files.check_denied(deed, change.place.path()).await?;
         }
         let shown = self.files.shown(&change.place);

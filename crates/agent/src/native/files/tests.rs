@@ -26,7 +26,7 @@ fn change(place: &ResolvedPath, old: Option<&str>, new: Option<&str>) -> Planned
 }
 
 async fn apply(stage: &TestSession, changes: &[PlannedFileChange]) -> Result<(), ToolError> {
-    files(stage).turn().await?.change(changes).await
+    files(stage).change_permit().await?.change(changes).await
 }
 
 #[tokio::test]

@@ -40,7 +40,7 @@ impl FileText {
         Sha256::digest(plain.strip_suffix('\n').unwrap_or(&plain)).into()
     }
 
-    pub(in crate::native) fn habits(&self) -> TextFormat {
+    pub(in crate::native) fn format(&self) -> TextFormat {
         let n_lines = self.raw.bytes().filter(|byte| *byte == b'\n').count();
         // One more CR before it would be lost on the way back.
         let is_crlf = n_lines > 0
@@ -51,7 +51,7 @@ impl FileText {
 
     /// The text without the habits, as a model sees it.
     pub(in crate::native) fn plain(&self) -> String {
-        let habits = self.habits();
+        let habits = self.format();
         let text = self.raw.strip_prefix(BOM).unwrap_or(&self.raw);
         match habits.is_crlf {
             true => text.replace("\r\n", "\n"),
@@ -60,8 +60,8 @@ impl FileText {
     }
 
     /// `plain` with the habits of this file.
-    pub(in crate::native) fn in_the_way_of(&self, plain: &str) -> Self {
-        let habits = self.habits();
+    pub(in crate::native) fn with_format_of(&self, plain: &str) -> Self {
+        let habits = self.format();
         let plain = plain.strip_prefix(BOM).unwrap_or(plain);
         let body = match habits.is_crlf {
             true => plain.replace("\r\n", "\n").replace('\n', "\r\n"),
@@ -74,8 +74,8 @@ impl FileText {
     pub(in crate::native) fn replaced_by(&self, plain: &str) -> Self {
         let ends = self.raw.ends_with('\n') && !plain.is_empty() && !plain.ends_with('\n');
         match ends {
-            true => self.in_the_way_of(&format!("{plain}\n")),
-            false => self.in_the_way_of(plain),
+            true => self.with_format_of(&format!("{plain}\n")),
+            false => self.with_format_of(plain),
         }
     }
 }

@@ -147,7 +147,7 @@ async fn more_items_than_one_page_come_back_in_order() {
 #[test]
 fn an_item_that_moves_speaks_of_the_new_places() {
     let places = HashMap::from([(1, 11), (2, 12)]);
-    let moved = |item: JournalItem| item.moved(&places);
+    let moved = |item: JournalItem| item.renumbered(&places);
     let called =
         |answer| JournalItem::Called { answer, index: 0, shown: json!(null), parts: vec![] };
     assert_eq!(moved(called(2)), Some(called(12)));

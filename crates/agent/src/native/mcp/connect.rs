@@ -74,7 +74,7 @@ impl ClientHandler for ToolListWatcher {
 /// Why there is no connection, and whether the other lifecycle may help.
 struct ConnectFailure {
     why: String,
-    is_worth_another: bool,
+    may_retry_older: bool,
 }
 
 impl McpConnection {
@@ -139,15 +139,15 @@ async fn open_either(
         preferred_versions: vec![ProtocolVersion::LATEST],
         legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
     };
-    let first = match spec.reach {
+    let first = match spec.transport {
         // This transport is older than the question for the newer lifecycle.
         ServerTransport::Sse { .. } => ClientLifecycleMode::Initialize,
         ServerTransport::Command { .. } | ServerTransport::Http { .. } => auto,
     };
     match open(spec, settings, first, worker).await {
         Ok(connection) => Ok(connection),
-        Err(ConnectFailure { why, is_worth_another: false }) => Err(why),
-        Err(ConnectFailure { why, is_worth_another: true }) => {
+        Err(ConnectFailure { why, may_retry_older: false }) => Err(why),
+        Err(ConnectFailure { why, may_retry_older: true }) => {
             tracing::debug!(server = spec.name, why, "asking an MCP server in the older way");
             let older = ClientLifecycleMode::Initialize;
             open(spec, settings, older, worker).await.map_err(|failed| failed.why)
@@ -161,7 +161,7 @@ async fn open(
     lifecycle: ClientLifecycleMode,
     worker: &mut Option<WorkerHandle>,
 ) -> Result<McpConnection, ConnectFailure> {
-    let unreachable = |why: String| ConnectFailure { why, is_worth_another: false };
+    let unreachable = |why: String| ConnectFailure { why, may_retry_older: false };
     let may_be_asked_again = lifecycle != ClientLifecycleMode::Initialize;
     let reason: EndReason = Arc::new(OnceLock::new());
     let changed = Arc::new(Notify::new());
@@ -169,7 +169,7 @@ async fn open(
     let is_over = CancellationToken::new();
     let over_with_us = is_over.clone().drop_guard();
     let token = is_over.clone();
-    let running = match &spec.reach {
+    let running = match &spec.transport {
         ServerTransport::Command { program, args, env } => {
             let what = (program.as_str(), args.as_slice(), env);
             let started = stdio::start(&spec.name, what, settings, Arc::clone(&reason)).await;
@@ -195,7 +195,7 @@ async fn open(
     let running: RunningService<RoleClient, ToolListWatcher> =
         running.map_err(|error| ConnectFailure {
             why: reason.get().cloned().unwrap_or_else(|| sentence(&error)),
-            is_worth_another: may_be_asked_again && is_worth_another(&error),
+            may_retry_older: may_be_asked_again && may_retry_older(&error),
         })?;
     Ok(McpConnection {
         peer: running.peer().clone(),
@@ -208,7 +208,7 @@ async fn open(
     })
 }
 
-fn is_worth_another(error: &ClientInitializeError) -> bool {
+fn may_retry_older(error: &ClientInitializeError) -> bool {
     !error.is_authorization_required()
         && !matches!(
             error,

@@ -42,7 +42,7 @@ pub(super) struct McpServer {
     settings: Arc<McpSettings>,
     state: watch::Sender<ServerState>,
     /// The number of the latest end after which a call wants the server to be started again.
-    wanted: watch::Sender<u64>,
+    restart_after: watch::Sender<u64>,
     is_over: CancellationToken,
 }
 
@@ -51,7 +51,7 @@ struct ServerState {
     phase: ServerPhase,
     offers: Arc<Vec<OfferedTool>>,
     /// The current problem, for people.
-    trouble: Option<String>,
+    fault: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -72,12 +72,12 @@ impl McpServer {
         is_over: CancellationToken,
     ) -> Arc<Self> {
         let state =
-            ServerState { phase: ServerPhase::Starting, offers: Arc::default(), trouble: None };
+            ServerState { phase: ServerPhase::Starting, offers: Arc::default(), fault: None };
         Arc::new(Self {
             spec,
             settings,
             state: watch::Sender::new(state),
-            wanted: watch::Sender::new(0),
+            restart_after: watch::Sender::new(0),
             is_over,
         })
     }
@@ -86,8 +86,8 @@ impl McpServer {
         Arc::clone(&self.state.borrow().offers)
     }
 
-    pub(super) fn trouble(&self) -> Option<String> {
-        self.state.borrow().trouble.clone()
+    pub(super) fn fault(&self) -> Option<String> {
+        self.state.borrow().fault.clone()
     }
 
     /// Waits until the server has answered or failed for the first time.
@@ -109,10 +109,9 @@ impl McpServer {
                 Some(Ok((mut connection, offers))) => {
                     let peer = connection.peer.clone();
                     self.state.send_modify(|state| {
-                        *state =
-                            ServerState { phase: ServerPhase::Up(peer), offers, trouble: None };
+                        *state = ServerState { phase: ServerPhase::Up(peer), offers, fault: None };
                     });
-                    let why = is_over.run_until_cancelled(self.attend(&mut connection)).await;
+                    let why = is_over.run_until_cancelled(self.watch_tools(&mut connection)).await;
                     connection.close().await;
                     let Some(why) = why else { return };
                     why
@@ -122,7 +121,7 @@ impl McpServer {
             n_ends += 1;
             self.end(n_ends, why);
             loop {
-                let mut wanted = self.wanted.subscribe();
+                let mut wanted = self.restart_after.subscribe();
                 let wish = wanted.wait_for(|wanted| *wanted >= n_ends);
                 if !matches!(is_over.run_until_cancelled(wish).await, Some(Ok(_))) {
                     return;
@@ -142,7 +141,7 @@ impl McpServer {
 
     fn end(&self, n_ends: u64, why: String) {
         self.state.send_modify(|state| {
-            state.trouble = Some(why.clone());
+            state.fault = Some(why.clone());
             state.phase = ServerPhase::Down { n_ends, why };
         });
     }
@@ -161,7 +160,7 @@ impl McpServer {
     }
 
     /// Keeps the list of tools in step until the server ends, and says why it did.
-    async fn attend(&self, connection: &mut McpConnection) -> String {
+    async fn watch_tools(&self, connection: &mut McpConnection) -> String {
         let changed = Arc::clone(&connection.changed);
         let peer = connection.peer.clone();
         let mut news = self.listen(&peer).await;
@@ -270,7 +269,7 @@ impl McpServer {
                     }
                     ServerPhase::Down { n_ends, .. } => {
                         asked_for = Some(n_ends);
-                        self.wanted.send_modify(|wanted| *wanted = n_ends.max(*wanted));
+                        self.restart_after.send_modify(|wanted| *wanted = n_ends.max(*wanted));
                     }
                     // The server's end is about to be noticed, or its start to succeed.
                     ServerPhase::Up(_) | ServerPhase::Starting => {}

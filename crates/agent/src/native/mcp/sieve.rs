@@ -34,12 +34,12 @@ pub(super) enum FilterVerdict {
     Pass(Box<ServerJsonRpcMessage>),
     Skip,
     /// Why the connection has to end.
-    Leave(&'static str),
+    Disconnect(&'static str),
 }
 
 impl MessageFilter {
     /// Looks at what is about to be sent.
-    pub(super) fn sent(&mut self, message: &ClientJsonRpcMessage) {
+    pub(super) fn note_sent(&mut self, message: &ClientJsonRpcMessage) {
         match message {
             ClientJsonRpcMessage::Request(request) => {
                 match &request.request {
@@ -62,7 +62,7 @@ impl MessageFilter {
         }
     }
 
-    pub(super) fn take(&mut self, bytes: &[u8]) -> FilterVerdict {
+    pub(super) fn admit(&mut self, bytes: &[u8]) -> FilterVerdict {
         let message: ServerJsonRpcMessage = match serde_json::from_slice(bytes) {
             Ok(message) => message,
             Err(error) => return self.take_unreadable(bytes, &error),
@@ -83,7 +83,7 @@ impl MessageFilter {
             ServerJsonRpcMessage::Request(_) => {
                 self.n_open_questions += 1;
                 if self.n_open_questions > MAX_OPEN_QUESTIONS {
-                    return FilterVerdict::Leave(
+                    return FilterVerdict::Disconnect(
                         "asked too many questions without reading the answers",
                     );
                 }

@@ -28,7 +28,7 @@ const RESERVED_HEADERS: [&str; 4] =
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSpec {
     pub name: String,
-    pub reach: ServerTransport,
+    pub transport: ServerTransport,
     pub origin: ServerOrigin,
     /// The server is believed about its tools: those that only read do not ask.
     pub trusted: bool,
@@ -160,7 +160,7 @@ impl ServerSpec {
         check_command(&name, &reach)?;
         Ok(Self {
             name,
-            reach,
+            transport: reach,
             origin: ServerOrigin::Client,
             trusted: false,
             start_within: None,
@@ -243,7 +243,7 @@ impl McpConfig {
         let call_within = some_time(self.timeout, "timeout")?;
         Ok(self.enabled.unwrap_or(true).then_some(ServerSpec {
             name,
-            reach,
+            transport: reach,
             origin: ServerOrigin::Configuration,
             trusted: self.trusted,
             start_within,

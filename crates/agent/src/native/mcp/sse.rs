@@ -127,7 +127,7 @@ impl Transport<RoleClient> for SseTransport {
         &mut self,
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), SseTransportError>> + Send + 'static {
-        self.sieve.sent(&message);
+        self.sieve.note_sent(&message);
         let post = self.client.post(self.address.clone()).headers(self.headers.clone());
         let post = post.header(header::CONTENT_TYPE, "application/json").timeout(POST_WITHIN);
         async move {
@@ -152,10 +152,10 @@ impl Transport<RoleClient> for SseTransport {
             if !matches!(event.name.as_str(), "" | "message") {
                 continue;
             }
-            match self.sieve.take(event.data.as_bytes()) {
+            match self.sieve.admit(event.data.as_bytes()) {
                 FilterVerdict::Pass(message) => return Some(*message),
                 FilterVerdict::Skip => {}
-                FilterVerdict::Leave(why) => {
+                FilterVerdict::Disconnect(why) => {
                     let _ = self.reason.set(why.to_owned());
                     return None;
                 }

@@ -97,11 +97,11 @@ pub(super) struct StdioTransport {
     splitter: LineSplitter,
     sieve: MessageFilter,
     /// Errors of our own making that are to be received next.
-    made: VecDeque<ServerJsonRpcMessage>,
+    own_errors: VecDeque<ServerJsonRpcMessage>,
     n_noise: usize,
     outbox: Option<mpsc::Sender<Vec<u8>>>,
     /// Cancelled when the server has stopped reading.
-    is_deaf: CancellationToken,
+    has_stopped_reading: CancellationToken,
     reason: EndReason,
     _writer_ends_with_us: DropGuard,
 }
@@ -109,16 +109,22 @@ pub(super) struct StdioTransport {
 impl StdioTransport {
     fn new(stdin: WorkerStdin, stdout: WorkerStdout, reason: EndReason) -> Self {
         let (outbox, lines) = mpsc::channel(OUTBOX_LINES);
-        let (is_deaf, is_over) = (CancellationToken::new(), CancellationToken::new());
-        task::spawn(write(stdin, lines, is_over.clone(), is_deaf.clone(), Arc::clone(&reason)));
+        let (has_stopped_reading, is_over) = (CancellationToken::new(), CancellationToken::new());
+        task::spawn(write(
+            stdin,
+            lines,
+            is_over.clone(),
+            has_stopped_reading.clone(),
+            Arc::clone(&reason),
+        ));
         Self {
             stdout,
             splitter: LineSplitter::new(MAX_MESSAGE_BYTES),
             sieve: MessageFilter::default(),
-            made: VecDeque::new(),
+            own_errors: VecDeque::new(),
             n_noise: 0,
             outbox: Some(outbox),
-            is_deaf,
+            has_stopped_reading,
             reason,
             _writer_ends_with_us: is_over.drop_guard(),
         }
@@ -161,7 +167,7 @@ impl Transport<RoleClient> for StdioTransport {
         &mut self,
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
-        self.sieve.sent(&message);
+        self.sieve.note_sent(&message);
         let outbox = self.outbox.clone();
         async move {
             let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
@@ -174,17 +180,17 @@ impl Transport<RoleClient> for StdioTransport {
     /// Dropping the future loses nothing.
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
-            if let Some(message) = self.made.pop_front() {
+            if let Some(message) = self.own_errors.pop_front() {
                 return Some(message);
             }
             while let Some(line) = self.splitter.next_line() {
                 let verdict = match line {
-                    Ok(line) => self.sieve.take(&line),
+                    Ok(line) => self.sieve.admit(&line),
                     Err(LineError::NotUtf8 { line }) => {
-                        self.sieve.take(String::from_utf8_lossy(&line).as_bytes())
+                        self.sieve.admit(String::from_utf8_lossy(&line).as_bytes())
                     }
                     Err(error @ LineError::TooLong { .. }) => {
-                        self.made.extend(self.sieve.fail_all(&error.to_string()));
+                        self.own_errors.extend(self.sieve.fail_all(&error.to_string()));
                         break;
                     }
                 };
@@ -194,10 +200,10 @@ impl Transport<RoleClient> for StdioTransport {
                         return Some(*message);
                     }
                     FilterVerdict::Skip => {}
-                    FilterVerdict::Leave(why) => return self.leave(why.to_owned()),
+                    FilterVerdict::Disconnect(why) => return self.leave(why.to_owned()),
                 }
             }
-            if !self.made.is_empty() {
+            if !self.own_errors.is_empty() {
                 continue;
             }
             if self.n_noise > MAX_NOISE_BYTES {
@@ -208,7 +214,7 @@ impl Transport<RoleClient> for StdioTransport {
             let read = tokio::select! {
                 biased;
                 read = self.stdout.read_buf(self.splitter.buffer()) => read,
-                () = self.is_deaf.cancelled() => return None,
+                () = self.has_stopped_reading.cancelled() => return None,
             };
             match read {
                 Ok(n) if n > 0 => self.n_noise += n,

@@ -53,7 +53,7 @@ impl AgentProcess {
             }
             // A notification by right; whoever asks gets an answer all the same.
             "session/cancel" => {
-                self.live(&params)?.cancel();
+                self.open_session(&params)?.cancel();
                 Ok(json!({}))
             }
             // No method is offered, because the endpoint's key is configured; some clients
@@ -163,7 +163,7 @@ impl AgentProcess {
     pub(super) fn begin(&self, message: &Message) -> Result<PendingTurn, RpcError> {
         let params: Value = message.body_json().read().map_err(RpcError::invalid_params)?;
         self.abilities()?;
-        let session = self.live(&params)?;
+        let session = self.open_session(&params)?;
         let blocks = params["prompt"].as_array().cloned();
         let blocks = blocks.ok_or_else(|| RpcError::invalid_params("`prompt` is not an array"))?;
         if blocks.iter().any(|block| !block["type"].is_string()) {
@@ -175,7 +175,7 @@ impl AgentProcess {
     }
 
     async fn set(&self, params: &Value, option: &str, value: &Value) -> MethodResult {
-        let session = self.live(params)?;
+        let session = self.open_session(params)?;
         let missing = || RpcError::invalid_params("the value is not a string");
         let value = match value {
             Value::Bool(true) => "on",
@@ -198,7 +198,7 @@ impl AgentProcess {
     }
 
     /// The session that the request is about, which must be open.
-    fn live(&self, params: &Value) -> Result<Arc<NativeSession>, RpcError> {
+    fn open_session(&self, params: &Value) -> Result<Arc<NativeSession>, RpcError> {
         let id = text(params, "sessionId")?;
         self.session(id).ok_or_else(|| RpcError::not_found(format_args!("session {}", short(id))))
     }

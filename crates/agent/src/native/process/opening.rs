@@ -101,7 +101,7 @@ impl AgentProcess {
         for (name, value) in wanted.choices.iter().filter(|_| has_choices) {
             options.set(name, value, &offers)?;
         }
-        let (journal, title) = self.past(&wanted, past).await?;
+        let (journal, title) = self.start_journal(&wanted, past).await?;
         if has_choices {
             let item = JournalItem::Options { options: options.clone() };
             journal.add(item).await.map_err(RpcError::internal)?;
@@ -118,7 +118,7 @@ impl AgentProcess {
     }
 
     /// The journal that the session goes on with, and its title.
-    async fn past(
+    async fn start_journal(
         &self,
         wanted: &OpenParams,
         past: SessionStart,
@@ -207,7 +207,7 @@ impl AgentProcess {
             options: Mutex::new(options),
             has_title: title.is_some().into(),
             running: RunningTurn::default(),
-            told: SessionNotices::default(),
+            notices: SessionNotices::default(),
         }))
     }
 
@@ -234,7 +234,7 @@ fn own_tools(entries: &[JournalEntry]) -> Vec<Arc<Tool>> {
 async fn copy(entries: &[JournalEntry], journal: &Journal) -> Result<(), store::StoreError> {
     let mut places = std::collections::HashMap::new();
     for entry in entries {
-        if let Some(item) = entry.item.moved(&places) {
+        if let Some(item) = entry.item.renumbered(&places) {
             places.insert(entry.seq, journal.add(item).await?);
         }
     }

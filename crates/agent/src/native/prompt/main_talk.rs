@@ -63,7 +63,7 @@ impl<'a> SessionConversation<'a> {
                 _ => Ok(()),
             };
         }
-        self.session.tell(compaction(id, status, summary)).await
+        self.session.send_update(compaction(id, status, summary)).await
     }
 }
 
@@ -76,10 +76,10 @@ impl TurnConversation for SessionConversation<'_> {
 
     async fn say(&mut self, voice: TextKind, text: &str) -> ConversationResult {
         let kind = match voice {
-            TextKind::Aloud => "agent_message_chunk",
+            TextKind::Message => "agent_message_chunk",
             TextKind::Thought => "agent_thought_chunk",
         };
-        self.session.tell(chunk(kind, text)).await
+        self.session.send_update(chunk(kind, text)).await
     }
 
     async fn remark(&mut self, text: &str) -> ConversationResult {
@@ -88,7 +88,7 @@ impl TurnConversation for SessionConversation<'_> {
             true => json!({ "sessionUpdate": "notice", "severity": "info", "title": text }),
             false => chunk("agent_thought_chunk", &format!("{text}\n")),
         };
-        self.session.tell(update).await
+        self.session.send_update(update).await
     }
 
     async fn warn(&mut self, text: &str) -> ConversationResult {
@@ -96,7 +96,7 @@ impl TurnConversation for SessionConversation<'_> {
         Ok(())
     }
 
-    async fn answered(&mut self, said: AssembledAnswer) -> ConversationResult<u64> {
+    async fn keep_answer(&mut self, said: AssembledAnswer) -> ConversationResult<u64> {
         let AssembledAnswer { text, thought, calls, usage, finish } = said;
         if let Some(usage) = usage {
             self.usage += usage;
@@ -112,10 +112,10 @@ impl TurnConversation for SessionConversation<'_> {
     }
 
     async fn show(&mut self, update: Value) -> ConversationResult {
-        self.session.tell(update).await
+        self.session.send_update(update).await
     }
 
-    async fn called(
+    async fn keep_result(
         &mut self,
         answer: u64,
         index: usize,
@@ -132,16 +132,16 @@ impl TurnConversation for SessionConversation<'_> {
         if !context::has_answers(&entries) {
             return Ok(());
         }
-        let counted = context::counted(&entries);
+        let counted = context::counted_tokens(&entries);
         let of_tools = if self.session.has_tools() { self.tools_tokens } else { 0 };
         let estimated = context::estimate(&self.messages()).saturating_add(of_tools);
-        match used.max(counted).max(estimated) < self.session.nearly_full().await? {
+        match used.max(counted).max(estimated) < self.session.compaction_threshold().await? {
             true => Ok(()),
             false => self.compact().await,
         }
     }
 
-    async fn was_too_much(&mut self) -> ConversationResult<bool> {
+    async fn shrink(&mut self) -> ConversationResult<bool> {
         if !context::has_answers(&self.session.journal.all()) {
             return Ok(false);
         }

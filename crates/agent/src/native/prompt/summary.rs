@@ -35,7 +35,7 @@ pub(super) async fn make(
     for n_chars in CHARS_OF_PART {
         let messages = shortened(&messages, n_chars);
         match ask(&chosen, messages, !session.has_tools(), usage).await {
-            Err(failure) if failure.is_too_much() => last = Some(failure),
+            Err(failure) if failure.is_too_long() => last = Some(failure),
             summary => return summary,
         }
     }
@@ -53,7 +53,8 @@ async fn ask(
 ) -> Result<String, ModelFailure> {
     push_user(&mut messages, vec![MessagePart::text(ASK)]);
     let model = chosen.model.clone();
-    let request = ChatRequest { model, messages, is_in_words, ..ChatRequest::default() };
+    let request =
+        ChatRequest { model, messages, calls_as_text: is_in_words, ..ChatRequest::default() };
     let mut answer = chosen.provider.chat(request);
     let (mut summary, mut is_cut) = (String::new(), false);
     while let Some(delta) = answer.next().await {

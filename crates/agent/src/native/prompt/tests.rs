@@ -160,7 +160,7 @@ async fn a_summary_without_its_end_takes_nothing_away() {
 
 /// An endpoint that takes so many bytes.
 fn narrow(play: &Play, n_bytes: usize) {
-    play.server.brain(move |asked| {
+    play.server.answer_with(move |asked| {
         let bytes = serde_json::to_string(asked.messages()).unwrap().len();
         let is_summary = asked.last_user().contains("Summarise this whole session");
         match (bytes > n_bytes, is_summary) {

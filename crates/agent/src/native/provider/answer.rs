@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout};
 use wire::Category;
 
 use super::chunk::{ChunkError, ChunkParser};
-use super::failure::{RequestFault, Retry, refused, told};
+use super::failure::{RequestFault, Retry, error_in_answer, refusal};
 use super::quirks::EndpointQuirks;
 use super::reader::{BodyPiece, BodyReader};
 use super::{ModelFailure, Provider, body, client, pace};
@@ -28,7 +28,7 @@ use crate::native::http;
 
 /// Time for what follows the last token (usage, `[DONE]`): it comes at once, if it comes.
 const TAIL_WITHIN: Duration = Duration::from_secs(5);
-const LET_GO_WITHIN: Duration = Duration::from_secs(1);
+const DRAIN_WITHIN: Duration = Duration::from_secs(1);
 /// Bytes read of the body of a refusal.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 const ERROR_WITHIN: Duration = Duration::from_secs(5);
@@ -57,7 +57,7 @@ struct AnswerMachine {
     /// A piece of the answer was given out.
     has_token: bool,
     /// The cost in billionths of a US dollar, where it was reported ahead of the answer.
-    told_cost: Option<u64>,
+    header_cost: Option<u64>,
 }
 
 enum AnswerStage {
@@ -95,7 +95,7 @@ impl AnswerMachine {
             n_retries: 0,
             waited: Duration::ZERO,
             has_token: false,
-            told_cost: None,
+            header_cost: None,
         }
     }
 
@@ -117,19 +117,19 @@ impl AnswerMachine {
                 }
                 AnswerStage::Send => match self.send().await {
                     Ok(stage) => self.stage = stage,
-                    Err(trouble) => self.meet(trouble),
+                    Err(trouble) => self.retry_or_fail(trouble),
                 },
                 AnswerStage::Read(mut reading) => match self.read(&mut reading).await {
-                    Ok(true) => reading.let_go(),
+                    Ok(true) => reading.drain(),
                     Ok(false) => self.stage = AnswerStage::Read(reading),
-                    Err(trouble) => self.meet(trouble),
+                    Err(trouble) => self.retry_or_fail(trouble),
                 },
             }
         }
     }
 
     /// Tries again, if that can help and nothing has come yet; what has come is given out first.
-    fn meet(&mut self, trouble: RequestFault) {
+    fn retry_or_fail(&mut self, trouble: RequestFault) {
         let RequestFault { failure, retry } = trouble;
         let waits = self.provider.endpoint().waits;
         let asked = match retry {
@@ -156,7 +156,7 @@ impl AnswerMachine {
 
     /// Sets the cost: as the endpoint reports it, else from the prices that are known.
     fn price(&self, usage: &mut TokenUsage) {
-        let told = usage.nano_usd.or(self.told_cost);
+        let told = usage.nano_usd.or(self.header_cost);
         let price = || self.provider.price(&self.request.model);
         usage.nano_usd = told.or_else(|| price().map(|price| price.of(*usage)));
     }
@@ -193,13 +193,13 @@ impl AnswerMachine {
                 if self.quirks != self.provider.quirks(&self.request.model) {
                     self.provider.remember(&self.request.model, self.quirks);
                 }
-                self.told_cost = cost::of_headers(response.headers());
+                self.header_cost = cost::of_headers(response.headers());
                 return Ok(AnswerStage::Read(Box::new(AnswerBody::new(response, first_by))));
             }
             let retry_after = retry_after(response.headers());
             let said = explanation(response).await;
-            let trouble = refused(endpoint, &self.url, status.as_u16(), &said, retry_after);
-            let is_about_size = trouble.failure.is_too_much();
+            let trouble = refusal(endpoint, &self.url, status.as_u16(), &said, retry_after);
+            let is_about_size = trouble.failure.is_too_long();
             match self.quirks.learn(&body, status.as_u16(), &said) {
                 Some(quirks) if quirks.no_tools && !self.quirks.no_tools => {
                     // Known from now on; whoever asked decides what to ask without tools.
@@ -285,7 +285,9 @@ impl AnswerMachine {
             };
             match taken {
                 Ok(()) => {}
-                Err(ChunkError::Error(error)) => return Err(told(endpoint, &self.url, &error)),
+                Err(ChunkError::Error(error)) => {
+                    return Err(error_in_answer(endpoint, &self.url, &error));
+                }
                 Err(ChunkError::TooMuch) => {
                     let why = "it is longer than any answer";
                     return Err(ModelFailure::protocol(endpoint, &self.url, why).into());
@@ -344,11 +346,11 @@ impl AnswerBody {
 
     /// Reads the end of the body in the background, right behind the last event: the connection can
     /// be used again after that, and nobody should wait for it.
-    fn let_go(self: Box<Self>) {
+    fn drain(self: Box<Self>) {
         let mut response = self.response;
         if self.is_framed && !self.is_over {
             task::spawn(async move {
-                let _ = timeout(LET_GO_WITHIN, response.chunk()).await;
+                let _ = timeout(DRAIN_WITHIN, response.chunk()).await;
             });
         }
     }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::EndpointQuirks;
 use crate::native::arguments;
 use crate::native::chat::{
-    ChatMessage, ChatRequest, MessagePart, ModelToolCall, ToolSpec, in_words,
+    ChatMessage, ChatRequest, MessagePart, ModelToolCall, ToolSpec, parts_as_text,
 };
 use crate::native::endpoint::Endpoint;
 
@@ -22,8 +22,12 @@ pub(super) fn body(
 ) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(request.model));
-    let is_in_words = request.is_in_words || quirks.no_tools;
-    let talk = MessageEncoder { takes_images, send_thoughts: endpoint.send_thoughts, is_in_words };
+    let is_in_words = request.calls_as_text || quirks.no_tools;
+    let talk = MessageEncoder {
+        takes_images,
+        send_thoughts: endpoint.send_thoughts,
+        calls_as_text: is_in_words,
+    };
     body.insert("messages".to_owned(), talk.messages(&request.messages).into());
     body.insert("stream".to_owned(), json!(true));
     if !quirks.no_stream_options {
@@ -59,7 +63,7 @@ struct MessageEncoder {
     takes_images: bool,
     send_thoughts: bool,
     /// Calls and results are sent as text.
-    is_in_words: bool,
+    calls_as_text: bool,
 }
 
 /// The heading of a call's result, for a model that knows of no calls.
@@ -82,7 +86,7 @@ impl MessageEncoder {
             }
             let is_of_user = match message {
                 ChatMessage::User { .. } => true,
-                ChatMessage::Tool { .. } => self.is_in_words,
+                ChatMessage::Tool { .. } => self.calls_as_text,
                 ChatMessage::System { .. } | ChatMessage::Assistant { .. } => false,
             };
             if !is_of_user {
@@ -100,13 +104,13 @@ impl MessageEncoder {
                     }
                     user.extend(parts.iter().cloned());
                 }
-                ChatMessage::Assistant { text, calls, .. } if self.is_in_words => {
+                ChatMessage::Assistant { text, calls, .. } if self.calls_as_text => {
                     out.push(json!({ "role": "assistant", "content": with_calls(text, calls) }));
                 }
                 ChatMessage::Assistant { text, thought, calls } => {
                     out.push(self.assistant(text, thought, calls));
                 }
-                ChatMessage::Tool { parts, .. } if self.is_in_words => {
+                ChatMessage::Tool { parts, .. } if self.calls_as_text => {
                     user.push(MessagePart::text(RESULT));
                     user.extend(parts.iter().cloned());
                 }
@@ -135,7 +139,7 @@ impl MessageEncoder {
     fn content(&self, parts: &[MessagePart]) -> Value {
         let has_images = parts.iter().any(|part| matches!(part, MessagePart::Image { .. }));
         if !has_images || !self.takes_images {
-            return in_words(parts).into();
+            return parts_as_text(parts).into();
         }
         parts
             .iter()
@@ -167,7 +171,7 @@ impl MessageEncoder {
     /// The text of a result; its images are kept for the user's message after it.
     fn result(&self, call: &str, parts: &[MessagePart], shown: &mut Vec<MessagePart>) -> String {
         if !self.takes_images {
-            return in_words(parts);
+            return parts_as_text(parts);
         }
         let images: Vec<_> = parts
             .iter()
@@ -175,7 +179,7 @@ impl MessageEncoder {
             .cloned()
             .collect();
         if images.is_empty() {
-            return in_words(parts);
+            return parts_as_text(parts);
         }
         shown.push(MessagePart::text(format!("[Images of the tool call {call}]")));
         shown.extend(images);
@@ -183,7 +187,7 @@ impl MessageEncoder {
             parts.iter().filter(|part| matches!(part, MessagePart::Text { .. })).cloned().collect();
         match texts.is_empty() {
             true => "[The image follows.]".to_owned(),
-            false => in_words(&texts),
+            false => parts_as_text(&texts),
         }
     }
 }

@@ -55,8 +55,8 @@ impl ChunkParser {
             return Err(ChunkError::Error(error.clone()));
         }
         match (&choice["delta"], choice.get("message")) {
-            (delta @ Value::Object(_), _) => self.said(delta, false, out)?,
-            (_, Some(message)) => self.said(message, true, out)?,
+            (delta @ Value::Object(_), _) => self.read_delta(delta, false, out)?,
+            (_, Some(message)) => self.read_delta(message, true, out)?,
             // The oldest form, before chats.
             _ => {
                 if let Some(text) = choice["text"].as_str() {
@@ -92,7 +92,7 @@ impl ChunkParser {
 
     /// Reads a delta or, if `is_whole`, a message: the calls in it are all there are, in their
     /// order.
-    fn said(
+    fn read_delta(
         &mut self,
         said: &Value,
         is_whole: bool,

@@ -19,15 +19,15 @@ pub(super) fn build(endpoint: &Endpoint) -> Result<Client, reqwest::Error> {
     if endpoint.key.is_some() && endpoint.base.scheme() == "http" && !is_loopback(&endpoint.base) {
         tracing::warn!(provider = endpoint.name, "the key goes over the network unencrypted");
     }
-    plain(&endpoint.base).connect_timeout(endpoint.waits.connect).build()
+    builder_for(&endpoint.base).connect_timeout(endpoint.waits.connect).build()
 }
 
 /// A client that knows no endpoint and no key.
-pub(in crate::native) fn bare(url: &Url) -> Result<Client, reqwest::Error> {
-    plain(url).build()
+pub(in crate::native) fn keyless_client(url: &Url) -> Result<Client, reqwest::Error> {
+    builder_for(url).build()
 }
 
-fn plain(url: &Url) -> ClientBuilder {
+fn builder_for(url: &Url) -> ClientBuilder {
     let mut builder = http::strict_builder();
     if is_loopback(url) {
         // No name server and no proxy has a say in what this machine is.
@@ -84,7 +84,7 @@ pub(super) fn resource_url(endpoint: &Endpoint) -> Url {
 }
 
 /// The URL of another path on the same server.
-pub(super) fn beside(endpoint: &Endpoint, path: &str) -> Url {
+pub(super) fn sibling_url(endpoint: &Endpoint, path: &str) -> Url {
     let mut url = endpoint.base.clone();
     let own = base_path(endpoint);
     url.set_path(&format!("{}{path}", own.strip_suffix("/v1").unwrap_or(own)));

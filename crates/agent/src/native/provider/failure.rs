@@ -26,7 +26,7 @@ pub struct ModelFailure {
 
 impl ModelFailure {
     /// The conversation does not fit into the model's window.
-    pub fn is_too_much(&self) -> bool {
+    pub fn is_too_long(&self) -> bool {
         self.category == Category::PromptTooLarge
     }
 }
@@ -93,7 +93,7 @@ impl ModelFailure {
 }
 
 /// The failure for a refusal: its status, and what the endpoint says about it.
-pub(super) fn refused(
+pub(super) fn refusal(
     endpoint: &Endpoint,
     url: &Url,
     status: u16,
@@ -116,7 +116,7 @@ pub(super) fn refused(
 }
 
 /// The failure for an error inside an answer that had begun.
-pub(super) fn told(endpoint: &Endpoint, url: &Url, error: &Value) -> RequestFault {
+pub(super) fn error_in_answer(endpoint: &Endpoint, url: &Url, error: &Value) -> RequestFault {
     let explanation = Explanation::of(error);
     let said = endpoint.hide_secrets(&explanation.text);
     let said = if said.is_empty() { "it did not say why".to_owned() } else { said };

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::chunk::number;
-use super::failure::refused;
+use super::failure::refusal;
 use super::{Model, ModelFailure, Provider, client};
 use crate::native::cost;
 use crate::native::endpoint::EndpointKind;
@@ -46,7 +46,7 @@ pub(super) async fn ask(provider: &Provider) -> Result<Vec<Model>, ModelFailure>
 
 /// Asks for something small where models are not listed, to see whether the endpoint answers. What
 /// Azure would list is what could be deployed, not what is.
-pub(super) async fn knock(provider: &Provider) -> Result<(), ModelFailure> {
+pub(super) async fn probe(provider: &Provider) -> Result<(), ModelFailure> {
     let endpoint = provider.endpoint();
     let url = client::models_url(endpoint).unwrap_or_else(|| client::resource_url(endpoint));
     let network = |error: reqwest::Error| ModelFailure::network(endpoint, &url, &error);
@@ -58,7 +58,7 @@ pub(super) async fn knock(provider: &Provider) -> Result<(), ModelFailure> {
     };
     match response.status().as_u16() {
         // A gateway in front of it may have no such page, and has looked at the key.
-        status @ (401 | 403 | 500..=599) => Err(refused(endpoint, &url, status, "", None).failure),
+        status @ (401 | 403 | 500..=599) => Err(refusal(endpoint, &url, status, "", None).failure),
         _ => Ok(()),
     }
 }
@@ -74,7 +74,7 @@ async fn get(provider: &Provider, url: &reqwest::Url) -> Result<Vec<u8>, ModelFa
     let is_whole = http::read(&mut response, limit, &mut body).await.map_err(network)?;
     if !status.is_success() {
         let said = String::from_utf8_lossy(&body);
-        return Err(refused(endpoint, url, status.as_u16(), &said, None).failure);
+        return Err(refusal(endpoint, url, status.as_u16(), &said, None).failure);
     }
     match is_whole {
         true => Ok(body),
@@ -85,7 +85,7 @@ async fn get(provider: &Provider, url: &reqwest::Url) -> Result<Vec<u8>, ModelFa
 /// Adds context windows that Ollama reports: how much of the conversation a model sees is a setting
 /// of the server, and only reported for models that are loaded.
 async fn add_loaded(provider: &Provider, models: &mut [Model]) {
-    let url = client::beside(provider.endpoint(), "/api/ps");
+    let url = client::sibling_url(provider.endpoint(), "/api/ps");
     let asked = tokio::time::timeout(Duration::from_secs(2), get(provider, &url)).await;
     let Ok(Ok(body)) = asked else { return };
     let loaded: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -118,7 +118,7 @@ pub(super) fn read(value: &Value) -> Option<Vec<Model>> {
 }
 
 /// The models in what can only be a list: `object` says so, and all entries have ids.
-pub(in crate::native) fn strict(value: &Value) -> Option<Vec<Model>> {
+pub(in crate::native) fn read_strictly(value: &Value) -> Option<Vec<Model>> {
     let entries = match value.get("data")? {
         Value::Array(entries) => entries.as_slice(),
         Value::Null => &[],

@@ -38,7 +38,7 @@ pub(super) enum BodyError {
 
 #[derive(Debug, Default)]
 pub(super) struct BodyReader {
-    form: BodyFormat,
+    format: BodyFormat,
     n_bytes: usize,
     chunks: ChunkAssembler,
     excerpt: Vec<u8>,
@@ -83,9 +83,9 @@ impl BodyReader {
         }
         let room = (4 * EXCERPT_CHARS).saturating_sub(self.excerpt.len());
         self.excerpt.extend(bytes.iter().take(room));
-        if matches!(self.form, BodyFormat::Unknown) {
+        if matches!(self.format, BodyFormat::Unknown) {
             let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-            self.form = match first {
+            self.format = match first {
                 None => return Ok(()),
                 Some(b'{' | b'[') => BodyFormat::Document(Vec::new()),
                 // A page for browsers: some do not end for a long time.
@@ -93,7 +93,7 @@ impl BodyReader {
                 Some(_) => BodyFormat::Events(SseLines::default()),
             };
         }
-        match &mut self.form {
+        match &mut self.format {
             BodyFormat::Unknown => Ok(()),
             BodyFormat::Document(document) => {
                 if document.len() + bytes.len() > MAX_DOCUMENT_BYTES {
@@ -116,7 +116,7 @@ impl BodyReader {
 
     /// The body is over.
     pub(super) fn finish(&mut self, pieces: &mut Vec<BodyPiece>) -> Result<(), BodyError> {
-        match &mut self.form {
+        match &mut self.format {
             BodyFormat::Unknown => Ok(()),
             BodyFormat::Document(document) => {
                 let document = std::mem::take(document);

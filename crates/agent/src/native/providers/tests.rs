@@ -56,11 +56,14 @@ fn where_nobody_names_a_model_the_first_that_can_chat_is_taken() {
         Endpoint::new("only", EndpointKind::Other, Url::parse("http://127.0.0.1:9").unwrap());
     named.model = Some("mine".to_owned());
     let named = Providers::new(&ModelSetup::of(vec![named], 0)).unwrap();
-    assert_eq!((named.default_id(&mixed), named.says_default(&mixed)), ("mine".to_owned(), None));
+    assert_eq!(
+        (named.default_id(&mixed), named.default_summary(&mixed)),
+        ("mine".to_owned(), None)
+    );
 
-    let says = one.says_default(&mixed).unwrap();
+    let says = one.default_summary(&mixed).unwrap();
     assert!(says.contains("`gpt-5` (one of 4)"), "{says}");
-    let says = one.says_default(&[]).unwrap();
+    let says = one.default_summary(&[]).unwrap();
     assert!(says.contains("`gpt-4o` (the endpoint lists none)"), "{says}");
 }
 

@@ -11,7 +11,7 @@ use roots::ForbiddenDirs;
 const MOUNTS: &str = "/proc/self/mountinfo";
 
 /// The forbidden paths that exist, and their other names through mounts.
-pub(super) fn everywhere(forbidden: &ForbiddenDirs) -> Vec<PathBuf> {
+pub(super) fn hidden_everywhere(forbidden: &ForbiddenDirs) -> Vec<PathBuf> {
     let there: Vec<PathBuf> =
         forbidden.paths().iter().filter(|path| path.exists()).cloned().collect();
     let list = std::fs::read(MOUNTS).unwrap_or_default();

@@ -180,13 +180,13 @@ impl LandlockPolicy {
         let mut rules = LandlockRules { ruleset: Some(ruleset.create()?), n: 0 };
         rules.grant(Path::new("/"), AccessFs::from_read(OLDEST), &self.hidden)?;
         for device in DEVICES.split(' ') {
-            match rules.add(Path::new(device), changing()) {
+            match rules.add(Path::new(device), write_access()) {
                 Err(LaunchError::Path { .. }) | Ok(()) => {}
                 Err(error) => return Err(error),
             }
         }
         for root in &self.writable {
-            rules.grant(root, changing(), &self.sealed)?;
+            rules.grant(root, write_access(), &self.sealed)?;
         }
         let status = rules.ruleset.ok_or(LaunchError::NotEnforced)?.restrict_self()?;
         if status.ruleset == RulesetStatus::NotEnforced || !status.no_new_privs {
@@ -267,6 +267,6 @@ impl LandlockRules {
 }
 
 /// All rights but making devices, which are ways around everything here.
-fn changing() -> BitFlags<AccessFs> {
+fn write_access() -> BitFlags<AccessFs> {
     AccessFs::from_all(KNOWS_SOCKETS) & !(AccessFs::MakeChar | AccessFs::MakeBlock)
 }

@@ -64,7 +64,7 @@ impl Placeholders {
             let mut all = lock(&self.0);
             if let Some(in_use) = all.get_mut(path) {
                 in_use.n += 1;
-            } else if let Some(opened) = stand(path)? {
+            } else if let Some(opened) = make_or_share(path)? {
                 all.insert(path.clone(), UsedPlaceholder { n: 1, opened });
             } else {
                 continue;
@@ -76,7 +76,7 @@ impl Placeholders {
 }
 
 /// Makes a placeholder or shares one; none, if somebody has put something there, whose it then is.
-fn stand(path: &Path) -> io::Result<Option<File>> {
+fn make_or_share(path: &Path) -> io::Result<Option<File>> {
     for _ in 0..MAX_TRIES {
         match make(path) {
             Ok(()) => {}

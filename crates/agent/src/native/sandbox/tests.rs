@@ -322,7 +322,7 @@ async fn without_an_enforcer_nothing_runs() {
 async fn the_whole_file_system_is_no_workspace() {
     for (name, sandbox) in enforcers(HELD).await {
         let held =
-            sandbox.hold(vec!["true".into()], Path::new("/"), &["/".into()], Path::new("/x"));
+            sandbox.wrap(vec!["true".into()], Path::new("/"), &["/".into()], Path::new("/x"));
         assert!(matches!(held, Err(SandboxError::NotPrepared(_))), "{name}");
     }
 }

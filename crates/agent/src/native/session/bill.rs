@@ -85,6 +85,6 @@ impl NativeSession {
         if let Some(cost) = stand.cost() {
             update["cost"] = cost;
         }
-        self.tell(update).await
+        self.send_update(update).await
     }
 }

@@ -65,7 +65,7 @@ impl EnabledContextTools {
     /// Reads the value of a variable: `on`, `off`, or names.
     pub fn read(text: &str) -> Option<Self> {
         if let Some(is_on) = lenient::is_on(text) {
-            return Some(Self::either(is_on));
+            return Some(Self::all_or_none(is_on));
         }
         let named =
             |word: &str| ContextToolName::ALL.into_iter().find(|name| name.as_str() == word.trim());
@@ -73,7 +73,7 @@ impl EnabledContextTools {
     }
 
     /// All of them, or none.
-    pub fn either(is_on: bool) -> Self {
+    pub fn all_or_none(is_on: bool) -> Self {
         if is_on { Self::all() } else { Self::default() }
     }
 
@@ -101,7 +101,7 @@ impl<'de> Deserialize<'de> for EnabledContextTools {
             }
 
             fn visit_bool<E>(self, is_on: bool) -> Result<EnabledContextTools, E> {
-                Ok(EnabledContextTools::either(is_on))
+                Ok(EnabledContextTools::all_or_none(is_on))
             }
 
             fn visit_seq<A: SeqAccess<'de>>(

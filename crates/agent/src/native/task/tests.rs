@@ -88,7 +88,7 @@ async fn several_work_at_once() {
     let play = Play::new().await;
     let two = ["one", "two"].map(|n| ("task", json!({ "description": n, "prompt": n })));
     play.server.answer(calls(two));
-    play.server.brain(|asked| match asked.last_user().as_str() {
+    play.server.answer_with(|asked| match asked.last_user().as_str() {
         "go" => text("Both are back."),
         n => text(format!("I am {n}.")),
     });

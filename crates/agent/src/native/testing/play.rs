@@ -120,7 +120,7 @@ impl Play {
             }),
             has_title: true.into(),
             running: RunningTurn::default(),
-            told: SessionNotices::default(),
+            notices: SessionNotices::default(),
             refused_servers: Vec::new(),
         });
         Self { stage, server, session, log }

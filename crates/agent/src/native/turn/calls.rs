@@ -18,13 +18,13 @@ use crate::native::session::TurnError;
 use crate::native::tool::{
     CallContent, CallNeed, CallProgress, Kind, PreparedCall, ToolContext, ToolError, ToolOutput,
 };
-use crate::native::tool_call::put;
+use crate::native::tool_call::set_shown;
 use crate::native::visible;
 
 /// Failures of the same call after which it is not run again.
 const MAX_SAME_FAILURES: u32 = 3;
 /// Repetitions of such calls after which the turn ends: the model is not going to stop by itself.
-const MAX_STUBBORN: u32 = 3;
+const MAX_REPEATS: u32 = 3;
 /// Different calls that failed in one turn and are remembered.
 const MAX_REMEMBERED: usize = 1000;
 
@@ -45,7 +45,7 @@ pub(super) enum TurnFlow {
 #[derive(Debug, Default)]
 pub(super) struct FailedCalls {
     counts: HashMap<(String, String), u32>,
-    n_stubborn: u32,
+    n_repeats: u32,
 }
 
 impl FailedCalls {
@@ -121,14 +121,14 @@ impl<T: TurnConversation> CallBatch<'_, T> {
         for index in 0..self.calls.len() {
             let call = self.calls[index].asked;
             if self.failing.is_hopeless(call) {
-                self.failing.n_stubborn += 1;
+                self.failing.n_repeats += 1;
                 let error = ToolError(format!(
                     "This exact call has failed {MAX_SAME_FAILURES} times and was not run again. \
                      Do something else, or say what is in the way."
                 ));
                 self.begin(index, Kind::Other).await?;
                 self.end(index, Err(error)).await?;
-                if self.failing.n_stubborn >= MAX_STUBBORN {
+                if self.failing.n_repeats >= MAX_REPEATS {
                     return Ok(TurnFlow::Stuck);
                 }
                 continue;
@@ -247,7 +247,7 @@ impl<T: TurnConversation> CallBatch<'_, T> {
         if let Some(kind) = prepared.shown.kind {
             shown["kind"] = json!(kind);
         }
-        put(shown, &prepared.shown.content, &prepared.shown.locations);
+        set_shown(shown, &prepared.shown.content, &prepared.shown.locations);
     }
 
     async fn end(
@@ -263,7 +263,7 @@ impl<T: TurnConversation> CallBatch<'_, T> {
                 if let Some(title) = &output.title {
                     shown["title"] = json!(title);
                 }
-                put(shown, &output.content, &output.locations);
+                set_shown(shown, &output.content, &output.locations);
                 if let Some(raw) = output.raw {
                     shown["rawOutput"] = raw;
                 }
@@ -271,7 +271,7 @@ impl<T: TurnConversation> CallBatch<'_, T> {
             }
             Err(ToolError(why)) => {
                 shown["status"] = json!("failed");
-                put(shown, &[CallContent::Text(why.clone())], &[]);
+                set_shown(shown, &[CallContent::Text(why.clone())], &[]);
                 vec![MessagePart::text(format!("Error: {why}"))]
             }
         };
@@ -282,7 +282,7 @@ impl<T: TurnConversation> CallBatch<'_, T> {
         self.calls[index].is_over = true;
         let shown = self.calls[index].shown.clone();
         // First the log: what clients have seen to end has ended.
-        self.talk.called(self.answer, index, shown.clone(), parts).await?;
+        self.talk.keep_result(self.answer, index, shown.clone(), parts).await?;
         self.talk.show(changed(&shown)).await
     }
 
@@ -293,7 +293,7 @@ impl<T: TurnConversation> CallBatch<'_, T> {
             if !*is_over {
                 shown["status"] = json!("failed");
                 // The output so far stays to be seen.
-                put(shown, &progress.shown(), &[]);
+                set_shown(shown, &progress.shown(), &[]);
                 self.close(index, vec![MessagePart::text(CANCELLED)]).await?;
             }
         }

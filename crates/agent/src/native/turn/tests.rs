@@ -141,7 +141,7 @@ fn failing() -> Arc<Tool> {
 #[tokio::test]
 async fn the_same_failing_call_is_stopped_and_then_the_turn() {
     let play = Play::with(Cast { tools: vec![failing()], ..Cast::default() }).await;
-    play.server.brain(|_| calls([("fail", json!({ "x": 1 }))]));
+    play.server.answer_with(|_| calls([("fail", json!({ "x": 1 }))]));
 
     let ended = play.prompt("go").await;
 
@@ -157,7 +157,7 @@ async fn failing_calls_that_differ_are_not_stopped() {
     let limits = TurnLimits { max_requests: 12, ..TurnLimits::default() };
     let play = Play::with(Cast { tools: vec![failing()], limits, ..Cast::default() }).await;
     let mut n = 0;
-    play.server.brain(move |_| {
+    play.server.answer_with(move |_| {
         n += 1;
         calls([("fail", json!({ "x": n }))])
     });
@@ -171,12 +171,12 @@ async fn failing_calls_that_differ_are_not_stopped() {
 async fn a_turn_has_no_more_requests_than_it_may() {
     let limits = TurnLimits { max_requests: 3, ..TurnLimits::default() };
     let play = Play::with(Cast { limits, ..Cast::default() }).await;
-    play.server.brain(|_| calls([("list", json!({}))]));
+    play.server.answer_with(|_| calls([("list", json!({}))]));
     let ended = play.prompt("go").await;
     assert_eq!(ended["stopReason"], "max_turn_requests");
     assert_eq!(play.server.chats().len(), 3);
     // Every call has its result, so the next turn can go on.
-    play.server.brain(|_| text("Enough."));
+    play.server.answer_with(|_| text("Enough."));
     let ended = play.prompt("stop it").await;
     assert_eq!(ended["stopReason"], "end_turn");
     assert_eq!(play.server.last_chat().tool_results().len(), 3);

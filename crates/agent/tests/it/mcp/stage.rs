@@ -91,7 +91,7 @@ impl Stage {
     }
 
     pub(crate) fn troubles(&self) -> Vec<(String, String)> {
-        let troubles = self.servers.troubles().into_iter();
+        let troubles = self.servers.faults().into_iter();
         troubles.map(|trouble| (trouble.server, trouble.message)).collect()
     }
 }

@@ -15,7 +15,7 @@ fn a_prompt_goes_to_the_session_that_was_made() {
     else {
         panic!("no result");
     };
-    speaker.is_in(&result).unwrap();
+    speaker.set_session(&result).unwrap();
 
     let prompt: Value = serde_json::from_str(&speaker.prompt("hello")).unwrap();
 

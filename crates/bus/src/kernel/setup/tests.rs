@@ -9,8 +9,8 @@ fn launch(change: impl FnOnce(&mut Launch)) -> Launch {
 
 #[test]
 fn the_print_of_a_launch_changes_with_what_is_started() {
-    let first = print_of(&launch(|_| {}));
-    assert_eq!(first, print_of(&launch(|other| other.cgroups = false)));
+    let first = fingerprint_of(&launch(|_| {}));
+    assert_eq!(first, fingerprint_of(&launch(|other| other.cgroups = false)));
     let changed = [
         launch(|other| other.program = "other".into()),
         launch(|other| other.args.push("-x".into())),
@@ -20,12 +20,12 @@ fn the_print_of_a_launch_changes_with_what_is_started() {
         launch(|other| other.env.strip = ["KEY".into()].into()),
     ];
     for other in changed {
-        assert_ne!(first, print_of(&other), "{other:?}");
+        assert_ne!(first, fingerprint_of(&other), "{other:?}");
     }
 }
 
 #[test]
 fn the_print_of_a_launch_tells_no_secrets() {
-    let print = print_of(&launch(|other| other.args.push("--key=hunter2".into())));
+    let print = fingerprint_of(&launch(|other| other.args.push("--key=hunter2".into())));
     assert!(print.starts_with("agent #") && !print.contains("hunter2"), "{print}");
 }

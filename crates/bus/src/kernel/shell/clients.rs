@@ -18,13 +18,13 @@ use crate::switch::{ClientId, MonotonicMillis, SwitchInput};
 /// The longest first line of a client that has not shown its token.
 const MAX_HELLO_BYTES: usize = 64 << 10;
 /// How long a client that is being closed may read nothing of what waits for it.
-const GOODBYE: u64 = 2_000;
+const CLOSE_WAIT: u64 = 2_000;
 /// Clients accepted in one go, before others are served again.
 const MAX_ACCEPTED: usize = 64;
 /// Connections that have not shown their token yet; a further one replaces the oldest.
-const MAX_STRANGERS: usize = 256;
+const MAX_UNAUTHENTICATED: usize = 256;
 /// Connections beyond the switch's limit, so that they can be told why they are closed.
-const N_TO_BE_TURNED_AWAY: usize = 64;
+const N_BEYOND_LIMIT: usize = 64;
 
 pub(super) struct ClientConnection {
     pub(super) socket: OwnedFd,
@@ -121,19 +121,19 @@ impl EventLoop {
         pool: Option<Arc<str>>,
     ) {
         // Unauthenticated clients have a limit of their own: they can only crowd out each other.
-        if self.clients.len() >= MAX_STRANGERS {
+        if self.clients.len() >= MAX_UNAUTHENTICATED {
             let has_to_show_token = |client: &ClientConnection| {
                 matches!(client.stage, ClientStage::Guest { token: Some(_), .. })
             };
             let strangers = self.clients.iter().filter(|(_, client)| has_to_show_token(client));
             let n_strangers = strangers.clone().count();
             let n_known = self.clients.len() - n_strangers;
-            if token.is_some() && n_strangers >= MAX_STRANGERS {
+            if token.is_some() && n_strangers >= MAX_UNAUTHENTICATED {
                 let oldest = strangers.map(|(id, _)| *id).min();
                 if let Some(id) = oldest {
                     self.lose_client(id);
                 }
-            } else if n_known >= self.switch.limits().max_clients + N_TO_BE_TURNED_AWAY {
+            } else if n_known >= self.switch.limits().max_clients + N_BEYOND_LIMIT {
                 return;
             }
         }
@@ -274,10 +274,10 @@ impl EventLoop {
             }
             Greeting::Refused { answer, why } => {
                 let via = self.clients.get(&id).map(|client| client.via.to_string());
-                self.n_not_let_in += 1;
+                self.n_unauthorized += 1;
                 tracing::warn!(via, why, "refused an unauthorized client");
                 self.write_to_client(id, answer);
-                self.say_goodbye(id);
+                self.close_gracefully(id);
             }
         }
     }
@@ -344,8 +344,8 @@ impl EventLoop {
     }
 
     /// Closes a client after what waits for it was written, if that does not take long.
-    pub(super) fn say_goodbye(&mut self, id: ClientId) {
-        let until = self.now.after(GOODBYE);
+    pub(super) fn close_gracefully(&mut self, id: ClientId) {
+        let until = self.now.after(CLOSE_WAIT);
         let Some(client) = self.clients.get_mut(&id).filter(|client| !client.is_leaving()) else {
             return;
         };
@@ -408,7 +408,7 @@ impl EventLoop {
                 let _gone = rustix::net::shutdown(&client.socket, Shutdown::Write);
             }
             if client.outbox.n_bytes() < n_before {
-                *until = self.now.after(GOODBYE);
+                *until = self.now.after(CLOSE_WAIT);
             }
         }
         let wanted = client.wanted();

@@ -5,7 +5,7 @@ use crate::kernel::picture::{BusSnapshot, ClientSnapshot};
 use crate::switch::SwitchStatus;
 
 impl EventLoop {
-    pub(super) fn picture(&self) -> BusSnapshot {
+    pub(super) fn snapshot(&self) -> BusSnapshot {
         let served = self.clients.iter().filter(|(_, client)| !client.is_guest());
         let mut clients: Vec<_> = served
             .map(|(id, client)| ClientSnapshot {
@@ -29,7 +29,7 @@ impl EventLoop {
             n_sessions,
             n_open,
             n_guests: self.clients.len() - clients.len(),
-            n_not_let_in: self.n_not_let_in,
+            n_not_let_in: self.n_unauthorized,
             n_unfinished_bytes: self.n_unfinished_bytes,
             pools,
             clients,

@@ -24,11 +24,11 @@ use crate::switch::{MonotonicMillis, StopHow, SwitchInput, WorkerId};
 
 /// How long one sign of a worker's end may be there without the other: its pipe closed but the
 /// process alive, or the other way round.
-const HALF_ENDED: u64 = 2_000;
+const HALF_ENDED_WAIT: u64 = 2_000;
 /// Characters of a dying worker's stderr that go into its exit status.
-const LAST_WORDS: usize = 300;
+const MAX_STDERR_CHARS: usize = 300;
 /// How long the report of an exit waits for the rest of stderr.
-const LAST_WORDS_WAIT: Duration = Duration::from_millis(100);
+const STDERR_WAIT: Duration = Duration::from_millis(100);
 
 pub(super) struct WorkerConnection {
     pool: Arc<str>,
@@ -62,7 +62,7 @@ impl WorkerConnection {
         }
     }
 
-    fn has_said_all(&self) -> bool {
+    fn has_closed_stdout(&self) -> bool {
         matches!(self.process, WorkerProcess::Runs { stdout: None, .. })
     }
 }
@@ -289,14 +289,14 @@ impl EventLoop {
 
     fn worker_half_ended(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
-        if worker.exit.is_some() && worker.has_said_all() {
-            return self.bury(id);
+        if worker.exit.is_some() && worker.has_closed_stdout() {
+            return self.finish_worker(id);
         }
         worker.half_ended_since.get_or_insert(self.now);
         self.watch();
     }
 
-    fn bury(&mut self, id: WorkerId) {
+    fn finish_worker(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.remove(&id) else { return };
         let (report, last_words) =
             worker.exit.unwrap_or_else(|| (ExitReport::lost(), String::new()));
@@ -317,7 +317,7 @@ impl EventLoop {
                 since.is_some_and(|since| self.now.since(since) >= n)
             };
             is_watching |= worker.blocked_since.is_some() || worker.half_ended_since.is_some();
-            let is_late = has_passed(worker.half_ended_since, HALF_ENDED);
+            let is_late = has_passed(worker.half_ended_since, HALF_ENDED_WAIT);
             match worker.exit {
                 Some(_) if is_late => ended.push(*id),
                 None if is_late
@@ -332,7 +332,7 @@ impl EventLoop {
             self.feed(SwitchInput::WorkerStuck { worker });
         }
         for id in ended {
-            self.bury(id);
+            self.finish_worker(id);
         }
         if is_watching {
             self.watch();
@@ -376,7 +376,7 @@ fn memory_of_trees(keepers: &[(WorkerId, u32)]) -> Vec<(WorkerId, u64)> {
 /// Starts a worker, reports its start and its end, and stays until all its processes are gone.
 async fn watch_worker(id: WorkerId, name: String, launch: Launch, mailbox: Mailbox) {
     let started = match launch.spawn().await {
-        Ok(worker) => take_apart(worker),
+        Ok(worker) => split_worker(worker),
         Err(error) => Err(error.to_string()),
     };
     let (started, stderr) = match started {
@@ -390,8 +390,8 @@ async fn watch_worker(id: WorkerId, name: String, launch: Launch, mailbox: Mailb
     let life = async {
         let report = handle.exited().await;
         // Its stderr is whole when nothing is left of it, most often at once.
-        let _told_without = tokio::time::timeout(LAST_WORDS_WAIT, handle.ended()).await;
-        let last_words = last_words(&handle.stderr_tail());
+        let _told_without = tokio::time::timeout(STDERR_WAIT, handle.ended()).await;
+        let last_words = summary_line(&handle.stderr_tail());
         let note = LoopMessage::WorkerExited { worker: id, report, last_words };
         let _bus_ended = mailbox.send(note).await;
         handle.ended().await;
@@ -406,7 +406,7 @@ async fn watch_worker(id: WorkerId, name: String, launch: Launch, mailbox: Mailb
     }
 }
 
-fn take_apart(worker: Worker) -> Result<(StartedWorker, Option<StderrLines>), String> {
+fn split_worker(worker: Worker) -> Result<(StartedWorker, Option<StderrLines>), String> {
     let Worker { stdin, stdout, stderr, handle } = worker;
     let stdin = stdin.ok_or("it has no stdin")?;
     let stdin = stdin.into_nonblocking_fd().map_err(|error| error.to_string())?;
@@ -423,7 +423,7 @@ async fn log_stderr(name: String, lines: Option<StderrLines>) {
 
 /// The line on stderr that says most: among the last ones the first that speaks of an error,
 /// because what follows is a trace or a farewell; else the last one.
-fn last_words(stderr: &str) -> String {
+fn summary_line(stderr: &str) -> String {
     const N_LINES: usize = 30;
     let mut lines: Vec<&str> =
         stderr.lines().rev().filter(|line| !line.trim().is_empty()).take(N_LINES).collect();
@@ -433,5 +433,5 @@ fn last_words(stderr: &str) -> String {
         ["error", "panicked", "fatal"].iter().any(|word| line.contains(word))
     };
     let line = lines.iter().find(tells).or(lines.last()).copied().unwrap_or_default();
-    line.trim().chars().filter(|c| !c.is_control()).take(LAST_WORDS).collect()
+    line.trim().chars().filter(|c| !c.is_control()).take(MAX_STDERR_CHARS).collect()
 }

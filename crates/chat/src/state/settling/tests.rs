@@ -12,7 +12,7 @@ fn words_answer_nothing_whatever_they_begin_with() {
         assert!(!effects.iter().any(|effect| matches!(effect, Effect::Answer { .. })));
         // As fast as a quick person types.
         state.tick(state.now + 120);
-        assert!(state.settle().is_empty());
+        assert!(state.send_due_answer().is_empty());
     }
 }
 
@@ -28,7 +28,7 @@ fn keys_that_come_together_answer_nothing_and_send_nothing_while_something_is_as
             .collect();
         let mut effects = state.press_all(&keys);
         state.tick(state.now + 1000);
-        effects.extend(state.settle());
+        effects.extend(state.send_due_answer());
         assert!(effects.is_empty(), "{text:?}: {effects:?}");
         assert!(state.question().is_some());
     }
@@ -41,7 +41,7 @@ fn a_key_that_is_held_down_answers_nothing() {
     held.kind = KeyEventKind::Repeat;
     state.press(held);
     state.tick(state.now + 1000);
-    assert!(state.settle().is_empty());
+    assert!(state.send_due_answer().is_empty());
 }
 
 #[test]
@@ -51,8 +51,8 @@ fn an_answer_may_be_confirmed_with_enter_and_is_given_once() {
     state.tick(state.now + 50);
     assert!(state.press(key(KeyCode::Enter)).is_empty());
     state.tick(state.now + 300);
-    assert!(matches!(&state.settle()[..], [Effect::Answer { .. }]));
-    assert!(state.settle().is_empty() && state.editor.is_empty());
+    assert!(matches!(&state.send_due_answer()[..], [Effect::Answer { .. }]));
+    assert!(state.send_due_answer().is_empty() && state.editor.is_empty());
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_marked_paste_into_an_empty_input_answers_nothing() {
         let mut effects = state.paste(text);
         for _ in 0..20 {
             state.tick(state.now + 200);
-            effects.extend(state.settle());
+            effects.extend(state.send_due_answer());
         }
         assert!(effects.is_empty(), "{text:?}: {effects:?}");
         assert!(state.question().is_some());
@@ -89,7 +89,7 @@ fn a_paste_right_after_a_key_takes_its_answer_back() {
     state.press(key(KeyCode::Char('y')));
     let mut effects = state.paste("es");
     state.tick(state.now + 1000);
-    effects.extend(state.settle());
+    effects.extend(state.send_due_answer());
     assert!(effects.is_empty(), "{effects:?}");
     assert_eq!(state.editor.text(), "yes");
 }

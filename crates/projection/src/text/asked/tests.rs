@@ -85,7 +85,8 @@ fn a_change_is_shown_as_far_as_anybody_reads_and_then_on_request() {
     assert!(out.contains("\n  +line 397\n  … 602 more lines are not shown\n"), "{out}");
     assert!(is_long);
 
-    let (out, is_long) = shown(LogReader::new(TextProjection::new(STYLE).whole()), call);
+    let (out, is_long) =
+        shown(LogReader::new(TextProjection::new(STYLE).with_whole_questions()), call);
     assert!(out.contains("\n  +line 999\n  1. "), "{out}");
     assert!(is_long);
     let short = json!([{ "type": "diff", "path": "a.txt", "newText": "a\nb" }]);
@@ -199,7 +200,7 @@ fn every_place_is_shown() {
     let (out, is_long) = shown(LogReader::new(TextProjection::new(STYLE)), call.clone());
     assert!(is_long);
     assert!(out.contains("  /w/f400\n  … 99 more lines are not shown\n"), "{out}");
-    let (out, _) = shown(LogReader::new(TextProjection::new(STYLE).whole()), call);
+    let (out, _) = shown(LogReader::new(TextProjection::new(STYLE).with_whole_questions()), call);
     assert!(many.iter().all(|path| out.contains(path)), "{out}");
 
     let diff = edit("/w/a", "a", "b");

@@ -22,11 +22,11 @@ use crate::update::{NoticeSeverity, SessionUpdate};
 /// stays within the grace that hosts give to a cancel.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(5);
 /// A CLI that has answered gets this long to leave: some save their session then.
-const LINGER: Duration = Duration::from_secs(10);
+const EXIT_GRACE: Duration = Duration::from_secs(10);
 /// Questions that may be open at once; what is asked beyond them is refused.
 const MAX_ASKS: usize = 256;
 /// The stop ladder for CLIs that can only be stopped by a signal.
-const STOP: StopLadder =
+const SIGNAL_LADDER: StopLadder =
     StopLadder { after_eof: Duration::from_millis(50), after_term: Duration::from_secs(2) };
 
 #[derive(Debug)]
@@ -43,13 +43,13 @@ impl AdapterSession {
         if self.turn.is_some() {
             return Err(Fault::new(Category::BadInput, "a turn is running already"));
         }
-        if self.has_history && !self.can_go_on() {
+        if self.has_history && !self.can_resume() {
             let message = "this CLI does not keep conversations from one turn to the next";
             return Err(Fault::new(Category::SessionLost, message));
         }
         let prompt = self.compose(blocks)?;
         let by = self.runtime.form.prompt;
-        if let Some(why) = self.stale.take().filter(|_| self.process.is_some()) {
+        if let Some(why) = self.restart_reason.take().filter(|_| self.process.is_some()) {
             // A process without a prompt so far is replaced without a notice.
             if self.process.as_ref().is_some_and(|process| process.is_used) {
                 let title =
@@ -82,19 +82,19 @@ impl AdapterSession {
             let mut out = Vec::new();
             process.is_used = true;
             process.dialect().prompt(&prompt, &mut out);
-            self.unheard.extend(out);
+            self.pending_outputs.extend(out);
         }
-        self.hear_all().await;
+        self.handle_pending_outputs().await;
         Ok(())
     }
 
     /// Whether the next process, or the one that runs, knows the conversation so far.
-    fn can_go_on(&self) -> bool {
+    fn can_resume(&self) -> bool {
         match self.runtime.form.resume.style {
             ResumeStyle::None => {
                 self.runtime.form.prompt == PromptChannel::Dialect && self.process.is_some()
             }
-            ResumeStyle::Told => self.native.is_some(),
+            ResumeStyle::Told => self.cli_session_id.is_some(),
             ResumeStyle::Chosen | ResumeStyle::Protocol => true,
         }
     }
@@ -133,9 +133,9 @@ impl AdapterSession {
     }
 
     /// Handles the output of one read, and the end of the process.
-    pub(super) async fn hear(&mut self, said: Vec<DialectOutput>, is_over: bool) {
-        self.unheard.extend(said);
-        self.hear_all().await;
+    pub(super) async fn handle_outputs(&mut self, said: Vec<DialectOutput>, is_over: bool) {
+        self.pending_outputs.extend(said);
+        self.handle_pending_outputs().await;
         if is_over {
             self.process = None;
             self.stop_at = None;
@@ -155,21 +155,23 @@ impl AdapterSession {
     }
 
     /// Handles the queued outputs of the dialect, and those that follow from them.
-    pub(super) async fn hear_all(&mut self) {
-        while let Some(said) = self.unheard.pop_front() {
-            self.hear_one(said).await;
+    pub(super) async fn handle_pending_outputs(&mut self) {
+        while let Some(said) = self.pending_outputs.pop_front() {
+            self.handle_output(said).await;
         }
     }
 
-    async fn hear_one(&mut self, said: DialectOutput) {
+    async fn handle_output(&mut self, said: DialectOutput) {
         let is_lost = self.turn.as_ref().is_some_and(|turn| turn.lost.is_some());
         match said {
             // From a new, empty conversation; the host will send it the history of this one.
-            DialectOutput::Update(_) | DialectOutput::Session(_) | DialectOutput::Ask(_)
+            DialectOutput::Update(_)
+            | DialectOutput::SessionId(_)
+            | DialectOutput::PermissionRequest(_)
                 if is_lost => {}
             DialectOutput::Update(update) => self.update(&update).await,
-            DialectOutput::Session(id) => self.learn_id(id).await,
-            DialectOutput::Opened(opened) => {
+            DialectOutput::SessionId(id) => self.learn_id(id).await,
+            DialectOutput::ConversationOpened(opened) => {
                 let before = self.choices.offered(&self.runtime);
                 if !opened.models.is_empty() {
                     self.choices.models = opened.models;
@@ -185,20 +187,20 @@ impl AdapterSession {
                     self.learn_id(id).await;
                 }
             }
-            DialectOutput::Lost(failure) => {
+            DialectOutput::ConversationLost(failure) => {
                 if let Some(turn) = &mut self.turn {
                     turn.lost = Some(failure);
                 }
             }
-            DialectOutput::Ask(ask) => self.ask(ask),
-            DialectOutput::Withdrawn(ask) => {
+            DialectOutput::PermissionRequest(ask) => self.ask(ask),
+            DialectOutput::RequestWithdrawn(ask) => {
                 if let Some(task) = self.asks.remove(&ask) {
                     task.abort();
                 }
             }
             DialectOutput::TurnEnded(end) => self.end_turn(end).await,
-            DialectOutput::Write(line) => self.write(line),
-            DialectOutput::Raw(line) => {
+            DialectOutput::StdinLine(line) => self.write(line),
+            DialectOutput::UnknownLine(line) => {
                 let params = json!({ "sessionId": self.id, "line": line });
                 let _ = self.connection.notify_in_turn("_switchyard/raw", &Json::of(&params)).await;
             }
@@ -212,8 +214,8 @@ impl AdapterSession {
         }
         let update = &update;
         let is_taken = match update {
-            SessionUpdate::Notice { .. } => self.client.takes_notices,
-            SessionUpdate::CompactionUpdate(_) => self.client.takes_compaction,
+            SessionUpdate::Notice { .. } => self.host_capabilities.takes_notices,
+            SessionUpdate::CompactionUpdate(_) => self.host_capabilities.takes_compaction,
             _ => true,
         };
         let params = Json::of(&json!({ "sessionId": self.id, "update": update }));
@@ -224,7 +226,7 @@ impl AdapterSession {
 
     /// Keeps the CLI's own id of the conversation, by which a later process resumes.
     async fn learn_id(&mut self, id: String) {
-        if let Some(wanted) = self.unconfirmed.take()
+        if let Some(wanted) = self.unconfirmed_resume.take()
             && wanted != id
         {
             // It accepted the resume and opened another conversation: nothing was answered yet,
@@ -236,10 +238,10 @@ impl AdapterSession {
             }
             return;
         }
-        if self.native.as_ref() == Some(&id) {
+        if self.cli_session_id.as_ref() == Some(&id) {
             return;
         }
-        self.native = Some(id.clone());
+        self.cli_session_id = Some(id.clone());
         if self.runtime.form.resume.style == ResumeStyle::None {
             return;
         }
@@ -262,7 +264,7 @@ impl AdapterSession {
             "toolCall": ask.call,
             "options": ask.options,
         }));
-        let (connection, answering) = (self.connection.clone(), self.answering.clone());
+        let (connection, answering) = (self.connection.clone(), self.answer_sender.clone());
         let task = task::spawn(async move {
             let answer = connection.call("session/request_permission", &params).await;
             let answer = match answer {
@@ -280,7 +282,7 @@ impl AdapterSession {
         if let Some(process) = &mut self.process {
             let mut out = Vec::new();
             process.dialect().answer(ask, answer, &mut out);
-            self.unheard.extend(out);
+            self.pending_outputs.extend(out);
         }
     }
 
@@ -299,7 +301,7 @@ impl AdapterSession {
         let mut out = Vec::new();
         let is_told =
             self.process.as_mut().is_some_and(|process| process.dialect().interrupt(&mut out));
-        self.unheard.extend(out);
+        self.pending_outputs.extend(out);
         let grace = if is_told { INTERRUPT_GRACE } else { Duration::ZERO };
         self.stop_at = Some(Instant::now() + grace);
     }
@@ -308,7 +310,7 @@ impl AdapterSession {
     pub(super) fn force_stop(&mut self) {
         self.stop_at = None;
         if let Some(process) = &mut self.process {
-            process.stop(STOP);
+            process.stop(SIGNAL_LADDER);
         }
     }
 
@@ -319,7 +321,7 @@ impl AdapterSession {
         loop {
             let Some(process) = &mut self.process else { return };
             let heard = process.next().await;
-            self.hear(heard.said, heard.is_over).await;
+            self.handle_outputs(heard.outputs, heard.is_over).await;
         }
     }
 
@@ -334,7 +336,7 @@ impl AdapterSession {
             (false, Some(lost), _) => {
                 if lost.category == Category::SessionLost {
                     // The next process must not try the same id again.
-                    (self.native, self.has_history) = (None, false);
+                    (self.cli_session_id, self.has_history) = (None, false);
                 }
                 TurnOutcome::Failed(lost)
             }
@@ -352,7 +354,7 @@ impl AdapterSession {
             TurnOutcome::Failed(failure) => {
                 // Late output of this process could end the next turn.
                 if failure.category == Category::Protocol {
-                    self.stale = Some("protocol_error".to_owned());
+                    self.restart_reason = Some("protocol_error".to_owned());
                 }
                 self.has_history |= failure.category != Category::SessionLost;
                 Err(RpcError::from(&self.with_remedy(failure)))
@@ -361,7 +363,7 @@ impl AdapterSession {
         let _ = self.connection.respond(&turn.request, outcome).await;
         self.stop_at = match self.runtime.form.prompt {
             PromptChannel::Dialect => None,
-            _ => Some(Instant::now() + LINGER),
+            _ => Some(Instant::now() + EXIT_GRACE),
         };
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn check(form: &RuntimeForm, flags: &BTreeMap<String, String>) -> Che
     resume(form)?;
     permissions(form)?;
     env("env", &form.env)?;
-    let protocol = speaks(form);
+    let protocol = is_interactive(form);
     let may_show = form.images != ImageSupport::Protocol || protocol;
     require("images", may_show, "`protocol` needs a prompt by dialect or acp")?;
     let may_share = !form.shared_worker || form.is_acp();
@@ -53,7 +53,7 @@ fn conditions(form: &RuntimeForm, flags: &BTreeMap<String, String>) -> CheckResu
     form.when.iter().try_for_each(|when| known("when", &when.feature))?;
     for (part, feature) in &form.needs {
         known("needs", feature)?;
-        let is_given = !form.part(*part).is_empty();
+        let is_given = !form.argument(*part).is_empty();
         require("needs", is_given, &format!("{part:?} has no arguments that could need it"))?;
     }
     Ok(())
@@ -76,7 +76,7 @@ fn arguments(form: &RuntimeForm) -> CheckResult {
     for (field, words) in lists.into_iter().chain(whens).chain(modes).chain(resumed) {
         words.iter().try_for_each(|word| plain(field, word))?;
     }
-    form.when.iter().try_for_each(|when| placeholder::only("when", &when.args, &[CWD]))?;
+    form.when.iter().try_for_each(|when| placeholder::require_only("when", &when.args, &[CWD]))?;
     let filled = [
         ("model", &form.model, "{model}"),
         ("effort", &form.effort, "{effort}"),
@@ -84,7 +84,7 @@ fn arguments(form: &RuntimeForm) -> CheckResult {
         ("system_prompt", &form.system_prompt, "{text}"),
     ];
     for (field, words, name) in filled.into_iter().filter(|(_, words, _)| !words.is_empty()) {
-        placeholder::alone(field, words, name)?;
+        placeholder::require_alone(field, words, name)?;
     }
     Ok(())
 }
@@ -101,17 +101,17 @@ fn prompt(form: &RuntimeForm) -> CheckResult {
     let bases = form.resume.args.iter().map(|args| ("resume.args", args));
     for (field, words) in bases.chain([("args", &form.args)]) {
         if form.prompt == PromptChannel::File {
-            placeholder::only(field, words, &[CWD, PROMPT_FILE])?;
-            placeholder::once(field, words, PROMPT_FILE)?;
+            placeholder::require_only(field, words, &[CWD, PROMPT_FILE])?;
+            placeholder::require_once(field, words, PROMPT_FILE)?;
         } else {
-            placeholder::only(field, words, &[CWD])?;
+            placeholder::require_only(field, words, &[CWD])?;
         }
     }
     if form.prompt_args.is_empty() {
         return Ok(());
     }
     require("prompt_args", form.prompt == PromptChannel::Argv, "are for prompts by argv")?;
-    placeholder::alone("prompt_args", &form.prompt_args, PROMPT)
+    placeholder::require_alone("prompt_args", &form.prompt_args, PROMPT)
 }
 
 fn resume(form: &RuntimeForm) -> CheckResult {
@@ -121,16 +121,20 @@ fn resume(form: &RuntimeForm) -> CheckResult {
     match resume.style {
         ResumeStyle::None => require("resume", says_nothing, "has arguments but no style"),
         ResumeStyle::Protocol => {
-            require("resume.style", speaks(form), "`protocol` needs a prompt by dialect or acp")?;
+            require(
+                "resume.style",
+                is_interactive(form),
+                "`protocol` needs a prompt by dialect or acp",
+            )?;
             require("resume", says_nothing, "`protocol` takes no arguments")
         }
         ResumeStyle::Told | ResumeStyle::Chosen => {
             require("resume.style", !form.is_acp(), "must be `protocol` or `none` for acp")?;
-            placeholder::alone("resume.again", &resume.again, SESSION)?;
+            placeholder::require_alone("resume.again", &resume.again, SESSION)?;
             if resume.style == ResumeStyle::Told {
                 return require("resume.new", is_new_empty, "is for ids that we choose");
             }
-            placeholder::alone("resume.new", &resume.new, SESSION)
+            placeholder::require_alone("resume.new", &resume.new, SESSION)
         }
     }
 }
@@ -139,9 +143,13 @@ fn permissions(form: &RuntimeForm) -> CheckResult {
     let permissions = &form.permissions;
     let modes = &permissions.modes;
     for args in modes.values() {
-        placeholder::only("permissions.modes", args, &[CWD])?;
+        placeholder::require_only("permissions.modes", args, &[CWD])?;
     }
-    require("permissions.asks", !permissions.asks || speaks(form), "needs prompt acp or dialect")?;
+    require(
+        "permissions.asks",
+        !permissions.asks || is_interactive(form),
+        "needs prompt acp or dialect",
+    )?;
     let is_usable = permissions.asks || !modes.is_empty();
     require("permissions.modes", is_usable, "a CLI that does not ask must offer a mode")?;
     for (mode, set) in &permissions.env {
@@ -164,6 +172,6 @@ fn permissions(form: &RuntimeForm) -> CheckResult {
 }
 
 /// Whether Switchyard and the CLI exchange messages while the CLI runs.
-fn speaks(form: &RuntimeForm) -> bool {
+fn is_interactive(form: &RuntimeForm) -> bool {
     matches!(form.prompt, PromptChannel::Acp | PromptChannel::Dialect)
 }

@@ -3,7 +3,7 @@
 use super::{CheckResult, problem};
 
 /// Checks that only `allowed` placeholders are used, and nothing that merely looks like one.
-pub(super) fn only(field: &str, words: &[String], allowed: &[&str]) -> CheckResult {
+pub(super) fn require_only(field: &str, words: &[String], allowed: &[&str]) -> CheckResult {
     for name in words.iter().flat_map(|word| names(word)) {
         if !allowed.contains(&name) {
             let fitting = match allowed {
@@ -17,13 +17,13 @@ pub(super) fn only(field: &str, words: &[String], allowed: &[&str]) -> CheckResu
 }
 
 /// Checks that `name` is used exactly once, and no other placeholder.
-pub(super) fn alone(field: &str, words: &[String], name: &str) -> CheckResult {
-    only(field, words, &[name])?;
-    once(field, words, name)
+pub(super) fn require_alone(field: &str, words: &[String], name: &str) -> CheckResult {
+    require_only(field, words, &[name])?;
+    require_once(field, words, name)
 }
 
 /// Checks that `name` is used exactly once; others are allowed.
-pub(super) fn once(field: &str, words: &[String], name: &str) -> CheckResult {
+pub(super) fn require_once(field: &str, words: &[String], name: &str) -> CheckResult {
     match words.iter().flat_map(|word| names(word)).filter(|one| *one == name).count() {
         1 => Ok(()),
         n => Err(problem(field, format!("must have {name} once, not {n} times"))),

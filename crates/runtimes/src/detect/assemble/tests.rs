@@ -65,7 +65,7 @@ fn a_provider_of_ones_own_wants_no_login() {
     let machine = Machine { home: Some(home.path().to_owned()), ..Machine::default() };
     let auth_with = |config: &str| {
         fs::write(home.path().join(".codex/config.toml"), config).unwrap();
-        live_auth(codex, &machine).map(|auth| (auth.state, auth.by.unwrap()))
+        current_login(codex, &machine).map(|auth| (auth.state, auth.by.unwrap()))
     };
     let own = "model_provider = \"mine\"\n[model_providers.mine]\nbase_url = \"http://x\"\n";
     assert_eq!(auth_with(own), Some((LoginStatus::Ok, "~/.codex/config.toml".to_owned())));

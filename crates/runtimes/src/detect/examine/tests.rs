@@ -43,15 +43,15 @@ fn no_is_heard_before_yes() {
         no: vec!["Not logged in".into()],
     };
 
-    assert_eq!(says(&probe, &ran(0, "Not logged in", "")), LoginStatus::Missing);
-    assert_eq!(says(&probe, &ran(1, "", "You are logged in")), LoginStatus::Ok);
-    assert_eq!(says(&probe, &ran(0, "?", "")), LoginStatus::Unknown);
+    assert_eq!(login_status(&probe, &ran(0, "Not logged in", "")), LoginStatus::Missing);
+    assert_eq!(login_status(&probe, &ran(1, "", "You are logged in")), LoginStatus::Ok);
+    assert_eq!(login_status(&probe, &ran(0, "?", "")), LoginStatus::Unknown);
 }
 
 #[test]
 fn last_words_are_short_and_clean() {
-    let words = last_words(&ran(1, "out", &format!("first\n\u{1b}[31m{}\n\n", "x".repeat(999))));
+    let words = last_output(&ran(1, "out", &format!("first\n\u{1b}[31m{}\n\n", "x".repeat(999))));
 
     assert!(words.starts_with("exit code 1: [31mxxx") && words.len() < 250, "{words}");
-    assert_eq!(last_words(&ran(3, "", "")), "exit code 3");
+    assert_eq!(last_output(&ran(3, "", "")), "exit code 3");
 }

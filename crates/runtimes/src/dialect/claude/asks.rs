@@ -52,7 +52,7 @@ struct ClaudeQuestion {
 }
 
 impl ClaudeQuestions {
-    pub(super) fn hear(
+    pub(super) fn handle_request(
         &mut self,
         line: &Value,
         toolbox: &mut ClaudeToolCalls,
@@ -68,7 +68,7 @@ impl ClaudeQuestions {
             Some(known) if input.as_object().is_none_or(Map::is_empty) => known.clone(),
             _ => input.clone(),
         };
-        let mut call = toolbox.asked(call_id, tool, &shown, out);
+        let mut call = toolbox.call_of_question(call_id, tool, &shown, out);
         if let Some(title) = asked["title"].as_str().filter(|title| !title.is_empty()) {
             call.title = Some(tools::one_line(title));
         }
@@ -87,7 +87,7 @@ impl ClaudeQuestions {
             input,
             answers: Map::new(),
         };
-        out.push(DialectOutput::Ask(request.ask()));
+        out.push(DialectOutput::PermissionRequest(request.ask()));
         self.open.push(request);
     }
 
@@ -104,7 +104,7 @@ impl ClaudeQuestions {
             PermissionAnswer::Chosen(option) => match request.choose(option) {
                 Some(response) => response,
                 None => {
-                    out.push(DialectOutput::Ask(request.ask()));
+                    out.push(DialectOutput::PermissionRequest(request.ask()));
                     self.open.push(request);
                     return;
                 }
@@ -114,14 +114,14 @@ impl ClaudeQuestions {
             "type": "control_response",
             "response": { "subtype": "success", "request_id": request.id, "response": response },
         });
-        out.push(DialectOutput::Write(line.to_string()));
+        out.push(DialectOutput::StdinLine(line.to_string()));
     }
 
     /// A `control_cancel_request`.
     pub(super) fn cancel(&mut self, line: &Value, out: &mut Vec<DialectOutput>) -> bool {
         let id = line["request_id"].as_str().unwrap_or_default();
         if let Some(at) = self.open.iter().position(|request| request.id == id) {
-            out.push(DialectOutput::Withdrawn(self.open.remove(at).ask_id()));
+            out.push(DialectOutput::RequestWithdrawn(self.open.remove(at).ask_id()));
         }
         true
     }
@@ -129,13 +129,15 @@ impl ClaudeQuestions {
     /// The call has a result, so its question was answered elsewhere.
     pub(super) fn settle(&mut self, call: &str, out: &mut Vec<DialectOutput>) {
         while let Some(at) = self.open.iter().position(|request| request.call.id == call) {
-            out.push(DialectOutput::Withdrawn(self.open.remove(at).ask_id()));
+            out.push(DialectOutput::RequestWithdrawn(self.open.remove(at).ask_id()));
         }
     }
 
     /// The process is gone; all questions are withdrawn.
     pub(super) fn withdraw(&mut self, out: &mut Vec<DialectOutput>) {
-        out.extend(self.open.drain(..).map(|request| DialectOutput::Withdrawn(request.ask_id())));
+        out.extend(
+            self.open.drain(..).map(|request| DialectOutput::RequestWithdrawn(request.ask_id())),
+        );
     }
 }
 
@@ -157,7 +159,7 @@ impl CanUseToolRequest {
         let options = match self.question() {
             Some(question) => {
                 call.title = Some(tools::one_line(&question.text));
-                call.content = Some(vec![ToolCallContent::text(question.told())]);
+                call.content = Some(vec![ToolCallContent::text(question.text_with_choices())]);
                 // So that a policy that allows tools does not answer for the user.
                 call.meta = Some(json!({ "switchyard": { "isQuestion": true } }));
                 question.options()
@@ -246,7 +248,7 @@ impl ClaudeQuestion {
         self.labels.get(n).cloned()
     }
 
-    fn told(&self) -> String {
+    fn text_with_choices(&self) -> String {
         let choices = self.labels.iter().zip(&self.descriptions);
         let choices = choices.filter(|(_, description)| !description.is_empty());
         let lines = choices.map(|(label, description)| format!("- {label}: {description}"));

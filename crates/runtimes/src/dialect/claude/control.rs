@@ -16,7 +16,7 @@ use super::StreamJsonFlavour;
 use crate::update::{AvailableCommand, AvailableCommandInput, NoticeSeverity, SessionUpdate};
 
 /// The subtype of the request that opens a conversation.
-const GREETING: &str = "initialize";
+const INITIALIZE: &str = "initialize";
 
 #[derive(Debug, Default)]
 pub(super) struct ControlChannel {
@@ -38,7 +38,7 @@ impl ControlChannel {
         if let Some(text) = &opening.system_prompt {
             request["appendSystemPrompt"] = json!(text);
         }
-        self.request(GREETING, request, out);
+        self.request(INITIALIZE, request, out);
     }
 
     /// Whether we open the conversation. If not, prompts do not go through stdin.
@@ -68,7 +68,7 @@ impl ControlChannel {
             "message": { "role": "user", "content": content },
             "parent_tool_use_id": null,
         });
-        out.push(DialectOutput::Write(line.to_string()));
+        out.push(DialectOutput::StdinLine(line.to_string()));
     }
 
     pub(super) fn interrupt(&mut self, out: &mut Vec<DialectOutput>) {
@@ -102,8 +102,8 @@ impl ControlChannel {
     }
 
     /// Whether our `initialize` has no response yet.
-    pub(super) fn is_greeting(&self) -> bool {
-        self.waiting.values().any(|about| *about == GREETING)
+    pub(super) fn is_initializing(&self) -> bool {
+        self.waiting.values().any(|about| *about == INITIALIZE)
     }
 
     /// Handles a `control_response`; an error if it refuses the conversation.
@@ -117,27 +117,27 @@ impl ControlChannel {
         let about = match response["request_id"].as_str() {
             Some(id) => self.waiting.remove(id),
             // `initialize` comes first, so a response without an id is to it.
-            None if self.is_greeting() => {
+            None if self.is_initializing() => {
                 self.waiting.clear();
-                Some(GREETING)
+                Some(INITIALIZE)
             }
             None => None,
         };
         let body = &response["response"];
-        if about == Some(GREETING) && !is_welcome(response) {
+        if about == Some(INITIALIZE) && !is_accepted(response) {
             return Err(refusal(response));
         }
         self.is_listening |= about.is_some();
         let error = response["error"].as_str();
         // In a recording of another client's conversation only its shape identifies it.
-        let is_initialize = about == Some(GREETING)
+        let is_initialize = about == Some(INITIALIZE)
             || (about.is_none() && body["commands"].is_array() && body["models"].is_array());
         if is_initialize && !self.has_said_opened {
             self.has_said_opened = true;
             if body["subtype"] == "initialize" {
                 *flavour = StreamJsonFlavour::Qwen;
             }
-            out.push(DialectOutput::Opened(self.opened(body)));
+            out.push(DialectOutput::ConversationOpened(self.opened(body)));
             commands(&body["commands"], out);
         }
         if let Some(error) = error.filter(|_| about.is_some()) {
@@ -165,12 +165,12 @@ impl ControlChannel {
             members.extend(request);
         }
         let line = json!({ "type": "control_request", "request_id": id, "request": members });
-        out.push(DialectOutput::Write(line.to_string()));
+        out.push(DialectOutput::StdinLine(line.to_string()));
     }
 }
 
 /// Whether the CLI accepted `initialize`. Some respond with `success` and no body.
-fn is_welcome(response: &Value) -> bool {
+fn is_accepted(response: &Value) -> bool {
     let is_success = response["subtype"] == "success";
     let is_refusal = response["subtype"] == "error" || !response["error"].is_null();
     let body = &response["response"];
@@ -198,7 +198,7 @@ pub(super) fn refuse(line: &Value, out: &mut Vec<DialectOutput>) {
             "error": format!("{what} is not supported by this client"),
         },
     });
-    out.push(DialectOutput::Write(answer.to_string()));
+    out.push(DialectOutput::StdinLine(answer.to_string()));
 }
 
 /// Emits the slash commands that the CLI offers.

@@ -41,7 +41,7 @@ impl ClaudeTurnOutcome {
 pub(super) fn of_result(result: &Value, turn: &mut ClaudeTurn) -> ClaudeTurnOutcome {
     let text = |name: &str| result[name].as_str().unwrap_or_default();
     let (subtype, why) = (text("subtype"), text("terminal_reason"));
-    let trouble = turn.trouble.take();
+    let trouble = turn.error.take();
     if turn.is_interrupted || why.starts_with("aborted") {
         return ClaudeTurnOutcome::stopped(StopReason::Cancelled);
     }
@@ -83,7 +83,7 @@ pub(super) fn stop_reason(reason: Option<&str>) -> StopReason {
 }
 
 /// The error in a message that is the CLI's own, not the model's.
-pub(super) fn trouble_in(line: &Value) -> Option<Fault> {
+pub(super) fn error_in(line: &Value) -> Option<Fault> {
     let is_error = line["is_api_error_message"] == true || line["error"].is_string();
     if !is_error {
         return None;

@@ -27,12 +27,12 @@ pub(super) struct UsageCounter {
     turn: Option<TokenUsage>,
     cost: Option<f64>,
     /// The last update that was emitted (used, size, cost), so that none is emitted twice.
-    said: Option<(u64, u64, Option<f64>)>,
+    last_emitted: Option<(u64, u64, Option<f64>)>,
 }
 
 impl UsageCounter {
     /// The conversation is new: its total before this turn is 0.
-    pub(super) fn is_new(&mut self) {
+    pub(super) fn start_at_zero(&mut self) {
         self.before = Some(TokenUsage::default());
     }
 
@@ -66,7 +66,7 @@ impl UsageCounter {
         self.message.cached_write_tokens =
             last.cached_write_tokens.or(self.message.cached_write_tokens);
         self.message.total_tokens = sum(&self.message);
-        self.say(out);
+        self.emit(out);
     }
 
     /// Counts a whole message, or one of several lines of it with the same usage.
@@ -120,12 +120,12 @@ impl UsageCounter {
     }
 
     /// Emits how full the context is, once its size is known.
-    pub(super) fn say(&mut self, out: &mut Vec<DialectOutput>) {
+    pub(super) fn emit(&mut self, out: &mut Vec<DialectOutput>) {
         let used = self.message.total_tokens;
         let Some(size) = self.window().filter(|_| used > 0) else { return };
         let now = (used, size, self.cost);
-        if self.said != Some(now) {
-            self.said = Some(now);
+        if self.last_emitted != Some(now) {
+            self.last_emitted = Some(now);
             let cost = self.cost.map(Cost::usd);
             out.push(DialectOutput::Update(SessionUpdate::UsageUpdate { used, size, cost }));
         }

@@ -27,7 +27,7 @@ pub(super) struct ClaudeMessageStream {
     answer: RepetitionFilter,
     thought: RepetitionFilter,
     /// A text that is held back: an error, or the end of an answer that looks like one.
-    held: Option<String>,
+    held_text: Option<String>,
     has_text: bool,
     is_settled: bool,
 }
@@ -52,24 +52,24 @@ enum StreamedBlockKind {
 impl ClaudeMessageStream {
     /// A turn begins.
     pub(super) fn begin(&mut self) {
-        self.step();
+        self.next_message();
         self.has_text = false;
-        self.held = None;
+        self.held_text = None;
     }
 
     /// Another message begins.
-    pub(super) fn step(&mut self) {
+    pub(super) fn next_message(&mut self) {
         self.message = None;
         self.blocks.clear();
-        self.answer.fresh();
-        self.thought.fresh();
+        self.answer.reset();
+        self.thought.reset();
         (self.is_open, self.is_settled, self.is_again) = (false, false, false);
     }
 
     /// Tool results came. Tools may run while the message that called them is still streamed.
     pub(super) fn tools_answered(&mut self) {
         if !self.is_open {
-            self.step();
+            self.next_message();
         }
     }
 
@@ -97,14 +97,14 @@ impl ClaudeMessageStream {
 
     /// Emits the held text: it was no error.
     pub(super) fn release(&mut self, out: &mut Vec<DialectOutput>) {
-        if let Some(text) = self.held.take() {
+        if let Some(text) = self.held_text.take() {
             self.emit(&StreamedBlockKind::Text, text, out);
         }
     }
 
     /// Drops the held text: it was the error that ends the turn.
     pub(super) fn forget_error(&mut self) {
-        self.held = None;
+        self.held_text = None;
     }
 
     /// Handles one event of a stream; false when it is unknown.
@@ -120,10 +120,10 @@ impl ClaudeMessageStream {
             "message_start" => {
                 if self.is_open {
                     // Older versions do not announce that they gave up on a message.
-                    self.retell(|block| !block.is_whole, toolbox, out);
+                    self.expect_repetition(|block| !block.is_whole, toolbox, out);
                 } else if !self.is_again {
-                    self.answer.fresh();
-                    self.thought.fresh();
+                    self.answer.reset();
+                    self.thought.reset();
                 }
                 self.is_again = false;
                 self.message = event["message"]["id"].as_str().map(str::to_owned);
@@ -155,9 +155,9 @@ impl ClaudeMessageStream {
         out: &mut Vec<DialectOutput>,
     ) {
         let from = from.unwrap_or_default();
-        self.held = None;
+        self.held_text = None;
         self.blocks.retain(|block| block.index >= from);
-        self.retell(|_| true, toolbox, out);
+        self.expect_repetition(|_| true, toolbox, out);
         self.blocks.clear();
         (self.is_open, self.is_settled, self.is_again) = (false, false, true);
     }
@@ -309,14 +309,14 @@ impl ClaudeMessageStream {
         if !text.is_empty() {
             self.release(out);
             let new = match kind {
-                StreamedBlockKind::Text => self.answer.tell(text),
-                StreamedBlockKind::Thought => self.thought.tell(text),
+                StreamedBlockKind::Text => self.answer.push(text),
+                StreamedBlockKind::Thought => self.thought.push(text),
                 StreamedBlockKind::Tool(_) | StreamedBlockKind::Other => String::new(),
             };
             self.emit(kind, new, out);
         }
         if !error.is_empty() {
-            self.held = Some(error.to_owned());
+            self.held_text = Some(error.to_owned());
         }
     }
 
@@ -327,11 +327,15 @@ impl ClaudeMessageStream {
         let voice =
             if *kind == StreamedBlockKind::Thought { TextKind::Thought } else { TextKind::Message };
         self.has_text |= voice == TextKind::Message;
-        out.push(DialectOutput::Update(SessionUpdate::said(voice, text, self.message.clone())));
+        out.push(DialectOutput::Update(SessionUpdate::text_chunk(
+            voice,
+            text,
+            self.message.clone(),
+        )));
     }
 
     /// Expects the texts of these blocks to come again, and ends their calls, which never run.
-    fn retell(
+    fn expect_repetition(
         &mut self,
         is_dead: impl Fn(&StreamedBlock) -> bool,
         toolbox: &mut ClaudeToolCalls,
@@ -348,10 +352,10 @@ impl ClaudeMessageStream {
                     .filter(|b| b.kind == kind)
                     .map(|b| b.text.as_str())
                     .collect();
-                voice.fresh();
-                voice.tell(&told);
+                voice.reset();
+                voice.push(&told);
             }
-            voice.again();
+            voice.restart();
         }
         for block in self.blocks.iter().filter(|block| is_dead(block)) {
             if let StreamedBlockKind::Tool(id) = &block.kind {

@@ -7,7 +7,7 @@ use crate::tools;
 use crate::update::{CompactionStatus, NoticeSeverity, SessionUpdate};
 
 /// Handles one `system` line; false when its subtype is unknown.
-pub(super) fn hear(line: &Value, out: &mut Vec<DialectOutput>) -> bool {
+pub(super) fn handle(line: &Value, out: &mut Vec<DialectOutput>) -> bool {
     let text = |name: &str| line[name].as_str().unwrap_or_default();
     match text("subtype") {
         "api_retry" => api_retry(line, out),
@@ -147,7 +147,7 @@ pub(super) struct Compactions {
 
 impl Compactions {
     /// Handles `status` and `compact_boundary` lines.
-    pub(super) fn hear(&mut self, line: &Value, out: &mut Vec<DialectOutput>) {
+    pub(super) fn handle(&mut self, line: &Value, out: &mut Vec<DialectOutput>) {
         let is_boundary = line["subtype"] == "compact_boundary";
         if line["status"] == "compacting" {
             if self.open.is_none() {

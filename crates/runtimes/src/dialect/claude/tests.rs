@@ -125,7 +125,7 @@ fn a_result_that_was_cut_off_still_ends_the_turn_well() {
     let said = one("qwen", "text-long");
     assert_eq!(text_of(&said).len(), 120_003);
     assert_eq!(ends(&said)[0].ending, TurnOutcome::Stopped(StopReason::EndTurn));
-    assert!(!said.iter().any(|said| matches!(said, DialectOutput::Raw(_))));
+    assert!(!said.iter().any(|said| matches!(said, DialectOutput::UnknownLine(_))));
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn errors_have_their_category_and_are_no_answer() {
         let TurnOutcome::Failed(failure) = &ends(&said)[0].ending else { panic!("{cli}/{name}") };
         assert_eq!(failure.category, category, "{cli}/{name}: {failure:?}");
         assert!(!text_of(&said).contains("API"), "{cli}/{name}: {}", text_of(&said));
-        let is_lost = said.iter().any(|said| matches!(said, DialectOutput::Lost(_)));
+        let is_lost = said.iter().any(|said| matches!(said, DialectOutput::ConversationLost(_)));
         assert_eq!(is_lost, category == SessionLost, "{cli}/{name}");
     }
 }
@@ -162,7 +162,10 @@ fn errors_have_their_category_and_are_no_answer() {
 fn a_conversation_that_only_stderr_says_is_gone_is_lost() {
     let said = one("qwen", "resume-unknown");
     assert!(
-        matches!(said.as_slice(), [DialectOutput::Lost(_), DialectOutput::TurnEnded(_)]),
+        matches!(
+            said.as_slice(),
+            [DialectOutput::ConversationLost(_), DialectOutput::TurnEnded(_)]
+        ),
         "{said:?}"
     );
 }

@@ -56,7 +56,7 @@ impl ClaudeToolCalls {
             return;
         }
         let call = ToolCall::of(tools::kind_of(name), name, name);
-        self.calls.say(
+        self.calls.emit(
             ToolCall { id: id.to_owned(), status: Some(ToolCallStatus::Pending), ..call },
             out,
         );
@@ -82,12 +82,12 @@ impl ClaudeToolCalls {
         self.inputs.insert(id.to_owned(), input);
         // A sub-agent's list is not the plan of this turn.
         if parent.is_some() || !ClaudeTodos::is_list(name) {
-            self.calls.say(ToolCall { status: Some(ToolCallStatus::InProgress), ..said }, out);
+            self.calls.emit(ToolCall { status: Some(ToolCallStatus::InProgress), ..said }, out);
         }
     }
 
     /// The call that a question is about; it starts here if it has not.
-    pub(super) fn asked(
+    pub(super) fn call_of_question(
         &mut self,
         id: &str,
         name: &str,
@@ -98,7 +98,8 @@ impl ClaudeToolCalls {
         let input = ClaudeCallInput { name: name.to_owned(), value: value.clone(), parent };
         let call = input.call(id);
         if !self.calls.is_known(id) && !ClaudeTodos::is_list(name) {
-            self.calls.say(ToolCall { status: Some(ToolCallStatus::Pending), ..call.clone() }, out);
+            self.calls
+                .emit(ToolCall { status: Some(ToolCallStatus::Pending), ..call.clone() }, out);
             self.inputs.entry(id.to_owned()).or_insert(input);
         }
         call
@@ -109,7 +110,7 @@ impl ClaudeToolCalls {
         for block in content.as_array().into_iter().flatten() {
             match block["type"].as_str().unwrap_or_default() {
                 "text" => {
-                    self.hear_live(parent, block["text"].as_str().unwrap_or_default(), out);
+                    self.push_live_text(parent, block["text"].as_str().unwrap_or_default(), out);
                 }
                 kind if kind.ends_with("tool_use") => self.call(block, Some(parent), out),
                 kind if kind.ends_with("tool_result") => self.result(block, &Value::Null, out),
@@ -124,11 +125,11 @@ impl ClaudeToolCalls {
         let content = &event["content"];
         let text = content.as_str().or_else(|| content["message"].as_str());
         if let Some(text) = text.filter(|_| self.calls.is_open(id)) {
-            self.calls.say(live_call(id, text), out);
+            self.calls.emit(live_call(id, text), out);
         }
     }
 
-    fn hear_live(&mut self, parent: &str, text: &str, out: &mut Vec<DialectOutput>) {
+    fn push_live_text(&mut self, parent: &str, text: &str, out: &mut Vec<DialectOutput>) {
         if text.is_empty() || !self.calls.is_open(parent) {
             return;
         }
@@ -139,7 +140,7 @@ impl ClaudeToolCalls {
         live.push_str(text);
         keep_end(live, MAX_LIVE_BYTES);
         let call = live_call(parent, live);
-        self.calls.say(call, out);
+        self.calls.emit(call, out);
     }
 
     /// Handles the results in a `user` line; false when it has none.
@@ -190,14 +191,14 @@ impl ClaudeToolCalls {
             raw_output: Some(raw_output(&block["content"], whole)),
             ..about
         };
-        self.calls.say(call, out);
+        self.calls.emit(call, out);
     }
 
     /// Ends a call that the model made in an answer that was thrown away.
     pub(super) fn drop_call(&mut self, id: &str, out: &mut Vec<DialectOutput>) {
         if self.calls.is_open(id) {
             let why = "the model's answer broke off before this was run";
-            self.calls.say(
+            self.calls.emit(
                 ToolCall::change(id, ToolCallStatus::Failed, vec![ToolCallContent::text(why)]),
                 out,
             );

@@ -14,9 +14,9 @@ use crate::update::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::dialect) enum ItemPhase {
-    Begins,
-    GoesOn,
-    IsOver,
+    Started,
+    Updated,
+    Completed,
 }
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(in crate::dialect) enum CodexItem {
     /// The whole text of a review, which may have come as a message too.
     Review(String),
     /// The user's own message.
-    Echo,
+    UserMessage,
     Unknown,
 }
 
@@ -52,7 +52,7 @@ pub(in crate::dialect) fn read(item: &Value, phase: ItemPhase) -> CodexItem {
             };
             return CodexItem::Thought { summary: joined(&item["summary"]), content };
         }
-        "usermessage" => return CodexItem::Echo,
+        "usermessage" => return CodexItem::UserMessage,
         "todolist" => return CodexItem::Plan(tools::plan_of(&item["items"]).unwrap_or_default()),
         "error" => return CodexItem::Notice(NoticeSeverity::Warning, text("message")),
         "hookprompt" => {
@@ -87,7 +87,7 @@ pub(in crate::dialect) fn read(item: &Value, phase: ItemPhase) -> CodexItem {
         id: text("id"),
         status: Some(status(item, phase)),
         // The output is complete only when the call is over.
-        raw_output: call.raw_output.or_else(how).filter(|_| phase == ItemPhase::IsOver),
+        raw_output: call.raw_output.or_else(how).filter(|_| phase == ItemPhase::Completed),
         ..call
     }))
 }
@@ -108,7 +108,7 @@ pub(in crate::dialect) fn changed(id: &str, changes: &Value) -> ToolCall {
 }
 
 fn status(item: &Value, phase: ItemPhase) -> ToolCallStatus {
-    if phase != ItemPhase::IsOver {
+    if phase != ItemPhase::Completed {
         return ToolCallStatus::InProgress;
     }
     let has_failed = ["failed", "declined", "interrupted", "cancelled", "error"]

@@ -47,7 +47,7 @@ enum FileChangeKind {
 
 struct CodexFileChange<'a> {
     path: &'a str,
-    way: FileChangeKind,
+    kind: FileChangeKind,
     moved_to: Option<&'a str>,
     diff: &'a str,
 }
@@ -58,7 +58,7 @@ impl<'a> CodexFileChange<'a> {
         let name = if kind.is_object() { &kind["type"] } else { kind };
         Self {
             path: change["path"].as_str().unwrap_or_default(),
-            way: match plain(name).as_str() {
+            kind: match plain(name).as_str() {
                 "add" => FileChangeKind::Add,
                 "delete" => FileChangeKind::Delete,
                 _ => FileChangeKind::Update,
@@ -69,7 +69,7 @@ impl<'a> CodexFileChange<'a> {
     }
 
     fn locations(&self) -> Vec<ToolCallLocation> {
-        let line = match self.way {
+        let line = match self.kind {
             FileChangeKind::Update => hunks(self.diff).first().and_then(|hunk| hunk.line),
             _ => None,
         };
@@ -84,7 +84,7 @@ impl<'a> CodexFileChange<'a> {
             old_text,
             new_text,
         };
-        match self.way {
+        match self.kind {
             _ if self.diff.is_empty() => Vec::new(),
             FileChangeKind::Add => vec![diff(None, self.diff.to_owned())],
             FileChangeKind::Delete => vec![diff(Some(self.diff.to_owned()), String::new())],
@@ -95,7 +95,7 @@ impl<'a> CodexFileChange<'a> {
     }
 
     fn verb(&self) -> &'static str {
-        match (self.way, self.moved_to) {
+        match (self.kind, self.moved_to) {
             (FileChangeKind::Add, _) => "Create",
             (FileChangeKind::Delete, _) => "Delete",
             (FileChangeKind::Update, Some(_)) => "Move",
@@ -118,7 +118,7 @@ fn title(changes: &[CodexFileChange]) -> String {
 
 /// The gravest kind of change: a patch that also deletes is no mere edit to whoever must allow it.
 fn kind(changes: &[CodexFileChange]) -> Kind {
-    if changes.iter().any(|change| change.way == FileChangeKind::Delete) {
+    if changes.iter().any(|change| change.kind == FileChangeKind::Delete) {
         Kind::Delete
     } else if changes.iter().any(|change| change.moved_to.is_some()) {
         Kind::Move

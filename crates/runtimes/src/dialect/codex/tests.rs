@@ -57,7 +57,7 @@ fn call(item: &serde_json::Value, phase: ItemPhase) -> ToolCall {
 fn a_patch_is_as_grave_as_its_gravest_change() {
     let kind = |changes: serde_json::Value| {
         let item = json!({ "type": "fileChange", "id": "x", "changes": changes });
-        call(&item, ItemPhase::Begins).kind
+        call(&item, ItemPhase::Started).kind
     };
     let update = json!({ "path": "/w/a", "kind": { "type": "update", "move_path": null } });
     let moving = json!({ "path": "/w/a", "kind": { "type": "update", "move_path": "/w/b" } });
@@ -73,7 +73,7 @@ fn a_command_shows_its_output_and_fails_by_its_exit_code() {
         "type": "commandExecution", "id": "c", "command": "/bin/sh -c 'false'", "cwd": "/w",
         "status": "completed", "aggregatedOutput": "oh\n", "exitCode": 1,
     });
-    let call = call(&item, ItemPhase::IsOver);
+    let call = call(&item, ItemPhase::Completed);
     assert_eq!(call.status, Some(ToolCallStatus::Failed));
     assert_eq!(call.title.as_deref(), Some("false"));
     assert_eq!(call.raw_input, Some(json!({ "command": "false", "cwd": "/w" })));

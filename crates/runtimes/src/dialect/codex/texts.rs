@@ -47,7 +47,7 @@ impl CodexTexts {
     }
 
     /// All of an item so far.
-    pub(in crate::dialect) fn grown(
+    pub(in crate::dialect) fn update(
         &mut self,
         item: &str,
         voice: TextKind,
@@ -60,7 +60,7 @@ impl CodexTexts {
         }
         // Text that was emitted cannot be taken back, so another wording of it is left out.
         if stream.text.fits(0, text) || stream.text.is_repeating() {
-            stream.text.again();
+            stream.text.restart();
             stream.tell(item, text, out);
         }
     }
@@ -73,7 +73,7 @@ impl CodexTexts {
         text: &str,
         out: &mut Vec<DialectOutput>,
     ) {
-        self.grown(item, voice, text, out);
+        self.update(item, voice, text, out);
         self.stream(item, voice).is_whole = true;
     }
 
@@ -82,10 +82,10 @@ impl CodexTexts {
     pub(in crate::dialect) fn break_off(&mut self) {
         let broken = self.streams.extract_if(|_, stream| !stream.is_whole);
         let mut broken: Vec<CodexTextStream> = broken.map(|(_, stream)| stream).collect();
-        broken.retain(|stream| !stream.text.told().is_empty());
+        broken.retain(|stream| !stream.text.emitted().is_empty());
         broken.sort_unstable_by_key(|stream| stream.place);
         for mut stream in broken {
-            stream.text.again();
+            stream.text.restart();
             self.broken.insert(stream.voice, stream);
         }
     }
@@ -93,7 +93,7 @@ impl CodexTexts {
     /// Whether this text was emitted as a message already.
     pub(in crate::dialect) fn has_said(&self, text: &str) -> bool {
         let mut said = self.streams.values().filter(|stream| stream.voice == TextKind::Message);
-        said.any(|stream| stream.text.told().trim() == text.trim())
+        said.any(|stream| stream.text.emitted().trim() == text.trim())
     }
 
     fn stream(&mut self, item: &str, voice: TextKind) -> &mut CodexTextStream {
@@ -115,13 +115,13 @@ impl CodexTexts {
 
 impl CodexTextStream {
     fn tell(&mut self, item: &str, piece: &str, out: &mut Vec<DialectOutput>) {
-        if self.text.is_repeating() && !self.text.goes_on(piece) {
+        if self.text.is_repeating() && !self.text.continues_repetition(piece) {
             // It differs from the text before: another message.
             item.clone_into(&mut self.message);
         }
-        let new = self.text.tell(piece);
+        let new = self.text.push(piece);
         if !new.is_empty() {
-            out.push(DialectOutput::Update(SessionUpdate::said(
+            out.push(DialectOutput::Update(SessionUpdate::text_chunk(
                 self.voice,
                 new,
                 Some(self.message.clone()),

@@ -35,7 +35,7 @@ pub(in crate::dialect) fn failure(message: &str, kind: &Value) -> Fault {
 
 /// The failure of a turn whose process ended before it had answered.
 pub(in crate::dialect) fn died(exit: &CliExit) -> Fault {
-    stderr::failure_among(exit, &[STDIN_NOTE])
+    stderr::failure_without_chatter(exit, &[STDIN_NOTE])
 }
 
 fn category(kind: &Value, message: &str) -> Category {

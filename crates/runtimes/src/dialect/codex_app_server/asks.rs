@@ -49,7 +49,7 @@ type CodexOption = (PermissionOptionKind, &'static str, String, Value);
 
 impl CodexQuestions {
     /// Handles a request of the server; `false` if it is no question that is supported.
-    pub(super) fn asked(
+    pub(super) fn handle_request(
         &mut self,
         method: &str,
         id: &Value,
@@ -109,7 +109,7 @@ impl CodexQuestions {
         self.open.retain(|open| {
             let is_resolved = open.request == *request;
             if is_resolved {
-                out.push(DialectOutput::Withdrawn(open.ask.clone()));
+                out.push(DialectOutput::RequestWithdrawn(open.ask.clone()));
             }
             !is_resolved
         });
@@ -119,11 +119,11 @@ impl CodexQuestions {
     /// those of other threads, which may still run, are refused.
     pub(super) fn withdraw_all(&mut self, thread: Option<&str>, out: &mut Vec<DialectOutput>) {
         for open in std::mem::take(&mut self.open) {
-            out.push(DialectOutput::Withdrawn(open.ask.clone()));
+            out.push(DialectOutput::RequestWithdrawn(open.ask.clone()));
             if thread.is_some_and(|ours| ours != open.thread)
                 && let Some(line) = self.reply(&open.request, open.rejection)
             {
-                out.push(DialectOutput::Write(line));
+                out.push(DialectOutput::StdinLine(line));
             }
         }
         self.forms.clear();
@@ -191,7 +191,11 @@ impl CodexQuestions {
         out: &mut Vec<DialectOutput>,
     ) {
         let call = ToolCall { status: Some(ToolCallStatus::Pending), ..call };
-        out.push(DialectOutput::Ask(PermissionRequest { id: open.ask.clone(), call, options }));
+        out.push(DialectOutput::PermissionRequest(PermissionRequest {
+            id: open.ask.clone(),
+            call,
+            options,
+        }));
         self.open.push(open);
     }
 
@@ -209,7 +213,7 @@ impl CodexQuestions {
             params["mode"] == "form" && fields.as_object().is_none_or(serde_json::Map::is_empty);
         if !is_question {
             let line = json!({ "id": id, "result": { "action": "decline" } });
-            return out.push(DialectOutput::Write(line.to_string()));
+            return out.push(DialectOutput::StdinLine(line.to_string()));
         }
         let (server, about) = (params["serverName"].as_str().unwrap_or_default(), &params["_meta"]);
         let is_call = about["codex_approval_kind"] == "mcp_tool_call";
@@ -307,7 +311,7 @@ impl CodexQuestions {
         }
         if !self.open.iter().any(|open| open.request == *id) {
             let line = json!({ "id": id, "result": { "answers": {} } });
-            out.push(DialectOutput::Write(line.to_string()));
+            out.push(DialectOutput::StdinLine(line.to_string()));
         }
     }
 }

@@ -95,14 +95,14 @@ impl CodexAppServer {
 
     pub(super) fn initialized(&mut self, out: &mut Vec<DialectOutput>) {
         self.is_initialized = true;
-        out.push(DialectOutput::Write(json!({ "method": "initialized" }).to_string()));
+        out.push(DialectOutput::StdinLine(json!({ "method": "initialized" }).to_string()));
         // Requested first, the list is mostly there before the thread is; nothing waits for it.
         self.request(CodexRequest::Models { page: 0 }, "model/list", json!({}), out);
         self.open_thread(out);
     }
 
     pub(super) fn open_thread(&mut self, out: &mut Vec<DialectOutput>) {
-        let Some(opening) = &self.opening else { return };
+        let Some(opening) = &self.pending_open else { return };
         let mut params = Map::new();
         let mut set = |name: &str, value: Value| params.insert(name.to_owned(), value);
         set("cwd", json!(opening.cwd));
@@ -142,23 +142,23 @@ impl CodexAppServer {
             let failure = Fault::new(Category::Protocol, "Codex opened a thread without an id");
             return self.refuse(failure, out);
         };
-        self.opening = None;
-        self.total = before;
+        self.pending_open = None;
+        self.thread_usage = before;
         self.model = result["model"].as_str().map(str::to_owned);
         self.settings.learn_sandbox(&result["sandbox"]);
         self.learn_thread(id, out);
         self.say_opened(out);
-        if let Some(prompt) = self.waiting.take() {
+        if let Some(prompt) = self.pending_prompt.take() {
             self.start_turn(&prompt, out);
         }
     }
 
     /// The thread cannot be opened; a waiting turn ends with the same failure.
     pub(super) fn refuse(&mut self, failure: Fault, out: &mut Vec<DialectOutput>) {
-        self.opening = None;
-        self.waiting = None;
+        self.pending_open = None;
+        self.pending_prompt = None;
         self.refusal = Some(failure.clone());
-        out.push(DialectOutput::Lost(failure.clone()));
+        out.push(DialectOutput::ConversationLost(failure.clone()));
         self.end_turn(TurnOutcome::Failed(failure), out);
     }
 
@@ -174,13 +174,13 @@ impl CodexAppServer {
                 out,
             );
         }
-        if self.thread.is_some() && self.opening.is_none() {
+        if self.thread.is_some() && self.pending_open.is_none() {
             self.say_opened(out);
         }
     }
 
     fn say_opened(&self, out: &mut Vec<DialectOutput>) {
-        out.push(DialectOutput::Opened(ConversationInfo {
+        out.push(DialectOutput::ConversationOpened(ConversationInfo {
             session: self.thread.clone(),
             model: self.model.clone(),
             models: self.models.clone(),
@@ -190,7 +190,7 @@ impl CodexAppServer {
 
 /// The failure of a refused resume: the conversation counts as lost, unless the reason (a login,
 /// a limit) would also refuse a new one.
-pub(super) fn lost(failure: Fault) -> Fault {
+pub(super) fn resume_failure(failure: Fault) -> Fault {
     match failure.category {
         Category::Internal | Category::BadInput | Category::ModelUnavailable => {
             Fault { category: Category::SessionLost, ..failure }

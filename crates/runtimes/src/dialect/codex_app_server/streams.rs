@@ -85,7 +85,7 @@ impl CodexStreams {
                 }
             }
         }
-        self.calls.say(call, out);
+        self.calls.emit(call, out);
     }
 
     /// Emits more output of a running call.
@@ -95,7 +95,7 @@ impl CodexStreams {
         keep_end(&mut open.output, MAX_LIVE_BYTES);
         let mut content = open.call.content.clone().unwrap_or_default();
         content.push(ToolCallContent::text(open.output.as_str()));
-        self.calls.say(ToolCall::change(item, ToolCallStatus::InProgress, content), out);
+        self.calls.emit(ToolCall::change(item, ToolCallStatus::InProgress, content), out);
     }
 
     /// Completes the calls of commands that go on in the background after the turn.
@@ -108,7 +108,7 @@ impl CodexStreams {
                 (!open.output.is_empty()).then(|| ToolCallContent::text(open.output.as_str()));
             let note = ToolCallContent::text("still running when the turn ended");
             let content = output.into_iter().chain([note]).collect();
-            self.calls.say(
+            self.calls.emit(
                 ToolCall::change(open.call.id.as_str(), ToolCallStatus::Completed, content),
                 out,
             );

@@ -91,7 +91,7 @@ fn open(opening: &ConversationOptions) -> CodexAppServer {
 fn written(out: &[DialectOutput]) -> Vec<Value> {
     out.iter()
         .filter_map(|said| match said {
-            DialectOutput::Write(line) => Some(serde_json::from_str(line).unwrap()),
+            DialectOutput::StdinLine(line) => Some(serde_json::from_str(line).unwrap()),
             _ => None,
         })
         .collect()
@@ -201,7 +201,7 @@ fn a_process_that_dies_ends_its_turn() {
     assert!(failure.message.contains("boom"));
 
     let mut out = Vec::new();
-    running().end(&CliExit { is_wanted: true, ..exit }, &mut out);
+    running().end(&CliExit { is_stopped_by_us: true, ..exit }, &mut out);
     assert_eq!(ended(&out), [&TurnOutcome::Stopped(StopReason::Cancelled)]);
 }
 
@@ -212,7 +212,7 @@ fn requests_that_nobody_can_answer_are_refused() {
     let out = feed(&mut dialect, &[request]);
     assert_eq!(written(&out)[0]["id"], "x");
     assert_eq!(written(&out)[0]["error"]["code"], -32601);
-    assert!(matches!(out.last(), Some(DialectOutput::Raw(_))));
+    assert!(matches!(out.last(), Some(DialectOutput::UnknownLine(_))));
 }
 
 #[test]

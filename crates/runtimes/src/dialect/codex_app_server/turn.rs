@@ -19,7 +19,7 @@ pub(super) struct CodexTurn {
     /// Codex takes an interrupt only from here on.
     is_started: bool,
     /// It is to be cancelled.
-    pub(super) is_unwanted: bool,
+    pub(super) is_cancelling: bool,
     is_interrupt_sent: bool,
     n_interrupts: u32,
     /// The ending by the last `error` notification, if its end has no error.
@@ -35,15 +35,15 @@ impl CodexAppServer {
     pub(super) fn begin_turn(&mut self, id: Option<String>) {
         self.streams.reset();
         self.last_notice.clear();
-        self.turn = Some(CodexTurn { id, before: self.total, ..CodexTurn::default() });
+        self.turn = Some(CodexTurn { id, before: self.thread_usage, ..CodexTurn::default() });
     }
 
     pub(super) fn start_turn(&mut self, prompt: &ComposedPrompt, out: &mut Vec<DialectOutput>) {
-        if self.turn.as_ref().is_some_and(|turn| turn.is_unwanted) {
+        if self.turn.as_ref().is_some_and(|turn| turn.is_cancelling) {
             return self.end_turn(TurnOutcome::Stopped(StopReason::Cancelled), out);
         }
         if let Some(turn) = &mut self.turn {
-            turn.before = self.total;
+            turn.before = self.thread_usage;
         }
         let mut input = Vec::new();
         if !prompt.text.is_empty() || prompt.images.is_empty() {
@@ -81,7 +81,7 @@ impl CodexAppServer {
     pub(super) fn send_interrupt(&mut self, out: &mut Vec<DialectOutput>) {
         let Some(turn) = &mut self.turn else { return };
         let Some(id) = turn.id.clone() else { return };
-        let is_due = turn.is_unwanted && turn.is_started && !turn.is_interrupt_sent;
+        let is_due = turn.is_cancelling && turn.is_started && !turn.is_interrupt_sent;
         if !is_due || turn.n_interrupts == MAX_INTERRUPTS {
             return;
         }
@@ -113,8 +113,8 @@ impl CodexAppServer {
         match method {
             "turn/started" => self.turn_started(&params["turn"]["id"]),
             "turn/completed" => self.turn_completed(&params["turn"], out),
-            "item/started" => return self.item(&params["item"], ItemPhase::Begins, out),
-            "item/completed" => return self.item(&params["item"], ItemPhase::IsOver, out),
+            "item/started" => return self.item(&params["item"], ItemPhase::Started, out),
+            "item/completed" => return self.item(&params["item"], ItemPhase::Completed, out),
             "item/agentMessage/delta" | "item/plan/delta" => {
                 streams.texts.piece(item, TextKind::Message, delta, out);
             }
@@ -201,7 +201,7 @@ impl CodexAppServer {
         let ending = ending(told, turn);
         // The last message comes once more; it is new only if its own lines were lost.
         for item in told["items"].as_array().into_iter().flatten() {
-            if let CodexItem::Message(text) = items::read(item, ItemPhase::IsOver) {
+            if let CodexItem::Message(text) = items::read(item, ItemPhase::Completed) {
                 let id = item["id"].as_str().unwrap_or_default();
                 self.streams.texts.whole(id, TextKind::Message, &text, out);
             }
@@ -217,11 +217,11 @@ impl CodexAppServer {
         let Some(id) = item["id"].as_str() else { return false };
         let texts = &mut self.streams.texts;
         match (items::read(item, phase), phase) {
-            (CodexItem::Message(text), ItemPhase::IsOver) => {
+            (CodexItem::Message(text), ItemPhase::Completed) => {
                 texts.whole(id, TextKind::Message, &text, out)
             }
-            (CodexItem::Message(text), _) => texts.grown(id, TextKind::Message, &text, out),
-            (CodexItem::Thought { summary, content }, ItemPhase::IsOver) => {
+            (CodexItem::Message(text), _) => texts.update(id, TextKind::Message, &text, out),
+            (CodexItem::Thought { summary, content }, ItemPhase::Completed) => {
                 self.streams.thought_whole(id, &summary, &content, out);
             }
             // It begins empty, and goes on in pieces.
@@ -231,16 +231,16 @@ impl CodexAppServer {
             }
             (CodexItem::Call(call), _) => self.call(*call, out),
             (CodexItem::Notice(severity, title), _) => self.notice(severity, title, None, out),
-            (CodexItem::Compaction, ItemPhase::IsOver) => {
+            (CodexItem::Compaction, ItemPhase::Completed) => {
                 self.compaction(id, CompactionStatus::Completed, out);
             }
             (CodexItem::Compaction, _) => self.compaction(id, CompactionStatus::InProgress, out),
-            (CodexItem::Review(text), ItemPhase::IsOver) => {
+            (CodexItem::Review(text), ItemPhase::Completed) => {
                 if !texts.has_said(&text) {
                     texts.whole(id, TextKind::Message, &text, out);
                 }
             }
-            (CodexItem::Review(_) | CodexItem::Echo, _) => {}
+            (CodexItem::Review(_) | CodexItem::UserMessage, _) => {}
             (CodexItem::Unknown, _) => return false,
         }
         true
@@ -272,7 +272,7 @@ impl CodexAppServer {
                 turn.before = Some(total);
             }
         }
-        self.total = Some(total);
+        self.thread_usage = Some(total);
         if let Some(size) = counts["modelContextWindow"].as_u64() {
             let used = last.total_tokens;
             out.push(DialectOutput::Update(SessionUpdate::UsageUpdate { used, size, cost: None }));
@@ -322,7 +322,7 @@ impl CodexAppServer {
 
     pub(super) fn end_turn(&mut self, ending: TurnOutcome, out: &mut Vec<DialectOutput>) {
         let Some(mut turn) = self.turn.take() else { return };
-        self.waiting = None;
+        self.pending_prompt = None;
         let compaction = match &ending {
             TurnOutcome::Stopped(StopReason::Cancelled) => CompactionStatus::Cancelled,
             TurnOutcome::Stopped(_) => CompactionStatus::Completed,
@@ -335,8 +335,8 @@ impl CodexAppServer {
         if ending == TurnOutcome::Stopped(StopReason::EndTurn) {
             self.streams.leave_running(out);
         }
-        self.streams.calls.close(&ending.of_open_calls(), out);
-        let usage = match (self.total, turn.before) {
+        self.streams.calls.close(&ending.open_call_text(), out);
+        let usage = match (self.thread_usage, turn.before) {
             (Some(total), Some(before)) if turn.has_used => Some(total.minus(&before)),
             _ => None,
         };
@@ -356,7 +356,7 @@ fn ending(told: &Value, turn: &mut CodexTurn) -> TurnOutcome {
     match (told["status"].as_str(), error) {
         (Some("completed"), _) => TurnOutcome::Stopped(StopReason::EndTurn),
         (Some("interrupted"), _) => TurnOutcome::Stopped(StopReason::Cancelled),
-        _ if turn.is_unwanted => TurnOutcome::Stopped(StopReason::Cancelled),
+        _ if turn.is_cancelling => TurnOutcome::Stopped(StopReason::Cancelled),
         (_, Some(error)) => error,
         (Some("failed"), None) => trouble::ending("", &Value::Null),
         (None, None) if told["status"].is_null() => TurnOutcome::Stopped(StopReason::EndTurn),

@@ -159,16 +159,17 @@ fn every_kind_of_tool_starts_and_ends() {
 fn what_is_not_known_is_passed_on_raw() {
     let unknown = r#"{"type":"item.completed","item":{"id":"x","type":"hologram"}}"#;
     let said = run(&["no json", unknown, r#"{"type":"turn.paused"}"#, DONE], &ok());
-    let raw: Vec<_> = said.iter().filter(|said| matches!(said, DialectOutput::Raw(_))).collect();
+    let raw: Vec<_> =
+        said.iter().filter(|said| matches!(said, DialectOutput::UnknownLine(_))).collect();
     assert_eq!(raw.len(), 3);
-    assert!(matches!(raw[1], DialectOutput::Raw(line) if line == unknown));
+    assert!(matches!(raw[1], DialectOutput::UnknownLine(line) if line == unknown));
 }
 
 #[test]
 fn a_process_that_we_ended_was_cancelled() {
     let started = r#"{"type":"turn.started"}"#;
     let call = r#"{"type":"item.started","item":{"id":"item_1","type":"command_execution","command":"sleep 9","status":"in_progress"}}"#;
-    let exit = CliExit { signal: Some(15), is_wanted: true, ..CliExit::default() };
+    let exit = CliExit { signal: Some(15), is_stopped_by_us: true, ..CliExit::default() };
     let said = run(&[started, call], &exit);
     check(&said);
     assert_eq!(end_of(&said).ending, TurnOutcome::Stopped(StopReason::Cancelled));

@@ -51,7 +51,7 @@ impl CursorToolCall {
     }
 
     /// Whether it only keeps the todo list.
-    pub(super) fn is_list(&self) -> bool {
+    pub(super) fn is_todo_list(&self) -> bool {
         matches!(self.name.as_str(), "updateTodos" | "todoWrite" | "todo" | "readTodos")
     }
 

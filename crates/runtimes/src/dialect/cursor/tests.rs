@@ -96,7 +96,7 @@ fn errors_that_only_stderr_tells_are_known() {
 #[test]
 fn a_process_that_we_end_is_cancelled() {
     let (_, bytes, _) = all().into_iter().find(|(name, ..)| name == "cut").unwrap();
-    let exit = CliExit { is_wanted: true, signal: Some(15), ..CliExit::default() };
+    let exit = CliExit { is_stopped_by_us: true, signal: Some(15), ..CliExit::default() };
     let said = translate(DIALECT, &bytes, &[], &exit);
     assert_eq!(ending(&said), &TurnOutcome::Stopped(StopReason::Cancelled));
     assert_eq!(last_of(&said, "c1").status, Some(ToolCallStatus::Failed));
@@ -116,12 +116,12 @@ fn unknown_lines_are_passed_on() {
     for line in ["no json", "[1]", r#"{"type":"interaction_query"}"#, r#"{"type":"system"}"#] {
         let (mut cursor, mut out) = (Cursor::default(), Vec::new());
         cursor.line(line, &mut out);
-        assert_eq!(out, [DialectOutput::Raw(line.to_owned())]);
+        assert_eq!(out, [DialectOutput::UnknownLine(line.to_owned())]);
     }
     let odd = json!({ "type": "tool_call", "subtype": "started", "tool_call": { "x": 1 } });
     let (mut cursor, mut out) = (Cursor::default(), Vec::new());
     cursor.line(&odd.to_string(), &mut out);
-    assert_eq!(out, [DialectOutput::Raw(odd.to_string())]);
+    assert_eq!(out, [DialectOutput::UnknownLine(odd.to_string())]);
 }
 
 #[test]

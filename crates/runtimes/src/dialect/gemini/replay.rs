@@ -42,25 +42,28 @@ pub(super) struct ReplayFilter {
 pub(super) struct FilteredPiece {
     pub(super) new: String,
     /// Whether the new attempt has just repeated all text before it.
-    pub(super) is_told_again: bool,
+    pub(super) has_caught_up: bool,
 }
 
 impl ReplayFilter {
-    pub(super) fn tell(&mut self, piece: &str, time: Option<&str>) -> FilteredPiece {
+    pub(super) fn push(&mut self, piece: &str, time: Option<&str>) -> FilteredPiece {
         let now = time.and_then(time_of_day);
         let pause = self.last.zip(now).map(|(last, now)| (now + DAY_MS - last) % DAY_MS);
         let pause = pause.filter(|pause| *pause <= MAX_WAIT_MS).unwrap_or_default();
         self.last = now;
-        if !self.retold.goes_on(piece) && self.is_new_attempt(pause) && self.retold.fits(0, piece) {
+        if !self.retold.continues_repetition(piece)
+            && self.is_new_attempt(pause)
+            && self.retold.fits(0, piece)
+        {
             self.n_attempts += 1;
-            self.retold.again();
+            self.retold.restart();
         } else {
             self.longest_pause = self.longest_pause.max(pause);
         }
         self.n_pieces += 1;
-        let was_repeating = self.retold.is_repeating() && self.retold.goes_on(piece);
-        let new = self.retold.tell(piece);
-        FilteredPiece { new, is_told_again: was_repeating && !self.retold.is_repeating() }
+        let was_repeating = self.retold.is_repeating() && self.retold.continues_repetition(piece);
+        let new = self.retold.push(piece);
+        FilteredPiece { new, has_caught_up: was_repeating && !self.retold.is_repeating() }
     }
 
     /// The answer is over. Gives what was held back.
@@ -71,8 +74,9 @@ impl ReplayFilter {
     }
 
     fn is_new_attempt(&self, pause: u64) -> bool {
-        let is_enough =
-            self.n_attempts > 0 || self.n_pieces > 1 || self.retold.told().len() >= MIN_LONE_BYTES;
+        let is_enough = self.n_attempts > 0
+            || self.n_pieces > 1
+            || self.retold.emitted().len() >= MIN_LONE_BYTES;
         is_enough
             && self.n_attempts < MAX_ATTEMPTS
             && pause >= FIRST_WAIT_MS << self.n_attempts

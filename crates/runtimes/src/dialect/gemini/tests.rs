@@ -160,7 +160,7 @@ fn a_lost_session_is_said_to_be_lost() {
     };
     let said = translate(NAME, b"", &[], &exit);
     assert!(
-        matches!(&said[0], DialectOutput::Lost(failure) if failure.category == Category::SessionLost)
+        matches!(&said[0], DialectOutput::ConversationLost(failure) if failure.category == Category::SessionLost)
     );
     assert_eq!(turn_ends(&said), 1);
 }
@@ -188,7 +188,7 @@ fn limits_and_cancels_are_stops() {
     is(&[warned, ended("error", "x")], &exit, StopReason::MaxTurnRequests);
     is(&[ended("error", "FatalCancellationError")], &exit, StopReason::Cancelled);
     is(&[], &CliExit { code: Some(53), ..CliExit::default() }, StopReason::MaxTurnRequests);
-    is(&[], &CliExit { is_wanted: true, ..CliExit::default() }, StopReason::Cancelled);
+    is(&[], &CliExit { is_stopped_by_us: true, ..CliExit::default() }, StopReason::Cancelled);
 }
 
 #[test]

@@ -96,6 +96,6 @@ fn without_an_answer_a_good_exit_is_no_success() {
 fn a_process_that_we_ended_was_cancelled() {
     let call = json!({ "role": "assistant", "tool_calls": [
         { "id": "c", "function": { "name": "Bash", "arguments": "{\"command\":\"sleep 9\"}" } }] });
-    let exit = CliExit { signal: Some(15), is_wanted: true, ..CliExit::default() };
+    let exit = CliExit { signal: Some(15), is_stopped_by_us: true, ..CliExit::default() };
     assert_eq!(ending(&said(&[call], &exit)), &TurnOutcome::Stopped(StopReason::Cancelled));
 }

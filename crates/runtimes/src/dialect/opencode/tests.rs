@@ -112,7 +112,7 @@ fn reasons_to_stop() {
         let said = said(&[step_start(), step_finish(reason)], &done());
         assert_eq!(ending(&said), &TurnOutcome::Stopped(expected));
     }
-    let wanted = CliExit { signal: Some(15), is_wanted: true, ..CliExit::default() };
+    let wanted = CliExit { signal: Some(15), is_stopped_by_us: true, ..CliExit::default() };
     assert_eq!(
         ending(&said(&[step_start()], &wanted)),
         &TurnOutcome::Stopped(StopReason::Cancelled)

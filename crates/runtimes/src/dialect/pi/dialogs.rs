@@ -89,7 +89,11 @@ impl PiDialogs {
             ..ToolCall::default()
         };
         self.open.push(PiDialog { id: id.to_owned(), choices });
-        out.push(DialectOutput::Ask(PermissionRequest { id: id.to_owned(), call, options }));
+        out.push(DialectOutput::PermissionRequest(PermissionRequest {
+            id: id.to_owned(),
+            call,
+            options,
+        }));
     }
 
     pub(super) fn answer(
@@ -116,7 +120,7 @@ impl PiDialogs {
     /// Withdraws all dialogs, since the turn is over.
     pub(super) fn withdraw(&mut self, out: &mut Vec<DialectOutput>) {
         for dialog in self.open.drain(..) {
-            out.push(DialectOutput::Withdrawn(dialog.id));
+            out.push(DialectOutput::RequestWithdrawn(dialog.id));
         }
     }
 }
@@ -131,7 +135,7 @@ pub(super) fn refuse(event: &Value, out: &mut Vec<DialectOutput>) {
 fn respond(id: &str, mut response: Value, out: &mut Vec<DialectOutput>) {
     response["type"] = Value::from("extension_ui_response");
     response["id"] = Value::from(id);
-    out.push(DialectOutput::Write(response.to_string()));
+    out.push(DialectOutput::StdinLine(response.to_string()));
 }
 
 fn choices_of(options: &Value) -> Vec<String> {

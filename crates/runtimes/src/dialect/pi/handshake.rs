@@ -23,8 +23,8 @@ pub(super) struct PiHandshake {
     /// Whether a switch to the session to be resumed was tried; it is tried once.
     has_switched: bool,
     /// Commands without a response, by id.
-    waiting: HashMap<String, PiCommandKind>,
-    known: Vec<PiModel>,
+    pending: HashMap<String, PiCommandKind>,
+    models: Vec<PiModel>,
     model: Option<PiModel>,
     session: Option<String>,
     /// The open conversation by pi's state, until the models are known too.
@@ -48,7 +48,7 @@ enum PiCommandKind {
     Commands,
     /// A switch to the session to be resumed.
     Switch,
-    Wish,
+    Setting,
 }
 
 /// All thinking levels of a model that reasons.
@@ -83,11 +83,11 @@ impl PiHandshake {
         commands: &mut PiCommands,
         out: &mut Vec<DialectOutput>,
     ) {
-        self.waiting.insert(commands.send(command, out), asked);
+        self.pending.insert(commands.send(command, out), asked);
     }
 
     fn waits_for(&self, asked: PiCommandKind) -> bool {
-        self.waiting.values().any(|one| *one == asked)
+        self.pending.values().any(|one| *one == asked)
     }
 
     /// The id that `--mode json` prints first.
@@ -110,13 +110,13 @@ impl PiHandshake {
         let data = &event["data"];
         // The state is read, whichever command it answers.
         if event["command"] == "get_state" && event["success"] == true {
-            self.model = known(&data["model"]);
+            self.model = read_model(&data["model"]);
             if !self.is_opening {
                 self.session(session_of(data), out);
             }
         }
         let is_good = event["success"] == true;
-        match self.waiting.remove(id) {
+        match self.pending.remove(id) {
             None => return false,
             Some(PiCommandKind::Switch) if is_good && data["cancelled"] != true => {
                 self.ask(PiCommandKind::State, json!({ "type": "get_state" }), commands, out);
@@ -126,13 +126,13 @@ impl PiHandshake {
             }
             Some(PiCommandKind::Models) => {
                 let models = data["models"].as_array().into_iter().flatten();
-                self.known = models.filter_map(known).collect();
+                self.models = models.filter_map(read_model).collect();
             }
             Some(PiCommandKind::Commands) => tell_commands(&data["commands"], out),
             Some(PiCommandKind::State) => self.opened(event, commands, out),
-            Some(PiCommandKind::Wish) => {
+            Some(PiCommandKind::Setting) => {
                 if event["command"] == "set_model" && is_good {
-                    self.model = known(data).or(self.model.take());
+                    self.model = read_model(data).or(self.model.take());
                 }
                 if event["success"] == false {
                     let error = event["error"].as_str().unwrap_or("pi refused a setting");
@@ -193,13 +193,13 @@ impl PiHandshake {
     /// Reports a conversation that is not open yet as lost.
     pub(super) fn give_up(&mut self, failure: &Fault, out: &mut Vec<DialectOutput>) {
         if std::mem::take(&mut self.is_opening) {
-            out.push(DialectOutput::Lost(failure.clone()));
+            out.push(DialectOutput::ConversationLost(failure.clone()));
         }
     }
 
     fn lose(&mut self, why: &str, out: &mut Vec<DialectOutput>) {
         self.is_opening = false;
-        out.push(DialectOutput::Lost(Fault::new(Category::SessionLost, why)));
+        out.push(DialectOutput::ConversationLost(Fault::new(Category::SessionLost, why)));
     }
 
     /// The reason why the open conversation is not the one to resume; `None` if it is.
@@ -218,15 +218,15 @@ impl PiHandshake {
     /// Reports the conversation as open, once state and models are known.
     fn say_opened(&mut self, out: &mut Vec<DialectOutput>) {
         let is_waiting =
-            self.waits_for(PiCommandKind::Models) || self.waits_for(PiCommandKind::Wish);
+            self.waits_for(PiCommandKind::Models) || self.waits_for(PiCommandKind::Setting);
         if !self.is_opening || is_waiting {
             return;
         }
         let Some(mut opened) = self.opened.take() else { return };
         self.is_opening = false;
         opened.model = self.model.as_ref().map(PiModel::full_id);
-        opened.models = self.known.iter().map(PiModel::model).collect();
-        out.push(DialectOutput::Opened(opened));
+        opened.models = self.models.iter().map(PiModel::model).collect();
+        out.push(DialectOutput::ConversationOpened(opened));
     }
 
     pub(super) fn set(
@@ -244,13 +244,13 @@ impl PiHandshake {
             // pi asks for no permissions.
             OptionChange::Permissions(_) => return false,
         };
-        self.ask(PiCommandKind::Wish, command, commands, out);
+        self.ask(PiCommandKind::Setting, command, commands, out);
         true
     }
 
     /// Provider and id of a model, given as `provider/id` or by a known id alone.
     fn find(&self, model: &str) -> Option<(String, String)> {
-        let known = self.known.iter().find(|known| known.full_id() == model || known.id == model);
+        let known = self.models.iter().find(|known| known.full_id() == model || known.id == model);
         match known {
             Some(known) => Some((known.provider.clone(), known.id.clone())),
             None => model.split_once('/').map(|(p, id)| (p.to_owned(), id.to_owned())),
@@ -263,8 +263,8 @@ impl PiHandshake {
 
     /// The process is gone; a conversation that was still to be resumed is reported as lost.
     pub(super) fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
-        if std::mem::take(&mut self.is_opening) && self.resume.is_some() && !exit.is_wanted {
-            out.push(DialectOutput::Lost(stderr::failure(exit)));
+        if std::mem::take(&mut self.is_opening) && self.resume.is_some() && !exit.is_stopped_by_us {
+            out.push(DialectOutput::ConversationLost(stderr::failure(exit)));
         }
     }
 }
@@ -285,7 +285,7 @@ impl PiModel {
     }
 }
 
-fn known(model: &Value) -> Option<PiModel> {
+fn read_model(model: &Value) -> Option<PiModel> {
     Some(PiModel {
         provider: model["provider"].as_str()?.to_owned(),
         id: model["id"].as_str()?.to_owned(),

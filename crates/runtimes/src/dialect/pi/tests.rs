@@ -94,7 +94,7 @@ impl Talk {
     fn written(&mut self) -> Vec<Value> {
         let mut written = Vec::new();
         self.said.retain(|said| match said {
-            DialectOutput::Write(line) => {
+            DialectOutput::StdinLine(line) => {
                 written.push(serde_json::from_str(line).unwrap());
                 false
             }
@@ -277,7 +277,11 @@ fn a_session_without_messages_was_lost() {
                 talk.respond(&command, &answer);
             }
         }
-        let lost = talk.said.iter().filter(|said| matches!(said, DialectOutput::Lost(_))).count();
+        let lost = talk
+            .said
+            .iter()
+            .filter(|said| matches!(said, DialectOutput::ConversationLost(_)))
+            .count();
         assert_eq!(lost, 1, "{resume}");
         assert!(!render(&talk.said).contains("opened"));
     }
@@ -300,7 +304,7 @@ fn a_process_that_dies_while_it_resumes_has_lost_the_session() {
     talk.pi.end(&CliExit { code: Some(1), stderr, ..CliExit::default() }, &mut talk.said);
     assert!(matches!(
         talk.said.last(),
-        Some(DialectOutput::Lost(failure)) if failure.category == Category::SessionLost
+        Some(DialectOutput::ConversationLost(failure)) if failure.category == Category::SessionLost
     ));
 }
 
@@ -444,7 +448,9 @@ fn dialogs_are_asks_or_cancelled() {
         .said
         .iter()
         .filter_map(|said| match said {
-            DialectOutput::Ask(ask) if ask.id == "b" => Some(ask.options.iter().map(|o| o.kind)),
+            DialectOutput::PermissionRequest(ask) if ask.id == "b" => {
+                Some(ask.options.iter().map(|o| o.kind))
+            }
             _ => None,
         })
         .flatten()
@@ -473,7 +479,7 @@ fn dialogs_are_asks_or_cancelled() {
         assert_eq!(written.is_null(), expected.is_null());
     }
     talk.hear(&json!({ "type": "agent_settled" }));
-    assert!(talk.said.contains(&DialectOutput::Withdrawn("f".to_owned())));
+    assert!(talk.said.contains(&DialectOutput::RequestWithdrawn("f".to_owned())));
 }
 
 #[test]

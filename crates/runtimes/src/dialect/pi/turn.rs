@@ -17,7 +17,7 @@ pub(super) struct PiTurn {
     is_agent_running: bool,
     abort: Option<String>,
     /// The id of the `get_state` that asks whether anything still runs.
-    question: Option<String>,
+    state_request: Option<String>,
     last: Option<TurnOutcome>,
     usage: Option<TokenUsage>,
     cost: f64,
@@ -50,20 +50,20 @@ impl PiTurn {
     }
 
     pub(super) fn asked(&mut self, id: String) {
-        self.question = Some(id);
+        self.state_request = Some(id);
     }
 
     /// Begins a turn at an event that only a turn has, if none runs and this is a recording.
-    pub(super) fn goes_on(&mut self) {
+    pub(super) fn note_activity(&mut self) {
         if !self.is_live && !self.is_running {
             *self = Self { is_running: true, cost: self.cost, ..Self::default() };
         }
     }
 
     pub(super) fn agent_starts(&mut self) {
-        self.goes_on();
+        self.note_activity();
         self.is_agent_running = true;
-        self.question = None;
+        self.state_request = None;
     }
 
     pub(super) fn agent_ends(&mut self, event: &Value) -> PiNextStep {
@@ -80,7 +80,7 @@ impl PiTurn {
     }
 
     /// A run is over, and its `agent_end` could not be read.
-    pub(super) fn agent_ends_somehow(&mut self) -> PiNextStep {
+    pub(super) fn agent_ends_unread(&mut self) -> PiNextStep {
         self.is_agent_running = false;
         match (self.is_running, self.is_live) {
             (false, _) => PiNextStep::Nothing,
@@ -92,7 +92,7 @@ impl PiTurn {
     /// The run is tried again, so its ending does not count.
     pub(super) fn retries(&mut self) {
         self.last = None;
-        self.question = None;
+        self.state_request = None;
     }
 
     pub(super) fn retried(&mut self, event: &Value) {
@@ -162,8 +162,8 @@ impl PiTurn {
                 PiNextStep::End
             };
         }
-        if self.question.as_deref() == Some(id) {
-            self.question = None;
+        if self.state_request.as_deref() == Some(id) {
+            self.state_request = None;
             let data = &event["data"];
             let is_busy = [&data["isStreaming"], &data["isCompacting"]].iter().any(|b| **b == true);
             let is_idle = !is_busy && !self.is_agent_running;
@@ -187,7 +187,7 @@ impl PiTurn {
             Some(ending) => ending,
             None => TurnOutcome::Stopped(StopReason::EndTurn),
         };
-        (self.prompt, self.abort, self.question) = (None, None, None);
+        (self.prompt, self.abort, self.state_request) = (None, None, None);
         Some(TurnEnd { ending, usage: self.usage.take() })
     }
 
@@ -201,7 +201,9 @@ impl PiTurn {
     pub(super) fn exit(&mut self, exit: &CliExit) -> Option<TurnEnd> {
         let is_done = !self.is_agent_running;
         match &self.last {
-            _ if exit.is_wanted => self.last = Some(TurnOutcome::Stopped(StopReason::Cancelled)),
+            _ if exit.is_stopped_by_us => {
+                self.last = Some(TurnOutcome::Stopped(StopReason::Cancelled))
+            }
             Some(TurnOutcome::Failed(_)) => {}
             Some(_) if is_done => {}
             _ => self.last = Some(TurnOutcome::Failed(stderr::failure(exit))),

@@ -110,7 +110,8 @@ fn silence_is_an_answer_with_a_notice() {
 
 #[test]
 fn a_process_that_we_ended_was_cancelled() {
-    let said = said(b"half", &CliExit { signal: Some(15), is_wanted: true, ..CliExit::default() });
+    let said =
+        said(b"half", &CliExit { signal: Some(15), is_stopped_by_us: true, ..CliExit::default() });
     assert_eq!(text_of(&said), "half");
     assert!(matches!(
         said.last(),

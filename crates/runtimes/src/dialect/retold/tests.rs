@@ -9,10 +9,10 @@ fn tell(attempts: &[&[&str]]) -> String {
     let mut text = String::new();
     for (n, attempt) in attempts.iter().enumerate() {
         if n > 0 {
-            retold.again();
+            retold.restart();
         }
         for piece in *attempt {
-            text.push_str(&retold.tell(piece));
+            text.push_str(&retold.push(piece));
         }
     }
     text
@@ -34,9 +34,9 @@ fn another_course_is_told_in_full() {
 #[test]
 fn what_was_no_repetition_can_be_told_after_all() {
     let mut retold = RepetitionFilter::default();
-    retold.tell("ha ha ");
-    retold.again();
-    assert_eq!(retold.tell("ha "), "");
+    retold.push("ha ha ");
+    retold.restart();
+    assert_eq!(retold.push("ha "), "");
     assert_eq!(retold.withheld(), "ha ");
     assert_eq!(retold.withheld(), "");
 }
@@ -53,7 +53,7 @@ proptest! {
         let last = cuts.len() - 1;
         for (n, cuts) in cuts.iter().enumerate() {
             if n > 0 {
-                retold.again();
+                retold.restart();
             }
             let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (chars.len() + 1)).collect();
             cuts.sort_unstable();
@@ -64,7 +64,7 @@ proptest! {
             let mut from = 0;
             for to in cuts {
                 let piece: String = chars[from..to].iter().collect();
-                told.push_str(&retold.tell(&piece));
+                told.push_str(&retold.push(&piece));
                 from = to;
             }
         }

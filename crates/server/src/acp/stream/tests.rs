@@ -48,7 +48,7 @@ async fn a_second_reader_is_refused_unless_it_comes_back() {
 async fn what_is_no_longer_kept_is_told_as_lost() {
     let stream = filled(0).await;
     let mut reader = stream.read(None).unwrap();
-    for number in 1..=KEPT as u64 + 10 {
+    for number in 1..=MAX_SENT_MESSAGES as u64 + 10 {
         stream.push(Bytes::from(number.to_string())).await;
         assert_eq!(reader.next().await, message(number));
     }

@@ -63,7 +63,7 @@ fn question(session: SessionId, seq: u64) -> PendingQuestion {
 #[tokio::test(start_paused = true)]
 async fn other_questions_are_told_also_when_they_are_as_many() {
     let one = One::new().await;
-    let pending = &one.daemon.desk.yard().pending;
+    let pending = &one.daemon.desk.context().pending;
     let first = pending.add(question(one.id, 1)).unwrap();
     let mut lists = SessionChanges::new(&one.daemon, &one.principal);
     next(&mut lists).await;
@@ -92,7 +92,7 @@ async fn whoever_sees_only_its_own_sessions_hears_only_of_those() {
     one.log.delete(one.id).await.unwrap();
 
     let mut page = FrameBuffer::new(FrameEncoding::Object);
-    let told = tokio::time::timeout(10 * LOOK_EVERY, lists.next(&mut page)).await;
+    let told = tokio::time::timeout(10 * POLL_EVERY, lists.next(&mut page)).await;
     assert!(told.is_err(), "{page:?}");
 }
 

@@ -12,10 +12,10 @@ fn id(seq: u64) -> FrameId {
 fn frames_are_written_as_server_sent_events() {
     let mut page = FrameBuffer::new(FrameEncoding::Sse);
 
-    page.aside("retry: 1000");
-    page.remark("stream", &json!({ "head": 7 }));
-    page.tell(id(3), None, |text| text.push_str(r#"{"seq":3}"#));
-    page.tell(id(4), Some("agent"), |text| text.push_str("{}"));
+    page.push_comment("retry: 1000");
+    page.push_notice("stream", &json!({ "head": 7 }));
+    page.push_event(id(3), None, |text| text.push_str(r#"{"seq":3}"#));
+    page.push_event(id(4), Some("agent"), |text| text.push_str("{}"));
 
     let expected = "retry: 1000\n\nevent: stream\ndata: {\"head\":7}\n\n\
                     id: 3-ab\ndata: {\"seq\":3}\n\nid: 4-ab\nevent: agent\ndata: {}\n\n";
@@ -28,9 +28,9 @@ fn frames_are_written_as_server_sent_events() {
 fn frames_are_written_as_objects() {
     let mut page = FrameBuffer::new(FrameEncoding::Object);
 
-    page.aside("retry: 1000");
-    page.remark("stream", &json!({ "head": 7 }));
-    page.tell(id(3), None, |text| text.push_str(r#"{"seq":3}"#));
+    page.push_comment("retry: 1000");
+    page.push_notice("stream", &json!({ "head": 7 }));
+    page.push_event(id(3), None, |text| text.push_str(r#"{"seq":3}"#));
 
     let frames: Vec<Value> =
         page.frames().map(|(_, text)| serde_json::from_str(text).unwrap()).collect();
@@ -47,7 +47,7 @@ fn frames_are_written_as_objects() {
 fn a_carriage_return_between_tokens_does_not_end_the_line() {
     let mut page = FrameBuffer::new(FrameEncoding::Sse);
 
-    page.tell(id(1), None, |text| text.push_str("{\"a\":\r1,\r\n\"b\":\"\\r\"}"));
+    page.push_event(id(1), None, |text| text.push_str("{\"a\":\r1,\r\n\"b\":\"\\r\"}"));
 
     let data = page.text().lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
     let read: Value = serde_json::from_str(data).unwrap();

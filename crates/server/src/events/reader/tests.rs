@@ -103,7 +103,7 @@ async fn what_was_let_go_is_read_again() {
         assert_eq!(reader.next(&mut page).await, None);
         assert!(page.n_frames() <= PAGE_FRAMES && page.len() <= 2 * PAGE_BYTES);
         frames.extend(page.frames().map(|(_, text)| serde_json::from_str::<Value>(text).unwrap()));
-        reader.let_go(0);
+        reader.drop_read_ahead(0);
     }
 
     assert_eq!(seqs(&frames), (1..=head).collect::<Vec<_>>());

@@ -60,7 +60,7 @@ async fn a_daemon_that_stops_tells_what_is_in_the_log_first() {
     let one = One::new().await;
     flood(&one).await;
     let mut chunks = chunks(&one).await;
-    one.daemon.over.cancel();
+    one.daemon.ended.cancel();
 
     let mut all = String::new();
     while let Some(chunk) = text(&mut chunks).await {
@@ -154,7 +154,7 @@ async fn revocation_and_stop_end_streams_of_readers_that_take_nothing_too() {
 
         match ending {
             "revoked" => one.principal.revoked.cancel(),
-            _ => one.daemon.over.cancel(),
+            _ => one.daemon.ended.cancel(),
         }
 
         let last = chunks.next().await.unwrap().unwrap();

@@ -23,15 +23,15 @@ fn told(
     let (mut teller, first) = FrameEncoder::new(log_of, told, snapshots);
     let mut page = FrameBuffer::new(dress);
     for event in log.iter().filter(|event| event.seq > first) {
-        teller.tell(event, &mut page);
-        teller.keep(log_of, event.seq, snapshots);
+        teller.encode(event, &mut page);
+        teller.keep_snapshot(log_of, event.seq, snapshots);
     }
     page.frames().map(|(id, text)| (id.expect("an id"), text.to_owned())).collect()
 }
 
 /// What a client does with an id: it sends the text back.
 fn resumed(id: FrameId, head: Seq) -> LogPosition {
-    match Cursor::parse(&id.to_string()).judge(EPOCH, head) {
+    match Cursor::parse(&id.to_string()).start(EPOCH, head) {
         StreamStart::After(place) => place,
         StreamStart::Resync(reason) => panic!("{id}: {reason:?}"),
     }

@@ -114,16 +114,16 @@ fn a_cursor_of_another_epoch_or_of_an_event_to_come_begins_anew() {
     let head = Seq(20);
 
     assert_eq!(
-        at(20, None, Some(7)).judge(7, head),
+        at(20, None, Some(7)).start(7, head),
         StreamStart::After(LogPosition { seq: head, part: None })
     );
-    assert_eq!(at(20, None, Some(8)).judge(7, head), StreamStart::Resync(ResyncReason::OtherEpoch));
-    assert_eq!(at(21, None, Some(7)).judge(7, head), StreamStart::Resync(ResyncReason::BeyondHead));
+    assert_eq!(at(20, None, Some(8)).start(7, head), StreamStart::Resync(ResyncReason::OtherEpoch));
+    assert_eq!(at(21, None, Some(7)).start(7, head), StreamStart::Resync(ResyncReason::BeyondHead));
     assert_eq!(
-        at(u64::MAX, None, None).judge(7, head),
+        at(u64::MAX, None, None).start(7, head),
         StreamStart::Resync(ResyncReason::BeyondHead)
     );
-    assert_eq!(Cursor::Unreadable.judge(7, head), StreamStart::Resync(ResyncReason::Unreadable));
+    assert_eq!(Cursor::Unreadable.start(7, head), StreamStart::Resync(ResyncReason::Unreadable));
 }
 
 proptest! {
@@ -139,7 +139,7 @@ proptest! {
 
     #[test]
     fn any_text_is_judged(text in ".{0,80}", epoch: u64, head: u64) {
-        let start = Cursor::parse(&text).judge(epoch, Seq(head));
+        let start = Cursor::parse(&text).start(epoch, Seq(head));
         if let StreamStart::After(place) = start {
             prop_assert!(place.seq.0 <= head);
         }
@@ -154,7 +154,7 @@ proptest! {
             let bare = |text: &str| text.replace('0', "");
             prop_assert_eq!(bare(canonical), bare(&text));
         }
-        let _ = Cursor::parse(&text).judge(1, Seq(head));
+        let _ = Cursor::parse(&text).start(1, Seq(head));
     }
 
     #[test]

@@ -7,7 +7,7 @@ async fn a_shortage_of_handles_is_waited_out_without_spinning() {
     let n_tries = Cell::new(0_u32);
     let full = rustix::io::Errno::MFILE;
     let end = tokio::time::Instant::now() + FIRST_PAUSE * 6;
-    let accepted = patiently(|| {
+    let accepted = retry_accept(|| {
         n_tries.set(n_tries.get() + 1);
         let outcome = if tokio::time::Instant::now() < end { Err(full.into()) } else { Ok(7) };
         async move { outcome }
@@ -20,7 +20,7 @@ async fn a_shortage_of_handles_is_waited_out_without_spinning() {
 #[tokio::test]
 async fn a_client_that_left_while_it_queued_costs_no_pause() {
     let n_tries = Cell::new(0_u32);
-    let accepted = patiently(|| {
+    let accepted = retry_accept(|| {
         n_tries.set(n_tries.get() + 1);
         let gone = io::Error::from(io::ErrorKind::ConnectionAborted);
         let outcome = if n_tries.get() < 10_000 { Err(gone) } else { Ok(7) };

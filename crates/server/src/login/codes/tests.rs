@@ -50,6 +50,6 @@ async fn few_codes_wait_at_a_time() {
 fn a_code_of_a_login_is_good_for_that_login() {
     let codes = LoginCodes::default();
     codes.take("made", "browser x");
-    assert_eq!(codes.redeem("made"), Some(CodeLogin::Known("browser x".into())));
+    assert_eq!(codes.redeem("made"), Some(CodeLogin::Existing("browser x".into())));
     assert_eq!(codes.redeem("made"), None);
 }

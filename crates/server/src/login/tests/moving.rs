@@ -124,12 +124,12 @@ async fn a_tab_comes_over_by_what_is_stored_nowhere() {
     for secret in [&tab.secret, &tab.pass, &tab.cookie] {
         let asked = second.challenge(&tab).await;
         let nonce = asked["nonce"].as_str().unwrap();
-        let body = json!({ "nonce": nonce, "proof": proof(&sum(secret), ProofSide::Page, &way, "n", nonce) });
+        let body = json!({ "nonce": nonce, "proof": proof(&sha256(secret), ProofSide::Page, &way, "n", nonce) });
         assert_eq!(second.as_tab(&tab, "/v1/login/move", body).await.status(), 401);
-        let code = proof(&sum(secret), ProofSide::Code, &way, "n", nonce);
+        let code = proof(&sha256(secret), ProofSide::Code, &way, "n", nonce);
         assert_eq!(second.log_in(&second.host(), &code).await.err(), Some(401));
     }
-    let key = sum(&tab.unstored);
+    let key = sha256(&tab.unstored);
     let asked = second.challenge(&tab).await;
     let nonce = asked["nonce"].as_str().unwrap();
     assert_eq!(asked["movedTo"], second.host());
@@ -147,7 +147,7 @@ async fn a_tab_comes_over_by_what_is_stored_nowhere() {
 
 /// Comes over as the page does.
 async fn come_over(daemon: &Daemon, tab: &Tab) -> Result<Tab, u16> {
-    let (key, way) = (sum(&tab.unstored), format!("{}>{}", tab.host, daemon.host()));
+    let (key, way) = (sha256(&tab.unstored), format!("{}>{}", tab.host, daemon.host()));
     let asked = daemon.challenge(tab).await;
     let nonce = asked["nonce"].as_str().unwrap();
     let proved = proof(&key, ProofSide::Page, &way, "n", nonce);
@@ -172,14 +172,14 @@ async fn a_tab_may_ask_for_a_proof_that_nobody_can_give_who_has_what_is_stored()
         let nonce = asked["nonce"].as_str().unwrap();
         assert_eq!(
             asked["proof"],
-            proof(&sum(secret), ProofSide::Daemon, &host, "n", nonce),
+            proof(&sha256(secret), ProofSide::Daemon, &host, "n", nonce),
             "{by}"
         );
         for (secret, status) in [(other, 401), (secret, 200)] {
             let asked = json!({ "nonce": "n", "by": by });
             let asked = read(daemon.as_tab(&tab, "/v1/login/challenge", asked).await).await;
             let nonce = asked["nonce"].as_str().unwrap();
-            let proved = proof(&sum(secret), ProofSide::Page, &host, "n", nonce);
+            let proved = proof(&sha256(secret), ProofSide::Page, &host, "n", nonce);
             let body = json!({ "nonce": nonce, "proof": proved, "by": by });
             let answer = daemon.as_tab(&tab, "/v1/login/prove", body).await;
             assert_eq!(answer.status(), status, "{by}");

@@ -52,7 +52,7 @@ fn a_directory_is_plain_names() {
 fn old_uploads_go_and_links_are_not_followed() {
     let (place, _) = dir();
     let outside = tempfile::tempdir().unwrap();
-    let old = std::time::SystemTime::now() - KEPT_FOR - Duration::from_secs(60);
+    let old = std::time::SystemTime::now() - MAX_UPLOAD_AGE - Duration::from_secs(60);
     let make = |path: &Path, is_old: bool| {
         std::fs::create_dir_all(path).unwrap();
         std::fs::write(path.join("a.png"), "x").unwrap();

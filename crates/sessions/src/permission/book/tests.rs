@@ -35,7 +35,7 @@ impl Stage {
     }
 
     fn look(&mut self) -> RulesCheck {
-        self.watcher.look(|_| {})
+        self.watcher.check(|_| {})
     }
 }
 
@@ -76,7 +76,7 @@ fn a_file_that_is_still_being_written_is_left_for_later() {
     stage.write("");
     let path = stage.dir.path().join("rules.toml");
 
-    let first = stage.watcher.look(|_| fs::write(path, DENY).unwrap());
+    let first = stage.watcher.check(|_| fs::write(path, DENY).unwrap());
 
     assert!(matches!(first, RulesCheck::Nothing), "an empty file has no rules: {first:?}");
     assert!(matches!(stage.look(), RulesCheck::Rules(rules) if rules.len() == 1));
@@ -86,12 +86,12 @@ fn a_file_that_is_still_being_written_is_left_for_later() {
 fn a_broken_or_missing_file_is_told_once_and_then_mended() {
     let mut stage = Stage::with(ALLOW);
     stage.write("[[rules]]\naction = \"perhaps\"");
-    let RulesCheck::Trouble(broken) = stage.look() else { panic!("not told") };
+    let RulesCheck::Error(broken) = stage.look() else { panic!("not told") };
     assert!(broken.to_string().contains("rules.toml"), "{broken}");
     assert!(matches!(stage.look(), RulesCheck::Nothing));
 
     fs::remove_file(stage.dir.path().join("rules.toml")).unwrap();
-    assert!(matches!(stage.look(), RulesCheck::Trouble(RuleError::Unreadable { .. })));
+    assert!(matches!(stage.look(), RulesCheck::Error(RuleError::Unreadable { .. })));
     assert!(matches!(stage.look(), RulesCheck::Nothing));
 
     stage.write(ALLOW);
@@ -170,7 +170,7 @@ fn a_pipe_in_the_place_of_the_file_holds_nobody_up() {
     let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
     assert!(made.success());
     let found = stage.look();
-    assert!(matches!(&found, RulesCheck::Trouble(RuleError::Unreadable { .. })), "{found:?}");
+    assert!(matches!(&found, RulesCheck::Error(RuleError::Unreadable { .. })), "{found:?}");
     assert!(matches!(stage.look(), RulesCheck::Nothing), "it is told once");
     assert!(RulesFile::new(path).load().is_err());
 }

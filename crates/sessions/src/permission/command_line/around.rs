@@ -14,13 +14,22 @@ use super::programs::{
 use super::{ANYTHING, CommandSearch, PATH, Word, is_flag, is_line, is_setting, options_of};
 
 impl CommandSearch {
-    pub(super) fn around(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
+    pub(super) fn wrapped_commands(
+        &mut self,
+        program: &str,
+        rest: &[Word],
+        depth: usize,
+    ) -> Option<()> {
         // As GNU's programs are called beside others of that name.
         let of_gnu = program.strip_prefix('g').filter(|name| OF_GNU.contains(name));
         let program = of_gnu.unwrap_or(program);
         let watch = rest.iter().position(|word| word.text == "watch");
         if let Some(at) = watch.filter(|_| program == "cargo") {
-            return self.around("cargo-watch", rest.get(at + 1..).unwrap_or_default(), depth);
+            return self.wrapped_commands(
+                "cargo-watch",
+                rest.get(at + 1..).unwrap_or_default(),
+                depth,
+            );
         }
         // `env -S` takes its argument apart by rules of its own.
         let is_split = |word: &Word| {
@@ -64,11 +73,11 @@ impl CommandSearch {
                     None => FIND_ACTIONS.contains(&word.text.as_str()),
                 };
                 let starts = (1..rest.len()).filter(|n| rest.get(n - 1).is_some_and(is_action));
-                let behind = |start| with_names(of_action(rest, start), &["{}"]);
+                let behind = |start| with_names(action_command(rest, start), &["{}"]);
                 starts.map(behind).try_for_each(|words| self.words(&words, depth))
             }
             "xargs" => {
-                self.words(&behind_xargs(rest)?, depth)?;
+                self.words(&xargs_command(rest)?, depth)?;
                 if matches!(behind_options(program, rest), CommandStart::Command(_)) {
                     return Some(());
                 }
@@ -82,7 +91,7 @@ impl CommandSearch {
             }
             "capsh" => self.capsh(rest, depth),
             "fd" | "fdfind" => self.fd(rest, depth),
-            "kubectl" => match self.behind_pod(rest) {
+            "kubectl" => match self.pod_command_at(rest) {
                 Some(n) => self.words(rest.get(n..).unwrap_or_default(), depth),
                 None => self.at_each_start(program, rest, depth),
             },
@@ -117,7 +126,7 @@ impl CommandSearch {
 
     /// `kubectl exec pod -- command`: where the command begins, if nothing before it may be
     /// something else.
-    fn behind_pod(&self, rest: &[Word]) -> Option<usize> {
+    fn pod_command_at(&self, rest: &[Word]) -> Option<usize> {
         let at = rest.iter().position(|word| word.text == "--")?;
         let before = rest.get(..at)?;
         let is_told =
@@ -252,7 +261,7 @@ impl CommandSearch {
         let mut is_awaited = !LINES_IN_OPTIONS.contains(&program);
         let mut has_operand = false;
         let mut is_begun = !SUBCOMMAND_RUNNERS.contains(&program);
-        let has_command = is_command_told(words);
+        let has_command = begins_with_subcommand(words);
         for n in 0..words.len() {
             let behind = words.get(n..).unwrap_or_default();
             let Some(word) = behind.first() else { continue };
@@ -315,7 +324,7 @@ pub(super) fn runs_others(program: &str, command: &str) -> bool {
 }
 
 /// Whether the words begin with a subcommand that no other can follow on.
-fn is_command_told(words: &[Word]) -> bool {
+fn begins_with_subcommand(words: &[Word]) -> bool {
     let n_groups = words.iter().take_while(|word| GROUPS.contains(&word.text.as_str())).count();
     words.get(n_groups).is_some_and(|word| {
         !word.text.starts_with('-')
@@ -355,7 +364,7 @@ fn announces_command(word: &Word) -> bool {
 
 /// The command of an action of `find`, up to its end. That is `+` only behind `{}`, and not where
 /// somebody is asked for each file.
-fn of_action(rest: &[Word], start: usize) -> &[Word] {
+fn action_command(rest: &[Word], start: usize) -> &[Word] {
     let is = |n: usize, text: &str| rest.get(n).is_some_and(|word| word.text == text);
     let asks = start.checked_sub(1).is_some_and(|n| is(n, "-ok") || is(n, "-okdir"));
     let is_end = |n: &usize| {
@@ -367,7 +376,7 @@ fn of_action(rest: &[Word], start: usize) -> &[Word] {
 
 /// The command that `xargs` runs with the names that it reads; none if the placeholder for them is
 /// not known.
-fn behind_xargs(rest: &[Word]) -> Option<Vec<Word>> {
+fn xargs_command(rest: &[Word]) -> Option<Vec<Word>> {
     let (mut n, mut places) = (0, vec!["{}"]);
     while let Some(option) = rest.get(n).map(|word| &word.text).filter(|one| one.starts_with('-')) {
         n += 1;

@@ -120,7 +120,7 @@ impl CommandSearch {
         }
         let is_alias = |word: &&Word| command.text == "config" && word.text.starts_with('!');
         for word in rest.iter().filter(is_alias) {
-            self.sure_line(&Word::plain(word.text.trim_start_matches('!')), depth)?;
+            self.shell_line(&Word::plain(word.text.trim_start_matches('!')), depth)?;
         }
         for (_, line) in rest.iter().filter_map(|word| word.text.split_once("ext::")) {
             self.line_in(&Word::plain(line), depth)?;

@@ -21,9 +21,9 @@ use literals::{Literals, is_code};
 pub(super) use literals::RereadRisk;
 pub(super) use odd::{PATH, has_nullglob, has_paths, names_element};
 
-use names::{may_name_odd, names_variable};
+use names::{may_set_code_name, names_variable};
 use numbers::{SubscriptPlace, names_number, works_out};
-use odd::{changes_comments, is_odd};
+use odd::{changes_comments, has_code_names};
 use pipeline::{Pipeline, WordPlace};
 
 /// Stands for any text, or none. A line that has it itself says no more by that.
@@ -84,7 +84,7 @@ pub(super) struct LexedLine {
     pub(super) documents: Vec<String>,
     /// It was taken for granted that dash has no `[[`.
     pub(super) joins_tests: bool,
-    pub(super) told: RereadRisk,
+    pub(super) reread_risk: RereadRisk,
     /// Here-documents that no command but a program reads.
     pub(super) unread: Literals,
 }
@@ -92,14 +92,18 @@ pub(super) struct LexedLine {
 /// Takes a line apart; `None` if it is no whole line, or one that shells read differently.
 pub(super) fn lex(source: &str, has_paths: bool) -> Option<LexedLine> {
     let joined = source.replace("\\\n", "");
-    if source.contains('\0') || is_odd(source) || is_odd(&joined) || changes_comments(source) {
+    if source.contains('\0')
+        || has_code_names(source)
+        || has_code_names(&joined)
+        || changes_comments(source)
+    {
         return None;
     }
     let mut lexer = Lexer { rest: source, has_paths, ..Lexer::default() };
     lexer.commands(CommandsEnd::End)?;
     let mut found = lexer.found;
     let any = |is_it: fn(&[Word]) -> bool| found.commands.iter().any(|words| is_it(words));
-    if found.told.literals.is_odd() || any(may_name_odd) {
+    if found.reread_risk.literals.is_odd() || any(may_set_code_name) {
         return None;
     }
     let has_numbers = found.lines.iter().any(|line| line.contains("(("))
@@ -109,13 +113,13 @@ pub(super) fn lex(source: &str, has_paths: bool) -> Option<LexedLine> {
     let has_names = any(names_variable);
     let has_bracket = any(|words| words.iter().skip(1).any(|word| word.text == "["));
     let is_read = any(|words| words.iter().any(|word| READING.contains(&word.text.as_str())));
-    found.told.has_numbers |= has_numbers;
-    found.told.has_names |= has_names;
+    found.reread_risk.has_numbers |= has_numbers;
+    found.reread_risk.has_names |= has_names;
     if has_bracket {
-        found.told.literals.see_bracket();
+        found.reread_risk.literals.see_bracket();
     }
     if is_read {
-        found.told.literals.join(std::mem::take(&mut found.unread));
+        found.reread_risk.literals.join(std::mem::take(&mut found.unread));
     }
     Some(found)
 }
@@ -225,7 +229,7 @@ impl Lexer<'_> {
                     self.here_documents()?;
                 }
                 ' ' | '\t' => drop(self.next()),
-                '#' if self.is_read_alike() => {
+                '#' if self.is_unambiguous() => {
                     self.rest = self.rest.find('\n').map_or("", |at| self.rest.split_at(at).1);
                 }
                 '#' => return None,
@@ -234,7 +238,7 @@ impl Lexer<'_> {
                     self.next();
                     self.end(&mut line);
                     self.n_numbers += n_numbers;
-                    self.found.told.has_numbers |= n_numbers > 0;
+                    self.found.reread_risk.has_numbers |= n_numbers > 0;
                     self.inside(|lexer| lexer.commands(CommandsEnd::Parenthesis))?;
                     self.n_numbers -= n_numbers;
                     line.place = WordPlace::Continued;
@@ -290,7 +294,7 @@ impl Lexer<'_> {
 
     /// Whether a comment or a here-document is one to every shell here: among numbers and in what
     /// bash tests, a `#` or `<<` may be a letter like others.
-    fn is_read_alike(&self) -> bool {
+    fn is_unambiguous(&self) -> bool {
         self.n_numbers == 0 && self.test.is_none()
     }
 
@@ -377,7 +381,7 @@ impl Lexer<'_> {
                     word.unknown(Quotes::None);
                 }
                 '[' if self.rest.split(is_last).next().is_some_and(|rest| rest.contains(']')) => {
-                    self.found.told.literals.see_pattern(self.rest);
+                    self.found.reread_risk.literals.see_pattern(self.rest);
                     word.pattern();
                 }
                 // `{a,b}` makes several words of one.
@@ -394,7 +398,7 @@ impl Lexer<'_> {
         }
         word.makes_options = in_braces && may_make_options(self.since(whole));
         let is_code = is_code(&word.text);
-        self.found.told.literals.see(&word.text);
+        self.found.reread_risk.literals.see(&word.text);
         // Bash may take it for a number or the name of a variable in a test.
         (!is_code || self.test.is_none()).then_some(word)
     }
@@ -405,7 +409,7 @@ impl Lexer<'_> {
             match self.peek()? {
                 ')' => break,
                 ' ' | '\t' | '\n' => drop(self.next()),
-                '#' if !self.is_read_alike() => return None,
+                '#' if !self.is_unambiguous() => return None,
                 '#' => self.rest = self.rest.split_at(self.rest.find('\n')?).1,
                 ';' | '&' | '|' | '(' => return None,
                 '<' | '>' if !self.is_at_process() => return None,

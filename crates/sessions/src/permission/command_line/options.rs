@@ -59,7 +59,7 @@ const NONE: ProgramOptions = ProgramOptions {
 };
 const STARTING: ProgramOptions = ProgramOptions { shell: ShellStart::Always, ..NONE };
 
-const KNOWN: &[ProgramOptions] = &[
+const PROGRAMS: &[ProgramOptions] = &[
     ProgramOptions {
         programs: &["chroot"],
         takes: "--skip-chdir --groups= --userspec=",
@@ -218,7 +218,7 @@ pub(super) fn is_value(program: &str, rest: &[Word], at: usize) -> bool {
 }
 
 fn of(program: &str) -> Option<&'static ProgramOptions> {
-    KNOWN.iter().find(|options| options.programs.contains(&program))
+    PROGRAMS.iter().find(|options| options.programs.contains(&program))
 }
 
 fn asks_for_shell(word: &Word, letters: &str, long: &[&str]) -> bool {

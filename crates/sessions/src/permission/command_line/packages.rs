@@ -25,7 +25,7 @@ const FLAGS: &[&str] = names!(
 /// Options of pnpm that have one.
 const VALUED_OF_PNPM: &[&str] = &["-C", "-F", "--dir", "--filter"];
 /// Options with which alone a program only prints something about itself.
-const TELLING: &[&str] = &["-h", "-v", "--help", "--version"];
+const INFO_OPTIONS: &[&str] = &["-h", "-v", "--help", "--version"];
 /// Commands of pnpm that other programs are called as well. What is no command and no script to it
 /// is a program.
 const OWN_OF_PNPM: &[&str] = &[
@@ -172,7 +172,7 @@ fn is_bare(program: &str, rest: &[Word], behind: &[Word]) -> bool {
     let is_told = !calls.is_empty() && calls.iter().all(|is_certain| *is_certain);
     let is_of_exec = |word: &Word| EXEC.contains(&word.text.as_str());
     let others: Vec<&Word> = rest.iter().filter(|word| !is_of_exec(word)).collect();
-    let is_telling = others.iter().all(|word| TELLING.contains(&word.text.as_str()));
+    let is_telling = others.iter().all(|word| INFO_OPTIONS.contains(&word.text.as_str()));
     !(is_told
         || is_telling && !others.is_empty()
         || operands(behind).iter().any(|one| one.is_certain))

@@ -8,7 +8,7 @@ use super::{ANYTHING, CommandSearch, Word, is_changed, is_unseen_script};
 use crate::name_list::names;
 
 /// Options with which alone a shell only prints something about itself.
-const TELLING: &[&str] = &["--help", "--version"];
+const INFO_OPTIONS: &[&str] = &["--help", "--version"];
 /// Long options of bash, which may have one dash as well as two. To dash they are errors.
 const LONG: &[&str] = names!(
     "debugger dump-po-strings dump-strings login noediting noprofile norc posix restricted \
@@ -38,7 +38,7 @@ struct ScriptPlace {
 impl CommandSearch {
     /// Looks into the words behind a shell.
     pub(super) fn shell(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
-        if matches!(rest, [word] if TELLING.contains(&word.text.as_str())) {
+        if matches!(rest, [word] if INFO_OPTIONS.contains(&word.text.as_str())) {
             return Some(());
         }
         let place = behind_options(program, rest)?;
@@ -68,7 +68,7 @@ fn behind_options(program: &str, rest: &[Word]) -> Option<ScriptPlace> {
     let mut place = ScriptPlace { at: 0, is_line: false };
     while let Some(word) = rest.get(place.at).filter(|word| word.text.starts_with(['-', '+'])) {
         place.at += 1;
-        if !is_told(word) {
+        if !is_known(word) {
             return None;
         }
         let flags = word.text.get(1..).unwrap_or_default();
@@ -80,7 +80,7 @@ fn behind_options(program: &str, rest: &[Word]) -> Option<ScriptPlace> {
             continue;
         }
         if word.text.starts_with('-') && LONG_WITH_FILE.contains(&long) && !is_other {
-            let file = rest.get(place.at).filter(|file| is_told(file))?;
+            let file = rest.get(place.at).filter(|file| is_known(file))?;
             if is_unseen_script(file) {
                 return None;
             }
@@ -109,13 +109,13 @@ fn n_values(flags: &str, is_other: bool) -> Option<usize> {
 }
 
 fn is_name_of_option(word: &Word) -> bool {
-    is_told(word)
+    is_known(word)
         && !word.text.is_empty()
         && word.text.chars().all(is_of_name)
         && word.text != KEYWORD
 }
 
 /// Whether a word is known in full.
-fn is_told(word: &Word) -> bool {
+fn is_known(word: &Word) -> bool {
     !word.may_split && !word.text.contains(ANYTHING)
 }

@@ -71,7 +71,7 @@ impl CommandSearch {
             "scp" | "sftp" | "ssh" => {
                 for (letter, value) in options_of_ssh(program, rest) {
                     match letter {
-                        'o' => self.told_to_ssh(&value, depth)?,
+                        'o' => self.ssh_option(&value, depth)?,
                         'F' if is_unseen_script(&value) => return None,
                         'D' | 'S' if program != "ssh" => self.line_in(&value, depth)?,
                         _ => {}
@@ -84,7 +84,7 @@ impl CommandSearch {
     }
 
     /// Looks into a value of `ssh -o`: `key=value` or `key value`.
-    fn told_to_ssh(&mut self, word: &Word, depth: usize) -> Option<()> {
+    fn ssh_option(&mut self, word: &Word, depth: usize) -> Option<()> {
         let is_between = |c: char| c.is_whitespace() || c == '=' || c == '"';
         let text = word.text.trim_matches(is_between);
         let (key, value) = text.split_once(is_between).unwrap_or((text, ""));
@@ -93,7 +93,7 @@ impl CommandSearch {
             return None;
         }
         match key.ends_with("command") || key == "xauthlocation" {
-            true => self.sure_line(&word.with(value.trim_matches(is_between)), depth),
+            true => self.shell_line(&word.with(value.trim_matches(is_between)), depth),
             false => Some(()),
         }
     }

@@ -66,7 +66,7 @@ pub(super) fn is_line_variable(name: &str) -> bool {
 pub(super) struct Arrays {
     made: BTreeSet<String>,
     /// Variables set to a text that may be in parentheses, and that are no array by that.
-    told: BTreeSet<String>,
+    assigned_texts: BTreeSet<String>,
     /// An array is made whose name is unknown.
     has_any: bool,
 }
@@ -105,7 +105,7 @@ impl Arrays {
             if is_array || is_own(name_of(word)) {
                 return None;
             }
-            self.told.insert(name_of(word).to_owned());
+            self.assigned_texts.insert(name_of(word).to_owned());
         }
         Some(())
     }
@@ -119,7 +119,7 @@ impl Arrays {
                 || name.contains(ANYTHING) && !self.made.is_empty()
                 || names_element(line, name)
         };
-        self.told.iter().any(is_array)
+        self.assigned_texts.iter().any(is_array)
     }
 
     fn make(&mut self, word: &Word) {

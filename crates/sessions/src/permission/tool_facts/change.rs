@@ -19,7 +19,7 @@ const IN_PATCHES: [&str; 5] =
 /// Depth of values in each other, also where one is written as the text of another.
 const MAX_DEPTH: usize = 16;
 
-pub(super) fn is_shown(input: &Value) -> bool {
+pub(super) fn shows_edit(input: &Value) -> bool {
     is_in(input, MAX_DEPTH)
 }
 
@@ -81,7 +81,7 @@ mod tests {
             json!({ "x": "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n" }),
             json!("*** Begin Patch\n*** Add File: a\n+x\n"),
         ] {
-            assert!(is_shown(&input), "{input}");
+            assert!(shows_edit(&input), "{input}");
         }
         for input in [
             json!({ "path": "a", "offset": 1, "limit": 20 }),
@@ -91,8 +91,8 @@ mod tests {
             json!({ "query": "new_string" }),
             json!(null),
         ] {
-            assert!(!is_shown(&input), "{input}");
+            assert!(!shows_edit(&input), "{input}");
         }
-        assert!(is_shown(&(0..100).fold(json!(1), |inner, _| json!([inner]))));
+        assert!(shows_edit(&(0..100).fold(json!(1), |inner, _| json!([inner]))));
     }
 }

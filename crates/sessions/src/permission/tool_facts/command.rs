@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::named::expanded;
+use super::named::expand;
 use crate::name_list::names;
 use projection::command_line;
 
@@ -57,7 +57,7 @@ pub(super) fn is_all(input: &Value) -> bool {
 pub(super) fn directories(input: &Value) -> Vec<String> {
     let members = input.as_object().into_iter().flatten();
     let members = members.filter(|(name, _)| DIRECTORIES.contains(&plain(name).as_str()));
-    members.filter_map(|(_, value)| value.as_str().map(expanded)).collect()
+    members.filter_map(|(_, value)| value.as_str().map(expand)).collect()
 }
 
 /// Texts that may be commands, though nothing says so.

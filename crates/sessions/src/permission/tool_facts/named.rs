@@ -46,7 +46,7 @@ pub(super) fn paths(input: &Value) -> NamedPaths {
 }
 
 /// A path as the file system has it: without `~`, variables, `file:` and what is around it.
-pub(super) fn expanded(path: &str) -> String {
+pub(super) fn expand(path: &str) -> String {
     let around = |c: char| c.is_whitespace() || "'\"`".contains(c);
     let path = path.trim_matches(around).trim_start_matches('@');
     let scheme = path.split_at_checked(5).filter(|(it, _)| it.eq_ignore_ascii_case("file:"));
@@ -138,7 +138,7 @@ impl NamedPaths {
 
 fn is_path(text: &str) -> bool {
     let starts = ["/", "./", "../", "~", "$", "file:"];
-    let bare = expanded(text);
+    let bare = expand(text);
     let is_one = |text: &str| starts.iter().any(|start| text.starts_with(start));
     is_one_line(text) && (is_one(text) || is_one(&bare))
 }
@@ -188,16 +188,16 @@ mod tests {
             (0..40).fold(json!("/etc/passwd"), |inner, _| json!([inner])),
             json!("/etc/passwd"),
         ] {
-            let found: Vec<_> = paths(&input).paths.iter().map(|path| expanded(path)).collect();
+            let found: Vec<_> = paths(&input).paths.iter().map(|path| expand(path)).collect();
             assert!(found.contains(&"/etc/passwd".to_owned()), "{input}: {found:?}");
         }
         let home = std::env::home_dir().unwrap().join("x").display().to_string();
         for path in ["~/x", "$HOME/x", "${HOME}/x"] {
             assert_eq!(paths(&json!({ "a": path })).paths, [path]);
-            assert_eq!(expanded(path), home);
+            assert_eq!(expand(path), home);
         }
         for path in ["~somebody/x", "~somebody", "~+/x"] {
-            assert_eq!(expanded(path), format!("/{path}"));
+            assert_eq!(expand(path), format!("/{path}"));
         }
         for below in [
             json!({ "args": { "path": "a/b" } }),
@@ -227,6 +227,6 @@ mod tests {
         assert!(paths(&deep).is_cut);
         let in_text = (0..8).fold(json!("/deep"), |inner, _| json!([inner.to_string()]));
         let found = paths(&in_text).paths;
-        assert_eq!(found.iter().map(|path| expanded(path)).collect::<Vec<_>>(), ["/deep"]);
+        assert_eq!(found.iter().map(|path| expand(path)).collect::<Vec<_>>(), ["/deep"]);
     }
 }

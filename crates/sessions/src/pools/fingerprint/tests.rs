@@ -31,7 +31,7 @@ fn changes(change: impl FnOnce(&Path)) -> bool {
         cwd: at("work"),
         env: bus::Environment::default(),
         is_named: true,
-        manners: AgentQuirks::default(),
+        quirks: AgentQuirks::default(),
     };
     let watched = [PathBuf::from("AGENTS.md")];
     let before = Fingerprint::take(&command, &setup(), &watched);

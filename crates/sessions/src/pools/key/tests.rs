@@ -10,7 +10,7 @@ fn command() -> AgentCommand {
         cwd: "/work".into(),
         env: bus::Environment::default(),
         is_named: true,
-        manners: AgentQuirks::default(),
+        quirks: AgentQuirks::default(),
     }
 }
 
@@ -31,7 +31,7 @@ fn whatever_a_worker_is_started_with_is_in_its_key() {
             3 => other.cwd = "/elsewhere".into(),
             4 => drop(other.env.set.insert("TOKEN".into(), "a".into())),
             5 => drop(other.env.strip.insert("TOKEN".into())),
-            _ => other.manners.session_mode = Some("ask".into()),
+            _ => other.quirks.session_mode = Some("ask".into()),
         }
         others.push(key_of(&other));
     }
@@ -75,12 +75,12 @@ fn only_a_directory_without_servers_is_plain() {
 #[test]
 fn a_program_that_depends_on_the_directory_is_not_shared() {
     let mut command = command();
-    command.manners.shares_worker = true;
+    command.quirks.shares_worker = true;
     for (program, may) in [("/bin/some", true), ("some", true), ("./some", false)] {
         command.program = program.into();
         assert_eq!(can_be_shared(&command), may, "{program}");
     }
-    command.manners.shares_worker = false;
+    command.quirks.shares_worker = false;
     command.program = "some".into();
     assert!(!can_be_shared(&command));
 }

@@ -116,12 +116,12 @@ proptest! {
                     prop_assert!(passes.len() <= MAX_WAITING);
                 }
                 Step::Offer(value) => {
-                    let told = link.offer_has(&["n"], &Json::of(&value)).map(Json::as_str);
+                    let told = link.set_offer_part(&["n"], &Json::of(&value)).map(Json::as_str);
                     let expected = matches!(model, Model::Linked(_)).then(|| format!("{{\"n\":{value}}}"));
                     prop_assert_eq!(told, expected.as_deref());
                 }
             }
-            prop_assert_eq!(link.held().copied().map_or(model, Model::Linked), model);
+            prop_assert_eq!(link.current().copied().map_or(model, Model::Linked), model);
             prop_assert_eq!(link.is_unlinked(), model == Model::Unlinked);
             prop_assert_eq!(link.offer().is_some(), matches!(model, Model::Linked(_)));
             prop_assert_eq!(link.agent_session(), name.as_ref());
@@ -135,7 +135,7 @@ proptest! {
         is_told: bool,
     ) {
         let mut link = LinkState::<()>::new(None, Vec::new());
-        link.tell_first(preface.clone(), preamble.clone(), is_told);
+        link.set_preamble(preface.clone(), preamble.clone(), is_told);
         let told = link.take_preamble();
         prop_assert!(link.take_preamble().is_none(), "told twice");
         let expected = preface.as_ref().filter(|_| preamble.is_some() || !is_told);
@@ -167,9 +167,9 @@ fn an_offer_that_is_too_large_is_left_out_and_the_one_before_stays() {
     let mut link = LinkState::new(None, Vec::new());
     link.linked((), "1".into(), CurrentOffer::new(large.clone(), MemoryShare::default()));
     assert_eq!(link.offer().unwrap().as_str(), "{}");
-    assert!(link.offer_has(&["modes"], &large).is_none());
+    assert!(link.set_offer_part(&["modes"], &large).is_none());
     let name = json!("x".repeat(MAX_MODE_BYTES + 1));
-    assert!(link.offer_names(&["modes"], &name).is_none());
-    assert!(link.offer_names(&["modes"], &json!("plan")).is_some());
+    assert!(link.set_offer_name(&["modes"], &name).is_none());
+    assert!(link.set_offer_name(&["modes"], &json!("plan")).is_some());
     assert_eq!(link.offer().unwrap().as_str(), "{\"modes\":\"plan\"}");
 }

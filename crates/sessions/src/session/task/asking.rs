@@ -19,7 +19,7 @@ use super::{LogFailure, SessionTask};
 use crate::mint;
 use crate::pending::{ExpectedAnswer, MAX_REQUEST_BYTES, PendingQuestion, QuestionListing};
 use crate::permission::{
-    PermissionOutcome, PolicyQuestion, PolicyVerdict, call_id, odd_in_question, summary,
+    PermissionOutcome, PolicyQuestion, PolicyVerdict, call_id, miscased_in_question, summary,
 };
 use crate::session::questions::{QuestionKind, Settlement, WaitingQuestion, permission, too_many};
 use crate::session::{SubmittedAnswer, params_for_client};
@@ -44,7 +44,7 @@ impl SessionTask {
             }
             PolicyVerdict::Ask => None,
         };
-        self.put(message.id(), QuestionKind::Permission(question), params, decided).await
+        self.ask(message.id(), QuestionKind::Permission(question), params, decided).await
     }
 
     /// The agent's question, refused if it may be asking something else as well: of two commands a
@@ -52,7 +52,7 @@ impl SessionTask {
     fn question(&self, params: &Json) -> Result<PolicyQuestion, RpcError> {
         wire::check_unambiguous(params.as_str()).map_err(RpcError::invalid_params)?;
         let read: Value = params.read().unwrap_or_default();
-        if let Some(name) = odd_in_question(&read) {
+        if let Some(name) = miscased_in_question(&read) {
             let error = format_args!("`{name}` is no member; check its case");
             return Err(RpcError::invalid_params(error));
         }
@@ -60,9 +60,9 @@ impl SessionTask {
         let known = known.map_err(RpcError::invalid_params)?;
         let question =
             PolicyQuestion::read(params.as_str(), known, &self.agent, &self.roots.paths());
-        let edits = self.manners().map(|manners| &*manners.edit_tools).unwrap_or_default();
-        let question = question.among_edits(edits, &read["toolCall"]);
-        Ok(question.beside(self.roots.forbidden()))
+        let edits = self.quirks().map(|manners| &*manners.edit_tools).unwrap_or_default();
+        let question = question.noting_known_edit(edits, &read["toolCall"]);
+        Ok(question.noting_forbidden(self.roots.forbidden()))
     }
 
     pub(super) async fn asked_elicitation(&mut self, message: &Message) -> Result<(), LogFailure> {
@@ -72,11 +72,11 @@ impl SessionTask {
             self.respond(&message.id(), Err(RpcError::invalid_params(why)));
             return Ok(());
         }
-        self.put(message.id(), QuestionKind::Elicitation, params, None).await
+        self.ask(message.id(), QuestionKind::Elicitation, params, None).await
     }
 
     /// Logs a question and answers it at once, or leaves it to the attached clients.
-    pub(super) async fn put(
+    pub(super) async fn ask(
         &mut self,
         rpc_id: RpcId,
         asks: QuestionKind,
@@ -183,7 +183,7 @@ impl SessionTask {
         if matches!(pending.asks, QuestionKind::Permission(_)) {
             let is_allowed = !settled.is_rejection;
             let (observers, who) = (&self.yard.settings.observers, by.who.as_str());
-            observers.tell(|observer| observer.decided(&self.agent, who, is_allowed));
+            observers.for_each(|observer| observer.decided(&self.agent, who, is_allowed));
         }
         let mut drafts = vec![self.event(decision(&pending, settled, by))];
         let mut changes = RecordChanges::default();
@@ -201,7 +201,7 @@ impl SessionTask {
         // Whoever hears of the answer must not find the question in the list any more.
         let WaitingQuestion { listed, .. } = pending;
         if listed.map(drop).is_some() {
-            self.yard.tell(self.id, &Kind::PermissionResolved, self.head);
+            self.yard.notify(self.id, &Kind::PermissionResolved, self.head);
         }
         Ok(())
     }

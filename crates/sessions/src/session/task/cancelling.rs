@@ -42,7 +42,7 @@ impl SessionTask {
             self.withdraw_limit(&Decider::new(DecidedBy::Cancel)).await?;
             self.unpause().await?;
             self.cancelling.add(self.services.terminals.stop_all(self.turns.current()));
-            self.tell_cancelled();
+            self.notify_cancelled();
             return Ok(());
         }
         let Some(turn) = self.turns.cancel() else { return Ok(()) };
@@ -67,7 +67,7 @@ impl SessionTask {
     }
 
     /// No turn runs any more: tells whoever waited for that.
-    pub(super) fn tell_cancelled(&mut self) {
+    pub(super) fn notify_cancelled(&mut self) {
         let CancelResult { waiting, commands } = self.cancelling.finish();
         let n_commands = commands.n_commands;
         let tell = move || {
@@ -108,12 +108,12 @@ impl SessionTask {
             self.worker_deadline(),
             self.aside_deadline(),
             self.limit_deadline(),
-            self.services.terminals.telling.due(Instant::now()),
+            self.services.terminals.log.due(Instant::now()),
         ];
         all.into_iter().flatten().min()
     }
 
-    pub(super) async fn on_time(&mut self) -> Result<(), LogFailure> {
+    pub(super) async fn on_deadline(&mut self) -> Result<(), LogFailure> {
         let now = Instant::now();
         if self.cancelling.is_due(now) {
             self.stop_commands_if_cancelled();

@@ -28,7 +28,10 @@ const MAX_ID_BYTES: usize = 4096;
 
 impl SessionTask {
     /// Handles a batch in order. Updates next to each other are committed together.
-    pub(super) async fn hear(&mut self, batch: Vec<AgentMessage>) -> Result<(), LogFailure> {
+    pub(super) async fn handle_batch(
+        &mut self,
+        batch: Vec<AgentMessage>,
+    ) -> Result<(), LogFailure> {
         if batch.is_empty() {
             return Ok(());
         }
@@ -85,17 +88,19 @@ impl SessionTask {
     /// Remembers what later messages refer to.
     fn learn(&mut self, kind: &Kind, payload: &Json, changes: &mut RecordChanges) {
         if let (Some(name), Some(agent)) = (kind.update_name(), self.link.agent()) {
-            self.progress.last_words.hear(name, payload, &agent.host.manners);
+            self.progress.last_message.hear(name, payload, &agent.host.quirks);
             self.silence.last_act().hear(name);
         }
         match kind.update_name() {
             Some("tool_call" | "tool_call_update") => {
-                self.progress.heard();
+                self.progress.note_activity();
                 self.learn_tool(payload);
             }
-            Some("agent_message_chunk" | "agent_thought_chunk" | "plan") => self.progress.heard(),
+            Some("agent_message_chunk" | "agent_thought_chunk" | "plan") => {
+                self.progress.note_activity()
+            }
             Some("usage_update") => {
-                self.details.budget.hear(payload);
+                self.details.budget.count_update(payload);
                 changes.details = Some(self.details.to_json());
             }
             Some("current_mode_update" | "config_option_update") => self.learn_options(payload),
@@ -161,7 +166,7 @@ impl SessionTask {
             Ok(result) => self.prompt_answered(running, &result).await,
             Err(error) if !running.is_cancelling && self.try_again(&error) => Ok(()),
             Err(error) => {
-                let login = self.manners().and_then(|manners| manners.login.as_deref());
+                let login = self.quirks().and_then(|manners| manners.login.as_deref());
                 let ended = match running.is_cancelling {
                     // Some agents answer a cancelled prompt with an error; it is still cancelled.
                     true => TurnEnded::of(StopReason::Cancelled),
@@ -196,11 +201,11 @@ impl SessionTask {
         result: &Json,
     ) -> Result<(), LogFailure> {
         let answer: Value = result.read().unwrap_or_default();
-        let scope = self.manners().map_or(TokenScope::Turn, |manners| manners.usage_of);
+        let scope = self.quirks().map_or(TokenScope::Turn, |manners| manners.token_scope);
         let (usage, usage_of) = usage::of_turn(&mut self.details.usage_told, scope, &answer);
         let host = self.link.agent().map(|agent| &agent.host);
         let stderr = || host.map_or_else(String::new, |host| last_lines(&host.stderr_tail(), 3));
-        let ended = match self.progress.last_words.failure(&answer, self.manners(), stderr) {
+        let ended = match self.progress.last_message.failure(&answer, self.quirks(), stderr) {
             // Cancelled is what the user asked for, whatever name the agent gives to the end.
             _ if running.is_cancelling => TurnEnded::of(StopReason::Cancelled),
             Some(fault) => TurnEnded::failed(fault),
@@ -250,7 +255,7 @@ impl SessionTask {
     }
 
     /// The quirks of the agent that runs.
-    pub(super) fn manners(&self) -> Option<&AgentQuirks> {
-        self.link.agent().map(|agent| &agent.host.manners)
+    pub(super) fn quirks(&self) -> Option<&AgentQuirks> {
+        self.link.agent().map(|agent| &agent.host.quirks)
     }
 }

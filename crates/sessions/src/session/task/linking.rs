@@ -16,7 +16,7 @@ use super::{LogFailure, SessionTask};
 use crate::host::{AgentMessages, Host, TokenScope};
 use crate::link::{self, EarlierSession, LinkOutcome};
 use crate::observer::{self, StartupStep};
-use crate::options::{OptionChoice, offered};
+use crate::options::{OptionChoice, offered_values};
 use crate::permission::TurnToolCalls;
 use crate::relink::{made_of, relink};
 use crate::session::agent_link::{CurrentOffer, LinkState, LinkWaiters};
@@ -39,7 +39,7 @@ pub(super) struct LinkedAgent {
 
 impl LinkState<ListeningAgent> {
     pub(super) fn agent(&self) -> Option<&LinkedAgent> {
-        self.held().map(|listening| &listening.agent)
+        self.current().map(|listening| &listening.agent)
     }
 
     /// Lets go of the agent, and listens no more: it would wait with its last messages for us, and
@@ -98,7 +98,7 @@ impl SessionTask {
         let waiting: Vec<TurnId> = running.into_iter().chain(self.turns.queued()).collect();
         let parent = self.waiting_trace();
         task::spawn(async move {
-            let linking = observer::within(parent, async {
+            let linking = observer::with_parent(parent, async {
                 let host = slot.host().await?;
                 let made_of = made_of(&yard, id).await?;
                 let last_prompt = details.last_prompt.clone();
@@ -132,7 +132,7 @@ impl SessionTask {
             pid: host.pid(),
             command: self.slot.command().argv(),
             containment: format!("{:?}", host.containment()).to_lowercase(),
-            model: offered(&answer, OptionChoice::Model).and_then(|model| model.current),
+            model: offered_values(&answer, OptionChoice::Model).and_then(|model| model.current),
         };
         let mut drafts = vec![draft(None, started)];
         // A session that no agent had before is not resumed.
@@ -143,10 +143,10 @@ impl SessionTask {
             session = %self.id, pid = host.pid(), how = ?link.how, "the agent has the session"
         );
         let is_told = std::mem::replace(&mut self.details.is_prefaced, true);
-        self.link.tell_first(preface, preamble, is_told);
+        self.link.set_preamble(preface, preamble, is_told);
         self.details.note_offer(&link.answer);
         // Another process has the session from now on.
-        if host.manners.usage_of == TokenScope::Process {
+        if host.quirks.token_scope == TokenScope::Process {
             self.details.usage_told.clear();
         }
         let offer = CurrentOffer::new(link.answer, host.share());
@@ -159,7 +159,7 @@ impl SessionTask {
         let waiting = self.link.linked(listening, agent_session, offer);
         self.append(drafts, changes).await?;
         self.used_at = Instant::now();
-        self.hear(link.early.into_messages()).await?;
+        self.handle_batch(link.early.into_messages()).await?;
         self.serve_waiting(waiting);
         // What was sent to an agent that had forgotten the session is sent again.
         match (self.turns.running(), self.progress.waiting().cloned()) {
@@ -180,13 +180,13 @@ impl SessionTask {
     }
 
     pub(super) fn offer_names(&mut self, path: &[&str], value: &Value) {
-        if let Some(offer) = self.link.offer_names(path, value) {
+        if let Some(offer) = self.link.set_offer_name(path, value) {
             self.details.note_offer(offer);
         }
     }
 
     pub(super) fn offer_has(&mut self, path: &[&str], value: &Json) {
-        if let Some(offer) = self.link.offer_has(path, value) {
+        if let Some(offer) = self.link.set_offer_part(path, value) {
             self.details.note_offer(offer);
         }
     }
@@ -299,7 +299,7 @@ impl SessionTask {
             if let (Ok(answer), Some(commands)) = (&outcome, commands.upgrade())
                 && let Some(options) = config_options(answer)
             {
-                let _ = commands.send(SessionTaskCommand::OptionsAre(options)).await;
+                let _ = commands.send(SessionTaskCommand::OptionsChanged(options)).await;
             }
             let _ = reply.send(outcome.map_err(|error| match error {
                 CallError::Refused(error) => error,

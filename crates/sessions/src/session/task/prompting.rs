@@ -218,7 +218,7 @@ impl SessionTask {
         self.cancel_questions().await?;
         self.count_time();
         // A session that is full has room for the end of its turn alone.
-        let _ = self.tell_terminals(Some(turn)).await;
+        let _ = self.log_terminals(Some(turn)).await;
         if self.turns.running().is_some_and(|running| running.turn == turn) {
             self.stop_commands_if_cancelled();
         }
@@ -237,8 +237,8 @@ impl SessionTask {
         let details = Some(self.details.to_json());
         let changes = RecordChanges { details, ..self.next_turn_is_active() };
         self.append_safely(vec![draft(Some(turn), ended)], changes).await?;
-        self.yard.tell(self.id, &Kind::TurnEnded, self.head);
-        self.tell_cancelled();
+        self.yard.notify(self.id, &Kind::TurnEnded, self.head);
+        self.notify_cancelled();
         Ok(())
     }
 

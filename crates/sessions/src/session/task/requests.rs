@@ -25,7 +25,7 @@ impl SessionTask {
                 Ok(())
             }
             CHECK => {
-                self.respond(&message.id(), self.judge.told(message.body()));
+                self.respond(&message.id(), self.judge.check_answer(message.body()));
                 Ok(())
             }
             method => {

@@ -42,7 +42,7 @@ proptest! {
                 }
                 Step::Send => {}
                 Step::Hear => {
-                    progress.heard();
+                    progress.note_activity();
                     is_heard |= n_sent > 0 && progress.waiting().is_none();
                 }
                 Step::Lost => {

@@ -121,7 +121,7 @@ async fn nothing_is_shown_below_a_question_that_is_answered_here() {
         let shown = tokio::time::timeout(Duration::from_millis(100), &mut waiting).await;
         assert!(shown.is_err(), "{shown:?} is shown below a question");
     }
-    assert_eq!(view.known, Seq(3));
+    assert_eq!(view.received, Seq(3));
 
     let answer = r#"{"requestId":"r23456789012345678901234","outcome":{}}"#;
     log.append(vec![draft(Kind::PermissionResolved, answer), draft(Kind::TurnEnded, "{}")]);

@@ -25,7 +25,7 @@ pub(crate) enum TypedAnswer {
 }
 
 /// Parses a typed line as the answer to `request`.
-pub(crate) fn typed(line: &str, request: &Value) -> TypedAnswer {
+pub(crate) fn parse_answer(line: &str, request: &Value) -> TypedAnswer {
     let options = options(request);
     let chosen = match &*line.to_lowercase() {
         "" => return TypedAnswer::Answer(QuestionAnswer::Rejected),
@@ -117,7 +117,7 @@ impl FullQuestions {
     pub(crate) fn new() -> Self {
         let color = terminal::color_on_stderr();
         let style = TextOptions { color, show_thinking: false, ..style() };
-        Self { text: LogReader::new(TextProjection::new(style).whole()) }
+        Self { text: LogReader::new(TextProjection::new(style).with_whole_questions()) }
     }
 
     /// Takes every event; returns the full text of a question that is longer than what was shown.

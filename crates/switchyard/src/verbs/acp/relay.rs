@@ -37,7 +37,7 @@ pub(super) async fn open(
         tokio_tungstenite::client_async_with_config("ws://localhost/acp", stream, Some(limits))
             .await
             .context("the daemon does not speak ACP")?;
-    socket.send(Message::text(told(order))).await.context("the daemon has left")?;
+    socket.send(Message::text(order_notification(order))).await.context("the daemon has left")?;
     Ok(socket)
 }
 
@@ -89,7 +89,7 @@ pub(super) async fn serve(
 }
 
 /// The order as the notification that the daemon takes.
-fn told(order: &SessionOrder) -> String {
+fn order_notification(order: &SessionOrder) -> String {
     let words = order.command.iter().map(|word| word.to_string_lossy());
     let params = json!({
         "agent": order.agent,

@@ -28,7 +28,7 @@ pub(super) async fn check(
     let report = match BusFile::read(path, &here) {
         Ok(file) => look(file, path, config, &here).await,
         Err(error @ BusFileError::Unreadable { .. }) => return Err(error.into()),
-        Err(BusFileError::Wrong { wrong, .. }) => CheckReport::of_wrong(path, wrong),
+        Err(BusFileError::Invalid { wrong, .. }) => CheckReport::of_problem(path, wrong),
     };
     let text = match is_json {
         true => format!("{:#}\n", report.json()),

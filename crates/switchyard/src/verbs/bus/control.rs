@@ -26,7 +26,7 @@ use super::status;
 use crate::daemon::in_process::remove_dead_sockets;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// An order is one short line.
 const MAX_ORDER_BYTES: u64 = 4096;
 /// The state of a bus with thousands of clients is one long line.
@@ -84,7 +84,7 @@ async fn ask(socket: &Path, order: &ControlRequest) -> Result<Value> {
         write_line(&mut stream, order).await?;
         read_line(stream, MAX_ANSWER_BYTES).await.context("it ended meanwhile")
     };
-    tokio::time::timeout(PATIENCE, answer).await.context("it does not answer")?
+    tokio::time::timeout(ANSWER_WITHIN, answer).await.context("it does not answer")?
 }
 
 async fn read_line<T: DeserializeOwned>(from: impl AsyncRead + Unpin, max: u64) -> Result<T> {
@@ -117,7 +117,7 @@ async fn carry_out(
     source: &BusSource,
     places: &[String],
 ) -> Result<Value, Failure> {
-    let picture = bus.picture().await?;
+    let picture = bus.snapshot().await?;
     let pool = |name: String| {
         let names: Vec<&str> = picture.pools.iter().map(|pool| &*pool.name).collect();
         match names.contains(&name.as_str()) {
@@ -161,7 +161,7 @@ async fn carry_out(
     Ok(json!({}))
 }
 
-fn nobody(which: &BusSelector, all: &[String], mute: &[String]) -> Failure {
+fn no_bus_found(which: &BusSelector, all: &[String], mute: &[String]) -> Failure {
     let what = match which {
         BusSelector { pid: Some(pid), .. } => format!("no bus runs with pid {pid}"),
         BusSelector { file: Some(file), .. } => format!("no bus runs with {}", file.display()),
@@ -178,7 +178,7 @@ fn nobody(which: &BusSelector, all: &[String], mute: &[String]) -> Failure {
     }
 }
 
-fn in_short(status: &Value) -> String {
+fn summary(status: &Value) -> String {
     let listeners = status::strings(&status["listeners"]);
     let file = status["file"].as_str().unwrap_or_default();
     format!(
@@ -211,7 +211,7 @@ pub(super) async fn send(
             Err(_) => mute.extend(socket.file_stem().map(|pid| pid.to_string_lossy().into_owned())),
         }
     }
-    let all: Vec<String> = found.iter().map(|(_, status)| in_short(status)).collect();
+    let all: Vec<String> = found.iter().map(|(_, status)| summary(status)).collect();
     if let Some(file) = &which.file {
         let real = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
         let file = real(file);
@@ -221,11 +221,11 @@ pub(super) async fn send(
         found.retain(|(_, status)| status["pid"] == pid);
     }
     let socket = match found.as_slice() {
-        [] => return Err(nobody(which, &all, &mute)),
+        [] => return Err(no_bus_found(which, &all, &mute)),
         [(_, status)] if *order == ControlRequest::Status => return Ok(status.clone()),
         [(socket, _)] => socket,
         several => {
-            let several: Vec<_> = several.iter().map(|(_, status)| in_short(status)).collect();
+            let several: Vec<_> = several.iter().map(|(_, status)| summary(status)).collect();
             return Err(Failure::usage(format!("{} buses run", several.len()))
                 .hint(format!("say which with -c FILE or --pid PID: {}", several.join("; "))));
         }

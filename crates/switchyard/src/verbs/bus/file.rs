@@ -35,7 +35,7 @@ pub(crate) enum BusFileError {
     #[error("cannot read {}: {source}", path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
     #[error("{}{wrong}", path.display())]
-    Wrong { path: PathBuf, wrong: BusFileProblem },
+    Invalid { path: PathBuf, wrong: BusFileProblem },
 }
 
 /// An error in the text of a bus file, and its place.
@@ -58,7 +58,7 @@ impl BusFileProblem {
     }
 
     pub(super) fn of_toml(text: &str, error: &toml::de::Error) -> Self {
-        let at = error.span().map(|span| place(text, span.start));
+        let at = error.span().map(|span| line_and_column(text, span.start));
         Self { at, ..Self::new(error.message()) }
     }
 
@@ -72,7 +72,7 @@ impl BusFileProblem {
 }
 
 /// Line and column of a byte, from 1.
-pub(super) fn place(text: &str, at: usize) -> (usize, usize) {
+pub(super) fn line_and_column(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
     let line = before.rsplit('\n').next().unwrap_or_default();
     (before.matches('\n').count() + 1, line.chars().count() + 1)
@@ -92,7 +92,7 @@ impl From<BusFileError> for Failure {
         let message = error.to_string();
         match error {
             BusFileError::Unreadable { .. } => Self::usage(message),
-            BusFileError::Wrong { wrong, .. } => Self::new(ERROR, message).hinting(wrong.hint),
+            BusFileError::Invalid { wrong, .. } => Self::new(ERROR, message).hinting(wrong.hint),
         }
     }
 }

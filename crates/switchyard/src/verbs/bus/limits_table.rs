@@ -105,7 +105,7 @@ pub(super) struct ChangedLimit {
     pub(super) usual: String,
 }
 
-pub(super) fn changed(limits: &SwitchLimits, edges: &IoLimits) -> Vec<ChangedLimit> {
+pub(super) fn changed_limits(limits: &SwitchLimits, edges: &IoLimits) -> Vec<ChangedLimit> {
     let all = |limits: &SwitchLimits, edges: &IoLimits| {
         let wait = |wait: Option<u64>| wait.map_or_else(|| "never".to_owned(), show_millis);
         let bytes = |n_bytes: usize| show_bytes(n_bytes as u64);

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::cli::bus::{BusServeArgs, parse_address};
 
 /// The mode of a socket that is for the user who runs the bus alone.
-pub(crate) const PRIVATE_SOCKET: u32 = 0o600;
+pub(crate) const PRIVATE_SOCKET_MODE: u32 = 0o600;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BusListener {
@@ -41,7 +41,7 @@ impl BusListener {
     pub(super) fn all_of(args: &BusServeArgs) -> impl Iterator<Item = Self> {
         let tcp = args.tcp.iter().map(|address| BusAddress::Tcp(*address));
         let ws = args.ws.iter().map(|address| BusAddress::Ws(*address));
-        let unix = args.unix.iter().map(|path| BusAddress::Unix(path.clone(), PRIVATE_SOCKET));
+        let unix = args.unix.iter().map(|path| BusAddress::Unix(path.clone(), PRIVATE_SOCKET_MODE));
         tcp.chain(unix).chain(ws).map(|at| Self { at, pool: args.pool.clone() })
     }
 
@@ -87,7 +87,7 @@ impl TryFrom<ListenTable> for BusListener {
             (Some(tcp), None, None) => BusAddress::Tcp(parse_address(&tcp)?),
             (None, Some(ws), None) => BusAddress::Ws(parse_address(&ws)?),
             (None, None, Some(path)) => {
-                let mode = mode.as_deref().map_or(Ok(PRIVATE_SOCKET), parse_mode)?;
+                let mode = mode.as_deref().map_or(Ok(PRIVATE_SOCKET_MODE), parse_mode)?;
                 return Ok(Self { at: BusAddress::Unix(path, mode), pool });
             }
             _ => return Err("a listener has exactly one of `tcp`, `unix` and `ws`".to_owned()),
@@ -102,7 +102,7 @@ impl TryFrom<ListenTable> for BusListener {
 fn parse_mode(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
     // Without read and write permission of the user nobody could connect.
-    mode.filter(|mode| mode & PRIVATE_SOCKET == PRIVATE_SOCKET)
+    mode.filter(|mode| mode & PRIVATE_SOCKET_MODE == PRIVATE_SOCKET_MODE)
         .ok_or_else(|| format!("{text:?} is no mode for a socket; write it like \"0600\""))
 }
 

@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 /// How much a connection may send before it is authenticated, handshake included.
-const MAX_STRANGER_BYTES: usize = 128 << 10;
+const MAX_UNAUTHENTICATED_BYTES: usize = 128 << 10;
 /// Headers of frames and the library's own buffer, beside the message.
 const SLACK_BYTES: usize = 256 << 10;
 
@@ -43,13 +43,13 @@ impl UnfinishedMeter {
     pub(super) fn new(budget: &Arc<UnfinishedBudget>) -> Arc<Self> {
         Arc::new(Self {
             n_bytes: AtomicUsize::new(0),
-            max_bytes: AtomicUsize::new(MAX_STRANGER_BYTES),
+            max_bytes: AtomicUsize::new(MAX_UNAUTHENTICATED_BYTES),
             budget: Arc::clone(budget),
         })
     }
 
     /// Notes that the client is authenticated: from now on messages may be as long as this.
-    pub(super) fn let_in(&self, max_message_bytes: usize) {
+    pub(super) fn admit(&self, max_message_bytes: usize) {
         self.max_bytes.store(max_message_bytes.saturating_add(SLACK_BYTES), Ordering::Relaxed);
     }
 

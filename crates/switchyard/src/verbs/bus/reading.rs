@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use toml::Spanned;
 
-use super::file::{BusFile, BusFileError, BusFileFormat, BusFileProblem, place};
+use super::file::{BusFile, BusFileError, BusFileFormat, BusFileProblem, line_and_column};
 use super::limits_table::LimitsTable;
 use super::listener::ListenTable;
 use super::pool_table::PoolTable;
@@ -33,7 +33,7 @@ impl BusFile {
             return Err(unreadable(std::io::Error::other(why)));
         }
         Self::parse(&text, path, here)
-            .map_err(|wrong| BusFileError::Wrong { path: path.to_owned(), wrong })
+            .map_err(|wrong| BusFileError::Invalid { path: path.to_owned(), wrong })
     }
 
     /// `path` says what the file is called and what its relative paths are below.
@@ -97,7 +97,7 @@ impl<T> TableList<T> {
     /// Converts the tables; an error has the place where its table begins.
     fn settle<M: TryFrom<T, Error = String>>(self, text: &str) -> Result<Vec<M>, BusFileProblem> {
         let each = self.0.into_iter().map(|table| {
-            let at = Some(place(text, table.span().start));
+            let at = Some(line_and_column(text, table.span().start));
             M::try_from(table.into_inner())
                 .map_err(|why| BusFileProblem { at, ..BusFileProblem::new(why) })
         });

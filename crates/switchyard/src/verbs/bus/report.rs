@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::file::{BusFile, BusFileFormat, BusFileProblem};
-use super::limits_table::{ChangedLimit, changed};
-use super::listener::{BusAddress, BusListener, PRIVATE_SOCKET};
+use super::limits_table::{ChangedLimit, changed_limits};
+use super::listener::{BusAddress, BusListener, PRIVATE_SOCKET_MODE};
 use super::pool_table::{PoolEntry, PoolProgram};
 use crate::outcome::{ERROR, Failure};
 use crate::terminal::format::word;
@@ -72,7 +72,7 @@ impl CheckReport {
             path: path.to_owned(),
             form: Some(file.form),
             pools,
-            limits: changed(&file.limits, &file.edges),
+            limits: changed_limits(&file.limits, &file.edges),
             listeners: file.listeners.clone(),
             warnings,
             problems,
@@ -80,7 +80,7 @@ impl CheckReport {
     }
 
     /// The report of a file that could not be parsed.
-    pub(super) fn of_wrong(path: &Path, wrong: BusFileProblem) -> Self {
+    pub(super) fn of_problem(path: &Path, wrong: BusFileProblem) -> Self {
         let BusFileProblem { at, message, hint } = wrong;
         let message = match at {
             Some((line, column)) => format!("line {line}, column {column}: {message}"),
@@ -127,7 +127,7 @@ impl CheckReport {
         }
         if self.form.is_some() {
             let _ = writeln!(text, "\n{}", paint.strong("listeners"));
-            text.push_str(&self.entrances());
+            text.push_str(&self.listeners_text());
         }
         for warning in &self.warnings {
             let _ = writeln!(text, "\n{}: {}", paint.doubtful("warning"), sanitize(warning));
@@ -169,7 +169,7 @@ impl CheckReport {
         text
     }
 
-    fn entrances(&self) -> String {
+    fn listeners_text(&self) -> String {
         if self.listeners.is_empty() {
             return "  stdin and stdout, one; or by --tcp, --unix and --ws\n".to_owned();
         }
@@ -178,7 +178,7 @@ impl CheckReport {
             let place = clean(&at.to_string());
             let how = match at {
                 BusAddress::Tcp(_) | BusAddress::Ws(_) => "with the token".to_owned(),
-                BusAddress::Unix(_, PRIVATE_SOCKET) => "as this user".to_owned(),
+                BusAddress::Unix(_, PRIVATE_SOCKET_MODE) => "as this user".to_owned(),
                 BusAddress::Unix(_, mode) => format!("as its mode {mode:04o} allows"),
             };
             let pool = pool.as_ref().map(|pool| format!(", to pool {}", sanitize(pool)));

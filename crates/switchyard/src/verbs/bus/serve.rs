@@ -27,9 +27,9 @@ use crate::signals::{DaemonSignals, SignalAction};
 use crate::{stdio, terminal};
 
 /// How long killing everything may take.
-const ABORT: Duration = Duration::from_secs(10);
+const ABORT_WITHIN: Duration = Duration::from_secs(10);
 /// How long the last WebSocket clients may take to go.
-const FAREWELL: Duration = Duration::from_secs(2);
+const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
 pub(super) async fn serve(
     path: PathBuf,
@@ -44,7 +44,7 @@ pub(super) async fn serve(
         listeners.clear();
     }
     check_pool(args.pool.as_deref(), &setup)?;
-    tell_beforehand(&setup, listeners.is_empty());
+    print_notes(&setup, listeners.is_empty());
     let token_file = args.token_file.clone().or(token_file);
     let token = match listeners.iter().any(|listener| listener.at.needs_token()) {
         true if !args.no_token => Some(token::open(token_file.as_deref(), &source.config)?),
@@ -80,7 +80,7 @@ pub(super) async fn serve(
     let code = ended?;
     // Clients by WebSocket are told that it is over.
     connections.close();
-    let _gone = timeout(FAREWELL, connections.wait()).await;
+    let _gone = timeout(CLOSE_GRACE, connections.wait()).await;
     Ok(code)
 }
 
@@ -92,7 +92,7 @@ async fn run(
     mut signals: DaemonSignals,
 ) -> Result<ExitCode, Failure> {
     let has_client = client.is_some();
-    let mut client = std::pin::pin!(talk(client));
+    let mut client = std::pin::pin!(bridge_stdio(client));
     let mut is_ending = false;
     let mut ended = std::pin::pin!(bus.ended());
     loop {
@@ -111,7 +111,7 @@ async fn run(
             SignalAction::ReopenLog => {}
             // If it cannot even do that, its workers' keepers see to them when it is gone.
             _ if is_ending => {
-                return match timeout(ABORT, bus.abort()).await {
+                return match timeout(ABORT_WITHIN, bus.abort()).await {
                     Ok(ended) => Ok(ended.map(|()| ExitCode::SUCCESS)?),
                     Err(_) => Err(Failure::new(ERROR, "the bus hangs and was left behind")),
                 };
@@ -120,7 +120,7 @@ async fn run(
                 is_ending = true;
                 let (bus, path) = (bus.clone(), source.path.clone());
                 task::spawn(async move {
-                    tell_what_is_waited_for(&bus, &path).await;
+                    print_open_requests(&bus, &path).await;
                     bus.drain().await
                 });
             }
@@ -173,7 +173,7 @@ fn check_pool(pool: Option<&str>, setup: &bus::KernelSetup) -> Result<(), Failur
 }
 
 /// Prints what somebody would otherwise wonder about: a missing program, an unused stdin.
-fn tell_beforehand(setup: &bus::KernelSetup, is_on_stdio: bool) {
+fn print_notes(setup: &bus::KernelSetup, is_on_stdio: bool) {
     for pool in &setup.pools {
         if let Err(error) = pool.launch.find_program() {
             say(&format!("pool `{}` cannot start: {error}", pool.plan.name));
@@ -190,8 +190,8 @@ fn tell_beforehand(setup: &bus::KernelSetup, is_on_stdio: bool) {
     }
 }
 
-async fn tell_what_is_waited_for(bus: &Bus, path: &Path) {
-    let n_open = bus.picture().await.map_or(0, |picture| picture.n_open);
+async fn print_open_requests(bus: &Bus, path: &Path) {
+    let n_open = bus.snapshot().await.map_or(0, |picture| picture.n_open);
     if n_open > 0 {
         say(&format!(
             "ends; waits for {n_open} requests, as long as `drain_timeout` in {} allows; \
@@ -202,7 +202,7 @@ async fn tell_what_is_waited_for(bus: &Bus, path: &Path) {
 }
 
 /// The client on stdin and stdout, until the bus has nothing more to tell it.
-async fn talk(client: Option<tokio::net::UnixStream>) {
+async fn bridge_stdio(client: Option<tokio::net::UnixStream>) {
     let Some(client) = client else { return };
     let (mut from_bus, mut to_bus) = client.into_split();
     let (mut stdin, mut stdout) = stdio::open();

@@ -76,19 +76,19 @@ fn first_of(problems: Vec<Failure>) -> Failure {
 pub(super) fn problems(file: &BusFile) -> Vec<Failure> {
     let mut found = Vec::new();
     if file.pools.is_empty() {
-        found.push(wrong_plan(&PlanError::NoPools));
+        found.push(plan_failure(&PlanError::NoPools));
     }
     let mut names = BTreeSet::new();
     for pool in &file.pools {
         if !names.insert(&pool.plan.name) {
-            found.push(wrong_plan(&PlanError::PoolTwice(pool.plan.name.clone())));
+            found.push(plan_failure(&PlanError::PoolTwice(pool.plan.name.clone())));
         }
         let alone = SwitchPlan { pools: vec![pool.plan.clone()], limits: SwitchLimits::default() };
-        found.extend(alone.check().err().map(|error| wrong_plan(&error)));
+        found.extend(alone.check().err().map(|error| plan_failure(&error)));
     }
     let any = vec![PoolPlan::fixed("any", "", 1)];
     let alone = SwitchPlan { pools: any, limits: file.limits.clone() };
-    found.extend(alone.check().err().map(|error| wrong_plan(&error)));
+    found.extend(alone.check().err().map(|error| plan_failure(&error)));
     found.extend(edge_problems(&file.edges).into_iter().map(|why| Failure::new(ERROR, why)));
     let mut places = BTreeSet::new();
     for listener in &file.listeners {
@@ -189,7 +189,7 @@ pub(super) async fn launch(
             let agent = Some(name.clone());
             let order = SessionOrder { agent, cwd, ..SessionOrder::default() };
             let found = agent_command(config, &order, mode).await;
-            let command = found.map_err(|failure| of_pool(pool.name(), failure))?;
+            let command = found.map_err(|failure| pool_failure(pool.name(), failure))?;
             let mut launch = Launch::new(command.program, command.cwd);
             (launch.args, launch.env) = (command.args, command.env);
             launch
@@ -216,7 +216,7 @@ fn set_env(env: &mut Environment, pool: &PoolEntry) {
 }
 
 /// The failure for an invalid plan, with a hint.
-fn wrong_plan(error: &PlanError) -> Failure {
+fn plan_failure(error: &PlanError) -> Failure {
     let failure = Failure::new(ERROR, error.to_string());
     match error {
         PlanError::NoPools => failure.hint("add a [[pool]] with `name` and `command`"),
@@ -226,7 +226,7 @@ fn wrong_plan(error: &PlanError) -> Failure {
 }
 
 /// The failure to start a pool's agent, with hints in the words of a bus file.
-fn of_pool(pool: &str, failure: Failure) -> Failure {
+fn pool_failure(pool: &str, failure: Failure) -> Failure {
     let hint = failure.hint.map(|hint| match () {
         // The other commands take the mode as a flag, and an agent's command after the other words.
         () if hint.contains("--permissions") => {

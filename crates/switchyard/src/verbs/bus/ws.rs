@@ -30,8 +30,8 @@ use super::meter::{MeteredStream, UnfinishedBudget, UnfinishedMeter};
 
 /// Connections that are still at their handshake.
 const MAX_HANDSHAKES: usize = 256;
-const HANDSHAKE: Duration = Duration::from_secs(10);
-const GOODBYE: Duration = Duration::from_secs(2);
+const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
+const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 /// A client that says nothing for so long is pinged, and closed if it does not answer for as
 /// long again.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -106,7 +106,7 @@ async fn serve(
         .max_message_size(Some(door.max_line_bytes))
         .max_frame_size(Some(door.max_line_bytes));
     let check = |request: &Request, response| {
-        is_let_in = match (&door.token, said_token(request)) {
+        is_let_in = match (&door.token, handshake_token(request)) {
             (None, _) => true,
             (Some(token), Some(said)) if token.is(said) => true,
             (Some(_), Some(_)) => return Err(refusal(StatusCode::UNAUTHORIZED, "wrong token\n")),
@@ -115,11 +115,11 @@ async fn serve(
         check_handshake(request, response, door.token.is_some())
     };
     let socket = tokio_tungstenite::accept_hdr_async_with_config(stream, check, Some(config));
-    let socket = timeout(HANDSHAKE, socket).await.context("no handshake in time")??;
+    let socket = timeout(HANDSHAKE_WITHIN, socket).await.context("no handshake in time")??;
     drop(handshake);
     meter.reset();
     if is_let_in {
-        meter.let_in(door.max_line_bytes);
+        meter.admit(door.max_line_bytes);
     }
     let token = door.token.filter(|_| !is_let_in);
     let port = door.bus.guarded_port(door.pool.as_deref(), token).await?;
@@ -127,7 +127,7 @@ async fn serve(
 }
 
 /// The token that the handshake itself holds.
-fn said_token(request: &Request) -> Option<&str> {
+fn handshake_token(request: &Request) -> Option<&str> {
     let bearer = request
         .headers()
         .get(header::AUTHORIZATION)
@@ -209,14 +209,14 @@ async fn bridge(
     // The first message shows the token, or the bus closes the port.
     let on_message = || {
         meter.reset();
-        meter.let_in(max_line_bytes);
+        meter.admit(max_line_bytes);
     };
     let ended = tokio::select! {
         ended = upstream(stream, to_bus, heard, on_message) => ended,
         ended = downstream(&mut sink, from_bus, last_heard) => ended,
     };
     // The other half of the closing handshake.
-    let _gone = timeout(GOODBYE, sink.close()).await;
+    let _gone = timeout(CLOSE_WITHIN, sink.close()).await;
     ended
 }
 

@@ -36,7 +36,7 @@ pub(super) fn show(config: &Config) -> String {
     show_members(&mut text, "log", &log);
     for (name, defaults) in as_written(config) {
         let mut table = toml::Table::try_from(defaults).unwrap_or_default();
-        let written = config.written.as_ref().and_then(|written| written.get(name));
+        let written = config.raw_tables.as_ref().and_then(|written| written.get(name));
         if let Some(Value::Table(written)) = written {
             table.extend(written.clone());
         }

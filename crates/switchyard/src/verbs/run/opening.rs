@@ -26,7 +26,7 @@ pub(super) struct RunSession {
     pub(super) is_new: bool,
     /// Its agent is to be started before anything is set or prompted: what keeps it from that is no
     /// failed turn.
-    pub(super) is_unstarted: bool,
+    pub(super) needs_start: bool,
     /// Changes to the session before its first prompt, as members of PATCH.
     pub(super) changes: Map<String, Value>,
 }
@@ -36,8 +36,8 @@ pub(super) async fn open(
     args: &RunArgs,
     agent: Option<&str>,
 ) -> Result<RunSession, Failure> {
-    let wishes = args.wishes.wishes();
-    if !wishes.are_modest() {
+    let wishes = args.initial_options.initial_options();
+    if !wishes.ask_first() {
         require_a_person("it may not choose a mode or an option that may allow more")?;
     }
     match &args.session {
@@ -55,7 +55,7 @@ async fn earlier(
 ) -> Result<RunSession, Failure> {
     let info = SessionInfo::find(daemon.client(), named).await?;
     check_same(args, agent, &info)?;
-    prompt::tell_outside(&args.attach, &[info.cwd.clone().into()]);
+    prompt::warn_outside(&args.attach, &[info.cwd.clone().into()]);
     let mut changes = members(wishes);
     let limits = args.limits.limits();
     if !limits.is_empty() {
@@ -65,7 +65,7 @@ async fn earlier(
         session: daemon.client().session(info.id),
         cursor: info.head,
         is_new: false,
-        is_unstarted: true,
+        needs_start: true,
         changes,
     })
 }
@@ -97,7 +97,7 @@ async fn new(
     }
     let cwd = working_directory(args.agent.cwd.as_deref())?;
     let add_dirs = add_dirs(&args.agent)?;
-    prompt::tell_outside(&args.attach, &[std::slice::from_ref(&cwd), &add_dirs[..]].concat());
+    prompt::warn_outside(&args.attach, &[std::slice::from_ref(&cwd), &add_dirs[..]].concat());
     // While it is being set the agent may ask something, and only who knows the session can answer.
     let is_unstarted = !wishes.is_empty() || args.auth.is_some();
     let words = args.command.iter().map(|word| word.to_string_lossy());
@@ -109,7 +109,7 @@ async fn new(
         "env": this_process::environment_for_agents(),
         "limits": args.limits.limits(),
         // Some agents take it only when they are started.
-        "model": args.wishes.model,
+        "model": args.initial_options.model,
         "permissions": args.permissions.mode(),
         "systemPrompt": args.system_prompt,
         "startsLater": is_unstarted,
@@ -119,5 +119,5 @@ async fn new(
     drop(waiting);
     let session = daemon.client().session(made.id);
     let changes = members(wishes);
-    Ok(RunSession { session, cursor: Seq(0), is_new: true, is_unstarted, changes })
+    Ok(RunSession { session, cursor: Seq(0), is_new: true, needs_start: is_unstarted, changes })
 }

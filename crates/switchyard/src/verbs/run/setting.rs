@@ -12,8 +12,12 @@ use crate::signals::Signals;
 
 impl Turns<'_> {
     /// Starts the agent and applies the options; returns how the run has ended, if it has.
-    pub(super) async fn set(&mut self, signals: &mut Signals) -> Result<Option<RunEnd>, Failure> {
-        let RunSession { session, is_new, is_unstarted, changes, .. } = self.opened.clone();
+    pub(super) async fn apply_options(
+        &mut self,
+        signals: &mut Signals,
+    ) -> Result<Option<RunEnd>, Failure> {
+        let RunSession { session, is_new, needs_start: is_unstarted, changes, .. } =
+            self.opened.clone();
         let auth = self.args.auth.as_deref();
         let setting = async {
             if is_unstarted {
@@ -39,7 +43,7 @@ impl Turns<'_> {
                     Ok(Some(events)) => {
                         for event in &events {
                             self.consider(event);
-                            self.seen.look_before(event);
+                            self.facts.note_before_turn(event);
                         }
                     }
                     // Nobody is left who could be shown anything.

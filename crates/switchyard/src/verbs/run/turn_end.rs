@@ -26,7 +26,7 @@ pub(super) struct RunTurnEnd {
 
 impl TurnFacts {
     /// Notes an event before there is a turn.
-    pub(super) fn look_before(&mut self, event: &Event) {
+    pub(super) fn note_before_turn(&mut self, event: &Event) {
         match event.own() {
             Some(Own::PermissionResolved(resolved)) => {
                 self.was_rejected |= !resolved.allowed;
@@ -41,8 +41,8 @@ impl TurnFacts {
         }
     }
 
-    pub(super) fn look(&mut self, event: &Event, turn: TurnId) {
-        self.look_before(event);
+    pub(super) fn note(&mut self, event: &Event, turn: TurnId) {
+        self.note_before_turn(event);
         match event.own() {
             Some(Own::CancelRequested(_)) => self.was_cancelled = true,
             Some(Own::TurnEnded(ended)) if event.turn == Some(turn) => {
@@ -81,7 +81,7 @@ impl TurnFacts {
         let was_cut_by_denial = self.limit.is_some() || was_told_no;
         // A turn may end by itself just before it is stopped at its limit.
         let was_denied = self.limit.is_some() || self.was_denied_unattended;
-        outcome::of_turn(&end.reason, was_cut_by_denial, was_denied)
+        outcome::exit_code_of_turn(&end.reason, was_cut_by_denial, was_denied)
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
         for own in events {
             let (kind, payload) = (own.kind(), own.to_payload());
             let event = Event { seq: wire::Seq(1), at: Millis(0), turn: Some(turn), kind, payload };
-            seen.look(&event, turn);
+            seen.note(&event, turn);
         }
         seen.exit_code()
     }
@@ -132,7 +132,7 @@ mod tests {
                 let (kind, payload): (_, wire::Json) = (own.kind(), own.to_payload());
                 let at = Millis(0);
                 let event = Event { seq: wire::Seq(1), at, turn: Some(turn), kind, payload };
-                seen.look(&event, turn);
+                seen.note(&event, turn);
             }
             seen.exit_code()
         };

@@ -34,7 +34,7 @@ pub(super) struct Turns<'a> {
     daemon: &'a CommandDaemon,
     pub(super) opened: RunSession,
     pub(super) view: LogView,
-    pub(super) seen: TurnFacts,
+    pub(super) facts: TurnFacts,
     /// Asks the person at the terminal, if one is there.
     asker: Option<Asker>,
 }
@@ -83,24 +83,24 @@ impl<'a> Turns<'a> {
         let asker = super::can_ask(args).then(Asker::start);
         let style = TextOptions { show_thinking: !args.hide_thinking, ..style() };
         let formatter = Formatter::new(args.format, opened.session.id(), style, false);
-        let mut formatter = formatter.taking_back();
+        let mut formatter = formatter.replacing_call_lines();
         if args.format == OutputFormat::Text {
             formatter.wait_with(Spinner::start("waiting for the agent …"));
         }
         let questions =
             if asker.is_some() { QuestionHandling::Here } else { QuestionHandling::Elsewhere };
         let view = LogView::new(&opened.session, opened.cursor, formatter, questions);
-        Self { args, daemon, opened, view, seen: TurnFacts::default(), asker }
+        Self { args, daemon, opened, view, facts: TurnFacts::default(), asker }
     }
 
     /// Prompts the session with `first`, and then with what `messages` say.
-    pub(super) async fn take(
+    pub(super) async fn run(
         mut self,
         first: &PromptInput,
         mut messages: Option<Messages>,
         signals: &mut Signals,
     ) -> Result<RunEnd, Failure> {
-        if let Some(ended) = self.set(signals).await? {
+        if let Some(ended) = self.apply_options(signals).await? {
             return Ok(ended);
         }
         let mut turn = self.prompt(first).await?;
@@ -112,26 +112,26 @@ impl<'a> Turns<'a> {
             let over = self.follow(turn, &mut outside).await;
             let Ok(FollowEnd::Turn(of_turn)) = over else { break over };
             if of_turn != 0 {
-                (code, hint) = (of_turn, Some((self.seen.hint(), self.seen.limit)));
+                (code, hint) = (of_turn, Some((self.facts.hint(), self.facts.limit)));
             }
             let Some(messages) = &mut messages else { break over };
             self.end_answer()?;
             let next = self.next_message(messages, &mut outside).await;
             let Ok(FollowEnd::Next(text)) = next else { break next };
-            self.seen = TurnFacts::default();
+            self.facts = TurnFacts::default();
             match self.prompt(&PromptInput::new(&text, &[])?).await {
                 Ok(next) => turn = next,
                 Err(failure) => break Err(failure),
             }
         };
         if let Ok(FollowEnd::AtOnce(code)) = over {
-            self.name_session();
+            self.print_session_id();
             return Ok(RunEnd::AtOnce(code));
         }
         if let Ok(FollowEnd::Reader) = over {
             let _ = self.session().cancel(Some("reader gone")).await;
         }
-        self.daemon.let_go().await;
+        self.daemon.stop_sessions().await;
         let rest = self.show_rest(turn).await;
         let over = over?;
         match rest {
@@ -152,7 +152,7 @@ impl<'a> Turns<'a> {
             }
             _ => code,
         };
-        self.name_session();
+        self.print_session_id();
         match hint.filter(|_| code == outcome::DENIED) {
             Some((_, Some(limit))) => return Err(Failure::at_limit(limit)),
             Some((hint, None)) if self.args.format == OutputFormat::Text => {
@@ -192,7 +192,7 @@ impl<'a> Turns<'a> {
         tokio::pin!(timeout);
         let gone = self.daemon.gone();
         tokio::pin!(gone);
-        while self.seen.end.is_none() {
+        while self.facts.end.is_none() {
             tokio::select! {
                 events = self.view.next() => {
                     let Some(events) = events? else { return Ok(FollowEnd::Reader) };
@@ -201,10 +201,10 @@ impl<'a> Turns<'a> {
                     }
                     for event in &events {
                         // Questions after the end of our turn are not ours to answer.
-                        if self.seen.end.is_none() {
+                        if self.facts.end.is_none() {
                             self.consider(event);
                         }
-                        self.seen.look(event, turn);
+                        self.facts.note(event, turn);
                     }
                 }
                 code = outside.signals.next() => {
@@ -228,7 +228,7 @@ impl<'a> Turns<'a> {
         Ok(match signal {
             Some(code) => FollowEnd::Signal(code),
             None if is_late => FollowEnd::Turn(outcome::TIMEOUT),
-            None => FollowEnd::Turn(self.seen.exit_code()),
+            None => FollowEnd::Turn(self.facts.exit_code()),
         })
     }
 
@@ -261,9 +261,9 @@ impl<'a> Turns<'a> {
     /// Shows what the agent still had to say, and what is logged but not shown yet.
     async fn show_rest(&mut self, turn: TurnId) -> Result<SessionInfo, Failure> {
         let now: SessionInfo = self.session().get().await?;
-        let seen = &mut self.seen;
+        let seen = &mut self.facts;
         tokio::select! {
-            shown = self.view.show_rest(now.head, |event| seen.look(event, turn)) => {
+            shown = self.view.show_rest(now.head, |event| seen.note(event, turn)) => {
                 shown.map(|_| now)
             }
             () = self.daemon.gone() => Err(gone_failure()),
@@ -276,7 +276,7 @@ impl<'a> Turns<'a> {
         if self.args.format == OutputFormat::Quiet {
             self.view.formatter.end_line();
             show(&mut self.view.formatter)?;
-            self.seen.tell_failure();
+            self.facts.tell_failure();
         }
         Ok(())
     }
@@ -286,12 +286,12 @@ impl<'a> Turns<'a> {
         if let Some(asker) = &self.asker {
             return asker.consider(event, self.session());
         }
-        let Some(asked) = event.asked_person() else { return };
+        let Some(asked) = event.question_for_person() else { return };
         if self.daemon.is_here() && asked.limit.is_none() {
             // A session of this process rejects by itself a question that nobody can answer.
             return;
         }
-        self.seen.limit = asked.limit.or(self.seen.limit.take());
+        self.facts.limit = asked.limit.or(self.facts.limit.take());
         let session = self.session().clone();
         // A question that somebody else has answered needs no answer.
         task::spawn(
@@ -306,7 +306,7 @@ impl<'a> Turns<'a> {
     }
 
     /// Tells a person how to go on with the session.
-    fn name_session(&self) {
+    fn print_session_id(&self) {
         if self.args.format == OutputFormat::Text && terminal::can_ask() {
             terminal::say(&format!("session {}", self.session().id()));
         }

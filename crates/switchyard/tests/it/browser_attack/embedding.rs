@@ -162,12 +162,12 @@ async fn a_tab_that_a_foreign_page_opens_is_out_of_its_reach() {
         assert_eq!(got, "foreign", "others stay in reach");
         let home = scene.browser.tabs().await;
         for tab in &home[1..] {
-            scene.browser.turn_to(tab).await;
+            scene.browser.switch_tab(tab).await;
             assert!(scene.browser.text().await.contains(SECRET));
             assert_eq!(scene.browser.run("return !!opener", Value::Null).await, true);
             scene.browser.close_tab().await;
         }
-        scene.browser.turn_to(&home[0]).await;
+        scene.browser.switch_tab(&home[0]).await;
 
         for (path, is_page) in [("/", true), (&transcript, false), ("/login#code=guess", true)] {
             let url = scene.daemon.page_url(path);
@@ -176,14 +176,14 @@ async fn a_tab_that_a_foreign_page_opens_is_out_of_its_reach() {
             assert_eq!(got, "out of reach", "{origin} holds on to {path}");
             let tabs = scene.browser.tabs().await;
             assert_eq!(tabs.len(), 2);
-            scene.browser.turn_to(&tabs[1]).await;
+            scene.browser.switch_tab(&tabs[1]).await;
             scene.browser.until("document.readyState === 'complete' && location.host").await;
             let text = scene.browser.text().await;
             let is_refused = text.contains("urn:switchyard:problem:forbidden");
             assert_eq!(is_refused, !is_page, "{path}: {text}");
             assert_eq!(scene.browser.run("return opener", Value::Null).await, Value::Null);
             scene.browser.close_tab().await;
-            scene.browser.turn_to(&tabs[0]).await;
+            scene.browser.switch_tab(&tabs[0]).await;
         }
     }
     assert_eq!(scene.picture().await, before);

@@ -55,7 +55,7 @@ async fn whoever_takes_the_port_hears_nothing_that_opens_the_next_daemon() {
     // Whatever else a user may do there, in another tab.
     let first = browser.tabs().await.remove(0);
     let second = browser.new_tab().await;
-    browser.turn_to(&second).await;
+    browser.switch_tab(&second).await;
     browser.open(&format!("{page}/sessions")).await;
     let heard = impostor.heard();
 
@@ -66,7 +66,7 @@ async fn whoever_takes_the_port_hears_nothing_that_opens_the_next_daemon() {
 
     // The user's own tab comes over to where the page is now, and has what was written.
     if is_page {
-        browser.turn_to(&first).await;
+        browser.switch_tab(&first).await;
         let there = daemon.page_url(&format!("/sessions/{session}"));
         browser.until(&format!("location.href === {there:?}")).await;
         browser.until(&shows(SECRET)).await;
@@ -199,11 +199,11 @@ async fn a_page_that_was_loaded_from_whoever_took_the_port_comes_in_nowhere() {
     let Loaded { daemon, browser, secret, .. } = &loaded;
     let evil = browser.tabs().await.remove(0);
     let tab = browser.new_tab().await;
-    browser.turn_to(&tab).await;
+    browser.switch_tab(&tab).await;
     super::enter(browser, super::link(daemon.line())).await;
     let status = super::with_pass("return (await fetch('/v1/sessions')).status");
     assert_eq!(browser.run(&status, Value::Null).await, 200);
-    browser.turn_to(&evil).await;
+    browser.switch_tab(&evil).await;
     assert_eq!(browser.run(KEPT, Value::Null).await, *secret, "of the name that is left");
     let told = loaded.comes_in().await;
     assert!(told.iter().all(|one| one[1] != 201), "{told:?}");

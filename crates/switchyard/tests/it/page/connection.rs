@@ -23,7 +23,7 @@ async fn eight_tabs_show_the_answer_as_it_comes() {
     let mut tabs = visit.browser.tabs().await;
     while tabs.len() < N_TABS {
         let tab = visit.browser.new_tab().await;
-        visit.browser.turn_to(&tab).await;
+        visit.browser.switch_tab(&tab).await;
         visit.open_session(&session).await;
         visit.browser.until("/Live/.test(document.querySelector('.connection').innerText)").await;
         tabs.push(tab);
@@ -32,7 +32,7 @@ async fn eight_tabs_show_the_answer_as_it_comes() {
     let n_shown = "return Math.max(0, ...[...document.querySelectorAll('.row-answer')].flatMap( \
         (one) => [...one.innerText.matchAll(/chunk (\\d+)/g)].map((found) => Number(found[1]))))";
     for tab in &tabs {
-        visit.browser.turn_to(tab).await;
+        visit.browser.switch_tab(tab).await;
         visit.until_text(".row-answer", "chunk 3").await;
         let n = visit.browser.run(n_shown, Value::Null).await.as_u64().unwrap();
         visit.until_text(".row-answer", &format!("chunk {}", n + 3)).await;
@@ -42,7 +42,7 @@ async fn eight_tabs_show_the_answer_as_it_comes() {
     visit.until_idle(&session).await;
     let logged = visit.logged_answer(&session).await;
     for tab in &tabs {
-        visit.browser.turn_to(tab).await;
+        visit.browser.switch_tab(tab).await;
         visit.until_text(".row-end", "Stopped").await;
         assert_eq!(visit.answer().await, logged);
     }

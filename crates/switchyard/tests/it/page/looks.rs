@@ -39,7 +39,7 @@ async fn everybody_can_use_it_in_light_and_dark_and_on_a_phone() {
     let visit = Visit::start_logged_out().await;
     let axe = axe();
     for (name, width, height, scheme) in DEVICES {
-        visit.browser.look_like(width, height, scheme).await;
+        visit.browser.emulate_device(width, height, scheme).await;
         visit.browser.open(&visit.daemon.url("/login")).await;
         visit.until_there("[data-testid=login]").await;
         check(&visit, &axe, "login", name).await;
@@ -66,7 +66,7 @@ async fn everybody_can_use_it_in_light_and_dark_and_on_a_phone() {
         ("question", format!("/sessions/{asking}"), ".question-card"),
     ];
     for (name, width, height, scheme) in DEVICES {
-        visit.browser.look_like(width, height, scheme).await;
+        visit.browser.emulate_device(width, height, scheme).await;
         for (view, path, sign) in &views {
             visit.browser.open(&visit.daemon.url(path)).await;
             visit.until_there(sign).await;
@@ -99,7 +99,7 @@ async fn words_in_tables_stay_whole_beside_long_cells() {
     prompt(&visit.daemon, &session, &format!("update {update}")).await;
     visit.until_idle(&session).await;
     for (name, width, height, scheme) in DEVICES {
-        visit.browser.look_like(width, height, scheme).await;
+        visit.browser.emulate_device(width, height, scheme).await;
         visit.open_session(&session).await;
         visit.until_text(".row-answer td", "12345").await;
         let cells = visit.browser.run(CELLS, Value::Null).await;

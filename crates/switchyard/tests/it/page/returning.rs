@@ -38,21 +38,21 @@ async fn two_tabs_show_the_same() {
     visit.say(STORY).await;
     visit.until_text(".row-answer", "chunk 5").await;
     let second = visit.browser.new_tab().await;
-    visit.browser.turn_to(&second).await;
+    visit.browser.switch_tab(&second).await;
     visit.open_session(&session).await;
     visit.until_text(".row-prompt", STORY).await;
     assert_whole(&visit, &session).await;
-    visit.browser.turn_to(&first).await;
+    visit.browser.switch_tab(&first).await;
     assert_whole(&visit, &session).await;
 
     // What is asked in one is answered in the other.
     visit.say("permission execute ls ; echo allowed").await;
     visit.until_there(".question-card .answers button:not([aria-disabled])").await;
-    visit.browser.turn_to(&second).await;
+    visit.browser.switch_tab(&second).await;
     visit.until_there(".question-card .answers button:not([aria-disabled])").await;
     visit.browser.click(".question-card .answers .button.primary").await;
     visit.until_text(".row-answer", "allowed").await;
-    visit.browser.turn_to(&first).await;
+    visit.browser.switch_tab(&first).await;
     visit.until_text(".row-answer", "allowed").await;
     visit.until_gone(".question-card").await;
 }
@@ -97,7 +97,7 @@ async fn all_tabs_come_over_to_each_daemon_with_what_was_written() {
     for draft in ["first half", "second half"] {
         if !tabs.is_empty() {
             let tab = visit.browser.new_tab().await;
-            visit.browser.turn_to(&tab).await;
+            visit.browser.switch_tab(&tab).await;
         }
         let session = visit.session().await;
         visit.browser.type_into(COMPOSER, draft).await;
@@ -110,7 +110,7 @@ async fn all_tabs_come_over_to_each_daemon_with_what_was_written() {
         daemon.kill9();
         daemon = Daemon::start_command(&yard, yard.command(["serve", "--host", &address]));
         for (tab, session, draft) in &tabs {
-            browser.turn_to(tab).await;
+            browser.switch_tab(tab).await;
             let there = daemon.page_url(&format!("/sessions/{session}"));
             browser.until(&format!("location.href === {there:?}")).await;
             let field = format!("document.querySelector({COMPOSER:?})?.value === {draft:?}");

@@ -56,10 +56,10 @@ async fn a_reader_that_takes_nothing_loses_its_connection_and_not_one_event() {
         let request = EventQuery::new(carrier, &session).query("until=idle");
         let mut client = EventClient::open(&daemon, &request);
         let ends = client.ends();
-        assert!(ends.are_held());
+        assert!(ends.is_open_remotely());
 
         // It has lost its connection before it begins to read.
-        assert!(until(PATIENCE, || !ends.are_held()).await, "it was not evicted");
+        assert!(until(PATIENCE, || !ends.is_open_remotely()).await, "it was not evicted");
 
         let (mut tally, mut last_id) = (Tally::default(), None);
         read_on(&mut client, &mut tally, &mut last_id);
@@ -93,7 +93,7 @@ async fn two_hundred_readers_that_take_nothing_cost_little_and_hold_nobody_up() 
         assert_eq!(tally, log, "{said:?}");
     }
     let ends: Vec<ConnectionEnds> = stuck.iter_mut().map(EventClient::ends).collect();
-    let is_held = |ends: &ConnectionEnds| ends.are_held();
+    let is_held = |ends: &ConnectionEnds| ends.is_open_remotely();
     assert!(until(PATIENCE, || !ends.iter().any(is_held)).await, "they were not evicted");
     let with_all = peak_kib();
     eprintln!("peak {with_one} KiB with one reader, {with_all} KiB with {N_READERS} stuck ones");
@@ -118,7 +118,7 @@ async fn a_reader_of_single_bytes_is_evicted_too() {
                 std::thread::sleep(Duration::from_millis(20));
             }
         });
-        let is_evicted = wait_until(PATIENCE, || !ends.are_held());
+        let is_evicted = wait_until(PATIENCE, || !ends.is_open_remotely());
         is_over.store(true, Ordering::Relaxed);
         reader.join().unwrap();
         assert!(is_evicted, "one byte now and then keeps the connection");

@@ -134,7 +134,7 @@ async fn what_is_denied_is_not_told_to_the_model_behind_a_link_either() {
     std::os::unix::fs::symlink(".env", stage.work().join("AGENTS.md")).unwrap();
     let link = stage.work().join(".switchyard/commands/leak.md");
     std::os::unix::fs::symlink("../../.env", link).unwrap();
-    stage.model.brain(|_| text("done"));
+    stage.model.answer_with(|_| text("done"));
     for prompt in ["go", "/leak", "/plain"] {
         let ran = stage.run(&[prompt]).await;
         assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);

@@ -44,9 +44,9 @@ pub(crate) struct TestWorker {
     sessions: Vec<String>,
     open: Vec<PendingRequest>,
     /// Questions to the client, and the requests that are answered with what comes back.
-    asked: HashMap<String, Box<RawValue>>,
+    client_requests: HashMap<String, Box<RawValue>>,
     /// Notifications and unknown lines that came in, for `x/heard`.
-    heard: Vec<Value>,
+    notifications: Vec<Value>,
     /// Memory that `x/bloat` holds.
     ballast: Vec<u8>,
 }
@@ -59,8 +59,8 @@ impl TestWorker {
             can_load,
             sessions: Vec::new(),
             open: Vec::new(),
-            asked: HashMap::new(),
-            heard: Vec::new(),
+            client_requests: HashMap::new(),
+            notifications: Vec::new(),
             ballast: Vec::new(),
         }
     }
@@ -70,14 +70,14 @@ impl TestWorker {
             (Some(method), Some(id)) => self.request(method, id, heard.params),
             (Some(method), None) => self.notification(method, heard.params),
             (None, Some(id)) => self.answered(id, heard),
-            (None, None) => self.heard.push(json!("neither a method nor an id")),
+            (None, None) => self.notifications.push(json!("neither a method nor an id")),
         }
         self.flush();
     }
 
     pub(crate) fn misheard(&mut self, line: &[u8], problem: &serde_json::Error) {
         let line = String::from_utf8_lossy(line).chars().take(200).collect::<String>();
-        self.heard.push(json!({ "misheard": line, "why": problem.to_string() }));
+        self.notifications.push(json!({ "misheard": line, "why": problem.to_string() }));
     }
 
     fn request(&mut self, method: &str, id: &RawValue, params: Option<&RawValue>) {
@@ -124,7 +124,7 @@ impl TestWorker {
                 let names: Vec<String> = std::env::vars_os().map(name_of).collect();
                 self.answer(id, &json!({ "names": names }).to_string());
             }
-            "x/heard" => self.answer(id, &json!({ "heard": self.heard }).to_string()),
+            "x/heard" => self.answer(id, &json!({ "heard": self.notifications }).to_string()),
             "x/hold" => self.keep(id, wish.session_id, false, false),
             "x/late" => self.keep(id, wish.session_id, false, true),
             "x/silent" => {}
@@ -172,7 +172,7 @@ impl TestWorker {
                 self.answer(id, &json!({ "pid": pid }).to_string());
             }
             "x/stderr" => {
-                faults::complain(wish.bytes);
+                faults::flood_stderr(wish.bytes);
                 self.echo(id, params);
             }
             "x/bloat" => {
@@ -218,12 +218,12 @@ impl TestWorker {
         self.say(&format!(
             r#"{{"jsonrpc":"2.0","id":{ask_id},"method":"session/request_permission","params":{{"sessionId":{session},"toolCall":{{"toolCallId":"t"}},"options":[]}}}}"#
         ));
-        self.asked.insert(ask_id, id.to_owned());
+        self.client_requests.insert(ask_id, id.to_owned());
     }
 
     fn answered(&mut self, ask_id: &RawValue, heard: &IncomingLine) {
-        let Some(id) = self.asked.remove(ask_id.get()) else {
-            return self.heard.push(json!({ "answers nothing": ask_id.get() }));
+        let Some(id) = self.client_requests.remove(ask_id.get()) else {
+            return self.notifications.push(json!({ "answers nothing": ask_id.get() }));
         };
         let part = |part: Option<&RawValue>| part.map_or("null", RawValue::get).to_owned();
         let (result, error) = (part(heard.result), part(heard.error));
@@ -234,7 +234,7 @@ impl TestWorker {
         let params: Value = params
             .map_or(Value::Null, |params| serde_json::from_str(params.get()).expect("params"));
         let wish: RequestParams = serde_json::from_value(params.clone()).unwrap_or_default();
-        self.heard.push(json!({ "method": method, "params": params }));
+        self.notifications.push(json!({ "method": method, "params": params }));
         let is_meant = |open: &mut PendingRequest| match method {
             "session/cancel" => open.is_prompt && open.session == wish.session_id,
             "$/cancel_request" => {
@@ -276,13 +276,13 @@ impl TestWorker {
 
     fn say_bytes(&mut self, bytes: &[u8]) {
         if self.out.write_all(bytes).is_err() {
-            faults::nobody_listens();
+            faults::exit_disconnected();
         }
     }
 
     fn flush(&mut self) {
         if self.out.flush().is_err() {
-            faults::nobody_listens();
+            faults::exit_disconnected();
         }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn await_file(path: &Path) {
 }
 
 /// Writes much to stderr, which must block nobody.
-pub(crate) fn complain(n_bytes: usize) {
+pub(crate) fn flood_stderr(n_bytes: usize) {
     let mut stderr = std::io::stderr().lock();
     for n in 0..n_bytes / 100 {
         let _ = stderr.write_all(format!("{n:099}\n").as_bytes());
@@ -52,7 +52,7 @@ pub(crate) fn close_stdin() {
 }
 
 /// Exits well because the other side has gone.
-pub(crate) fn nobody_listens() -> ! {
+pub(crate) fn exit_disconnected() -> ! {
     std::process::exit(0)
 }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{KNOWN, permission_key, short_name};
+use super::{KNOWN_PROGRAMS, permission_key, short_name};
 
 /// Ways past lists of allowed commands, `{}` being a command that is allowed; the part before the
 /// bar says where the idea was seen.
@@ -18,7 +18,7 @@ fn bypasses() -> impl Iterator<Item = &'static str> {
 /// Every command of the list, as it would be allowed.
 fn allowed() -> Vec<String> {
     let one = |program: &str, form: &str| format!("{program} {}", form.replace('*', "check"));
-    KNOWN
+    KNOWN_PROGRAMS
         .iter()
         .flat_map(|known| known.subcommands.split('|').map(|form| one(known.program, form)))
         .collect()

@@ -37,7 +37,7 @@ pub(super) fn replace(
     }
     let found: Vec<usize> = whole.match_indices(old).map(|(at, _)| at).collect();
     match found.as_slice() {
-        [] => nearly(whole, old, new),
+        [] => replace_nearly(whole, old, new),
         [at] => {
             let line = line_of(whole, *at);
             let text = splice(whole, *at..*at + old.len(), new);
@@ -58,7 +58,7 @@ pub(super) fn replace(
 }
 
 /// A second try, which compares line by line.
-fn nearly(whole: &str, old: &str, new: &str) -> Result<Replacement, String> {
+fn replace_nearly(whole: &str, old: &str, new: &str) -> Result<Replacement, String> {
     let block = LineBlock::of(old);
     for (how, alike) in [
         ("white space at the ends of lines", same_but_ends as fn(&str, &str) -> bool),

@@ -147,7 +147,7 @@ impl MatchCollector<'_> {
         let n_before = self.n_matches;
         let reader = StoppableFile { file, stop: self.stop.clone() };
         let matcher = &self.plan.matcher;
-        let mut one = FileSink { notes: self, place, name, n_lines: 0, is_binary: false };
+        let mut one = FileSink { collector: self, place, name, n_lines: 0, is_binary: false };
         // A line too long to hold, or the end of our time: the next file may do better.
         let searched = searcher.search_reader(matcher, reader, &mut one);
         let (n_lines, is_binary) = (one.n_lines, one.is_binary);
@@ -184,7 +184,7 @@ impl MatchCollector<'_> {
 }
 
 struct FileSink<'a, 'b> {
-    notes: &'a mut MatchCollector<'b>,
+    collector: &'a mut MatchCollector<'b>,
     place: &'a ResolvedPath,
     name: &'a str,
     n_lines: u64,
@@ -197,17 +197,17 @@ impl FileSink<'_, '_> {
         for (index, text) in (0..).zip(text.lines()) {
             let line = line.unwrap_or_default() + index;
             let name = self.name;
-            let _ = write!(self.notes.report.text, "{name}{mark}{line}{mark}");
+            let _ = write!(self.collector.report.text, "{name}{mark}{line}{mark}");
             let from = self.first_shown(text);
             if from > 0 {
-                self.notes.report.text.push('…');
+                self.collector.report.text.push('…');
             }
             let mut rest = text.get(from..).unwrap_or(text).chars();
-            self.notes.report.text.extend(rest.by_ref().take(MAX_LINE_CHARS));
+            self.collector.report.text.extend(rest.by_ref().take(MAX_LINE_CHARS));
             if rest.next().is_some() {
-                self.notes.report.text.push('…');
+                self.collector.report.text.push('…');
             }
-            self.notes.report.text.push('\n');
+            self.collector.report.text.push('\n');
         }
     }
 
@@ -216,7 +216,7 @@ impl FileSink<'_, '_> {
         if text.len() <= MAX_LINE_CHARS {
             return 0;
         }
-        let found = self.notes.plan.matcher.find(text.as_bytes()).ok().flatten();
+        let found = self.collector.plan.matcher.find(text.as_bytes()).ok().flatten();
         let at = found.map_or(0, |found| found.start());
         match at + MAX_LINE_CHARS / 4 > MAX_LINE_CHARS {
             true => text.floor_char_boundary(at - MAX_LINE_CHARS / 4),
@@ -230,15 +230,15 @@ impl Sink for FileSink<'_, '_> {
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         self.n_lines += found.lines().count() as u64;
-        match self.notes.plan.mode {
+        match self.collector.plan.mode {
             GrepMode::FilesWithMatches => return Ok(false),
-            GrepMode::Count => return Ok(!self.notes.stop.is_now()),
+            GrepMode::Count => return Ok(!self.collector.stop.is_now()),
             GrepMode::Content => {}
         }
-        self.notes.n_matches += 1;
-        self.notes.locate(self.place, found.line_number());
+        self.collector.n_matches += 1;
+        self.collector.locate(self.place, found.line_number());
         self.put(found.line_number(), ':', found.bytes());
-        Ok(!self.notes.is_full() && !self.notes.stop.is_now())
+        Ok(!self.collector.is_full() && !self.collector.stop.is_now())
     }
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
@@ -249,7 +249,7 @@ impl Sink for FileSink<'_, '_> {
     }
 
     fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
-        self.notes.report.text.push_str("--\n");
+        self.collector.report.text.push_str("--\n");
         Ok(true)
     }
 

@@ -39,7 +39,7 @@ proptest! {
     #[test]
     fn plain_and_back_is_the_same(raw in "\u{feff}?([ab\r]{0,3}(\n|\r\n)){0,6}[ab]{0,2}") {
         let text = text(&raw);
-        let back = text.in_the_way_of(&text.plain());
+        let back = text.with_format_of(&text.plain());
         prop_assert_eq!(back.as_str(), raw);
     }
 }

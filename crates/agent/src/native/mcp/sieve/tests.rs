@@ -12,10 +12,10 @@ fn call(id: i64) -> ClientJsonRpcMessage {
 }
 
 fn take(sieve: &mut MessageFilter, message: Value) -> Option<Value> {
-    match sieve.take(message.to_string().as_bytes()) {
+    match sieve.admit(message.to_string().as_bytes()) {
         FilterVerdict::Pass(message) => Some(serde_json::to_value(*message).unwrap()),
         FilterVerdict::Skip => None,
-        FilterVerdict::Leave(why) => panic!("{why}"),
+        FilterVerdict::Disconnect(why) => panic!("{why}"),
     }
 }
 
@@ -29,15 +29,15 @@ fn what_nobody_looks_at_is_dropped() {
     assert_eq!(take(&mut sieve, own), None);
     let news = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
     assert!(take(&mut sieve, news).is_some());
-    assert!(matches!(sieve.take(b"Server running on stdio"), FilterVerdict::Skip));
-    assert!(matches!(sieve.take(b"[1, 2"), FilterVerdict::Skip));
-    assert!(matches!(sieve.take(b"\xff\xfe"), FilterVerdict::Skip));
+    assert!(matches!(sieve.admit(b"Server running on stdio"), FilterVerdict::Skip));
+    assert!(matches!(sieve.admit(b"[1, 2"), FilterVerdict::Skip));
+    assert!(matches!(sieve.admit(b"\xff\xfe"), FilterVerdict::Skip));
 }
 
 #[test]
 fn an_answer_that_cannot_be_read_becomes_an_error_for_who_waits() {
     let mut sieve = MessageFilter::default();
-    sieve.sent(&call(3));
+    sieve.note_sent(&call(3));
     let odd = json!({ "jsonrpc": "1.0", "id": 3, "result": {}, "error": 7 });
     let passed = take(&mut sieve, odd).unwrap();
     assert_eq!(passed["id"], 3);
@@ -49,9 +49,9 @@ fn an_answer_that_cannot_be_read_becomes_an_error_for_who_waits() {
 fn a_message_that_was_too_long_fails_those_who_wait_and_nobody_else() {
     let mut sieve = MessageFilter::default();
     for id in 1..=3 {
-        sieve.sent(&call(id));
+        sieve.note_sent(&call(id));
     }
-    sieve.sent(&sent(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled",
+    sieve.note_sent(&sent(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled",
         "params": { "requestId": 2 } })));
     take(&mut sieve, json!({ "jsonrpc": "2.0", "id": 1, "result": {} })).unwrap();
     let failed = sieve.fail_all("too long");
@@ -64,8 +64,8 @@ fn a_message_that_was_too_long_fails_those_who_wait_and_nobody_else() {
 fn a_late_answer_to_the_probe_is_not_taken_for_that_to_initialize() {
     let mut sieve = MessageFilter::default();
     let probe = json!({ "jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {} });
-    sieve.sent(&sent(probe));
-    sieve.sent(&sent(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+    sieve.note_sent(&sent(probe));
+    sieve.note_sent(&sent(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": { "name": "x", "version": "1" } } })));
     let late = json!({ "jsonrpc": "2.0", "id": 0, "error": { "code": -32601, "message": "?" } });
@@ -78,10 +78,10 @@ fn a_server_that_only_asks_is_left() {
     let mut sieve = MessageFilter::default();
     let ping = |id: i64| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }).to_string();
     for id in 0..1000 {
-        assert!(matches!(sieve.take(ping(id).as_bytes()), FilterVerdict::Pass(_)));
+        assert!(matches!(sieve.admit(ping(id).as_bytes()), FilterVerdict::Pass(_)));
         let answer = ClientResult::empty(());
-        sieve.sent(&ClientJsonRpcMessage::response(answer, NumberOrString::Number(id)));
+        sieve.note_sent(&ClientJsonRpcMessage::response(answer, NumberOrString::Number(id)));
     }
-    let is_left = |id| matches!(sieve.take(ping(id).as_bytes()), FilterVerdict::Leave(_));
+    let is_left = |id| matches!(sieve.admit(ping(id).as_bytes()), FilterVerdict::Disconnect(_));
     assert!((0..1000).any(is_left));
 }

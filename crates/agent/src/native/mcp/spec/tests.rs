@@ -3,7 +3,9 @@ use serde_json::json;
 use super::*;
 
 fn command(spec: &ServerSpec) -> (&str, Vec<&str>, Vec<(&str, &str)>) {
-    let ServerTransport::Command { program, args, env } = &spec.reach else { panic!("{spec:?}") };
+    let ServerTransport::Command { program, args, env } = &spec.transport else {
+        panic!("{spec:?}")
+    };
     let env = env.0.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     (program, args.iter().map(String::as_str).collect(), env)
 }
@@ -34,10 +36,13 @@ fn addresses_of_clients_are_read() {
     let sse = json!({ "type": "sse", "name": "a", "url": "https://h/sse" });
     let expected = SecretValues([("Authorization".into(), "Bearer x".into())].into());
     let spec = ServerSpec::from_acp(&http).unwrap();
-    assert_eq!(spec.reach, ServerTransport::Http { url: "http://h/mcp".into(), headers: expected });
+    assert_eq!(
+        spec.transport,
+        ServerTransport::Http { url: "http://h/mcp".into(), headers: expected }
+    );
     let spec = ServerSpec::from_acp(&sse).unwrap();
     assert_eq!(
-        spec.reach,
+        spec.transport,
         ServerTransport::Sse { url: "https://h/sse".into(), headers: SecretValues::default() }
     );
 }
@@ -106,9 +111,9 @@ fn configured_servers_are_read() {
     assert_eq!(spec.start_within, Some(Duration::from_secs(90)));
 
     let http = config(json!({ "url": "http://h/mcp" })).unwrap().unwrap();
-    assert!(matches!(http.reach, ServerTransport::Http { .. }));
+    assert!(matches!(http.transport, ServerTransport::Http { .. }));
     let sse = config(json!({ "url": "http://h/mcp", "transport": "sse" })).unwrap().unwrap();
-    assert!(matches!(sse.reach, ServerTransport::Sse { .. }));
+    assert!(matches!(sse.transport, ServerTransport::Sse { .. }));
     assert_eq!(config(json!({ "command": "x", "enabled": false })), Ok(None));
 }
 

@@ -58,6 +58,6 @@ async fn every_request_of_a_turn_counts_and_so_do_summaries() {
     assert_eq!(Bill::of(&entries).nano_usd(), Some(60_000_000));
     // As it is copied.
     let places = entries.iter().map(|entry| (entry.seq, entry.seq)).collect();
-    let copied = entries.iter().filter_map(|entry| entry.item.moved(&places));
+    let copied = entries.iter().filter_map(|entry| entry.item.renumbered(&places));
     assert_eq!(copied.filter_map(|item| item.nano_usd()).count(), 0);
 }

@@ -137,7 +137,7 @@ fn to_a_model_without_tools_calls_and_results_are_words() {
     ];
     let tools = vec![ToolSpec { name: "x".into(), description: "d".into(), parameters: json!({}) }];
     let learnt = EndpointQuirks { no_tools: true, ..EndpointQuirks::default() };
-    let chosen = ChatRequest { is_in_words: true, ..ChatRequest::default() };
+    let chosen = ChatRequest { calls_as_text: true, ..ChatRequest::default() };
     for (request, quirks) in [(chosen, EndpointQuirks::default()), (ChatRequest::default(), learnt)]
     {
         let request = ChatRequest { messages: messages.clone(), tools: tools.clone(), ..request };
@@ -215,7 +215,7 @@ proptest! {
         max_tokens in prop::option::of(1_u32..),
         temperature in prop::option::of(0.0..2.0_f64),
         n_tools in 0..3_usize,
-        is_in_words: bool,
+        calls_as_text: bool,
     ) {
         let spec = |n| ToolSpec {
             name: format!("tool{n}"), description: String::new(), parameters: json!({}),
@@ -223,13 +223,13 @@ proptest! {
         let tools = (0..n_tools).map(spec).collect();
         let said: Vec<String> = messages.iter().flat_map(|message| match message {
             ChatMessage::User { parts } | ChatMessage::Tool { parts, .. } => {
-                parts.iter().map(|part| in_words(std::slice::from_ref(part))).collect()
+                parts.iter().map(|part| parts_as_text(std::slice::from_ref(part))).collect()
             }
             ChatMessage::Assistant { text, .. } => vec![text.clone()],
             ChatMessage::System { text } => vec![text.clone()],
         }).collect();
         let request = ChatRequest {
-            model: model.clone(), messages, tools, is_in_words, max_tokens, temperature,
+            model: model.clone(), messages, tools, calls_as_text, max_tokens, temperature,
             ..ChatRequest::default()
         };
         let body = body(&request, &endpoint(), false, EndpointQuirks::default());
@@ -238,13 +238,13 @@ proptest! {
         prop_assert_eq!(body.get("max_tokens").cloned(), max_tokens.map(|n| json!(n)));
         prop_assert_eq!(body.get("temperature").cloned(), temperature.map(|t| json!(t)));
         let n_offered = body["tools"].as_array().map_or(0, Vec::len);
-        prop_assert_eq!(n_offered, if is_in_words { 0 } else { n_tools });
+        prop_assert_eq!(n_offered, if calls_as_text { 0 } else { n_tools });
         let sent = body["messages"].as_array().unwrap();
         prop_assert!(sent.windows(2).all(|two| two[0]["role"] != "user" || two[1]["role"] != "user"));
         for message in sent {
             let role = message["role"].as_str().unwrap();
             prop_assert!(["user", "assistant", "tool"].contains(&role));
-            prop_assert!(!is_in_words || role != "tool" && message.get("tool_calls").is_none());
+            prop_assert!(!calls_as_text || role != "tool" && message.get("tool_calls").is_none());
             for call in message["tool_calls"].as_array().into_iter().flatten() {
                 let arguments = call["function"]["arguments"].as_str().unwrap();
                 prop_assert!(serde_json::from_str::<Map<String, Value>>(arguments).is_ok());

@@ -67,5 +67,5 @@ fn a_key_goes_where_it_belongs_and_only_if_there_is_one() {
 #[test]
 fn other_paths_are_beside_the_base() {
     let ollama = endpoint(EndpointKind::Ollama, "http://127.0.0.1:11434/v1");
-    assert_eq!(beside(&ollama, "/api/ps").as_str(), "http://127.0.0.1:11434/api/ps");
+    assert_eq!(sibling_url(&ollama, "/api/ps").as_str(), "http://127.0.0.1:11434/api/ps");
 }

@@ -13,7 +13,7 @@ fn endpoint() -> Endpoint {
 
 fn fail(status: u16, body: &str) -> RequestFault {
     let endpoint = endpoint();
-    refused(&endpoint, &endpoint.base, status, body, None)
+    refusal(&endpoint, &endpoint.base, status, body, None)
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn causes_are_put_into_the_right_category() {
 #[test]
 fn an_error_in_an_answer_is_judged_by_its_code() {
     let endpoint = endpoint();
-    let say = |error| told(&endpoint, &endpoint.base, &error);
+    let say = |error| error_in_answer(&endpoint, &endpoint.base, &error);
     let limited = say(serde_json::json!({ "code": 429, "message": "slow down" }));
     assert_eq!(limited.failure.category.as_str(), "rate_limit");
     assert_eq!(limited.retry, Retry::After(None));

@@ -32,7 +32,7 @@ fn with_notices() -> Cast {
 #[tokio::test]
 async fn the_same_request_is_repeated_without_tools_and_the_user_hears_of_it_once() {
     let play = Play::with(with_notices()).await;
-    play.server.brain(ollama);
+    play.server.answer_with(ollama);
 
     let first = play.prompt("hello").await;
     let second = play.prompt("again").await;
@@ -63,7 +63,7 @@ async fn what_was_called_before_is_told_in_words() {
     play.server.answer(calls([("read", json!({ "path": "a" }))]));
     play.server.answer(text("It says something."));
     play.prompt("read a").await;
-    play.server.brain(ollama);
+    play.server.answer_with(ollama);
 
     // As after a change of the model, or of the server behind it.
     let ended = play.prompt("and now?").await;
@@ -104,7 +104,7 @@ async fn whoever_switches_tools_off_is_not_told_and_nothing_is_run() {
 async fn whoever_switches_tools_on_has_them_tried_again() {
     let play = Play::with(with_notices()).await;
     play.server.answer(ollama_refusal());
-    play.server.brain(|_| text("yes"));
+    play.server.answer_with(|_| text("yes"));
     play.prompt("hello").await;
     assert_eq!(play.server.last_chat().body.get("tools"), None);
 
@@ -118,7 +118,7 @@ async fn whoever_switches_tools_on_has_them_tried_again() {
 #[tokio::test]
 async fn a_client_without_notices_reads_it_before_the_answer() {
     let play = Play::new().await;
-    play.server.brain(ollama);
+    play.server.answer_with(ollama);
     play.prompt("hello").await;
     let said = play.updates_of("agent_message_chunk");
     let first = said[0]["content"]["text"].as_str().unwrap();

@@ -258,7 +258,7 @@ impl World {
         // A worker that took too long to load a session has it when nobody wants it from there.
         let key = self.switch.workers[&WorkerId(id)].sessions.get(name.as_bytes());
         let place =
-            key.and_then(|key| self.switch.sessions.get(*key)).map(|session| &session.place);
+            key.and_then(|key| self.switch.sessions.get(*key)).map(|session| &session.location);
         let is_given_up =
             matches!(place, Some(SessionLocation::Lost | SessionLocation::Moving { .. }));
         let out = self.agent_says(id, &line);

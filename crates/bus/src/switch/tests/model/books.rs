@@ -25,7 +25,7 @@ pub(super) fn check(world: &World) {
         let timers = switch.timers.iter().filter(|(_, timer)| *timer == Timer::Sweep(*id));
         assert!(timers.map(|(at, _)| Some(*at)).eq(pool.sweep_at.map(Some)));
         for slot in &pool.slots {
-            if let SlotState::Taken(worker) = slot.seat {
+            if let SlotState::Taken(worker) = slot.state {
                 assert!(switch.workers.contains_key(&worker));
             }
         }
@@ -103,8 +103,8 @@ fn check_workers(world: &World) {
                 continue;
             }
             assert_eq!(switch.sessions.find(session.name.as_bytes()), Some(*key));
-            let is_moving = matches!(session.place, SessionLocation::Moving { .. });
-            assert!(is_moving || matches!(session.place, SessionLocation::At(_)));
+            let is_moving = matches!(session.location, SessionLocation::Moving { .. });
+            assert!(is_moving || matches!(session.location, SessionLocation::At(_)));
             if let Some(owner) = session.owner {
                 assert!(switch.clients[&owner].sessions.contains(key));
             }

@@ -13,7 +13,7 @@ use crate::update::{SessionUpdate, ToolCallContent};
 
 fn written(out: &[DialectOutput]) -> Vec<Value> {
     let lines = out.iter().filter_map(|said| match said {
-        DialectOutput::Write(line) => Some(serde_json::from_str(line).unwrap()),
+        DialectOutput::StdinLine(line) => Some(serde_json::from_str(line).unwrap()),
         _ => None,
     });
     lines.collect()
@@ -21,7 +21,9 @@ fn written(out: &[DialectOutput]) -> Vec<Value> {
 
 fn asks(out: &[DialectOutput]) -> Vec<&PermissionRequest> {
     out.iter()
-        .filter_map(|s| if let DialectOutput::Ask(ask) = s { Some(ask) } else { None })
+        .filter_map(
+            |s| if let DialectOutput::PermissionRequest(ask) = s { Some(ask) } else { None },
+        )
         .collect()
 }
 
@@ -74,8 +76,9 @@ fn opening_says_what_the_cli_offers() {
     let request = &written(&out)[0]["request"];
     assert_eq!(request["subtype"], "initialize");
     assert_eq!(request["appendSystemPrompt"], "Be kind.");
-    let opened =
-        out.iter().find_map(|s| if let DialectOutput::Opened(o) = s { Some(o) } else { None });
+    let opened = out
+        .iter()
+        .find_map(|s| if let DialectOutput::ConversationOpened(o) = s { Some(o) } else { None });
     let opened = opened.unwrap();
     assert_eq!(opened.model.as_deref(), Some("default"));
     let sonnet = opened.models.iter().find(|model| model.id == "sonnet").unwrap();
@@ -145,7 +148,7 @@ fn allowing_writes_back_the_input() {
         dialect.line(&line, &mut out);
     }
     assert_eq!(ends(&out)[0].ending, TurnOutcome::Stopped(StopReason::EndTurn));
-    assert!(!out.iter().any(|said| matches!(said, DialectOutput::Withdrawn(_))));
+    assert!(!out.iter().any(|said| matches!(said, DialectOutput::RequestWithdrawn(_))));
     // A second answer finds nothing to answer.
     assert!(answer(&mut *dialect, &ask.id, "allow").is_empty());
 }
@@ -234,7 +237,7 @@ fn an_ask_that_the_cli_takes_back_is_withdrawn() {
     let mut out = Vec::new();
     let line = json!({ "type": "control_cancel_request", "request_id": ask.id });
     dialect.line(&line.to_string(), &mut out);
-    assert_eq!(out, [DialectOutput::Withdrawn(ask.id.clone())]);
+    assert_eq!(out, [DialectOutput::RequestWithdrawn(ask.id.clone())]);
     assert!(answer(&mut *dialect, &ask.id, "allow").is_empty());
 }
 
@@ -322,7 +325,7 @@ fn a_resume_of_what_is_gone_is_lost_before_it_is_open() {
         for line in recorded(scenario) {
             dialect.line(&line, &mut out);
         }
-        assert!(matches!(out.as_slice(), [DialectOutput::Lost(_)]), "{out:?}");
+        assert!(matches!(out.as_slice(), [DialectOutput::ConversationLost(_)]), "{out:?}");
     }
 }
 
@@ -350,7 +353,8 @@ fn a_greeting_that_is_refused_or_garbled_is_no_reason_to_wait() {
         dialect.prompt(&ComposedPrompt::default(), &mut out);
         out.clear();
         dialect.line(&line.to_string(), &mut out);
-        let [DialectOutput::Lost(lost), DialectOutput::TurnEnded(_)] = out.as_slice() else {
+        let [DialectOutput::ConversationLost(lost), DialectOutput::TurnEnded(_)] = out.as_slice()
+        else {
             panic!("{line}: {out:?}")
         };
         assert_eq!(lost.category, category, "{line}");

@@ -390,7 +390,7 @@ fn warnings_are_notices_and_unknown_lines_are_passed_on() {
         .iter()
         .filter(|said| matches!(said, DialectOutput::Update(SessionUpdate::Notice { .. })));
     assert_eq!(notices.count(), 2);
-    assert_eq!(said.get(2), Some(&DialectOutput::Raw(unknown.to_string())));
+    assert_eq!(said.get(2), Some(&DialectOutput::UnknownLine(unknown.to_string())));
     // A process that only prints is a turn.
     assert!(matches!(said.get(3..), Some([DialectOutput::TurnEnded(_)])), "{said:?}");
 }

@@ -34,8 +34,10 @@ fn drive(name: &str, opening: &ConversationOptions) -> Vec<DialectOutput> {
             Some("turn/interrupt") => assert!(dialect.interrupt(&mut said)),
             Some(_) => {}
             None => {
-                let Some(DialectOutput::Ask(ask)) =
-                    said.iter().rev().find(|said| matches!(said, DialectOutput::Ask(_)))
+                let Some(DialectOutput::PermissionRequest(ask)) = said
+                    .iter()
+                    .rev()
+                    .find(|said| matches!(said, DialectOutput::PermissionRequest(_)))
                 else {
                     panic!("{name}: nothing was asked")
                 };
@@ -73,7 +75,7 @@ fn only_ask(said: &[DialectOutput]) -> &super::super::super::PermissionRequest {
     let asks: Vec<_> = said
         .iter()
         .filter_map(|said| match said {
-            DialectOutput::Ask(ask) => Some(ask),
+            DialectOutput::PermissionRequest(ask) => Some(ask),
             _ => None,
         })
         .collect();
@@ -132,7 +134,7 @@ fn a_question_that_is_cancelled_ends_the_turn() {
     let said = drive("shell-ask-interrupt", &ConversationOptions::default());
     assert_eq!(ended(&said), [&TurnOutcome::Stopped(StopReason::Cancelled)]);
     let n_withdrawn =
-        said.iter().filter(|said| matches!(said, DialectOutput::Withdrawn(_))).count();
+        said.iter().filter(|said| matches!(said, DialectOutput::RequestWithdrawn(_))).count();
     assert_eq!(n_withdrawn, 1);
 }
 
@@ -184,7 +186,7 @@ fn turns_have_their_own_usage() {
     let said = drive("two-turns", &ConversationOptions::default());
     assert_eq!(used(&said), [125, 125]);
     let thread = said.iter().find_map(|said| match said {
-        DialectOutput::Session(id) => Some(id.clone()),
+        DialectOutput::SessionId(id) => Some(id.clone()),
         _ => None,
     });
     // The thread goes on in another process, which tells what was used before.
@@ -195,7 +197,9 @@ fn turns_have_their_own_usage() {
     assert_eq!(used(&said), [125]);
     assert_eq!(text_of(&said), "I see 3 user turns; first was: [fake:text]");
     assert!(
-        said.iter().any(|said| matches!(said, DialectOutput::Opened(o) if o.session == thread))
+        said.iter().any(
+            |said| matches!(said, DialectOutput::ConversationOpened(o) if o.session == thread)
+        )
     );
 }
 
@@ -204,12 +208,13 @@ fn a_thread_that_is_gone_is_lost() {
     let resume = Some("00000000-0000-4000-8000-000000000000".to_owned());
     let said =
         drive("resume-unknown", &ConversationOptions { resume, ..ConversationOptions::default() });
-    let lost: Vec<_> = said.iter().filter(|said| matches!(said, DialectOutput::Lost(_))).collect();
+    let lost: Vec<_> =
+        said.iter().filter(|said| matches!(said, DialectOutput::ConversationLost(_))).collect();
     assert_eq!(lost.len(), 1);
     assert!(
-        matches!(lost[0], DialectOutput::Lost(failure) if failure.category == Category::SessionLost)
+        matches!(lost[0], DialectOutput::ConversationLost(failure) if failure.category == Category::SessionLost)
     );
-    assert!(!said.iter().any(|said| matches!(said, DialectOutput::Opened(_))));
+    assert!(!said.iter().any(|said| matches!(said, DialectOutput::ConversationOpened(_))));
 }
 
 #[test]
@@ -238,7 +243,7 @@ fn questions_of_the_model_are_answered_together() {
     let asks: Vec<String> = out
         .iter()
         .map(|said| match said {
-            DialectOutput::Ask(ask) => ask.id.clone(),
+            DialectOutput::PermissionRequest(ask) => ask.id.clone(),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -280,7 +285,10 @@ fn the_older_questions_are_understood() {
             request(json!(2), "applyPatchApproval", changes),
         ],
     );
-    let [DialectOutput::Ask(run), DialectOutput::Ask(patch)] = &out[..] else { panic!("{out:?}") };
+    let [DialectOutput::PermissionRequest(run), DialectOutput::PermissionRequest(patch)] = &out[..]
+    else {
+        panic!("{out:?}")
+    };
     assert_eq!(run.call.title.as_deref(), Some("ls -l"));
     assert_eq!(json!(patch.call)["content"][0]["newText"], "b\n");
     let mut out = Vec::new();
@@ -301,7 +309,7 @@ fn a_question_of_a_sub_agent_is_refused_when_the_turn_ends() {
     let done = json!({ "turn": { "id": "U", "status": "completed", "items": [] } });
     let out = feed(&mut dialect, &[asked, note("turn/completed", done)]);
     assert_eq!(written(&out), [json!({ "id": 9, "result": { "decision": "decline" } })]);
-    assert!(out.contains(&DialectOutput::Withdrawn("9".to_owned())));
+    assert!(out.contains(&DialectOutput::RequestWithdrawn("9".to_owned())));
 }
 
 #[test]

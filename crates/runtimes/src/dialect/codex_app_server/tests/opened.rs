@@ -91,7 +91,7 @@ fn models_that_come_late_do_not_delay_the_opening() {
     let out = feed(&mut dialect, &[json!({ "id": 1, "result": {} }), thread]);
     let opened = |out: &[DialectOutput]| {
         let opened = out.iter().find_map(|said| match said {
-            DialectOutput::Opened(opened) => Some(opened.clone()),
+            DialectOutput::ConversationOpened(opened) => Some(opened.clone()),
             _ => None,
         });
         opened.unwrap()
@@ -120,7 +120,7 @@ fn a_thread_that_cannot_be_opened_fails_the_turns() {
     let refused = json!({ "id": 3, "error": { "code": -32600, "message": "not logged in" } });
     let out = feed(&mut dialect, &[json!({ "id": 1, "result": {} }), refused]);
     assert!(
-        matches!(&out[..], [.., DialectOutput::Lost(failure)] if failure.category == Category::Auth)
+        matches!(&out[..], [.., DialectOutput::ConversationLost(failure)] if failure.category == Category::Auth)
     );
     let mut out = Vec::new();
     dialect.prompt(&prompt("go"), &mut out);

@@ -80,11 +80,11 @@ fn a_state_that_is_not_told_is_no_reason_to_wait() {
             .said
             .iter()
             .filter_map(|said| match said {
-                DialectOutput::Lost(failure) => Some(failure.category),
+                DialectOutput::ConversationLost(failure) => Some(failure.category),
                 _ => None,
             })
             .collect();
         assert_eq!(lost, [category], "{answer}");
-        assert!(!talk.said.iter().any(|said| matches!(said, DialectOutput::Opened(_))));
+        assert!(!talk.said.iter().any(|said| matches!(said, DialectOutput::ConversationOpened(_))));
     }
 }

@@ -48,7 +48,7 @@ impl Lexer<'_> {
             // Its end is unknown, or not the same to every shell.
             let is_odd =
                 written.contains(['$', '`']) || target.text.contains([ANYTHING, '\n', '\t']);
-            if is_odd || written.contains("\\\n") || written.contains('~') || !self.is_read_alike()
+            if is_odd || written.contains("\\\n") || written.contains('~') || !self.is_unambiguous()
             {
                 return None;
             }
@@ -88,7 +88,7 @@ impl Lexer<'_> {
                 self.found.lines.append(&mut inner.found.lines);
                 self.found.documents.append(&mut inner.found.documents);
                 self.found.joins_tests |= inner.found.joins_tests;
-                self.found.told.join(inner.found.told);
+                self.found.reread_risk.join(inner.found.reread_risk);
                 self.found.unread.join(inner.found.unread);
             } else {
                 self.unread(&text);
@@ -102,7 +102,7 @@ impl Lexer<'_> {
     /// substitution, or by a builtin.
     fn unread(&mut self, text: &str) {
         match self.depth > 0 {
-            true => self.found.told.literals.see_document(text),
+            true => self.found.reread_risk.literals.see_document(text),
             false => self.found.unread.see_document(text),
         }
     }

@@ -169,8 +169,8 @@ impl Lexer<'_> {
         }
         // A list of names; else bash works out what is in brackets in the value.
         let is_list = ["[@]}", "[*]}", "@}", "*}"].iter().any(|list| self.is_at(list));
-        self.found.told.has_names |= is_named_by_value && !is_list;
-        self.found.told.has_numbers |= is_named_by_value && !is_list;
+        self.found.reread_risk.has_names |= is_named_by_value && !is_list;
+        self.found.reread_risk.has_numbers |= is_named_by_value && !is_list;
         if self.skip("[") {
             self.inside(|lexer| lexer.subscript(SubscriptPlace::Parameter(quotes)))?;
         }
@@ -200,16 +200,16 @@ impl Lexer<'_> {
                 c => inner.text.push(c),
             }
             if is_number {
-                self.found.told.has_numbers |= may_be_variable(c);
+                self.found.reread_risk.has_numbers |= may_be_variable(c);
                 if c == '[' {
-                    self.found.told.literals.see_bracket();
+                    self.found.reread_risk.literals.see_bracket();
                 }
                 if may_hide_code(c, self.since(before)) {
                     return None;
                 }
             }
         }
-        self.found.told.literals.see(&inner.text);
+        self.found.reread_risk.literals.see(&inner.text);
         Some(())
     }
 

@@ -5,7 +5,7 @@
 //! together out of several texts, so all of them are looked at.
 
 use super::ANYTHING;
-use super::odd::is_odd;
+use super::odd::has_code_names;
 
 /// Reasons for bash to read a text once more, and the code that it may find there.
 #[derive(Debug, Clone, Default)]
@@ -49,7 +49,7 @@ pub(in super::super) struct Literals {
 
 impl Literals {
     pub(super) fn see(&mut self, text: &str) {
-        self.is_odd |= is_odd(text);
+        self.is_odd |= has_code_names(text);
         self.see_document(text);
     }
 

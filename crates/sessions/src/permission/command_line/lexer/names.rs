@@ -26,7 +26,7 @@ pub(super) fn names_variable(words: &[Word]) -> bool {
 }
 
 /// Whether a command may set by an unknown name what makes bash run something else.
-pub(super) fn may_name_odd(words: &[Word]) -> bool {
+pub(super) fn may_set_code_name(words: &[Word]) -> bool {
     let is_before =
         |word: &&Word| word.text.contains('=') || BEFORE_BUILTIN.contains(&word.text.as_str());
     let n_before = words.iter().take_while(is_before).count();

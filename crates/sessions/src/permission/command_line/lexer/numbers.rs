@@ -69,9 +69,9 @@ impl Lexer<'_> {
                     if may_end_numbers(self.since(before)) {
                         return None;
                     }
-                    self.found.told.has_numbers = true;
+                    self.found.reread_risk.has_numbers = true;
                 }
-                c => self.found.told.has_numbers |= may_be_variable(c),
+                c => self.found.reread_risk.has_numbers |= may_be_variable(c),
             }
         }
         word.unknown(quotes);
@@ -101,10 +101,10 @@ impl Lexer<'_> {
             }
         }
         let written = self.since(whole);
-        self.found.told.has_numbers |= written.contains(may_be_variable);
+        self.found.reread_risk.has_numbers |= written.contains(may_be_variable);
         // What a variable in it holds is read once more by some.
         if within == SubscriptPlace::Word || written.contains('[') {
-            self.found.told.literals.see_bracket();
+            self.found.reread_risk.literals.see_bracket();
         }
         Some(())
     }
@@ -114,8 +114,8 @@ impl Lexer<'_> {
         let (index, rest) = self.rest.split_once(']')?;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_+-*/% $".contains(c);
         self.rest = rest;
-        self.found.told.has_numbers = true;
-        self.found.told.literals.see_bracket();
+        self.found.reread_risk.has_numbers = true;
+        self.found.reread_risk.literals.see_bracket();
         index.chars().all(is_plain).then_some(())
     }
 }

@@ -7,7 +7,7 @@ use super::is_of_name;
 use crate::name_list::names;
 
 /// Texts with which bash takes for code what is plain text to whoever reads a line.
-const ODD: &[&str] = names!(
+const CODE_NAMES: &[&str] = names!(
     "@P} PS0= PS0+= PS0:= PS0[ PS4= PS4+= PS4:= PS4[ BASH_CMDS BASH_ENV BASH_FUNC_ BASH_ALIASES \
      BASHOPTS SHELLOPTS histexpand"
 );
@@ -24,8 +24,8 @@ const SETTING_WORDS: &[&str] = names!(
 );
 
 /// Whether a line, or a word of it, makes code of plain text.
-pub(super) fn is_odd(source: &str) -> bool {
-    ODD.iter().any(|odd| source.contains(odd))
+pub(super) fn has_code_names(source: &str) -> bool {
+    CODE_NAMES.iter().any(|odd| source.contains(odd))
 }
 
 /// Whether a line says anything about what is a comment: it may be a command then.

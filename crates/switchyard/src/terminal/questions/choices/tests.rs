@@ -1,7 +1,7 @@
 use client::QuestionAnswer;
 use serde_json::{Value, json};
 
-use super::{TypedAnswer, prompt, typed};
+use super::{TypedAnswer, parse_answer, prompt};
 
 fn request() -> Value {
     json!({ "toolCall": { "title": "make" }, "options": [
@@ -12,7 +12,7 @@ fn request() -> Value {
 }
 
 fn chosen(line: &str, request: &Value) -> Option<String> {
-    match typed(line, request) {
+    match parse_answer(line, request) {
         TypedAnswer::Answer(QuestionAnswer::Option(id)) => Some(id),
         TypedAnswer::Answer(QuestionAnswer::Rejected) => Some("rejected".to_owned()),
         _ => None,
@@ -33,13 +33,13 @@ fn a_number_a_letter_and_nothing_are_answers() {
     ] {
         assert_eq!(chosen(line, &request()).as_deref(), Some(expected), "{line}");
     }
-    assert!(matches!(typed("v", &request()), TypedAnswer::View));
+    assert!(matches!(parse_answer("v", &request()), TypedAnswer::View));
 }
 
 #[test]
 fn anything_else_is_told_what_is_accepted() {
     for line in ["0", "4", "x", "-1", "yy", "1 2"] {
-        let TypedAnswer::Nothing(why) = typed(line, &request()) else {
+        let TypedAnswer::Nothing(why) = parse_answer(line, &request()) else {
             panic!("{line} is an answer")
         };
         assert!(why.contains(&format!("`{line}` is no answer")), "{why}");
@@ -66,7 +66,7 @@ fn a_letter_takes_the_first_of_several_grants_and_says_which() {
     request["options"].as_array_mut().unwrap().push(more);
     assert_eq!(chosen("y", &request).as_deref(), Some("a"));
     assert!(prompt(&request, false).contains("(1-4, y is 1, n;"), "{}", prompt(&request, false));
-    let TypedAnswer::Nothing(why) = typed("x", &request) else { panic!("x is an answer") };
+    let TypedAnswer::Nothing(why) = parse_answer("x", &request) else { panic!("x is an answer") };
     assert!(why.contains("y for 1"), "{why}");
 
     // Without one that lasts it takes a tool that acts.

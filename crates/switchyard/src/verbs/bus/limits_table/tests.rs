@@ -7,7 +7,7 @@ fn settle(text: &str) -> (SwitchLimits, IoLimits) {
 #[test]
 fn nothing_said_means_the_defaults() {
     assert_eq!(settle(""), (SwitchLimits::default(), IoLimits::default()));
-    assert_eq!(changed(&SwitchLimits::default(), &IoLimits::default()), []);
+    assert_eq!(changed_limits(&SwitchLimits::default(), &IoLimits::default()), []);
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn every_limit_can_be_set() {
     };
     assert_eq!(edges, expected);
 
-    let names: Vec<&str> = changed(&limits, &edges).iter().map(|one| one.name).collect();
+    let names: Vec<&str> = changed_limits(&limits, &edges).iter().map(|one| one.name).collect();
     let said: Vec<&str> =
         text.lines().filter_map(|line| Some(line.split_once('=')?.0.trim())).collect();
     assert_eq!(names, said, "all of them are told apart");
@@ -84,7 +84,7 @@ fn a_slow_client_may_be_kept_for_ever() {
 #[test]
 fn what_is_not_the_usual_is_told_in_the_words_of_the_file() {
     let (limits, edges) = settle("slow_client_after = 'never'\nclient_queue = '1MiB'");
-    let told: Vec<(String, String)> = changed(&limits, &edges)
+    let told: Vec<(String, String)> = changed_limits(&limits, &edges)
         .into_iter()
         .map(|one| (format!("{} = {}", one.name, one.value), one.usual))
         .collect();

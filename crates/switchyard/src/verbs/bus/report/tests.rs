@@ -57,7 +57,7 @@ fn a_report_as_json() {
 #[test]
 fn a_file_that_cannot_be_made_out_is_one_problem() {
     let wrong = BusFileProblem { at: Some((3, 4)), message: "no".into(), hint: Some("do".into()) };
-    let report = CheckReport::of_wrong(Path::new("x.toml"), wrong);
+    let report = CheckReport::of_problem(Path::new("x.toml"), wrong);
     assert!(!report.is_ok());
     let expected = "problem: line 3, column 4: no\n    fix: do\n\nx.toml has a problem\n";
     assert_eq!(report.text(Paint::none()), expected);

@@ -14,7 +14,7 @@ fn parse(text: &str) -> BusFile {
 fn config(dir: &Path) -> Config {
     let home =
         Home { config: dir.join("switchyard.toml"), state: dir.into(), run: dir.join("run") };
-    Config { home, file: ConfigFile::default(), observers: Observers::default(), written: None }
+    Config { home, file: ConfigFile::default(), observers: Observers::default(), raw_tables: None }
 }
 
 async fn launched(text: &str) -> Result<Launch, Failure> {

@@ -17,7 +17,7 @@ fn config(dir: &Path) -> Config {
         state: dir.join("state"),
         run: dir.join("run"),
     };
-    Config { home, file: ConfigFile::default(), observers: Observers::default(), written: None }
+    Config { home, file: ConfigFile::default(), observers: Observers::default(), raw_tables: None }
 }
 
 #[test]

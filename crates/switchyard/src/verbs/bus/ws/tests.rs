@@ -43,7 +43,7 @@ fn without_a_token_pages_of_other_hosts_are_refused() {
 
 #[test]
 fn the_token_may_come_with_the_handshake() {
-    let said = |headers: &[(&str, &str)]| said_token(&request(headers)).map(str::to_owned);
+    let said = |headers: &[(&str, &str)]| handshake_token(&request(headers)).map(str::to_owned);
     let token = Some("0123456789abcdef".to_owned());
     assert_eq!(said(&[("authorization", "Bearer 0123456789abcdef")]), token);
     let protocols = "acp, switchyard.token.0123456789abcdef";
