@@ -118,7 +118,7 @@ test("whoever is there after a stream broke off is told nothing before it has pr
   await until(() => heard.length > 1);
   expect(sockets.map((socket) => socket.protocols)).toEqual([["switchyard.batch.v1", "switchyard-page.sy_page"]]);
   expect(new Set(heard)).toEqual(new Set(["/v1/login/challenge "]));
-  expect(connection()?.reason).toContain("does not know this login");
+  expect(connection()?.reason).toContain("could not prove that it knows this login");
 });
 
 test("an eviction is said and comes back with our own place", async () => {
