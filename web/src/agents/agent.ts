@@ -40,19 +40,19 @@ export interface Agent {
 }
 
 /** The state of an agent, as a person wants to know it first. */
-export type Standing = "ready" | "login" | "trouble" | "absent";
+export type AgentState = "ready" | "login" | "unusable" | "absent";
 
-export function standingOf(agent: Agent): Standing {
+export function agentStateOf(agent: Agent): AgentState {
   if (agent.isUsable) return agent.auth.state === "missing" ? "login" : "ready";
   if (agent.diagnoses.some((diagnosis) => diagnosis.reason === "not-on-path") && !agent.path) return "absent";
   if (agent.auth.state === "missing" && agent.path) return "login";
-  return "trouble";
+  return "unusable";
 }
 
-const ORDER: Standing[] = ["ready", "login", "trouble", "absent"];
+const ORDER: AgentState[] = ["ready", "login", "unusable", "absent"];
 
 export function inOrder(agents: Agent[]): Agent[] {
-  const rank = (agent: Agent) => ORDER.indexOf(standingOf(agent));
+  const rank = (agent: Agent) => ORDER.indexOf(agentStateOf(agent));
   return [...agents].sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name));
 }
 

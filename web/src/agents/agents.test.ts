@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Frame } from "../api/sse";
 import { Problem } from "../api/problem";
-import { inOrder, installOf, readAgent, standingOf, type Agent } from "./agent";
+import { inOrder, installOf, readAgent, agentStateOf, type Agent } from "./agent";
 import { begun, failed, nothingYet, withFrames } from "./search";
 
 function agent(id: string, more: object = {}): Agent {
@@ -41,12 +41,12 @@ describe("an agent", () => {
     expect(installOf(agent("a", { install: "see the documentation" })).command).toBeUndefined();
   });
 
-  it("stands as its login and its problems say", () => {
-    expect(standingOf(agent("a"))).toBe("ready");
-    expect(standingOf(agent("a", { auth: { state: "missing" } }))).toBe("login");
-    expect(standingOf(agent("a", absent))).toBe("absent");
-    expect(standingOf(agent("a", { isUsable: false, path: "/bin/a", diagnoses: [{ reason: "shim-broken", message: "x" }] }))).toBe(
-      "trouble",
+  it("has the state that its login and its problems make", () => {
+    expect(agentStateOf(agent("a"))).toBe("ready");
+    expect(agentStateOf(agent("a", { auth: { state: "missing" } }))).toBe("login");
+    expect(agentStateOf(agent("a", absent))).toBe("absent");
+    expect(agentStateOf(agent("a", { isUsable: false, path: "/bin/a", diagnoses: [{ reason: "shim-broken", message: "x" }] }))).toBe(
+      "unusable",
     );
   });
 

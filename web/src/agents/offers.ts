@@ -36,12 +36,12 @@ export function offersOf(agent: Agent | undefined, options: AgentOptions | undef
 }
 
 // Options of sessions that were asked: an agent offers the same to its next one.
-const heard = new Map<string, AgentOptions>();
+const reportedOptions = new Map<string, AgentOptions>();
 const MAX_ASKED = 3;
 
 /** The options that the newest sessions of the agent report; one that does not run any more still has those it reported. */
-export function useHeardOptions(agent: string, sessions: Session[]): AgentOptions | undefined {
-  const [options, setOptions] = useState(() => heard.get(agent));
+export function useReportedOptions(agent: string, sessions: Session[]): AgentOptions | undefined {
+  const [options, setOptions] = useState(() => reportedOptions.get(agent));
   const ids = sessions
     .filter((session) => session.agent === agent && session.status !== "damaged")
     .sort((a, b) => b.updated - a.updated)
@@ -49,14 +49,14 @@ export function useHeardOptions(agent: string, sessions: Session[]): AgentOption
     .map((session) => session.id)
     .join(" ");
   useEffect(() => {
-    setOptions(heard.get(agent));
-    if (heard.has(agent) || ids === "") return;
+    setOptions(reportedOptions.get(agent));
+    if (reportedOptions.has(agent) || ids === "") return;
     let isOver = false;
     const ask = async () => {
       for (const id of ids.split(" ")) {
         const session = await requestJson<Session>(path`/v1/sessions/${id}`);
         if (!session.options) continue;
-        heard.set(agent, session.options);
+        reportedOptions.set(agent, session.options);
         if (!isOver) setOptions(session.options);
         return;
       }

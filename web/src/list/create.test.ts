@@ -2,27 +2,27 @@ import { describe, expect, it } from "vitest";
 import { readAgent } from "../agents/agent";
 import { offersOf } from "../agents/offers";
 import { fileName } from "./actions";
-import { usedBy } from "./cost";
-import { objectionTo, wishOf, type Draft } from "./create";
+import { usageOf } from "./usage";
+import { draftError, requestBodyOf, type Draft } from "./create";
 
 const draft: Draft = { agent: "demo", cwd: " /src ", model: "", mode: "", effort: "high", permissions: "", title: " ", prompt: "hi" };
 
 describe("a new session", () => {
   it("asks for what was chosen and leaves the rest to the agent", () => {
-    expect(JSON.parse(JSON.stringify(wishOf(draft)))).toEqual({ agent: "demo", cwd: "/src", effort: "high" });
+    expect(JSON.parse(JSON.stringify(requestBodyOf(draft)))).toEqual({ agent: "demo", cwd: "/src", effort: "high" });
   });
 
   it("is objected to before the daemon is asked", () => {
-    expect(objectionTo(draft)).toBeUndefined();
-    expect(objectionTo({ ...draft, cwd: "" })).toMatch(/directory/);
-    expect(objectionTo({ ...draft, cwd: "src" })).toMatch(/whole path/);
-    expect(objectionTo({ ...draft, agent: "" })).toMatch(/agent/);
-    for (const cwd of ["~", "~/src", "~/"]) expect(objectionTo({ ...draft, cwd })).toBeUndefined();
-    expect(objectionTo({ ...draft, cwd: "~other/src" })).toMatch(/whole path/);
+    expect(draftError(draft)).toBeUndefined();
+    expect(draftError({ ...draft, cwd: "" })).toMatch(/directory/);
+    expect(draftError({ ...draft, cwd: "src" })).toMatch(/whole path/);
+    expect(draftError({ ...draft, agent: "" })).toMatch(/agent/);
+    for (const cwd of ["~", "~/src", "~/"]) expect(draftError({ ...draft, cwd })).toBeUndefined();
+    expect(draftError({ ...draft, cwd: "~other/src" })).toMatch(/whole path/);
   });
 
   it("works in the directory itself, however it was reached", () => {
-    expect(["/src/", "~/", "/", " /a/b// "].map((cwd) => wishOf({ ...draft, cwd }).cwd)).toEqual(["/src", "~", "/", "/a/b"]);
+    expect(["/src/", "~/", "/", " /a/b// "].map((cwd) => requestBodyOf({ ...draft, cwd }).cwd)).toEqual(["/src", "~", "/", "/a/b"]);
   });
 
   it("offers what detection found, and what sessions remember, each once", () => {
@@ -59,10 +59,10 @@ describe("a new session", () => {
 
 describe("a session's facts", () => {
   it("cost what all lives of its agent cost together", () => {
-    const used = usedBy({ usage: { costUsd: 1.5, tokens: 12, turns: 2 } } as never);
-    expect(used).toEqual({ costUsd: 1.5, tokens: 12, turns: 2 });
-    expect(usedBy({ usage: { costUsd: "x" } } as never).costUsd).toBeUndefined();
-    expect(usedBy({} as never).costUsd).toBeUndefined();
+    const usage = usageOf({ usage: { costUsd: 1.5, tokens: 12, turns: 2 } } as never);
+    expect(usage).toEqual({ costUsd: 1.5, tokens: 12, turns: 2 });
+    expect(usageOf({ usage: { costUsd: "x" } } as never).costUsd).toBeUndefined();
+    expect(usageOf({} as never).costUsd).toBeUndefined();
   });
 
   it("make a file name that every system takes", () => {

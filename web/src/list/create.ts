@@ -26,7 +26,7 @@ export const PERMISSIONS = [
 const LAST = "switchyard.new-session";
 
 /** The request's body; fields that were left empty are the agent's to decide. */
-export function wishOf(draft: Draft): NewSession {
+export function requestBodyOf(draft: Draft): NewSession {
   const said = (text: string) => text.trim() || undefined;
   return {
     agent: draft.agent,
@@ -45,7 +45,7 @@ export function directoryOf(typed: string): string {
 }
 
 /** The error in a draft, before the daemon is asked. */
-export function objectionTo(draft: Draft): string | undefined {
+export function draftError(draft: Draft): string | undefined {
   if (!draft.agent) return "Choose an agent.";
   if (!draft.cwd.trim()) return "Say in which directory the agent works.";
   if (!/^(\/|~(\/|$)|[A-Za-z]:[\\/])/.test(draft.cwd.trim()))
@@ -54,7 +54,7 @@ export function objectionTo(draft: Draft): string | undefined {
 }
 
 export async function createSession(draft: Draft, name: string): Promise<Session> {
-  const session = await requestJson<Session>("/v1/sessions", { method: "POST", json: { ...wishOf(draft), clientRequestId: name } });
+  const session = await requestJson<Session>("/v1/sessions", { method: "POST", json: { ...requestBodyOf(draft), clientRequestId: name } });
   rememberChoice(draft);
   return session;
 }

@@ -2,14 +2,14 @@
 import { requestJson } from "../api/request";
 import type { DirectoryList } from "../api/types";
 
-export interface Wanted {
+export interface DirectoryQuery {
   /** The directory to look into; without one, the daemon chooses where to begin. */
   path?: string;
   prefix: string;
 }
 
 /** The directory and the prefix in a path that is typed: after the last slash a name begins. */
-export function wantedFor(typed: string): Wanted {
+export function queryFor(typed: string): DirectoryQuery {
   const text = typed.trimStart();
   if (text === "~") return { path: "~", prefix: "" };
   const end = text.lastIndexOf("/") + 1;
@@ -17,10 +17,10 @@ export function wantedFor(typed: string): Wanted {
 }
 
 /** A directory as a path to go on from. */
-export function inside(path: string): string {
+export function withSlash(path: string): string {
   return path.endsWith("/") || path === "" ? path : `${path}/`;
 }
 
-export function listDirectories({ path, prefix }: Wanted, signal: AbortSignal): Promise<DirectoryList> {
+export function listDirectories({ path, prefix }: DirectoryQuery, signal: AbortSignal): Promise<DirectoryList> {
   return requestJson<DirectoryList>("/v1/directories", { query: { path, prefix: prefix || undefined }, signal });
 }

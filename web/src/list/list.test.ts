@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { Problem } from "../api/problem";
 import type { Session, SessionPage } from "../api/types";
-import { nothing, recentDirectories, withChange, without, withSessions } from "./known";
-import { byUrgency, everything, matches, queryFrom, searchOf, standingOf, type Query } from "./query";
-import { PAGE, REREAD_AFTER, rowsOf, SessionStore, type Source } from "./store";
+import { emptyCache, recentDirectories, withChange, without, withSessions } from "./sessionCache";
+import { byUrgency, everything, matches, queryFrom, searchOf, shownStatusOf, type Query } from "./query";
+import { PAGE, REREAD_AFTER, rowsOf, SessionListStore, type Source } from "./store";
 
 function session(id: string, more: Partial<Session> = {}): Session {
   return {
@@ -23,29 +23,29 @@ function session(id: string, more: Partial<Session> = {}): Session {
 }
 
 const ids = (sessions: Session[]) => sessions.map((each) => each.id);
-const asking = (more: Partial<Query>): Query => ({ ...everything, ...more });
+const withFilter = (more: Partial<Query>): Query => ({ ...everything, ...more });
 
 describe("a query", () => {
   it("finds words in the title, the directory and the agent, in any order and case", () => {
     const it = session("s", { title: "Fix the LOGIN test", cwd: "/home/me/yard", agent: "codex" });
-    expect(matches(it, asking({ words: "test login" }))).toBe(true);
-    expect(matches(it, asking({ words: "codex yard" }))).toBe(true);
-    expect(matches(it, asking({ words: "login nowhere" }))).toBe(false);
+    expect(matches(it, withFilter({ words: "test login" }))).toBe(true);
+    expect(matches(it, withFilter({ words: "codex yard" }))).toBe(true);
+    expect(matches(it, withFilter({ words: "login nowhere" }))).toBe(false);
   });
 
   it("tells failed from idle, and counts damaged as failed", () => {
     const lastTurn = { stopReason: "error", error: { category: "internal", message: "it crashed" } } as const;
-    expect(standingOf(session("s", { lastTurn }))).toBe("failed");
-    expect(standingOf(session("s", { lastTurn, status: "running" }))).toBe("running");
-    expect(standingOf(session("s", { lastTurn: { stopReason: "cancelled" } }))).toBe("idle");
-    expect(matches(session("s", { lastTurn }), asking({ standing: "idle" }))).toBe(false);
-    expect(matches(session("s", { lastTurn }), asking({ standing: "failed" }))).toBe(true);
-    expect(matches(session("s", { status: "damaged" }), asking({ standing: "failed" }))).toBe(true);
-    expect(matches(session("s", { status: "interrupted" }), asking({ standing: "failed" }))).toBe(true);
+    expect(shownStatusOf(session("s", { lastTurn }))).toBe("failed");
+    expect(shownStatusOf(session("s", { lastTurn, status: "running" }))).toBe("running");
+    expect(shownStatusOf(session("s", { lastTurn: { stopReason: "cancelled" } }))).toBe("idle");
+    expect(matches(session("s", { lastTurn }), withFilter({ status: "idle" }))).toBe(false);
+    expect(matches(session("s", { lastTurn }), withFilter({ status: "failed" }))).toBe(true);
+    expect(matches(session("s", { status: "damaged" }), withFilter({ status: "failed" }))).toBe(true);
+    expect(matches(session("s", { status: "interrupted" }), withFilter({ status: "failed" }))).toBe(true);
   });
 
   it("survives the address", () => {
-    const query = asking({ words: "a & b", standing: "failed", agent: "demo" });
+    const query = withFilter({ words: "a & b", status: "failed", agent: "demo" });
     expect(queryFrom(searchOf(query))).toEqual(query);
     expect(searchOf(everything)).toBe("");
     expect(queryFrom("?status=nonsense")).toEqual(everything);
@@ -64,42 +64,42 @@ describe("the order", () => {
   });
 });
 
-describe("what is known", () => {
-  it("keeps its place when it is renamed", () => {
-    const known = withSessions(nothing, [session("a", { head: 5, updated: 7 })]);
-    const renamed = withChange(known, { session: "a", kind: "title", seq: 6, title: "New" }, 900).sessions.get("a");
+describe("the session cache", () => {
+  it("keeps the place of a session that is renamed", () => {
+    const cache = withSessions(emptyCache, [session("a", { head: 5, updated: 7 })]);
+    const renamed = withChange(cache, { session: "a", kind: "title", seq: 6, title: "New" }, 900).sessions.get("a");
     expect(renamed).toMatchObject({ title: "New", updated: 7 });
-    expect(withChange(known, { session: "a", kind: "status", seq: 6 }, 900).sessions.get("a")?.updated).toBe(900);
+    expect(withChange(cache, { session: "a", kind: "status", seq: 6 }, 900).sessions.get("a")?.updated).toBe(900);
   });
 
   it("is not made older by a page that was asked for before", () => {
-    const known = withSessions(nothing, [session("a", { head: 9, status: "running" })]);
-    expect(withSessions(known, [session("a", { head: 5 })]).sessions.get("a")?.status).toBe("running");
-    expect(withSessions(known, [session("a", { head: 5, epoch: "other" })]).sessions.get("a")?.head).toBe(5);
+    const cache = withSessions(emptyCache, [session("a", { head: 9, status: "running" })]);
+    expect(withSessions(cache, [session("a", { head: 5 })]).sessions.get("a")?.status).toBe("running");
+    expect(withSessions(cache, [session("a", { head: 5, epoch: "other" })]).sessions.get("a")?.head).toBe(5);
   });
 
   it("takes changes in at once", () => {
-    const known = withSessions(nothing, [session("a")]);
-    const after = withChange(known, { session: "a", kind: "status", status: "running", seq: 5 }, 77).sessions.get("a");
+    const cache = withSessions(emptyCache, [session("a")]);
+    const after = withChange(cache, { session: "a", kind: "status", status: "running", seq: 5 }, 77).sessions.get("a");
     expect(after).toMatchObject({ status: "running", head: 5, updated: 77, title: "a" });
-    expect(withChange(known, { session: "a", kind: "title", title: null }, 77).sessions.get("a")?.title).toBeNull();
-    expect(withChange(known, { session: "b", kind: "status", status: "idle" }, 77)).toBe(known);
+    expect(withChange(cache, { session: "a", kind: "title", title: null }, 77).sessions.get("a")?.title).toBeNull();
+    expect(withChange(cache, { session: "b", kind: "status", status: "idle" }, 77)).toBe(cache);
   });
 
   it("does not bring a deleted session back", () => {
-    const known = without(withSessions(nothing, [session("a")]), "a");
-    expect(withSessions(known, [session("a", { head: 99 })]).sessions.size).toBe(0);
+    const cache = without(withSessions(emptyCache, [session("a")]), "a");
+    expect(withSessions(cache, [session("a", { head: 99 })]).sessions.size).toBe(0);
   });
 
   it("offers directories once each, those of the agent first", () => {
-    const known = withSessions(nothing, [
+    const cache = withSessions(emptyCache, [
       session("a", { cwd: "/old", updated: 1 }),
       session("b", { cwd: "/new", updated: 9 }),
       session("c", { cwd: "/old", updated: 5 }),
       session("d", { cwd: "/other", updated: 2, agent: "codex" }),
     ]);
-    expect(recentDirectories(known)).toEqual(["/new", "/old", "/other"]);
-    expect(recentDirectories(known, "codex")[0]).toBe("/other");
+    expect(recentDirectories(cache)).toEqual(["/new", "/old", "/other"]);
+    expect(recentDirectories(cache, "codex")[0]).toBe("/other");
   });
 });
 
@@ -109,7 +109,7 @@ describe("the store", () => {
     page: vi.fn<Source["page"]>(),
     one: vi.fn<Source["one"]>(),
   };
-  let store: SessionStore;
+  let store: SessionListStore;
 
   beforeEach(() => {
     vi.useFakeTimers();
@@ -125,7 +125,7 @@ describe("the store", () => {
       if (!found) throw new Problem({ title: "gone", status: 404 });
       return found;
     });
-    store = new SessionStore(source);
+    store = new SessionListStore(source);
   });
 
   it("reads page after page, and each once", async () => {
@@ -140,7 +140,7 @@ describe("the store", () => {
   });
 
   it("shows nothing below what was read without gaps", async () => {
-    const far = asking({ words: "s249" });
+    const far = withFilter({ words: "s249" });
     await store.more(far);
     expect(ids(rowsOf(store.state, far))).toEqual(["s249"]);
     await store.more(everything);

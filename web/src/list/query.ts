@@ -3,25 +3,25 @@
 import type { Session, SessionStatus } from "../api/types";
 
 /** A session's status as a person sees it: idle, but its last turn failed. */
-export type Standing = SessionStatus | "failed";
+export type ShownStatus = SessionStatus | "failed";
 
 export interface Query {
   words: string;
-  standing: Standing | "";
+  status: ShownStatus | "";
   agent: string;
 }
 
-export const everything: Query = { words: "", standing: "", agent: "" };
+export const everything: Query = { words: "", status: "", agent: "" };
 
-export const STANDINGS: { standing: Standing; label: string }[] = [
-  { standing: "requires_action", label: "Waiting for you" },
-  { standing: "running", label: "Running" },
-  { standing: "idle", label: "Idle" },
-  { standing: "failed", label: "Failed" },
-  { standing: "closed", label: "Closed" },
+export const SHOWN_STATUSES: { status: ShownStatus; label: string }[] = [
+  { status: "requires_action", label: "Waiting for you" },
+  { status: "running", label: "Running" },
+  { status: "idle", label: "Idle" },
+  { status: "failed", label: "Failed" },
+  { status: "closed", label: "Closed" },
 ];
 
-export function standingOf(session: Session): Standing {
+export function shownStatusOf(session: Session): ShownStatus {
   return failureOf(session) ? "failed" : session.status;
 }
 
@@ -33,17 +33,17 @@ export function failureOf(session: Session): { message: string; remedy?: string 
 }
 
 /** Statuses that are rare enough to be listed with the failed ones, without a filter of their own. */
-function isBreakage(standing: string): boolean {
-  return standing === "damaged" || standing === "interrupted";
+function isBreakage(status: string): boolean {
+  return status === "damaged" || status === "interrupted";
 }
 
 /** At least what the daemon matches (words of the title), and also agent, directory and id. */
 export function matches(session: Session, query: Query): boolean {
   if (query.agent && session.agent !== query.agent) return false;
-  if (query.standing) {
-    const standing = standingOf(session);
-    const isBroken = query.standing === "failed" && isBreakage(standing);
-    if (standing !== query.standing && !isBroken) return false;
+  if (query.status) {
+    const status = shownStatusOf(session);
+    const isBroken = query.status === "failed" && isBreakage(status);
+    if (status !== query.status && !isBroken) return false;
   }
   const text = [session.title ?? "", session.cwd, session.agent, session.id].join("\n").toLowerCase();
   return wordsOf(query).every((word) => text.includes(word));
@@ -61,16 +61,16 @@ export function byUrgency(a: Session, b: Session): number {
 
 /** The query for the daemon. It does not look for failures, and finds words in titles only. */
 export function askedFor(query: Query): { q?: string; status?: SessionStatus; agent?: string } {
-  const { words, standing, agent } = query;
+  const { words, status, agent } = query;
   return {
     q: words.trim() || undefined,
-    status: standing === "" || standing === "failed" ? undefined : standing,
+    status: status === "" || status === "failed" ? undefined : status,
     agent: agent || undefined,
   };
 }
 
 export function keyOf(query: Query): string {
-  return JSON.stringify([query.words.trim().toLowerCase(), query.standing, query.agent]);
+  return JSON.stringify([query.words.trim().toLowerCase(), query.status, query.agent]);
 }
 
 export function isEverything(query: Query): boolean {
@@ -79,11 +79,11 @@ export function isEverything(query: Query): boolean {
 
 export function queryFrom(search: string): Query {
   const params = new URLSearchParams(search);
-  const standing = params.get("status") ?? "";
-  const isKnown = isBreakage(standing) || STANDINGS.some((each) => each.standing === standing);
+  const status = params.get("status") ?? "";
+  const isKnown = isBreakage(status) || SHOWN_STATUSES.some((each) => each.status === status);
   return {
     words: params.get("q") ?? "",
-    standing: isKnown ? (standing as Standing) : "",
+    status: isKnown ? (status as ShownStatus) : "",
     agent: params.get("agent") ?? "",
   };
 }
@@ -91,7 +91,7 @@ export function queryFrom(search: string): Query {
 export function searchOf(query: Query): string {
   const params = new URLSearchParams();
   if (query.words) params.set("q", query.words);
-  if (query.standing) params.set("status", query.standing);
+  if (query.status) params.set("status", query.status);
   if (query.agent) params.set("agent", query.agent);
   const text = params.toString();
   return text ? `?${text}` : "";

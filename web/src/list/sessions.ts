@@ -4,9 +4,9 @@ import { useListChanges } from "../api/live";
 import { path, requestJson } from "../api/request";
 import type { ListChange, Session, SessionPage } from "../api/types";
 import { askedFor, keyOf, type Query } from "./query";
-import { rowsOf, SessionStore, type Listing, type State } from "./store";
+import { rowsOf, SessionListStore, type Listing, type State } from "./store";
 
-export const sessions = new SessionStore({
+export const sessions = new SessionListStore({
   page: (query, cursor, limit) => requestJson<SessionPage>("/v1/sessions", { query: { ...askedFor(query), cursor, limit } }),
   one: (id) => requestJson<Session>(path`/v1/sessions/${id}`),
 });
@@ -20,7 +20,7 @@ export interface Rows {
   state: State;
 }
 
-export function useKnown(): State {
+export function useSessionList(): State {
   return useSyncExternalStore(sessions.subscribe, sessions.read);
 }
 
@@ -31,7 +31,7 @@ export function useSessionChanges(): void {
 
 /** The sessions of a query, as they change; the query is the same object until it is another one. */
 export function useSessions(query: Query): Rows {
-  const state = useKnown();
+  const state = useSessionList();
   const key = keyOf(query);
   const isListed = state.listings.has(key);
   useEffect(() => sessions.open(query), [query, isListed]);

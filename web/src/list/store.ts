@@ -5,7 +5,7 @@
 // below it has gaps and is not shown yet.
 import { asProblem, type Problem } from "../api/problem";
 import type { ListChange, Session, SessionPage } from "../api/types";
-import { nothing, only, withChange, without, withSessions, type Known } from "./known";
+import { emptyCache, only, withChange, without, withSessions, type SessionCache } from "./sessionCache";
 import { byUrgency, everything, keyOf, matches, type Query } from "./query";
 
 export interface Source {
@@ -27,7 +27,7 @@ export interface Listing {
 }
 
 export interface State {
-  known: Known;
+  cache: SessionCache;
   listings: ReadonlyMap<string, Listing>;
 }
 
@@ -38,8 +38,8 @@ const MAX_LISTINGS = 12;
 /** A session that changes all the time is read this often at most. */
 export const REREAD_AFTER = 250;
 
-export class SessionStore {
-  state: State = { known: nothing, listings: new Map() };
+export class SessionListStore {
+  state: State = { cache: emptyCache, listings: new Map() };
   #readers = new Set<() => void>();
   #touched = new Map<string, number>();
   #clock = 0;
@@ -67,7 +67,7 @@ export class SessionStore {
     this.#setListing({ ...before, isLoading: true, problem: undefined });
     try {
       const page = await this.source.page(query, before.next, PAGE);
-      this.#set({ known: withSessions(this.state.known, page.sessions) });
+      this.#set({ cache: withSessions(this.state.cache, page.sessions) });
       // The list was read again meanwhile: this page continues one that is no more.
       if (this.#listing(query).next !== before.next) return;
       this.#setListing(listed(query, page, before.pages));
@@ -86,7 +86,7 @@ export class SessionStore {
     try {
       const page = await this.source.page(query, undefined, Math.min(MAX_PAGE, Math.max(PAGE, n)));
       const isNewer = (id: string) => (this.#touched.get(id) ?? 0) > began;
-      this.#set({ known: only(this.state.known, page.sessions, isNewer) });
+      this.#set({ cache: only(this.state.cache, page.sessions, isNewer) });
       // Other queries are read anew when they are shown again.
       this.#set({ listings: new Map() });
       this.#setListing(listed(query, page, 0));
@@ -100,7 +100,7 @@ export class SessionStore {
   async refresh(): Promise<void> {
     try {
       const page = await this.source.page(this.#current, undefined, 50);
-      this.#set({ known: withSessions(this.state.known, page.sessions) });
+      this.#set({ cache: withSessions(this.state.cache, page.sessions) });
     } catch {
       // The connection's state shows it.
     }
@@ -112,7 +112,7 @@ export class SessionStore {
       if (this.state.listings.size > 0) void this.rereadAll();
       return;
     }
-    this.#set({ known: withChange(this.state.known, change, now) });
+    this.#set({ cache: withChange(this.state.cache, change, now) });
     this.#touched.set(change.session, ++this.#clock);
     if (change.kind === "deleted") return;
     if (this.#rereading.has(change.session)) return;
@@ -135,11 +135,11 @@ export class SessionStore {
   /** Takes a session as the daemon just sent it. */
   put(session: Session): void {
     this.#touched.set(session.id, ++this.#clock);
-    this.#set({ known: withSessions(this.state.known, [session]) });
+    this.#set({ cache: withSessions(this.state.cache, [session]) });
   }
 
   remove(id: string): void {
-    this.#set({ known: without(this.state.known, id) });
+    this.#set({ cache: without(this.state.cache, id) });
   }
 
   #listing(query: Query): Listing {
@@ -161,7 +161,7 @@ export class SessionStore {
 /** The rows of a query, in order, as far down as all of them are known. */
 export function rowsOf(state: State, query: Query): Session[] {
   const horizon = state.listings.get(keyOf(query))?.horizon ?? Infinity;
-  return [...state.known.sessions.values()].filter((session) => session.updated >= horizon && matches(session, query)).sort(byUrgency);
+  return [...state.cache.sessions.values()].filter((session) => session.updated >= horizon && matches(session, query)).sort(byUrgency);
 }
 
 function listed(query: Query, page: SessionPage, before: number): Listing {

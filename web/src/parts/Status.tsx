@@ -1,8 +1,8 @@
 // A session's status as a badge, in a word and a colour.
-import type { Standing } from "../list/query";
+import type { ShownStatus } from "../list/query";
 import { Icon, type IconName } from "./Icon";
 
-const LOOK: Record<Standing, { word: string; tone: string; icon: IconName }> = {
+const LOOK: Record<ShownStatus, { word: string; tone: string; icon: IconName }> = {
   running: { word: "Running", tone: "accent", icon: "clock" },
   requires_action: { word: "Waiting for you", tone: "warn", icon: "question" },
   interrupted: { word: "Interrupted", tone: "bad", icon: "warning" },
@@ -12,11 +12,11 @@ const LOOK: Record<Standing, { word: string; tone: string; icon: IconName }> = {
   closed: { word: "Closed", tone: "", icon: "stop" },
 };
 
-export function StandingBadge({ standing, pending = 0 }: { standing: Standing; pending?: number }) {
-  const { word, tone, icon } = LOOK[standing] ?? { word: standing, tone: "", icon: "info" };
+export function StatusBadge({ status, pending = 0 }: { status: ShownStatus; pending?: number }) {
+  const { word, tone, icon } = LOOK[status] ?? { word: status, tone: "", icon: "info" };
   return (
-    <span className={`badge standing ${tone}`}>
-      {standing === "running" ? <span className="dot-running" aria-hidden="true" /> : <Icon name={icon} size={12} />}
+    <span className={`badge status-badge ${tone}`}>
+      {status === "running" ? <span className="dot-running" aria-hidden="true" /> : <Icon name={icon} size={12} />}
       {word}
       {pending > 1 && <strong>{pending}</strong>}
     </span>

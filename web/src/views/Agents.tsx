@@ -1,7 +1,7 @@
 // The agents of this machine: their versions, logins, models and problems, with the remedies.
 import "../style/agents.css";
 import { useMemo, useState } from "react";
-import { inOrder, standingOf } from "../agents/agent";
+import { inOrder, agentStateOf } from "../agents/agent";
 import { lookForAgents, useAgents } from "../agents/search";
 import { useMay } from "../api/me";
 import { Button } from "../parts/Button";
@@ -18,9 +18,9 @@ export function AgentsView() {
   const mayMake = useMay("operator");
   const [chosen, setChosen] = useState<string>();
   const sorted = useMemo(() => inOrder(agents), [agents]);
-  const present = sorted.filter((agent) => standingOf(agent) !== "absent");
-  const absent = sorted.filter((agent) => standingOf(agent) === "absent");
-  const nReady = sorted.filter((agent) => standingOf(agent) === "ready").length;
+  const present = sorted.filter((agent) => agentStateOf(agent) !== "absent");
+  const absent = sorted.filter((agent) => agentStateOf(agent) === "absent");
+  const nReady = sorted.filter((agent) => agentStateOf(agent) === "ready").length;
   useKeys([{ keys: "r", label: "Look for agents again", run: () => void lookForAgents("again") }]);
 
   return (

@@ -1,32 +1,26 @@
 // One agent: as a card where it is installed, as a line where it is not.
 import type { ReactNode } from "react";
-import { installOf, standingOf, type Agent, type Diagnosis, type Standing } from "../agents/agent";
+import { installOf, agentStateOf, type Agent, type Diagnosis, type AgentState } from "../agents/agent";
 import { Button } from "../parts/Button";
 import { Command, CopyButton } from "../parts/Copy";
 import { Icon } from "../parts/Icon";
 import { CodeWords } from "../render/CodeWords";
 import { visible } from "../render/visible";
 
-const LOOK: Record<Standing, [string, string]> = {
+const LOOK: Record<AgentState, [string, string]> = {
   ready: ["Ready", "good"],
   login: ["Not logged in", "warn"],
-  trouble: ["Not usable", "bad"],
+  unusable: ["Not usable", "bad"],
   absent: ["Not installed", ""],
 };
 const AUTH: Record<string, string> = { ok: "Logged in", missing: "Not logged in", unknown: "Not known until it runs" };
 const MODELS_SHOWN = 6;
 
 export function AgentCard({ agent, isLooking, onNew }: { agent: Agent; isLooking: boolean; onNew?: () => void }) {
-  const standing = standingOf(agent);
-  const [word, tone] = LOOK[standing];
+  const state = agentStateOf(agent);
+  const [word, tone] = LOOK[state];
   return (
-    <article
-      className="agent-card"
-      aria-label={agent.name}
-      aria-busy={isLooking || undefined}
-      data-agent={agent.id}
-      data-standing={standing}
-    >
+    <article className="agent-card" aria-label={agent.name} aria-busy={isLooking || undefined} data-agent={agent.id} data-state={state}>
       <header>
         <h2>{visible(agent.name)}</h2>
         <span className={`badge ${tone}`}>{word}</span>
@@ -49,7 +43,7 @@ export function AgentCard({ agent, isLooking, onNew }: { agent: Agent; isLooking
           {AUTH[agent.auth.state] ?? agent.auth.state}
           {agent.auth.by && <span className="muted"> · {visible(agent.auth.by)}</span>}
         </Fact>
-        {standing === "login" && agent.login && (
+        {state === "login" && agent.login && (
           <Fact name="">
             <Command text={agent.login} />
           </Fact>
@@ -84,7 +78,7 @@ export function AgentCard({ agent, isLooking, onNew }: { agent: Agent; isLooking
 export function AbsentAgent({ agent }: { agent: Agent }) {
   const { command, note } = installOf(agent);
   return (
-    <li data-agent={agent.id} data-standing="absent">
+    <li data-agent={agent.id} data-state="absent">
       <strong>{visible(agent.name)}</strong>
       <span className="install">
         {command && <code title={command}>{command}</code>}

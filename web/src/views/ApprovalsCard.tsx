@@ -4,7 +4,7 @@ import { memo, useEffect, useMemo } from "react";
 import { deadline, isShown, itemOf } from "../approvals/waiting";
 import type { Permission } from "../api/types";
 import { titleOf } from "../list/actions";
-import { sessions, useKnown } from "../list/sessions";
+import { sessions, useSessionList } from "../list/sessions";
 import { Ago, useNow } from "../parts/Time";
 import { cutLine, visible } from "../render/visible";
 import { Link, pathOf } from "../router";
@@ -26,8 +26,8 @@ interface Props {
 }
 
 export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, isSettled, above, mayAnswer, onChoose }: Props) {
-  const { known } = useKnown();
-  const session = known.sessions.get(question.sessionId);
+  const { cache } = useSessionList();
+  const session = cache.sessions.get(question.sessionId);
   const now = useNow();
   const isUnknown = session === undefined;
   useEffect(() => {

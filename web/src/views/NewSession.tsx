@@ -2,14 +2,14 @@
 import "../style/new-session.css";
 import { useEffect, useMemo, useState, type SubmitEvent } from "react";
 import { inOrder, type Agent } from "../agents/agent";
-import { offersOf, useHeardOptions } from "../agents/offers";
+import { offersOf, useReportedOptions } from "../agents/offers";
 import { useAgents } from "../agents/search";
 import { asProblem, type Problem } from "../api/problem";
 import type { Session } from "../api/types";
-import { createSession, firstPrompt, lastChoice, objectionTo, PERMISSIONS, type Draft } from "../list/create";
-import { recentDirectories, type Known } from "../list/known";
+import { createSession, firstPrompt, lastChoice, draftError, PERMISSIONS, type Draft } from "../list/create";
+import { recentDirectories, type SessionCache } from "../list/sessionCache";
 import { byActivity, everything } from "../list/query";
-import { sessions, useKnown } from "../list/sessions";
+import { sessions, useSessionList } from "../list/sessions";
 import { Button } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
 import { Notice, ProblemNotice } from "../parts/Notice";
@@ -20,7 +20,7 @@ import { DirectoryField } from "./NewSessionDirectory";
 
 export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose: () => void }) {
   const { agents, isLooking } = useAgents();
-  const { known } = useKnown();
+  const { cache } = useSessionList();
   const [names] = useState(() => [requestName(), requestName()] as const);
   const [draft, setDraft] = useState<Omit<Draft, "cwd"> & { cwd?: string }>(() => {
     const last = lastChoice();
@@ -28,7 +28,7 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
   });
   const [made, setMade] = useState<Session>();
   const [isBusy, setBusy] = useState(false);
-  const [objection, setObjection] = useState<string>();
+  const [formError, setFormError] = useState<string>();
   const [problem, setProblem] = useState<Problem>();
   useEffect(() => {
     // The list gives the directories; it is not read yet where another view was shown before.
@@ -36,14 +36,14 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
   }, []);
 
   const usable = useMemo(() => inOrder(agents).filter((agent) => agent.isUsable), [agents]);
-  const agentId = agentFor(draft.agent, usable, known, isLooking);
+  const agentId = agentFor(draft.agent, usable, cache, isLooking);
   const agent = agents.find((each) => each.id === agentId);
-  const options = useHeardOptions(
+  const options = useReportedOptions(
     agentId,
-    useMemo(() => [...known.sessions.values()], [known]),
+    useMemo(() => [...cache.sessions.values()], [cache]),
   );
   const offers = offersOf(agent, options, draft.model);
-  const recent = recentDirectories(known, agentId);
+  const recent = recentDirectories(cache, agentId);
   // Most sessions are in the directory of the last one.
   const cwd = draft.cwd ?? recent[0] ?? "";
   // Without a directory no other field helps.
@@ -51,13 +51,13 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
 
   const change = (part: Partial<Draft>) => {
     setDraft({ ...draft, ...part });
-    setObjection(undefined);
+    setFormError(undefined);
   };
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     const whole = { ...draft, cwd, agent: agentId };
-    const wrong = objectionTo(whole);
-    setObjection(wrong);
+    const wrong = draftError(whole);
+    setFormError(wrong);
     setProblem(undefined);
     if (wrong) return;
     setBusy(true);
@@ -113,7 +113,7 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
           recent={recent}
           isFirst={!hadDirectory}
           isDisabled={!!made}
-          isInvalid={!!objection}
+          isInvalid={!!formError}
           onChange={(cwd) => change({ cwd })}
         />
         <label className="field">
@@ -179,7 +179,7 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
             </label>
           </div>
         </details>
-        {objection && <Notice tone="error">{objection}</Notice>}
+        {formError && <Notice tone="error">{formError}</Notice>}
         {problem && !made && <p className="form-problem">Cannot create the session</p>}
         {problem && <ProblemNotice problem={problem} />}
         {made && problem && <Notice>The session was made; only its first prompt is missing.</Notice>}
@@ -196,10 +196,10 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
 }
 
 /** The agent that was asked for, if there is one; else the one used last; else the first. */
-function agentFor(wanted: string, usable: Agent[], known: Known, isLooking: boolean): string {
+function agentFor(wanted: string, usable: Agent[], cache: SessionCache, isLooking: boolean): string {
   const isThere = (id: string) => usable.some((agent) => agent.id === id);
   // The agent that was asked for may still be found.
   if (wanted && (isLooking || isThere(wanted))) return wanted;
-  const used = [...known.sessions.values()].sort(byActivity).find((session) => isThere(session.agent));
+  const used = [...cache.sessions.values()].sort(byActivity).find((session) => isThere(session.agent));
   return used?.agent ?? usable[0]?.id ?? "";
 }

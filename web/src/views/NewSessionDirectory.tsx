@@ -2,7 +2,7 @@
 import { useEffect, useId, useRef, useState, type KeyboardEvent } from "react";
 import { asProblem, isAbort } from "../api/problem";
 import type { DirectoryList } from "../api/types";
-import { inside, listDirectories, wantedFor } from "../list/directories";
+import { withSlash, listDirectories, queryFor } from "../list/directories";
 import { IconButton } from "../parts/Button";
 import { Icon } from "../parts/Icon";
 import { cutLine } from "../render/visible";
@@ -41,7 +41,7 @@ export function DirectoryField({ value, recent, isFirst, isDisabled, isInvalid, 
     setChosen(-1);
   };
   const enter = (choice: Choice) => {
-    go(inside(choice.path));
+    go(withSlash(choice.path));
     input.current?.focus();
   };
   const onKeyDown = (event: KeyboardEvent) => {
@@ -104,7 +104,7 @@ export function DirectoryField({ value, recent, isFirst, isDisabled, isInvalid, 
             aria-expanded={isShown}
             disabled={isDisabled}
             onClick={() => {
-              if (!isShown) go(inside(value));
+              if (!isShown) go(withSlash(value));
               setOpen(!isShown);
               input.current?.focus();
             }}
@@ -193,14 +193,14 @@ function Directories({ id, choices, chosen, isEmpty, isComplete, trouble, onChoo
 /** The directory above comes first, as long as no name is typed. */
 function choicesOf(list: DirectoryList | undefined, typed: string): Choice[] {
   if (!list) return [];
-  const above = list.parent && wantedFor(typed).prefix === "" ? [{ name: "..", path: list.parent }] : [];
+  const above = list.parent && queryFor(typed).prefix === "" ? [{ name: "..", path: list.parent }] : [];
   return [...above, ...list.directories];
 }
 
 /** The directories for a typed path; while the next response is under way the last one stays. */
 function useDirectories(typed: string, isWanted: boolean): { list?: DirectoryList; trouble?: string } {
   const [found, setFound] = useState<{ list?: DirectoryList; trouble?: string }>({});
-  const { path, prefix } = wantedFor(typed);
+  const { path, prefix } = queryFor(typed);
   useEffect(() => {
     if (!isWanted) return;
     const stop = new AbortController();

@@ -1,8 +1,8 @@
 // Search and filters above the list of sessions.
 import { useEffect, useMemo, useState, type RefObject } from "react";
 import { useAgents } from "../agents/search";
-import { STANDINGS, type Query } from "../list/query";
-import { useKnown } from "../list/sessions";
+import { SHOWN_STATUSES, type Query } from "../list/query";
+import { useSessionList } from "../list/sessions";
 import { Icon } from "../parts/Icon";
 
 // A request for each pause in typing, not for each letter.
@@ -20,7 +20,7 @@ interface Props {
 
 export function SessionsFilters({ query, onChange, search, onLeave, waiting }: Props) {
   const [words, setWords] = useState(query.words);
-  const { known } = useKnown();
+  const { cache } = useSessionList();
   const { agents } = useAgents();
   useEffect(() => setWords(query.words), [query.words]);
   useEffect(() => {
@@ -32,9 +32,9 @@ export function SessionsFilters({ query, onChange, search, onLeave, waiting }: P
   // Agents that can be used, and those that sessions were made with whatever became of them.
   const names = useMemo(() => {
     const usable = agents.filter((agent) => agent.isUsable).map((agent) => agent.id);
-    const used = [...known.sessions.values()].map((session) => session.agent);
+    const used = [...cache.sessions.values()].map((session) => session.agent);
     return [...new Set([...usable, ...used, query.agent])].filter((name) => name !== "").sort();
-  }, [agents, known, query.agent]);
+  }, [agents, cache, query.agent]);
 
   return (
     <div className="filters" role="search">
@@ -63,14 +63,14 @@ export function SessionsFilters({ query, onChange, search, onLeave, waiting }: P
         </kbd>
       </label>
       <div className="chips" role="group" aria-label="Status">
-        <Chip isOn={query.standing === ""} label="All" onClick={() => onChange({ ...query, standing: "" })} />
-        {STANDINGS.map(({ standing, label }) => (
+        <Chip isOn={query.status === ""} label="All" onClick={() => onChange({ ...query, status: "" })} />
+        {SHOWN_STATUSES.map(({ status, label }) => (
           <Chip
-            key={standing}
-            isOn={query.standing === standing}
+            key={status}
+            isOn={query.status === status}
             label={label}
-            count={standing === "requires_action" ? waiting : 0}
-            onClick={() => onChange({ ...query, standing: query.standing === standing ? "" : standing })}
+            count={status === "requires_action" ? waiting : 0}
+            onClick={() => onChange({ ...query, status: query.status === status ? "" : status })}
           />
         ))}
       </div>

@@ -2,10 +2,10 @@
 import { memo } from "react";
 import type { Session } from "../api/types";
 import { titleOf, useSessionActions } from "../list/actions";
-import { usedBy } from "../list/cost";
-import { failureOf, standingOf } from "../list/query";
+import { usageOf } from "../list/usage";
+import { failureOf, shownStatusOf } from "../list/query";
 import { Menu } from "../parts/Menu";
-import { StandingBadge } from "../parts/Status";
+import { StatusBadge } from "../parts/Status";
 import { count, money } from "../parts/numbers";
 import { Ago } from "../parts/Time";
 import { cutLine } from "../render/visible";
@@ -18,12 +18,12 @@ interface Props {
 }
 
 export const SessionRow = memo(function SessionRow({ session, pending, isChosen }: Props) {
-  const standing = standingOf(session);
+  const status = shownStatusOf(session);
   const failure = failureOf(session);
   const { items, dialog } = useSessionActions(session);
-  const used = usedBy(session);
+  const usage = usageOf(session);
   return (
-    <div role="listitem" className={isChosen ? "session-row chosen" : "session-row"} data-session={session.id} data-standing={standing}>
+    <div role="listitem" className={isChosen ? "session-row chosen" : "session-row"} data-session={session.id} data-status={status}>
       <div className="session-row-main">
         <Link
           href={pathOf({ view: "session", id: session.id })}
@@ -43,11 +43,11 @@ export const SessionRow = memo(function SessionRow({ session, pending, isChosen 
           )}
         </div>
       </div>
-      <StandingBadge standing={standing} pending={pending} />
-      <span className="session-row-cost" title={used.tokens ? `${count(used.tokens)} tokens in ${used.turns ?? 0} turns` : undefined}>
-        {used.costUsd !== undefined ? money(used.costUsd) : used.tokens !== undefined ? `${count(used.tokens)} tok` : ""}
+      <StatusBadge status={status} pending={pending} />
+      <span className="session-row-cost" title={usage.tokens ? `${count(usage.tokens)} tokens in ${usage.turns ?? 0} turns` : undefined}>
+        {usage.costUsd !== undefined ? money(usage.costUsd) : usage.tokens !== undefined ? `${count(usage.tokens)} tok` : ""}
       </span>
-      <span className="session-row-time">{standing === "running" ? "now" : <Ago time={session.updated} />}</span>
+      <span className="session-row-time">{status === "running" ? "now" : <Ago time={session.updated} />}</span>
       <Menu label={`Actions of ${titleOf(session)}`} items={items} />
       {dialog}
     </div>

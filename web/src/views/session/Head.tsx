@@ -3,11 +3,11 @@ import { useState } from "react";
 import { asProblem, type Problem } from "../../api/problem";
 import type { Changes, Choosable, Session, SessionStatus } from "../../api/types";
 import { useSessionActions } from "../../list/actions";
-import { standingOf } from "../../list/query";
+import { shownStatusOf } from "../../list/query";
 import { IconButton } from "../../parts/Button";
 import { Menu } from "../../parts/Menu";
 import { ProblemNotice } from "../../parts/Notice";
-import { StandingBadge } from "../../parts/Status";
+import { StatusBadge } from "../../parts/Status";
 import { cutLine } from "../../render/visible";
 import { navigate } from "../../router";
 import { changeSession } from "../../session/actions";
@@ -53,7 +53,7 @@ export function Head({ open, store, title, isRaw, onRaw }: Props) {
             {cutLine(title, 300)}
           </h1>
         )}
-        {session && <StandingBadge standing={standingOf({ ...session, status: statusOf(open, session) })} />}
+        {session && <StatusBadge status={shownStatusOf({ ...session, status: statusOf(open, session) })} />}
         <span className="head-end">
           <IconButton icon="code" label="Raw events (e)" aria-pressed={isRaw} onClick={onRaw} />
           <Menu

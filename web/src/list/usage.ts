@@ -1,13 +1,13 @@
 // Cost, tokens and turns of a session. The API leaves the shape open, so every number is checked.
 import type { Session } from "../api/types";
 
-export interface Used {
+export interface SessionUsage {
   costUsd?: number;
   tokens?: number;
   turns?: number;
 }
 
-export function usedBy(session: Session): Used {
+export function usageOf(session: Session): SessionUsage {
   const usage = (session.usage ?? {}) as Record<string, unknown>;
   const cost = number(usage.costUsd) ?? 0;
   return {
