@@ -3,10 +3,10 @@
 import { useEffect, useState } from "react";
 import type { Connection } from "./api/connection";
 import { startLive, stopLive, useLive } from "./api/live";
-import { hasCode, takeWanted } from "./api/login";
+import { hasCode, takeTarget } from "./api/login";
 import { askWhoIAm, forgetMe, useMe } from "./api/me";
 import { onUnauthorized } from "./api/request";
-import { retryAll, useStanding } from "./api/standing";
+import { retryAll, usePageConnection } from "./api/pageConnection";
 import { useSessionChanges } from "./list/sessions";
 import { AccountMenu } from "./parts/AccountMenu";
 import { Boundary } from "./parts/Boundary";
@@ -30,12 +30,12 @@ export function App() {
   const route = useRoute();
   const me = useMe();
   const { connection } = useLive();
-  const page = usePageConnection();
+  const page = useShownConnection();
   const [areKeysShown, setKeysShown] = useState(false);
   // A login link works on every path: its code is in the fragment.
   const [cameWithCode] = useState(hasCode);
-  const isLogin = cameWithCode || route.view === "login" || me.state === "stranger";
-  const isIn = !isLogin && me.state !== "asking";
+  const isLogin = cameWithCode || route.view === "login" || me.state === "loggedOut";
+  const isIn = !isLogin && me.state !== "loading";
 
   useEffect(() => {
     if (!cameWithCode) void askWhoIAm();
@@ -43,7 +43,7 @@ export function App() {
   }, [cameWithCode]);
   useEffect(() => {
     // A document of its own: this one's address, which the browser remembers, had the code.
-    if ((cameWithCode || route.view === "login") && me.state === "known") location.replace(takeWanted());
+    if ((cameWithCode || route.view === "login") && me.state === "loggedIn") location.replace(takeTarget());
   }, [cameWithCode, route.view, me.state]);
   useEffect(() => {
     if (isLogin) return;
@@ -96,10 +96,10 @@ export function App() {
 }
 
 /** The state of all connections of the page; a login that has ended is shown before anything else. */
-function usePageConnection(): Connection {
+function useShownConnection(): Connection {
   const { connection } = useLive();
-  const standing = useStanding();
-  return connection.phase === "ended" ? connection : (standing ?? connection);
+  const page = usePageConnection();
+  return connection.phase === "ended" ? connection : (page ?? connection);
 }
 
 function View({ route }: { route: Route }) {
@@ -120,7 +120,7 @@ function View({ route }: { route: Route }) {
 
 function Rail({ route, onKeys }: { route: Route; onKeys: () => void }) {
   const { questions } = useLive();
-  const page = usePageConnection();
+  const page = useShownConnection();
   return (
     <nav className="rail" aria-label="Main">
       <Link href="/" className="brand" aria-label="Switchyard, sessions">

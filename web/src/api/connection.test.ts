@@ -5,7 +5,7 @@ import { followSession } from "./events";
 import { forgetPass, keepPass } from "./pass";
 import { onUnauthorized } from "./request";
 import { forgetPageSecret, keepPageSecret } from "./secret";
-import { standing } from "./standing";
+import { pageConnection } from "./pageConnection";
 
 /** What a socket does after its handshake: it says these words, and ends or stays open. */
 interface Answer {
@@ -13,7 +13,7 @@ interface Answer {
   stays?: boolean;
 }
 
-/** A daemon that answers as it is told, one answer a handshake; later ones get none. */
+/** The answers of a daemon, one a handshake; later ones get none. */
 let answers: (Answer | "refused")[];
 let sockets: FakeSocket[];
 /** What it answers to plain requests. */
@@ -105,19 +105,19 @@ test("a stream that breaks off is taken up after the last event, and overlaps ar
   expect(phases).toEqual(["live", "reconnecting", "live"]);
 });
 
-test("whoever is there after a stream broke off is told nothing before it has proved itself", async () => {
-  const heard: string[] = [];
+test("a server that is there after a stream broke off gets no pass before it has proved itself", async () => {
+  const requests: string[] = [];
   vi.stubGlobal("fetch", (path: string, init: RequestInit) => {
-    heard.push(`${path} ${new Headers(init.headers).get("X-Switchyard-Page") ?? ""}`);
+    requests.push(`${path} ${new Headers(init.headers).get("X-Switchyard-Page") ?? ""}`);
     return Promise.resolve(Response.json({ nonce: "n", proof: "none" }));
   });
   keepPageSecret("sy_secret");
   keepPass({ pass: "sy_page", tabSecret: "sy_tab" });
   answers = [stream(event(1))];
   const { connection } = follow();
-  await until(() => heard.length > 1);
+  await until(() => requests.length > 1);
   expect(sockets.map((socket) => socket.protocols)).toEqual([["switchyard.batch.v1", "switchyard-page.sy_page"]]);
-  expect(new Set(heard)).toEqual(new Set(["/v1/login/challenge "]));
+  expect(new Set(requests)).toEqual(new Set(["/v1/login/challenge "]));
   expect(connection()?.reason).toContain("could not prove that it knows this login");
 });
 
@@ -146,15 +146,15 @@ test("a deleted session is over and is not asked for again", async () => {
   expect(sockets[0]?.isClosed).toBe(true);
 });
 
-test("whoever is not logged in is told so, once", async () => {
-  const shutOut = vi.fn();
-  const forget = onUnauthorized(shutOut);
+test("listeners are called once when the daemon answers that nobody is logged in", async () => {
+  const onLoggedOut = vi.fn();
+  const forget = onUnauthorized(onLoggedOut);
   answers = ["refused"];
   plain = refusal(401, "no token");
   const { phases, connection } = follow();
   await until(() => phases.includes("ended"));
   forget();
-  expect(shutOut).toHaveBeenCalledOnce();
+  expect(onLoggedOut).toHaveBeenCalledOnce();
   expect(connection()?.reason).toBe("no token");
 });
 
@@ -208,16 +208,16 @@ test("without a network the daemon is tried at once, and one that is there says 
   vi.restoreAllMocks();
 });
 
-test("the page stands as its worst stream does", async () => {
+test("the page's connection is that of its worst stream", async () => {
   answers = [{ stays: true }, "refused"];
   const first = follow();
   await until(() => first.phases.includes("live"));
-  expect(standing()?.phase).toBe("live");
+  expect(pageConnection()?.phase).toBe("live");
   const closeFirst = close;
   const second = follow();
   await until(() => second.phases.includes("reconnecting"));
-  expect(standing()?.phase).toBe("reconnecting");
+  expect(pageConnection()?.phase).toBe("reconnecting");
   await until(() => second.phases.includes("live"));
-  expect(standing()?.phase).toBe("live");
+  expect(pageConnection()?.phase).toBe("live");
   closeFirst?.();
 });

@@ -4,8 +4,8 @@
 // cannot help: not logged in, not found, deleted, revoked. While the browser keeps the page for the
 // Back button, it is closed.
 import { asProblem, isAbort, type Problem } from "./problem";
-import { hear, type Frame } from "./socket";
-import { forgetStanding, noteStanding } from "./standing";
+import { readSocket, type Frame } from "./socket";
+import { forgetConnection, noteConnection } from "./pageConnection";
 
 export type Phase =
   /** Requested; nothing has arrived yet. */
@@ -32,15 +32,15 @@ export interface Connection {
 
 export const UNCONNECTED: Connection = { phase: "connecting", resyncs: 0, evictions: 0 };
 
-export interface Following {
+export interface StreamOptions {
   path: string;
   query: () => Record<string, string | number | undefined>;
-  onFrame: (frame: Frame) => Verdict | undefined;
+  onFrame: (frame: Frame) => StreamSignal | undefined;
   onConnection: (connection: Connection) => void;
 }
 
-/** The consequence of a frame for the stream itself. */
-export type Verdict = { end: string } | { evicted: string } | { resync: string };
+/** What a frame means for the stream itself. */
+export type StreamSignal = { end: string } | { evicted: string } | { resync: string };
 
 // The first attempt follows quickly, since a daemon that restarts is back within a second; later
 // ones spare a machine that is really away.
@@ -51,7 +51,7 @@ const ATTEMPTS_UNTIL_OFFLINE = 4;
 const FINAL = [400, 401, 403, 404, 410];
 
 export class Follower {
-  #following: Following;
+  #options: StreamOptions;
   #stop = new AbortController();
   #attempt = new AbortController();
   #wake: (() => void) | undefined;
@@ -59,8 +59,8 @@ export class Follower {
   #isDoubtful = false;
   #connection = UNCONNECTED;
 
-  constructor(following: Following) {
-    this.#following = following;
+  constructor(options: StreamOptions) {
+    this.#options = options;
     addEventListener("online", this.#onOnline);
     addEventListener("offline", this.#onOffline);
     addEventListener("pagehide", this.#onLeave);
@@ -70,7 +70,7 @@ export class Follower {
 
   close(): void {
     this.#stop.abort();
-    forgetStanding(this);
+    forgetConnection(this);
     removeEventListener("online", this.#onOnline);
     removeEventListener("offline", this.#onOffline);
     removeEventListener("pagehide", this.#onLeave);
@@ -106,8 +106,8 @@ export class Follower {
   #say(phase: Phase, reason?: string): void {
     if (this.#stop.signal.aborted) return;
     this.#connection = { ...this.#connection, phase, reason };
-    noteStanding(this, this.#connection);
-    this.#following.onConnection(this.#connection);
+    noteConnection(this, this.#connection);
+    this.#options.onConnection(this.#connection);
   }
 
   async #run(): Promise<void> {
@@ -115,14 +115,14 @@ export class Follower {
     while (!this.#stop.signal.aborted) {
       let problem: Problem | undefined;
       try {
-        const verdict = await this.#once(() => (failures = 0));
-        if (verdict && "end" in verdict) {
-          this.#say("ended", verdict.end);
+        const streamSignal = await this.#once(() => (failures = 0));
+        if (streamSignal && "end" in streamSignal) {
+          this.#say("ended", streamSignal.end);
           return;
         }
-        if (verdict && "evicted" in verdict) {
+        if (streamSignal && "evicted" in streamSignal) {
           this.#connection = { ...this.#connection, evictions: this.#connection.evictions + 1 };
-          this.#say("evicted", verdict.evicted);
+          this.#say("evicted", streamSignal.evicted);
           failures = 0;
         }
       } catch (error) {
@@ -155,29 +155,29 @@ export class Follower {
     } else this.#say("reconnecting", problem?.message ?? "the connection was lost");
   }
 
-  async #once(onLive: () => void): Promise<Verdict | undefined> {
+  async #once(onLive: () => void): Promise<StreamSignal | undefined> {
     this.#attempt = new AbortController();
-    let verdict: Verdict | undefined;
-    await hear({
-      path: this.#following.path,
-      query: this.#following.query(),
+    let streamSignal: StreamSignal | undefined;
+    await readSocket({
+      path: this.#options.path,
+      query: this.#options.query(),
       signal: AbortSignal.any([this.#stop.signal, this.#attempt.signal]),
       onOpen: () => {
         onLive();
         this.#say("live");
       },
       onFrame: (frame) => {
-        const said = this.#following.onFrame(frame);
-        if (said && "resync" in said) {
+        const received = this.#options.onFrame(frame);
+        if (received && "resync" in received) {
           this.#connection = { ...this.#connection, resyncs: this.#connection.resyncs + 1 };
-          this.#say("live", said.resync);
+          this.#say("live", received.resync);
           return false;
         }
-        verdict = said;
-        return said !== undefined;
+        streamSignal = received;
+        return received !== undefined;
       },
     });
-    return verdict;
+    return streamSignal;
   }
 
   /** Waits for a time, or until it is woken; without a time, only until then. */

@@ -2,7 +2,7 @@
 //
 // The cursor is the id of the last event handed on. Events at or before it are dropped here,
 // so that no reconnect can double anything; a hole is treated like a lost connection.
-import { Follower, type Connection, type Verdict } from "./connection";
+import { Follower, type Connection, type StreamSignal } from "./connection";
 import { path } from "./request";
 import type { Frame } from "./socket";
 import type { ConversationChanges, LogEvent } from "./types";
@@ -27,7 +27,7 @@ export interface EventSink<T extends Numbered> {
   onHalt?: (why: string) => void;
 }
 
-/** The part of a stream that needs no network: frames in, events and verdicts out. */
+/** The part of a stream that needs no network: frames in, events and signals out. */
 export class Cursor<T extends Numbered> {
   id: string | undefined;
 
@@ -37,7 +37,7 @@ export class Cursor<T extends Numbered> {
     public seq = 0,
   ) {}
 
-  take(frame: Frame): Verdict | undefined {
+  take(frame: Frame): StreamSignal | undefined {
     if (frame.id !== undefined) return this.#event(frame.id, frame.data);
     const data = objectOf(frame.data);
     if (frame.event === "state_resync_required") {
@@ -58,7 +58,7 @@ export class Cursor<T extends Numbered> {
     return endOf(frame.event, data);
   }
 
-  #event(id: string, data: unknown): Verdict | undefined {
+  #event(id: string, data: unknown): StreamSignal | undefined {
     if (!isNumbered(data) || data.seq <= this.seq) return undefined;
     const event = data as T;
     // Sequence numbers have no holes, so something between us and the log lost events.
@@ -89,7 +89,7 @@ function follow<T extends Numbered>(session: string, format: string, cursor: Cur
   });
 }
 
-function endOf(event: string, data: Record<string, unknown>): Verdict | undefined {
+function endOf(event: string, data: Record<string, unknown>): StreamSignal | undefined {
   switch (event) {
     case "client_evicted":
       return { evicted: "this page read too slowly and lost its place; coming back" };

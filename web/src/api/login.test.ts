@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { codeIn, logIn, logOut, rememberWanted, takeWanted } from "./login";
+import { codeIn, logIn, logOut, rememberTarget, takeTarget } from "./login";
 import { askWhoIAm, forgetMe, may, type Me } from "./me";
 import { forgetPass, keepPass } from "./pass";
 import { forgetPageSecret, keepPageSecret } from "./secret";
@@ -14,15 +14,15 @@ describe("a pasted code", () => {
   });
 });
 
-describe("where somebody wanted to go", () => {
+describe("the path to go to after the login", () => {
   beforeEach(() => localStorage.clear());
 
   it("is kept for as long as a link works, and used once", () => {
-    rememberWanted("/sessions/abc", 1000);
-    expect(takeWanted(2000)).toBe("/sessions/abc");
-    expect(takeWanted(2000)).toBe("/");
-    rememberWanted("/sessions/abc", 1000);
-    expect(takeWanted(1000 + 11 * 60_000)).toBe("/");
+    rememberTarget("/sessions/abc", 1000);
+    expect(takeTarget(2000)).toBe("/sessions/abc");
+    expect(takeTarget(2000)).toBe("/");
+    rememberTarget("/sessions/abc", 1000);
+    expect(takeTarget(1000 + 11 * 60_000)).toBe("/");
   });
 
   it("is never another site, nor the login itself", () => {
@@ -35,12 +35,12 @@ describe("where somebody wanted to go", () => {
       "javascript:alert(1)",
     ]) {
       localStorage.setItem("switchyard.wanted", JSON.stringify({ path, at: 1 }));
-      expect(takeWanted(2)).toBe("/");
+      expect(takeTarget(2)).toBe("/");
     }
-    rememberWanted("/login", 1);
-    expect(takeWanted(2)).toBe("/");
+    rememberTarget("/login", 1);
+    expect(takeTarget(2)).toBe("/");
     localStorage.setItem("switchyard.wanted", "{");
-    expect(takeWanted(2)).toBe("/");
+    expect(takeTarget(2)).toBe("/");
   });
 });
 
@@ -60,7 +60,7 @@ describe("coming in and going out", () => {
   });
 });
 
-describe("a tab that comes over from another name", () => {
+describe("a tab that moves here from another name", () => {
   const fragment = `#${new URLSearchParams({
     code: "code",
     to: "/sessions/abc",
@@ -80,7 +80,7 @@ describe("a tab that comes over from another name", () => {
   it("goes on where it was, with what was written", async () => {
     answering(200);
     await logIn("code", fragment);
-    expect(takeWanted()).toBe("/sessions/abc");
+    expect(takeTarget()).toBe("/sessions/abc");
     expect(sessionStorage.getItem("switchyard.draft.abc")).toBe("not sent");
     expect(localStorage.getItem("switchyard.theme")).toBe("dark");
     expect(localStorage.getItem("switchyard.names")).toContain("browser x");
@@ -91,7 +91,7 @@ describe("a tab that comes over from another name", () => {
   it("is believed only with a code that is taken", async () => {
     answering(401);
     await expect(logIn("code", fragment)).rejects.toMatchObject({ status: 401 });
-    expect(takeWanted()).toBe("/");
+    expect(takeTarget()).toBe("/");
     expect(sessionStorage.getItem("switchyard.draft.abc")).toBeNull();
     expect(localStorage.getItem("switchyard.theme")).toBeNull();
   });
@@ -129,15 +129,15 @@ describe("who I am", () => {
 
   it("is what the daemon says", async () => {
     for (const role of ["observer", "operator", "admin"]) {
-      expect(await roleAfter(200, role)).toEqual({ state: "known", role });
+      expect(await roleAfter(200, role)).toEqual({ state: "loggedIn", role });
     }
-    expect(await roleAfter(401)).toEqual({ state: "stranger" });
+    expect(await roleAfter(401)).toEqual({ state: "loggedOut" });
     expect((await roleAfter(503)).state).toBe("unknown");
   });
 
   it("allows what the role allows, and nothing before it is known", () => {
-    const operator: Me = { state: "known", role: "operator" };
+    const operator: Me = { state: "loggedIn", role: "operator" };
     expect([may(operator, "observer"), may(operator, "operator"), may(operator, "admin")]).toEqual([true, true, false]);
-    expect(may({ state: "asking" }, "observer")).toBe(false);
+    expect(may({ state: "loading" }, "observer")).toBe(false);
   });
 });

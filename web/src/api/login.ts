@@ -1,34 +1,34 @@
 // Logging in and out: the code of a login link is traded for a cookie that scripts cannot read, and
 // the secret that this page proves beside it.
 import { askWhoIAm, forgetMe } from "./me";
-import { arrivedWith, isPageName, unpack } from "./moving";
-import { forgetPass, keepPass, type Given } from "./pass";
+import { readMovedTab, isPageName, restoreTabState } from "./move";
+import { forgetPass, keepPass, type PassGrant } from "./pass";
 import { asProblem } from "./problem";
 import { request, requestJson } from "./request";
 import { forgetPageSecret, keepPageSecret } from "./secret";
 
-// The path that somebody wanted when they were sent to log in. The link opens a tab of its own, so
+// The path that somebody opened when they were sent to log in. The link opens a tab of its own, so
 // it must be kept where both tabs see it.
-const WANTED = "switchyard.wanted";
+const TARGET = "switchyard.wanted";
 /** As long as a login link works; older paths are forgotten. */
-const WANTED_FOR = 10 * 60_000;
-// The path of this very tab when it came over from another name.
-let landing: string | undefined;
+const TARGET_LIFETIME = 10 * 60_000;
+// The path of this very tab when it moved here from another name.
+let movedPath: string | undefined;
 
-/** `fragment` is that of the link, which has more in it for a tab that came over. */
+/** `fragment` is that of the link, which has more in it for a tab that moved here. */
 export async function logIn(code: string, fragment = ""): Promise<void> {
-  const asking = { method: "POST", json: { code }, isForAll: true } as const;
-  const given = await requestJson<Given & { pageSecret: string }>("/v1/login", asking).catch((error: unknown) => {
+  const options = { method: "POST", json: { code }, isPublic: true } as const;
+  const grant = await requestJson<PassGrant & { pageSecret: string }>("/v1/login", options).catch((error: unknown) => {
     // This page was here before the daemon was; a request for its address is redirected to the new
     // one now.
     if (asProblem(error).code === "page-moved") openAnew(code);
     throw error;
   });
-  keepPageSecret(given.pageSecret);
-  keepPass(given);
-  const { to, belongings } = arrivedWith(fragment);
-  landing = to ?? undefined;
-  if (belongings) unpack(belongings);
+  keepPageSecret(grant.pageSecret);
+  keepPass(grant);
+  const { to, state } = readMovedTab(fragment);
+  movedPath = to ?? undefined;
+  if (state) restoreTabState(state);
   await askWhoIAm();
 }
 
@@ -38,7 +38,7 @@ function openAnew(code: string): void {
 }
 
 /** Goes to a link that was pasted into a page of another name. */
-export function follow(text: string): boolean {
+export function followPastedLink(text: string): boolean {
   const link = urlOf(text.trim());
   if (!link || link.host === location.host || !isPageName(link.host)) return false;
   location.assign(link);
@@ -63,25 +63,25 @@ export function codeIn(text: string): string {
   return (found?.[1] ?? text).trim();
 }
 
-export function rememberWanted(path: string, now = Date.now()): void {
+export function rememberTarget(path: string, now = Date.now()): void {
   try {
-    if (path !== "/" && !path.startsWith("/login")) localStorage.setItem(WANTED, JSON.stringify({ path, at: now }));
+    if (path !== "/" && !path.startsWith("/login")) localStorage.setItem(TARGET, JSON.stringify({ path, at: now }));
   } catch {
     // Then the login leads to the sessions.
   }
 }
 
 /** The path to go to after the login; read once. Only ever a path of this page. */
-export function takeWanted(now = Date.now()): string {
-  const here = landing;
-  landing = undefined;
+export function takeTarget(now = Date.now()): string {
+  const here = movedPath;
+  movedPath = undefined;
   if (here !== undefined) return ownPath(here);
   try {
-    const kept: unknown = JSON.parse(localStorage.getItem(WANTED) ?? "null");
-    localStorage.removeItem(WANTED);
+    const kept: unknown = JSON.parse(localStorage.getItem(TARGET) ?? "null");
+    localStorage.removeItem(TARGET);
     if (typeof kept !== "object" || kept === null) return "/";
     const { path, at } = kept as { path?: unknown; at?: unknown };
-    if (typeof path !== "string" || typeof at !== "number" || now - at > WANTED_FOR) return "/";
+    if (typeof path !== "string" || typeof at !== "number" || now - at > TARGET_LIFETIME) return "/";
     return ownPath(path);
   } catch {
     return "/";

@@ -7,15 +7,15 @@ import { requestJson } from "./request";
 export type Role = "observer" | "operator" | "admin";
 
 export type Me =
-  | { state: "asking" }
-  | { state: "stranger" }
+  | { state: "loading" }
+  | { state: "loggedOut" }
   /** The daemon did not answer; nobody knows yet. */
   | { state: "unknown"; problem: Problem }
-  | { state: "known"; role: Role };
+  | { state: "loggedIn"; role: Role };
 
 const RANK: Record<Role, number> = { observer: 0, operator: 1, admin: 2 };
 
-let me: Me = { state: "asking" };
+let me: Me = { state: "loading" };
 const readers = new Set<() => void>();
 
 export function useMe(): Me {
@@ -28,24 +28,24 @@ export function useMay(role: Role): boolean {
 }
 
 export function may(who: Me, role: Role): boolean {
-  return who.state === "known" && RANK[who.role] >= RANK[role];
+  return who.state === "loggedIn" && RANK[who.role] >= RANK[role];
 }
 
 export async function askWhoIAm(): Promise<void> {
   try {
     const { you } = await requestJson<{ you: { name: string; role: Role } }>("/v1/capabilities");
     rememberOwnName(you.name);
-    set({ state: "known", role: you.role });
+    set({ state: "loggedIn", role: you.role });
   } catch (error) {
     const problem = asProblem(error);
-    if (problem.status === 401) set({ state: "stranger" });
-    else if (me.state !== "known") set({ state: "unknown", problem });
+    if (problem.status === 401) set({ state: "loggedOut" });
+    else if (me.state !== "loggedIn") set({ state: "unknown", problem });
   }
 }
 
 /** Notes that this browser is not logged in any more. */
 export function forgetMe(): void {
-  set({ state: "stranger" });
+  set({ state: "loggedOut" });
 }
 
 function set(next: Me): void {

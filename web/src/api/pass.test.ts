@@ -8,10 +8,10 @@ import { forgetPageSecret, keepPageSecret } from "./secret";
 
 const SECRET = "sy_secret";
 
-/** A daemon that knows `secret`, and all that it was told. */
+/** A daemon that knows `secret`, and all requests to it. */
 class Daemon {
   passes: string[] = [];
-  heard: string[] = [];
+  requests: string[] = [];
   isKnown = true;
   /** Where the page is now, and what its tabs know. */
   movedTo?: string;
@@ -27,7 +27,7 @@ class Daemon {
   private answer(path: string, init: RequestInit): Response {
     const pass = new Headers(init.headers).get("X-Switchyard-Page");
     const body = typeof init.body === "string" ? init.body : "";
-    this.heard.push(`${path} ${body} ${pass ?? ""}`);
+    this.requests.push(`${path} ${body} ${pass ?? ""}`);
     const said = (body ? JSON.parse(body) : {}) as Record<string, string>;
     if (!this.isKnown) return problem("unauthorized");
     this.by = said.by ?? this.by;
@@ -74,7 +74,7 @@ test("a pass is proved for once, for all that ask at the same time", async () =>
   const daemon = new Daemon(SECRET);
   await Promise.all([request("/v1/a"), request("/v1/b"), request("/v1/c")]);
   expect(daemon.passes).toEqual(["pass0"]);
-  expect(daemon.heard.join()).not.toContain(SECRET);
+  expect(daemon.requests.join()).not.toContain(SECRET);
 });
 
 test("after a restart of the daemon it is proved for again, once", async () => {
@@ -87,12 +87,12 @@ test("after a restart of the daemon it is proved for again, once", async () => {
   expect(await currentPass()).toBe("pass0");
 });
 
-test("whoever cannot prove itself is told nothing, and people are told", async () => {
+test("a server that proves nothing gets no pass, and people see why", async () => {
   const other = new Daemon("sy_other");
   const why = await request("/v1/a").catch(asProblem);
   expect(why).toMatchObject({ code: "impostor" });
-  expect(other.heard).toHaveLength(1);
-  expect(other.heard[0]).toMatch(/^\/v1\/login\/challenge \{"nonce":"[\w-]{43}","by":"page"\} $/);
+  expect(other.requests).toHaveLength(1);
+  expect(other.requests[0]).toMatch(/^\/v1\/login\/challenge \{"nonce":"[\w-]{43}","by":"page"\} $/);
 });
 
 test("who knows only what is stored cannot prove itself to a tab that was let in", async () => {
@@ -112,7 +112,7 @@ test("a tab that was let in asks for a proof though what is stored was removed",
   const other = new Daemon("sy_other");
   other.tab = "sy_other";
   expect(await request("/v1/secret").catch(asProblem)).toMatchObject({ code: "impostor" });
-  expect(other.heard.join()).not.toContain("secret");
+  expect(other.requests.join()).not.toContain("secret");
 });
 
 test.each(["pagehide", "pageshow", "offline", "online", "resume"])("whoever is there after %s has to prove itself", async (kind) => {
@@ -122,7 +122,7 @@ test.each(["pagehide", "pageshow", "offline", "online", "resume"])("whoever is t
   const other = new Daemon("sy_other");
   other.tab = "sy_other";
   expect(await request("/v1/secret").catch(asProblem)).toMatchObject({ code: "impostor" });
-  expect(other.heard.join()).not.toContain("secret");
+  expect(other.requests.join()).not.toContain("secret");
 });
 
 test.each([400, 401, 403, 404])("a tab that was let in takes a %i of whoever answers for nothing", async (status) => {
@@ -135,10 +135,10 @@ test.each([400, 401, 403, 404])("a tab that was let in takes a %i of whoever ans
 
 test("a login that the daemon does not know any more is over", async () => {
   new Daemon(SECRET).isKnown = false;
-  const shutOut = vi.fn();
-  const stop = onUnauthorized(shutOut);
+  const onLoggedOut = vi.fn();
+  const stop = onUnauthorized(onLoggedOut);
   expect(await request("/v1/a").catch(asProblem)).toMatchObject({ status: 401 });
-  expect(shutOut).toHaveBeenCalledOnce();
+  expect(onLoggedOut).toHaveBeenCalledOnce();
   stop();
 });
 
@@ -149,9 +149,9 @@ test("after a request that got no answer nothing is said before a proof", async 
   vi.stubGlobal("fetch", () => Promise.reject(new TypeError("gone")));
   expect(await request("/v1/b").catch(asProblem)).toMatchObject({ isUnreachable: true });
   vi.stubGlobal("fetch", answering);
-  daemon.heard = [];
+  daemon.requests = [];
   await request("/v1/secret");
-  expect(daemon.heard[0]).toContain("/v1/login/challenge");
+  expect(daemon.requests[0]).toContain("/v1/login/challenge");
 });
 
 test("that a login is over is no proof to a tab that was let in", async () => {
@@ -159,10 +159,10 @@ test("that a login is over is no proof to a tab that was let in", async () => {
   await request("/v1/a");
   forgetPass("pass0");
   daemon.isKnown = false;
-  const shutOut = vi.fn();
-  const stop = onUnauthorized(shutOut);
+  const onLoggedOut = vi.fn();
+  const stop = onUnauthorized(onLoggedOut);
   expect(await request("/v1/a").catch(asProblem)).toMatchObject({ code: "impostor", status: 0 });
-  expect(shutOut).not.toHaveBeenCalled();
+  expect(onLoggedOut).not.toHaveBeenCalled();
   daemon.isKnown = true;
   await request("/v1/a");
   stop();
@@ -172,7 +172,7 @@ test("who is not logged in proves nothing", async () => {
   forgetPageSecret();
   const daemon = new Daemon(SECRET);
   expect(await request("/v1/a").catch(asProblem)).toMatchObject({ code: "login-unproved" });
-  expect(daemon.heard).toEqual(["/v1/a  "]);
+  expect(daemon.requests).toEqual(["/v1/a  "]);
 });
 
 describe("a daemon that has moved the page", () => {
@@ -204,12 +204,12 @@ describe("a daemon that has moved the page", () => {
     expect([behind.get("code")]).toEqual(daemon.codes);
     expect(behind.get("to")).toBe("/sessions/abc");
     expect(JSON.parse(behind.get("with") ?? "")).toMatchObject({ drafts: [["abc", "not sent"]] });
-    expect(daemon.heard.join()).not.toContain(daemon.codes[0]);
+    expect(daemon.requests.join()).not.toContain(daemon.codes[0]);
   });
 
   test("is not followed by the word of somebody who does not know the tab", async () => {
     const daemon = await ask((daemon) => (daemon.tab = "sy_guess"));
-    await vi.waitFor(() => expect(daemon.heard.some((one) => one.startsWith("/v1/login/challenge"))).toBe(true));
+    await vi.waitFor(() => expect(daemon.requests.some((one) => one.startsWith("/v1/login/challenge"))).toBe(true));
     expect(await request("/v1/a").catch(asProblem)).toMatchObject({ code: "impostor" });
     expect(daemon.codes).toEqual([]);
     expect(replace).not.toHaveBeenCalled();

@@ -9,12 +9,12 @@
 // browsers have none.
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
-import { arrivalAt, isPageName, leaveFor } from "./moving";
+import { addressAt, isPageName, moveTo } from "./move";
 import { asProblem, Problem, problemOf, unreachable } from "./problem";
 import { pageSecret } from "./secret";
 
 // How long a proof may take: a daemon has it at hand.
-const PATIENCE = 15_000;
+const TIMEOUT = 15_000;
 
 let pass: string | undefined;
 // Kept here and nowhere else: a page that somebody else put at this address while the daemon was
@@ -34,14 +34,14 @@ export function currentPass(): string | undefined | Promise<string> {
   return proving;
 }
 
-export interface Given {
+export interface PassGrant {
   pass: string;
   tabSecret: string;
 }
 
-export function keepPass(given: Given): void {
-  pass = given.pass;
-  tabSecret = given.tabSecret;
+export function keepPass(grant: PassGrant): void {
+  pass = grant.pass;
+  tabSecret = grant.tabSecret;
 }
 
 // A page that was left, frozen or without a network may find another server here when it is back.
@@ -56,7 +56,7 @@ export function doubtPass(): void {
 
 /**
  * The daemon does not know it any more, or may have gone: whoever is there now has to prove itself
- * before it is told anything. Without one: nobody is logged in here any more.
+ * before it gets anything. Without one: nobody is logged in here any more.
  */
 export function forgetPass(stale?: string): void {
   if (stale === undefined || pass === stale) pass = undefined;
@@ -77,17 +77,17 @@ async function prove(secret: string): Promise<string> {
     // That there is no such login, or no such path, is no proof; any server at this address can say
     // it.
     const { status } = asProblem(error);
-    if (tabSecret !== undefined && status !== 429 && status >= 400 && status < 500) throw impostor();
+    if (tabSecret !== undefined && status !== 429 && status >= 400 && status < 500) throw unprovedServer();
     throw error;
   });
-  if (movedTo !== undefined) return await comeOver(movedTo, { ours, nonce, proof });
+  if (movedTo !== undefined) return await moveToNewName(movedTo, { ours, nonce, proof });
   const key = sha256(bytesOf(secret));
   const signed = { at: location.host.toLowerCase(), ours, nonce };
-  if (proof !== proofOf(key, "daemon", signed)) throw impostor();
-  const given = await ask<Given>("/v1/login/prove", { nonce, proof: proofOf(key, "page", signed), by });
+  if (proof !== proofOf(key, "daemon", signed)) throw unprovedServer();
+  const grant = await ask<PassGrant>("/v1/login/prove", { nonce, proof: proofOf(key, "page", signed), by });
   // A tab that has a secret keeps it, whatever an answer says.
-  keepPass({ pass: given.pass, tabSecret: tabSecret ?? given.tabSecret });
-  return given.pass;
+  keepPass({ pass: grant.pass, tabSecret: tabSecret ?? grant.tabSecret });
+  return grant.pass;
 }
 
 /**
@@ -95,14 +95,14 @@ async function prove(secret: string): Promise<string> {
  * was away. A tab that was loaded from a daemon shows that it was, and logs in there by a code that
  * both make and nobody sends.
  */
-async function comeOver(there: string, { ours, nonce, proof }: { ours: string; nonce: string; proof: string }): Promise<string> {
-  if (!isPageName(there)) throw impostor();
-  if (tabSecret === undefined) return await leaveFor(arrivalAt(there));
+async function moveToNewName(there: string, { ours, nonce, proof }: { ours: string; nonce: string; proof: string }): Promise<string> {
+  if (!isPageName(there)) throw unprovedServer();
+  if (tabSecret === undefined) return await moveTo(addressAt(there));
   const key = sha256(bytesOf(tabSecret));
   const signed = { at: `${location.host.toLowerCase()}>${there}`, ours, nonce };
-  if (proof !== proofOf(key, "daemon", signed)) throw impostor();
+  if (proof !== proofOf(key, "daemon", signed)) throw unprovedServer();
   await ask("/v1/login/move", { nonce, proof: proofOf(key, "page", signed) });
-  return await leaveFor(arrivalAt(there, proofOf(key, "code", signed)));
+  return await moveTo(addressAt(there, proofOf(key, "code", signed)));
 }
 
 async function ask<T>(path: string, json: unknown): Promise<T> {
@@ -113,7 +113,7 @@ async function ask<T>(path: string, json: unknown): Promise<T> {
     credentials: "same-origin",
     cache: "no-store",
     redirect: "error",
-    signal: AbortSignal.timeout(PATIENCE),
+    signal: AbortSignal.timeout(TIMEOUT),
   }).catch(() => {
     throw unreachable();
   });
@@ -125,7 +125,7 @@ function proofOf(key: Uint8Array, side: "daemon" | "page" | "code", signed: { at
   return textOf(hmac(sha256, key, bytesOf([side, signed.at, signed.ours, signed.nonce].join("\n"))));
 }
 
-function impostor(): Problem {
+function unprovedServer(): Problem {
   return new Problem({
     type: "urn:switchyard:page:impostor",
     title: "the server at this address could not prove that it knows this login",

@@ -32,7 +32,7 @@ test("an answer that breaks off in the middle ends too", async () => {
     });
     return Promise.resolve(new Response(body));
   });
-  const asked = requestJson("/v1/x", { patience: 5_000 }).catch(asProblem);
+  const asked = requestJson("/v1/x", { timeout: 5_000 }).catch(asProblem);
   await vi.advanceTimersByTimeAsync(6_000);
   expect(await asked).toMatchObject({ code: "unanswered" });
 });

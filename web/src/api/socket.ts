@@ -3,7 +3,7 @@
 // WebSockets and not server-sent events: a browser opens six plain connections to a host for
 // all of its tabs together, and streams that never end would use them up.
 import { asProblem, isAbort, Problem } from "./problem";
-import { queryOf, request, type Asking } from "./request";
+import { queryOf, request, type RequestOptions } from "./request";
 import { currentPass, forgetPass } from "./pass";
 
 export interface Frame {
@@ -12,9 +12,9 @@ export interface Frame {
   data: unknown;
 }
 
-export interface Hearing {
+export interface SocketOptions {
   path: string;
-  query: Asking["query"];
+  query: RequestOptions["query"];
   signal: AbortSignal;
   /** The socket is open. */
   onOpen: () => void;
@@ -30,18 +30,18 @@ const HANDSHAKE = 15_000;
 const SILENCE = 35_000;
 
 /** Reads frames until the stream is over, in whatever way. Throws a `Problem` if it never began. */
-export async function hear(hearing: Hearing): Promise<void> {
-  if (await read(hearing, await currentPass())) return;
-  if (hearing.signal.aborted) return;
-  const why = await whyRefused(hearing);
+export async function readSocket(options: SocketOptions): Promise<void> {
+  if (await read(options, await currentPass())) return;
+  if (options.signal.aborted) return;
+  const why = await whyRefused(options);
   // To get the reason, we have proved ourselves, perhaps to a daemon that was started since.
   if (why.code !== NO_SOCKET) throw why;
-  if (await read(hearing, await currentPass())) return;
-  if (!hearing.signal.aborted) throw await whyRefused(hearing);
+  if (await read(options, await currentPass())) return;
+  if (!options.signal.aborted) throw await whyRefused(options);
 }
 
 /** Resolves with whether the socket was ever open. */
-function read({ path, query, signal, onOpen, onFrame }: Hearing, pass: string | undefined): Promise<boolean> {
+function read({ path, query, signal, onOpen, onFrame }: SocketOptions, pass: string | undefined): Promise<boolean> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve(false);
     const socket = socketTo(path + queryOf(query), pass);
@@ -59,7 +59,7 @@ function read({ path, query, signal, onOpen, onFrame }: Hearing, pass: string | 
       end();
     };
     let alarm = setTimeout(lose, HANDSHAKE);
-    const heard = () => {
+    const resetAlarm = () => {
       clearTimeout(alarm);
       alarm = setTimeout(lose, SILENCE);
     };
@@ -67,11 +67,11 @@ function read({ path, query, signal, onOpen, onFrame }: Hearing, pass: string | 
     socket.onclose = lose;
     socket.onopen = () => {
       wasOpen = true;
-      heard();
+      resetAlarm();
       onOpen();
     };
     socket.onmessage = ({ data }) => {
-      heard();
+      resetAlarm();
       if (framesOf(data).some(onFrame)) lose();
     };
   });
@@ -84,9 +84,9 @@ function socketTo(target: string, pass: string | undefined): WebSocket {
 }
 
 /** Browsers do not give the reason of a failed handshake, so the same is requested once more over HTTP. */
-async function whyRefused({ path, query, signal }: Hearing): Promise<Problem> {
+async function whyRefused({ path, query, signal }: SocketOptions): Promise<Problem> {
   try {
-    const response = await request(path, { query, signal, headers: { Accept: "text/event-stream" }, patience: HANDSHAKE });
+    const response = await request(path, { query, signal, headers: { Accept: "text/event-stream" }, timeout: HANDSHAKE });
     response.body?.cancel().catch(() => undefined);
   } catch (error) {
     if (isAbort(error)) throw error;

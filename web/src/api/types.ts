@@ -33,8 +33,8 @@ export type Own<K extends OwnEvent["kind"]> = Extract<OwnEvent, { kind: K }>["pa
 /** The changes that an event makes in the conversation. */
 export type ConversationChanges = Schemas["ConversationChanges"];
 export type ConversationChange = Schemas["ConversationChange"];
-export type ToldItem = Schemas["ConversationItem"];
-export type ChangedTool = Schemas["ToolItem"];
+export type ApiItem = Schemas["ConversationItem"];
+export type ApiToolChange = Schemas["ToolItem"];
 
 /** A change in the list of sessions, as `/v1/events` sends it. */
 export interface ListChange {

@@ -29,7 +29,7 @@ export function AccountMenu({ onKeys }: { onKeys: () => void }) {
   const items: MenuItem[] = [
     {
       label: "This browser",
-      detail: me.state === "known" ? ROLE[me.role] : "The role of this browser is not known yet",
+      detail: me.state === "loggedIn" ? ROLE[me.role] : "The role of this browser is not known yet",
       icon: "user",
       isDisabled: true,
       run: () => undefined,

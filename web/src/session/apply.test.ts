@@ -250,11 +250,11 @@ test("a call that a sub-agent makes is part of the call that it works for", () =
 
 test("a change that this page cannot read is said, and the next is shown", () => {
   const answer = { type: "item", item: { type: "answer", key: "e2", seq: 2, time: 2, text: "hi" } };
-  const told = [
+  const changes = [
     { seq: 1, time: 1, changes: [{ type: "of_a_newer_daemon" }, { type: "item" }] },
     { seq: 2, time: 2, changes: [answer] },
   ] as unknown as ConversationChanges[];
-  const { items } = apply(empty(), told);
+  const { items } = apply(empty(), changes);
   expect(items.map((item) => item.type)).toEqual(["notice", "notice", "answer"]);
   expect(items[0]).toMatchObject({ tone: "warning", detail: "reload the page" });
 });

@@ -2,7 +2,7 @@
 // here items are put below each other, replaced and made longer. Pure: the same changes give the
 // same conversation, however they are cut into batches; changes that were applied already change
 // nothing.
-import type { ChangedTool, ConversationChange, ConversationChanges, ToldItem } from "../api/types";
+import type { ApiToolChange, ConversationChange, ConversationChanges, ApiItem } from "../api/types";
 import { Draft } from "./draft";
 import type { AnswerItem, Conversation, Item, NoticeItem, QuestionItem, ThoughtItem, ToolItem } from "./items";
 import { list, object } from "./read";
@@ -67,8 +67,8 @@ function applyOne(draft: Draft, change: ConversationChange, time: number): void 
   }
 }
 
-function added(draft: Draft, told: ToldItem): void {
-  const item = itemOf(draft, told);
+function added(draft: Draft, received: ApiItem): void {
+  const item = itemOf(draft, received);
   const place = draft.push(item);
   if (item.type === "question") draft.noteQuestion(item.requestId, place);
   if (item.type === "plan") draft.plan = item;
@@ -78,31 +78,31 @@ function added(draft: Draft, told: ToldItem): void {
   }
 }
 
-function itemOf(draft: Draft, told: ToldItem): Item {
-  switch (told.type) {
+function itemOf(draft: Draft, received: ApiItem): Item {
+  switch (received.type) {
     case "answer":
-      return { ...told, text: grow(NO_TEXT, told.text) };
+      return { ...received, text: grow(NO_TEXT, received.text) };
     case "thought":
-      return { ...told, until: told.time };
+      return { ...received, until: received.time };
     case "tool":
-      return { title: "", kind: "other", status: "pending", content: [], locations: [], terminal: "", ...told } as ToolItem;
+      return { title: "", kind: "other", status: "pending", content: [], locations: [], terminal: "", ...received } as ToolItem;
     case "question":
-      return completed(draft, told);
+      return completed(draft, received);
     default:
-      return told;
+      return received;
   }
 }
 
-function replaced(draft: Draft, told: ToldItem): void {
-  const place = draft.place(told.key);
+function replaced(draft: Draft, received: ApiItem): void {
+  const place = draft.place(received.key);
   if (place === undefined) return;
-  const item = itemOf(draft, told);
+  const item = itemOf(draft, received);
   draft.change<Item>(place, item);
   if (item.type === "plan") draft.plan = item;
   if (item.type === "question" && item.resolution) draft.forgetQuestion(item.requestId);
 }
 
-function changedTool(draft: Draft, key: string, tool: ChangedTool): void {
+function changedTool(draft: Draft, key: string, tool: ApiToolChange): void {
   const place = draft.place(key);
   if (place === undefined) return;
   draft.change<ToolItem>(place, tool);
@@ -125,7 +125,7 @@ function completed(draft: Draft, item: QuestionItem): QuestionItem {
   const known = place === undefined ? undefined : draft.at(place);
   if (known?.type !== "tool" || known.turn !== item.turn) return item;
   const call = object(item.request.toolCall);
-  const or = (told: unknown, before: unknown) => (list(told).length > 0 ? told : before);
+  const or = (received: unknown, before: unknown) => (list(received).length > 0 ? received : before);
   const toolCall = {
     ...call,
     rawInput: call.rawInput ?? known.input,

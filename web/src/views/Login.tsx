@@ -2,7 +2,7 @@
 // taken out of the address and traded for a cookie.
 import "../style/login.css";
 import { useCallback, useEffect, useRef, useState, type SubmitEvent } from "react";
-import { codeIn, follow, logIn, rememberWanted } from "../api/login";
+import { codeIn, followPastedLink, logIn, rememberTarget } from "../api/login";
 import { askWhoIAm } from "../api/me";
 import { asProblem, type Problem } from "../api/problem";
 import { Button } from "../parts/Button";
@@ -35,7 +35,7 @@ export function LoginView() {
   }, []);
   useEffect(() => {
     document.title = "Log in · Switchyard";
-    rememberWanted(location.pathname + location.search);
+    rememberTarget(location.pathname + location.search);
     // A link that is opened while this page is open changes only the fragment.
     const land = () => {
       const { hash } = location;
@@ -49,7 +49,7 @@ export function LoginView() {
 
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    if (follow(text)) return;
+    if (followPastedLink(text)) return;
     const code = codeIn(text);
     if (code) void tryCode(code);
     else field.current?.focus();

@@ -2,7 +2,7 @@
 // again with the same request id, so that it is one prompt however often its response was lost.
 import { useEffect, useRef, useState } from "react";
 import { asProblem, type Problem } from "../../api/problem";
-import { useStanding } from "../../api/standing";
+import { usePageConnection } from "../../api/pageConnection";
 import { requestName, sendPrompt } from "../../session/actions";
 import { mentionsIn, promptBlocks } from "../../session/completion";
 import type { Attached } from "./useAttachments";
@@ -38,7 +38,7 @@ export function useSending(session: string, cwd: string, putBack: (prompt: Outgo
   latest.current = putBack;
 
   // A problem of reaching the daemon is over once a stream is live again.
-  const isLive = useStanding()?.phase === "live";
+  const isLive = usePageConnection()?.phase === "live";
   useEffect(() => {
     if (isLive) setProblem((now) => (now?.isUnreachable ? undefined : now));
   }, [isLive]);

@@ -13,7 +13,7 @@ const NAME = /^[a-z2-9]{12}\.localhost(:\d{1,5})?$/;
 /** Browsers take addresses of a megabyte and more. */
 const MOST_BYTES = 400_000;
 
-interface Belongings {
+interface TabState {
   drafts: [string, string][];
   theme: string;
   names: string[];
@@ -25,36 +25,36 @@ export function isPageName(host: string): boolean {
 }
 
 /** The address this tab goes to; with a code, it is logged in there. */
-export function arrivalAt(host: string, code?: string): string {
+export function addressAt(host: string, code?: string): string {
   const here = location.pathname + location.search;
   if (code === undefined) return `http://${host}${here}`;
-  return `http://${host}/login#${new URLSearchParams({ code, to: here, with: packed() }).toString()}`;
+  return `http://${host}/login#${new URLSearchParams({ code, to: here, with: serializeTabState() }).toString()}`;
 }
 
 /** The longest that leaving may take; after that somebody has stopped it. */
 const LEAVING = 10_000;
 
 /** Leaves the page; rejects if this tab is still here afterwards. */
-export function leaveFor(address: string): Promise<never> {
+export function moveTo(address: string): Promise<never> {
   location.replace(address);
   return new Promise((_, reject) => setTimeout(() => reject(unreachable()), LEAVING));
 }
 
-/** The path of the tab when it came over, and the data that it brought; nothing for other links. */
-export interface Arrived {
+/** The path of a tab that moved here, and its state as text; null for other links. */
+export interface MovedTab {
   to: string | null;
-  belongings: string | null;
+  state: string | null;
 }
 
 /** Reads the fragment beside the code. To be believed only once the code was taken. */
-export function arrivedWith(fragment: string): Arrived {
+export function readMovedTab(fragment: string): MovedTab {
   const params = new URLSearchParams(fragment.slice(1));
-  return { to: params.get("to"), belongings: params.get("with") };
+  return { to: params.get("to"), state: params.get("with") };
 }
 
-export function unpack(text: string): void {
+export function restoreTabState(text: string): void {
   try {
-    const { drafts, theme, names } = JSON.parse(text) as Partial<Belongings>;
+    const { drafts, theme, names } = JSON.parse(text) as Partial<TabState>;
     for (const [session, draft] of drafts ?? []) keepDraft(session, draft);
     if (theme === "light" || theme === "dark") setTheme(theme);
     for (const name of names ?? []) rememberOwnName(name);
@@ -63,13 +63,13 @@ export function unpack(text: string): void {
   }
 }
 
-function packed(): string {
+function serializeTabState(): string {
   const drafts: [string, string][] = [];
   let room = MOST_BYTES;
   for (const draft of allDrafts()) {
     room -= encodeURIComponent(draft[1]).length;
     if (room > 0) drafts.push(draft);
   }
-  const belongings: Belongings = { drafts, theme: currentTheme(), names: [...ownNames()] };
-  return JSON.stringify(belongings);
+  const state: TabState = { drafts, theme: currentTheme(), names: [...ownNames()] };
+  return JSON.stringify(state);
 }

@@ -1,5 +1,5 @@
-// The state of the page's connections as a whole: that of its worst stream. All of them are lost
-// together, and a person is notified once.
+// The page's connection: that of its worst stream. All of them are lost together, and a
+// person is notified once.
 import { useSyncExternalStore } from "react";
 import type { Connection, Phase } from "./connection";
 
@@ -14,12 +14,12 @@ const all = new Map<Stream, Connection>();
 const readers = new Set<() => void>();
 let worst: Connection | undefined;
 
-export function noteStanding(stream: Stream, connection: Connection): void {
+export function noteConnection(stream: Stream, connection: Connection): void {
   all.set(stream, connection);
   look();
 }
 
-export function forgetStanding(stream: Stream): void {
+export function forgetConnection(stream: Stream): void {
   all.delete(stream);
   look();
 }
@@ -30,12 +30,12 @@ export function retryAll(): void {
 }
 
 /** Undefined where there is no stream. */
-export function standing(): Connection | undefined {
+export function pageConnection(): Connection | undefined {
   return worst;
 }
 
-export function useStanding(): Connection | undefined {
-  return useSyncExternalStore(subscribe, standing);
+export function usePageConnection(): Connection | undefined {
+  return useSyncExternalStore(subscribe, pageConnection);
 }
 
 function look(): void {
