@@ -1,7 +1,7 @@
 // The questions of all sessions as they are shown, and which of them the keys are about.
 import type { Permission } from "../api/types";
 import type { QuestionItem } from "../session/items";
-import { object, text } from "../session/read";
+import { object, text } from "../api/json";
 
 /** Whether all of the question can be read here. What only the session shows is not answered here. */
 export function isShown(question: Permission): boolean {

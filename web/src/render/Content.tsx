@@ -1,6 +1,6 @@
 // A content block of ACP: text, a picture, a file, a link.
 import { useState } from "react";
-import { object, text, type Json } from "../session/read";
+import { object, text, type Json } from "../api/json";
 import { bytes } from "../parts/numbers";
 import { Icon } from "../parts/Icon";
 import { Code } from "./Code";

@@ -1,6 +1,6 @@
 // The actions in a session, each one request.
 import { path, request, requestJson } from "../api/request";
-import type { Json } from "./read";
+import type { Json } from "../api/json";
 import type { Accepted, Attachment, Changes, Decision, PermissionAnswer, Session } from "../api/types";
 
 /** `prompt` is text, or ACP's content blocks. */

@@ -3,12 +3,12 @@ import { describe, expect, test } from "vitest";
 import type { ConversationChanges, LogEvent } from "../api/types";
 import { empty, type Conversation, type Item } from "./items";
 import { apply } from "./apply";
-import { changesOf, heard } from "./testing";
+import { changesOf, conversationFromDaemon } from "./testing";
 import { arbitraryLog, log, update } from "./samples";
 import { wholeText } from "./split";
 
 function items(events: LogEvent[]): Item[] {
-  return [...heard(empty(), events).items];
+  return [...conversationFromDaemon(empty(), events).items];
 }
 
 const START = [
@@ -75,20 +75,23 @@ describe("the queue", () => {
   const queued = log(...START, ["prompt_received", { by: "eve", prompt: [{ type: "text", text: "next" }] }, "t2"], say("still one", "t1"));
 
   test("a prompt that waits is no part of the running answer", () => {
-    const now = heard(empty(), queued);
+    const now = conversationFromDaemon(empty(), queued);
     expect(now.queue).toMatchObject([{ turn: "t2", by: "eve" }]);
     expect(now.items.map((item) => item.type)).toEqual(["prompt", "answer"]);
   });
 
   test("it takes its place when its turn starts", () => {
-    const after = heard(heard(empty(), queued), next(queued, end("t1"), ["turn_started", {}, "t2"]));
+    const after = conversationFromDaemon(conversationFromDaemon(empty(), queued), next(queued, end("t1"), ["turn_started", {}, "t2"]));
     expect(after.queue).toEqual([]);
     expect(after.items.map((item) => item.type)).toEqual(["prompt", "answer", "end", "prompt"]);
     expect(after.running).toMatchObject({ turn: "t2" });
   });
 
   test("one that is dropped leaves a note", () => {
-    const after = heard(heard(empty(), queued), next(queued, ["prompt_dropped", { reason: "cancelled" }, "t2"]));
+    const after = conversationFromDaemon(
+      conversationFromDaemon(empty(), queued),
+      next(queued, ["prompt_dropped", { reason: "cancelled" }, "t2"]),
+    );
     expect(after.queue).toEqual([]);
     expect(after.items.at(-1)).toMatchObject({ type: "notice", words: "next" });
   });
@@ -99,9 +102,9 @@ describe("questions", () => {
   const asked = log(...START, ["permission_requested", { requestId: "q", ask: true, request }, "t1"]);
 
   test("one that waits is listed until it is answered, and says by whom", () => {
-    const waiting = heard(empty(), asked);
+    const waiting = conversationFromDaemon(empty(), asked);
     expect(waiting.waiting).toMatchObject([{ requestId: "q", title: "Run rm", options: [{ optionId: "o" }] }]);
-    const answered = heard(
+    const answered = conversationFromDaemon(
       waiting,
       next(asked, [
         "permission_resolved",
@@ -117,13 +120,18 @@ describe("questions", () => {
   });
 
   test("one that a rule decides does not wait for a person", () => {
-    expect(heard(empty(), log(["permission_requested", { requestId: "q", ask: false, request }, "t1"])).waiting).toEqual([]);
+    expect(conversationFromDaemon(empty(), log(["permission_requested", { requestId: "q", ask: false, request }, "t1"])).waiting).toEqual(
+      [],
+    );
   });
 });
 
 test("a plan is one item in its turn and follows its progress", () => {
   const entries = (status: string) => ({ entries: [{ content: "look", status }] });
-  const now = heard(empty(), log(...START, update("plan", entries("pending")), say("a"), update("plan", entries("completed"))));
+  const now = conversationFromDaemon(
+    empty(),
+    log(...START, update("plan", entries("pending")), say("a"), update("plan", entries("completed"))),
+  );
   expect(now.items.map((item) => item.type)).toEqual(["prompt", "plan", "answer"]);
   expect(now.plan?.entries).toMatchObject([{ status: "completed" }]);
 });
@@ -136,12 +144,12 @@ describe("whatever the log holds", () => {
   test("any cut into batches, with overlaps and replays, gives the same conversation", () => {
     fc.assert(
       fc.property(arbitraryLog, fc.array(fc.tuple(fc.nat(40), fc.nat(40))), (events, reads) => {
-        const whole = heard(empty(), events);
+        const whole = conversationFromDaemon(empty(), events);
         let now = empty();
-        for (const [back, ahead] of reads) now = heard(now, events.slice(Math.max(0, now.seq - back), now.seq + ahead));
-        now = heard(now, events.slice(now.seq));
+        for (const [back, ahead] of reads) now = conversationFromDaemon(now, events.slice(Math.max(0, now.seq - back), now.seq + ahead));
+        now = conversationFromDaemon(now, events.slice(now.seq));
         expect(plain(now)).toEqual(plain(whole));
-        expect(heard(now, events)).toBe(now);
+        expect(conversationFromDaemon(now, events)).toBe(now);
       }),
     );
   });
@@ -149,9 +157,9 @@ describe("whatever the log holds", () => {
   test("a conversation that was shown is never changed afterwards", () => {
     fc.assert(
       fc.property(arbitraryLog, fc.nat(60), (events, cut) => {
-        const shown = heard(empty(), events.slice(0, cut));
+        const shown = conversationFromDaemon(empty(), events.slice(0, cut));
         const copy = structuredClone(plain(shown));
-        heard(shown, events.slice(cut));
+        conversationFromDaemon(shown, events.slice(cut));
         expect(plain(shown)).toEqual(copy);
       }),
     );
@@ -160,8 +168,8 @@ describe("whatever the log holds", () => {
   test("keys are unique and items only come at the end", () => {
     fc.assert(
       fc.property(arbitraryLog, fc.nat(60), (events, cut) => {
-        const before = heard(empty(), events.slice(0, cut));
-        const after = heard(before, events.slice(cut));
+        const before = conversationFromDaemon(empty(), events.slice(0, cut));
+        const after = conversationFromDaemon(before, events.slice(cut));
         const keys = after.items.map((item) => item.key);
         expect(new Set(keys).size).toBe(keys.length);
         expect(keys.slice(0, before.items.length)).toEqual(before.items.map((item) => item.key));
@@ -174,7 +182,9 @@ describe("whatever the log holds", () => {
       fc.property(arbitraryLog, (events) => {
         const said = events.filter((event) => event.kind === "agent_message_chunk");
         const words = said.map((event) => (event.payload as { update: { content: { text: string } } }).update.content.text).join("");
-        const shown = heard(empty(), events).items.flatMap((item) => (item.type === "answer" ? [wholeText(item.text)] : []));
+        const shown = conversationFromDaemon(empty(), events).items.flatMap((item) =>
+          item.type === "answer" ? [wholeText(item.text)] : [],
+        );
         expect(shown.join("")).toBe(words);
       }),
     );
@@ -198,7 +208,7 @@ test("payloads of any shape are survived", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.constantFrom(...kinds), fc.jsonValue())), (all) => {
       const events = all.map(([kind, payload], i) => ({ seq: i + 1, time: i, kind, payload }));
-      expect(heard(empty(), events).seq).toBe(events.length);
+      expect(conversationFromDaemon(empty(), events).seq).toBe(events.length);
     }),
   );
 });
@@ -244,7 +254,7 @@ test("a call that a sub-agent makes is part of the call that it works for", () =
     update("tool_call", { toolCallId: "b", title: "Read", _meta: { switchyard: { parentToolCallId: "a" } } }),
     update("tool_call", { toolCallId: "c", title: "Read", _meta: { claudeCode: { parentToolUseId: "a" } } }),
   );
-  const parents = heard(empty(), events).items.map((item) => (item.type === "tool" ? item.parent : "none"));
+  const parents = conversationFromDaemon(empty(), events).items.map((item) => (item.type === "tool" ? item.parent : "none"));
   expect(parents).toEqual([undefined, "a", "a"]);
 });
 

@@ -5,7 +5,7 @@
 import type { ApiToolChange, ConversationChange, ConversationChanges, ApiItem } from "../api/types";
 import { Draft } from "./draft";
 import type { AnswerItem, Conversation, Item, NoticeItem, QuestionItem, ThoughtItem, ToolItem } from "./items";
-import { list, object } from "./read";
+import { list, object } from "../api/json";
 import { grow, NO_TEXT } from "./split";
 import { ended, keepTail, loseTerminals, nameTerminals, printed } from "./terminals";
 

@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
-import { accept, fileSuggestion, matchCommands, wantedAt, mentionsIn } from "./completion";
+import { accept, fileSuggestion, matchCommands, targetAt, mentionsIn } from "./completion";
 
 test("a slash is a command only at the very beginning", () => {
-  expect(wantedAt("/he", 3)).toMatchObject({ kind: "command", words: "he" });
-  expect(wantedAt("say /he", 7)).toBeUndefined();
-  expect(wantedAt("/help me", 8)).toBeUndefined();
+  expect(targetAt("/he", 3)).toMatchObject({ kind: "command", words: "he" });
+  expect(targetAt("say /he", 7)).toBeUndefined();
+  expect(targetAt("/help me", 8)).toBeUndefined();
 });
 
 test("an at-sign is a file after a space, and no part of an address", () => {
-  expect(wantedAt("look at @src/ma", 15)).toMatchObject({ kind: "file", words: "src/ma", from: 8 });
-  expect(wantedAt("me@example", 10)).toBeUndefined();
+  expect(targetAt("look at @src/ma", 15)).toMatchObject({ kind: "file", words: "src/ma", from: 8 });
+  expect(targetAt("me@example", 10)).toBeUndefined();
 });
 
 test("what begins so comes first", () => {
@@ -19,8 +19,8 @@ test("what begins so comes first", () => {
 
 test("accepting replaces the words and nothing else", () => {
   const text = "see @ma and go";
-  const wanted = wantedAt(text, 7);
-  expect(wanted && accept(text, wanted, fileSuggestion("src/main.rs"))).toEqual({ text: "see @src/main.rs and go", cursor: 16 });
+  const target = targetAt(text, 7);
+  expect(target && accept(text, target, fileSuggestion("src/main.rs"))).toEqual({ text: "see @src/main.rs and go", cursor: 16 });
 });
 
 test("files are found where they are mentioned, also those whose names have several words", () => {

@@ -1,8 +1,8 @@
 // Completions while typing: a slash command at the beginning, a file after `@`.
 import type { SlashCommand } from "./items";
-import type { Json } from "./read";
+import type { Json } from "../api/json";
 
-export type Wanted =
+export type CompletionTarget =
   { kind: "command"; words: string; from: number; to: number } | { kind: "file"; words: string; from: number; to: number };
 
 export interface Suggestion {
@@ -13,7 +13,7 @@ export interface Suggestion {
 }
 
 /** The words at the cursor, if they can be completed. */
-export function wantedAt(text: string, cursor: number): Wanted | undefined {
+export function targetAt(text: string, cursor: number): CompletionTarget | undefined {
   const before = text.slice(0, cursor);
   const command = /^\/([^\s/]*)$/.exec(before);
   if (command) return { kind: "command", words: command[1] ?? "", from: 0, to: cursor };
@@ -66,8 +66,8 @@ export function promptBlocks(text: string, mentions: readonly string[], cwd: str
 }
 
 /** The text with the suggestion in place, and where the cursor goes. */
-export function accept(text: string, wanted: Wanted, suggestion: Suggestion): { text: string; cursor: number } {
-  const rest = text.slice(wanted.to);
+export function accept(text: string, target: CompletionTarget, suggestion: Suggestion): { text: string; cursor: number } {
+  const rest = text.slice(target.to);
   const insert = rest.startsWith(" ") ? suggestion.insert.trimEnd() : suggestion.insert;
-  return { text: text.slice(0, wanted.from) + insert + rest, cursor: wanted.from + insert.length };
+  return { text: text.slice(0, target.from) + insert + rest, cursor: target.from + insert.length };
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { empty, type ToolItem } from "./items";
-import { heard } from "./testing";
+import { conversationFromDaemon } from "./testing";
 import { log, update } from "./samples";
 
 interface Case {
@@ -18,6 +18,6 @@ test.each(cases)("$name", ({ call, exited, failure }) => {
     ...exited.map((payload) => ["terminal_exited", payload] as const),
     update("tool_call", { toolCallId: "c", title: "x", status: "completed", ...call }),
   );
-  const item = heard(empty(), events).items.find((each): each is ToolItem => each.type === "tool");
+  const item = conversationFromDaemon(empty(), events).items.find((each): each is ToolItem => each.type === "tool");
   expect(item && (item.failure ?? null)).toBe(failure);
 });

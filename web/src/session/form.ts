@@ -1,5 +1,5 @@
 // The fields of a form, from the flat JSON schema that ACP allows for it.
-import { list, number, object, text, type Json } from "./read";
+import { list, number, object, text, type Json } from "../api/json";
 
 export interface Field {
   name: string;

@@ -1,7 +1,7 @@
 // The items of a conversation, as they are shown. Items are values: a change makes a new one, so
 // that a row whose item is the same need not be drawn again.
-import type { Json } from "./read";
-import type { Grown } from "./split";
+import type { Json } from "../api/json";
+import type { GrowingText } from "./split";
 
 interface Base {
   /** Stays the same for as long as the item is there. */
@@ -20,7 +20,7 @@ export interface PromptItem extends Base {
 
 export interface AnswerItem extends Base {
   type: "answer";
-  text: Grown;
+  text: GrowingText;
 }
 
 export interface ThoughtItem extends Base {

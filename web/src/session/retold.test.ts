@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { empty } from "./items";
-import { heard } from "./testing";
+import { conversationFromDaemon } from "./testing";
 import { log, update } from "./samples";
 import { wholeText } from "./split";
 
@@ -24,8 +24,8 @@ test.each(cases)("$name", ({ pieces, shown }) => {
     ),
   );
   // However the events come, in one batch or one by one.
-  const whole = heard(empty(), events);
-  const apart = events.reduce((before, event) => heard(before, [event]), empty());
+  const whole = conversationFromDaemon(empty(), events);
+  const apart = events.reduce((before, event) => conversationFromDaemon(before, [event]), empty());
   for (const { items } of [whole, apart]) {
     expect(items.map((item) => (item.type === "answer" ? wholeText(item.text) : "")).join("")).toBe(shown);
   }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { empty } from "./items";
-import { heard } from "./testing";
+import { conversationFromDaemon } from "./testing";
 import { Rows } from "./rows";
 import { arbitraryLog, log, update } from "./samples";
 
@@ -13,7 +13,7 @@ test("rows that were made step by step are those of the whole, and the old ones 
       for (const cut of [...cuts.sort((a, b) => a - b), events.length]) {
         const before = now;
         const old = rows.of(before.items);
-        now = heard(now, events.slice(0, cut));
+        now = conversationFromDaemon(now, events.slice(0, cut));
         const made = rows.of(now.items);
         before.items.forEach((item, i) => {
           if (now.items[i] === item) expect(made[i]).toBe(old[i]);
@@ -34,7 +34,7 @@ test("while an answer grows the rows of its closed pieces stay the same", () => 
   let now = empty();
   let old = rows.of(now.items);
   for (const event of events) {
-    now = heard(now, [event]);
+    now = conversationFromDaemon(now, [event]);
     const made = rows.of(now.items);
     old.slice(0, -1).forEach((row, i) => expect(made[i]).toBe(row));
     old = made;

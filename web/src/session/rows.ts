@@ -1,6 +1,6 @@
 // The rows of the list: an item each, a long answer in several.
 import type { AnswerItem, Item } from "./items";
-import { NO_TEXT, openPiece, type Closed } from "./split";
+import { NO_TEXT, openPiece, type ClosedPieces } from "./split";
 
 export type Row = { key: string; item: Item; piece?: undefined } | { key: string; item: AnswerItem; piece: string; isLast: boolean };
 
@@ -9,7 +9,7 @@ export type Row = { key: string; item: Item; piece?: undefined } | { key: string
  * While a session streams only its last items differ: what comes before is taken as it is.
  */
 export class Rows {
-  #closed = new WeakMap<Closed, Row>();
+  #closed = new WeakMap<ClosedPieces, Row>();
   #made = new WeakMap<Item, Row[]>();
   #items: readonly Item[] = [];
   #rows: Row[] = [];

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { grow, LONGEST_OPEN, NO_TEXT, splitMarkdown, wholeText, type Grown } from "./split";
+import { grow, LONGEST_OPEN, NO_TEXT, splitMarkdown, wholeText, type GrowingText } from "./split";
 
 const line = fc.oneof(fc.constantFrom("", "```", "~~~", "```rust", "- item", "> quote", "    code"), fc.string({ maxLength: 3000 }));
 const markdown = fc.array(line, { maxLength: 60 }).map((lines) => lines.join("\n"));
@@ -29,7 +29,7 @@ test("a text that grows is divided like one that came at once", () => {
 });
 
 /** The text as it was after each part. */
-function inParts(text: string, cuts: number[]): Grown[] {
+function inParts(text: string, cuts: number[]): GrowingText[] {
   const places = [0, ...cuts.map((cut) => Math.min(cut, text.length)).sort((a, b) => a - b), text.length];
   let now = NO_TEXT;
   return places.slice(1).map((place, i) => (now = grow(now, text.slice(places[i], place))));

@@ -15,13 +15,13 @@ export interface Piece {
 }
 
 /** The pieces that change no more, the last one first. */
-export interface Closed {
+export interface ClosedPieces {
   readonly piece: Piece;
-  readonly before: Closed | undefined;
+  readonly before: ClosedPieces | undefined;
 }
 
-export interface Grown {
-  readonly closed: Closed | undefined;
+export interface GrowingText {
+  readonly closed: ClosedPieces | undefined;
   /** Where the open end begins in the whole. */
   readonly start: number;
   readonly open: string;
@@ -31,7 +31,7 @@ export interface Grown {
   readonly line: { readonly at: number; readonly fence: string | undefined; readonly isAfterBlank: boolean; readonly isWithin: boolean };
 }
 
-export const NO_TEXT: Grown = {
+export const NO_TEXT: GrowingText = {
   closed: undefined,
   start: 0,
   open: "",
@@ -49,7 +49,7 @@ const LONGEST_LINE = 64_000;
 /** The open end is never longer, so nothing that comes costs more than this and its own length. */
 export const LONGEST_OPEN = LONGEST + 2 * LONGEST_LINE;
 
-export function grow(text: Grown, words: string): Grown {
+export function grow(text: GrowingText, words: string): GrowingText {
   const open = text.open + words;
   let { closed, fence } = text;
   let { at, fence: lineFence, isAfterBlank, isWithin } = text.line;
@@ -85,11 +85,11 @@ export function grow(text: Grown, words: string): Grown {
 }
 
 /** The open end, as it can be drawn. */
-export function openPiece(text: Grown): Piece {
+export function openPiece(text: GrowingText): Piece {
   return piece(text.open, text.start, text.fence);
 }
 
-export function wholeText(text: Grown): string {
+export function wholeText(text: GrowingText): string {
   const parts = [text.open];
   let end = text.start;
   for (let closed = text.closed; closed; closed = closed.before) {

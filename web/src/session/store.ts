@@ -8,7 +8,7 @@ import type { ConversationChanges, Session } from "../api/types";
 import { apply } from "./apply";
 import { empty, type Conversation } from "./items";
 
-export interface Open {
+export interface OpenSession {
   conversation: Conversation;
   connection: Connection;
   /** The session as the list has it; missing until it was read. */
@@ -29,9 +29,9 @@ const REREAD_AFTER = 120;
 // A hidden page draws no frames, and still has to change its title.
 const HIDDEN_FLUSH = 250;
 
-export class SessionStore {
+export class OpenSessionStore {
   readonly id: string;
-  #open: Open = { conversation: empty(), connection: UNCONNECTED, isRead: false };
+  #open: OpenSession = { conversation: empty(), connection: UNCONNECTED, isRead: false };
   #pending: ConversationChanges[] = [];
   #readers = new Set<() => void>();
   #follower: Follower | undefined;
@@ -72,7 +72,7 @@ export class SessionStore {
     this.#open = { conversation: empty(), connection: UNCONNECTED, isRead: false };
   }
 
-  snapshot = (): Open => this.#open;
+  snapshot = (): OpenSession => this.#open;
 
   subscribe = (reader: () => void): (() => void) => {
     this.#readers.add(reader);
@@ -126,7 +126,7 @@ export class SessionStore {
     this.#set({ conversation: empty(), isRead: false, resynced: reason });
   }
 
-  #set(change: Partial<Open>): void {
+  #set(change: Partial<OpenSession>): void {
     this.#open = { ...this.#open, ...change };
     for (const reader of this.#readers) reader();
   }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { LogEvent } from "../api/types";
 import { empty, type ToolItem } from "./items";
-import { heard } from "./testing";
+import { conversationFromDaemon } from "./testing";
 import { log, update } from "./samples";
 import { areCommandsLeft } from "./terminals";
 
@@ -19,7 +19,7 @@ const CALL = update("tool_call", {
 });
 
 function toolsOf(events: LogEvent[]): ToolItem[] {
-  return heard(empty(), events).items.filter((item) => item.type === "tool");
+  return conversationFromDaemon(empty(), events).items.filter((item) => item.type === "tool");
 }
 
 test("output that comes before, around and after the call that names its terminal is in it once and in order", () => {
@@ -28,9 +28,9 @@ test("output that comes before, around and after the call that names its termina
       const samples = pieces.map((data) => printed(data));
       samples.splice(at % (samples.length + 1), 0, CALL);
       const events = log(...samples, exited({ exitCode: 3 }));
-      const whole = heard(empty(), events);
+      const whole = conversationFromDaemon(empty(), events);
       const some = cut % (events.length + 1);
-      const inTwo = heard(heard(empty(), events.slice(0, some)), events.slice(Math.max(0, some - 2)));
+      const inTwo = conversationFromDaemon(conversationFromDaemon(empty(), events.slice(0, some)), events.slice(Math.max(0, some - 2)));
       expect(inTwo).toEqual(whole);
       expect(whole.items).toHaveLength(1);
       expect(toolsOf(events)[0]?.terminals).toEqual({
@@ -41,7 +41,7 @@ test("output that comes before, around and after the call that names its termina
 });
 
 test("a terminal that nobody has named shows nothing, and is no odd update", () => {
-  expect(heard(empty(), log(printed("x"), exited({ signal: "SIGKILL" }))).items).toEqual([]);
+  expect(conversationFromDaemon(empty(), log(printed("x"), exited({ signal: "SIGKILL" }))).items).toEqual([]);
 });
 
 test("two calls may name one terminal, and one call two", () => {
@@ -61,8 +61,10 @@ test("two calls may name one terminal, and one call two", () => {
 });
 
 test("only the call that has a terminal changes with its output", () => {
-  const before = heard(empty(), log(CALL, update("tool_call", { toolCallId: "other", title: "x" })));
-  const after = heard(before, [{ seq: 3, time: 1, turn: "t1", kind: "terminal_output", payload: { terminalId: "term_1", data: "x" } }]);
+  const before = conversationFromDaemon(empty(), log(CALL, update("tool_call", { toolCallId: "other", title: "x" })));
+  const after = conversationFromDaemon(before, [
+    { seq: 3, time: 1, turn: "t1", kind: "terminal_output", payload: { terminalId: "term_1", data: "x" } },
+  ]);
   expect(after.items[0]).not.toBe(before.items[0]);
   expect(after.items[1]).toBe(before.items[1]);
   expect(before.items[0]).toMatchObject({ type: "tool" });
@@ -92,7 +94,8 @@ test("a call is marked while a question about it waits", () => {
 test("silence while a question waits is not worth a word, and a plan ends with its turn", () => {
   const asked: Sample = ["permission_requested", { requestId: "q", ask: true, request: { options: [] } }, "t1"];
   const quiet: Sample = ["agent_quiet", { quietMs: 600_000 }, "t1"];
-  const titles = (events: LogEvent[]) => heard(empty(), events).items.flatMap((item) => (item.type === "notice" ? item.title : []));
+  const titles = (events: LogEvent[]) =>
+    conversationFromDaemon(empty(), events).items.flatMap((item) => (item.type === "notice" ? item.title : []));
   expect(titles(log(asked, quiet))).toEqual([]);
   expect(titles(log(quiet))).toHaveLength(1);
 
@@ -102,12 +105,12 @@ test("silence while a question waits is not worth a word, and a plan ends with i
     ["turn_ended", {}, "t1"],
     ["turn_started", {}, "t2"],
   );
-  expect(heard(empty(), planned.slice(0, 3)).plan).toBeDefined();
-  expect(heard(empty(), planned).plan).toBeUndefined();
+  expect(conversationFromDaemon(empty(), planned.slice(0, 3)).plan).toBeDefined();
+  expect(conversationFromDaemon(empty(), planned).plan).toBeUndefined();
 });
 
 test("commands are left when a turn is over and one of them has not ended", () => {
-  const turn = (...samples: Sample[]) => heard(empty(), log(["turn_started", {}, "t1"], CALL, printed("x"), ...samples));
+  const turn = (...samples: Sample[]) => conversationFromDaemon(empty(), log(["turn_started", {}, "t1"], CALL, printed("x"), ...samples));
   const end: Sample = ["turn_ended", { stopReason: "end_turn" }, "t1"];
   expect(areCommandsLeft(turn())).toBe(false);
   expect(areCommandsLeft(turn(end))).toBe(true);

@@ -2,7 +2,7 @@
 // calls whose content names the terminal, which may come before or after it.
 import type { Draft } from "./draft";
 import type { Conversation, TerminalOutput, ToolItem } from "./items";
-import { text, type Json } from "./read";
+import { text, type Json } from "../api/json";
 
 const NOTHING: TerminalOutput = { text: "" };
 // The most calls that one terminal is shown in; an agent that names it in more means nothing by it.
@@ -64,7 +64,7 @@ export function areCommandsLeft({ places, running }: Pick<Conversation, "places"
 }
 
 /** The state of a call's terminals whose end was not reported. */
-export function standingOf(item: ToolItem): "running" | "lost" | undefined {
+export function openTerminalsOf(item: ToolItem): "running" | "lost" | undefined {
   const known = new Map(Object.entries(item.terminals ?? {}));
   let isRunning = false;
   for (const part of item.content) {

@@ -1,5 +1,5 @@
 // Texts of a tool call: its command, and its output.
-import { list, object, text, type Json } from "./read";
+import { list, object, text, type Json } from "../api/json";
 
 /** The command, as one could type it into a shell. */
 export function commandOf(input: unknown): string | undefined {

@@ -12,7 +12,7 @@ import { Link, navigate } from "../router";
 import { cancelTurn, forkSession } from "../session/actions";
 import type { QuestionItem } from "../session/items";
 import { Rows } from "../session/rows";
-import { SessionStore, type Open } from "../session/store";
+import { OpenSessionStore, type OpenSession } from "../session/store";
 import { areCommandsLeft } from "../session/terminals";
 import { useAnnouncement } from "./session/announce";
 import { Composer, type ComposerHandle } from "./session/Composer";
@@ -33,7 +33,7 @@ import "../style/raw.css";
 import "../style/render.css";
 
 export function SessionView({ id }: { id: string }) {
-  const [store] = useState(() => new SessionStore(id));
+  const [store] = useState(() => new OpenSessionStore(id));
   useEffect(() => {
     store.start();
     return () => store.stop();
@@ -50,12 +50,12 @@ export function SessionView({ id }: { id: string }) {
   if (open.problem?.status === 404) return <Gone id={id} />;
   return (
     <Boundary name="This session" instead={() => <RawEvents session={id} head={open.head ?? 0} />}>
-      <OpenSession store={store} open={open} />
+      <OpenSessionView store={store} open={open} />
     </Boundary>
   );
 }
 
-function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
+function OpenSessionView({ store, open }: { store: OpenSessionStore; open: OpenSession }) {
   const { conversation, session, connection } = open;
   const [isRaw, setRaw] = useState(false);
   const [problem, setProblem] = useState<Problem>();
@@ -193,7 +193,7 @@ function useOnScreenSet(): [ReadonlySet<string>, (requestId: string, isThere: bo
 }
 
 /** Notices of unusual states of the session; that the daemon is away is shown above the view. */
-function States({ open }: { open: Open }) {
+function States({ open }: { open: OpenSession }) {
   const { connection, session, resynced, halted } = open;
   const [seen, setSeen] = useState({ resyncs: 0, evictions: 0 });
   const isLive = connection.phase === "live";
@@ -219,7 +219,7 @@ function States({ open }: { open: Open }) {
   );
 }
 
-function Reading({ open }: { open: Open }) {
+function Reading({ open }: { open: OpenSession }) {
   const { head, conversation, connection } = open;
   return (
     <div className="reading" role="status">
@@ -243,7 +243,7 @@ function Gone({ id }: { id: string }) {
   );
 }
 
-function firstWords(open: Open): string | undefined {
+function firstWords(open: OpenSession): string | undefined {
   const prompt = open.conversation.items.find((item) => item.type === "prompt");
   const block = prompt?.type === "prompt" ? prompt.blocks[0] : undefined;
   return typeof block?.text === "string" ? block.text.slice(0, 60) : undefined;

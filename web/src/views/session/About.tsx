@@ -4,9 +4,9 @@ import { Code } from "../../render/Code";
 import { Content } from "../../render/Content";
 import { Limited } from "../../render/Limited";
 import type { QuestionItem } from "../../session/items";
-import { list, number, object, text, type Json } from "../../session/read";
+import { list, number, object, text, type Json } from "../../api/json";
 import { commandOf, inputBeside, unfenced } from "../../session/toolText";
-import { untold } from "../../session/untold";
+import { unshownInput } from "../../session/unshownInput";
 import { InSession } from "./context";
 import { Fold } from "./Fold";
 import { Command, Diffs, Places } from "./ToolParts";
@@ -21,7 +21,7 @@ export function About({ item }: { item: QuestionItem }) {
   const contents = parts.filter((part) => part.type === "content" && !says(part, command));
   const input = unsaid(inputBeside(call.rawInput), parts, cwd);
   // A diff is what the agent shows; the rest of the tool's input stands by itself.
-  const rest = diffs.length > 0 ? untold(input, diffs, cwd) : input;
+  const rest = diffs.length > 0 ? unshownInput(input, diffs, cwd) : input;
   const changed = new Set(diffs.map((diff) => text(diff.path)));
   const places = list(call.locations).flatMap((each) => {
     const path = text(object(each).path);

@@ -72,8 +72,8 @@ export function Composer({
   const [hasFocus, setFocus] = useState(false);
   const picker = useRef<HTMLInputElement>(null);
   const listId = useId();
-  const { wanted, suggestions } = useSuggestions(session, text, cursor, commands);
-  const areShown = hasFocus && !isClosed && wanted !== undefined && suggestions.length > 0;
+  const { target, suggestions } = useSuggestions(session, text, cursor, commands);
+  const areShown = hasFocus && !isClosed && target !== undefined && suggestions.length > 0;
 
   const latest = useRef(text);
   latest.current = text;
@@ -103,7 +103,7 @@ export function Composer({
     if (!isTouched && !document.querySelector("dialog[open]")) input.current?.focus({ preventScroll: true });
   }, [input]);
   useEffect(() => fit(input.current), [text, input]);
-  useEffect(() => setChosen(0), [wanted?.words, wanted?.kind]);
+  useEffect(() => setChosen(0), [target?.words, target?.kind]);
 
   const change = (next: string, at: number) => {
     setText(next);
@@ -119,8 +119,8 @@ export function Composer({
   };
   useImperativeHandle(ref, () => ({ add }));
   const choose = (suggestion: Suggestion) => {
-    if (!wanted) return;
-    const done = accept(text, wanted, suggestion);
+    if (!target) return;
+    const done = accept(text, target, suggestion);
     change(done.text, done.cursor);
     const field = input.current;
     // After React has written the value, or the cursor would go to the end.

@@ -7,7 +7,7 @@ import { Ago, duration } from "../../parts/Time";
 import { CodeWords } from "../../render/CodeWords";
 import { cutLine } from "../../render/visible";
 import type { EndItem } from "../../session/items";
-import { number } from "../../session/read";
+import { number } from "../../api/json";
 import { InSession, Retry } from "./context";
 
 const REASONS: Record<string, string> = {

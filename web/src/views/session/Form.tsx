@@ -3,7 +3,7 @@ import { useId, useState } from "react";
 import { Button } from "../../parts/Button";
 import { safeHref, visible } from "../../render/visible";
 import { fieldsOf, valueOf, type Field } from "../../session/form";
-import { object, text, type Json } from "../../session/read";
+import { object, text, type Json } from "../../api/json";
 
 interface Props {
   request: Json;

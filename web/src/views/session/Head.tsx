@@ -12,13 +12,13 @@ import { cutLine } from "../../render/visible";
 import { navigate } from "../../router";
 import { changeSession } from "../../session/actions";
 import type { PlanEntry } from "../../session/items";
-import type { Open, SessionStore } from "../../session/store";
+import type { OpenSession, OpenSessionStore } from "../../session/store";
 import { progress } from "./Plan";
 import { UsageView } from "./Usage";
 
 interface Props {
-  open: Open;
-  store: SessionStore;
+  open: OpenSession;
+  store: OpenSessionStore;
   title: string;
   isRaw: boolean;
   onRaw: () => void;
@@ -87,7 +87,7 @@ export function Head({ open, store, title, isRaw, onRaw }: Props) {
 }
 
 /** The status by the log, which is newer than the list; otherwise the list's. */
-function statusOf({ conversation, isRead }: Open, session: Session): SessionStatus {
+function statusOf({ conversation, isRead }: OpenSession, session: Session): SessionStatus {
   // The log does not say that nobody goes on with the turn.
   if (session.status === "interrupted" && conversation.seq <= session.head) return "interrupted";
   if (conversation.waiting.length > 0) return "requires_action";

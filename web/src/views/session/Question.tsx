@@ -9,7 +9,7 @@ import { duration } from "../../parts/Time";
 import { CodeWords } from "../../render/CodeWords";
 import { cutLine, visible } from "../../render/visible";
 import type { QuestionItem, QuestionOption, Resolution } from "../../session/items";
-import { text } from "../../session/read";
+import { text } from "../../api/json";
 import { About } from "./About";
 import { answer, clientName, DECIDERS, useAnswering } from "./answering";
 import { AtQuestion, InSession } from "./context";

@@ -8,7 +8,7 @@ import { ProblemNotice } from "../../parts/Notice";
 import { cutLine } from "../../render/visible";
 import { cancelTurn, dropQueued, requestName, sendPrompt } from "../../session/actions";
 import type { QueuedPrompt } from "../../session/items";
-import { text } from "../../session/read";
+import { text } from "../../api/json";
 
 interface Props {
   session: string;

@@ -10,7 +10,7 @@ import { LongMarkdown } from "../../render/LongMarkdown";
 import { Markdown } from "../../render/Markdown";
 import { cutLine, visible } from "../../render/visible";
 import type { ContentItem, NoticeItem, PromptItem, ThoughtItem } from "../../session/items";
-import { text } from "../../session/read";
+import { text } from "../../api/json";
 import type { Row } from "../../session/rows";
 import { wholeText } from "../../session/split";
 import { InSession } from "./context";

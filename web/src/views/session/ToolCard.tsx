@@ -9,8 +9,8 @@ import { Limited } from "../../render/Limited";
 import { Terminal } from "../../render/Terminal";
 import { cutLine } from "../../render/visible";
 import type { ToolItem, ToolStatus } from "../../session/items";
-import { object, text, type Json } from "../../session/read";
-import { standingOf } from "../../session/terminals";
+import { object, text, type Json } from "../../api/json";
+import { openTerminalsOf } from "../../session/terminals";
 import { commandOf, outputOf, unfenced } from "../../session/toolText";
 import { InSession } from "./context";
 import { Fold } from "./Fold";
@@ -60,7 +60,7 @@ export function ToolCard({ item }: { item: ToolItem }) {
             <CodeWords text={shortTitle(title.slice(0, 1000), cwd)} />
           </span>
           {took >= 1000 && <span className="faint">{duration(took)}</span>}
-          <Status status={status} failure={failure} terminals={standingOf(item)} />
+          <Status status={status} failure={failure} terminals={openTerminalsOf(item)} />
         </>
       }
     >

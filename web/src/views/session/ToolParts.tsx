@@ -5,7 +5,7 @@ import { Cut } from "../../render/Cut";
 import { Diff } from "../../render/Diff";
 import { Limited } from "../../render/Limited";
 import { cutLine, visible } from "../../render/visible";
-import { object, text, type Json } from "../../session/read";
+import { object, text, type Json } from "../../api/json";
 import { InSession, shortPath } from "./context";
 
 const SHOWN_PLACES = 20;

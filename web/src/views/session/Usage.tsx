@@ -3,7 +3,7 @@ import type { Session } from "../../api/types";
 import { count, money } from "../../parts/numbers";
 import { duration } from "../../parts/Time";
 import type { Conversation } from "../../session/items";
-import { number, object } from "../../session/read";
+import { number, object } from "../../api/json";
 
 export function UsageView({ conversation, session }: { conversation: Conversation; session: Session | undefined }) {
   const { used, size } = conversation.usage;

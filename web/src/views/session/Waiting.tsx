@@ -3,7 +3,7 @@ import { useContext } from "react";
 import { Icon } from "../../parts/Icon";
 import { cutLine } from "../../render/visible";
 import type { QuestionItem } from "../../session/items";
-import { object } from "../../session/read";
+import { object } from "../../api/json";
 import { actionOf } from "../../session/toolText";
 import { AtQuestion } from "./context";
 import { Answers } from "./Question";

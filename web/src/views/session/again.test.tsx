@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { rememberOwnName } from "../../api/people";
 import { Menu } from "../../parts/Menu";
 import { empty, type Item } from "../../session/items";
-import { heard } from "../../session/testing";
+import { conversationFromDaemon } from "../../session/testing";
 import { log, update } from "../../session/samples";
 import { Retry } from "./context";
 import { EndRow } from "./EndRow";
@@ -85,7 +85,7 @@ const FAILED = log(
 );
 
 test("the last turn, if it failed, can be tried again", async () => {
-  const conversation = heard(empty(), FAILED);
+  const conversation = conversationFromDaemon(empty(), FAILED);
   const { result } = renderHook(() => useRetry("s1", conversation, () => undefined));
   const end = conversation.items.find((item): item is Extract<Item, { type: "end" }> => item.type === "end");
   expect(end).toBeDefined();
@@ -102,7 +102,10 @@ test("the last turn, if it failed, can be tried again", async () => {
 
 test("what went well, was stopped, or is followed by another is not tried again", () => {
   const retryOf = (...more: Parameters<typeof log>) => {
-    const conversation = heard(empty(), [...FAILED, ...log(...more).map((event) => ({ ...event, seq: event.seq + FAILED.length }))]);
+    const conversation = conversationFromDaemon(empty(), [
+      ...FAILED,
+      ...log(...more).map((event) => ({ ...event, seq: event.seq + FAILED.length })),
+    ]);
     return renderHook(() => useRetry("s1", conversation, () => undefined)).result.current?.turn;
   };
   expect(retryOf()).toBe("t1");
@@ -112,7 +115,9 @@ test("what went well, was stopped, or is followed by another is not tried again"
 });
 
 function toolOf(...events: Parameters<typeof log>) {
-  const found = heard(empty(), log(...events)).items.find((item): item is Extract<Item, { type: "tool" }> => item.type === "tool");
+  const found = conversationFromDaemon(empty(), log(...events)).items.find(
+    (item): item is Extract<Item, { type: "tool" }> => item.type === "tool",
+  );
   if (!found) throw new Error("no tool call");
   return found;
 }
@@ -138,7 +143,7 @@ test("the time of a call is without that for which it waited for a person", () =
     update("tool_call_update", { toolCallId: "c", status: "completed" }),
   );
   const times = [1_000, 1_500, 24_500, 27_000];
-  const { items } = heard(
+  const { items } = conversationFromDaemon(
     empty(),
     events.map((event, i) => ({ ...event, time: times[i] ?? 0 })),
   );

@@ -7,8 +7,8 @@ import { listenToKeys } from "../../parts/keys";
 import { SETTLE } from "../../parts/settled";
 import type { QuestionItem } from "../../session/items";
 import { empty } from "../../session/items";
-import type { Json } from "../../session/read";
-import { heard } from "../../session/testing";
+import type { Json } from "../../api/json";
+import { conversationFromDaemon } from "../../session/testing";
 import { log, update } from "../../session/samples";
 import { Composer } from "./Composer";
 import { AtQuestion, InSession } from "./context";
@@ -336,7 +336,7 @@ test("what the question leaves out is taken from the call that it is about", () 
     { requestId: "q", ask: true, request: { toolCall: { toolCallId: "c" }, options: OPTIONS } },
     "t1",
   ]);
-  const item = heard(empty(), events).waiting[0];
+  const item = conversationFromDaemon(empty(), events).waiting[0];
   if (item) draw(item);
   expect(screen.getByLabelText("Command").textContent).toBe("rm -rf 'a b'");
 });

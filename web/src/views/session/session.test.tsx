@@ -4,7 +4,7 @@ import { createRef } from "react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { LogEvent } from "../../api/types";
 import { empty, type Item } from "../../session/items";
-import { heard } from "../../session/testing";
+import { conversationFromDaemon } from "../../session/testing";
 import { Rows } from "../../session/rows";
 import { useToasts } from "../../parts/toasts";
 import { log, update } from "../../session/samples";
@@ -45,7 +45,7 @@ afterEach(() => {
 });
 
 function draw(events: LogEvent[]) {
-  const { items } = heard(empty(), events);
+  const { items } = conversationFromDaemon(empty(), events);
   const context = { id: "s1", cwd: "/home/me", folds: new Map<string, boolean>(), fork: () => undefined, noteOnScreen: () => undefined };
   return render(
     <InSession.Provider value={context}>
@@ -116,11 +116,11 @@ test("that somebody else was faster is no error", async () => {
   draw(ask());
   fireEvent.click(await ready(/Allow once/));
   await waitFor(() => expect(asked.length).toBeGreaterThan(0));
-  await waitFor(() => expect(told()).toContain("Answered already, by eve: Reject."));
+  await waitFor(() => expect(toastTexts()).toContain("Answered already, by eve: Reject."));
   expect(screen.queryByRole("alert")).toBeNull();
 });
 
-function told(): string[] {
+function toastTexts(): string[] {
   const { result, unmount } = renderHook(() => useToasts());
   const texts = result.current.map((toast) => toast.text);
   unmount();
@@ -219,15 +219,15 @@ test("every kind of item can be drawn, folded and open", () => {
   expect(container.textContent).not.toContain("cannot be shown");
   for (const words of ["yes", "hm", "ok", "b:3", "look", "warning", "no money", "earn some", "a.txt"])
     expect(container.textContent).toContain(words);
-  const types = new Set(heard(empty(), every).items.map((item: Item) => item.type));
+  const types = new Set(conversationFromDaemon(empty(), every).items.map((item: Item) => item.type));
   expect(types).toEqual(new Set(["notice", "prompt", "thought", "answer", "content", "tool", "plan", "end"]));
 });
 
-test("an error that the agent has told as its answer is shown once", () => {
+test("an error that the agent has answered with is shown once", () => {
   const message = "Rate limit exceeded (HTTP 429) calling http://here/v1.";
   const failed: Parameters<typeof log>[number] = ["turn_ended", { stopReason: "error", error: { message } }, "t1"];
-  const told = update("agent_message_chunk", { content: { type: "text", text: message } });
-  for (const events of [[told, failed], [failed]]) {
+  const answerText = update("agent_message_chunk", { content: { type: "text", text: message } });
+  for (const events of [[answerText, failed], [failed]]) {
     cleanup();
     const { container } = draw(log(...events));
     expect(container.textContent?.split("Rate limit exceeded").length).toBe(2);
@@ -318,7 +318,7 @@ test("a running card stays open when its question is answered, and shows a chang
 
 test("a prompt that was dropped can be put back", () => {
   const reuse = vi.fn();
-  const { items } = heard(
+  const { items } = conversationFromDaemon(
     empty(),
     log(
       ["prompt_received", { by: "me", prompt: [{ type: "text", text: "later" }] }, "t2"],

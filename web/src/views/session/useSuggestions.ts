@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useState } from "react";
 import { isAbort, Problem } from "../../api/problem";
 import { findFiles } from "../../session/actions";
-import { fileSuggestion, matchCommands, wantedAt, type Suggestion, type Wanted } from "../../session/completion";
+import { fileSuggestion, matchCommands, targetAt, type Suggestion, type CompletionTarget } from "../../session/completion";
 import type { SlashCommand } from "../../session/items";
 
 const AFTER_TYPING = 120;
@@ -27,10 +27,10 @@ export function useSuggestions(
   text: string,
   cursor: number,
   commands: readonly SlashCommand[],
-): { wanted?: Wanted; suggestions: Suggestion[] } {
-  const wanted = useMemo(() => wantedAt(text, cursor), [text, cursor]);
+): { target?: CompletionTarget; suggestions: Suggestion[] } {
+  const target = useMemo(() => targetAt(text, cursor), [text, cursor]);
   const [files, setFiles] = useState<{ words: string; suggestions: Suggestion[] }>();
-  const fileWords = wanted?.kind === "file" ? wanted.words : undefined;
+  const fileWords = target?.kind === "file" ? target.words : undefined;
 
   useEffect(() => {
     if (fileWords === undefined || !canFindFiles) return;
@@ -55,10 +55,10 @@ export function useSuggestions(
   }, [session, fileWords]);
 
   const suggestions = useMemo(() => {
-    if (wanted?.kind === "command") return matchCommands(commands, wanted.words);
+    if (target?.kind === "command") return matchCommands(commands, target.words);
     // While the next response is under way the last one is better than nothing.
-    if (wanted?.kind === "file" && files) return files.suggestions;
+    if (target?.kind === "file" && files) return files.suggestions;
     return [];
-  }, [wanted, commands, files]);
-  return { wanted, suggestions };
+  }, [target, commands, files]);
+  return { target, suggestions };
 }

@@ -1,6 +1,6 @@
-// The members of a tool call's input that nothing else on the screen shows. The same is decided for
-// terminals in crates/projection/src/untold.rs.
-import { object, text, type Json } from "./read";
+// The members of a tool call's input that nothing else on the screen shows. The crate `projection`
+// decides the same for terminals.
+import { object, text, type Json } from "../api/json";
 
 const PATHS = [
   "filepath",
@@ -28,9 +28,9 @@ const PAIRS = [
 const PATCHES = ["patch", "diff", "unified_diff", "unifiedDiff"];
 const LISTS = ["edits", "changes"];
 // The kind of a change in such a list, which its diff shows.
-const WAYS = ["kind", "type"];
+const CHANGE_KINDS = ["kind", "type"];
 // Flags for replacing every occurrence; only `false` says no more than the changes shown.
-const FLAGS = ["replace_all", "replaceAll"];
+const REPLACE_ALL_FLAGS = ["replace_all", "replaceAll"];
 
 interface Change {
   path: string;
@@ -41,7 +41,7 @@ interface Change {
 }
 
 /** The input without the members that the changes show; a member with an unknown name stays. */
-export function untold(input: unknown, diffs: readonly Json[], cwd: string): unknown {
+export function unshownInput(input: unknown, diffs: readonly Json[], cwd: string): unknown {
   const changes = diffs.map((diff) => ({
     path: text(diff.path) ?? "",
     old: text(diff.oldText) ?? "",
@@ -55,7 +55,7 @@ function left(input: unknown, changes: readonly Change[], cwd: string): unknown 
   if (typeof input !== "object" || input === null || Array.isArray(input)) return input;
   const members = object(input);
   const about = aboutFile(members, changes, cwd);
-  const rest = Object.entries(members).filter(([name, value]) => !isTold(name, value, members, about, cwd));
+  const rest = Object.entries(members).filter(([name, value]) => !isShown(name, value, members, about, cwd));
   return rest.length > 0 ? Object.fromEntries(rest) : undefined;
 }
 
@@ -65,23 +65,23 @@ function aboutFile(members: Json, changes: readonly Change[], cwd: string): read
   return changes.filter((change) => named.every((path) => isSamePath(path, change.path, cwd)));
 }
 
-function isTold(name: string, value: unknown, members: Json, changes: readonly Change[], cwd: string): boolean {
+function isShown(name: string, value: unknown, members: Json, changes: readonly Change[], cwd: string): boolean {
   if (value === null) return true;
-  if (value === false && FLAGS.includes(name)) return changes.length > 0;
-  const isAllTold = (each: unknown) => changes.length > 0 && left(object(each), changes, cwd) === undefined;
+  if (value === false && REPLACE_ALL_FLAGS.includes(name)) return changes.length > 0;
+  const isAllShown = (each: unknown) => changes.length > 0 && left(object(each), changes, cwd) === undefined;
   if (typeof value === "string") {
     if (PATHS.includes(name)) return changes.length > 0;
     if (TEXTS.includes(name)) return changes.some((change) => change.patch === undefined && change.new === value);
     if (PATCHES.includes(name)) return isShownPatch(value, changes, cwd);
-    if (WAYS.includes(name)) return isShownWay(value, changes);
+    if (CHANGE_KINDS.includes(name)) return isShownKind(value, changes);
     return isReplaced(name, members, changes);
   }
   if (Array.isArray(value)) {
     const isObject = (each: unknown) => typeof each === "object" && each !== null && !Array.isArray(each);
     if (!LISTS.includes(name) || value.length === 0 || !value.every(isObject)) return false;
-    return value.every(isAllTold) || areReplaced(value.map(object), changes, cwd);
+    return value.every(isAllShown) || areReplaced(value.map(object), changes, cwd);
   }
-  return typeof value === "object" && WAYS.includes(name) && isAllTold(value);
+  return typeof value === "object" && CHANGE_KINDS.includes(name) && isAllShown(value);
 }
 
 function isSamePath(a: string, b: string, cwd: string): boolean {
@@ -89,9 +89,9 @@ function isSamePath(a: string, b: string, cwd: string): boolean {
   return a !== "" && whole(a) === whole(b);
 }
 
-function isShownWay(way: string, changes: readonly Change[]): boolean {
-  if (way === "delete") return changes.some((change) => change.old !== "" && change.new === "");
-  return ["add", "create", "update", "edit"].includes(way) && changes.length > 0;
+function isShownKind(kind: string, changes: readonly Change[]): boolean {
+  if (kind === "delete") return changes.some((change) => change.old !== "" && change.new === "");
+  return ["add", "create", "update", "edit"].includes(kind) && changes.length > 0;
 }
 
 type Pair = readonly [old: string, new: string];

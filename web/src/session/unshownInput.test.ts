@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { untold } from "./untold";
+import { unshownInput } from "./unshownInput";
 
 const diff = (path: string, oldText: string, newText: string) => ({ type: "diff", path, oldText, newText });
 const ONE = [diff("/w/a", "1\n2\n3\n", "1\ntwo\n3\n")];
 
-test("what a change says is told", () => {
+test("members that a change shows are left out", () => {
   for (const input of [
     {},
     { path: "/w/a", replace_all: false },
@@ -23,10 +23,10 @@ test("what a change says is told", () => {
       changes: [{ path: "/w/a", kind: { type: "update", move_path: null }, diff: "@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n" }],
     },
   ])
-    expect(untold(input, ONE, "/w")).toBeUndefined();
+    expect(unshownInput(input, ONE, "/w")).toBeUndefined();
 });
 
-test("what a change does not say is left", () => {
+test("members that a change does not show stay", () => {
   for (const input of [
     "a",
     ["a"],
@@ -59,20 +59,20 @@ test("what a change does not say is left", () => {
     { patch: "*** Delete File: b" },
     { patch: "" },
   ])
-    expect(untold(input, ONE, "/w")).toEqual(input);
-  expect(untold({ path: "/w/a", x: 1 }, ONE, "/w")).toEqual({ x: 1 });
+    expect(unshownInput(input, ONE, "/w")).toEqual(input);
+  expect(unshownInput({ path: "/w/a", x: 1 }, ONE, "/w")).toEqual({ x: 1 });
 });
 
-test("a change of one file says nothing of another", () => {
+test("a change of one file shows nothing of another", () => {
   const two = [diff("/w/a", "", "one"), diff("/w/b", "", "two")];
-  expect(untold({ path: "/w/a", content: "one" }, two, "/w")).toBeUndefined();
-  expect(untold({ path: "/w/a", content: "two" }, two, "/w")).toEqual({ content: "two" });
+  expect(unshownInput({ path: "/w/a", content: "one" }, two, "/w")).toBeUndefined();
+  expect(unshownInput({ path: "/w/a", content: "two" }, two, "/w")).toEqual({ content: "two" });
 });
 
-test("what is in a file and not shown is not told", () => {
+test("text of the file that the change does not show stays", () => {
   const far = (last: string) => `EVIL\n${"x\n".repeat(20)}${last}\n`;
   const change = [diff("/w/a", far("a"), far("b"))];
   const evil = { old_string: "EVIL", new_string: "EVIL" };
-  expect(untold(evil, change, "/w")).toEqual(evil);
-  expect(untold({ old_string: far("a"), new_string: far("b") }, change, "/w")).toBeUndefined();
+  expect(unshownInput(evil, change, "/w")).toEqual(evil);
+  expect(unshownInput({ old_string: far("a"), new_string: far("b") }, change, "/w")).toBeUndefined();
 });
