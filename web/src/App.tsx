@@ -22,7 +22,7 @@ import { Link, navigate, useRoute, type Route } from "./router";
 import { AgentsView } from "./views/Agents";
 import { ApprovalsView } from "./views/Approvals";
 import { LoginView } from "./views/Login";
-import { NothingView } from "./views/Nothing";
+import { NotFoundView } from "./views/NotFound";
 import { SessionView } from "./views/Session";
 import { SessionsView } from "./views/Sessions";
 
@@ -114,7 +114,7 @@ function View({ route }: { route: Route }) {
       // Another session is another conversation: nothing of the one before may stay.
       return <SessionView key={route.id} id={route.id} />;
     default:
-      return <NothingView />;
+      return <NotFoundView />;
   }
 }
 

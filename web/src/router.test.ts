@@ -15,6 +15,6 @@ test("the sessions without an id are the list, and a slash at the end changes no
 
 test("what is no path of the page leads nowhere", () => {
   for (const path of ["/agents/x", "/sessions/a/b", "/what", "/sessions/%zz"]) {
-    expect(routeOf(path)).toEqual({ view: "nothing" });
+    expect(routeOf(path)).toEqual({ view: "notFound" });
   }
 });

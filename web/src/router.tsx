@@ -7,19 +7,19 @@ export type Route =
   | { view: "approvals" }
   | { view: "login" }
   | { view: "session"; id: string }
-  | { view: "nothing" };
+  | { view: "notFound" };
 
 export function routeOf(pathname: string): Route {
   const [first = "", second, ...more] = pathname.split("/").filter((part) => part !== "");
-  if (more.length > 0) return { view: "nothing" };
+  if (more.length > 0) return { view: "notFound" };
   if (first === "sessions" && second !== undefined) {
     try {
       return { view: "session", id: decodeURIComponent(second) };
     } catch {
-      return { view: "nothing" };
+      return { view: "notFound" };
     }
   }
-  if (second !== undefined) return { view: "nothing" };
+  if (second !== undefined) return { view: "notFound" };
   switch (first) {
     case "":
     case "sessions":
@@ -29,7 +29,7 @@ export function routeOf(pathname: string): Route {
     case "login":
       return { view: first };
     default:
-      return { view: "nothing" };
+      return { view: "notFound" };
   }
 }
 
@@ -38,7 +38,7 @@ export function pathOf(route: Route): string {
     case "session":
       return `/sessions/${encodeURIComponent(route.id)}`;
     case "sessions":
-    case "nothing":
+    case "notFound":
       return "/";
     default:
       return `/${route.view}`;

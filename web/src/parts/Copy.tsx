@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import { IconButton } from "./Button";
 import { tellProblem } from "./toasts";
 
-export function Command({ text }: { text: string }) {
+export function CopyableCommand({ text }: { text: string }) {
   return (
     <span className="copyable">
       <code>{text}</code>

@@ -3,7 +3,7 @@
 import { marked, type Token, type Tokens } from "marked";
 import { memo, useMemo, useState, type ReactNode } from "react";
 import { Code } from "./Code";
-import { isCostly } from "./cost";
+import { isCostly } from "./lexerWork";
 import { hasGiantLine, PlainText } from "./Cut";
 import { Spans } from "./Spans";
 

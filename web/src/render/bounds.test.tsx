@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { unfenced } from "../session/toolText";
 import { Ansi } from "./ansi";
 import { Content } from "./Content";
-import { isCostly, workOf } from "./cost";
+import { isCostly, workOf } from "./lexerWork";
 import { diffOf } from "./diff";
 import { coloured, portions } from "./highlight";
 import { Limited } from "./Limited";

@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { installOf, agentStateOf, type Agent, type Diagnosis, type AgentState } from "../agents/agent";
 import { Button } from "../parts/Button";
-import { Command, CopyButton } from "../parts/Copy";
+import { CopyableCommand, CopyButton } from "../parts/Copy";
 import { Icon } from "../parts/Icon";
 import { CodeWords } from "../render/CodeWords";
 import { visible } from "../render/visible";
@@ -45,7 +45,7 @@ export function AgentCard({ agent, isLooking, onNew }: { agent: Agent; isLooking
         </Fact>
         {state === "login" && agent.login && (
           <Fact name="">
-            <Command text={agent.login} />
+            <CopyableCommand text={agent.login} />
           </Fact>
         )}
         <Fact name="Models">

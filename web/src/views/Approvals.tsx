@@ -7,7 +7,7 @@ import { useMay } from "../api/me";
 import { Icon } from "../parts/Icon";
 import { Notice } from "../parts/Notice";
 import { useKeys, type Binding } from "../parts/keys";
-import { useSettled } from "../parts/settled";
+import { useSettled } from "../parts/useSettled";
 import { useTitle } from "../parts/title";
 import { cutLine } from "../render/visible";
 import { navigate, pathOf } from "../router";

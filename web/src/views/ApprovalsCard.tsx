@@ -8,7 +8,7 @@ import { sessions, useSessionList } from "../list/sessions";
 import { Ago, useNow } from "../parts/Time";
 import { cutLine, visible } from "../render/visible";
 import { Link, pathOf } from "../router";
-import { AtQuestion, InSession, type CurrentQuestion, type SessionContext } from "./session/context";
+import { CurrentQuestionContext, SessionContext, type CurrentQuestion, type SessionContextValue } from "./session/context";
 import { QuestionCard } from "./session/Question";
 import "../style/conversation.css";
 import "../style/cards.css";
@@ -35,12 +35,12 @@ export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, isS
   }, [question.sessionId, isUnknown]);
   const cwd = session?.cwd ?? "";
   const item = useMemo(() => itemOf(question), [question]);
-  const context = useMemo<SessionContext>(
+  const context = useMemo<SessionContextValue>(
     () => ({ id: question.sessionId, cwd, folds: new Map(), fork: () => undefined, noteOnScreen: () => undefined }),
     [question.sessionId, cwd],
   );
   const at = useMemo<CurrentQuestion>(
-    () => ({ id: isChosen && mayAnswer ? question.requestId : undefined, isSettled, around: above, take: onChoose }),
+    () => ({ id: isChosen && mayAnswer ? question.requestId : undefined, isSettled, layoutKey: above, select: onChoose }),
     [question.requestId, isChosen, isSettled, above, mayAnswer, onChoose],
   );
   const until = deadline(question.until, now);
@@ -69,13 +69,13 @@ export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, isS
           {until && `, ${until}`}
         </span>
       </div>
-      <InSession.Provider value={context}>
+      <SessionContext.Provider value={context}>
         {/* Who may not answer sees the question, and no buttons that would be refused. */}
         <div className={mayAnswer ? undefined : "only-shown"}>
           {isShown(question) ? (
-            <AtQuestion.Provider value={at}>
+            <CurrentQuestionContext.Provider value={at}>
               <QuestionCard item={item} />
-            </AtQuestion.Provider>
+            </CurrentQuestionContext.Provider>
           ) : (
             <div role="group" className="card question-card" aria-label={`Question: ${cutLine(question.title, 200)}`}>
               <h3>{cutLine(question.title, 1000)}</h3>
@@ -86,7 +86,7 @@ export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, isS
             </div>
           )}
         </div>
-      </InSession.Provider>
+      </SessionContext.Provider>
     </article>
   );
 });

@@ -6,7 +6,7 @@ import { codeIn, followPastedLink, logIn, rememberTarget } from "../api/login";
 import { askWhoIAm } from "../api/me";
 import { asProblem, type Problem } from "../api/problem";
 import { Button } from "../parts/Button";
-import { Command } from "../parts/Copy";
+import { CopyableCommand } from "../parts/Copy";
 import { Icon } from "../parts/Icon";
 import { Notice } from "../parts/Notice";
 import { sentenceOf } from "../parts/toasts";
@@ -63,11 +63,11 @@ export function LoginView() {
           <span>Switchyard</span>
         </p>
         <h1>{isBusy ? "Logging in …" : "Log in with a link"}</h1>
-        {problem && <Trouble problem={problem} />}
+        {problem && <LoginProblem problem={problem} />}
         <ol>
           <li>
             On the machine where the daemon runs, type
-            <Command text="switchyard token login" />
+            <CopyableCommand text="switchyard token login" />
           </li>
           <li>
             Open the link that it prints in this browser. It works once, within ten minutes.
@@ -101,7 +101,7 @@ export function LoginView() {
   );
 }
 
-function Trouble({ problem }: { problem: Problem }) {
+function LoginProblem({ problem }: { problem: Problem }) {
   const isWrong = problem.status === 401;
   return (
     <Notice tone="error">

@@ -32,9 +32,9 @@ export function DirectoryField({ value, recent, isFirst, isDisabled, isInvalid, 
   const input = useRef<HTMLInputElement>(null);
   const [isOpen, setOpen] = useState(false);
   const [chosen, setChosen] = useState(-1);
-  const { list, trouble } = useDirectories(value, isOpen && !isDisabled);
+  const { list, problem } = useDirectories(value, isOpen && !isDisabled);
   const choices = choicesOf(list, value);
-  const isShown = isOpen && !isDisabled && (choices.length > 0 || trouble !== undefined || list !== undefined);
+  const isShown = isOpen && !isDisabled && (choices.length > 0 || problem !== undefined || list !== undefined);
 
   const go = (to: string) => {
     onChange(to);
@@ -117,7 +117,7 @@ export function DirectoryField({ value, recent, isFirst, isDisabled, isInvalid, 
             chosen={chosen}
             isEmpty={list?.directories.length === 0}
             isComplete={list?.isComplete ?? true}
-            trouble={trouble}
+            problem={problem}
             onChoose={enter}
           />
         )}
@@ -151,11 +151,11 @@ interface ListProps {
   chosen: number;
   isEmpty: boolean;
   isComplete: boolean;
-  trouble: string | undefined;
+  problem: string | undefined;
   onChoose: (choice: Choice) => void;
 }
 
-function Directories({ id, choices, chosen, isEmpty, isComplete, trouble, onChoose }: ListProps) {
+function Directories({ id, choices, chosen, isEmpty, isComplete, problem, onChoose }: ListProps) {
   const list = useRef<HTMLUListElement>(null);
   useEffect(() => {
     // Newer browsers answer with a promise, which must not be taken for a clean-up.
@@ -184,7 +184,7 @@ function Directories({ id, choices, chosen, isEmpty, isComplete, trouble, onChoo
         ))}
       </ul>
       <p className="faint small" role="status">
-        {trouble ?? (isEmpty ? "No directories in here." : isComplete ? "" : "There are more: type how the name begins.")}
+        {problem ?? (isEmpty ? "No directories in here." : isComplete ? "" : "There are more: type how the name begins.")}
       </p>
     </div>
   );
@@ -198,8 +198,8 @@ function choicesOf(list: DirectoryList | undefined, typed: string): Choice[] {
 }
 
 /** The directories for a typed path; while the next response is under way the last one stays. */
-function useDirectories(typed: string, isWanted: boolean): { list?: DirectoryList; trouble?: string } {
-  const [found, setFound] = useState<{ list?: DirectoryList; trouble?: string }>({});
+function useDirectories(typed: string, isWanted: boolean): { list?: DirectoryList; problem?: string } {
+  const [found, setFound] = useState<{ list?: DirectoryList; problem?: string }>({});
   const { path, prefix } = queryFor(typed);
   useEffect(() => {
     if (!isWanted) return;
@@ -210,7 +210,7 @@ function useDirectories(typed: string, isWanted: boolean): { list?: DirectoryLis
         (error: unknown) => {
           if (isAbort(error)) return;
           const problem = asProblem(error);
-          setFound({ trouble: cutLine(problem.detail ?? problem.message, LONGEST_SHOWN) });
+          setFound({ problem: cutLine(problem.detail ?? problem.message, LONGEST_SHOWN) });
         },
       );
     }, AFTER_TYPING);

@@ -16,7 +16,7 @@ import { OpenSessionStore, type OpenSession } from "../session/store";
 import { areCommandsLeft } from "../session/terminals";
 import { useAnnouncement } from "./session/announce";
 import { Composer, type ComposerHandle } from "./session/Composer";
-import { AtQuestion, InSession, Retry, type SessionContext } from "./session/context";
+import { CurrentQuestionContext, SessionContext, Retry, type SessionContextValue } from "./session/context";
 import { Head } from "./session/Head";
 import { QueueList } from "./session/QueueList";
 import { RawEvents } from "./session/RawEvents";
@@ -24,7 +24,7 @@ import { Stream, type StreamHandle } from "./session/Stream";
 import { useAnswerKeys } from "./session/useAnswerKeys";
 import { useAttachments } from "./session/useAttachments";
 import { useRetry } from "./session/useRetry";
-import { Waiting } from "./session/Waiting";
+import { QuestionBar } from "./session/QuestionBar";
 import "../style/session.css";
 import "../style/conversation.css";
 import "../style/cards.css";
@@ -108,7 +108,7 @@ function OpenSessionView({ store, open }: { store: OpenSessionStore; open: OpenS
   const [folds] = useState(() => new Map<string, boolean>());
   const cwd = session?.cwd ?? "";
   const reuse = useCallback((words: string) => composer.current?.add(words), []);
-  const context = useMemo<SessionContext>(
+  const context = useMemo<SessionContextValue>(
     () => ({ id: store.id, cwd, folds, fork, noteOnScreen, reuse }),
     [store, cwd, folds, fork, noteOnScreen, reuse],
   );
@@ -130,8 +130,8 @@ function OpenSessionView({ store, open }: { store: OpenSessionStore; open: OpenS
   };
 
   return (
-    <InSession.Provider value={context}>
-      <AtQuestion.Provider value={current}>
+    <SessionContext.Provider value={context}>
+      <CurrentQuestionContext.Provider value={current}>
         <div className={isDropping ? "session dropping" : "session"} {...drop}>
           <Head open={open} store={store} title={title} isRaw={isRaw} onRaw={() => setRaw(!isRaw)} />
           <States open={open} />
@@ -146,7 +146,7 @@ function OpenSessionView({ store, open }: { store: OpenSessionStore; open: OpenS
             <Reading open={open} />
           )}
           <div className="session-foot">
-            <Waiting
+            <QuestionBar
               questions={isRaw ? conversation.waiting : conversation.waiting.filter((each) => !onScreen.has(each.requestId))}
               total={conversation.waiting.length}
               onShow={show}
@@ -172,8 +172,8 @@ function OpenSessionView({ store, open }: { store: OpenSessionStore; open: OpenS
             {announcement}
           </div>
         </div>
-      </AtQuestion.Provider>
-    </InSession.Provider>
+      </CurrentQuestionContext.Provider>
+    </SessionContext.Provider>
   );
 }
 

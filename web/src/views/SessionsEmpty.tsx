@@ -1,6 +1,6 @@
 // The placeholder for an empty list, with what to do.
 import { Button } from "../parts/Button";
-import { Command } from "../parts/Copy";
+import { CopyableCommand } from "../parts/Copy";
 import { Icon } from "../parts/Icon";
 import { Link } from "../router";
 
@@ -32,7 +32,7 @@ export function NoSessions({ isFiltered, onClear, onNew }: { isFiltered: boolean
         <p className="muted">As an observer you see them here as soon as somebody makes one.</p>
       )}
       <p className="muted small">Or from a terminal:</p>
-      <Command text='switchyard run demo "say hello"' />
+      <CopyableCommand text='switchyard run demo "say hello"' />
     </div>
   );
 }

@@ -6,7 +6,7 @@ import { askWhoIAm } from "../api/me";
 import { readQuestions, stopLive } from "../api/live";
 import type { Permission } from "../api/types";
 import { listenToKeys } from "../parts/keys";
-import { SETTLE } from "../parts/settled";
+import { SETTLE } from "../parts/useSettled";
 import { ApprovalsView } from "./Approvals";
 
 let questions: Permission[];

@@ -7,19 +7,19 @@ import type { QuestionItem } from "../../session/items";
 import { list, number, object, text, type Json } from "../../api/json";
 import { commandOf, inputBeside, unfenced } from "../../session/toolText";
 import { unshownInput } from "../../session/unshownInput";
-import { InSession } from "./context";
+import { SessionContext } from "./context";
 import { Fold } from "./Fold";
-import { Command, Diffs, Places } from "./ToolParts";
+import { CommandBlock, Diffs, Places } from "./ToolParts";
 
 export function About({ item }: { item: QuestionItem }) {
-  const { cwd } = useContext(InSession);
+  const { cwd } = useContext(SessionContext);
   if (item.form === "elicitation") return null;
   const call = object(item.request.toolCall);
   const command = commandOf(call.rawInput);
   const parts = list(call.content).map(object);
   const diffs = parts.filter((part) => part.type === "diff");
   const contents = parts.filter((part) => part.type === "content" && !says(part, command));
-  const input = unsaid(inputBeside(call.rawInput), parts, cwd);
+  const input = withoutShown(inputBeside(call.rawInput), parts, cwd);
   // A diff is what the agent shows; the rest of the tool's input stands by itself.
   const rest = diffs.length > 0 ? unshownInput(input, diffs, cwd) : input;
   const changed = new Set(diffs.map((diff) => text(diff.path)));
@@ -30,7 +30,7 @@ export function About({ item }: { item: QuestionItem }) {
   const isBare = command === undefined && !isSome(input) && parts.length === 0 && places.length === 0;
   return (
     <>
-      {command !== undefined && <Command command={command} />}
+      {command !== undefined && <CommandBlock command={command} />}
       <Places places={places} />
       {diffs.length > 0 && isSome(rest) && <Input value={rest} />}
       <Diffs parts={diffs} />
@@ -62,11 +62,11 @@ function says(part: Json, words: string | undefined): boolean {
 }
 
 /** The input that is not shown elsewhere: neither in the content, nor above as the session's own directory. */
-function unsaid(input: unknown, parts: Json[], cwd: string): unknown {
+function withoutShown(input: unknown, parts: Json[], cwd: string): unknown {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return input;
-  const isTold = ([name, value]: [string, unknown]) =>
+  const isShown = ([name, value]: [string, unknown]) =>
     typeof value === "string" && ((name === "cwd" && value === cwd) || parts.some((part) => says(part, value)));
-  return Object.fromEntries(Object.entries(input).filter((each) => !isTold(each)));
+  return Object.fromEntries(Object.entries(input).filter((each) => !isShown(each)));
 }
 
 function Input({ value }: { value: unknown }) {

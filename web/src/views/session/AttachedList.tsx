@@ -3,9 +3,9 @@ import { IconButton } from "../../parts/Button";
 import { Icon } from "../../parts/Icon";
 import { bytes } from "../../parts/numbers";
 import { cutLine } from "../../render/visible";
-import type { Attached } from "./useAttachments";
+import type { AttachedFile } from "./useAttachments";
 
-export function AttachedList({ files, onRemove }: { files: Attached[]; onRemove: (file: Attached) => void }) {
+export function AttachedList({ files, onRemove }: { files: AttachedFile[]; onRemove: (file: AttachedFile) => void }) {
   if (files.length === 0) return null;
   return (
     <ul className="attached" aria-label="Attachments">

@@ -8,7 +8,7 @@ import { CodeWords } from "../../render/CodeWords";
 import { cutLine } from "../../render/visible";
 import type { EndItem } from "../../session/items";
 import { number } from "../../api/json";
-import { InSession, Retry } from "./context";
+import { SessionContext, Retry } from "./context";
 
 const REASONS: Record<string, string> = {
   end_turn: "Done",
@@ -20,7 +20,7 @@ const REASONS: Record<string, string> = {
 };
 
 export function EndRow({ item }: { item: EndItem }) {
-  const { fork } = useContext(InSession);
+  const { fork } = useContext(SessionContext);
   const retry = useContext(Retry);
   const parts = [item.tookMs === undefined ? undefined : duration(item.tookMs), usageWords(item)].filter(Boolean);
   return (

@@ -4,7 +4,7 @@ import type { PermissionAnswer } from "../../api/types";
 import { Button } from "../../parts/Button";
 import { Icon } from "../../parts/Icon";
 import { ProblemNotice } from "../../parts/Notice";
-import { useSettled } from "../../parts/settled";
+import { useSettled } from "../../parts/useSettled";
 import { duration } from "../../parts/Time";
 import { CodeWords } from "../../render/CodeWords";
 import { cutLine, visible } from "../../render/visible";
@@ -12,7 +12,7 @@ import type { QuestionItem, QuestionOption, Resolution } from "../../session/ite
 import { text } from "../../api/json";
 import { About } from "./About";
 import { answer, clientName, DECIDERS, useAnswering } from "./answering";
-import { AtQuestion, InSession } from "./context";
+import { CurrentQuestionContext, SessionContext } from "./context";
 import { Form } from "./Form";
 import { useOnScreen } from "./useOnScreen";
 
@@ -22,8 +22,8 @@ export function QuestionCard({ item }: { item: QuestionItem }) {
 }
 
 function Asking({ item }: { item: QuestionItem }) {
-  const { noteOnScreen } = useContext(InSession);
-  const { id, take } = useContext(AtQuestion);
+  const { noteOnScreen } = useContext(SessionContext);
+  const { id, select } = useContext(CurrentQuestionContext);
   const ref = useOnScreen<HTMLDivElement>((isThere) => noteOnScreen(item.requestId, isThere));
   const isCurrent = id === item.requestId;
   return (
@@ -33,8 +33,8 @@ function Asking({ item }: { item: QuestionItem }) {
       className={isCurrent ? "card question-card current" : "card question-card"}
       aria-label={`Question: ${cutLine(item.title, 200)}`}
       aria-current={isCurrent || undefined}
-      onFocus={() => take(item.requestId)}
-      onMouseDown={() => take(item.requestId)}
+      onFocus={() => select(item.requestId)}
+      onMouseDown={() => select(item.requestId)}
     >
       <h3>
         <Icon name={item.limit ? "pause" : "question"} />
@@ -54,12 +54,12 @@ const NAME_CHARS = 120;
 
 /** The options as buttons, or the form. Shared by the card and the bar above the prompt. */
 export function Answers({ item, isShort }: { item: QuestionItem; isShort?: boolean }) {
-  const { id } = useContext(InSession);
-  const at = useContext(AtQuestion);
+  const { id } = useContext(SessionContext);
+  const at = useContext(CurrentQuestionContext);
   const { busy, problem } = useAnswering(item.requestId);
   const hasKeys = at.id === item.requestId && at.isSettled;
   // The second click of two may fall on a button that has only now come to lie there.
-  const { isSettled: isReady } = useSettled(`${item.requestId} ${at.around}`);
+  const { isSettled: isReady } = useSettled(`${item.requestId} ${at.layoutKey}`);
   const give = (name: string, body: PermissionAnswer) => {
     if (isReady) answer(id, item.requestId, name, body);
   };

@@ -13,7 +13,7 @@ import type { ContentItem, NoticeItem, PromptItem, ThoughtItem } from "../../ses
 import { text } from "../../api/json";
 import type { Row } from "../../session/rows";
 import { wholeText } from "../../session/split";
-import { InSession } from "./context";
+import { SessionContext } from "./context";
 import { EndRow } from "./EndRow";
 import { Fold } from "./Fold";
 import { PlanCard } from "./Plan";
@@ -108,7 +108,7 @@ function Other({ item }: { item: ContentItem }) {
 const NOTICE_CHARS = 1_000;
 
 function NoticeRow({ item }: { item: NoticeItem }) {
-  const { reuse } = useContext(InSession);
+  const { reuse } = useContext(SessionContext);
   const line = (
     <>
       <span className="notice-title">{capital(cutLine(item.title, NOTICE_CHARS))}</span>

@@ -12,9 +12,9 @@ import type { ToolItem, ToolStatus } from "../../session/items";
 import { object, text, type Json } from "../../api/json";
 import { openTerminalsOf } from "../../session/terminals";
 import { commandOf, outputOf, unfenced } from "../../session/toolText";
-import { InSession } from "./context";
+import { SessionContext } from "./context";
 import { Fold } from "./Fold";
-import { Command, Diffs, Places } from "./ToolParts";
+import { CommandBlock, Diffs, Places } from "./ToolParts";
 
 const ICONS: Record<string, IconName> = {
   read: "file",
@@ -38,7 +38,7 @@ const WORDS: Record<ToolStatus, string> = {
 };
 
 export function ToolCard({ item }: { item: ToolItem }) {
-  const { cwd } = useContext(InSession);
+  const { cwd } = useContext(SessionContext);
   const hasDiff = item.content.some((part) => part.type === "diff");
   const isRunning = item.status === "in_progress" || item.status === "pending";
   // A call that changes files, fails or runs right now is worth seeing without a click. While a
@@ -69,14 +69,14 @@ export function ToolCard({ item }: { item: ToolItem }) {
   );
 }
 
-interface Standing {
+interface StatusProps {
   status: ToolStatus;
   /** How the command failed, if that is known. */
   failure?: string;
   terminals: "running" | "lost" | undefined;
 }
 
-function Status({ status, failure, terminals }: Standing) {
+function Status({ status, failure, terminals }: StatusProps) {
   const isRunning = status === "in_progress" || status === "pending";
   // The call is over for the agent; what it started may not be.
   const more = terminals === "lost" ? "Lost" : terminals === "running" && !isRunning ? "Still running" : undefined;
@@ -121,7 +121,7 @@ function ToolBody({ item }: { item: ToolItem }) {
   const hasPrinted = item.terminal !== "" || Object.values(item.terminals ?? {}).some((terminal) => terminal.text !== "");
   return (
     <div className="tool-body">
-      {command !== undefined && <Command command={command} />}
+      {command !== undefined && <CommandBlock command={command} />}
       {diffs.length === 0 && <Places places={item.locations} />}
       <Diffs parts={diffs} />
       <Limited items={others} shown={SHOWN_PARTS} noun="parts">

@@ -6,13 +6,13 @@ import { Diff } from "../../render/Diff";
 import { Limited } from "../../render/Limited";
 import { cutLine, visible } from "../../render/visible";
 import { object, text, type Json } from "../../api/json";
-import { InSession, shortPath } from "./context";
+import { SessionContext, shortPath } from "./context";
 
 const SHOWN_PLACES = 20;
 const SHOWN_DIFFS = 10;
 const PATH_CHARS = 300;
 
-export function Command({ command }: { command: string }) {
+export function CommandBlock({ command }: { command: string }) {
   return (
     <Cut text={command}>
       {(part) => (
@@ -25,7 +25,7 @@ export function Command({ command }: { command: string }) {
 }
 
 export function Places({ places }: { places: readonly { path: string; line?: number }[] }) {
-  const { cwd } = useContext(InSession);
+  const { cwd } = useContext(SessionContext);
   if (places.length === 0) return null;
   return (
     <Limited items={places} shown={SHOWN_PLACES} noun="places">
@@ -45,7 +45,7 @@ export function Places({ places }: { places: readonly { path: string; line?: num
 
 /** Changed files; all that one card shows share the time that one may take. */
 export function Diffs({ parts }: { parts: readonly Json[] }) {
-  const { cwd } = useContext(InSession);
+  const { cwd } = useContext(SessionContext);
   if (parts.length === 0) return null;
   return (
     <Limited items={parts} shown={SHOWN_DIFFS} noun="files">

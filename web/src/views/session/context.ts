@@ -1,7 +1,7 @@
 // The context that the rows of a session need beside their items.
 import { createContext, useContext, useState } from "react";
 
-export interface SessionContext {
+export interface SessionContextValue {
   id: string;
   cwd: string;
   /** The folds that are open; kept here since rows come and go as one scrolls. */
@@ -13,9 +13,9 @@ export interface SessionContext {
   reuse?: (words: string) => void;
 }
 
-const NOWHERE: SessionContext = { id: "", cwd: "", folds: new Map(), fork: () => undefined, noteOnScreen: () => undefined };
+const NOWHERE: SessionContextValue = { id: "", cwd: "", folds: new Map(), fork: () => undefined, noteOnScreen: () => undefined };
 
-export const InSession = createContext(NOWHERE);
+export const SessionContext = createContext(NOWHERE);
 
 /** The question that the keys are about. Apart from the rest, since it changes more often. */
 export interface CurrentQuestion {
@@ -23,12 +23,17 @@ export interface CurrentQuestion {
   /** Whether its keys count already. */
   isSettled: boolean;
   /** The questions that decide where the buttons are: while these change, a click may hit another one's button. */
-  around: string;
+  layoutKey: string;
   /** Notes that a person is at this one now. */
-  take: (requestId: string) => void;
+  select: (requestId: string) => void;
 }
 
-export const AtQuestion = createContext<CurrentQuestion>({ id: undefined, isSettled: false, around: "", take: () => undefined });
+export const CurrentQuestionContext = createContext<CurrentQuestion>({
+  id: undefined,
+  isSettled: false,
+  layoutKey: "",
+  select: () => undefined,
+});
 
 /** The last turn, if it failed and its prompt can be sent once more. Changes with every turn. */
 export interface LastFailure {
@@ -40,7 +45,7 @@ export interface LastFailure {
 export const Retry = createContext<LastFailure | undefined>(undefined);
 
 export function useFold(key: string, isOpenAtFirst: boolean): [boolean, () => void] {
-  const { folds } = useContext(InSession);
+  const { folds } = useContext(SessionContext);
   const [, redraw] = useState(0);
   const isOpen = folds.get(key) ?? isOpenAtFirst;
   return [

@@ -4,19 +4,19 @@ import { act, cleanup, fireEvent, render, screen } from "@testing-library/react"
 import { createRef, useState } from "react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { listenToKeys } from "../../parts/keys";
-import { SETTLE } from "../../parts/settled";
+import { SETTLE } from "../../parts/useSettled";
 import type { QuestionItem } from "../../session/items";
 import { empty } from "../../session/items";
 import type { Json } from "../../api/json";
 import { conversationFromDaemon } from "../../session/testing";
 import { log, update } from "../../session/samples";
 import { Composer } from "./Composer";
-import { AtQuestion, InSession } from "./context";
+import { CurrentQuestionContext, SessionContext } from "./context";
 import { QuestionCard } from "./Question";
 import { currentOf, useAnswerKeys } from "./useAnswerKeys";
 import { useAttachments } from "./useAttachments";
 import { isSeen } from "./useOnScreen";
-import { Waiting } from "./Waiting";
+import { QuestionBar } from "./QuestionBar";
 
 let answered: string[];
 let stopKeys: () => void;
@@ -78,7 +78,7 @@ function Page({
   const attachments = useAttachments("s1");
   const [input] = useState(() => createRef<HTMLTextAreaElement>());
   return (
-    <AtQuestion.Provider value={current}>
+    <CurrentQuestionContext.Provider value={current}>
       {waiting.map((item) => (
         <QuestionCard key={item.key} item={item} />
       ))}
@@ -94,7 +94,7 @@ function Page({
         answerFor={answerFor}
         onStop={() => undefined}
       />
-    </AtQuestion.Provider>
+    </CurrentQuestionContext.Provider>
   );
 }
 
@@ -200,7 +200,7 @@ test("the bar says what would be done, whatever the title says", () => {
   const bar = (call: Json) => {
     cleanup();
     const item = question({ title: "Harmless" }, call);
-    return render(<Waiting questions={[item]} total={1} onShow={() => undefined} />).container.textContent;
+    return render(<QuestionBar questions={[item]} total={1} onShow={() => undefined} />).container.textContent;
   };
   expect(bar({ rawInput: { command: "rm -rf /\n# x" } })).toContain("rm -rf /");
   expect(bar({ locations: [{ path: "/etc/a" }, { path: "/etc/b" }] })).toContain("/etc/a and 1 more");
@@ -274,9 +274,9 @@ test("whoever writes a prompt while a question waits or comes answers nothing", 
 
 function draw(item: QuestionItem) {
   return render(
-    <InSession.Provider value={{ id: "s1", cwd: "/home/me", folds: new Map(), fork: () => undefined, noteOnScreen: () => undefined }}>
+    <SessionContext.Provider value={{ id: "s1", cwd: "/home/me", folds: new Map(), fork: () => undefined, noteOnScreen: () => undefined }}>
       <QuestionCard item={item} />
-    </InSession.Provider>,
+    </SessionContext.Provider>,
   );
 }
 
@@ -346,9 +346,9 @@ test("what a question says twice is shown once", () => {
   const call = { rawInput: { command: "echo hi", description: "Say hello", cwd: "/w", timeout: 5 }, content };
   const context = { id: "s1", cwd: "/w", folds: new Map(), fork: () => undefined, noteOnScreen: () => undefined };
   render(
-    <InSession.Provider value={context}>
+    <SessionContext.Provider value={context}>
       <QuestionCard item={question({}, call)} />
-    </InSession.Provider>,
+    </SessionContext.Provider>,
   );
   const words = document.body.textContent ?? "";
   for (const once of ["echo hi", "Say hello", "timeout"]) expect(words.split(once).length - 1, once).toBe(1);

@@ -9,7 +9,7 @@ import { Rows } from "../../session/rows";
 import { useToasts } from "../../parts/toasts";
 import { log, update } from "../../session/samples";
 import { Composer } from "./Composer";
-import { InSession } from "./context";
+import { SessionContext } from "./context";
 import { RowView } from "./RowView";
 import { useAttachments } from "./useAttachments";
 
@@ -48,11 +48,11 @@ function draw(events: LogEvent[]) {
   const { items } = conversationFromDaemon(empty(), events);
   const context = { id: "s1", cwd: "/home/me", folds: new Map<string, boolean>(), fork: () => undefined, noteOnScreen: () => undefined };
   return render(
-    <InSession.Provider value={context}>
+    <SessionContext.Provider value={context}>
       {new Rows().of(items).map((row) => (
         <RowView key={row.key} row={row} isLive={false} />
       ))}
-    </InSession.Provider>,
+    </SessionContext.Provider>,
   );
 }
 
@@ -327,11 +327,11 @@ test("a prompt that was dropped can be put back", () => {
   );
   const context = { id: "s1", cwd: "/", folds: new Map<string, boolean>(), fork: () => undefined, noteOnScreen: () => undefined, reuse };
   render(
-    <InSession.Provider value={context}>
+    <SessionContext.Provider value={context}>
       {new Rows().of(items).map((row) => (
         <RowView key={row.key} row={row} isLive={false} />
       ))}
-    </InSession.Provider>,
+    </SessionContext.Provider>,
   );
   fireEvent.click(screen.getByRole("button", { name: "Put it back into the prompt" }));
   expect(reuse).toHaveBeenCalledWith("later");

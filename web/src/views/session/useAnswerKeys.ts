@@ -5,7 +5,7 @@
 // Nobody answers by key what cannot be seen: then the key brings it on the screen.
 import { useMemo, useState } from "react";
 import { useKeys, type Binding } from "../../parts/keys";
-import { useSettled } from "../../parts/settled";
+import { useSettled } from "../../parts/useSettled";
 import { cutLine } from "../../render/visible";
 import type { QuestionItem, QuestionOption } from "../../session/items";
 import { answer } from "./answering";
@@ -36,7 +36,7 @@ function plainYes(options: readonly QuestionOption[]): QuestionOption | undefine
   return once.length === 1 || isGrant ? once[0] : undefined;
 }
 
-interface Found {
+interface AnswerKeys {
   question: QuestionItem | undefined;
   current: CurrentQuestion;
   /** The action of a key pressed in an empty prompt, if it answers. */
@@ -48,7 +48,7 @@ export function useAnswerKeys(
   waiting: readonly QuestionItem[],
   onScreen: ReadonlySet<string>,
   show: (question: QuestionItem) => void,
-): Found {
+): AnswerKeys {
   const [at, setAt] = useState<string>();
   const question = currentOf(waiting, onScreen, at);
   const isSeen = question !== undefined && onScreen.has(question.requestId);
@@ -73,9 +73,9 @@ export function useAnswerKeys(
   ]);
   useKeys(bindings);
   const id = question?.requestId;
-  const around = waiting.map((each) => each.requestId).join(" ");
+  const layoutKey = waiting.map((each) => each.requestId).join(" ");
   const hasKeys = isSettled && isSeen;
-  const current = useMemo<CurrentQuestion>(() => ({ id, isSettled: hasKeys, around, take: setAt }), [id, hasKeys, around]);
+  const current = useMemo<CurrentQuestion>(() => ({ id, isSettled: hasKeys, layoutKey, select: setAt }), [id, hasKeys, layoutKey]);
   return { question, current, answerFor };
 }
 

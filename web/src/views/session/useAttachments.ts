@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "react";
 import { asProblem, isAbort, type Problem } from "../../api/problem";
 import { removeFile, uploadFile } from "../../session/actions";
 
-export interface Attached {
+export interface AttachedFile {
   key: number;
   name: string;
   size: number;
@@ -16,7 +16,7 @@ export interface Attached {
 }
 
 export function useAttachments(session: string) {
-  const [files, setFiles] = useState<Attached[]>([]);
+  const [files, setFiles] = useState<AttachedFile[]>([]);
   const next = useRef(0);
   const uploads = useRef(new Map<number, AbortController>());
   const previews = useRef(new Set<string>());
@@ -26,7 +26,7 @@ export function useAttachments(session: string) {
     return () => urls.forEach((url) => URL.revokeObjectURL(url));
   }, []);
 
-  const change = (key: number, changes: Partial<Attached>) =>
+  const change = (key: number, changes: Partial<AttachedFile>) =>
     setFiles((all) => all.map((file) => (file.key === key ? { ...file, ...changes } : file)));
 
   const add = (given: Iterable<File>) => {
@@ -46,7 +46,7 @@ export function useAttachments(session: string) {
     }
   };
 
-  const remove = (file: Attached) => {
+  const remove = (file: AttachedFile) => {
     uploads.current.get(file.key)?.abort();
     setFiles((all) => all.filter((each) => each.key !== file.key));
     // If it cannot be removed it goes with the session.
@@ -57,7 +57,7 @@ export function useAttachments(session: string) {
   const clear = () => setFiles([]);
 
   /** Puts them back: that prompt could not be sent. */
-  const restore = (back: Attached[]) => setFiles((all) => [...back, ...all]);
+  const restore = (back: AttachedFile[]) => setFiles((all) => [...back, ...all]);
 
   return { files, add, remove, clear, restore, isUploading: files.some((file) => file.id === undefined && !file.problem) };
 }

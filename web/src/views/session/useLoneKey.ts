@@ -2,7 +2,7 @@
 // nothing follows it, and nothing came shortly before, was it meant as an answer: whoever
 // writes a word that begins with `y` has allowed nothing.
 import { useEffect, useRef, type KeyboardEvent } from "react";
-import { SETTLE } from "../../parts/settled";
+import { SETTLE } from "../../parts/useSettled";
 
 /** The action of a key, and the question it is for. */
 export interface KeyAnswer {

@@ -5,12 +5,12 @@ import { asProblem, type Problem } from "../../api/problem";
 import { usePageConnection } from "../../api/pageConnection";
 import { requestName, sendPrompt } from "../../session/actions";
 import { mentionsIn, promptBlocks } from "../../session/completion";
-import type { Attached } from "./useAttachments";
+import type { AttachedFile } from "./useAttachments";
 import { foundFiles } from "./useSuggestions";
 
 export interface Outgoing {
   text: string;
-  files: Attached[];
+  files: AttachedFile[];
 }
 
 interface Sending {

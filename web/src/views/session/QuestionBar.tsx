@@ -5,7 +5,7 @@ import { cutLine } from "../../render/visible";
 import type { QuestionItem } from "../../session/items";
 import { object } from "../../api/json";
 import { actionOf } from "../../session/toolText";
-import { AtQuestion } from "./context";
+import { CurrentQuestionContext } from "./context";
 import { Answers } from "./Question";
 
 interface Props {
@@ -15,26 +15,26 @@ interface Props {
   onShow: (question: QuestionItem) => void;
 }
 
-export function Waiting({ questions, total, onShow }: Props) {
-  const { take } = useContext(AtQuestion);
+export function QuestionBar({ questions, total, onShow }: Props) {
+  const { select } = useContext(CurrentQuestionContext);
   const [first] = questions;
   if (!first) return null;
   // The title is the agent's words; the action is what would be done.
   const action = first.form === "elicitation" ? undefined : actionOf(object(first.request.toolCall));
   return (
     <section
-      className="waiting"
+      className="question-bar"
       aria-label="Waiting for you"
-      onFocus={() => take(first.requestId)}
-      onMouseDown={() => take(first.requestId)}
+      onFocus={() => select(first.requestId)}
+      onMouseDown={() => select(first.requestId)}
     >
       <Icon name={first.limit ? "pause" : "question"} />
-      <button type="button" className="link waiting-title" onClick={() => onShow(first)}>
+      <button type="button" className="link question-bar-title" onClick={() => onShow(first)}>
         {cutLine(first.title, 200)}
       </button>
       {total > 1 && <span className="badge warn">1 of {total}</span>}
       {action !== undefined && (
-        <code className="waiting-action" aria-label="What it would do" title={cutLine(action, 600)}>
+        <code className="question-bar-action" aria-label="What it would do" title={cutLine(action, 600)}>
           {cutLine(action, 200)}
         </code>
       )}

@@ -2,7 +2,7 @@
 import { useTitle } from "../parts/title";
 import { Link } from "../router";
 
-export function NothingView() {
+export function NotFoundView() {
   useTitle("Not found");
   return (
     <div className="view">
