@@ -34,7 +34,18 @@ export type Own<K extends OwnEvent["kind"]> = Extract<OwnEvent, { kind: K }>["pa
 export type ConversationChanges = Schemas["ConversationChanges"];
 export type ConversationChange = Schemas["ConversationChange"];
 export type ApiItem = Schemas["ConversationItem"];
+/** Items of one kind. */
+export type ApiItemOf<K extends ApiItem["type"]> = Extract<ApiItem, { type: K }>;
 export type ApiToolChange = Schemas["ToolItem"];
+export type ToolStatus = Schemas["CallStatus"];
+export type CommandExit = Schemas["CommandExit"];
+export type PlanEntry = Schemas["PlanStep"];
+export type QuestionOption = Schemas["QuestionOption"];
+export type Resolution = Schemas["Resolution"];
+export type QueuedPrompt = Schemas["QueuedPrompt"];
+export type SlashCommand = Schemas["SlashCommand"];
+/** Empty until the agent reports some. */
+export type Usage = Partial<Schemas["ConversationUsage"]>;
 
 /** A change in the list of sessions, as `/v1/events` sends it. */
 export interface ListChange {

@@ -21,7 +21,7 @@ export function itemOf(question: Permission): QuestionItem {
     requestId: question.requestId,
     form: question.kind === "elicitation" ? "elicitation" : "permission",
     isForPerson: true,
-    limit: text(ours.limit),
+    limit: text(ours.limit) as QuestionItem["limit"],
     title: question.title,
     request: object(question.request),
     options: question.options,

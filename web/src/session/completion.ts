@@ -1,6 +1,6 @@
 // Completions while typing: a slash command at the beginning, a file after `@`.
-import type { SlashCommand } from "./items";
 import type { Json } from "../api/json";
+import type { SlashCommand } from "../api/types";
 
 export type CompletionTarget =
   { kind: "command"; words: string; from: number; to: number } | { kind: "file"; words: string; from: number; to: number };

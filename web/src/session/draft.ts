@@ -1,6 +1,7 @@
 // A conversation that is being changed by one batch of changes. The conversation that it was
 // made from stays as it is; what both share is copied when it is first touched.
-import type { Conversation, Item, PlanItem, QueuedPrompt, SlashCommand, TerminalOutput, Usage } from "./items";
+import type { Conversation, Item, PlanItem, TerminalOutput } from "./items";
+import type { QueuedPrompt, SlashCommand, Usage } from "../api/types";
 
 type Running = Conversation["running"];
 

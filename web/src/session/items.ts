@@ -1,6 +1,7 @@
 // The items of a conversation, as they are shown. Items are values: a change makes a new one, so
 // that a row whose item is the same need not be drawn again.
 import type { Json } from "../api/json";
+import type { ApiItemOf, CommandExit, QueuedPrompt, SlashCommand, ToolStatus, Usage } from "../api/types";
 import type { GrowingText } from "./split";
 
 interface Base {
@@ -12,11 +13,7 @@ interface Base {
   turn?: string;
 }
 
-export interface PromptItem extends Base {
-  type: "prompt";
-  by?: string;
-  blocks: Json[];
-}
+export type PromptItem = ApiItemOf<"prompt">;
 
 export interface AnswerItem extends Base {
   type: "answer";
@@ -31,17 +28,12 @@ export interface ThoughtItem extends Base {
 }
 
 /** A picture, a file or a link that the agent answered with. */
-export interface ContentItem extends Base {
-  type: "content";
-  block: Json;
-}
-
-export type ToolStatus = "pending" | "in_progress" | "completed" | "failed" | "cancelled" | "abandoned";
+export type ContentItem = ApiItemOf<"content">;
 
 /** The output so far of a terminal that Switchyard serves, as the log has it. */
 export interface TerminalOutput {
   text: string;
-  exit?: { code?: number; signal?: string };
+  exit?: CommandExit;
   /** Its end will not be reported: the process that ran it is gone. */
   isLost?: boolean;
   /** The daemon has left out some of it. */
@@ -60,7 +52,7 @@ export interface ToolItem extends Base {
   locations: { path: string; line?: number }[];
   /** Output of its terminals, where the agent sends it with its updates. */
   terminal: string;
-  exit?: { code?: number; signal?: string };
+  exit?: CommandExit;
   /** The terminals that its content names, by their id, once anything is known of them. */
   terminals?: Readonly<Record<string, TerminalOutput>>;
   /** A question about it is open, and shows what it would do. */
@@ -74,98 +66,15 @@ export interface ToolItem extends Base {
   until?: number;
 }
 
-export interface PlanEntry {
-  content: string;
-  status: string;
-  priority?: string;
-}
+export type PlanItem = ApiItemOf<"plan">;
 
-export interface PlanItem extends Base {
-  type: "plan";
-  entries: PlanEntry[];
-}
+export type QuestionItem = ApiItemOf<"question">;
 
-export interface QuestionOption {
-  optionId: string;
-  name: string;
-  kind: string;
-}
+export type NoticeItem = ApiItemOf<"notice">;
 
-export interface Resolution {
-  who: string;
-  detail?: string;
-  allowed?: boolean;
-  /** The chosen option, by its name where it has one. */
-  choice?: string;
-  /** The answer to a form. */
-  response?: Json;
-  waitedMs?: number;
-  rule?: { file?: string; index?: number };
-}
-
-export interface QuestionItem extends Base {
-  type: "question";
-  requestId: string;
-  form: "permission" | "elicitation";
-  /** False where a rule or the mode decides. */
-  isForPerson: boolean;
-  /** The limit that the session has reached, if that is what it is about. */
-  limit?: string;
-  title: string;
-  request: Json;
-  options: QuestionOption[];
-  toolCallId?: string;
-  resolution?: Resolution;
-}
-
-export interface NoticeItem extends Base {
-  type: "notice";
-  tone: "info" | "warning" | "error";
-  title: string;
-  detail?: string;
-  /** The person or client that did it, as the log names them. */
-  by?: string;
-  /** Long or technical details; shown folded. */
-  more?: string;
-  /** The text of a prompt that the agent never got. */
-  words?: string;
-}
-
-export interface EndItem extends Base {
-  type: "end";
-  stopReason: string;
-  usage?: Json;
-  costUsd?: number;
-  /** The usage counts only the last of the turn's requests to the model. */
-  isUsagePartial?: boolean;
-  tookMs?: number;
-  /** `isSaid`: the end of the answer already says the same. */
-  error?: { category?: string; message: string; remedy?: string; isSaid: boolean };
-}
+export type EndItem = ApiItemOf<"end">;
 
 export type Item = PromptItem | AnswerItem | ThoughtItem | ContentItem | ToolItem | PlanItem | QuestionItem | NoticeItem | EndItem;
-
-export interface QueuedPrompt {
-  turn: string;
-  by?: string;
-  time: number;
-  seq: number;
-  blocks: Json[];
-}
-
-export interface SlashCommand {
-  name: string;
-  description: string;
-  hint?: string;
-}
-
-export interface Usage {
-  used?: number;
-  size?: number;
-  cost?: { amount: number; currency: string };
-  /** Sum of the costs that were reported before the agent began to count anew. */
-  costBefore?: number;
-}
 
 /** The state of a session according to its log, up to `seq`. */
 export interface Conversation {

@@ -13,7 +13,6 @@ import {
 } from "react";
 import { Button, IconButton } from "../../parts/Button";
 import { accept, type Suggestion } from "../../session/completion";
-import type { SlashCommand } from "../../session/items";
 import { AttachedList } from "./AttachedList";
 import { draftOf, keepDraft } from "../../session/drafts";
 import { Suggestions } from "./Suggestions";
@@ -22,6 +21,7 @@ import type { useAttachments } from "./useAttachments";
 import { useLoneKey, type KeyAnswer } from "./useLoneKey";
 import { useSending } from "./useSending";
 import { useSuggestions } from "./useSuggestions";
+import type { SlashCommand } from "../../api/types";
 
 /** The methods of the composer for other components. */
 export interface ComposerHandle {

@@ -1,7 +1,7 @@
 // The bar above a session: its title, status, settings and usage.
 import { useState } from "react";
 import { asProblem, type Problem } from "../../api/problem";
-import type { Changes, Choosable, Session, SessionStatus } from "../../api/types";
+import type { Changes, Choosable, PlanEntry, Session, SessionStatus } from "../../api/types";
 import { useSessionActions } from "../../list/actions";
 import { shownStatusOf } from "../../list/query";
 import { IconButton } from "../../parts/Button";
@@ -11,7 +11,6 @@ import { StatusBadge } from "../../parts/Status";
 import { cutLine } from "../../render/visible";
 import { navigate } from "../../router";
 import { changeSession } from "../../session/actions";
-import type { PlanEntry } from "../../session/items";
 import type { OpenSession, OpenSessionStore } from "../../session/store";
 import { progress } from "./Plan";
 import { UsageView } from "./Usage";

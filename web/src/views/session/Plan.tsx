@@ -2,8 +2,9 @@
 import { Icon } from "../../parts/Icon";
 import { Limited } from "../../render/Limited";
 import { cutLine, visible } from "../../render/visible";
-import type { PlanEntry, PlanItem } from "../../session/items";
+import type { PlanItem } from "../../session/items";
 import { Fold } from "./Fold";
+import type { PlanEntry } from "../../api/types";
 
 export function PlanCard({ item }: { item: PlanItem }) {
   const { done, total } = progress(item.entries);

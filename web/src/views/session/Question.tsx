@@ -1,6 +1,6 @@
 // A question of the agent: what it is about, the options offered, and who answered how.
 import { useContext } from "react";
-import type { PermissionAnswer } from "../../api/types";
+import type { PermissionAnswer, QuestionOption, Resolution } from "../../api/types";
 import { Button } from "../../parts/Button";
 import { Icon } from "../../parts/Icon";
 import { ProblemNotice } from "../../parts/Notice";
@@ -8,7 +8,7 @@ import { useSettled } from "../../parts/useSettled";
 import { duration } from "../../parts/Time";
 import { CodeWords } from "../../render/CodeWords";
 import { cutLine, visible } from "../../render/visible";
-import type { QuestionItem, QuestionOption, Resolution } from "../../session/items";
+import type { QuestionItem } from "../../session/items";
 import { text } from "../../api/json";
 import { About } from "./About";
 import { answer, clientName, DECIDERS, useAnswering } from "./answering";

@@ -7,8 +7,8 @@ import { Icon } from "../../parts/Icon";
 import { ProblemNotice } from "../../parts/Notice";
 import { cutLine } from "../../render/visible";
 import { cancelTurn, dropQueued, requestName, sendPrompt } from "../../session/actions";
-import type { QueuedPrompt } from "../../session/items";
 import { text } from "../../api/json";
+import type { QueuedPrompt } from "../../api/types";
 
 interface Props {
   session: string;

@@ -8,13 +8,14 @@ import { Content } from "../../render/Content";
 import { Limited } from "../../render/Limited";
 import { Terminal } from "../../render/Terminal";
 import { cutLine } from "../../render/visible";
-import type { ToolItem, ToolStatus } from "../../session/items";
+import type { ToolItem } from "../../session/items";
 import { object, text, type Json } from "../../api/json";
 import { openTerminalsOf } from "../../session/terminals";
 import { commandOf, outputOf, unfenced } from "../../session/toolText";
 import { SessionContext } from "./context";
 import { Fold } from "./Fold";
 import { CommandBlock, Diffs, Places } from "./ToolParts";
+import type { ToolStatus } from "../../api/types";
 
 const ICONS: Record<string, IconName> = {
   read: "file",

@@ -7,10 +7,11 @@ import { useMemo, useState } from "react";
 import { useKeys, type Binding } from "../../parts/keys";
 import { useSettled } from "../../parts/useSettled";
 import { cutLine } from "../../render/visible";
-import type { QuestionItem, QuestionOption } from "../../session/items";
+import type { QuestionItem } from "../../session/items";
 import { answer } from "./answering";
 import type { CurrentQuestion } from "./context";
 import type { KeyAnswer } from "./useLoneKey";
+import type { QuestionOption } from "../../api/types";
 
 /** The question that the keys are about. */
 export function currentOf(

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState } from "react";
 import { isAbort, Problem } from "../../api/problem";
 import { findFiles } from "../../session/actions";
 import { fileSuggestion, matchCommands, targetAt, type Suggestion, type CompletionTarget } from "../../session/completion";
-import type { SlashCommand } from "../../session/items";
+import type { SlashCommand } from "../../api/types";
 
 const AFTER_TYPING = 120;
 let canFindFiles = true;
