@@ -7,28 +7,21 @@ type Schemas = components["schemas"];
 export type Session = Schemas["Session"];
 export type SessionPage = Schemas["SessionPage"];
 export type SessionStatus = Schemas["SessionStatus"];
-export type SessionLimits = Schemas["SessionLimits"];
 export type NewSession = Schemas["NewSession"];
 export type Changes = Schemas["Changes"];
 export type AgentOptions = Schemas["AgentOptions"];
 export type Choosable = Schemas["Choosable"];
 export type Permission = Schemas["Permission"];
 export type PermissionAnswer = Schemas["PermissionAnswer"];
-export type PermissionOption = Schemas["PermissionOption"];
 export type Decision = Schemas["Decision"];
 export type Attachment = Schemas["Attachment"];
 export type Accepted = Schemas["Accepted"];
 export type Queue = Schemas["Queue"];
 export type DirectoryList = Schemas["DirectoryList"];
-export type Health = Schemas["Health"];
-export type Capabilities = Schemas["Capabilities"];
 export type ProblemBody = Schemas["Problem"];
 
 /** One entry of a session's log: an event of Switchyard's own, or an update of the agent. */
 export type LogEvent = Omit<Schemas["LogEvent"], "payload"> & { payload: unknown };
-export type OwnEvent = Schemas["OwnEvent"];
-/** The payload of an event of Switchyard's own, by its kind. */
-export type Own<K extends OwnEvent["kind"]> = Extract<OwnEvent, { kind: K }>["payload"];
 
 /** The changes that an event makes in the conversation. */
 export type ConversationChanges = Schemas["ConversationChanges"];

@@ -25,10 +25,6 @@ export function changeSession(session: string, changes: Changes): Promise<Sessio
   return requestJson(path`/v1/sessions/${session}`, { method: "PATCH", json: changes });
 }
 
-export function closeSession(session: string): Promise<Session> {
-  return requestJson(path`/v1/sessions/${session}/close`, { method: "POST" });
-}
-
 export function forkSession(session: string, upTo?: number): Promise<Session> {
   return requestJson(path`/v1/sessions/${session}/fork`, { method: "POST", json: upTo === undefined ? {} : { upTo } });
 }
