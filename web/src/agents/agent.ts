@@ -2,6 +2,7 @@
 //
 // The shape comes from the detection and is open in the API's document, so everything but the
 // id may be missing.
+import { list, nonEmpty, object, text } from "../api/json";
 
 export interface AgentModel {
   id: string;
@@ -66,65 +67,60 @@ export function installOf(agent: Agent): { command?: string; note?: string } {
 
 /** Reads an agent as the daemon sends it; undefined if it is none. */
 export function readAgent(value: unknown): Agent | undefined {
-  if (!isObject(value) || typeof value.id !== "string") return undefined;
-  const run = isObject(value.run) ? value.run : {};
-  const auth = isObject(value.auth) ? value.auth : {};
+  const agent = object(value);
+  const id = text(agent.id);
+  if (id === undefined) return undefined;
+  const auth = object(agent.auth);
   return {
-    id: value.id,
-    name: text(value.name) ?? value.id,
-    isUsable: value.isUsable === true,
-    path: text(value.path),
-    foundBy: text(value.foundBy),
-    version: text(value.version),
-    auth: { state: text(auth.state) ?? "unknown", by: text(auth.by) },
-    models: list(value.models).flatMap(readModel),
-    defaultModel: text(value.defaultModel),
-    efforts: texts(value.efforts),
-    modes: list(value.modes).flatMap(readMode),
-    diagnoses: list(value.diagnoses).flatMap(readDiagnosis),
-    unfinished: texts(value.unfinished),
-    notes: texts(value.notes),
-    login: text(value.login),
-    install: text(value.install),
-    docs: webAddress(value.docs),
-    isOwn: value.isOwn === true,
-    command: texts(run.argv).join(" ") || undefined,
+    id,
+    name: nonEmpty(agent.name) ?? id,
+    isUsable: agent.isUsable === true,
+    path: nonEmpty(agent.path),
+    foundBy: nonEmpty(agent.foundBy),
+    version: nonEmpty(agent.version),
+    auth: { state: nonEmpty(auth.state) ?? "unknown", by: nonEmpty(auth.by) },
+    models: list(agent.models).flatMap(readModel),
+    defaultModel: nonEmpty(agent.defaultModel),
+    efforts: texts(agent.efforts),
+    modes: list(agent.modes).flatMap(readMode),
+    diagnoses: list(agent.diagnoses).flatMap(readDiagnosis),
+    unfinished: texts(agent.unfinished),
+    notes: texts(agent.notes),
+    login: nonEmpty(agent.login),
+    install: nonEmpty(agent.install),
+    docs: webAddress(agent.docs),
+    isOwn: agent.isOwn === true,
+    command: texts(object(agent.run).argv).join(" ") || undefined,
   };
 }
 
 function readModel(value: unknown): AgentModel[] {
-  if (!isObject(value) || typeof value.id !== "string") return [];
-  return [{ id: value.id, name: text(value.name), description: text(value.description), efforts: texts(value.efforts) }];
+  const model = object(value);
+  const id = text(model.id);
+  if (id === undefined) return [];
+  return [{ id, name: nonEmpty(model.name), description: nonEmpty(model.description), efforts: texts(model.efforts) }];
 }
 
 /** A mode with its name, or the name alone. */
 function readMode(value: unknown): { id: string; name?: string }[] {
   if (typeof value === "string") return [{ id: value }];
-  return isObject(value) && typeof value.id === "string" ? [{ id: value.id, name: text(value.name) }] : [];
+  const mode = object(value);
+  const id = text(mode.id);
+  return id === undefined ? [] : [{ id, name: nonEmpty(mode.name) }];
 }
 
 function readDiagnosis(value: unknown): Diagnosis[] {
-  if (!isObject(value) || typeof value.message !== "string") return [];
+  const diagnosis = object(value);
+  const whole = text(diagnosis.message);
+  if (whole === undefined) return [];
   // Some come as one text, with the remedy in a line of its own, as the terminal shows it.
-  const [message = "", hint] = value.message.split(/\nhint:\s*/);
-  return [{ reason: text(value.reason), message, remedy: text(value.remedy) ?? hint }];
+  const [message = "", hint] = whole.split(/\nhint:\s*/);
+  return [{ reason: nonEmpty(diagnosis.reason), message, remedy: nonEmpty(diagnosis.remedy) ?? hint }];
 }
 
 /** Only addresses that a browser may open: a definition can be anybody's. */
 function webAddress(value: unknown): string | undefined {
   return typeof value === "string" && /^https?:\/\//i.test(value) ? value : undefined;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
-}
-
-function list(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
 }
 
 function texts(value: unknown): string[] {

@@ -3,6 +3,7 @@
 // The cursor is the id of the last event handed on. Events at or before it are dropped here,
 // so that no reconnect can double anything; a hole is treated like a lost connection.
 import { Follower, type Connection, type StreamSignal } from "./connection";
+import { object, text, type Json } from "./json";
 import { path } from "./request";
 import type { Frame } from "./socket";
 import type { ConversationChanges, LogEvent } from "./types";
@@ -39,7 +40,7 @@ export class Cursor<T extends Numbered> {
 
   take(frame: Frame): StreamSignal | undefined {
     if (frame.id !== undefined) return this.#event(frame.id, frame.data);
-    const data = objectOf(frame.data);
+    const data = object(frame.data);
     if (frame.event === "state_resync_required") {
       this.seq = 0;
       this.id = undefined;
@@ -52,7 +53,7 @@ export class Cursor<T extends Numbered> {
       return undefined;
     }
     if (frame.event === "session_halted") {
-      this.sink.onHalt?.(textOf(data.detail) ?? "");
+      this.sink.onHalt?.(text(data.detail) ?? "");
       return undefined;
     }
     return endOf(frame.event, data);
@@ -89,7 +90,7 @@ function follow<T extends Numbered>(session: string, format: string, cursor: Cur
   });
 }
 
-function endOf(event: string, data: Record<string, unknown>): StreamSignal | undefined {
+function endOf(event: string, data: Json): StreamSignal | undefined {
   switch (event) {
     case "client_evicted":
       return { evicted: "this page read too slowly and lost its place; coming back" };
@@ -98,9 +99,9 @@ function endOf(event: string, data: Record<string, unknown>): StreamSignal | und
     case "revoked":
       return { end: "the login of this browser was revoked" };
     case "stream_error":
-      return { end: `the log cannot be read further: ${textOf(data.detail) ?? ""}` };
+      return { end: `the log cannot be read further: ${text(data.detail) ?? ""}` };
     case "stream_end":
-      return { end: textOf(data.reason) ?? "the stream is over" };
+      return { end: text(data.reason) ?? "the stream is over" };
     default:
       // `daemon_stopping` is followed by the end of the connection, and then we reconnect;
       // `heartbeat`, `slow_client_warning` and events of newer daemons need no answer.
@@ -121,13 +122,5 @@ function resyncReason(reason: unknown): string {
 
 /** Data is trusted to be as the API's document says; another format would have no number. */
 function isNumbered(data: unknown): data is Numbered {
-  return typeof objectOf(data).seq === "number";
-}
-
-function objectOf(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
+  return typeof object(data).seq === "number";
 }

@@ -1,4 +1,4 @@
-// Reads JSON of an agent: every member may be missing or of another type.
+// Readers of JSON from outside: every member may be missing or of another type.
 
 export type Json = Record<string, unknown>;
 
@@ -12,6 +12,11 @@ export function list(value: unknown): unknown[] {
 
 export function text(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
+}
+
+/** A text with something in it. */
+export function nonEmpty(value: unknown): string | undefined {
+  return text(value) || undefined;
 }
 
 export function number(value: unknown): number | undefined {

@@ -3,6 +3,7 @@
 // WebSockets and not server-sent events: a browser opens six plain connections to a host for
 // all of its tabs together, and streams that never end would use them up.
 import { asProblem, isAbort, Problem } from "./problem";
+import { object, text } from "./json";
 import { queryOf, request, type RequestOptions } from "./request";
 import { currentPass, forgetPass } from "./pass";
 
@@ -112,5 +113,5 @@ function framesOf(data: unknown): Frame[] {
 }
 
 function isFrame(frame: unknown): frame is Frame {
-  return typeof frame === "object" && frame !== null && "event" in frame && typeof frame.event === "string";
+  return text(object(frame).event) !== undefined;
 }

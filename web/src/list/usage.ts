@@ -1,4 +1,5 @@
 // Cost, tokens and turns of a session. The API leaves the shape open, so every number is checked.
+import { number, object } from "../api/json";
 import type { Session } from "../api/types";
 
 export interface SessionUsage {
@@ -8,15 +9,11 @@ export interface SessionUsage {
 }
 
 export function usageOf(session: Session): SessionUsage {
-  const usage = (session.usage ?? {}) as Record<string, unknown>;
+  const usage = object(session.usage);
   const cost = number(usage.costUsd) ?? 0;
   return {
     costUsd: cost > 0 ? cost : undefined,
     tokens: number(usage.tokens) || undefined,
     turns: number(usage.turns) || undefined,
   };
-}
-
-function number(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
