@@ -1,4 +1,4 @@
-// A command to be typed elsewhere, with a button that copies it.
+// A button that copies a text, and a command to be typed elsewhere with one.
 import { useEffect, useState } from "react";
 import { IconButton } from "./Button";
 import { tellProblem } from "./toasts";
@@ -12,7 +12,17 @@ export function CopyableCommand({ text }: { text: string }) {
   );
 }
 
-export function CopyButton({ text, label = "Copy" }: { text: string; label?: string }) {
+// Browsers have a clipboard only for pages over TLS, and for those of this very machine.
+const NO_CLIPBOARD = "this browser gives its clipboard only to pages over HTTPS or on this machine";
+
+interface Props {
+  /** A function where making the text takes work. */
+  text: string | (() => string);
+  label?: string;
+  className?: string;
+}
+
+export function CopyButton({ text, label = "Copy", className }: Props) {
   const [isCopied, setCopied] = useState(false);
   useEffect(() => {
     if (!isCopied) return;
@@ -21,11 +31,14 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
   }, [isCopied]);
   const copy = async () => {
     try {
-      await navigator.clipboard.writeText(text);
+      if (!navigator.clipboard) throw new Error(NO_CLIPBOARD);
+      await navigator.clipboard.writeText(typeof text === "string" ? text : text());
       setCopied(true);
     } catch (error) {
       tellProblem("Nothing was copied", error);
     }
   };
-  return <IconButton icon={isCopied ? "check" : "copy"} label={isCopied ? "Copied" : label} onClick={() => void copy()} />;
+  return (
+    <IconButton icon={isCopied ? "check" : "copy"} label={isCopied ? "Copied" : label} className={className} onClick={() => void copy()} />
+  );
 }

@@ -1,6 +1,5 @@
 // A block of code with its language and a button that copies it.
-import { useState } from "react";
-import { IconButton } from "../parts/Button";
+import { CopyButton } from "../parts/Copy";
 import { Cut } from "./Cut";
 import { useHighlighted } from "./highlight";
 import { visible } from "./visible";
@@ -23,7 +22,7 @@ export function Code({ text, language, isLive = false }: Props) {
     <div className="code">
       <div className="code-head">
         <span>{name ?? "text"}</span>
-        <CopyButton text={text} />
+        <CopyButton text={text} className="small-button" />
       </div>
       <Cut text={text}>{(part) => <Coloured text={part} language={name} isLive={isLive} />}</Cut>
     </div>
@@ -36,26 +35,5 @@ function Coloured({ text, language, isLive }: { text: string; language: string |
     <pre tabIndex={0}>
       <code>{drawn ?? visible(text)}</code>
     </pre>
-  );
-}
-
-export function CopyButton({ text, label = "Copy" }: { text: string | (() => string); label?: string }) {
-  const [isDone, setDone] = useState(false);
-  return (
-    <IconButton
-      icon={isDone ? "check" : "copy"}
-      label={isDone ? "Copied" : label}
-      className="small-button"
-      onClick={() => {
-        // There is no clipboard on pages without TLS beyond this machine.
-        navigator.clipboard?.writeText(typeof text === "string" ? text : text()).then(
-          () => {
-            setDone(true);
-            setTimeout(() => setDone(false), 1500);
-          },
-          () => undefined,
-        );
-      }}
-    />
   );
 }

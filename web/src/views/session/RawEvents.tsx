@@ -2,7 +2,7 @@
 import { useState, useSyncExternalStore } from "react";
 import { VList } from "virtua";
 import type { LogEvent } from "../../api/types";
-import { CopyButton } from "../../render/Code";
+import { CopyButton } from "../../parts/Copy";
 import { PlainText } from "../../render/Cut";
 import { LogStore } from "../../session/log";
 
@@ -52,7 +52,7 @@ function RawEvent({ event }: { event: LogEvent }) {
       </button>
       {isOpen && (
         <div className="code">
-          <CopyButton text={text} />
+          <CopyButton text={text} className="small-button" />
           <PlainText text={text} />
         </div>
       )}

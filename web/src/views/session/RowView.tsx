@@ -5,7 +5,7 @@ import { Icon } from "../../parts/Icon";
 import { Ago, duration } from "../../parts/Time";
 import { Content } from "../../render/Content";
 import { PlainText } from "../../render/Cut";
-import { CopyButton } from "../../render/Code";
+import { CopyButton } from "../../parts/Copy";
 import { LongMarkdown } from "../../render/LongMarkdown";
 import { Markdown } from "../../render/Markdown";
 import { cutLine, visible } from "../../render/visible";
@@ -41,7 +41,7 @@ function ItemView({ row, isLive }: { row: Row; isLive: boolean }): ReactNode {
           <Markdown text={row.piece ?? ""} isLive={isLive} />
           {row.piece !== undefined && row.isLast && !isLive && (
             <div className="answer-tools">
-              <CopyButton text={() => wholeText(item.text)} label="Copy the answer" />
+              <CopyButton text={() => wholeText(item.text)} label="Copy the answer" className="small-button" />
             </div>
           )}
         </article>
