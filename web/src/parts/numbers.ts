@@ -1,9 +1,9 @@
-// Numbers as people read them.
+// Numbers as people read them. A number that would be rounded to the next unit has that unit.
 
 /** `980`, `12.3k`, `1.2M`. */
 export function count(n: number): string {
-  if (n < 1000) return String(Math.round(n));
-  if (n < 1_000_000) return `${short(n / 1000)}k`;
+  if (n < 999.5) return String(Math.round(n));
+  if (n < 999_500) return `${short(n / 1000)}k`;
   return `${short(n / 1_000_000)}M`;
 }
 
@@ -24,8 +24,8 @@ export function money(amount: number, currency = "USD"): string {
 
 export function bytes(n: number): string {
   if (n < 1024) return `${n} B`;
-  if (n < 1024 ** 2) return `${short(n / 1024)} KB`;
-  if (n < 1024 ** 3) return `${short(n / 1024 ** 2)} MB`;
+  if (n < 1023.5 * 1024) return `${short(n / 1024)} KB`;
+  if (n < 1023.5 * 1024 ** 2) return `${short(n / 1024 ** 2)} MB`;
   return `${short(n / 1024 ** 3)} GB`;
 }
 
