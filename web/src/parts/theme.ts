@@ -4,6 +4,8 @@ import { useSyncExternalStore } from "react";
 export type Theme = "system" | "light" | "dark";
 const KEY = "switchyard.theme";
 const readers = new Set<() => void>();
+// A choice that could not be stored: storage may be forbidden, or full.
+let unstored: Theme | undefined;
 
 export function useTheme(): [Theme, (theme: Theme) => void] {
   const theme = useSyncExternalStore((reader) => {
@@ -21,6 +23,7 @@ export function applyTheme(): void {
 }
 
 export function currentTheme(): Theme {
+  if (unstored !== undefined) return unstored;
   try {
     const kept = localStorage.getItem(KEY);
     return kept === "light" || kept === "dark" ? kept : "system";
@@ -33,10 +36,11 @@ export function setTheme(theme: Theme): void {
   try {
     if (theme === "system") localStorage.removeItem(KEY);
     else localStorage.setItem(KEY, theme);
+    unstored = undefined;
   } catch {
     // Then it is kept until the page is left.
+    unstored = theme;
   }
   applyTheme();
-  if (theme !== "system") document.documentElement.dataset.theme = theme;
   for (const reader of readers) reader();
 }
