@@ -17,6 +17,7 @@ const REASONS: Record<string, string> = {
   max_turn_requests: "Ended: too many requests in one turn",
   refusal: "The agent refused to go on",
   error: "Failed",
+  lost: "Ended: the log does not say how",
 };
 
 export function EndRow({ item }: { item: EndItem }) {

@@ -84,6 +84,14 @@ const FAILED = log(
   ["turn_ended", { stopReason: "error", error: { message: "set `KEY` first" } }, "t1"],
 );
 
+test("a turn whose end is missing in the log says so", () => {
+  const { items } = conversationFromDaemon(empty(), log(["turn_started", {}, "t1"], ["turn_started", {}, "t2"]));
+  const end = items.find((item): item is Extract<Item, { type: "end" }> => item.type === "end");
+  expect(end?.stopReason).toBe("lost");
+  if (end) render(<EndRow item={end} />);
+  expect(screen.getByText("Ended: the log does not say how")).toBeTruthy();
+});
+
 test("the last turn, if it failed, can be tried again", async () => {
   const conversation = conversationFromDaemon(empty(), FAILED);
   const { result } = renderHook(() => useRetry("s1", conversation, () => undefined));
