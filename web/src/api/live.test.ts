@@ -5,7 +5,7 @@ import type { ListChange } from "./types";
 const change = (kind: ListChange["kind"], pending?: number): ListChange => ({ session: "s", kind, pending });
 const asked = [{ sessionId: "s" }, { sessionId: "other" }];
 
-test.each(["created", "title", "status", "pending"] as const)("questions are read when %s tells of one more or one less", (kind) => {
+test.each(["created", "title", "status", "pending"] as const)("questions are read when %s reports one more or one less", (kind) => {
   expect(mayConcern([], change(kind, 1))).toBe(true);
   expect(mayConcern(asked, change(kind, 0))).toBe(true);
   expect(mayConcern(asked, change(kind, 2))).toBe(true);

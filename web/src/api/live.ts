@@ -41,14 +41,14 @@ export function startLive(): void {
     query: () => ({}),
     onFrame: ({ event, data }) => {
       if (event === "revoked") return { end: "the login of this browser was revoked" };
-      if (event === "session") tell(data as ListChange);
+      if (event === "session") publish(data as ListChange);
       return undefined;
     },
     onConnection: (connection) => {
       set({ connection });
       // Once for every stream: changes between it and the one before were not sent.
       if (connection.phase === "live") {
-        tellAll("all");
+        callListeners("all");
         void readQuestions();
       }
     },
@@ -66,13 +66,13 @@ export function forgetQuestion(requestId: string): void {
   set({ questions: live.questions.filter((question) => question.requestId !== requestId) });
 }
 
-function tell(change: ListChange): void {
-  tellAll(change);
+function publish(change: ListChange): void {
+  callListeners(change);
   if (mayConcern(live.questions, change)) void readQuestions();
 }
 
 /**
- * Whether the questions may be others after a change. One frame tells all that changed in a session
+ * Whether the questions may be others after a change. One frame reports all that changed in a session
  * within a second, under the name of the first: a session that is new and asks already is `created`.
  * So the number counts, whatever the name.
  */
@@ -81,7 +81,7 @@ export function mayConcern(known: Pick<Permission, "sessionId">[], { kind, sessi
   return pending !== known.filter((question) => question.sessionId === session).length;
 }
 
-function tellAll(change: ListChange | "all"): void {
+function callListeners(change: ListChange | "all"): void {
   for (const listener of changeListeners) listener(change);
 }
 

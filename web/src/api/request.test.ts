@@ -13,7 +13,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** Never answers, and goes when it is told to. */
+/** Never answers, and ends when it is aborted. */
 const mute = (_: string, { signal }: RequestInit) =>
   new Promise<Response>((_resolve, reject) => signal?.addEventListener("abort", () => reject(new DOMException("", "AbortError"))));
 

@@ -25,6 +25,6 @@ test("any cut of the stream gives the same frames", () => {
   );
 });
 
-test("a frame that the end of the stream cuts off is not told", () => {
+test("a frame that the end of the stream cuts off is dropped", () => {
   expect(new SseParser().feed("data: whole\n\ndata: hal")).toHaveLength(1);
 });

@@ -38,7 +38,7 @@ export function About({ item }: { item: QuestionItem }) {
         {(some) => some.map((part, i) => <Content key={i} block={object(part.content)} />)}
       </Limited>
       {isSome(input) &&
-        // A diff tells the same in a form that can be read, and what it does not tell stands above.
+        // A diff shows the same in a form that can be read, and what it does not show stands above.
         (diffs.length > 0 ? (
           <Fold name={`${item.key}.input`} summary={<span className="faint">Input as it came</span>} className="raw-fold">
             {() => <Input value={input} />}

@@ -145,7 +145,7 @@ function Part({ part, item }: { part: Json; item: ToolItem }): ReactNode {
   return <Content block={block} />;
 }
 
-/** A terminal: one that Switchyard serves, or one of the agent that tells its output itself. */
+/** A terminal: one that Switchyard serves, or one of the agent that reports its output itself. */
 function TerminalPart({ id, item }: { id: string; item: ToolItem }): ReactNode {
   const served = Object.entries(item.terminals ?? {}).find(([name]) => name === id)?.[1];
   const words = served?.text || item.terminal;

@@ -35,7 +35,7 @@ export function answer(session: string, requestId: string, name: string, body: P
     (error: unknown) => {
       const problem = asProblem(error);
       const isOver = problem.code === "already-decided" || problem.code === "not-pending";
-      // Somebody else answered: that is no error, and the card goes with the event that tells it.
+      // Somebody else answered: that is no error, and the card goes with the event that reports it.
       if (isOver) tellDone(decidedWords(problem));
       set(requestId, isOver ? { busy: name } : { problem });
       void readQuestions();
@@ -45,9 +45,9 @@ export function answer(session: string, requestId: string, name: string, body: P
 
 /** The words for a question that somebody else answered: `client token:eve http decided: Reject`. */
 export function decidedWords(problem: Problem): string {
-  const told = /^(\S+) ?(.*) decided: (.*)$/s.exec(problem.detail ?? "");
-  if (!told) return "Nobody waits for this answer any more.";
-  const [, who = "", detail = "", what = ""] = told;
+  const decided = /^(\S+) ?(.*) decided: (.*)$/s.exec(problem.detail ?? "");
+  if (!decided) return "Nobody waits for this answer any more.";
+  const [, who = "", detail = "", what = ""] = decided;
   const name = who === "client" ? clientName(detail || undefined) : (DECIDERS[who] ?? who);
   return `Answered already, by ${visible(name)}: ${visible(what)}.`;
 }

@@ -13,10 +13,10 @@ export function isSeen(
   return entry.intersectionRatio >= ENOUGH || entry.intersectionRect.height >= ENOUGH * (entry.rootBounds?.height ?? Infinity);
 }
 
-export function useOnScreen<T extends Element>(tell: (isThere: boolean) => void): RefObject<T | null> {
+export function useOnScreen<T extends Element>(onChange: (isThere: boolean) => void): RefObject<T | null> {
   const ref = useRef<T>(null);
-  const latest = useRef(tell);
-  latest.current = tell;
+  const latest = useRef(onChange);
+  latest.current = onChange;
   useEffect(() => {
     const element = ref.current;
     if (!element || typeof IntersectionObserver === "undefined") return;
