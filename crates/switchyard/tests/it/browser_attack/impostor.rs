@@ -45,7 +45,7 @@ async fn whoever_takes_the_port_hears_nothing_that_opens_the_next_daemon() {
     if is_page {
         // The user does not notice, and sends.
         browser.press("\u{e007}").await;
-        browser.until(&shows("does not know this login")).await;
+        browser.until(&shows("could not prove that it knows this login")).await;
     }
     let heard = impostor.heard();
     for one in &heard {
