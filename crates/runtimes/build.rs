@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 // An inline module with a path, so that `definition.rs` finds its own modules below `src`.
 #[path = "src"]
 mod runtimes {
-    pub mod checks;
+    pub mod argument_checks;
     pub mod definition;
     pub mod dialect {
-        mod names;
-        pub use names::{DialectName, Model, PermissionMode};
+        mod shared_types;
+        pub use shared_types::{DialectName, Model, PermissionMode};
     }
 }
 
@@ -28,10 +28,10 @@ use runtimes::definition::RuntimeDefinition;
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=definitions");
-    println!("cargo::rerun-if-changed=src/checks.rs");
+    println!("cargo::rerun-if-changed=src/argument_checks.rs");
     println!("cargo::rerun-if-changed=src/definition.rs");
     println!("cargo::rerun-if-changed=src/definition");
-    println!("cargo::rerun-if-changed=src/dialect/names.rs");
+    println!("cargo::rerun-if-changed=src/dialect/shared_types.rs");
 
     let mut list = String::from("[\n");
     let mut owners: BTreeMap<String, PathBuf> = BTreeMap::new();

@@ -3,8 +3,8 @@
 //! In: ACP on a pair of byte streams. Out: the same, and what the tools do. It is started like
 //! any other agent and does not know who starts it.
 
-mod arguments;
 pub mod assemble;
+mod call_arguments;
 pub mod chat;
 pub mod client;
 mod commands;
@@ -13,12 +13,12 @@ mod content;
 mod context;
 mod context_tools;
 mod cost;
-pub mod discover;
+pub mod discovery;
+mod display_text;
 pub mod endpoint;
 mod excerpt;
 mod file_tools;
 mod files;
-mod gate;
 mod http;
 mod instructions;
 mod journal;
@@ -26,6 +26,7 @@ mod lenient;
 pub mod mcp;
 pub mod models;
 mod options;
+mod permission_gate;
 mod process;
 mod prompt;
 pub mod provider;
@@ -35,13 +36,12 @@ pub mod sandbox;
 pub mod secret;
 mod session;
 pub mod settings;
-mod slash;
-mod task;
+mod slash_commands;
+mod sub_agent;
 mod todo;
 pub mod tool;
 mod tool_call;
 mod turn;
-mod visible;
 mod webfetch;
 
 pub use options::{efforts, modes};

@@ -15,27 +15,27 @@ mod body;
 mod figures;
 mod goals;
 mod http;
+mod measured_services;
 mod processes;
 mod rpc;
 mod sandbox_agent;
 mod service;
-mod stage;
+mod setup;
 mod stdio_to_ws;
 mod switchyard;
 mod table;
 mod tally;
-mod through;
 
 pub(crate) use goals::{DaemonGoalKind, Goal};
 pub(crate) use table::end;
 
 use figures::Figures;
+use measured_services::MeasuredService;
 use processes::Program;
 use service::{MeasuredSession, Service, WarmPool};
-use stage::{Agent, DaemonBenchSetup};
+use setup::{Agent, DaemonBenchSetup};
 use switchyard::{EventTransport, Switchyard};
 use tally::ChunkTally;
-use through::MeasuredService;
 
 const BURST: u64 = 100_000;
 const CHUNK_BYTES: usize = 40;

@@ -12,16 +12,16 @@ use std::time::Duration;
 mod bare;
 mod client;
 mod figures;
+mod measured_agents;
 mod model_server;
 mod stream;
-mod through;
 
 use bare::Bare;
 use client::Client;
 use figures::Figures;
+use measured_agents::{MeasuredAgent, NativeBenchSetup};
 use model_server::ModelServer;
 use stream::TokenSource;
-use through::{MeasuredAgent, NativeBenchSetup};
 
 const FEW: usize = 20;
 const MANY: usize = 100;

@@ -54,7 +54,7 @@ pub enum IncomingMessage {
     Request(Message),
     Notification(Message),
     /// The answer to a request made with [`Connection::call`]; pass it on with
-    /// [`Reply::settle`] when everything before it has been dealt with.
+    /// [`CallReply::settle`] when everything before it has been dealt with.
     Reply(CallReply),
     /// The answer to a request made with [`Connection::call_tagged`].
     Tagged {

@@ -1,6 +1,6 @@
 //! The transport kernel: pools of workers, and clients that reach them.
 //!
-//! In: a [`Setup`] and clients. Out: their lines, each where it belongs. One thread per bus
+//! In: a [`KernelSetup`] and clients. Out: their lines, each where it belongs. One thread per bus
 //! waits for all descriptors and feeds the [`switch`](crate::switch), which decides
 //! everything; processes are started and watched by tasks of the runtime in which the bus was
 //! started, with the same supervision as every other worker.
@@ -37,23 +37,23 @@ use tokio_util::task::TaskTracker;
 use crate::hello::BusToken;
 use crate::switch::{BusCommand, PlanError};
 
+mod event_loop;
 mod inbox;
 mod listener;
-mod note;
+mod mailbox;
 mod outbox;
-mod picture;
 mod port;
 mod setup;
-mod shell;
+mod snapshot;
 
 pub use listener::ListenConfig;
-pub use picture::{BusSnapshot, ClientSnapshot};
 pub use port::{Port, PortReceiver, PortSender};
 pub use setup::{IoLimits, KernelSetup, PoolSetup};
+pub use snapshot::{BusSnapshot, ClientSnapshot};
 
+use event_loop::EventLoop;
 use listener::Listener;
-use note::{LoopMessage, Mailbox};
-use shell::EventLoop;
+use mailbox::{LoopMessage, Mailbox};
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

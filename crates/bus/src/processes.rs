@@ -26,7 +26,7 @@ pub(crate) mod environment;
 pub(crate) mod exit;
 pub mod keeper;
 pub(crate) mod launch;
-mod marked;
+mod marked_processes;
 mod marker;
 pub(crate) mod procs;
 mod program;

@@ -1,7 +1,7 @@
 //! The bus without its pipes: routes lines between clients and workers, and decides which workers
 //! live.
 //!
-//! In: an [`Input`] and the time. Out: [`Output`]s, appended to a list. No I/O, no clock, no
+//! In: an [`SwitchInput`] and the time. Out: [`SwitchOutput`]s, appended to a list. No I/O, no clock, no
 //! randomness but a seeded generator for jitter: the same plan, seed and history give the same
 //! outputs, so that any run can be recorded ([`history`]) and replayed.
 //!
@@ -40,50 +40,50 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 mod answers;
-mod arrivals;
-mod choice;
+mod backpressure;
 mod client;
+mod client_lifecycle;
+mod client_messages;
 mod commands;
 mod counters;
-mod deaths;
 mod destination;
-mod fan;
-mod from_client;
-mod from_worker;
+mod fan_out;
 mod hash;
 pub mod history;
 mod ids;
-mod line;
+mod interface;
+mod line_edits;
 mod merge;
-mod moving;
-mod overdue;
-mod parcel;
 mod plan;
 mod pool;
-mod port;
-mod pressure;
 mod refusal;
+mod request_timeouts;
+mod routed_message;
 mod sending;
 mod session;
+mod session_moves;
 mod supervision;
 mod timeouts;
 mod timers;
-mod waiting;
+mod waiting_messages;
 mod worker;
+mod worker_choice;
+mod worker_deaths;
+mod worker_messages;
 
 pub use counters::{Counters, PoolState, PoolStatus, SwitchStatus, WorkerState, WorkerStatus};
+pub use interface::{
+    BusCommand, ClientId, CloseReason, MonotonicMillis, QueueLevel, StopHow, SwitchInput,
+    SwitchOutput, WorkerId,
+};
 pub use plan::{
     Backoff, PingPolicy, PlanError, PoolPlan, QueueMarks, RestartIntensity, RestartPolicy, Sharing,
     StartPolicy, SwitchLimits, SwitchPlan,
 };
-pub use port::{
-    BusCommand, ClientId, CloseReason, MonotonicMillis, QueueLevel, StopHow, SwitchInput,
-    SwitchOutput, WorkerId,
-};
 pub use refusal::{CLIENT_GONE, NO_ROUTE, OVERLOADED, TIMED_OUT, UNAVAILABLE, WORKER_LOST};
 
 use client::SwitchClient;
-use fan::FanOut;
+use fan_out::FanOut;
 pub(crate) use hash::IdMap;
 use hash::{Jitter, NameHash};
 use ids::{FanOutId, PoolId};
@@ -120,7 +120,7 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// Nothing is started before the first input: give it [`Input::TimePassed`] to begin.
+    /// Nothing is started before the first input: give it [`SwitchInput::TimePassed`] to begin.
     pub fn new(plan: SwitchPlan, seed: u64) -> Result<Self, PlanError> {
         plan.check()?;
         let names = NameHash { seed };
@@ -160,7 +160,7 @@ impl Switch {
             SwitchInput::WorkerLine { worker, line } => switch.worker_line(worker, &line),
             SwitchInput::ClientCame { client, pool } => switch.client_came(client, pool),
             SwitchInput::ClientLineTooLong { client, head } => {
-                switch.client_line_too_long(client, &head)
+                switch.client_line_too_long(client, &head);
             }
             SwitchInput::ClientLeft { client } => switch.client_left(client),
             SwitchInput::ClientFinished { client, wait } => switch.client_finished(client, wait),
@@ -170,7 +170,7 @@ impl Switch {
                 switch.worker_gone(worker, false, &format!("it could not be started: {why}"));
             }
             SwitchInput::WorkerLineTooLong { worker, head } => {
-                switch.worker_line_too_long(worker, &head)
+                switch.worker_line_too_long(worker, &head);
             }
             SwitchInput::WorkerExited { worker, is_success, status } => {
                 switch.worker_gone(worker, is_success, &status);
@@ -185,7 +185,7 @@ impl Switch {
         });
     }
 
-    /// As [`take`](Self::take) of an [`Input::ClientLine`], for a line that stands in a buffer of
+    /// As [`take`](Self::take) of an [`SwitchInput::ClientLine`], for a line that stands in a buffer of
     /// the caller.
     pub fn take_client_line(
         &mut self,
@@ -197,7 +197,7 @@ impl Switch {
         self.step(now, out, |switch| switch.client_line(client, line));
     }
 
-    /// As [`take`](Self::take) of an [`Input::WorkerLine`], for such a line.
+    /// As [`take`](Self::take) of an [`SwitchInput::WorkerLine`], for such a line.
     pub fn take_worker_line(
         &mut self,
         now: MonotonicMillis,
@@ -225,7 +225,7 @@ impl Switch {
         std::mem::swap(&mut self.out, out);
     }
 
-    /// When [`Input::TimePassed`] is due; earlier calls do no harm.
+    /// When [`SwitchInput::TimePassed`] is due; earlier calls do no harm.
     pub fn wake_at(&self) -> Option<MonotonicMillis> {
         self.timers.first().map(|(at, _)| *at)
     }

@@ -4,10 +4,10 @@
 //! requests that effects start. All of them are bounded; drawing happens when something changed,
 //! and not more often than an eye can follow.
 
-mod errands;
+mod event_stream;
 mod files;
 mod keyboard;
-mod link;
+mod requests;
 
 use std::time::Duration;
 
@@ -24,9 +24,9 @@ use crate::screen::Screen;
 use crate::state::{ChatState, FirstAction};
 use crate::theme::Theme;
 use crate::{ChatOptions, ChatOutcome, ChatStart};
-use errands::Requests;
-pub(crate) use errands::{agents, create, last_session};
 use keyboard::{Keyboard, TerminalInput};
+use requests::Requests;
+pub(crate) use requests::{agents, create, last_session};
 
 /// Messages that wait while the screen is drawn.
 const MAX_MESSAGES: usize = 4096;
@@ -72,7 +72,7 @@ pub async fn full_screen(
         ChatStart::Session(id) => FirstAction::Attach(id),
         ChatStart::AnySession => FirstAction::PickSession,
         ChatStart::Continue => {
-            FirstAction::Attach(errands::last_session(&app.client, &wanted.cwd).await?)
+            FirstAction::Attach(requests::last_session(&app.client, &wanted.cwd).await?)
         }
     };
     let effects = app.state.begin(beginning);
@@ -80,7 +80,7 @@ pub async fn full_screen(
     app.run(stop).await?;
     let mut session = app.state.session.as_ref().map(|session| session.id.clone());
     if let Some(unused) = app.unused()
-        && errands::delete_unused(&app.client, &unused).await
+        && requests::delete_unused(&app.client, &unused).await
     {
         session = None;
     }
@@ -182,7 +182,7 @@ impl App {
             if let ChatMessage::Opened(session) = &news {
                 if let Some(unused) = self.unused() {
                     let client = self.client.clone();
-                    task::spawn(async move { errands::delete_unused(&client, &unused).await });
+                    task::spawn(async move { requests::delete_unused(&client, &unused).await });
                 }
                 self.created_session = session.is_new.then(|| session.id.clone());
                 self.view.reset();
@@ -222,7 +222,7 @@ impl App {
         self.messages = news.clone();
         self.errands.report_to(news.clone());
         let client = self.client.clone();
-        self.stream = Some(task::spawn(link::follow(client, session, 0, news)));
+        self.stream = Some(task::spawn(event_stream::follow(client, session, 0, news)));
     }
 
     fn perform_effects(&mut self, effects: Vec<Effect>) -> Result<(), ChatError> {
@@ -250,7 +250,8 @@ impl App {
                         }
                         self.state.link = ConnectionState::Opening;
                         let (client, news) = (self.client.clone(), self.messages.clone());
-                        self.stream = Some(task::spawn(link::follow(client, id, after, news)));
+                        self.stream =
+                            Some(task::spawn(event_stream::follow(client, id, after, news)));
                     }
                 }
                 other => self.errands.run(other),

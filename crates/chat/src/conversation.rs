@@ -3,13 +3,13 @@
 //! In: the changes of a conversation. Out: items to draw, and the state beside them: the running
 //! turn, prompts that wait, open questions, usage. Every text in here has been made safe.
 
-mod asking;
+mod attribution;
 mod notes;
-mod people;
+mod output_tail;
 mod prompt;
-mod prose;
-mod reading;
-mod terminal;
+mod questions;
+mod safe_text;
+mod streamed_text;
 mod terminals;
 mod tool;
 mod usage;
@@ -22,19 +22,19 @@ use projection::{CallKey, Change, Conversation, Notice, Projection, TurnEnd};
 use wire::event::StopReason;
 use wire::{Event, Own, Seq, TurnId};
 
-pub(crate) use asking::{AnswerKind, ChatQuestion, FieldKind, FormField, QuestionChoice};
+pub(crate) use attribution::OwnActions;
 pub(crate) use notes::NoteTone;
-pub(crate) use people::OwnActions;
 pub(crate) use projection::{CallStatus, PlanStep};
 pub(crate) use prompt::WaitingPrompt;
+pub(crate) use questions::{AnswerKind, ChatQuestion, FieldKind, FormField, QuestionChoice};
 pub(crate) use terminals::{CommandState, Terminal};
 #[cfg(test)]
 pub(crate) use tool::n_made_ready;
 pub(crate) use tool::{CardOutput, CardText, ToolCard};
 pub(crate) use usage::UsageTotals;
 
-use prose::StreamedText;
-pub(crate) use reading::line;
+pub(crate) use safe_text::line;
+use streamed_text::StreamedText;
 use terminals::Terminals;
 
 /// More slash commands than anybody offers.
@@ -361,7 +361,7 @@ impl Projection for ChatConversation {
             Change::Asked(question) => self.asked(&question, now),
             Change::Decided(decision) => self.decided(&decision.resolved, now),
             Change::Failed { fault, is_in_answer: is_said, .. } => {
-                self.failed(&fault, is_said, now)
+                self.failed(&fault, is_said, now);
             }
             Change::TurnEnded(end) => self.turn_ended(&end),
             Change::Own(own, notice) => self.own_event(&own, notice.as_ref(), now),

@@ -3,11 +3,11 @@
 //! In: key presses, messages from the daemon, the time. Out: effects. No I/O and no clock: the same
 //! inputs give the same state, whatever the terminal and the network do.
 
-mod choosing;
+mod answer_keys;
 mod keys;
-mod news;
-mod settling;
-mod speaking;
+mod messages;
+mod pickers;
+mod submit;
 
 use crate::completion::{Completion, complete};
 use crate::conversation::{AnswerKind, ChatConversation, ChatQuestion};
@@ -17,7 +17,7 @@ use crate::form::FormInput;
 use crate::history::History;
 use crate::info::SessionInfo;
 use crate::picker::Picker;
-use settling::DueAnswer;
+use answer_keys::DueAnswer;
 
 /// A question gets the keys when none was pressed for so long, so that typing does not answer it.
 const ARMED_AFTER_MS: u64 = 600;

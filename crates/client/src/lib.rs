@@ -6,13 +6,13 @@
 
 mod error;
 mod events;
-mod follow;
+mod follower;
 mod session;
 mod transport;
 
 pub use error::ClientError;
 pub use events::{SessionEventStream, StreamMessage};
-pub use follow::{Follower, FollowerMessage};
+pub use follower::{Follower, FollowerMessage};
 pub use session::{Attachment, QuestionAnswer, SessionClient};
 pub use transport::{Body, RequestHandler, connect};
 

@@ -3,11 +3,11 @@
 //! In: nothing. Out: which package, how Switchyard calls it, how it is set up to work offline with
 //! our model, and where it is known to differ from the others.
 
+mod agent_table;
 pub(crate) mod recipes;
-mod rows;
 
+pub use agent_table::{AGENTS, OWN};
 pub use recipes::{AgentRecipe, AgentSurroundings};
-pub use rows::{AGENTS, OWN};
 
 use crate::check::Check;
 use crate::install::Package;

@@ -4,12 +4,12 @@
 //! A check looks at what Switchyard logged, at the disk, at what the model server was asked and
 //! at the processes that are left, never at what an agent claims.
 
+use crate::agent_home::AgentHome;
 use crate::agents::{Launch, PermissionHabit, Quirk};
 use crate::check::Check;
 use crate::model::log::RequestLogEntry;
 use crate::model::{Server, scenario};
 use crate::open_design;
-use crate::place::AgentHome;
 use crate::turn::{RunningTurn, Turn};
 use crate::verdict::{CheckFailure, Verdict, because};
 use serde_json::{Value, json};

@@ -3,12 +3,12 @@
 //! In: which agents, the binary, the cache. Out: one row for each, in the order of the table.
 //! An agent that cannot be installed or set up is a row that says so, and stops nobody.
 
+use crate::agent_home::AgentHome;
 use crate::agents::Agent;
 use crate::check::CHECKS;
 use crate::checks;
 use crate::install::{Cache, InstalledPackage};
 use crate::model::Server;
-use crate::place::AgentHome;
 use crate::say;
 use crate::sdk_checks::{self, SDK_CHECKS};
 use crate::servers::{self, ModelServer, SERVER_CHECKS};

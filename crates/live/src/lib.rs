@@ -19,15 +19,15 @@
 //! | [`drive`] | all of it, a few agents at a time |
 //! | [`table`] | the results |
 
+pub mod acpx_client;
+pub mod agent_home;
 pub mod agents;
 pub mod check;
 pub mod checks;
-pub mod clients;
 pub mod drive;
 pub mod install;
 pub mod model;
 mod open_design;
-pub mod place;
 pub mod sdk_checks;
 pub mod servers;
 pub mod table;

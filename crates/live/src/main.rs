@@ -8,7 +8,7 @@ use live::drive::{Plan, drive};
 use live::install::{Cache, Package};
 use live::model::Server;
 use live::servers::{ModelServer, SERVERS};
-use live::{clients, say, table};
+use live::{acpx_client, say, table};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -77,7 +77,7 @@ async fn run(arguments: Arguments) -> io::Result<bool> {
             writeln!(io::stdout(), "{id:<18}{version}")?;
         }
         if has_client {
-            writeln!(io::stdout(), "{:<18}drives the built-in agent", clients::ID)?;
+            writeln!(io::stdout(), "{:<18}drives the built-in agent", acpx_client::ID)?;
         }
         return Ok(true);
     }
@@ -97,7 +97,7 @@ async fn run(arguments: Arguments) -> io::Result<bool> {
     })?;
     let (records, checks) = (arguments.records, arguments.check);
     let client = match has_client && checks.is_empty() {
-        true => Some(clients::drive(&switchyard, &cache).await?),
+        true => Some(acpx_client::drive(&switchyard, &cache).await?),
         false => None,
     };
     let mut rows = drive(Plan { agents, servers, switchyard, cache, records, checks }).await?;
@@ -143,7 +143,7 @@ fn chosen(only: &[String]) -> io::Result<Selection> {
         match (Agent::by_id(id), ModelServer::by_id(id)) {
             (Some(agent), _) => chosen.agents.push(agent),
             (None, Some(server)) => chosen.servers.push(server),
-            (None, None) if id == clients::ID => chosen.has_client = true,
+            (None, None) if id == acpx_client::ID => chosen.has_client = true,
             (None, None) => {
                 return Err(io::Error::other(format!("no agent `{id}`; see --list")));
             }

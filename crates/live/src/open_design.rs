@@ -4,7 +4,7 @@
 //! In: an agent in its place. Out: whether it wrote the file that it was asked for, in its project,
 //! and answered.
 
-use crate::place::AgentHome;
+use crate::agent_home::AgentHome;
 use crate::verdict::{CheckFailure, because};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};

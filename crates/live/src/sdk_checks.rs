@@ -3,8 +3,8 @@
 //! In: an agent in its place. Out: one verdict for each check.
 //! Every line of every conversation is judged by the official schema.
 
+use crate::agent_home::AgentHome;
 use crate::model::scenario;
-use crate::place::AgentHome;
 use crate::verdict::{CheckFailure, Verdict, because};
 use agent_client_protocol::v1::schema::{SessionId, SessionUpdate, StopReason};
 use std::fmt;

@@ -3,8 +3,8 @@
 //! In: a command line. Out: the events as they come, and at the end all of them with the exit
 //! code and what stood on stderr.
 
+use crate::agent_home::AgentHome;
 use crate::agents::PermissionHabit;
-use crate::place::AgentHome;
 use serde_json::Value;
 use std::io;
 use std::path::Path;

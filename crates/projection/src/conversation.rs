@@ -5,8 +5,8 @@
 //! enough is known of a call to speak of it, which error was told. What is over is let go, so it
 //! stays small however long the log is.
 
+mod apply;
 mod change;
-mod reading;
 
 pub use change::Change;
 
@@ -16,7 +16,7 @@ use crate::calls::{CallKey, Calls, ToolCall};
 use crate::plan::PlanStep;
 use crate::prompts::Prompts;
 use crate::question::OpenQuestions;
-use crate::retold::RepeatFilter;
+use crate::repeat_filter::RepeatFilter;
 use crate::terminals::Terminals;
 use crate::turn::{ActiveTurn, TurnEnd};
 use crate::usage::{ConversationUsage, UsageTracker};

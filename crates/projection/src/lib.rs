@@ -4,13 +4,14 @@
 //! returns for each event the changes it makes. Out: the format that a client asked for: its
 //! [`Projection`] writes those changes in it and knows nothing of payloads. All of it is pure: no
 //! I/O, no clock, no randomness, so the same log always gives the same output, and a copy of a
-//! [`Reader`] goes on where the original was.
+//! [`LogReader`] goes on where the original was.
 //!
 //! Payloads are read leniently, because they are the agent's bytes: a member that is missing, null
 //! or of the wrong type costs that member and nothing else, and nothing panics.
 
 mod answer;
 mod calls;
+mod command_output;
 mod content;
 mod conversation;
 mod diff;
@@ -21,18 +22,17 @@ pub mod json;
 mod media;
 mod notice;
 mod plan;
-mod printed;
 mod prompts;
 mod question;
 mod recap;
+mod repeat_filter;
 mod replay;
-mod retold;
 mod shell;
 mod terminals;
 mod text;
 mod turn;
 mod ui;
-mod untold;
+mod unshown_input;
 mod usage;
 mod vocabulary;
 
@@ -50,8 +50,8 @@ pub use question::{
     plain_yes,
 };
 pub use recap::RecapProjection;
+pub use repeat_filter::RepeatFilter;
 pub use replay::{AcpReplay, OutputPace, TerminalsAsText};
-pub use retold::RepeatFilter;
 pub use shell::command_line;
 pub use terminals::CommandEnd;
 pub use text::{TextOptions, TextProjection};
@@ -60,7 +60,7 @@ pub use ui::{
     UiAgentUpdate, UiEnd, UiEndStatus, UiError, UiErrorDetail, UiEvent, UiOption, UiProjection,
     UiStart, UiStatus,
 };
-pub use untold::{ShownChange, ShownParts, names_path, short_path, without_cwd};
+pub use unshown_input::{ShownChange, ShownParts, names_path, short_path, without_cwd};
 pub use usage::TurnUsage;
 pub use vocabulary::{Frame, Vocabulary};
 pub use wire::text::{Sanitizer, sanitize, sanitize_line};

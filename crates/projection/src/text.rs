@@ -6,10 +6,10 @@
 //! colours, and with `color` off there are none; and where it was asked for, those that take back
 //! the line of a call that has ended.
 
-mod asked;
-mod notes;
-mod page;
+mod output;
+mod question_details;
 mod questions;
+mod remarks;
 mod tools;
 
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ use super::conversation::{Change, Conversation, Projection};
 use super::notice::Notice;
 use super::plan::PlanStep;
 use super::prompts::UserMessage;
-use page::{OutputPart, TextOutput};
+use output::{OutputPart, TextOutput};
 use wire::text::sanitize_line;
 
 /// Options of the output for a terminal.
@@ -96,17 +96,17 @@ impl TextProjection {
 
     fn answer_block(&mut self, block: &ContentBlock<'_>, out: &mut String) {
         if let Some(described) = block.describe() {
-            self.page.line(page::DIM, &whole_line(&described), out);
+            self.page.line(output::DIM, &whole_line(&described), out);
         }
     }
 
     fn plan(&mut self, steps: &[PlanStep], out: &mut String) {
-        self.page.line(page::STRONG, "Plan", out);
+        self.page.line(output::STRONG, "Plan", out);
         for entry in steps {
             let style = match entry.mark() {
-                "[x]" | "[-]" => page::DIM,
-                "[~]" => page::STRONG,
-                _ => page::PLAIN,
+                "[x]" | "[-]" => output::DIM,
+                "[~]" => output::STRONG,
+                _ => output::PLAIN,
             };
             let line = format!("  {} {}", entry.mark(), whole_line(&entry.content));
             self.page.line(style, &line, out);

@@ -18,14 +18,14 @@ use cap_std::fs::Dir;
 
 mod folder;
 mod forbidden;
-mod place;
 mod protected;
+mod resolve;
 pub mod walk;
 
 pub use folder::{DirectoryEntry, FileFacts, FileKind, Folder};
 pub use forbidden::{ForbiddenDirs, ForbiddenNames};
-pub use place::{ResolvedPath, resolve_path, without_dots};
 pub use protected::{is_protected, sandboxed_places};
+pub use resolve::{ResolvedPath, resolve_path, without_dots};
 pub use walk::TrustedOwners;
 
 use folder::MissingDirectories::{self, IsAnError, IsMade};

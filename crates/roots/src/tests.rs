@@ -3,14 +3,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 
-struct Place {
+struct TestRoots {
     _dir: tempfile::TempDir,
     root: PathBuf,
     outside: PathBuf,
     roots: Roots,
 }
 
-fn place() -> Place {
+fn test_roots() -> TestRoots {
     let dir = tempfile::tempdir().unwrap();
     let base = dir.path().canonicalize().unwrap();
     let (root, outside) = (base.join("ws"), base.join("ws-evil"));
@@ -19,10 +19,10 @@ fn place() -> Place {
     std::fs::write(root.join("a.txt"), "one\ntwo\nthree").unwrap();
     std::fs::write(outside.join("secret"), "secret").unwrap();
     let roots = Roots::open(std::slice::from_ref(&root), &ForbiddenDirs::default()).unwrap();
-    Place { _dir: dir, root, outside, roots }
+    TestRoots { _dir: dir, root, outside, roots }
 }
 
-impl Place {
+impl TestRoots {
     fn read(&self, path: impl AsRef<Path>) -> Result<String, RootsError> {
         let place = self.roots.resolve_absolute(path.as_ref().to_str().unwrap())?;
         self.roots.read_text(&place, None, None)
@@ -36,7 +36,7 @@ impl Place {
 
 #[test]
 fn whole_files_and_lines_are_read() {
-    let place = place();
+    let place = test_roots();
     let path = place.root.join("a.txt");
     let path = place.roots.resolve_absolute(path.to_str().unwrap()).unwrap();
     for (line, limit, expected) in [
@@ -54,7 +54,7 @@ fn whole_files_and_lines_are_read() {
 
 #[test]
 fn nothing_outside_the_roots_is_read() {
-    let place = place();
+    let place = test_roots();
     symlink(&place.outside, place.root.join("dirlink")).unwrap();
     symlink(place.outside.join("secret"), place.root.join("link")).unwrap();
     symlink("../ws-evil/secret", place.root.join("rellink")).unwrap();
@@ -82,7 +82,7 @@ fn nothing_outside_the_roots_is_read() {
 
 #[test]
 fn links_that_stay_inside_are_followed() {
-    let place = place();
+    let place = test_roots();
     symlink("a.txt", place.root.join("relative")).unwrap();
     symlink(place.root.join("a.txt"), place.root.join("absolute")).unwrap();
     for link in ["relative", "absolute"] {
@@ -95,7 +95,7 @@ fn links_that_stay_inside_are_followed() {
 
 #[test]
 fn what_is_no_regular_text_file_is_refused() {
-    let place = place();
+    let place = test_roots();
     std::fs::write(place.root.join("binary"), b"\xff\xfe").unwrap();
     let huge = std::fs::File::create(place.root.join("huge")).unwrap();
     huge.set_len(4 << 30).unwrap();
@@ -108,7 +108,7 @@ fn what_is_no_regular_text_file_is_refused() {
 
 #[test]
 fn a_write_makes_directories_and_keeps_permissions() {
-    let place = place();
+    let place = test_roots();
     let deep = place.root.join("x/y/z.txt");
     place.write(&deep, "new").unwrap();
     assert_eq!(std::fs::read_to_string(&deep).unwrap(), "new");
@@ -122,7 +122,7 @@ fn a_write_makes_directories_and_keeps_permissions() {
 
 #[test]
 fn a_link_swapped_in_while_we_look_never_leads_out() {
-    let place = place();
+    let place = test_roots();
     let target = place.root.join("flip");
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {

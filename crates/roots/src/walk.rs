@@ -3,7 +3,7 @@
 //! `.gitignore`, `.ignore` and git's own exclude file are honoured, from the top of the
 //! repository down; version control's own directories are left out. Links are shown and never
 //! followed, so that nothing outside the roots is seen, whatever is swapped in on the way. Of the
-//! directories above a root only the files of the project's own [`Owners`] count.
+//! directories above a root only the files of the project's own [`TrustedOwners`] count.
 
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
@@ -65,7 +65,7 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Runs long work with a [`Stop`], which says so when `within` is over or the future was dropped.
+/// Runs long work with a [`WalkStop`], which says so when `within` is over or the future was dropped.
 pub async fn stoppable<T: Send + 'static>(
     within: Duration,
     work: impl AsyncFnOnce(WalkStop) -> T,

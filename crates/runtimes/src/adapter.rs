@@ -11,7 +11,7 @@ mod initialize;
 mod options;
 mod process;
 mod session;
-mod start;
+mod session_start;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ use crate::dialect::{DialectName, PermissionMode};
 use crate::scratch::Scratch;
 use initialize::HostCapabilities;
 use session::{AdapterSession, SessionCommand};
-use start::SessionStart;
+use session_start::SessionStart;
 
 /// One CLI, found and ready to be started.
 #[derive(Debug, Clone)]

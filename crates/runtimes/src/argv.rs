@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::checks::{self, BadValue};
+use crate::argument_checks::{self, BadValue};
 use crate::definition::{OptionalArgument, PromptChannel, RuntimeForm};
 use crate::dialect::PermissionMode;
 
@@ -77,15 +77,15 @@ pub fn arguments(form: &RuntimeForm, values: &ArgumentValues) -> Result<Vec<Stri
         false => Vec::new(),
     };
     if let Some(model) = &values.model {
-        checks::model_id(model)?;
+        argument_checks::model_id(model)?;
         args.extend(part(OptionalArgument::Model, "{model}", model));
     }
     if let Some(effort) = &values.effort {
-        checks::word("effort", effort)?;
+        argument_checks::word("effort", effort)?;
         args.extend(part(OptionalArgument::Effort, "{effort}", effort));
     }
     for dir in &values.directories {
-        args.extend(part(OptionalArgument::AddDir, "{dir}", &checks::directory(dir)?));
+        args.extend(part(OptionalArgument::AddDir, "{dir}", &argument_checks::directory(dir)?));
     }
     if let Some(text) = &values.system_prompt {
         args.extend(part(OptionalArgument::SystemPrompt, "{text}", text));
@@ -94,7 +94,7 @@ pub fn arguments(form: &RuntimeForm, values: &ArgumentValues) -> Result<Vec<Stri
         ConversationTarget::New => {}
         ConversationTarget::NewAs(id) => args.extend(filled(&form.resume.new, "{session}", id)),
         ConversationTarget::Resume(id) => {
-            checks::session_id(id)?;
+            argument_checks::session_id(id)?;
             args.extend(filled(&form.resume.again, "{session}", id));
         }
     }

@@ -5,14 +5,14 @@
 //! Out: definitions by id or alias. Every definition in a catalogue has been checked, and no
 //! two agents answer to the same name.
 
-mod own;
+mod custom_agent;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use crate::definition::{DefinitionError, RuntimeDefinition};
 
-pub use own::{CustomAgent, CustomAgentError, CustomModel};
+pub use custom_agent::{CustomAgent, CustomAgentError, CustomModel};
 
 /// An agent inside this binary. Nobody else can have its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Catalogue {
         let mut all = Self::shipped()?;
         let mut ids = BTreeSet::new();
         for (name, entry) in own {
-            let id = own::id_of(name);
+            let id = custom_agent::id_of(name);
             if BuiltInAgent::named(&id).is_some() {
                 return Err(CustomAgentError::Reserved(id));
             }

@@ -1,7 +1,7 @@
 //! A runtime definition: how to find, check, launch, resume and stop one CLI, as data.
 //!
-//! In: TOML, one file per CLI. Out: a [`Definition`] that holds no nonsense
-//! ([`Definition::parse`]). The same source is compiled into the build script, so a shipped
+//! In: TOML, one file per CLI. Out: a [`RuntimeDefinition`] that holds no nonsense
+//! ([`RuntimeDefinition::parse`]). The same source is compiled into the build script, so a shipped
 //! file with a mistake in it does not build.
 
 mod check;

@@ -1,22 +1,22 @@
 //! Detection of the agents on this machine, with diagnoses of those that cannot be used.
 //!
-//! In: a catalogue and [`Options`]. Out: one [`Found`] for each agent, as soon as it is known.
+//! In: a catalogue and [`DetectOptions`]. Out: one [`DetectedAgent`] for each agent, as soon as it is known.
 //! A few agents are examined at once, each in a task of its own: one that hangs, floods or
-//! panics costs the others nothing but time. [`Options::within`] after an examination began, the
+//! panics costs the others nothing but time. [`DetectOptions::within`] after an examination began, the
 //! results so far are reported, with what is missing and why. No probe outlives its examination.
 
-mod acp;
-mod assemble;
+mod acp_probe;
 mod cache;
-mod choose;
-mod examine;
+mod detected_agent;
+mod examination;
 mod facts;
-mod found;
-mod locate;
+mod form_choice;
 mod machine;
 mod models;
-pub mod places;
 mod probe;
+mod program_search;
+mod report;
+pub mod well_known_dirs;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ use crate::definition::RuntimeDefinition;
 use crate::scratch::Scratch;
 use cache::{DetectionCache, DetectionCacheEntry};
 
-pub use found::{
+pub use detected_agent::{
     DetectedAgent, Diagnosis, DiagnosisReason, LaunchPlan, LoginState, LoginStatus, ModelsSource,
     ProgramSource, SkippedForm,
 };
@@ -151,7 +151,9 @@ async fn examine_within_limit(
     let until = start + options.probe_limit;
     let mut nothing = DetectedAgent::without_facts(&definition);
     let task =
-        task::spawn(async move { examine::examine(&definition, &options, &cache, until).await });
+        task::spawn(
+            async move { examination::examine(&definition, &options, &cache, until).await },
+        );
     // Dropping this future ends the probes too.
     let task = AbortOnDropHandle::new(task);
     let abort = task.abort_handle();

@@ -4,32 +4,32 @@
 //! lines for the CLI's stdin come out. It does no I/O, knows no clock, and panics on no input.
 //!
 //! Always true, for every dialect: a turn that was begun ends exactly once; a tool call starts
-//! once and ends once; a line that is not understood comes out as [`Said::Raw`].
+//! once and ends once; a line that is not understood comes out as [`DialectOutput::UnknownLine`].
 
-mod calling;
 mod claude;
 mod codex;
 mod codex_app_server;
 mod codex_exec;
 mod copilot;
-mod counts;
 mod cursor;
 mod gemini;
 mod json;
-mod names;
-mod one_turn;
 mod openai;
 mod opencode;
 mod pi;
 mod plain;
 mod reader;
-mod retold;
-mod speech;
+mod repetition_filter;
+mod shared_types;
+mod single_turn;
 pub(crate) mod stderr;
+mod streamed_texts;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
+mod token_counts;
+mod tool_calls;
 
 use std::path::PathBuf;
 
@@ -39,8 +39,8 @@ use wire::Fault;
 
 use crate::update::{SessionUpdate, ToolCall};
 
-pub use names::{DialectName, Model, PermissionMode};
 pub use reader::DialectReader;
+pub use shared_types::{DialectName, Model, PermissionMode};
 pub use wire::event::StopReason;
 
 impl DialectName {
@@ -64,7 +64,7 @@ impl DialectName {
 /// The protocol state of one CLI process.
 pub trait Dialect: std::fmt::Debug + Send {
     /// The process has started. Dialects whose process lives as long as a session initialize it,
-    /// start or resume the conversation, and emit [`Said::Opened`] or [`Said::Lost`] afterwards.
+    /// start or resume the conversation, and emit [`DialectOutput::ConversationInfo`] or [`DialectOutput::ConversationLost`] afterwards.
     fn open(&mut self, _opening: &ConversationOptions, _out: &mut Vec<DialectOutput>) {}
 
     /// A turn begins. Dialects that get their prompt by argv, stdin or file only note it.
@@ -82,7 +82,7 @@ pub trait Dialect: std::fmt::Debug + Send {
     /// whose turns end with their process at the latest may wait for that.
     fn oversized_line(&mut self, _head: &Value, _failure: Fault, _out: &mut Vec<DialectOutput>) {}
 
-    /// The answer to a [`Said::Ask`].
+    /// The answer to a [`DialectOutput::PermissionRequest`].
     fn answer(&mut self, _ask: &str, _answer: &PermissionAnswer, _out: &mut Vec<DialectOutput>) {}
 
     /// The turn is to stop. Writes an interrupt to the CLI if its protocol has one; `false` when

@@ -4,15 +4,15 @@
 //! ACP. A [`dialect`] translates the output of one CLI into ACP and does no I/O.
 
 pub mod adapter;
+pub mod argument_checks;
 pub mod argv;
 pub mod catalogue;
-pub mod checks;
 pub mod compose;
 pub mod definition;
 pub mod detect;
 pub mod dialect;
+pub mod ids;
 pub mod mcp;
-pub mod mint;
 pub mod scratch;
 pub mod tools;
 pub mod update;

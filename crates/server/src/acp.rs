@@ -6,10 +6,10 @@
 //! but which HTTP stream a line belongs to.
 
 mod http;
+mod http_connection;
 pub mod lines;
+mod message_stream;
 mod metered_messages;
-mod remote;
-mod stream;
 mod web_socket;
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use wire::LineSplitter;
 
 use crate::daemon::Daemon;
 use crate::principal::{Principal, Role};
-use remote::HttpConnections;
+use http_connection::HttpConnections;
 
 /// Size of the pipe between a transport and its front, in bytes.
 const PIPE_BYTES: usize = 64 << 10;

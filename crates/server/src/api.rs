@@ -4,21 +4,21 @@
 //! type. Every handler is in the document at `/v1/openapi.json`, because both the routes and
 //! the document are made from the same list.
 
+mod agent_start;
 mod agents;
 mod attachments;
 mod audit;
 mod decision;
 mod directories;
 mod document;
-mod enclosed;
 mod files;
 mod health;
 mod list;
 mod options;
 mod permissions;
 mod prompt;
+mod prompt_attachments;
 mod session;
-mod start;
 mod transcript;
 
 use std::sync::Arc;
@@ -48,7 +48,7 @@ endpoints! { pub(crate) SessionPaths, Arc<Daemon>:
     session::delete,
     session::fork,
     session::close,
-    start::start,
+    agent_start::start,
     prompt::prompt,
     prompt::cancel,
     prompt::queue,

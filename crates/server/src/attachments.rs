@@ -9,7 +9,7 @@
 //! never weigh more than [`MAX_SESSION_BYTES`].
 
 mod name;
-mod place;
+mod storage;
 mod upload;
 
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
-use sessions::places::FairLimiter;
+use sessions::fair_limiter::FairLimiter;
 use utoipa::ToSchema;
 use wire::{CallId, SessionId};
 
@@ -130,7 +130,7 @@ impl Attachments {
         let room = self.reserve(session, n_bytes.unwrap_or(MAX_FILE_BYTES)).await?;
         let (files, by) = (self.clone(), by.to_owned());
         blocking(move || {
-            let dir = place::make(&files.root, session)?;
+            let dir = storage::make(&files.root, session)?;
             Upload::begin(dir, room, name, by)
         })
         .await
@@ -161,8 +161,8 @@ impl Attachments {
         session: SessionId,
     ) -> Result<Vec<Attachment>, AttachmentError> {
         let root = self.root.clone();
-        blocking(move || match place::open(&root, session)? {
-            Some(dir) => place::notes(&dir),
+        blocking(move || match storage::open(&root, session)? {
+            Some(dir) => storage::notes(&dir),
             None => Ok(Vec::new()),
         })
         .await
@@ -176,8 +176,8 @@ impl Attachments {
     ) -> Result<(Attachment, std::fs::File), AttachmentError> {
         let (root, id) = (self.root.clone(), parse(id)?);
         blocking(move || {
-            let (dir, note) = place::find(&root, session, id)?;
-            let file = place::file(&dir, id, &note.name)?;
+            let (dir, note) = storage::find(&root, session, id)?;
+            let file = storage::file(&dir, id, &note.name)?;
             Ok((note, file.ok_or_else(|| AttachmentError::NoSuchFile(id.to_string()))?))
         })
         .await
@@ -185,15 +185,15 @@ impl Attachments {
 
     /// The path by which an agent finds the file.
     pub(crate) fn path(&self, session: SessionId, attachment: &Attachment) -> PathBuf {
-        let dir = place::path(&self.root, session);
+        let dir = storage::path(&self.root, session);
         dir.join(attachment.id.as_str()).join(name::on_disk(&attachment.name))
     }
 
     pub(crate) async fn remove(&self, session: SessionId, id: &str) -> Result<(), AttachmentError> {
         let (root, id) = (self.root.clone(), parse(id)?);
         blocking(move || {
-            let (dir, note) = place::find(&root, session, id)?;
-            place::remove(&dir, id, &note.name).map_err(AttachmentError::io("remove the file"))
+            let (dir, note) = storage::find(&root, session, id)?;
+            storage::remove(&dir, id, &note.name).map_err(AttachmentError::io("remove the file"))
         })
         .await
     }
@@ -201,13 +201,13 @@ impl Attachments {
     /// Removes all files of a session.
     pub(crate) async fn remove_all(&self, session: SessionId) -> Result<(), AttachmentError> {
         let root = self.root.clone();
-        blocking(move || place::remove_all(&root, session)).await
+        blocking(move || storage::remove_all(&root, session)).await
     }
 
     /// The sessions that have a directory here.
     pub(crate) async fn sessions(&self) -> Result<Vec<SessionId>, AttachmentError> {
         let root = self.root.clone();
-        blocking(move || place::sessions(&root)).await
+        blocking(move || storage::sessions(&root)).await
     }
 }
 

@@ -2,20 +2,20 @@
 //! between requests is a file of its own here.
 
 pub(crate) mod agents;
+mod created_sessions;
 pub(crate) mod load;
-pub(crate) mod looks;
-mod made;
-pub(crate) mod snapshots;
+pub(crate) mod session_snapshots;
+pub(crate) mod vocabulary_snapshots;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use sessions::desk::{RegistryError, SessionRegistry};
+use sessions::fair_limiter::FairLimiter;
 use sessions::host::AgentCapabilities;
 use sessions::order::SessionOrder;
 use sessions::permission::PolicyMode;
-use sessions::places::FairLimiter;
+use sessions::registry::{RegistryError, SessionRegistry};
 use sessions::session::SessionHandle;
 use store::SessionRecord;
 use tokio_util::sync::CancellationToken;
@@ -28,10 +28,10 @@ use crate::open_design::settings::OpenDesignSettings as RunSettings;
 use crate::principal::Principal;
 use crate::problem::{Problem, shown};
 use agents::KnownAgents;
+use created_sessions::CreatedSessions;
 use load::Load;
-use looks::SessionSnapshots;
-use made::CreatedSessions;
-use snapshots::VocabularySnapshots;
+use session_snapshots::SessionSnapshots;
+use vocabulary_snapshots::VocabularySnapshots;
 
 /// Searches for files at a time, and listings of directories. Everyone who types asks again and
 /// again; the disk shall have time for the agents.

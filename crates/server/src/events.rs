@@ -7,17 +7,17 @@
 //! Always true: whoever comes back with the last id that it saw gets every frame once.
 
 mod ending;
-mod lists;
-mod page;
-mod patience;
+mod frame_buffer;
+mod frame_encoder;
+mod query;
 mod reader;
+mod session_changes;
+mod slow_reader;
 mod socket;
 mod sse;
 mod stream;
-mod teller;
 #[cfg(test)]
 pub(crate) mod testing;
-mod wanted;
 
 use std::sync::Arc;
 
@@ -33,11 +33,11 @@ use crate::daemon::Daemon;
 use crate::principal::Principal;
 use crate::problem::Problem;
 use crate::web_socket::Handshake;
-pub(crate) use lists::SessionChange;
-use lists::SessionChanges;
+use query::{EventsQuery, EventsRequest};
 use reader::EventReader;
+pub(crate) use session_changes::SessionChange;
+use session_changes::SessionChanges;
 use stream::{FrameSource, FrameStream};
-use wanted::{EventsQuery, EventsRequest};
 
 pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
     Router::new()

@@ -7,8 +7,8 @@
 //! even whether its guess was near. Roles come from the token table alone: nothing that a
 //! client says about itself is believed.
 
-mod answer;
-mod arrival;
+mod answer_body;
+mod connection_info;
 mod credentials;
 mod failures;
 mod host;
@@ -17,7 +17,7 @@ mod passes;
 mod peer_user;
 mod routes;
 mod service;
-mod shares;
+mod stream_shares;
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
@@ -31,8 +31,8 @@ use crate::page_name::PageName;
 use crate::principal::Principal;
 use crate::problem::{Problem, kinds};
 use crate::tokens::{BrowserToken, Tokens};
-pub use arrival::{BusyGuard, ConnectionActivity, ConnectionInfo, Peer};
-pub(crate) use arrival::{CookieName, HostName, LoginCookies};
+pub use connection_info::{BusyGuard, ConnectionActivity, ConnectionInfo, Peer};
+pub(crate) use connection_info::{CookieName, HostName, LoginCookies};
 use credentials::Credentials;
 use failures::{FailureVerdict, Failures};
 use host::{Hosts, RequestedHost};

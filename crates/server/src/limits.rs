@@ -4,16 +4,16 @@
 //! an answer where one can still be given, and a closed connection where not.
 
 mod body;
-mod patient;
-mod steady;
+mod stall_guard;
+mod stall_timeout;
 
 use std::time::Duration;
 
 pub use body::WaitBudget;
 pub use body::{BodyFault, BodyLimits, MeteredBody};
 pub use bus::quota::{ByteQuota, QuotaReservation};
-pub(crate) use patient::with_stall_timeout;
-pub use steady::StallGuard;
+pub use stall_guard::StallGuard;
+pub(crate) use stall_timeout::with_stall_timeout;
 
 /// One client may have a quarter of a listener's connections, if others want some.
 pub(crate) const CLIENT_SHARE_DIVISOR: usize = 4;

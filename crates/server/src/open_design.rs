@@ -9,22 +9,22 @@
 //! restart. A project's files are reached through a directory handle that cannot be left.
 
 mod agents;
-mod asked;
-mod begin;
-mod body;
 mod conversation;
+mod error_body;
 mod files;
-mod form;
-mod ledger;
 mod list;
+mod multipart;
 mod project;
-mod refusal;
+mod repeated_requests;
 mod resources;
 mod run;
+mod run_index;
+mod run_options;
+mod run_request;
+mod run_start;
+pub(crate) mod run_vocabulary;
 pub(crate) mod settings;
 mod uploads;
-mod wishes;
-pub(crate) mod words;
 
 use std::sync::Arc;
 
@@ -33,9 +33,9 @@ use axum::middleware::map_response;
 use axum::routing::{get, post};
 
 use crate::daemon::Daemon;
-use asked::{ConversationLocks, RequestDigests};
-use ledger::RunIndexes;
 use project::Projects;
+use repeated_requests::{ConversationLocks, RequestDigests};
+use run_index::RunIndexes;
 
 pub use settings::OpenDesignSettings;
 pub(crate) use uploads::MAX_FORM_BYTES;
@@ -70,6 +70,6 @@ pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
         .route("/api/chat", post(run::chat))
         .route("/api/upload", post(uploads::upload_images))
         .route("/api/projects/{id}/upload", post(uploads::upload_files))
-        .layer(map_response(refusal::rewrite_problem))
+        .layer(map_response(error_body::rewrite_problem))
         .with_state(runs)
 }

@@ -3,8 +3,8 @@
 //! In: a kind of [`kinds`], and texts. Out: a response, which also has the problem itself in its
 //! extensions, for handlers that write it in another shape.
 
+mod conversions;
 pub(crate) mod kinds;
-mod refusals;
 
 use std::num::NonZeroU32;
 

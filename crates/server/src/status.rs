@@ -1,7 +1,7 @@
 //! The status of a session, as clients see it.
 
 use serde::{Deserialize, Serialize};
-use sessions::desk::SessionActivity;
+use sessions::registry::SessionActivity;
 use utoipa::ToSchema;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -18,8 +18,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sessions::news::Notice;
-use sessions::yard::SessionContext;
+use sessions::context::SessionContext;
+use sessions::notices::Notice;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use wire::{CallId, SessionId};

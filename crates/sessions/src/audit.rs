@@ -1,6 +1,6 @@
 //! The audit of decisions over all sessions: who allowed what, when and by which rule.
 //!
-//! In: the log's decisions, in the order of time. Out: one [`Row`] each, a page at a time.
+//! In: the log's decisions, in the order of time. Out: one [`AuditRow`] each, a page at a time.
 //! The answer's own event says all there is to say, so nothing else of a session is read
 //! but its record. A decision that does not match its checksum is a row that says so.
 

@@ -1,7 +1,7 @@
 //! The budget of a session: its limits, its use so far, and which limit is reached.
 //!
 //! In: starts and ends of turns, time, and the agent's reports of tokens and cost. Out:
-//! which limit is reached. No I/O and no clock; kept in the session's [`Details`] so that it
+//! which limit is reached. No I/O and no clock; kept in the session's [`SessionDetails`] so that it
 //! counts over the session's whole life.
 //!
 //! Agents report their use in three shapes. `usage` at the end of a turn is the tokens of that
@@ -10,7 +10,7 @@
 //! the sum of the session, or of the agent's process: less than before means that the agent
 //! began anew. What is not reported is not counted, so tokens and cost are lower bounds.
 //!
-//! [`Details`]: crate::details::Details
+//! [`SessionDetails`]: crate::details::Details
 
 mod limits;
 

@@ -13,7 +13,7 @@ use wire::event::TurnEnded;
 use wire::{Fault, Json, Millis, TurnId};
 
 use crate::budget::Budget;
-use crate::made_of::CreationParams;
+use crate::creation_params::CreationParams;
 use crate::options::{InitialOptions, SettingRequest};
 use crate::permission::PolicyMode;
 

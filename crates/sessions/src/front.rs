@@ -9,13 +9,13 @@
 //! that waits for the agent never holds up the next message of the client. Closing a session
 //! that somebody else has open only takes this client out of it.
 
+mod access;
 mod feed;
 mod introduction;
 mod leaving;
 mod list;
 mod open;
-mod stray;
-mod visit;
+mod sessionless;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -28,18 +28,18 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wire::{Json, Message, RpcError, RpcId, codes};
 
-use crate::desk::{ClientPresence, SessionRegistry};
 use crate::host::{Host, HostError};
 use crate::lock::lock;
+use crate::registry::{ClientPresence, SessionRegistry};
 use crate::session::SessionHandle;
-use crate::{listed, mint};
+use crate::{allow_list, mint};
 use bus::connection::{CallError, Connection, IncomingMessage, RpcResult};
 use wire::Fault;
 
+use access::ClientAccess;
+pub use access::{ClientProfile, RequestPermits};
 use feed::Feed;
 use introduction::ClientCapabilities;
-use visit::ClientAccess;
-pub use visit::{ClientProfile, RequestPermits};
 
 /// Refuses a message that other readers of JSON could read in another way than we do.
 fn check_unambiguous(message: &Message) -> Result<(), RpcError> {
@@ -249,7 +249,7 @@ impl Front {
         }
         let params = match self.access.is_local() {
             true => params,
-            false => listed::allowed_members(&params, listed::PROMPT_MEMBERS),
+            false => allow_list::allowed_members(&params, allow_list::PROMPT_MEMBERS),
         };
         let turn = mint::turn_id();
         open.prompts.expect(turn, id.clone());
@@ -345,7 +345,7 @@ impl Front {
         if self.access.is_local() {
             return Ok(params);
         }
-        let listed = is_scoped.then(|| listed::allowed_params(method, &params)).flatten();
+        let listed = is_scoped.then(|| allow_list::allowed_params(method, &params)).flatten();
         listed.unwrap_or_else(|| Err(RpcError::method_not_found(method)))
     }
 

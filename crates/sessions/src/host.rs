@@ -7,7 +7,7 @@
 //! process tree is ended, every session is told, and `ended` says how.
 
 mod capabilities;
-mod room;
+mod memory_budget;
 mod routes;
 mod slot;
 
@@ -26,7 +26,7 @@ use crate::settings::{SessionSettings, WorkerSetup};
 use bus::connection::{CallError, Connection};
 
 pub use capabilities::{AgentCapabilities, AuthMethod};
-pub(crate) use room::MemoryShare;
+pub(crate) use memory_budget::MemoryShare;
 pub(crate) use routes::{AgentMessage, AgentMessages};
 use routes::{Routes, dispatch};
 pub use slot::{HostError, HostSlot};
@@ -153,7 +153,7 @@ pub struct Host {
     pub(crate) initialized: Json,
     pub(crate) capabilities: AgentCapabilities,
     pub(crate) quirks: AgentQuirks,
-    memory_budget: room::MemoryBudget,
+    memory_budget: memory_budget::MemoryBudget,
     ended: watch::Receiver<Option<ExitReport>>,
     /// We asked it to end.
     is_stopping: AtomicBool,
@@ -222,7 +222,7 @@ impl Host {
             initialized: Json::trusted("{}"),
             capabilities: AgentCapabilities::default(),
             quirks: command.quirks.clone(),
-            memory_budget: room::MemoryBudget::default(),
+            memory_budget: memory_budget::MemoryBudget::default(),
             ended,
             is_stopping: AtomicBool::new(false),
         };

@@ -5,35 +5,35 @@
 //! to ACP clients, and only a session's own task appends to its log. Nothing here knows
 //! HTTP or SQL.
 
+mod allow_list;
 pub mod audit;
 pub mod budget;
-pub mod desk;
+pub mod context;
+pub mod creation_params;
 pub mod details;
+pub mod fair_limiter;
 mod fault;
 mod file_stamp;
 pub mod front;
 pub mod host;
 pub mod link;
-mod listed;
 mod lock;
-pub mod made_of;
 mod memory;
 mod name_list;
-pub mod news;
+pub mod notices;
 pub mod observer;
 pub mod open;
 pub mod options;
 pub mod order;
 pub mod pending;
 pub mod permission;
-pub mod places;
 pub mod pools;
 mod preface;
+pub mod registry;
 mod relink;
 mod reseed;
 pub mod session;
 pub mod settings;
 mod terminals;
-pub mod yard;
 
 pub use store::mint;

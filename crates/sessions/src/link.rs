@@ -1,6 +1,6 @@
 //! Links a session to an agent: by a new conversation, or by getting an earlier one back.
 //!
-//! In: a host and the facts about the session. Out: a [`Link`], and how it came about.
+//! In: a host and the facts about the session. Out: a [`AgentLink`], and how it came about.
 //!
 //! An earlier conversation is tried in order: `session/resume`, `session/load`, a new
 //! conversation that is told what happened so far. What the agent replays is swallowed in
@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use wire::event::{ResumeProof, ResumeWay, SessionResumed};
 use wire::{Json, RpcError};
 
+use crate::creation_params::CreationParams;
 use crate::host::{AgentMessages, Host};
-use crate::made_of::CreationParams;
 use crate::options::{OptionChoice, request_for};
 use bus::connection::CallError;
 pub(crate) use early::EarlyMessages;

@@ -14,17 +14,17 @@ use wire::event::SessionCreated;
 use wire::{Json, Seq, SessionId};
 
 use crate::budget::Budget;
+use crate::context::SessionContext;
+use crate::creation_params::CreationParams;
 use crate::details::SessionDetails;
 use crate::host::HostSlot;
 use crate::link::{self, AgentLink, LinkOutcome};
-use crate::made_of::CreationParams;
 use crate::observer::{self, StartupStep};
 use crate::options::{InitialOptions, NotOffered, OptionChoice};
 use crate::order::{SessionDirectories, SessionOrder};
 use crate::permission::PermissionPolicy;
 use crate::session::{ChooseError, SessionHandle, SessionTaskStart};
-use crate::yard::SessionContext;
-use crate::{mint, preface, yard};
+use crate::{context, mint, preface};
 pub use error::OpenError;
 
 /// The agent slot, the policy and the order by which a session is opened.
@@ -196,7 +196,7 @@ async fn begin(
         at: None,
         by: made_by,
     };
-    let created = vec![yard::draft(None, created)];
+    let created = vec![context::draft(None, created)];
     let title = order.title.clone().map(Some);
     let changes = RecordChanges { title, ..RecordChanges::default() };
     if let Err(error) = yard.log.append(Batch::new(id, created).with(changes)).await {

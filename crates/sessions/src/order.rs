@@ -12,10 +12,10 @@ use store::SessionRecord;
 use tokio_util::sync::CancellationToken;
 use wire::{Json, Millis, SessionId};
 
+use crate::allow_list;
 use crate::budget::BudgetLimits;
+use crate::creation_params::CreationParams;
 use crate::details::{ClientRequest, SessionDetails};
-use crate::listed;
-use crate::made_of::CreationParams;
 use crate::options::InitialOptions;
 use crate::permission::PolicyMode;
 
@@ -37,7 +37,7 @@ pub struct SessionOrder {
     pub command: Vec<OsString>,
     /// Instead of the daemon's own environment.
     pub env: Option<BTreeMap<OsString, OsString>>,
-    /// Checked with [`Order::placed`].
+    /// Checked with [`SessionOrder::placed`].
     pub cwd: PathBuf,
     pub additional_directories: Vec<PathBuf>,
     pub mcp_servers: Vec<Value>,
@@ -131,7 +131,7 @@ impl SessionOrder {
         let servers = self.mcp_servers.iter().map(remote_server);
         self.mcp_servers = servers.collect::<Result<_, _>>()?;
         self.more_params =
-            self.more_params.as_ref().map(|params| listed::allowed_members(params, &[]));
+            self.more_params.as_ref().map(|params| allow_list::allowed_members(params, &[]));
         Ok(self)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! In: what the sessions' tasks put up and take down. Out: lists for those who show or
 //! announce questions, and a counter to wait on. A question is listed from after its event
-//! is in the log until after its answer is; it goes down with its [`Listed`] guard, so also
+//! is in the log until after its answer is; it goes down with its [`QuestionListing`] guard, so also
 //! when the session's task dies. Always true: no more than [`MAX_LISTED`] questions are held,
 //! and [`MAX_BYTES`] of raw requests; of the sessions of one maker a quarter, so that nobody's
 //! questions are rejected for the number of another's.

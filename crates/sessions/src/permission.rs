@@ -1,6 +1,6 @@
 //! Decides whether an agent may do what it asks for.
 //!
-//! In: a question ([`Question`]), the rules and the mode. Out: allow, deny or ask, and who
+//! In: a question ([`PolicyQuestion`]), the rules and the mode. Out: allow, deny or ask, and who
 //! said so. Then the option is chosen that grants or refuses exactly once: an `…_always`
 //! option is never picked for a person who did not choose it.
 //!
@@ -10,14 +10,14 @@
 mod book;
 mod command_glob;
 mod command_line;
-mod names;
+mod member_names;
 mod question;
 mod rules;
 pub(crate) mod summary;
 mod tool_facts;
 
 pub use book::{RuleBook, RulesFile};
-pub(crate) use names::{miscased_in_question, miscased_name};
+pub(crate) use member_names::{miscased_in_question, miscased_name};
 pub(crate) use question::resolved;
 pub use question::{PermissionOption, PolicyQuestion};
 pub use rules::{Rule, RuleError, Rules};

@@ -12,10 +12,10 @@
 mod fingerprint;
 mod key;
 mod lease;
-mod picture;
 mod prepared;
 mod settings;
-mod sharing;
+mod shared_workers;
+mod snapshot;
 mod starting;
 mod state;
 mod upkeep;
@@ -33,10 +33,10 @@ use crate::settings::{SessionSettings, WorkerSetup};
 use key::PoolKey;
 pub(crate) use lease::PoolBacking;
 use lease::SlotLease;
-pub use picture::{PoolKeySnapshot, PoolsSnapshot};
 pub(crate) use prepared::PreparedSession;
 use prepared::WarmWorkerState;
 pub use settings::WarmSettings;
+pub use snapshot::{PoolKeySnapshot, PoolsSnapshot};
 pub use state::PoolCounts;
 use state::{PoolsState, SharedWorker, WarmWorker};
 

@@ -10,15 +10,15 @@ use store::StoreError;
 use wire::SessionId;
 use wire::event::ResumeWay;
 
+use crate::context::SessionContext;
+use crate::creation_params::CreationParams;
 use crate::details::SessionDetails;
 use crate::host::Host;
 use crate::link::{self, AgentLink, EarlierSession, LinkOutcome};
-use crate::made_of::CreationParams;
 use crate::open::error::OpenError;
 use crate::options::{self, NotOffered, OptionChoice, SettingRequest, request_for};
 use crate::reseed;
 use crate::session::error::ChooseError;
-use crate::yard::SessionContext;
 
 /// Reads what the session was made of, when its agent is started.
 pub(crate) async fn made_of(
@@ -83,7 +83,7 @@ fn initial_settings<'a>(
     for (choice, wanted) in wishes {
         match request_for(&link.answer, choice, wanted) {
             Ok((method, params)) => {
-                requests.push(SettingRequest { method: method.to_owned(), params })
+                requests.push(SettingRequest { method: method.to_owned(), params });
             }
             Err(NotOffered::NoChoice(_))
                 if choice == OptionChoice::Model && host.quirks.model_is_set => {}

@@ -4,14 +4,14 @@
 //! the log, which is where every client reads. One task owns a session ([`task`]); a
 //! [`SessionHandle`] is how everybody else talks to it.
 
-mod agent_link;
 mod cancelling;
 mod clients;
 mod command;
 pub(crate) mod error;
 mod judge;
-mod last_words;
 mod limit_gate;
+mod link_state;
+mod masked_failure;
 mod questions;
 mod services;
 mod silence;
@@ -29,12 +29,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 use wire::{CallId, Fault, Json, Message, RpcError, RpcId, Seq, SessionId, TurnId};
 
 use crate::budget::BudgetLimits;
+use crate::context::SessionContext;
 use crate::details::ClientRequest;
 use crate::host::{AgentCapabilities, HostSlot};
 use crate::link::LinkOutcome;
 use crate::options::{OptionChoice, request_for};
 use crate::permission::{Decider, PermissionPolicy};
-use crate::yard::SessionContext;
 use bus::connection::{Connection, RpcResult};
 
 use clients::AttachedClient;

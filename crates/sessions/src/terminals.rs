@@ -5,9 +5,9 @@
 //! never used twice. Its output is also kept for the log ([`telling`]), from where the
 //! session takes it; no command ever waits for that.
 
+mod output_sampler;
 mod stopping;
-mod telling;
-mod told;
+mod terminal_log;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -25,8 +25,8 @@ use tokio::time::timeout;
 use wire::{Json, RpcError, TurnId};
 
 pub(crate) use self::stopping::StoppedCommands;
-use self::telling::TerminalLogWriter;
-pub(crate) use self::telling::{TerminalEvents, TerminalLog};
+use self::terminal_log::TerminalLogWriter;
+pub(crate) use self::terminal_log::{TerminalEvents, TerminalLog};
 use crate::lock::lock;
 use crate::settings::WorkerSetup;
 

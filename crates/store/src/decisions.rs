@@ -1,7 +1,7 @@
 //! Decisions of all sessions in the order of time: the filter to read them by, and the result.
 //!
 //! A log is read by place; an audit asks by time and over all sessions. Events of the kinds
-//! in [`DECIDED`] are therefore found by their time as well. The order is that of the wall
+//! in [`DECISION_KINDS`] are therefore found by their time as well. The order is that of the wall
 //! clock, so an event that is appended late, or after the clock was set back, may stand
 //! before one that was read already.
 
@@ -17,7 +17,7 @@ pub(crate) const DECISION_KINDS: [Kind; 2] = [Kind::PermissionResolved, Kind::El
 /// A session's number and a place in its log share one integer, as in the database.
 pub(crate) const SEQ_BITS: u32 = 40;
 
-/// Which decisions to read. The default is the oldest [`Filter::DEFAULT_LIMIT`].
+/// Which decisions to read. The default is the oldest [`SessionFilter::DEFAULT_LIMIT`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecisionFilter {
     /// The earliest time.
@@ -27,7 +27,7 @@ pub struct DecisionFilter {
     pub session: Option<SessionId>,
     /// Only what comes after this place.
     pub after: Option<DecisionPlace>,
-    /// At most [`Filter::MAX_LIMIT`] are returned, whatever is asked for, and no more than
+    /// At most [`SessionFilter::MAX_LIMIT`] are returned, whatever is asked for, and no more than
     /// about 1 MiB of payload.
     pub limit: usize,
 }

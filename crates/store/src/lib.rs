@@ -17,7 +17,7 @@ pub mod mint;
 mod read_budget;
 mod record;
 mod sqlite;
-mod wake;
+mod wake_ups;
 
 pub use claim::{Claim, ClaimOwner};
 pub use decisions::{DecisionFilter, DecisionPlace, LoggedDecision};

@@ -12,7 +12,7 @@ use wire::{Event, Millis, Seq, SessionId};
 
 use crate::decisions::{DECISION_KINDS, SEQ_BITS};
 use crate::record::{DEFAULT_MAX_SESSION_BYTES, MAX_FOUND, MAX_READ_BYTES, reserve_for, weight};
-use crate::wake::{LogReach, WakeUps};
+use crate::wake_ups::{LogReach, WakeUps};
 use crate::{
     AppendedRange, Batch, Claim, ClaimOwner, Damage, DecisionFilter, DecisionPlace, EventLog,
     LogUsage, LoggedDecision, NewSession, PageStart, RecordChanges, SessionFilter, SessionOrigin,

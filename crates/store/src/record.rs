@@ -136,7 +136,7 @@ impl RecordChanges {
     }
 }
 
-/// Which sessions to list. The default is the newest [`Filter::DEFAULT_LIMIT`].
+/// Which sessions to list. The default is the newest [`SessionFilter::DEFAULT_LIMIT`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionFilter {
     pub agent: Option<String>,
@@ -145,7 +145,7 @@ pub struct SessionFilter {
     pub has_active_turn: Option<bool>,
     /// Only sessions that this maker has made since then, by their origins.
     pub made_by: Option<(String, Millis)>,
-    /// At most [`Filter::MAX_LIMIT`] are returned, whatever is asked for.
+    /// At most [`SessionFilter::MAX_LIMIT`] are returned, whatever is asked for.
     pub limit: usize,
     /// Only sessions that come after this one in the listing.
     pub before: Option<PageStart>,

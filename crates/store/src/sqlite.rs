@@ -12,8 +12,8 @@ mod origins;
 mod reader;
 mod rows;
 mod schema;
-mod step;
 mod syncer;
+mod transaction;
 mod watcher;
 mod writer;
 
@@ -31,7 +31,7 @@ use wire::{Event, Millis, Seq, SessionId};
 use crate::heads::Heads;
 use crate::memory::check_prefix;
 use crate::record::DEFAULT_MAX_SESSION_BYTES;
-use crate::wake::WakeUps;
+use crate::wake_ups::WakeUps;
 use crate::{
     AppendedRange, Batch, Claim, ClaimOwner, Damage, DecisionFilter, Durability, EventLog,
     LogUsage, LoggedDecision, NewSession, RecordChanges, SessionFilter, SessionOrigin,
@@ -42,8 +42,8 @@ use fault::SqliteResult;
 use files::LogFiles;
 use reader::ReaderQuery;
 pub use rows::LostSession;
-use step::LogTransaction;
 use syncer::Syncer;
+use transaction::LogTransaction;
 use writer::{LogWriter, WriteJob, WriteTask};
 
 /// Reader threads: one reads a long history while the other answers the short questions.

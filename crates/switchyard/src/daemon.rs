@@ -12,5 +12,5 @@ pub(crate) mod presence;
 mod sd_notify;
 pub(crate) mod serve;
 pub(crate) mod service;
+pub(crate) mod session_context;
 pub(crate) mod webhook;
-pub(crate) mod yard;

@@ -3,12 +3,12 @@
 
 mod agents;
 mod cli;
+mod command_daemon;
 mod config;
 mod daemon;
 mod home;
 mod logging;
 mod outcome;
-mod reach;
 mod session_info;
 mod signals;
 mod stdio;

@@ -20,7 +20,7 @@ use base64::Engine as _;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::process::PATIENCE;
+use crate::test_home::PATIENCE;
 use process::BrowserProcess;
 use profile::BrowserProfile;
 use session::WebDriverSession;

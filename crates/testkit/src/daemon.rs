@@ -13,7 +13,7 @@ use std::time::Duration;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::process::{PATIENCE, TestHome, wait_until};
+use crate::test_home::{PATIENCE, TestHome, wait_until};
 
 /// A running daemon.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::{Error, Message, WebSocket, client};
 
 use crate::daemon::Daemon;
-use crate::process::PATIENCE;
+use crate::test_home::PATIENCE;
 
 /// The size of the socket's receive buffer, small so that a slow reader shows.
 const SMALL_BUFFER: usize = 16 << 10;

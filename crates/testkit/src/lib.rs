@@ -29,16 +29,16 @@
 pub mod browser;
 pub mod daemon;
 pub mod event_client;
+pub mod helper_programs;
 pub mod json_schema;
 pub mod line_client;
 pub mod model_server;
 pub mod proc;
-pub mod process;
-pub mod programs;
 pub mod schema;
 pub mod sdk_client;
 pub mod tap;
-pub mod tools;
+pub mod test_executables;
+pub mod test_home;
 pub mod transcript;
 
 pub use schema::{Validator, Violation};

@@ -17,7 +17,7 @@ use std::time::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
 
-use crate::process::PATIENCE;
+use crate::test_home::PATIENCE;
 
 const READ_BYTES: usize = 1 << 14;
 

@@ -22,8 +22,8 @@
 //! | `http` | connections |
 
 mod answer;
-mod asked;
 mod http;
+mod received_request;
 mod wire;
 
 use std::collections::{HashMap, VecDeque};
@@ -37,8 +37,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub use self::answer::{ScriptedAnswer, calls, raw, status, text, thought};
-pub use self::asked::ReceivedRequest;
-use crate::process::PATIENCE;
+pub use self::received_request::ReceivedRequest;
+use crate::test_home::PATIENCE;
 
 /// The model that is listed when a test does not care.
 pub const MODEL: &str = "test-model";

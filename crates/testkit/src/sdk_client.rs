@@ -1,25 +1,25 @@
 //! An ACP client made with the official SDK: a counterpart that we did not write.
 //!
-//! In: a command that speaks ACP v1 on stdio, and [`Manners`]. Out: typed answers, the updates in
+//! In: a command that speaks ACP v1 on stdio, and [`ClientBehavior`]. Out: typed answers, the updates in
 //! their order, and a transcript of every line.
 //! The connection lives in a thread of its own (the SDK's dispatch needs much stack in debug
 //! builds). Its end closes the agent's stdin and waits; a dropped client kills the agent.
 
+mod behavior;
 mod connection;
 mod files;
-mod manners;
-mod memory;
+mod record;
 mod recorder;
 mod terminals;
 mod turn;
 
 /// The SDK's types, for tests that name them.
 pub use agent_client_protocol::v1::schema as acp;
-pub use manners::{ClientBehavior, FormAnswer, PermissionReply};
+pub use behavior::{ClientBehavior, FormAnswer, PermissionReply};
 pub use turn::{RunningTurn, Turn, text_of};
 
 use crate::proc;
-use crate::process::PATIENCE;
+use crate::test_home::PATIENCE;
 use crate::transcript::Transcript;
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
@@ -32,7 +32,7 @@ use agent_client_protocol::v1::schema::{
     SessionNotification, SessionUpdate, SetSessionModeRequest,
 };
 use agent_client_protocol::{Agent, JsonRpcRequest, Result, UntypedMessage};
-use memory::ClientRecord;
+use record::ClientRecord;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::ExitStatus;

@@ -1,7 +1,7 @@
 //! A recorder between two peers on stdio, which writes down every line.
 //!
 //! In: `acp-tap OUT.ndjson -- CMD ARGS…` and our stdin. Out: the child's stdout, byte for byte, its
-//! exit code, and one JSON [`Entry`] per line appended to the file.
+//! exit code, and one JSON [`TranscriptEntry`] per line appended to the file.
 //! A line is written down before it is passed on, so that an answer never stands before its
 //! question. The end of either stream is passed on, even while the child lives.
 

@@ -49,7 +49,7 @@ impl Transcript {
         self.entries.push(TranscriptEntry { direction, line: line.into() });
     }
 
-    /// Reads a record with one [`Entry`] as JSON per line.
+    /// Reads a record with one [`TranscriptEntry`] as JSON per line.
     pub fn read(path: impl AsRef<Path>) -> std::io::Result<Self> {
         let record = std::fs::read_to_string(path)?;
         let entries = record.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;

@@ -3,10 +3,10 @@
 //! In: an HTTP status, a code of JSON-RPC, the sentence of a provider, a CLI or an agent. Out: a
 //! category, the same whoever reports it. [`Category::Internal`] stands for what nothing is known of.
 
-use crate::words::words;
+use crate::string_enum::string_enum;
 use crate::{RpcError, codes};
 
-words! {
+string_enum! {
     /// The category of an error.
     pub enum Category else Internal {
         /// Somebody has to log in, or give a key.

@@ -5,6 +5,7 @@
 //! input: callers bring bytes, times and entropy.
 
 mod category;
+mod duplicates;
 mod envelope;
 pub mod fault;
 mod ids;
@@ -14,10 +15,9 @@ mod message;
 mod readable;
 mod rpc;
 mod splice;
+mod string_enum;
 mod tool_kind;
-mod twins;
 mod values;
-mod words;
 
 pub mod event;
 pub mod limits;
@@ -26,6 +26,7 @@ pub mod text;
 pub mod uri;
 
 pub use category::Category;
+pub use duplicates::{Ambiguity, check_unambiguous};
 pub use envelope::{Envelope, Span, UnreadableLine};
 pub use event::{Draft, Event, Kind, Millis, Own, Seq};
 pub use fault::Fault;
@@ -37,7 +38,6 @@ pub use readable::readable;
 pub use rpc::{RpcError, RpcId, codes, error_line, notification_line, request_line, result_line};
 pub use splice::{remove_member, set_member};
 pub use tool_kind::ToolKind;
-pub use twins::{Ambiguity, check_unambiguous};
 pub use values::{has_more_values, has_too_many_values};
 
 // What is fuzzed names the crate from outside, and is tried in its tests, too.

@@ -229,7 +229,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for MessageHead<'a> {
                         HeadKey::Jsonrpc => once(&mut head.jsonrpc, map.next_value()?)?,
                         HeadKey::Id => once(&mut head.id, map.next_value()?)?,
                         HeadKey::Method => {
-                            once(&mut head.method, map.next_value::<BorrowedText>()?.0)?
+                            once(&mut head.method, map.next_value::<BorrowedText>()?.0)?;
                         }
                         HeadKey::Params => once(&mut head.params, map.next_value()?)?,
                         HeadKey::Result => once(&mut head.result, map.next_value()?)?,

@@ -11,7 +11,7 @@ interface Case {
   failure: string | null;
 }
 
-const cases = JSON.parse(readFileSync("../crates/projection/src/printed/ends.json", "utf8")) as Case[];
+const cases = JSON.parse(readFileSync("../crates/projection/src/command_output/ends.json", "utf8")) as Case[];
 
 test.each(cases)("$name", ({ call, exited, failure }) => {
   const events = log(

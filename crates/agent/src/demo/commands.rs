@@ -2,7 +2,7 @@
 //!
 //! In: the prompt. Out: the turn's outcome, and what its commands do to the turn.
 //! The table is the only list there is: `help`, the announced slash commands and the lookup all
-//! read it, and every name is there once. A missing or unreadable argument is [`Usage`], which tells
+//! read it, and every name is there once. A missing or unreadable argument is [`UsageError`], which tells
 //! the user the command's syntax.
 
 mod client;

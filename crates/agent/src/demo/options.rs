@@ -1,6 +1,6 @@
 //! The command line of the demo agent.
 //!
-//! In: the arguments after `demo-agent`. Out: [`Options`], or one sentence that says what is wrong.
+//! In: the arguments after `demo-agent`. Out: [`DemoOptions`], or one sentence that says what is wrong.
 //! The default is an honest, minimal agent: every lie and every capability has to be asked for.
 
 use std::ffi::OsString;

@@ -10,11 +10,11 @@
 //! keys.
 
 mod bash;
-mod kept;
-mod key;
-mod own;
+mod environment;
+mod local_process;
+mod output_buffer;
+mod permission_keys;
 mod terminal;
-mod variables;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use serde_json::json;
 use super::tool::{ToolContext, ToolError};
 
 pub(super) use bash::tool as bash_tool;
-pub(super) use key::permission_key;
+pub(super) use permission_keys::permission_key;
 
 /// A command to run.
 #[derive(Debug, Clone)]
@@ -72,7 +72,7 @@ pub(super) async fn run(
     let deed = json!({ "kind": "execute", "command": order.line });
     match context.workspace.client.denial(deed).await.map_err(terminal_failed)? {
         Some(why) => Err(denied(&why)),
-        None => own::run(context, order).await,
+        None => local_process::run(context, order).await,
     }
 }
 

@@ -1,6 +1,6 @@
 //! `[native]` of `switchyard.toml`, and the variables that come before it.
 //!
-//! In: the table and a way to look variables up. Out: a [`Setup`], the endpoints that can be
+//! In: the table and a way to look variables up. Out: a [`ModelSetup`], the endpoints that can be
 //! talked to. `OPENAI_BASE_URL`, `OPENAI_API_KEY`, `OPENAI_MODEL`, `OPENAI_SYSTEM_PROMPT`,
 //! `OPENAI_MAX_TOKENS` and `OPENAI_TEMPERATURE` win over the table for the default provider,
 //! `OPENAI_TOOLS` and `OPENAI_CONTEXT_TOOLS` for all.

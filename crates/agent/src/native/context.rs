@@ -123,7 +123,7 @@ impl MessageBuilder<'_> {
         match self.overlay.shape(seq) {
             PartShape::Whole => push_user(&mut self.messages, parts),
             PartShape::Replaced { text } => {
-                push_user(&mut self.messages, vec![MessagePart::text(text)])
+                push_user(&mut self.messages, vec![MessagePart::text(text)]);
             }
             PartShape::Hidden => self.left_out(),
         }

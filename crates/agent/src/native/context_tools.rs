@@ -13,16 +13,16 @@
 //! They are off until somebody switches them on: in the configuration, in a variable, or as an
 //! option of a session. Always true: the journal is only added to.
 
-mod asking;
 mod checks;
-mod classify;
-mod desk;
-mod distill;
-mod edit;
-mod numbers;
-mod objective;
-mod park;
+mod classifier_threads;
+mod context_edit;
+mod context_editor;
+mod distill_threads;
+mod objective_set;
+mod part_numbers;
 mod refine;
+mod side_requests;
+mod thread_park;
 pub(super) mod verify;
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 use super::session::NativeSession;
 use super::settings::context_tools::ContextToolName;
 use super::tool::Tool;
-use desk::ContextEditor;
+use context_editor::ContextEditor;
 
 /// The context tools of a session's own conversation, for one turn. A sub-agent has a conversation
 /// that nobody keeps, and of these `verify` alone.
@@ -41,11 +41,11 @@ pub(super) fn of(session: &Arc<NativeSession>, cancel: &CancellationToken) -> Ve
     let is_on = |name: &ContextToolName| switch.has(*name);
     let desk = ContextEditor::new(session);
     let make = |name: ContextToolName| match name {
-        ContextToolName::ContextEdit => edit::tool(desk.clone()),
-        ContextToolName::ThreadPark => park::tool(desk.clone()),
-        ContextToolName::ClassifierThreads => classify::tool(desk.clone()),
-        ContextToolName::DistillThreads => distill::tool(desk.clone()),
-        ContextToolName::ObjectiveSet => objective::tool(desk.clone()),
+        ContextToolName::ContextEdit => context_edit::tool(desk.clone()),
+        ContextToolName::ThreadPark => thread_park::tool(desk.clone()),
+        ContextToolName::ClassifierThreads => classifier_threads::tool(desk.clone()),
+        ContextToolName::DistillThreads => distill_threads::tool(desk.clone()),
+        ContextToolName::ObjectiveSet => objective_set::tool(desk.clone()),
         ContextToolName::Verify => verify::tool(session.clone()),
         ContextToolName::Refine => refine::tool(session.clone(), cancel.clone()),
     };

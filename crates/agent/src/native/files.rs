@@ -26,13 +26,13 @@ use super::tool_call::ToolError;
 
 mod changing;
 pub(super) mod difference;
-mod missing;
 pub(super) mod protected;
-mod seen;
+mod seen_files;
+mod similar_names;
 pub(super) mod text;
 
 pub(super) use changing::PlannedFileChange;
-use seen::SeenFiles;
+use seen_files::SeenFiles;
 pub(super) use text::FileText;
 
 /// Largest text: more is nothing that a model reads or an editor shows.
@@ -183,7 +183,7 @@ impl Files {
     /// The error for a file that does not exist, with similar names that do.
     pub(super) async fn missing(&self, place: &ResolvedPath) -> ToolError {
         let (at, shown) = (place.clone(), self.shown(place));
-        let like = self.blocking(move |shared| missing::similar(&shared.roots, &at)).await;
+        let like = self.blocking(move |shared| similar_names::similar(&shared.roots, &at)).await;
         let like: Vec<_> =
             like.unwrap_or_default().iter().map(|like| format!("`{}`", self.shown(like))).collect();
         match like.as_slice() {

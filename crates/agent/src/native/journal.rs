@@ -214,7 +214,7 @@ impl Journal {
                 // Items that a later version wrote are left out.
                 match event.payload.read::<JournalItem>() {
                     Ok(item) => {
-                        entries.push(JournalEntry { seq: event.seq.0, item: Arc::new(item) })
+                        entries.push(JournalEntry { seq: event.seq.0, item: Arc::new(item) });
                     }
                     Err(error) => tracing::warn!(seq = event.seq.0, %error, "an item is unknown"),
                 }

@@ -5,12 +5,12 @@
 //! start, answers nonsense or ends never fails the session; whatever a server sends is bounded;
 //! with the session all its servers end, with everything they started.
 
-mod connect;
+mod connection;
 mod http;
-mod offer;
+mod message_filter;
+mod offered_tools;
 mod output;
 mod server;
-mod sieve;
 mod spec;
 mod sse;
 mod stdio;

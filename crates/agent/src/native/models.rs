@@ -10,7 +10,7 @@ use std::time::Duration;
 use wire::Category;
 
 use super::config::ModelSetup;
-use super::discover::{self, Advice, Candidate};
+use super::discovery::{self, Advice, Candidate};
 use super::provider::{ModelFailure, Provider};
 use super::providers::{OfferedModel, Providers};
 use super::{endpoint, lock, options};
@@ -123,7 +123,7 @@ impl Models {
         let (providers, found) = match Providers::new(setup) {
             Some(providers) => (providers, None),
             None => {
-                let found = discover::look(&self.candidates, &self.advice).await;
+                let found = discovery::look(&self.candidates, &self.advice).await;
                 let found = found.map_err(|nothing| ModelFailure {
                     category: Category::BadInput,
                     message: nothing.to_string(),

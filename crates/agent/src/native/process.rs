@@ -4,7 +4,7 @@
 //! `initialize`. When the client goes, everything that its sessions started is ended.
 
 mod methods;
-mod opening;
+mod session_opening;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -26,7 +26,7 @@ use super::models::Models;
 use super::prompt::PendingTurn;
 use super::session::NativeSession;
 use super::settings::{ToolSettings, TurnLimits};
-use super::slash;
+use super::slash_commands;
 
 /// Limits of the connection, as hosts of agents set them.
 const CONNECTION: ConnectionLimits = ConnectionLimits {
@@ -173,7 +173,7 @@ impl AgentProcess {
     /// Announces the slash commands, to a client that knows the session by now.
     async fn tell_commands(&self, opened: Option<Arc<NativeSession>>) {
         let Some(session) = opened else { return };
-        let commands = slash::available(&session);
+        let commands = slash_commands::available(&session);
         let update = json!({
             "sessionUpdate": "available_commands_update", "availableCommands": commands,
         });

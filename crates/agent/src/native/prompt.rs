@@ -2,7 +2,7 @@
 //!
 //! Here a session, its slash commands, the tools of its turn and the turn come together.
 
-mod main_talk;
+mod session_conversation;
 mod summary;
 
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use wire::RpcError;
 use super::chat::TokenUsage;
 use super::journal::JournalItem;
 use super::session::{NativeSession, TurnError};
-use super::slash::{self, SlashOutcome};
+use super::slash_commands::{self, SlashOutcome};
 use super::tool::by_name;
 use super::turn::{ModelTurn, TurnStop};
-use super::{content, context, context_tools, lock, task};
-use main_talk::SessionConversation;
+use super::{content, context, context_tools, lock, sub_agent};
+use session_conversation::SessionConversation;
 
 /// Time that a first prompt waits for MCP servers; later their tools come with the next request.
 const SERVERS_WITHIN: Duration = Duration::from_secs(15);
@@ -90,7 +90,7 @@ impl NativeSession {
     ) -> Result<(TurnStop, TokenUsage), TurnError> {
         self.instructions.check(&self.workspace.client).await;
         let text = content::plain(&blocks);
-        let blocks = match slash::read(&text, self).await {
+        let blocks = match slash_commands::read(&text, self).await {
             SlashOutcome::None => blocks,
             SlashOutcome::Done(words) => {
                 self.say(&words).await;
@@ -120,8 +120,8 @@ impl NativeSession {
             () = cancel.cancelled() => return Ok((TurnStop::Cancelled, TokenUsage::default())),
             () = self.report_servers() => {}
         }
-        let tools = task::tools(self).into_iter().chain(context_tools::of(self, cancel));
-        let tools = by_name(tools.chain([task::tool(self.clone(), cancel.clone())]));
+        let tools = sub_agent::tools(self).into_iter().chain(context_tools::of(self, cancel));
+        let tools = by_name(tools.chain([sub_agent::tool(self.clone(), cancel.clone())]));
         let mut talk = SessionConversation::new(self);
         talk.tools_tokens = context::tool_tokens(tools.values().map(|tool| &tool.spec));
         let turn = ModelTurn { session: self, tools: &tools, cancel };

@@ -16,16 +16,16 @@
 //! has a limit, and a whole answer has none; no error holds a key.
 
 mod answer;
+mod backoff;
 mod body;
+mod call_slots;
 mod chunk;
 pub(super) mod client;
 mod failure;
 pub(super) mod listing;
-mod pace;
 mod quirks;
 mod reader;
-mod slots;
-mod think;
+mod think_tags;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};

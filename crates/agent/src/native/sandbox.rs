@@ -14,12 +14,12 @@
 //! is decided by the session's roots, never by the directory that a model chose.
 
 mod bubblewrap;
-mod filter;
-mod hidden;
+mod hidden_paths;
 mod launcher;
 mod placeholders;
-mod places;
+mod protected_places;
 mod sockets;
+mod syscall_filter;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ use crate::native::lock;
 use bubblewrap::Bubblewrap;
 use launcher::LandlockPolicy;
 use placeholders::{PlaceholderGuard, Placeholders};
-use places::ProtectedPlaces;
+use protected_places::ProtectedPlaces;
 
 /// The hidden verb under which a binary calls [`launcher_main`].
 pub const LAUNCHER_VERB: &str = "__sandbox";
@@ -181,7 +181,7 @@ impl Sandbox {
                     roots: &roots,
                     places: &places,
                     tmp: tmp.path(),
-                    hidden: &hidden::hidden_everywhere(&self.hidden),
+                    hidden: &hidden_paths::hidden_everywhere(&self.hidden),
                 };
                 let argv = bubblewrap.argv(&inside, network, cwd, argv);
                 let what = format!(
@@ -191,7 +191,7 @@ impl Sandbox {
                 (argv, Path::new("/tmp"), what, standing)
             }
             (_, _) => {
-                let hidden = hidden::hidden_everywhere(&self.hidden);
+                let hidden = hidden_paths::hidden_everywhere(&self.hidden);
                 let is_inside = |path: &&PathBuf| roots.iter().any(|root| path.starts_with(root));
                 if let Some(inside) = hidden.iter().find(is_inside) {
                     return Err(SandboxError::Exposed(inside.clone()));

@@ -12,13 +12,13 @@ use tokio_util::sync::CancellationToken;
 use wire::RpcError;
 
 use super::client::AcpClient;
-use super::gate::Gate;
 use super::instructions::Instructions;
 use super::journal::{Journal, JournalItem};
 use super::lock;
 use super::mcp::{McpServers, ServerFault};
 use super::models::{ChosenModel, Models, ToolUse};
 use super::options::{ModelChoice, OptionDefaults, SessionOptions};
+use super::permission_gate::Gate;
 use super::provider::ModelFailure;
 use super::settings::TurnLimits;
 use super::settings::context_tools::EnabledContextTools;

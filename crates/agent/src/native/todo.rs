@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::display_text;
 use super::lock;
 use super::tool::arguments::{self, any, string, word};
 use super::tool::{Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput};
-use super::visible;
 
 /// A longer plan is not looked at by anybody.
 const MAX_TODOS: usize = 100;
@@ -135,7 +135,7 @@ fn summary(todos: &[TodoEntry]) -> String {
     let n_done = todos.iter().filter(|todo| todo.status == TodoStatus::Completed).count();
     match todos.iter().find(|todo| todo.status == TodoStatus::InProgress) {
         Some(todo) => {
-            format!("Plan ({n_done}/{}): {}", todos.len(), visible::title(&todo.content))
+            format!("Plan ({n_done}/{}): {}", todos.len(), display_text::title(&todo.content))
         }
         None => format!("Plan ({n_done}/{})", todos.len()),
     }

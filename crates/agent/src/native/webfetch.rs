@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::display_text;
 use super::tool::arguments::{integer, string, word};
 use super::tool::{
     CallDescription, CallNeed, Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput,
 };
-use super::visible;
 use fetching::{FetchOutcome, FetchedPage, fetch, is_html, read_url};
 use page::PageFormat;
 
@@ -52,7 +52,7 @@ fn prepare(arguments: WebfetchArguments, context: &ToolContext) -> Result<Prepar
         None => format!("fetch:{host}"),
     };
     let shown =
-        CallDescription { title: visible::title(url.as_str()), ..CallDescription::default() };
+        CallDescription { title: display_text::title(url.as_str()), ..CallDescription::default() };
     let work = async move {
         let accept = match arguments.format {
             PageFormat::Html => "text/html, */*;q=0.5",
@@ -83,7 +83,7 @@ async fn told(page: FetchedPage, format: PageFormat, limit: usize) -> String {
             .unwrap_or_default(),
         false => text,
     };
-    let text = visible::printed(text.as_bytes());
+    let text = display_text::printed(text.as_bytes());
     let n_chars = text.chars().count();
     let mut told = format!("{url} ({kind})\n\n");
     if n_chars <= limit {

@@ -7,7 +7,7 @@ use agent::native::chat::{
     ChatMessage, ChatRequest, Delta, FinishReason, MessagePart, TokenUsage, ToolSpec,
 };
 use agent::native::config::{Config, ModelSetup};
-use agent::native::discover::{self, Advice, Candidate, NothingFound};
+use agent::native::discovery::{self, Advice, Candidate, NothingFound};
 use agent::native::endpoint::{Endpoint, EndpointKind};
 use agent::native::provider::{ModelFailure, Provider};
 use agent::native::providers::Providers;
@@ -317,7 +317,7 @@ async fn a_local_endpoint_is_found_among_other_programs_and_gets_no_key() {
         at(EndpointKind::Ollama, &ollama),
     ];
 
-    let found = discover::look(&all, &Advice::Variables).await.unwrap();
+    let found = discovery::look(&all, &Advice::Variables).await.unwrap();
 
     assert_eq!((found.kind, found.models.len()), (EndpointKind::Ollama, 2));
     assert!(found.summary().contains("Ollama"), "{}", found.summary());
@@ -335,19 +335,19 @@ async fn a_local_endpoint_is_found_among_other_programs_and_gets_no_key() {
         assert!(server.requests().iter().all(|asked| asked.header("authorization").is_none()));
     }
 
-    let error = discover::look(&all[..3], &Advice::Variables).await.unwrap_err();
+    let error = discovery::look(&all[..3], &Advice::Variables).await.unwrap_err();
     assert!(matches!(error, NothingFound::NoModels { title: "llama.cpp", .. }), "{error}");
     let locked = ModelServer::start().await;
     locked.on("/v1/models", status(500).json(&json!({ "error": { "message": "no db" } })));
     let with_locked = [at(EndpointKind::Vllm, &web), at(EndpointKind::Litellm, &locked)];
-    let error = discover::look(&with_locked, &Advice::Variables).await.unwrap_err().to_string();
+    let error = discovery::look(&with_locked, &Advice::Variables).await.unwrap_err().to_string();
     assert!(error.starts_with("LiteLLM seems to answer at ") && error.contains("key"), "{error}");
     let daemon = Advice::Daemon { config: "/etc/switchyard.toml".into() };
-    let error = discover::look(&all[..2], &daemon).await.unwrap_err().to_string();
+    let error = discovery::look(&all[..2], &daemon).await.unwrap_err().to_string();
     assert_eq!(error.lines().count(), 2, "{error}");
     let words = ["/etc/switchyard.toml", "[native.providers.NAME]", "the daemon itself"];
     assert!(words.iter().all(|words| error.contains(words)), "{error}");
-    let error = discover::look(&all[..2], &Advice::Variables).await.unwrap_err().to_string();
+    let error = discovery::look(&all[..2], &Advice::Variables).await.unwrap_err().to_string();
     assert_eq!(error.lines().count(), 2, "{error}");
     assert!(error.contains("OPENAI_BASE_URL") && error.contains("vLLM on "), "{error}");
 }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::processes::{Program, end_all_of};
 use super::service::{MeasuredSession, Service};
-use super::stage::{Agent, DaemonBenchSetup, MARK};
+use super::setup::{Agent, DaemonBenchSetup, MARK};
 
 const READ_BYTES: usize = 256 << 10;
 /// Longer than any of the measurements; what is left is ended.

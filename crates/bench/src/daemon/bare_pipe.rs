@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::processes::Program;
 use super::rpc::{AcpSession, AgentLine};
 use super::service::{MeasuredSession, Service};
-use super::stage::{Agent, DaemonBenchSetup};
+use super::setup::{Agent, DaemonBenchSetup};
 
 const READ_BYTES: usize = 256 << 10;
 

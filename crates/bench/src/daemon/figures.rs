@@ -3,8 +3,8 @@
 use bench::histogram::Histogram;
 use serde_json::{Value, json};
 
+use super::measured_services::MeasuredService;
 use super::tally::Burst;
-use super::through::MeasuredService;
 
 #[derive(Debug)]
 pub(super) struct Figures {

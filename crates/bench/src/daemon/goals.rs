@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::MANY;
 use super::figures::Figures;
+use super::measured_services::MeasuredService;
 use super::switchyard::EventTransport;
-use super::through::MeasuredService;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Goal {

@@ -11,7 +11,7 @@ use anyhow::{Context, bail, ensure};
 use bench::usage::{family_of, memory_of};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::stage::{DaemonBenchSetup, MARK};
+use super::setup::{DaemonBenchSetup, MARK};
 
 /// How long a program may take to be ready, and to end after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(15);

@@ -17,7 +17,7 @@ use super::http::{Connection, EventStream, StreamEvent};
 use super::processes::Program;
 use super::rpc::{AcpSession, AgentLine};
 use super::service::{MeasuredSession, Service};
-use super::stage::{Agent, DaemonBenchSetup, free_address};
+use super::setup::{Agent, DaemonBenchSetup, free_address};
 
 const LAUNCHERS: &str = "data/sandbox-agent/bin/agent_processes";
 /// How long to wait for chunks after the answer to a prompt; later ones were dropped.

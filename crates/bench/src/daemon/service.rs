@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::processes::{Program, memory_mb, own};
-use super::stage::DaemonBenchSetup;
+use super::setup::DaemonBenchSetup;
 
 /// Whether agents are kept ready, where a service can do that: as it comes, or never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
 use super::processes::Program;
 use super::rpc::{AcpSession, AgentLine};
 use super::service::{MeasuredSession, Service};
-use super::stage::{Agent, DaemonBenchSetup, free_address};
+use super::setup::{Agent, DaemonBenchSetup, free_address};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

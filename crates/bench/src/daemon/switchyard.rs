@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
 use super::http::{Connection, EventStream, StreamEvent};
 use super::processes::Program;
 use super::service::{MeasuredSession, Service, WarmPool};
-use super::stage::{Agent, DaemonBenchSetup, free_address};
+use super::setup::{Agent, DaemonBenchSetup, free_address};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The interval of polling the metrics, long enough not to slow the agent's start.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::figures::Figures;
 use super::goals::{DaemonGoalKind, Goal};
-use super::stage::{SLOW_INITIALIZE, SLOW_SESSION};
+use super::setup::{SLOW_INITIALIZE, SLOW_SESSION};
 use super::{BURST, CHUNK_BYTES, DaemonBenchPlan, FEW, MANY};
 
 pub(super) fn head(pace: DaemonBenchPlan) {

@@ -5,7 +5,7 @@
 use bench::histogram::Histogram;
 use serde_json::{Value, json};
 
-use super::through::MeasuredAgent;
+use super::measured_agents::MeasuredAgent;
 use super::{FEW, MANY};
 use crate::daemon::{DaemonGoalKind, Goal};
 

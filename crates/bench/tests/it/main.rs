@@ -43,7 +43,7 @@ fn assert_all_is_well(report: &Report) {
 /// A worker that is a line of shell.
 fn script(directory: &Path, line: &str) -> PathBuf {
     let path = directory.join("worker");
-    testkit::programs::write(&path, &format!("#!/bin/sh\n{line}\n"));
+    testkit::test_executables::write(&path, &format!("#!/bin/sh\n{line}\n"));
     path
 }
 

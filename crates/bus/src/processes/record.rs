@@ -15,7 +15,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 
 use super::cgroup::Cgroup;
-use super::marked::end_marked;
+use super::marked_processes::end_marked;
 use super::marker::Marker;
 use super::procs::Proc;
 

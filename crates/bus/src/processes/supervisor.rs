@@ -22,7 +22,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::cgroup::Cgroup;
 use super::control::{KeeperReport, MAX_REPORT_BYTES, StartFailure, StartOrder, WantedState};
 use super::exit::ExitReport;
-use super::marked::end_marked;
+use super::marked_processes::end_marked;
 use super::marker::Marker;
 use super::spawn::{WorkerFds, send_at_once, send_order};
 

@@ -7,8 +7,8 @@ use wire::{Envelope, MessageKind, Span};
 
 use super::hash::NameKey;
 use super::ids::{PoolId, SessionKey};
-use super::line::{LineEdits, number, quoted};
-use super::parcel::CallKind;
+use super::line_edits::{LineEdits, number, quoted};
+use super::routed_message::CallKind;
 use super::timers::Timer;
 use super::worker::{WorkerCall, WorkerStage};
 use super::{ClientId, Switch, SwitchOutput, WorkerId};

@@ -7,8 +7,8 @@ use bytes::Bytes;
 
 use super::hash::IdMap;
 use super::ids::{CallKey, PoolId, SessionKey};
-use super::line::RawId;
-use super::parcel::RoutedMessage;
+use super::line_edits::RawId;
+use super::routed_message::RoutedMessage;
 use super::{MonotonicMillis, QueueLevel, WorkerId};
 
 #[derive(Debug, Default)]

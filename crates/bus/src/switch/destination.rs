@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use wire::{Envelope, Json, Span, codes};
 
-use super::choice::WorkerChoice;
 use super::hash::NameKey;
 use super::ids::{PoolId, SessionKey};
-use super::parcel::{CallKind, RoutedMessage};
 use super::pool::SwitchPool;
 use super::refusal::Refusal;
+use super::routed_message::{CallKind, RoutedMessage};
 use super::session::SessionLocation;
 use super::worker::WorkerStage;
+use super::worker_choice::WorkerChoice;
 use super::{ClientId, Switch, WorkerId};
 
 enum Destination {

@@ -1,6 +1,6 @@
 //! The plan of a switch: its pools and limits.
 //!
-//! The fields are plain so that a configuration can be turned into them; [`Plan::check`]
+//! The fields are plain so that a configuration can be turned into them; [`SwitchPlan::check`]
 //! says whether they make sense, and the switch is only given plans that do. As JSON a plan stands
 //! in recorded histories.
 

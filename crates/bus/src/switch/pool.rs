@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::parcel::RoutedMessage;
+use super::routed_message::RoutedMessage;
 use super::{ClientId, MonotonicMillis, PoolPlan, Sharing, StartPolicy, WorkerId};
 
 #[derive(Debug)]

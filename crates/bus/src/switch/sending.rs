@@ -9,10 +9,10 @@ use wire::{Envelope, Json, codes};
 
 use super::client::WorkerLink;
 use super::ids::{CallKey, PoolId, SessionKey};
-use super::line::{Digits, LineEdits, RawId, quoted};
-use super::parcel::{CallKind, RoutedMessage};
+use super::line_edits::{Digits, LineEdits, RawId, quoted};
 use super::pool::SwitchPool;
 use super::refusal::Refusal;
+use super::routed_message::{CallKind, RoutedMessage};
 use super::session::{SessionLocation, SwitchSession};
 use super::timers::Timer;
 use super::worker::{WorkerCall, WorkerStage};

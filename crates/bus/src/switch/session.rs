@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::hash::{NameHash, NameKey, NameMap};
 use super::ids::{PoolId, SessionKey};
-use super::parcel::RoutedMessage;
+use super::routed_message::RoutedMessage;
 use super::{ClientId, MonotonicMillis, WorkerId};
 
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The timeouts of a pool's requests.
 
 use super::PoolPlan;
-use super::parcel::{CallKind, RoutedMessage};
+use super::routed_message::{CallKind, RoutedMessage};
 
 /// The timeouts of requests by kind, counted from when these came.
 #[derive(Debug, Clone, Copy, Default)]

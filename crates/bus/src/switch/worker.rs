@@ -7,8 +7,8 @@ use wire::Envelope;
 
 use super::hash::{IdMap, NameMap};
 use super::ids::{PoolId, SessionKey};
-use super::line::RawId;
-use super::parcel::CallKind;
+use super::line_edits::RawId;
+use super::routed_message::CallKind;
 use super::timeouts::Timeouts;
 use super::{ClientId, MonotonicMillis, QueueLevel, WorkerId};
 

@@ -20,8 +20,8 @@ fn an_ordinary_user_gets_the_same_promises() {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     };
     let (tests, bin) = (place.path().join("tests"), place.path().join("testbin"));
-    testkit::programs::copy(&std::env::current_exe().unwrap(), &tests);
-    testkit::programs::copy(&testbin(), &bin);
+    testkit::test_executables::copy(&std::env::current_exe().unwrap(), &tests);
+    testkit::test_executables::copy(&testbin(), &bin);
     [place.path(), &tests, &bin].into_iter().for_each(open);
 
     let output = Command::new("setpriv")

@@ -1,6 +1,6 @@
 //! The keyboard, read on a thread of its own.
 
-mod overlooked;
+mod missed_keys;
 
 use std::io;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl Keyboard {
                 let Ok(mut all) = read_all() else { return };
                 n_overlooked = if has_input && all.is_empty() { n_overlooked + 1 } else { 0 };
                 if n_overlooked >= MISSED_POLLS {
-                    all.extend(overlooked::read());
+                    all.extend(missed_keys::read());
                 }
                 for typed in all {
                     if sender.blocking_send(typed).is_err() {

@@ -4,7 +4,7 @@ use projection::{Conversation, Notice, NoticeLevel, TurnEnd, TurnEndReason};
 use wire::Fault;
 use wire::event::{LimitRaised, StopReason};
 
-use super::reading::{line, lines};
+use super::safe_text::{line, lines};
 use super::{ChatConversation, WaitingPrompt};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use std::collections::{HashMap, VecDeque};
 use projection::CommandEnd;
 use wire::event::{TerminalExited, TerminalOutput};
 
-use super::reading::line;
-use super::terminal::OutputTail;
+use super::output_tail::OutputTail;
+use super::safe_text::line;
 
 /// All output that is kept, of all terminals.
 const MAX_BYTES: usize = 8 << 20;

@@ -12,7 +12,7 @@ use projection::{
 use serde_json::Value;
 use wire::Json;
 
-use super::reading::{line, lines};
+use super::safe_text::{line, lines};
 
 /// Text that is kept of an output: its end is what tells how it went.
 const MAX_TEXT_BYTES: usize = 64 << 10;

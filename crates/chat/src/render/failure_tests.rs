@@ -9,7 +9,7 @@ use crate::state::tests::{hear, opened};
 /// `run` and the page come to the same with the same cases.
 #[test]
 fn whether_a_command_has_failed_is_told_as_everywhere() {
-    let cases = include_str!("../../../projection/src/printed/ends.json");
+    let cases = include_str!("../../../projection/src/command_output/ends.json");
     let cases: Vec<Value> = serde_json::from_str(cases).unwrap();
     assert!(cases.len() > 15);
     for case in cases {

@@ -281,7 +281,7 @@ async fn play(
                 FaultKind::Cut => to_body.send(Err(CutConnection)).await?,
                 FaultKind::Hang => to_body.closed().await,
                 FaultKind::Error => {
-                    to_body.send(Ok(wire.frame(&wire.stream_error()).into())).await?
+                    to_body.send(Ok(wire.frame(&wire.stream_error()).into())).await?;
                 }
             }
             return Ok(());

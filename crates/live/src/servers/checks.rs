@@ -1,8 +1,8 @@
 //! Checks of the built-in agent with a model server that is not ours.
 
 use super::{Kind, MOCKED, ModelServer, RunningServer};
+use crate::agent_home::AgentHome;
 use crate::checks::{ended, holds, is_text};
-use crate::place::AgentHome;
 use crate::turn::{self, Turn};
 use crate::verdict::{CheckFailure, Verdict, because};
 use serde_json::Value;

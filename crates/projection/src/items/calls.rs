@@ -4,10 +4,10 @@ use wire::Json;
 
 use super::{CommandExit, ConversationChange, ConversationPart, ItemsProjection, ToolItem};
 use crate::calls::{self, CallKey, CallStatus};
+use crate::command_output::CommandOutput;
 use crate::content::parent_call;
 use crate::conversation::Conversation;
 use crate::json::{JsonNode, JsonObject};
-use crate::printed::CommandOutput;
 use crate::terminals::CommandEnd;
 
 /// Calls whose items are known; an update of an older call makes another item.

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use wire::event::{ElicitationRequested, ElicitationResolved, RecordedOutcome};
 
-use super::{TextProjection, page, whole_line};
+use super::{TextProjection, output, whole_line};
 use crate::conversation::Conversation;
 use crate::json::JsonNode;
 use crate::question::{PermissionDecision, PermissionQuestion, decider_phrase};
@@ -24,7 +24,7 @@ impl TextProjection {
             Some(key) => self.call_in_question(key, question.is_for_person, now, out),
             None => {
                 let title = question.title.as_deref().unwrap_or("the agent asks");
-                self.page.marked(page::ASKING, "?", &whole_line(title), out);
+                self.page.marked(output::ASKING, "?", &whole_line(title), out);
             }
         }
         // Options are listed only where a person can choose.
@@ -36,7 +36,7 @@ impl TextProjection {
                 Some(means) => format!("  {number}. {name} ({means})"),
                 None => format!("  {number}. {name}"),
             };
-            self.page.line(page::PLAIN, &line, out);
+            self.page.line(output::PLAIN, &line, out);
         }
     }
 
@@ -46,14 +46,14 @@ impl TextProjection {
         let which = name.as_ref().filter(|_| *is_one_of_several);
         let which = which.map_or_else(String::new, |name| format!(" (“{}”)", whole_line(name)));
         let (style, decision) = match (outcome.as_str(), kind.as_deref()) {
-            ("cancelled", _) => (page::DIM, "cancelled".to_owned()),
-            (_, Some("allow_once")) => (page::GOOD, "allowed once".to_owned()),
-            (_, Some("allow_always")) => (page::GOOD, "allowed always".to_owned()),
-            (_, Some("reject_once")) => (page::BAD, "rejected".to_owned()),
-            (_, Some("reject_always")) => (page::BAD, "rejected always".to_owned()),
+            ("cancelled", _) => (output::DIM, "cancelled".to_owned()),
+            (_, Some("allow_once")) => (output::GOOD, "allowed once".to_owned()),
+            (_, Some("allow_always")) => (output::GOOD, "allowed always".to_owned()),
+            (_, Some("reject_once")) => (output::BAD, "rejected".to_owned()),
+            (_, Some("reject_always")) => (output::BAD, "rejected always".to_owned()),
             _ => {
                 let option = whole_line(option_id.as_deref().unwrap_or_default());
-                (page::PLAIN, format!("answered \"{option}\""))
+                (output::PLAIN, format!("answered \"{option}\""))
             }
         };
         let line = format!("  {decision}{which}{}", whole_line(&decider_phrase(&resolved.by)));
@@ -69,10 +69,10 @@ impl TextProjection {
         let message =
             request.non_blank_text("message").unwrap_or(Cow::Borrowed("the agent has a question"));
         let message = whole_line(&message);
-        self.page.marked(page::ASKING, "?", &message, out);
+        self.page.marked(output::ASKING, "?", &message, out);
         if let Some(url) = request.non_blank_text("url") {
             let line = format!("  {}", whole_line(&url));
-            self.page.line(page::PLAIN, &line, out);
+            self.page.line(output::PLAIN, &line, out);
         }
     }
 
@@ -89,6 +89,6 @@ impl TextProjection {
             _ => "settled",
         };
         let line = format!("  {action}{}", whole_line(&decider_phrase(&resolved.by)));
-        self.page.line(page::DIM, &line, out);
+        self.page.line(output::DIM, &line, out);
     }
 }

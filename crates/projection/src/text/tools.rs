@@ -7,15 +7,15 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::asked::diff_style;
-use super::page::TextOutput;
-use super::{TextProjection, page, whole_line};
+use super::output::TextOutput;
+use super::question_details::diff_style;
+use super::{TextProjection, output, whole_line};
 use crate::calls::{CallKey, CallStatus, FileDiff, ToolCall, ToolOutput};
+use crate::command_output::CommandOutput;
 use crate::conversation::Conversation;
 use crate::diff::Diff;
-use crate::printed::CommandOutput;
 use crate::terminals::CommandEnd;
-use crate::untold::{short_path, without_cwd};
+use crate::unshown_input::{short_path, without_cwd};
 use wire::text::{sanitize, sanitize_line};
 
 /// Lines of a diff, of a tool's output and of a failure that are shown.
@@ -66,7 +66,7 @@ impl TextProjection {
             return;
         }
         let headline = self.headline(call, now.cwd());
-        self.page.marked(page::BUSY, "●", &headline, out);
+        self.page.marked(output::BUSY, "●", &headline, out);
         self.calls.entry(key).or_default().note_headline(headline, &self.page);
     }
 
@@ -82,11 +82,11 @@ impl TextProjection {
         let failure = end.and_then(CommandEnd::failure);
         match (call.status, failure) {
             (Some(CallStatus::Cancelled), _) => {
-                self.page.marked(page::DIM, "⊘", &format!("{headline} cancelled"), out);
+                self.page.marked(output::DIM, "⊘", &format!("{headline} cancelled"), out);
                 return;
             }
             (Some(CallStatus::Failed), None) => {
-                self.page.marked(page::BAD, "✗", &format!("{headline} failed"), out);
+                self.page.marked(output::BAD, "✗", &format!("{headline} failed"), out);
                 if let Some(printed) = printed.filter(|printed| printed.is_from_terminal) {
                     return self.tell_printed(&printed.text, out);
                 }
@@ -95,10 +95,10 @@ impl TextProjection {
                 return;
             }
             (_, Some(failure)) => {
-                self.page.marked(page::BAD, "✗", &format!("{headline} {failure}"), out);
+                self.page.marked(output::BAD, "✗", &format!("{headline} {failure}"), out);
             }
             _ if is_fresh => {}
-            _ => self.page.marked(page::GOOD, "✓", &headline, out),
+            _ => self.page.marked(output::GOOD, "✓", &headline, out),
         }
         for output in &call.output {
             if let ToolOutput::Diff(file) = output
@@ -121,10 +121,10 @@ impl TextProjection {
         let n_before = text.lines().count().saturating_sub(limit);
         if n_before > 0 {
             let noun = if n_before == 1 { "line" } else { "lines" };
-            self.page.line(page::DIM, &format!("  … {n_before} {noun} before"), out);
+            self.page.line(output::DIM, &format!("  … {n_before} {noun} before"), out);
         }
         for line in text.lines().skip(n_before) {
-            self.page.line(page::DIM, format!("  {}", cut(line)).trim_end(), out);
+            self.page.line(output::DIM, format!("  {}", cut(line)).trim_end(), out);
         }
     }
 
@@ -181,7 +181,7 @@ impl TextProjection {
             0 => "no line changed".to_owned(),
             _ => format!("+{} -{}", diff.n_added, diff.n_removed),
         };
-        self.page.line(page::STRONG, &format!("  {path} ({counts})"), out);
+        self.page.line(output::STRONG, &format!("  {path} ({counts})"), out);
         let limit = if self.options.verbose { DIFF_LINES_VERBOSE } else { DIFF_LINES };
         for line in diff.lines.iter().take(limit) {
             let text = format!("  {}{}", line.mark.sign(), cut(&sanitize(&line.text)));
@@ -201,7 +201,7 @@ impl TextProjection {
         }
         let text = sanitize(text.trim());
         for line in text.lines().take(limit) {
-            self.page.line(page::DIM, &format!("  {}", cut(line)), out);
+            self.page.line(output::DIM, &format!("  {}", cut(line)), out);
         }
         self.tell_rest(text.lines().count(), limit, out);
     }
@@ -210,7 +210,7 @@ impl TextProjection {
         if n_lines > limit {
             let rest = n_lines - limit;
             let noun = if rest == 1 { "line" } else { "lines" };
-            self.page.line(page::DIM, &format!("  … {rest} more {noun}"), out);
+            self.page.line(output::DIM, &format!("  … {rest} more {noun}"), out);
         }
     }
 }

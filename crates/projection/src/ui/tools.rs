@@ -8,9 +8,9 @@ use wire::event::TurnOutcome;
 
 use super::UiAgentUpdate;
 use crate::calls::{CallStatus, ToolCall, ToolOutput};
+use crate::command_output::CommandOutput;
 use crate::conversation::Conversation;
 use crate::diff::unified;
-use crate::printed::CommandOutput;
 use crate::terminals::Terminals;
 
 pub(super) fn tool_use(call: &ToolCall) -> UiAgentUpdate {

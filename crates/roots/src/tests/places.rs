@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
 
-use super::{Place as Stage, place as stage};
+use super::{TestRoots, test_roots};
 use crate::*;
 
-impl Stage {
+impl TestRoots {
     fn resolve(&self, given: &str) -> Result<ResolvedPath, RootsError> {
         self.roots.resolve(&self.root, given)
     }
@@ -16,12 +16,12 @@ impl Stage {
 
 #[test]
 fn a_path_leads_where_the_kernel_says() {
-    let stage = stage();
-    std::fs::create_dir_all(stage.root.join("sub/deep")).unwrap();
-    std::fs::write(stage.root.join("sub/b.txt"), "b").unwrap();
-    symlink("sub/deep", stage.root.join("down")).unwrap();
-    symlink(stage.root.join("sub"), stage.root.join("absolute")).unwrap();
-    let root = stage.root.display();
+    let setup = test_roots();
+    std::fs::create_dir_all(setup.root.join("sub/deep")).unwrap();
+    std::fs::write(setup.root.join("sub/b.txt"), "b").unwrap();
+    symlink("sub/deep", setup.root.join("down")).unwrap();
+    symlink(setup.root.join("sub"), setup.root.join("absolute")).unwrap();
+    let root = setup.root.display();
 
     for (given, relative) in [
         ("a.txt", "a.txt"),
@@ -38,16 +38,16 @@ fn a_path_leads_where_the_kernel_says() {
         (&format!("{root}/../ws/a.txt"), "a.txt"),
         (&format!("/proc/self/root{root}/a.txt"), "a.txt"),
     ] {
-        let place = stage.resolve(given).unwrap();
+        let place = setup.resolve(given).unwrap();
         assert_eq!(place.relative(), Path::new(relative), "{given}");
-        assert_eq!(place.path(), stage.root.join(relative), "{given}");
+        assert_eq!(place.path(), setup.root.join(relative), "{given}");
     }
 }
 
 #[test]
 fn what_is_no_path_inside_is_refused_with_a_reason() {
-    let stage = stage();
-    symlink("nowhere", stage.root.join("dangling")).unwrap();
+    let setup = test_roots();
+    symlink("nowhere", setup.root.join("dangling")).unwrap();
     for (given, part) in [
         ("~", "~"),
         ("~/x", "~"),
@@ -61,87 +61,87 @@ fn what_is_no_path_inside_is_refused_with_a_reason() {
         ("missing/../a.txt", "No such file"),
         ("a.txt/below", "Not a directory"),
     ] {
-        let error = stage.resolve(given).unwrap_err().to_string();
+        let error = setup.resolve(given).unwrap_err().to_string();
         assert!(error.contains(part), "{given:?}: {error}");
     }
 }
 
 #[test]
 fn the_client_sees_the_name_that_it_gave() {
-    let stage = stage();
-    let alias = stage.root.with_file_name("alias");
-    symlink(&stage.root, &alias).unwrap();
+    let setup = test_roots();
+    let alias = setup.root.with_file_name("alias");
+    symlink(&setup.root, &alias).unwrap();
     let roots = Roots::open(std::slice::from_ref(&alias), &ForbiddenDirs::default()).unwrap();
-    for given in [alias.join("a.txt"), stage.root.join("a.txt")] {
+    for given in [alias.join("a.txt"), setup.root.join("a.txt")] {
         let place = roots.resolve(&alias, given.to_str().unwrap()).unwrap();
         assert_eq!(place.path(), alias.join("a.txt"));
-        assert_eq!(place.real(), stage.root.join("a.txt"));
+        assert_eq!(place.real(), setup.root.join("a.txt"));
     }
 }
 
 #[test]
 fn a_place_that_became_a_link_is_not_followed_even_inside() {
-    let stage = stage();
-    std::fs::create_dir(stage.root.join("dir")).unwrap();
-    std::fs::create_dir(stage.root.join("other")).unwrap();
-    std::fs::write(stage.root.join("dir/x"), "asked for").unwrap();
-    std::fs::write(stage.root.join("other/x"), "not asked for").unwrap();
-    let (file, nested) = (stage.resolve("a.txt").unwrap(), stage.resolve("dir/x").unwrap());
+    let setup = test_roots();
+    std::fs::create_dir(setup.root.join("dir")).unwrap();
+    std::fs::create_dir(setup.root.join("other")).unwrap();
+    std::fs::write(setup.root.join("dir/x"), "asked for").unwrap();
+    std::fs::write(setup.root.join("other/x"), "not asked for").unwrap();
+    let (file, nested) = (setup.resolve("a.txt").unwrap(), setup.resolve("dir/x").unwrap());
 
-    std::fs::remove_file(stage.root.join("a.txt")).unwrap();
-    symlink("other/x", stage.root.join("a.txt")).unwrap();
-    std::fs::remove_dir_all(stage.root.join("dir")).unwrap();
-    symlink("other", stage.root.join("dir")).unwrap();
+    std::fs::remove_file(setup.root.join("a.txt")).unwrap();
+    symlink("other/x", setup.root.join("a.txt")).unwrap();
+    std::fs::remove_dir_all(setup.root.join("dir")).unwrap();
+    symlink("other", setup.root.join("dir")).unwrap();
 
     for place in [&file, &nested] {
-        assert!(stage.roots.read(place, 100).is_err());
-        assert!(stage.roots.replace(place, b"x").is_err());
-        assert!(stage.roots.create(place, b"x", None).is_err());
+        assert!(setup.roots.read(place, 100).is_err());
+        assert!(setup.roots.replace(place, b"x").is_err());
+        assert!(setup.roots.create(place, b"x", None).is_err());
     }
-    assert!(stage.roots.remove(&nested).is_err());
-    assert_eq!(std::fs::read(stage.root.join("other/x")).unwrap(), b"not asked for");
+    assert!(setup.roots.remove(&nested).is_err());
+    assert_eq!(std::fs::read(setup.root.join("other/x")).unwrap(), b"not asked for");
 }
 
 #[test]
 fn files_are_made_renamed_and_removed_and_nothing_is_replaced_unasked() {
-    let stage = stage();
-    let (new, old) = (stage.resolve("n/e/w").unwrap(), stage.resolve("a.txt").unwrap());
+    let setup = test_roots();
+    let (new, old) = (setup.resolve("n/e/w").unwrap(), setup.resolve("a.txt").unwrap());
 
-    stage.roots.create(&new, b"1", Some(0o755)).unwrap();
-    assert!(stage.roots.create(&new, b"2", None).is_err());
-    assert!(stage.roots.rename(&new, &old).is_err());
-    let facts = stage.roots.look(&new).unwrap().unwrap();
+    setup.roots.create(&new, b"1", Some(0o755)).unwrap();
+    assert!(setup.roots.create(&new, b"2", None).is_err());
+    assert!(setup.roots.rename(&new, &old).is_err());
+    let facts = setup.roots.look(&new).unwrap().unwrap();
     assert_eq!((facts.kind, facts.len, facts.mode), (FileKind::File, 1, 0o755));
 
-    let other = stage.resolve("q/moved").unwrap();
-    stage.roots.rename(&new, &other).unwrap();
-    assert_eq!(stage.roots.look(&new).unwrap(), None);
-    assert_eq!(stage.roots.read(&other, 1).unwrap(), b"1");
-    stage.roots.remove(&other).unwrap();
-    assert_eq!(stage.roots.look(&other).unwrap(), None);
+    let other = setup.resolve("q/moved").unwrap();
+    setup.roots.rename(&new, &other).unwrap();
+    assert_eq!(setup.roots.look(&new).unwrap(), None);
+    assert_eq!(setup.roots.read(&other, 1).unwrap(), b"1");
+    setup.roots.remove(&other).unwrap();
+    assert_eq!(setup.roots.look(&other).unwrap(), None);
 
-    let root = stage.resolve(".").unwrap();
-    assert_eq!(stage.roots.look(&root).unwrap().unwrap().kind, FileKind::Directory);
-    assert!(stage.roots.remove(&root).is_err() && stage.roots.replace(&root, b"").is_err());
-    assert!(stage.roots.remove(&stage.resolve("n").unwrap()).is_err(), "a directory");
-    assert!(stage.roots.read(&old, 3).is_err(), "larger than asked for");
+    let root = setup.resolve(".").unwrap();
+    assert_eq!(setup.roots.look(&root).unwrap().unwrap().kind, FileKind::Directory);
+    assert!(setup.roots.remove(&root).is_err() && setup.roots.replace(&root, b"").is_err());
+    assert!(setup.roots.remove(&setup.resolve("n").unwrap()).is_err(), "a directory");
+    assert!(setup.roots.read(&old, 3).is_err(), "larger than asked for");
 }
 
 #[test]
 fn what_only_the_owner_reads_stays_so() {
-    let stage = stage();
-    let path = stage.root.join("a.txt");
+    let setup = test_roots();
+    let path = setup.root.join("a.txt");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
-    stage.roots.replace(&stage.resolve("a.txt").unwrap(), b"new").unwrap();
+    setup.roots.replace(&setup.resolve("a.txt").unwrap(), b"new").unwrap();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
 fn entries_are_listed_up_to_a_bound() {
-    let stage = stage();
-    std::fs::create_dir(stage.root.join("dir")).unwrap();
-    symlink("a.txt", stage.root.join("link")).unwrap();
-    let folder = stage.roots.folder(&stage.resolve(".").unwrap()).unwrap();
+    let setup = test_roots();
+    std::fs::create_dir(setup.root.join("dir")).unwrap();
+    symlink("a.txt", setup.root.join("link")).unwrap();
+    let folder = setup.roots.folder(&setup.resolve(".").unwrap()).unwrap();
     let (mut entries, more) = folder.entries(9).unwrap();
     entries.sort();
     let kinds: Vec<_> =
@@ -161,15 +161,15 @@ fn entries_are_listed_up_to_a_bound() {
 
 #[test]
 fn directories_and_links_that_trade_places_never_lead_out() {
-    let stage = stage();
-    let (real, link) = (stage.root.join("real"), stage.root.join("d"));
+    let setup = test_roots();
+    let (real, link) = (setup.root.join("real"), setup.root.join("d"));
     std::fs::create_dir(&real).unwrap();
     std::fs::write(real.join("secret"), "inside").unwrap();
-    symlink(&stage.outside, &link).unwrap();
+    symlink(&setup.outside, &link).unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let there = std::fs::File::open(&stage.root).unwrap();
+            let there = std::fs::File::open(&setup.root).unwrap();
             while !stop.load(Ordering::Relaxed) {
                 let _ = rustix::fs::renameat_with(
                     &there,
@@ -182,16 +182,16 @@ fn directories_and_links_that_trade_places_never_lead_out() {
         });
         let mut inside = 0;
         for round in 0..20_000 {
-            let Ok(place) = stage.resolve("d/secret") else { continue };
-            if let Ok(bytes) = stage.roots.read(&place, 100) {
+            let Ok(place) = setup.resolve("d/secret") else { continue };
+            if let Ok(bytes) = setup.roots.read(&place, 100) {
                 assert_eq!(bytes, b"inside");
                 inside += 1;
             }
             if round % 20 == 0 {
-                let _ = stage.roots.replace(&place, b"inside");
-                let made = stage.resolve("d/made").and_then(|made| {
-                    stage.roots.create(&made, b"", None)?;
-                    stage.roots.remove(&made)
+                let _ = setup.roots.replace(&place, b"inside");
+                let made = setup.resolve("d/made").and_then(|made| {
+                    setup.roots.create(&made, b"", None)?;
+                    setup.roots.remove(&made)
                 });
                 drop(made);
             }
@@ -199,8 +199,8 @@ fn directories_and_links_that_trade_places_never_lead_out() {
         stop.store(true, Ordering::Relaxed);
         assert!(inside > 0, "the race was never won by us");
     });
-    assert_eq!(std::fs::read(stage.outside.join("secret")).unwrap(), b"secret");
-    assert_eq!(std::fs::read_dir(&stage.outside).unwrap().count(), 1);
+    assert_eq!(std::fs::read(setup.outside.join("secret")).unwrap(), b"secret");
+    assert_eq!(std::fs::read_dir(&setup.outside).unwrap().count(), 1);
 }
 
 proptest! {
@@ -218,26 +218,26 @@ proptest! {
         is_absolute in any::<bool>(),
         is_in_root in any::<bool>(),
     ) {
-        let stage = stage();
-        std::fs::create_dir(stage.root.join("sub")).unwrap();
-        symlink("sub", stage.root.join("in")).unwrap();
-        symlink(&stage.outside, stage.root.join("out")).unwrap();
-        symlink("..", stage.root.join("sub/up")).unwrap();
+        let setup = test_roots();
+        std::fs::create_dir(setup.root.join("sub")).unwrap();
+        symlink("sub", setup.root.join("in")).unwrap();
+        symlink(&setup.outside, setup.root.join("out")).unwrap();
+        symlink("..", setup.root.join("sub/up")).unwrap();
         let mut given = parts.join("/");
         if is_absolute { given.insert(0, '/'); }
-        if is_in_root { given = format!("{}/{given}", stage.root.display()); }
+        if is_in_root { given = format!("{}/{given}", setup.root.display()); }
 
-        if let Ok(place) = stage.resolve(&given) {
+        if let Ok(place) = setup.resolve(&given) {
             prop_assert!(place.relative().components().all(|part| matches!(part, Component::Normal(_))));
-            prop_assert!(roots_real(&place).starts_with(&stage.root));
-            if let Ok(bytes) = stage.roots.read(&place, 100) {
+            prop_assert!(roots_real(&place).starts_with(&setup.root));
+            if let Ok(bytes) = setup.roots.read(&place, 100) {
                 prop_assert_ne!(bytes, b"secret");
             }
-            let _ = stage.roots.replace(&place, b"written");
-            let _ = stage.roots.remove(&place);
+            let _ = setup.roots.replace(&place, b"written");
+            let _ = setup.roots.remove(&place);
         }
-        prop_assert_eq!(std::fs::read(stage.outside.join("secret")).unwrap(), b"secret");
-        prop_assert_eq!(std::fs::read_dir(&stage.outside).unwrap().count(), 1);
+        prop_assert_eq!(std::fs::read(setup.outside.join("secret")).unwrap(), b"secret");
+        prop_assert_eq!(std::fs::read_dir(&setup.outside).unwrap().count(), 1);
     }
 }
 

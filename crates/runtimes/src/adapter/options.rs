@@ -6,8 +6,8 @@
 use serde_json::{Value, json};
 
 use super::AdapterRuntime;
+use crate::argument_checks::{self, BadValue};
 use crate::argv;
-use crate::checks::{self, BadValue};
 use crate::definition::OptionalArgument;
 use crate::dialect::{Model, OptionChange, PermissionMode};
 
@@ -58,15 +58,15 @@ impl SessionOptions {
         match option {
             "model" if runtime.takes(OptionalArgument::Model) => {
                 if let Some(model) = &chosen {
-                    checks::model_id(model)?;
+                    argument_checks::model_id(model)?;
                 }
                 self.model.clone_from(&chosen);
                 Ok(chosen.map(OptionChange::Model))
             }
             "effort" if runtime.takes(OptionalArgument::Effort) => {
                 if let Some(effort) = &chosen {
-                    checks::one_of("effort", effort, self.efforts(runtime))?;
-                    checks::word("effort", effort)?;
+                    argument_checks::one_of("effort", effort, self.efforts(runtime))?;
+                    argument_checks::word("effort", effort)?;
                 }
                 self.effort.clone_from(&chosen);
                 Ok(chosen.map(OptionChange::Effort))
@@ -74,7 +74,7 @@ impl SessionOptions {
             "permissions" => {
                 let modes = Self::modes(runtime);
                 let names: Vec<String> = modes.iter().map(|mode| mode.name().to_owned()).collect();
-                checks::one_of("permissions", value, &names)?;
+                argument_checks::one_of("permissions", value, &names)?;
                 let mode = modes.into_iter().find(|mode| mode.name() == value).unwrap_or_default();
                 self.permissions = mode;
                 Ok(Some(OptionChange::Permissions(mode)))

@@ -24,7 +24,7 @@ use super::AdapterRuntime;
 use super::initialize::HostCapabilities;
 use super::options::SessionOptions;
 use super::process::{CliProcess, ProcessStdin};
-use super::start::SessionStart;
+use super::session_start::SessionStart;
 use crate::argv::{self, ArgumentValues, ConversationTarget};
 use crate::definition::{McpChannel, OptionalArgument, PromptChannel, ResumeStyle};
 use crate::dialect::{ConversationOptions, DialectOutput, PermissionAnswer};

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::checks;
+use super::super::argument_checks;
 use super::super::dialect::DialectName;
 use super::{EnvChanges, FeatureProbe, RuntimeDefinition, RuntimeForm, Version, VersionRange};
 
@@ -110,7 +110,7 @@ fn auth(definition: &RuntimeDefinition) -> CheckResult {
 fn models(definition: &RuntimeDefinition) -> CheckResult {
     let models = &definition.models;
     for model in models.known.iter().map(|model| &model.id).chain(&models.default) {
-        checks::model_id(model).map_err(|error| problem("models", error.to_string()))?;
+        argument_checks::model_id(model).map_err(|error| problem("models", error.to_string()))?;
     }
     unique("models.known", models.known.iter().map(|model| &model.id))?;
     if let Some(list) = &models.list {
@@ -122,7 +122,7 @@ fn models(definition: &RuntimeDefinition) -> CheckResult {
     require("models.acp", can_ask, "needs a form that speaks acp")?;
     let per_model = models.known.iter().flat_map(|model| &model.efforts);
     for effort in definition.reasoning.efforts.iter().chain(per_model) {
-        checks::word("effort", effort)
+        argument_checks::word("effort", effort)
             .map_err(|error| problem("reasoning.efforts", error.to_string()))?;
     }
     unique("reasoning.efforts", &definition.reasoning.efforts)

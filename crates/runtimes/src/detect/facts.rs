@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::found::{LoginStatus, ModelsSource};
+use super::detected_agent::{LoginStatus, ModelsSource};
 use crate::dialect::Model;
 
 /// How long a login state is kept: short, somebody may log in or out at any time.

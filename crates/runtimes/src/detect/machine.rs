@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::places;
+use super::well_known_dirs;
 use crate::definition::{EnvChanges, RuntimeDefinition, RuntimeForm};
 use crate::dialect::PermissionMode;
 
@@ -29,7 +29,7 @@ impl Machine {
         let variables: BTreeMap<_, _> = std::env::vars_os().collect();
         let get = |name: &str| variables.get(OsStr::new(name)).cloned();
         let home = get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-        let well_known = places::well_known(home.as_deref(), get);
+        let well_known = well_known_dirs::well_known(home.as_deref(), get);
         let path = get("PATH").unwrap_or_default();
         let path = std::env::split_paths(&path).filter(|dir| dir.is_absolute()).collect();
         Self { variables, home, path, well_known }

@@ -4,9 +4,9 @@
 
 use serde_json::Value;
 
+use super::detected_agent::ModelsSource;
 use super::facts::ModelsFact;
-use super::found::ModelsSource;
-use crate::checks;
+use crate::argument_checks;
 use crate::definition::ModelListFormat;
 use crate::dialect::Model;
 
@@ -32,7 +32,7 @@ fn line(line: &str) -> Option<Model> {
         None => (line, None),
     };
     // A lone word with a colon at its end is a heading.
-    let is_id = checks::model_id(id).is_ok() && !id.ends_with(':');
+    let is_id = argument_checks::model_id(id).is_ok() && !id.ends_with(':');
     is_id.then(|| Model { id: id.to_owned(), name, ..Model::default() })
 }
 
@@ -45,7 +45,7 @@ fn row(line: &str) -> Option<Model> {
     // A sentence has two words too, but no third column that begins with a digit.
     let is_row =
         columns.next().is_some_and(|context| context.starts_with(|c: char| c.is_ascii_digit()));
-    let is_model = !is_heading && is_row && checks::model_id(&id).is_ok();
+    let is_model = !is_heading && is_row && argument_checks::model_id(&id).is_ok();
     is_model.then(|| Model { id, ..Model::default() })
 }
 
@@ -58,7 +58,7 @@ fn codex(output: &str) -> Vec<Model> {
 fn codex_model(model: &Value) -> Option<Model> {
     let id = model["slug"].as_str()?;
     let is_hidden = matches!(model["visibility"].as_str(), Some("hide" | "hidden" | "none"));
-    if is_hidden || checks::model_id(id).is_err() {
+    if is_hidden || argument_checks::model_id(id).is_err() {
         return None;
     }
     let levels = model["supported_reasoning_levels"].as_array().into_iter().flatten();

@@ -19,7 +19,7 @@ fn well_known_directories_that_exist_are_listed_newest_node_first() {
     }
     let prefix = home.path().join("own-npm");
 
-    let dirs = places::well_known(Some(home.path()), |name| match name {
+    let dirs = well_known_dirs::well_known(Some(home.path()), |name| match name {
         "NPM_CONFIG_PREFIX" => Some(prefix.clone().into()),
         // Relative ones would depend on where we stand.
         "PNPM_HOME" => Some("relative".into()),

@@ -9,25 +9,25 @@
 //! never mixes with the answer: it is live content of the call that started them, and their tool
 //! calls are calls of their own with `_meta.switchyard.parentToolCallId`.
 
-mod asks;
-mod control;
-mod ending;
-mod ledger;
+mod control_channel;
+mod questions;
 mod stream;
-mod system;
+mod system_lines;
 mod todos;
-mod toolbox;
+mod tool_calls;
+mod turn_outcome;
+mod usage;
 
 use serde_json::Value;
 use wire::{Category, Fault};
 
-use self::asks::ClaudeQuestions;
-use self::control::ControlChannel;
-use self::ending::ClaudeTurnOutcome;
-use self::ledger::UsageCounter;
+use self::control_channel::ControlChannel;
+use self::questions::ClaudeQuestions;
 use self::stream::ClaudeMessageStream;
-use self::system::Compactions;
-use self::toolbox::ClaudeToolCalls;
+use self::system_lines::Compactions;
+use self::tool_calls::ClaudeToolCalls;
+use self::turn_outcome::ClaudeTurnOutcome;
+use self::usage::UsageCounter;
 use super::{
     CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectOutput, OptionChange,
     PermissionAnswer, StopReason, TurnEnd, TurnOutcome, json, learn_session, stderr,
@@ -96,7 +96,7 @@ impl Dialect for Claude {
             }
             Ok(value) if value.is_object() => self.object(&value, line, out),
             Ok(_) => out.push(DialectOutput::UnknownLine(line.to_owned())),
-            Err(_) => match ending::of_cut(line) {
+            Err(_) => match turn_outcome::of_cut(line) {
                 // It was not cut by the end of the process, and no other end will come.
                 Some(verdict) if self.turn.is_running && self.control.is_listening() => {
                     self.finish(verdict, &Value::Null, out);
@@ -110,7 +110,9 @@ impl Dialect for Claude {
     fn oversized_line(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
         match head["type"].as_str() {
             Some("result") => self.skipped_result(head, failure, out),
-            Some("control_request") if head["request_id"].is_string() => control::refuse(head, out),
+            Some("control_request") if head["request_id"].is_string() => {
+                control_channel::refuse(head, out);
+            }
             Some("control_response") => {
                 if self.control.is_initializing() {
                     self.end_refused(failure, out);
@@ -161,9 +163,9 @@ impl Dialect for Claude {
             (Some(cut), _) => cut,
             (None, Some(trouble)) => ClaudeTurnOutcome::failed(trouble),
             // The `result` is lost, but its stop reason is known.
-            (None, None) if has_answered => {
-                ClaudeTurnOutcome::stopped(ending::stop_reason(self.turn.stop_reason.as_deref()))
-            }
+            (None, None) if has_answered => ClaudeTurnOutcome::stopped(turn_outcome::stop_reason(
+                self.turn.stop_reason.as_deref(),
+            )),
             (None, None) => ClaudeTurnOutcome::failed(died),
         };
         self.finish(verdict, &Value::Null, out);
@@ -181,8 +183,8 @@ impl Claude {
             "control_request" => self.handle_control_request(value, out),
             "control_response" => self.handle_control_response(value, out),
             "control_cancel_request" => self.asks.cancel(value, out),
-            "rate_limit_event" => system::rate_limit(value, out),
-            "auth_status" => system::auth_status(value, out),
+            "rate_limit_event" => system_lines::rate_limit(value, out),
+            "auth_status" => system_lines::auth_status(value, out),
             // Heartbeats, hints and duplicates.
             "keep_alive" | "tool_progress" | "tool_use_summary" | "prompt_suggestion"
             | "active_goal" => true,
@@ -230,7 +232,7 @@ impl Claude {
                     self.stream.abandon(None, &mut self.toolbox, out);
                 }
                 if !is_said {
-                    system::qwen_retry(data, out);
+                    system_lines::qwen_retry(data, out);
                 }
             }
             "local_command_output" => {
@@ -239,17 +241,17 @@ impl Claude {
                 self.stream.whole_text(text, out);
             }
             "commands_changed" => {
-                control::commands(&value["commands"], out);
+                control_channel::commands(&value["commands"], out);
             }
             "task_notification" => {
                 let call = value["tool_use_id"].as_str().unwrap_or_default();
                 // For an open call the same comes with its result.
                 if !self.toolbox.is_open(call) {
-                    system::task_notification(value, out);
+                    system_lines::task_notification(value, out);
                 }
             }
             "status" | "compact_boundary" => self.compactions.handle(value, out),
-            _ => return system::handle(value, out),
+            _ => return system_lines::handle(value, out),
         }
         true
     }
@@ -297,7 +299,7 @@ impl Claude {
         if let Some(reason) = message["stop_reason"].as_str() {
             self.turn.stop_reason = Some(reason.to_owned());
         }
-        self.turn.error = ending::error_in(value);
+        self.turn.error = turn_outcome::error_in(value);
         if self.turn.error.is_some() {
             return true;
         }
@@ -337,7 +339,7 @@ impl Claude {
         if !self.turn.is_running && is_first && !self.is_driven && !self.control.is_open() {
             self.begin();
         }
-        let verdict = ending::of_result(value, &mut self.turn);
+        let verdict = turn_outcome::of_result(value, &mut self.turn);
         if verdict.is_lost() && self.session.is_none() {
             if let TurnOutcome::Failed(failure) = &verdict.ending {
                 self.lose(&failure.clone(), out);
@@ -392,7 +394,7 @@ impl Claude {
             self.notice_turn();
             self.asks.handle_request(value, &mut self.toolbox, out);
         } else {
-            control::refuse(value, out);
+            control_channel::refuse(value, out);
         }
         true
     }
@@ -409,7 +411,7 @@ impl Claude {
             _ => self.stream.forget_error(),
         }
         if let Some(why) = &verdict.explains {
-            system::notice(NoticeSeverity::Warning, why, out);
+            system_lines::notice(NoticeSeverity::Warning, why, out);
         }
         self.compactions.give_up(out);
         self.toolbox.close(&verdict.ending.open_call_text(), out);

@@ -3,11 +3,11 @@
 //! `codex exec` and `codex app-server` print the same data, the one in `snake_case`, the other in
 //! `camelCase`; these parsers take both.
 
+pub(super) mod errors;
 pub(super) mod items;
 mod patch;
-mod script;
+mod shell_command;
 pub(super) mod texts;
-pub(super) mod trouble;
 
 use serde_json::Value;
 

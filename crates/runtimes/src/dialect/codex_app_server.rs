@@ -7,8 +7,8 @@
 //! Always true: every request of the server is answered; messages of other threads (sub-agents)
 //! stay out of the answer.
 
-mod asks;
-mod opening;
+mod handshake;
+mod questions;
 mod streams;
 mod turn;
 
@@ -17,15 +17,15 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use wire::Fault;
 
-use super::codex::trouble;
+use super::codex::errors;
 use super::{
     CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectOutput, Model, OptionChange,
     PermissionAnswer, StopReason, TokenUsage, TurnOutcome, json, learn_session,
 };
 use crate::tools;
 use crate::update::{NoticeSeverity, SessionUpdate};
-use asks::CodexQuestions;
-use opening::CodexTurnSettings;
+use handshake::CodexTurnSettings;
+use questions::CodexQuestions;
 use streams::CodexStreams;
 use turn::CodexTurn;
 
@@ -152,7 +152,7 @@ impl Dialect for CodexAppServer {
         let ending = match turn.error.take() {
             _ if exit.is_stopped_by_us => TurnOutcome::Stopped(StopReason::Cancelled),
             Some(ending) => ending,
-            None => TurnOutcome::Failed(trouble::died(exit)),
+            None => TurnOutcome::Failed(errors::died(exit)),
         };
         self.end_turn(ending, out);
     }
@@ -181,7 +181,7 @@ impl CodexAppServer {
             Value::Null => Ok(&message["result"]),
             error => {
                 let said = error["message"].as_str().unwrap_or("Codex refused without a reason");
-                Err(trouble::failure(said, &error["data"]["codexErrorInfo"]))
+                Err(errors::failure(said, &error["data"]["codexErrorInfo"]))
             }
         };
         self.settle(what, outcome, out);
@@ -203,12 +203,12 @@ impl CodexAppServer {
             (CodexRequest::Initialize, Ok(_)) => self.initialized(out),
             (CodexRequest::Initialize, Err(failure)) => self.refuse(failure, out),
             (CodexRequest::Start, Ok(result)) => {
-                self.opened(result, Some(TokenUsage::default()), out)
+                self.opened(result, Some(TokenUsage::default()), out);
             }
             (CodexRequest::Resume, Ok(result)) => self.opened(result, self.thread_usage, out),
             (CodexRequest::Start, Err(failure)) => self.refuse(failure, out),
             (CodexRequest::Resume, Err(failure)) => {
-                self.refuse(opening::resume_failure(failure), out)
+                self.refuse(handshake::resume_failure(failure), out);
             }
             (CodexRequest::Models { page }, Ok(result)) => self.listed(result, page, out),
             // The list is a convenience: without it the user names a model.

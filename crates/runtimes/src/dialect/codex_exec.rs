@@ -10,10 +10,10 @@ use wire::Fault;
 
 use super::codex::items::{self, CodexItem, ItemPhase};
 use super::codex::texts::CodexTexts;
-use super::codex::{trouble, usage_of};
-use super::one_turn::SingleTurn;
+use super::codex::{errors, usage_of};
+use super::single_turn::SingleTurn;
 use super::{CliExit, ConversationOptions, Dialect, DialectOutput, StopReason, TurnOutcome, json};
-use crate::mint;
+use crate::ids;
 use crate::tools;
 use crate::update::{
     CompactionStatus, NoticeSeverity, SessionUpdate, TextKind, ToolCall, ToolCallStatus,
@@ -40,7 +40,7 @@ pub(super) struct CodexExec {
 impl Dialect for CodexExec {
     fn open(&mut self, opening: &ConversationOptions, _out: &mut Vec<DialectOutput>) {
         self.is_resumed = opening.resume.is_some();
-        self.prefix = mint::uuid().chars().take(PREFIX_CHARS).chain(['-']).collect();
+        self.prefix = ids::uuid().chars().take(PREFIX_CHARS).chain(['-']).collect();
     }
 
     fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>) {
@@ -68,7 +68,7 @@ impl Dialect for CodexExec {
             "turn.failed" => {
                 let message = event["error"]["message"].as_str().map(str::to_owned);
                 let message = message.or_else(|| self.error.take()).unwrap_or_default();
-                self.turn.end(trouble::ending(&message, &Value::Null), None, out);
+                self.turn.end(errors::ending(&message, &Value::Null), None, out);
                 true
             }
             _ => false,
@@ -92,8 +92,8 @@ impl Dialect for CodexExec {
     fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
         self.refusals(&exit.stderr, out);
         let ending = match self.error.take().or_else(|| self.retry.take()) {
-            Some(error) => trouble::ending(&error, &Value::Null),
-            None => TurnOutcome::Failed(trouble::died(exit)),
+            Some(error) => errors::ending(&error, &Value::Null),
+            None => TurnOutcome::Failed(errors::died(exit)),
         };
         self.turn.exit(exit, None, ending, out);
     }
@@ -111,7 +111,7 @@ impl CodexExec {
                 self.text(&id, TextKind::Thought, &text, phase, out);
             }
             CodexItem::Plan(entries) => {
-                out.push(DialectOutput::Update(SessionUpdate::Plan { entries }))
+                out.push(DialectOutput::Update(SessionUpdate::Plan { entries }));
             }
             CodexItem::Call(call) => self.call(ToolCall { id, ..*call }, out),
             CodexItem::Notice(severity, title) => self.notice(severity, title, out),

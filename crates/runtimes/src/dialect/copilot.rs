@@ -11,9 +11,9 @@
 use serde_json::Value;
 use wire::{Category, Fault};
 
-use super::calling::ToolCallResult;
-use super::one_turn::SingleTurn;
-use super::speech::StreamedTexts;
+use super::single_turn::SingleTurn;
+use super::streamed_texts::StreamedTexts;
+use super::tool_calls::ToolCallResult;
 use super::{CliExit, Dialect, DialectOutput, StopReason, TokenUsage, TurnOutcome, json, stderr};
 use crate::tools;
 use crate::update::{

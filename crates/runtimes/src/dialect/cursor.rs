@@ -6,15 +6,16 @@
 //! Text comes as deltas, then whole: at each tool call, and at the end of the turn. How much
 //! of it comes again differs between versions, so a whole text is compared with the text so far.
 
-mod output;
+mod tool_call;
 
 use serde_json::Value;
 use wire::Fault;
 
-use self::output::CursorToolCall;
-use super::one_turn::SingleTurn;
+use self::tool_call::CursorToolCall;
+use super::single_turn::SingleTurn;
 use super::{
-    CliExit, Dialect, DialectOutput, StopReason, TokenUsage, TurnOutcome, counts, json, stderr,
+    CliExit, Dialect, DialectOutput, StopReason, TokenUsage, TurnOutcome, json, stderr,
+    token_counts,
 };
 use crate::update::{NoticeSeverity, SessionUpdate, ToolCall, ToolCallStatus};
 
@@ -226,7 +227,7 @@ fn usage_of(usage: &Value) -> Option<TokenUsage> {
     };
     let cached = [usage.cached_read_tokens, usage.cached_write_tokens];
     let [read, write] = cached.map(Option::unwrap_or_default);
-    let total = counts::sum(&[usage.input_tokens, usage.output_tokens, read, write]);
+    let total = token_counts::sum(&[usage.input_tokens, usage.output_tokens, read, write]);
     (total > 0).then_some(TokenUsage { total_tokens: total, ..usage })
 }
 

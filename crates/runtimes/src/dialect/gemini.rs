@@ -5,19 +5,19 @@
 //! dropped stream is emitted once; see [`replay`]. A shell command that fails is reported as a
 //! success by the CLI, and its exit code is nowhere else.
 
-mod replay;
+mod replay_filter;
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 use wire::{Category, Fault};
 
-use super::calling::ToolCallResult;
-use super::one_turn::SingleTurn;
+use super::single_turn::SingleTurn;
+use super::tool_calls::ToolCallResult;
 use super::{CliExit, Dialect, DialectOutput, StopReason, TokenUsage, TurnOutcome, json, stderr};
 use crate::tools;
 use crate::update::{NoticeSeverity, SessionUpdate};
-use replay::ReplayFilter;
+use replay_filter::ReplayFilter;
 
 const TRUST_REMEDY: &str =
     "trust this folder in Gemini CLI, or set GEMINI_CLI_TRUST_WORKSPACE=true";

@@ -10,8 +10,8 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 use wire::{Category, Fault};
 
-use super::calling::ToolCallResult;
-use super::one_turn::SingleTurn;
+use super::single_turn::SingleTurn;
+use super::tool_calls::ToolCallResult;
 use super::{CliExit, Dialect, DialectOutput, StopReason, TurnOutcome, json, stderr};
 use crate::tools;
 use crate::update::{Kind, NoticeSeverity, PlanEntry, SessionUpdate};

@@ -11,11 +11,12 @@ use std::collections::HashMap;
 use serde_json::Value;
 use wire::{Category, Fault};
 
-use super::calling::{ToolCallResult, ToolCalls};
-use super::one_turn::SingleTurn;
-use super::speech::StreamedTexts;
+use super::single_turn::SingleTurn;
+use super::streamed_texts::StreamedTexts;
+use super::tool_calls::{ToolCallResult, ToolCalls};
 use super::{
-    CliExit, Dialect, DialectOutput, StopReason, TokenUsage, TurnOutcome, counts, json, stderr,
+    CliExit, Dialect, DialectOutput, StopReason, TokenUsage, TurnOutcome, json, stderr,
+    token_counts,
 };
 use crate::tools;
 use crate::update::{ContentBlock, NoticeSeverity, SessionUpdate, TextKind};
@@ -174,7 +175,7 @@ impl OpencodeSteps {
         let total = tokens["total"].as_u64();
         self.usage.get_or_insert_default().add(&TokenUsage {
             total_tokens: total
-                .unwrap_or_else(|| counts::sum(&[input, output, thoughts, read, write])),
+                .unwrap_or_else(|| token_counts::sum(&[input, output, thoughts, read, write])),
             input_tokens: input,
             output_tokens: output,
             thought_tokens: Some(thoughts),

@@ -14,8 +14,8 @@ mod turn;
 use serde_json::{Value, json};
 use wire::Fault;
 
-use super::calling::{ToolCallResult, ToolCalls};
-use super::speech::StreamedTexts;
+use super::streamed_texts::StreamedTexts;
+use super::tool_calls::{ToolCallResult, ToolCalls};
 use super::{
     CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectOutput, OptionChange,
     PermissionAnswer, json,

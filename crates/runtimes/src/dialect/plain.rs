@@ -6,8 +6,8 @@
 //!
 //! Always true: the text does not depend on where the stream was cut.
 
-use super::calling::keep_end;
-use super::one_turn::SingleTurn;
+use super::single_turn::SingleTurn;
+use super::tool_calls::keep_end;
 use super::{CliExit, Dialect, DialectOutput, StopReason, TurnOutcome, stderr};
 use crate::update::{NoticeSeverity, SessionUpdate};
 

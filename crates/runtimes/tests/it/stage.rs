@@ -43,7 +43,7 @@ impl Stage {
         let log = self.path("log").display().to_string();
         let path = self.path("bin").join(name);
         let text = format!("#!/bin/sh\necho \"$* in $(pwd)\" >> '{log}'\n{script}\n");
-        testkit::programs::write(&path, &text);
+        testkit::test_executables::write(&path, &text);
         path
     }
 

@@ -19,8 +19,8 @@ use futures_util::stream;
 use serde::Deserialize;
 use wire::{Message, MessageKind};
 
-use super::remote::{HttpConnection, HttpConnections, PostError};
-use super::stream::{MessageStreamReader, ReadOutcome};
+use super::http_connection::{HttpConnection, HttpConnections, PostError};
+use super::message_stream::{MessageStreamReader, ReadOutcome};
 use super::web_socket;
 use crate::daemon::Daemon;
 use crate::input::is_json;

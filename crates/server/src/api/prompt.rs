@@ -90,9 +90,13 @@ pub(crate) async fn prompt(
         };
     }
     let mut blocks = blocks(prompt.prompt)?;
-    let enclosed =
-        super::enclosed::read_attachments(&daemon, &principal, record.id, &prompt.attachments)
-            .await?;
+    let enclosed = super::prompt_attachments::read_attachments(
+        &daemon,
+        &principal,
+        record.id,
+        &prompt.attachments,
+    )
+    .await?;
     blocks.extend(enclosed.blocks);
     if blocks.is_empty() {
         return Err(Problem::bad_request("`prompt` is empty"));

@@ -13,9 +13,9 @@ use wire::CallId;
 
 use super::{
     Attachment, AttachmentError, AttachmentRoom, MAX_FILE_BYTES, N_SNIFFED_BYTES, blocking, name,
-    place,
+    storage,
 };
-use crate::handles::make_dir;
+use crate::dir_handles::make_dir;
 
 #[derive(Debug)]
 pub(crate) struct Upload {
@@ -40,7 +40,7 @@ impl Drop for OpenUpload {
     fn drop(&mut self) {
         if !self.is_kept {
             // A file that cannot be removed now is removed with the session.
-            let _ = place::remove(&self.dir, self.id, &self.name);
+            let _ = storage::remove(&self.dir, self.id, &self.name);
         }
     }
 }
@@ -55,7 +55,7 @@ impl Upload {
         let id = mint::turn_id();
         let create = || {
             let own = make_dir(&dir, id.as_str())?;
-            place::create(&own, &name::on_disk(&name))
+            storage::create(&own, &name::on_disk(&name))
         };
         let file = create().map_err(AttachmentError::io("make the file"))?;
         let start = Vec::new();
@@ -100,7 +100,7 @@ impl OpenUpload {
         };
         let keep = || {
             self.file.sync_all()?;
-            place::write_note(&self.dir, &attachment)
+            storage::write_note(&self.dir, &attachment)
         };
         keep().map_err(|error| match error.kind() {
             ErrorKind::NotFound => AttachmentError::SessionGone,

@@ -6,7 +6,7 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use sessions::desk::SessionRegistry;
+use sessions::registry::SessionRegistry;
 use tokio::sync::watch;
 
 use crate::locking::Locking as _;

@@ -3,8 +3,8 @@
 use serde_json::json;
 use store::StoreError;
 
-use super::page::FrameBuffer;
-use super::wanted::FrameId;
+use super::frame_buffer::FrameBuffer;
+use super::query::FrameId;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum StreamEnd {

@@ -12,11 +12,11 @@ use tokio::sync::watch;
 use wire::{Event, Kind, Seq, SessionId};
 
 use super::ending::StreamEnd;
-use super::page::FrameBuffer;
-use super::teller::FrameEncoder;
-use super::wanted::{EventsRequest, LogPosition, ResyncReason, StreamStart, StreamUntil};
+use super::frame_buffer::FrameBuffer;
+use super::frame_encoder::FrameEncoder;
+use super::query::{EventsRequest, LogPosition, ResyncReason, StreamStart, StreamUntil};
 use crate::daemon::Daemon;
-use crate::daemon::snapshots::{SnapshotKey, StreamFormat};
+use crate::daemon::vocabulary_snapshots::{SnapshotKey, StreamFormat};
 
 /// Events read at once.
 const N_READ: usize = 256;

@@ -21,10 +21,10 @@ use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_util::io::InspectWriter;
 
 use super::ending::StreamEnd;
-use super::page::{FrameBuffer, FrameEncoding};
-use super::patience::{CHUNK_BYTES, SlowReaderStep, SlowReaderTimer};
+use super::frame_buffer::{FrameBuffer, FrameEncoding};
+use super::query::FrameId;
+use super::slow_reader::{CHUNK_BYTES, SlowReaderStep, SlowReaderTimer};
 use super::stream::{FrameStream, LAST_FRAME_WITHIN, StreamOutput};
-use super::wanted::FrameId;
 use crate::metrics::OpenStream;
 use crate::web_socket::Handshake;
 

@@ -12,10 +12,10 @@ use futures_util::stream;
 use tokio::time::timeout;
 
 use super::ending::StreamEnd;
-use super::page::{FrameBuffer, FrameEncoding};
-use super::patience::{CHUNK_BYTES, ChunkGate, ChunkPermit, SlowReaderStep, SlowReaderTimer};
+use super::frame_buffer::{FrameBuffer, FrameEncoding};
+use super::query::FrameId;
+use super::slow_reader::{CHUNK_BYTES, ChunkGate, ChunkPermit, SlowReaderStep, SlowReaderTimer};
 use super::stream::{FrameStream, LAST_FRAME_WITHIN, StreamOutput};
-use super::wanted::FrameId;
 use crate::metrics::OpenStream;
 
 pub(super) fn respond(stream: FrameStream) -> Response {

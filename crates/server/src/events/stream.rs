@@ -8,9 +8,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::ending::StreamEnd;
-use super::lists::SessionChanges;
-use super::page::FrameBuffer;
+use super::frame_buffer::FrameBuffer;
 use super::reader::EventReader;
+use super::session_changes::SessionChanges;
 use crate::daemon::load::LoadPermit;
 use crate::daemon::{Daemon, StreamPace};
 use crate::metrics::{Metrics, OpenStream, SlowClient};

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sessions::desk::{AgentSource, SessionRegistry};
+use sessions::context::SessionContext;
 use sessions::host::AgentCommand;
 use sessions::order::SessionOrder;
 use sessions::permission::{PermissionPolicy, PolicyMode};
+use sessions::registry::{AgentSource, SessionRegistry};
 use sessions::settings::WorkerSetup;
-use sessions::yard::SessionContext;
 use store::{Batch, EventLog, MemoryLog, NewSession, RecordChanges, SessionRecord};
 use tokio::sync::mpsc;
 use wire::{Category, Draft, Event, Fault, Json, Kind, Millis, Seq, SessionId, TurnId};
 
+use super::query::{Cursor, EventsRequest, StreamUntil};
 use super::reader::EventReader;
 use super::stream::{FrameSource, FrameStream};
-use super::wanted::{Cursor, EventsRequest, StreamUntil};
-use crate::daemon::snapshots::StreamFormat;
+use crate::daemon::vocabulary_snapshots::StreamFormat;
 use crate::daemon::{Daemon, DaemonSettings, StreamPace};
 use crate::metrics::Metrics;
 use crate::principal::Principal;

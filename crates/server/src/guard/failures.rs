@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use super::arrival::{Peer, PeerKey};
+use super::connection_info::{Peer, PeerKey};
 
 use crate::locking::Locking as _;
 

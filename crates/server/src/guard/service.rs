@@ -16,11 +16,11 @@ use axum::response::{IntoResponse, Response};
 use tokio_util::sync::CancellationToken;
 use tower::{Service, ServiceExt};
 
-use super::answer::{RevocableBody, revoked_for_long};
-use super::arrival::BusyGuard;
-use super::shares::StreamShares;
+use super::answer_body::{RevocableBody, revoked_for_long};
+use super::connection_info::BusyGuard;
+use super::stream_shares::StreamShares;
 use super::{
-    Admission, ConnectionInfo, Guard, GuardDecision, LoginCookies, answer, credentials, routes,
+    Admission, ConnectionInfo, Guard, GuardDecision, LoginCookies, answer_body, credentials, routes,
 };
 use crate::limits::{BodyFault, BodyLimits, HttpLimits, MeteredBody};
 use crate::principal::Principal;
@@ -135,7 +135,13 @@ impl GuardedRouter {
             // Without authentication only static files and small answers are served.
             let is_free = principal.as_ref().is_none_or(|one| one.is_local);
             let name = principal.as_ref().map(|one| one.name.as_str()).unwrap_or_default();
-            return answer::count_unread(response, n_bytes, &answers, name, is_begun || is_free);
+            return answer_body::count_unread(
+                response,
+                n_bytes,
+                &answers,
+                name,
+                is_begun || is_free,
+            );
         }
         let share = match shares.take(&arrival.activity.share, principal.as_ref(), is_begun) {
             Ok(share) => share,

@@ -14,16 +14,16 @@ use std::sync::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use serde_with::skip_serializing_none;
-use sessions::desk::SessionRegistry;
 use sessions::details::SessionDetails;
 use sessions::mint;
 use sessions::permission::PolicyMode;
+use sessions::registry::SessionRegistry;
 use store::SessionRecord;
 use wire::event::PromptReceived;
 use wire::{Json, SessionId, TurnId};
 
 use super::Runs;
-use super::body::NewRun;
+use super::run_request::NewRun;
 use crate::locking::Locking as _;
 use crate::principal::Principal;
 use crate::problem::Problem;

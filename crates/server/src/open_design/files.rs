@@ -16,10 +16,10 @@ use tokio::io::AsyncReadExt as _;
 use wire::SessionId;
 
 use super::Runs;
-use super::body::FileReference;
 use super::project::Project;
+use super::run_request::FileReference;
 use crate::attachments::{N_SNIFFED_BYTES, mime_type};
-use crate::handles::{open_dir, read_options};
+use crate::dir_handles::{open_dir, read_options};
 use crate::principal::Principal;
 use crate::problem::{Problem, shown};
 

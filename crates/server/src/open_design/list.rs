@@ -9,7 +9,7 @@ use store::{PageStart, SessionFilter, SessionRecord};
 
 use super::Runs;
 use super::conversation::ConversationNote;
-use super::ledger::{Run, RunStatus};
+use super::run_index::{Run, RunStatus};
 use crate::input::QueryParams;
 use crate::principal::Principal;
 use crate::problem::Problem;

@@ -12,7 +12,7 @@ use cap_std::fs::Dir;
 
 use sessions::mint;
 
-use crate::handles::{make_dir, open_dir};
+use crate::dir_handles::{make_dir, open_dir};
 use crate::principal::Principal;
 use crate::problem::{Problem, shown};
 

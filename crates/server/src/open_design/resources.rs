@@ -12,9 +12,9 @@ use cap_std::fs::Dir;
 use sessions::permission::PolicyMode;
 
 use super::Runs;
-use super::body::NewRun;
 use super::project::is_plain_name;
-use crate::handles::{open_dir, read_options};
+use super::run_request::NewRun;
+use crate::dir_handles::{open_dir, read_options};
 use crate::principal::Principal;
 use crate::problem::{Problem, shown};
 

@@ -16,9 +16,9 @@ use tokio::time::Instant;
 use wire::TurnId;
 
 use super::Runs;
-use super::body::{LenientJsonBody, NewRun};
 use super::conversation::session_prefix;
-use super::ledger::Run;
+use super::run_index::Run;
+use super::run_request::{LenientJsonBody, NewRun};
 use crate::input::{PathParams, QueryParams};
 use crate::principal::{Principal, Role};
 use crate::problem::{Problem, kinds, shown};

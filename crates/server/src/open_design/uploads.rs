@@ -23,10 +23,10 @@ use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
 use super::Runs;
-use super::form::{MultipartForm, PartHead};
+use super::multipart::{MultipartForm, PartHead};
 use super::project::{Project, UPLOADS, is_plain_name};
 use crate::attachments::{self, MAX_FILE_BYTES};
-use crate::handles::{make_dir, no_follow_options, open_dir};
+use crate::dir_handles::{make_dir, no_follow_options, open_dir};
 use crate::input::PathParams;
 use crate::principal::{Principal, Role};
 use crate::problem::{Problem, kinds, shown};

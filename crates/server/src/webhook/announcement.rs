@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use sessions::context::SessionContext;
 use sessions::pending::PendingQuestion;
-use sessions::yard::SessionContext;
 use store::{SessionRecord, StoreError};
 use wire::event::{
     Decider, ElicitationResolved, PermissionResolved, QuestionSummary, RecordedOutcome, StopReason,

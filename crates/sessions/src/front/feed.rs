@@ -184,7 +184,7 @@ impl Feed {
     }
 
     async fn send_notification(&self, told: &AgentNotification<'_>) {
-        if !super::stray::is_kept_from_clients(&told.method) {
+        if !super::sessionless::is_kept_from_clients(&told.method) {
             let params = self.with_client_id(&told.params.to_json());
             let _ = self.client.notify_in_turn(&told.method, &params).await;
         }

@@ -8,13 +8,13 @@ use store::{BudgetedRead, SessionFilter, SessionRecord};
 use wire::{Json, Message, RpcError, Seq, SessionId, codes};
 
 use super::{Feed, Front, OpenSession, feed, no_such_session, session_of};
-use crate::desk::ReopenRequest;
+use crate::creation_params::CreationParams;
 use crate::host::Host;
 use crate::link;
 use crate::lock::lock;
-use crate::made_of::CreationParams;
 use crate::open::{OpenError, OpenedSession};
 use crate::permission::Decider;
+use crate::registry::ReopenRequest;
 use bus::connection::RpcResult;
 use projection::{AcpReplay, TerminalsAsText};
 

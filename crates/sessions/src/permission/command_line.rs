@@ -5,20 +5,19 @@
 //! `env`, `sudo` …), with [`ANYTHING`] for what only the shell will know. It errs on the side of
 //! more. What a script, an alias or a program does is not seen.
 
-mod around;
 mod callbacks;
 mod git;
 mod lexer;
+mod option_values;
 mod options;
 mod packages;
 mod programs;
 mod shells;
-mod values;
 mod variables;
+mod wrappers;
 
 use std::collections::BTreeSet;
 
-use around::before_names;
 use lexer::{PATH, RereadRisk, has_nullglob, has_paths, lex};
 use options::is_value;
 use packages::{NpmSetting, setting_of_npm};
@@ -28,6 +27,7 @@ use programs::{
     STDIN_RUNNERS, row,
 };
 use variables::{Arrays, configures_git, is_line_variable, is_read_by_others, may_configure_git};
+use wrappers::before_names;
 
 pub(super) use lexer::{ANYTHING, Word};
 

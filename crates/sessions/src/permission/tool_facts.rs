@@ -10,14 +10,14 @@ use serde::Deserialize;
 use serde_json::Value;
 use wire::Ambiguity;
 
-use super::names::miscased_in_call;
+use super::member_names::miscased_in_call;
 use super::question::READING_KINDS;
 use crate::host::MemoryShare;
 use crate::name_list::names;
 
 mod change;
 mod command;
-mod named;
+mod paths;
 
 /// Members of a tool's input that hold a path, as agents are known to name them.
 const PATH_MEMBERS: &[&str] = names!(
@@ -103,13 +103,13 @@ impl ToolFacts {
         let joined = texts.flat_map(|text| iter::once(text).chain(text.split(SEPARATORS)));
         let told = located.chain(shown).chain(given).chain(listed).filter_map(Value::as_str);
         let told: Vec<&str> = told.chain(joined.filter(|path| !path.is_empty())).collect();
-        let named = named::paths(input);
+        let named = paths::paths(input);
         self.is_cut |= named.is_cut;
         let bases: Vec<&str> =
             BASE_MEMBERS.iter().filter_map(|member| input[*member].as_str()).collect();
-        let bases: Vec<String> = bases.into_iter().map(named::expand).collect();
+        let bases: Vec<String> = bases.into_iter().map(paths::expand).collect();
         for path in told.into_iter().chain(named.paths.iter().map(String::as_str)) {
-            let path = named::expand(path);
+            let path = paths::expand(path);
             let bases = bases.iter().filter(|_| !path.starts_with('/'));
             let based = bases.map(|base| format!("{base}/{path}"));
             if !based.chain([path.clone()]).all(|path| self.note(path)) {

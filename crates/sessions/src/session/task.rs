@@ -4,9 +4,9 @@
 //! turn ends once, by the agent's answer, by cancel or by the agent's death. The task
 //! never waits for the agent: it would not hear the agent while waiting.
 
+mod agent_messages;
 mod asking;
 mod cancelling;
-mod hearing;
 mod limiting;
 mod linking;
 mod prompting;
@@ -22,26 +22,26 @@ use tokio::sync::{mpsc, watch};
 use wire::event::{DropReason, OptionSet, PromptDropped};
 use wire::{Category, Draft, Fault, Json, Kind, Millis, Own, Seq, SessionId, TurnId};
 
-use super::agent_link::LinkState;
 use super::cancelling::Cancelling;
 use super::clients::Clients;
 use super::judge::Judge;
 use super::limit_gate::LimitGate;
+use super::link_state::LinkState;
 use super::questions::Questions;
 use super::services::Services;
 use super::silence::Silence;
 use super::turn_progress::TurnProgress;
 use super::turns::Turns;
 use super::{ReplySender, SessionError, SessionPhase, SessionTaskCommand, SessionTaskStart};
+use crate::context::{SessionContext, draft};
 use crate::details::SessionDetails;
 use crate::host::{AgentMessage, HostSlot};
 use crate::link::LinkOutcome;
 use crate::mint;
-use crate::news::Notice;
+use crate::notices::Notice;
 use crate::observer::{ObservationGuard, WatchGuards};
 use crate::permission::TurnToolCalls;
 use crate::terminals::TerminalEvents;
-use crate::yard::{SessionContext, draft};
 use linking::ListeningAgent;
 use prompting::PendingPrompt;
 
@@ -306,7 +306,7 @@ impl SessionTask {
             SessionTaskCommand::Pass(pass) => self.pass(pass),
             SessionTaskCommand::Link { reply } => self.link_for(reply),
             SessionTaskCommand::OptionsChanged(options) => {
-                self.offer_has(&["configOptions"], &options)
+                self.offer_has(&["configOptions"], &options);
             }
             SessionTaskCommand::Waiting { reply } => {
                 let _ = reply.send(self.turns.waiting(|prompt| prompt.text.clone()));

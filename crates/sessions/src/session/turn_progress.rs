@@ -11,7 +11,7 @@
 
 use wire::{Category, Fault, Json};
 
-use super::last_words::LastMessage;
+use super::masked_failure::LastMessage;
 use crate::observer::{TurnWatch, WatchGuards};
 
 /// Lines of a turn that are no messages, and are reported one by one.

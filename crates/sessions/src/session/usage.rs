@@ -1,7 +1,7 @@
 //! The token counts of one turn, from whatever the agent counts.
 //!
 //! In: `usage` of an agent's answer to a prompt, and what its agent is known to count
-//! ([`UsageOf`]). Out: the same members for this turn alone. Sums are kept in the session's
+//! ([`TokenScope`]). Out: the same members for this turn alone. Sums are kept in the session's
 //! record, because one that goes on in another process must be told from one that begins anew.
 
 use std::collections::BTreeMap;

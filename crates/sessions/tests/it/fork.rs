@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use sessions::desk::{AgentSource, RegistryError, SessionRegistry};
+use sessions::context::SessionContext;
 use sessions::host::AgentCommand;
 use sessions::mint;
 use sessions::order::{Maker, OrderError, SessionOrder};
 use sessions::permission::{PermissionPolicy, PolicyMode};
+use sessions::registry::{AgentSource, RegistryError, SessionRegistry};
 use sessions::settings::{SessionSettings, WorkerSetup};
-use sessions::yard::SessionContext;
 use store::{
     AppendedRange, Batch, Claim, ClaimOwner, Damage, DecisionFilter, EventLog, LogUsage,
     LoggedDecision, MemoryLog, NewSession, RecordChanges, SessionFilter, SessionOrigin,

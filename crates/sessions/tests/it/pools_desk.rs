@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sessions::desk::{AgentSource, SessionRegistry};
 use sessions::host::AgentCommand;
 use sessions::mint;
 use sessions::order::SessionOrder;
 use sessions::permission::{PermissionPolicy, PolicyMode};
 use sessions::pools::Pools;
+use sessions::registry::{AgentSource, SessionRegistry};
 use sessions::session::{SessionError, SessionHandle};
 use tokio::sync::mpsc;
 use wire::Fault;

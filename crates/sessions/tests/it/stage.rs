@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use sessions::context::SessionContext;
 use sessions::host::{AgentCommand, AgentQuirks, HostSlot};
 use sessions::mint;
 use sessions::open::{self, OpenOptions, OpenedSession};
@@ -16,7 +17,6 @@ use sessions::order::SessionOrder;
 use sessions::permission::PermissionPolicy;
 use sessions::pools::{Pools, WarmSettings};
 use sessions::settings::{SessionSettings, WorkerSetup};
-use sessions::yard::SessionContext;
 use soak::PATIENCE;
 use store::MemoryLog;
 use wire::{Event, Json, Kind, Seq, TurnId};

@@ -13,7 +13,7 @@ use super::schema::SEQ_BITS;
 use crate::heads::{HeadSlot, Heads};
 use crate::{Damage, SessionRecord, StoreError};
 
-/// The columns, in the order in which [`Row::read`] takes them.
+/// The columns, in the order in which [`SessionRow::read`] takes them.
 pub(super) const COLUMNS: &str = "key, id, epoch, agent, cwd, title, created, updated, head, \
      head_crc, bytes, active_turn, agent_session, is_closed, details, revision, crc";
 

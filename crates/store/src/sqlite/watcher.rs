@@ -11,7 +11,7 @@ use rusqlite::Connection;
 
 use super::fault::SqliteResult;
 use super::reader;
-use crate::wake::{LogReach, WakeUps};
+use crate::wake_ups::{LogReach, WakeUps};
 
 /// A person does not notice this delay, and twenty questions a second cost nothing.
 const LOOK_EVERY: Duration = Duration::from_millis(50);

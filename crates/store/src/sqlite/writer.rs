@@ -16,9 +16,9 @@ use tokio::sync::{mpsc, oneshot};
 use super::fault::{SqliteFault, SqliteResult};
 use super::files::LogFiles;
 use super::schema::{BUSY_TIMEOUT, SEQ_BITS};
-use super::step::{CommitEffect, LogTransaction};
+use super::transaction::{CommitEffect, LogTransaction};
 use crate::heads::Heads;
-use crate::wake::WakeUps;
+use crate::wake_ups::WakeUps;
 use crate::{Durability, StoreError};
 
 /// Callers beyond this wait before their job is queued.

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use agent::native;
-use agent::native::discover::{Advice, CANDIDATES};
+use agent::native::discovery::{Advice, CANDIDATES};
 use agent::native::mcp::ServerSpec;
 use agent::native::models::Models;
 use agent::native::sandbox::{self, Sandbox};

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use runtimes::catalogue::BuiltInAgent;
-use sessions::desk::AgentSource;
 use sessions::host::AgentCommand;
 use sessions::order::SessionOrder;
 use sessions::permission::PolicyMode;
+use sessions::registry::AgentSource;
 use tokio::sync::mpsc;
 use wire::{Fault, Json};
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use server::daemon::{Daemon, DaemonSettings};
 use server::metrics::{Metrics, WarmPool};
-use sessions::desk::SessionRegistry;
+use sessions::context::SessionContext;
 use sessions::permission::PermissionPolicy;
 use sessions::pools::Pools;
-use sessions::yard::SessionContext;
+use sessions::registry::SessionRegistry;
 
 use super::agents::CatalogueAgents;
 use crate::config::Config;

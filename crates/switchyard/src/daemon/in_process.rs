@@ -25,13 +25,13 @@ use server::metrics::Metrics;
 use server::principal::Principal;
 use server::router::{InProcessRouter, sessions_router};
 use server::tokens::Tokens;
+use sessions::context::SessionContext;
 use sessions::permission::PermissionPolicy;
-use sessions::yard::SessionContext;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::assembly::{SHUTDOWN_GRACE, assemble};
-use super::yard;
+use super::session_context;
 use crate::cli::serve::ServeArgs;
 use crate::config::Config;
 use crate::home::make_private_dir;
@@ -69,7 +69,7 @@ impl InProcessDaemon {
         config: &Arc<Config>,
         options: InProcessOptions,
     ) -> Result<Self, Failure> {
-        let mut yard = yard::open(config).await?;
+        let mut yard = session_context::open(config).await?;
         yard.settings.forced_mode = options.overrides_mode.then_some(options.policy.mode);
         yard.settings.questions_wait = options.can_ask;
         let mut own = Self::new(config, yard, options.policy, options.is_warm)?;
@@ -80,7 +80,12 @@ impl InProcessDaemon {
     /// A daemon that only reads and deletes sessions: what another process has left unfinished in
     /// them is not recovered.
     pub(crate) fn for_reading(config: &Arc<Config>) -> Result<Self, Failure> {
-        Self::new(config, yard::open_unrecovered(config)?, PermissionPolicy::default(), false)
+        Self::new(
+            config,
+            session_context::open_unrecovered(config)?,
+            PermissionPolicy::default(),
+            false,
+        )
     }
 
     fn new(

@@ -20,8 +20,8 @@ use super::assembly::{SHUTDOWN_GRACE, assemble};
 use super::browser::BrowserLaunch;
 use super::listeners::Listeners;
 use super::presence::{DaemonLock, private_socket};
+use super::session_context;
 use super::webhook::{self, WebhookTask};
-use super::yard;
 use crate::cli::serve::ServeArgs;
 use crate::config::Config;
 use crate::daemon::service::{DaemonService, DrainOutcome};
@@ -58,7 +58,7 @@ pub(crate) async fn serve(
     let login = Login::new(guard.clone());
     let elsewhere = listeners.bases_elsewhere(&wanted);
     let bases = (listeners.page_base(), elsewhere.clone());
-    let mut yard = yard::open(&config).await?;
+    let mut yard = session_context::open(&config).await?;
     yard.settings.questions_wait = true;
     yard.move_all_creation_params().await?;
     let daemon = assemble(&config, &wanted, bases, yard, config.policy(), true, &metrics)?;

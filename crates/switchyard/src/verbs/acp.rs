@@ -17,10 +17,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agents::command::name_of;
 use crate::cli::acp::AcpArgs;
+use crate::command_daemon::RunningDaemon;
 use crate::config::Config;
 use crate::daemon::in_process::{InProcessDaemon, InProcessOptions};
 use crate::outcome::Failure;
-use crate::reach::RunningDaemon;
 use crate::signals::Signals;
 use crate::this_process::is_worker;
 use crate::verbs::session_args;

@@ -14,10 +14,10 @@ use wire::{CallId, Event, Own, Seq, TurnId};
 
 use crate::cli::daemon::AttachArgs;
 use crate::cli::format::OutputFormat;
+use crate::command_daemon::{CommandDaemon, RunningDaemon};
 use crate::config::Config;
 use crate::daemon::in_process::InProcessOptions;
 use crate::outcome::{self, ERROR, Failure};
-use crate::reach::{CommandDaemon, RunningDaemon};
 use crate::session_info::SessionInfo;
 use crate::signals::Signals;
 use crate::terminal;

@@ -11,11 +11,11 @@ use sessions::permission::PolicyMode;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::chat::ChatArgs;
+use crate::command_daemon::{CommandDaemon, RunningDaemon};
 use crate::config::Config;
 use crate::daemon::in_process::InProcessOptions;
 use crate::home::make_private_dir;
 use crate::outcome::{self, ERROR, Failure, NOT_FOUND, USAGE};
-use crate::reach::{CommandDaemon, RunningDaemon};
 use crate::session_info::SessionInfo;
 use crate::signals::Signals;
 use crate::terminal::format::members;

@@ -14,11 +14,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::cli::daemon::DaemonVerb;
+use crate::command_daemon::RunningDaemon;
 use crate::config::Config;
 use crate::daemon::presence;
 use crate::home::make_private_dir;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
-use crate::reach::RunningDaemon;
 use crate::terminal;
 use crate::terminal::output::print;
 use crate::terminal::spinner::Spinner;

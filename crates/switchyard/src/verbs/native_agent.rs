@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use agent::native::discover::CANDIDATES;
+use agent::native::discovery::CANDIDATES;
 use agent::native::models::Models;
 use agent::native::sandbox::Sandbox;
 use agent::native::{self, settings};

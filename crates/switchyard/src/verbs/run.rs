@@ -1,11 +1,11 @@
 //! `switchyard run`: opens a session of a daemon and prompts it.
 
+mod arguments;
+mod initial_options;
 mod messages;
 mod opening;
-mod setting;
 mod turn_end;
 mod turns;
-mod words;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use std::sync::Arc;
 use crate::cli::format::OutputFormat;
 use crate::cli::run::RunArgs;
 use crate::cli::session::PermissionArgs;
+use crate::command_daemon::{CommandDaemon, RunningDaemon};
 use crate::config::Config;
 use crate::daemon::in_process::InProcessOptions;
 use crate::outcome::{self, Failure};
-use crate::reach::{CommandDaemon, RunningDaemon};
 use crate::signals::Signals;
 use crate::terminal;
 use crate::terminal::prompt::{self, PromptInput};
@@ -25,7 +25,7 @@ use messages::Messages;
 use turns::{RunEnd, Turns};
 
 pub(crate) async fn run(args: RunArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {
-    let (agent, word) = words::split(&args)?;
+    let (agent, word) = arguments::split(&args)?;
     // Checks that all attachments are there.
     PromptInput::new("", &args.attach)?;
     if let Some(agent) = agent.filter(|_| args.command.is_empty() && args.session.is_none()) {

@@ -14,10 +14,10 @@ use wire::Seq;
 
 use crate::cli::format::OutputFormat;
 use crate::cli::sessions::SessionsVerb;
+use crate::command_daemon::CommandDaemon;
 use crate::config::Config;
 use crate::daemon::in_process;
 use crate::outcome::Failure;
-use crate::reach::CommandDaemon;
 use crate::session_info::{SessionInfo, shown};
 use crate::terminal;
 use crate::terminal::format::{Formatter, style};

@@ -10,9 +10,9 @@ use server::principal::Role;
 use server::tokens::{NewToken, Tokens};
 
 use crate::cli::daemon::{NewTokenArgs, RoleName, TokenVerb};
+use crate::command_daemon::RunningDaemon;
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure};
-use crate::reach::RunningDaemon;
 use crate::terminal;
 use crate::terminal::output::print;
 use crate::this_process::require_a_person;

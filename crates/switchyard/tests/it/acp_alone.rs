@@ -6,8 +6,8 @@ use std::process::{Child, Stdio};
 use serde_json::{Value, json};
 use testkit::daemon::Daemon;
 use testkit::line_client::LineClient;
-use testkit::process::{TestHome, switchyard};
 use testkit::tap;
+use testkit::test_home::{TestHome, switchyard};
 
 /// An agent that lists, loads and deletes sessions, behind a tap that all of its processes share.
 pub(crate) fn tapped(yard: &TestHome) -> Vec<String> {
@@ -266,7 +266,7 @@ fn an_editor_that_leaves_in_mid_turn_is_told_how_it_ended() {
     let end = editor.client.answer_to(&turn);
     assert_eq!(end["result"]["stopReason"], "cancelled", "{end}");
     editor.leave();
-    yard.assert_empty_within(testkit::process::PATIENCE);
+    yard.assert_empty_within(testkit::test_home::PATIENCE);
 }
 
 #[test]

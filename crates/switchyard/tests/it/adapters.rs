@@ -7,8 +7,8 @@ use crate::faults::{Live, Ran, SHORT_WAITS, configured, run};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use testkit::Validator;
-use testkit::process::{PATIENCE, TestHome};
 use testkit::sdk_client::{ClientBehavior, PermissionReply, SdkClient};
+use testkit::test_home::{PATIENCE, TestHome};
 
 /// A yard whose agent `name` is an imitated CLI with this script. `extra` goes into the
 /// agent's entry of the configuration.
@@ -31,7 +31,7 @@ pub(crate) fn imitated(name: &str, extra: &str, steps: &[Value]) -> TestHome {
         script_path(&yard).display(),
         log_path(&yard).display()
     );
-    testkit::programs::write(&bin(&yard), &text);
+    testkit::test_executables::write(&bin(&yard), &text);
     yard
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use testkit::process::{PATIENCE, TestHome, wait_until};
+use testkit::test_home::{PATIENCE, TestHome, wait_until};
 
 /// A yard with an empty directory for programs, which is all that its `PATH` has besides the
 /// system's own.
@@ -27,7 +27,7 @@ impl Machine {
 
     fn program(&self, name: &str, script: &str) -> PathBuf {
         let path = self.yard.home().join("bin").join(name);
-        testkit::programs::write(&path, &format!("#!/bin/sh\n{script}\n"));
+        testkit::test_executables::write(&path, &format!("#!/bin/sh\n{script}\n"));
         path
     }
 
@@ -105,7 +105,7 @@ fn each_trouble_has_its_reason_and_its_remedy() {
     let opencode = machine.program("opencode", "");
     std::fs::set_permissions(&opencode, std::fs::Permissions::from_mode(0o644)).unwrap();
     let qwen = machine.yard.home().join("bin/qwen");
-    testkit::programs::write(&qwen, "#!/no/such/interpreter\n");
+    testkit::test_executables::write(&qwen, "#!/no/such/interpreter\n");
     machine.program("kimi", "echo kimi, version 1.52.0");
 
     for (agent, expected, usable) in [

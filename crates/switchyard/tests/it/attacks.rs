@@ -4,10 +4,10 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Output, Stdio};
 
-use testkit::process::{PATIENCE, TestHome, wait_until};
+use testkit::test_home::{PATIENCE, TestHome, wait_until};
 
 fn yard() -> TestHome {
-    testkit::process::switchyard(env!("CARGO_BIN_EXE_switchyard"))
+    testkit::test_home::switchyard(env!("CARGO_BIN_EXE_switchyard"))
 }
 
 /// An ACP agent as a shell script: `$id` is the id of the request, `$line` all of it.

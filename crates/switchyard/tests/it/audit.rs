@@ -6,8 +6,8 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use testkit::proc;
-use testkit::process::{PATIENCE, TestHome, until};
 use testkit::sdk_client::{ClientBehavior, PermissionReply, SdkClient};
+use testkit::test_home::{PATIENCE, TestHome, until};
 
 const RULES: &str = "[permissions]\nrules = 'rules.toml'\n";
 

@@ -17,7 +17,7 @@ mod words;
 use serde_json::{Value, json};
 use testkit::browser::Browser;
 use testkit::daemon::Daemon;
-use testkit::process::{PATIENCE, TestHome};
+use testkit::test_home::{PATIENCE, TestHome};
 
 use crate::serve_events::{new_session, prompt, yard};
 use site::{SECRET, Site};
@@ -131,7 +131,7 @@ impl Scene {
         let path = format!("/v1/sessions/{}", self.session);
         while self.get(&path).await["status"] != "idle" {
             assert!(std::time::Instant::now() < deadline, "the turn never ended");
-            testkit::process::pause_between_polls().await;
+            testkit::test_home::pause_between_polls().await;
         }
     }
 }

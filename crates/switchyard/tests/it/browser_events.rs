@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use testkit::browser::Browser;
 use testkit::daemon::Daemon;
-use testkit::process::{PATIENCE, TestHome, until};
+use testkit::test_home::{PATIENCE, TestHome, until};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -126,7 +126,7 @@ async fn head(daemon: &Daemon, session: &str) -> u64 {
         if now["status"] == "idle" {
             return now["head"].as_u64().unwrap();
         }
-        testkit::process::pause_between_polls().await;
+        testkit::test_home::pause_between_polls().await;
     }
 }
 

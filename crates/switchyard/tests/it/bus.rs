@@ -22,7 +22,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use testkit::line_client::LineClient;
 use testkit::proc;
-use testkit::process::{PATIENCE, TestHome, switchyard, wait_until};
+use testkit::test_home::{PATIENCE, TestHome, switchyard, wait_until};
 
 /// Codes of errors that the bus itself gives.
 pub(crate) const WORKER_LOST: i64 = -32010;

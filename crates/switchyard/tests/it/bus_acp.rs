@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use testkit::Validator;
 use testkit::line_client::LineClient;
-use testkit::process::PATIENCE;
 use testkit::sdk_client::{ClientBehavior, PermissionReply, SdkClient};
+use testkit::test_home::PATIENCE;
 
 fn demo(n_workers: usize) -> Stage {
     Stage::new(&format!(

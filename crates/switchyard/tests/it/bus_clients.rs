@@ -11,7 +11,7 @@ use crate::bus::{
 };
 use serde_json::{Value, json};
 use testkit::line_client::LineClient;
-use testkit::process::{PATIENCE, wait_until};
+use testkit::test_home::{PATIENCE, wait_until};
 
 #[test]
 fn a_client_that_leaves_has_its_requests_cancelled_and_nobody_gets_its_answers() {

@@ -10,7 +10,7 @@ use crate::bus::{
 use serde_json::{Value, json};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use testkit::line_client::LineClient;
-use testkit::process::{PATIENCE, wait_until};
+use testkit::test_home::{PATIENCE, wait_until};
 
 const TOKEN: &str = "a token that nobody guesses, 0123456789abcdef";
 

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use testkit::line_client::LineClient;
 use testkit::proc;
-use testkit::process::{PATIENCE, wait_until};
+use testkit::test_home::{PATIENCE, wait_until};
 
 /// A request that is answered when the file is made.
 struct Pending {

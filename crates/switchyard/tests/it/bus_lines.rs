@@ -6,7 +6,7 @@
 
 use crate::bus::{apart, assert_served, bus, pid_of, pool, session};
 use serde_json::{Value, json};
-use testkit::process::{PATIENCE, wait_until};
+use testkit::test_home::{PATIENCE, wait_until};
 
 #[test]
 fn names_of_members_may_be_written_with_escapes() {

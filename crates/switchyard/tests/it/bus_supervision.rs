@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use testkit::line_client::LineClient;
 use testkit::proc;
-use testkit::process::{PATIENCE, wait_until};
+use testkit::test_home::{PATIENCE, wait_until};
 
 const TIMED_OUT: i64 = -32013;
 

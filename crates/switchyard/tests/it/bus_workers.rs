@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use testkit::line_client::LineClient;
 use testkit::proc;
-use testkit::process::{PATIENCE, wait_until};
+use testkit::test_home::{PATIENCE, wait_until};
 
 /// Restarts that a test does not have to wait for, as often as it likes.
 const QUICK: &str = "backoff = { initial = \"10ms\", max = \"50ms\" }\n\

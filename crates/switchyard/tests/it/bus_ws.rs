@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
-use testkit::process::PATIENCE;
+use testkit::test_home::PATIENCE;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::handshake::HandshakeError;
 use tokio_tungstenite::tungstenite::protocol::frame::Frame;

@@ -6,7 +6,7 @@ use std::process::{Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::daemon::Daemon;
-use testkit::process::{PATIENCE, TestHome, switchyard, wait_until};
+use testkit::test_home::{PATIENCE, TestHome, switchyard, wait_until};
 
 use crate::chat_stage::Pane;
 

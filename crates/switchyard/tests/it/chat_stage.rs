@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Output;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use testkit::process::{PATIENCE, TestHome, wait_until};
+use testkit::test_home::{PATIENCE, TestHome, wait_until};
 
 /// A shell in a terminal of its own; ended with the value.
 pub(crate) struct Pane<'a> {

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use testkit::daemon::Daemon;
-use testkit::process::{TestHome, switchyard};
+use testkit::test_home::{TestHome, switchyard};
 
 use crate::chat_stage::Pane;
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Output, Stdio};
-use testkit::process::{PATIENCE, TestHome};
+use testkit::test_home::{PATIENCE, TestHome};
 
 #[derive(Debug)]
 pub(crate) struct Ran {
@@ -337,7 +337,7 @@ fn an_acp_agent_is_set_to_its_default_model_where_none_is_named() {
     let yard = yard();
     let agent = format!("command = \"{}\"\nargs = [\"demo-agent\"]", yard.exe().display());
     let with = |model: &str| {
-        config(&yard, &format!("[agents.mine]\n{agent}\ndefault_model = \"{model}\""))
+        config(&yard, &format!("[agents.mine]\n{agent}\ndefault_model = \"{model}\""));
     };
     let model_of = |args: &[&str]| {
         let ran = run(&yard, &[&["run", "mine", "say x", "--format", "json"], args].concat());

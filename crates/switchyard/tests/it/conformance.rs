@@ -8,8 +8,8 @@ use crate::front::{code_of, yard};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
-use testkit::process::TestHome;
 use testkit::sdk_client::{ClientBehavior, FormAnswer, PermissionReply, SdkClient, Turn};
+use testkit::test_home::TestHome;
 use testkit::{Direction, Validator, tap};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

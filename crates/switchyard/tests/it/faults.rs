@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
-use testkit::process::{PATIENCE, TestHome, switchyard, wait_until};
+use testkit::test_home::{PATIENCE, TestHome, switchyard, wait_until};
 
 pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_switchyard");
 

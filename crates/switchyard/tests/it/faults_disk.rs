@@ -22,8 +22,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use testkit::proc;
-use testkit::process::{PATIENCE, TestHome, wait_until};
 use testkit::sdk_client::{ClientBehavior, SdkClient};
+use testkit::test_home::{PATIENCE, TestHome, wait_until};
 
 /// A few times what one page of events and one batch of messages take, far below what a flood is.
 const MOST_KIB: u64 = 150 << 10;

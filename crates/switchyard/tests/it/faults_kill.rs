@@ -12,8 +12,8 @@ use serde_json::Value;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead as _, BufReader};
 use testkit::proc;
-use testkit::process::{PATIENCE, TestHome, wait_until};
 use testkit::sdk_client::{ClientBehavior, SdkClient};
+use testkit::test_home::{PATIENCE, TestHome, wait_until};
 
 /// The whole log of the last session.
 #[track_caller]

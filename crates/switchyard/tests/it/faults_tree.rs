@@ -19,8 +19,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use testkit::proc;
-use testkit::process::{PATIENCE, TestHome, wait_until};
 use testkit::sdk_client::{ClientBehavior, PermissionReply, SdkClient};
+use testkit::test_home::{PATIENCE, TestHome, wait_until};
 
 /// `nobody`, who may do nothing that the test itself may not.
 const ORDINARY: u32 = 65534;
@@ -49,7 +49,7 @@ fn places() -> Vec<Place> {
     }
     let yard = yard();
     let exe = yard.home().join("switchyard");
-    testkit::programs::copy(Path::new(EXE), &exe);
+    testkit::test_executables::copy(Path::new(EXE), &exe);
     give_away(yard.home());
     places.push(Place { yard, ordinary_exe: Some(exe) });
     places

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::process::Stdio;
 
 use testkit::daemon::Daemon;
-use testkit::process::{TestHome, switchyard};
+use testkit::test_home::{TestHome, switchyard};
 
 use crate::cli::{Ran, run};
 

@@ -5,8 +5,8 @@
 
 use serde_json::{Value, json};
 use std::process::Command;
-use testkit::process::{PATIENCE, TestHome, switchyard, until};
 use testkit::sdk_client::{ClientBehavior, PermissionReply, SdkClient};
+use testkit::test_home::{PATIENCE, TestHome, switchyard, until};
 use testkit::{Direction, Transcript, TranscriptEntry, Validator, proc, tap};
 
 pub(crate) fn yard() -> TestHome {

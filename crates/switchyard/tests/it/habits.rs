@@ -5,14 +5,14 @@ use std::io::Read as _;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
-use testkit::process::{PATIENCE, TestHome, wait_until};
+use testkit::test_home::{PATIENCE, TestHome, wait_until};
 
 use crate::attacks::{agent, agent_that_can};
 use crate::chat_stage::Pane;
 use crate::faults::configured;
 
 fn yard() -> TestHome {
-    testkit::process::switchyard(env!("CARGO_BIN_EXE_switchyard"))
+    testkit::test_home::switchyard(env!("CARGO_BIN_EXE_switchyard"))
 }
 
 fn run(yard: &TestHome, args: &[&str], agent: &str) -> Output {
@@ -164,7 +164,7 @@ fn by_name(yard: &TestHome, name: &str, agent: &str, args: &[&str]) -> Command {
     fs::create_dir_all(&bin).unwrap();
     let script =
         format!("#!/bin/sh\n[ \"$1\" = --version ] && exec echo 1.2.3\nexec sh '{agent}'\n");
-    testkit::programs::write(&bin.join(name), &script);
+    testkit::test_executables::write(&bin.join(name), &script);
     let mut command = yard.command(args);
     command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
     command

@@ -2,8 +2,8 @@
 //! Switchyard is killed in the middle of a pause.
 
 use serde_json::Value;
-use testkit::process::{PATIENCE, TestHome, until};
 use testkit::sdk_client::{ClientBehavior, PermissionReply, SdkClient};
+use testkit::test_home::{PATIENCE, TestHome, until};
 use testkit::{Validator, proc};
 
 use crate::faults::{Live, Ran, SHORT_WAITS, configured, run, yard};

@@ -11,7 +11,7 @@ use sessions::permission::PolicyMode;
 use sessions::session::{ServedRequests, SessionError, SessionPhase};
 use sessions::settings::SessionSettings;
 use testkit::proc;
-use testkit::process::{PATIENCE, until};
+use testkit::test_home::{PATIENCE, until};
 
 use crate::limits_stage::{Session, Stage, is_stopped};
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sessions::budget::BudgetLimits;
+use sessions::context::SessionContext;
 use sessions::host::{AgentCommand, AgentQuirks, HostSlot};
 use sessions::mint;
 use sessions::open::{self, OpenOptions, OpenedSession};
@@ -19,9 +20,8 @@ use sessions::order::SessionOrder;
 use sessions::permission::{DecidedBy, Decider, PermissionPolicy, PolicyMode};
 use sessions::session::{SessionError, SessionHandle, SessionPhase, SubmittedAnswer};
 use sessions::settings::{SessionSettings, WorkerSetup};
-use sessions::yard::SessionContext;
 use store::{EventLog, MemoryLog};
-use testkit::process::PATIENCE;
+use testkit::test_home::PATIENCE;
 use wire::{CallId, Event, Json, Seq, TurnId};
 
 use crate::faults::EXE;
@@ -181,7 +181,7 @@ impl Session {
                 asked.retain(|question| question["limit"].is_null());
                 match asked.pop() {
                     Some(question) => return question,
-                    None => testkit::process::pause_between_polls().await,
+                    None => testkit::test_home::pause_between_polls().await,
                 }
             }
         };

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use testkit::line_client::LineClient;
 use testkit::model_server::{MODEL, ModelServer, status, text};
-use testkit::process::{TestHome, switchyard};
 use testkit::sdk_client::acp::{ClientCapabilities, SessionId};
 use testkit::sdk_client::{ClientBehavior, SdkClient, Turn};
+use testkit::test_home::{TestHome, switchyard};
 use testkit::{Direction, Transcript, Validator};
 
 pub(crate) const KEY: &str = "sk-test-1234567890";

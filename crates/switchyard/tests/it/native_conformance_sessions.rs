@@ -340,6 +340,6 @@ async fn acp_shutdown_001_the_end_of_stdin_ends_it_also_in_mid_turn() {
         lines.wait_for(|message| kind_of(message) == "agent_message_chunk");
         finish(lines, child);
         stage.model.wait_for_hang_ups(1).await;
-        stage.yard.assert_empty_within(testkit::process::PATIENCE);
+        stage.yard.assert_empty_within(testkit::test_home::PATIENCE);
     }
 }

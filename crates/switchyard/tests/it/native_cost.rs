@@ -4,8 +4,8 @@ use crate::native::{Stage, Way, judge, updates_of};
 use serde_json::{Value, json};
 use testkit::Validator;
 use testkit::model_server::{MODEL, calls, text};
-use testkit::process::PATIENCE;
 use testkit::sdk_client::{ClientBehavior, SdkClient};
+use testkit::test_home::PATIENCE;
 
 fn priced() -> String {
     format!("[native.models.{MODEL}]\nprice = {{ input = 10.0, output = 100.0, cached = 1.0 }}")

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::process::Stdio;
 use testkit::line_client::LineClient;
 use testkit::model_server::{calls, text};
-use testkit::process::{PATIENCE, wait_until};
+use testkit::test_home::{PATIENCE, wait_until};
 
 fn kind_of(message: &Value) -> &str {
     message["params"]["update"]["sessionUpdate"].as_str().unwrap_or_default()

@@ -5,8 +5,8 @@ use crate::native::{Stage, Way, judge, stop_reason};
 use serde_json::{Value, json};
 use testkit::Validator;
 use testkit::model_server::{ScriptedAnswer, calls, status, text};
-use testkit::process::PATIENCE;
 use testkit::sdk_client::{ClientBehavior, SdkClient};
+use testkit::test_home::PATIENCE;
 
 fn explained(code: u16, message: &str) -> ScriptedAnswer {
     status(code).json(&json!({ "error": { "message": message, "type": "some_error" } }))

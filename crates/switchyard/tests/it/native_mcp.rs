@@ -3,9 +3,9 @@
 use crate::native::{BOTH, Stage, judge, stop_reason};
 use serde_json::{Value, json};
 use testkit::model_server::{calls, text};
-use testkit::process::PATIENCE;
 use testkit::sdk_client::acp::{NewSessionRequest, SessionId};
 use testkit::sdk_client::{ClientBehavior, PermissionReply, SdkClient};
+use testkit::test_home::PATIENCE;
 
 async fn open(stage: &Stage, client: &SdkClient, servers: Value) -> SessionId {
     let params = json!({ "cwd": stage.work(), "mcpServers": servers });
@@ -111,7 +111,7 @@ async fn each_session_has_servers_of_its_own_and_they_end_with_it() {
 
     assert_ne!(pids[0].1, pids[1].1);
     client.close_session(&pids[0].0).await.unwrap();
-    assert!(testkit::process::until(PATIENCE, || !testkit::proc::is_alive(pids[0].1)).await);
+    assert!(testkit::test_home::until(PATIENCE, || !testkit::proc::is_alive(pids[0].1)).await);
     assert!(testkit::proc::is_alive(pids[1].1), "the other session keeps its own");
     judge(client).await;
     stage.yard.assert_empty_within(PATIENCE);

@@ -4,9 +4,9 @@ use crate::front::code_of;
 use crate::native::{BOTH, FROM_AGENT, Stage, Way, judge, stop_reason};
 use serde_json::{Value, json};
 use testkit::model_server::{ReceivedRequest, calls, text};
-use testkit::process::{PATIENCE, until};
 use testkit::sdk_client::acp::{SessionId, SessionUpdate};
 use testkit::sdk_client::{ClientBehavior, SdkClient};
+use testkit::test_home::{PATIENCE, until};
 use testkit::{Direction, Validator, proc};
 
 /// Who said what, the system aside.

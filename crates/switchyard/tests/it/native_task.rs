@@ -6,9 +6,9 @@ use crate::native::{
 };
 use serde_json::{Value, json};
 use testkit::model_server::{calls, text};
-use testkit::process::PATIENCE;
 use testkit::sdk_client::acp::{ClientCapabilities, FileSystemCapabilities};
 use testkit::sdk_client::{ClientBehavior, PermissionReply, SdkClient, Turn};
+use testkit::test_home::PATIENCE;
 use testkit::{Validator, tap};
 
 const BROKEN: &str = "echo $((2 - 2))\n";

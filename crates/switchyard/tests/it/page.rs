@@ -19,7 +19,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use testkit::browser::Browser;
 use testkit::daemon::Daemon;
-use testkit::process::TestHome;
+use testkit::test_home::TestHome;
 
 use crate::browser_attack::link;
 use crate::serve_events::{new_session, yard};
@@ -135,10 +135,10 @@ impl Visit {
 
     /// Waits until the daemon says that nothing runs in the session.
     pub(crate) async fn until_idle(&self, session: &str) {
-        let deadline = std::time::Instant::now() + testkit::process::PATIENCE;
+        let deadline = std::time::Instant::now() + testkit::test_home::PATIENCE;
         while self.get(&format!("/v1/sessions/{session}")).await["status"] != "idle" {
             assert!(std::time::Instant::now() < deadline, "the turn never ended");
-            testkit::process::pause_between_polls().await;
+            testkit::test_home::pause_between_polls().await;
         }
     }
 

@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdout, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use testkit::daemon::Daemon;
-use testkit::process::{PATIENCE, TestHome};
+use testkit::test_home::{PATIENCE, TestHome};
 
 use crate::cli::{Ran, last};
 use crate::front::yard;

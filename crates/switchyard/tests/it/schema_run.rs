@@ -7,7 +7,7 @@
 use crate::cli::{Ran, last, run};
 use crate::front::yard;
 use serde_json::{Value, json};
-use testkit::process::{PATIENCE, TestHome};
+use testkit::test_home::{PATIENCE, TestHome};
 use testkit::{Direction, Transcript, Validator, tap};
 
 const TO_AGENT: Direction = Direction::ClientToAgent;

@@ -7,8 +7,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 use testkit::daemon::Daemon;
 use testkit::line_client::LineClient;
-use testkit::process::{TestHome, switchyard};
 use testkit::sdk_client::{ClientBehavior, PermissionReply, SdkClient};
+use testkit::test_home::{TestHome, switchyard};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
@@ -100,7 +100,7 @@ async fn an_editor_on_stdio_joins_the_daemon_and_its_session_stays() {
     assert_eq!(again.prompt(&session, "pid").await.unwrap().text(), agent_pid);
     again.stop().await;
     assert!(daemon.stop().success());
-    yard.assert_empty_within(testkit::process::PATIENCE);
+    yard.assert_empty_within(testkit::test_home::PATIENCE);
 }
 
 #[tokio::test(flavor = "multi_thread")]

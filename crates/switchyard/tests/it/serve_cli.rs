@@ -5,7 +5,7 @@ use std::process::{Output, Stdio};
 
 use serde_json::Value;
 use testkit::daemon::Daemon;
-use testkit::process::{PATIENCE, TestHome, switchyard, wait_until};
+use testkit::test_home::{PATIENCE, TestHome, switchyard, wait_until};
 
 fn yard() -> TestHome {
     switchyard(env!("CARGO_BIN_EXE_switchyard"))
@@ -144,7 +144,7 @@ fn the_daemon_is_started_once_looked_at_and_stopped() {
     assert!(run(&yard, &["daemon", "log"]).status.success());
     assert!(run(&yard, &["daemon", "stop"]).status.success());
     assert_eq!(run(&yard, &["daemon", "status"]).status.code(), Some(4));
-    yard.assert_empty_within(testkit::process::PATIENCE);
+    yard.assert_empty_within(testkit::test_home::PATIENCE);
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn open_with(yard: &TestHome, opener: &str) -> Daemon {
     let bin = yard.home().join("bin");
     std::fs::create_dir_all(&bin).unwrap();
     let path = bin.join("xdg-open");
-    testkit::programs::write(&path, &format!("#!/bin/sh\n{opener}\n"));
+    testkit::test_executables::write(&path, &format!("#!/bin/sh\n{opener}\n"));
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let mut command = yard.command(["serve", "--host", "127.0.0.1:0", "--open"]);
     command.env("PATH", path);

@@ -11,7 +11,7 @@ use futures_util::StreamExt as _;
 use serde_json::Value;
 use testkit::daemon::Daemon;
 use testkit::event_client::{EventClient, EventFrame, EventQuery, EventTransport};
-use testkit::process::{PATIENCE, TestHome};
+use testkit::test_home::{PATIENCE, TestHome};
 
 use crate::serve_events::{new_session, prompt, yard};
 

@@ -18,7 +18,7 @@ use std::process::Stdio;
 use testkit::daemon::Daemon;
 use testkit::event_client::{EventClient, EventQuery, EventTransport};
 use testkit::proc;
-use testkit::process::{TestHome, switchyard};
+use testkit::test_home::{TestHome, switchyard};
 
 pub(crate) fn yard() -> TestHome {
     switchyard(env!("CARGO_BIN_EXE_switchyard"))

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use testkit::daemon::{Daemon, client};
-use testkit::process::{PATIENCE, TestHome, switchyard};
+use testkit::test_home::{PATIENCE, TestHome, switchyard};
 
 const EXE: &str = env!("CARGO_BIN_EXE_switchyard");
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use testkit::daemon::Daemon;
-use testkit::process::{PATIENCE, TestHome, switchyard};
+use testkit::test_home::{PATIENCE, TestHome, switchyard};
 
 use document::Document;
 
@@ -126,7 +126,7 @@ impl Api {
                 return now;
             }
             assert!(std::time::Instant::now() < deadline, "never came true: {now:#}");
-            testkit::process::pause_between_polls().await;
+            testkit::test_home::pause_between_polls().await;
         }
     }
 
@@ -140,7 +140,7 @@ impl Api {
         let deadline = std::time::Instant::now() + PATIENCE;
         while !text(&self.events(session).await).contains(words) {
             assert!(std::time::Instant::now() < deadline, "never said: {words}");
-            testkit::process::pause_between_polls().await;
+            testkit::test_home::pause_between_polls().await;
         }
     }
 

@@ -7,7 +7,7 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use testkit::process::{PATIENCE, TestHome, wait_until};
+use testkit::test_home::{PATIENCE, TestHome, wait_until};
 
 use crate::front::yard;
 

@@ -19,7 +19,7 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message as _;
 use serde_json::{Value, json};
 use testkit::line_client::LineClient;
-use testkit::process::{PATIENCE, TestHome, until};
+use testkit::test_home::{PATIENCE, TestHome, until};
 
 use crate::front::yard;
 

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use testkit::daemon::Daemon;
-use testkit::process::{PATIENCE, TestHome, switchyard, wait_until};
+use testkit::test_home::{PATIENCE, TestHome, switchyard, wait_until};
 
 use crate::chat_stage::Pane;
 

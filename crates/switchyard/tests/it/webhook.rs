@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use testkit::proc;
-use testkit::process::{PATIENCE, TestHome};
+use testkit::test_home::{PATIENCE, TestHome};
 
 /// Answers every request with 204 and gives what it said.
 fn receiver() -> (SocketAddr, Receiver<(String, Value)>) {

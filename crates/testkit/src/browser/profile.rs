@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::process::PATIENCE;
+use crate::test_home::PATIENCE;
 
 #[derive(Debug)]
 pub(super) struct BrowserProfile {

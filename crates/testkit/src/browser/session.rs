@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::ScriptError;
 use super::process::BrowserProcess;
-use crate::process::PATIENCE;
+use crate::test_home::PATIENCE;
 
 #[derive(Debug)]
 pub(super) struct WebDriverSession {

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use super::Shared;
 use super::answer::{HangPoint, ScriptedAnswer};
-use super::asked::ReceivedRequest;
+use super::received_request::ReceivedRequest;
 use super::wire::{WriteStep, steps};
 
 const MAX_HEAD_BYTES: usize = 64 << 10;

@@ -150,7 +150,7 @@ fn document(answer: &ScriptedAnswer, said: &[AnswerPart], model: &str) -> Value 
         match said {
             AnswerPart::Text(text) => add(&mut message["content"], text),
             AnswerPart::Thought(thought) => {
-                add(&mut message[answer.manner.thought_member], thought)
+                add(&mut message[answer.manner.thought_member], thought);
             }
             AnswerPart::Delta(delta) => message = delta.clone(),
             AnswerPart::Call { id, name, arguments } => {

@@ -4,9 +4,9 @@
 //! Handlers never wait for anything: the SDK handles one message at a time.
 
 use super::GRACE;
+use super::behavior::ClientBehavior;
 use super::files::Files;
-use super::manners::ClientBehavior;
-use super::memory::ClientRecord;
+use super::record::ClientRecord;
 use super::recorder::Recorder;
 use super::terminals::Terminals;
 use crate::transcript::Direction;

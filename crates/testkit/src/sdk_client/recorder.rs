@@ -3,7 +3,7 @@
 //! In: a reader or writer. Out: the same bytes, and each whole line to the memory.
 //! This sees what the SDK does not show: lines that it drops, and the bytes as they were.
 
-use super::memory::ClientRecord;
+use super::record::ClientRecord;
 use crate::transcript::Direction;
 use std::io;
 use std::pin::Pin;

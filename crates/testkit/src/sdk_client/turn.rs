@@ -2,8 +2,8 @@
 //!
 //! In: the SDK's pending answer. Out: the stop reason and the session's updates in their order.
 
-use super::memory::ClientRecord;
-use crate::process::PATIENCE;
+use super::record::ClientRecord;
+use crate::test_home::PATIENCE;
 use agent_client_protocol::Result;
 use agent_client_protocol::v1::SentRequest;
 use agent_client_protocol::v1::schema::{

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use testkit::browser::Browser;
 use testkit::proc;
-use testkit::process::{PATIENCE, wait_until};
+use testkit::test_home::{PATIENCE, wait_until};
 
 const PAGE: &str = "data:text/html,<title>one</title><input id=field><button id=button>go</button>\
     <script>button.onclick = () => setTimeout(() => document.title = field.value, 50)</script>";

@@ -2,8 +2,8 @@
 
 use crate::stage::{tapped_demo, yard};
 use agent_client_protocol::v1::schema::{ElicitationContentValue, SessionUpdate, StopReason};
-use testkit::process::TestHome;
 use testkit::sdk_client::{ClientBehavior, FormAnswer, PermissionReply, SdkClient};
+use testkit::test_home::TestHome;
 use testkit::{Direction, Validator, tap};
 
 /// Ends the conversation and checks it as the client saw it and as the tap saw it.

@@ -3,7 +3,7 @@
 use crate::stage::yard;
 use std::time::Duration;
 use testkit::proc;
-use testkit::process::{PATIENCE, wait_until};
+use testkit::test_home::{PATIENCE, wait_until};
 
 // `sh` must not replace itself by its last command.
 const FAMILY: &str = "sleep 1000 & (setsid sleep 1000 & wait) & wait; true";

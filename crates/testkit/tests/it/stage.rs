@@ -1,8 +1,8 @@
 //! What the tests share: the programs, and clients that are ready.
 
 use std::path::PathBuf;
-use testkit::process::TestHome;
 use testkit::sdk_client::{ClientBehavior, SdkClient};
+use testkit::test_home::TestHome;
 
 pub(crate) const TAP: &str = env!("CARGO_BIN_EXE_acp-tap");
 
@@ -15,7 +15,7 @@ pub(crate) fn demo_agent() -> PathBuf {
 
 /// A fresh home; no binary is under test here but those of the tools.
 pub(crate) fn yard() -> TestHome {
-    testkit::process::switchyard(TAP)
+    testkit::test_home::switchyard(TAP)
 }
 
 /// A client of the demo agent with a tap between them that writes to `tap.ndjson` in the home.

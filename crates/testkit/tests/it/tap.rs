@@ -3,7 +3,7 @@
 use crate::stage::{TAP, yard};
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Stdio};
-use testkit::process::TestHome;
+use testkit::test_home::TestHome;
 use testkit::{Direction, tap};
 
 fn tapped(yard: &TestHome, script: &str) -> Child {

@@ -5,7 +5,7 @@ use serde_json::Number;
 use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
-use crate::words::words;
+use crate::string_enum::string_enum;
 use crate::{CallId, RawJson};
 
 /// The agent asks whether it may do something.
@@ -152,7 +152,7 @@ impl Decider {
     }
 }
 
-words! {
+string_enum! {
     pub enum DecidedBy else Unknown {
         Rule = "rule",
         /// The session's permission mode.
@@ -208,7 +208,7 @@ pub struct QuestionSummary {
     pub is_cut: bool,
 }
 
-words! {
+string_enum! {
     /// A limit of a session.
     pub enum Limit {
         Turns = "turns",

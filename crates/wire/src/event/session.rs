@@ -5,7 +5,7 @@ use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use crate::RawJson;
-use crate::words::words;
+use crate::string_enum::string_enum;
 
 /// The first event of every log.
 #[skip_serializing_none]
@@ -45,7 +45,7 @@ pub struct SessionResumed {
     pub tried: Vec<String>,
 }
 
-words! {
+string_enum! {
     /// The way in which an agent came to know the session.
     pub enum ResumeWay else Unknown {
         New = "new",
@@ -58,7 +58,7 @@ words! {
     }
 }
 
-words! {
+string_enum! {
     /// The proof that the agent remembers.
     pub enum ResumeProof else Unknown {
         /// The agent lists the session.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
-use crate::words::words;
+use crate::string_enum::string_enum;
 use crate::{Category, Fault, RawJson};
 
 /// A prompt was accepted; it may have to wait for its turn.
@@ -36,7 +36,7 @@ pub struct PromptDropped {
     pub reason: DropReason,
 }
 
-words! {
+string_enum! {
     pub enum DropReason else Unknown {
         /// Somebody stopped the session, and with it all that waited.
         Cancelled = "cancelled",
@@ -170,7 +170,7 @@ impl From<StopReason> for String {
     }
 }
 
-words! {
+string_enum! {
     /// The scope of an agent's count of tokens.
     pub enum UsageScope else Unknown {
         /// The turn's last request to the model only.
@@ -194,7 +194,7 @@ pub struct CancelStep {
     pub step: CancelRung,
 }
 
-words! {
+string_enum! {
     pub enum CancelRung else Unknown {
         /// `session/cancel` was sent.
         Notified = "notified",

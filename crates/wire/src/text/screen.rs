@@ -72,7 +72,7 @@ impl LineScreen {
                 Some(TerminalToken::EraseLine) => self.places.clear(),
                 Some(TerminalToken::ToColumn(column)) => self.column = column,
                 Some(TerminalToken::Right(steps)) => {
-                    self.column = self.column.saturating_add(steps)
+                    self.column = self.column.saturating_add(steps);
                 }
                 Some(TerminalToken::Left(steps)) => self.column = self.column.saturating_sub(steps),
             }

@@ -8,13 +8,13 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{CommandEnd, CommandRequest, FinishedCommand, permission_key, run};
+use crate::native::display_text;
 use crate::native::settings::CommandSettings;
 use crate::native::tool::arguments::{integer, string};
 use crate::native::tool::{
     CallContent, CallDescription, CallNeed, Kind, PreparedCall, Tool, ToolContext, ToolError,
     ToolOutput,
 };
-use crate::native::visible;
 
 /// The kernel takes no single argument of 128 KiB or more.
 const MAX_LINE_BYTES: usize = 100 << 10;
@@ -56,17 +56,17 @@ fn prepare(arguments: BashArguments, context: &ToolContext) -> Result<PreparedCa
     let elsewhere = (cwd != own).then(|| cwd.to_string_lossy());
     let key = permission_key(&line, elsewhere.as_deref());
 
-    let mut asked = visible::fenced("sh", &visible::asked(&line));
+    let mut asked = display_text::fenced("sh", &display_text::asked(&line));
     if let Some(description) = arguments.description.filter(|text| !text.trim().is_empty()) {
         let short: String = description.chars().take(MAX_DESCRIPTION_CHARS).collect();
-        asked = format!("{asked}\n{}", visible::title(&short));
+        asked = format!("{asked}\n{}", display_text::title(&short));
     }
     if elsewhere.is_some() {
-        asked = format!("{asked}\nin {}", visible::title(&cwd.to_string_lossy()));
+        asked = format!("{asked}\nin {}", display_text::title(&cwd.to_string_lossy()));
     }
     let timeout = time_limit(arguments.timeout, &session.settings.commands);
     let shown = CallDescription {
-        title: visible::title(&line),
+        title: display_text::title(&line),
         content: vec![CallContent::Text(asked)],
         ..CallDescription::default()
     };
@@ -163,7 +163,7 @@ fn report(finished: FinishedCommand, limit: Duration) -> ToolOutput {
     }
     let content = match finished.terminal {
         Some(id) => CallContent::Terminal(id),
-        None => CallContent::Text(visible::fenced("", &format!("{printed}\n\n{end}"))),
+        None => CallContent::Text(display_text::fenced("", &format!("{printed}\n\n{end}"))),
     };
     ToolOutput { content: vec![content], raw: Some(raw), ..ToolOutput::text(told) }
 }

@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::kept::OutputBuffer;
-use super::variables::{CommandVariables, variables};
+use super::environment::{CommandVariables, variables};
+use super::output_buffer::OutputBuffer;
 use super::{CommandEnd, CommandRequest, FinishedCommand, denied, terminal_failed};
 use crate::native::client::AcpClient;
 use crate::native::settings::CommandSettings;

@@ -6,7 +6,7 @@ use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 
 use super::{Config, ConfigError, ProviderTable};
-use crate::native::discover::FoundEndpoint;
+use crate::native::discovery::FoundEndpoint;
 use crate::native::endpoint::{Endpoint, EndpointKind, ModelSettings, shown};
 use crate::native::lenient;
 use crate::native::secret::Secret;

@@ -9,9 +9,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::native::commands::{self, CommandEnd, CommandRequest, permission_key};
+use crate::native::display_text;
 use crate::native::excerpt;
 use crate::native::tool::{CallContent, CallNeed, ToolContext, ToolError};
-use crate::native::visible;
 
 /// Time limit of one check: a whole suite takes longer than a command usually may.
 const WITHIN: Duration = Duration::from_mins(15);
@@ -58,11 +58,11 @@ impl ProjectChecks {
     }
 
     pub(super) fn shown(&self) -> String {
-        visible::fenced("sh", &visible::asked(&self.0.join("\n")))
+        display_text::fenced("sh", &display_text::asked(&self.0.join("\n")))
     }
 
     pub(super) fn title(&self) -> String {
-        visible::title(&self.0.join("; "))
+        display_text::title(&self.0.join("; "))
     }
 
     /// Runs all of them, also after one has failed: the others may tell why.
@@ -84,8 +84,8 @@ impl ProjectChecks {
             outcome.has_passed &= finished.end == CommandEnd::Code(0);
             let printed = tail(finished.text.trim_end());
             let _ = write!(outcome.text, "`{line}` {end}.\n{printed}\n\n");
-            let line = visible::title(line);
-            let said = visible::fenced("", &format!("$ {line}\n{printed}\n{end}"));
+            let line = display_text::title(line);
+            let said = display_text::fenced("", &format!("$ {line}\n{printed}\n{end}"));
             outcome.content.push(match finished.terminal {
                 Some(id) => CallContent::Terminal(id),
                 None => CallContent::Text(said),

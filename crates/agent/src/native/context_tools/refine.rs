@@ -9,14 +9,14 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::checks::ProjectChecks;
-use super::desk::{checked_text, first_words, text_output};
+use super::context_editor::{checked_text, first_words, text_output};
+use crate::native::display_text;
 use crate::native::session::NativeSession;
-use crate::native::task::SubAgent;
+use crate::native::sub_agent::SubAgent;
 use crate::native::tool::arguments::{self as given, integer, string};
 use crate::native::tool::{
     CallContent, CallDescription, Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput,
 };
-use crate::native::visible;
 
 const ROUNDS: usize = 3;
 /// Upper limit of rounds: a sub-agent that has not come nearer by then will not.
@@ -54,11 +54,11 @@ async fn prepare(
     let checks = ProjectChecks::find(&context).await?;
     let asked = format!(
         "{}\n\nThen, after each of up to {rounds} rounds:\n{}",
-        visible::asked(&instruction),
+        display_text::asked(&instruction),
         checks.shown()
     );
     let shown = CallDescription {
-        title: format!("Refine: {}", visible::title(&first_words(&instruction, 100))),
+        title: format!("Refine: {}", display_text::title(&first_words(&instruction, 100))),
         content: vec![CallContent::Text(asked)],
         ..CallDescription::default()
     };

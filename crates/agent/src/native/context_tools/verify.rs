@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::asking;
 use super::checks::ProjectChecks;
-use super::desk::shortened;
+use super::context_editor::shortened;
+use super::side_requests;
 use crate::native::chat::MessagePart;
 use crate::native::context::{Overlay, pieces};
+use crate::native::display_text;
 use crate::native::session::NativeSession;
 use crate::native::tool::arguments::{self as given, boolean};
 use crate::native::tool::{
     CallContent, CallDescription, Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput,
 };
-use crate::native::visible;
 
 const JUDGE: &str = "You judge whether the work of a coding agent meets its objective, from the \
      outcome of the project's checks and the end of its conversation. Checks that fail mean that \
@@ -82,7 +82,7 @@ async fn run(
         let verdict = if is_met { "The objective is met" } else { "The objective is not met" };
         title = format!("{title} {verdict}.");
         let said = format!("{verdict}: {}", shortened(judged.why.trim(), 2000));
-        content.push(CallContent::Text(visible::asked(&said)));
+        content.push(CallContent::Text(display_text::asked(&said)));
         text = format!("{text}\n\n{said}");
     }
     Ok(ToolOutput {
@@ -107,7 +107,7 @@ async fn judgement(session: &NativeSession, outcome: &str) -> Result<Judgement, 
     let prompt = format!(
         "The objective:\n{objective}\n\nThe checks:\n{outcome}\n\nThe end of the conversation:\n{talk}"
     );
-    asking::ask_json(session, JUDGE, prompt, |_: &Judgement| Ok(())).await
+    side_requests::ask_json(session, JUDGE, prompt, |_: &Judgement| Ok(())).await
 }
 
 fn objective(session: &NativeSession) -> Option<String> {

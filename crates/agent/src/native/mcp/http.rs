@@ -21,7 +21,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 use wire::sse;
 
-use super::sieve::MAX_MESSAGE_BYTES;
+use super::message_filter::MAX_MESSAGE_BYTES;
 use super::spec::SecretValues;
 use crate::native::http;
 

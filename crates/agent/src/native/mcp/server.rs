@@ -21,8 +21,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::tool::ToolError;
 use super::McpSettings;
-use super::connect::McpConnection;
-use super::offer::{self, OfferedTool};
+use super::connection::McpConnection;
+use super::offered_tools::{self, OfferedTool};
 use super::spec::ServerSpec;
 use crate::native::excerpt;
 
@@ -149,7 +149,7 @@ impl McpServer {
     async fn open(&self) -> Result<(McpConnection, Arc<Vec<OfferedTool>>), String> {
         let within = self.start_within();
         let connection = McpConnection::open(&self.spec, &self.settings, within).await?;
-        let asked = timeout(within, offer::ask(&connection.peer, within)).await;
+        let asked = timeout(within, offered_tools::ask(&connection.peer, within)).await;
         match asked.unwrap_or_else(|_| Err("did not list its tools in time".to_owned())) {
             Ok(offers) => Ok((connection, Arc::new(offers))),
             Err(why) => {
@@ -183,7 +183,7 @@ impl McpServer {
                 }
             }
             sleep(REFRESH_PAUSE).await;
-            match offer::ask(&peer, self.start_within()).await {
+            match offered_tools::ask(&peer, self.start_within()).await {
                 Ok(offers) => self.state.send_modify(|state| state.offers = Arc::new(offers)),
                 // The tools that were known stay.
                 Err(why) => tracing::debug!(server = self.spec.name, why, "no new list of tools"),
@@ -234,7 +234,7 @@ impl McpServer {
         };
         let failed = |how: &str| Err(ToolError(format!("The MCP server `{name}` {how}")));
         match timeout(within + SLACK, answered).await {
-            Ok(Ok(result)) => Ok(offer::value_of(&result)),
+            Ok(Ok(result)) => Ok(offered_tools::value_of(&result)),
             Ok(Err(ServiceError::Timeout { .. })) | Err(_) => {
                 let within = within.as_secs_f32();
                 failed(&format!("did not answer within {within} s; the call was given up."))

@@ -17,7 +17,7 @@ use rmcp::transport::Transport;
 use wire::sse;
 
 use super::http;
-use super::sieve::{FilterVerdict, MAX_MESSAGE_BYTES, MessageFilter};
+use super::message_filter::{FilterVerdict, MAX_MESSAGE_BYTES, MessageFilter};
 use super::spec::SecretValues;
 use super::stdio::EndReason;
 

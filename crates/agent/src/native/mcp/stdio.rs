@@ -22,7 +22,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use wire::{LineError, LineSplitter};
 
 use super::McpSettings;
-use super::sieve::{FilterVerdict, MAX_MESSAGE_BYTES, MessageFilter};
+use super::message_filter::{FilterVerdict, MAX_MESSAGE_BYTES, MessageFilter};
 use super::spec::SecretValues;
 
 /// Most output without a single message among it, after which the server is given up.

@@ -10,11 +10,11 @@ use futures_util::future::ready;
 use serde_json::{Map, Value};
 
 use super::super::chat::ToolSpec;
+use super::super::display_text;
 use super::super::tool::{
     CallContent, CallDescription, CallNeed, Kind, PreparedCall, Tool, ToolError,
 };
-use super::super::visible;
-use super::offer::OfferedTool;
+use super::offered_tools::OfferedTool;
 use super::output;
 use super::server::McpServer;
 use crate::native::excerpt;
@@ -55,8 +55,8 @@ fn prepare(
         true => Vec::new(),
         false => {
             let text = serde_json::to_string_pretty(&arguments).unwrap_or_default();
-            let text = visible::asked(&excerpt::head(&text, SHOWN_CHARS));
-            vec![CallContent::Text(visible::fenced("json", &text))]
+            let text = display_text::asked(&excerpt::head(&text, SHOWN_CHARS));
+            vec![CallContent::Text(display_text::fenced("json", &text))]
         }
     };
     let name = &server.spec.name;

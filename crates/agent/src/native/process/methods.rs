@@ -7,7 +7,7 @@ use store::{PageStart, SessionFilter};
 use wire::{Message, RpcError, SessionId};
 
 use super::AgentProcess;
-use super::opening::{OpenParams, SessionStart, text};
+use super::session_opening::{OpenParams, SessionStart, text};
 use crate::native::client::ClientAbilities;
 use crate::native::journal::AGENT;
 use crate::native::lock;

@@ -4,7 +4,7 @@
 //! out pieces as they come.
 //!
 //! Always true: after a piece of the answer was given out nothing is sent again; an answer
-//! that was not whole ends with a [`Failure`], never as if it were.
+//! that was not whole ends with a [`ModelFailure`], never as if it were.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::chunk::{ChunkError, ChunkParser};
 use super::failure::{RequestFault, Retry, error_in_answer, refusal};
 use super::quirks::EndpointQuirks;
 use super::reader::{BodyPiece, BodyReader};
-use super::{ModelFailure, Provider, body, client, pace};
+use super::{ModelFailure, Provider, backoff, body, client};
 use crate::native::chat::{ChatRequest, Delta, TokenUsage};
 use crate::native::cost;
 use crate::native::endpoint::shown;
@@ -137,9 +137,9 @@ impl AnswerMachine {
             _ => return self.fail(failure),
         };
         let attempt = self.n_retries + 1;
-        let wait = pace::wait(waits.retry_first, attempt, asked);
-        let is_too_long = asked.is_some_and(|asked| asked > pace::MAX_WAITED);
-        if is_too_long || attempt > waits.max_retries || self.waited + wait > pace::MAX_WAITED {
+        let wait = backoff::wait(waits.retry_first, attempt, asked);
+        let is_too_long = asked.is_some_and(|asked| asked > backoff::MAX_WAITED);
+        if is_too_long || attempt > waits.max_retries || self.waited + wait > backoff::MAX_WAITED {
             return self.fail(failure);
         }
         tracing::warn!(
@@ -380,5 +380,5 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     if let Some(millis) = get("retry-after-ms").and_then(|value| value.trim().parse().ok()) {
         return Some(Duration::from_millis(millis));
     }
-    pace::asked(get("retry-after")?, Timestamp::now())
+    backoff::asked(get("retry-after")?, Timestamp::now())
 }

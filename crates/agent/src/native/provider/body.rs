@@ -8,7 +8,7 @@
 use serde_json::{Map, Value, json};
 
 use super::EndpointQuirks;
-use crate::native::arguments;
+use crate::native::call_arguments;
 use crate::native::chat::{
     ChatMessage, ChatRequest, MessagePart, ModelToolCall, ToolSpec, parts_as_text,
 };
@@ -213,7 +213,7 @@ fn call(call: &ModelToolCall) -> Value {
 fn readable_arguments(call: &ModelToolCall) -> String {
     match serde_json::from_str::<Map<String, Value>>(&call.arguments) {
         Ok(_) => call.arguments.clone(),
-        Err(_) => match arguments::parse(&call.arguments) {
+        Err(_) => match call_arguments::parse(&call.arguments) {
             Ok(repaired) => Value::Object(repaired).to_string(),
             Err(_) => json!({ "invalid_arguments": call.arguments }).to_string(),
         },

@@ -2,14 +2,14 @@
 //!
 //! Nothing that is missing, null, unknown or of another type than usual is an error: it is as
 //! if it were not there. Usage and the reason to stop are kept until the end, so that
-//! [`Delta::Finish`] is the last piece of every whole answer.
+//! [`Delta::FinishReason`] is the last piece of every whole answer.
 
 use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use super::slots::{CallFragment, CallSlots};
-use super::think::ThinkParser;
+use super::call_slots::{CallFragment, CallSlots};
+use super::think_tags::ThinkParser;
 use crate::native::chat::{Delta, FinishReason, TokenUsage};
 use crate::native::cost;
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use super::places::ProtectedPlaces;
+use super::protected_places::ProtectedPlaces;
 use super::sockets;
 
 /// Not `PATH`: a workspace may have put a directory of its own there.

@@ -24,8 +24,8 @@ use landlock::{
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
-use super::filter::{self, FilterError, RefusedCalls};
-use super::places::ProtectedPlaces;
+use super::protected_places::ProtectedPlaces;
+use super::syscall_filter::{self, FilterError, RefusedCalls};
 
 /// Exit code of a shell for a command that it cannot run.
 const NOT_RUN: u8 = 126;
@@ -87,7 +87,7 @@ pub fn launcher_main(args: &[OsString]) -> ExitCode {
 pub(super) fn is_available() -> Result<(), String> {
     let needed = AccessFs::from_all(OLDEST);
     is_known(needed).map_err(|_| "this kernel has none, or one too old (before 6.2)".to_owned())?;
-    filter::program(RefusedCalls { network: true, connecting: true, local: false })
+    syscall_filter::program(RefusedCalls { network: true, connecting: true, local: false })
         .map(drop)
         .map_err(|error| error.to_string())
 }
@@ -198,7 +198,7 @@ impl LandlockPolicy {
             connecting: !self.network && !knows_sockets,
             local: self.network && !knows_sockets,
         };
-        Ok(filter::install(closed)?)
+        Ok(syscall_filter::install(closed)?)
     }
 }
 

@@ -9,7 +9,7 @@ use roots::ForbiddenDirs;
 
 use super::bubblewrap::Bubblewrap;
 use super::launcher::{self, LandlockPolicy};
-use super::places::ProtectedPlaces;
+use super::protected_places::ProtectedPlaces;
 use super::{Sandbox, SandboxError, SandboxMode};
 use crate::native::client::ClientAbilities;
 use crate::native::commands::{CommandEnd, CommandRequest, FinishedCommand, bash_tool, run};

@@ -11,15 +11,15 @@ use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
 
 use super::{ModelTurn, TurnConversation};
-use crate::native::arguments;
+use crate::native::call_arguments;
 use crate::native::chat::{MessagePart, ModelToolCall};
-use crate::native::gate::GateVerdict;
+use crate::native::display_text;
+use crate::native::permission_gate::GateVerdict;
 use crate::native::session::TurnError;
 use crate::native::tool::{
     CallContent, CallNeed, CallProgress, Kind, PreparedCall, ToolContext, ToolError, ToolOutput,
 };
 use crate::native::tool_call::set_shown;
-use crate::native::visible;
 
 /// Failures of the same call after which it is not run again.
 const MAX_SAME_FAILURES: u32 = 3;
@@ -145,7 +145,7 @@ impl<T: TurnConversation> CallBatch<'_, T> {
                 call: self.talk.call_id(self.answer, index),
                 progress: self.calls[index].progress.clone(),
             };
-            let prepared = match (tool, arguments::parse(&call.arguments)) {
+            let prepared = match (tool, call_arguments::parse(&call.arguments)) {
                 (None, _) => Err(self.unknown(&call.name)),
                 (Some(_), Err(why)) => Err(ToolError(why)),
                 (Some(tool), Ok(arguments)) => {
@@ -243,7 +243,7 @@ impl<T: TurnConversation> CallBatch<'_, T> {
 
     fn describe(&mut self, index: usize, prepared: &PreparedCall) {
         let shown = &mut self.calls[index].shown;
-        shown["title"] = json!(visible::one_line(&prepared.shown.title));
+        shown["title"] = json!(display_text::one_line(&prepared.shown.title));
         if let Some(kind) = prepared.shown.kind {
             shown["kind"] = json!(kind);
         }

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use super::*;
+use crate::detect::detected_agent::LoginStatus;
 use crate::detect::facts::{AuthFact, FeaturesFact, ProbeFact, VersionFact};
-use crate::detect::found::LoginStatus;
 
 fn facts(age: Duration) -> ProgramFacts {
     let auth = AuthFact { state: LoginStatus::Ok, trouble: None };

@@ -9,8 +9,8 @@
 use serde_json::Value;
 
 use super::super::DialectOutput;
-use super::super::retold::RepetitionFilter;
-use super::toolbox::ClaudeToolCalls;
+use super::super::repetition_filter::RepetitionFilter;
+use super::tool_calls::ClaudeToolCalls;
 use crate::update::{SessionUpdate, TextKind};
 
 /// The beginning of an error that Qwen prints as the end of the answer, and again in its `result`.

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{either, patch, plain, script};
+use super::{either, patch, plain, shell_command};
 use crate::tools;
 use crate::update::{
     ContentBlock, Kind, NoticeSeverity, PlanEntry, ToolCall, ToolCallContent, ToolCallLocation,
@@ -122,9 +122,9 @@ fn status(item: &Value, phase: ItemPhase) -> ToolCallStatus {
 fn command(item: &Value) -> ToolCall {
     let script = match &item["command"] {
         Value::Array(args) => {
-            script::of_args(&args.iter().filter_map(Value::as_str).collect::<Vec<_>>())
+            shell_command::of_args(&args.iter().filter_map(Value::as_str).collect::<Vec<_>>())
         }
-        command => script::of(command.as_str().unwrap_or_default()),
+        command => shell_command::of(command.as_str().unwrap_or_default()),
     };
     let mut input = Map::new();
     input.insert("command".to_owned(), json!(script));

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::items::{self, CodexItem, ItemPhase};
 use super::patch::{Hunk, hunks};
-use super::script;
+use super::shell_command;
 use super::texts::CodexTexts;
 use crate::dialect::DialectOutput;
 use crate::dialect::testing::text_of;
@@ -12,7 +12,7 @@ use crate::update::{Kind, SessionUpdate, TextKind, ToolCall, ToolCallContent, To
 
 #[test]
 fn the_shell_around_a_command_is_taken_off() {
-    let check = |command: &str, script: &str| assert_eq!(script::of(command), script);
+    let check = |command: &str, script: &str| assert_eq!(shell_command::of(command), script);
     check("/bin/bash -lc 'echo hi'", "echo hi");
     check("bash -c ls", "ls");
     check(r#"/bin/zsh -lc "echo \"a b\" \$HOME""#, r#"echo "a b" $HOME"#);

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use crate::dialect::DialectOutput;
-use crate::dialect::retold::RepetitionFilter;
+use crate::dialect::repetition_filter::RepetitionFilter;
 use crate::update::{SessionUpdate, TextKind};
 
 /// The texts of one turn.

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::super::DialectOutput;
-use super::super::calling::{MAX_LIVE_BYTES, ToolCallStates, keep_end};
 use super::super::codex::items::PART_BREAK;
 use super::super::codex::texts::CodexTexts;
+use super::super::tool_calls::{MAX_LIVE_BYTES, ToolCallStates, keep_end};
 use crate::update::{Kind, TextKind, ToolCall, ToolCallContent, ToolCallStatus};
 
 #[derive(Debug, Default)]
@@ -81,7 +81,7 @@ impl CodexStreams {
             match self.open.iter_mut().find(|open| open.call.id == call.id) {
                 Some(open) => open.call = call.clone(),
                 None => {
-                    self.open.push(RunningCodexCall { call: call.clone(), output: String::new() })
+                    self.open.push(RunningCodexCall { call: call.clone(), output: String::new() });
                 }
             }
         }

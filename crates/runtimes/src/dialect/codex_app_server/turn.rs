@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use wire::{Category, Fault};
 
 use super::super::codex::items::{self, CodexItem, ItemPhase};
-use super::super::codex::{trouble, usage_of};
+use super::super::codex::{errors, usage_of};
 use super::super::{ComposedPrompt, DialectOutput, StopReason, TokenUsage, TurnEnd, TurnOutcome};
 use super::{CodexAppServer, CodexRequest};
 use crate::tools;
@@ -218,7 +218,7 @@ impl CodexAppServer {
         let texts = &mut self.streams.texts;
         match (items::read(item, phase), phase) {
             (CodexItem::Message(text), ItemPhase::Completed) => {
-                texts.whole(id, TextKind::Message, &text, out)
+                texts.whole(id, TextKind::Message, &text, out);
             }
             (CodexItem::Message(text), _) => texts.update(id, TextKind::Message, &text, out),
             (CodexItem::Thought { summary, content }, ItemPhase::Completed) => {
@@ -227,7 +227,7 @@ impl CodexAppServer {
             // It begins empty, and goes on in pieces.
             (CodexItem::Thought { .. }, _) => {}
             (CodexItem::Plan(entries), _) => {
-                out.push(DialectOutput::Update(SessionUpdate::Plan { entries }))
+                out.push(DialectOutput::Update(SessionUpdate::Plan { entries }));
             }
             (CodexItem::Call(call), _) => self.call(*call, out),
             (CodexItem::Notice(severity, title), _) => self.notice(severity, title, None, out),
@@ -288,7 +288,7 @@ impl CodexAppServer {
             self.streams.texts.break_off();
             return self.notice(NoticeSeverity::Warning, message.to_owned(), details, out);
         }
-        let ending = trouble::ending(message, &error["codexErrorInfo"]);
+        let ending = errors::ending(message, &error["codexErrorInfo"]);
         match &mut self.turn {
             // The turn's end follows.
             Some(turn) => turn.error = Some(ending),
@@ -351,14 +351,14 @@ impl CodexAppServer {
 fn ending(told: &Value, turn: &mut CodexTurn) -> TurnOutcome {
     let error = told["error"]["message"]
         .as_str()
-        .map(|message| trouble::ending(message, &told["error"]["codexErrorInfo"]))
+        .map(|message| errors::ending(message, &told["error"]["codexErrorInfo"]))
         .or(turn.error.take());
     match (told["status"].as_str(), error) {
         (Some("completed"), _) => TurnOutcome::Stopped(StopReason::EndTurn),
         (Some("interrupted"), _) => TurnOutcome::Stopped(StopReason::Cancelled),
         _ if turn.is_cancelling => TurnOutcome::Stopped(StopReason::Cancelled),
         (_, Some(error)) => error,
-        (Some("failed"), None) => trouble::ending("", &Value::Null),
+        (Some("failed"), None) => errors::ending("", &Value::Null),
         (None, None) if told["status"].is_null() => TurnOutcome::Stopped(StopReason::EndTurn),
         (_, None) => {
             let message = format!("Codex ended the turn with the status {}", told["status"]);

@@ -3,7 +3,9 @@
 use serde_json::Value;
 use wire::{Category, Fault};
 
-use super::super::{CliExit, StopReason, TokenUsage, TurnEnd, TurnOutcome, counts, json, stderr};
+use super::super::{
+    CliExit, StopReason, TokenUsage, TurnEnd, TurnOutcome, json, stderr, token_counts,
+};
 use crate::update::Cost;
 
 #[derive(Debug, Default)]
@@ -122,8 +124,9 @@ impl PiTurn {
         let (input, output) = (count("input"), count("output"));
         let (read, write) = (count("cacheRead"), count("cacheWrite"));
         let thoughts = count("reasoning");
-        let total =
-            usage["totalTokens"].as_u64().unwrap_or(counts::sum(&[input, output, read, write]));
+        let total = usage["totalTokens"]
+            .as_u64()
+            .unwrap_or(token_counts::sum(&[input, output, read, write]));
         if total == 0 {
             return;
         }
@@ -202,7 +205,7 @@ impl PiTurn {
         let is_done = !self.is_agent_running;
         match &self.last {
             _ if exit.is_stopped_by_us => {
-                self.last = Some(TurnOutcome::Stopped(StopReason::Cancelled))
+                self.last = Some(TurnOutcome::Stopped(StopReason::Cancelled));
             }
             Some(TurnOutcome::Failed(_)) => {}
             Some(_) if is_done => {}

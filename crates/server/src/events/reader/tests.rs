@@ -3,10 +3,10 @@ use store::EventLog as _;
 use wire::{Draft, Json, Millis, TurnId};
 
 use super::*;
-use crate::events::page::FrameEncoding;
+use crate::events::frame_buffer::FrameEncoding;
+use crate::events::query::Cursor;
 use crate::events::testing;
 use crate::events::testing::One;
-use crate::events::wanted::Cursor;
 
 /// Frames until the stream ends, or for as long as there are any.
 async fn all(reader: &mut EventReader) -> (Vec<Value>, Option<StreamEnd>) {

@@ -1,8 +1,8 @@
 //! Commands that git runs: its own, and those that these are given to run.
 
 use super::callbacks::hides_command;
+use super::option_values::values;
 use super::programs::OPTIONS_OF_GIT;
-use super::values::values;
 use super::{ANYTHING, CommandSearch, PATH, Word, with_options_marked};
 
 /// Options of git's commands that have a line as their value.

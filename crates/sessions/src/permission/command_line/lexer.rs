@@ -9,21 +9,21 @@
 
 mod documents;
 mod expansions;
+mod line_checks;
 mod literals;
 mod names;
 mod numbers;
-mod odd;
 mod pipeline;
 
 use documents::HereDocument;
 use literals::{Literals, is_code};
 
+pub(super) use line_checks::{PATH, has_nullglob, has_paths, names_element};
 pub(super) use literals::RereadRisk;
-pub(super) use odd::{PATH, has_nullglob, has_paths, names_element};
 
+use line_checks::{changes_comments, has_code_names};
 use names::{may_set_code_name, names_variable};
 use numbers::{SubscriptPlace, names_number, works_out};
-use odd::{changes_comments, has_code_names};
 use pipeline::{Pipeline, WordPlace};
 
 /// Stands for any text, or none. A line that has it itself says no more by that.

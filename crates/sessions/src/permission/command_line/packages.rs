@@ -4,8 +4,8 @@
 //! Not all of their options with values are listed here. What stands behind an option that is not
 //! known to have none may be its value, and may be an operand: it counts as whatever hides less.
 
-use super::around::runs_others;
 use super::programs::SHELLS;
+use super::wrappers::runs_others;
 use super::{CommandSearch, Word, is_flag, is_line, program_of};
 use crate::name_list::names;
 

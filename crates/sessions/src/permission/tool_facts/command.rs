@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::named::expand;
+use super::paths::expand;
 use crate::name_list::names;
 use projection::command_line;
 

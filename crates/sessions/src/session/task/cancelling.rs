@@ -17,9 +17,9 @@ use wire::{Category, Fault, Json};
 
 use super::{LogFailure, SessionTask};
 use crate::budget::Limit;
+use crate::context::draft;
 use crate::session::cancelling::CancelResult;
 use crate::session::{ReplySender, SessionTaskCommand};
-use crate::yard::draft;
 
 impl SessionTask {
     pub(super) async fn cancel(

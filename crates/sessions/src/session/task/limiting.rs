@@ -18,11 +18,11 @@ use wire::{CallId, Json};
 
 use super::{LogFailure, SessionTask};
 use crate::budget::{BudgetLimits, Limit, ReachedLimit, show_with_unit};
+use crate::context::draft;
 use crate::mint;
 use crate::permission::{PolicyQuestion, summary};
 use crate::session::limit_gate::{CONTINUE, CONTINUE_WITHOUT, DeferredMessage, STOP};
 use crate::session::questions::{QuestionKind, Settlement, WaitingQuestion};
-use crate::yard::draft;
 
 impl SessionTask {
     /// Counts the time since the last call, and pauses a turn that has used enough.

@@ -13,15 +13,15 @@ use wire::event::{
 use wire::{Fault, Json, RpcError, TurnId};
 
 use super::{LogFailure, SessionTask};
+use crate::context::draft;
 use crate::host::{AgentMessages, Host, TokenScope};
 use crate::link::{self, EarlierSession, LinkOutcome};
 use crate::observer::{self, StartupStep};
 use crate::options::{OptionChoice, offered_values};
 use crate::permission::TurnToolCalls;
 use crate::relink::{made_of, relink};
-use crate::session::agent_link::{CurrentOffer, LinkState, LinkWaiters};
+use crate::session::link_state::{CurrentOffer, LinkState, LinkWaiters};
 use crate::session::{AgentOffer, ForwardedRequest, ReplySender, SessionTaskCommand};
-use crate::yard::draft;
 
 /// An agent that has the session, and is listened to.
 #[derive(Debug)]

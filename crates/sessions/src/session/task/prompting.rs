@@ -8,12 +8,12 @@ use wire::event::{DecidedBy, Decider, PromptReceived, TurnEnded, TurnStarted};
 use wire::{Category, Draft, Event, Fault, Json, Kind, Own, RawJson, Seq, TurnId};
 
 use super::{LogFailure, SessionTask};
+use crate::context::draft;
 use crate::details::{TurnEndSummary, prompt_text};
 use crate::memory;
 use crate::observer::{ReceivedPrompt, TurnWatch, WatchGuards};
 use crate::session::turns::NotQueued;
 use crate::session::{NewPrompt, PromptAcceptance, SessionError};
-use crate::yard::draft;
 
 /// A prompt is made safe against a power cut a moment after it was sent: the disk would
 /// otherwise be busy with it just when the first words of the answer are to be logged.

@@ -14,9 +14,9 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_util::sync::CancellationToken;
 use wire::LineSplitter;
 
+use crate::command_daemon::RunningDaemon;
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure};
-use crate::reach::RunningDaemon;
 use crate::stdio;
 use crate::this_process::environment_for_agents;
 

@@ -21,7 +21,7 @@ use super::source::{BusSource, say};
 use super::{control, token, ws};
 use crate::cli::bus::BusServeArgs;
 use crate::config::Config;
-use crate::daemon::yard;
+use crate::daemon::session_context;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
 use crate::signals::{DaemonSignals, SignalAction};
 use crate::{stdio, terminal};
@@ -36,7 +36,7 @@ pub(super) async fn serve(
     args: BusServeArgs,
     config: Config,
 ) -> Result<ExitCode, Failure> {
-    yard::sweep(&config).await;
+    session_context::sweep(&config).await;
     let (source, first) = BusSource::open(&path, args.record.clone(), config).await?;
     let BusSetup { setup, mut listeners, token_file } = first;
     listeners.extend(BusListener::all_of(&args));

@@ -6,8 +6,8 @@ use sessions::options::InitialOptions;
 use wire::{Seq, SessionId};
 
 use crate::cli::run::RunArgs;
+use crate::command_daemon::CommandDaemon;
 use crate::outcome::Failure;
-use crate::reach::CommandDaemon;
 use crate::session_info::SessionInfo;
 use crate::terminal::format::members;
 use crate::terminal::prompt;

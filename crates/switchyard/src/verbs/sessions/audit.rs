@@ -7,8 +7,8 @@ use sessions::audit::{self, AuditRow};
 use wire::Json;
 
 use crate::cli::sessions::{AuditArgs, AuditFormat};
+use crate::command_daemon::CommandDaemon;
 use crate::outcome::Failure;
-use crate::reach::CommandDaemon;
 use crate::session_info::SessionInfo;
 use crate::terminal;
 use crate::terminal::output::OutputTarget;

@@ -152,7 +152,7 @@ return tab.closed ? 'out of reach' : isForeign() ? 'foreign' : 'own';
 async fn a_tab_that_a_foreign_page_opens_is_out_of_its_reach() {
     let scene = Scene::start().await;
     let transcript = format!("/v1/sessions/{}/transcript?format=text", scene.session);
-    let patience = u64::try_from(testkit::process::PATIENCE.as_millis()).unwrap();
+    let patience = u64::try_from(testkit::test_home::PATIENCE.as_millis()).unwrap();
     let before = scene.picture().await;
 
     for origin in scene.origins() {

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::daemon::Daemon;
-use testkit::process::{PATIENCE, TestHome};
+use testkit::test_home::{PATIENCE, TestHome};
 
 use super::site::{Heard, SECRET, Site};
 use super::{Browser, Scene};
@@ -40,7 +40,7 @@ async fn whoever_takes_the_port_hears_nothing_that_opens_the_next_daemon() {
     let deadline = std::time::Instant::now() + PATIENCE;
     while is_page && impostor.heard().is_empty() {
         assert!(std::time::Instant::now() < deadline, "the page never came");
-        testkit::process::pause_between_polls().await;
+        testkit::test_home::pause_between_polls().await;
     }
     if is_page {
         // The user does not notice, and sends.

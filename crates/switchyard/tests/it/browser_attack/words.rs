@@ -81,5 +81,5 @@ async fn what_an_agent_says_and_what_files_hold_is_never_run() {
             .iter()
             .all(|path| scene.site.heard().iter().any(|one| one.target == *path))
     };
-    assert!(testkit::process::until(testkit::process::PATIENCE, is_told).await);
+    assert!(testkit::test_home::until(testkit::test_home::PATIENCE, is_told).await);
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use testkit::daemon::Daemon;
-use testkit::process::{PATIENCE, TestHome};
+use testkit::test_home::{PATIENCE, TestHome};
 
 use super::talking::assert_clean;
 use super::{COMPOSER, STOP, Visit};
@@ -92,7 +92,7 @@ async fn without_a_network_the_page_says_so_once_and_then_has_everything() {
     let deadline = std::time::Instant::now() + PATIENCE;
     while visit.logged_answer(&session).await.len() < n_said + 100 {
         assert!(std::time::Instant::now() < deadline, "the agent waits for the page");
-        testkit::process::pause_between_polls().await;
+        testkit::test_home::pause_between_polls().await;
     }
     let cancel = visit.daemon.url(&format!("/v1/sessions/{session}/cancel"));
     assert!(visit.daemon.client().post(cancel).send().await.unwrap().status().is_success());
@@ -144,7 +144,7 @@ async fn a_page_that_is_too_slow_loses_its_connection_and_misses_nothing() {
     let deadline = std::time::Instant::now() + PATIENCE;
     while visit.get(&format!("/v1/sessions/{session}")).await["title"] != "busy" {
         assert!(std::time::Instant::now() < deadline, "the page never got busy");
-        testkit::process::pause_between_polls().await;
+        testkit::test_home::pause_between_polls().await;
     }
     // More than any buffer on the way holds.
     prompt(&visit.daemon, &session, "flood 8000 3000").await;

@@ -131,5 +131,5 @@ async fn whatever_an_agent_says_is_text() {
         let has = |path: &str| heard.iter().any(|one| one.target == path);
         ["/svg", "/img", "/script", "/image.png", "/frame"].into_iter().all(has)
     };
-    assert!(testkit::process::until(testkit::process::PATIENCE, is_told).await);
+    assert!(testkit::test_home::until(testkit::test_home::PATIENCE, is_told).await);
 }

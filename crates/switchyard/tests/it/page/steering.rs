@@ -95,10 +95,10 @@ async fn model_and_mode_are_changed_while_the_session_goes_on() {
 
         let name = other["name"].as_str().unwrap();
         visit.until_text(&format!("button[aria-label^='{what}:']"), name).await;
-        let deadline = std::time::Instant::now() + testkit::process::PATIENCE;
+        let deadline = std::time::Instant::now() + testkit::test_home::PATIENCE;
         while visit.get(&path).await["options"][member]["current"] != other["id"] {
             assert!(std::time::Instant::now() < deadline, "{what} never changed");
-            testkit::process::pause_between_polls().await;
+            testkit::test_home::pause_between_polls().await;
         }
     }
     visit.say("say the second").await;

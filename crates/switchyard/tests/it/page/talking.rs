@@ -134,10 +134,10 @@ async fn prompts_wait_in_a_queue_while_a_turn_runs() {
     visit.until_there(".question-card .answers button:not([aria-disabled])").await;
     visit.say("echo the second").await;
     let path = format!("/v1/sessions/{session}/queue");
-    let deadline = std::time::Instant::now() + testkit::process::PATIENCE;
+    let deadline = std::time::Instant::now() + testkit::test_home::PATIENCE;
     while visit.get(&path).await.to_string().matches("the second").count() == 0 {
         assert!(std::time::Instant::now() < deadline, "never queued");
-        testkit::process::pause_between_polls().await;
+        testkit::test_home::pause_between_polls().await;
     }
     visit.until_text(".session-foot", "echo the second").await;
     visit.browser.click(".question-card .answers .button.primary").await;

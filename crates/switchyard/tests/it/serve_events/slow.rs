@@ -7,7 +7,7 @@ use std::time::Duration;
 use testkit::daemon::Daemon;
 use testkit::event_client::{ConnectionEnds, EventClient, EventQuery, EventTransport};
 use testkit::proc;
-use testkit::process::{PATIENCE, TestHome, until, wait_until};
+use testkit::test_home::{PATIENCE, TestHome, until, wait_until};
 
 use super::{Tally, exported, new_session, prompt, yard};
 

@@ -1,7 +1,7 @@
 //! Conversations: one memory, several agents, new instructions.
 
 use serde_json::{Value, json};
-use testkit::process::switchyard;
+use testkit::test_home::switchyard;
 
 use super::{EXE, Studio, status_of, text, with};
 

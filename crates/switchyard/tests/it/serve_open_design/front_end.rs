@@ -2,7 +2,7 @@
 //! out of the box: nothing of them names a permission mode, and nobody is there to answer.
 
 use serde_json::{Value, json};
-use testkit::process::switchyard;
+use testkit::test_home::switchyard;
 
 use super::{EXE, Frame, Studio, status_of, text, with};
 

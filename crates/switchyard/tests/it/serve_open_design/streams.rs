@@ -2,7 +2,7 @@
 
 use reqwest::header::HeaderValue;
 use serde_json::json;
-use testkit::process::PATIENCE;
+use testkit::test_home::PATIENCE;
 
 use super::{Frame, Stream, Studio, say, status_of, text, with};
 

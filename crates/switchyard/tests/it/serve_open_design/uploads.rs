@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use testkit::process::switchyard;
+use testkit::test_home::switchyard;
 
 use super::{EXE, Studio, say, status_of, with};
 

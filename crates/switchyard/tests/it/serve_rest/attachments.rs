@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use testkit::proc;
-use testkit::process::{PATIENCE, switchyard, wait_until};
+use testkit::test_home::{PATIENCE, switchyard, wait_until};
 
 use super::{Answer, Api, EXE, text};
 
@@ -246,7 +246,7 @@ async fn large_files_are_refused_and_leave_nothing() {
 fn raw(api: &Api, bytes: &[u8]) -> String {
     use std::io::{Read as _, Write as _};
     let mut stream = std::net::TcpStream::connect(api.daemon.address()).unwrap();
-    stream.set_read_timeout(Some(testkit::process::PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(testkit::test_home::PATIENCE)).unwrap();
     stream.write_all(bytes).unwrap();
     let mut answer = String::new();
     let _ = stream.read_to_string(&mut answer);
@@ -268,10 +268,10 @@ async fn a_client_that_leaves_in_the_middle_leaves_nothing() {
     let mut stream = std::net::TcpStream::connect(api.daemon.address()).unwrap();
     stream.write_all(head.as_bytes()).unwrap();
     let dir = dir(&api, &session);
-    let patience = testkit::process::PATIENCE;
-    assert!(testkit::process::until(patience, || n_files(&dir) == 1).await);
+    let patience = testkit::test_home::PATIENCE;
+    assert!(testkit::test_home::until(patience, || n_files(&dir) == 1).await);
     drop(stream);
-    assert!(testkit::process::until(patience, || n_files(&dir) == 0).await);
+    assert!(testkit::test_home::until(patience, || n_files(&dir) == 0).await);
 }
 
 #[tokio::test]

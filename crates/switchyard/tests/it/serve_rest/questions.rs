@@ -107,14 +107,14 @@ async fn the_questions_of_all_sessions_are_in_one_list() {
     let (one, _) = asked(&api, "permission execute ls").await;
     let (two, _) = asked(&api, "permission-twice").await;
     // It waits with its first question, and the second follows.
-    let give_up_at = std::time::Instant::now() + testkit::process::PATIENCE;
+    let give_up_at = std::time::Instant::now() + testkit::test_home::PATIENCE;
     let all = loop {
         let all = api.get("/v1/permissions").await.is(200).body["permissions"].clone();
         if all.as_array().is_some_and(|all| all.len() >= 3) {
             break all;
         }
         assert!(std::time::Instant::now() < give_up_at, "{all}");
-        testkit::process::pause_between_polls().await;
+        testkit::test_home::pause_between_polls().await;
     };
     let all = all.as_array().unwrap();
     let of = |id: &str| all.iter().filter(|question| question["sessionId"] == id).count();

@@ -372,7 +372,7 @@ async fn a_session_whose_agent_ends_keeps_its_place() {
             break events;
         }
         assert!(std::time::Instant::now() < deadline, "the agent never ended");
-        testkit::process::pause_between_polls().await;
+        testkit::test_home::pause_between_polls().await;
     };
 
     let now = api.get(&format!("/v1/sessions/{session}")).await.is(200).body;

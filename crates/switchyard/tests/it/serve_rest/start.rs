@@ -1,7 +1,7 @@
 //! Agents that are started before anybody prompts them.
 
 use serde_json::{Value, json};
-use testkit::programs;
+use testkit::test_executables;
 
 use super::{Api, EXE, of_kind};
 
@@ -82,7 +82,7 @@ while read -r line; do
   [ -z "$id" ] || printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$said"
 done
 "#;
-    programs::write(&path, script);
+    test_executables::write(&path, script);
     path.to_str().unwrap().to_owned()
 }
 

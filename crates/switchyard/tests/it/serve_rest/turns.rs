@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::proc;
-use testkit::process::until;
+use testkit::test_home::until;
 
 use super::{Api, of_kind, text};
 

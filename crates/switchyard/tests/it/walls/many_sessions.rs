@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use store::{EventLog, RecordChanges, SessionFilter, SqliteLog, SqliteOptions};
 use testkit::line_client::LineClient;
 use testkit::proc;
-use testkit::process::{PATIENCE, switchyard, wait_until};
+use testkit::test_home::{PATIENCE, switchyard, wait_until};
 use wire::Json;
 
 use super::network::token;
@@ -201,7 +201,7 @@ async fn a_conversation_does_not_wait_for_one_of_the_same_name() {
     let hangs = run("hangs", json!({ "reasoning": "high" })).bearer_auth(&guest);
     let hangs = tokio::spawn(hangs.send());
     while api.get("/v1/sessions").await.body["sessions"] == json!([]) {
-        testkit::process::pause_between_polls().await;
+        testkit::test_home::pause_between_polls().await;
     }
 
     let answer = run("demo", json!({})).send().await.unwrap();

@@ -87,7 +87,7 @@ input.on('line', async (line) => {
 ";
 
 async fn attack(way: &str, count: usize, bytes: usize) -> (Api, String) {
-    let yard = testkit::process::switchyard(EXE);
+    let yard = testkit::test_home::switchyard(EXE);
     let hog = yard.work().join("hog.cjs");
     std::fs::write(&hog, HOG).unwrap();
     let args = json!([hog, way, count.to_string(), bytes.to_string()]);
@@ -115,7 +115,7 @@ pub(super) async fn until_given_back(api: &Api, idle_kib: u64, what: &str) {
         }
         let is_late = std::time::Instant::now() >= deadline;
         assert!(!is_late, "{what}: {added} KiB added; the most was {}", now.peak_kib);
-        testkit::process::pause_between_polls().await;
+        testkit::test_home::pause_between_polls().await;
     }
 }
 

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::daemon::Daemon;
 use testkit::line_client::LineClient;
-use testkit::process::{TestHome, switchyard};
+use testkit::test_home::{TestHome, switchyard};
 
 use super::spy::{Spy, definition, served};
 use crate::serve_rest::{Api, EXE};

@@ -77,7 +77,7 @@ async fn no_agent_is_started_in_them_though_its_directory_becomes_one_later() {
 /// Of a daemon that variables of XDG have moved into somebody's directory.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn those_of_other_daemons_are_closed_too() {
-    let yard = testkit::process::switchyard(crate::serve_rest::EXE);
+    let yard = testkit::test_home::switchyard(crate::serve_rest::EXE);
     let (state, config) = (yard.work().join("xs"), yard.work().join("xc"));
     std::fs::create_dir_all(config.join("switchyard")).unwrap();
     std::fs::write(config.join("switchyard/switchyard.toml"), "# secret\n").unwrap();

@@ -17,7 +17,7 @@ const MAX_ADDED_KIB: u64 = 160 << 10;
 
 /// A daemon with a session whose log has 30 MB, in events of a megabyte.
 async fn with_large_log() -> (Api, String) {
-    let yard = testkit::process::switchyard(EXE);
+    let yard = testkit::test_home::switchyard(EXE);
     let config = "[serve]\nagent = \"demo\"\ntcp = [\"127.0.0.1:0\"]\n";
     std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
     let api = Api::start_in(yard).await;
@@ -100,7 +100,7 @@ fn send_unread(stream: &TcpStream, lines: &[String]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_that_nobody_reads_are_not_made() {
-    let yard = testkit::process::switchyard(EXE);
+    let yard = testkit::test_home::switchyard(EXE);
     let config = "[serve]\nagent = \"demo\"\ntcp = [\"127.0.0.1:0\"]\n";
     std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
     let api = Api::start_in(yard).await;

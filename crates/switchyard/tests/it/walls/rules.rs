@@ -256,7 +256,7 @@ async fn an_editor_with_or_without_files_and_terminals_is_held_too() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_judged_is_what_is_opened() {
-    let yard = testkit::process::switchyard(EXE);
+    let yard = testkit::test_home::switchyard(EXE);
     let rules = "[[rules]]\naction = \"deny\"\npaths = [\"secret/**\"]\n";
     std::fs::write(yard.home().join("rules.toml"), rules).unwrap();
     let config = "[permissions]\nrules = \"rules.toml\"\n";

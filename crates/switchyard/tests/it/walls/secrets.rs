@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 use testkit::daemon::Daemon;
-use testkit::process::{switchyard, wait_until};
+use testkit::test_home::{switchyard, wait_until};
 
 use super::spy::{Spy, definition};
 use crate::serve_rest::EXE;

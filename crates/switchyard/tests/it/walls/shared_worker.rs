@@ -43,7 +43,7 @@ require('readline').createInterface({ input: process.stdin }).on('line', async (
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_one_process_says_in_all_its_sessions_has_one_limit() {
-    let yard = testkit::process::switchyard(EXE);
+    let yard = testkit::test_home::switchyard(EXE);
     let script = yard.work().join("hog.cjs");
     std::fs::write(&script, HOG).unwrap();
     let agents = yard.home().join("agents");

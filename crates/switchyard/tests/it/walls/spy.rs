@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use testkit::process::switchyard;
-use testkit::programs;
+use testkit::test_executables;
+use testkit::test_home::switchyard;
 
 use crate::serve_rest::{Api, EXE};
 
@@ -45,7 +45,7 @@ done
             given = spy.given.display(),
             heard = spy.heard.display()
         );
-        programs::write(&dir.join(name), &script);
+        test_executables::write(&dir.join(name), &script);
         spy
     }
 }

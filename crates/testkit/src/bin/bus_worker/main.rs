@@ -30,8 +30,8 @@
     reason = "a request that makes no sense is a mistake of the test"
 )]
 
-mod desk;
 mod faults;
+mod worker;
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -41,7 +41,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use desk::TestWorker;
+use worker::TestWorker;
 
 /// One incoming line; ids and payloads stay as they were written.
 #[derive(Debug, Deserialize)]

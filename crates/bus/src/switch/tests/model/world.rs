@@ -88,7 +88,7 @@ impl World {
                 agent.inbox.push(line.clone());
             }
             SwitchOutput::CloseClient { client, reason } => {
-                self.person_is_closed(client.0, *reason)
+                self.person_is_closed(client.0, *reason);
             }
             SwitchOutput::StartWorker { worker, .. } => {
                 let agent = Agent::new(self.is_private());

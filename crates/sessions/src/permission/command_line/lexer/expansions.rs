@@ -1,8 +1,8 @@
 //! Expansions of `$` and of backquotes: the commands in them are read, and what a shell makes of
 //! the rest is not known.
 
+use super::line_checks::{PATH, PATHS};
 use super::numbers::{SubscriptPlace, may_be_variable, may_hide_code};
-use super::odd::{PATH, PATHS};
 use super::{CommandsEnd, Lexer, Quotes, Word, is_of_name};
 
 /// Characters between which a path is all of a word, or of a part of it that is no program.

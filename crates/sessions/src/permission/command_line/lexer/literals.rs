@@ -5,7 +5,7 @@
 //! together out of several texts, so all of them are looked at.
 
 use super::ANYTHING;
-use super::odd::has_code_names;
+use super::line_checks::has_code_names;
 
 /// Reasons for bash to read a text once more, and the code that it may find there.
 #[derive(Debug, Clone, Default)]

@@ -1,0 +1,213 @@
+//! Fan-out: requests that are sent to every worker of a pool.
+//!
+//! The answers are merged ([`super::merge`]): arrays are joined in the order of the workers, of
+//! any other member the first one counts, and a session that two workers list (they may share
+//! a store) is listed once. Workers that fail are left out; if all fail the first error is the
+//! answer.
+//!
+//! Pages: when workers answer with a `nextCursor`, the client gets one cursor that holds each
+//! worker's own; with it the next request goes to just those workers. A cursor that is none of
+//! ours goes to the client's home. An answer of a pool's only worker is passed on as it is.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use wire::{Envelope, Json, MessageKind, codes};
+
+use super::ids::{FanOutId, PoolId};
+use super::line_edits::{RawId, replaced};
+use super::merge::{self, WorkerPage};
+use super::refusal::Refusal;
+use super::routed_message::{CallKind, RoutedMessage};
+use super::session::SwitchSession;
+use super::worker::WorkerStage;
+use super::{ClientId, Switch, SwitchOutput, WorkerId};
+
+#[derive(Debug)]
+pub(super) struct FanOut {
+    pub(super) client: ClientId,
+    id: RawId,
+    parts: Vec<FanOutPart>,
+}
+
+#[derive(Debug)]
+struct FanOutPart {
+    worker: WorkerId,
+    answer: Option<FanOutAnswer>,
+}
+
+#[derive(Debug)]
+enum FanOutAnswer {
+    /// A whole response, an error or not, with its parsed envelope.
+    Line(Bytes, Envelope),
+    Refused(Refusal),
+}
+
+impl Switch {
+    pub(super) fn fan_out(&mut self, client: ClientId, pool: PoolId, parcel: RoutedMessage<'_>) {
+        let workers = self.running_workers(pool);
+        let targets = match cursor_of(&parcel) {
+            None => workers.iter().map(|worker| (*worker, None)).collect(),
+            Some(raw) => match merge::read_cursor(&raw) {
+                Some(cursors) => merge::targets(cursors, &workers),
+                None => {
+                    let home = self.clients.get(&client).and_then(|client| client.home(pool));
+                    let home = home.filter(|home| workers.contains(home));
+                    home.or(workers.first().copied()).into_iter().map(|w| (w, None)).collect()
+                }
+            },
+        };
+        if targets.is_empty() {
+            let why = "the cursor is of workers that are gone; begin without one";
+            let refusal = Refusal::new(codes::INVALID_PARAMS, "cursor_lost", why);
+            return self.refuse(client, &parcel, &refusal);
+        }
+        self.n_fans += 1;
+        let fan = FanOutId(self.n_fans);
+        let parts = targets.iter().map(|(worker, _)| FanOutPart { worker: *worker, answer: None });
+        let id = RawId::new(parcel.raw_id());
+        self.fans.insert(fan, FanOut { client, id, parts: parts.collect() });
+        for (n, (worker, cursor)) in (0..).zip(targets) {
+            let line = match &cursor {
+                Some(cursor) => Cow::Owned(with_cursor(&parcel, cursor)),
+                None => Cow::Borrowed(&*parcel.line),
+            };
+            match Envelope::read(&line) {
+                Ok(envelope) => {
+                    let part =
+                        RoutedMessage::new(line, envelope, CallKind::Fan(fan, n), parcel.received);
+                    self.send(client, worker, part);
+                }
+                // It was made from lines that were read before, so it can be read.
+                Err(_) => self.fan_refused(fan, n, &Refusal::no_route("unreadable")),
+            }
+        }
+    }
+
+    fn running_workers(&self, pool: PoolId) -> Vec<WorkerId> {
+        let Some(pool) = self.pools.get(&pool) else { return Vec::new() };
+        let is_running = |id: &WorkerId| {
+            self.workers.get(id).is_some_and(|worker| worker.stage == WorkerStage::Running)
+        };
+        pool.workers().filter(is_running).collect()
+    }
+
+    pub(super) fn fan_answered(
+        &mut self,
+        fan: FanOutId,
+        part: u32,
+        line: &[u8],
+        envelope: &Envelope,
+    ) {
+        let answer = FanOutAnswer::Line(Bytes::copy_from_slice(line), *envelope);
+        self.fan_part(fan, part, answer);
+    }
+
+    pub(super) fn fan_refused(&mut self, fan: FanOutId, part: u32, refusal: &Refusal) {
+        self.fan_part(fan, part, FanOutAnswer::Refused(refusal.clone()));
+    }
+
+    fn fan_part(&mut self, id: FanOutId, part: u32, answer: FanOutAnswer) {
+        let Some(fan) = self.fans.get_mut(&id) else { return };
+        if let Some(part) = fan.parts.get_mut(part as usize) {
+            part.answer.get_or_insert(answer);
+        }
+        if fan.parts.iter().all(|part| part.answer.is_some())
+            && let Some(fan) = self.fans.remove(&id)
+        {
+            self.end_fan(&fan);
+        }
+    }
+
+    fn end_fan(&mut self, fan: &FanOut) {
+        let line = match &fan.parts[..] {
+            [FanOutPart { worker, answer: Some(FanOutAnswer::Line(line, envelope)) }]
+                if !self.has_aliases(*worker) =>
+            {
+                replaced(line, envelope.id, fan.id.as_bytes())
+            }
+            parts => match self.merged(parts) {
+                Some(result) => merge::result_line(fan.id.as_bytes(), &result),
+                None => return self.end_failed_fan(fan),
+            },
+        };
+        self.counters.answered_by_workers += 1;
+        self.answer_asker(fan.client, line);
+    }
+
+    fn end_failed_fan(&mut self, fan: &FanOut) {
+        let first = fan.parts.iter().find_map(|part| part.answer.as_ref());
+        match first {
+            Some(FanOutAnswer::Line(line, envelope)) => {
+                self.counters.answered_by_workers += 1;
+                let line = replaced(line, envelope.id, fan.id.as_bytes());
+                self.answer_asker(fan.client, line);
+            }
+            Some(FanOutAnswer::Refused(refusal)) => {
+                let refusal = refusal.clone();
+                self.answer_refused(fan.client, fan.id.as_bytes(), &refusal);
+            }
+            None => {}
+        }
+    }
+
+    fn answer_asker(&mut self, id: ClientId, line: Bytes) {
+        if self.clients.contains_key(&id) {
+            self.count_answer(id);
+            self.out.push(SwitchOutput::ToClient { client: id, line });
+        }
+    }
+
+    fn merged(&self, parts: &[FanOutPart]) -> Option<String> {
+        let pages: Vec<_> = parts.iter().filter_map(|part| self.page(part)).collect();
+        merge::merge(&pages)
+    }
+
+    fn page<'a>(&'a self, part: &'a FanOutPart) -> Option<WorkerPage<'a>> {
+        let Some(FanOutAnswer::Line(line, envelope)) = &part.answer else { return None };
+        if envelope.kind != MessageKind::Response {
+            return None;
+        }
+        let result = std::str::from_utf8(envelope.body.of(line)).ok()?;
+        let sessions = self.workers.get(&part.worker).map(|worker| &worker.sessions);
+        let name_of = Box::new(move |name: &str| {
+            let key = *sessions?.get(name.as_bytes())?;
+            let session = self.sessions.get(key)?;
+            session.has_alias().then(|| session.name.clone())
+        });
+        Some(WorkerPage { worker: part.worker, result, name_of })
+    }
+
+    fn has_aliases(&self, worker: WorkerId) -> bool {
+        let Some(worker) = self.workers.get(&worker) else { return false };
+        worker
+            .sessions
+            .values()
+            .any(|key| self.sessions.get(*key).is_some_and(SwitchSession::has_alias))
+    }
+}
+
+fn params<'a>(parcel: &'a RoutedMessage<'_>) -> &'a str {
+    std::str::from_utf8(parcel.envelope.body.of(&parcel.line)).unwrap_or_default()
+}
+
+fn cursor_of(parcel: &RoutedMessage<'_>) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct CursorParams<'a> {
+        #[serde(borrow)]
+        cursor: Option<&'a RawValue>,
+    }
+    let params: CursorParams<'_> = serde_json::from_str(params(parcel)).ok()?;
+    params.cursor.map(|cursor| cursor.get().to_owned()).filter(|cursor| cursor != "null")
+}
+
+/// The request with a worker's own cursor in the place of ours.
+fn with_cursor(parcel: &RoutedMessage<'_>, cursor: &str) -> Vec<u8> {
+    let params = Json::trusted(params(parcel));
+    let Ok(params) = wire::set_member(&params, &["cursor"], &Json::trusted(cursor)) else {
+        return parcel.line.to_vec();
+    };
+    let line = replaced(&parcel.line, parcel.envelope.body, params.as_str().as_bytes());
+    line.strip_suffix(b"\n").unwrap_or(&line).to_vec()
+}

@@ -1,0 +1,174 @@
+//! Snapshots of the newest sessions, for all who watch the list of sessions.
+//!
+//! In: the records, read again when the last snapshot is old and somebody asks. Out: snapshots,
+//! each shared by all who watch the same list. A snapshot in which nothing is new is the same
+//! allocation as the one before, and so is each session in it that did not change.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use sessions::registry::{SessionActivity, SessionRegistry};
+use store::{SessionFilter, SessionRecord, StoreError};
+use tokio::time::Instant;
+use wire::{Millis, Seq, SessionId};
+
+use crate::locking::Locking as _;
+
+/// How long a snapshot is fresh: soon enough for a list, and next to no load for the log.
+const FRESH_FOR: Duration = Duration::from_millis(500);
+/// Sessions that were deleted and are remembered, until everybody who watches has received it.
+const MAX_DELETED: usize = SessionFilter::MAX_LIMIT;
+
+/// A snapshot of the newest sessions, as many as one listing holds, and of those that were deleted
+/// lately.
+pub(crate) type SessionSnapshot = BTreeMap<SessionId, Arc<SessionListEntry>>;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum SessionListEntry {
+    Listed(ListedSession),
+    Deleted { seq: Seq },
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ListedSession {
+    pub(crate) status: SessionActivity,
+    pub(crate) title: Option<String>,
+    /// Questions that wait for a person.
+    pub(crate) n_pending: usize,
+    /// The event in which the last of these was asked.
+    pub(crate) last_asked: Option<Seq>,
+    pub(crate) seq: Seq,
+}
+
+/// The owner whose sessions are watched, if not everybody's.
+type SessionOwner = Option<(String, Millis)>;
+
+/// The lists that somebody watches, by owner.
+#[derive(Debug, Default)]
+pub(crate) struct SessionSnapshots(Mutex<HashMap<SessionOwner, Weak<SessionSnapshotSource>>>);
+
+impl SessionSnapshots {
+    pub(crate) fn at(&self, made_by: SessionOwner) -> Arc<SessionSnapshotSource> {
+        let mut looks = self.0.locked();
+        if let Some(look) = looks.get(&made_by).and_then(Weak::upgrade) {
+            return look;
+        }
+        looks.retain(|_, look| look.strong_count() > 0);
+        let look = Arc::new(SessionSnapshotSource {
+            made_by: made_by.clone(),
+            last: tokio::sync::Mutex::default(),
+        });
+        looks.insert(made_by, Arc::downgrade(&look));
+        look
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct SessionSnapshotSource {
+    made_by: SessionOwner,
+    last: tokio::sync::Mutex<LastSnapshot>,
+}
+
+#[derive(Debug, Default)]
+struct LastSnapshot {
+    /// None before the first snapshot.
+    at: Option<Instant>,
+    sessions: Arc<SessionSnapshot>,
+    /// Those of them that were deleted, the oldest first.
+    deleted: VecDeque<SessionId>,
+}
+
+impl SessionSnapshotSource {
+    /// The sessions as they are, or were a moment ago.
+    pub(crate) async fn sessions(
+        &self,
+        desk: &SessionRegistry,
+    ) -> Result<Arc<SessionSnapshot>, StoreError> {
+        let mut last = self.last.lock().await;
+        if last.at.is_none_or(|at| at.elapsed() >= FRESH_FOR) {
+            let (sessions, deleted) = self.read(desk, &last.sessions).await?;
+            last.take(sessions, deleted);
+        }
+        Ok(last.sessions.clone())
+    }
+
+    /// What is listed now, and what was before and is deleted since.
+    async fn read(
+        &self,
+        desk: &SessionRegistry,
+        before: &SessionSnapshot,
+    ) -> Result<(SessionSnapshot, Vec<SessionId>), StoreError> {
+        let made_by = self.made_by.clone();
+        let filter =
+            SessionFilter { made_by, limit: SessionFilter::MAX_LIMIT, ..SessionFilter::default() };
+        let records = desk.log().sessions(filter).await?;
+        let mut now = SessionSnapshot::new();
+        for record in records {
+            let (id, entry) = (record.id, entry(desk, record).await);
+            now.insert(id, unchanged_or(before.get(&id), entry));
+        }
+        let mut deleted = Vec::new();
+        for (id, entry) in before {
+            if now.contains_key(id) {
+                continue;
+            }
+            match &**entry {
+                SessionListEntry::Deleted { .. } => drop(now.insert(*id, entry.clone())),
+                // Else it is not one of the newest any more.
+                SessionListEntry::Listed(ListedSession { seq, .. })
+                    if desk.log().session(*id).await?.is_none() =>
+                {
+                    now.insert(*id, Arc::new(SessionListEntry::Deleted { seq: *seq }));
+                    deleted.push(*id);
+                }
+                SessionListEntry::Listed(_) => {}
+            }
+        }
+        Ok((now, deleted))
+    }
+}
+
+impl LastSnapshot {
+    fn take(&mut self, mut sessions: SessionSnapshot, deleted: Vec<SessionId>) {
+        self.at = Some(Instant::now());
+        self.deleted.extend(deleted);
+        // One that was deleted may have been imported again.
+        self.deleted.retain(|id| {
+            sessions
+                .get(id)
+                .is_some_and(|entry| matches!(**entry, SessionListEntry::Deleted { .. }))
+        });
+        while self.deleted.len() > MAX_DELETED
+            && let Some(id) = self.deleted.pop_front()
+        {
+            sessions.remove(&id);
+        }
+        if *self.sessions != sessions {
+            self.sessions = Arc::new(sessions);
+        }
+    }
+}
+
+async fn entry(desk: &SessionRegistry, record: SessionRecord) -> SessionListEntry {
+    let status = desk.status(&record).await;
+    let (n_pending, last_asked) = desk.context().pending.mark(record.id);
+    SessionListEntry::Listed(ListedSession {
+        status,
+        title: record.title,
+        n_pending,
+        last_asked,
+        seq: record.head,
+    })
+}
+
+/// The earlier entry where nothing has changed.
+fn unchanged_or(
+    before: Option<&Arc<SessionListEntry>>,
+    now: SessionListEntry,
+) -> Arc<SessionListEntry> {
+    match before {
+        Some(before) if **before == now => before.clone(),
+        _ => Arc::new(now),
+    }
+}

@@ -1,0 +1,145 @@
+//! A buffer of encoded frames, one behind the other.
+//!
+//! In: ids, names and JSON. Out: text, and where each frame ends. The same frames are written for
+//! SSE and for WebSocket; no other file knows the difference.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::query::FrameId;
+
+/// How frames are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FrameEncoding {
+    Sse,
+    /// One JSON object each.
+    Object,
+}
+
+#[derive(Debug)]
+pub(super) struct FrameBuffer {
+    dress: FrameEncoding,
+    text: String,
+    frames: Vec<FrameEnd>,
+}
+
+/// The end of a frame in the buffer, and its id.
+#[derive(Debug, Clone, Copy)]
+struct FrameEnd {
+    end: usize,
+    id: Option<FrameId>,
+}
+
+impl FrameBuffer {
+    pub(super) fn new(dress: FrameEncoding) -> Self {
+        Self { dress, text: String::new(), frames: Vec::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    pub(super) fn n_frames(&self) -> usize {
+        self.frames.len()
+    }
+
+    #[cfg(test)]
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn into_text(self) -> String {
+        self.text
+    }
+
+    /// Each frame with its id.
+    pub(super) fn frames(&self) -> impl Iterator<Item = (Option<FrameId>, &str)> {
+        let mut start = 0;
+        self.frames.iter().map(move |frame| {
+            let text = self.text.get(start..frame.end).unwrap_or_default();
+            start = frame.end;
+            (frame.id, text)
+        })
+    }
+
+    /// The id of the last frame that has one.
+    pub(super) fn last_id(&self) -> Option<FrameId> {
+        self.frames.iter().rev().find_map(|frame| frame.id)
+    }
+
+    /// A frame that stands for a place in the log. `data` writes one JSON value.
+    pub(super) fn push_event(
+        &mut self,
+        id: FrameId,
+        name: Option<&str>,
+        data: impl FnOnce(&mut String),
+    ) {
+        // Writing to a String cannot fail.
+        match self.dress {
+            FrameEncoding::Sse => {
+                let _ = writeln!(self.text, "id: {id}");
+            }
+            FrameEncoding::Object => {
+                let _ = write!(self.text, r#"{{"id":"{id}","#);
+            }
+        }
+        self.finish(Some(id), name, data);
+    }
+
+    /// A frame about the stream itself.
+    pub(super) fn push_notice(&mut self, name: &str, data: &impl Serialize) {
+        if self.dress == FrameEncoding::Object {
+            self.text.push('{');
+        }
+        let data = wire::Json::of(data);
+        self.finish(None, Some(name), |text| text.push_str(data.as_str()));
+    }
+
+    /// A line that clients do not see as a frame; nothing on a WebSocket.
+    pub(super) fn push_comment(&mut self, line: &str) {
+        if self.dress == FrameEncoding::Sse {
+            self.text.push_str(line);
+            self.text.push_str("\n\n");
+            self.frames.push(FrameEnd { end: self.text.len(), id: None });
+        }
+    }
+
+    fn finish(&mut self, id: Option<FrameId>, name: Option<&str>, data: impl FnOnce(&mut String)) {
+        match self.dress {
+            FrameEncoding::Sse => {
+                if let Some(name) = name {
+                    let _ = writeln!(self.text, "event: {name}");
+                }
+                self.text.push_str("data: ");
+                self.on_one_line(data);
+                self.text.push_str("\n\n");
+            }
+            FrameEncoding::Object => {
+                let _ = write!(self.text, r#""event":"{}","data":"#, name.unwrap_or("message"));
+                data(&mut self.text);
+                self.text.push('}');
+            }
+        }
+        self.frames.push(FrameEnd { end: self.text.len(), id });
+    }
+
+    /// Between two tokens of JSON, agents may write a carriage return, which would end the
+    /// line in SSE; inside of strings it is always escaped.
+    fn on_one_line(&mut self, data: impl FnOnce(&mut String)) {
+        let start = self.text.len();
+        data(&mut self.text);
+        let written = self.text.as_bytes().get(start..).unwrap_or_default();
+        if memchr::memchr2(b'\r', b'\n', written).is_some() {
+            let flat = self.text.split_off(start).replace(['\r', '\n'], " ");
+            self.text.push_str(&flat);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

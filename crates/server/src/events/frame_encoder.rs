@@ -1,0 +1,122 @@
+//! Encodes the events of a log as frames in one of its vocabularies.
+//!
+//! In: events in order, from the first or from where a snapshot was made. Out: those frames that
+//! the reader has not seen yet, each under its id. No I/O and no clock, so that a stream
+//! that was cut anywhere goes on as if it had not been.
+
+use projection::{Frame, Vocabulary};
+use wire::{Event, Seq, SessionId};
+
+use super::frame_buffer::FrameBuffer;
+use super::query::{FrameId, LogPosition};
+use crate::daemon::vocabulary_snapshots::{SnapshotKey, StreamFormat, VocabularySnapshots};
+use crate::open_design::run_vocabulary::{RunVocabulary, is_end};
+
+#[derive(Debug)]
+pub(super) struct FrameEncoder {
+    told: LogPosition,
+    epoch: u64,
+    words: EncoderVocabulary,
+}
+
+#[derive(Debug)]
+enum EncoderVocabulary {
+    Log,
+    Projected(Vocabulary),
+    Run(Box<RunVocabulary>),
+}
+
+impl FrameEncoder {
+    /// An encoder for a reader who has come to `told`, and the event after which it needs the log:
+    /// frames depend on all events before them, but for those that a snapshot covers.
+    pub(super) fn new(
+        log: SnapshotKey,
+        told: LogPosition,
+        snapshots: &VocabularySnapshots,
+    ) -> (Self, Seq) {
+        let SnapshotKey { session, epoch, format } = log;
+        let begin = |new: fn(SessionId) -> Vocabulary| {
+            let known = snapshots.before(log, told.complete());
+            let (seq, vocabulary) = known.unwrap_or_else(|| (Seq(0), new(session)));
+            (EncoderVocabulary::Projected(vocabulary), seq)
+        };
+        let (words, after) = match format {
+            StreamFormat::Acp => (EncoderVocabulary::Log, told.complete()),
+            StreamFormat::Ui => begin(|_| Vocabulary::ui()),
+            StreamFormat::Envelopes => begin(|session| Vocabulary::envelopes(session.to_string())),
+            StreamFormat::Conversation => begin(|_| Vocabulary::conversation()),
+            StreamFormat::Run(turn) => {
+                (EncoderVocabulary::Run(Box::new(RunVocabulary::new(turn))), Seq(0))
+            }
+        };
+        (Self { told, epoch, words }, after)
+    }
+
+    /// Keeps a snapshot, from which other readers can begin.
+    pub(super) fn keep_snapshot(
+        &self,
+        log: SnapshotKey,
+        heard: Seq,
+        snapshots: &VocabularySnapshots,
+    ) {
+        if let EncoderVocabulary::Projected(vocabulary) = &self.words {
+            snapshots.keep(log, heard, vocabulary);
+        }
+    }
+
+    pub(super) fn encode(&mut self, event: &Event, page: &mut FrameBuffer) {
+        let Self { told, epoch, words } = self;
+        let (told, epoch) = (*told, *epoch);
+        let whole = FrameId { place: LogPosition { seq: event.seq, part: None }, epoch };
+        let frames = match words {
+            EncoderVocabulary::Log => {
+                if !told.covers(whole.place) {
+                    page.push_event(whole, None, |text| event.write_json(text));
+                }
+                return;
+            }
+            EncoderVocabulary::Projected(vocabulary) => vocabulary.frames(event),
+            EncoderVocabulary::Run(run) => run.read(event),
+        };
+        for (id, Frame { name, data }) in numbered(event.seq, told, epoch, &frames) {
+            page.push_event(id, *name, |text| text.push_str(data.as_str()));
+        }
+        // The end of a run is sent to everybody: a client that comes back after it and gets nothing
+        // would reconnect again and again.
+        let end = frames.last().filter(|one| is_end(one));
+        if let (EncoderVocabulary::Run(_), Some(end)) =
+            (words, end.filter(|_| told.covers(whole.place)))
+        {
+            page.push_event(whole, end.name, |text| text.push_str(end.data.as_str()));
+        }
+    }
+
+    /// Writes the end of a run of which the log has none.
+    pub(super) fn conclude(&mut self, page: &mut FrameBuffer) {
+        if let EncoderVocabulary::Run(run) = &mut self.words {
+            for Frame { name, data } in run.conclude() {
+                page.push_notice(name.unwrap_or_default(), &data);
+            }
+        }
+    }
+}
+
+/// The frames of an event that the reader has not seen, with their ids.
+fn numbered<T>(
+    seq: Seq,
+    told: LogPosition,
+    epoch: u64,
+    said: &[T],
+) -> impl Iterator<Item = (FrameId, &T)> {
+    let n_said = said.len();
+    let numbered = (1_u32..).zip(said).map(move |(part, one)| {
+        let is_last = usize::try_from(part).is_ok_and(|part| part == n_said);
+        (LogPosition { seq, part: (!is_last).then_some(part) }, one)
+    });
+    numbered
+        .filter(move |(place, _)| !told.covers(*place))
+        .map(move |(place, one)| (FrameId { place, epoch }, one))
+}
+
+#[cfg(test)]
+mod tests;

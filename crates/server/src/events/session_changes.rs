@@ -1,0 +1,173 @@
+//! Changes in the list of sessions, for pages that show it.
+//!
+//! In: snapshots of the newest sessions. Out: a frame for each session that is new among the
+//! newest, renamed, in another state, waiting for an answer or gone. There is no cursor: whoever
+//! comes back reads the list anew. The newest sessions are watched, as many as one listing holds.
+
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::json;
+use serde_with::skip_serializing_none;
+use store::StoreError;
+use utoipa::ToSchema;
+use wire::SessionId;
+
+use super::ending::StreamEnd;
+use super::frame_buffer::FrameBuffer;
+use crate::daemon::Daemon;
+use crate::daemon::session_snapshots::{
+    ListedSession, SessionListEntry, SessionSnapshot, SessionSnapshotSource,
+};
+use crate::principal::Principal;
+use crate::status::SessionStatus;
+
+const POLL_EVERY: Duration = Duration::from_secs(1);
+/// Bytes that are written at a time; the rest waits for the reader.
+const MAX_PAGE_BYTES: usize = 48 << 10;
+
+/// A change in a session, and its state now; a deleted session has none.
+#[skip_serializing_none]
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SessionChange<'a> {
+    #[schema(value_type = String)]
+    session: SessionId,
+    kind: ChangeKind,
+    /// The session's last event.
+    seq: u64,
+    #[schema(nullable = false)]
+    status: Option<SessionStatus>,
+    #[schema(value_type = Option<String>)]
+    #[allow(clippy::option_option, reason = "`null` is no title; of what is gone none is told")]
+    title: Option<Option<&'a str>>,
+    /// Questions that wait for a person.
+    #[schema(nullable = false)]
+    pending: Option<usize>,
+}
+
+/// The first thing that has changed; others may have, too.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ChangeKind {
+    /// The session is new, or again among the newest, which are watched.
+    Created,
+    Status,
+    /// Other questions wait than before.
+    Pending,
+    Title,
+    Deleted,
+}
+
+#[derive(Debug)]
+pub(super) struct SessionChanges {
+    daemon: Arc<Daemon>,
+    look: Arc<SessionSnapshotSource>,
+    /// The snapshot that the client knows; none before the first.
+    told: Option<Arc<SessionSnapshot>>,
+    /// The newer snapshot that is being sent.
+    telling: Option<PendingSnapshot>,
+}
+
+#[derive(Debug)]
+struct PendingSnapshot {
+    now: Arc<SessionSnapshot>,
+    /// The last session that was compared.
+    after: Bound<SessionId>,
+}
+
+impl SessionChanges {
+    pub(super) fn new(daemon: &Arc<Daemon>, principal: &Principal) -> Self {
+        let look = daemon.session_snapshots.at(principal.owner_filter());
+        Self { daemon: daemon.clone(), look, told: None, telling: None }
+    }
+
+    /// Waits for a change and writes it to `page`. Dropping the future loses nothing.
+    pub(super) async fn next(&mut self, page: &mut FrameBuffer) -> Option<StreamEnd> {
+        match self.look_until_changed(page).await {
+            Ok(()) => None,
+            Err(error) => Some(error.into()),
+        }
+    }
+
+    async fn look_until_changed(&mut self, page: &mut FrameBuffer) -> Result<(), StoreError> {
+        if self.told.is_none() {
+            self.told = Some(self.look.sessions(&self.daemon.desk).await?);
+            page.push_comment("retry: 1000");
+            page.push_notice("stream", &json!({}));
+            return Ok(());
+        }
+        loop {
+            self.write_changes(page);
+            if !page.is_empty() {
+                return Ok(());
+            }
+            tokio::time::sleep(POLL_EVERY).await;
+            let now = self.look.sessions(&self.daemon.desk).await?;
+            self.telling = Some(PendingSnapshot { now, after: Bound::Unbounded });
+        }
+    }
+
+    /// Writes what is new, as much as a page holds.
+    fn write_changes(&mut self, page: &mut FrameBuffer) {
+        let (Some(told), Some(telling)) = (&self.told, &mut self.telling) else { return };
+        if !Arc::ptr_eq(told, &telling.now) {
+            for (id, entry) in telling.now.range((telling.after, Bound::Unbounded)) {
+                if page.len() >= MAX_PAGE_BYTES {
+                    return;
+                }
+                telling.after = Bound::Excluded(*id);
+                write_change(*id, told.get(id).map(|before| &**before), entry, page);
+            }
+        }
+        self.told = self.telling.take().map(|told| told.now);
+    }
+}
+
+fn write_change(
+    id: SessionId,
+    before: Option<&SessionListEntry>,
+    now: &SessionListEntry,
+    page: &mut FrameBuffer,
+) {
+    match (before, now) {
+        (Some(SessionListEntry::Listed(_)), SessionListEntry::Deleted { seq }) => {
+            let (session, kind, seq) = (id, ChangeKind::Deleted, seq.0);
+            let (status, title, pending) = (None, None, None);
+            let gone = SessionChange { session, kind, seq, status, title, pending };
+            page.push_notice("session", &gone);
+        }
+        (_, SessionListEntry::Deleted { .. }) => {}
+        (before, SessionListEntry::Listed(now)) => {
+            let Some(kind) = change(before, now) else { return };
+            let ListedSession { status, title, n_pending, seq, .. } = now;
+            let change = SessionChange {
+                session: id,
+                kind,
+                seq: seq.0,
+                status: Some((*status).into()),
+                title: Some(title.as_deref()),
+                pending: Some(*n_pending),
+            };
+            page.push_notice("session", &change);
+        }
+    }
+}
+
+fn change(before: Option<&SessionListEntry>, now: &ListedSession) -> Option<ChangeKind> {
+    let Some(SessionListEntry::Listed(before)) = before else { return Some(ChangeKind::Created) };
+    if before.status != now.status {
+        Some(ChangeKind::Status)
+    } else if (before.n_pending, before.last_asked) != (now.n_pending, now.last_asked) {
+        // One may have been answered and another asked since.
+        Some(ChangeKind::Pending)
+    } else if before.title != now.title {
+        Some(ChangeKind::Title)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

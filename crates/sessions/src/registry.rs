@@ -1,0 +1,368 @@
+//! The registry of a daemon's sessions, which are made, found, shared by clients and put aside.
+//!
+//! In: orders of clients, and session ids. Out: handles. A session that is only in the log
+//! is woken when somebody wants something of it; its agent is started with the next prompt.
+//!
+//! Always true: a session has one task in this process, whoever asks for it at the same
+//! time. A client that leaves ends nothing.
+
+mod ending;
+mod fork;
+mod limits;
+mod starting;
+mod status;
+mod waking;
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use async_trait::async_trait;
+use roots::ForbiddenDirs;
+use store::{EventLog, SessionRecord, StoreError};
+use tokio::sync::{OnceCell, mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use wire::{Category, Fault, Json, SessionId};
+
+use crate::context::SessionContext;
+use crate::host::{AgentCommand, HostSlot};
+use crate::lock::lock;
+use crate::open::{self, OpenError, OpenOptions, OpenedSession};
+use crate::order::{OrderError, SessionOrder};
+use crate::permission::{PermissionPolicy, PolicyMode};
+use crate::pools::Pools;
+use crate::session::{SessionError, SessionHandle, SessionPhase};
+
+use limits::{CountGuard, CountsByKey, RegistryLimits};
+
+pub use status::SessionActivity;
+pub(crate) use waking::ReopenRequest;
+
+/// Turns names of agents into commands, and says which there are.
+#[async_trait]
+pub trait AgentSource: Send + Sync + 'static {
+    /// How the agent of an order is started today, in a session of that mode.
+    async fn command(&self, order: &SessionOrder, mode: PolicyMode) -> Result<AgentCommand, Fault>;
+
+    /// The agents on this machine, one JSON object each, sent as they are found.
+    fn found(&self, refresh: bool) -> mpsc::Receiver<Json>;
+}
+
+pub struct SessionRegistry {
+    context: SessionContext,
+    agents: Arc<dyn AgentSource>,
+    policy: Mutex<PermissionPolicy>,
+    /// The pools that workers come from; without them every session starts its own.
+    pools: Option<Pools>,
+    entries: Mutex<HashMap<SessionId, Arc<RegistryEntry>>>,
+    client_counts: CountsByKey<SessionId>,
+    pub(crate) initialize_answers: Mutex<InitializeAnswers>,
+    limits: RegistryLimits,
+    /// Cancelled at shutdown: from then on no session is made or woken.
+    stopping: CancellationToken,
+}
+
+/// Cached answers of agents to `initialize`, each with the time at which it came.
+type InitializeAnswers = HashMap<(Option<String>, Vec<OsString>), (Json, Instant)>;
+
+/// A client that has a session open, until dropped.
+pub(crate) type ClientPresence = CountGuard<SessionId>;
+
+/// A session's entry in the registry, from the first request for it on; empty while it is woken.
+#[derive(Debug, Default)]
+struct RegistryEntry(OnceCell<LiveSession>);
+
+#[derive(Debug, Clone)]
+struct LiveSession {
+    handle: SessionHandle,
+    slot: Arc<HostSlot>,
+}
+
+impl RegistryEntry {
+    fn of(handle: SessionHandle, slot: Arc<HostSlot>) -> Arc<Self> {
+        Arc::new(Self(OnceCell::new_with(Some(LiveSession { handle, slot }))))
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.get().is_some_and(|seated| seated.handle.is_over())
+    }
+
+    fn is_gone(&self) -> bool {
+        self.0.get().is_some_and(|seated| seated.handle.is_gone())
+    }
+}
+
+impl LiveSession {
+    /// Ends the worker and the session's task.
+    async fn end(&self) {
+        self.slot.shut_down().await;
+        let _ = self.handle.finish().await;
+        self.handle.ended().await;
+    }
+}
+
+/// An error of the session registry.
+#[derive(Debug, thiserror::Error)]
+pub enum RegistryError {
+    #[error("there is no session `{0}`")]
+    NoSuchSession(String),
+    #[error("{}", .0.message)]
+    Agent(Fault),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error(transparent)]
+    Order(#[from] OrderError),
+    #[error("`{name}` has {max} sessions, and may have no more (`sessions_per_token`)")]
+    TooMany { name: String, max: usize },
+    #[error("the daemon is shutting down")]
+    ShuttingDown,
+}
+
+impl From<StoreError> for RegistryError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NoSuchSession(id) => Self::NoSuchSession(id.to_string()),
+            error => Self::Open(error.into()),
+        }
+    }
+}
+
+impl std::fmt::Debug for SessionRegistry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Desk").field("yard", &self.context).finish_non_exhaustive()
+    }
+}
+
+impl SessionRegistry {
+    pub fn new(
+        yard: SessionContext,
+        agents: Arc<dyn AgentSource>,
+        policy: PermissionPolicy,
+    ) -> Arc<Self> {
+        Self::with_pools(yard, agents, policy, None)
+    }
+
+    /// A registry whose workers come from `pools`, and end with it.
+    pub fn with_pools(
+        yard: SessionContext,
+        agents: Arc<dyn AgentSource>,
+        policy: PermissionPolicy,
+        pools: Option<Pools>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            context: yard,
+            agents,
+            policy: Mutex::new(policy),
+            pools,
+            entries: Mutex::default(),
+            client_counts: Arc::default(),
+            initialize_answers: Mutex::default(),
+            limits: RegistryLimits::new(),
+            stopping: CancellationToken::new(),
+        })
+    }
+
+    pub fn context(&self) -> &SessionContext {
+        &self.context
+    }
+
+    /// The directories that no session may touch.
+    pub fn forbidden(&self) -> ForbiddenDirs {
+        self.context.settings.forbidden.renewed()
+    }
+
+    pub fn pools(&self) -> Option<&Pools> {
+        self.pools.as_ref()
+    }
+
+    pub fn log(&self) -> &Arc<dyn EventLog> {
+        &self.context.log
+    }
+
+    pub fn agents(&self) -> &Arc<dyn AgentSource> {
+        &self.agents
+    }
+
+    /// Replaces the policy by which sessions are judged that are made or woken from now on.
+    pub fn set_policy(&self, policy: PermissionPolicy) {
+        *lock(&self.policy) = policy;
+    }
+
+    fn policy(&self, mode: Option<PolicyMode>) -> PermissionPolicy {
+        let policy = lock(&self.policy).clone();
+        let mode = self.context.settings.forced_mode.or(mode);
+        PermissionPolicy { mode: mode.unwrap_or(policy.mode), ..policy }
+    }
+
+    /// Makes a session as ordered.
+    pub async fn create(&self, order: SessionOrder) -> Result<OpenedSession, RegistryError> {
+        self.check_open()?;
+        let params = (!order.starts_later).then(|| order.new_params());
+        let terms = self.open_options(order, params.as_ref()).await?;
+        self.create_with(terms).await
+    }
+
+    /// As [`create`](Self::create), in an agent that was started for it already.
+    pub(crate) async fn create_with(
+        &self,
+        terms: OpenOptions,
+    ) -> Result<OpenedSession, RegistryError> {
+        let opened = self.open(&terms).await;
+        if opened.is_err() {
+            terms.slot.shut_down().await;
+        }
+        let opened = opened?;
+        self.register(&opened.handle, terms.slot);
+        Ok(opened)
+    }
+
+    async fn open(&self, terms: &OpenOptions) -> Result<OpenedSession, RegistryError> {
+        let order = &terms.order;
+        let _making = self.check_room(order.maker.as_ref()).await?;
+        let params = order.new_params();
+        Ok(match order.starts_later {
+            true => open::new_unstarted(&self.context, terms, &params).await?,
+            false => open::new(&self.context, terms, &params).await?,
+        })
+    }
+
+    pub(crate) fn register(&self, handle: &SessionHandle, slot: Arc<HostSlot>) {
+        lock(&self.entries).insert(handle.id(), RegistryEntry::of(handle.clone(), slot));
+        self.put_aside_unused();
+    }
+
+    /// The options by which an order's session is opened; its agent is not started yet. With the
+    /// params of a session that is opened at once, one may stand ready in an agent.
+    pub(crate) async fn open_options(
+        &self,
+        order: SessionOrder,
+        new_params: Option<&Json>,
+    ) -> Result<OpenOptions, RegistryError> {
+        let policy = self.policy(order.permissions);
+        let command = self.command(&order, policy.mode).await?;
+        let slot = self.slot(command, new_params, order.initial_options.model.as_deref()).await;
+        Ok(OpenOptions { slot, policy, order })
+    }
+
+    /// The command that starts the agent of an order.
+    async fn command(
+        &self,
+        order: &SessionOrder,
+        mode: PolicyMode,
+    ) -> Result<AgentCommand, RegistryError> {
+        let command = self.agents.command(order, mode).await;
+        let mut command = command.map_err(RegistryError::Agent)?;
+        command.quirks.shares_worker &= !order.has_own_worker;
+        Ok(command)
+    }
+
+    async fn slot(
+        &self,
+        command: AgentCommand,
+        new_params: Option<&Json>,
+        model: Option<&str>,
+    ) -> Arc<HostSlot> {
+        let SessionContext { setup, settings, .. } = &self.context;
+        match &self.pools {
+            Some(pools) => pools.slot(command, new_params, model).await,
+            None => Arc::new(HostSlot::new(command, setup.clone(), settings.clone())),
+        }
+    }
+
+    /// The handle of a session that is awake.
+    pub fn live(&self, id: SessionId) -> Option<SessionHandle> {
+        self.live_session(id).map(|seated| seated.handle).filter(|handle| !handle.is_over())
+    }
+
+    /// The phase of the session's task, also why it ended: that is known until the session is
+    /// woken again, or many others were.
+    pub fn phase(&self, id: SessionId) -> Option<watch::Receiver<SessionPhase>> {
+        self.live_session(id).map(|seated| seated.handle.phase())
+    }
+
+    /// The slot in which the agent of a session that is awake runs, if it does.
+    pub(crate) fn slot_of(&self, id: SessionId) -> Option<Arc<HostSlot>> {
+        self.live_session(id).map(|seated| seated.slot)
+    }
+
+    /// The handle and slot in a session's entry; none while it is being woken.
+    fn live_session(&self, id: SessionId) -> Option<LiveSession> {
+        lock(&self.entries).get(&id)?.0.get().cloned()
+    }
+
+    pub fn n_live(&self) -> usize {
+        lock(&self.entries).values().filter(|seat| !seat.is_over()).count()
+    }
+
+    /// Does something with a session; once more if it was put aside just then.
+    pub async fn with<T, F>(
+        &self,
+        id: SessionId,
+        act: impl Fn(SessionHandle) -> F,
+    ) -> Result<T, RegistryError>
+    where
+        F: Future<Output = Result<T, SessionError>>,
+    {
+        loop {
+            match act(self.session(id).await?).await {
+                Err(SessionError::PutAside) => {}
+                acted => return Ok(acted?),
+            }
+        }
+    }
+
+    pub async fn record(&self, id: SessionId) -> Result<SessionRecord, RegistryError> {
+        let record = self.context.log.session(id).await?;
+        record.ok_or_else(|| RegistryError::NoSuchSession(id.to_string()))
+    }
+
+    /// Notes that a client has the session open.
+    pub(crate) fn enter(&self, id: SessionId) -> ClientPresence {
+        CountGuard::begin(&self.client_counts, id).0
+    }
+
+    /// How many ACP clients have the session open.
+    pub fn n_clients(&self, id: SessionId) -> usize {
+        let present = lock(&self.client_counts);
+        present.get(&id).copied().unwrap_or_default()
+    }
+
+    fn check_open(&self) -> Result<(), RegistryError> {
+        match self.stopping.is_cancelled() {
+            true => Err(RegistryError::ShuttingDown),
+            false => Ok(()),
+        }
+    }
+
+    fn remove(&self, id: SessionId, seat: &Arc<RegistryEntry>) {
+        let mut seats = lock(&self.entries);
+        if seats.get(&id).is_some_and(|other| Arc::ptr_eq(other, seat)) {
+            seats.remove(&id);
+        }
+    }
+}
+
+impl From<&RegistryError> for Fault {
+    fn from(error: &RegistryError) -> Self {
+        match error {
+            RegistryError::Agent(fault) => fault.clone(),
+            RegistryError::Open(error) => error.into(),
+            RegistryError::NoSuchSession(_) | RegistryError::Order(OrderError::Bad(_)) => {
+                Self::new(Category::BadInput, error.to_string())
+            }
+            RegistryError::Order(OrderError::Refused(_)) => {
+                Self::new(Category::Rejected, error.to_string())
+            }
+            RegistryError::TooMany { .. } => Self::new(Category::Rejected, error.to_string())
+                .remedy(
+                    "have an admin delete old ones, or raise `sessions_per_token` in `[limits]`",
+                ),
+            RegistryError::Session(_) | RegistryError::ShuttingDown => {
+                Self::new(Category::Internal, error.to_string())
+            }
+        }
+    }
+}
