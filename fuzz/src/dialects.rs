@@ -1,5 +1,5 @@
 //! A dialect between a process that prints anything, in any pieces, and a session that prompts,
-//! answers, interrupts and wishes at any time.
+//! answers, interrupts and settings at any time.
 
 use runtimes::dialect::{
     CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectName, DialectOutput,
@@ -125,7 +125,7 @@ impl Session {
             }
             4 if self.is_running => self.cancel(),
             5 => {
-                let wish = match n % 3 {
+                let setting = match n % 3 {
                     0 => OptionChange::Model("m2".to_owned()),
                     1 => OptionChange::Effort("high".to_owned()),
                     _ => OptionChange::Permissions(
@@ -133,7 +133,7 @@ impl Session {
                     ),
                 };
                 let mut out = Vec::new();
-                self.dialect.set(&wish, &mut out);
+                self.dialect.set(&setting, &mut out);
                 self.hear(&mut out);
             }
             _ => {}

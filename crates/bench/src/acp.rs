@@ -68,13 +68,13 @@ impl Bench {
             client.initialize();
             started.elapsed()
         };
-        let (mut bare, mut yard) = (Vec::new(), Vec::new());
+        let (mut bare, mut switchyard) = (Vec::new(), Vec::new());
         for _ in 0..STARTS {
             bare.push(measure(MeasuredPath::BarePipe));
-            yard.push(measure(MeasuredPath::Switchyard));
+            switchyard.push(measure(MeasuredPath::Switchyard));
         }
-        let (bare, yard) = (percentile(&mut bare, 50), percentile(&mut yard, 50));
-        row_ms("start to first answer, p50", bare, yard, "under 50 ms added", 50.0);
+        let (bare, switchyard) = (percentile(&mut bare, 50), percentile(&mut switchyard, 50));
+        row_ms("start to first answer, p50", bare, switchyard, "under 50 ms added", 50.0);
     }
 
     /// From sending a prompt to the first chunk of its answer.
@@ -91,24 +91,26 @@ impl Bench {
                 times.push(client.time_to_first_chunk(session));
             }
         }
-        let [(_, _, mut bare), (_, _, mut yard)] = clients;
+        let [(_, _, mut bare), (_, _, mut switchyard)] = clients;
         for (percent, goal, limit) in
             [(50, "under 0.5 ms added", 0.5), (99, "under 5 ms added", 5.0)]
         {
-            let (bare, yard) = (percentile(&mut bare, percent), percentile(&mut yard, percent));
-            row_ms(&format!("prompt to first event, p{percent}"), bare, yard, goal, limit);
+            let (bare, switchyard) =
+                (percentile(&mut bare, percent), percentile(&mut switchyard, percent));
+            row_ms(&format!("prompt to first event, p{percent}"), bare, switchyard, goal, limit);
         }
     }
 
     /// Events per second from the agent to the client, with the log on.
     fn throughput(&self) {
-        let [bare, yard] = [MeasuredPath::BarePipe, MeasuredPath::Switchyard].map(|through| {
-            let mut client = self.client(through);
-            client.initialize();
-            let session = client.new_session();
-            client.flood(&session, FLOOD)
-        });
-        row_rate("events per second, ACP client", &bare, &yard);
+        let [bare, switchyard] =
+            [MeasuredPath::BarePipe, MeasuredPath::Switchyard].map(|through| {
+                let mut client = self.client(through);
+                client.initialize();
+                let session = client.new_session();
+                client.flood(&session, FLOOD)
+            });
+        row_rate("events per second, ACP client", &bare, &switchyard);
         let run = self.run_flood();
         row_rate("events per second, run --format json", &bare, &run);
     }
@@ -284,18 +286,18 @@ fn percentile(times: &mut [Duration], percent: usize) -> Duration {
     times[(times.len() - 1) * percent / 100]
 }
 
-fn row_ms(what: &str, bare: Duration, yard: Duration, goal: &str, limit: f64) {
+fn row_ms(what: &str, bare: Duration, switchyard: Duration, goal: &str, limit: f64) {
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
-    let added = ms(yard) - ms(bare);
+    let added = ms(switchyard) - ms(bare);
     println!(
         "{what:<44} {:>9.3} ms {:>9.3} ms {added:>+8.3}m  {goal} {}",
         ms(bare),
-        ms(yard),
+        ms(switchyard),
         mark(added < limit)
     );
 }
 
-fn row_rate(what: &str, bare: &BurstResult, yard: &BurstResult) {
+fn row_rate(what: &str, bare: &BurstResult, switchyard: &BurstResult) {
     let rate = |flood: &BurstResult| {
         #[allow(clippy::cast_precision_loss, reason = "far below 2^52")]
         let n_events = flood.n_events as f64;
@@ -304,12 +306,12 @@ fn row_rate(what: &str, bare: &BurstResult, yard: &BurstResult) {
     println!(
         "{what:<44} {:>9.0}/s  {:>9.0}/s  {:>8.2}x  at least 50000 {}, {} of {} delivered {}",
         rate(bare),
-        rate(yard),
-        rate(yard) / rate(bare),
-        mark(rate(yard) >= 50_000.0),
-        yard.n_events,
+        rate(switchyard),
+        rate(switchyard) / rate(bare),
+        mark(rate(switchyard) >= 50_000.0),
+        switchyard.n_events,
         bare.n_events,
-        mark(yard.n_events == bare.n_events),
+        mark(switchyard.n_events == bare.n_events),
     );
 }
 

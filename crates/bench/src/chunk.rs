@@ -106,8 +106,8 @@ impl ChunkRequest {
 
     fn read_at(text: &str, at: usize) -> Option<Self> {
         let at = at + Self::VERB.len();
-        let (wish, _) = text.get(at..)?.split_once('.')?;
-        let (n_chunks, n_bytes) = wish.split_once(' ')?;
+        let (request, _) = text.get(at..)?.split_once('.')?;
+        let (n_chunks, n_bytes) = request.split_once(' ')?;
         Some(Self { n_chunks: n_chunks.parse().ok()?, n_bytes: n_bytes.parse().ok()? })
     }
 }

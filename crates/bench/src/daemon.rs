@@ -276,9 +276,9 @@ impl RunningSession {
     }
 
     fn burst(&mut self) -> anyhow::Result<ChunkTally> {
-        let wish = ChunkRequest { n_chunks: BURST, n_bytes: CHUNK_BYTES };
+        let request = ChunkRequest { n_chunks: BURST, n_bytes: CHUNK_BYTES };
         let mut tally = ChunkTally::new(BURST);
-        self.conversation.prompt(&wish.prompt())?;
+        self.conversation.prompt(&request.prompt())?;
         while let Some(number) = self.conversation.next()? {
             tally.add(number);
         }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use projection::json::{JsonNode, JsonObject};
 use projection::{CallKey, Change, Conversation, Notice, Projection, TurnEnd};
 use wire::event::StopReason;
-use wire::{Event, Own, Seq, TurnId};
+use wire::{Event, OwnEvent, Seq, TurnId};
 
 pub(crate) use attribution::OwnActions;
 pub(crate) use notes::NoteTone;
@@ -250,30 +250,30 @@ impl ChatConversation {
         }
     }
 
-    fn own_event(&mut self, own: &Own<'_>, notice: Option<&Notice>, now: &Conversation) {
+    fn own_event(&mut self, own: &OwnEvent<'_>, notice: Option<&Notice>, now: &Conversation) {
         let cards = match own {
-            Own::TerminalOutput(output) => self.terminals.output(output),
-            Own::TerminalExited(exited) => self.terminals.exited(exited),
-            Own::WorkerStarted(_) | Own::WorkerExited(_) => self.terminals.lose_all(),
+            OwnEvent::TerminalOutput(output) => self.terminals.output(output),
+            OwnEvent::TerminalExited(exited) => self.terminals.exited(exited),
+            OwnEvent::WorkerStarted(_) | OwnEvent::WorkerExited(_) => self.terminals.lose_all(),
             _ => Vec::new(),
         };
         self.touch(&cards);
         match own {
-            Own::SessionCreated(created) => self.cwd = Some(Arc::from(created.cwd.as_str())),
-            Own::PromptReceived(received) => self.prompt_received(received, now),
-            Own::PromptDropped(_) => return self.prompt_dropped(notice, now),
-            Own::ElicitationRequested(asked) if asked.ask => {
+            OwnEvent::SessionCreated(created) => self.cwd = Some(Arc::from(created.cwd.as_str())),
+            OwnEvent::PromptReceived(received) => self.prompt_received(received, now),
+            OwnEvent::PromptDropped(_) => return self.prompt_dropped(notice, now),
+            OwnEvent::ElicitationRequested(asked) if asked.ask => {
                 let request = asked.request.read().unwrap_or_default();
                 self.ask(ChatQuestion::form(asked.request_id, &request), now);
             }
-            Own::ElicitationResolved(resolved) => self.form_resolved(resolved, now),
-            Own::OptionSet(_) => self.n_option_changes += 1,
+            OwnEvent::ElicitationResolved(resolved) => self.form_resolved(resolved, now),
+            OwnEvent::OptionSet(_) => self.n_option_changes += 1,
             // The activity line shows it.
-            Own::CancelRequested(_) => {
+            OwnEvent::CancelRequested(_) => {
                 self.is_cancelling = self.running.is_some();
                 return;
             }
-            Own::LimitRaised(raised) => return self.limit_raised(raised, now),
+            OwnEvent::LimitRaised(raised) => return self.limit_raised(raised, now),
             _ => {}
         }
         self.notice(notice, now);

@@ -11,7 +11,7 @@ use projection::{LogReader, TextOptions, TextProjection};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use wire::event::StopReason;
-use wire::{Event, Own, Seq};
+use wire::{Event, OwnEvent, Seq};
 
 use crate::app::{agents, create, last_session};
 use crate::error::ChatError;
@@ -172,11 +172,11 @@ impl LineSession {
     fn is_end(&mut self, event: &Event, turn: &str) -> bool {
         let is_ours = event.turn.is_some_and(|of| of.as_str() == turn);
         match event.own() {
-            Some(Own::CancelRequested(_)) => {
+            Some(OwnEvent::CancelRequested(_)) => {
                 self.was_cancelled = true;
                 false
             }
-            Some(Own::TurnEnded(ended)) if is_ours => {
+            Some(OwnEvent::TurnEnded(ended)) if is_ours => {
                 // Some agents end their turn as cancelled when they are told no.
                 let was_told_no = self.was_denied && !self.was_cancelled;
                 self.left.was_cut_by_denial = ended.stop_reason == StopReason::Cancelled
@@ -184,7 +184,7 @@ impl LineSession {
                 self.left.stop = Some(ended.stop_reason);
                 true
             }
-            Some(Own::PromptDropped(_)) if is_ours => {
+            Some(OwnEvent::PromptDropped(_)) if is_ours => {
                 self.left.stop = Some(StopReason::Cancelled);
                 true
             }

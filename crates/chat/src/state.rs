@@ -304,4 +304,6 @@ impl ChatState {
 #[cfg(test)]
 mod grant_tests;
 #[cfg(test)]
+mod picker_tests;
+#[cfg(test)]
 pub(crate) mod tests;

@@ -47,7 +47,7 @@ impl AgentHome {
         records: Option<&Path>,
     ) -> io::Result<Self> {
         let root = tempfile::Builder::new().prefix("live-").tempdir()?;
-        for dir in ["home", "tmp", "yard", "work"] {
+        for dir in ["home", "tmp", "switchyard", "work"] {
             fs::create_dir(root.path().join(dir))?;
         }
         let prefix = format!("/{}", agent.id);
@@ -100,7 +100,7 @@ impl AgentHome {
 
     /// Switchyard's home.
     pub fn switchyard_home(&self) -> PathBuf {
-        self.root.path().join("yard")
+        self.root.path().join("switchyard")
     }
 
     /// The package's own program.
@@ -218,7 +218,7 @@ fn variables(
     let mut all: Vec<(OsString, OsString)> = vec![
         ("HOME".into(), root.join("home").into()),
         ("TMPDIR".into(), root.join("tmp").into()),
-        ("SWITCHYARD_HOME".into(), root.join("yard").into()),
+        ("SWITCHYARD_HOME".into(), root.join("switchyard").into()),
         ("PATH".into(), std::env::join_paths(path).unwrap_or_default()),
         ("LANG".into(), "C.UTF-8".into()),
         ("TERM".into(), "dumb".into()),

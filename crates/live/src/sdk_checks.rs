@@ -74,8 +74,8 @@ impl Case<'_> {
         let words = before.iter().chain(&after).map(String::as_str);
         let words: Vec<&str> = std::iter::once("acp").chain(words).collect();
         let command = self.place.switchyard(&words, &self.cwd);
-        let manners = ClientBehavior::default().permission(permission).files(&self.cwd);
-        SdkClient::ready(command, manners).await.map_err(acp)
+        let behavior = ClientBehavior::default().permission(permission).files(&self.cwd);
+        SdkClient::ready(command, behavior).await.map_err(acp)
     }
 
     async fn session(&self, client: &SdkClient) -> Result<SessionId, CheckFailure> {

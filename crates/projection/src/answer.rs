@@ -7,7 +7,7 @@
 //! piece waits until it is known what follows, and is left out if the end of the turn says the
 //! same.
 
-use wire::Own;
+use wire::OwnEvent;
 
 use super::conversation::{Change, Conversation, Projection};
 use wire::text::Sanitizer;
@@ -61,7 +61,9 @@ impl Projection for AnswerProjection {
             | Change::CallSeen { .. }
             | Change::Planned { .. }
             | Change::Asked(_) => self.finish(out),
-            Change::Own(own, _) if matches!(*own, Own::ElicitationRequested(_)) => self.finish(out),
+            Change::Own(own, _) if matches!(*own, OwnEvent::ElicitationRequested(_)) => {
+                self.finish(out);
+            }
             _ => {}
         }
     }

@@ -19,7 +19,6 @@ use super::shell::command_line;
 /// The status of a tool call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[schema(as = CallStatus)]
 pub enum CallStatus {
     #[default]
     Pending,
@@ -62,7 +61,6 @@ pub enum ToolOutput {
 /// A file that a call reads or writes, and perhaps the line.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = CallLocation)]
 pub struct CallLocation {
     pub path: String,
     #[schema(nullable = false)]

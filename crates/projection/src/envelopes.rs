@@ -11,7 +11,7 @@ mod types;
 
 pub use types::{Envelope, EnvelopeEvent, EnvelopeSender, EnvelopeUsage};
 
-use wire::{CallId, Fault, Own, Seq, TurnId};
+use wire::{CallId, Fault, OwnEvent, Seq, TurnId};
 
 use super::content::ContentBlock;
 use super::conversation::{Change, Conversation, Projection};
@@ -70,7 +70,7 @@ impl EnvelopesProjection {
             Change::Failed { fault, .. } if self.active.is_some() => self.error(&fault, now),
             Change::TurnEnded(end) if end.has_begun => self.end_turn(*end, now),
             Change::Own(own, _) => {
-                if let Own::LimitReached(reached) = *own {
+                if let OwnEvent::LimitReached(reached) = *own {
                     self.remark(format!("Paused: {}", limit_words(&reached)), now);
                 }
             }

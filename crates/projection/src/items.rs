@@ -11,7 +11,7 @@ mod types;
 use std::collections::{BTreeMap, HashMap};
 
 use wire::event::{PromptReceived, TerminalExited, TerminalOutput};
-use wire::{CallId, Json, Own, Seq, TurnId};
+use wire::{CallId, Json, OwnEvent, Seq, TurnId};
 
 use crate::calls::CallKey;
 use crate::conversation::{Change, Conversation, Projection};
@@ -224,17 +224,17 @@ impl ItemsProjection {
         }
     }
 
-    fn own_event(&mut self, own: &Own<'_>, told: Option<Notice>, now: &Conversation) {
+    fn own_event(&mut self, own: &OwnEvent<'_>, told: Option<Notice>, now: &Conversation) {
         let mut told = told.filter(|told| told.level >= NoticeLevel::Detail).map(NoticeItem::from);
         match own {
-            Own::PromptReceived(received) => return self.prompt_received(received, now),
-            Own::PromptDropped(_) => {
+            OwnEvent::PromptReceived(received) => return self.prompt_received(received, now),
+            OwnEvent::PromptDropped(_) => {
                 let words = self.unqueue(now);
                 if let Some(told) = &mut told {
                     told.words = words;
                 }
             }
-            Own::CancelRequested(_) => {
+            OwnEvent::CancelRequested(_) => {
                 if let Some(running) = &mut self.running {
                     running.is_cancelling = true;
                     let running = Some(Some(running.clone()));
@@ -242,26 +242,26 @@ impl ItemsProjection {
                 }
             }
             // The worker before this one may have died in a crash that nobody could log.
-            Own::WorkerStarted(_) | Own::WorkerExited(_) => {
+            OwnEvent::WorkerStarted(_) | OwnEvent::WorkerExited(_) => {
                 self.out.push(ConversationChange::TerminalsLost {});
                 self.new_settings();
             }
-            Own::SessionResumed(_) | Own::OptionSet(_) => self.new_settings(),
-            Own::TerminalOutput(TerminalOutput { terminal_id, data }) => {
+            OwnEvent::SessionResumed(_) | OwnEvent::OptionSet(_) => self.new_settings(),
+            OwnEvent::TerminalOutput(TerminalOutput { terminal_id, data }) => {
                 let (id, text) = (terminal_id.clone(), data.clone());
                 let printed = TerminalChange { id, text, ..TerminalChange::default() };
                 return self.out.push(ConversationChange::Terminal(printed));
             }
-            Own::TerminalExited(exited) => return self.out.push(exit(exited)),
-            Own::AgentStderr(stderr) => {
+            OwnEvent::TerminalExited(exited) => return self.out.push(exit(exited)),
+            OwnEvent::AgentStderr(stderr) => {
                 return self.stream(StreamKind::Stderr, stderr.text.clone(), now);
             }
-            Own::AgentNotification(sent) => {
+            OwnEvent::AgentNotification(sent) => {
                 let more = Some(pretty(sent.params.as_str()));
                 told = told.map(|told| NoticeItem { more, ..told });
             }
-            Own::ElicitationRequested(asked) => return self.asked_form(asked, now),
-            Own::ElicitationResolved(resolved) => return self.answered_form(resolved, now),
+            OwnEvent::ElicitationRequested(asked) => return self.asked_form(asked, now),
+            OwnEvent::ElicitationResolved(resolved) => return self.answered_form(resolved, now),
             _ => {}
         }
         if let Some(told) = told {

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use utoipa::ToSchema;
-use wire::Own;
+use wire::OwnEvent;
 use wire::event::{
     AgentQuiet, CancelRung, CancelStep, DropReason, LimitRaised, LogRecovered, OptionSet,
     ResumeProof, ResumeWay, SessionCreated, SessionResumed, WorkerExited,
@@ -26,7 +26,6 @@ pub struct Notice {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[schema(as = NoticeTone)]
 pub enum NoticeTone {
     Info,
     Warning,
@@ -64,46 +63,46 @@ impl Notice {
     }
 
     /// The notice for an event of Switchyard itself. `is_running`: a turn runs.
-    pub(crate) fn of_own(own: &Own<'_>, is_running: bool) -> Option<Self> {
+    pub(crate) fn of_own(own: &OwnEvent<'_>, is_running: bool) -> Option<Self> {
         Some(match own {
-            Own::SessionCreated(created) => created_words(created),
-            Own::SessionResumed(resumed) => resumed_words(resumed),
-            Own::SessionClosed(_) => {
+            OwnEvent::SessionCreated(created) => created_words(created),
+            OwnEvent::SessionResumed(resumed) => resumed_words(resumed),
+            OwnEvent::SessionClosed(_) => {
                 Self::remark("the session was closed; a prompt opens it again")
             }
-            Own::CancelRequested(requested) => {
+            OwnEvent::CancelRequested(requested) => {
                 let by = Some(requested.by.clone()).filter(|by| !by.is_empty());
                 Self { by, ..Self::prominent(NoticeTone::Info, "cancel requested") }
             }
-            Own::CancelStep(CancelStep { step }) => step_words(*step)?,
-            Own::LimitReached(reached) => {
+            OwnEvent::CancelStep(CancelStep { step }) => step_words(*step)?,
+            OwnEvent::LimitReached(reached) => {
                 let frozen =
                     if reached.frozen { " and the agent is stopped meanwhile" } else { "" };
                 let told = format!("{}; the session pauses{frozen}", limit_words(reached));
                 Self { tone: NoticeTone::Warning, ..Self::detail(told) }
             }
-            Own::LimitRaised(LimitRaised { limit, by, .. }) => {
+            OwnEvent::LimitRaised(LimitRaised { limit, by, .. }) => {
                 let by = crate::question::decider_phrase(by);
                 Self::remark(format!("goes on: the limit of {} was raised{by}", limit.as_str()))
             }
-            Own::WorkerStarted(started) => {
+            OwnEvent::WorkerStarted(started) => {
                 Self::trace(format!("the agent's process is {}", started.pid))
             }
-            Own::WorkerExited(exited) => exit_words(exited, is_running),
-            Own::AgentQuiet(AgentQuiet { quiet_ms, waiting_for }) => {
+            OwnEvent::WorkerExited(exited) => exit_words(exited, is_running),
+            OwnEvent::AgentQuiet(AgentQuiet { quiet_ms, waiting_for }) => {
                 let waiting = waiting_for.as_ref().map_or_else(String::new, |w| format!(" ({w})"));
                 let told = format!("no sign of progress for {}{waiting}", duration(*quiet_ms));
                 Self::prominent(NoticeTone::Info, told)
             }
-            Own::AgentStderr(stderr) => Self::detail(format!("stderr: {}", stderr.text)),
-            Own::AgentNotification(told) => {
+            OwnEvent::AgentStderr(stderr) => Self::detail(format!("stderr: {}", stderr.text)),
+            OwnEvent::AgentNotification(told) => {
                 Self::detail(format!("message of the agent: {}", told.method))
             }
-            Own::OptionSet(set) => {
+            OwnEvent::OptionSet(set) => {
                 let by = set.by.clone().filter(|by| !by.is_empty());
                 Self { by, ..Self::detail(option_words(set)) }
             }
-            Own::PromptDropped(dropped) => {
+            OwnEvent::PromptDropped(dropped) => {
                 let why = match dropped.reason {
                     DropReason::Cancelled => "the turn was stopped",
                     DropReason::Dropped => "taken back",
@@ -116,7 +115,7 @@ impl Notice {
                     format!("a prompt that waited was not sent ({why})"),
                 )
             }
-            Own::LogRecovered(LogRecovered { lost_from, lost_to }) => {
+            OwnEvent::LogRecovered(LogRecovered { lost_from, lost_to }) => {
                 let lost = format!("events {lost_from} to {lost_to} are missing");
                 Self::prominent(
                     NoticeTone::Error,

@@ -5,7 +5,7 @@
 //! answer, and a dropped one is never shown. An agent's echo of the prompt as `user_message_chunk`
 //! is left out; anything else that it sends there is shown.
 
-use wire::{Event, Json, Kind, Millis, Own, Seq, TurnId};
+use wire::{Event, Json, Kind, Millis, OwnEvent, Seq, TurnId};
 
 use super::content::{ContentBlock, blocks, chunk_text, update_of};
 use super::json::JsonNode;
@@ -90,7 +90,7 @@ impl Prompts {
     }
 
     fn receive(&mut self, event: &Event) {
-        let Some(Own::PromptReceived(received)) = event.own() else { return };
+        let Some(OwnEvent::PromptReceived(received)) = event.own() else { return };
         let blocks = blocks(Some(JsonNode::of(received.prompt)));
         let text = blocks.iter().filter_map(ContentBlock::text).collect();
         let others =

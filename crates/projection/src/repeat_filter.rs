@@ -13,7 +13,7 @@
 
 use std::borrow::Cow;
 
-use wire::{Event, Kind, Own};
+use wire::{Event, Kind, OwnEvent};
 
 use super::content::{chunk_text, update_of};
 
@@ -52,7 +52,7 @@ impl RepeatFilter {
                 None
             }
             (_, Kind::AgentNotification) => {
-                if matches!(event.own(), Some(Own::AgentNotification(told)) if told.method == VIBE_RETRY_METHOD)
+                if matches!(event.own(), Some(OwnEvent::AgentNotification(told)) if told.method == VIBE_RETRY_METHOD)
                 {
                     self.restart();
                 }

@@ -4,7 +4,7 @@
 //! may come before or after the tool call that shows its terminal. Memory is bounded: of each
 //! terminal the end is kept, and of all terminals those that were used last.
 
-use wire::Own;
+use wire::OwnEvent;
 use wire::event::TerminalExited;
 
 /// Output kept of each terminal; more than any view shows.
@@ -57,14 +57,14 @@ impl CommandEnd {
 
 impl Terminals {
     /// Applies the event to its terminal, and returns that; `None` if it is about no terminal.
-    pub(crate) fn apply(&mut self, own: &Own<'_>) -> Option<&Terminal> {
+    pub(crate) fn apply(&mut self, own: &OwnEvent<'_>) -> Option<&Terminal> {
         match own {
-            Own::TerminalOutput(output) => {
+            OwnEvent::TerminalOutput(output) => {
                 let terminal = self.at(&output.terminal_id);
                 terminal.add(&output.data);
                 Some(terminal)
             }
-            Own::TerminalExited(exited) => {
+            OwnEvent::TerminalExited(exited) => {
                 let terminal = self.at(&exited.terminal_id);
                 terminal.end = Some(CommandEnd::from_terminal(exited));
                 Some(terminal)

@@ -14,7 +14,7 @@ mod tools;
 
 use std::collections::HashMap;
 
-use wire::Own;
+use wire::OwnEvent;
 
 use super::calls::CallKey;
 use super::content::ContentBlock;
@@ -113,10 +113,10 @@ impl TextProjection {
         }
     }
 
-    fn own_event(&mut self, own: &Own<'_>, notice: Option<&Notice>, out: &mut String) {
+    fn own_event(&mut self, own: &OwnEvent<'_>, notice: Option<&Notice>, out: &mut String) {
         match own {
-            Own::ElicitationRequested(asked) => self.elicitation_requested(asked, out),
-            Own::ElicitationResolved(resolved) => self.elicitation_resolved(resolved, out),
+            OwnEvent::ElicitationRequested(asked) => self.elicitation_requested(asked, out),
+            OwnEvent::ElicitationResolved(resolved) => self.elicitation_resolved(resolved, out),
             _ => self.notice(notice, out),
         }
     }

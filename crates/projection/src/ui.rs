@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 use wire::event::{AgentStderr, OptionSet, SessionCreated, TurnOutcome};
 use wire::event::{PermissionResolved, RecordedOutcome, WorkerStarted};
-use wire::{Category, Fault, Millis, Own};
+use wire::{Category, Fault, Millis, OwnEvent};
 
 use super::content::ContentBlock;
 use super::conversation::{Change, Conversation, Projection};
@@ -119,36 +119,38 @@ impl UiProjection {
         }
     }
 
-    fn own_event(&mut self, own: Own<'_>, out: &mut Vec<UiEvent>) {
+    fn own_event(&mut self, own: OwnEvent<'_>, out: &mut Vec<UiEvent>) {
         match own {
-            Own::SessionCreated(created) => self.created(created),
-            Own::LimitReached(reached) => {
+            OwnEvent::SessionCreated(created) => self.created(created),
+            OwnEvent::LimitReached(reached) => {
                 self.end_thinking(out);
                 let detail = Some(limit_words(&reached));
                 status(UiStatus { detail, ..UiStatus::labelled("paused") }, out);
             }
-            Own::LimitRaised(raised) => {
+            OwnEvent::LimitRaised(raised) => {
                 let detail = Some(raised.limit.as_str().to_owned());
                 status(UiStatus { detail, ..UiStatus::labelled("continued") }, out);
             }
-            Own::CancelRequested(_) => status(UiStatus::labelled("cancelling"), out),
-            Own::AgentQuiet(quiet) => {
+            OwnEvent::CancelRequested(_) => status(UiStatus::labelled("cancelling"), out),
+            OwnEvent::AgentQuiet(quiet) => {
                 let (detail, elapsed_ms) = (quiet.waiting_for, Some(quiet.quiet_ms));
                 let label = UiStatus::labelled("quiet");
                 status(UiStatus { detail, elapsed_ms, ..label }, out);
             }
-            Own::SessionResumed(resumed) => {
+            OwnEvent::SessionResumed(resumed) => {
                 let detail = Some(resumed.how.as_str().to_owned());
                 status(UiStatus { detail, ..UiStatus::labelled("resumed") }, out);
             }
             // The model that the agent starts with, when nobody chose one.
-            Own::WorkerStarted(WorkerStarted { model: Some(model), .. })
+            OwnEvent::WorkerStarted(WorkerStarted { model: Some(model), .. })
                 if self.start.model.as_ref() != Some(&model) =>
             {
                 self.model(model, out);
             }
-            Own::AgentStderr(AgentStderr { text: chunk }) => out.push(UiEvent::Stderr { chunk }),
-            Own::OptionSet(set) => {
+            OwnEvent::AgentStderr(AgentStderr { text: chunk }) => {
+                out.push(UiEvent::Stderr { chunk });
+            }
+            OwnEvent::OptionSet(set) => {
                 if let Some(model) = chosen_model(&set) {
                     self.model(model, out);
                 }

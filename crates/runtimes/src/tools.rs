@@ -1,29 +1,29 @@
-//! Kind, title, files and diff of a tool call, from the tool's name and its input.
+//! The kind, title, files and diff of a tool call, from the tool's name and its input.
 //!
 //! CLIs name their tools and members differently and mostly mean the same.
 
 use serde_json::{Value, json};
 
 use crate::update::{
-    Kind, NoticeSeverity, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate, ToolCall,
-    ToolCallContent, ToolCallLocation,
+    NoticeSeverity, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate, ToolCall,
+    ToolCallContent, ToolCallLocation, ToolKind,
 };
 
 /// Titles are one line.
 const MAX_TITLE_CHARS: usize = 160;
 
 /// The ACP kind of the tool `name`.
-pub fn kind_of(name: &str) -> Kind {
+pub fn kind_of(name: &str) -> ToolKind {
     match plain_name(name).as_str() {
         "bash" | "shell" | "runshellcommand" | "shellcommand" | "terminal" | "exec" | "execute"
         | "execcommand" | "runcommand" | "command" | "commandexecution" | "bashoutput"
         | "killshell" | "powershell" | "localshell" | "writebash" | "readbash" | "stopbash"
         | "listbash" | "writestdin" | "unifiedexec" | "runterminalcmd" | "runinterminal" => {
-            Kind::Execute
+            ToolKind::Execute
         }
         "read" | "readfile" | "readmanyfiles" | "view" | "cat" | "ls" | "list"
         | "listdirectory" | "listdir" | "notebookread" | "viewimage" | "readfolder"
-        | "readtextfile" => Kind::Read,
+        | "readtextfile" => ToolKind::Read,
         "write"
         | "writefile"
         | "edit"
@@ -43,18 +43,18 @@ pub fn kind_of(name: &str) -> Kind {
         | "strreplacebasededittool"
         | "strreplaceeditor"
         | "strreplacefile"
-        | "searchreplace" => Kind::Edit,
-        "delete" | "deletefile" | "remove" => Kind::Delete,
-        "move" | "rename" | "movefile" => Kind::Move,
+        | "searchreplace" => ToolKind::Edit,
+        "delete" | "deletefile" | "remove" => ToolKind::Delete,
+        "move" | "rename" | "movefile" => ToolKind::Move,
         "grep" | "glob" | "search" | "searchfiles" | "searchfilecontent" | "find" | "ripgrep"
         | "grepsearch" | "globsearch" | "rg" | "codebasesearch" | "toolsearch" | "semsearch"
-        | "finder" | "codesearch" => Kind::Search,
+        | "finder" | "codesearch" => ToolKind::Search,
         "webfetch" | "fetch" | "websearch" | "googlewebsearch" | "fetchurl" | "urlfetch"
-        | "readwebpage" | "searchweb" => Kind::Fetch,
+        | "readwebpage" | "searchweb" => ToolKind::Fetch,
         "task" | "agent" | "think" | "todowrite" | "todoread" | "writetodos" | "updateplan"
-        | "subagent" | "delegate" | "reportintent" => Kind::Think,
-        "exitplanmode" | "enterplanmode" | "switchmode" => Kind::SwitchMode,
-        _ => Kind::Other,
+        | "subagent" | "delegate" | "reportintent" => ToolKind::Think,
+        "exitplanmode" | "enterplanmode" | "switchmode" => ToolKind::SwitchMode,
+        _ => ToolKind::Other,
     }
 }
 
@@ -82,14 +82,14 @@ pub fn plain_name(name: &str) -> String {
 /// The title of a call, one line: its command, or the tool with its file, pattern or URL.
 pub fn title_of(name: &str, input: &Value) -> String {
     let title = match kind_of(name) {
-        Kind::Execute => words(input, &["command", "cmd", "script"]),
-        Kind::Search => words(input, &["pattern", "query", "regex", "globPattern"]),
-        Kind::Fetch => words(input, &["url", "query"]),
-        Kind::Think => words(input, &["description", "prompt", "intent"]),
+        ToolKind::Execute => words(input, &["command", "cmd", "script"]),
+        ToolKind::Search => words(input, &["pattern", "query", "regex", "globPattern"]),
+        ToolKind::Fetch => words(input, &["url", "query"]),
+        ToolKind::Think => words(input, &["description", "prompt", "intent"]),
         _ => path_of(input).map(str::to_owned),
     };
     let title = match title {
-        Some(command) if kind_of(name) == Kind::Execute => command,
+        Some(command) if kind_of(name) == ToolKind::Execute => command,
         Some(about) => format!("{name}: {about}"),
         None => name.to_owned(),
     };
@@ -149,7 +149,7 @@ pub fn locations_of(input: &Value) -> Vec<ToolCallLocation> {
 
 /// The change that an editing tool makes, if its input says so.
 pub fn diff_of(name: &str, input: &Value) -> Option<Vec<ToolCallContent>> {
-    if kind_of(name) != Kind::Edit {
+    if kind_of(name) != ToolKind::Edit {
         return None;
     }
     let path = path_of(input)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use serde_json::Value;
-pub use wire::ToolKind as Kind;
+pub use wire::ToolKind;
 
 /// The `update` member of a `session/update`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -128,7 +128,7 @@ pub struct ToolCall {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub kind: Option<Kind>,
+    pub kind: Option<ToolKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<ToolCallStatus>,
     /// Replaces all content sent before.
@@ -146,7 +146,7 @@ pub struct ToolCall {
 
 impl ToolCall {
     /// A call with kind, name and title; its id and status are still to be set.
-    pub fn of(kind: Kind, name: impl Into<String>, title: impl Into<String>) -> Self {
+    pub fn of(kind: ToolKind, name: impl Into<String>, title: impl Into<String>) -> Self {
         let (name, title) = (Some(name.into()), Some(title.into()));
         Self { kind: Some(kind), name, title, ..Self::default() }
     }

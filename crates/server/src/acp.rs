@@ -52,7 +52,7 @@ async fn serve<R, W>(
     let stop = CancellationToken::new();
     let _open = daemon.metrics.stream(format!("acp-{way}"));
     let visitor = visitor(&daemon, &principal, agent, way);
-    let serving = front::serve(daemon.desk.clone(), visitor, reader, writer, stop.clone());
+    let serving = front::serve(daemon.registry.clone(), visitor, reader, writer, stop.clone());
     tokio::pin!(serving);
     tokio::select! {
         // Revocation and the daemon's end go before messages of the same moment.
@@ -79,7 +79,7 @@ pub async fn serve_in_process<R, W>(
 {
     let visitor = visitor(daemon, principal, None, "stdio");
     let visitor = ClientProfile { order, owns_registry: true, ..visitor };
-    front::serve(daemon.desk.clone(), visitor, reader, writer, stop).await;
+    front::serve(daemon.registry.clone(), visitor, reader, writer, stop).await;
 }
 
 /// A client's message as a line for its front. Between the parts of a message a line end means

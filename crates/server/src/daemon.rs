@@ -82,7 +82,7 @@ impl Default for StreamPace {
 /// The daemon, as its handlers know it.
 #[derive(Debug)]
 pub struct Daemon {
-    pub desk: Arc<SessionRegistry>,
+    pub registry: Arc<SessionRegistry>,
     pub settings: DaemonSettings,
     pub metrics: Metrics,
     /// Cancelled when the daemon begins to stop: nothing new is begun.
@@ -103,12 +103,12 @@ pub struct Daemon {
 
 impl Daemon {
     pub fn new(
-        desk: Arc<SessionRegistry>,
+        registry: Arc<SessionRegistry>,
         settings: DaemonSettings,
         metrics: Metrics,
     ) -> Arc<Self> {
         Arc::new(Self {
-            desk,
+            registry,
             metrics,
             stopping: CancellationToken::new(),
             ended: CancellationToken::new(),
@@ -140,7 +140,7 @@ impl Daemon {
     pub async fn sweep_attachments(&self) {
         let Ok(sessions) = self.attachments.sessions().await else { return };
         for id in sessions {
-            if let Ok(None) = self.desk.log().session(id).await
+            if let Ok(None) = self.registry.log().session(id).await
                 && let Err(error) = self.attachments.remove_all(id).await
             {
                 tracing::warn!(session = %id, %error, "cannot remove its attachments");
@@ -156,7 +156,7 @@ impl Daemon {
     ) -> Result<SessionRecord, Problem> {
         let missing = || Problem::not_found(format!("there is no session `{}`", shown(id)));
         let parsed = SessionId::parse(id).map_err(|_| missing())?;
-        let record = self.desk.record(parsed).await.map_err(|_| missing())?;
+        let record = self.registry.record(parsed).await.map_err(|_| missing())?;
         match principal.sees(&record) {
             true => Ok(record),
             false => Err(missing()),
@@ -174,7 +174,7 @@ impl Daemon {
             }
             Ok(Ok(session.offer().await?.map(|offer| offer.capabilities).unwrap_or_default()))
         };
-        self.desk.with(session, linking).await
+        self.registry.with(session, linking).await
     }
 
     /// Checks that `principal` may give this order, and resolves its directories.
@@ -222,7 +222,7 @@ impl Daemon {
             true => order,
             false => order.without_commands().map_err(RegistryError::from)?,
         };
-        let placed = order.in_real_dirs(roots, &self.desk.forbidden());
+        let placed = order.in_real_dirs(roots, &self.registry.forbidden());
         Ok(placed.map_err(RegistryError::from)?)
     }
 }

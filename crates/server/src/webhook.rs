@@ -33,12 +33,12 @@ const STOP_WITHIN: Duration = Duration::from_secs(2);
 
 /// Starts announcing. `link_base` is where the daemon is reached (`http://127.0.0.1:7433`), unless
 /// the configuration names another address. Notices up to `after_note` are left out: 0 at the start
-/// of the daemon, `yard.news.now()` when the webhook is replaced by another.
+/// of the daemon, `context.news.now()` when the webhook is replaced by another.
 ///
 /// Every question that waits is announced, also if it was announced before; receivers recognise it
 /// by its id.
 pub fn start(
-    yard: SessionContext,
+    context: SessionContext,
     webhook: Webhook,
     link_base: &str,
     after_note: u64,
@@ -46,10 +46,10 @@ pub fn start(
 ) -> Result<JoinHandle<()>, WebhookError> {
     let sender = Arc::new(WebhookSender::new(&webhook)?);
     let link_base = webhook.public_url.as_deref().unwrap_or(link_base);
-    let writer = Arc::new(AnnouncementWriter::new(yard.clone(), link_base));
+    let writer = Arc::new(AnnouncementWriter::new(context.clone(), link_base));
     let announcer = Announcer {
         queue: AnnouncementQueue::new(webhook.pace),
-        yard,
+        context,
         webhook,
         sender,
         writer,
@@ -63,7 +63,7 @@ pub fn start(
 }
 
 struct Announcer {
-    yard: SessionContext,
+    context: SessionContext,
     webhook: Webhook,
     sender: Arc<WebhookSender>,
     writer: Arc<AnnouncementWriter>,
@@ -87,7 +87,7 @@ impl Announcer {
             }
             self.read_notices();
             let due = self.send_due();
-            let (pending, news) = (self.yard.pending.clone(), self.yard.notices.clone());
+            let (pending, news) = (self.context.pending.clone(), self.context.notices.clone());
             tokio::select! {
                 () = stop.cancelled() => break,
                 _ = pending.changed(self.seen_version.unwrap_or_default()), if asks => {}
@@ -104,12 +104,12 @@ impl Announcer {
 
     /// Queues the questions that are new, and forgets those that have their answer.
     fn look_at_questions(&mut self) {
-        let version = self.yard.pending.version();
+        let version = self.context.pending.version();
         if self.seen_version == Some(version) && !self.is_behind {
             return;
         }
         self.seen_version = Some(version);
-        let waiting = self.yard.pending.list();
+        let waiting = self.context.pending.list();
         let keys: HashSet<_> = waiting.iter().map(|one| (one.session, one.request_id)).collect();
         self.known.retain(|key| keys.contains(key));
         self.queue.retain(|subject| match subject {
@@ -139,7 +139,7 @@ impl Announcer {
     }
 
     fn read_notices(&mut self) {
-        let batch = self.yard.notices.after(self.next_note);
+        let batch = self.context.notices.after(self.next_note);
         self.next_note = batch.next;
         if batch.n_missed > 0 {
             tracing::warn!(n_missed = batch.n_missed, "some events are not announced");

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use store::{DecisionFilter, DecisionPlace, EventLog, LoggedDecision, StoreError};
 use wire::event::{Decider, QuestionSummary, RulePlace};
-use wire::{Event, Millis, Own, Seq, SessionId, TurnId};
+use wire::{Event, Millis, OwnEvent, Seq, SessionId, TurnId};
 
 /// One decision, as a row of the audit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,7 +117,7 @@ impl AuditRow {
     fn filled_from(self, event: &Event) -> Self {
         let row = Self { turn: event.turn, ..self };
         match event.own() {
-            Some(Own::PermissionResolved(resolved)) => {
+            Some(OwnEvent::PermissionResolved(resolved)) => {
                 let outcome = resolved.outcome;
                 let row = Self {
                     asked: "permission".into(),
@@ -132,7 +132,7 @@ impl AuditRow {
                 };
                 row.about(resolved.question, resolved.by)
             }
-            Some(Own::ElicitationResolved(resolved)) => {
+            Some(OwnEvent::ElicitationResolved(resolved)) => {
                 #[derive(Deserialize, Default)]
                 struct Response {
                     action: String,

@@ -10,7 +10,7 @@ use store::{
     SessionRecord, StoreError,
 };
 use wire::event::LogRecovered;
-use wire::{Draft, Kind, Own, Seq, SessionId};
+use wire::{Draft, Kind, OwnEvent, Seq, SessionId};
 
 use crate::details::{SessionDetails, TurnEndSummary};
 use crate::mint;
@@ -34,7 +34,7 @@ pub struct SessionContext {
 
 impl std::fmt::Debug for SessionContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Yard").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("SessionContext").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 
@@ -193,6 +193,6 @@ impl SessionContext {
 }
 
 /// A draft of an event of our own, with the time of now.
-pub(crate) fn draft<'a>(turn: Option<wire::TurnId>, own: impl Into<Own<'a>>) -> Draft {
+pub(crate) fn draft<'a>(turn: Option<wire::TurnId>, own: impl Into<OwnEvent<'a>>) -> Draft {
     Draft::own(mint::now(), turn, own)
 }

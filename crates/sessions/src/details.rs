@@ -39,8 +39,8 @@ pub struct SessionDetails {
     pub settings: BTreeMap<String, SettingRequest>,
     /// Options of a session that was made without its agent: each agent that gets it is set to
     /// them, and then to `settings`.
-    #[serde(skip_serializing_if = "InitialOptions::is_empty")]
-    pub wishes: InitialOptions,
+    #[serde(rename = "wishes", skip_serializing_if = "InitialOptions::is_empty")]
+    pub initial_options: InitialOptions,
     /// The agent was sent the preface.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_prefaced: bool,

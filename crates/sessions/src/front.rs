@@ -49,7 +49,7 @@ fn check_unambiguous(message: &Message) -> Result<(), RpcError> {
 /// Serves one client until it closes its side or `stop` is cancelled. Turns that it has begun go on
 /// without it, unless the registry is its alone.
 pub async fn serve<R, W>(
-    desk: Arc<SessionRegistry>,
+    registry: Arc<SessionRegistry>,
     visitor: ClientProfile,
     reader: R,
     writer: W,
@@ -58,11 +58,11 @@ pub async fn serve<R, W>(
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let limits = desk.context().settings.client_connection();
+    let limits = registry.context().settings.client_connection();
     let quota = visitor.quota.clone();
     let (client, mut inbox) = Connection::open_with_quota(reader, writer, &limits, quota);
     let front = Arc::new(Front {
-        access: ClientAccess::new(desk, visitor),
+        access: ClientAccess::new(registry, visitor),
         initialized: OnceLock::new(),
         client,
         last_host: Mutex::new(None),

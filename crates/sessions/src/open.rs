@@ -60,11 +60,11 @@ impl ClaimedSession {
     /// Replaces what the session is made of by the order that opens it again.
     pub(crate) async fn adopt_order(
         &mut self,
-        yard: &SessionContext,
+        context: &SessionContext,
         again: &SessionOrder,
     ) -> Result<(), OpenError> {
         let new_params = again.reopen_params(&self.made_of.new_params);
-        let now = SessionDirectories::checked(&new_params, &yard.settings.forbidden)?.cwd;
+        let now = SessionDirectories::checked(&new_params, &context.settings.forbidden)?.cwd;
         let before = SessionDirectories::read(&self.made_of.new_params).map(|place| place.cwd);
         if let Some(before) = before.ok().filter(|before| !is_same_dir(before, &now)) {
             let (before, now) = (before.display(), now.display());
@@ -77,7 +77,7 @@ impl ClaimedSession {
         self.record.details = details.to_json();
         let details = Some(self.record.details.clone());
         let changes = RecordChanges { origin, details, ..RecordChanges::default() };
-        Ok(yard.log.update(self.record.id, changes).await?)
+        Ok(context.log.update(self.record.id, changes).await?)
     }
 }
 
@@ -87,12 +87,12 @@ fn is_same_dir(one: &Path, other: &Path) -> bool {
 
 /// A new session. `params` are those of `session/new`.
 pub async fn new(
-    yard: &SessionContext,
+    context: &SessionContext,
     terms: &OpenOptions,
     params: &Json,
 ) -> Result<OpenedSession, OpenError> {
-    SessionDirectories::checked(params, &yard.settings.forbidden)?;
-    let observers = &yard.settings.observers;
+    SessionDirectories::checked(params, &context.settings.forbidden)?;
+    let observers = &context.settings.observers;
     // A session that was opened in advance has its id already.
     let prepared = match terms.order.id {
         Some(_) => {
@@ -114,14 +114,14 @@ pub async fn new(
             (id, observer::with_parent(observers.trace_of(params), opening).await?)
         }
     };
-    let opened = begin(yard, terms, id, params, Some(link)).await?;
+    let opened = begin(context, terms, id, params, Some(link)).await?;
     if let Err(error) =
         apply_options(&opened.handle, &terms.slot, &terms.order.initial_options).await
     {
         terms.slot.shut_down().await;
         let _ = opened.handle.finish().await;
         // Nothing was said in it yet.
-        yard.log.delete(id).await?;
+        context.log.delete(id).await?;
         return Err(error.into());
     }
     Ok(opened)
@@ -131,14 +131,14 @@ pub async fn new(
 pub async fn apply_options(
     handle: &SessionHandle,
     slot: &HostSlot,
-    wishes: &InitialOptions,
+    initial_options: &InitialOptions,
 ) -> Result<(), ChooseError> {
-    let manners = &slot.command().quirks;
-    for (choice, wanted) in wishes.all_or(manners.default_model.as_deref()) {
+    let quirks = &slot.command().quirks;
+    for (choice, wanted) in initial_options.all_or(quirks.default_model.as_deref()) {
         match handle.choose(choice, wanted).await {
             // The agent was started with it, and has no other way.
             Err(ChooseError::NotOffered(NotOffered::NoChoice(_)))
-                if choice == OptionChoice::Model && manners.model_is_set => {}
+                if choice == OptionChoice::Model && quirks.model_is_set => {}
             chosen => chosen?,
         }
     }
@@ -147,33 +147,34 @@ pub async fn apply_options(
 
 /// A new session whose agent is started with the first prompt.
 pub async fn new_unstarted(
-    yard: &SessionContext,
+    context: &SessionContext,
     terms: &OpenOptions,
     params: &Json,
 ) -> Result<OpenedSession, OpenError> {
-    SessionDirectories::checked(params, &yard.settings.forbidden)?;
+    SessionDirectories::checked(params, &context.settings.forbidden)?;
     let id = terms.order.id.unwrap_or_else(mint::session_id);
-    begin(yard, terms, id, params, None).await
+    begin(context, terms, id, params, None).await
 }
 
 /// An earlier session whose agent is started with the next prompt.
 pub fn wake(
-    yard: &SessionContext,
+    context: &SessionContext,
     terms: &OpenOptions,
     taken: ClaimedSession,
 ) -> Result<SessionHandle, OpenError> {
-    let place = SessionDirectories::checked(&taken.made_of.new_params, &yard.settings.forbidden)?;
-    start(yard, terms, taken, &place, None)
+    let place =
+        SessionDirectories::checked(&taken.made_of.new_params, &context.settings.forbidden)?;
+    start(context, terms, taken, &place, None)
 }
 
 async fn begin(
-    yard: &SessionContext,
+    context: &SessionContext,
     terms: &OpenOptions,
     id: SessionId,
     params: &Json,
     link: Option<AgentLink>,
 ) -> Result<OpenedSession, OpenError> {
-    let place = SessionDirectories::checked(params, &yard.settings.forbidden)?;
+    let place = SessionDirectories::checked(params, &context.settings.forbidden)?;
     let (agent, order) = (terms.slot.command(), &terms.order);
     let preface = preface::of(order, agent, params, &place.cwd).await;
     let made_by = order.made_by();
@@ -186,8 +187,8 @@ async fn begin(
         details: details(terms, &made_of, link.is_none()).to_json(),
         origin: Some(made_of.to_origin(made_by.clone())),
     };
-    yard.log.create(new).await?;
-    let claim = yard.log.claim(id).await?;
+    context.log.create(new).await?;
+    let claim = context.log.claim(id).await?;
     let created = SessionCreated {
         agent: agent.name.clone(),
         command: agent.argv(),
@@ -199,23 +200,23 @@ async fn begin(
     let created = vec![context::draft(None, created)];
     let title = order.title.clone().map(Some);
     let changes = RecordChanges { title, ..RecordChanges::default() };
-    if let Err(error) = yard.log.append(Batch::new(id, created).with(changes)).await {
+    if let Err(error) = context.log.append(Batch::new(id, created).with(changes)).await {
         // An empty one is of no use; where there is no space it may have to stay.
-        let _ = yard.log.delete(id).await;
+        let _ = context.log.delete(id).await;
         return Err(error.into());
     }
-    let Some(record) = yard.log.session(id).await? else {
+    let Some(record) = context.log.session(id).await? else {
         return Err(StoreError::NoSuchSession(id).into());
     };
     let answer = link.as_ref().map_or_else(|| Json::trusted("{}"), |link| link.answer.clone());
     let preface = made_of.preface.clone();
     let linked = link.map(|link| LinkOutcome { link, resumed: None, preamble: None, preface });
     let taken = ClaimedSession { record, made_of, claim, changed: Vec::new() };
-    let handle = match start(yard, terms, taken, &place, linked) {
+    let handle = match start(context, terms, taken, &place, linked) {
         Ok(handle) => handle,
         Err(error) => {
             // Nothing was said in it yet.
-            yard.log.delete(id).await?;
+            context.log.delete(id).await?;
             return Err(error);
         }
     };
@@ -225,7 +226,7 @@ async fn begin(
 fn details(terms: &OpenOptions, made_of: &CreationParams, is_unstarted: bool) -> SessionDetails {
     let (agent, order) = (terms.slot.command(), &terms.order);
     // Whoever makes a session that is not started cannot wait for them to be granted.
-    let wishes =
+    let initial_options =
         if is_unstarted { order.initial_options.clone() } else { InitialOptions::default() };
     SessionDetails {
         is_named: agent.is_named,
@@ -235,29 +236,29 @@ fn details(terms: &OpenOptions, made_of: &CreationParams, is_unstarted: bool) ->
         permissions: order.permissions,
         budget: Budget::new(order.limits),
         is_titled: order.title.is_some(),
-        wishes,
+        initial_options,
         ..SessionDetails::new(agent.argv(), made_of)
     }
 }
 
 /// Takes an earlier session over, unless another process has it.
-pub async fn claim(yard: &SessionContext, id: SessionId) -> Result<ClaimedSession, OpenError> {
-    let claim = yard.log.claim(id).await?;
+pub async fn claim(context: &SessionContext, id: SessionId) -> Result<ClaimedSession, OpenError> {
+    let claim = context.log.claim(id).await?;
     let missing = || OpenError::Store(StoreError::NoSuchSession(id));
-    let record = yard.log.session(id).await?.ok_or_else(missing)?;
+    let record = context.log.session(id).await?.ok_or_else(missing)?;
     if SessionDetails::read(&record).is_partial {
-        yard.remove_partial(id).await?;
+        context.remove_partial(id).await?;
         return Err(missing());
     }
-    yard.repair(&record).await?;
-    yard.move_creation_params(&record).await?;
-    let record = yard.log.session(id).await?.ok_or_else(missing)?;
-    let made_of = CreationParams::read(&*yard.log, &record).await?;
+    context.repair(&record).await?;
+    context.move_creation_params(&record).await?;
+    let record = context.log.session(id).await?.ok_or_else(missing)?;
+    let made_of = CreationParams::read(&*context.log, &record).await?;
     Ok(ClaimedSession { record, made_of, claim, changed: Vec::new() })
 }
 
 fn start(
-    yard: &SessionContext,
+    context: &SessionContext,
     terms: &OpenOptions,
     taken: ClaimedSession,
     place: &SessionDirectories,
@@ -269,5 +270,5 @@ fn start(
     let ClaimedSession { record, claim, changed, .. } = taken;
     let (slot, policy) = (terms.slot.clone(), terms.policy.clone());
     let start = SessionTaskStart { record, claim, changed, slot, policy, linked };
-    Ok(SessionHandle::start(yard, start, &roots)?)
+    Ok(SessionHandle::start(context, start, &roots)?)
 }

@@ -115,11 +115,13 @@ impl SessionOrder {
             return Err(OrderError::Refused(why.to_owned()));
         }
         let title = self.title.iter().map(|title| ("title", title.as_str(), MAX_TITLE_BYTES));
-        let wishes = self
+        let initial_options = self
             .initial_options
             .all()
             .map(|(choice, wish)| (choice.name(), wish, MAX_OPTION_BYTES));
-        if let Some((name, _, max)) = title.chain(wishes).find(|(_, text, max)| text.len() > *max) {
+        if let Some((name, _, max)) =
+            title.chain(initial_options).find(|(_, text, max)| text.len() > *max)
+        {
             return Err(OrderError::Bad(format!("`{name}` has more than {max} bytes")));
         }
         let n_bytes = self.n_bytes();
@@ -167,7 +169,7 @@ impl SessionOrder {
             command,
             cwd,
             additional_directories,
-            initial_options: details.wishes.clone(),
+            initial_options: details.initial_options.clone(),
             permissions: details.permissions,
             has_own_worker: details.is_apart,
             ..Self::default()

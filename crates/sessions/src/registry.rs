@@ -132,28 +132,28 @@ impl From<StoreError> for RegistryError {
 
 impl std::fmt::Debug for SessionRegistry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Desk").field("yard", &self.context).finish_non_exhaustive()
+        f.debug_struct("SessionRegistry").field("context", &self.context).finish_non_exhaustive()
     }
 }
 
 impl SessionRegistry {
     pub fn new(
-        yard: SessionContext,
+        context: SessionContext,
         agents: Arc<dyn AgentSource>,
         policy: PermissionPolicy,
     ) -> Arc<Self> {
-        Self::with_pools(yard, agents, policy, None)
+        Self::with_pools(context, agents, policy, None)
     }
 
     /// A registry whose workers come from `pools`, and end with it.
     pub fn with_pools(
-        yard: SessionContext,
+        context: SessionContext,
         agents: Arc<dyn AgentSource>,
         policy: PermissionPolicy,
         pools: Option<Pools>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            context: yard,
+            context,
             agents,
             policy: Mutex::new(policy),
             pools,

@@ -22,17 +22,17 @@ use crate::session::error::ChooseError;
 
 /// Reads what the session was made of, when its agent is started.
 pub(crate) async fn made_of(
-    yard: &SessionContext,
+    context: &SessionContext,
     id: SessionId,
 ) -> Result<CreationParams, OpenError> {
-    let record = yard.log.session(id).await?.ok_or(StoreError::NoSuchSession(id))?;
-    Ok(CreationParams::read(&*yard.log, &record).await?)
+    let record = context.log.session(id).await?.ok_or(StoreError::NoSuchSession(id))?;
+    Ok(CreationParams::read(&*context.log, &record).await?)
 }
 
 /// Gives `host` the session back: its conversation, its settings, and the conversation as text if
 /// it has forgotten it. Prompts of `waiting` turns are still to come.
 pub(crate) async fn relink(
-    yard: &SessionContext,
+    context: &SessionContext,
     host: &Arc<Host>,
     id: SessionId,
     known: &EarlierSession,
@@ -43,7 +43,7 @@ pub(crate) async fn relink(
     // The session's maker waits for the result. Later nobody could take back an option that fails.
     let must_grant = known.agent_session.is_none();
     let default_model = host.quirks.default_model.as_deref().filter(|_| must_grant);
-    let wished = initial_settings(&link, host, details.wishes.all_or(default_model))
+    let wished = initial_settings(&link, host, details.initial_options.all_or(default_model))
         .inspect_err(|_| host.routes.remove(&link.agent_session))?;
     for (n, setting) in wished.iter().chain(details.settings.values()).enumerate() {
         let params = link::params_for(&link.agent_session, &setting.params);
@@ -62,7 +62,7 @@ pub(crate) async fn relink(
         }
     }
     let preamble = match link.how {
-        ResumeWay::Reseed => reseed::preamble(&*yard.log, id, waiting).await?,
+        ResumeWay::Reseed => reseed::preamble(&*context.log, id, waiting).await?,
         _ => None,
     };
     Ok(LinkOutcome {
@@ -77,10 +77,10 @@ pub(crate) async fn relink(
 fn initial_settings<'a>(
     link: &AgentLink,
     host: &Host,
-    wishes: impl Iterator<Item = (OptionChoice<'a>, &'a str)>,
+    initial_options: impl Iterator<Item = (OptionChoice<'a>, &'a str)>,
 ) -> Result<Vec<SettingRequest>, OpenError> {
     let mut requests = Vec::new();
-    for (choice, wanted) in wishes {
+    for (choice, wanted) in initial_options {
         match request_for(&link.answer, choice, wanted) {
             Ok((method, params)) => {
                 requests.push(SettingRequest { method: method.to_owned(), params });

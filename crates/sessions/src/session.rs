@@ -196,18 +196,18 @@ pub enum SubmittedAnswer {
 impl SessionHandle {
     /// Starts the session's task. Of `roots` the working directory is the first.
     pub(crate) fn start(
-        yard: &SessionContext,
+        context: &SessionContext,
         start: SessionTaskStart,
         roots: &[PathBuf],
     ) -> Result<Self, roots::RootsError> {
         let (sender, commands) = mpsc::channel(MAX_COMMANDS);
         let (phase_sender, phase) = watch::channel(SessionPhase::Idle);
         let handle = Self { id: start.record.id, commands: sender.clone(), phase };
-        let forbidden = yard.settings.forbidden.renewed();
+        let forbidden = context.settings.forbidden.renewed();
         let roots = Arc::new(Roots::open(roots, &forbidden)?);
         let commands_of_task = sender.downgrade();
         let (session, linked) =
-            SessionTask::new(yard.clone(), start, roots, commands_of_task, phase_sender);
+            SessionTask::new(context.clone(), start, roots, commands_of_task, phase_sender);
         ::task::spawn(session.run(commands, linked));
         Ok(handle)
     }

@@ -1,7 +1,7 @@
 //! `switchyard serve` in a home of its own.
 //!
-//! In: a yard, and flags. Out: where the daemon listens, the token it made, and a client that
-//! sends it. The daemon is killed with the value; its sessions' processes go with the yard.
+//! In: a home, and flags. Out: where the daemon listens, the token it made, and a client that
+//! sends it. The daemon is killed with the value; its sessions' processes go with the home.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -27,21 +27,21 @@ pub struct Daemon {
 impl Daemon {
     /// Starts the daemon on a free port and waits until it listens.
     #[track_caller]
-    pub fn start(yard: &TestHome) -> Self {
-        Self::start_with(yard, &[])
+    pub fn start(home: &TestHome) -> Self {
+        Self::start_with(home, &[])
     }
 
     /// As [`start`](Self::start), with more flags.
     #[track_caller]
-    pub fn start_with(yard: &TestHome, args: &[&str]) -> Self {
+    pub fn start_with(home: &TestHome, args: &[&str]) -> Self {
         let all = ["serve", "--host", "127.0.0.1:0"].iter().chain(args);
-        Self::start_command(yard, yard.command(all))
+        Self::start_command(home, home.command(all))
     }
 
     /// Starts a daemon by a command that ends up in `serve`, unchanged.
     #[track_caller]
-    pub fn start_command(yard: &TestHome, mut command: std::process::Command) -> Self {
-        let stderr = yard.home().join("daemon.stderr");
+    pub fn start_command(home: &TestHome, mut command: std::process::Command) -> Self {
+        let stderr = home.path().join("daemon.stderr");
         let log = File::options().create(true).append(true).open(&stderr).unwrap();
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().unwrap();
@@ -55,12 +55,12 @@ impl Daemon {
             let _ = std::io::copy(&mut stdout, &mut std::io::sink());
         });
         let line = lines.recv_timeout(PATIENCE).unwrap_or_default();
-        let mut daemon = Self { child, line, home: yard.home().to_owned(), token: None };
+        let mut daemon = Self { child, line, home: home.path().to_owned(), token: None };
         if !daemon.line.contains("http") {
             let said = std::fs::read_to_string(stderr).unwrap_or_default();
             panic!("the daemon did not start; it printed {:?} and said:\n{said}", daemon.line);
         }
-        let token = std::fs::read_to_string(yard.home().join("token")).ok();
+        let token = std::fs::read_to_string(home.path().join("token")).ok();
         daemon.token = token.map(|token| token.trim().to_owned());
         daemon
     }
@@ -110,7 +110,7 @@ impl Daemon {
         self.home.join("run/daemon.sock")
     }
 
-    /// What the daemon wrote to stderr so far, in all its lives in this yard.
+    /// What the daemon wrote to stderr so far, in all its lives in this home.
     pub fn stderr(&self) -> String {
         std::fs::read_to_string(self.home.join("daemon.stderr")).unwrap_or_default()
     }

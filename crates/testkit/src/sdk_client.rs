@@ -65,12 +65,12 @@ impl SdkClient {
     /// Starts the agent. Its stdin and stdout become ours; all else is as the command says.
     pub async fn start(
         command: impl Into<tokio::process::Command>,
-        manners: ClientBehavior,
+        behavior: ClientBehavior,
     ) -> Self {
         let memory = Arc::new(ClientRecord::default());
         let (stop, stopped) = oneshot::channel();
         let (started, exit) =
-            connection::open(command.into(), manners, Arc::clone(&memory), stopped);
+            connection::open(command.into(), behavior, Arc::clone(&memory), stopped);
         let (connection, pid) = started.await.expect("the agent did not start");
         Self { connection, memory, pid, stop: Some(stop), exit }
     }
@@ -78,9 +78,9 @@ impl SdkClient {
     /// [`start`](Self::start) and [`initialize`](Self::initialize) with everything.
     pub async fn ready(
         command: impl Into<tokio::process::Command>,
-        manners: ClientBehavior,
+        behavior: ClientBehavior,
     ) -> Result<Self> {
-        let client = Self::start(command, manners).await;
+        let client = Self::start(command, behavior).await;
         client.initialize(all_capabilities()).await?;
         Ok(client)
     }

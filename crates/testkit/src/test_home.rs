@@ -18,7 +18,7 @@ pub const MARK_VARIABLE: &str = "TESTKIT_MARK";
 const POLL_EVERY: Duration = Duration::from_millis(5);
 
 /// The name of Switchyard's home in the directory of a test.
-const HOME: &str = "yard";
+const HOME: &str = "switchyard";
 const USER: &str = "home";
 const WORK: &str = "work";
 
@@ -37,7 +37,7 @@ pub struct TestHome {
 /// The binary at `exe` with a fresh home.
 pub fn switchyard(exe: impl Into<PathBuf>) -> TestHome {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let dir = tempfile::Builder::new().prefix("yard-").tempdir().unwrap();
+    let dir = tempfile::Builder::new().prefix("home-").tempdir().unwrap();
     for name in [HOME, USER, WORK] {
         std::fs::create_dir(dir.path().join(name)).unwrap();
     }
@@ -48,7 +48,7 @@ pub fn switchyard(exe: impl Into<PathBuf>) -> TestHome {
 
 impl TestHome {
     /// `SWITCHYARD_HOME`, which no session may touch.
-    pub fn home(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.home
     }
 
@@ -98,7 +98,7 @@ impl TestHome {
         command
             .args(args)
             .current_dir(self.work())
-            .env("SWITCHYARD_HOME", self.home())
+            .env("SWITCHYARD_HOME", self.path())
             .env("HOME", self.user())
             .env(MARK_VARIABLE, &self.mark);
         command
@@ -127,7 +127,7 @@ impl TestHome {
         tapped
     }
 
-    /// Living processes that carry this yard's mark.
+    /// Living processes that carry this home's mark.
     pub fn left_over(&self) -> Vec<u32> {
         proc::marked(MARK_VARIABLE, &self.mark)
     }

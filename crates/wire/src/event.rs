@@ -1,7 +1,7 @@
 //! One entry of a session's log.
 //!
 //! An event is either a `session/update` of the agent, kept as the raw `params` it came in, or
-//! something that Switchyard itself records about the session: an [`Own`], a type for each kind,
+//! something that Switchyard itself records about the session: an [`OwnEvent`], a type for each kind,
 //! which is written and read here and nowhere else. The two never share a name: an update that
 //! calls itself `turn_ended` is logged as `agent:turn_ended`.
 
@@ -15,7 +15,7 @@ pub use agent::{
     AgentNotification, AgentQuiet, AgentStderr, TerminalExited, TerminalOutput, WorkerExited,
     WorkerStarted,
 };
-pub use kind::{Kind, Own};
+pub use kind::{Kind, OwnEvent};
 pub use question::{
     AskedQuestion, DecidedBy, Decider, ElicitationRequested, ElicitationResolved, Limit,
     LimitRaised, LimitReached, PermissionRequested, PermissionResolved, QuestionSummary,
@@ -63,7 +63,7 @@ pub struct Event {
 
 impl Draft {
     /// A draft of one of Switchyard's own events.
-    pub fn own<'a>(at: Millis, turn: Option<TurnId>, own: impl Into<Own<'a>>) -> Self {
+    pub fn own<'a>(at: Millis, turn: Option<TurnId>, own: impl Into<OwnEvent<'a>>) -> Self {
         let own = own.into();
         Self { at, turn, kind: own.kind(), payload: own.to_payload() }
     }
@@ -73,8 +73,8 @@ impl Event {
     /// The payload as one of Switchyard's own events. `None` for an update of the agent, and for
     /// what a newer version wrote in a way that this one cannot read; but a turn has an end however
     /// it is written, because somebody waits for it.
-    pub fn own(&self) -> Option<Own<'_>> {
-        let own = Own::read(&self.kind, &self.payload);
+    pub fn own(&self) -> Option<OwnEvent<'_>> {
+        let own = OwnEvent::read(&self.kind, &self.payload);
         let is_end = self.kind == Kind::TurnEnded;
         own.or_else(|| is_end.then(|| TurnEnded::failed(unreadable_end()).into()))
     }

@@ -28,7 +28,7 @@ pub mod uri;
 pub use category::Category;
 pub use duplicates::{Ambiguity, check_unambiguous};
 pub use envelope::{Envelope, Span, UnreadableLine};
-pub use event::{Draft, Event, Kind, Millis, Own, Seq};
+pub use event::{Draft, Event, Kind, Millis, OwnEvent, Seq};
 pub use fault::Fault;
 pub use ids::{CallId, Id36, InvalidId, SessionId, TurnId};
 pub use json::{Json, NotJson, RawJson};

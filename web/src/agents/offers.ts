@@ -3,7 +3,7 @@
 // only once they run.
 import { useEffect, useState } from "react";
 import { path, requestJson } from "../api/request";
-import type { AgentOptions, Choosable, Session } from "../api/types";
+import type { AgentOptions, SelectableOption, Session } from "../api/types";
 import type { Agent } from "./agent";
 
 export interface Choice {
@@ -75,6 +75,6 @@ function together(first: Choice[], second: Choice[]): Choice[] {
   return [...first, ...second.filter((choice) => !first.some((known) => known.id === choice.id))];
 }
 
-function valuesOf(choosable: Choosable | null | undefined): Choice[] {
-  return choosable?.values ?? [];
+function valuesOf(selectable: SelectableOption | null | undefined): Choice[] {
+  return selectable?.values ?? [];
 }

@@ -645,15 +645,19 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        Accepted: {
-            /** @description The same request was taken before; nothing was prompted now. */
-            reused?: boolean;
-            /** @description The turn that the prompt begins, or will when those before it have ended. */
-            turnId: string;
+        AgentList: {
+            /**
+             * @description What is known of each: `id`, `name`, whether it `isUsable`, its `version`, `models`, `modes`
+             *     and `efforts` as far as they are known before it runs, and more.
+             */
+            agents: Record<string, unknown>[];
+            /** @description False while some are still being detected. */
+            isComplete: boolean;
         };
         /**
          * @description A notification that is no `session/update`. `_switchyard/raw` holds a `line` that a CLI printed
-         *     and nobody understood, `_switchyard/update` an update that the client did not ask for.
+         *     and that could not be understood, `_switchyard/update` an update that the client did not ask
+         *     for.
          */
         AgentNotification: {
             method: string;
@@ -662,13 +666,13 @@ export interface components {
         AgentOptions: {
             /** @description All options that the agent offers, as it sent them. */
             configOptions: Record<string, unknown>[];
-            effort?: components["schemas"]["Choosable"] | null;
-            mode?: components["schemas"]["Choosable"] | null;
-            model?: components["schemas"]["Choosable"] | null;
+            effort?: components["schemas"]["SelectableOption"] | null;
+            mode?: components["schemas"]["SelectableOption"] | null;
+            model?: components["schemas"]["SelectableOption"] | null;
         };
         /**
-         * @description Nothing was heard for a while; nothing is stopped for it. Not while a question waits, and the time
-         *     of an answered one does not count.
+         * @description The agent has sent nothing for a while; nothing is stopped for it. Not logged while a question
+         *     waits, and the time of an answered one does not count.
          */
         AgentQuiet: {
             /**
@@ -687,15 +691,8 @@ export interface components {
             /** @default  */
             text: string;
         };
-        Agents: {
-            /**
-             * @description What is known of each: `id`, `name`, whether it `isUsable`, its `version`, `models`, `modes`
-             *     and `efforts` as far as they are known before it runs, and more.
-             */
-            agents: Record<string, unknown>[];
-            /** @description False while some are still being detected. */
-            isComplete: boolean;
-        };
+        /** @enum {string} */
+        AnswerRefusal: "cancelled" | "rejected" | "unattended";
         /** @description A file that belongs to a session. */
         Attachment: {
             /** @description Name of the token that uploaded it. */
@@ -723,12 +720,6 @@ export interface components {
             /** @description In the order of time: who decided what about which call, and by which rule. */
             rows: Record<string, unknown>[];
         };
-        /**
-         * @description The secret that both sides prove to know. A tab that has its own takes no proof of another:
-         *     whoever had a page loaded at our address may know what is stored.
-         * @enum {string}
-         */
-        By: "page" | "tab";
         /** @description A file that a call reads or writes, and perhaps the line. */
         CallLocation: {
             /** Format: int64 */
@@ -740,8 +731,17 @@ export interface components {
          * @enum {string}
          */
         CallStatus: "pending" | "in_progress" | "completed" | "failed" | "cancelled" | "abandoned";
+        /** @description The caller. */
+        Caller: {
+            /** @description The token's name. */
+            name: string;
+            /** @description Sees only the sessions that it made itself. */
+            ownSessions: boolean;
+            /** @description `observer`, `operator` or `admin`. */
+            role: string;
+        };
         /** @description The cancelling of a turn. */
-        Cancel: {
+        CancelBody: {
             /** @description The reason in a word, for the log: `timeout`. */
             reason?: string | null;
         };
@@ -757,13 +757,25 @@ export interface components {
         Capabilities: {
             /** @description Names of what this daemon can do: check these, not the version. */
             features: string[];
-            limits: components["schemas"]["Limits"];
+            limits: components["schemas"]["CapabilityLimits"];
             version: string;
-            you: components["schemas"]["You"];
+            you: components["schemas"]["Caller"];
         };
-        /** @description What kind of thing went wrong. */
+        CapabilityLimits: {
+            /** Format: int64 */
+            attachmentBytes: number;
+            queuedPrompts: number;
+            /** Format: int64 */
+            sessionAttachmentBytes: number;
+        };
+        /** @description The category of an error. */
         Category: "auth" | "rate_limit" | "model_unavailable" | "prompt_too_large" | "upstream_unavailable" | "timeout" | "rejected" | "agent_not_found" | "process_exit" | "protocol" | "bad_input" | "interrupted" | "session_lost" | "internal";
-        Challenge: {
+        ChallengeRequest: {
+            by?: components["schemas"]["ProofSecret"];
+            /** @description The nonce for the daemon's proof; made anew for each challenge. */
+            nonce: string;
+        };
+        ChallengeResponse: {
             /** @description Where the page is now, if no longer where it was asked from: `NAME.localhost:7433`. */
             movedTo?: string | null;
             /** @description The nonce for the page's proof. */
@@ -775,33 +787,11 @@ export interface components {
              */
             proof: string;
         };
-        ChallengeRequest: {
-            by?: components["schemas"]["By"];
-            /** @description The nonce for the daemon's proof; made anew for each challenge. */
-            nonce: string;
-        };
         /**
          * @description The first thing that has changed; others may have, too.
          * @enum {string}
          */
         ChangeKind: "created" | "status" | "pending" | "title" | "deleted";
-        /** @description Changes of a session; what is left out stays as it is. */
-        Changes: {
-            effort?: string | null;
-            limits?: components["schemas"]["SessionLimits"] | null;
-            mode?: string | null;
-            model?: string | null;
-            /** @description Other options of the agent's own, by their ids. */
-            options?: {
-                [key: string]: string;
-            };
-            /** @description `null` removes it. */
-            title?: string | null;
-        };
-        Choosable: {
-            current?: string | null;
-            values: components["schemas"]["Named"][];
-        };
         /** @description How a command ended. */
         CommandExit: {
             /** Format: int64 */
@@ -939,17 +929,8 @@ export interface components {
              */
             used?: number;
         };
-        Count: {
-            /** @description In memory, with or without a worker. */
-            live: number;
-            /**
-             * Format: int64
-             * @description In the log.
-             */
-            total?: number | null;
-        };
         DecidedBy: "rule" | "mode" | "switchyard" | "client" | "timeout" | "cancel" | "unattended" | "overflow" | "interrupted" | "limits";
-        /** @description Who decided. */
+        /** @description The source of a decision. */
         Decider: {
             /**
              * @description The rule's name, the mode, or the client and how it is connected.
@@ -960,14 +941,6 @@ export interface components {
             rule: components["schemas"]["RulePlace"];
             /** @default unknown */
             who: components["schemas"]["DecidedBy"];
-        };
-        /** @description A decision about an agent's question. */
-        Decision: {
-            by: components["schemas"]["Decider"];
-            outcome?: components["schemas"]["RecordedOutcome"] | null;
-            requestId: string;
-            /** @description The answer to an elicitation. */
-            response?: Record<string, unknown> | null;
         };
         Directory: {
             name: string;
@@ -998,7 +971,7 @@ export interface components {
             by: components["schemas"]["Decider"];
             question: components["schemas"]["QuestionSummary"];
             requestId: string;
-            /** @description What the agent was told. */
+            /** @description The answer that the agent got. */
             response: unknown;
             /**
              * Format: int64
@@ -1059,7 +1032,7 @@ export interface components {
             /** @description The cursor behind this frame. Frames without one are about the stream. */
             id?: string;
         };
-        /** @description Something went wrong. */
+        /** @description An error, in words for the user. */
         Fault: {
             category: components["schemas"]["Category"];
             message: string;
@@ -1076,20 +1049,15 @@ export interface components {
             /** @description Relative to the session's directory. */
             path: string;
         };
-        Fork: {
+        ForkBody: {
             /**
              * Format: int64
              * @description The last event to be taken over; whole turns only. Without it, all of them.
              */
             upTo?: number | null;
         };
-        /**
-         * @description The format of a transcript.
-         * @enum {string}
-         */
-        Format: "json" | "acp" | "ui" | "envelopes" | "conversation" | "text";
         Health: {
-            sessions?: components["schemas"]["Count"] | null;
+            sessions?: components["schemas"]["SessionCount"] | null;
             /** @description `ok`, `degraded` if the log cannot be read, or `stopping`. */
             status: string;
             store: components["schemas"]["StoreHealth"];
@@ -1097,20 +1065,12 @@ export interface components {
             uptimeSeconds: number;
             version: string;
         };
-        Item: {
-            data: components["schemas"]["TranscriptData"];
-            /**
-             * Format: int64
-             * @description The event that it comes from.
-             */
-            seq: number;
-        };
         LastTurn: {
             error?: components["schemas"]["Fault"] | null;
             /** @description ACP's stop reason, or `error`. */
             stopReason: string;
         };
-        /** @description What a session may have used up. */
+        /** @description A limit of a session. */
         Limit: "turns" | "runningSeconds" | "inactiveSeconds" | "tokens" | "costUsd";
         /** @description The session goes on, up to here. */
         LimitRaised: {
@@ -1136,13 +1096,6 @@ export interface components {
              * @description In the limit's own unit.
              */
             used: number;
-        };
-        Limits: {
-            /** Format: int64 */
-            attachmentBytes: number;
-            queuedPrompts: number;
-            /** Format: int64 */
-            sessionAttachmentBytes: number;
         };
         /** @description One entry of a session's log. */
         LogEvent: {
@@ -1173,17 +1126,6 @@ export interface components {
             /** Format: int64 */
             lostTo: number;
         };
-        LoggedIn: {
-            /** @description To be kept by the page, and sent to nobody: proofs are made with it. */
-            pageSecret: string;
-            /** @description To be sent as `X-Switchyard-Page` with every request that comes with the cookie. */
-            pass: string;
-            /**
-             * @description To be kept in memory only, and sent to nobody: with it this tab moves its login when the
-             *     page has moved to another host name.
-             */
-            tabSecret: string;
-        };
         /** @description A link that logs one browser in, once, within ten minutes. */
         LoginLink: {
             /**
@@ -1197,9 +1139,16 @@ export interface components {
             /** @description From the link that `switchyard serve` printed. */
             code: string;
         };
-        Named: {
-            id: string;
-            name: string;
+        LoginResponse: {
+            /** @description To be kept by the page, and sent to nobody: proofs are made with it. */
+            pageSecret: string;
+            /** @description To be sent as `X-Switchyard-Page` with every request that comes with the cookie. */
+            pass: string;
+            /**
+             * @description To be kept in memory only, and sent to nobody: with it this tab moves its login when the
+             *     page has moved to another host name.
+             */
+            tabSecret: string;
         };
         /** @description A prompt to be sent. */
         NewPrompt: {
@@ -1207,7 +1156,7 @@ export interface components {
             attachments?: string[];
             /** @description An idempotency key: the same id with the same body is one prompt. */
             clientRequestId?: string | null;
-            prompt: components["schemas"]["Words"];
+            prompt: components["schemas"]["PromptContent"];
         };
         /** @description A session to be made. */
         NewSession: {
@@ -1365,7 +1314,7 @@ export interface components {
             kind: "log_recovered";
             payload: components["schemas"]["LogRecovered"];
         };
-        Pass: {
+        PassResponse: {
             /**
              * @description To be sent as `X-Switchyard-Page` with every request that comes with the cookie; good for
              *     as long as this daemon runs.
@@ -1415,7 +1364,7 @@ export interface components {
         PermissionAnswer: {
             /** @description One of the question's options. */
             optionId?: string | null;
-            outcome?: components["schemas"]["Refusal"] | null;
+            outcome?: components["schemas"]["AnswerRefusal"] | null;
             /** @description ACP's answer to an elicitation, such as `{"action": "accept", "content": {…}}`. */
             response?: Record<string, unknown> | null;
         };
@@ -1440,7 +1389,7 @@ export interface components {
             allowed: boolean;
             by: components["schemas"]["Decider"];
             outcome: components["schemas"]["RecordedOutcome"];
-            /** @description What was judged. */
+            /** @description A summary of the question. */
             question: components["schemas"]["QuestionSummary"];
             requestId: string;
             /**
@@ -1478,27 +1427,55 @@ export interface components {
             /** @description `urn:switchyard:problem:…`; does not change between versions. */
             type: string;
         };
+        /** @description Text, or ACP's content blocks. */
+        PromptContent: string | Record<string, unknown>[];
         /** @description A prompt that waited was dropped, and its turn never begins. */
         PromptDropped: {
             reason: components["schemas"]["DropReason"];
+        };
+        PromptQueue: {
+            /** @description The prompts that wait, in order. */
+            queued: components["schemas"]["QueueEntry"][];
+            /** @description The turn that runs. */
+            running?: string | null;
+        };
+        PromptReceipt: {
+            /** @description The same request was taken before; nothing was prompted now. */
+            reused?: boolean;
+            /** @description The turn that the prompt begins, or will when those before it have ended. */
+            turnId: string;
         };
         /** @description A prompt was accepted; it may have to wait for its turn. */
         PromptReceived: {
             _meta?: unknown;
             /** @description The client that sent it. */
             by: string;
-            /** @description The name under which the client can ask for it again without its being done twice. */
+            /** @description The client's own id of the request: a prompt that is sent again under it is not run twice. */
             clientRequestId?: string;
             /** @description ACP's content blocks. */
             prompt: unknown;
         };
         ProofRequest: {
             /** @description As in the challenge. */
-            by?: components["schemas"]["By"];
+            by?: components["schemas"]["ProofSecret"];
             /** @description The daemon's, from the challenge. */
             nonce: string;
             /** @description As the daemon's, with `page` in place of `daemon`. */
             proof: string;
+        };
+        /**
+         * @description The secret that both sides prove to know. A tab that has its own takes no proof of another:
+         *     whoever had a page loaded at our address may know what is stored.
+         * @enum {string}
+         */
+        ProofSecret: "page" | "tab";
+        /** @description A decision about an agent's question. */
+        QuestionDecision: {
+            by: components["schemas"]["Decider"];
+            outcome?: components["schemas"]["RecordedOutcome"] | null;
+            requestId: string;
+            /** @description The answer to an elicitation. */
+            response?: Record<string, unknown> | null;
         };
         /** @enum {string} */
         QuestionForm: "permission" | "elicitation";
@@ -1521,7 +1498,7 @@ export interface components {
             name: string;
             optionId: string;
         };
-        /** @description What a question was about, short enough to be kept with its answer. */
+        /** @description A summary of a question, short enough to be kept with its answer. */
         QuestionSummary: {
             /** @default null */
             command: string;
@@ -1540,13 +1517,7 @@ export interface components {
             /** @default  */
             title: string;
         };
-        Queue: {
-            /** @description The prompts that wait, in order. */
-            queued: components["schemas"]["Queued"][];
-            /** @description The turn that runs. */
-            running?: string | null;
-        };
-        Queued: {
+        QueueEntry: {
             /** @description The beginning of the prompt's text. */
             text: string;
             turnId: string;
@@ -1561,7 +1532,7 @@ export interface components {
             time: number;
             turn: string;
         };
-        /** @description What the agent was told. */
+        /** @description The answer that the agent got. */
         RecordedOutcome: {
             /**
              * @description The option's kind, such as `allow_once`.
@@ -1581,8 +1552,6 @@ export interface components {
              */
             outcome: string;
         };
-        /** @enum {string} */
-        Refusal: "cancelled" | "rejected" | "unattended";
         /** @description How a question was answered. */
         Resolution: {
             allowed?: boolean;
@@ -1596,15 +1565,15 @@ export interface components {
             waitedMs?: number;
             who: components["schemas"]["DecidedBy"];
         };
-        /** @description What checked that the agent remembers. */
+        /** @description The proof that the agent remembers. */
         ResumeProof: "listed" | "replayed" | "confirmed" | "unchecked" | "new";
-        /** @description How an agent came to know the session. */
+        /** @description The way in which an agent came to know the session. */
         ResumeWay: "new" | "resume" | "load" | "reseed";
-        /** @description Where a rule stands. */
+        /** @description The place of a rule. */
         RulePlace: {
-            /** @description Without one it was given with the session. */
+            /** @description The file of the rule; without one it was given with the session. */
             file?: string;
-            /** @description The first is 1. */
+            /** @description Its position there; the first is 1. */
             index: number;
         };
         RunningTurn: {
@@ -1615,6 +1584,14 @@ export interface components {
              */
             since: number;
             turn: string;
+        };
+        SelectableOption: {
+            current?: string | null;
+            values: components["schemas"]["SelectableValue"][];
+        };
+        SelectableValue: {
+            id: string;
+            name: string;
         };
         /** @description A session as it is now. */
         Session: {
@@ -1680,6 +1657,15 @@ export interface components {
         };
         /** @description The session was closed; the next prompt opens it again. */
         SessionClosed: Record<string, unknown>;
+        SessionCount: {
+            /** @description In memory, with or without a worker. */
+            live: number;
+            /**
+             * Format: int64
+             * @description In the log.
+             */
+            total?: number | null;
+        };
         /** @description The first event of every log. */
         SessionCreated: {
             /**
@@ -1746,12 +1732,25 @@ export interface components {
             /** @description The one that was used last comes first. */
             sessions: components["schemas"]["Session"][];
         };
-        /** @description How an agent was given back its memory of the session. */
+        /** @description Changes of a session; what is left out stays as it is. */
+        SessionPatch: {
+            effort?: string | null;
+            limits?: components["schemas"]["SessionLimits"] | null;
+            mode?: string | null;
+            model?: string | null;
+            /** @description Other options of the agent's own, by their ids. */
+            options?: {
+                [key: string]: string;
+            };
+            /** @description `null` removes it. */
+            title?: string | null;
+        };
+        /** @description The way in which an agent got back its memory of the session. */
         SessionResumed: {
-            /** @description What is not as it was, such as `cwd_changed: …`. */
+            /** @description Changes since the agent last had the session, such as `cwd_changed: …`. */
             changed?: string[];
             how: components["schemas"]["ResumeWay"];
-            /** @description What was tried and did not work. */
+            /** @description Ways that were tried and failed. */
             tried?: string[];
             verified: components["schemas"]["ResumeProof"];
         };
@@ -1780,7 +1779,7 @@ export interface components {
             name: string;
         };
         /** @description Options of an agent's start. */
-        Start: {
+        StartBody: {
             /**
              * @description One of the agent's own ways to log in, by its id. The agent is asked for it first, as with
              *     ACP's `authenticate`. For people.
@@ -1801,7 +1800,7 @@ export interface components {
             isTruncated?: boolean;
             text?: string;
         };
-        /** @description That command has ended. */
+        /** @description The command of a terminal has ended. */
         TerminalExited: {
             /**
              * Format: int32
@@ -1818,9 +1817,9 @@ export interface components {
              */
             truncated: boolean;
         };
-        /** @description More of what a command printed in a [terminal](#terminals) that Switchyard serves. */
+        /** @description Further output of a command in a [terminal](#terminals) that Switchyard serves. */
         TerminalOutput: {
-            /** @description To be appended to what came before. */
+            /** @description Output to be appended to what came before. */
             data: string;
             terminalId: string;
         };
@@ -1887,16 +1886,29 @@ export interface components {
         };
         /** @description In the format asked for: `LogEvent` for `json`, `UiEvent` for `ui`, `Envelope` for `envelopes`, `ConversationChanges` for `conversation`, the params of `session/update` for `acp`, a string for `text` */
         TranscriptData: components["schemas"]["LogEvent"] | components["schemas"]["UiEvent"] | components["schemas"]["Envelope"] | components["schemas"]["ConversationChanges"] | Record<string, unknown> | string;
+        /**
+         * @description The format of a transcript.
+         * @enum {string}
+         */
+        TranscriptFormat: "json" | "acp" | "ui" | "envelopes" | "conversation" | "text";
+        TranscriptItem: {
+            data: components["schemas"]["TranscriptData"];
+            /**
+             * Format: int64
+             * @description The event that it comes from.
+             */
+            seq: number;
+        };
         /** @description A part of a session's log. */
         TranscriptPage: {
             epoch: string;
-            format: components["schemas"]["Format"];
+            format: components["schemas"]["TranscriptFormat"];
             /**
              * Format: int64
              * @description The session's last event.
              */
             head: number;
-            items: components["schemas"]["Item"][];
+            items: components["schemas"]["TranscriptItem"][];
             /**
              * Format: int64
              * @description `after` of the next page; missing on the last page.
@@ -1919,7 +1931,7 @@ export interface components {
             /** @description The agent's answer to `session/prompt`. */
             result?: unknown;
             /**
-             * @description ACP's word, the agent's own, or `error`.
+             * @description ACP's stop reason, the agent's own, or `error`.
              * @default end_turn
              */
             stopReason: string;
@@ -1941,10 +1953,8 @@ export interface components {
         };
         /** @enum {string} */
         UiEventName: "start" | "agent" | "stderr" | "error" | "end";
-        /** @description What an agent's count of tokens is about. */
+        /** @description The scope of an agent's count of tokens. */
         UsageScope: "last_call";
-        /** @description Text, or ACP's content blocks. */
-        Words: string | Record<string, unknown>[];
         /** @description The agent's process has ended. */
         WorkerExited: {
             /**
@@ -1963,7 +1973,7 @@ export interface components {
              */
             signal: number;
             /**
-             * @description The last lines.
+             * @description The last lines of its stderr.
              * @default
              */
             stderr: string;
@@ -1992,15 +2002,6 @@ export interface components {
              * @default 0
              */
             pid: number;
-        };
-        /** @description The caller. */
-        You: {
-            /** @description The token's name. */
-            name: string;
-            /** @description Sees only the sessions that it made itself. */
-            ownSessions: boolean;
-            /** @description `observer`, `operator` or `admin`. */
-            role: string;
         };
     };
     responses: {
@@ -2122,7 +2123,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Agents"];
+                    "application/json": components["schemas"]["AgentList"];
                 };
             };
             400: components["responses"]["BadInput"];
@@ -2302,7 +2303,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LoggedIn"];
+                    "application/json": components["schemas"]["LoginResponse"];
                 };
             };
             400: components["responses"]["BadInput"];
@@ -2370,7 +2371,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Challenge"];
+                    "application/json": components["schemas"]["ChallengeResponse"];
                 };
             };
             400: components["responses"]["BadInput"];
@@ -2449,7 +2450,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Pass"];
+                    "application/json": components["schemas"]["PassResponse"];
                 };
             };
             400: components["responses"]["BadInput"];
@@ -2676,7 +2677,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Changes"];
+                "application/json": components["schemas"]["SessionPatch"];
             };
         };
         responses: {
@@ -2827,7 +2828,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["Cancel"] | null;
+                "application/json": components["schemas"]["CancelBody"] | null;
             };
         };
         responses: {
@@ -2990,7 +2991,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["Fork"] | null;
+                "application/json": components["schemas"]["ForkBody"] | null;
             };
         };
         responses: {
@@ -3061,7 +3062,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Decision"];
+                    "application/json": components["schemas"]["QuestionDecision"];
                 };
             };
             400: components["responses"]["BadInput"];
@@ -3093,7 +3094,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Accepted"];
+                    "application/json": components["schemas"]["PromptReceipt"];
                 };
             };
             400: components["responses"]["BadInput"];
@@ -3121,7 +3122,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Queue"];
+                    "application/json": components["schemas"]["PromptQueue"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -3169,7 +3170,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["Start"] | null;
+                "application/json": components["schemas"]["StartBody"] | null;
             };
         };
         responses: {

@@ -1,10 +1,10 @@
 // The actions in a session, each one request.
 import { path, request, requestJson } from "../api/request";
 import type { Json } from "../api/json";
-import type { Accepted, Attachment, Changes, Decision, PermissionAnswer, Session } from "../api/types";
+import type { PromptReceipt, Attachment, SessionPatch, QuestionDecision, PermissionAnswer, Session } from "../api/types";
 
 /** `prompt` is text, or ACP's content blocks. */
-export function sendPrompt(session: string, prompt: string | Json[], attachments: string[], clientRequestId: string): Promise<Accepted> {
+export function sendPrompt(session: string, prompt: string | Json[], attachments: string[], clientRequestId: string): Promise<PromptReceipt> {
   return requestJson(path`/v1/sessions/${session}/prompt`, { method: "POST", json: { prompt, attachments, clientRequestId } });
 }
 
@@ -17,11 +17,11 @@ export async function dropQueued(session: string, turn: string): Promise<void> {
   await request(path`/v1/sessions/${session}/queue/${turn}`, { method: "DELETE" });
 }
 
-export function answerQuestion(session: string, requestId: string, answer: PermissionAnswer): Promise<Decision> {
+export function answerQuestion(session: string, requestId: string, answer: PermissionAnswer): Promise<QuestionDecision> {
   return requestJson(path`/v1/sessions/${session}/permissions/${requestId}`, { method: "POST", json: answer });
 }
 
-export function changeSession(session: string, changes: Changes): Promise<Session> {
+export function changeSession(session: string, changes: SessionPatch): Promise<Session> {
   return requestJson(path`/v1/sessions/${session}`, { method: "PATCH", json: changes });
 }
 

@@ -132,16 +132,16 @@ async fn run(turn: DemoTurn, mut cancelled: watch::Receiver<bool>) {
     turn.change(|session| session.turn = None);
     let _ = turn.connection.save(&turn.session).await;
 
-    let wishes = *turn.end_options();
+    let options = *turn.end_options();
     let answer = match outcome {
         Ok(reason) => wire::result_line(&turn.id, &json!({ "stopReason": reason }).to_string()),
         Err(error) => wire::error_line(&turn.id, &error),
     };
     turn.raw(answer.clone()).await;
-    if wishes.answers_twice {
+    if options.answers_twice {
         turn.raw(answer).await;
     }
-    for n in 1..=wishes.n_late_updates {
+    for n in 1..=options.n_late_updates {
         turn.say(format!("late {n}\n")).await;
     }
 }

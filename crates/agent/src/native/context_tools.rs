@@ -39,13 +39,13 @@ use context_editor::ContextEditor;
 pub(super) fn of(session: &Arc<NativeSession>, cancel: &CancellationToken) -> Vec<Arc<Tool>> {
     let switch = session.context_tools();
     let is_on = |name: &ContextToolName| switch.has(*name);
-    let desk = ContextEditor::new(session);
+    let editor = ContextEditor::new(session);
     let make = |name: ContextToolName| match name {
-        ContextToolName::ContextEdit => context_edit::tool(desk.clone()),
-        ContextToolName::ThreadPark => thread_park::tool(desk.clone()),
-        ContextToolName::ClassifierThreads => classifier_threads::tool(desk.clone()),
-        ContextToolName::DistillThreads => distill_threads::tool(desk.clone()),
-        ContextToolName::ObjectiveSet => objective_set::tool(desk.clone()),
+        ContextToolName::ContextEdit => context_edit::tool(editor.clone()),
+        ContextToolName::ThreadPark => thread_park::tool(editor.clone()),
+        ContextToolName::ClassifierThreads => classifier_threads::tool(editor.clone()),
+        ContextToolName::DistillThreads => distill_threads::tool(editor.clone()),
+        ContextToolName::ObjectiveSet => objective_set::tool(editor.clone()),
         ContextToolName::Verify => verify::tool(session.clone()),
         ContextToolName::Refine => refine::tool(session.clone(), cancel.clone()),
     };

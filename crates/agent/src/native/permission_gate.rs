@@ -12,7 +12,7 @@ use super::client::AcpClient;
 use super::excerpt;
 use super::lock;
 use super::options::ApprovalMode;
-use super::tool_call::{CallNeed, Kind};
+use super::tool_call::{CallNeed, ToolKind};
 
 const ONCE: &str = "once";
 const ALWAYS: &str = "always";
@@ -42,7 +42,7 @@ impl Gate {
     pub(super) async fn pass(
         &self,
         need: &CallNeed,
-        kind: Kind,
+        kind: ToolKind,
         mode: ApprovalMode,
         client: &AcpClient,
         tool_call: &Value,
@@ -74,7 +74,7 @@ impl Gate {
         }
     }
 
-    fn decided(&self, key: &str, kind: Kind, mode: ApprovalMode) -> Option<GateVerdict> {
+    fn decided(&self, key: &str, kind: ToolKind, mode: ApprovalMode) -> Option<GateVerdict> {
         if mode == ApprovalMode::Plan {
             return Some(GateVerdict::Refused(
                 "The session is in plan mode: nothing may be changed, run or fetched. \
@@ -85,7 +85,7 @@ impl Gate {
         let is_protected = key.starts_with(PROTECTED);
         let by_mode = match mode {
             ApprovalMode::Auto => true,
-            ApprovalMode::Code => kind == Kind::Edit,
+            ApprovalMode::Code => kind == ToolKind::Edit,
             ApprovalMode::Ask | ApprovalMode::Plan => false,
         };
         let is_allowed = (by_mode && !is_protected) || lock(&self.always).contains(key);
@@ -102,8 +102,9 @@ impl Gate {
 
 /// Asks the client whether a rule denies what needs no question. Files and commands are asked about
 /// where they are touched, by name.
-async fn unless_denied(verdict: GateVerdict, kind: Kind, client: &AcpClient) -> GateVerdict {
-    let is_asked_later = matches!(kind, Kind::Edit | Kind::Delete | Kind::Move | Kind::Execute);
+async fn unless_denied(verdict: GateVerdict, kind: ToolKind, client: &AcpClient) -> GateVerdict {
+    let is_asked_later =
+        matches!(kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move | ToolKind::Execute);
     if verdict != GateVerdict::Run || is_asked_later {
         return verdict;
     }

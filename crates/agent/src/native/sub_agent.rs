@@ -19,7 +19,7 @@ use super::session::NativeSession;
 use super::settings::context_tools::ContextToolName;
 use super::tool::arguments::string;
 use super::tool::{
-    CallContent, Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput, Toolbox, by_name,
+    CallContent, PreparedCall, Tool, ToolContext, ToolError, ToolKind, ToolOutput, Toolbox, by_name,
 };
 use super::turn::{ConversationResult, ModelTurn, TextKind, TurnConversation, TurnStop};
 
@@ -55,7 +55,7 @@ pub(super) fn tool(session: Arc<NativeSession>, cancel: CancellationToken) -> Ar
         // The sub-agent's calls ask for permission themselves.
         Ok(PreparedCall::free(asked.description, work))
     };
-    Tool::at_once("task", Kind::Think, description, arguments, prepare)
+    Tool::at_once("task", ToolKind::Think, description, arguments, prepare)
 }
 
 /// The tools of a sub-agent: none that work on the session's own conversation, and no further

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::display_text;
 use super::lock;
 use super::tool::arguments::{self, any, string, word};
-use super::tool::{Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput};
+use super::tool::{PreparedCall, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 
 /// A longer plan is not looked at by anybody.
 const MAX_TODOS: usize = 100;
@@ -79,7 +79,7 @@ pub(super) fn tool(list: TodoList) -> Arc<Tool> {
     ]);
     let todos = any("todos", json!({ "type": "array", "items": entry }));
     let prepare = move |asked, context: &ToolContext| prepare(asked, Arc::clone(&list), context);
-    Tool::at_once("todo", Kind::Think, description, [todos], prepare)
+    Tool::at_once("todo", ToolKind::Think, description, [todos], prepare)
 }
 
 fn prepare(

@@ -25,7 +25,7 @@ use super::lock;
 use super::settings::ToolSettings;
 use super::tool_call::set_shown;
 pub use super::tool_call::{
-    CallContent, CallDescription, CallNeed, Kind, Location, PreparedCall, ToolError, ToolOutput,
+    CallContent, CallDescription, CallNeed, Location, PreparedCall, ToolError, ToolKind, ToolOutput,
 };
 use arguments::Argument;
 
@@ -36,7 +36,7 @@ pub type PreparationFuture = BoxFuture<'static, Result<PreparedCall, ToolError>>
 /// A tool of the agent.
 pub struct Tool {
     pub spec: ToolSpec,
-    pub kind: Kind,
+    pub kind: ToolKind,
     prepare: Box<dyn Fn(Value, ToolContext) -> PreparationFuture + Send + Sync>,
 }
 
@@ -50,7 +50,7 @@ impl Tool {
     /// A tool of ours: what a model gives as its `arguments` is read into an `A`.
     pub(super) fn new<A, P>(
         name: &'static str,
-        kind: Kind,
+        kind: ToolKind,
         description: impl Into<String>,
         arguments: impl IntoIterator<Item = Argument>,
         prepare: impl Fn(A, ToolContext) -> P + Send + Sync + 'static,
@@ -75,7 +75,7 @@ impl Tool {
     /// A tool that need not wait to know what a call would do.
     pub(super) fn at_once<A: DeserializeOwned>(
         name: &'static str,
-        kind: Kind,
+        kind: ToolKind,
         description: impl Into<String>,
         arguments: impl IntoIterator<Item = Argument>,
         prepare: impl Fn(A, &ToolContext) -> Result<PreparedCall, ToolError> + Send + Sync + 'static,
@@ -87,7 +87,7 @@ impl Tool {
     /// A tool that reads its arguments itself.
     pub(super) fn taking_any(
         spec: ToolSpec,
-        kind: Kind,
+        kind: ToolKind,
         prepare: impl Fn(Value, ToolContext) -> PreparationFuture + Send + Sync + 'static,
     ) -> Self {
         Self { spec, kind, prepare: Box::new(prepare) }

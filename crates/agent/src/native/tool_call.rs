@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::chat::MessagePart;
 
-pub use wire::ToolKind as Kind;
+pub use wire::ToolKind;
 
 /// A call that can be run.
 pub struct PreparedCall {
@@ -44,7 +44,7 @@ impl std::fmt::Debug for PreparedCall {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CallDescription {
     /// The kind of this call, where the tool has calls of several kinds.
-    pub kind: Option<Kind>,
+    pub kind: Option<ToolKind>,
     pub title: String,
     pub locations: Vec<Location>,
     /// A diff of what would be changed, the command that would be run.

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use super::display_text;
 use super::tool::arguments::{integer, string, word};
 use super::tool::{
-    CallDescription, CallNeed, Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput,
+    CallDescription, CallNeed, PreparedCall, Tool, ToolContext, ToolError, ToolKind, ToolOutput,
 };
 use fetching::{FetchOutcome, FetchedPage, fetch, is_html, read_url};
 use page::PageFormat;
@@ -39,7 +39,7 @@ pub(super) fn tool() -> Arc<Tool> {
         word("format", &["markdown", "text", "html"], "Default: markdown"),
         integer("max_length", "Characters to return at most (default 30000)"),
     ];
-    Tool::at_once("webfetch", Kind::Fetch, description, arguments, prepare)
+    Tool::at_once("webfetch", ToolKind::Fetch, description, arguments, prepare)
 }
 
 fn prepare(arguments: WebfetchArguments, context: &ToolContext) -> Result<PreparedCall, ToolError> {

@@ -90,13 +90,13 @@ impl Agent {
 
     fn stream(&mut self, params: &Value) -> anyhow::Result<()> {
         let blocks = params["prompt"].as_array().into_iter().flatten();
-        let wish =
+        let request =
             blocks.filter_map(|block| block["text"].as_str()).find_map(ChunkRequest::find_in);
-        let wish = wish.unwrap_or(ChunkRequest { n_chunks: 1, n_bytes: 0 });
+        let request = request.unwrap_or(ChunkRequest { n_chunks: 1, n_bytes: 0 });
         let mut chunks =
-            Chunks::new(params["sessionId"].as_str().unwrap_or_default(), wish.n_bytes);
+            Chunks::new(params["sessionId"].as_str().unwrap_or_default(), request.n_bytes);
         let mut n_waiting_bytes = 0;
-        for number in 1..=wish.n_chunks {
+        for number in 1..=request.n_chunks {
             let line = chunks.line(number);
             self.outbox.push(line);
             n_waiting_bytes += line.len();

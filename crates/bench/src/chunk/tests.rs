@@ -32,12 +32,12 @@ fn other_lines_have_no_number() {
 }
 
 #[test]
-fn a_wish_is_found_among_other_words() {
-    let wish = ChunkRequest { n_chunks: 100_000, n_bytes: 40 };
-    assert_eq!(ChunkRequest::find_in(&wish.prompt()), Some(wish));
+fn a_chunk_request_is_found_among_other_words() {
+    let request = ChunkRequest { n_chunks: 100_000, n_bytes: 40 };
+    assert_eq!(ChunkRequest::find_in(&request.prompt()), Some(request));
     assert_eq!(
-        ChunkRequest::find_in(&format!("Be brief.\n\n{} Thanks.", wish.prompt())),
-        Some(wish)
+        ChunkRequest::find_in(&format!("Be brief.\n\n{} Thanks.", request.prompt())),
+        Some(request)
     );
     for text in ["", "stream", "stream 1.", "stream x 2.", "stream 1 2"] {
         assert_eq!(ChunkRequest::find_in(text), None, "{text}");
@@ -45,7 +45,7 @@ fn a_wish_is_found_among_other_words() {
 }
 
 #[test]
-fn a_model_answers_the_last_wish_and_tokens_are_told_apart_in_one_update() {
+fn a_model_answers_the_last_request_and_tokens_are_told_apart_in_one_update() {
     let (first, last) =
         (ChunkRequest { n_chunks: 1, n_bytes: 2 }, ChunkRequest { n_chunks: 30, n_bytes: 4 });
     let told = format!(

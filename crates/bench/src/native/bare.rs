@@ -33,8 +33,8 @@ impl TokenSource for Bare {
         Ok(())
     }
 
-    fn ask(&mut self, wish: ChunkRequest) -> anyhow::Result<()> {
-        let body = plain_request(wish).to_string();
+    fn ask(&mut self, request: ChunkRequest) -> anyhow::Result<()> {
+        let body = plain_request(request).to_string();
         let head = format!(
             "POST /v1/chat/completions HTTP/1.1\r\nhost: {}\r\ncontent-length: {}\r\n\r\n",
             self.address,

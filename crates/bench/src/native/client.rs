@@ -105,8 +105,8 @@ impl TokenSource for Client {
         self.open()
     }
 
-    fn ask(&mut self, wish: ChunkRequest) -> anyhow::Result<()> {
-        let prompt = json!([{ "type": "text", "text": wish.prompt() }]);
+    fn ask(&mut self, request: ChunkRequest) -> anyhow::Result<()> {
+        let prompt = json!([{ "type": "text", "text": request.prompt() }]);
         let params = json!({ "sessionId": self.session, "prompt": prompt });
         self.send("session/prompt", &params)
     }

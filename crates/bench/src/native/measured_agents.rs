@@ -36,7 +36,7 @@ impl NativeBenchSetup {
         base_url: String,
     ) -> anyhow::Result<Self> {
         let dir = tempfile::Builder::new().prefix("bench-native-").tempdir()?;
-        for name in ["home", "yard", "work"] {
+        for name in ["home", "switchyard", "work"] {
             fs::create_dir(dir.path().join(name))?;
         }
         let stage = Self { switchyard, peers, base_url, dir };
@@ -114,7 +114,9 @@ impl MeasuredAgent {
         };
         // Neither the user's keys nor settings.
         command.env_clear().current_dir(stage.cwd());
-        command.env("HOME", stage.home()).env("SWITCHYARD_HOME", stage.dir.path().join("yard"));
+        command
+            .env("HOME", stage.home())
+            .env("SWITCHYARD_HOME", stage.dir.path().join("switchyard"));
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("OPENAI_BASE_URL", &stage.base_url).env("OPENAI_API_KEY", "bench");
         command.env("OPENAI_MODEL", MODEL).env("NO_PROXY", "127.0.0.1,localhost");

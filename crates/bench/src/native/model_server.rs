@@ -95,11 +95,11 @@ impl ModelServer {
 }
 
 /// What an agent would send, in as few words as possible.
-pub(super) fn plain_request(wish: ChunkRequest) -> Value {
+pub(super) fn plain_request(request: ChunkRequest) -> Value {
     let tool = json!({ "type": "function", "function": { "name": "t", "parameters": {} } });
     json!({
         "model": MODEL, "stream": true, "tools": [tool],
-        "messages": [{ "role": "user", "content": wish.prompt() }],
+        "messages": [{ "role": "user", "content": request.prompt() }],
     })
 }
 
@@ -141,7 +141,8 @@ fn next_request(reader: &mut impl BufRead) -> anyhow::Result<Option<(String, Val
 
 fn answer(writer: &mut TcpStream, body: &Value, clock: &TokenWriteTimes) -> anyhow::Result<()> {
     let has_tools = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
-    let n_tokens = if has_tools { wished(body).map_or(1, |wish| wish.n_chunks) } else { 0 };
+    let n_tokens =
+        if has_tools { last_request(body).map_or(1, |request| request.n_chunks) } else { 0 };
     if body["stream"] != true {
         let message = json!({ "role": "assistant", "content": "ok" });
         let choice = json!({ "index": 0, "message": message, "finish_reason": "stop" });
@@ -177,7 +178,7 @@ fn answer(writer: &mut TcpStream, body: &Value, clock: &TokenWriteTimes) -> anyh
 }
 
 /// The last request for tokens in the last message that has one.
-fn wished(body: &Value) -> Option<ChunkRequest> {
+fn last_request(body: &Value) -> Option<ChunkRequest> {
     let messages = body["messages"].as_array()?;
     let users = messages.iter().rev().filter(|message| message["role"] == "user");
     users

@@ -10,7 +10,7 @@ pub(super) trait TokenSource {
     /// Forgets what was said: a long history is summarised, and everybody does that differently.
     fn begin_anew(&mut self) -> anyhow::Result<()>;
 
-    fn ask(&mut self, wish: ChunkRequest) -> anyhow::Result<()>;
+    fn ask(&mut self, request: ChunkRequest) -> anyhow::Result<()>;
 
     /// Reads one line and tells which tokens are in it; false at the end of the answer.
     fn next(&mut self, seen: &mut dyn FnMut(u64)) -> anyhow::Result<bool>;

@@ -35,8 +35,8 @@ fn result(line: &str) -> Value {
 
 #[test]
 fn every_chunk_comes_once_in_order_before_the_answer() {
-    let wish = ChunkRequest { n_chunks: 5000, n_bytes: 100 };
-    let blocks = json!([{ "type": "text", "text": wish.prompt() }]);
+    let chunks = ChunkRequest { n_chunks: 5000, n_bytes: 100 };
+    let blocks = json!([{ "type": "text", "text": chunks.prompt() }]);
 
     let lines = talk(&[
         request(1, "initialize", json!({ "protocolVersion": 1 })),
@@ -54,7 +54,7 @@ fn every_chunk_comes_once_in_order_before_the_answer() {
 }
 
 #[test]
-fn a_prompt_without_a_wish_gets_one_chunk_and_an_unknown_method_an_error() {
+fn a_prompt_without_a_size_gets_one_chunk_and_an_unknown_method_an_error() {
     let blocks = json!([{ "type": "text", "text": "hello" }]);
 
     let lines = talk(&[

@@ -53,7 +53,7 @@ impl WantedState {
     pub(crate) fn decode(byte: u8) -> Option<Self> {
         [Self::Run, Self::Stop, Self::Term, Self::Kill]
             .into_iter()
-            .find(|wish| wish.encode() == byte)
+            .find(|wanted| wanted.encode() == byte)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The environment a worker gets.
 //!
-//! In: our own variables and a caller's wishes. Out: the exact list for `execve`.
-//! Whatever the caller wishes, no `SWITCHYARD_*` variable reaches a worker (they may hold our
+//! In: our own variables and what a caller asks for. Out: the exact list for `execve`.
+//! Whatever the caller asks for, no `SWITCHYARD_*` variable reaches a worker (they may hold our
 //! secrets), except the marker by which we find the worker's processes again.
 
 use std::collections::{BTreeMap, BTreeSet};

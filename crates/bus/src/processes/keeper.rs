@@ -148,7 +148,7 @@ impl Keeper {
             let wake_at = self.wake_at();
             tokio::select! {
                 _ = child_ended.recv() => {}
-                wish = next_wish(&self.control), if self.has_owner => self.obey(wish),
+                wanted = next_wanted_state(&self.control), if self.has_owner => self.obey(wanted),
                 () = async { sleep_until(wake_at.unwrap_or_else(Instant::now)).await },
                     if wake_at.is_some() => self.go_on(),
             }
@@ -179,8 +179,8 @@ impl Keeper {
         }
     }
 
-    fn obey(&mut self, wish: Option<WantedState>) {
-        match wish {
+    fn obey(&mut self, wanted: Option<WantedState>) {
+        match wanted {
             Some(WantedState::Run) => self.freezer.resume(self.cgroup.as_ref()),
             Some(WantedState::Stop) if matches!(self.ending, TreeEnding::NotYet) => {
                 self.freezer.stop(self.cgroup.as_ref(), below_us);
@@ -264,7 +264,7 @@ fn below_us() -> Vec<Proc> {
 }
 
 /// The next command; `None` when the owner is gone.
-async fn next_wish(control: &UnixStream) -> Option<WantedState> {
+async fn next_wanted_state(control: &UnixStream) -> Option<WantedState> {
     loop {
         let mut byte = [0];
         control.readable().await.ok()?;

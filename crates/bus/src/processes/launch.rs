@@ -148,18 +148,18 @@ impl Launch {
             cgroup: cgroup.as_ref().map(|group| group.dir().into()),
             n_descriptors: descriptors::limit_of_workers(),
         };
-        let (wish, wishes) = watch::channel(WantedState::Run);
+        let (wanted, wanted_states) = watch::channel(WantedState::Run);
         let (lives, life) = watch::channel(WorkerLife::default());
         let (started, on_started) = oneshot::channel();
         let id = marker.to_string();
         let charge =
             SupervisedWorker { marker, keeper, keeper_pid, control, record, cgroup, drain };
-        task::spawn(supervise(charge, order, pipes.workers, started, lives, wishes));
+        task::spawn(supervise(charge, order, pipes.workers, started, lives, wanted_states));
 
         match on_started.await.unwrap_or(Err(HandshakeError::KeeperLost)) {
             Ok(started) => {
                 let shared =
-                    Arc::new(WorkerHandleState { id, keeper_pid, started, tail, life, wish });
+                    Arc::new(WorkerHandleState { id, keeper_pid, started, tail, life, wanted });
                 let handle = WorkerHandle { shared };
                 Ok(Worker { stdin: pipes.stdin, stdout: pipes.stdout, stderr, handle })
             }

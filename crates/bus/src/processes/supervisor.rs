@@ -1,6 +1,6 @@
 //! The task that owns one keeper.
 //!
-//! In: wishes from handles, reports from the keeper. Out: the worker's life, as a watched value.
+//! In: the states that handles want, reports from the keeper. Out: the worker's life, as a watched value.
 //! One task per worker. The control socket is the lifeline in both directions: when the last
 //! handle is dropped we close our side and the keeper ends the tree; when the keeper's side closes
 //! before it said "empty", it was killed, and we end the tree ourselves. The record and the cgroup
@@ -76,14 +76,14 @@ pub(crate) async fn supervise(
     fds: WorkerFds,
     started: oneshot::Sender<Result<WorkerStart, HandshakeError>>,
     lives: watch::Sender<WorkerLife>,
-    wishes: watch::Receiver<WantedState>,
+    wanted_states: watch::Receiver<WantedState>,
 ) {
     let mut reports = ReportReader::default();
     match timeout(START_WAIT, charge.hand_over(order, fds, &mut reports)).await {
         Ok(Ok(worker)) => {
-            // A caller that is gone has dropped its wishes too; `watch_over` notices that.
+            // A caller that is gone has dropped its handles too; `watch_over` notices that.
             let _caller_gone = started.send(Ok(worker));
-            let end = charge.watch_over(&mut reports, &lives, wishes).await;
+            let end = charge.watch_over(&mut reports, &lives, wanted_states).await;
             charge.finish(end, &lives).await;
         }
         Ok(Err(error)) => {
@@ -131,7 +131,7 @@ impl SupervisedWorker {
         &mut self,
         reports: &mut ReportReader,
         lives: &watch::Sender<WorkerLife>,
-        mut wishes: watch::Receiver<WantedState>,
+        mut wanted_states: watch::Receiver<WantedState>,
     ) -> KeeperEnd {
         let mut end = KeeperEnd::Lost;
         let mut has_handles = true;
@@ -147,15 +147,15 @@ impl SupervisedWorker {
                     }
                     Some(report) => lives.send_modify(|life| life.note(report)),
                 },
-                wish = wishes.changed(), if has_handles => {
-                    let wish = wish.ok().map(|()| *wishes.borrow_and_update());
-                    if let Some(wish) = wish {
-                        send_at_once(&self.control, &[wish.encode()]);
+                wanted = wanted_states.changed(), if has_handles => {
+                    let wanted = wanted.ok().map(|()| *wanted_states.borrow_and_update());
+                    if let Some(wanted) = wanted {
+                        send_at_once(&self.control, &[wanted.encode()]);
                     } else {
                         has_handles = false;
                         let _gone = rustix::net::shutdown(&self.control, Shutdown::Write);
                     }
-                    if wish.is_none_or(|wish| wish == WantedState::Kill) {
+                    if wanted.is_none_or(|wanted| wanted == WantedState::Kill) {
                         answer_by.get_or_insert(Instant::now() + KEEPER_WAIT);
                     }
                 }

@@ -1,6 +1,6 @@
 //! A running worker, as its users see it.
 //!
-//! In: wishes (pause, stop, kill). Out: pipes, and how it ended. A handle is a cheap clone; the tree is
+//! In: the wanted state (pause, stop, kill). Out: pipes, and how it ended. A handle is a cheap clone; the tree is
 //! ended when the last one is dropped. All waiting functions may be called by any number of tasks.
 
 use std::fmt;
@@ -83,7 +83,7 @@ pub(crate) struct WorkerHandleState {
     pub(crate) tail: Arc<StderrTail>,
     pub(crate) life: watch::Receiver<WorkerLife>,
     /// The lifeline: the supervisor ends the tree when this is dropped.
-    pub(crate) wish: watch::Sender<WantedState>,
+    pub(crate) wanted: watch::Sender<WantedState>,
 }
 
 impl WorkerHandle {
@@ -164,7 +164,7 @@ impl WorkerHandle {
             return report;
         }
         observe(StopStep::Terminate);
-        self.wish(WantedState::Term);
+        self.want(WantedState::Term);
         if let Ok(report) = timeout(ladder.after_term, self.ended()).await {
             return report;
         }
@@ -175,20 +175,20 @@ impl WorkerHandle {
 
     /// SIGKILL to the whole tree, at once.
     pub fn kill(&self) {
-        self.wish(WantedState::Kill);
+        self.want(WantedState::Kill);
     }
 
-    fn wish(&self, wish: WantedState) {
-        self.shared.wish.send_if_modified(|current| {
-            let is_more = wish > *current;
-            *current = wish.max(*current);
+    fn want(&self, wanted: WantedState) {
+        self.shared.wanted.send_if_modified(|current| {
+            let is_more = wanted > *current;
+            *current = wanted.max(*current);
             is_more
         });
     }
 
-    /// Replaces one wish by another, unless a different one has been made meanwhile.
+    /// Replaces one wanted state by another, unless a different one has been made meanwhile.
     fn exchange(&self, from: WantedState, to: WantedState) {
-        self.shared.wish.send_if_modified(|current| {
+        self.shared.wanted.send_if_modified(|current| {
             let is_so = *current == from;
             if is_so {
                 *current = to;

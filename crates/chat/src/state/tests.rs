@@ -58,7 +58,7 @@ pub(super) fn answer(state: &mut ChatState, code: KeyCode) -> Vec<Effect> {
     effects
 }
 
-fn send(state: &mut ChatState, text: &str) -> Vec<Effect> {
+pub(super) fn send(state: &mut ChatState, text: &str) -> Vec<Effect> {
     type_in(state, text);
     state.press(key(KeyCode::Enter))
 }
@@ -353,42 +353,6 @@ fn commands_are_completed_and_obeyed() {
     assert_eq!(send(&mut state, "/quit")[0], Effect::Leave);
     send(&mut state, "/help");
     assert!(matches!(state.overlay, Some(Overlay::Help)));
-}
-
-#[test]
-fn sessions_are_picked_by_typing() {
-    let mut state = opened();
-    assert_eq!(send(&mut state, "/sessions")[0], Effect::Sessions);
-    let session = |id: &str, title: &str| SessionInfo {
-        id: id.into(),
-        title: Some(title.into()),
-        ..SessionInfo::default()
-    };
-    state.handle_message(ChatMessage::Sessions(vec![
-        session("s2", "Fix the door"),
-        session("s3", "Paint"),
-    ]));
-    type_in(&mut state, "paint");
-    assert_eq!(state.press(key(KeyCode::Enter)), [Effect::Attach("s3".into())]);
-}
-
-#[test]
-fn a_single_agent_is_taken_and_several_are_offered() {
-    let agent =
-        |id: &str, is_usable| AgentInfo { id: id.into(), is_usable, ..AgentInfo::default() };
-    let mut state = ChatState::new(Vec::new());
-    assert_eq!(state.begin(FirstAction::PickAgent), [Effect::Agents]);
-    let found = vec![agent("demo", true), agent("x", false)];
-    let effects = state.handle_message(ChatMessage::Agents { found, is_complete: true });
-    assert_eq!(effects, [Effect::Create { agent: Some("demo".into()) }]);
-
-    let mut state = ChatState::new(Vec::new());
-    state.begin(FirstAction::PickAgent);
-    let found = vec![agent("demo", true), agent("native", true)];
-    assert!(state.handle_message(ChatMessage::Agents { found, is_complete: true }).is_empty());
-    state.press(key(KeyCode::Down));
-    let effects = state.press(key(KeyCode::Enter));
-    assert_eq!(effects, [Effect::Create { agent: Some("native".into()) }]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Reads an event into a conversation.
 
 use wire::event::{PermissionRequested, TurnEnded};
-use wire::{Event, Own};
+use wire::{Event, OwnEvent};
 
 use super::{Change, Conversation};
 use crate::calls::{CallKey, ReportKind, ToolCall};
@@ -134,31 +134,33 @@ impl Conversation {
         self.plan = entries;
     }
 
-    fn own_event<'e>(&mut self, own: Own<'e>, changes: &mut Vec<Change<'e>>) {
+    fn own_event<'e>(&mut self, own: OwnEvent<'e>, changes: &mut Vec<Change<'e>>) {
         self.terminals.apply(&own);
         match own {
-            Own::TurnStarted(_) => return self.start_turn(changes),
-            Own::TurnEnded(ended) => return self.turn_ended(&ended, changes),
-            Own::Error(fault) => return self.fail(&fault, None, changes),
-            Own::PermissionRequested(asked) => return self.asked(&asked, changes),
-            Own::PermissionResolved(resolved) => {
+            OwnEvent::TurnStarted(_) => return self.start_turn(changes),
+            OwnEvent::TurnEnded(ended) => return self.turn_ended(&ended, changes),
+            OwnEvent::Error(fault) => return self.fail(&fault, None, changes),
+            OwnEvent::PermissionRequested(asked) => return self.asked(&asked, changes),
+            OwnEvent::PermissionResolved(resolved) => {
                 let decision = self.questions.decide(resolved);
                 return changes.push(Change::Decided(Box::new(decision)));
             }
-            Own::SessionCreated(ref created) => {
+            OwnEvent::SessionCreated(ref created) => {
                 self.cwd = Some(created.cwd.clone()).filter(|cwd| !cwd.is_empty());
             }
-            Own::ElicitationRequested(_) | Own::AgentQuiet(_) | Own::LimitReached(_) => {
+            OwnEvent::ElicitationRequested(_)
+            | OwnEvent::AgentQuiet(_)
+            | OwnEvent::LimitReached(_) => {
                 self.begin_waiting_calls(changes);
             }
             _ => {}
         }
         let dropped = match &own {
-            Own::PromptDropped(dropped) if self.turn.is_none() => Some(dropped.reason),
+            OwnEvent::PromptDropped(dropped) if self.turn.is_none() => Some(dropped.reason),
             _ => None,
         };
         // An agent that waits for an answer is quiet for a reason, which the question shows.
-        let is_asked = matches!(own, Own::AgentQuiet(_)) && !self.questions.is_empty();
+        let is_asked = matches!(own, OwnEvent::AgentQuiet(_)) && !self.questions.is_empty();
         let notice = Notice::of_own(&own, self.turn.is_some()).filter(|_| !is_asked);
         changes.push(Change::Own(Box::new(own), notice));
         // A client that waits for the prompt's turn gets one that starts and ends at once.

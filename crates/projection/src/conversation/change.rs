@@ -1,7 +1,7 @@
 //! The changes that an event can make in a conversation.
 
 use wire::event::TurnOutcome;
-use wire::{Fault, Own};
+use wire::{Fault, OwnEvent};
 
 use crate::calls::CallKey;
 use crate::content::ContentBlock;
@@ -71,7 +71,7 @@ pub enum Change<'e> {
     /// Once for every turn that has started, however it went.
     TurnEnded(Box<TurnEnd>),
     /// Any other event of Switchyard itself, and the notice to show for it.
-    Own(Box<Own<'e>>, Option<Notice>),
+    Own(Box<OwnEvent<'e>>, Option<Notice>),
     /// Any other update of the agent, and the notice to show for it.
     Update(&'e str, JsonObject<'e>, Option<Notice>),
 }

@@ -14,7 +14,7 @@ use super::single_turn::SingleTurn;
 use super::tool_calls::ToolCallResult;
 use super::{CliExit, Dialect, DialectOutput, StopReason, TurnOutcome, json, stderr};
 use crate::tools;
-use crate::update::{Kind, NoticeSeverity, PlanEntry, SessionUpdate};
+use crate::update::{NoticeSeverity, PlanEntry, SessionUpdate, ToolKind};
 
 /// The column at which prose is wrapped when stdout is no terminal.
 const WRAPPED_AT: usize = 80;
@@ -258,7 +258,7 @@ fn plan_of(name: &str, input: &Value) -> Option<Vec<PlanEntry>> {
 fn is_failure(name: &str, text: &str) -> bool {
     let last = text.trim_end().lines().next_back().unwrap_or_default();
     text.starts_with("<system>ERROR")
-        || (tools::kind_of(name) == Kind::Execute
+        || (tools::kind_of(name) == ToolKind::Execute
             && last.starts_with("Command failed with exit code"))
 }
 

@@ -10,7 +10,9 @@ use serde_json::Value;
 
 use super::DialectOutput;
 use crate::tools;
-use crate::update::{ContentBlock, Kind, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus};
+use crate::update::{
+    ContentBlock, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolKind,
+};
 
 /// How much of a call's live output is shown: its end, since every update repeats all of it.
 pub(super) const MAX_LIVE_BYTES: usize = 64 << 10;
@@ -38,7 +40,7 @@ impl ToolCallStates {
                 if call.title.is_none() {
                     call.title = Some(call.name.clone().unwrap_or_else(|| "tool".to_owned()));
                 }
-                call.kind.get_or_insert(Kind::Other);
+                call.kind.get_or_insert(ToolKind::Other);
                 call.status.get_or_insert(ToolCallStatus::Pending);
                 SessionUpdate::ToolCall(call.clone())
             }

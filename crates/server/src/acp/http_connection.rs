@@ -122,7 +122,7 @@ impl HttpConnections {
             over: CancellationToken::new(),
         });
         self.make_room(&principal.name)?.insert(remote.id.clone(), remote.clone());
-        let max_line = daemon.desk.context().settings.worker_line_bytes;
+        let max_line = daemon.registry.context().settings.worker_line_bytes;
         let front =
             super::serve(daemon.clone(), principal.clone(), agent, "http", tokio::io::split(far));
         let (remotes, carried) = (self.clone(), remote.clone());

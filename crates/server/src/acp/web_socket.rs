@@ -33,7 +33,7 @@ pub(super) async fn serve(
     begun: QuotaReservation,
     io: TokioIo<Upgraded>,
 ) {
-    let settings = &daemon.desk.context().settings;
+    let settings = &daemon.registry.context().settings;
     let (max_heard, max_line) = (settings.client_line_bytes, settings.worker_line_bytes);
     let begun = Arc::new(begun);
     let config = WebSocketConfig::default()

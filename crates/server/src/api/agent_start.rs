@@ -36,7 +36,7 @@ pub(crate) async fn start(
     if start.auth.is_some() && principal.is_worker {
         return Err(Problem::forbidden("an agent cannot log a user in"));
     }
-    daemon.desk.start(record.id, start.auth.as_deref()).await?;
-    let record = daemon.desk.record(record.id).await?;
+    daemon.registry.start(record.id, start.auth.as_deref()).await?;
+    let record = daemon.registry.record(record.id).await?;
     Ok(Json(SessionView::with_options(&daemon, &principal, record).await))
 }

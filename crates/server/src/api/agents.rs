@@ -53,7 +53,7 @@ pub(crate) async fn list(
     State(daemon): State<Arc<Daemon>>,
     QueryParams(wanted): QueryParams<AgentListQuery>,
 ) -> Result<Response, Problem> {
-    let mut found = daemon.agents.follow(&daemon.desk, wanted.refresh);
+    let mut found = daemon.agents.follow(&daemon.registry, wanted.refresh);
     if wanted.stream {
         let agent = |agent: &wire::Json| Some(agent.as_str().to_owned());
         return Ok(stream_agents(

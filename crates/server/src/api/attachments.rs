@@ -59,7 +59,7 @@ pub(crate) async fn upload(
     }
     let attachment = upload.finish().await?;
     // The session may have been deleted meanwhile, and its files with it.
-    if daemon.desk.record(record.id).await.is_err() {
+    if daemon.registry.record(record.id).await.is_err() {
         files.remove_all(record.id).await?;
         return Err(Problem::not_found("the session was deleted"));
     }

@@ -81,7 +81,7 @@ pub(crate) async fn audit(
         after: after.transpose()?,
         limit: input::limit(wanted.limit, DEFAULT_LIMIT, SessionFilter::MAX_LIMIT)?,
     };
-    let log = daemon.desk.log().clone();
+    let log = daemon.registry.log().clone();
     if wanted.format == Some(AuditFormat::Csv) {
         filter.limit = SessionFilter::MAX_LIMIT;
         return Ok(file(log, filter));

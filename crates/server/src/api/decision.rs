@@ -5,7 +5,7 @@ use serde_json::Value;
 use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 use wire::event::{Decider, RecordedOutcome};
-use wire::{CallId, Event, Own, Seq, SessionId};
+use wire::{CallId, Event, OwnEvent, Seq, SessionId};
 
 use crate::daemon::Daemon;
 use crate::principal::Principal;
@@ -48,7 +48,7 @@ pub(super) async fn question_outcome(
     request: CallId,
 ) -> Result<QuestionOutcome, Problem> {
     let budget = daemon.load.budget(&principal.name);
-    let head = daemon.desk.record(session).await?.head.0;
+    let head = daemon.registry.record(session).await?.head.0;
     let least = head.saturating_sub(MAX_LOOKED_AT);
     let mut end = head;
     while end > least {
@@ -56,7 +56,7 @@ pub(super) async fn question_outcome(
         let mut after = Seq(start);
         let mut fate = QuestionOutcome::Unknown;
         while after.0 < end {
-            let read = budget.read(&**daemon.desk.log(), session, after, PAGE).await?;
+            let read = budget.read(&**daemon.registry.log(), session, after, PAGE).await?;
             let Some(last) = read.events.last() else { break };
             after = last.seq;
             for event in &read.events {
@@ -83,10 +83,12 @@ fn later(before: QuestionOutcome, event: &Event, request: CallId) -> QuestionOut
 
 impl QuestionDecision {
     /// The decision that an event records.
-    fn of(own: Own<'_>) -> Option<Self> {
+    fn of(own: OwnEvent<'_>) -> Option<Self> {
         let (request_id, by, outcome, response) = match own {
-            Own::PermissionResolved(told) => (told.request_id, told.by, Some(told.outcome), None),
-            Own::ElicitationResolved(told) => {
+            OwnEvent::PermissionResolved(told) => {
+                (told.request_id, told.by, Some(told.outcome), None)
+            }
+            OwnEvent::ElicitationResolved(told) => {
                 (told.request_id, told.by, None, told.response.read().ok())
             }
             _ => return None,

@@ -129,7 +129,7 @@ impl DirectoryListing {
             limit: limit(wanted.limit, DEFAULT_LIMIT, MAX_LIMIT)?,
             held_to: daemon.roots_of(principal).to_owned(),
             home: daemon.settings.home.clone(),
-            forbidden: daemon.desk.forbidden(),
+            forbidden: daemon.registry.forbidden(),
         })
     }
 

@@ -15,7 +15,7 @@ use utoipa::openapi::schema::AnyOfBuilder;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, Object, Ref, RefOr, Schema, Type};
 use utoipa::{Modify, OpenApi, PartialSchema, ToSchema};
-use wire::Own;
+use wire::OwnEvent;
 
 use crate::events::SessionChange;
 use crate::problem::Problem;
@@ -61,8 +61,8 @@ const REFUSALS: [(&str, &str, &str); 5] = [
 pub(super) fn complete(document: &mut utoipa::openapi::OpenApi) {
     let components = document.components.get_or_insert_default();
     // No route names the types of events: they are in what streams carry.
-    let mut events = vec![(Own::name().into_owned(), Own::schema())];
-    Own::schemas(&mut events);
+    let mut events = vec![(OwnEvent::name().into_owned(), OwnEvent::schema())];
+    OwnEvent::schemas(&mut events);
     events.push((ConversationChanges::name().into_owned(), ConversationChanges::schema()));
     ConversationChanges::schemas(&mut events);
     for (name, schema) in events {

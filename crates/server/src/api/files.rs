@@ -78,7 +78,7 @@ pub(crate) async fn find(
     // The roots may have become narrower since the session was made.
     let order = SessionOrder { cwd: record.cwd.clone().into(), ..SessionOrder::default() };
     let cwd = daemon.checked(order, &principal)?.cwd;
-    let forbidden = daemon.desk.forbidden();
+    let forbidden = daemon.registry.forbidden();
     let found = stoppable(WITHIN, async |stop: WalkStop| {
         let place = daemon.searches.enter(&principal.name).await;
         let search = tokio::task::spawn_blocking(move || {

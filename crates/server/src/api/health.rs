@@ -98,7 +98,7 @@ pub(crate) async fn health(
     Observer(principal): Observer,
     State(daemon): State<Arc<Daemon>>,
 ) -> (StatusCode, Json<Health>) {
-    let usage = daemon.desk.log().usage().await;
+    let usage = daemon.registry.log().usage().await;
     let status = match &usage {
         _ if daemon.stopping.is_cancelled() => "stopping",
         Ok(_) => "ok",
@@ -109,7 +109,7 @@ pub(crate) async fn health(
         version: env!("CARGO_PKG_VERSION"),
         uptime_seconds: daemon.started.elapsed().as_secs(),
         sessions: (!principal.own_sessions).then(|| SessionCount {
-            live: daemon.desk.n_live(),
+            live: daemon.registry.n_live(),
             total: usage.as_ref().ok().map(|usage| usage.n_sessions),
         }),
         store: StoreHealth {
@@ -170,7 +170,7 @@ pub(crate) async fn capabilities(
         limits: CapabilityLimits {
             attachment_bytes: attachments::MAX_FILE_BYTES,
             session_attachment_bytes: attachments::MAX_SESSION_BYTES,
-            queued_prompts: daemon.desk.context().settings.max_queued_prompts,
+            queued_prompts: daemon.registry.context().settings.max_queued_prompts,
         },
         you: Caller {
             name: principal.name,

@@ -74,7 +74,7 @@ pub(crate) async fn list(
             before,
             ..SessionFilter::default()
         };
-        let records = records(&**daemon.desk.log(), filter, wanted.id.as_deref()).await?;
+        let records = records(&**daemon.registry.log(), filter, wanted.id.as_deref()).await?;
         let is_last_page = records.len() < PAGE;
         n_looked_at += records.len();
         for record in records {

@@ -120,7 +120,7 @@ impl Permission {
             let record = match records.entry(question.session) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(unknown) => {
-                    let record = daemon.desk.log().session(question.session).await?;
+                    let record = daemon.registry.log().session(question.session).await?;
                     unknown.insert(record.filter(|record| principal.sees(record)))
                 }
             };
@@ -159,7 +159,7 @@ pub(crate) async fn list(
     PathParams(id): PathParams<String>,
 ) -> Result<Json<Permissions>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
-    Permission::all(&daemon, &principal, daemon.desk.context().pending.of(record.id)).await
+    Permission::all(&daemon, &principal, daemon.registry.context().pending.of(record.id)).await
 }
 
 /// The questions of all sessions that wait, the oldest first.
@@ -169,7 +169,7 @@ pub(crate) async fn list_all(
     State(daemon): State<Arc<Daemon>>,
     Observer(principal): Observer,
 ) -> Result<Json<Permissions>, Problem> {
-    Permission::all(&daemon, &principal, daemon.desk.context().pending.list()).await
+    Permission::all(&daemon, &principal, daemon.registry.context().pending.list()).await
 }
 
 /// The answer to a question: exactly one of the three.
@@ -210,10 +210,10 @@ pub(crate) async fn answer(
     let record = daemon.visible(&id, &principal).await?;
     let missing = || Problem::not_found(format!("there is no question `{}`", shown(&request)));
     let request_id = CallId::parse(&request).map_err(|_| missing())?;
-    let listed = || daemon.desk.context().pending.get(record.id, request_id);
+    let listed = || daemon.registry.context().pending.get(record.id, request_id);
     let mut question = listed();
     if question.is_none()
-        && let Some(session) = daemon.desk.live(record.id)
+        && let Some(session) = daemon.registry.live(record.id)
     {
         // Whoever reads the log may be faster than the list: a session answers this only when
         // what it has logged is listed too.
@@ -232,7 +232,7 @@ pub(crate) async fn answer(
         let answering = |session: SessionHandle| async move {
             session.answer(request_id, answer.clone(), by.clone()).await
         };
-        if daemon.desk.with(record.id, answering).await? {
+        if daemon.registry.with(record.id, answering).await? {
             return decision(&daemon, &principal, record.id, request_id).await;
         }
     }

@@ -114,7 +114,7 @@ pub(crate) async fn prompt(
             None => session.prompt(turn, params, by).await.map(|()| PromptAcceptance::New),
         }
     };
-    let received = daemon.desk.with(record.id, prompting).await?;
+    let received = daemon.registry.with(record.id, prompting).await?;
     drop(enclosed.place);
     Ok(accepted(turn, received == PromptAcceptance::Known))
 }
@@ -178,8 +178,8 @@ pub(crate) async fn cancel(
         Some(reason) => format!("{} ({:.MAX_REASON_CHARS$})", principal.name, reason.trim()),
         None => principal.name.clone(),
     };
-    daemon.desk.cancel(record.id, &by).await?;
-    let record = daemon.desk.record(record.id).await?;
+    daemon.registry.cancel(record.id, &by).await?;
+    let record = daemon.registry.record(record.id).await?;
     Ok(Json(SessionView::of(&daemon, record).await))
 }
 
@@ -211,12 +211,12 @@ pub(crate) async fn queue(
     PathParams(id): PathParams<String>,
 ) -> Result<Json<PromptQueue>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
-    let waiting = match daemon.desk.live(record.id) {
+    let waiting = match daemon.registry.live(record.id) {
         // A session that was unloaded just now has no queue.
         Some(session) => session.waiting().await.unwrap_or_default(),
         None => Vec::new(),
     };
-    let record = daemon.desk.record(record.id).await?;
+    let record = daemon.registry.record(record.id).await?;
     let is_waiting = |turn: &TurnId| waiting.iter().any(|queued| queued.turn == *turn);
     let running = record.active_turn.filter(|turn| !is_waiting(turn));
     let queued = waiting
@@ -242,7 +242,7 @@ pub(crate) async fn drop_queued(
     let record = daemon.visible(&id, &principal).await?;
     let missing = || Problem::not_found(format!("no prompt `{}` waits", shown(&turn)));
     let turn = TurnId::parse(&turn).map_err(|_| missing())?;
-    let is_dropped = match daemon.desk.live(record.id) {
+    let is_dropped = match daemon.registry.live(record.id) {
         Some(session) => session.drop_queued(turn).await.unwrap_or_default(),
         None => false,
     };

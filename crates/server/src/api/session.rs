@@ -77,6 +77,7 @@ pub(crate) struct NewSession {
 #[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Session)]
 pub(crate) struct SessionView {
     #[schema(value_type = String)]
     id: SessionId,
@@ -144,9 +145,9 @@ impl SessionView {
         // A session without limits and usage has the default budget.
         let budget = Some(&details.budget).filter(|budget| !budget.is_default());
         Self {
-            status: daemon.desk.status(&record).await.into(),
-            clients: daemon.desk.n_clients(record.id),
-            halted: daemon.desk.halted(record.id),
+            status: daemon.registry.status(&record).await.into(),
+            clients: daemon.registry.n_clients(record.id),
+            halted: daemon.registry.halted(record.id),
             id: record.id,
             agent: record.agent,
             command: if details.is_named { Vec::new() } else { details.command },
@@ -179,7 +180,7 @@ impl SessionView {
         record: SessionRecord,
     ) -> Self {
         let _place = daemon.load.lookup(&principal.name).await;
-        let live = daemon.desk.live(record.id);
+        let live = daemon.registry.live(record.id);
         let offer = match live {
             Some(handle) => handle.offer().await.ok().flatten(),
             None => None,
@@ -235,7 +236,7 @@ pub(crate) async fn create(
     // A client that leaves must not leave half a session behind.
     let made = task::spawn(making).await;
     let (id, is_new) = made??;
-    let record = daemon.desk.record(id).await?;
+    let record = daemon.registry.record(id).await?;
     let session = SessionView::with_options(&daemon, &principal, record).await;
     let code = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok(with_location(code, session))
@@ -247,10 +248,10 @@ async fn make(
     request: Option<ClientRequest>,
     order: SessionOrder,
 ) -> Result<(SessionId, bool), Problem> {
-    let make = || async { Ok(daemon.desk.create(order.clone()).await?.handle.id()) };
+    let make = || async { Ok(daemon.registry.create(order.clone()).await?.handle.id()) };
     match &request {
         Some(request) => {
-            daemon.created_sessions.once(&daemon.desk, &principal, request, make).await
+            daemon.created_sessions.once(&daemon.registry, &principal, request, make).await
         }
         None => Ok((make().await?, true)),
     }
@@ -340,24 +341,24 @@ pub(crate) async fn patch(
         principal.require_person()?;
     }
     let SessionPatch { model, effort, mode, options, .. } = changes;
-    let wishes = InitialOptions { model, effort, mode, options };
-    principal.check_options(&wishes)?;
-    for (choice, wanted) in wishes.all() {
-        daemon.desk.choose(record.id, choice, wanted).await?;
+    let initial_options = InitialOptions { model, effort, mode, options };
+    principal.check_options(&initial_options)?;
+    for (choice, wanted) in initial_options.all() {
+        daemon.registry.choose(record.id, choice, wanted).await?;
     }
     if let NewTitle::This(title) = changes.title {
         let (title, by) = (&title, &principal.client("http"));
         let rename =
             |session: SessionHandle| async move { session.rename(title.clone(), by.clone()).await };
-        daemon.desk.with(record.id, rename).await?;
+        daemon.registry.with(record.id, rename).await?;
     }
     if let Some(limits) = limits {
         let by = &principal.client("http");
         let set =
             |session: SessionHandle| async move { session.set_limits(limits, by.clone()).await };
-        daemon.desk.with(record.id, set).await?;
+        daemon.registry.with(record.id, set).await?;
     }
-    let record = daemon.desk.record(record.id).await?;
+    let record = daemon.registry.record(record.id).await?;
     Ok(Json(SessionView::with_options(&daemon, &principal, record).await))
 }
 
@@ -379,11 +380,11 @@ pub(crate) async fn fork(
     OptionalJsonBody(fork): OptionalJsonBody<ForkBody>,
 ) -> Result<Response, Problem> {
     let record = daemon.visible(&id, &principal).await?;
-    let (desk, maker) = (daemon.desk.clone(), Some(principal.maker()));
-    let forking = async move { desk.fork(record.id, fork.up_to.map(Seq), maker).await };
+    let (registry, maker) = (daemon.registry.clone(), Some(principal.maker()));
+    let forking = async move { registry.fork(record.id, fork.up_to.map(Seq), maker).await };
     let forked = task::spawn(forking).await;
     let id = forked??;
-    let record = daemon.desk.record(id).await?;
+    let record = daemon.registry.record(id).await?;
     Ok(with_location(StatusCode::CREATED, SessionView::of(&daemon, record).await))
 }
 
@@ -397,8 +398,8 @@ pub(crate) async fn close(
     PathParams(id): PathParams<String>,
 ) -> Result<Json<SessionView>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
-    daemon.desk.close(record.id).await?;
-    let record = daemon.desk.record(record.id).await?;
+    daemon.registry.close(record.id).await?;
+    let record = daemon.registry.record(record.id).await?;
     Ok(Json(SessionView::of(&daemon, record).await))
 }
 
@@ -412,7 +413,7 @@ pub(crate) async fn delete(
     PathParams(id): PathParams<String>,
 ) -> Result<StatusCode, Problem> {
     let record = daemon.visible(&id, &principal).await?;
-    daemon.desk.delete(record.id).await?;
+    daemon.registry.delete(record.id).await?;
     daemon.vocabulary_snapshots.forget(record.id);
     Ok(StatusCode::NO_CONTENT)
 }

@@ -53,11 +53,12 @@ impl Served {
         };
         let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
         let settings = sessions::settings::SessionSettings::default();
-        let yard = SessionContext::new(log, settings, setup);
-        let desk = SessionRegistry::new(yard, Arc::new(NoAgents), PermissionPolicy::default());
+        let context = SessionContext::new(log, settings, setup);
+        let registry =
+            SessionRegistry::new(context, Arc::new(NoAgents), PermissionPolicy::default());
         let sessions_dir = home.path().join("sessions");
         let settings = DaemonSettings { sessions_dir, ..DaemonSettings::default() };
-        Self { daemon: Daemon::new(desk, settings, Metrics::new(["demo"])), _home: home }
+        Self { daemon: Daemon::new(registry, settings, Metrics::new(["demo"])), _home: home }
     }
 
     /// A session that `made_by` made.
@@ -74,7 +75,7 @@ impl Served {
             details: wire::Json::of(&details),
             origin: Some(store::SessionOrigin { made_by: Some(made_by.to_owned()), made_of }),
         };
-        self.daemon.desk.log().create(new).await.unwrap();
+        self.daemon.registry.log().create(new).await.unwrap();
         id
     }
 
@@ -156,7 +157,7 @@ async fn who_sees_only_own_sessions_does_not_find_others() {
         let tells_nothing = [StatusCode::NOT_FOUND, StatusCode::BAD_REQUEST].contains(&found);
         assert!(tells_nothing, "{method} {path}: {found} {problem}");
     }
-    assert!(served.daemon.desk.record(other).await.is_ok(), "it was not deleted");
+    assert!(served.daemon.registry.record(other).await.is_ok(), "it was not deleted");
     let (_, listed) = served.ask(&narrow, "GET", "/v1/sessions").await;
     let ids: Vec<&str> = listed["sessions"]
         .as_array()

@@ -80,7 +80,7 @@ pub(crate) async fn transcript(
     let format = wanted.format.unwrap_or_default();
     let begin = wanted.after.unwrap_or_default();
     let _place = daemon.load.lookup(&principal.name).await;
-    let (log, budget) = (daemon.desk.log(), daemon.load.budget(&principal.name));
+    let (log, budget) = (daemon.registry.log(), daemon.load.budget(&principal.name));
     let mut taken = Some(budget.take(MAX_PAGE_BYTES).await);
     let mut vocabulary = format.vocabulary(record.id);
     let mut after = if format.is_stateful() { Seq(0) } else { Seq(begin) };
@@ -159,7 +159,7 @@ pub(crate) async fn export(
         _place: daemon.load.export(&principal.name)?,
         budget: daemon.load.budget(&principal.name),
         taken: None,
-        log: daemon.desk.log().clone(),
+        log: daemon.registry.log().clone(),
         session: record.id,
         after: Seq(0),
         until: record.head,

@@ -46,7 +46,7 @@ impl KnownAgents {
     /// The agents found by the current search, as they are found.
     pub(crate) fn follow(
         &self,
-        desk: &SessionRegistry,
+        registry: &SessionRegistry,
         refresh: bool,
     ) -> watch::Receiver<FoundAgents> {
         let mut searches = self.0.locked();
@@ -58,7 +58,7 @@ impl KnownAgents {
         match known {
             Some(fresh) if fresh.began.elapsed() <= FRESH_FOR => fresh.found.clone(),
             old => {
-                let running = running.get_or_insert_with(|| AgentSearch::begin(desk, refresh));
+                let running = running.get_or_insert_with(|| AgentSearch::begin(registry, refresh));
                 old.unwrap_or(running).found.clone()
             }
         }
@@ -82,9 +82,9 @@ impl FoundAgents {
 }
 
 impl AgentSearch {
-    fn begin(desk: &SessionRegistry, refresh: bool) -> Self {
+    fn begin(registry: &SessionRegistry, refresh: bool) -> Self {
         let (sender, found) = watch::channel(FoundAgents::default());
-        let mut agents = desk.agents().found(refresh);
+        let mut agents = registry.agents().found(refresh);
         task::spawn(async move {
             while let Some(agent) = agents.recv().await {
                 sender.send_if_modified(|found| {

@@ -40,7 +40,7 @@ impl CreatedSessions {
     /// made now.
     pub(crate) async fn once<F>(
         &self,
-        desk: &SessionRegistry,
+        registry: &SessionRegistry,
         principal: &Principal,
         request: &ClientRequest,
         make: impl Fn() -> F,
@@ -48,12 +48,12 @@ impl CreatedSessions {
     where
         F: Future<Output = Result<SessionId, Problem>>,
     {
-        self.read_back(desk, principal).await?;
+        self.read_back(registry, principal).await?;
         let name = (principal.name.clone(), request.id.clone());
         loop {
             let entry = self.entry(&name, &request.digest);
             if let Some(id) = entry.session.get()
-                && let Ok(record) = desk.record(*id).await
+                && let Ok(record) = registry.record(*id).await
                 && !principal.made(&record)
             {
                 // An earlier principal of this name made it.
@@ -71,7 +71,7 @@ impl CreatedSessions {
             let made = making.await.copied();
             let is_new = is_new.load(Ordering::Relaxed);
             match made {
-                Ok(id) if is_new || desk.record(id).await.is_ok() => {
+                Ok(id) if is_new || registry.record(id).await.is_ok() => {
                     return Ok((id, is_new));
                 }
                 // It was deleted meanwhile.
@@ -105,7 +105,7 @@ impl CreatedSessions {
     /// Reads back the request ids of `principal` that an earlier process had taken.
     async fn read_back(
         &self,
-        desk: &SessionRegistry,
+        registry: &SessionRegistry,
         principal: &Principal,
     ) -> Result<(), Problem> {
         let mut read_back = self.read_back.lock().await;
@@ -114,7 +114,7 @@ impl CreatedSessions {
         }
         let made_by = Some((principal.name.clone(), principal.since));
         let filter = SessionFilter { made_by, limit: MAX_REMEMBERED, ..SessionFilter::default() };
-        let records = desk.log().sessions(filter).await?;
+        let records = registry.log().sessions(filter).await?;
         let mut names = self.names.locked();
         // The newest last, so that it is forgotten last.
         for record in records.iter().rev() {
@@ -163,7 +163,7 @@ mod tests {
 
         let make = async || Ok(SessionId::derived(&[b"another"]));
         let made = CreatedSessions::default()
-            .once(&one.daemon.desk, &principal, &request, make)
+            .once(&one.daemon.registry, &principal, &request, make)
             .await
             .unwrap();
 

@@ -83,11 +83,11 @@ impl SessionSnapshotSource {
     /// The sessions as they are, or were a moment ago.
     pub(crate) async fn sessions(
         &self,
-        desk: &SessionRegistry,
+        registry: &SessionRegistry,
     ) -> Result<Arc<SessionSnapshot>, StoreError> {
         let mut last = self.last.lock().await;
         if last.at.is_none_or(|at| at.elapsed() >= FRESH_FOR) {
-            let (sessions, deleted) = self.read(desk, &last.sessions).await?;
+            let (sessions, deleted) = self.read(registry, &last.sessions).await?;
             last.take(sessions, deleted);
         }
         Ok(last.sessions.clone())
@@ -96,16 +96,16 @@ impl SessionSnapshotSource {
     /// What is listed now, and what was before and is deleted since.
     async fn read(
         &self,
-        desk: &SessionRegistry,
+        registry: &SessionRegistry,
         before: &SessionSnapshot,
     ) -> Result<(SessionSnapshot, Vec<SessionId>), StoreError> {
         let made_by = self.made_by.clone();
         let filter =
             SessionFilter { made_by, limit: SessionFilter::MAX_LIMIT, ..SessionFilter::default() };
-        let records = desk.log().sessions(filter).await?;
+        let records = registry.log().sessions(filter).await?;
         let mut now = SessionSnapshot::new();
         for record in records {
-            let (id, entry) = (record.id, entry(desk, record).await);
+            let (id, entry) = (record.id, entry(registry, record).await);
             now.insert(id, unchanged_or(before.get(&id), entry));
         }
         let mut deleted = Vec::new();
@@ -117,7 +117,7 @@ impl SessionSnapshotSource {
                 SessionListEntry::Deleted { .. } => drop(now.insert(*id, entry.clone())),
                 // Else it is not one of the newest any more.
                 SessionListEntry::Listed(ListedSession { seq, .. })
-                    if desk.log().session(*id).await?.is_none() =>
+                    if registry.log().session(*id).await?.is_none() =>
                 {
                     now.insert(*id, Arc::new(SessionListEntry::Deleted { seq: *seq }));
                     deleted.push(*id);
@@ -150,9 +150,9 @@ impl LastSnapshot {
     }
 }
 
-async fn entry(desk: &SessionRegistry, record: SessionRecord) -> SessionListEntry {
-    let status = desk.status(&record).await;
-    let (n_pending, last_asked) = desk.context().pending.mark(record.id);
+async fn entry(registry: &SessionRegistry, record: SessionRecord) -> SessionListEntry {
+    let status = registry.status(&record).await;
+    let (n_pending, last_asked) = registry.context().pending.mark(record.id);
     SessionListEntry::Listed(ListedSession {
         status,
         title: record.title,

@@ -259,7 +259,7 @@ impl EventReader {
                 let is_all_told = self.read_ahead.as_slice().is_empty();
                 return if is_all_told { Err(StreamEnd::Done(reason)) } else { Ok(()) };
             }
-            let log = self.daemon.desk.log();
+            let log = self.daemon.registry.log();
             tokio::select! {
                 waited = log.wait(self.session, self.read_to) => waited?,
                 // The halt is written after all events before it.
@@ -272,11 +272,11 @@ impl EventReader {
     /// The failure of the session's task, which the log may not be able to record.
     fn halt(&self) -> HaltWatch {
         let is_wanted = !self.is_halt_told && !matches!(self.format, StreamFormat::Run(_));
-        HaltWatch(is_wanted.then(|| self.daemon.desk.phase(self.session)).flatten())
+        HaltWatch(is_wanted.then(|| self.daemon.registry.phase(self.session)).flatten())
     }
 
     async fn read_page(&mut self) -> Result<(), StreamEnd> {
-        let log = self.daemon.desk.log();
+        let log = self.daemon.registry.log();
         let reading = self.budget.read(&**log, self.session, self.read_to, N_READ).await?;
         self.is_at_end = reading.events.len() < N_READ;
         (self.read_ahead, self.taken) = (reading.events.into_iter(), reading.taken);
@@ -304,7 +304,7 @@ impl EventReader {
 
     /// Whether a turn that does not run is still to come.
     async fn is_queued(&self, turn: wire::TurnId) -> bool {
-        let Some(session) = self.daemon.desk.live(self.session) else { return false };
+        let Some(session) = self.daemon.registry.live(self.session) else { return false };
         match session.waiting().await {
             Ok(waiting) => waiting.iter().any(|prompt| prompt.turn == turn),
             Err(_) => false,
@@ -316,7 +316,7 @@ impl EventReader {
     }
 
     async fn record(&self) -> Result<SessionRecord, StreamEnd> {
-        let record = self.daemon.desk.log().session(self.session).await?;
+        let record = self.daemon.registry.log().session(self.session).await?;
         record.ok_or(StreamEnd::SessionDeleted)
     }
 }

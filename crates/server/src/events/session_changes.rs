@@ -93,7 +93,7 @@ impl SessionChanges {
 
     async fn look_until_changed(&mut self, page: &mut FrameBuffer) -> Result<(), StoreError> {
         if self.told.is_none() {
-            self.told = Some(self.look.sessions(&self.daemon.desk).await?);
+            self.told = Some(self.look.sessions(&self.daemon.registry).await?);
             page.push_comment("retry: 1000");
             page.push_notice("stream", &json!({}));
             return Ok(());
@@ -104,7 +104,7 @@ impl SessionChanges {
                 return Ok(());
             }
             tokio::time::sleep(POLL_EVERY).await;
-            let now = self.look.sessions(&self.daemon.desk).await?;
+            let now = self.look.sessions(&self.daemon.registry).await?;
             self.telling = Some(PendingSnapshot { now, after: Bound::Unbounded });
         }
     }

@@ -60,10 +60,11 @@ impl One {
             cgroups: false,
         };
         let settings = sessions::settings::SessionSettings::default();
-        let yard = SessionContext::new(log.clone(), settings, setup);
-        let desk = SessionRegistry::new(yard, Arc::new(NoAgents), PermissionPolicy::default());
+        let context = SessionContext::new(log.clone(), settings, setup);
+        let registry =
+            SessionRegistry::new(context, Arc::new(NoAgents), PermissionPolicy::default());
         let daemon = Daemon::new(
-            desk,
+            registry,
             DaemonSettings { pace: PACE, ..DaemonSettings::default() },
             Metrics::new(["demo"]),
         );

@@ -28,7 +28,7 @@ pub(super) async fn list(
     QueryParams(wanted): QueryParams<RunAgentsQuery>,
 ) -> Response {
     let is_set = |flag: &Option<String>| matches!(flag.as_deref(), Some("" | "1" | "true"));
-    let mut found = runs.daemon.agents.follow(&runs.daemon.desk, is_set(&wanted.refresh));
+    let mut found = runs.daemon.agents.follow(&runs.daemon.registry, is_set(&wanted.refresh));
     if is_set(&wanted.stream) {
         let agent = |agent: &wire::Json| Some(info(agent)?.to_string());
         let keep_alive = KeepAlive::new().text("keepalive");
@@ -55,7 +55,7 @@ impl Runs {
         if let Some(agent) = named.or(self.daemon.settings.default_agent.as_deref()) {
             return Ok(agent.to_owned());
         }
-        let mut found = self.daemon.agents.follow(&self.daemon.desk, false);
+        let mut found = self.daemon.agents.follow(&self.daemon.registry, false);
         let found = FoundAgents::all(&mut found).await;
         let read = |one: &wire::Json| one.read::<Value>().ok();
         let mut usable: Vec<Value> = found.agents.iter().filter_map(read).collect();

@@ -76,7 +76,7 @@ impl Runs {
         conversation: &Conversation,
         agent: Option<&str>,
     ) -> Result<(SessionId, Option<SessionRecord>), Problem> {
-        let log = self.daemon.desk.log();
+        let log = self.daemon.registry.log();
         let main = log.session(conversation.main).await?;
         match (&main, agent) {
             (Some(record), Some(agent)) if record.agent != agent => {
@@ -96,7 +96,7 @@ impl Runs {
         let mut sessions = self.sides.of(conversation.main);
         sessions.extend([conversation.main, session]);
         for id in sessions {
-            let record = self.daemon.desk.log().session(id).await?;
+            let record = self.daemon.registry.log().session(id).await?;
             if let Some(turn) = record.and_then(|record| record.active_turn) {
                 return Ok(Some(turn));
             }
@@ -148,17 +148,17 @@ pub(super) struct SideSessions(Mutex<HashMap<SessionId, Vec<SessionId>>>);
 const MAX_SIDES: usize = 4096;
 
 impl SideSessions {
-    pub(super) fn add(&self, desk: &SessionRegistry, main: SessionId, side: SessionId) {
+    pub(super) fn add(&self, registry: &SessionRegistry, main: SessionId, side: SessionId) {
         if main == side {
             return;
         }
         let mut sides = self.0.locked();
         if sides.len() >= MAX_SIDES {
-            sides.retain(|_, all| all.iter().any(|id| desk.live(*id).is_some()));
+            sides.retain(|_, all| all.iter().any(|id| registry.live(*id).is_some()));
         }
         let all = sides.entry(main).or_default();
         if !all.contains(&side) {
-            all.retain(|id| desk.live(*id).is_some());
+            all.retain(|id| registry.live(*id).is_some());
             all.push(side);
         }
     }

@@ -89,14 +89,14 @@ pub(super) async fn list(
     let mut found = Vec::new();
     let (mut n_seen, mut next) = (0, None);
     'pages: while n_seen < MAX_SESSIONS {
-        let page = runs.daemon.desk.log().sessions(filter.clone()).await?;
+        let page = runs.daemon.registry.log().sessions(filter.clone()).await?;
         next = None;
         let Some(last) = page.last() else { break };
         filter.before = Some(PageStart::of(last));
         n_seen += page.len();
         for record in &page {
             if fits(record) {
-                let all = runs.run_indexes.runs(&**runs.daemon.desk.log(), record).await?;
+                let all = runs.run_indexes.runs(&**runs.daemon.registry.log(), record).await?;
                 found.extend(all.into_iter().filter(|run| statuses.contains(&run.status)));
             }
             next = Some(PageStart::of(record));

@@ -73,7 +73,7 @@ impl Runs {
     ) -> Result<(SessionRecord, Run), Problem> {
         let missing = || Problem::not_found(format!("there is no run `{}`", shown(id)));
         let turn = TurnId::parse(id).map_err(|_| missing())?;
-        let log = self.daemon.desk.log();
+        let log = self.daemon.registry.log();
         for record in log.find(session_prefix(&turn)).await? {
             let Ok(record) = self.daemon.visible(record.id.as_str(), principal).await else {
                 continue;
@@ -97,8 +97,8 @@ impl Runs {
         }
         {
             let _place = self.conversation_locks.enter(&run.note.conversation_id).await;
-            let now = self.daemon.desk.record(record.id).await?;
-            let session = self.daemon.desk.live(record.id);
+            let now = self.daemon.registry.record(record.id).await?;
+            let session = self.daemon.registry.live(record.id);
             match (session, now.active_turn) {
                 (Some(session), Some(active)) if active == run.id => {
                     session.cancel_soon(by).await?;
@@ -118,7 +118,7 @@ impl Runs {
 
     /// Waits until a run has ended, in bounded time.
     async fn until_ended(&self, record: &SessionRecord, mut run: Run) -> Result<Run, Problem> {
-        let log = self.daemon.desk.log();
+        let log = self.daemon.registry.log();
         let deadline = Instant::now() + CANCEL_WITHIN;
         loop {
             let Some((now, heard)) = self.run_indexes.run(&**log, record, run.id).await? else {
@@ -167,7 +167,7 @@ pub(super) async fn chat(
         run: begun.run,
         principal: principal.clone(),
     });
-    let record = runs.daemon.desk.record(begun.session).await?;
+    let record = runs.daemon.registry.record(begun.session).await?;
     let headers = HeaderMap::new();
     let streamed =
         crate::events::run(&runs.daemon, &principal, &record, begun.run, None, &headers)?;

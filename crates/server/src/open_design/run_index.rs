@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use store::{EventLog, SessionRecord, StoreError};
 use tokio::sync::Semaphore;
 use wire::event::{DropReason, PromptDropped, PromptReceived, TurnEnded, TurnOutcome};
-use wire::{Category, Event, Fault, Own, Seq, SessionId, TurnId};
+use wire::{Category, Event, Fault, OwnEvent, Seq, SessionId, TurnId};
 
 use super::conversation::RunNote;
 use crate::locking::Locking as _;
@@ -111,15 +111,15 @@ impl RunIndex {
     fn apply(&mut self, event: &Event) {
         let own = event.own();
         match &own {
-            Some(Own::WorkerStarted(_)) => {
+            Some(OwnEvent::WorkerStarted(_)) => {
                 self.has_worker = true;
                 self.active().for_each(|run| run.had_worker = true);
             }
-            Some(Own::WorkerExited(exited)) => {
+            Some(OwnEvent::WorkerExited(exited)) => {
                 self.has_worker = false;
                 self.active().for_each(|run| run.signal = exited.signal);
             }
-            Some(Own::CancelRequested(_)) => {
+            Some(OwnEvent::CancelRequested(_)) => {
                 self.active().for_each(|run| run.cancel_requested = true);
             }
             _ => {}
@@ -128,15 +128,15 @@ impl RunIndex {
         else {
             return;
         };
-        if let Some(Own::PromptReceived(received)) = &own {
+        if let Some(OwnEvent::PromptReceived(received)) = &own {
             return self.received(turn, event, received);
         }
         let Some(run) = self.runs.iter_mut().rev().find(|run| run.id == turn) else { return };
         run.updated_at = event.at.0;
         match own {
-            Some(Own::TurnStarted(_)) => run.status = RunStatus::Running,
-            Some(Own::TurnEnded(ended)) => run.end(&ended),
-            Some(Own::PromptDropped(dropped)) => run.drop(dropped),
+            Some(OwnEvent::TurnStarted(_)) => run.status = RunStatus::Running,
+            Some(OwnEvent::TurnEnded(ended)) => run.end(&ended),
+            Some(OwnEvent::PromptDropped(dropped)) => run.drop(dropped),
             _ => {}
         }
     }

@@ -16,7 +16,7 @@ const MAX_MODEL_CHARS: usize = 200;
 /// The options requested for a run, and whether only the agent itself can tell if it offers them.
 #[derive(Debug)]
 pub(super) struct CheckedOptions {
-    pub(super) wishes: InitialOptions,
+    pub(super) initial_options: InitialOptions,
     pub(super) is_unsure: bool,
 }
 
@@ -29,13 +29,13 @@ impl Runs {
         reasoning: Option<&str>,
     ) -> Result<CheckedOptions, Problem> {
         let is_plain = model.is_none_or(is_plain_model);
-        let wishes = InitialOptions {
+        let initial_options = InitialOptions {
             model: model.map(str::to_owned),
             effort: reasoning.map(str::to_owned),
             ..InitialOptions::default()
         };
         if is_plain && reasoning.is_none() {
-            return Ok(CheckedOptions { wishes, is_unsure: false });
+            return Ok(CheckedOptions { initial_options, is_unsure: false });
         }
         let known = self.known_agent(agent).await.unwrap_or_default();
         let models = known["models"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -60,9 +60,10 @@ impl Runs {
                 );
                 Err(Problem::bad_request(why).details(json!({ "offered": efforts })))
             }
-            reasoning => {
-                Ok(CheckedOptions { wishes, is_unsure: reasoning.is_some() && efforts.is_empty() })
-            }
+            reasoning => Ok(CheckedOptions {
+                initial_options,
+                is_unsure: reasoning.is_some() && efforts.is_empty(),
+            }),
         }
     }
 
@@ -72,7 +73,7 @@ impl Runs {
             let read = |one: &wire::Json| one.read::<Value>().ok();
             agents.iter().filter_map(read).find(|one| one["id"] == agent)
         };
-        let mut found = self.daemon.agents.follow(&self.daemon.desk, false);
+        let mut found = self.daemon.agents.follow(&self.daemon.registry, false);
         let is_there = |found: &FoundAgents| found.is_done || find(&found.agents).is_some();
         find(&FoundAgents::when(&mut found, is_there).await.agents)
     }
@@ -81,10 +82,10 @@ impl Runs {
     pub(super) async fn apply_options(
         &self,
         record: &SessionRecord,
-        wishes: &InitialOptions,
+        initial_options: &InitialOptions,
     ) -> Result<(), Problem> {
         let details = SessionDetails::read(record);
-        for (choice, wanted) in wishes.all() {
+        for (choice, wanted) in initial_options.all() {
             let is_noted = is_noted(&details, choice, wanted);
             let choosing = |session: SessionHandle| async move {
                 let is_so = match session.offer().await? {
@@ -104,7 +105,7 @@ impl Runs {
                     },
                 }
             };
-            self.daemon.desk.with(record.id, choosing).await??;
+            self.daemon.registry.with(record.id, choosing).await??;
         }
         Ok(())
     }
@@ -129,10 +130,10 @@ fn is_noted(details: &SessionDetails, choice: OptionChoice<'_>, wanted: &str) ->
         is_of_choice.then_some(value)
     });
     let wished = match choice {
-        OptionChoice::Model => details.wishes.model.as_ref(),
-        OptionChoice::Effort => details.wishes.effort.as_ref(),
-        OptionChoice::Mode => details.wishes.mode.as_ref(),
-        OptionChoice::Option(id) => details.wishes.options.get(id),
+        OptionChoice::Model => details.initial_options.model.as_ref(),
+        OptionChoice::Effort => details.initial_options.effort.as_ref(),
+        OptionChoice::Mode => details.initial_options.mode.as_ref(),
+        OptionChoice::Option(id) => details.initial_options.options.get(id),
     };
     match set.next() {
         Some(value) => value == wanted,

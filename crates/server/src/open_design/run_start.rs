@@ -83,12 +83,12 @@ impl Runs {
         // Every run has a name, so that the session's record knows it.
         let id = request_id.map_or_else(|| run.to_string(), str::to_owned);
         let request = ClientRequest { id, digest };
-        self.sides.add(&self.daemon.desk, conversation.main, session);
+        self.sides.add(&self.daemon.registry, conversation.main, session);
         let (params, by, request) = (&params, &principal.name, &request);
         let prompting = |session: SessionHandle| async move {
             session.prompt_once(run, params.clone(), by.clone(), request.clone()).await
         };
-        let received = self.daemon.desk.with(session, prompting).await?;
+        let received = self.daemon.registry.with(session, prompting).await?;
         asking.keep();
         Ok(begun(received == PromptAcceptance::Known))
     }
@@ -119,13 +119,13 @@ impl Runs {
             None => self.agent(new.agent_id.as_deref()).await?,
         };
         let (model, reasoning) = (new.model.as_deref(), new.reasoning.as_deref());
-        let wishes = self.check_options(&agent, model, reasoning).await?;
+        let initial_options = self.check_options(&agent, model, reasoning).await?;
         let enclosed =
             self.enclosed(principal, project, session, new.files(), &new.pictures()).await?;
         // An agent cannot give a session wider permissions than it would get.
         let own = (!principal.is_worker).then(|| self.daemon.open_design().permissions);
         // A further agent of a conversation may do no more than the first.
-        let main = self.daemon.desk.log().session(conversation.main).await?;
+        let main = self.daemon.registry.log().session(conversation.main).await?;
         let of_main = main.and_then(|main| SessionDetails::read(&main).permissions);
         let begun = record.map(|record| SessionDetails::read(record).permissions);
         let permissions = match begun {
@@ -151,7 +151,7 @@ impl Runs {
             path,
             agent,
             permissions,
-            wishes,
+            initial_options,
             resources,
             enclosed,
             note,
@@ -173,15 +173,15 @@ impl Runs {
             path,
             agent,
             permissions,
-            wishes,
+            initial_options,
             resources,
             mut enclosed,
             note,
         } = work;
         let Resources { instructions, directories, .. } = resources;
-        let CheckedOptions { wishes, is_unsure } = wishes;
+        let CheckedOptions { initial_options, is_unsure } = initial_options;
         match record {
-            Some(record) => self.apply_options(record, &wishes).await?,
+            Some(record) => self.apply_options(record, &initial_options).await?,
             None => {
                 let roots = [&[self.projects.root().to_owned()], &directories[..]].concat();
                 let inactive = self.daemon.open_design().inactivity;
@@ -193,7 +193,7 @@ impl Runs {
                     note: Some(note.to_note()),
                     system_prompt: instructions.clone(),
                     tells_directory: true,
-                    initial_options: wishes,
+                    initial_options,
                     permissions,
                     limits: BudgetLimits { inactive, ..BudgetLimits::default() },
                     maker: Some(principal.maker()),
@@ -202,7 +202,7 @@ impl Runs {
                     ..SessionOrder::default()
                 };
                 let order = self.daemon.checked_in(&roots, order, principal)?;
-                self.daemon.desk.create(order).await?;
+                self.daemon.registry.create(order).await?;
             }
         }
         self.take_over(&mut enclosed, principal, session).await?;
@@ -212,7 +212,7 @@ impl Runs {
                 Ok(takes) => takes_images = takes,
                 // It does not offer the requested option: no run, and no session either.
                 Err(fault) if fault.category == Category::BadInput && record.is_none() => {
-                    self.daemon.desk.delete(session).await?;
+                    self.daemon.registry.delete(session).await?;
                     return Err(fault.into());
                 }
                 // The run will report the fault.
@@ -221,7 +221,7 @@ impl Runs {
         }
         let earlier = match record {
             Some(record) => {
-                let made_of = CreationParams::read(&**self.daemon.desk.log(), record).await?;
+                let made_of = CreationParams::read(&**self.daemon.registry.log(), record).await?;
                 Some((SessionDetails::read(record), made_of))
             }
             None => None,
@@ -250,7 +250,7 @@ struct PreparedRun {
     agent: String,
     /// The permission mode of a new session.
     permissions: Option<PolicyMode>,
-    wishes: CheckedOptions,
+    initial_options: CheckedOptions,
     resources: Resources,
     enclosed: RunFiles,
     note: ConversationNote,

@@ -14,7 +14,7 @@ use projection::{
 };
 use serde_json::{Value, json};
 use wire::event::{DropReason, PromptDropped, PromptReceived, SessionCreated};
-use wire::{Category, Event, Fault, Kind, Own, TurnId};
+use wire::{Category, Event, Fault, Kind, OwnEvent, TurnId};
 
 use super::conversation::RunNote;
 use super::run_index::never_began;
@@ -78,15 +78,15 @@ impl RunVocabulary {
         self.note(own.as_ref());
         let is_own = event.turn == Some(self.turn);
         match (self.stage, own) {
-            (RunStage::Before, Some(Own::PromptReceived(received))) if is_own => {
+            (RunStage::Before, Some(OwnEvent::PromptReceived(received))) if is_own => {
                 self.start(&received, &mut out);
             }
-            (RunStage::Waiting | RunStage::Running, Some(Own::PromptDropped(dropped)))
+            (RunStage::Waiting | RunStage::Running, Some(OwnEvent::PromptDropped(dropped)))
                 if is_own =>
             {
                 self.dropped(dropped, &mut out);
             }
-            (RunStage::Waiting, Some(Own::TurnStarted(_))) if is_own => {
+            (RunStage::Waiting, Some(OwnEvent::TurnStarted(_))) if is_own => {
                 self.stage = RunStage::Running;
                 self.tell(heard, event, &mut out);
             }
@@ -115,11 +115,11 @@ impl RunVocabulary {
     }
 
     /// Notes what later frames need.
-    fn note(&mut self, own: Option<&Own<'_>>) {
+    fn note(&mut self, own: Option<&OwnEvent<'_>>) {
         match own {
-            Some(Own::SessionCreated(created)) => self.session = created.clone(),
-            Some(Own::WorkerStarted(_)) => (self.has_worker, self.had_worker) = (true, true),
-            Some(Own::WorkerExited(exited)) => {
+            Some(OwnEvent::SessionCreated(created)) => self.session = created.clone(),
+            Some(OwnEvent::WorkerStarted(_)) => (self.has_worker, self.had_worker) = (true, true),
+            Some(OwnEvent::WorkerExited(exited)) => {
                 self.has_worker = false;
                 if self.stage == RunStage::Running {
                     self.signal = exited.signal;

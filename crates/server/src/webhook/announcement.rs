@@ -12,7 +12,7 @@ use store::{SessionRecord, StoreError};
 use wire::event::{
     Decider, ElicitationResolved, PermissionResolved, QuestionSummary, RecordedOutcome, StopReason,
 };
-use wire::{CallId, Event, Id36, Json, Millis, Own, Seq, SessionId, TurnId};
+use wire::{CallId, Event, Id36, Json, Millis, OwnEvent, Seq, SessionId, TurnId};
 
 use super::WebhookTopic;
 
@@ -32,13 +32,13 @@ pub(super) struct Announcement {
 
 #[derive(Debug)]
 pub(super) struct AnnouncementWriter {
-    yard: SessionContext,
+    context: SessionContext,
     link_base: String,
 }
 
 impl AnnouncementWriter {
-    pub(super) fn new(yard: SessionContext, link_base: &str) -> Self {
-        Self { yard, link_base: link_base.trim_end_matches('/').to_owned() }
+    pub(super) fn new(context: SessionContext, link_base: &str) -> Self {
+        Self { context, link_base: link_base.trim_end_matches('/').to_owned() }
     }
 
     /// `None` if there is nothing to announce any more.
@@ -47,11 +47,11 @@ impl AnnouncementWriter {
         subject: &AnnouncementSubject,
     ) -> Result<Option<Announcement>, StoreError> {
         let session = subject.session();
-        let Some(record) = self.yard.log.session(session).await? else { return Ok(None) };
+        let Some(record) = self.context.log.session(session).await? else { return Ok(None) };
         let body = match subject {
             AnnouncementSubject::Question { request_id, .. } => {
                 // Looked up last: it may have been answered while the record was read.
-                let question = self.yard.pending.get(session, *request_id);
+                let question = self.context.pending.get(session, *request_id);
                 question.map(|question| question_body(&question))
             }
             AnnouncementSubject::Event { seq, topic, .. } => match self.event(session, *seq).await?
@@ -66,7 +66,7 @@ impl AnnouncementWriter {
 
     async fn event(&self, session: SessionId, seq: Seq) -> Result<Option<Event>, StoreError> {
         let before = Seq(seq.0.saturating_sub(1));
-        match self.yard.log.read(session, before, 1).await {
+        match self.context.log.read(session, before, 1).await {
             Ok(events) => Ok(events.into_iter().next()),
             Err(StoreError::NoSuchSession(_)) => Ok(None),
             Err(error) => Err(error),
@@ -158,22 +158,22 @@ fn question_body(question: &Arc<PendingQuestion>) -> Value {
 /// An event of the log; `None` if it is not what the topic is about.
 fn event_body(topic: WebhookTopic, event: &Event) -> Option<Value> {
     let mut body = match (topic, event.own()?) {
-        (WebhookTopic::PermissionResolved, Own::PermissionResolved(resolved)) => {
+        (WebhookTopic::PermissionResolved, OwnEvent::PermissionResolved(resolved)) => {
             let PermissionResolved { request_id, by, question, waited_ms, .. } = &resolved;
             let allowed = Some(resolved.allowed);
             decision_body(*request_id, question, by, *waited_ms, allowed, &resolved.outcome)
         }
-        (WebhookTopic::PermissionResolved, Own::ElicitationResolved(resolved)) => {
+        (WebhookTopic::PermissionResolved, OwnEvent::ElicitationResolved(resolved)) => {
             let ElicitationResolved { request_id, by, question, waited_ms, response } = &resolved;
             let response: Value = response.read().unwrap_or_default();
             let outcome = response["action"].as_str().unwrap_or_default().to_owned();
             let outcome = RecordedOutcome { outcome, ..RecordedOutcome::default() };
             decision_body(*request_id, question, by, *waited_ms, None, &outcome)
         }
-        (WebhookTopic::TurnEnded, Own::TurnEnded(ended)) => {
+        (WebhookTopic::TurnEnded, OwnEvent::TurnEnded(ended)) => {
             json!({ "stopReason": ended.stop_reason, "error": ended.error })
         }
-        (WebhookTopic::SessionFailed, Own::TurnEnded(ended))
+        (WebhookTopic::SessionFailed, OwnEvent::TurnEnded(ended))
             if ended.stop_reason == StopReason::Error =>
         {
             json!({ "error": ended.error })

@@ -17,7 +17,7 @@ use receiver::{Receiver, Reply, SECRET};
 
 /// Sessions without agents, and a webhook that tells about them.
 struct Stage {
-    yard: SessionContext,
+    context: SessionContext,
     dir: tempfile::TempDir,
     stop: CancellationToken,
     running: Option<JoinHandle<()>>,
@@ -65,10 +65,10 @@ impl Stage {
             records_dir: None,
             cgroups: false,
         };
-        let yard = SessionContext::new(log, SessionSettings::default(), setup);
+        let context = SessionContext::new(log, SessionSettings::default(), setup);
         let dir = tempfile::tempdir().unwrap();
         receiver::write_secret(dir.path(), SECRET, 0o600);
-        Self { yard, dir, stop: CancellationToken::new(), running: None }
+        Self { context, dir, stop: CancellationToken::new(), running: None }
     }
 
     fn announce(&mut self, url: &str, events: &[&str]) {
@@ -81,7 +81,7 @@ impl Stage {
         let webhook = table.check(self.dir.path()).unwrap().paced(pace);
         self.stop = CancellationToken::new();
         let started =
-            start(self.yard.clone(), webhook, "http://127.0.0.1:7433/", 0, self.stop.clone());
+            start(self.context.clone(), webhook, "http://127.0.0.1:7433/", 0, self.stop.clone());
         self.running = Some(started.unwrap());
     }
 
@@ -113,13 +113,13 @@ impl Stage {
             until: Some(Millis(601_000)),
             deadline: Some(Instant::now()),
         };
-        self.yard.pending.add(question).unwrap()
+        self.context.pending.add(question).unwrap()
     }
 
     async fn log(&self, name: &str, kind: Kind, payload: &Value) -> Seq {
         let draft =
             Draft { at: Millis(2000), turn: Some(turn()), kind, payload: Json::of(payload) };
-        let appended = self.yard.log.append(Batch::new(session(name), vec![draft])).await;
+        let appended = self.context.log.append(Batch::new(session(name), vec![draft])).await;
         appended.unwrap().last
     }
 
@@ -133,12 +133,12 @@ impl Stage {
             "waitedMs": 42,
         });
         let seq = self.log(name, Kind::PermissionResolved, &payload).await;
-        self.yard.notices.add(session(name), Notice::Answered(seq));
+        self.context.notices.add(session(name), Notice::Answered(seq));
     }
 
     async fn end_turn(&self, name: &str, payload: &Value) {
         let seq = self.log(name, Kind::TurnEnded, payload).await;
-        self.yard.notices.add(session(name), Notice::TurnEnded(seq));
+        self.context.notices.add(session(name), Notice::TurnEnded(seq));
     }
 }
 
@@ -208,7 +208,7 @@ async fn only_what_was_asked_for_is_announced() {
     stage.end_turn("a", &json!({ "stopReason": "end_turn" })).await;
     stage.end_turn("a", &json!({ "stopReason": "error", "error": { "category": "auth" } })).await;
     let why = "the disk is full".to_owned();
-    stage.yard.notices.add(session("a"), Notice::Halted { turn: None, why });
+    stage.context.notices.add(session("a"), Notice::Halted { turn: None, why });
     receiver.nth(3).await;
     stage.end().await;
 

@@ -284,15 +284,15 @@ impl ClientAccess {
 impl Front {
     /// The agent's answer to `initialize`; remembered, so that it need not be started.
     pub(super) async fn introduction(&self) -> Result<Json, RpcError> {
-        let (desk, order) = (&self.access.registry, self.access.order());
+        let (registry, order) = (&self.access.registry, self.access.order());
         let key = (order.agent, order.command);
-        if let Some((answer, at)) = lock(&desk.initialize_answers).get(&key)
+        if let Some((answer, at)) = lock(&registry.initialize_answers).get(&key)
             && at.elapsed() < CACHED_FOR
         {
             return Ok(answer.clone());
         }
         let answer = self.host().await?.initialized.clone();
-        let mut known = lock(&desk.initialize_answers);
+        let mut known = lock(&registry.initialize_answers);
         known.retain(|_, (_, at)| at.elapsed() < CACHED_FOR);
         known.insert(key, (answer.clone(), Instant::now()));
         Ok(answer)

@@ -11,7 +11,7 @@ use serde_json::Value;
 use store::{BudgetedRead, EventLog, ReadBudget, ReadPermit};
 use tokio::task::AbortHandle;
 use wire::event::{AgentNotification, AskedQuestion, StopReason, TurnEnded};
-use wire::{CallId, Event, Json, Kind, Own, RawJson, RpcError, RpcId, Seq, TurnId};
+use wire::{CallId, Event, Json, Kind, OwnEvent, RawJson, RpcError, RpcId, Seq, TurnId};
 
 use super::introduction::ClientCapabilities;
 use super::refusal;
@@ -156,12 +156,12 @@ impl Feed {
 
     async fn send_own_event(&mut self, event: &Event) {
         match event.own() {
-            Some(Own::AgentNotification(told)) => self.send_notification(&told).await,
-            Some(Own::TurnStarted(_)) => self.send_prompt_of_other(event).await,
-            Some(Own::TurnEnded(ended)) => {
+            Some(OwnEvent::AgentNotification(told)) => self.send_notification(&told).await,
+            Some(OwnEvent::TurnStarted(_)) => self.send_prompt_of_other(event).await,
+            Some(OwnEvent::TurnEnded(ended)) => {
                 self.answer_prompt(event.turn, turn_outcome(&ended)).await;
             }
-            Some(Own::PromptDropped(_)) => {
+            Some(OwnEvent::PromptDropped(_)) => {
                 event.turn.map(|turn| self.prompts_of_others.remove(&turn));
                 let ended = TurnEnded::of(StopReason::Cancelled);
                 self.answer_prompt(event.turn, turn_outcome(&ended)).await;
@@ -206,7 +206,9 @@ impl Feed {
         };
         let before = Seq(seq.0.saturating_sub(1));
         let read = self.log.read(self.handle.id(), before, 1).await.unwrap_or_default();
-        let Some(Own::PromptReceived(said)) = read.first().and_then(Event::own) else { return };
+        let Some(OwnEvent::PromptReceived(said)) = read.first().and_then(Event::own) else {
+            return;
+        };
         let session = self.alias.clone().unwrap_or_else(|| self.handle.id().to_string());
         for params in AcpReplay::new(session).prompt(event, &said) {
             let _ = self.client.notify_in_turn("session/update", &params).await;

@@ -30,11 +30,11 @@ impl Front {
     }
 
     pub(super) async fn fork_session(self: &Arc<Self>, open: &OpenSession) -> RpcResult {
-        let desk = &self.access.registry;
-        let fork = desk.fork(open.handle.id(), None, Some(self.access.maker())).await?;
+        let registry = &self.access.registry;
+        let fork = registry.fork(open.handle.id(), None, Some(self.access.maker())).await?;
         let answer = self.access.linked(fork).await?;
-        let handle = desk.session(fork).await?;
-        let cursor = desk.record(fork).await.map_or(Seq(0), |record| record.head);
+        let handle = registry.session(fork).await?;
+        let cursor = registry.record(fork).await.map_or(Seq(0), |record| record.head);
         self.start_new_feed(OpenedSession { handle, answer, cursor }).await
     }
 
@@ -63,7 +63,7 @@ impl Front {
             return Err(RpcError::not_found(format_args!("session `{named}`")));
         };
         let alias = (named != record.id.as_str()).then_some(named);
-        let (visit, desk) = (&self.access, &self.access.registry);
+        let (visit, registry) = (&self.access, &self.access.registry);
         // Watching changes nothing, and is no reason to start an agent.
         let only_watches = visit.profile.is_observer;
         match names_cwd(&params) && !only_watches {
@@ -71,13 +71,14 @@ impl Front {
                 let params = wire::remove_member(&params, "sessionId");
                 let params = params.map_err(RpcError::internal)?;
                 let order = &|made_of: &CreationParams| visit.again(&params, made_of);
-                desk.reopen_session(record.id, &ReopenRequest { order, spare: &visit.spare })
+                registry
+                    .reopen_session(record.id, &ReopenRequest { order, spare: &visit.spare })
                     .await?
             }
-            false => desk.session(record.id).await?,
+            false => registry.session(record.id).await?,
         };
         // Events that are logged from here on are sent by the feed.
-        let record = desk.record(record.id).await?;
+        let record = registry.record(record.id).await?;
         let replayed = match replay {
             HistoryReplay::Whole => Some(self.replay(&record, alias.as_deref()).await?),
             HistoryReplay::Nothing => None,
@@ -86,7 +87,7 @@ impl Front {
             true => Json::trusted("{}"),
             false => visit.linked(record.id).await?,
         };
-        let handle = desk.session(record.id).await?;
+        let handle = registry.session(record.id).await?;
         let said = wire::remove_member(&answer, "sessionId").map_err(RpcError::internal)?;
         let opened = OpenedSession { handle, answer, cursor: record.head };
         self.start_feed(opened, alias, feed::WaitingPrompts::default(), replayed).await?;
@@ -181,18 +182,19 @@ impl Front {
                 Some(attaching.await.map_err(RpcError::internal)?)
             }
         };
-        let (desk, visitor) = (&self.access.registry, &self.access.profile);
+        let (registry, visitor) = (&self.access.registry, &self.access.profile);
         // Its messages of no session are this client's, too, if nobody else has the process.
-        let slot =
-            desk.slot_of(handle.id()).filter(|slot| self.access.is_local() && !slot.is_shared());
+        let slot = registry
+            .slot_of(handle.id())
+            .filter(|slot| self.access.is_local() && !slot.is_shared());
         if let Some(host) = slot.and_then(|slot| slot.running()) {
             self.follow_stray(&host);
         }
-        let presence = Arc::new(desk.enter(handle.id()));
+        let presence = Arc::new(registry.enter(handle.id()));
         let public_id = alias.clone().unwrap_or_else(|| handle.id().to_string());
         let feed = Feed {
             client: self.client.clone(),
-            log: desk.log().clone(),
+            log: registry.log().clone(),
             budget: visitor.budget.clone(),
             handle: handle.clone(),
             attachment,
@@ -204,7 +206,7 @@ impl Front {
             prompts_of_others: std::collections::HashMap::default(),
             asking: std::collections::HashMap::default(),
             calls: Vec::new(),
-            pending: desk.context().pending.clone(),
+            pending: registry.context().pending.clone(),
             terminals: replayed.unwrap_or_else(|| TerminalsAsText::new(&public_id, true)),
         };
         let feed = self.tasks.spawn(task::boxed(feed.run())).abort_handle();
@@ -225,12 +227,12 @@ impl Front {
         };
         self.access.may_act()?;
         lock(&self.sessions).remove(&named);
-        let (desk, id) = (&self.access.registry, open.handle.id());
+        let (registry, id) = (&self.access.registry, open.handle.id());
         let (feed, prompts) = (open.feed.clone(), open.prompts.clone());
         drop(open);
-        if desk.n_clients(id) == 0 {
+        if registry.n_clients(id) == 0 {
             // Its feed tells how its turns end, and ends with it.
-            desk.close(id).await?;
+            registry.close(id).await?;
             return Ok(Json::trusted("{}"));
         }
         feed.abort();
@@ -263,11 +265,11 @@ impl Front {
     /// Asks an agent that runs to delete the session on its side, if it can. What it keeps of it is
     /// its own business.
     async fn delete_in_agent(&self, record: &SessionRecord) {
-        let desk = &self.access.registry;
+        let registry = &self.access.registry;
         let Some(agent_session) = &record.agent_session else { return };
         let host = self.running_agent(record).await;
         let Some(host) = host.filter(|host| host.capabilities.delete) else { return };
-        if let Some(handle) = desk.live(record.id) {
+        if let Some(handle) = registry.live(record.id) {
             let _ = handle.cancel("delete").await;
         }
         let params = Json::of(&json!({ "sessionId": agent_session }));
@@ -277,15 +279,15 @@ impl Front {
 
     /// The process that has a session, or else another one of this client and of the same agent.
     async fn running_agent(&self, record: &SessionRecord) -> Option<Arc<Host>> {
-        let desk = &self.access.registry;
-        let own = desk.slot_of(record.id);
+        let registry = &self.access.registry;
+        let own = registry.slot_of(record.id);
         if let Some(host) = own.and_then(|slot| slot.running()) {
             return Some(host);
         }
         let spare = self.access.spare.lock().await.as_ref().map(|terms| terms.slot.clone());
         let open: Vec<SessionId> =
             lock(&self.sessions).values().map(|open| open.handle.id()).collect();
-        let slots = spare.into_iter().chain(open.into_iter().filter_map(|id| desk.slot_of(id)));
+        let slots = spare.into_iter().chain(open.into_iter().filter_map(|id| registry.slot_of(id)));
         let mut same = slots.filter(|slot| slot.command().name == record.agent);
         same.find_map(|slot| slot.running())
     }

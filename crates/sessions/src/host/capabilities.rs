@@ -82,9 +82,9 @@ fn read_auth_methods(methods: &Value) -> Vec<AuthMethod> {
 }
 
 /// `initialize` params of Switchyard itself. Everything named here is really served.
-pub(super) fn initialize_params(settings: &SessionSettings, manners: &AgentQuirks) -> Json {
+pub(super) fn initialize_params(settings: &SessionSettings, quirks: &AgentQuirks) -> Json {
     let mut capabilities = json!({
-        "fs": { "readTextFile": !manners.no_client_reads, "writeTextFile": true },
+        "fs": { "readTextFile": !quirks.no_client_reads, "writeTextFile": true },
         "terminal": true,
         "session": { "configOptions": { "boolean": {} }, "notices": {}, "compaction": {} },
         // Rules may deny what an agent does by itself, so every agent can tell first.

@@ -96,12 +96,12 @@ fn other_options_are_found_by_their_ids() {
 #[test]
 fn an_option_is_not_known_to_allow_no_more() {
     let options = BTreeMap::from([("tools".to_owned(), "off".to_owned())]);
-    let wishes =
+    let initial_options =
         InitialOptions { model: Some("m".to_owned()), options, ..InitialOptions::default() };
-    assert!(!wishes.ask_first());
-    let named: Vec<(OptionChoice<'_>, &str)> = wishes.all().collect();
+    assert!(!initial_options.ask_first());
+    let named: Vec<(OptionChoice<'_>, &str)> = initial_options.all().collect();
     assert_eq!(named, [(OptionChoice::Model, "m"), (OptionChoice::Option("tools"), "off")]);
-    let kept = serde_json::to_string(&wishes).unwrap();
-    assert_eq!(serde_json::from_str::<InitialOptions>(&kept).unwrap(), wishes);
+    let kept = serde_json::to_string(&initial_options).unwrap();
+    assert_eq!(serde_json::from_str::<InitialOptions>(&kept).unwrap(), initial_options);
     assert_eq!(serde_json::from_str::<InitialOptions>("{}").unwrap(), InitialOptions::default());
 }

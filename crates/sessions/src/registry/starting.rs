@@ -51,7 +51,7 @@ impl SessionRegistry {
             {
                 // The agent was started with one, and has no other way.
                 let record = self.record(id).await?;
-                if SessionDetails::read(&record).wishes.model.as_deref() == Some(wanted) {
+                if SessionDetails::read(&record).initial_options.model.as_deref() == Some(wanted) {
                     return Ok(());
                 }
             }
@@ -68,7 +68,9 @@ impl SessionRegistry {
     ) -> Result<bool, RegistryError> {
         let details = SessionDetails::read(&self.record(session.id()).await?);
         let offer = session.offer().await.ok().flatten();
-        let Some(offer) = offer.filter(|_| details.wishes.model.as_deref() == Some(wanted)) else {
+        let Some(offer) =
+            offer.filter(|_| details.initial_options.model.as_deref() == Some(wanted))
+        else {
             return Ok(false);
         };
         let Ok((method, params)) = request_for(&offer.answer, OptionChoice::Model, wanted) else {

@@ -27,8 +27,8 @@ const MAX_ID_BYTES: usize = 256;
 
 impl LastMessage {
     /// Notes an update of the agent, by its name.
-    pub(super) fn hear(&mut self, update: &str, payload: &Json, manners: &AgentQuirks) {
-        if manners.failure_words.is_empty() && !manners.silence_is_failure {
+    pub(super) fn hear(&mut self, update: &str, payload: &Json, quirks: &AgentQuirks) {
+        if quirks.failure_words.is_empty() && !quirks.silence_is_failure {
             return;
         }
         match update {
@@ -63,7 +63,7 @@ impl LastMessage {
     pub(super) fn failure(
         &self,
         result: &Value,
-        manners: Option<&AgentQuirks>,
+        quirks: Option<&AgentQuirks>,
         stderr: impl FnOnce() -> String,
     ) -> Option<Fault> {
         // The built-in agent reports errors to clients as text, and to us in `_meta`.
@@ -75,11 +75,11 @@ impl LastMessage {
         if result["stopReason"] != "end_turn" {
             return None;
         }
-        let (manners, text) = (manners?, self.chunk.trim());
-        if manners.failure_words.iter().any(|words| text.starts_with(words.as_str())) {
-            return Some(Fault::from_words(text).with_login(manners.login.as_deref()));
+        let (quirks, text) = (quirks?, self.chunk.trim());
+        if quirks.failure_words.iter().any(|words| text.starts_with(words.as_str())) {
+            return Some(Fault::from_words(text).with_login(quirks.login.as_deref()));
         }
-        if !manners.silence_is_failure || self.has_acted || !text.is_empty() {
+        if !quirks.silence_is_failure || self.has_acted || !text.is_empty() {
             return None;
         }
         let said = stderr();
@@ -88,7 +88,7 @@ impl LastMessage {
             true => "the agent ended its turn without a word".to_owned(),
             false => format!("the agent ended its turn without a word; on stderr: {said}"),
         };
-        Some(Fault { message, ..fault }.with_login(manners.login.as_deref()))
+        Some(Fault { message, ..fault }.with_login(quirks.login.as_deref()))
     }
 }
 

@@ -20,7 +20,7 @@ use serde_json::json;
 use store::{Batch, Claim, Durability, RecordChanges, StoreError};
 use tokio::sync::{mpsc, watch};
 use wire::event::{DropReason, OptionSet, PromptDropped};
-use wire::{Category, Draft, Fault, Json, Kind, Millis, Own, Seq, SessionId, TurnId};
+use wire::{Category, Draft, Fault, Json, Kind, Millis, OwnEvent, Seq, SessionId, TurnId};
 
 use super::cancelling::Cancelling;
 use super::clients::Clients;
@@ -48,7 +48,7 @@ use prompting::PendingPrompt;
 /// A session's task, in parts that each own their state. Parts decide; the task writes the log,
 /// talks to the agent and watches the clock.
 pub(super) struct SessionTask {
-    yard: SessionContext,
+    context: SessionContext,
     id: SessionId,
     public_id: String,
     agent: String,
@@ -101,7 +101,7 @@ impl From<StoreError> for LogFailure {
 
 impl SessionTask {
     pub(super) fn new(
-        yard: SessionContext,
+        context: SessionContext,
         start: SessionTaskStart,
         roots: Arc<Roots>,
         commands: mpsc::WeakSender<SessionTaskCommand>,
@@ -110,24 +110,24 @@ impl SessionTask {
         let SessionTaskStart { record, claim, changed, slot, policy, linked } = start;
         let judge = Arc::new(Judge {
             policy,
-            rules: yard.rules.clone(),
+            rules: context.rules.clone(),
             agent: record.agent.clone(),
             roots: roots.clone(),
         });
-        let own_dirs = yard.settings.own_dirs.as_ref();
+        let own_dirs = context.settings.own_dirs.as_ref();
         let services = Arc::new(Services::new(
             roots.clone(),
             own_dirs.map(|dirs| dirs.join(record.id.as_str())),
-            yard.setup.clone(),
-            &yard.settings,
+            context.setup.clone(),
+            &context.settings,
             judge.clone(),
         ));
-        let live = yard.settings.observers.watch(|observer| observer.session(&record.agent));
+        let live = context.settings.observers.watch(|observer| observer.session(&record.agent));
         let now = Instant::now();
         let task = Self {
             details: SessionDetails::read(&record),
-            turns: Turns::new(yard.settings.max_queued_prompts),
-            yard,
+            turns: Turns::new(context.settings.max_queued_prompts),
+            context,
             id: record.id,
             public_id: record.id.to_string(),
             agent: record.agent,
@@ -192,7 +192,7 @@ impl SessionTask {
     async fn halt(&mut self, halt: &LogFailure) {
         tracing::warn!(session = %self.id, why = halt.0, "session halted");
         let (turn, why) = (self.turns.current(), halt.0.clone());
-        self.yard.notices.add(self.id, Notice::Halted { turn, why });
+        self.context.notices.add(self.id, Notice::Halted { turn, why });
         // No longer listening comes first: the agent's last messages would wait for us, and we
         // for the agent.
         let agent = self.release();
@@ -354,7 +354,7 @@ impl SessionTask {
         let work = batch.drafts.iter().rfind(|draft| !is_upkeep(draft));
         self.updated = work.map_or(self.updated, |draft| draft.at);
         batch.changes.updated = work.is_none().then_some(self.updated);
-        self.head = self.yard.append(batch).await?.last;
+        self.head = self.context.append(batch).await?.last;
         Ok(())
     }
 
@@ -402,12 +402,12 @@ impl SessionTask {
     }
 
     /// An event of the running turn, now.
-    fn event<'a>(&self, own: impl Into<Own<'a>>) -> Draft {
+    fn event<'a>(&self, own: impl Into<OwnEvent<'a>>) -> Draft {
         draft(self.turns.current(), own)
     }
 
     /// Logs one event of the running turn.
-    async fn note(&mut self, own: impl Into<Own<'_>>) -> Result<(), LogFailure> {
+    async fn note(&mut self, own: impl Into<OwnEvent<'_>>) -> Result<(), LogFailure> {
         let drafts = vec![self.event(own)];
         self.append(drafts, RecordChanges::default()).await
     }

@@ -131,7 +131,7 @@ impl AgentSource for Nobody {
 
 struct Scene {
     log: Arc<Eventful>,
-    desk: Arc<SessionRegistry>,
+    registry: Arc<SessionRegistry>,
     parent: SessionId,
 }
 
@@ -165,9 +165,9 @@ impl Scene {
             records_dir: None,
             cgroups: false,
         };
-        let yard = SessionContext::new(log.clone(), SessionSettings::default(), setup);
-        let desk = SessionRegistry::new(yard, Arc::new(Nobody), PermissionPolicy::default());
-        Self { log, desk, parent }
+        let context = SessionContext::new(log.clone(), SessionSettings::default(), setup);
+        let registry = SessionRegistry::new(context, Arc::new(Nobody), PermissionPolicy::default());
+        Self { log, registry, parent }
     }
 
     async fn ids(&self) -> Vec<SessionId> {
@@ -200,7 +200,7 @@ fn a_long_turn() -> Vec<Draft> {
 #[tokio::test]
 async fn a_fork_of_a_session_that_is_deleted_meanwhile_is_not_there() {
     let scene = Scene::with(Then::IsGone, a_long_turn()).await;
-    let forked = scene.desk.fork(scene.parent, None, None).await;
+    let forked = scene.registry.fork(scene.parent, None, None).await;
     assert!(matches!(forked, Err(RegistryError::NoSuchSession(_))), "{forked:?}");
     assert_eq!(scene.ids().await, []);
 }
@@ -211,7 +211,7 @@ async fn a_fork_of_somebody_who_may_do_nothing_any_more_is_not_made() {
     let revoked = scene.log.revoked.clone();
     let maker = Maker { name: "x".into(), since: Millis(0), is_limited: true, revoked };
     for _ in 0..2 {
-        let forked = scene.desk.fork(scene.parent, None, Some(maker.clone())).await;
+        let forked = scene.registry.fork(scene.parent, None, Some(maker.clone())).await;
         assert!(matches!(forked, Err(RegistryError::Order(OrderError::Refused(_)))), "{forked:?}");
         assert_eq!(scene.ids().await, [scene.parent]);
     }
@@ -224,8 +224,8 @@ async fn forks_of_forks_are_not_called_so_again_and_again() {
     scene.log.update(scene.parent, named).await.unwrap();
     let mut last = scene.parent;
     for _ in 0..3 {
-        last = scene.desk.fork(last, None, None).await.unwrap();
-        assert_eq!(scene.desk.record(last).await.unwrap().title.as_deref(), Some("a (fork)"));
+        last = scene.registry.fork(last, None, None).await.unwrap();
+        assert_eq!(scene.registry.record(last).await.unwrap().title.as_deref(), Some("a (fork)"));
     }
 }
 
@@ -233,11 +233,11 @@ async fn forks_of_forks_are_not_called_so_again_and_again() {
 async fn a_fork_that_a_crash_cut_off_is_removed_by_the_next_process() {
     let scene = Scene::with(Then::Hangs, a_long_turn()).await;
     tokio::select! {
-        forked = scene.desk.fork(scene.parent, None, None) => panic!("{forked:?}"),
+        forked = scene.registry.fork(scene.parent, None, None) => panic!("{forked:?}"),
         () = scene.log.has_come.notified() => {}
     }
     assert_eq!(scene.ids().await.len(), 2);
-    scene.desk.context().recover().await.unwrap();
+    scene.registry.context().recover().await.unwrap();
     assert_eq!(scene.ids().await, [scene.parent]);
 }
 
@@ -245,11 +245,11 @@ async fn a_fork_that_a_crash_cut_off_is_removed_by_the_next_process() {
 async fn a_fork_that_nobody_waits_for_any_more_is_no_session() {
     let scene = Scene::with(Then::Hangs, a_long_turn()).await;
     tokio::select! {
-        forked = scene.desk.fork(scene.parent, None, None) => panic!("{forked:?}"),
+        forked = scene.registry.fork(scene.parent, None, None) => panic!("{forked:?}"),
         () = scene.log.has_come.notified() => {}
     }
     let fork = scene.ids().await.into_iter().find(|id| *id != scene.parent).unwrap();
-    let taken = sessions::open::claim(scene.desk.context(), fork).await;
+    let taken = sessions::open::claim(scene.registry.context(), fork).await;
     assert!(taken.is_err(), "it would be used, and removed after the next crash");
     assert_eq!(scene.ids().await, [scene.parent]);
 }
@@ -257,11 +257,11 @@ async fn a_fork_that_nobody_waits_for_any_more_is_no_session() {
 #[tokio::test]
 async fn a_fork_is_as_new_as_it_is() {
     let scene = Scene::with(Then::Nothing, a_long_turn()).await;
-    let fork = scene.desk.fork(scene.parent, None, None).await.unwrap();
-    let record = scene.desk.record(fork).await.unwrap();
+    let fork = scene.registry.fork(scene.parent, None, None).await.unwrap();
+    let record = scene.registry.record(fork).await.unwrap();
     assert_eq!((record.head.0, record.active_turn), (N_EVENTS + 4, None));
     assert!(record.updated >= record.created, "{record:?}");
-    scene.desk.context().recover().await.unwrap();
+    scene.registry.context().recover().await.unwrap();
     assert!(scene.ids().await.contains(&fork));
 }
 
@@ -277,10 +277,10 @@ async fn a_fork_has_no_prompt_that_only_waited() {
         event(waits, Kind::TurnEnded, r#"{"stopReason":"end_turn"}"#),
     ];
     let scene = Scene::with(Then::Nothing, events).await;
-    let fork = scene.desk.fork(scene.parent, Some(Seq(4)), None).await.unwrap();
+    let fork = scene.registry.fork(scene.parent, Some(Seq(4)), None).await.unwrap();
     let events = scene.log.read(fork, Seq(0), 100).await.unwrap();
     assert!(events.iter().all(|event| event.turn != Some(waits)), "{events:?}");
     assert_eq!(events.len(), 4, "{events:?}");
-    let details = scene.desk.record(fork).await.unwrap().details;
+    let details = scene.registry.record(fork).await.unwrap().details;
     assert!(details.as_str().contains(r#""lastPrompt":"one""#), "{details:?}");
 }

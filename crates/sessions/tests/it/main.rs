@@ -5,7 +5,7 @@
 
 mod fork;
 mod pools_bounds;
-mod pools_desk;
+mod pools_registry;
 mod pools_shared;
 mod pools_warm;
 mod quiet;

@@ -89,7 +89,7 @@ async fn a_session_that_is_dropped_frees_its_place_in_the_worker() {
     first.opened.handle.prompt(turn, Json::of(&params), "test").await.unwrap();
     let is_chunk = |event: &Event| event.kind.update_name() == Some("agent_message_chunk");
     first.until_event("it talks", is_chunk).await;
-    let record = stage.yard.log.session(id).await.unwrap().unwrap();
+    let record = stage.context.log.session(id).await.unwrap().unwrap();
     drop(first);
 
     // The agent is told: its turn ends, and the session is closed.

@@ -32,7 +32,7 @@ exec "$AGENT" --all-sessions --state "$STAGE/sessions" "$@"
 pub(crate) struct Stage {
     home: tempfile::TempDir,
     mark: String,
-    pub(crate) yard: SessionContext,
+    pub(crate) context: SessionContext,
     pub(crate) pools: Arc<Pools>,
 }
 
@@ -61,10 +61,11 @@ impl Stage {
             records_dir: None,
             cgroups: false,
         };
-        let yard = SessionContext::new(Arc::new(MemoryLog::new()), settings.clone(), setup.clone());
+        let context =
+            SessionContext::new(Arc::new(MemoryLog::new()), settings.clone(), setup.clone());
         let pools = Arc::new(Pools::new(setup, settings, warm));
         let n = LAST.fetch_add(1, Ordering::Relaxed);
-        Self { home, mark: format!("{}-{n}", std::process::id()), yard, pools }
+        Self { home, mark: format!("{}-{n}", std::process::id()), context, pools }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -124,8 +125,8 @@ impl Stage {
         params: &Json,
     ) -> Session {
         let terms = OpenOptions { slot: slot.clone(), policy, order: SessionOrder::default() };
-        let opened = open::new(&self.yard, &terms, params).await.unwrap();
-        Session { opened, slot, yard: self.yard.clone() }
+        let opened = open::new(&self.context, &terms, params).await.unwrap();
+        Session { opened, slot, context: self.context.clone() }
     }
 
     /// Pids of the workers that were started, in order.
@@ -174,12 +175,12 @@ impl Stage {
 pub(crate) struct Session {
     pub(crate) opened: OpenedSession,
     pub(crate) slot: Arc<HostSlot>,
-    yard: SessionContext,
+    context: SessionContext,
 }
 
 impl Session {
     pub(crate) async fn events(&self) -> Vec<Event> {
-        self.yard.log.read(self.opened.handle.id(), Seq(0), 10_000).await.unwrap()
+        self.context.log.read(self.opened.handle.id(), Seq(0), 10_000).await.unwrap()
     }
 
     /// Prompts, and does not wait for the end of the turn.

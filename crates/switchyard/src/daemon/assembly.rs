@@ -25,15 +25,15 @@ pub(super) fn assemble(
     config: &Arc<Config>,
     wanted: &ServeConfig,
     (base, elsewhere): (String, Vec<String>),
-    mut yard: SessionContext,
+    mut context: SessionContext,
     policy: PermissionPolicy,
     is_warm: bool,
     metrics: &Metrics,
 ) -> Result<Arc<Daemon>, Failure> {
-    yard.settings.own_dirs = Some(config.home.state.join("sessions"));
-    yard.settings.observers = yard.settings.observers.and(metrics.as_observer());
-    yard.settings.worker_idle = Some(wanted.worker_idle.0);
-    yard.settings.put_aside_after = Some(wanted.put_aside.0);
+    context.settings.own_dirs = Some(config.home.state.join("sessions"));
+    context.settings.observers = context.settings.observers.and(metrics.as_observer());
+    context.settings.worker_idle = Some(wanted.worker_idle.0);
+    context.settings.put_aside_after = Some(wanted.put_aside.0);
     let state = &config.home.state;
     let shared_cwd = config.home.shared();
     make_private_dir(&shared_cwd)?;
@@ -41,12 +41,13 @@ pub(super) fn assemble(
         true => config.file.warm.settings(shared_cwd),
         false => WarmConfig::none().settings(shared_cwd),
     };
-    let pools = Pools::new(yard.setup.clone(), yard.settings.clone(), warm);
+    let pools = Pools::new(context.setup.clone(), context.settings.clone(), warm);
     let agents = Arc::new(CatalogueAgents { config: config.clone() });
-    let desk = SessionRegistry::with_pools(yard, agents, policy, Some(pools));
-    let weak = Arc::downgrade(&desk);
-    metrics
-        .warm_pools_from(move || weak.upgrade().map(|desk| warm_pools(&desk)).unwrap_or_default());
+    let registry = SessionRegistry::with_pools(context, agents, policy, Some(pools));
+    let weak = Arc::downgrade(&registry);
+    metrics.warm_pools_from(move || {
+        weak.upgrade().map(|registry| warm_pools(&registry)).unwrap_or_default()
+    });
     let projects_dir = wanted.projects.clone().unwrap_or_else(|| config.home.projects());
     let sessions_dir = state.join("sessions");
     for dir in [&projects_dir, &sessions_dir] {
@@ -62,13 +63,13 @@ pub(super) fn assemble(
         projects_dir,
         pace: config.pace(),
     };
-    Ok(Daemon::new(desk, settings, metrics.clone()))
+    Ok(Daemon::new(registry, settings, metrics.clone()))
 }
 
 /// The workers that stand ready, by agent.
-fn warm_pools(desk: &SessionRegistry) -> Vec<WarmPool> {
+fn warm_pools(registry: &SessionRegistry) -> Vec<WarmPool> {
     let mut pools = BTreeMap::<String, WarmPool>::new();
-    for key in desk.pools().map(|pools| pools.snapshot().keys).unwrap_or_default() {
+    for key in registry.pools().map(|pools| pools.snapshot().keys).unwrap_or_default() {
         let pool = pools.entry(key.agent.clone()).or_default();
         pool.agent = key.agent;
         pool.n_ready += key.warm as u64;

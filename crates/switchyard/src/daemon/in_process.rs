@@ -69,10 +69,10 @@ impl InProcessDaemon {
         config: &Arc<Config>,
         options: InProcessOptions,
     ) -> Result<Self, Failure> {
-        let mut yard = session_context::open(config).await?;
-        yard.settings.forced_mode = options.overrides_mode.then_some(options.policy.mode);
-        yard.settings.questions_wait = options.can_ask;
-        let mut own = Self::new(config, yard, options.policy, options.is_warm)?;
+        let mut context = session_context::open(config).await?;
+        context.settings.forced_mode = options.overrides_mode.then_some(options.policy.mode);
+        context.settings.questions_wait = options.can_ask;
+        let mut own = Self::new(config, context, options.policy, options.is_warm)?;
         own.listen(&config.home.run).await?;
         Ok(own)
     }
@@ -90,7 +90,7 @@ impl InProcessDaemon {
 
     fn new(
         config: &Arc<Config>,
-        yard: SessionContext,
+        context: SessionContext,
         policy: PermissionPolicy,
         is_warm: bool,
     ) -> Result<Self, Failure> {
@@ -98,7 +98,7 @@ impl InProcessDaemon {
         // Nobody reads metrics here.
         let metrics = Metrics::new(InsideAgent::ALL.map(InsideAgent::id));
         let daemon =
-            assemble(config, &wanted, Default::default(), yard, policy, is_warm, &metrics)?;
+            assemble(config, &wanted, Default::default(), context, policy, is_warm, &metrics)?;
         let tokens = Tokens::open_lazily(&config.home.state)?;
         let guard = Guard::new(tokens, server::router::guarded_routes(), &wanted.guard());
         let guard = Arc::new(guard.context("the daemon's settings are wrong")?);
@@ -129,7 +129,8 @@ impl InProcessDaemon {
         self.daemon.stopping.cancel();
         // The keepers end what we leave behind.
         let _ =
-            tokio::time::timeout(SHUTDOWN_GRACE, self.daemon.desk.shut_down(Duration::ZERO)).await;
+            tokio::time::timeout(SHUTDOWN_GRACE, self.daemon.registry.shut_down(Duration::ZERO))
+                .await;
     }
 
     /// Does the same, and closes streams and the socket.

@@ -58,10 +58,10 @@ pub(crate) async fn serve(
     let login = Login::new(guard.clone());
     let elsewhere = listeners.bases_elsewhere(&wanted);
     let bases = (listeners.page_base(), elsewhere.clone());
-    let mut yard = session_context::open(&config).await?;
-    yard.settings.questions_wait = true;
-    yard.move_all_creation_params().await?;
-    let daemon = assemble(&config, &wanted, bases, yard, config.policy(), true, &metrics)?;
+    let mut context = session_context::open(&config).await?;
+    context.settings.questions_wait = true;
+    context.move_all_creation_params().await?;
+    let daemon = assemble(&config, &wanted, bases, context, config.policy(), true, &metrics)?;
     daemon.sweep_attachments().await;
     let open_design = &config.file.open_design;
     daemon.set_open_design(open_design.with(&args, config.file.permissions.mode));
@@ -101,7 +101,7 @@ pub(crate) async fn serve(
     presence.withdraw();
     daemon.stopping.cancel();
     let ending = async {
-        daemon.desk.shut_down(wanted.drain.0).await;
+        daemon.registry.shut_down(wanted.drain.0).await;
         // Whoever follows a turn has seen its end.
         daemon.ended.cancel();
         serving.end().await;
@@ -132,10 +132,10 @@ fn reload(
     rules.as_ref().map(RulesFile::load).transpose()?;
     service.log_as(&new.file.log)?;
     guard.reload(&new.file.serve.with(args).guard())?;
-    daemon.desk.context().rules.follow(rules)?;
-    daemon.desk.set_policy(new.policy());
+    daemon.registry.context().rules.follow(rules)?;
+    daemon.registry.set_policy(new.policy());
     daemon.set_open_design(new.file.open_design.with(args, new.file.permissions.mode));
-    if let Some(pools) = daemon.desk.pools() {
+    if let Some(pools) = daemon.registry.pools() {
         pools.configure(new.file.warm.settings(config.home.shared()));
     }
     announcing.replace(webhook, daemon).map_err(said)

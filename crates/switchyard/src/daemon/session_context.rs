@@ -27,12 +27,12 @@ pub(crate) fn open_unrecovered(config: &Config) -> Result<SessionContext, Failur
 
 /// A session context that is ready to run sessions, swept of what an earlier crash left.
 pub(crate) async fn open(config: &Config) -> Result<SessionContext, Failure> {
-    let yard = open_unrecovered(config)?;
+    let context = open_unrecovered(config)?;
     sweep(config).await;
-    yard.rules.follow(config.rules_file()).map_err(anyhow::Error::from)?;
-    yard.recover().await?;
-    prune(config, &yard).await?;
-    Ok(yard)
+    context.rules.follow(config.rules_file()).map_err(anyhow::Error::from)?;
+    context.recover().await?;
+    prune(config, &context).await?;
+    Ok(context)
 }
 
 /// Ends workers and removes temporary files that an earlier crash left.
@@ -53,14 +53,14 @@ pub(crate) async fn sweep(config: &Config) {
     }
 }
 
-async fn prune(config: &Config, yard: &SessionContext) -> Result<(), Failure> {
+async fn prune(config: &Config, context: &SessionContext) -> Result<(), Failure> {
     let store = &config.file.store;
     if store.keep_days.is_none() && store.max_total_bytes.is_none() {
         return Ok(());
     }
     let before = store.keep_days.map(days_ago);
     let rule = PruneRule { before, max_total_bytes: store.max_total_bytes, keep: 0 };
-    let removed = yard.log.prune(rule).await?;
+    let removed = context.log.prune(rule).await?;
     if !removed.is_empty() {
         tracing::info!(n_removed = removed.len(), "removed old sessions");
     }

@@ -47,7 +47,7 @@ impl WebhookTask {
         if let Some((stop, _)) = self.running.take() {
             stop.cancel();
         }
-        self.run(webhook, daemon, daemon.desk.context().notices.next_number())
+        self.run(webhook, daemon, daemon.registry.context().notices.next_number())
     }
 
     /// Ends the task; to be called when no more events come.
@@ -65,8 +65,8 @@ impl WebhookTask {
         after_note: u64,
     ) -> Result<(), Failure> {
         let Some(webhook) = webhook else { return Ok(()) };
-        let (yard, stop) = (daemon.desk.context().clone(), CancellationToken::new());
-        let task = webhook::start(yard, webhook, &self.base_url, after_note, stop.clone())
+        let (context, stop) = (daemon.registry.context().clone(), CancellationToken::new());
+        let task = webhook::start(context, webhook, &self.base_url, after_note, stop.clone())
             .map_err(|error| Failure::new(1, error.to_string()))?;
         self.running = Some((stop, task));
         Ok(())

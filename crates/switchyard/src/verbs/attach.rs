@@ -10,7 +10,7 @@ use projection::{TextOptions, sanitize_line};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use wire::event::StopReason;
-use wire::{CallId, Event, Own, Seq, TurnId};
+use wire::{CallId, Event, OwnEvent, Seq, TurnId};
 
 use crate::cli::daemon::AttachArgs;
 use crate::cli::format::OutputFormat;
@@ -166,16 +166,16 @@ impl AttachView {
         let Some(own) = event.own() else { return false };
         let asked = own.question().filter(|asked| asked.is_for_person);
         match own {
-            Own::PromptReceived(_) | Own::TurnStarted(_) => {
+            OwnEvent::PromptReceived(_) | OwnEvent::TurnStarted(_) => {
                 self.open_turns.extend(event.turn.filter(|turn| !self.open_turns.contains(turn)));
             }
-            Own::TurnEnded(ended) => {
+            OwnEvent::TurnEnded(ended) => {
                 self.open_turns.retain(|turn| Some(*turn) != event.turn);
                 self.questions.retain(|asked| asked.turn.is_none() || asked.turn != event.turn);
                 // Turns that ended before we attached do not decide the exit code.
                 self.stop = Some(ended.stop_reason).filter(|_| event.seq > self.attached_at);
             }
-            Own::PromptDropped(_) => self.open_turns.retain(|turn| Some(*turn) != event.turn),
+            OwnEvent::PromptDropped(_) => self.open_turns.retain(|turn| Some(*turn) != event.turn),
             own => {
                 let over = own.answered_question();
                 self.questions.retain(|asked| Some(asked.id) != over);

@@ -8,7 +8,7 @@ use runtimes::dialect::{CliExit, DialectName, DialectOutput, DialectReader, Turn
 use serde_json::{Value, json};
 use sessions::mint;
 use wire::event::{AgentNotification, PermissionRequested, TurnEnded, TurnStarted};
-use wire::{CallId, Event, Fault, Json, Kind, Message, MessageKind, Own, RpcId, Seq, TurnId};
+use wire::{CallId, Event, Fault, Json, Kind, Message, MessageKind, OwnEvent, RpcId, Seq, TurnId};
 
 use crate::cli::format::OutputFormat;
 use crate::cli::translate::{TranslateArgs, Vocabulary};
@@ -231,7 +231,7 @@ impl TranslateWriter {
     }
 
     /// Writes an event of our own, or the line that ACP has for it.
-    fn write_event<'a>(&mut self, own: impl Into<Own<'a>>, line: &str) {
+    fn write_event<'a>(&mut self, own: impl Into<OwnEvent<'a>>, line: &str) {
         match self.formatter {
             Some(_) => self.own(own),
             None => self.out.push_str(line),
@@ -248,7 +248,7 @@ impl TranslateWriter {
         self.add(Kind::update(name), payload);
     }
 
-    fn own<'a>(&mut self, own: impl Into<Own<'a>>) {
+    fn own<'a>(&mut self, own: impl Into<OwnEvent<'a>>) {
         let own = own.into();
         self.add(own.kind(), own.to_payload());
     }

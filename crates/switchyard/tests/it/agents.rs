@@ -11,22 +11,22 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use testkit::test_home::{PATIENCE, TestHome, wait_until};
 
-/// A yard with an empty directory for programs, which is all that its `PATH` has besides the
+/// A home with an empty directory for programs, which is all that its `PATH` has besides the
 /// system's own.
 struct Machine {
-    yard: TestHome,
+    home: TestHome,
 }
 
 impl Machine {
     fn new(config: &str) -> Self {
-        let yard = configured(config);
-        std::fs::create_dir(yard.home().join("bin")).unwrap();
-        std::fs::create_dir(yard.home().join("tmp")).unwrap();
-        Self { yard }
+        let home = configured(config);
+        std::fs::create_dir(home.path().join("bin")).unwrap();
+        std::fs::create_dir(home.path().join("tmp")).unwrap();
+        Self { home }
     }
 
     fn program(&self, name: &str, script: &str) -> PathBuf {
-        let path = self.yard.home().join("bin").join(name);
+        let path = self.home.path().join("bin").join(name);
         testkit::test_executables::write(&path, &format!("#!/bin/sh\n{script}\n"));
         path
     }
@@ -36,10 +36,10 @@ impl Machine {
     }
 
     fn run_with(&self, args: &[&str], variables: &[(&str, &Path)]) -> Ran {
-        let mut command = self.yard.command(args);
+        let mut command = self.home.command(args);
         command
-            .env("PATH", format!("{}:/usr/bin:/bin", self.yard.home().join("bin").display()))
-            .env("TMPDIR", self.yard.home().join("tmp"))
+            .env("PATH", format!("{}:/usr/bin:/bin", self.home.path().join("bin").display()))
+            .env("TMPDIR", self.home.path().join("tmp"))
             .stdin(Stdio::null());
         for name in ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"] {
             command.env_remove(name);
@@ -104,7 +104,7 @@ fn each_trouble_has_its_reason_and_its_remedy() {
     machine.program("gemini", "echo no version for you; exit 0");
     let opencode = machine.program("opencode", "");
     std::fs::set_permissions(&opencode, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let qwen = machine.yard.home().join("bin/qwen");
+    let qwen = machine.home.path().join("bin/qwen");
     testkit::test_executables::write(&qwen, "#!/no/such/interpreter\n");
     machine.program("kimi", "echo kimi, version 1.52.0");
 
@@ -163,15 +163,15 @@ fn probes_that_hang_take_nothing_from_the_others_and_leave_nothing() {
     }
     let found = machine.found("claude");
     assert_eq!((&found["version"], &found["isUsable"]), (&json!("2.1.325"), &json!(true)));
-    machine.yard.assert_empty_within(PATIENCE);
-    let left: Vec<_> = std::fs::read_dir(machine.yard.home().join("tmp")).unwrap().collect();
+    machine.home.assert_empty_within(PATIENCE);
+    let left: Vec<_> = std::fs::read_dir(machine.home.path().join("tmp")).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]
 fn what_was_found_is_believed_until_the_program_changes() {
     let machine = Machine::new("");
-    let count = machine.yard.home().join("count");
+    let count = machine.home.path().join("count");
     let script = |version: &str| {
         format!(
             "echo x >> {}\ncase \"$*\" in --version) echo {version};; *--help*) echo help;; esac",
@@ -191,14 +191,14 @@ fn what_was_found_is_believed_until_the_program_changes() {
 #[test]
 fn an_acp_agent_takes_one_file_and_no_code() {
     let machine = Machine::new("");
-    let agent = machine.yard.tool("sdk-agent");
+    let agent = machine.home.tool("sdk-agent");
     machine.program("newcomer", &format!("shift; exec {} \"$@\"", agent.display()));
     let definition = "id = 'newcomer'\nname = 'Newcomer'\nbins = ['newcomer']\n\
         install = 'npm install -g newcomer'\nversion = { args = [] }\n\n[[forms]]\n\
         dialect = 'acp'\nargs = ['acp']\nprompt = 'acp'\nresume = { style = 'protocol' }\n\
         permissions = { asks = true }\n";
-    std::fs::create_dir(machine.yard.home().join("agents")).unwrap();
-    std::fs::write(machine.yard.home().join("agents/newcomer.toml"), definition).unwrap();
+    std::fs::create_dir(machine.home.path().join("agents")).unwrap();
+    std::fs::write(machine.home.path().join("agents/newcomer.toml"), definition).unwrap();
 
     let ran = machine.run(&["run", "newcomer", "good day", "--format", "quiet"]);
     assert_eq!((ran.code, ran.out.trim()), (0, "You said: good day"), "{}", ran.err);
@@ -210,13 +210,13 @@ fn an_acp_agent_takes_one_file_and_no_code() {
 #[test]
 fn agents_of_ones_own_in_each_shape() {
     let machine = Machine::new("");
-    let agent = machine.yard.tool("sdk-agent");
+    let agent = machine.home.tool("sdk-agent");
     let config = format!(
         "[agents.bare]\ncommand = '{0}'\n\n[agent_servers.\"My Agent\"]\ncommand = '{0}'\nargs = []\n\
          env = {{ A = 'b' }}\n\n[agents.echo]\ncommand = '/bin/cat'\ndialect = 'plain'\n",
         agent.display()
     );
-    std::fs::write(machine.yard.home().join("switchyard.toml"), config).unwrap();
+    std::fs::write(machine.home.path().join("switchyard.toml"), config).unwrap();
     for name in ["bare", "my-agent"] {
         let ran = machine.run(&["run", name, "hi", "--format", "quiet"]);
         assert_eq!(ran.out.trim(), "You said: hi", "{name}: {}", ran.err);
@@ -237,24 +237,24 @@ fn a_prompt_by_file_is_private_and_a_prompt_by_argument_is_no_flag() {
     let machine = Machine::new("");
     machine.program("shows", "stat -c '%a %n' \"$2\" \"${2%/*}\"; cat \"$2\"");
     machine.program("says", "printf '[%s]' \"$@\"");
-    let bin = machine.yard.home().join("bin");
+    let bin = machine.home.path().join("bin");
     let config = format!(
         "[agents.byfile]\ncommand = '{0}/shows'\nargs = ['--in', '{{prompt_file}}']\n\
          dialect = 'plain'\nprompt = 'file'\n\n[agents.byarg]\ncommand = '{0}/says'\n\
          args = ['--ask']\ndialect = 'plain'\nprompt = 'argv'\n",
         bin.display()
     );
-    std::fs::write(machine.yard.home().join("switchyard.toml"), config).unwrap();
+    std::fs::write(machine.home.path().join("switchyard.toml"), config).unwrap();
     let ran = machine.run(&["run", "byfile", "the words", "--format", "quiet", "--approve-all"]);
     assert!(ran.out.contains("600 ") && ran.out.contains("700 "), "{} {}", ran.out, ran.err);
     assert!(ran.out.trim_end().ends_with("the words"), "{}", ran.out);
     let prompt = ["run", "byarg", "-", "--format", "quiet", "--approve-all"];
-    let mut command = machine.yard.command(prompt);
-    let input = machine.yard.work().join("prompt");
+    let mut command = machine.home.command(prompt);
+    let input = machine.home.work().join("prompt");
     std::fs::write(&input, "--trust-all-tools").unwrap();
     let ran: Ran = command.stdin(std::fs::File::open(input).unwrap()).output().unwrap().into();
     assert_eq!(ran.out.trim_end(), "[--ask][ --trust-all-tools]", "{}", ran.err);
-    let left = std::fs::read_dir(machine.yard.home().join("run/scratch")).unwrap().count();
+    let left = std::fs::read_dir(machine.home.path().join("run/scratch")).unwrap().count();
     assert_eq!(left, 0, "nothing is left of it");
 }
 
@@ -272,10 +272,10 @@ fn an_agent_of_ones_own_that_is_not_there_is_trouble() {
 #[test]
 fn listing_runs_no_command_of_ones_own() {
     let machine = Machine::new("");
-    let marker = machine.yard.home().join("ran");
+    let marker = machine.home.path().join("ran");
     let mine = machine.program("mine", &format!("touch {}", marker.display()));
     let config = format!("[agents.mine]\ncommand = '{}'\n", mine.display());
-    std::fs::write(machine.yard.home().join("switchyard.toml"), config).unwrap();
+    std::fs::write(machine.home.path().join("switchyard.toml"), config).unwrap();
     assert_eq!(machine.found("mine")["isUsable"], true);
     assert!(!marker.exists(), "nobody asked for it to be run");
 }
@@ -312,14 +312,14 @@ fn an_agent_that_does_not_exist_is_told_with_those_that_do() {
 #[test]
 fn an_error_that_an_agent_gives_as_its_answer_is_an_error() {
     let machine = Machine::new("");
-    let demo = format!("exec {} demo-agent --all-sessions", machine.yard.exe().display());
+    let demo = format!("exec {} demo-agent --all-sessions", machine.home.exe().display());
     machine.program("dissembler", &demo);
     let definition = "id = 'dissembler'\nname = 'D'\nbins = ['dissembler']\ninstall = 'x'\n\
         version = { args = [] }\n\n[[forms]]\ndialect = 'acp'\nargs = []\nprompt = 'acp'\n\
         quirks = { failure_words = ['HTTP 401'], silence_is_failure = true }\n\
         permissions = { asks = true }\n";
-    std::fs::create_dir(machine.yard.home().join("agents")).unwrap();
-    std::fs::write(machine.yard.home().join("agents/dissembler.toml"), definition).unwrap();
+    std::fs::create_dir(machine.home.path().join("agents")).unwrap();
+    std::fs::write(machine.home.path().join("agents/dissembler.toml"), definition).unwrap();
     for (prompt, category) in [
         ("echo HTTP 401: no such key", Some("auth")),
         ("empty", Some("internal")),
@@ -338,17 +338,17 @@ fn an_error_that_an_agent_gives_as_its_answer_is_an_error() {
 #[test]
 fn an_interrupted_search_leaves_no_process_and_no_directory() {
     let machine = Machine::new("");
-    let marker = machine.yard.home().join("begun");
+    let marker = machine.home.path().join("begun");
     machine.program("claude", &format!("touch {}; sleep 600", marker.display()));
-    let mut command = machine.yard.command(["agents"]);
-    command.env("PATH", format!("{}:/usr/bin:/bin", machine.yard.home().join("bin").display()));
+    let mut command = machine.home.command(["agents"]);
+    command.env("PATH", format!("{}:/usr/bin:/bin", machine.home.path().join("bin").display()));
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
     assert!(wait_until(PATIENCE, || marker.exists()), "the probe never began");
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    machine.yard.assert_empty_within(PATIENCE);
-    let left = std::fs::read_dir(machine.yard.home().join("run/scratch")).unwrap().count();
+    machine.home.assert_empty_within(PATIENCE);
+    let left = std::fs::read_dir(machine.home.path().join("run/scratch")).unwrap().count();
     assert_eq!(left, 0);
 }
 
@@ -356,9 +356,9 @@ fn an_interrupted_search_leaves_no_process_and_no_directory() {
 fn where_nothing_can_be_written_agents_are_found_all_the_same() {
     let machine = Machine::new("");
     machine.program("claude", CLAUDE);
-    let mut command = machine.yard.command(["agents"]);
+    let mut command = machine.home.command(["agents"]);
     command
-        .env("PATH", format!("{}:/usr/bin:/bin", machine.yard.home().join("bin").display()))
+        .env("PATH", format!("{}:/usr/bin:/bin", machine.home.path().join("bin").display()))
         .env("SWITCHYARD_HOME", "/proc/nowhere")
         .stdin(Stdio::null());
     let ran: Ran = command.output().unwrap().into();

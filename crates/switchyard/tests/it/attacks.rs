@@ -6,18 +6,18 @@ use std::process::{Output, Stdio};
 
 use testkit::test_home::{PATIENCE, TestHome, wait_until};
 
-fn yard() -> TestHome {
+fn home() -> TestHome {
     testkit::test_home::switchyard(env!("CARGO_BIN_EXE_switchyard"))
 }
 
 /// An ACP agent as a shell script: `$id` is the id of the request, `$line` all of it.
-pub(crate) fn agent(yard: &TestHome, cases: &str) -> String {
-    agent_that_can(yard, "{}", cases)
+pub(crate) fn agent(home: &TestHome, cases: &str) -> String {
+    agent_that_can(home, "{}", cases)
 }
 
 /// As [`agent`], with these capabilities.
-pub(crate) fn agent_that_can(yard: &TestHome, capabilities: &str, cases: &str) -> String {
-    let path = yard.work().join("agent.sh");
+pub(crate) fn agent_that_can(home: &TestHome, capabilities: &str, cases: &str) -> String {
+    let path = home.work().join("agent.sh");
     let script = format!(
         r#"while read -r line; do
 printf '%s\n' "$line" >> {heard}
@@ -29,7 +29,7 @@ case "$line" in
 esac
 done
 "#,
-        heard = yard.work().join("heard").display(),
+        heard = home.work().join("heard").display(),
     );
     fs::write(&path, script).unwrap();
     path.to_str().unwrap().to_owned()
@@ -39,17 +39,17 @@ fn initialize() -> String {
     r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#.into()
 }
 
-fn new_session(yard: &TestHome, id: u32) -> String {
-    let cwd = yard.work().display().to_string();
+fn new_session(home: &TestHome, id: u32) -> String {
+    let cwd = home.work().display().to_string();
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"session/new","params":{{"cwd":"{cwd}","mcpServers":[]}}}}"#
     )
 }
 
 /// Says `lines` to `switchyard acp`, closes its stdin and returns what it answered.
-fn acp(yard: &TestHome, agent: &[&str], lines: &[String]) -> Output {
+fn acp(home: &TestHome, agent: &[&str], lines: &[String]) -> Output {
     let args: Vec<&str> = ["acp"].into_iter().chain(agent.iter().copied()).collect();
-    let mut command = yard.command(args);
+    let mut command = home.command(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -66,20 +66,20 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn what_was_asked_is_answered_also_when_the_client_closes_its_side_at_once() {
-    let yard = yard();
+    let home = home();
 
-    let output = acp(&yard, &["demo"], &[initialize()]);
+    let output = acp(&home, &["demo"], &[initialize()]);
 
     assert!(text(&output.stdout).contains(r#""id":1,"result""#), "{output:?}");
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 /// An agent whose sessions share a process if `is_shared`, and all have the same id: what
 /// `switchyard acp` answers to somebody who wants two of them.
 fn twins(is_shared: bool) -> String {
-    let yard = yard();
-    let agent = agent(&yard, r#"*'"session/new"'*) answer '{"sessionId":"same"}';;"#);
-    let agents = yard.home().join("agents");
+    let home = home();
+    let agent = agent(&home, r#"*'"session/new"'*) answer '{"sessionId":"same"}';;"#);
+    let agents = home.path().join("agents");
     fs::create_dir_all(&agents).unwrap();
     let definition = format!(
         "id = \"twins\"\nname = \"Twins\"\nbins = [\"sh\"]\ninstall = \"-\"\n[[forms]]\n\
@@ -88,18 +88,18 @@ fn twins(is_shared: bool) -> String {
          shared_worker = {is_shared}\n"
     );
     fs::write(agents.join("twins.toml"), definition).unwrap();
-    let mut command = yard.command(["acp", "twins"]);
+    let mut command = home.command(["acp", "twins"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let mut client = testkit::line_client::LineClient::pipes(stdin, stdout);
-    for line in [initialize(), new_session(&yard, 2), new_session(&yard, 3)] {
+    for line in [initialize(), new_session(&home, 2), new_session(&home, 3)] {
         client.send(&line);
     }
     let answers = [2, 3].map(|id| client.answer_to(&serde_json::json!(id)).to_string());
     client.finish_sending();
     client.rest();
     assert!(child.wait().unwrap().success());
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
     answers.join("\n")
 }
 
@@ -120,31 +120,31 @@ fn an_answer_that_can_not_be_read_ends_the_turn() {
         r#"printf '{"jsonrpc":"2.0","id":%s,"result":{},"error":{"code":1,"message":"x"}}\n' "$id""#,
         r#"printf '{"jsonrpc":"2.0","id":%s,"result":{"a":"\377"}}\n' "$id""#,
     ] {
-        let yard = yard();
+        let home = home();
         let cases = format!(
             "*'\"session/new\"'*) answer '{{\"sessionId\":\"s\"}}';;\n*'\"session/prompt\"'*) {answer};;"
         );
-        let agent = agent(&yard, &cases);
+        let agent = agent(&home, &cases);
 
-        let output = yard.command(["run", "hi", "--", "sh", &agent]).output().unwrap();
+        let output = home.command(["run", "hi", "--", "sh", &agent]).output().unwrap();
 
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         assert!(text(&output.stdout).contains("unreadable answer"), "{output:?}");
-        yard.assert_empty_within(PATIENCE);
+        home.assert_empty_within(PATIENCE);
     }
 }
 
 #[test]
 fn a_notification_reaches_the_agent_under_its_own_session_id() {
-    let yard = yard();
+    let home = home();
     let cases = r#"*'"session/new"'*) answer '{"sessionId":"AGENTS-OWN"}';;"#;
-    let agent = agent(&yard, cases);
-    let mut command = yard.command(["acp", "--", "sh", &agent]);
+    let agent = agent(&home, cases);
+    let mut command = home.command(["acp", "--", "sh", &agent]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut answers =
         std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
-    writeln!(stdin, "{}\n{}", initialize(), new_session(&yard, 2)).unwrap();
+    writeln!(stdin, "{}\n{}", initialize(), new_session(&home, 2)).unwrap();
     let opened = answers.by_ref().map(Result::unwrap).find(|line| line.contains(r#""id":2"#));
     let opened: serde_json::Value = serde_json::from_str(&opened.unwrap()).unwrap();
     let session = opened["result"]["sessionId"].as_str().unwrap();
@@ -155,23 +155,23 @@ fn a_notification_reaches_the_agent_under_its_own_session_id() {
     )
     .unwrap();
 
-    let heard = yard.work().join("heard");
+    let heard = home.work().join("heard");
     let note = || fs::read_to_string(&heard).unwrap_or_default();
     assert!(wait_until(PATIENCE, || note().contains("_x/note")));
     let note = note().lines().find(|line| line.contains("_x/note")).unwrap().to_owned();
     assert!(note.contains(r#""sessionId":"AGENTS-OWN""#), "{note}");
     drop(stdin);
     child.wait().unwrap();
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]
 fn a_home_that_others_can_write_to_is_refused() {
     use std::os::unix::fs::PermissionsExt as _;
-    let yard = yard();
-    fs::set_permissions(yard.home(), fs::Permissions::from_mode(0o777)).unwrap();
+    let home = home();
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).unwrap();
 
-    let output = yard.command(["run", "demo", "say hello"]).output().unwrap();
+    let output = home.command(["run", "demo", "say hello"]).output().unwrap();
 
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("chmod go-w"), "{output:?}");
@@ -179,18 +179,18 @@ fn a_home_that_others_can_write_to_is_refused() {
 
 #[test]
 fn an_empty_session_name_names_no_session() {
-    let yard = yard();
-    assert!(yard.command(["run", "demo", "say hello"]).output().unwrap().status.success());
+    let home = home();
+    assert!(home.command(["run", "demo", "say hello"]).output().unwrap().status.success());
 
     for args in [&["sessions", "delete", "--yes", ""][..], &["sessions", "show", ""]] {
-        let output = yard.command(args).output().unwrap();
+        let output = home.command(args).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{output:?}");
     }
 }
 
 #[test]
 fn an_agent_that_talks_while_it_is_asked_is_heard_and_resumed() {
-    let yard = yard();
+    let home = home();
     let chatter = r#"for n in 1 2 3 4 5 6 7 8 9; do printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"notice","severity":"info","title":"%s"}}}\n' "$n"; printf 'on stderr\n' >&2; done"#;
     let cases = format!(
         "*'\"session/new\"'*) answer '{{\"sessionId\":\"s\"}}';;\n\
@@ -199,16 +199,16 @@ fn an_agent_that_talks_while_it_is_asked_is_heard_and_resumed() {
          *'\"session/prompt\"'*) answer '{{\"stopReason\":\"end_turn\"}}';;"
     );
     let can = r#"{"sessionCapabilities":{"resume":{},"list":{}}}"#;
-    let agent = agent_that_can(&yard, can, &cases);
-    let first = yard.command(["run", "hi", "--", "sh", &agent]).output().unwrap();
+    let agent = agent_that_can(&home, can, &cases);
+    let first = home.command(["run", "hi", "--", "sh", &agent]).output().unwrap();
     assert!(first.status.success(), "{first:?}");
 
     let args = ["run", "-s", "last", "again", "--format", "json"];
-    let again = yard.command(args).output().unwrap();
+    let again = home.command(args).output().unwrap();
 
     assert!(again.status.success(), "{again:?}");
     let events = text(&again.stdout);
     assert!(events.contains(r#""how":"resume","verified":"listed""#), "{events}");
     assert_eq!(events.matches(r#""kind":"notice""#).count(), 18, "{events}");
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }

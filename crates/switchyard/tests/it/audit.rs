@@ -11,14 +11,14 @@ use testkit::test_home::{PATIENCE, TestHome, until};
 
 const RULES: &str = "[permissions]\nrules = 'rules.toml'\n";
 
-fn rules(yard: &TestHome, text: &str) {
-    std::fs::write(yard.home().join("rules.toml"), text).unwrap();
+fn rules(home: &TestHome, text: &str) {
+    std::fs::write(home.path().join("rules.toml"), text).unwrap();
 }
 
 fn ruled(text: &str) -> TestHome {
-    let yard = configured(RULES);
-    rules(&yard, text);
-    yard
+    let home = configured(RULES);
+    rules(&home, text);
+    home
 }
 
 fn rule(action: &str, command: &str) -> String {
@@ -27,36 +27,36 @@ fn rule(action: &str, command: &str) -> String {
     )
 }
 
-fn rows(yard: &TestHome, args: &[&str]) -> Vec<Value> {
+fn rows(home: &TestHome, args: &[&str]) -> Vec<Value> {
     let args = [&["sessions", "audit", "--format", "json"], args].concat();
-    let ran = run(yard, &args);
+    let ran = run(home, &args);
     assert_eq!(ran.code, 0, "{ran:?}");
     ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-async fn editor(yard: &TestHome, permission: PermissionReply) -> SdkClient {
-    let manners = ClientBehavior::default().permission(permission);
-    SdkClient::ready(yard.command(["acp", "demo"]), manners).await.unwrap()
+async fn editor(home: &TestHome, permission: PermissionReply) -> SdkClient {
+    let behavior = ClientBehavior::default().permission(permission);
+    SdkClient::ready(home.command(["acp", "demo"]), behavior).await.unwrap()
 }
 
 #[tokio::test]
 async fn the_audit_names_rule_mode_client_and_nobody_over_all_sessions() {
-    let yard = ruled(&rule("allow", "cargo test*"));
-    run(&yard, &["run", "demo", "permission execute cargo test"]);
-    run(&yard, &["run", "demo", "permission execute ls", "--approve-all"]);
-    run(&yard, &["run", "demo", "permission edit a.txt"]);
-    let client = editor(&yard, PermissionReply::Allow).await;
-    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let home = ruled(&rule("allow", "cargo test*"));
+    run(&home, &["run", "demo", "permission execute cargo test"]);
+    run(&home, &["run", "demo", "permission execute ls", "--approve-all"]);
+    run(&home, &["run", "demo", "permission edit a.txt"]);
+    let client = editor(&home, PermissionReply::Allow).await;
+    let session = client.new_session(home.work()).await.unwrap().session_id;
     client.prompt(&session, "permission execute =cmd|calc").await.unwrap();
     client.stop().await;
 
-    let all = rows(&yard, &[]);
+    let all = rows(&home, &[]);
 
     let told: Vec<_> = all
         .iter()
         .map(|row| [&row["by"], &row["detail"]].map(|text| text.as_str().unwrap_or("-")))
         .collect();
-    let file = yard.home().join("rules.toml");
+    let file = home.path().join("rules.toml");
     assert_eq!(
         told,
         [["rule", "allow it"], ["mode", "auto"], ["unattended", "-"], ["client", "local stdio"]]
@@ -71,23 +71,23 @@ async fn the_audit_names_rule_mode_client_and_nobody_over_all_sessions() {
     let times: Vec<_> = all.iter().map(|row| row["time"].as_str().unwrap()).collect();
     assert!(times.is_sorted(), "{times:?}");
 
-    assert_eq!(rows(&yard, &["--until", times[2]]), all[..2]);
-    assert_eq!(rows(&yard, &["--since", times[2]]), all[2..]);
-    assert_eq!(rows(&yard, &["--session", "last"]), all[3..]);
-    assert!(rows(&yard, &["--since", "2999-01-01"]).is_empty());
+    assert_eq!(rows(&home, &["--until", times[2]]), all[..2]);
+    assert_eq!(rows(&home, &["--since", times[2]]), all[2..]);
+    assert_eq!(rows(&home, &["--session", "last"]), all[3..]);
+    assert!(rows(&home, &["--since", "2999-01-01"]).is_empty());
 }
 
 #[tokio::test]
 async fn the_audit_is_written_for_people_and_for_spreadsheets() {
-    let yard = ruled(&rule("deny", "*"));
-    run(&yard, &["run", "demo", "permission execute =cmd|' /C calc'!A0"]);
-    let out = yard.home().join("audit.csv");
+    let home = ruled(&rule("deny", "*"));
+    run(&home, &["run", "demo", "permission execute =cmd|' /C calc'!A0"]);
+    let out = home.path().join("audit.csv");
     let path = out.to_str().unwrap();
 
-    let text = run(&yard, &["sessions", "audit"]);
-    let written = run(&yard, &["sessions", "audit", "--format", "csv", "-o", path]);
-    let none = run(&yard, &["sessions", "audit", "--until", "2000-01-01"]);
-    let bad = run(&yard, &["sessions", "audit", "--since", "soon"]);
+    let text = run(&home, &["sessions", "audit"]);
+    let written = run(&home, &["sessions", "audit", "--format", "csv", "-o", path]);
+    let none = run(&home, &["sessions", "audit", "--until", "2000-01-01"]);
+    let bad = run(&home, &["sessions", "audit", "--since", "soon"]);
 
     assert!(text.out.contains("denied") && text.out.contains("by rule deny it ("), "{text:?}");
     assert_eq!((written.code, &*written.out), (0, ""), "{written:?}");
@@ -101,16 +101,16 @@ async fn the_audit_is_written_for_people_and_for_spreadsheets() {
 
 #[tokio::test]
 async fn rules_that_change_judge_the_next_question_of_a_running_session() {
-    let yard = ruled(&rule("allow", "ls*"));
-    let stderr = yard.home().join("stderr");
+    let home = ruled(&rule("allow", "ls*"));
+    let stderr = home.path().join("stderr");
     let script = "exec \"$0\" acp demo 2> \"$1\"";
-    let args = [OsStr::new("-c"), OsStr::new(script), yard.exe().as_os_str(), stderr.as_os_str()];
-    let manners = ClientBehavior::default().permission(PermissionReply::Reject);
-    let client = SdkClient::ready(yard.other("sh", args), manners).await.unwrap();
-    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let args = [OsStr::new("-c"), OsStr::new(script), home.exe().as_os_str(), stderr.as_os_str()];
+    let behavior = ClientBehavior::default().permission(PermissionReply::Reject);
+    let client = SdkClient::ready(home.other("sh", args), behavior).await.unwrap();
+    let session = client.new_session(home.work()).await.unwrap().session_id;
     let decided = async || {
         client.prompt(&session, "permission execute ls").await.unwrap();
-        let row = rows(&yard, &[]).pop().unwrap();
+        let row = rows(&home, &[]).pop().unwrap();
         row["detail"].as_str().unwrap().to_owned()
     };
     let becomes = async |wanted: &str| {
@@ -121,19 +121,19 @@ async fn rules_that_change_judge_the_next_question_of_a_running_session() {
     };
     assert_eq!(decided().await, "allow it");
 
-    rules(&yard, &rule("deny", "ls*"));
+    rules(&home, &rule("deny", "ls*"));
     becomes("deny it").await;
 
     // Nothing that is not a whole and valid file takes the rules away.
-    rules(&yard, "[[rules]]\naction = \"perhaps\"\n");
+    rules(&home, "[[rules]]\naction = \"perhaps\"\n");
     let says = |what: &str| std::fs::read_to_string(&stderr).unwrap().contains(what);
     assert!(until(PATIENCE, || says("unknown variant `perhaps`")).await);
     assert_eq!(decided().await, "deny it");
-    std::fs::remove_file(yard.home().join("rules.toml")).unwrap();
+    std::fs::remove_file(home.path().join("rules.toml")).unwrap();
     assert!(until(PATIENCE, || says("No such file")).await);
     assert_eq!(decided().await, "deny it");
 
-    rules(&yard, &rule("ask", "ls*"));
+    rules(&home, &rule("ask", "ls*"));
     becomes("local stdio").await;
     assert!(!client.permissions_asked().is_empty());
     client.stop().await;
@@ -141,38 +141,38 @@ async fn rules_that_change_judge_the_next_question_of_a_running_session() {
 
 #[tokio::test]
 async fn a_question_that_a_killed_process_left_open_is_withdrawn_and_audited() {
-    let yard = configured("");
-    let client = editor(&yard, PermissionReply::Never).await;
-    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let home = configured("");
+    let client = editor(&home, PermissionReply::Never).await;
+    let session = client.new_session(home.work()).await.unwrap().session_id;
     let turn = client.start_prompt(&session, "permission execute ls");
     client.wait_for_permissions(1).await;
     proc::kill9(client.pid());
     client.closed_by_agent().await;
     drop(turn);
     client.stop().await;
-    assert!(rows(&yard, &[]).is_empty());
+    assert!(rows(&home, &[]).is_empty());
 
-    let next = run(&yard, &["run", "demo", "say hello"]);
+    let next = run(&home, &["run", "demo", "say hello"]);
 
     assert_eq!(next.code, 0, "{next:?}");
-    let all = rows(&yard, &[]);
+    let all = rows(&home, &[]);
     assert_eq!(all.len(), 1, "{all:#?}");
     assert_eq!((&all[0]["by"], &all[0]["allowed"]), (&"interrupted".into(), &false.into()));
     assert_eq!((&all[0]["command"], &all[0]["outcome"]), (&"ls".into(), &"cancelled".into()));
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[tokio::test]
 async fn an_unreadable_rules_file_stops_the_start() {
-    let yard = configured(RULES);
+    let home = configured(RULES);
     for text in [None, Some("rules = 5")] {
         if let Some(text) = text {
-            rules(&yard, text);
+            rules(&home, text);
         }
         for args in [&["run", "demo", "say hello"][..], &["config", "check"]] {
-            let ran = run(&yard, args);
+            let ran = run(&home, args);
             assert!(ran.code != 0 && ran.err.contains("rules.toml"), "{args:?}: {ran:?}");
         }
     }
-    assert!(until(PATIENCE, || yard.left_over().is_empty()).await);
+    assert!(until(PATIENCE, || home.left_over().is_empty()).await);
 }

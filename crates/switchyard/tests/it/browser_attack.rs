@@ -19,12 +19,12 @@ use testkit::browser::Browser;
 use testkit::daemon::Daemon;
 use testkit::test_home::{PATIENCE, TestHome};
 
-use crate::serve_events::{new_session, prompt, yard};
+use crate::serve_events::{home, new_session, prompt};
 use site::{SECRET, Site};
 
 /// The victim: a daemon with a session, and a browser that is logged in to it.
 struct Scene {
-    yard: TestHome,
+    home: TestHome,
     daemon: Daemon,
     browser: Browser,
     /// A session in which [`SECRET`] was said.
@@ -48,13 +48,13 @@ impl Scene {
 
     /// A daemon with more flags, for an attacker that is there already; nobody is logged in.
     async fn start_with(site: Site, args: &[&str]) -> Self {
-        let yard = yard();
-        let daemon = Daemon::start_with(&yard, args);
-        let session = new_session(&daemon, &yard).await;
+        let home = home();
+        let daemon = Daemon::start_with(&home, args);
+        let session = new_session(&daemon, &home).await;
         prompt(&daemon, &session, &format!("say {SECRET}")).await;
         let browser = Browser::start().await;
         let unguarded = Site::start().await;
-        let scene = Self { yard, daemon, browser, session, site, unguarded };
+        let scene = Self { home, daemon, browser, session, site, unguarded };
         scene.until_idle().await;
         scene
     }

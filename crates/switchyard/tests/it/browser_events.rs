@@ -18,7 +18,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::browser_attack::{enter, with_pass};
-use crate::serve_events::{new_session, prompt, yard};
+use crate::serve_events::{home, new_session, prompt};
 
 /// What passes of an answer's body before the wire is cut, one number for each that is opened;
 /// later ones last. Small ones end before the first event, so that a reader has nothing new to
@@ -113,8 +113,8 @@ fn head_bytes(said: &[u8]) -> usize {
 }
 
 /// Starts the daemon at the other end of the wire.
-fn start(yard: &TestHome, wire: &Wire) -> Daemon {
-    let daemon = Daemon::start_with(yard, &["--allow-host", &wire.address.to_string()]);
+fn start(home: &TestHome, wire: &Wire) -> Daemon {
+    let daemon = Daemon::start_with(home, &["--allow-host", &wire.address.to_string()]);
     wire.lead_to(Some(&daemon));
     daemon
 }
@@ -175,10 +175,10 @@ async function read() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_hears_every_event_once_over_a_bad_wire_and_restarts_of_the_daemon() {
-    let yard = yard();
+    let home = home();
     let wire = Wire::lay().await;
-    let daemon = start(&yard, &wire);
-    let session = new_session(&daemon, &yard).await;
+    let daemon = start(&home, &wire);
+    let session = new_session(&daemon, &home).await;
     let browser = Browser::start().await;
     let link = daemon.line().split_whitespace().find(|word| word.contains("#code=")).unwrap();
     enter(&browser, &link.replace(daemon.address(), &wire.address.to_string())).await;
@@ -196,7 +196,7 @@ async fn a_page_hears_every_event_once_over_a_bad_wire_and_restarts_of_the_daemo
     wire.lead_to(None);
     daemon.kill9();
     browser.until("!isOpen").await;
-    let daemon = start(&yard, &wire);
+    let daemon = start(&home, &wire);
     prompt(&daemon, &session, "say after the crash").await;
     browser.until(&format!("heard.length >= {}", head(&daemon, &session).await)).await;
 
@@ -204,13 +204,13 @@ async fn a_page_hears_every_event_once_over_a_bad_wire_and_restarts_of_the_daemo
     wire.lead_to(None);
     daemon.stop();
     browser.until("!isOpen").await;
-    let daemon = start(&yard, &wire);
+    let daemon = start(&home, &wire);
     prompt(&daemon, &session, "say after the restart").await;
     let head = head(&daemon, &session).await;
     browser.until(&format!("heard.length >= {head}")).await;
 
     let heard = browser.run("return [heard, remarks, isOpen]", Value::Null).await;
-    let exported = yard.command(["sessions", "export", &session]).output().unwrap();
+    let exported = home.command(["sessions", "export", &session]).output().unwrap();
     let log = String::from_utf8(exported.stdout).unwrap();
     let words: Vec<_> = heard[0].as_array().unwrap().iter().map(|one| &one[1]).collect();
     assert_eq!(words, log.lines().collect::<Vec<_>>());

@@ -2,7 +2,7 @@
 //!
 //! In: a configuration and the worker of the testkit. Out: clients on its sockets or its stdio,
 //! and what is left of it afterwards. `$WORKER` in a configuration is the path of that worker.
-//! A bus that is dropped is killed, and its yard kills whatever is left.
+//! A bus that is dropped is killed, and its home kills whatever is left.
 
 #![allow(
     clippy::unwrap_used,
@@ -35,7 +35,7 @@ pub(crate) fn pool(settings: &str) -> String {
 }
 
 pub(crate) struct Bus {
-    yard: TestHome,
+    home: TestHome,
     child: Child,
     said: Arc<Mutex<Vec<String>>>,
     /// When it was ready: how large a binary is does not matter to what it keeps.
@@ -44,7 +44,7 @@ pub(crate) struct Bus {
 
 /// A home with a configuration in it, and a bus that has not been started.
 pub(crate) struct Stage {
-    yard: TestHome,
+    home: TestHome,
     args: Vec<OsString>,
 }
 
@@ -55,19 +55,19 @@ impl Stage {
 
     /// With a configuration file of this name.
     pub(crate) fn named(name: &str, config: &str) -> Self {
-        let yard = switchyard(EXE);
-        let file = yard.home().join(name);
-        let worker = yard.tool("bus-worker");
+        let home = switchyard(EXE);
+        let file = home.path().join(name);
+        let worker = home.tool("bus-worker");
         std::fs::write(&file, config.replace("$WORKER", worker.to_str().unwrap())).unwrap();
-        Self { yard, args: vec!["bus".into(), "-c".into(), file.into()] }
+        Self { home, args: vec!["bus".into(), "-c".into(), file.into()] }
     }
 
-    pub(crate) fn home(&self) -> &Path {
-        self.yard.home()
+    pub(crate) fn path(&self) -> &Path {
+        self.home.path()
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
-        self.home().join("bus.sock")
+        self.path().join("bus.sock")
     }
 
     #[must_use]
@@ -84,12 +84,12 @@ impl Stage {
     }
 
     pub(crate) fn command(&self) -> Command {
-        self.yard.command(&self.args)
+        self.home.command(&self.args)
     }
 
     /// The same through a shell that does something first, such as opening descriptors.
     pub(crate) fn command_after(&self, first: &str) -> Command {
-        let mut command = self.yard.other("sh", ["-c", &format!("{first}; exec \"$0\" \"$@\"")]);
+        let mut command = self.home.other("sh", ["-c", &format!("{first}; exec \"$0\" \"$@\"")]);
         command.arg(EXE).args(&self.args);
         command
     }
@@ -98,7 +98,7 @@ impl Stage {
     pub(crate) fn start_on_stdio(self) -> (Bus, LineClient) {
         let mut command = self.command();
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut bus = Bus::new(self.yard, command);
+        let mut bus = Bus::new(self.home, command);
         let (stdin, stdout) = (bus.child.stdin.take().unwrap(), bus.child.stdout.take().unwrap());
         (bus, LineClient::pipes(stdin, stdout))
     }
@@ -110,7 +110,7 @@ impl Stage {
 
     pub(crate) fn start_with(self, mut command: Command) -> Bus {
         command.stdin(Stdio::null()).stdout(Stdio::null());
-        Bus::new(self.yard, command)
+        Bus::new(self.home, command)
     }
 
     /// For a bus that is not to come up: its exit code and what it said.
@@ -121,8 +121,8 @@ impl Stage {
 
     /// Another verb in the same home.
     #[track_caller]
-    pub(crate) fn yard(&self) -> &TestHome {
-        &self.yard
+    pub(crate) fn home(&self) -> &TestHome {
+        &self.home
     }
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn bus(config: &str) -> Bus {
 }
 
 impl Bus {
-    fn new(yard: TestHome, mut command: Command) -> Self {
+    fn new(home: TestHome, mut command: Command) -> Self {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let said = Arc::new(Mutex::new(Vec::new()));
         let (stderr, kept) = (child.stderr.take().unwrap(), Arc::clone(&said));
@@ -142,7 +142,7 @@ impl Bus {
                 kept.lock().unwrap().push(line);
             }
         });
-        Self { yard, child, said, kib_at_first: 0 }
+        Self { home, child, said, kib_at_first: 0 }
     }
 
     /// Waits until it listens on the unix socket of its [`Stage`] and on TCP.
@@ -172,7 +172,7 @@ impl Bus {
     /// What `switchyard bus status` says.
     #[track_caller]
     pub(crate) fn status(&self) -> Value {
-        let output = self.yard.command(["bus", "status", "--json"]).output().unwrap();
+        let output = self.home.command(["bus", "status", "--json"]).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
         serde_json::from_slice(&output.stdout).unwrap()
@@ -193,7 +193,7 @@ impl Bus {
     }
 
     pub(crate) fn client(&self) -> LineClient {
-        LineClient::unix(self.yard.home().join("bus.sock"))
+        LineClient::unix(self.home.path().join("bus.sock"))
     }
 
     #[track_caller]
@@ -210,8 +210,8 @@ impl Bus {
         self.child.id()
     }
 
-    pub(crate) fn yard(&self) -> &TestHome {
-        &self.yard
+    pub(crate) fn home(&self) -> &TestHome {
+        &self.home
     }
 
     /// What it has said on stderr.
@@ -259,7 +259,7 @@ impl Bus {
 
     #[track_caller]
     pub(crate) fn assert_left_nothing(&self) {
-        self.yard.assert_empty_within(PATIENCE);
+        self.home.assert_empty_within(PATIENCE);
     }
 
     #[track_caller]

@@ -37,7 +37,7 @@ fn guests(bus: &Bus, n: usize) -> Vec<Guest> {
     for client in &mut clients {
         let answer = client.answer_to(&json!(0));
         assert_eq!(answer["result"]["protocolVersion"], 1, "{answer}");
-        let cwd = bus.yard().work();
+        let cwd = bus.home().work();
         client.request("1", "session/new", &json!({ "cwd": cwd, "mcpServers": [] }));
     }
     let open = |mut client: LineClient| {
@@ -123,8 +123,8 @@ fn every_update_of_1000_sessions_arrives() {
 
 /// A whole visit of a client that somebody else made.
 async fn visit(bus_command: tokio::process::Command, cwd: std::path::PathBuf) {
-    let manners = ClientBehavior::default().permission(PermissionReply::Allow).files(&cwd);
-    let client = SdkClient::ready(bus_command, manners).await.unwrap();
+    let behavior = ClientBehavior::default().permission(PermissionReply::Allow).files(&cwd);
+    let client = SdkClient::ready(bus_command, behavior).await.unwrap();
     let mut sessions = Vec::new();
     for _ in 0..4 {
         sessions.push(client.new_session(&cwd).await.unwrap().session_id);
@@ -162,20 +162,20 @@ async fn visit(bus_command: tokio::process::Command, cwd: std::path::PathBuf) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_of_the_official_sdk_talks_to_agents_through_stdio() {
     let stage = demo(2);
-    let cwd = stage.home().join("work");
+    let cwd = stage.path().join("work");
     visit(stage.command().into(), cwd).await;
-    stage.yard().assert_empty_within(PATIENCE);
+    stage.home().assert_empty_within(PATIENCE);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_of_the_official_sdk_talk_to_agents_through_sockets() {
     let bus = demo(2).with_sockets().start().ready();
-    let relay = bus.yard().tool("socket-relay");
-    let cwd = bus.yard().work();
-    let socket = bus.yard().home().join("bus.sock");
+    let relay = bus.home().tool("socket-relay");
+    let cwd = bus.home().work();
+    let socket = bus.home().path().join("bus.sock");
     let places = [("tcp", bus.tcp().to_string()), ("unix", socket.to_str().unwrap().to_owned())];
     for (kind, place) in places {
-        let command = bus.yard().other(&relay, [kind, &place]);
+        let command = bus.home().other(&relay, [kind, &place]);
         visit(command.into(), cwd.clone()).await;
     }
     bus.finish([]);

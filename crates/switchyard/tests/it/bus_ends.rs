@@ -27,9 +27,9 @@ const NOTING: &str = "args = [\"--log\", \"heard\"]\nworkers = 1";
 
 #[track_caller]
 fn start_pending(bus: &Bus, client: &mut LineClient) -> Pending {
-    let file = bus.yard().home().join("go on");
+    let file = bus.home().path().join("go on");
     let id = client.start("x/await", &json!({ "path": file }));
-    let heard = bus.yard().work().join("heard");
+    let heard = bus.home().work().join("heard");
     let has_come = || std::fs::read_to_string(&heard).is_ok_and(|text| text.contains("x/await"));
     assert!(wait_until(PATIENCE, has_come), "the request does not reach the worker");
     Pending { id, file }
@@ -217,7 +217,7 @@ fn a_reload_touches_only_what_changed() {
     assert!(ask(&mut client, "more").get("error").is_some());
     let held = client.start("x/hold", &json!({}));
 
-    let file = bus.yard().home().join("bus.toml");
+    let file = bus.home().path().join("bus.toml");
     let old = std::fs::read_to_string(&file).unwrap();
     let new = format!("{old}\n{}", old.replace("\"echo\"", "\"more\""));
     std::fs::write(&file, &new).unwrap();

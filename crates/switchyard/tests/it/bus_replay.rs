@@ -20,7 +20,7 @@ fn a_recorded_run_under_faults_is_the_same_when_replayed() {
         )
     ))
     .with_sockets();
-    let record = stage.home().join("run.txt");
+    let record = stage.path().join("run.txt");
     let stage = stage.arg("--record").arg(&record);
     let mut bus = stage.start().ready().with_workers(2);
     let (mut one, mut other) = (bus.client(), bus.tcp_client());

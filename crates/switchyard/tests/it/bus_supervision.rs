@@ -195,7 +195,7 @@ fn a_restart_replaces_every_worker_and_loses_no_request() {
                 }
             });
         }
-        let output = bus.yard().command(["bus", "restart", "echo"]).output().unwrap();
+        let output = bus.home().command(["bus", "restart", "echo"]).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
         let are_gone = wait_until(PATIENCE, || !before.iter().any(|pid| proc::is_alive(*pid)));
@@ -212,7 +212,7 @@ fn a_drained_pool_refuses_until_it_is_told_to_serve_again() {
     let held = client.start("x/hold", &json!({}));
     let before = pid_of(&mut client, json!({}));
     let tell = |verb: &str| {
-        let output = bus.yard().command(["bus", verb, "echo"]).output().unwrap();
+        let output = bus.home().command(["bus", verb, "echo"]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     };
     tell("drain");

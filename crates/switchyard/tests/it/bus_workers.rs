@@ -148,7 +148,7 @@ fn wait_for_failure(mut ask: impl FnMut() -> Value) -> Value {
 #[test]
 fn a_pool_that_crashes_again_and_again_says_so_and_recovers_by_itself() {
     let stage = Stage::new("");
-    let needed = stage.home().join("needed");
+    let needed = stage.path().join("needed");
     let settings = format!(
         "args = [\"--needs\", {needed:?}]\nworkers = 1\n\
          backoff = {{ initial = \"10ms\", max = \"20ms\" }}\n\
@@ -168,7 +168,7 @@ fn a_pool_that_crashes_again_and_again_says_so_and_recovers_by_itself() {
 #[test]
 fn a_failed_pool_recovers_when_told_and_leaves_the_others_alone() {
     let place = Stage::new("");
-    let needed = place.home().join("needed");
+    let needed = place.path().join("needed");
     let broken = format!(
         "[[pool]]\nname = \"broken\"\ncommand = \"$WORKER\"\nargs = [\"--needs\", {needed:?}]\n\
          backoff = {{ initial = \"10ms\", max = \"20ms\" }}\n\
@@ -185,7 +185,7 @@ fn a_failed_pool_recovers_when_told_and_leaves_the_others_alone() {
     wait_for_failure(|| ask(&mut client, "broken"));
     assert!(ask(&mut client, "echo").get("result").is_some());
     std::fs::write(&needed, "").unwrap();
-    let output = bus.yard().command(["bus", "recover", "broken"]).output().unwrap();
+    let output = bus.home().command(["bus", "recover", "broken"]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(ask(&mut client, "broken").get("result").is_some());
     bus.finish([client]);

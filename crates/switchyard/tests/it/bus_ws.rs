@@ -24,7 +24,7 @@ type Socket = WebSocket<TcpStream>;
 /// A bus by WebSocket and on a unix socket; with the token, or open to this machine.
 fn bus(has_token: bool, limits: &str) -> Bus {
     let stage = Stage::new(&format!("{}[limits]\n{limits}\n", pool("workers = 1")));
-    let (file, socket) = (stage.home().join("token"), stage.socket());
+    let (file, socket) = (stage.path().join("token"), stage.socket());
     std::fs::write(&file, TOKEN).unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
     let stage = stage.arg("--ws").arg("127.0.0.1:0").arg("--unix").arg(socket);

@@ -10,12 +10,12 @@ use testkit::test_home::{PATIENCE, TestHome, switchyard, wait_until};
 
 use crate::chat_stage::Pane;
 
-fn yard() -> TestHome {
+fn home() -> TestHome {
     switchyard(env!("CARGO_BIN_EXE_switchyard"))
 }
 
-fn run(yard: &TestHome, words: &[&str]) -> Output {
-    yard.command(words).stdin(Stdio::null()).output().unwrap()
+fn run(home: &TestHome, words: &[&str]) -> Output {
+    home.command(words).stdin(Stdio::null()).output().unwrap()
 }
 
 fn text(output: &Output) -> String {
@@ -24,8 +24,8 @@ fn text(output: &Output) -> String {
 }
 
 /// The chat's process, found by what it was started as.
-fn chat_pid(yard: &TestHome) -> Pid {
-    let found = yard.left_over().into_iter().find(|pid| {
+fn chat_pid(home: &TestHome) -> Pid {
+    let found = home.left_over().into_iter().find(|pid| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
         words.get(1) == Some(&b"chat".as_slice())
@@ -35,8 +35,8 @@ fn chat_pid(yard: &TestHome) -> Pid {
 
 #[test]
 fn a_conversation_with_a_permission() {
-    let yard = yard();
-    let pane = Pane::chat(&yard, "demo");
+    let home = home();
+    let pane = Pane::chat(&home, "demo");
     pane.line("say hello");
     pane.wait_for("demo agent");
     pane.line("plan ; diff src/main.rs ; permission execute rm -rf build");
@@ -50,7 +50,7 @@ fn a_conversation_with_a_permission() {
     pane.wait_for("a number or letter answers");
     pane.press(&["n"]);
     pane.wait_for("rejected by you");
-    let exported = text(&run(&yard, &["sessions", "export", "last"]));
+    let exported = text(&run(&home, &["sessions", "export", "last"]));
     assert_eq!(exported.matches("\"kind\":\"permission_resolved\"").count(), 2, "{exported}");
     pane.line("/quit");
     pane.assert_given_back();
@@ -59,8 +59,8 @@ fn a_conversation_with_a_permission() {
 
 #[test]
 fn a_turn_is_stopped_and_what_waits_with_it() {
-    let yard = yard();
-    let pane = Pane::chat(&yard, "demo");
+    let home = home();
+    let pane = Pane::chat(&home, "demo");
     pane.line("slow 100000 20");
     pane.wait_for("working");
     pane.line("say never");
@@ -74,8 +74,8 @@ fn a_turn_is_stopped_and_what_waits_with_it() {
 
 #[test]
 fn the_screen_follows_its_size() {
-    let yard = yard();
-    let pane = Pane::chat(&yard, "demo");
+    let home = home();
+    let pane = Pane::chat(&home, "demo");
     pane.line("markdown");
     pane.wait_for("A small sample");
     for (columns, rows) in [(30, 8), (10, 3), (160, 50)] {
@@ -92,8 +92,8 @@ fn the_screen_follows_its_size() {
 
 #[test]
 fn keys_that_come_with_another_size_are_not_left_lying() {
-    let yard = yard();
-    let pane = Pane::chat(&yard, "demo");
+    let home = home();
+    let pane = Pane::chat(&home, "demo");
     for (n, word) in ["ham", "eggs", "tea", "jam", "rye"].into_iter().enumerate() {
         pane.resize(80 + u16::try_from(n).unwrap(), 30);
         pane.type_in(word);
@@ -105,50 +105,50 @@ fn keys_that_come_with_another_size_are_not_left_lying() {
 #[test]
 fn a_signal_gives_the_terminal_back_and_ends_the_agent() {
     for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
-        let yard = yard();
-        let pane = Pane::chat(&yard, "demo");
+        let home = home();
+        let pane = Pane::chat(&home, "demo");
         pane.line("slow 100000 20");
         pane.wait_for("working");
-        kill_process(chat_pid(&yard), signal).unwrap();
+        kill_process(chat_pid(&home), signal).unwrap();
         pane.assert_given_back();
         drop(pane);
-        yard.assert_empty_within(PATIENCE);
+        home.assert_empty_within(PATIENCE);
     }
 }
 
 #[test]
 fn a_terminal_that_is_closed_ends_the_chat() {
-    let yard = yard();
-    let pane = Pane::chat(&yard, "demo");
+    let home = home();
+    let pane = Pane::chat(&home, "demo");
     pane.line("slow 100000 20");
     pane.wait_for("working");
     drop(pane);
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]
 fn several_lines_are_pasted_as_one_prompt() {
-    let yard = yard();
-    let pane = Pane::chat(&yard, "demo");
+    let home = home();
+    let pane = Pane::chat(&home, "demo");
     pane.paste("echo first-line\necho second-line\n");
     let screen = pane.wait_for("echo second-line");
     assert!(screen.contains("echo first-line"), "{screen}");
     // A paste sends nothing by itself.
-    let exported = text(&run(&yard, &["sessions", "export", "last"]));
+    let exported = text(&run(&home, &["sessions", "export", "last"]));
     assert!(!exported.contains("prompt_received"), "{exported}");
     pane.press(&["Enter"]);
     pane.wait("the answer", |screen| {
         screen.contains("first-linesecond-line") || screen.matches("second-line").count() > 1
     });
-    let exported = text(&run(&yard, &["sessions", "export", "last"]));
+    let exported = text(&run(&home, &["sessions", "export", "last"]));
     assert_eq!(exported.matches("\"kind\":\"prompt_received\"").count(), 1, "{exported}");
 }
 
 #[test]
 fn nothing_that_an_agent_says_reaches_the_terminal_as_more_than_text() {
-    let yard = yard();
+    let home = home();
     // Wide enough for no line to be broken.
-    let pane = Pane::open(&yard, 400, 40);
+    let pane = Pane::open(&home, 400, 40);
     pane.line("\"$EXE\" chat demo");
     pane.wait_for("type a prompt");
     let title = pane.ask("#{pane_title}");
@@ -171,8 +171,8 @@ fn nothing_that_an_agent_says_reaches_the_terminal_as_more_than_text() {
 
 #[test]
 fn it_is_suspended_and_comes_back() {
-    let yard = yard();
-    let pane = Pane::chat(&yard, "demo");
+    let home = home();
+    let pane = Pane::chat(&home, "demo");
     pane.line("say before");
     pane.wait("the answer", |screen| screen.lines().any(|line| line.trim() == "before"));
     pane.press(&["C-z"]);
@@ -194,15 +194,15 @@ fn it_is_suspended_and_comes_back() {
 
 #[test]
 fn what_was_typed_is_there_in_the_next_run() {
-    let yard = yard();
-    let pane = Pane::chat(&yard, "demo");
+    let home = home();
+    let pane = Pane::chat(&home, "demo");
     pane.line("say remember-me");
     pane.wait("the answer", |screen| screen.matches("remember-me").count() > 1);
     pane.press(&["C-c"]);
     pane.wait_for("Ctrl-C again leaves");
     pane.press(&["C-c"]);
     pane.assert_given_back();
-    let mode = yard.home().join("chat-history").metadata().unwrap().permissions().mode();
+    let mode = home.path().join("chat-history").metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     pane.line("clear; \"$EXE\" chat --continue");
     pane.wait_for("type a prompt");
@@ -213,9 +213,9 @@ fn what_was_typed_is_there_in_the_next_run() {
 
 #[test]
 fn others_take_part_and_questions_from_before_are_answered() {
-    let yard = yard();
-    let daemon = Daemon::start(&yard);
-    let mut other = yard
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut other = home
         .command(["run", "demo", "permission execute make", "--format", "json"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -224,9 +224,9 @@ fn others_take_part_and_questions_from_before_are_answered() {
         .unwrap();
     // Unattended, it rejects; what matters is that the session is there.
     other.wait().unwrap();
-    let pane = Pane::chat(&yard, "-s last");
+    let pane = Pane::chat(&home, "-s last");
     pane.wait_for("make");
-    let id = pane_session(&yard);
+    let id = pane_session(&home);
     let url = daemon.url(&format!("/v1/sessions/{id}/prompt"));
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let body = serde_json::json!({ "prompt": "permission execute from-elsewhere" });
@@ -243,22 +243,22 @@ fn others_take_part_and_questions_from_before_are_answered() {
     pane.wait_for("allowed by you");
 }
 
-fn pane_session(yard: &TestHome) -> String {
-    let listed = run(yard, &["sessions", "list", "--json"]);
+fn pane_session(home: &TestHome) -> String {
+    let listed = run(home, &["sessions", "list", "--json"]);
     let all: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
     all[0]["id"].as_str().unwrap().to_owned()
 }
 
 #[test]
 fn a_daemon_that_was_killed_is_found_again_and_nothing_is_doubled() {
-    let yard = yard();
-    let daemon = Daemon::start(&yard);
-    let pane = Pane::chat(&yard, "demo");
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let pane = Pane::chat(&home, "demo");
     pane.line("say one-answer");
     pane.wait("the answer", |screen| screen.lines().any(|line| line.trim() == "one-answer"));
     daemon.kill9();
     pane.wait_for("the connection is lost");
-    let _daemon = Daemon::start(&yard);
+    let _daemon = Daemon::start(&home);
     pane.wait("the connection", |screen| !screen.contains("the connection is lost"));
     pane.line("say two-answer");
     let screen =
@@ -269,8 +269,8 @@ fn a_daemon_that_was_killed_is_found_again_and_nothing_is_doubled() {
 
 #[test]
 fn agents_and_sessions_are_picked() {
-    let yard = yard();
-    let pane = Pane::open(&yard, 100, 30);
+    let home = home();
+    let pane = Pane::open(&home, 100, 30);
     pane.line("\"$EXE\" chat demo");
     pane.wait_for("type a prompt");
     // In the bar at the bottom; while it is typed it also stands in the prompt.
@@ -294,45 +294,45 @@ fn agents_and_sessions_are_picked() {
 
 #[test]
 fn a_session_in_which_nothing_was_said_does_not_stay() {
-    let listed = |yard: &TestHome| text(&run(yard, &["sessions", "list", "--json"]));
+    let listed = |home: &TestHome| text(&run(home, &["sessions", "list", "--json"]));
     let leave = |pane: &Pane<'_>| {
         pane.line("/quit");
         pane.assert_given_back();
         pane.screen()
     };
     for is_daemon_there in [false, true] {
-        let yard = yard();
-        let _daemon = is_daemon_there.then(|| Daemon::start_with(&yard, &[]));
-        let screen = leave(&Pane::chat(&yard, "demo"));
+        let home = home();
+        let _daemon = is_daemon_there.then(|| Daemon::start_with(&home, &[]));
+        let screen = leave(&Pane::chat(&home, "demo"));
         assert!(!screen.contains("goes on with it"), "{screen}");
-        assert_eq!(listed(&yard).trim(), "[]");
+        assert_eq!(listed(&home).trim(), "[]");
 
         // One that is used stays, also when somebody comes back and says nothing.
-        let pane = Pane::chat(&yard, "demo");
+        let pane = Pane::chat(&home, "demo");
         pane.line("echo kept");
         pane.wait("an answer", |screen| screen.lines().any(|line| line.trim() == "kept"));
         assert!(leave(&pane).contains("goes on with it"));
-        leave(&Pane::chat(&yard, "--continue"));
-        assert!(listed(&yard).contains("echo kept"));
+        leave(&Pane::chat(&home, "--continue"));
+        assert!(listed(&home).contains("echo kept"));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_of_somebody_else_stays_although_nothing_was_said() {
-    let yard = yard();
-    let daemon = Daemon::start_with(&yard, &["--agent", "demo"]);
-    let order = serde_json::json!({ "cwd": yard.work() });
+    let home = home();
+    let daemon = Daemon::start_with(&home, &["--agent", "demo"]);
+    let order = serde_json::json!({ "cwd": home.work() });
     let made = daemon.client().post(daemon.url("/v1/sessions")).json(&order).send().await.unwrap();
     let made: serde_json::Value = made.json().await.unwrap();
     let id = made["id"].as_str().unwrap().to_owned();
-    let pane = Pane::chat(&yard, &format!("-s {id}"));
+    let pane = Pane::chat(&home, &format!("-s {id}"));
     pane.line("/quit");
     pane.assert_given_back();
-    assert!(text(&run(&yard, &["sessions", "list", "--json"])).contains(&id));
+    assert!(text(&run(&home, &["sessions", "list", "--json"])).contains(&id));
 }
 
-fn piped(yard: &TestHome, words: &[&str], input: &str) -> Output {
-    let mut child = yard
+fn piped(home: &TestHome, words: &[&str], input: &str) -> Output {
+    let mut child = home
         .command(words)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -345,25 +345,25 @@ fn piped(yard: &TestHome, words: &[&str], input: &str) -> Output {
 
 #[test]
 fn without_a_terminal_each_line_is_a_prompt() {
-    let yard = yard();
-    let said = piped(&yard, &["chat", "demo"], "say one\n\nsay two\n");
+    let home = home();
+    let said = piped(&home, &["chat", "demo"], "say one\n\nsay two\n");
     assert!(said.status.success(), "{}", text(&said));
     let out = String::from_utf8_lossy(&said.stdout).into_owned();
     let (one, two) = (out.find("one").unwrap(), out.find("two").unwrap());
     assert!(one < two && !out.contains('\u{1b}'), "{out:?}");
-    yard.assert_empty_within(PATIENCE);
-    let again = piped(&yard, &["chat", "--continue"], "recall");
+    home.assert_empty_within(PATIENCE);
+    let again = piped(&home, &["chat", "--continue"], "recall");
     assert!(again.status.success(), "{}", text(&again));
-    assert_eq!(piped(&yard, &["chat", "demo"], "permission\n").status.code(), Some(5));
-    assert_eq!(piped(&yard, &["chat", "demo"], "fail 1 broken\n").status.code(), Some(1));
-    assert!(!piped(&yard, &["chat", "nobody"], "hello\n").status.success());
-    assert!(piped(&yard, &["chat", "demo"], "").status.success());
+    assert_eq!(piped(&home, &["chat", "demo"], "permission\n").status.code(), Some(5));
+    assert_eq!(piped(&home, &["chat", "demo"], "fail 1 broken\n").status.code(), Some(1));
+    assert!(!piped(&home, &["chat", "nobody"], "hello\n").status.success());
+    assert!(piped(&home, &["chat", "demo"], "").status.success());
 }
 
 #[test]
 fn a_signal_stops_the_turn_of_plain_lines() {
-    let yard = yard();
-    let mut child = yard
+    let home = home();
+    let mut child = home
         .command(["chat", "demo"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -372,11 +372,11 @@ fn a_signal_stops_the_turn_of_plain_lines() {
         .unwrap();
     child.stdin.as_mut().unwrap().write_all(b"slow 100000 10\n").unwrap();
     let begun = wait_until(PATIENCE, || {
-        text(&run(&yard, &["sessions", "export", "last"])).contains("agent_message_chunk")
+        text(&run(&home, &["sessions", "export", "last"])).contains("agent_message_chunk")
     });
     assert!(begun);
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     // A reader that goes away would be another reason to end.
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }

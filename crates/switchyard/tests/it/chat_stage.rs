@@ -8,20 +8,20 @@ use testkit::test_home::{PATIENCE, TestHome, wait_until};
 
 /// A shell in a terminal of its own; ended with the value.
 pub(crate) struct Pane<'a> {
-    yard: &'a TestHome,
+    home: &'a TestHome,
     socket: PathBuf,
     /// Every byte that was written to the terminal.
     pub(crate) record: PathBuf,
 }
 
 impl<'a> Pane<'a> {
-    pub(crate) fn open(yard: &'a TestHome, columns: u16, rows: u16) -> Self {
+    pub(crate) fn open(home: &'a TestHome, columns: u16, rows: u16) -> Self {
         // Several may be open at a time.
         static N_OPENED: AtomicU32 = AtomicU32::new(0);
         let n = N_OPENED.fetch_add(1, Ordering::Relaxed);
-        let socket = yard.home().join(format!("tmux-{n}.sock"));
-        let record = yard.home().join(format!("terminal-{n}.bytes"));
-        let pane = Self { yard, socket, record };
+        let socket = home.path().join(format!("tmux-{n}.sock"));
+        let record = home.path().join(format!("terminal-{n}.bytes"));
+        let pane = Self { home, socket, record };
         let (columns, rows) = (columns.to_string(), rows.to_string());
         pane.tmux(&[
             "-f",
@@ -43,8 +43,8 @@ impl<'a> Pane<'a> {
     }
 
     /// A pane in which a chat has begun.
-    pub(crate) fn chat(yard: &'a TestHome, words: &str) -> Self {
-        let pane = Self::open(yard, 100, 30);
+    pub(crate) fn chat(home: &'a TestHome, words: &str) -> Self {
+        let pane = Self::open(home, 100, 30);
         pane.line(&format!("\"$EXE\" chat {words}"));
         pane.wait_for("type a prompt");
         pane
@@ -54,8 +54,8 @@ impl<'a> Pane<'a> {
         let socket = self.socket.to_str().unwrap();
         let first = ["-S", socket];
         let all = first.iter().chain(words);
-        let mut command = self.yard.other("tmux", all);
-        command.env("EXE", self.yard.exe()).env("PS1", "$ ").env("TERM", "xterm-256color");
+        let mut command = self.home.other("tmux", all);
+        command.env("EXE", self.home.exe()).env("PS1", "$ ").env("TERM", "xterm-256color");
         command.env_remove("TMUX").env_remove("ENV").env("LC_ALL", "C.UTF-8");
         let output = command.output().unwrap();
         assert!(output.status.success(), "tmux {words:?}: {output:?}");
@@ -142,6 +142,6 @@ impl<'a> Pane<'a> {
 impl Drop for Pane<'_> {
     fn drop(&mut self) {
         let socket = self.socket.to_str().unwrap_or_default().to_owned();
-        let _ = self.yard.other("tmux", ["-S", &socket, "kill-server"]).output();
+        let _ = self.home.other("tmux", ["-S", &socket, "kill-server"]).output();
     }
 }

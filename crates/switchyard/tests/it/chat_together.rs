@@ -7,28 +7,28 @@ use testkit::test_home::{TestHome, switchyard};
 
 use crate::chat_stage::Pane;
 
-fn yard() -> TestHome {
+fn home() -> TestHome {
     switchyard(env!("CARGO_BIN_EXE_switchyard"))
 }
 
-fn exported(yard: &TestHome) -> String {
+fn exported(home: &TestHome) -> String {
     let words = ["sessions", "export", "last"];
-    let output = yard.command(words).stdin(Stdio::null()).output().unwrap();
+    let output = home.command(words).stdin(Stdio::null()).output().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn n_answers(yard: &TestHome) -> usize {
-    exported(yard).matches("\"kind\":\"permission_resolved\"").count()
+fn n_answers(home: &TestHome) -> usize {
+    exported(home).matches("\"kind\":\"permission_resolved\"").count()
 }
 
 #[test]
 fn two_chats_show_each_others_prompts_and_answers() {
-    let yard = yard();
-    let _daemon = Daemon::start(&yard);
-    let one = Pane::chat(&yard, "demo");
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let one = Pane::chat(&home, "demo");
     one.line("say from-one");
     one.wait_for("from-one");
-    let two = Pane::open(&yard, 100, 30);
+    let two = Pane::open(&home, 100, 30);
     two.line("\"$EXE\" chat -s last");
     two.wait_for("› say from-one");
     two.line("permission execute make");
@@ -40,19 +40,19 @@ fn two_chats_show_each_others_prompts_and_answers() {
     one.press(&["y"]);
     one.wait_for("allowed by you:");
     two.wait_for("allowed by you elsewhere:");
-    assert_eq!(n_answers(&yard), 1);
+    assert_eq!(n_answers(&home), 1);
 }
 
 #[test]
 fn a_paste_that_the_terminal_does_not_mark_answers_nothing() {
-    let yard = yard();
-    let pane = Pane::chat(&yard, "demo");
+    let home = home();
+    let pane = Pane::chat(&home, "demo");
     pane.line("permission execute rm -rf build");
     pane.wait_for("a number or letter answers");
     pane.paste_as_keys("yes, and then\n1\nall the rest\n");
     pane.wait_for("all the rest");
-    assert_eq!(n_answers(&yard), 0);
-    assert_eq!(exported(&yard).matches("\"kind\":\"prompt_received\"").count(), 1);
+    assert_eq!(n_answers(&home), 0);
+    assert_eq!(exported(&home).matches("\"kind\":\"prompt_received\"").count(), 1);
     // Once it is gone again, and some time has passed, a key answers.
     pane.press(&["C-c"]);
     pane.wait_for("stopped");
@@ -67,8 +67,8 @@ fn a_paste_that_the_terminal_does_not_mark_answers_nothing() {
 
 #[test]
 fn what_is_typed_ahead_answers_nothing() {
-    let yard = yard();
-    let pane = Pane::chat(&yard, "demo");
+    let home = home();
+    let pane = Pane::chat(&home, "demo");
     pane.line("slow 20 50 ; permission execute make");
     pane.wait_for("working");
     // Somebody who types on, whatever comes.
@@ -77,7 +77,7 @@ fn what_is_typed_ahead_answers_nothing() {
     }
     pane.wait_for("Tab to answer");
     pane.type_in("1");
-    assert_eq!(n_answers(&yard), 0);
+    assert_eq!(n_answers(&home), 0);
     pane.press(&["Tab"]);
     pane.wait_for("a number or letter answers");
     pane.press(&["y"]);
@@ -86,8 +86,8 @@ fn what_is_typed_ahead_answers_nothing() {
 
 #[test]
 fn sizes_may_change_all_the_time_while_an_answer_comes_in() {
-    let yard = yard();
-    let pane = Pane::chat(&yard, "demo");
+    let home = home();
+    let pane = Pane::chat(&home, "demo");
     pane.line("slow 150 20 ; say all-of-it-came");
     pane.wait_for("working");
     for n in 0..40_u16 {
@@ -102,8 +102,8 @@ fn sizes_may_change_all_the_time_while_an_answer_comes_in() {
 
 #[test]
 fn stopping_is_over_when_the_turn_is() {
-    let yard = yard();
-    let pane = Pane::chat(&yard, "demo");
+    let home = home();
+    let pane = Pane::chat(&home, "demo");
     pane.line("slow 100000 20");
     pane.wait_for("working");
     pane.press(&["Escape"]);

@@ -3,7 +3,7 @@
 //! In: the real binary with arguments, pipes, signals and configuration files. Out: what it
 //! prints, where, and with which exit code.
 
-use crate::front::yard;
+use crate::front::home;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -27,22 +27,22 @@ impl From<Output> for Ran {
 }
 
 /// Runs the binary to its end, with nobody at the terminal.
-pub(crate) fn run(yard: &TestHome, args: &[&str]) -> Ran {
-    yard.command(args).stdin(Stdio::null()).output().unwrap().into()
+pub(crate) fn run(home: &TestHome, args: &[&str]) -> Ran {
+    home.command(args).stdin(Stdio::null()).output().unwrap().into()
 }
 
-fn shell(yard: &TestHome, script: &str) -> Ran {
-    let mut command = yard.other("sh", ["-c", script, yard.exe().to_str().unwrap()]);
+fn shell(home: &TestHome, script: &str) -> Ran {
+    let mut command = home.other("sh", ["-c", script, home.exe().to_str().unwrap()]);
     command.stdin(Stdio::null()).output().unwrap().into()
 }
 
-fn config(yard: &TestHome, text: &str) {
-    std::fs::write(yard.home().join("switchyard.toml"), text).unwrap();
+fn config(home: &TestHome, text: &str) {
+    std::fs::write(home.path().join("switchyard.toml"), text).unwrap();
 }
 
 /// A turn that runs until something ends it, and has said what is waited for.
-fn begun(yard: &TestHome, script: &str, said: &str) -> (Child, BufReader<ChildStdout>) {
-    let mut command = yard.command(["run", "demo", script, "--format", "json"]);
+fn begun(home: &TestHome, script: &str, said: &str) -> (Child, BufReader<ChildStdout>) {
+    let mut command = home.command(["run", "demo", script, "--format", "json"]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
@@ -66,8 +66,8 @@ fn json(ran: &Ran) -> Value {
     serde_json::from_str(&ran.out).unwrap_or_else(|problem| panic!("{problem}: {ran:?}"))
 }
 
-pub(crate) fn last(yard: &TestHome) -> Value {
-    json(&run(yard, &["sessions", "show", "last", "--json"]))
+pub(crate) fn last(home: &TestHome) -> Value {
+    json(&run(home, &["sessions", "show", "last", "--json"]))
 }
 
 fn is_cuid2(id: &Value) -> bool {
@@ -78,8 +78,8 @@ fn is_cuid2(id: &Value) -> bool {
 
 #[test]
 fn every_format_shows_the_answer_in_its_own_words() {
-    let yard = yard();
-    let say = |format| run(&yard, &["run", "demo", "say good day\ntool read", "--format", format]);
+    let home = home();
+    let say = |format| run(&home, &["run", "demo", "say good day\ntool read", "--format", format]);
 
     let [text, quiet] = ["text", "quiet"].map(say);
     let [events, envelopes, ui] = ["json", "envelopes", "ui"].map(|format| lines(&say(format).out));
@@ -103,8 +103,8 @@ fn every_format_shows_the_answer_in_its_own_words() {
 
 #[test]
 fn the_examples_of_the_help_work() {
-    let yard = yard();
-    let sdk = yard.tool("sdk-agent").display().to_string();
+    let home = home();
+    let sdk = home.tool("sdk-agent").display().to_string();
     for (script, expected) in [
         (r#""$0" run demo "say hello""#.to_owned(), "demo agent"),
         (format!(r#""$0" run "fix the test" -- {sdk}"#), "You said: fix the test"),
@@ -119,7 +119,7 @@ fn the_examples_of_the_help_work() {
         ),
         (r#""$0" --help && "$0" run --help && "$0" --version"#.to_owned(), "Examples:"),
     ] {
-        let ran = shell(&yard, &script);
+        let ran = shell(&home, &script);
         assert_eq!(ran.code, 0, "{script}: {ran:?}");
         assert!(ran.out.contains(expected), "{script}: {ran:?}");
     }
@@ -127,7 +127,7 @@ fn the_examples_of_the_help_work() {
 
 #[test]
 fn the_exit_code_and_one_line_tell_what_went_wrong() {
-    let yard = yard();
+    let home = home();
     let demo = |script| vec!["run", "demo", script];
     let cases: Vec<(i32, Vec<&str>, &str)> = vec![
         (0, demo("stop max_tokens"), ""),
@@ -150,7 +150,7 @@ fn the_exit_code_and_one_line_tell_what_went_wrong() {
         (5, demo("permission"), "reject"),
     ];
     for (code, args, expected) in cases {
-        let ran = run(&yard, &args);
+        let ran = run(&home, &args);
         assert_eq!(ran.code, code, "{args:?}: {ran:?}");
         assert!(format!("{}{}", ran.out, ran.err).contains(expected), "{args:?}: {ran:?}");
     }
@@ -158,8 +158,8 @@ fn the_exit_code_and_one_line_tell_what_went_wrong() {
 
 #[test]
 fn a_mode_that_is_given_with_an_earlier_session_holds_for_that_run_alone() {
-    let yard = yard();
-    let ask = |args: &[&str]| run(&yard, &[&["run", "permission"][..], args].concat());
+    let home = home();
+    let ask = |args: &[&str]| run(&home, &[&["run", "permission"][..], args].concat());
     assert_eq!(ask(&["--agent", "demo"]).code, 5);
     let granted = ask(&["-s", "last", "--approve-all"]);
     assert_eq!(granted.code, 0, "{granted:?}");
@@ -169,43 +169,43 @@ fn a_mode_that_is_given_with_an_earlier_session_holds_for_that_run_alone() {
 #[test]
 fn a_signal_ends_the_turn_as_cancelled_and_leaves_nothing_behind() {
     for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 143)] {
-        let yard = yard();
-        let (child, _stdout) = begun(&yard, "children 1 2\nhang", "pids");
+        let home = home();
+        let (child, _stdout) = begun(&home, "children 1 2\nhang", "pids");
         signal(&child, sent);
 
         assert_eq!(child.wait_with_output().unwrap().status.code(), Some(code));
-        let events = lines(&run(&yard, &["sessions", "export", "last"]).out);
+        let events = lines(&run(&home, &["sessions", "export", "last"]).out);
         let end = events.iter().find(|event| event["kind"] == "turn_ended").unwrap();
         assert_eq!(end["payload"]["stopReason"], "cancelled");
-        assert_eq!(last(&yard)["status"], "idle");
-        yard.assert_empty_within(PATIENCE);
+        assert_eq!(last(&home)["status"], "idle");
+        home.assert_empty_within(PATIENCE);
     }
 }
 
 #[test]
 fn there_is_colour_on_a_terminal_that_wants_it_and_nowhere_else() {
-    let yard = yard();
+    let home = home();
     for (env, has_colour) in
         [("TERM=xterm", true), ("TERM=xterm NO_COLOR=1", false), ("TERM=dumb", false)]
     {
         let script = format!(r#"{env} script -qec "'$0' run demo 'tool read'" /dev/null"#);
-        let ran = shell(&yard, &script);
+        let ran = shell(&home, &script);
         assert!(ran.code == 0 && ran.out.contains("Read README.md"), "{env}: {}", ran.out);
         assert_eq!(ran.out.contains("\u{1b}["), has_colour, "{env}: {}", ran.out);
     }
-    assert!(!run(&yard, &["run", "demo", "tool read"]).out.contains('\u{1b}'));
+    assert!(!run(&home, &["run", "demo", "tool read"]).out.contains('\u{1b}'));
 }
 
 #[test]
 fn no_control_character_of_an_agent_reaches_a_reader() {
-    let yard = yard();
+    let home = home();
     let title = "title bad\u{1b}]0;title\u{7}\u{202e}";
     let shown = [
-        run(&yard, &["run", "demo", &format!("unicode\n{title}\nthink \u{1b}[2Jx")]),
-        run(&yard, &["sessions", "show", "last", "--all"]),
-        run(&yard, &["sessions", "list"]),
-        run(&yard, &["sessions", "export", "last", "--format", "text"]),
-        run(&yard, &["run", "demo", "fail -32603 \u{1b}[31mred\u{9b}1m\u{202e}"]),
+        run(&home, &["run", "demo", &format!("unicode\n{title}\nthink \u{1b}[2Jx")]),
+        run(&home, &["sessions", "show", "last", "--all"]),
+        run(&home, &["sessions", "list"]),
+        run(&home, &["sessions", "export", "last", "--format", "text"]),
+        run(&home, &["run", "demo", "fail -32603 \u{1b}[31mred\u{9b}1m\u{202e}"]),
     ];
     for Ran { out, err, .. } in shown {
         let is_bad = |c: &char| {
@@ -219,36 +219,36 @@ fn no_control_character_of_an_agent_reaches_a_reader() {
 
 #[test]
 fn a_reader_that_has_seen_enough_ends_it_quietly() {
-    let yard = yard();
+    let home = home();
     for verb in ["run demo 'text 20000 100'", "sessions export last", "sessions show last"] {
-        let ran = shell(&yard, &format!(r#"("$0" {verb}; echo "code $?" >&2) | head -1"#));
+        let ran = shell(&home, &format!(r#"("$0" {verb}; echo "code $?" >&2) | head -1"#));
         assert_eq!((ran.out.lines().count(), &*ran.err), (1, "code 0\n"), "{verb}");
     }
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]
 fn what_only_its_reader_could_use_is_a_failure_without_one() {
-    let yard = yard();
+    let home = home();
     let all = [&["token", "add", "unheard"][..], &["serve", "--host", "127.0.0.1:0"]];
     for args in all {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let output = yard.command(args).stdin(Stdio::null()).stdout(writer).output().unwrap();
+        let output = home.command(args).stdin(Stdio::null()).stdout(writer).output().unwrap();
         let ran: Ran = output.into();
         assert_eq!(ran.code, 1, "{args:?}: {}", ran.err);
         assert!(ran.err.contains("cannot write to stdout"), "{args:?}: {}", ran.err);
     }
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]
 fn sessions_are_listed_shown_watched_exported_deleted_and_pruned() {
-    let yard = yard();
+    let home = home();
     for title in ["title First", "title Second", "title Third"] {
-        run(&yard, &["run", "demo", title]);
+        run(&home, &["run", "demo", title]);
     }
-    let sessions = |args: &[&str]| run(&yard, &[&["sessions"], args].concat());
+    let sessions = |args: &[&str]| run(&home, &[&["sessions"], args].concat());
     let list = |args: &[&str]| json(&sessions(&[&["list", "--json"], args].concat()));
     let all = list(&["--agent", "demo", "--cwd", "."]);
     let ids: Vec<&str> = (0..3).map(|n| all[n]["id"].as_str().unwrap()).collect();
@@ -257,14 +257,14 @@ fn sessions_are_listed_shown_watched_exported_deleted_and_pruned() {
     assert_eq!((list(&["--cwd", "/"]), list(&["--agent", "other"])), (json!([]), json!([])));
     assert!(sessions(&["show", ids[0]]).out.contains("Third"));
 
-    let file = yard.work().join("log.ndjson");
+    let file = home.work().join("log.ndjson");
     let exported = sessions(&["export", ids[0], "-o", file.to_str().unwrap()]);
     assert_eq!((exported.code, &*exported.out), (0, ""));
     let written = std::fs::read_to_string(&file).unwrap();
     assert_eq!(written, sessions(&["export", ids[0]]).out);
-    let mut watch = yard.command(["sessions", "watch", ids[0], "--format", "json"]);
+    let mut watch = home.command(["sessions", "watch", ids[0], "--format", "json"]);
     let mut watch = watch.stdout(Stdio::piped()).spawn().unwrap();
-    run(&yard, &["run", "-s", ids[0], "echo begun"]);
+    run(&home, &["run", "-s", ids[0], "echo begun"]);
     let mut seen = BufReader::new(watch.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(seen.any(|line| line.contains("begun") && line.contains("agent_message_chunk")));
     signal(&watch, Signal::INT);
@@ -281,20 +281,20 @@ fn sessions_are_listed_shown_watched_exported_deleted_and_pruned() {
 
 #[test]
 fn a_turn_is_cancelled_from_another_process_and_its_session_cannot_be_used_meanwhile() {
-    let yard = yard();
-    let (child, _stdout) = begun(&yard, "echo begun\nhang", "begun");
+    let home = home();
+    let (child, _stdout) = begun(&home, "echo begun\nhang", "begun");
 
-    let second = run(&yard, &["run", "-s", "last", "say me too"]);
-    let deleted = run(&yard, &["sessions", "delete", "last", "--yes"]);
-    let status = last(&yard)["status"].clone();
-    let cancelled = run(&yard, &["cancel", "last"]);
+    let second = run(&home, &["run", "-s", "last", "say me too"]);
+    let deleted = run(&home, &["sessions", "delete", "last", "--yes"]);
+    let status = last(&home)["status"].clone();
+    let cancelled = run(&home, &["cancel", "last"]);
     let ended = Ran::from(child.wait_with_output().unwrap());
-    let again = run(&yard, &["cancel", "last"]);
+    let again = run(&home, &["cancel", "last"]);
 
     for refused in [second, deleted] {
         assert!(refused.code == 1 && refused.err.contains("in use"), "{refused:?}");
     }
-    assert_eq!((status, &last(&yard)["status"]), (json!("running"), &json!("idle")));
+    assert_eq!((status, &last(&home)["status"]), (json!("running"), &json!("idle")));
     assert!(cancelled.code == 0 && cancelled.err.contains("idle now"), "{cancelled:?}");
     assert_eq!(ended.code, 130, "{ended:?}");
     assert!(again.code == 0 && again.err.contains("not running"), "{again:?}");
@@ -302,15 +302,15 @@ fn a_turn_is_cancelled_from_another_process_and_its_session_cannot_be_used_meanw
 
 #[test]
 fn the_configuration_names_agents_and_is_refused_where_it_is_not_understood() {
-    let yard = yard();
-    let exe = yard.exe().display();
+    let home = home();
+    let exe = home.exe().display();
     let agent =
         format!("command = \"{exe}\"\nargs = [\"demo-agent\"]\nenv = {{ COLOUR = \"blue\" }}");
     let others = "[store]\ndurability = \"power\"\n[permissions]\nmode = \"auto\"";
-    config(&yard, &format!("{others}\n[agents.mine]\n{agent}"));
+    config(&home, &format!("{others}\n[agents.mine]\n{agent}"));
 
-    let env = run(&yard, &["run", "mine", "env COLOUR\npermission", "--format", "quiet"]);
-    let shown = run(&yard, &["config", "show"]);
+    let env = run(&home, &["run", "mine", "env COLOUR\npermission", "--format", "quiet"]);
+    let shown = run(&home, &["config", "show"]);
     assert_eq!(env.code, 0, "{env:?}");
     assert!(env.out.starts_with("COLOUR=blue") && env.out.contains("opt-1"), "{env:?}");
     assert!(shown.out.contains("durability = \"power\""), "{shown:?}");
@@ -323,9 +323,9 @@ fn the_configuration_names_agents_and_is_refused_where_it_is_not_understood() {
         ("[store]\ndurability = \"maybe\"", "maybe"),
         ("[waits]\nopen = \"soon\"", "soon"),
     ] {
-        config(&yard, text);
+        config(&home, text);
         for args in [&["run", "demo", "say x"][..], &["config", "check"]] {
-            let ran = run(&yard, args);
+            let ran = run(&home, args);
             assert!(ran.code != 0 && ran.err.contains(expected), "{text}: {ran:?}");
             assert!(ran.err.contains("switchyard.toml"), "{text}: {ran:?}");
         }
@@ -334,13 +334,13 @@ fn the_configuration_names_agents_and_is_refused_where_it_is_not_understood() {
 
 #[test]
 fn an_acp_agent_is_set_to_its_default_model_where_none_is_named() {
-    let yard = yard();
-    let agent = format!("command = \"{}\"\nargs = [\"demo-agent\"]", yard.exe().display());
+    let home = home();
+    let agent = format!("command = \"{}\"\nargs = [\"demo-agent\"]", home.exe().display());
     let with = |model: &str| {
-        config(&yard, &format!("[agents.mine]\n{agent}\ndefault_model = \"{model}\""));
+        config(&home, &format!("[agents.mine]\n{agent}\ndefault_model = \"{model}\""));
     };
     let model_of = |args: &[&str]| {
-        let ran = run(&yard, &[&["run", "mine", "say x", "--format", "json"], args].concat());
+        let ran = run(&home, &[&["run", "mine", "say x", "--format", "json"], args].concat());
         assert_eq!(ran.code, 0, "{ran:?}");
         let events = ran.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let set: Vec<Value> = events.filter(|event| event["kind"] == "option_set").collect();
@@ -353,21 +353,21 @@ fn an_acp_agent_is_set_to_its_default_model_where_none_is_named() {
     assert_eq!(model_of(&["--model", "demo-small"]), "demo-small");
 
     with("demo-none");
-    let refused = run(&yard, &["run", "mine", "say x"]);
+    let refused = run(&home, &["run", "mine", "say x"]);
     assert!(refused.code != 0 && refused.err.contains("demo-none"), "{refused:?}");
     assert!(refused.err.contains("demo-small"), "{refused:?}");
 }
 
 #[test]
 fn a_bus_file_is_checked_and_its_exit_code_tells() {
-    let yard = yard();
+    let home = home();
     let write = |name: &str, text: &str| {
-        let path = yard.home().join(name);
+        let path = home.path().join(name);
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     };
     let good = write("good.toml", "[[pool]]\nname = 'p'\ncommand = 'sh'\n");
-    let ran = run(&yard, &["bus", "check", "-c", &good]);
+    let ran = run(&home, &["bus", "check", "-c", &good]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
     assert!(ran.out.ends_with("good.toml is fine\n") && !ran.out.contains('\u{1b}'), "{ran:?}");
 
@@ -379,7 +379,7 @@ fn a_bus_file_is_checked_and_its_exit_code_tells() {
         ["bus", "--config", &old, "check", "--json"],
         ["--config", &old, "bus", "check", "--json"],
     ] {
-        let ran = run(&yard, &args);
+        let ran = run(&home, &args);
         let report = json(&ran);
         assert_eq!((ran.code, &report["form"]), (0, &json!("stdio-bus")), "{report:#}");
         assert_eq!(report["warnings"].as_array().unwrap().len(), 1, "{report:#}");
@@ -387,14 +387,14 @@ fn a_bus_file_is_checked_and_its_exit_code_tells() {
     }
 
     let bad = write("bad.toml", "[[pool]]\nname = 'p'\ncommand = 'no-such-program'\n");
-    let ran = run(&yard, &["bus", "check", "--json", "-c", &bad]);
+    let ran = run(&home, &["bus", "check", "--json", "-c", &bad]);
     assert_eq!((ran.code, &json(&ran)["isOk"]), (1, &json!(false)));
     let worse = write("worse.toml", "[[pool]]\nnames = 'p'\n");
-    let ran = run(&yard, &["bus", "check", "-c", &worse]);
+    let ran = run(&home, &["bus", "check", "-c", &worse]);
     assert_eq!(ran.code, 1);
     assert!(ran.out.starts_with("problem: line 2, column 1: unknown field `names`"), "{ran:?}");
 
-    let gone = yard.home().join("gone.toml");
+    let gone = home.path().join("gone.toml");
     for args in [
         vec!["bus", "check", "-c", gone.to_str().unwrap()],
         vec!["bus", "check"],
@@ -403,7 +403,7 @@ fn a_bus_file_is_checked_and_its_exit_code_tells() {
         vec!["bus", "--no-token", "check", "-c", &good],
         vec!["bus", "-c", &good, "--tcp", "example.com:80"],
     ] {
-        let ran = run(&yard, &args);
+        let ran = run(&home, &args);
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {ran:?}");
     }
 }

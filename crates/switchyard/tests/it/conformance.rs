@@ -4,7 +4,7 @@
 //! the other. Out: whether everything that ACP v1 knows passes, and the schema's verdict on every
 //! line of both sides.
 
-use crate::front::{code_of, yard};
+use crate::front::{code_of, home};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
@@ -21,27 +21,27 @@ enum Agent {
 const BOTH: [Agent; 2] = [Agent::Demo, Agent::Sdk];
 
 /// `switchyard acp -- acp-tap tap.ndjson -- AGENT`.
-fn tapped(yard: &TestHome, agent: Agent) -> Command {
-    let mut command = yard.command(["acp", "--"]);
-    command.arg(yard.tool("acp-tap")).arg(yard.home().join("tap.ndjson")).arg("--");
+fn tapped(home: &TestHome, agent: Agent) -> Command {
+    let mut command = home.command(["acp", "--"]);
+    command.arg(home.tool("acp-tap")).arg(home.path().join("tap.ndjson")).arg("--");
     match agent {
-        Agent::Demo => command.arg(yard.exe()).args(["demo-agent", "--all-sessions"]),
-        Agent::Sdk => command.arg(yard.tool("sdk-agent")),
+        Agent::Demo => command.arg(home.exe()).args(["demo-agent", "--all-sessions"]),
+        Agent::Sdk => command.arg(home.tool("sdk-agent")),
     };
-    command.arg("--state").arg(yard.home().join("agent-state"));
+    command.arg("--state").arg(home.path().join("agent-state"));
     command
 }
 
-async fn client(yard: &TestHome, agent: Agent, manners: ClientBehavior) -> SdkClient {
-    SdkClient::ready(tapped(yard, agent), manners).await.unwrap()
+async fn client(home: &TestHome, agent: Agent, behavior: ClientBehavior) -> SdkClient {
+    SdkClient::ready(tapped(home, agent), behavior).await.unwrap()
 }
 
 /// Ends the conversation and checks what was said on both sides of Switchyard.
-async fn judge(yard: &TestHome, client: SdkClient) {
+async fn judge(home: &TestHome, client: SdkClient) {
     let (exit, seen) = client.stop().await;
     assert!(exit.success(), "{exit}");
     Validator::v1().assert_valid(&seen);
-    Validator::v1().assert_valid(&tap::read(yard.home().join("tap.ndjson")).unwrap());
+    Validator::v1().assert_valid(&tap::read(home.path().join("tap.ndjson")).unwrap());
 }
 
 fn stop_reason(turn: &Turn) -> Value {
@@ -50,9 +50,9 @@ fn stop_reason(turn: &Turn) -> Value {
 
 #[tokio::test]
 async fn text_thoughts_plans_tool_calls_of_each_kind_and_diffs_pass() {
-    let yard = yard();
-    let client = client(&yard, Agent::Demo, ClientBehavior::default()).await;
-    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let home = home();
+    let client = client(&home, Agent::Demo, ClientBehavior::default()).await;
+    let session = client.new_session(home.work()).await.unwrap().session_id;
     let kinds = "read edit delete move search execute think fetch switch_mode other";
     let kinds: Vec<&str> = kinds.split(' ').collect();
 
@@ -75,15 +75,15 @@ async fn text_thoughts_plans_tool_calls_of_each_kind_and_diffs_pass() {
         assert!(turn.kinds().iter().any(|seen| seen == kind), "no {kind}");
     }
     assert!(updates.iter().any(|update| update["content"][0]["type"] == "diff"));
-    judge(&yard, client).await;
+    judge(&home, client).await;
 }
 
 #[tokio::test]
 async fn the_built_in_demo_agent_is_known_by_name() {
-    let yard = yard();
+    let home = home();
     let demo =
-        SdkClient::ready(yard.command(["acp", "demo"]), ClientBehavior::default()).await.unwrap();
-    let session = demo.new_session(yard.work()).await.unwrap().session_id;
+        SdkClient::ready(home.command(["acp", "demo"]), ClientBehavior::default()).await.unwrap();
+    let session = demo.new_session(home.work()).await.unwrap().session_id;
 
     assert_eq!(demo.prompt(&session, "say by name").await.unwrap().text(), "by name");
     Validator::v1().assert_valid(&demo.stop().await.1);
@@ -97,10 +97,10 @@ async fn permissions_are_granted_and_refused_by_the_client() {
             (PermissionReply::Reject, "refused reject_once"),
         ];
         for (permission, expected) in answers {
-            let yard = yard();
+            let home = home();
             let client =
-                client(&yard, agent, ClientBehavior::default().permission(permission)).await;
-            let session = client.new_session(yard.work()).await.unwrap().session_id;
+                client(&home, agent, ClientBehavior::default().permission(permission)).await;
+            let session = client.new_session(home.work()).await.unwrap().session_id;
 
             let turn = client.prompt(&session, "permission").await.unwrap();
 
@@ -108,7 +108,7 @@ async fn permissions_are_granted_and_refused_by_the_client() {
             assert_eq!(client.permissions_asked()[0].session_id, session);
             let said = turn.text();
             assert!(expected.split(' ').any(|word| said.contains(word)), "{agent:?}: {said}");
-            judge(&yard, client).await;
+            judge(&home, client).await;
         }
     }
 }
@@ -116,29 +116,29 @@ async fn permissions_are_granted_and_refused_by_the_client() {
 #[tokio::test]
 async fn an_open_question_is_withdrawn_when_the_turn_is_cancelled() {
     for agent in BOTH {
-        let yard = yard();
+        let home = home();
         let client =
-            client(&yard, agent, ClientBehavior::default().permission(PermissionReply::Never))
+            client(&home, agent, ClientBehavior::default().permission(PermissionReply::Never))
                 .await;
-        let session = client.new_session(yard.work()).await.unwrap().session_id;
+        let session = client.new_session(home.work()).await.unwrap().session_id;
 
         let turn = client.start_prompt(&session, "permission");
         client.wait_for_permissions(1).await;
         client.cancel(&session).unwrap();
 
         assert_eq!(stop_reason(&turn.finish().await.unwrap()), "cancelled", "{agent:?}");
-        judge(&yard, client).await;
+        judge(&home, client).await;
     }
 }
 
 #[tokio::test]
 async fn files_terminals_and_forms_of_the_client_reach_the_agent() {
     for agent in BOTH {
-        let yard = yard();
+        let home = home();
         let form = FormAnswer::Accept([("name".to_owned(), "Ada".into())].into());
-        let manners = ClientBehavior::default().files(yard.work()).elicitation(form);
-        let client = client(&yard, agent, manners).await;
-        let session = client.new_session(yard.work()).await.unwrap().session_id;
+        let behavior = ClientBehavior::default().files(home.work()).elicitation(form);
+        let client = client(&home, agent, behavior).await;
+        let session = client.new_session(home.work()).await.unwrap().session_id;
         let (run, ask) = match agent {
             Agent::Demo => ("run echo from-the-terminal", "ask Name"),
             Agent::Sdk => ("terminal echo from-the-terminal", "elicit"),
@@ -150,20 +150,20 @@ async fn files_terminals_and_forms_of_the_client_reach_the_agent() {
         let ran = client.prompt(&session, run).await.unwrap();
         let asked = client.prompt(&session, ask).await.unwrap();
 
-        assert_eq!(std::fs::read_to_string(yard.work().join("note.txt")).unwrap(), "some words");
+        assert_eq!(std::fs::read_to_string(home.work().join("note.txt")).unwrap(), "some words");
         assert_eq!(read.text(), "some words");
         assert!(outside.text().contains("not below the client's directory"), "{}", outside.text());
         assert!(ran.text().contains("from-the-terminal"), "{}", ran.text());
         assert!(asked.text().contains("Ada"), "{}", asked.text());
-        judge(&yard, client).await;
+        judge(&home, client).await;
     }
 }
 
 #[tokio::test]
 async fn modes_and_config_options_are_set_in_the_agent_and_its_refusal_is_passed_on() {
-    let yard = yard();
-    let client = client(&yard, Agent::Demo, ClientBehavior::default()).await;
-    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let home = home();
+    let client = client(&home, Agent::Demo, ClientBehavior::default()).await;
+    let session = client.new_session(home.work()).await.unwrap().session_id;
     let option = |value: &str| json!({ "sessionId": session, "configId": "model", "value": value });
 
     client.set_mode(&session, "code").await.unwrap();
@@ -173,15 +173,15 @@ async fn modes_and_config_options_are_set_in_the_agent_and_its_refusal_is_passed
 
     assert_eq!((code_of(&no_mode), code_of(&no_value)), (-32602, -32602));
     assert_eq!(set["configOptions"][0]["currentValue"], "demo-large");
-    judge(&yard, client).await;
+    judge(&home, client).await;
 }
 
 #[tokio::test]
 async fn a_running_turn_is_cancelled_and_the_session_goes_on() {
     for (agent, script) in [(Agent::Demo, "say begun\nhang"), (Agent::Sdk, "cancel")] {
-        let yard = yard();
-        let client = client(&yard, agent, ClientBehavior::default()).await;
-        let session = client.new_session(yard.work()).await.unwrap().session_id;
+        let home = home();
+        let client = client(&home, agent, ClientBehavior::default()).await;
+        let session = client.new_session(home.work()).await.unwrap().session_id;
 
         let turn = client.start_prompt(&session, script);
         client.cancel(&session).unwrap();
@@ -190,19 +190,19 @@ async fn a_running_turn_is_cancelled_and_the_session_goes_on() {
 
         assert_eq!(stop_reason(&cancelled), "cancelled", "{agent:?}");
         assert!(next.text().ends_with("again"), "{}", next.text());
-        judge(&yard, client).await;
+        judge(&home, client).await;
     }
 }
 
 #[tokio::test]
 async fn two_sessions_run_at_once_and_do_not_mix() {
     for agent in BOTH {
-        let yard = yard();
+        let home = home();
         let client =
-            client(&yard, agent, ClientBehavior::default().permission(PermissionReply::Never))
+            client(&home, agent, ClientBehavior::default().permission(PermissionReply::Never))
                 .await;
-        let first = client.new_session(yard.work()).await.unwrap().session_id;
-        let second = client.new_session(yard.work()).await.unwrap().session_id;
+        let first = client.new_session(home.work()).await.unwrap().session_id;
+        let second = client.new_session(home.work()).await.unwrap().session_id;
 
         let waiting = client.start_prompt(&first, "permission");
         client.wait_for_permissions(1).await;
@@ -220,9 +220,9 @@ async fn two_sessions_run_at_once_and_do_not_mix() {
 #[tokio::test]
 async fn a_prompt_that_comes_while_another_runs_waits_and_both_are_answered_in_order() {
     for agent in BOTH {
-        let yard = yard();
-        let client = client(&yard, agent, ClientBehavior::default()).await;
-        let session = client.new_session(yard.work()).await.unwrap().session_id;
+        let home = home();
+        let client = client(&home, agent, ClientBehavior::default()).await;
+        let session = client.new_session(home.work()).await.unwrap().session_id;
 
         let first = client.start_prompt(&session, "slow 20 1");
         let second = client.start_prompt(&session, "say second");
@@ -230,39 +230,39 @@ async fn a_prompt_that_comes_while_another_runs_waits_and_both_are_answered_in_o
             assert_eq!(stop_reason(&turn.finish().await.unwrap()), "end_turn");
         }
 
-        for record in [client.transcript(), tap::read(yard.home().join("tap.ndjson")).unwrap()] {
+        for record in [client.transcript(), tap::read(home.path().join("tap.ndjson")).unwrap()] {
             let asked = record.calls(Direction::ClientToAgent, "session/prompt");
             let is_answer = |message: &Value| message["result"]["stopReason"] == "end_turn";
             let answered = record.messages(Direction::AgentToClient).filter(is_answer);
             let ids = |messages: Vec<Value>| messages.into_iter().map(|m| m["id"].clone());
             assert!(ids(answered.collect()).eq(ids(asked.collect())), "{agent:?}");
         }
-        judge(&yard, client).await;
+        judge(&home, client).await;
     }
 }
 
 #[tokio::test]
 async fn what_nobody_knows_is_answered_by_the_agent() {
     for agent in BOTH {
-        let yard = yard();
-        let client = client(&yard, agent, ClientBehavior::default()).await;
-        let session = client.new_session(yard.work()).await.unwrap().session_id;
+        let home = home();
+        let client = client(&home, agent, ClientBehavior::default()).await;
+        let session = client.new_session(home.work()).await.unwrap().session_id;
 
         let alone = client.call("_nobody/knows", json!({})).await.unwrap_err();
         let of_session =
             client.call("_nobody/knows", json!({ "sessionId": session })).await.unwrap_err();
 
         assert_eq!((code_of(&alone), code_of(&of_session)), (-32601, -32601), "{agent:?}");
-        judge(&yard, client).await;
+        judge(&home, client).await;
     }
 }
 
 #[tokio::test]
 async fn nothing_is_done_before_initialize() {
-    let yard = yard();
-    let client = SdkClient::start(tapped(&yard, Agent::Demo), ClientBehavior::default()).await;
+    let home = home();
+    let client = SdkClient::start(tapped(&home, Agent::Demo), ClientBehavior::default()).await;
 
-    let refused = client.new_session(yard.work()).await.unwrap_err();
+    let refused = client.new_session(home.work()).await.unwrap_err();
     let known = client.call("_nobody/knows", json!({})).await.unwrap_err();
 
     assert_eq!((code_of(&refused), code_of(&known)), (-32600, -32600));
@@ -270,8 +270,8 @@ async fn nothing_is_done_before_initialize() {
 }
 
 /// Sends lines in one go; gives so many answers.
-fn send(yard: &TestHome, lines: &[&str], n_answers: usize) -> Vec<Value> {
-    let mut acp = tapped(yard, Agent::Demo);
+fn send(home: &TestHome, lines: &[&str], n_answers: usize) -> Vec<Value> {
+    let mut acp = tapped(home, Agent::Demo);
     let mut acp = acp.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = acp.stdin.take().unwrap();
     stdin.write_all((lines.join("\n") + "\n").as_bytes()).unwrap();
@@ -288,7 +288,7 @@ const INITIALIZE: &str =
 #[test]
 fn garbage_is_answered_and_the_conversation_goes_on() {
     let lines = ["this is no JSON", "[1, 2", r#"{"jsonrpc":"2.0"}"#, "", INITIALIZE];
-    let answers = send(&yard(), &lines, 4);
+    let answers = send(&home(), &lines, 4);
 
     for (answer, code) in answers.iter().zip([-32700, -32700, -32600]) {
         assert_eq!(answer["error"]["code"], code);
@@ -299,7 +299,7 @@ fn garbage_is_answered_and_the_conversation_goes_on() {
 #[test]
 fn a_request_right_behind_initialize_is_not_too_early() {
     let unknown = r#"{"jsonrpc":"2.0","id":"b","method":"session/nonsense","params":{}}"#;
-    let answers = send(&yard(), &[INITIALIZE, unknown], 2);
+    let answers = send(&home(), &[INITIALIZE, unknown], 2);
 
     let to = |id: &str| answers.iter().find(|answer| answer["id"] == id).unwrap();
     assert_eq!(to("a")["result"]["protocolVersion"], 1);

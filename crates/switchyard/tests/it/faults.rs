@@ -2,7 +2,7 @@
 //!
 //! In: scripts for the demo agent, run with the real binary. Out: verdicts on the events it printed.
 //! A line counts as acknowledged when it was received with its newline. A run that is dropped is
-//! killed, and its yard kills whatever is left, so a failed test leaves nothing behind.
+//! killed, and its home kills whatever is left, so a failed test leaves nothing behind.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
@@ -21,14 +21,14 @@ pub(crate) const SHORT_WAITS: &str = "[waits]\nwrite_stall = '1s'\n\
     cancel_grace = '1s'\nafter_eof = '500ms'\nafter_term = '500ms'\n";
 
 /// A home with [`SHORT_WAITS`].
-pub(crate) fn yard() -> TestHome {
+pub(crate) fn home() -> TestHome {
     configured(SHORT_WAITS)
 }
 
 pub(crate) fn configured(config: &str) -> TestHome {
-    let yard = switchyard(EXE);
-    std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
-    yard
+    let home = switchyard(EXE);
+    std::fs::write(home.path().join("switchyard.toml"), config).unwrap();
+    home
 }
 
 /// A command in progress whose stdout is read line by line.
@@ -50,8 +50,8 @@ pub(crate) struct Ran {
 
 impl Live {
     /// `run demo PROMPT --format json`
-    pub(crate) fn demo(yard: &TestHome, prompt: &str) -> Self {
-        Self::start(yard.command(["run", "demo", prompt, "--format", "json"]))
+    pub(crate) fn demo(home: &TestHome, prompt: &str) -> Self {
+        Self::start(home.command(["run", "demo", prompt, "--format", "json"]))
     }
 
     pub(crate) fn start(mut command: Command) -> Self {
@@ -171,24 +171,24 @@ impl Ran {
 
 /// A whole command.
 #[track_caller]
-pub(crate) fn run<'a>(yard: &TestHome, args: impl IntoIterator<Item = &'a str>) -> Ran {
-    Live::start(yard.command(args)).finish()
+pub(crate) fn run<'a>(home: &TestHome, args: impl IntoIterator<Item = &'a str>) -> Ran {
+    Live::start(home.command(args)).finish()
 }
 
 /// Cancels the last session from another process.
 #[track_caller]
-pub(crate) fn cancel(yard: &TestHome) {
+pub(crate) fn cancel(home: &TestHome) {
     // Says so on stderr, not as an event.
-    let cancelled = run(yard, ["cancel", "last"]);
+    let cancelled = run(home, ["cancel", "last"]);
     assert_eq!(cancelled.code, Some(0), "{}", cancelled.stderr);
 }
 
 /// One turn of the demo agent, after which nothing is left.
 #[track_caller]
 fn demo(prompt: &str) -> Ran {
-    let yard = yard();
-    let ran = Live::demo(&yard, prompt).finish();
-    yard.assert_empty_within(PATIENCE);
+    let home = home();
+    let ran = Live::demo(&home, prompt).finish();
+    home.assert_empty_within(PATIENCE);
     ran
 }
 
@@ -235,9 +235,9 @@ fn nesting_is_carried_up_to_the_limit_and_reported_beyond_it() {
 
 #[test]
 fn a_request_with_the_id_of_the_prompt_is_answered_and_ends_nothing() {
-    let yard = yard();
-    std::fs::write(yard.work().join("README.md"), "found it").unwrap();
-    let ran = Live::demo(&yard, "collide ; echo after").finish();
+    let home = home();
+    std::fs::write(home.work().join("README.md"), "found it").unwrap();
+    let ran = Live::demo(&home, "collide ; echo after").finish();
     assert_went_on(&ran, "found it");
     assert!(ran.text().ends_with("after"), "{}", ran.text());
 }
@@ -259,15 +259,15 @@ fn updates_after_the_answer_are_logged_and_do_not_reopen_the_turn() {
 
 #[test]
 fn updates_after_a_cancel_are_logged_and_the_turn_ends_once_as_cancelled() {
-    let yard = yard();
-    let mut live = Live::demo(&yard, "echo before ; after-cancel 3");
+    let home = home();
+    let mut live = Live::demo(&home, "echo before ; after-cancel 3");
     live.wait_for_kind("agent_message_chunk");
-    cancel(&yard);
+    cancel(&home);
     let ran = live.finish();
     assert_eq!((ran.code, &ran.end()["stopReason"]), (Some(130), &"cancelled".into()));
     assert!(ran.text().ends_with("after cancel 1\nafter cancel 2\nafter cancel 3\n"));
     assert_eq!(ran.steps(), ["notified"]);
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]
@@ -279,10 +279,10 @@ fn a_last_line_without_its_newline_is_read() {
 
 #[test]
 fn stderr_is_drained_before_the_first_word_on_stdout() {
-    let yard = yard();
+    let home = home();
     let args = ["run", "stderr-flood 10000000 ; echo after", "--format", "json"];
     let agent = ["--", EXE, "demo-agent", "--stderr-flood", "10000000"];
-    let ran = Live::start(yard.command(args.into_iter().chain(agent))).finish();
+    let ran = Live::start(home.command(args.into_iter().chain(agent))).finish();
     assert_went_on(&ran, "after");
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }

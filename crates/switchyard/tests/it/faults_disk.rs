@@ -11,7 +11,7 @@
     reason = "helpers of tests"
 )]
 
-use crate::faults::{Live, Ran, SHORT_WAITS, configured, run, yard};
+use crate::faults::{Live, Ran, SHORT_WAITS, configured, home, run};
 use crate::faults_kill::{assert_usable, assert_whole, export};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -38,9 +38,9 @@ struct Flood {
 }
 
 impl Flood {
-    fn start(yard: &TestHome, n_chunks: usize, n_bytes: usize) -> Self {
+    fn start(home: &TestHome, n_chunks: usize, n_bytes: usize) -> Self {
         let script = format!("flood {n_chunks} {n_bytes}");
-        let mut command = yard.command(["run", "demo", &script, "--format", "json"]);
+        let mut command = home.command(["run", "demo", &script, "--format", "json"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let stdout = BufReader::with_capacity(1 << 20, child.stdout.take().unwrap());
@@ -88,34 +88,34 @@ impl Drop for Flood {
 #[test]
 fn a_flood_passes_in_order_and_in_little_memory() {
     let n_chunks = soak::size(3_500, 16_384);
-    let yard = yard();
-    Flood::start(&yard, n_chunks, 65536).assert_complete(n_chunks, 65536);
-    yard.assert_empty_within(PATIENCE);
+    let home = home();
+    Flood::start(&home, n_chunks, 65536).assert_complete(n_chunks, 65536);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]
 fn large_events_are_not_gathered_in_memory() {
     let n_chunks = soak::size(48, 80);
-    let yard = yard();
-    Flood::start(&yard, n_chunks, 8 << 20).assert_complete(n_chunks, 8 << 20);
-    yard.assert_empty_within(PATIENCE);
+    let home = home();
+    Flood::start(&home, n_chunks, 8 << 20).assert_complete(n_chunks, 8 << 20);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]
 fn a_reader_that_stops_reading_costs_no_memory_and_gets_everything_later() {
     let (n_chunks, n_bytes) = (soak::size(3_000, 4_096), 65536);
-    let yard = yard();
-    let mut flood = Flood::start(&yard, n_chunks, n_bytes);
+    let home = home();
+    let mut flood = Flood::start(&home, n_chunks, n_bytes);
     // The log takes what the reader does not: the turn ends although nobody looks.
     let is_over = wait_until(PATIENCE * 3, || {
-        let shown = yard.command(["sessions", "show", "last", "--json"]).output().unwrap();
+        let shown = home.command(["sessions", "show", "last", "--json"]).output().unwrap();
         let shown: Value = serde_json::from_slice(&shown.stdout).unwrap_or_default();
         flood.measure();
         shown["status"] == "idle" && shown["events"].as_u64() > Some(n_chunks as u64)
     });
     assert!(is_over, "the agent waits for the reader");
     flood.assert_complete(n_chunks, n_bytes);
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 /// A small file system of its own as the home.
@@ -123,8 +123,8 @@ struct SmallDisk(PathBuf);
 
 impl SmallDisk {
     /// Nothing when this user may not mount.
-    fn mount(yard: &TestHome, size: &str) -> Option<Self> {
-        let dir = yard.home().join("small");
+    fn mount(home: &TestHome, size: &str) -> Option<Self> {
+        let dir = home.path().join("small");
         fs::create_dir(&dir).unwrap();
         let options = format!("size={size},mode=0700");
         let mounted =
@@ -133,17 +133,17 @@ impl SmallDisk {
             println!("skipped: a file system of 8 MiB could not be mounted");
             return None;
         }
-        fs::copy(yard.home().join("switchyard.toml"), dir.join("switchyard.toml")).unwrap();
+        fs::copy(home.path().join("switchyard.toml"), dir.join("switchyard.toml")).unwrap();
         Some(Self(dir))
     }
 
     /// What a command says that tells no events.
-    fn output(&self, yard: &TestHome, args: &[&str]) -> crate::cli::Ran {
-        yard.command(args).env("SWITCHYARD_HOME", &self.0).output().unwrap().into()
+    fn output(&self, home: &TestHome, args: &[&str]) -> crate::cli::Ran {
+        home.command(args).env("SWITCHYARD_HOME", &self.0).output().unwrap().into()
     }
 
-    fn run(&self, yard: &TestHome, args: &[&str]) -> Ran {
-        let mut command = yard.command(args);
+    fn run(&self, home: &TestHome, args: &[&str]) -> Ran {
+        let mut command = home.command(args);
         command.env("SWITCHYARD_HOME", &self.0);
         Live::start(command).finish()
     }
@@ -167,14 +167,14 @@ fn a_full_disk_stops_an_agent_that_floods() {
 
 #[test]
 fn a_daemon_that_finds_no_space_names_the_file() {
-    let yard = yard();
-    let Some(disk) = SmallDisk::mount(&yard, "4m") else { return };
+    let home = home();
+    let Some(disk) = SmallDisk::mount(&home, "4m") else { return };
     // Everything is there but for what is written anew with each start.
-    assert_eq!(disk.output(&yard, &["run", "demo", "say hello"]).code, 0);
-    assert_eq!(disk.output(&yard, &["token", "show"]).code, 0);
+    assert_eq!(disk.output(&home, &["run", "demo", "say hello"]).code, 0);
+    assert_eq!(disk.output(&home, &["token", "show"]).code, 0);
     let filler = fs::File::create(disk.0.join("filler")).unwrap();
     std::io::copy(&mut std::io::repeat(0), &mut &filler).unwrap_err();
-    let refused = disk.output(&yard, &["serve", "--host", "127.0.0.1:0"]);
+    let refused = disk.output(&home, &["serve", "--host", "127.0.0.1:0"]);
     assert_eq!(refused.code, 1, "{refused:?}");
     assert!(refused.err.contains(disk.0.to_str().unwrap()), "{refused:?}");
     assert!(refused.err.contains("free some"), "{refused:?}");
@@ -183,26 +183,26 @@ fn a_daemon_that_finds_no_space_names_the_file() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_is_told_of_a_full_disk() {
-    let yard = yard();
-    let Some(disk) = SmallDisk::mount(&yard, "4m") else { return };
-    let mut command = yard.tokio_command(["acp", "demo"]);
+    let home = home();
+    let Some(disk) = SmallDisk::mount(&home, "4m") else { return };
+    let mut command = home.tokio_command(["acp", "demo"]);
     command.env("SWITCHYARD_HOME", &disk.0);
     let client = SdkClient::ready(command, ClientBehavior::default()).await.unwrap();
-    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let session = client.new_session(home.work()).await.unwrap().session_id;
     let told = client.prompt(&session, &["text 1 500000 ; sleep 20"; 20].join(" ; ")).await;
     assert!(format!("{told:?}").contains("no space left"), "{told:?}");
     client.stop().await;
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 /// The script says more than fits.
 #[track_caller]
 fn check_full_disk(script: &str) {
-    let yard = yard();
-    let Some(disk) = SmallDisk::mount(&yard, "8m") else { return };
+    let home = home();
+    let Some(disk) = SmallDisk::mount(&home, "8m") else { return };
     let filler = disk.0.join("filler");
     fs::write(&filler, vec![0; 4 << 20]).unwrap();
-    let full = disk.run(&yard, &["run", "demo", script, "--format", "json"]);
+    let full = disk.run(&home, &["run", "demo", script, "--format", "json"]);
     assert_eq!(full.code, Some(1), "{}", full.stderr);
     assert!(
         full.stderr.contains("no space left") && full.stderr.contains("free some"),
@@ -210,36 +210,36 @@ fn check_full_disk(script: &str) {
         full.stderr
     );
     assert!(full.text().len() > 2 << 20, "not even what there was room for");
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 
-    let log = disk.run(&yard, &["sessions", "export", "last"]);
+    let log = disk.run(&home, &["sessions", "export", "last"]);
     assert_eq!(log.code, Some(0), "the log is not readable: {}", log.stderr);
     assert_whole(&log, &full.lines);
-    let shown = yard.command(["sessions", "show", "last"]).env("SWITCHYARD_HOME", &disk.0).output();
+    let shown = home.command(["sessions", "show", "last"]).env("SWITCHYARD_HOME", &disk.0).output();
     assert!(shown.unwrap().status.success());
 
-    let refused = disk.run(&yard, &["run", "-s", "last", script, "--format", "json"]);
+    let refused = disk.run(&home, &["run", "-s", "last", script, "--format", "json"]);
     assert_eq!(refused.code, Some(1), "{}", refused.stderr);
     assert!(refused.stderr.to_lowercase().contains("no space left"), "{}", refused.stderr);
 
     // What could not even keep its first words is not made.
-    let fresh = disk.output(&yard, &["run", "demo", "say hello"]);
+    let fresh = disk.output(&home, &["run", "demo", "say hello"]);
     assert_eq!(fresh.code, 1, "{fresh:?}");
     assert!(fresh.err.to_lowercase().contains("no space left"), "{fresh:?}");
     assert!(fresh.err.contains("SWITCHYARD_HOME"), "{fresh:?}");
     let listed: Value =
-        serde_json::from_str(&disk.output(&yard, &["sessions", "list", "--json"]).out).unwrap();
+        serde_json::from_str(&disk.output(&home, &["sessions", "list", "--json"]).out).unwrap();
     assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
 
     fs::remove_file(filler).unwrap();
-    let next = disk.run(&yard, &["run", "-s", "last", "echo once more", "--format", "json"]);
+    let next = disk.run(&home, &["run", "-s", "last", "echo once more", "--format", "json"]);
     assert_eq!(next.code, Some(0), "{}", next.stderr);
-    let log = disk.run(&yard, &["sessions", "export", "last"]);
+    let log = disk.run(&home, &["sessions", "export", "last"]);
     assert_whole(&log, &full.lines);
     assert_whole(&log, &next.lines);
     let n_started = log.of_kind("turn_started").len();
     assert_eq!(log.of_kind("turn_ended").len(), n_started, "a turn has no end");
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]
@@ -247,26 +247,26 @@ fn a_session_at_its_limit_is_named_and_does_not_stop_the_others() {
     let config = format!("{SHORT_WAITS}[store]\nmax_session_bytes = 100000\n");
     // Small events fill the session to the brim, large ones come faster than they are refused.
     for script in ["slow 5000 1", "text 1000 5000"] {
-        let yard = configured(&config);
-        let full = Live::demo(&yard, script).finish();
+        let home = configured(&config);
+        let full = Live::demo(&home, script).finish();
         assert_eq!(full.code, Some(1), "{}", full.stderr);
         assert!(full.stderr.contains("reached its limit of 100000 bytes"), "{}", full.stderr);
-        yard.assert_empty_within(PATIENCE);
-        let other = Live::demo(&yard, "echo hi").finish();
+        home.assert_empty_within(PATIENCE);
+        let other = Live::demo(&home, "echo hi").finish();
         assert_eq!((other.code, &*other.text()), (Some(0), "hi"), "{}", other.stderr);
     }
 }
 
 /// A log with its write-ahead file, as a kill leaves it, and what was acknowledged.
-fn killed_log(yard: &TestHome) -> (PathBuf, Vec<String>) {
-    let mut live = Live::demo(yard, "text 100 500 ; slow 1000 20");
+fn killed_log(home: &TestHome) -> (PathBuf, Vec<String>) {
+    let mut live = Live::demo(home, "text 100 500 ; slow 1000 20");
     while live.lines.len() < 60 {
         live.next().expect("the script is longer");
     }
     live.signal(Signal::KILL);
     let killed = live.finish();
-    yard.assert_empty_within(PATIENCE);
-    let wal = yard.home().join("switchyard.db-wal");
+    home.assert_empty_within(PATIENCE);
+    let wal = home.path().join("switchyard.db-wal");
     assert!(wal.exists(), "no write-ahead file to damage");
     (wal, killed.lines)
 }
@@ -291,24 +291,24 @@ fn a_damaged_tail_is_reported_or_repaired_and_never_silent() {
     let mut n_recovered = 0;
     let n_rounds = soak::size(4_u64, 16);
     for round in 0..n_rounds {
-        let yard = yard();
-        let (wal, acknowledged) = killed_log(&yard);
+        let home = home();
+        let (wal, acknowledged) = killed_log(&home);
         let at = base.wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15)) % size(&wal);
         println!("round {round}: seed {base:#x}, byte {at} of {}", size(&wal));
         damage(&wal, at, round % 2 == 0);
 
-        let shown = run(&yard, ["sessions", "export", "last"]);
-        let next = run(&yard, ["run", "-s", "last", "echo once more", "--format", "json"]);
+        let shown = run(&home, ["sessions", "export", "last"]);
+        let next = run(&home, ["run", "-s", "last", "echo once more", "--format", "json"]);
         if next.code != Some(0) {
             let is_clear = ["missing", "damaged", "lost", "no session"];
             let said = format!("{}{}", shown.stderr, next.stderr);
             assert!(is_clear.iter().any(|word| said.contains(word)), "{said}");
             continue;
         }
-        let log = export(&yard);
+        let log = export(&home);
         n_recovered += log.of_kind("log_recovered").len();
         assert_no_silent_loss(&log, &acknowledged);
-        assert_usable(&yard);
+        assert_usable(&home);
     }
     println!("{n_recovered} of {n_rounds} logs lost something and said so");
 }

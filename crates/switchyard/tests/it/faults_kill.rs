@@ -6,7 +6,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
-use crate::faults::{EXE, Live, Ran, cancel, configured, run, yard};
+use crate::faults::{EXE, Live, Ran, cancel, configured, home, run};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::hash::{BuildHasher, RandomState};
@@ -17,8 +17,8 @@ use testkit::test_home::{PATIENCE, TestHome, wait_until};
 
 /// The whole log of the last session.
 #[track_caller]
-pub(crate) fn export(yard: &TestHome) -> Ran {
-    let log = run(yard, ["sessions", "export", "last"]);
+pub(crate) fn export(home: &TestHome) -> Ran {
+    let log = run(home, ["sessions", "export", "last"]);
     assert_eq!(log.code, Some(0), "{}", log.stderr);
     log
 }
@@ -38,17 +38,17 @@ pub(crate) fn assert_whole(log: &Ran, acknowledged: &[String]) {
 
 /// The session goes on with the next prompt.
 #[track_caller]
-pub(crate) fn assert_usable(yard: &TestHome) -> Ran {
-    let next = run(yard, ["run", "-s", "last", "echo once more", "--format", "json"]);
+pub(crate) fn assert_usable(home: &TestHome) -> Ran {
+    let next = run(home, ["run", "-s", "last", "echo once more", "--format", "json"]);
     assert_eq!(next.code, Some(0), "{}", next.stderr);
     assert_eq!(next.text(), "once more");
     assert_eq!(next.of_kind("session_resumed").len(), 1);
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
     next
 }
 
 #[track_caller]
-fn assert_worker_death(yard: &TestHome, ran: &Ran, said: &str) {
+fn assert_worker_death(home: &TestHome, ran: &Ran, said: &str) {
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     let end = ran.end();
     assert_eq!(
@@ -57,19 +57,19 @@ fn assert_worker_death(yard: &TestHome, ran: &Ran, said: &str) {
     );
     assert_eq!(ran.of_kind("worker_exited").len(), 1);
     assert!(ran.text().starts_with(said), "{}", ran.text());
-    yard.assert_empty_within(PATIENCE);
-    assert_usable(yard);
-    assert_whole(&export(yard), &ran.lines);
+    home.assert_empty_within(PATIENCE);
+    assert_usable(home);
+    assert_whole(&export(home), &ran.lines);
 }
 
 #[test]
 fn an_agent_that_crashes_around_a_tool_call_ends_its_turn_and_not_its_session() {
     for (when, n_updates) in [("before-tool", 0), ("during-tool", 1), ("after-tool", 2)] {
-        let yard = yard();
-        let ran = Live::demo(&yard, &format!("echo kept ; crash {when}")).finish();
+        let home = home();
+        let ran = Live::demo(&home, &format!("echo kept ; crash {when}")).finish();
         assert_eq!(ran.of_kind("tool_call").len(), 1);
         assert_eq!(ran.of_kind("tool_call_update").len(), n_updates, "{when}");
-        assert_worker_death(&yard, &ran, "kept");
+        assert_worker_death(&home, &ran, "kept");
     }
 }
 
@@ -77,14 +77,14 @@ fn an_agent_that_crashes_around_a_tool_call_ends_its_turn_and_not_its_session() 
 fn an_agent_that_is_killed_around_a_tool_call_ends_its_turn_and_not_its_session() {
     let script = "echo kept ; slow 2 200 ; tool execute ; slow 1000 20";
     for awaited in ["agent_message_chunk", "tool_call", "tool_call_update"] {
-        let yard = yard();
-        let mut live = Live::demo(&yard, script);
+        let home = home();
+        let mut live = Live::demo(&home, script);
         let pid = live.wait_for_kind("worker_started")["payload"]["pid"].as_u64().unwrap();
         live.wait_for_kind(awaited);
         proc::kill9(u32::try_from(pid).unwrap());
         let ran = live.finish();
         assert_eq!(ran.of_kind("worker_exited")[0]["signal"], 9, "{awaited}");
-        assert_worker_death(&yard, &ran, "kept");
+        assert_worker_death(&home, &ran, "kept");
     }
 }
 
@@ -104,18 +104,18 @@ fn a_killed_switchyard_loses_nothing_it_has_shown() {
         // From the fifth line on, the turn has started.
         let n_lines = 5 + (seed >> 33) % 120;
         println!("round {round}: base seed {base:#x}, killed after {n_lines} lines of `{script}`");
-        let yard = yard();
-        let mut live = Live::demo(&yard, script);
+        let home = home();
+        let mut live = Live::demo(&home, script);
         for _ in 0..n_lines {
             live.next().expect("the script is longer");
         }
         live.signal(Signal::KILL);
         let killed = live.finish();
         assert_eq!(killed.code, None);
-        yard.assert_empty_within(PATIENCE);
-        assert_whole(&export(&yard), &killed.lines);
-        assert_usable(&yard);
-        let log = export(&yard);
+        home.assert_empty_within(PATIENCE);
+        assert_whole(&export(&home), &killed.lines);
+        assert_usable(&home);
+        let log = export(&home);
         assert_whole(&log, &killed.lines);
         let ends = log.of_kind("turn_ended");
         assert_eq!(ends.len(), 2, "{ends:#?}");
@@ -125,21 +125,21 @@ fn a_killed_switchyard_loses_nothing_it_has_shown() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_prompt_that_waited_when_switchyard_was_killed_is_not_forgotten() {
-    let yard = yard();
-    let client = SdkClient::ready(yard.tokio_command(["acp", "demo"]), ClientBehavior::default())
+    let home = home();
+    let client = SdkClient::ready(home.tokio_command(["acp", "demo"]), ClientBehavior::default())
         .await
         .unwrap();
-    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let session = client.new_session(home.work()).await.unwrap().session_id;
     let running = client.start_prompt(&session, "echo started ; hang");
     client.wait_for(&session, |update| format!("{update:?}").contains("started")).await;
     let waiting = client.start_prompt(&session, "echo never");
-    let is_logged = wait_until(PATIENCE, || export(&yard).of_kind("prompt_received").len() == 2);
+    let is_logged = wait_until(PATIENCE, || export(&home).of_kind("prompt_received").len() == 2);
     assert!(is_logged, "the second prompt is not in the log");
     proc::kill9(client.pid());
     drop((running, waiting, client));
-    yard.assert_empty_within(PATIENCE);
-    assert_usable(&yard);
-    let log = export(&yard);
+    home.assert_empty_within(PATIENCE);
+    assert_usable(&home);
+    let log = export(&home);
     assert_eq!(log.of_kind("prompt_received").len(), 3);
     let n_closed = log.of_kind("turn_ended").len() + log.of_kind("prompt_dropped").len();
     assert_eq!(n_closed, 3, "a prompt has no end: {:#?}", log.lines);
@@ -151,85 +151,85 @@ fn a_signal_ends_the_turn_as_cancelled_and_leaves_nothing() {
         for script in
             ["echo kept ; slow 1000 20", "echo kept ; children 5 1 ; hang", "flood 400000 200"]
         {
-            let yard = yard();
-            let mut live = Live::demo(&yard, script);
+            let home = home();
+            let mut live = Live::demo(&home, script);
             live.wait_for_kind("agent_message_chunk");
             live.signal(signal);
             let ran = live.finish();
             assert_eq!(ran.code, Some(code), "{script}: {}", ran.stderr);
             assert_eq!(ran.end()["stopReason"], "cancelled", "{script}");
             assert_eq!(ran.steps().first().map(String::as_str), Some("notified"));
-            yard.assert_empty_within(PATIENCE);
-            assert_usable(&yard);
+            home.assert_empty_within(PATIENCE);
+            assert_usable(&home);
         }
     }
 }
 
 #[test]
 fn a_cancel_climbs_the_ladder_rung_by_rung() {
-    let yard = yard();
+    let home = home();
     let agent = ["--", EXE, "demo-agent", "--ignore-eof", "--ignore-term"];
     for by_signal in [true, false] {
         let args = ["run", "echo here ; hang-hard", "--format", "json"];
-        let mut live = Live::start(yard.command(args.into_iter().chain(agent)));
+        let mut live = Live::start(home.command(args.into_iter().chain(agent)));
         live.wait_for_kind("agent_message_chunk");
         match by_signal {
             true => live.signal(Signal::INT),
-            false => cancel(&yard),
+            false => cancel(&home),
         }
         let ran = live.finish();
         assert_eq!(ran.steps(), ["notified", "eof", "terminate", "kill"]);
         assert_eq!((ran.code, &ran.end()["stopReason"]), (Some(130), &"cancelled".into()));
         assert_eq!(ran.of_kind("worker_exited")[0]["signal"], 9);
-        yard.assert_empty_within(PATIENCE);
+        home.assert_empty_within(PATIENCE);
     }
 }
 
 #[test]
 fn a_cancel_from_another_process_is_confirmed_every_time() {
-    let yard = yard();
+    let home = home();
     for _ in 0..20 {
-        let mut live = Live::demo(&yard, "echo here ; hang");
+        let mut live = Live::demo(&home, "echo here ; hang");
         live.wait_for_kind("agent_message_chunk");
-        cancel(&yard);
+        cancel(&home);
         assert_eq!(live.finish().end()["stopReason"], "cancelled");
     }
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]
 fn a_second_signal_does_not_wait_for_the_ladder_and_leaves_nothing() {
-    let yard = configured("[waits]\ncancel_grace = '1h'\n");
+    let home = configured("[waits]\ncancel_grace = '1h'\n");
     let args = ["run", "echo here ; children 2 1 ; hang-hard", "--format", "json", "--"];
     let agent = [EXE, "demo-agent", "--ignore-eof", "--ignore-term"];
-    let mut live = Live::start(yard.command(args.into_iter().chain(agent)));
+    let mut live = Live::start(home.command(args.into_iter().chain(agent)));
     live.wait_for(|event| event.to_string().contains("pids "));
     live.signal(Signal::INT);
     live.wait_for_kind("cancel_step");
     live.signal(Signal::INT);
     assert_eq!(live.finish().code, Some(130));
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]
 fn a_signal_while_the_agent_starts_leaves_nothing() {
-    let yard = yard();
+    let home = home();
     let args = ["run", "echo here", "--", EXE, "demo-agent", "--slow-start", "600000"];
-    let live = Live::start(yard.command(args));
+    let live = Live::start(home.command(args));
     let is_agent = |pid: &u32| proc::command_line(*pid).contains("slow-start 600000");
     // Switchyard itself names it too.
     assert!(
-        wait_until(PATIENCE, || yard.left_over().iter().filter(|pid| is_agent(pid)).count() > 1)
+        wait_until(PATIENCE, || home.left_over().iter().filter(|pid| is_agent(pid)).count() > 1)
     );
     live.signal(Signal::TERM);
     assert_eq!(live.finish().code, Some(143));
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]
 fn a_reader_that_goes_away_ends_the_turn() {
-    let yard = yard();
-    let mut command = yard.command(["run", "demo", "slow 1000000 5", "--format", "json"]);
+    let home = home();
+    let mut command = home.command(["run", "demo", "slow 1000000 5", "--format", "json"]);
     let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     // Whoever leaves before the prompt is sent has nothing begun.
@@ -238,16 +238,16 @@ fn a_reader_that_goes_away_ends_the_turn() {
     let has_ended = wait_until(PATIENCE, || child.try_wait().unwrap().is_some());
     let _ = child.kill();
     assert!(has_ended, "goes on for nobody");
-    assert_eq!(export(&yard).end()["stopReason"], "cancelled");
-    yard.assert_empty_within(PATIENCE);
+    assert_eq!(export(&home).end()["stopReason"], "cancelled");
+    home.assert_empty_within(PATIENCE);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_terminated_front_ends_its_turn_and_leaves_nothing() {
-    let yard = yard();
-    let command = yard.tokio_command(["acp", "demo"]);
+    let home = home();
+    let command = home.tokio_command(["acp", "demo"]);
     let client = SdkClient::ready(command, ClientBehavior::default()).await.unwrap();
-    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let session = client.new_session(home.work()).await.unwrap().session_id;
     let running = client.start_prompt(&session, "echo here ; children 2 1 ; hang");
     client.wait_for(&session, |update| format!("{update:?}").contains("pids ")).await;
     let pid = rustix::process::Pid::from_raw(client.pid().cast_signed()).unwrap();
@@ -255,29 +255,29 @@ async fn a_terminated_front_ends_its_turn_and_leaves_nothing() {
     client.closed_by_agent().await;
     drop(running);
     client.stop().await;
-    yard.assert_empty_within(PATIENCE);
-    assert_eq!(export(&yard).end()["stopReason"], "cancelled");
+    home.assert_empty_within(PATIENCE);
+    assert_eq!(export(&home).end()["stopReason"], "cancelled");
 }
 
 #[test]
 fn an_agent_that_stops_reading_can_be_cancelled() {
-    let yard = yard();
-    let mut live = Live::demo(&yard, "stuck ; echo deaf ; hang");
+    let home = home();
+    let mut live = Live::demo(&home, "stuck ; echo deaf ; hang");
     live.wait_for_kind("agent_message_chunk");
     live.signal(Signal::INT);
     let ran = live.finish();
     assert_eq!((ran.code, &ran.end()["stopReason"]), (Some(130), &"cancelled".into()));
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]
 fn an_agent_that_never_takes_its_prompt_is_given_up() {
     const DEAF: &str = r#"read _; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
         read _; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"deaf"}}'; exec sleep 300"#;
-    let yard = yard();
-    let prompt = yard.home().join("prompt");
+    let home = home();
+    let prompt = home.path().join("prompt");
     std::fs::write(&prompt, "x".repeat(8 << 20)).unwrap();
-    let mut command = yard.command(["run", "-", "--format", "json", "--", "sh", "-c", DEAF]);
+    let mut command = home.command(["run", "-", "--format", "json", "--", "sh", "-c", DEAF]);
     command.stdin(std::fs::File::open(prompt).unwrap());
     let mut live = Live::start_with_stdin(command);
     let pid = live.pid();
@@ -287,5 +287,5 @@ fn an_agent_that_never_takes_its_prompt_is_given_up() {
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(ran.errors().contains("does not read its stdin"), "{}", ran.errors());
     assert_eq!(ran.end()["stopReason"], "error");
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }

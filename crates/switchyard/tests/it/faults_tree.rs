@@ -11,7 +11,7 @@
     reason = "helpers of tests"
 )]
 
-use crate::faults::{EXE, Live, SHORT_WAITS, configured, run, yard};
+use crate::faults::{EXE, Live, SHORT_WAITS, configured, home, run};
 use crate::faults_kill::{assert_whole, export};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -30,7 +30,7 @@ const INIT: u32 = 1;
 
 /// A home and the user who lives there.
 struct Place {
-    yard: TestHome,
+    home: TestHome,
     /// The binary where an ordinary user can read it; nothing for the user who runs the test.
     ordinary_exe: Option<PathBuf>,
 }
@@ -38,20 +38,20 @@ struct Place {
 /// With and without cgroups, and as an ordinary user if we are root.
 fn places() -> Vec<Place> {
     let own = |config: &str| {
-        let yard = yard();
-        fs::write(yard.home().join("switchyard.toml"), format!("{SHORT_WAITS}{config}")).unwrap();
-        Place { yard, ordinary_exe: None }
+        let home = home();
+        fs::write(home.path().join("switchyard.toml"), format!("{SHORT_WAITS}{config}")).unwrap();
+        Place { home, ordinary_exe: None }
     };
     let mut places = vec![own(""), own("[workers]\ncgroups = false\n")];
     if !rustix::process::getuid().is_root() {
         println!("skipped as another user: only root can become one");
         return places;
     }
-    let yard = yard();
-    let exe = yard.home().join("switchyard");
+    let home = home();
+    let exe = home.path().join("switchyard");
     testkit::test_executables::copy(Path::new(EXE), &exe);
-    give_away(yard.home());
-    places.push(Place { yard, ordinary_exe: Some(exe) });
+    give_away(home.path());
+    places.push(Place { home, ordinary_exe: Some(exe) });
     places
 }
 
@@ -66,10 +66,10 @@ fn give_away(path: &Path) {
 
 impl Place {
     fn command(&self, args: &[&str]) -> Command {
-        let Some(exe) = &self.ordinary_exe else { return self.yard.command(args) };
+        let Some(exe) = &self.ordinary_exe else { return self.home.command(args) };
         let id = ORDINARY.to_string();
         let user = ["--reuid", &id, "--regid", &id, "--clear-groups", "--"];
-        let mut command = self.yard.other("setpriv", user);
+        let mut command = self.home.other("setpriv", user);
         command.arg(exe).args(args);
         command
     }
@@ -88,7 +88,7 @@ impl Place {
 
     #[track_caller]
     fn assert_empty(&self, tree: &[proc::ProcessIdentity]) {
-        self.yard.assert_empty_within(PATIENCE);
+        self.home.assert_empty_within(PATIENCE);
         // What hangs on init is init's to look at, whenever it gets to it.
         let zombies = || {
             let parents = tree.iter().filter_map(proc::ProcessIdentity::zombie_of);
@@ -168,18 +168,18 @@ fn signal(pid: u32, signal: Signal) {
 /// Starts `command` as an agent: it fails with this code, and says these words.
 #[track_caller]
 fn check(command: &[&str], code: i32, words: &[&str]) {
-    check_in(&yard(), command, code, words);
+    check_in(&home(), command, code, words);
 }
 
 #[track_caller]
-fn check_in(yard: &TestHome, command: &[&str], code: i32, words: &[&str]) {
-    let ran = Live::start(yard.command(["run", "hello", "--"].iter().chain(command))).finish();
+fn check_in(home: &TestHome, command: &[&str], code: i32, words: &[&str]) {
+    let ran = Live::start(home.command(["run", "hello", "--"].iter().chain(command))).finish();
     assert_eq!(ran.code, Some(code), "{command:?}: {}", ran.stderr);
     for word in words {
         assert!(ran.stderr.contains(word), "{command:?}: `{word}` is not in: {}", ran.stderr);
     }
     assert!(ran.stderr.starts_with("switchyard: "), "{}", ran.stderr);
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]
@@ -218,82 +218,82 @@ fn an_agent_that_introduces_itself_at_great_length_is_given_up() {
 
 #[test]
 fn an_agent_that_says_nothing_is_given_up() {
-    let yard = configured("[waits]\ninitialize = '2s'\n");
-    check_in(&yard, &["sleep", "300"], 3, &["did not answer `initialize`", "2s", "hint:"]);
+    let home = configured("[waits]\ninitialize = '2s'\n");
+    check_in(&home, &["sleep", "300"], 3, &["did not answer `initialize`", "2s", "hint:"]);
 }
 
 #[test]
 fn an_agent_that_is_slow_to_start_is_waited_for() {
-    let yard = yard();
+    let home = home();
     let agent = ["--", EXE, "demo-agent", "--slow-start", "1000"];
     let args = ["run", "echo here", "--format", "json"].into_iter().chain(agent);
-    assert_eq!(Live::start(yard.command(args)).finish().text(), "here");
-    assert_eq!(run(&yard, ["sessions", "export", "last"]).code, Some(0));
-    yard.assert_empty_within(PATIENCE);
+    assert_eq!(Live::start(home.command(args)).finish().text(), "here");
+    assert_eq!(run(&home, ["sessions", "export", "last"]).code, Some(0));
+    home.assert_empty_within(PATIENCE);
 }
 
 /// The last session's decision about the one permission that was asked for.
-fn decision(yard: &TestHome) -> Value {
-    export(yard).of_kind("permission_resolved").pop().unwrap()
+fn decision(home: &TestHome) -> Value {
+    export(home).of_kind("permission_resolved").pop().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_permission_that_no_client_answers_is_rejected_in_time_and_the_turn_goes_on() {
-    let yard = configured("[waits]\npermission = '1s'\n");
-    let manners = ClientBehavior::default().permission(PermissionReply::Never);
-    let client = SdkClient::ready(yard.tokio_command(["acp", "demo"]), manners).await.unwrap();
-    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let home = configured("[waits]\npermission = '1s'\n");
+    let behavior = ClientBehavior::default().permission(PermissionReply::Never);
+    let client = SdkClient::ready(home.tokio_command(["acp", "demo"]), behavior).await.unwrap();
+    let session = client.new_session(home.work()).await.unwrap().session_id;
     let turn = client.prompt(&session, "permission execute rm -r / ; echo after").await.unwrap();
     assert!(turn.text().ends_with("after"), "{}", turn.text());
     assert_eq!(client.permissions_asked().len(), 1);
-    let decided = decision(&yard);
+    let decided = decision(&home);
     assert_eq!((&decided["by"]["who"], &decided["allowed"]), (&"timeout".into(), &false.into()));
     assert_eq!(decided["outcome"]["kind"], "reject_once");
     client.stop().await;
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancel_answers_an_open_permission_as_cancelled() {
-    let yard = configured(SHORT_WAITS);
-    let manners = ClientBehavior::default().permission(PermissionReply::Never);
-    let client = SdkClient::ready(yard.tokio_command(["acp", "demo"]), manners).await.unwrap();
-    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let home = configured(SHORT_WAITS);
+    let behavior = ClientBehavior::default().permission(PermissionReply::Never);
+    let client = SdkClient::ready(home.tokio_command(["acp", "demo"]), behavior).await.unwrap();
+    let session = client.new_session(home.work()).await.unwrap().session_id;
     let running = client.start_prompt(&session, "permission-hang");
     client.wait_for_permissions(1).await;
     client.cancel(&session).unwrap();
     let turn = running.finish().await.unwrap();
     assert_eq!(format!("{:?}", turn.stop_reason), "Cancelled");
-    let decided = decision(&yard);
+    let decided = decision(&home);
     assert_eq!((&decided["by"]["who"], &decided["allowed"]), (&"cancel".into(), &false.into()));
     assert_eq!(decided["outcome"]["outcome"], "cancelled");
     client.stop().await;
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]
 fn two_runs_share_a_home_and_each_keeps_its_own_log() {
-    let yard = yard();
-    let both = [0, 1].map(|_| Live::demo(&yard, "slow 100 5 ; text 100 1000"));
+    let home = home();
+    let both = [0, 1].map(|_| Live::demo(&home, "slow 100 5 ; text 100 1000"));
     for live in both {
         let ran = live.finish();
         assert_eq!((ran.code, &ran.end()["stopReason"]), (Some(0), &"end_turn".into()));
         assert_eq!(ran.of_kind("agent_message_chunk").len(), 200);
         assert_whole(&ran, &ran.lines);
     }
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]
 fn a_session_that_runs_elsewhere_is_refused_by_name_and_not_disturbed() {
-    let yard = yard();
-    let mut live = Live::demo(&yard, "echo mine ; slow 1000 20");
+    let home = home();
+    let mut live = Live::demo(&home, "echo mine ; slow 1000 20");
     live.wait_for_kind("agent_message_chunk");
-    let second = run(&yard, ["run", "-s", "last", "echo yours", "--format", "json"]);
+    let second = run(&home, ["run", "-s", "last", "echo yours", "--format", "json"]);
     assert_eq!(second.code, Some(1), "{}", second.stderr);
     assert!(second.stderr.contains(&format!("process {}", live.pid())), "{}", second.stderr);
     live.wait_for_kind("agent_message_chunk");
     live.signal(Signal::INT);
     assert_eq!(live.finish().end()["stopReason"], "cancelled");
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }

@@ -9,7 +9,7 @@ use testkit::sdk_client::{ClientBehavior, PermissionReply, SdkClient};
 use testkit::test_home::{PATIENCE, TestHome, switchyard, until};
 use testkit::{Direction, Transcript, TranscriptEntry, Validator, proc, tap};
 
-pub(crate) fn yard() -> TestHome {
+pub(crate) fn home() -> TestHome {
     switchyard(env!("CARGO_BIN_EXE_switchyard"))
 }
 
@@ -18,19 +18,19 @@ pub(crate) fn code_of(error: &impl serde::Serialize) -> i64 {
 }
 
 /// `switchyard acp` around the demo agent, which is tapped.
-fn acp(yard: &TestHome, flags: &[&str]) -> Command {
-    let mut command = yard.command(["acp", "--"]);
-    command.arg(yard.tool("acp-tap")).arg(yard.home().join("tap.ndjson")).arg("--");
-    command.arg(yard.exe()).arg("demo-agent").args(flags);
+fn acp(home: &TestHome, flags: &[&str]) -> Command {
+    let mut command = home.command(["acp", "--"]);
+    command.arg(home.tool("acp-tap")).arg(home.path().join("tap.ndjson")).arg("--");
+    command.arg(home.exe()).arg("demo-agent").args(flags);
     command
 }
 
-async fn client(yard: &TestHome, flags: &[&str]) -> SdkClient {
-    SdkClient::ready(acp(yard, flags), ClientBehavior::default()).await.unwrap()
+async fn client(home: &TestHome, flags: &[&str]) -> SdkClient {
+    SdkClient::ready(acp(home, flags), ClientBehavior::default()).await.unwrap()
 }
 
-fn tapped(yard: &TestHome) -> Transcript {
-    tap::read(yard.home().join("tap.ndjson")).unwrap()
+fn tapped(home: &TestHome) -> Transcript {
+    tap::read(home.path().join("tap.ndjson")).unwrap()
 }
 
 /// Every update line that the client got, in order.
@@ -57,11 +57,11 @@ fn text_of(updates: &impl serde::Serialize, kind: &str) -> String {
 
 #[tokio::test]
 async fn sessions_are_listed_in_pages_and_by_directory() {
-    let yard = yard();
-    let client = client(&yard, &[]).await;
-    let other = yard.user();
+    let home = home();
+    let client = client(&home, &[]).await;
+    let other = home.user();
     for _ in 0..51 {
-        client.new_session(yard.work()).await.unwrap();
+        client.new_session(home.work()).await.unwrap();
     }
     let elsewhere = client.new_session(&other).await.unwrap().session_id;
 
@@ -82,16 +82,16 @@ async fn sessions_are_listed_in_pages_and_by_directory() {
 
 #[tokio::test]
 async fn a_load_replays_all_before_its_answer_and_the_agent_is_told_what_it_forgot() {
-    let yard = yard();
-    let first = client(&yard, &[]).await;
-    let session = first.new_session(yard.work()).await.unwrap().session_id;
+    let home = home();
+    let first = client(&home, &[]).await;
+    let session = first.new_session(home.work()).await.unwrap().session_id;
     let turn =
         first.prompt(&session, "say the magic word\nthink hard\ntool edit\nplan").await.unwrap();
     let (_, seen) = first.stop().await;
     Validator::v1().assert_valid(&seen);
 
-    let second = client(&yard, &[]).await;
-    let (_, replayed) = second.load_session(&session, yard.work()).await.unwrap();
+    let second = client(&home, &[]).await;
+    let (_, replayed) = second.load_session(&session, home.work()).await.unwrap();
     second.prompt(&session, "and now this").await.unwrap();
     let told = second.prompt(&session, "recall").await.unwrap();
 
@@ -106,43 +106,43 @@ async fn a_load_replays_all_before_its_answer_and_the_agent_is_told_what_it_forg
     assert!(told.text().contains("and now this"), "{}", told.text());
     let (_, seen) = second.stop().await;
     Validator::v1().assert_valid(&seen);
-    Validator::v1().assert_valid(&tapped(&yard));
-    assert_eq!(tapped(&yard).calls(Direction::ClientToAgent, "session/load").count(), 0);
+    Validator::v1().assert_valid(&tapped(&home));
+    assert_eq!(tapped(&home).calls(Direction::ClientToAgent, "session/load").count(), 0);
 }
 
 #[tokio::test]
 async fn a_resume_replays_nothing_and_close_and_delete_need_no_help_of_the_agent() {
-    let yard = yard();
-    let client = client(&yard, &[]).await;
-    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let home = home();
+    let client = client(&home, &[]).await;
+    let session = client.new_session(home.work()).await.unwrap().session_id;
     client.prompt(&session, "say old words").await.unwrap();
 
     client.close_session(&session).await.unwrap();
     let closed = client.prompt(&session, "say hello").await.unwrap_err();
     let n_before = update_lines(&client.transcript()).len();
-    client.resume_session(&session, yard.work()).await.unwrap();
+    client.resume_session(&session, home.work()).await.unwrap();
     client.prompt(&session, "go on").await.unwrap();
     let turn = client.prompt(&session, "say new words").await.unwrap();
     let lines = client.transcript();
     let after = &update_lines(&lines)[n_before..];
     client.delete_session(&session).await.unwrap();
     client.delete_session(&session).await.unwrap();
-    let gone = client.load_session(&session, yard.work()).await.unwrap_err();
+    let gone = client.load_session(&session, home.work()).await.unwrap_err();
 
     assert_eq!((code_of(&closed), code_of(&gone)), (-32002, -32002));
     assert_eq!(turn.text(), "new words");
     assert!(!after.iter().any(|line| line.contains("old ")), "{after:#?}");
     assert!(client.list_sessions().await.unwrap().is_empty());
     Validator::v1().assert_valid(&client.stop().await.1);
-    Validator::v1().assert_valid(&tapped(&yard));
+    Validator::v1().assert_valid(&tapped(&home));
 }
 
 #[tokio::test]
 async fn an_editor_that_dies_or_leaves_in_mid_turn_finds_everything_once() {
     for is_killed in [true, false] {
-        let yard = yard();
-        let first = client(&yard, &[]).await;
-        let session = first.new_session(yard.work()).await.unwrap().session_id;
+        let home = home();
+        let first = client(&home, &[]).await;
+        let session = first.new_session(home.work()).await.unwrap().session_id;
         first.prompt(&session, "say the first turn").await.unwrap();
         let turn = first.start_prompt(&session, "text 300\nhang");
         let has_all = || {
@@ -160,8 +160,8 @@ async fn an_editor_that_dies_or_leaves_in_mid_turn_finds_everything_once() {
         assert_eq!(exit.success(), !is_killed, "{exit}");
         drop(turn);
 
-        let second = client(&yard, &[]).await;
-        let (_, replayed) = second.load_session(&session, yard.work()).await.unwrap();
+        let second = client(&home, &[]).await;
+        let (_, replayed) = second.load_session(&session, home.work()).await.unwrap();
         second.prompt(&session, "go on").await.unwrap();
         let told = second.prompt(&session, "recall").await.unwrap();
 
@@ -172,21 +172,21 @@ async fn an_editor_that_dies_or_leaves_in_mid_turn_finds_everything_once() {
         assert!(told.text().contains("the first turn"), "{}", told.text());
         let (_, seen) = second.stop().await;
         Validator::v1().assert_valid(&seen);
-        yard.assert_empty_within(PATIENCE);
+        home.assert_empty_within(PATIENCE);
     }
 }
 
 #[tokio::test]
 async fn updates_that_nobody_knows_arrive_byte_for_byte_live_and_replayed() {
     const ODD: &str = r#"update {"sessionUpdate":"x_y", "n":1.50e+2,"big":-98765432109876543210,"s":"\u0041\/é","_meta":{ "a" : [ ] },"dup":1,"dup":2}"#;
-    let yard = yard();
-    let first = client(&yard, &[]).await;
-    let session = first.new_session(yard.work()).await.unwrap().session_id;
+    let home = home();
+    let first = client(&home, &[]).await;
+    let session = first.new_session(home.work()).await.unwrap().session_id;
     first.prompt(&session, &format!("say x\nunknown-update\n{ODD}\nusage")).await.unwrap();
     let (_, live) = first.stop().await;
-    let sent = tapped(&yard);
-    let second = client(&yard, &[]).await;
-    second.load_session(&session, yard.work()).await.unwrap();
+    let sent = tapped(&home);
+    let second = client(&home, &[]).await;
+    second.load_session(&session, home.work()).await.unwrap();
     let (_, replayed) = second.stop().await;
 
     let opened = sent
@@ -210,9 +210,9 @@ async fn updates_that_nobody_knows_arrive_byte_for_byte_live_and_replayed() {
 
 #[tokio::test]
 async fn updates_before_the_session_and_after_the_turn_arrive() {
-    let yard = yard();
-    let client = client(&yard, &["--early-updates"]).await;
-    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let home = home();
+    let client = client(&home, &["--early-updates"]).await;
+    let session = client.new_session(home.work()).await.unwrap().session_id;
 
     client.prompt(&session, "say now\nlate 3").await.unwrap();
 
@@ -226,10 +226,10 @@ async fn updates_before_the_session_and_after_the_turn_arrive() {
 
 #[tokio::test]
 async fn the_agents_option_ids_reach_the_client_and_come_back() {
-    let yard = yard();
-    let manners = ClientBehavior::default().permission(PermissionReply::Option("opt-7".into()));
-    let client = SdkClient::ready(acp(&yard, &[]), manners).await.unwrap();
-    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let home = home();
+    let behavior = ClientBehavior::default().permission(PermissionReply::Option("opt-7".into()));
+    let client = SdkClient::ready(acp(&home, &[]), behavior).await.unwrap();
+    let session = client.new_session(home.work()).await.unwrap().session_id;
 
     let turn = client.prompt(&session, "permission-odd").await.unwrap();
 
@@ -241,8 +241,8 @@ async fn the_agents_option_ids_reach_the_client_and_come_back() {
 
 #[tokio::test]
 async fn what_the_agent_offers_passes_unchanged_and_what_the_log_offers_is_added() {
-    let yard = yard();
-    let client = client(&yard, &["--auth", "demo-login"]).await;
+    let home = home();
+    let client = client(&home, &["--auth", "demo-login"]).await;
     let answer = |record: &Transcript| {
         record
             .messages(Direction::AgentToClient)
@@ -251,7 +251,7 @@ async fn what_the_agent_offers_passes_unchanged_and_what_the_log_offers_is_added
             .clone()
     };
 
-    let mut expected = answer(&tapped(&yard));
+    let mut expected = answer(&tapped(&home));
     let got = answer(&client.transcript());
 
     assert_eq!(expected["agentCapabilities"]["loadSession"], false);
@@ -265,14 +265,14 @@ async fn what_the_agent_offers_passes_unchanged_and_what_the_log_offers_is_added
 
 #[tokio::test]
 async fn a_session_that_another_process_has_is_refused_until_it_is_free() {
-    let yard = yard();
-    let (first, second) = (client(&yard, &[]).await, client(&yard, &[]).await);
-    let session = first.new_session(yard.work()).await.unwrap().session_id;
+    let home = home();
+    let (first, second) = (client(&home, &[]).await, client(&home, &[]).await);
+    let session = first.new_session(home.work()).await.unwrap().session_id;
     first.prompt(&session, "say mine").await.unwrap();
 
-    let refused = second.load_session(&session, yard.work()).await.unwrap_err();
+    let refused = second.load_session(&session, home.work()).await.unwrap_err();
     first.close_session(&session).await.unwrap();
-    let (_, replayed) = second.load_session(&session, yard.work()).await.unwrap();
+    let (_, replayed) = second.load_session(&session, home.work()).await.unwrap();
 
     assert!(refused.message.contains("in use"), "{refused:?}");
     assert_eq!(text_of(&replayed, "agent_message_chunk"), "mine");
@@ -281,9 +281,9 @@ async fn a_session_that_another_process_has_is_refused_until_it_is_free() {
 #[tokio::test]
 async fn an_agent_that_crashes_fails_its_turn_and_the_next_turn_has_a_new_one() {
     for flags in [&[][..], &["--all-sessions", "--state", "agent-state"]] {
-        let yard = yard();
-        let client = client(&yard, flags).await;
-        let session = client.new_session(yard.work()).await.unwrap().session_id;
+        let home = home();
+        let client = client(&home, flags).await;
+        let session = client.new_session(home.work()).await.unwrap().session_id;
         client.prompt(&session, "remember the blue door").await.unwrap();
 
         let failed = client.prompt(&session, "say before\ncrash during-tool").await.unwrap_err();

@@ -11,13 +11,13 @@ use crate::attacks::{agent, agent_that_can};
 use crate::chat_stage::Pane;
 use crate::faults::configured;
 
-fn yard() -> TestHome {
+fn home() -> TestHome {
     testkit::test_home::switchyard(env!("CARGO_BIN_EXE_switchyard"))
 }
 
-fn run(yard: &TestHome, args: &[&str], agent: &str) -> Output {
+fn run(home: &TestHome, args: &[&str], agent: &str) -> Output {
     let args = [&["run"], args, &["--", "sh", agent]].concat();
-    yard.command(args).output().unwrap()
+    home.command(args).output().unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -37,7 +37,7 @@ fn chunk(kind: &str, text: &str) -> String {
 
 #[test]
 fn an_agent_that_replays_while_it_resumes_is_not_heard_twice() {
-    let yard = yard();
+    let home = home();
     let replay = [
         chunk("user_message_chunk", "the first question"),
         chunk("agent_thought_chunk", "an old thought"),
@@ -56,19 +56,19 @@ fn an_agent_that_replays_while_it_resumes_is_not_heard_twice() {
         first = chunk("agent_message_chunk", "the first answer"),
         second = chunk("agent_message_chunk", "the second answer"),
     );
-    let agent = agent_that_can(&yard, r#"{"sessionCapabilities":{"resume":{}}}"#, &cases);
-    assert!(run(&yard, &["the first question"], &agent).status.success());
+    let agent = agent_that_can(&home, r#"{"sessionCapabilities":{"resume":{}}}"#, &cases);
+    assert!(run(&home, &["the first question"], &agent).status.success());
 
-    let again = run(&yard, &["-s", "last", "and then", "--format", "quiet"], &agent);
+    let again = run(&home, &["-s", "last", "and then", "--format", "quiet"], &agent);
 
     assert_eq!(text(&again.stdout), "the second answer\n", "{again:?}");
-    let log = yard.command(["sessions", "export", "last", "--format", "json"]).output().unwrap();
+    let log = home.command(["sessions", "export", "last", "--format", "json"]).output().unwrap();
     let log = text(&log.stdout);
     assert_eq!(log.matches("the first answer").count(), 1, "{log}");
     assert!(!log.contains("an old thought") && !log.contains(r#""toolCallId":"t""#), "{log}");
     assert!(log.contains("a title of its own"), "{log}");
     assert!(log.contains(r#""how":"resume","verified":"replayed""#), "{log}");
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 /// A line of shell that asks whether to go on, as request 77.
@@ -85,8 +85,8 @@ fn asks(kind: &str, options: &[(&str, &str)]) -> String {
     format!("printf '%s\\n' '{line}'")
 }
 
-fn heard(yard: &TestHome) -> String {
-    fs::read_to_string(yard.work().join("heard")).unwrap_or_default()
+fn heard(home: &TestHome) -> String {
+    fs::read_to_string(home.work().join("heard")).unwrap_or_default()
 }
 
 const GRANTS: [(&str, &str); 4] = [
@@ -98,45 +98,45 @@ const GRANTS: [(&str, &str); 4] = [
 
 #[test]
 fn of_two_options_that_allow_once_the_first_is_taken_and_named() {
-    let yard = yard();
+    let home = home();
     let cases = format!(
         "*'\"session/new\"'*) answer '{{\"sessionId\":\"s\"}}';;\n\
          *'\"session/prompt\"'*) prompt=$id; {};;\n\
          *'\"outcome\"'*) id=$prompt; answer '{{\"stopReason\":\"end_turn\"}}';;",
         asks("other", &GRANTS)
     );
-    let agent = agent(&yard, &cases);
+    let agent = agent(&home, &cases);
 
-    let output = run(&yard, &["hi", "--approve-all"], &agent);
+    let output = run(&home, &["hi", "--approve-all"], &agent);
 
     assert!(output.status.success(), "{output:?}");
-    assert!(heard(&yard).contains(r#""optionId":"accept""#), "{}", heard(&yard));
+    assert!(heard(&home).contains(r#""optionId":"accept""#), "{}", heard(&home));
     let shown = text(&output.stdout);
     assert!(shown.contains("allowed once (“accept”) by the permission mode (auto)"), "{shown}");
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]
 fn an_agent_that_cancels_its_turn_when_it_is_told_no_is_not_said_to_be_interrupted() {
-    let yard = yard();
+    let home = home();
     let cases = format!(
         "*'\"session/new\"'*) answer '{{\"sessionId\":\"s\"}}';;\n\
          *'\"session/prompt\"'*) prompt=$id; {};;\n\
          *'\"outcome\"'*) id=$prompt; answer '{{\"stopReason\":\"cancelled\"}}';;",
         asks("execute", &GRANTS)
     );
-    let agent = agent(&yard, &cases);
+    let agent = agent(&home, &cases);
 
-    let output = run(&yard, &["hi"], &agent);
+    let output = run(&home, &["hi"], &agent);
 
     assert_eq!(output.status.code(), Some(5), "{output:?}");
     assert!(text(&output.stderr).contains("hint: nobody was there to ask"), "{output:?}");
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]
 fn a_question_that_comes_while_a_mode_is_set_is_asked_at_the_terminal() {
-    let yard = yard();
+    let home = home();
     let modes = r#"{"sessionId":"s","modes":{"currentModeId":"a","availableModes":[{"id":"a","name":"A"},{"id":"b","name":"B"}]}}"#;
     // It sets nothing before it has its answer.
     let cases = format!(
@@ -146,73 +146,73 @@ fn a_question_that_comes_while_a_mode_is_set_is_asked_at_the_terminal() {
          *'\"session/prompt\"'*) answer '{{\"stopReason\":\"end_turn\"}}';;",
         asks("other", &GRANTS)
     );
-    let agent = agent(&yard, &cases);
-    let pane = Pane::open(&yard, 100, 30);
+    let agent = agent(&home, &cases);
+    let pane = Pane::open(&home, 100, 30);
 
     pane.line(&format!("\"$EXE\" run hi --mode b -- sh '{agent}'; echo ended-$?"));
     pane.wait_for("(1-4, y is 1, n;");
     pane.line("y");
     pane.wait_for("ended-0");
 
-    assert!(heard(&yard).contains(r#""optionId":"accept""#), "{}", heard(&yard));
-    assert!(heard(&yard).contains("session/prompt"), "{}", heard(&yard));
+    assert!(heard(&home).contains(r#""optionId":"accept""#), "{}", heard(&home));
+    assert!(heard(&home).contains("session/prompt"), "{}", heard(&home));
 }
 
 /// A command with a program called `name` on its `PATH`, which is the agent.
-fn by_name(yard: &TestHome, name: &str, agent: &str, args: &[&str]) -> Command {
-    let bin = yard.home().join("bin");
+fn by_name(home: &TestHome, name: &str, agent: &str, args: &[&str]) -> Command {
+    let bin = home.path().join("bin");
     fs::create_dir_all(&bin).unwrap();
     let script =
         format!("#!/bin/sh\n[ \"$1\" = --version ] && exec echo 1.2.3\nexec sh '{agent}'\n");
     testkit::test_executables::write(&bin.join(name), &script);
-    let mut command = yard.command(args);
+    let mut command = home.command(args);
     command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
     command
 }
 
 /// All events of the last session.
-fn log(yard: &TestHome) -> Vec<Value> {
+fn log(home: &TestHome) -> Vec<Value> {
     let export = ["sessions", "export", "last", "--format", "json"];
-    let output = yard.command(export).output().unwrap();
+    let output = home.command(export).output().unwrap();
     text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]
 fn an_error_that_goose_gives_as_its_answer_is_one() {
-    let yard = yard();
+    let home = home();
     let cases = format!(
         "*'\"session/new\"'*) answer '{{\"sessionId\":\"s\"}}';;\n\
          *'\"session/prompt\"'*) {}; answer '{{\"stopReason\":\"end_turn\"}}';;",
         chunk("agent_message_chunk", "Ran into this error: Authentication failed. Status: 401."),
     );
-    let agent = agent(&yard, &cases);
+    let agent = agent(&home, &cases);
 
-    let output = by_name(&yard, "goose", &agent, &["run", "goose", "hi"]).output().unwrap();
+    let output = by_name(&home, "goose", &agent, &["run", "goose", "hi"]).output().unwrap();
 
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let end = log(&yard).into_iter().find(|event| event["kind"] == "turn_ended").unwrap();
+    let end = log(&home).into_iter().find(|event| event["kind"] == "turn_ended").unwrap();
     assert_eq!(end["payload"]["error"]["category"], "auth", "{end}");
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]
 fn nobody_waits_for_the_end_of_an_agent_that_is_known_to_stay() {
-    let yard = configured("[waits]\nafter_eof = \"1h\"\n");
+    let home = configured("[waits]\nafter_eof = \"1h\"\n");
     let cases = "*'\"session/new\"'*) answer '{\"sessionId\":\"s\"}';;\n\
          *'\"session/prompt\"'*) answer '{\"stopReason\":\"end_turn\"}';;";
-    let agent = agent(&yard, cases);
+    let agent = agent(&home, cases);
     let stays = format!("{}sleep 7200\n", fs::read_to_string(&agent).unwrap());
     fs::write(&agent, stays).unwrap();
 
-    let output = by_name(&yard, "goose", &agent, &["run", "goose", "hi"]).output().unwrap();
+    let output = by_name(&home, "goose", &agent, &["run", "goose", "hi"]).output().unwrap();
 
     assert!(output.status.success(), "{output:?}");
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 /// Runs two turns of an agent that tells `sums` of tokens; what the turns are said to have taken.
 fn tokens_of_turns(name: &str, sums: [u32; 2]) -> (Vec<Value>, String) {
-    let yard = yard();
+    let home = home();
     let told = |sum: u32| {
         format!(
             r#"{{"stopReason":"end_turn","usage":{{"inputTokens":{sum},"outputTokens":1,"totalTokens":{sum}}}}}"#
@@ -227,19 +227,19 @@ fn tokens_of_turns(name: &str, sums: [u32; 2]) -> (Vec<Value>, String) {
         told(sums[0]),
         told(sums[1]),
     );
-    let agent = agent_that_can(&yard, r#"{"loadSession":true}"#, &cases);
+    let agent = agent_that_can(&home, r#"{"loadSession":true}"#, &cases);
     let permit = "--permissions=auto";
     assert!(
-        by_name(&yard, name, &agent, &["run", name, "first", permit])
+        by_name(&home, name, &agent, &["run", name, "first", permit])
             .output()
             .unwrap()
             .status
             .success()
     );
     let args = ["run", "-s", "last", "second", permit];
-    let second = by_name(&yard, name, &agent, &args).output().unwrap();
+    let second = by_name(&home, name, &agent, &args).output().unwrap();
     assert!(second.status.success(), "{second:?}");
-    let ends = log(&yard).into_iter().filter(|event| event["kind"] == "turn_ended");
+    let ends = log(&home).into_iter().filter(|event| event["kind"] == "turn_ended");
     let tokens = ends.map(|end| end["payload"]["usage"]["totalTokens"].clone()).collect();
     (tokens, text(&second.stdout))
 }
@@ -262,8 +262,8 @@ fn a_command_that_runs_is_shown_while_it_runs() {
         r#"{"sessionUpdate":"tool_call","toolCallId":"t","title":"make the world","status":"pending"}"#,
         r#"{"sessionUpdate":"tool_call","toolCallId":"t","title":"make the world","kind":"execute"}"#,
     ] {
-        let yard = yard();
-        let go = yard.work().join("go");
+        let home = home();
+        let go = home.work().join("go");
         let cases = format!(
             "*'\"session/new\"'*) answer '{{\"sessionId\":\"s\"}}';;\n\
              *'\"session/prompt\"'*) {}\nwhile [ ! -e '{}' ]; do sleep 0.05; done\n\
@@ -271,8 +271,8 @@ fn a_command_that_runs_is_shown_while_it_runs() {
             says(call),
             go.display(),
         );
-        let agent = agent(&yard, &cases);
-        let mut command = yard.command(["run", "hi", "--", "sh", &agent]);
+        let agent = agent(&home, &cases);
+        let mut command = home.command(["run", "hi", "--", "sh", &agent]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut stdout = child.stdout.take().unwrap();
         let (sender, shown) = std::sync::mpsc::channel();
@@ -293,6 +293,6 @@ fn a_command_that_runs_is_shown_while_it_runs() {
         assert!(child.wait().unwrap().success());
         reading.join().unwrap();
         assert!(is_shown, "{so_far}");
-        yard.assert_empty_within(PATIENCE);
+        home.assert_empty_within(PATIENCE);
     }
 }

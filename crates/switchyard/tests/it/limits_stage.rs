@@ -26,9 +26,9 @@ use wire::{CallId, Event, Json, Seq, TurnId};
 
 use crate::faults::EXE;
 
-/// Sessions of one yard, each of which may have an agent of its own.
+/// Sessions of one home, each of which may have an agent of its own.
 pub(crate) struct Stage {
-    pub(crate) yard: SessionContext,
+    pub(crate) home: SessionContext,
     pub(crate) mode: PolicyMode,
     dir: tempfile::TempDir,
 }
@@ -42,8 +42,8 @@ impl Stage {
             cgroups,
         };
         let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
-        let yard = SessionContext::new(log, settings, setup);
-        Self { yard, mode: PolicyMode::Auto, dir: tempfile::tempdir().unwrap() }
+        let home = SessionContext::new(log, settings, setup);
+        Self { home, mode: PolicyMode::Auto, dir: tempfile::tempdir().unwrap() }
     }
 
     /// A place for one more process of the demo agent.
@@ -60,8 +60,8 @@ impl Stage {
             is_named: false,
             quirks: AgentQuirks::default(),
         };
-        let settings = SessionSettings { questions_wait: true, ..self.yard.settings.clone() };
-        Arc::new(HostSlot::new(agent, self.yard.setup.clone(), settings))
+        let settings = SessionSettings { questions_wait: true, ..self.home.settings.clone() };
+        Arc::new(HostSlot::new(agent, self.home.setup.clone(), settings))
     }
 
     fn terms(&self, slot: &Arc<HostSlot>, limits: BudgetLimits) -> OpenOptions {
@@ -72,7 +72,7 @@ impl Stage {
 
     pub(crate) async fn session_on(&self, slot: &Arc<HostSlot>, limits: BudgetLimits) -> Session {
         let params = Json::of(&json!({ "cwd": self.dir.path(), "mcpServers": [] }));
-        let opened = open::new(&self.yard, &self.terms(slot, limits), &params).await.unwrap();
+        let opened = open::new(&self.home, &self.terms(slot, limits), &params).await.unwrap();
         Session::new(self, slot, opened)
     }
 
@@ -86,10 +86,10 @@ impl Stage {
         session.handle.finish().await.unwrap();
         let id = session.handle.id();
         let slot = self.slot();
-        let taken = open::claim(&self.yard, id).await.unwrap();
+        let taken = open::claim(&self.home, id).await.unwrap();
         let terms = self.terms(&slot, BudgetLimits::default());
         let cursor = taken.record.head;
-        let handle = open::wake(&self.yard, &terms, taken).unwrap();
+        let handle = open::wake(&self.home, &terms, taken).unwrap();
         let answer = handle.link().await.unwrap().unwrap();
         Session::new(self, &slot, OpenedSession { handle, answer, cursor })
     }
@@ -110,7 +110,7 @@ pub(crate) struct Asked {
 
 impl Session {
     fn new(stage: &Stage, slot: &Arc<HostSlot>, opened: OpenedSession) -> Self {
-        let log = stage.yard.log.clone();
+        let log = stage.home.log.clone();
         Self { handle: opened.handle, slot: slot.clone(), log, cursor: opened.cursor }
     }
 

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::front::yard;
+use crate::front::home;
 
 fn text(path: &std::path::Path) -> String {
     std::fs::read_to_string(path).unwrap()
@@ -10,9 +10,9 @@ fn text(path: &std::path::Path) -> String {
 
 #[test]
 fn a_command_logs_to_a_file_and_leaves_stderr_alone() {
-    let yard = yard();
-    let path = yard.home().join("own.log");
-    let mut command = yard.command(["run", "demo", "echo hi", "--format", "quiet", "--log-file"]);
+    let home = home();
+    let path = home.path().join("own.log");
+    let mut command = home.command(["run", "demo", "echo hi", "--format", "quiet", "--log-file"]);
     let output = command.arg(&path).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "hi\n");
@@ -27,11 +27,11 @@ fn a_command_logs_to_a_file_and_leaves_stderr_alone() {
 
 #[test]
 fn a_key_of_the_environment_does_not_get_into_the_log() {
-    let yard = yard();
+    let home = home();
     let key = "c0ffee-not-to-be-seen-1234";
     // The command line of an agent is logged, and this one holds the key.
-    let mut command = yard.command(["-vv", "run", "echo hi", "--"]);
-    command.arg(yard.exe()).args(["demo-agent", "--unknown", key]);
+    let mut command = home.command(["-vv", "run", "echo hi", "--"]);
+    command.arg(home.exe()).args(["demo-agent", "--unknown", key]);
     command.env("SOME_API_KEY", key);
     let output = command.output().unwrap();
     let log = String::from_utf8_lossy(&output.stderr);
@@ -43,8 +43,8 @@ fn a_key_of_the_environment_does_not_get_into_the_log() {
 
 #[test]
 fn a_log_file_that_cannot_be_is_an_error_that_says_so() {
-    let yard = yard();
-    let mut command = yard.command(["run", "demo", "echo hi", "--log-file", "/dev/null"]);
+    let home = home();
+    let mut command = home.command(["run", "demo", "echo hi", "--log-file", "/dev/null"]);
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let error = String::from_utf8_lossy(&output.stderr);

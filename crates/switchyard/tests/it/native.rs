@@ -31,14 +31,14 @@ pub(crate) const BOTH: [Way; 2] = [Way::Alone, Way::Acp];
 
 #[derive(Debug)]
 pub(crate) struct Stage {
-    pub(crate) yard: TestHome,
+    pub(crate) home: TestHome,
     pub(crate) model: ModelServer,
 }
 
 impl Stage {
     pub(crate) async fn new() -> Self {
-        let yard = switchyard(env!("CARGO_BIN_EXE_switchyard"));
-        Self { yard, model: ModelServer::start().await }
+        let home = switchyard(env!("CARGO_BIN_EXE_switchyard"));
+        Self { home, model: ModelServer::start().await }
     }
 
     /// With a provider that does not wait before it tries again, and whatever else is wanted.
@@ -50,12 +50,12 @@ impl Stage {
              retry_wait = \"1ms\"\n{provider}\n",
             stage.model.base_url()
         );
-        std::fs::write(stage.yard.home().join("switchyard.toml"), config).unwrap();
+        std::fs::write(stage.home.path().join("switchyard.toml"), config).unwrap();
         stage
     }
 
     pub(crate) fn work(&self) -> PathBuf {
-        self.yard.work()
+        self.home.work()
     }
 
     pub(crate) fn put(&self, name: &str, text: &str) -> PathBuf {
@@ -71,7 +71,7 @@ impl Stage {
 
     /// The binary, with the model server where the user would have put their endpoint.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = self.yard.command(args);
+        let mut command = self.home.command(args);
         for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "ALL_PROXY"] {
             command.env_remove(name);
         }
@@ -94,8 +94,8 @@ impl Stage {
     }
 
     /// A client that offers everything that it can.
-    pub(crate) async fn client(&self, way: Way, manners: ClientBehavior) -> SdkClient {
-        SdkClient::ready(self.agent(way), manners.files(self.work())).await.unwrap()
+    pub(crate) async fn client(&self, way: Way, behavior: ClientBehavior) -> SdkClient {
+        SdkClient::ready(self.agent(way), behavior.files(self.work())).await.unwrap()
     }
 
     /// A client that offers nothing, and a session of it.
@@ -106,9 +106,9 @@ impl Stage {
     pub(crate) async fn bare_with(
         &self,
         way: Way,
-        manners: ClientBehavior,
+        behavior: ClientBehavior,
     ) -> (SdkClient, SessionId) {
-        let client = SdkClient::start(self.agent(way), manners).await;
+        let client = SdkClient::start(self.agent(way), behavior).await;
         client.initialize(ClientCapabilities::new()).await.unwrap();
         let session = client.new_session(self.work()).await.unwrap().session_id;
         (client, session)

@@ -269,7 +269,7 @@ async fn acp_close_001_and_002_closing_cancels_what_runs() {
 async fn acp_adddirs_001_another_directory_is_taken_and_can_be_read() {
     for way in BOTH {
         let stage = Stage::new().await;
-        let other = stage.yard.user().join("other");
+        let other = stage.home.user().join("other");
         std::fs::create_dir(&other).unwrap();
         std::fs::write(other.join("b.txt"), "from elsewhere\n").unwrap();
         stage.model.answer(calls([("read", json!({ "path": other.join("b.txt") }))]));
@@ -340,6 +340,6 @@ async fn acp_shutdown_001_the_end_of_stdin_ends_it_also_in_mid_turn() {
         lines.wait_for(|message| kind_of(message) == "agent_message_chunk");
         finish(lines, child);
         stage.model.wait_for_hang_ups(1).await;
-        stage.yard.assert_empty_within(testkit::test_home::PATIENCE);
+        stage.home.assert_empty_within(testkit::test_home::PATIENCE);
     }
 }

@@ -45,7 +45,7 @@ async fn a_limit_in_money_pauses_the_session_by_price_and_by_the_endpoints_own_f
         assert_eq!((&reached[0]["limit"], &reached[0]["used"]), (&json!("costUsd"), &json!(0.06)));
         assert!(of_kind(&third.out, "turn_started").is_empty(), "nothing more is asked");
         assert_eq!(stage.model.chats().len(), 2);
-        stage.yard.assert_empty_within(PATIENCE);
+        stage.home.assert_empty_within(PATIENCE);
     }
 }
 
@@ -61,7 +61,7 @@ async fn a_limit_in_money_pauses_a_turn_that_runs() {
     let reached = of_kind(&ran.out, "limit_reached");
     assert_eq!((&reached[0]["limit"], &reached[0]["used"]), (&json!("costUsd"), &json!(0.06)));
     assert!(ran.err.contains("--max-cost"), "{}", ran.err);
-    stage.yard.assert_empty_within(PATIENCE);
+    stage.home.assert_empty_within(PATIENCE);
 }
 
 #[tokio::test]

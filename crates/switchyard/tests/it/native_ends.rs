@@ -80,7 +80,7 @@ async fn open_design_has_its_conversation() {
         assert_eq!(lines.answer_to(&json!(5))["result"]["stopReason"], "cancelled", "{way:?}");
         assert!(lines.answer_to(&json!(6)).get("result").is_some(), "{way:?}");
         finish(lines, child);
-        stage.yard.assert_empty_within(PATIENCE);
+        stage.home.assert_empty_within(PATIENCE);
     }
 }
 
@@ -103,7 +103,7 @@ async fn sigterm_ends_it_cleanly_idle_and_in_mid_stream() {
             if way == Way::Alone {
                 assert!(exit.success(), "busy {is_busy}: {exit}");
             }
-            stage.yard.assert_empty_within(PATIENCE);
+            stage.home.assert_empty_within(PATIENCE);
         }
     }
 }
@@ -127,7 +127,7 @@ async fn commands_and_all_that_they_started_end_with_the_agent() {
             } else {
                 finish(lines, child);
             }
-            stage.yard.assert_empty_within(PATIENCE);
+            stage.home.assert_empty_within(PATIENCE);
         }
     }
 }

@@ -77,7 +77,7 @@ async fn every_refusal_fails_the_turn_of_a_run_with_its_category() {
             ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let ended = events.iter().find(|event| event["kind"] == "turn_ended").expect("an end");
         assert!(ended.to_string().contains(&format!("\"{category}\"")), "{words}: {ended}");
-        stage.yard.assert_empty_within(PATIENCE);
+        stage.home.assert_empty_within(PATIENCE);
     }
 }
 
@@ -408,7 +408,7 @@ async fn a_variable_that_means_nothing_is_told_by_a_run_at_once_and_by_the_agent
 async fn a_chunk_that_is_no_json_is_told_on_stderr_and_passed_over() {
     let stage = Stage::new().await;
     stage.model.answer(text("whole").garbage(1));
-    let said = stage.yard.home().join("stderr");
+    let said = stage.home.path().join("stderr");
     let mut command = stage.agent(Way::Alone);
     command.stderr(std::fs::File::create(&said).unwrap());
     let client = SdkClient::ready(command, ClientBehavior::default()).await.unwrap();

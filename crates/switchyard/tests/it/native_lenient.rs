@@ -86,7 +86,7 @@ async fn azure_is_asked_whether_it_answers() {
          model = \"mine\"\n",
         stage.model.url()
     );
-    std::fs::write(stage.yard.home().join("switchyard.toml"), config).unwrap();
+    std::fs::write(stage.home.path().join("switchyard.toml"), config).unwrap();
     for (answer, by, code) in [
         (status(401), "its endpoint wants another key", 1),
         (status(200).json(&json!({ "data": [{ "id": "gpt-4o" }] })), "its endpoint answers", 0),
@@ -114,7 +114,7 @@ async fn a_daemon_says_where_an_endpoint_is_configured() {
     for name in ["OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL"] {
         command.env_remove(name);
     }
-    let daemon = Daemon::start_command(&stage.yard, command);
+    let daemon = Daemon::start_command(&stage.home, command);
     let client = daemon.client();
     let agents = client.get(daemon.url("/v1/agents")).send().await.unwrap();
     let agents = agents.text().await.unwrap();

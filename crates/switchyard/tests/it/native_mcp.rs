@@ -15,7 +15,7 @@ async fn open(stage: &Stage, client: &SdkClient, servers: Value) -> SessionId {
 
 fn echo(stage: &Stage) -> Value {
     let env = json!([{ "name": "ECHO_PREFIX", "value": "from the server" }]);
-    json!({ "name": "helper", "command": stage.yard.tool("mcp-echo"), "args": [], "env": env })
+    json!({ "name": "helper", "command": stage.home.tool("mcp-echo"), "args": [], "env": env })
 }
 
 #[tokio::test]
@@ -41,7 +41,7 @@ async fn a_servers_tool_is_offered_asked_about_and_run() {
             let is_run = result.contains("from the server: good day");
             assert_eq!(is_run, is_allowed, "{way:?}: {result}");
             judge(client).await;
-            stage.yard.assert_empty_within(PATIENCE);
+            stage.home.assert_empty_within(PATIENCE);
         }
     }
 }
@@ -78,8 +78,8 @@ async fn a_server_that_dies_is_told_to_the_model_and_comes_back() {
     stage.model.answer(calls([("mcp__helper__die", json!({}))]));
     stage.model.answer(calls([("mcp__helper__echo", json!({ "text": "again" }))]));
     stage.model.answer("done");
-    let manners = ClientBehavior::default().permission(PermissionReply::Allow);
-    let client = stage.client(crate::native::Way::Alone, manners).await;
+    let behavior = ClientBehavior::default().permission(PermissionReply::Allow);
+    let client = stage.client(crate::native::Way::Alone, behavior).await;
     let session = open(&stage, &client, json!([echo(&stage)])).await;
 
     let turn = client.prompt(&session, "use it").await.unwrap();
@@ -98,8 +98,8 @@ async fn each_session_has_servers_of_its_own_and_they_end_with_it() {
         None => calls([("mcp__helper__pid", json!({}))]),
         Some(pid) => text(pid),
     });
-    let manners = ClientBehavior::default().permission(PermissionReply::Allow);
-    let client = stage.client(crate::native::Way::Alone, manners).await;
+    let behavior = ClientBehavior::default().permission(PermissionReply::Allow);
+    let client = stage.client(crate::native::Way::Alone, behavior).await;
     let mut pids = Vec::new();
     for _ in 0..2 {
         let session = open(&stage, &client, json!([echo(&stage)])).await;
@@ -114,7 +114,7 @@ async fn each_session_has_servers_of_its_own_and_they_end_with_it() {
     assert!(testkit::test_home::until(PATIENCE, || !testkit::proc::is_alive(pids[0].1)).await);
     assert!(testkit::proc::is_alive(pids[1].1), "the other session keeps its own");
     judge(client).await;
-    stage.yard.assert_empty_within(PATIENCE);
+    stage.home.assert_empty_within(PATIENCE);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -124,7 +124,7 @@ async fn servers_in_the_words_of_open_design_are_understood() {
         stage.model.answer_with(|_| text("yes"));
         let (mut lines, child) = stage.lines(way);
         lines.result("initialize", &json!({ "protocolVersion": 1 }));
-        let program = stage.yard.tool("mcp-echo");
+        let program = stage.home.tool("mcp-echo");
         let server = json!({
             "type": "stdio", "name": "design", "command": program, "args": [], "env": [],
         });
@@ -134,6 +134,6 @@ async fn servers_in_the_words_of_open_design_are_understood() {
         lines.result("session/prompt", &prompt);
         assert!(stage.model.last_chat().tool_names().contains(&"mcp__design__echo"), "{way:?}");
         crate::native_conformance::finish(lines, child);
-        stage.yard.assert_empty_within(PATIENCE);
+        stage.home.assert_empty_within(PATIENCE);
     }
 }

@@ -86,7 +86,7 @@ async fn a_rule_that_denies_a_path_holds_for_reading_and_searching() {
     stage.put(".env", "KEY=s3cret-value\n");
     stage.put("open.txt", "KEY=public\n");
     let rules = "[[rules]]\nname = \"no-env\"\naction = \"deny\"\npaths = [\"**/.env\"]\n";
-    let policy = stage.yard.home().join("rules.toml");
+    let policy = stage.home.path().join("rules.toml");
     std::fs::write(&policy, rules).unwrap();
     stage.model.answer(call("read", json!({ "path": ".env" })));
     stage.model.answer(call("grep", json!({ "pattern": "KEY" })));

@@ -127,7 +127,7 @@ async fn a_process_that_is_killed_in_mid_turn_loses_nothing_and_says_what_was_in
         proc::kill9(client.pid());
         client.closed_by_agent().await;
         drop((turn, client));
-        stage.yard.assert_empty_within(PATIENCE);
+        stage.home.assert_empty_within(PATIENCE);
 
         let (client, replayed) = again(&stage, way, &session).await;
         let turn = client.prompt(&session, "what happened?").await.unwrap();
@@ -207,7 +207,7 @@ async fn a_command_that_was_cancelled_is_ended_and_the_model_hears_of_it() {
                 assert!(until(PATIENCE, is_released).await, "the terminal is kept");
             }
             judge(client).await;
-            stage.yard.assert_empty_within(PATIENCE);
+            stage.home.assert_empty_within(PATIENCE);
         }
     }
 }
@@ -264,7 +264,7 @@ async fn lists_come_in_pages_by_directory_and_with_titles() {
     let stage = Stage::new().await;
     stage.model.answer_with(|_| text("yes"));
     let (client, session) = stage.bare(Way::Alone).await;
-    let other = stage.yard.user();
+    let other = stage.home.user();
     for _ in 0..51 {
         client.new_session(stage.work()).await.unwrap();
     }

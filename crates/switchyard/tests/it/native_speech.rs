@@ -186,8 +186,8 @@ async fn each_mode_asks_for_as_much_as_it_says() {
             ("bash", json!({ "command": "echo x > b.txt" })),
         ]));
         stage.model.answer("done");
-        let manners = ClientBehavior::default().permission(PermissionReply::Allow);
-        let (client, session) = stage.bare_with(Way::Alone, manners).await;
+        let behavior = ClientBehavior::default().permission(PermissionReply::Allow);
+        let (client, session) = stage.bare_with(Way::Alone, behavior).await;
         client.set_mode(&session, mode).await.unwrap();
 
         client.prompt(&session, "work").await.unwrap();

@@ -69,12 +69,12 @@ async fn a_task_is_done_with_the_clients_files_and_terminals_and_with_our_own() 
         for is_offered in [true, false] {
             let stage = Stage::new().await;
             script(&stage);
-            let manners =
+            let behavior =
                 ClientBehavior::default().permission(PermissionReply::Allow).files(stage.work());
             let client = match is_offered {
-                true => stage.client(way, manners).await,
+                true => stage.client(way, behavior).await,
                 false => {
-                    let client = SdkClient::start(stage.agent(way), manners).await;
+                    let client = SdkClient::start(stage.agent(way), behavior).await;
                     client.initialize(ClientCapabilities::new()).await.unwrap();
                     client
                 }
@@ -101,7 +101,7 @@ async fn a_task_is_done_with_the_clients_files_and_terminals_and_with_our_own() 
             assert_eq!(has("terminal/create"), runs_them, "{way:?}: {asked:?}");
             let n = |method: &str| asked.iter().filter(|asked| *asked == method).count();
             assert_eq!(n("terminal/create"), n("terminal/release"), "every terminal is let go");
-            stage.yard.assert_empty_within(PATIENCE);
+            stage.home.assert_empty_within(PATIENCE);
         }
     }
 }
@@ -142,8 +142,8 @@ async fn what_is_asked_shows_the_command_or_the_difference_and_where() {
 async fn always_is_asked_once_for_each_command_and_holds_for_its_session_alone() {
     let stage = Stage::new().await;
     script(&stage);
-    let manners = ClientBehavior::default().permission(PermissionReply::Option("always".into()));
-    let client = stage.client(Way::Alone, manners).await;
+    let behavior = ClientBehavior::default().permission(PermissionReply::Option("always".into()));
+    let client = stage.client(Way::Alone, behavior).await;
 
     let turn = work(&stage, &client).await;
     assert_done(&stage, &turn);
@@ -190,8 +190,8 @@ async fn what_is_unsaved_in_the_editor_is_what_is_read_and_changed() {
         stage.model.answer(calls([("read", json!({ "path": "note.txt" }))]));
         stage.model.answer(calls([("edit", edit)]));
         stage.model.answer(text("done"));
-        let manners = ClientBehavior::default().permission(PermissionReply::Allow);
-        let client = stage.client(way, manners.buffer(path, "unsaved words\n")).await;
+        let behavior = ClientBehavior::default().permission(PermissionReply::Allow);
+        let client = stage.client(way, behavior.buffer(path, "unsaved words\n")).await;
         let session = client.new_session(stage.work()).await.unwrap().session_id;
 
         client.prompt(&session, "mend the note").await.unwrap();
@@ -208,8 +208,8 @@ async fn what_is_unsaved_in_the_editor_is_what_is_read_and_changed() {
 async fn a_client_that_only_reads_files_is_asked_for_nothing_else() {
     let stage = Stage::new().await;
     script(&stage);
-    let manners = ClientBehavior::default().permission(PermissionReply::Allow).files(stage.work());
-    let client = SdkClient::start(stage.agent(Way::Alone), manners).await;
+    let behavior = ClientBehavior::default().permission(PermissionReply::Allow).files(stage.work());
+    let client = SdkClient::start(stage.agent(Way::Alone), behavior).await;
     let reads = FileSystemCapabilities::new().read_text_file(true);
     client.initialize(ClientCapabilities::new().fs(reads)).await.unwrap();
 
@@ -234,7 +234,7 @@ async fn run_does_the_task_and_leaves_nothing_running() {
     let ran = stage.run(&["mend it", "--deny-all", "--format", "quiet"]).await;
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert_eq!(stage.read("calc.sh"), BROKEN);
-    stage.yard.assert_empty_within(PATIENCE);
+    stage.home.assert_empty_within(PATIENCE);
 }
 
 #[tokio::test]
@@ -271,12 +271,12 @@ async fn a_plan_and_parallel_calls_reach_the_client() {
 async fn what_a_session_and_its_agent_say_to_each_other_is_valid_too() {
     let stage = Stage::new().await;
     script(&stage);
-    let record = stage.yard.home().join("tap.ndjson");
+    let record = stage.home.path().join("tap.ndjson");
     let mut command = stage.command(&["acp", "--"]);
-    command.arg(stage.yard.tool("acp-tap")).arg(&record).arg("--");
-    command.arg(stage.yard.exe()).arg("native-agent");
-    let manners = ClientBehavior::default().permission(PermissionReply::Allow).files(stage.work());
-    let client = SdkClient::ready(command, manners).await.unwrap();
+    command.arg(stage.home.tool("acp-tap")).arg(&record).arg("--");
+    command.arg(stage.home.exe()).arg("native-agent");
+    let behavior = ClientBehavior::default().permission(PermissionReply::Allow).files(stage.work());
+    let client = SdkClient::ready(command, behavior).await.unwrap();
 
     let turn = work(&stage, &client).await;
 

@@ -22,44 +22,44 @@ use testkit::daemon::Daemon;
 use testkit::test_home::TestHome;
 
 use crate::browser_attack::link;
-use crate::serve_events::{new_session, yard};
+use crate::serve_events::{home, new_session};
 
 /// A person at the page, logged in.
 pub(crate) struct Visit {
-    pub(crate) yard: TestHome,
+    pub(crate) home: TestHome,
     pub(crate) daemon: Daemon,
     pub(crate) browser: Browser,
 }
 
 impl Visit {
     pub(crate) async fn start() -> Self {
-        Self::start_in(yard()).await
+        Self::start_in(home()).await
     }
 
     /// With a daemon that has settings already.
-    pub(crate) async fn start_in(yard: TestHome) -> Self {
-        let visit = Self::start_logged_out_in(yard).await;
+    pub(crate) async fn start_in(home: TestHome) -> Self {
+        let visit = Self::start_logged_out_in(home).await;
         visit.browser.open(link(visit.daemon.line())).await;
         visit.browser.until("location.pathname === '/'").await;
         visit
     }
 
     pub(crate) async fn start_logged_out() -> Self {
-        Self::start_logged_out_in(yard()).await
+        Self::start_logged_out_in(home()).await
     }
 
-    async fn start_logged_out_in(yard: TestHome) -> Self {
-        let daemon = Daemon::start(&yard);
+    async fn start_logged_out_in(home: TestHome) -> Self {
+        let daemon = Daemon::start(&home);
         let page = daemon.client().get(daemon.url("/")).send().await.unwrap().text().await.unwrap();
         assert!(page.contains("id=\"page\""), "the binary has no page; run `make web` first");
         let browser = Browser::start().await;
         browser.emulate_device(1280, 900, "light").await;
-        Self { yard, daemon, browser }
+        Self { home, daemon, browser }
     }
 
     /// A new session, open in the browser.
     pub(crate) async fn session(&self) -> String {
-        let id = new_session(&self.daemon, &self.yard).await;
+        let id = new_session(&self.daemon, &self.home).await;
         self.open_session(&id).await;
         id
     }

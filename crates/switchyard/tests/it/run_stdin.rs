@@ -12,19 +12,19 @@ use testkit::daemon::Daemon;
 use testkit::test_home::{PATIENCE, TestHome};
 
 use crate::cli::{Ran, last};
-use crate::front::yard;
+use crate::front::home;
 
 const ENVELOPES: [&str; 5] = ["run", "demo", "--stdin", "--format", "envelopes"];
 
-fn start(yard: &TestHome, args: &[&str]) -> Child {
-    let mut command = yard.command(args);
+fn start(home: &TestHome, args: &[&str]) -> Child {
+    let mut command = home.command(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
 }
 
 /// Runs it with all of `input`, to its end.
-fn run(yard: &TestHome, args: &[&str], input: &[u8]) -> Ran {
-    let mut child = start(yard, args);
+fn run(home: &TestHome, args: &[&str], input: &[u8]) -> Ran {
+    let mut child = start(home, args);
     // It may have ended already, because the words were wrong.
     let _ = child.stdin.take().unwrap().write_all(input);
     child.wait_with_output().unwrap().into()
@@ -59,10 +59,10 @@ fn read_until(stdout: &mut BufReader<ChildStdout>, t: &str) -> Vec<Value> {
 
 #[test]
 fn every_line_is_a_turn_of_one_session_and_a_failed_one_ends_nothing() {
-    let yard = yard();
+    let home = home();
     for with_daemon in [false, true] {
-        let _daemon = with_daemon.then(|| Daemon::start(&yard));
-        let ran = run(&yard, &ENVELOPES, b"echo one\n\nfail -32603 boom\r\necho three");
+        let _daemon = with_daemon.then(|| Daemon::start(&home));
+        let ran = run(&home, &ENVELOPES, b"echo one\n\nfail -32603 boom\r\necho three");
         let told = told(&lines(&ran.out));
         let expected = [
             "user text echo one",
@@ -85,30 +85,30 @@ fn every_line_is_a_turn_of_one_session_and_a_failed_one_ends_nothing() {
         assert_eq!(told.len(), expected.len(), "{told:#?}");
         assert!(told.iter().zip(&expected).all(is_as_expected), "{told:#?}");
         assert_eq!(ran.code, 1, "of the turn that failed: {ran:?}");
-        assert_eq!(last(&yard)["status"], "idle");
+        assert_eq!(last(&home)["status"], "idle");
     }
 }
 
 #[test]
 fn one_agent_answers_all_and_the_session_can_be_an_earlier_one() {
-    let yard = yard();
+    let home = home();
     let quiet = ["run", "demo", "--stdin", "--format", "quiet"];
-    let ran = run(&yard, &quiet, b"pid\npid\nremember the sea\n");
+    let ran = run(&home, &quiet, b"pid\npid\nremember the sea\n");
     let said: Vec<&str> = ran.out.lines().collect();
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(said[0], said[1], "the agent was started anew: {ran:?}");
 
-    let again = run(&yard, &["run", "-s", "last", "--stdin", "--format", "quiet"], b"recall\n");
+    let again = run(&home, &["run", "-s", "last", "--stdin", "--format", "quiet"], b"recall\n");
     assert_eq!(again.code, 0, "{again:?}");
     assert!(again.out.contains("the sea"), "{again:?}");
-    let sessions = run(&yard, &["sessions", "list", "--json"], b"");
+    let sessions = run(&home, &["sessions", "list", "--json"], b"");
     assert_eq!(serde_json::from_str::<Vec<Value>>(&sessions.out).unwrap().len(), 1);
 }
 
 #[test]
 fn the_next_message_may_depend_on_the_answer_before() {
-    let yard = yard();
-    let mut child = start(&yard, &ENVELOPES);
+    let home = home();
+    let mut child = start(&home, &ENVELOPES);
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     for words in ["first", "second"] {
@@ -122,8 +122,8 @@ fn the_next_message_may_depend_on_the_answer_before() {
 
 #[test]
 fn a_line_that_cannot_be_read_is_told_with_its_number_and_passed_over() {
-    let yard = yard();
-    let ran = run(&yard, &ENVELOPES, b"echo one\nb\xffd\necho three\n");
+    let home = home();
+    let ran = run(&home, &ENVELOPES, b"echo one\nb\xffd\necho three\n");
     let told = told(&lines(&ran.out));
     assert!(told.iter().any(|told| told == "agent text three"), "{told:?}");
     assert!(ran.err.contains("message 2 on stdin"), "{ran:?}");
@@ -132,10 +132,10 @@ fn a_line_that_cannot_be_read_is_told_with_its_number_and_passed_over() {
 
 #[test]
 fn nothing_is_started_for_nothing_and_words_that_make_no_sense_are_refused() {
-    let yard = yard();
-    let ran = run(&yard, &ENVELOPES, b"\n \n");
+    let home = home();
+    let ran = run(&home, &ENVELOPES, b"\n \n");
     assert_eq!((ran.code, &*ran.out, &*ran.err), (0, "", ""));
-    let sessions = run(&yard, &["sessions", "list", "--json"], b"");
+    let sessions = run(&home, &["sessions", "list", "--json"], b"");
     assert_eq!(sessions.out.trim(), "[]");
 
     for (args, expected) in [
@@ -144,7 +144,7 @@ fn nothing_is_started_for_nothing_and_words_that_make_no_sense_are_refused() {
         (&["run", "--stdin"][..], "which agent"),
         (&["run"][..], "required"),
     ] {
-        let ran = run(&yard, args, b"echo x\n");
+        let ran = run(&home, args, b"echo x\n");
         assert_eq!(ran.code, 2, "{args:?}: {ran:?}");
         assert!(ran.err.contains(expected), "{args:?}: {ran:?}");
     }
@@ -152,15 +152,15 @@ fn nothing_is_started_for_nothing_and_words_that_make_no_sense_are_refused() {
 
 #[test]
 fn questions_that_nobody_can_answer_are_rejected_turn_by_turn() {
-    let yard = yard();
+    let home = home();
     for with_daemon in [false, true] {
-        let _daemon = with_daemon.then(|| Daemon::start(&yard));
-        let ran = run(&yard, &ENVELOPES, b"permission\necho after\n");
+        let _daemon = with_daemon.then(|| Daemon::start(&home));
+        let ran = run(&home, &ENVELOPES, b"permission\necho after\n");
         let told = told(&lines(&ran.out));
         assert!(told.iter().any(|told| told == "agent text after"), "{told:?}");
         assert_eq!(ran.code, 5, "{ran:?}");
         let allowed = [&ENVELOPES[..], &["--approve-all"]].concat();
-        assert_eq!(run(&yard, &allowed, b"permission\n").code, 0);
+        assert_eq!(run(&home, &allowed, b"permission\n").code, 0);
     }
 }
 
@@ -171,8 +171,8 @@ fn a_signal_cancels_the_turn_and_ends_the_run() {
         ("echo begun\necho again ; hang\necho never", Signal::INT, 130),
         ("echo begun", Signal::TERM, 143),
     ] {
-        let yard = yard();
-        let mut child = start(&yard, &ENVELOPES);
+        let home = home();
+        let mut child = start(&home, &ENVELOPES);
         let mut stdin = child.stdin.take().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         writeln!(stdin, "{message}").unwrap();
@@ -186,18 +186,18 @@ fn a_signal_cancels_the_turn_and_ends_the_run() {
         let rest = told(&lines(&rest.join("\n")));
         assert!(!rest.iter().any(|told| told.contains("never")), "{rest:?}");
         assert_eq!(rest.iter().any(|told| told.contains("cancelled")), message.contains("hang"));
-        assert_eq!(last(&yard)["status"], "idle");
+        assert_eq!(last(&home)["status"], "idle");
         drop(stdin);
-        yard.assert_empty_within(PATIENCE);
+        home.assert_empty_within(PATIENCE);
     }
 }
 
 #[test]
 fn a_prompt_that_is_not_taken_has_its_end_too() {
-    let yard = yard();
+    let home = home();
     for format in ["envelopes", "ui"] {
         let args = ["run", "demo", "--stdin", "--max-turns", "1", "--format", format];
-        let ran = run(&yard, &args, b"echo one\necho two\n");
+        let ran = run(&home, &args, b"echo one\necho two\n");
         let told = lines(&ran.out);
         let is_end = |told: &&Value| told["ev"]["t"] == "turn-end" || told["event"] == "end";
         assert_eq!(told.iter().filter(is_end).count(), 2, "{format}: {}", ran.out);

@@ -14,7 +14,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
 
-fn yard() -> TestHome {
+fn home() -> TestHome {
     switchyard(env!("CARGO_BIN_EXE_switchyard"))
 }
 
@@ -25,22 +25,22 @@ fn endpoint(daemon: &Daemon, scheme: &str) -> String {
 }
 
 /// The ACP address that the daemon wrote down for others.
-pub(crate) fn tcp(yard: &TestHome) -> SocketAddr {
-    let text = std::fs::read_to_string(yard.home().join("run/daemon.json")).unwrap();
+pub(crate) fn tcp(home: &TestHome) -> SocketAddr {
+    let text = std::fs::read_to_string(home.path().join("run/daemon.json")).unwrap();
     let whereabouts: Value = serde_json::from_str(&text).unwrap();
     whereabouts["tcp"][0].as_str().unwrap().parse().unwrap()
 }
 
 /// A client over TCP that was let in and has said hello to the agent.
-fn line_client(yard: &TestHome, token: &str) -> LineClient {
-    let mut client = LineClient::tcp(tcp(yard));
+fn line_client(home: &TestHome, token: &str) -> LineClient {
+    let mut client = LineClient::tcp(tcp(home));
     client.result("switchyard/hello", &json!({ "token": token }));
     client.result("initialize", &json!({ "protocolVersion": 1, "clientCapabilities": {} }));
     client
 }
 
-fn new_session(client: &mut LineClient, yard: &TestHome) -> String {
-    let params = json!({ "cwd": yard.work(), "mcpServers": [] });
+fn new_session(client: &mut LineClient, home: &TestHome) -> String {
+    let params = json!({ "cwd": home.work(), "mcpServers": [] });
     let answer = client.result("session/new", &params);
     answer["sessionId"].as_str().unwrap().to_owned()
 }
@@ -57,11 +57,11 @@ fn is_text(message: &Value, text: &str) -> bool {
 /// The official TypeScript SDK, which has the conversation of `web/scripts/acp-client.mjs` over the
 /// transport of `scheme`. The Rust SDK's transport needs a TLS library that takes a minute to build.
 fn the_sdk_converses_over(scheme: &str) {
-    let yard = yard();
-    let daemon = Daemon::start_with(&yard, &DEMO);
+    let home = home();
+    let daemon = Daemon::start_with(&home, &DEMO);
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/scripts/acp-client.mjs");
     let mut client = Command::new("node");
-    client.args([script, &endpoint(&daemon, scheme)]).arg(yard.work());
+    client.args([script, &endpoint(&daemon, scheme)]).arg(home.work());
     client.env("SWITCHYARD_TOKEN", daemon.token().unwrap());
     let told = client.output().unwrap();
     assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
@@ -79,13 +79,13 @@ fn the_sdk_over_a_web_socket_converses_as_over_stdio() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_editor_on_stdio_joins_the_daemon_and_its_session_stays() {
-    let yard = yard();
-    let daemon = Daemon::start_with(&yard, &DEMO);
-    let manners =
-        || ClientBehavior::default().permission(PermissionReply::Allow).files(yard.work());
-    let editor = SdkClient::ready(yard.command(["acp", "demo"]), manners()).await.unwrap();
-    let session = editor.new_session(yard.work()).await.unwrap().session_id;
-    std::fs::write(yard.work().join("note.txt"), "on disk").unwrap();
+    let home = home();
+    let daemon = Daemon::start_with(&home, &DEMO);
+    let behavior =
+        || ClientBehavior::default().permission(PermissionReply::Allow).files(home.work());
+    let editor = SdkClient::ready(home.command(["acp", "demo"]), behavior()).await.unwrap();
+    let session = editor.new_session(home.work()).await.unwrap().session_id;
+    std::fs::write(home.work().join("note.txt"), "on disk").unwrap();
     let turn = editor.prompt(&session, "say from the editor").await.unwrap();
     assert_eq!(turn.text(), "from the editor");
     let turn = editor.prompt(&session, "pid").await.unwrap();
@@ -94,32 +94,32 @@ async fn an_editor_on_stdio_joins_the_daemon_and_its_session_stays() {
     assert!(exit.success(), "{exit}");
 
     // The agent is the daemon's: the next editor meets the same process.
-    let again = SdkClient::ready(yard.command(["acp", "demo"]), manners()).await.unwrap();
-    let (_, replayed) = again.load_session(&session, yard.work()).await.unwrap();
+    let again = SdkClient::ready(home.command(["acp", "demo"]), behavior()).await.unwrap();
+    let (_, replayed) = again.load_session(&session, home.work()).await.unwrap();
     assert!(format!("{replayed:?}").contains("from the editor"));
     assert_eq!(again.prompt(&session, "pid").await.unwrap().text(), agent_pid);
     again.stop().await;
     assert!(daemon.stop().success());
-    yard.assert_empty_within(testkit::test_home::PATIENCE);
+    home.assert_empty_within(testkit::test_home::PATIENCE);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_editor_sees_what_is_printed_in_terminals_that_it_does_not_have() {
-    let yard = yard();
-    let _daemon = Daemon::start_with(&yard, &DEMO);
-    let editor = || SdkClient::ready(yard.command(["acp", "demo"]), ClientBehavior::default());
+    let home = home();
+    let _daemon = Daemon::start_with(&home, &DEMO);
+    let editor = || SdkClient::ready(home.command(["acp", "demo"]), ClientBehavior::default());
     let client = editor().await.unwrap();
-    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let session = client.new_session(home.work()).await.unwrap().session_id;
     let line = r#"run sh -c "echo first; while [ ! -e go ]; do sleep 0.02; done; echo second""#;
 
     let running = client.start_prompt(&session, line);
     client.wait_for(&session, |update| format!("{update:?}").contains(r"```\nfirst\n```")).await;
-    std::fs::write(yard.work().join("go"), "").unwrap();
+    std::fs::write(home.work().join("go"), "").unwrap();
     running.finish().await.unwrap();
 
     // Another one that comes later is told once.
     let again = editor().await.unwrap();
-    let (_, replayed) = again.load_session(&session, yard.work()).await.unwrap();
+    let (_, replayed) = again.load_session(&session, home.work()).await.unwrap();
     let shown = format!("{replayed:?}");
     assert_eq!(shown.matches(r"```\nfirst\nsecond\n```").count(), 1, "{shown}");
     for client in [client, again] {
@@ -132,15 +132,15 @@ async fn an_editor_sees_what_is_printed_in_terminals_that_it_does_not_have() {
 
 #[test]
 fn all_clients_of_a_session_see_everything_and_the_first_answer_wins() {
-    let yard = yard();
-    let daemon = Daemon::start_with(&yard, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
+    let home = home();
+    let daemon = Daemon::start_with(&home, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
     let token = daemon.token().unwrap();
-    let mut first = line_client(&yard, token);
-    let session = new_session(&mut first, &yard);
-    let mut second = line_client(&yard, token);
+    let mut first = line_client(&home, token);
+    let session = new_session(&mut first, &home);
+    let mut second = line_client(&home, token);
     second.result(
         "session/load",
-        &json!({ "sessionId": session, "cwd": yard.work(), "mcpServers": [] }),
+        &json!({ "sessionId": session, "cwd": home.work(), "mcpServers": [] }),
     );
 
     // Ids of the two clients are two spaces: both ask under the same one.
@@ -178,39 +178,39 @@ fn all_clients_of_a_session_see_everything_and_the_first_answer_wins() {
 
 #[test]
 fn a_prompter_that_leaves_does_not_end_its_turn() {
-    let yard = yard();
-    let daemon = Daemon::start_with(&yard, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
+    let home = home();
+    let daemon = Daemon::start_with(&home, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
     let token = daemon.token().unwrap();
-    let mut prompter = line_client(&yard, token);
-    let session = new_session(&mut prompter, &yard);
+    let mut prompter = line_client(&home, token);
+    let session = new_session(&mut prompter, &home);
     prompter.request("1", "session/prompt", &prompt(&session, "say begun\nsleep 500\nsay done"));
     prompter.wait_for(|message| is_text(message, "begun"));
     drop(prompter);
-    let mut other = line_client(&yard, token);
+    let mut other = line_client(&home, token);
     other.request(
         "2",
         "session/load",
-        &json!({ "sessionId": session, "cwd": yard.work(), "mcpServers": [] }),
+        &json!({ "sessionId": session, "cwd": home.work(), "mcpServers": [] }),
     );
     other.wait_for(|message| is_text(message, "done"));
 }
 
 #[test]
 fn an_observer_watches_and_changes_nothing() {
-    let yard = yard();
-    let daemon = Daemon::start_with(&yard, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
-    let made = yard.command(["token", "add", "wall", "--role", "observer"]).output().unwrap();
+    let home = home();
+    let daemon = Daemon::start_with(&home, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
+    let made = home.command(["token", "add", "wall", "--role", "observer"]).output().unwrap();
     let observer_token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
-    let mut actor = line_client(&yard, daemon.token().unwrap());
-    let session = new_session(&mut actor, &yard);
-    let mut observer = line_client(&yard, &observer_token);
+    let mut actor = line_client(&home, daemon.token().unwrap());
+    let session = new_session(&mut actor, &home);
+    let mut observer = line_client(&home, &observer_token);
     observer.result(
         "session/load",
-        &json!({ "sessionId": session, "cwd": yard.work(), "mcpServers": [] }),
+        &json!({ "sessionId": session, "cwd": home.work(), "mcpServers": [] }),
     );
     let refused = observer.ask("session/prompt", &prompt(&session, "say no"));
     assert!(refused["error"]["message"].as_str().unwrap().contains("observers"), "{refused}");
-    let refused = observer.ask("session/new", &json!({ "cwd": yard.work(), "mcpServers": [] }));
+    let refused = observer.ask("session/new", &json!({ "cwd": home.work(), "mcpServers": [] }));
     assert!(refused["error"].is_object(), "{refused}");
     observer.notify("session/cancel", &json!({ "sessionId": session }));
 
@@ -229,8 +229,8 @@ fn an_observer_watches_and_changes_nothing() {
 
 #[test]
 fn nobody_comes_in_by_tcp_without_a_token() {
-    let yard = yard();
-    let _daemon = Daemon::start_with(&yard, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
+    let home = home();
+    let _daemon = Daemon::start_with(&home, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
     let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize",
         "params": { "protocolVersion": 1 } });
     let firsts = [
@@ -240,7 +240,7 @@ fn nobody_comes_in_by_tcp_without_a_token() {
         "not json".to_owned(),
     ];
     for first in firsts {
-        let mut client = LineClient::tcp(tcp(&yard));
+        let mut client = LineClient::tcp(tcp(&home));
         client.send(&first);
         let answer = client.next_message();
         assert_eq!(answer["error"]["code"], -32000, "{first}: {answer}");
@@ -250,64 +250,64 @@ fn nobody_comes_in_by_tcp_without_a_token() {
 
 #[test]
 fn commands_of_network_clients_are_not_run() {
-    let yard = yard();
-    let daemon = Daemon::start_with(&yard, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
-    let mut client = line_client(&yard, daemon.token().unwrap());
-    let mark = yard.work().join("ran");
+    let home = home();
+    let daemon = Daemon::start_with(&home, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
+    let mut client = line_client(&home, daemon.token().unwrap());
+    let mark = home.work().join("ran");
     let server = json!({ "name": "evil", "command": "/bin/touch", "args": [mark], "env": [] });
-    let params = json!({ "cwd": yard.work(), "mcpServers": [server] });
+    let params = json!({ "cwd": home.work(), "mcpServers": [server] });
     let refused = client.ask("session/new", &params);
     assert!(refused["error"].is_object(), "{refused}");
     // Nor can it order another agent than those that the daemon knows.
     client.notify("_switchyard/order", &json!({ "command": ["/bin/touch", mark] }));
-    let other = json!({ "cwd": yard.work(), "mcpServers": [],
+    let other = json!({ "cwd": home.work(), "mcpServers": [],
         "_meta": { "switchyard": { "agent": "/bin/touch" } } });
     assert!(client.ask("session/new", &other)["error"].is_object());
-    new_session(&mut client, &yard);
+    new_session(&mut client, &home);
     assert!(!mark.exists());
 }
 
 #[test]
 fn who_opens_a_session_over_the_network_brings_no_more_than_to_a_new_one() {
-    let yard = yard();
-    let root = yard.user().join("root");
+    let home = home();
+    let root = home.user().join("root");
     std::fs::create_dir(&root).unwrap();
     let roots = format!("[serve]\nroots = [{}]\n", json!(root));
-    std::fs::write(yard.home().join("switchyard.toml"), roots).unwrap();
-    let daemon = Daemon::start_with(&yard, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
+    std::fs::write(home.path().join("switchyard.toml"), roots).unwrap();
+    let daemon = Daemon::start_with(&home, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
     let server = json!({ "name": "mine", "command": "/bin/false", "args": [], "env": [] });
-    let words = tapped(&yard);
-    let mut editor = Editor::start(&yard, words.iter().map(String::as_str));
+    let words = tapped(&home);
+    let mut editor = Editor::start(&home, words.iter().map(String::as_str));
     editor.initialize();
-    let new = json!({ "cwd": yard.work(), "mcpServers": [server] });
+    let new = json!({ "cwd": home.work(), "mcpServers": [server] });
     let session = editor.client.result("session/new", &new)["sessionId"].clone();
     editor.client.result("session/close", &json!({ "sessionId": session }));
     editor.leave();
 
-    let mut client = line_client(&yard, daemon.token().unwrap());
+    let mut client = line_client(&home, daemon.token().unwrap());
     let load = |cwd: &std::path::Path, servers: Value| json!({ "sessionId": session, "cwd": cwd, "mcpServers": servers });
-    for refused in [load(&yard.work(), json!([server])), load(&yard.user(), json!([]))] {
+    for refused in [load(&home.work(), json!([server])), load(&home.user(), json!([]))] {
         let answer = client.ask("session/load", &refused);
         assert!(answer["error"].is_object(), "{answer}");
     }
     // Where it works already it may be opened, and the editor's servers are not in the client's hands.
-    client.result("session/load", &load(&yard.work(), json!([])));
-    let opened = asked(&yard, "session/resume");
+    client.result("session/load", &load(&home.work(), json!([])));
+    let opened = asked(&home, "session/resume");
     assert_eq!((opened.len(), &opened[0]["mcpServers"]), (1, &json!([server])), "{opened:?}");
 }
 
 #[test]
 fn a_client_that_comes_late_is_asked_what_still_waits() {
-    let yard = yard();
-    let daemon = Daemon::start_with(&yard, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
+    let home = home();
+    let daemon = Daemon::start_with(&home, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
     let token = daemon.token().unwrap();
-    let mut asker = line_client(&yard, token);
-    let session = new_session(&mut asker, &yard);
+    let mut asker = line_client(&home, token);
+    let session = new_session(&mut asker, &home);
     asker.request("1", "session/prompt", &prompt(&session, "permission"));
     asker.wait_for(|message| message["method"] == "session/request_permission");
     drop(asker);
-    let mut late = line_client(&yard, token);
-    let params = json!({ "sessionId": session, "cwd": yard.work(), "mcpServers": [] });
+    let mut late = line_client(&home, token);
+    let params = json!({ "sessionId": session, "cwd": home.work(), "mcpServers": [] });
     late.request("2", "session/load", &params);
     let question = late.wait_for(|message| message["method"] == "session/request_permission");
     let option = question["params"]["options"][0]["optionId"].clone();
@@ -331,8 +331,8 @@ fn web_socket(daemon: &Daemon) -> WebSocket<TcpStream> {
 
 #[test]
 fn messages_of_web_sockets_that_are_never_finished_share_one_limit() {
-    let yard = yard();
-    let daemon = Daemon::start_with(&yard, &DEMO);
+    let home = home();
+    let daemon = Daemon::start_with(&home, &DEMO);
     let (ended, first_end) = std::sync::mpsc::channel();
     // Each is as large as a message may be; four are more than one token may have begun.
     for _ in 0..4 {
@@ -363,13 +363,13 @@ fn messages_of_web_sockets_that_are_never_finished_share_one_limit() {
 
 #[test]
 fn what_a_revoked_token_says_is_not_heard_once_it_is_revoked() {
-    let yard = yard();
-    let _daemon = Daemon::start_with(&yard, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
-    let run = |args: &[&str]| yard.command(args).output().unwrap();
+    let home = home();
+    let _daemon = Daemon::start_with(&home, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
+    let run = |args: &[&str]| home.command(args).output().unwrap();
     let token = String::from_utf8(run(&["token", "add", "phone"]).stdout).unwrap();
-    let mut client = line_client(&yard, token.trim());
+    let mut client = line_client(&home, token.trim());
     assert!(run(&["token", "revoke", "phone"]).status.success());
-    let params = json!({ "cwd": yard.work(), "mcpServers": [] });
+    let params = json!({ "cwd": home.work(), "mcpServers": [] });
     let line = json!({ "jsonrpc": "2.0", "id": 7, "method": "session/new", "params": params });
     let _ = client.try_send_bytes(format!("{line}\n").as_bytes());
     assert!(client.rest().iter().all(|message| message["id"] != 7));
@@ -377,12 +377,12 @@ fn what_a_revoked_token_says_is_not_heard_once_it_is_revoked() {
 
 #[test]
 fn what_still_waits_of_a_revoked_token_is_not_done() {
-    let yard = yard();
-    let _daemon = Daemon::start_with(&yard, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
-    let run = |args: &[&str]| yard.command(args).output().unwrap();
+    let home = home();
+    let _daemon = Daemon::start_with(&home, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
+    let run = |args: &[&str]| home.command(args).output().unwrap();
     let token = String::from_utf8(run(&["token", "add", "phone"]).stdout).unwrap();
-    let mut client = line_client(&yard, token.trim());
-    let params = json!({ "cwd": yard.work(), "mcpServers": [] });
+    let mut client = line_client(&home, token.trim());
+    let params = json!({ "cwd": home.work(), "mcpServers": [] });
     let line = |id| {
         let new = json!({ "jsonrpc": "2.0", "id": id, "method": "session/new", "params": params });
         format!("{new}\n")

@@ -13,7 +13,7 @@ use testkit::daemon::Daemon;
 use testkit::event_client::{EventClient, EventFrame, EventQuery, EventTransport};
 use testkit::test_home::{PATIENCE, TestHome};
 
-use crate::serve_events::{new_session, prompt, yard};
+use crate::serve_events::{home, new_session, prompt};
 
 /// Events that each reader has seen before the daemon is killed.
 const N_SEEN: usize = 40;
@@ -34,9 +34,9 @@ impl Watched {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_running_sessions_survive_the_death_of_the_daemon() {
-    let yard = yard();
-    let daemon = Daemon::start(&yard);
-    let making = (0..soak::size(30, 100)).map(|_| new_session(&daemon, &yard));
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let making = (0..soak::size(30, 100)).map(|_| new_session(&daemon, &home));
     let sessions = few_at_a_time(making).await;
     // These turns never end by themselves.
     let prompting =
@@ -53,8 +53,8 @@ async fn many_running_sessions_survive_the_death_of_the_daemon() {
     let watched = kill_while_read(daemon, watched);
 
     // The keepers end what the daemon had started.
-    yard.assert_empty_within(PATIENCE);
-    let daemon = Daemon::start(&yard);
+    home.assert_empty_within(PATIENCE);
+    let daemon = Daemon::start(&home);
     let prompting = watched.iter().map(|one| prompt(&daemon, &one.session, "echo back again"));
     let next_turns = few_at_a_time(prompting).await;
     let readers: Vec<_> = watched
@@ -70,7 +70,7 @@ async fn many_running_sessions_survive_the_death_of_the_daemon() {
         .collect();
     for reader in readers {
         let (one, next) = reader.join().unwrap();
-        check(&yard, &one, &next);
+        check(&home, &one, &next);
     }
 }
 
@@ -122,8 +122,8 @@ fn read_on(client: &mut EventClient, mut one: Watched) -> Watched {
     one
 }
 
-fn check(yard: &TestHome, one: &Watched, next: &str) {
-    let exported = yard.command(["sessions", "export", &one.session]).output().unwrap();
+fn check(home: &TestHome, one: &Watched, next: &str) {
+    let exported = home.command(["sessions", "export", &one.session]).output().unwrap();
     let exported = String::from_utf8(exported.stdout).unwrap();
     let log: Vec<&str> = exported.lines().collect();
     let seen: Vec<&str> = one.seen.iter().map(|frame| &*frame.data).collect();

@@ -20,13 +20,13 @@ use testkit::event_client::{EventClient, EventQuery, EventTransport};
 use testkit::proc;
 use testkit::test_home::{TestHome, switchyard};
 
-pub(crate) fn yard() -> TestHome {
+pub(crate) fn home() -> TestHome {
     switchyard(env!("CARGO_BIN_EXE_switchyard"))
 }
 
 /// A session in the daemon; its id.
-pub(crate) async fn new_session(daemon: &Daemon, yard: &TestHome) -> String {
-    let body = json!({ "agent": "demo", "cwd": yard.work() });
+pub(crate) async fn new_session(daemon: &Daemon, home: &TestHome) -> String {
+    let body = json!({ "agent": "demo", "cwd": home.work() });
     let sent = daemon.client().post(daemon.url("/v1/sessions")).json(&body).send().await.unwrap();
     let made: Value = sent.json().await.unwrap();
     made["id"].as_str().unwrap_or_else(|| panic!("no session: {made}")).to_owned()
@@ -59,8 +59,8 @@ impl Tally {
 }
 
 /// The log as the command line exports it.
-pub(crate) fn exported(yard: &TestHome, session: &str) -> Tally {
-    let mut command = yard.command(["sessions", "export", session]);
+pub(crate) fn exported(home: &TestHome, session: &str) -> Tally {
+    let mut command = home.command(["sessions", "export", session]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut tally = Tally::default();
     for line in BufReader::new(child.stdout.take().unwrap()).lines() {
@@ -120,8 +120,8 @@ impl Restless {
 }
 
 /// Floods a session while readers come and go. What each collected must be the log.
-async fn flooded(daemon: &Daemon, yard: &TestHome, n_readers: u64, n_events: u64) {
-    let session = new_session(daemon, yard).await;
+async fn flooded(daemon: &Daemon, home: &TestHome, n_readers: u64, n_events: u64) {
+    let session = new_session(daemon, home).await;
     let turn = prompt(daemon, &session, &format!("flood {n_events}")).await;
     let readers: Vec<_> = (0..n_readers)
         .map(|n| Restless {
@@ -141,7 +141,7 @@ async fn flooded(daemon: &Daemon, yard: &TestHome, n_readers: u64, n_events: u64
     let read: Vec<(Tally, u32)> =
         readers.into_iter().map(|reader| reader.join().expect("a reader")).collect();
 
-    let log = exported(yard, &session);
+    let log = exported(home, &session);
     assert!(log.n_events > n_events);
     for (tally, _) in &read {
         assert_eq!(*tally, log);
@@ -154,14 +154,14 @@ async fn flooded(daemon: &Daemon, yard: &TestHome, n_readers: u64, n_events: u64
 async fn readers_that_come_and_go_in_a_flood_all_end_with_the_log_and_memory_is_flat() {
     let n_events = soak::size(3_000, 100_000);
     let n_readers = soak::size(20, 50);
-    let yard = yard();
-    let daemon = Daemon::start(&yard);
+    let home = home();
+    let daemon = Daemon::start(&home);
     let peak = || proc::memory(daemon.pid()).unwrap().peak_kib;
 
     let start = std::time::Instant::now();
-    flooded(&daemon, &yard, 2, n_events).await;
+    flooded(&daemon, &home, 2, n_events).await;
     let (with_few, took_few) = (peak(), start.elapsed());
-    flooded(&daemon, &yard, n_readers, n_events).await;
+    flooded(&daemon, &home, n_readers, n_events).await;
     let with_many = peak();
 
     eprintln!(
@@ -175,9 +175,9 @@ async fn readers_that_come_and_go_in_a_flood_all_end_with_the_log_and_memory_is_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cursors_that_are_no_good_are_refused_or_answered_with_everything() {
-    let yard = yard();
-    let daemon = Daemon::start(&yard);
-    let session = new_session(&daemon, &yard).await;
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let session = new_session(&daemon, &home).await;
     let turn = prompt(&daemon, &session, "say one two three").await;
     let until = format!("turn={turn}");
 
@@ -223,9 +223,9 @@ fn collect(daemon: &Daemon, request: &EventQuery) -> Vec<(String, Value)> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_format_can_be_cut_after_any_frame_on_any_carrier() {
-    let yard = yard();
-    let daemon = Daemon::start(&yard);
-    let session = new_session(&daemon, &yard).await;
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let session = new_session(&daemon, &home).await;
     let script = "think hard ; say hello ; tool edit ; diff a.txt ; plan ; usage ; tool-fail";
     let turn = prompt(&daemon, &session, script).await;
 

@@ -20,7 +20,7 @@ const EXE: &str = env!("CARGO_BIN_EXE_switchyard");
 
 /// A daemon, and the front end that talks to it.
 struct Studio {
-    yard: TestHome,
+    home: TestHome,
     daemon: Daemon,
     client: reqwest::Client,
 }
@@ -38,43 +38,43 @@ impl Studio {
         Self::start_in(switchyard(EXE))
     }
 
-    fn start_in(yard: TestHome) -> Self {
-        Self::start_with(yard, &[])
+    fn start_in(home: TestHome) -> Self {
+        Self::start_with(home, &[])
     }
 
-    fn start_with(yard: TestHome, args: &[&str]) -> Self {
-        let daemon = Daemon::start_with(&yard, &[&["--agent", "demo"], args].concat());
+    fn start_with(home: TestHome, args: &[&str]) -> Self {
+        let daemon = Daemon::start_with(&home, &[&["--agent", "demo"], args].concat());
         let client = daemon.client();
-        Self { yard, daemon, client }
+        Self { home, daemon, client }
     }
 
     /// With an agent `heard`, the demo agent, of which the file says what it was told.
-    fn tapped(yard: TestHome, more_config: &str) -> (Self, PathBuf) {
-        let (tap, record) = (yard.tool("acp-tap"), yard.home().join("record"));
-        let args = [record.to_str().unwrap(), "--", yard.exe().to_str().unwrap(), "demo-agent"];
+    fn tapped(home: TestHome, more_config: &str) -> (Self, PathBuf) {
+        let (tap, record) = (home.tool("acp-tap"), home.path().join("record"));
+        let args = [record.to_str().unwrap(), "--", home.exe().to_str().unwrap(), "demo-agent"];
         let config = format!(
             "{more_config}\n[agents.heard]\ncommand = {:?}\nargs = {args:?}\n",
             tap.to_str().unwrap()
         );
-        std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
-        (Self::start_in(yard), record)
+        std::fs::write(home.path().join("switchyard.toml"), config).unwrap();
+        (Self::start_in(home), record)
     }
 
     /// Kills the daemon without a word and starts it again.
     fn restart(self) -> Self {
         self.daemon.kill9();
-        Self::start_in(self.yard)
+        Self::start_in(self.home)
     }
 
     /// The same for somebody else.
     fn client_of(&self, args: &[&str]) -> reqwest::Client {
-        let added = self.yard.command(["token", "add"].iter().chain(args)).output().unwrap();
+        let added = self.home.command(["token", "add"].iter().chain(args)).output().unwrap();
         assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
         client(Some(String::from_utf8(added.stdout).unwrap().trim()))
     }
 
     fn projects(&self) -> PathBuf {
-        self.yard.home().join("projects")
+        self.home.path().join("projects")
     }
 
     async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> (u16, Value) {

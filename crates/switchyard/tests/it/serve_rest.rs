@@ -27,7 +27,7 @@ pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_switchyard");
 
 /// A daemon, a client, and the document that both keep to.
 pub(crate) struct Api {
-    pub(crate) yard: TestHome,
+    pub(crate) home: TestHome,
     pub(crate) daemon: Daemon,
     client: reqwest::Client,
     document: Arc<Document>,
@@ -46,12 +46,12 @@ impl Api {
         Self::start_in(switchyard(EXE)).await
     }
 
-    pub(crate) async fn start_in(yard: TestHome) -> Self {
-        let daemon = Daemon::start(&yard);
+    pub(crate) async fn start_in(home: TestHome) -> Self {
+        let daemon = Daemon::start(&home);
         let client = daemon.client();
         let document = client.get(daemon.url("/v1/openapi.json")).send().await.unwrap();
         let document = Arc::new(Document::new(document.json().await.unwrap()));
-        Self { yard, daemon, client, document }
+        Self { home, daemon, client, document }
     }
 
     /// Kills the daemon without a word and starts it again.
@@ -61,7 +61,7 @@ impl Api {
 
     pub(crate) fn kill(self) -> TestHome {
         self.daemon.kill9();
-        self.yard
+        self.home
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -106,7 +106,7 @@ impl Api {
 
     /// A session with the demo agent.
     pub(crate) async fn session(&self) -> String {
-        let new = json!({ "agent": "demo", "cwd": self.yard.work() });
+        let new = json!({ "agent": "demo", "cwd": self.home.work() });
         let made = self.post("/v1/sessions", &new).await;
         made.is(201).body["id"].as_str().unwrap().to_owned()
     }

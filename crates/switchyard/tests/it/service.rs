@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use testkit::test_home::{PATIENCE, TestHome, wait_until};
 
-use crate::front::yard;
+use crate::front::home;
 
 /// A service manager's end of `NOTIFY_SOCKET`.
 struct Manager {
@@ -18,8 +18,8 @@ struct Manager {
 }
 
 impl Manager {
-    fn of(yard: &TestHome) -> Self {
-        let path = yard.home().join("notify.sock");
+    fn of(home: &TestHome) -> Self {
+        let path = home.path().join("notify.sock");
         let socket = UnixDatagram::bind(&path).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         Self { socket, path }
@@ -69,8 +69,8 @@ impl Drop for Daemon {
     }
 }
 
-fn private(yard: &TestHome) -> PathBuf {
-    yard.home().join("run/daemon.sock")
+fn private(home: &TestHome) -> PathBuf {
+    home.path().join("run/daemon.sock")
 }
 
 /// As a stranger.
@@ -85,8 +85,8 @@ fn ask(address: &str, path: &str) -> String {
 }
 
 /// As the daemon's own user, on the private socket.
-fn get(yard: &TestHome, path: &str) -> String {
-    let mut stream = UnixStream::connect(private(yard)).unwrap();
+fn get(home: &TestHome, path: &str) -> String {
+    let mut stream = UnixStream::connect(private(home)).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
     let mut text = String::new();
@@ -105,9 +105,9 @@ fn has_message(path: &Path, message: &str) -> bool {
 
 #[test]
 fn the_manager_hears_of_every_change() {
-    let yard = yard();
-    let manager = Manager::of(&yard);
-    let mut command = yard.command(["serve", "--host", "127.0.0.1:0"]);
+    let home = home();
+    let manager = Manager::of(&home);
+    let mut command = home.command(["serve", "--host", "127.0.0.1:0"]);
     command.env("NOTIFY_SOCKET", &manager.path).env("WATCHDOG_USEC", "40000");
     let daemon = Daemon::start(&mut command);
     let ready = format!("READY=1\nSTATUS=http://{}\n", daemon.address);
@@ -121,18 +121,18 @@ fn the_manager_hears_of_every_change() {
 
     daemon.end();
     assert!(manager.next_change().starts_with("STOPPING=1\nSTATUS="));
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]
 fn the_log_is_opened_anew_and_its_level_is_read_again() {
-    let yard = yard();
-    let (log, moved) = (yard.home().join("d.log"), yard.home().join("d.log.old"));
-    let config = yard.home().join("switchyard.toml");
+    let home = home();
+    let (log, moved) = (home.path().join("d.log"), home.path().join("d.log.old"));
+    let config = home.path().join("switchyard.toml");
     let table =
         |level: &str| format!("[log]\nfile = {log:?}\nformat = \"json\"\nlevel = {level:?}\n");
     std::fs::write(&config, table("info")).unwrap();
-    let daemon = Daemon::start(&mut yard.command(["serve", "--host", "127.0.0.1:0"]));
+    let daemon = Daemon::start(&mut home.command(["serve", "--host", "127.0.0.1:0"]));
     assert!(wait_until(PATIENCE, || has_message(&log, "ready")));
 
     std::fs::rename(&log, &moved).unwrap();
@@ -151,14 +151,14 @@ fn the_log_is_opened_anew_and_its_level_is_read_again() {
 
 #[test]
 fn a_pipe_in_the_place_of_a_file_changes_nothing_and_holds_nobody_up() {
-    let yard = yard();
-    let (log, rules) = (yard.home().join("d.log"), yard.home().join("rules.toml"));
-    let config = yard.home().join("switchyard.toml");
+    let home = home();
+    let (log, rules) = (home.path().join("d.log"), home.path().join("rules.toml"));
+    let config = home.path().join("switchyard.toml");
     let text =
         format!("[log]\nfile = {log:?}\nformat = \"json\"\n[permissions]\nrules = {rules:?}\n");
     std::fs::write(&config, &text).unwrap();
     std::fs::write(&rules, "").unwrap();
-    let daemon = Daemon::start(&mut yard.command(["serve", "--host", "127.0.0.1:0"]));
+    let daemon = Daemon::start(&mut home.command(["serve", "--host", "127.0.0.1:0"]));
     let becomes_a_pipe = |path: &Path| {
         std::fs::remove_file(path).unwrap();
         assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
@@ -170,20 +170,20 @@ fn a_pipe_in_the_place_of_a_file_changes_nothing_and_holds_nobody_up() {
     becomes_a_pipe(&config);
     daemon.signal(rustix::process::Signal::HUP);
     says("the configuration stays as it was");
-    assert!(get(&yard, "/v1/health").contains("200 OK"));
+    assert!(get(&home, "/v1/health").contains("200 OK"));
     daemon.end();
 }
 
 #[test]
 fn a_socket_that_was_opened_before_is_served() {
-    let yard = yard();
+    let home = home();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     // Somebody is there before the daemon is.
     let early = TcpStream::connect(&address).unwrap();
     early.set_read_timeout(Some(PATIENCE)).unwrap();
     (&early).write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
-    let daemon = Daemon::start(&mut handed(&yard, &listener, None));
+    let daemon = Daemon::start(&mut handed(&home, &listener, None));
     assert_eq!(daemon.address, address);
     let mut answer = String::new();
     (&early).read_to_string(&mut answer).unwrap();
@@ -192,15 +192,15 @@ fn a_socket_that_was_opened_before_is_served() {
 }
 
 /// A daemon that is given sockets for HTTP.
-fn handed(yard: &TestHome, first: &TcpListener, second: Option<&TcpListener>) -> Command {
+fn handed(home: &TestHome, first: &TcpListener, second: Option<&TcpListener>) -> Command {
     let copy = |socket: &TcpListener| OwnedFd::from(socket.try_clone().unwrap());
     let more =
         if second.is_some() { "2 LISTEN_FDNAMES=http:http" } else { "1 LISTEN_FDNAMES=http" };
     let script = format!(
         "exec 3<&0 4<&2 0</dev/null 2>/dev/null; LISTEN_PID=$$ LISTEN_FDS={more} exec \"$0\" serve"
     );
-    let mut command = yard.other("sh", ["-c", &script]);
-    command.arg(yard.exe()).stdin(copy(first));
+    let mut command = home.other("sh", ["-c", &script]);
+    command.arg(home.exe()).stdin(copy(first));
     if let Some(second) = second {
         command.stderr(copy(second));
     }
@@ -209,12 +209,12 @@ fn handed(yard: &TestHome, first: &TcpListener, second: Option<&TcpListener>) ->
 
 #[test]
 fn the_page_keeps_its_name_for_as_long_as_somebody_holds_its_sockets() {
-    let yard = yard();
+    let home = home();
     let first = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = first.local_addr().unwrap().port();
     let Ok(second) = TcpListener::bind(("::1", port)) else { return };
     let page = |second: &TcpListener| {
-        let daemon = Daemon::start(&mut handed(&yard, &first, Some(second)));
+        let daemon = Daemon::start(&mut handed(&home, &first, Some(second)));
         let answer = ask(&daemon.address, "/");
         daemon.end();
         let location = answer.lines().find_map(|line| line.strip_prefix("location: "));
@@ -240,12 +240,12 @@ fn the_page_keeps_its_name_for_as_long_as_somebody_holds_its_sockets() {
 
 #[test]
 fn metrics_need_a_token_and_count_who_has_none() {
-    let yard = yard();
-    let daemon = Daemon::start(&mut yard.command(["serve", "--host", "127.0.0.1:0"]));
+    let home = home();
+    let daemon = Daemon::start(&mut home.command(["serve", "--host", "127.0.0.1:0"]));
     let answer = ask(&daemon.address, "/metrics");
     assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
     assert!(!answer.contains("switchyard_sessions_live"), "{answer}");
-    let own = get(&yard, "/metrics");
+    let own = get(&home, "/metrics");
     assert!(own.contains("content-type: application/openmetrics-text"), "{own}");
     assert!(own.contains("switchyard_auth_failures_total{why=\"unauthorized\"} 1\n"), "{own}");
     daemon.end();
@@ -253,28 +253,28 @@ fn metrics_need_a_token_and_count_who_has_none() {
 
 #[test]
 fn a_second_signal_does_not_wait_for_turns() {
-    let yard = yard();
-    let manager = Manager::of(&yard);
-    let log = yard.home().join("d.log");
-    let mut command = yard.command(["serve", "--host", "127.0.0.1:0", "--log-file"]);
+    let home = home();
+    let manager = Manager::of(&home);
+    let log = home.path().join("d.log");
+    let mut command = home.command(["serve", "--host", "127.0.0.1:0", "--log-file"]);
     let daemon = Daemon::start(command.arg(&log).env("NOTIFY_SOCKET", &manager.path));
-    let new = format!(r#"{{"agent":"demo","cwd":{:?}}}"#, yard.work());
-    let session = post(&yard, "/v1/sessions", &new);
+    let new = format!(r#"{{"agent":"demo","cwd":{:?}}}"#, home.work());
+    let session = post(&home, "/v1/sessions", &new);
     let id = session["id"].as_str().unwrap_or_else(|| panic!("{session}")).to_owned();
-    post(&yard, &format!("/v1/sessions/{id}/prompt"), r#"{"prompt":"hang-hard"}"#);
+    post(&home, &format!("/v1/sessions/{id}/prompt"), r#"{"prompt":"hang-hard"}"#);
     let running = "switchyard_turns_running{agent=\"demo\"} 1\n";
-    assert!(wait_until(PATIENCE, || get(&yard, "/metrics").contains(running)));
+    assert!(wait_until(PATIENCE, || get(&home, "/metrics").contains(running)));
     assert!(manager.next_change().starts_with("READY=1\n"));
     daemon.signal(rustix::process::Signal::TERM);
     assert!(manager.next_change().starts_with("STOPPING=1\n"));
     daemon.end();
     let log = std::fs::read_to_string(log).unwrap();
     assert!(log.contains("ended before every turn had"), "{log}");
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
-fn post(yard: &TestHome, path: &str, body: &str) -> serde_json::Value {
-    let mut stream = UnixStream::connect(private(yard)).unwrap();
+fn post(home: &TestHome, path: &str, body: &str) -> serde_json::Value {
+    let mut stream = UnixStream::connect(private(home)).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     write!(
         stream,

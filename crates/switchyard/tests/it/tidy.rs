@@ -1,6 +1,8 @@
 //! The promises of ARCHITECTURE.md and CONTRIBUTING.md that a machine can check.
 
 mod circles;
+mod code_paths;
+mod names;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -50,6 +52,25 @@ fn no_file_is_named_after_nothing() {
             assert_ne!(stem, empty, "{}", path.display());
         }
     }
+}
+
+/// A reader who meets a name in one place knows what it is in the next.
+#[test]
+fn the_name_of_a_type_stands_for_three_things_at_most() {
+    let crates = workspace().join("crates");
+    let files = all_sources().into_iter().filter_map(|path| {
+        let within = path.strip_prefix(&crates).unwrap();
+        names::ships(within).then(|| (within.to_owned(), fs::read_to_string(&path).unwrap()))
+    });
+    let shared = names::used_too_often(files, 3);
+    assert!(shared.is_empty(), "say in the name what kind of thing each is: {shared:#?}");
+}
+
+#[test]
+fn the_code_that_the_map_names_is_there() {
+    let map = fs::read_to_string(workspace().join("ARCHITECTURE.md")).unwrap();
+    let missing = code_paths::missing(&map, &workspace().join("crates"));
+    assert!(missing.is_empty(), "ARCHITECTURE.md names what is not there: {missing:#?}");
 }
 
 /// Whoever has read one of them can then read the next, and not all of them at once.

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use testkit::line_client::LineClient;
 use testkit::test_home::{PATIENCE, TestHome, until};
 
-use crate::front::yard;
+use crate::front::home;
 
 /// A collector that keeps what it is sent.
 struct Collector {
@@ -109,15 +109,15 @@ fn named<'a>(spans: &'a [Span], name: &str) -> &'a Span {
     spans.iter().find(|span| span.name == name).unwrap_or_else(|| panic!("{name} in {names:?}"))
 }
 
-async fn run(yard: &TestHome, endpoint: &str, prompt: &str) -> std::process::Output {
-    let mut command = yard.tokio_command(["run", "demo", prompt, "--format", "quiet"]);
+async fn run(home: &TestHome, endpoint: &str, prompt: &str) -> std::process::Output {
+    let mut command = home.tokio_command(["run", "demo", prompt, "--format", "quiet"]);
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint).output().await.unwrap()
 }
 
 #[tokio::test]
 async fn a_turn_its_steps_and_its_tools_are_spans() {
-    let (yard, collector) = (yard(), Collector::answering(StatusCode::OK).await);
-    let output = run(&yard, &collector.endpoint(), "tool read").await;
+    let (home, collector) = (home(), Collector::answering(StatusCode::OK).await);
+    let output = run(&home, &collector.endpoint(), "tool read").await;
     assert!(output.status.success(), "{output:?}");
 
     let spans = collector.spans();
@@ -141,8 +141,8 @@ async fn a_turn_its_steps_and_its_tools_are_spans() {
 
 #[tokio::test]
 async fn a_failed_turn_says_so_and_keeps_secrets() {
-    let (yard, collector) = (yard(), Collector::answering(StatusCode::OK).await);
-    let mut command = yard.tokio_command(["run", "demo", "fail -32000 no"]);
+    let (home, collector) = (home(), Collector::answering(StatusCode::OK).await);
+    let mut command = home.tokio_command(["run", "demo", "fail -32000 no"]);
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.endpoint());
     command.output().await.unwrap();
     let spans = collector.spans();
@@ -160,11 +160,11 @@ struct Editor {
 }
 
 impl Editor {
-    fn open(yard: &TestHome, endpoint: Option<&str>) -> Self {
-        let tap = yard.home().join("tap.ndjson");
-        let mut command = yard.command(["acp", "--"]);
-        command.arg(yard.tool("acp-tap")).arg(&tap).arg("--");
-        command.arg(yard.exe()).arg("demo-agent");
+    fn open(home: &TestHome, endpoint: Option<&str>) -> Self {
+        let tap = home.path().join("tap.ndjson");
+        let mut command = home.command(["acp", "--"]);
+        command.arg(home.tool("acp-tap")).arg(&tap).arg("--");
+        command.arg(home.exe()).arg("demo-agent");
         if let Some(endpoint) = endpoint {
             command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint);
         }
@@ -172,7 +172,7 @@ impl Editor {
         let (stdin, stdout) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
         let mut client = LineClient::pipes(stdin, stdout);
         client.result("initialize", &json!({ "protocolVersion": 1, "clientCapabilities": {} }));
-        let new = json!({ "cwd": yard.work(), "mcpServers": [] });
+        let new = json!({ "cwd": home.work(), "mcpServers": [] });
         let session = client.result("session/new", &new)["sessionId"].clone();
         Self { client, session, process, tap }
     }
@@ -203,8 +203,8 @@ const PARENT: &str = "b7ad6b7169203331";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clients_trace_goes_through_the_turn_to_the_agent() {
-    let (yard, collector) = (yard(), Collector::answering(StatusCode::OK).await);
-    let mut editor = Editor::open(&yard, Some(&collector.endpoint()));
+    let (home, collector) = (home(), Collector::answering(StatusCode::OK).await);
+    let mut editor = Editor::open(&home, Some(&collector.endpoint()));
     let meta = json!({
         "own": 1, "traceparent": format!("00-{TRACE}-{PARENT}-01"), "tracestate": "vendor=x",
     });
@@ -231,8 +231,8 @@ async fn a_clients_trace_goes_through_the_turn_to_the_agent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_collector_a_prompt_goes_through_untouched() {
-    let yard = yard();
-    let mut editor = Editor::open(&yard, None);
+    let home = home();
+    let mut editor = Editor::open(&home, None);
     let meta = json!({ "traceparent": format!("00-{TRACE}-{PARENT}-01") });
     assert_eq!(editor.prompt_with(Some(&meta))["_meta"], meta);
     assert_eq!(editor.prompt_with(None).get("_meta"), None);
@@ -241,21 +241,21 @@ async fn without_a_collector_a_prompt_goes_through_untouched() {
 
 #[tokio::test]
 async fn a_collector_in_trouble_is_not_the_turns_trouble() {
-    let yard = yard();
+    let home = home();
     let refusing = Collector::answering(StatusCode::INTERNAL_SERVER_ERROR).await;
-    let output = run(&yard, &refusing.endpoint(), "echo still here").await;
+    let output = run(&home, &refusing.endpoint(), "echo still here").await;
     assert!(output.status.success(), "{output:?}");
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "still here");
 
     // Takes connections and never answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let output = run(&yard, &format!("http://{}", silent.local_addr().unwrap()), "echo on").await;
+    let output = run(&home, &format!("http://{}", silent.local_addr().unwrap()), "echo on").await;
     assert!(output.status.success(), "{output:?}");
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "on");
 
     // Nobody is there at all.
     let address = silent.local_addr().unwrap();
     drop(silent);
-    let output = run(&yard, &format!("http://{address}"), "echo and on").await;
+    let output = run(&home, &format!("http://{address}"), "echo and on").await;
     assert!(output.status.success(), "{output:?}");
 }

@@ -18,7 +18,7 @@ use crate::serve_rest::{Api, text};
 
 /// A session of the demo agent with what the test wants different.
 async fn session(api: &Api, different: Value) -> String {
-    let mut new = json!({ "agent": "demo", "cwd": api.yard.work() });
+    let mut new = json!({ "agent": "demo", "cwd": api.home.work() });
     new.as_object_mut().unwrap().extend(different.as_object().unwrap().clone());
     let made = api.post("/v1/sessions", &new).await.is(201);
     made.body["id"].as_str().unwrap().to_owned()

@@ -55,8 +55,8 @@ struct Daemon {
 }
 
 impl Daemon {
-    fn start(yard: &TestHome) -> Self {
-        let mut command = yard.command(["serve", "--host", "127.0.0.1:0"]);
+    fn start(home: &TestHome) -> Self {
+        let mut command = home.command(["serve", "--host", "127.0.0.1:0"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
@@ -66,10 +66,10 @@ impl Daemon {
         Self { child, address }
     }
 
-    fn post(&self, yard: &TestHome, path: &str, body: &Value) -> Value {
+    fn post(&self, home: &TestHome, path: &str, body: &Value) -> Value {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let token = std::fs::read_to_string(yard.home().join("token")).unwrap_or_default();
+        let token = std::fs::read_to_string(home.path().join("token")).unwrap_or_default();
         let body = body.to_string();
         let request = format!(
             "POST {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: \
@@ -89,22 +89,22 @@ impl Daemon {
 fn a_waiting_question_is_announced_and_withdrawn_when_the_daemon_was_killed() {
     let (address, announcements) = receiver();
     let config = format!("[webhook]\nurl = 'http://{address}/hook'\nsecret_file = 'secret'\n");
-    let yard = configured(&config);
-    let secret = yard.home().join("secret");
+    let home = configured(&config);
+    let secret = home.path().join("secret");
     std::fs::write(&secret, "a secret of more than sixteen bytes\n").unwrap();
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o600)).unwrap();
 
-    let mut daemon = Daemon::start(&yard);
-    let made = daemon.post(&yard, "/v1/sessions", &json!({ "agent": "demo", "cwd": yard.work() }));
+    let mut daemon = Daemon::start(&home);
+    let made = daemon.post(&home, "/v1/sessions", &json!({ "agent": "demo", "cwd": home.work() }));
     let session = made["id"].as_str().unwrap();
     let prompt = json!({ "prompt": "permission execute ls" });
     let path = format!("/v1/sessions/{session}/prompt");
-    let turn = daemon.post(&yard, &path, &prompt)["turnId"].clone();
+    let turn = daemon.post(&home, &path, &prompt)["turnId"].clone();
     let (head, asked) = next(&announcements);
     proc::kill9(daemon.child.id());
     daemon.child.wait().unwrap();
-    let mut daemon = Daemon::start(&yard);
+    let mut daemon = Daemon::start(&home);
     let (_, withdrawn) = next(&announcements);
 
     assert!(head.contains("switchyard-signature: t="), "{head}");
@@ -120,15 +120,15 @@ fn a_waiting_question_is_announced_and_withdrawn_when_the_daemon_was_killed() {
 
     proc::kill9(daemon.child.id());
     daemon.child.wait().unwrap();
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]
 fn a_webhook_that_cannot_be_used_stops_the_start() {
     let table = "[webhook]\nurl = 'http://hooks.example.org/x'\nsecret_file = 'secret'\n";
-    let yard = configured(table);
+    let home = configured(table);
     for args in [&["serve", "--host", "127.0.0.1:0"][..], &["config", "check"]] {
-        let ran = crate::cli::run(&yard, args);
+        let ran = crate::cli::run(&home, args);
         assert!(ran.code != 0 && ran.err.contains("allow_http"), "{args:?}: {ran:?}");
     }
 }

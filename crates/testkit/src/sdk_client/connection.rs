@@ -32,7 +32,7 @@ type StartedConnection = (ConnectionTo<Agent>, u32);
 
 pub(super) fn open(
     command: Command,
-    manners: ClientBehavior,
+    behavior: ClientBehavior,
     memory: Arc<ClientRecord>,
     stopped: oneshot::Receiver<()>,
 ) -> (oneshot::Receiver<StartedConnection>, oneshot::Receiver<ExitStatus>) {
@@ -44,7 +44,7 @@ pub(super) fn open(
             let mut child = start(command);
             let transport = transport(&mut child, &memory);
             let pid = child.id().unwrap();
-            let client = Handlers::new(manners, memory);
+            let client = Handlers::new(behavior, memory);
             let end = client.serve(transport, started_tx, pid, stopped).await;
             // An agent that ended first is no error here; its exit status tells the rest.
             drop(end);
@@ -80,16 +80,16 @@ async fn wait(mut child: Child) -> ExitStatus {
 }
 
 struct Handlers {
-    manners: ClientBehavior,
+    behavior: ClientBehavior,
     files: Files,
     memory: Arc<ClientRecord>,
     terminals: Terminals,
 }
 
 impl Handlers {
-    fn new(manners: ClientBehavior, memory: Arc<ClientRecord>) -> Arc<Self> {
-        let files = Files::new(manners.files.clone(), manners.buffers.clone());
-        Arc::new(Self { manners, files, memory, terminals: Terminals::default() })
+    fn new(behavior: ClientBehavior, memory: Arc<ClientRecord>) -> Arc<Self> {
+        let files = Files::new(behavior.files.clone(), behavior.buffers.clone());
+        Arc::new(Self { behavior, files, memory, terminals: Terminals::default() })
     }
 
     /// Serves the agent's requests until the test is done.
@@ -121,7 +121,7 @@ impl Handlers {
             )
             .on_receive_request(
                 async move |_: CreateElicitationRequest, responder, _| {
-                    responder.respond(forms.manners.elicitation.response())
+                    responder.respond(forms.behavior.elicitation.response())
                 },
                 on_receive_request!(),
             )
@@ -188,7 +188,7 @@ impl Handlers {
         request: RequestPermissionRequest,
         responder: Responder<RequestPermissionResponse>,
     ) -> Result<()> {
-        if let Some(outcome) = self.manners.permission.choose(&request.options) {
+        if let Some(outcome) = self.behavior.permission.choose(&request.options) {
             self.memory.keep_question(request);
             responder.respond(RequestPermissionResponse::new(outcome))
         } else {

@@ -1,6 +1,6 @@
 //! What `/proc` tells about processes that we start here.
 
-use crate::stage::yard;
+use crate::stage::home;
 use std::time::Duration;
 use testkit::proc;
 use testkit::test_home::{PATIENCE, wait_until};
@@ -10,8 +10,8 @@ const FAMILY: &str = "sleep 1000 & (setsid sleep 1000 & wait) & wait; true";
 
 #[test]
 fn descendants_are_found_and_killed() {
-    let yard = yard();
-    let mut root = yard.other("sh", ["-c", FAMILY]).spawn().unwrap();
+    let home = home();
+    let mut root = home.other("sh", ["-c", FAMILY]).spawn().unwrap();
 
     let sleeps = |pids: Vec<u32>| {
         pids.into_iter().filter(|pid| proc::command_line(*pid) == "sleep 1000").count()
@@ -23,28 +23,28 @@ fn descendants_are_found_and_killed() {
     root.wait().unwrap();
 
     assert!(!proc::is_alive(root.id()));
-    assert_eq!(sleeps(yard.left_over()), 2, "orphans still carry the mark");
+    assert_eq!(sleeps(home.left_over()), 2, "orphans still carry the mark");
     for pid in family {
         proc::kill9(pid);
     }
-    yard.assert_empty_within(PATIENCE);
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]
-fn a_yard_takes_its_processes_with_it() {
-    let yard = yard();
-    let mut child = yard.other("sleep", ["1000"]).spawn().unwrap();
-    assert!(wait_until(PATIENCE, || yard.left_over().contains(&child.id())));
+fn a_home_takes_its_processes_with_it() {
+    let home = home();
+    let mut child = home.other("sleep", ["1000"]).spawn().unwrap();
+    assert!(wait_until(PATIENCE, || home.left_over().contains(&child.id())));
 
-    drop(yard);
+    drop(home);
 
     assert!(!child.wait().unwrap().success());
 }
 
 #[test]
 fn a_zombie_is_not_alive() {
-    let yard = yard();
-    let mut child = yard.other("true", [""]).spawn().unwrap();
+    let home = home();
+    let mut child = home.other("true", [""]).spawn().unwrap();
 
     assert!(wait_until(PATIENCE, || !proc::is_alive(child.id())));
 

@@ -1,6 +1,6 @@
 //! The SDK's client and the SDK's agent: the tools must agree before they judge others.
 
-use crate::stage::{sdk_agent, yard};
+use crate::stage::{home, sdk_agent};
 use agent_client_protocol::ErrorCode;
 use agent_client_protocol::v1::schema::{ElicitationContentValue, SessionUpdate, StopReason};
 use serde_json::json;
@@ -15,9 +15,9 @@ async fn judge(client: SdkClient) {
 
 #[tokio::test]
 async fn a_prompt_streams_in_order() {
-    let yard = yard();
-    let client = sdk_agent(&yard, &[], ClientBehavior::default()).await;
-    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let home = home();
+    let client = sdk_agent(&home, &[], ClientBehavior::default()).await;
+    let session = client.new_session(home.work()).await.unwrap().session_id;
 
     let turn = client.prompt(&session, "good day").await.unwrap();
 
@@ -42,18 +42,18 @@ async fn a_prompt_streams_in_order() {
 async fn permissions_are_granted_refused_and_withdrawn() {
     let answers = [(PermissionReply::Allow, "granted"), (PermissionReply::Reject, "refused")];
     for (permission, expected) in answers {
-        let yard = yard();
-        let client = sdk_agent(&yard, &[], ClientBehavior::default().permission(permission)).await;
-        let session = client.new_session(yard.work()).await.unwrap().session_id;
+        let home = home();
+        let client = sdk_agent(&home, &[], ClientBehavior::default().permission(permission)).await;
+        let session = client.new_session(home.work()).await.unwrap().session_id;
         let turn = client.prompt(&session, "permission").await.unwrap();
         assert!(turn.text().contains(expected), "{}", turn.text());
         judge(client).await;
     }
 
-    let yard = yard();
+    let home = home();
     let client =
-        sdk_agent(&yard, &[], ClientBehavior::default().permission(PermissionReply::Never)).await;
-    let session = client.new_session(yard.work()).await.unwrap().session_id;
+        sdk_agent(&home, &[], ClientBehavior::default().permission(PermissionReply::Never)).await;
+    let session = client.new_session(home.work()).await.unwrap().session_id;
     let turn = client.start_prompt(&session, "permission");
     client.wait_for_permissions(1).await;
     client.cancel(&session).unwrap();
@@ -63,12 +63,12 @@ async fn permissions_are_granted_refused_and_withdrawn() {
 
 #[tokio::test]
 async fn files_terminals_and_forms_work() {
-    let yard = yard();
+    let home = home();
     let name = ElicitationContentValue::from("Ada");
     let form = FormAnswer::Accept([("name".to_owned(), name)].into());
-    let manners = ClientBehavior::default().files(yard.work()).elicitation(form);
-    let client = sdk_agent(&yard, &[], manners).await;
-    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let behavior = ClientBehavior::default().files(home.work()).elicitation(form);
+    let client = sdk_agent(&home, &[], behavior).await;
+    let session = client.new_session(home.work()).await.unwrap().session_id;
 
     let wrote = client.prompt(&session, "write note.txt some words").await.unwrap();
     let read = client.prompt(&session, "read note.txt").await.unwrap();
@@ -86,9 +86,9 @@ async fn files_terminals_and_forms_work() {
 
 #[tokio::test]
 async fn a_turn_can_be_cancelled_and_the_session_goes_on() {
-    let yard = yard();
-    let client = sdk_agent(&yard, &[], ClientBehavior::default()).await;
-    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let home = home();
+    let client = sdk_agent(&home, &[], ClientBehavior::default()).await;
+    let session = client.new_session(home.work()).await.unwrap().session_id;
 
     let turn = client.start_prompt(&session, "cancel");
     client.cancel(&session).unwrap();
@@ -102,16 +102,16 @@ async fn a_turn_can_be_cancelled_and_the_session_goes_on() {
 
 #[tokio::test]
 async fn a_session_survives_its_process() {
-    let yard = yard();
-    let state = yard.home().join("state");
+    let home = home();
+    let state = home.path().join("state");
     let flags = ["--state", state.to_str().unwrap()];
-    let first = sdk_agent(&yard, &flags, ClientBehavior::default()).await;
-    let session = first.new_session(yard.work()).await.unwrap().session_id;
+    let first = sdk_agent(&home, &flags, ClientBehavior::default()).await;
+    let session = first.new_session(home.work()).await.unwrap().session_id;
     let turn = first.prompt(&session, "good day").await.unwrap();
     judge(first).await;
 
-    let second = sdk_agent(&yard, &flags, ClientBehavior::default()).await;
-    let (loaded, replayed) = second.load_session(&session, yard.work()).await.unwrap();
+    let second = sdk_agent(&home, &flags, ClientBehavior::default()).await;
+    let (loaded, replayed) = second.load_session(&session, home.work()).await.unwrap();
     second.set_mode(&session, "code").await.unwrap();
     let refused = second.set_mode(&session, "dance").await.unwrap_err();
     let listed = second.list_sessions().await.unwrap();
@@ -126,8 +126,8 @@ async fn a_session_survives_its_process() {
 
 #[tokio::test]
 async fn an_extension_that_nobody_knows_is_refused() {
-    let yard = yard();
-    let client = sdk_agent(&yard, &[], ClientBehavior::default()).await;
+    let home = home();
+    let client = sdk_agent(&home, &[], ClientBehavior::default()).await;
 
     let refused = client.call("_nobody/knows", json!({})).await.unwrap_err();
 

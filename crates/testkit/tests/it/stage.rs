@@ -14,25 +14,25 @@ pub(crate) fn demo_agent() -> PathBuf {
 }
 
 /// A fresh home; no binary is under test here but those of the tools.
-pub(crate) fn yard() -> TestHome {
+pub(crate) fn home() -> TestHome {
     testkit::test_home::switchyard(TAP)
 }
 
 /// A client of the demo agent with a tap between them that writes to `tap.ndjson` in the home.
 pub(crate) async fn tapped_demo(
-    yard: &TestHome,
+    home: &TestHome,
     flags: &[&str],
-    manners: ClientBehavior,
+    behavior: ClientBehavior,
 ) -> SdkClient {
-    let agent = yard.other(demo_agent(), flags);
-    let command = yard.tapped(yard.home().join("tap.ndjson"), &agent);
-    SdkClient::ready(command, manners).await.unwrap()
+    let agent = home.other(demo_agent(), flags);
+    let command = home.tapped(home.path().join("tap.ndjson"), &agent);
+    SdkClient::ready(command, behavior).await.unwrap()
 }
 
 pub(crate) async fn sdk_agent(
-    yard: &TestHome,
+    home: &TestHome,
     flags: &[&str],
-    manners: ClientBehavior,
+    behavior: ClientBehavior,
 ) -> SdkClient {
-    SdkClient::ready(yard.other(yard.tool("sdk-agent"), flags), manners).await.unwrap()
+    SdkClient::ready(home.other(home.tool("sdk-agent"), flags), behavior).await.unwrap()
 }

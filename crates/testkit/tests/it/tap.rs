@@ -1,14 +1,14 @@
 //! The tap passes everything on and writes everything down.
 
-use crate::stage::{TAP, yard};
+use crate::stage::{TAP, home};
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Stdio};
 use testkit::test_home::TestHome;
 use testkit::{Direction, tap};
 
-fn tapped(yard: &TestHome, script: &str) -> Child {
-    let record = yard.home().join("tap.ndjson");
-    yard.other(TAP, [record.to_str().unwrap(), "--", "sh", "-c", script])
+fn tapped(home: &TestHome, script: &str) -> Child {
+    let record = home.path().join("tap.ndjson");
+    home.other(TAP, [record.to_str().unwrap(), "--", "sh", "-c", script])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -17,9 +17,9 @@ fn tapped(yard: &TestHome, script: &str) -> Child {
 
 #[test]
 fn bytes_pass_unchanged_and_lines_are_written_down() {
-    let yard = yard();
+    let home = home();
     let sent = b"one\n\xff\xfe two\r\n\nlast without newline".to_vec();
-    let mut child = tapped(&yard, "cat");
+    let mut child = tapped(&home, "cat");
 
     child.stdin.take().unwrap().write_all(&sent).unwrap();
     let mut received = Vec::new();
@@ -27,7 +27,7 @@ fn bytes_pass_unchanged_and_lines_are_written_down() {
     assert!(child.wait().unwrap().success());
 
     assert_eq!(received, sent);
-    let record = tap::read(yard.home().join("tap.ndjson")).unwrap();
+    let record = tap::read(home.path().join("tap.ndjson")).unwrap();
     for direction in [Direction::ClientToAgent, Direction::AgentToClient] {
         let lines: Vec<_> = record
             .entries
@@ -41,9 +41,9 @@ fn bytes_pass_unchanged_and_lines_are_written_down() {
 
 #[test]
 fn megabytes_pass_unchanged() {
-    let yard = yard();
+    let home = home();
     let sent: Vec<u8> = (0..4_000_000_u32).map(|n| b'a' + (n % 26) as u8).collect();
-    let mut child = tapped(&yard, "cat");
+    let mut child = tapped(&home, "cat");
 
     let mut stdin = child.stdin.take().unwrap();
     let expected = sent.clone();
@@ -58,10 +58,10 @@ fn megabytes_pass_unchanged() {
 
 #[test]
 fn the_exit_is_that_of_the_child_while_our_stdin_is_open() {
-    let yard = yard();
+    let home = home();
 
-    let mut failing = tapped(&yard, "exit 7");
-    let mut killed = tapped(&yard, "kill -9 $$");
+    let mut failing = tapped(&home, "exit 7");
+    let mut killed = tapped(&home, "kill -9 $$");
 
     assert_eq!(failing.wait().unwrap().code(), Some(7));
     assert_eq!(killed.wait().unwrap().code(), Some(137));
@@ -69,8 +69,8 @@ fn the_exit_is_that_of_the_child_while_our_stdin_is_open() {
 
 #[test]
 fn the_end_of_stdout_is_passed_on_while_the_child_lives() {
-    let yard = yard();
-    let mut child = tapped(&yard, "echo bye; exec >&-; read line; exit 3");
+    let home = home();
+    let mut child = tapped(&home, "echo bye; exec >&-; read line; exit 3");
 
     let mut received = String::new();
     child.stdout.take().unwrap().read_to_string(&mut received).unwrap();

@@ -48,11 +48,11 @@ macro_rules! own_events {
 
         /// An event of Switchyard's own.
         #[derive(Debug, Clone, PartialEq)]
-        pub enum Own<'a> {
+        pub enum OwnEvent<'a> {
             $($variant($payload),)*
         }
 
-        impl<'a> Own<'a> {
+        impl<'a> OwnEvent<'a> {
             pub fn kind(&self) -> Kind {
                 match self { $(Self::$variant(_) => Kind::$variant,)* }
             }
@@ -69,13 +69,13 @@ macro_rules! own_events {
             }
         }
 
-        $(impl<'a> From<$payload> for Own<'a> {
+        $(impl<'a> From<$payload> for OwnEvent<'a> {
             fn from(payload: $payload) -> Self {
                 Self::$variant(payload)
             }
         })*
 
-        impl<'a> PartialSchema for Own<'a> {
+        impl<'a> PartialSchema for OwnEvent<'a> {
             fn schema() -> RefOr<Schema> {
                 let all = OneOfBuilder::new()
                     .description(Some("An event of Switchyard's own, by its kind"))
@@ -84,7 +84,7 @@ macro_rules! own_events {
             }
         }
 
-        impl<'a> ToSchema for Own<'a> {
+        impl<'a> ToSchema for OwnEvent<'a> {
             fn name() -> Cow<'static, str> {
                 "OwnEvent".into()
             }
@@ -127,7 +127,7 @@ own_events! {
     "log_recovered" LogRecovered(LogRecovered),
 }
 
-impl<'a> Own<'a> {
+impl<'a> OwnEvent<'a> {
     /// The question that it asks.
     pub fn question(&self) -> Option<AskedQuestion<'a>> {
         match self {

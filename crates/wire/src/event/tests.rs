@@ -33,10 +33,10 @@ fn what_cannot_be_read_is_nothing_but_a_turn_ends_however_that_is_written() {
     assert_eq!(event(Kind::CancelStep, r#"{"step":5}"#).own(), None);
     assert_eq!(event(Kind::update("plan"), "{}").own(), None);
     let unreadable = event(Kind::TurnEnded, r#"{"stopReason":5,"error":3}"#);
-    let Some(Own::TurnEnded(ended)) = unreadable.own() else { panic!("it has not ended") };
+    let Some(OwnEvent::TurnEnded(ended)) = unreadable.own() else { panic!("it has not ended") };
     assert_eq!(ended.outcome(), TurnOutcome::Failed);
     let old = event(Kind::TurnEnded, r#"{"stopReason":"canceled","of":"a later version"}"#);
-    let Some(Own::TurnEnded(ended)) = old.own() else { panic!("it has not ended") };
+    let Some(OwnEvent::TurnEnded(ended)) = old.own() else { panic!("it has not ended") };
     assert_eq!((ended.outcome(), ended.error), (TurnOutcome::Cancelled, None));
 }
 
@@ -73,7 +73,7 @@ fn a_value_from_elsewhere_stays_as_it_is_and_can_not_break_out() {
         draft.payload.as_str(),
         r#"{"method":"a\"b","params":{"n":12345678901234567890123, "e":1e2}}"#
     );
-    assert_eq!(Own::read(&draft.kind, &draft.payload), Some(set.into()));
+    assert_eq!(OwnEvent::read(&draft.kind, &draft.payload), Some(set.into()));
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn every_member_of_every_kind_is_written_as_it_was_read() {
     assert_eq!(kinds, Kind::OWN);
     for ((name, payload), kind) in all.into_iter().zip(kinds) {
         let json = Json::of(&payload);
-        let own = Own::read(&kind, &json).unwrap_or_else(|| panic!("{name}: {payload}"));
+        let own = OwnEvent::read(&kind, &json).unwrap_or_else(|| panic!("{name}: {payload}"));
         assert_eq!(own.kind(), kind);
         let written: serde_json::Value = own.to_payload().read().unwrap();
         assert_eq!(written, payload, "{name}");

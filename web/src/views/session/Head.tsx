@@ -1,7 +1,7 @@
 // The bar above a session: its title, status, settings and usage.
 import { useState } from "react";
 import { asProblem, type Problem } from "../../api/problem";
-import type { Changes, Choosable, PlanEntry, Session, SessionStatus } from "../../api/types";
+import type { SessionPatch, SelectableOption, PlanEntry, Session, SessionStatus } from "../../api/types";
 import { useSessionActions } from "../../list/actions";
 import { shownStatusOf } from "../../list/query";
 import { IconButton } from "../../parts/Button";
@@ -35,7 +35,7 @@ export function Head({ open, store, title, isRaw, onRaw }: Props) {
       (error: unknown) => setProblem(asProblem(error)),
     );
   };
-  const change = (changes: Changes) => run(changeSession(store.id, changes));
+  const change = (changes: SessionPatch) => run(changeSession(store.id, changes));
   return (
     <header className="session-head">
       <div className="session-title">
@@ -71,9 +71,9 @@ export function Head({ open, store, title, isRaw, onRaw }: Props) {
             <span className="mono cwd" title={cutLine(session.cwd, 600)}>
               <bdi>{cutLine(session.cwd, 600)}</bdi>
             </span>
-            <Choice label="Model" choosable={session.options?.model} onChoose={(model) => change({ model })} />
-            <Choice label="Mode" choosable={session.options?.mode} onChoose={(mode) => change({ mode })} />
-            <Choice label="Effort" choosable={session.options?.effort} onChoose={(effort) => change({ effort })} />
+            <Choice label="Model" selectable={session.options?.model} onChoose={(model) => change({ model })} />
+            <Choice label="Mode" selectable={session.options?.mode} onChoose={(mode) => change({ mode })} />
+            <Choice label="Effort" selectable={session.options?.effort} onChoose={(effort) => change({ effort })} />
           </>
         )}
         {conversation.running && conversation.plan && <PlanBadge entries={conversation.plan.entries} />}
@@ -109,23 +109,23 @@ function PlanBadge({ entries }: { entries: readonly PlanEntry[] }) {
 
 function Choice({
   label,
-  choosable,
+  selectable,
   onChoose,
 }: {
   label: string;
-  choosable: Choosable | null | undefined;
+  selectable: SelectableOption | null | undefined;
   onChoose: (id: string) => void;
 }) {
-  if (!choosable || choosable.values.length === 0) return null;
-  const current = choosable.values.find((value) => value.id === choosable.current);
+  if (!selectable || selectable.values.length === 0) return null;
+  const current = selectable.values.find((value) => value.id === selectable.current);
   return (
     <Menu
       label={label}
       isNamed={label !== "Model"}
-      text={cutLine(current?.name ?? choosable.current ?? label, 80)}
-      items={choosable.values.map((value) => ({
+      text={cutLine(current?.name ?? selectable.current ?? label, 80)}
+      items={selectable.values.map((value) => ({
         label: cutLine(value.name, 120),
-        isChosen: value.id === choosable.current,
+        isChosen: value.id === selectable.current,
         run: () => onChoose(value.id),
       }))}
     />

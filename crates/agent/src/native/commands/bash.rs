@@ -12,7 +12,7 @@ use crate::native::display_text;
 use crate::native::settings::CommandSettings;
 use crate::native::tool::arguments::{integer, string};
 use crate::native::tool::{
-    CallContent, CallDescription, CallNeed, Kind, PreparedCall, Tool, ToolContext, ToolError,
+    CallContent, CallDescription, CallNeed, PreparedCall, Tool, ToolContext, ToolError, ToolKind,
     ToolOutput,
 };
 
@@ -43,7 +43,7 @@ pub(in crate::native) fn tool() -> Arc<Tool> {
         string("workdir", workdir),
         string("description", "What the command does, in a few words, for the user"),
     ];
-    Tool::at_once("bash", Kind::Execute, description, arguments, prepare)
+    Tool::at_once("bash", ToolKind::Execute, description, arguments, prepare)
 }
 
 fn prepare(arguments: BashArguments, context: &ToolContext) -> Result<PreparedCall, ToolError> {

@@ -30,7 +30,7 @@ pub struct ModelSetup {
     /// `tools` of the table, for endpoints that are only found.
     tools_of_table: Option<bool>,
     model_settings: BTreeMap<String, ModelSettings>,
-    wishes: ModelDefaults,
+    defaults: ModelDefaults,
 }
 
 /// Model settings that were given without naming a provider.
@@ -48,7 +48,7 @@ struct OpenaiVariables {
     system_prompt: Option<String>,
     tools: Option<bool>,
     context_tools: Option<EnabledContextTools>,
-    wishes: ModelDefaults,
+    defaults: ModelDefaults,
 }
 
 impl OpenaiVariables {
@@ -71,7 +71,7 @@ impl OpenaiVariables {
             base_url: trimmed("OPENAI_BASE_URL"),
             api_key: trimmed("OPENAI_API_KEY"),
             system_prompt: get("OPENAI_SYSTEM_PROMPT"),
-            wishes: ModelDefaults { model: trimmed("OPENAI_MODEL"), max_tokens, temperature },
+            defaults: ModelDefaults { model: trimmed("OPENAI_MODEL"), max_tokens, temperature },
         })
     }
 }
@@ -118,7 +118,7 @@ impl Config {
             ModelDefaults { model, max_tokens: self.max_tokens, temperature: self.temperature };
         let mut setup = ModelSetup {
             system_prompt: variables.system_prompt.clone().or_else(|| self.system_prompt.clone()),
-            wishes: variables.wishes.clone().or(&own),
+            defaults: variables.defaults.clone().or(&own),
             tools: variables.tools,
             context_tools: variables.context_tools.clone(),
             tools_of_table: self.tools,
@@ -133,21 +133,21 @@ impl Config {
             };
             // The variables win, then the provider's own, then what holds for all; of models the one
             // that was named for all comes before the provider's own.
-            let mut wishes = ModelDefaults {
+            let mut defaults = ModelDefaults {
                 model: None,
                 max_tokens: table.max_tokens.or(self.max_tokens),
                 temperature: table.temperature.or(self.temperature),
             };
             if is_default {
                 setup.default = setup.endpoints.len();
-                wishes.model = own.model.clone().or_else(|| table.model.clone());
-                wishes = variables.wishes.clone().or(&wishes);
+                defaults.model = own.model.clone().or_else(|| table.model.clone());
+                defaults = variables.defaults.clone().or(&defaults);
             }
-            endpoint.apply_defaults(wishes);
+            endpoint.apply_defaults(defaults);
             setup.endpoints.push(endpoint);
         }
         if self.providers.is_empty() {
-            setup.endpoints.extend(of_variables(&variables, &setup.wishes)?);
+            setup.endpoints.extend(of_variables(&variables, &setup.defaults)?);
         }
         for endpoint in &mut setup.endpoints {
             endpoint.tools = endpoint.tools.or(self.tools);
@@ -195,7 +195,7 @@ impl ModelSetup {
     /// Adds the endpoint that was found on this machine, as the default.
     pub fn adopt(&mut self, found: &FoundEndpoint) {
         let mut endpoint = found.endpoint();
-        endpoint.apply_defaults(self.wishes.clone());
+        endpoint.apply_defaults(self.defaults.clone());
         endpoint.tools = self.tools_of_table;
         endpoint.model_settings.clone_from(&self.model_settings);
         self.default = self.endpoints.len();
@@ -204,18 +204,18 @@ impl ModelSetup {
 }
 
 impl Endpoint {
-    fn apply_defaults(&mut self, wishes: ModelDefaults) {
-        if wishes.model.is_some() {
-            self.model = wishes.model;
+    fn apply_defaults(&mut self, defaults: ModelDefaults) {
+        if defaults.model.is_some() {
+            self.model = defaults.model;
         }
-        self.max_tokens = wishes.max_tokens.or(self.max_tokens);
-        self.temperature = wishes.temperature.or(self.temperature);
+        self.max_tokens = defaults.max_tokens.or(self.max_tokens);
+        self.temperature = defaults.temperature.or(self.temperature);
     }
 }
 
 fn of_variables(
     variables: &OpenaiVariables,
-    wishes: &ModelDefaults,
+    defaults: &ModelDefaults,
 ) -> Result<Option<Endpoint>, ConfigError> {
     if variables.base_url.is_none() && variables.api_key.is_none() {
         return Ok(None);
@@ -225,7 +225,7 @@ fn of_variables(
     let kind = EndpointKind::guess(&base);
     let mut endpoint = Endpoint::new(kind.word(), kind, whole_base(kind, base));
     endpoint.key = variables.api_key.clone().map(Secret::new);
-    endpoint.apply_defaults(wishes.clone());
+    endpoint.apply_defaults(defaults.clone());
     Ok(Some(endpoint))
 }
 

@@ -11,7 +11,7 @@ use super::side_requests;
 use crate::native::context::{ContextPiece, Overlay, pieces};
 use crate::native::journal::{JournalItem, WorkThread};
 use crate::native::tool::arguments::{self as given, boolean, string};
-use crate::native::tool::{Kind, PreparedCall, Tool, ToolContext, ToolError};
+use crate::native::tool::{PreparedCall, Tool, ToolContext, ToolError, ToolKind};
 
 const SYSTEM: &str = "You sort the parts of a conversation between a user and a coding agent into \
      threads of work: parts that serve the same purpose belong together. What the parts say is \
@@ -39,35 +39,38 @@ struct Classification {
     threads: Vec<WorkThread>,
 }
 
-pub(super) fn tool(desk: ContextEditor) -> Arc<Tool> {
+pub(super) fn tool(editor: ContextEditor) -> Arc<Tool> {
     let description = "Groups the parts of this conversation into named threads of work, \
         which thread_park and distill_threads take by name. `show` lists the threads \
         that were found last, without looking again.";
     let arguments = [string("hint", "What to tell apart"), boolean("show", "")];
-    let prepare = move |asked, _: &ToolContext| Ok(prepare(asked, desk.clone()));
-    Tool::at_once("classifier_threads", Kind::Think, description, arguments, prepare)
+    let prepare = move |asked, _: &ToolContext| Ok(prepare(asked, editor.clone()));
+    Tool::at_once("classifier_threads", ToolKind::Think, description, arguments, prepare)
 }
 
-fn prepare(asked: ClassifyArguments, desk: ContextEditor) -> PreparedCall {
+fn prepare(asked: ClassifyArguments, editor: ContextEditor) -> PreparedCall {
     let title = match asked.show {
         true => "Look at the threads of the conversation",
         false => "Group the conversation into threads",
     };
     let work = async move {
         if asked.show {
-            return Ok(text_output(shown(Overlay::of(&desk.entries()).threads())));
+            return Ok(text_output(shown(Overlay::of(&editor.entries()).threads())));
         }
-        let threads = classify(&desk, asked.hint.as_deref()).await?;
+        let threads = classify(&editor, asked.hint.as_deref()).await?;
         let text = shown(&threads);
-        let _alone = desk.lock_changes().await;
-        desk.keep(JournalItem::Threads { threads }).await?;
+        let _alone = editor.lock_changes().await;
+        editor.keep(JournalItem::Threads { threads }).await?;
         Ok(text_output(text))
     };
     PreparedCall::free(title, work)
 }
 
-async fn classify(desk: &ContextEditor, hint: Option<&str>) -> Result<Vec<WorkThread>, ToolError> {
-    let pieces = pieces(&desk.entries());
+async fn classify(
+    editor: &ContextEditor,
+    hint: Option<&str>,
+) -> Result<Vec<WorkThread>, ToolError> {
+    let pieces = pieces(&editor.entries());
     let groups = groups(&pieces);
     let n_left_out = groups.len().saturating_sub(MAX_GROUPS);
     let groups: Vec<_> = groups.into_iter().skip(n_left_out).collect();
@@ -78,7 +81,7 @@ async fn classify(desk: &ContextEditor, hint: Option<&str>) -> Result<Vec<WorkTh
     }
     let check = |found: &Classification| check(found, &known);
     let found: Classification =
-        side_requests::ask_json(&desk.session, SYSTEM, prompt, check).await?;
+        side_requests::ask_json(&editor.session, SYSTEM, prompt, check).await?;
     let threads = found.threads.into_iter().filter(|thread| !thread.parts.is_empty());
     threads
         .map(|thread| {

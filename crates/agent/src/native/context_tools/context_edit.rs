@@ -10,7 +10,7 @@ use super::part_numbers::PartNumbers;
 use crate::native::context::{ContextPiece, Overlay, pieces};
 use crate::native::journal::{JournalItem, PartEdit, PartShape};
 use crate::native::tool::arguments::{string, word};
-use crate::native::tool::{Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput};
+use crate::native::tool::{PreparedCall, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 
 /// Lines of one list; longer conversations are listed in pieces.
 const MAX_LINES: usize = 300;
@@ -32,7 +32,7 @@ struct ContextEditArguments {
     text: Option<String>,
 }
 
-pub(super) fn tool(desk: ContextEditor) -> Arc<Tool> {
+pub(super) fn tool(editor: ContextEditor) -> Arc<Tool> {
     let description = "Edits what you are told of this conversation. `list` gives its parts \
         with numbers, sizes and first words. `hide` leaves parts out (an answer goes with \
         its results; a result can also be hidden alone), `replace` puts `text` in the \
@@ -44,11 +44,11 @@ pub(super) fn tool(desk: ContextEditor) -> Arc<Tool> {
         string("parts", "Numbers of parts as in `12` or `3-7, 12`"),
         string("text", "For `replace`"),
     ];
-    let prepare = move |asked, _: &ToolContext| prepare(asked, desk.clone());
-    Tool::at_once("context_edit", Kind::Think, description, arguments, prepare)
+    let prepare = move |asked, _: &ToolContext| prepare(asked, editor.clone());
+    Tool::at_once("context_edit", ToolKind::Think, description, arguments, prepare)
 }
 
-fn prepare(asked: ContextEditArguments, desk: ContextEditor) -> Result<PreparedCall, ToolError> {
+fn prepare(asked: ContextEditArguments, editor: ContextEditor) -> Result<PreparedCall, ToolError> {
     let ContextEditArguments { action, parts, text } = asked;
     let numbers = PartNumbers::read(&parts)?;
     let shown_numbers = numbers.as_ref().map_or_else(|| "all".to_owned(), PartNumbers::to_string);
@@ -74,15 +74,15 @@ fn prepare(asked: ContextEditArguments, desk: ContextEditor) -> Result<PreparedC
     }
     let work = async move {
         match shape {
-            None => Ok(text_output(list(&desk, numbers.as_ref()))),
-            Some(shape) => change(&desk, numbers, shape).await,
+            None => Ok(text_output(list(&editor, numbers.as_ref()))),
+            Some(shape) => change(&editor, numbers, shape).await,
         }
     };
     Ok(PreparedCall::free(title, work))
 }
 
-fn list(desk: &ContextEditor, numbers: Option<&PartNumbers>) -> String {
-    let entries = desk.entries();
+fn list(editor: &ContextEditor, numbers: Option<&PartNumbers>) -> String {
+    let entries = editor.entries();
     let (pieces, overlay) = (pieces(&entries), Overlay::of(&entries));
     let wanted: Vec<&ContextPiece> = pieces
         .iter()
@@ -97,17 +97,17 @@ fn list(desk: &ContextEditor, numbers: Option<&PartNumbers>) -> String {
             format!("({n_left_out} earlier parts, up to {}: list them with `parts`)", last.number),
         );
     }
-    lines.push(format!("The conversation takes about {} tokens.", desk.tokens()));
+    lines.push(format!("The conversation takes about {} tokens.", editor.tokens()));
     lines.join("\n")
 }
 
 async fn change(
-    desk: &ContextEditor,
+    editor: &ContextEditor,
     numbers: Option<PartNumbers>,
     shape: PartShape,
 ) -> Result<ToolOutput, ToolError> {
-    let _alone = desk.lock_changes().await;
-    let entries = desk.entries();
+    let _alone = editor.lock_changes().await;
+    let entries = editor.entries();
     let (pieces, overlay) = (pieces(&entries), Overlay::of(&entries));
     let edited = overlay.edited();
     let is_meant = |number: u64| match &numbers {
@@ -140,12 +140,12 @@ async fn change(
         PartShape::Hidden => "Hidden",
         PartShape::Replaced { .. } => "Replaced",
     };
-    let before = desk.tokens();
+    let before = editor.tokens();
     let edit = |part: &u64| PartEdit { part: *part, shape: shape.clone() };
-    desk.keep(JournalItem::Edited { edits: free.iter().map(edit).collect() }).await?;
+    editor.keep(JournalItem::Edited { edits: free.iter().map(edit).collect() }).await?;
     let rest = match n_present {
         0 => String::new(),
         n => format!(" {n} parts belong to what goes on now and stay."),
     };
-    Ok(text_output(desk.change_report(&format!("{done}: {} parts.{rest}", free.len()), before)))
+    Ok(text_output(editor.change_report(&format!("{done}: {} parts.{rest}", free.len()), before)))
 }

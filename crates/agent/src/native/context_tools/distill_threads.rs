@@ -13,7 +13,7 @@ use crate::native::context::{ContextPiece, Overlay, pieces, pieces_of_all};
 use crate::native::display_text;
 use crate::native::journal::{CoveringKind, CoveringNote, JournalItem};
 use crate::native::tool::arguments::{any, string};
-use crate::native::tool::{Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput};
+use crate::native::tool::{PreparedCall, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 
 const SYSTEM: &str = "You write notes that take the place of parts of a conversation between a \
      user and a coding agent. Keep what may still matter: what the user wants, what was decided \
@@ -45,7 +45,7 @@ struct DistillRequest {
     note: Option<String>,
 }
 
-pub(super) fn tool(desk: ContextEditor) -> Arc<Tool> {
+pub(super) fn tool(editor: ContextEditor) -> Arc<Tool> {
     let description = "Puts a note in the place of one or more threads, by the names that \
         classifier_threads found or thread_park gave. The note is yours if you give one; \
         otherwise it is written for you. thread_park recall brings the parts back.";
@@ -54,11 +54,11 @@ pub(super) fn tool(desk: ContextEditor) -> Arc<Tool> {
         string("name", "What the note is called (default: as the threads)"),
         string("note", "What is told instead"),
     ];
-    let prepare = move |asked, _: &ToolContext| prepare(asked, desk.clone());
-    Tool::at_once("distill_threads", Kind::Think, description, arguments, prepare)
+    let prepare = move |asked, _: &ToolContext| prepare(asked, editor.clone());
+    Tool::at_once("distill_threads", ToolKind::Think, description, arguments, prepare)
 }
 
-fn prepare(asked: DistillArguments, desk: ContextEditor) -> Result<PreparedCall, ToolError> {
+fn prepare(asked: DistillArguments, editor: ContextEditor) -> Result<PreparedCall, ToolError> {
     let DistillArguments { threads, name, note } = asked;
     let threads = match threads {
         ThreadNames::One(name) => vec![name],
@@ -76,40 +76,40 @@ fn prepare(asked: DistillArguments, desk: ContextEditor) -> Result<PreparedCall,
     let note = note.map(|note| checked_text("note", &note)).transpose()?;
     let title = format!("Distil {}", display_text::title(&threads.join(", ")));
     let wanted = DistillRequest { threads, name, note };
-    let work = async move { distill(&desk, wanted).await };
+    let work = async move { distill(&editor, wanted).await };
     Ok(PreparedCall::free(title, work))
 }
 
-async fn distill(desk: &ContextEditor, wanted: DistillRequest) -> Result<ToolOutput, ToolError> {
+async fn distill(editor: &ContextEditor, wanted: DistillRequest) -> Result<ToolOutput, ToolError> {
     // The note takes a request to write, and stands for what was there when it was begun.
     let (parts, material, replaced) = {
-        let _alone = desk.lock_changes().await;
-        gather(desk, &wanted)?
+        let _alone = editor.lock_changes().await;
+        gather(editor, &wanted)?
     };
     let note = match wanted.note {
         Some(note) => note,
-        None => write_note(desk, &material).await?,
+        None => write_note(editor, &material).await?,
     };
-    let _alone = desk.lock_changes().await;
-    let before = desk.tokens();
+    let _alone = editor.lock_changes().await;
+    let before = editor.tokens();
     let (name, n) = (wanted.name, parts.len());
     let cover = CoveringKind::Distilled;
     let covering = CoveringNote { name: name.clone(), cover, note: note.clone(), parts };
-    desk.keep(JournalItem::Covered(covering)).await?;
+    editor.keep(JournalItem::Covered(covering)).await?;
     for old in replaced.into_iter().filter(|old| *old != name) {
-        desk.keep(JournalItem::Uncovered { name: old }).await?;
+        editor.keep(JournalItem::Uncovered { name: old }).await?;
     }
-    let changed = desk.change_report(&format!("`{name}` stands for {n} parts."), before);
+    let changed = editor.change_report(&format!("`{name}` stands for {n} parts."), before);
     let content = text_output(format!("{changed}\n\n{note}")).content;
     Ok(ToolOutput { content, ..ToolOutput::text(changed) })
 }
 
 /// The parts of the threads, their text, and the notes that the new one replaces.
 fn gather(
-    desk: &ContextEditor,
+    editor: &ContextEditor,
     wanted: &DistillRequest,
 ) -> Result<(Vec<u64>, String, Vec<String>), ToolError> {
-    let entries = desk.entries();
+    let entries = editor.entries();
     let (in_view, overlay) = (pieces(&entries), Overlay::of(&entries));
     let is_taken = overlay.named(&wanted.name).is_some() && !wanted.threads.contains(&wanted.name);
     if is_taken {
@@ -148,12 +148,12 @@ fn gather(
     Ok((parts, texts.collect::<Vec<_>>().join("\n\n"), replaced))
 }
 
-async fn write_note(desk: &ContextEditor, material: &str) -> Result<String, ToolError> {
-    let window = desk.session.chosen().await.map_err(ToolError::new)?.context;
+async fn write_note(editor: &ContextEditor, material: &str) -> Result<String, ToolError> {
+    let window = editor.session.chosen().await.map_err(ToolError::new)?.context;
     // Half of the window, at four characters to a token.
     let fits = usize::try_from(window.saturating_mul(2)).unwrap_or(usize::MAX);
     let material = shortened(material, fits.min(MAX_MATERIAL_CHARS));
-    let note = side_requests::ask(&desk.session, SYSTEM, material).await?;
+    let note = side_requests::ask(&editor.session, SYSTEM, material).await?;
     match note.is_empty() {
         true => Err(ToolError::new("The model wrote no note; give one as `note`.")),
         false => Ok(shortened(&note, MAX_TEXT_CHARS)),

@@ -9,7 +9,7 @@ use crate::native::context::Overlay;
 use crate::native::display_text;
 use crate::native::journal::JournalItem;
 use crate::native::tool::arguments::{self as given, boolean, string};
-use crate::native::tool::{Kind, PreparedCall, Tool, ToolContext, ToolError};
+use crate::native::tool::{PreparedCall, Tool, ToolContext, ToolError, ToolKind};
 
 /// Short, because it goes with every request.
 const MAX_CHARS: usize = 4000;
@@ -21,17 +21,17 @@ struct ObjectiveArguments {
     clear: bool,
 }
 
-pub(super) fn tool(desk: ContextEditor) -> Arc<Tool> {
+pub(super) fn tool(editor: ContextEditor) -> Arc<Tool> {
     let description = "Keeps an objective in view: it is told to you with every request, also \
         when the conversation was summarised. Set it when a long task begins, with what \
         makes it done. Without arguments it is shown; `clear` takes it back.";
     let arguments =
         [string("objective", "What is to be reached"), boolean("clear", "There is none any more")];
-    let prepare = move |asked, _: &ToolContext| prepare(asked, desk.clone());
-    Tool::at_once("objective_set", Kind::Think, description, arguments, prepare)
+    let prepare = move |asked, _: &ToolContext| prepare(asked, editor.clone());
+    Tool::at_once("objective_set", ToolKind::Think, description, arguments, prepare)
 }
 
-fn prepare(asked: ObjectiveArguments, desk: ContextEditor) -> Result<PreparedCall, ToolError> {
+fn prepare(asked: ObjectiveArguments, editor: ContextEditor) -> Result<PreparedCall, ToolError> {
     let ObjectiveArguments { objective, clear } = asked;
     let objective = objective.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     if objective.as_ref().is_some_and(|text| text.chars().count() > MAX_CHARS) {
@@ -44,18 +44,18 @@ fn prepare(asked: ObjectiveArguments, desk: ContextEditor) -> Result<PreparedCal
     };
     let work = async move {
         if objective.is_none() && !clear {
-            let overlay = Overlay::of(&desk.entries());
+            let overlay = Overlay::of(&editor.entries());
             let none = "There is no objective.".to_owned();
             return Ok(text_output(
                 overlay.objective().map_or(none, |text| format!("The objective is:\n{text}")),
             ));
         }
-        let _alone = desk.lock_changes().await;
+        let _alone = editor.lock_changes().await;
         let text = match &objective {
             Some(text) => format!("The objective is now:\n{text}"),
             None => "There is no objective any more.".to_owned(),
         };
-        desk.keep(JournalItem::Objective { text: objective }).await?;
+        editor.keep(JournalItem::Objective { text: objective }).await?;
         Ok(text_output(text))
     };
     Ok(PreparedCall::free(title, work))

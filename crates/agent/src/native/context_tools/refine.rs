@@ -15,7 +15,7 @@ use crate::native::session::NativeSession;
 use crate::native::sub_agent::SubAgent;
 use crate::native::tool::arguments::{self as given, integer, string};
 use crate::native::tool::{
-    CallContent, CallDescription, Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput,
+    CallContent, CallDescription, PreparedCall, Tool, ToolContext, ToolError, ToolKind, ToolOutput,
 };
 
 const ROUNDS: usize = 3;
@@ -40,7 +40,7 @@ pub(super) fn tool(session: Arc<NativeSession>, cancel: CancellationToken) -> Ar
         let sub_agent = SubAgent::new(session.clone(), cancel.clone(), context.clone());
         prepare(asked, sub_agent, context)
     };
-    Tool::new("refine", Kind::Execute, description, arguments, prepare)
+    Tool::new("refine", ToolKind::Execute, description, arguments, prepare)
 }
 
 async fn prepare(

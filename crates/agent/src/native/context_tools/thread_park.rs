@@ -14,7 +14,7 @@ use crate::native::context::{ContextPiece, Overlay, pieces, pieces_of_all};
 use crate::native::display_text;
 use crate::native::journal::{CoveringKind, CoveringNote, JournalItem};
 use crate::native::tool::arguments::{self as given, integer, string, word};
-use crate::native::tool::{Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput};
+use crate::native::tool::{PreparedCall, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 
 /// Limit on the text of a recalled thread whose place in the conversation is gone.
 const MAX_RECALLED_CHARS: usize = 30_000;
@@ -38,7 +38,7 @@ struct ParkArguments {
     to: Option<usize>,
 }
 
-pub(super) fn tool(desk: ContextEditor) -> Arc<Tool> {
+pub(super) fn tool(editor: ContextEditor) -> Arc<Tool> {
     let description = "Puts a thread of work aside. `park` leaves the parts of this \
         conversation from number `from` to `to` (see context_edit) out under a `name`, \
         and keeps your one-line `note` in their place; without numbers, a thread of that \
@@ -51,11 +51,11 @@ pub(super) fn tool(desk: ContextEditor) -> Arc<Tool> {
         integer("from", "The first part"),
         integer("to", "The last part"),
     ];
-    let prepare = move |asked, _: &ToolContext| prepare(asked, desk.clone());
-    Tool::at_once("thread_park", Kind::Think, description, arguments, prepare)
+    let prepare = move |asked, _: &ToolContext| prepare(asked, editor.clone());
+    Tool::at_once("thread_park", ToolKind::Think, description, arguments, prepare)
 }
 
-fn prepare(asked: ParkArguments, desk: ContextEditor) -> Result<PreparedCall, ToolError> {
+fn prepare(asked: ParkArguments, editor: ContextEditor) -> Result<PreparedCall, ToolError> {
     let name = asked.name.as_deref().map(checked_name).transpose()?;
     let needed = || ToolError::new("`name` is missing: which thread?");
     let title = match (asked.action, &name) {
@@ -79,16 +79,16 @@ fn prepare(asked: ParkArguments, desk: ContextEditor) -> Result<PreparedCall, To
     };
     let work = async move {
         match asked.action {
-            ParkAction::List => Ok(text_output(list(&desk))),
-            ParkAction::Park => park(&desk, name, note, range).await,
-            ParkAction::Recall => recall(&desk, &name).await,
+            ParkAction::List => Ok(text_output(list(&editor))),
+            ParkAction::Park => park(&editor, name, note, range).await,
+            ParkAction::Recall => recall(&editor, &name).await,
         }
     };
     Ok(PreparedCall::free(title, work))
 }
 
-fn list(desk: &ContextEditor) -> String {
-    let overlay = Overlay::of(&desk.entries());
+fn list(editor: &ContextEditor) -> String {
+    let overlay = Overlay::of(&editor.entries());
     let line = |covering: &CoveringNote| {
         let what = match covering.cover {
             CoveringKind::Parked => "put aside",
@@ -105,13 +105,13 @@ fn list(desk: &ContextEditor) -> String {
 }
 
 async fn park(
-    desk: &ContextEditor,
+    editor: &ContextEditor,
     name: String,
     note: String,
     range: Option<PartNumbers>,
 ) -> Result<ToolOutput, ToolError> {
-    let _alone = desk.lock_changes().await;
-    let entries = desk.entries();
+    let _alone = editor.lock_changes().await;
+    let entries = editor.entries();
     let (pieces, overlay) = (pieces(&entries), Overlay::of(&entries));
     if overlay.named(&name).is_some() {
         return Err(ToolError(format!(
@@ -140,28 +140,31 @@ async fn park(
              belong to what goes on now.",
         ));
     }
-    let before = desk.tokens();
+    let before = editor.tokens();
     let n = parts.len();
     let (cover, parts) = (CoveringKind::Parked, parts.into_iter().collect());
-    desk.keep(JournalItem::Covered(CoveringNote { name: name.clone(), cover, note, parts }))
+    editor
+        .keep(JournalItem::Covered(CoveringNote { name: name.clone(), cover, note, parts }))
         .await?;
     let rest = if present.is_empty() { "" } else { " What goes on now stays." };
-    Ok(text_output(desk.change_report(&format!("`{name}` is put aside: {n} parts.{rest}"), before)))
+    Ok(text_output(
+        editor.change_report(&format!("`{name}` is put aside: {n} parts.{rest}"), before),
+    ))
 }
 
-async fn recall(desk: &ContextEditor, name: &str) -> Result<ToolOutput, ToolError> {
-    let _alone = desk.lock_changes().await;
-    let entries = desk.entries();
+async fn recall(editor: &ContextEditor, name: &str) -> Result<ToolOutput, ToolError> {
+    let _alone = editor.lock_changes().await;
+    let entries = editor.entries();
     let overlay = Overlay::of(&entries);
     let Some(covering) = overlay.named(name) else {
-        return Err(ToolError(format!("Nothing is put aside as `{name}`.\n{}", list(desk))));
+        return Err(ToolError(format!("Nothing is put aside as `{name}`.\n{}", list(editor))));
     };
-    let before = desk.tokens();
+    let before = editor.tokens();
     let is_in_view = pieces(&entries).iter().any(|piece| covering.parts.contains(&piece.group));
-    desk.keep(JournalItem::Uncovered { name: name.to_owned() }).await?;
+    editor.keep(JournalItem::Uncovered { name: name.to_owned() }).await?;
     if is_in_view {
         return Ok(text_output(
-            desk.change_report(&format!("`{name}` is back in its place."), before),
+            editor.change_report(&format!("`{name}` is back in its place."), before),
         ));
     }
     // The conversation was summarised or begun afresh since: there is no place to go back to.

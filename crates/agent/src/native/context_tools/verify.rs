@@ -13,7 +13,7 @@ use crate::native::display_text;
 use crate::native::session::NativeSession;
 use crate::native::tool::arguments::{self as given, boolean};
 use crate::native::tool::{
-    CallContent, CallDescription, Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput,
+    CallContent, CallDescription, PreparedCall, Tool, ToolContext, ToolError, ToolKind, ToolOutput,
 };
 
 const JUDGE: &str = "You judge whether the work of a coding agent meets its objective, from the \
@@ -42,7 +42,7 @@ pub(in crate::native) fn tool(session: Arc<NativeSession>) -> Arc<Tool> {
         With `judge`, the objective is judged too.";
     let arguments = [boolean("judge", "Also judge whether the objective is met")];
     let prepare = move |asked, context| prepare(asked, session.clone(), context);
-    Tool::new("verify", Kind::Execute, description, arguments, prepare)
+    Tool::new("verify", ToolKind::Execute, description, arguments, prepare)
 }
 
 async fn prepare(

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::native::files::{FileText, Files, MAX_TEXT_BYTES, PlannedFileChange, difference};
 use crate::native::tool::arguments::string;
 use crate::native::tool::{
-    CallContent, CallDescription, Kind, Location, PreparedCall, Tool, ToolContext, ToolError,
+    CallContent, CallDescription, Location, PreparedCall, Tool, ToolContext, ToolError, ToolKind,
     ToolOutput,
 };
 
@@ -60,7 +60,7 @@ pub(super) fn tool() -> Arc<Tool> {
                        with a space before them, old lines with `-`, new ones with `+`. A \
                        unified diff is taken as well.";
     let arguments = [string("patch", "The whole patch").required()];
-    Tool::new("apply_patch", Kind::Edit, description, arguments, prepare)
+    Tool::new("apply_patch", ToolKind::Edit, description, arguments, prepare)
 }
 
 async fn prepare(
@@ -203,12 +203,12 @@ fn shown(files: &Files, planned: &[PlannedFileChange]) -> CallDescription {
 }
 
 /// A patch that takes files away is more than an edit.
-fn kind(planned: &[PlannedFileChange]) -> Kind {
+fn kind(planned: &[PlannedFileChange]) -> ToolKind {
     let is_deletion = |change: &PlannedFileChange| change.new.is_none() && !change.is_moved;
     match planned {
-        _ if planned.iter().any(is_deletion) => Kind::Delete,
-        _ if planned.iter().any(|change| change.is_moved) => Kind::Move,
-        _ => Kind::Edit,
+        _ if planned.iter().any(is_deletion) => ToolKind::Delete,
+        _ if planned.iter().any(|change| change.is_moved) => ToolKind::Move,
+        _ => ToolKind::Edit,
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::native::files::{FileText, MAX_TEXT_BYTES, PlannedFileChange, difference};
 use crate::native::tool::arguments::{self, boolean, string};
 use crate::native::tool::{
-    CallContent, CallDescription, Kind, Location, PreparedCall, Tool, ToolContext, ToolError,
+    CallContent, CallDescription, Location, PreparedCall, Tool, ToolContext, ToolError, ToolKind,
     ToolOutput,
 };
 
@@ -39,7 +39,7 @@ pub(super) fn tool() -> Arc<Tool> {
         string("new_string", "What takes its place").required(),
         boolean("replace_all", "Replace it everywhere in the file"),
     ];
-    Tool::new("edit", Kind::Edit, description, arguments, prepare)
+    Tool::new("edit", ToolKind::Edit, description, arguments, prepare)
 }
 
 async fn prepare(asked: EditArguments, context: ToolContext) -> Result<PreparedCall, ToolError> {

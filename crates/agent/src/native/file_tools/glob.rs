@@ -11,7 +11,9 @@ use serde::Deserialize;
 
 use super::search;
 use crate::native::tool::arguments::string;
-use crate::native::tool::{Kind, Location, PreparedCall, Tool, ToolContext, ToolError, ToolOutput};
+use crate::native::tool::{
+    Location, PreparedCall, Tool, ToolContext, ToolError, ToolKind, ToolOutput,
+};
 use roots::walk::{WalkBounds, WalkEnd, WalkStop, stoppable, walk};
 
 const MAX_SHOWN: usize = 200;
@@ -37,7 +39,7 @@ pub(super) fn tool() -> Arc<Tool> {
         string("pattern", "The pattern of names").required(),
         string("path", "Where to look; the working directory if it is left out"),
     ];
-    Tool::new("glob", Kind::Search, description, arguments, prepare)
+    Tool::new("glob", ToolKind::Search, description, arguments, prepare)
 }
 
 async fn prepare(asked: GlobArguments, context: ToolContext) -> Result<PreparedCall, ToolError> {

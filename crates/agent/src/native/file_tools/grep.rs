@@ -13,7 +13,7 @@ use roots::walk::stoppable;
 
 mod scanning;
 
-use crate::native::tool::{Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput};
+use crate::native::tool::{PreparedCall, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 use scanning::{GrepMode, GrepPlan, scan};
 
 const DEFAULT_MATCHES: usize = 100;
@@ -76,7 +76,7 @@ pub(super) fn tool() -> Arc<Tool> {
         integer("after", ""),
         integer("limit", "The most matches to give"),
     ];
-    Tool::new("grep", Kind::Search, description, arguments, prepare)
+    Tool::new("grep", ToolKind::Search, description, arguments, prepare)
 }
 
 async fn prepare(asked: GrepArguments, context: ToolContext) -> Result<PreparedCall, ToolError> {
@@ -121,7 +121,7 @@ async fn prepare(asked: GrepArguments, context: ToolContext) -> Result<PreparedC
             let report = report.map_err(ToolError::new)?;
             let n_denied = plan.denied.len();
             for path in report.files {
-                if files.check_denied(Kind::Read, &path).await.is_err() {
+                if files.check_denied(ToolKind::Read, &path).await.is_err() {
                     plan.denied.push(path);
                 }
             }

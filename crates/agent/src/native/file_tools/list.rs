@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::native::tool::arguments::{self, integer, string};
 use crate::native::tool::{
-    CallDescription, CallNeed, Kind, Location, PreparedCall, Tool, ToolContext, ToolError,
+    CallDescription, CallNeed, Location, PreparedCall, Tool, ToolContext, ToolError, ToolKind,
     ToolOutput,
 };
 use roots::walk::{WalkBounds, WalkEnd, stoppable, walk};
@@ -38,7 +38,7 @@ pub(super) fn tool() -> Arc<Tool> {
         string("path", "The directory; the working directory if it is left out"),
         integer("depth", &format!("How many levels, 1 to {MAX_DEPTH}")),
     ];
-    Tool::new("list", Kind::Search, description, arguments, prepare)
+    Tool::new("list", ToolKind::Search, description, arguments, prepare)
 }
 
 async fn prepare(asked: ListArguments, context: ToolContext) -> Result<PreparedCall, ToolError> {

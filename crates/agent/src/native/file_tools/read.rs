@@ -12,8 +12,8 @@ use crate::native::chat::MessagePart;
 use crate::native::files::{Files, MAX_TEXT_BYTES};
 use crate::native::tool::arguments::{self, integer, string};
 use crate::native::tool::{
-    CallContent, CallDescription, CallNeed, Kind, Location, PreparedCall, Tool, ToolContext,
-    ToolError, ToolOutput,
+    CallContent, CallDescription, CallNeed, Location, PreparedCall, Tool, ToolContext, ToolError,
+    ToolKind, ToolOutput,
 };
 
 const DEFAULT_LINES: usize = 2000;
@@ -45,7 +45,7 @@ pub(super) fn tool() -> Arc<Tool> {
         integer("offset", "The first line to read, counted from 1"),
         integer("limit", "How many lines to read"),
     ];
-    Tool::new("read", Kind::Read, description, arguments, prepare)
+    Tool::new("read", ToolKind::Read, description, arguments, prepare)
 }
 
 async fn prepare(asked: ReadArguments, context: ToolContext) -> Result<PreparedCall, ToolError> {
@@ -127,7 +127,7 @@ async fn image(files: &Files, place: &ResolvedPath) -> Result<Option<ToolOutput>
     if facts.kind != FileKind::File {
         return Ok(None);
     }
-    files.check_denied(Kind::Read, place.path()).await?;
+    files.check_denied(ToolKind::Read, place.path()).await?;
     let bytes = files.bytes(place, MAX_TEXT_BYTES.max(MAX_IMAGE_BYTES)).await?;
     let Some(mime) = mime_of(&bytes) else { return Ok(None) };
     if bytes.len() as u64 > MAX_IMAGE_BYTES {

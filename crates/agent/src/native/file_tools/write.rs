@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::native::files::{FileText, MAX_TEXT_BYTES, PlannedFileChange, difference};
 use crate::native::tool::arguments::string;
 use crate::native::tool::{
-    CallDescription, CallNeed, Kind, Location, PreparedCall, Tool, ToolContext, ToolError,
+    CallDescription, CallNeed, Location, PreparedCall, Tool, ToolContext, ToolError, ToolKind,
     ToolOutput,
 };
 
@@ -27,7 +27,7 @@ pub(super) fn tool() -> Arc<Tool> {
         string("path", "The file, absolute or relative to the working directory").required(),
         string("content", "All that is to be in it").required(),
     ];
-    Tool::new("write", Kind::Edit, description, arguments, prepare)
+    Tool::new("write", ToolKind::Edit, description, arguments, prepare)
 }
 
 async fn prepare(asked: WriteArguments, context: ToolContext) -> Result<PreparedCall, ToolError> {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::super::chat::ToolSpec;
 use super::super::display_text;
 use super::super::tool::{
-    CallContent, CallDescription, CallNeed, Kind, PreparedCall, Tool, ToolError,
+    CallContent, CallDescription, CallNeed, PreparedCall, Tool, ToolError, ToolKind,
 };
 use super::offered_tools::OfferedTool;
 use super::output;
@@ -34,7 +34,7 @@ pub(super) fn tool(name: String, offer: &OfferedTool, server: &Arc<McpServer>) -
         },
         parameters: offer.schema.clone(),
     };
-    let kind = if only_reads { Kind::Read } else { Kind::Other };
+    let kind = if only_reads { ToolKind::Read } else { ToolKind::Other };
     Tool::taking_any(spec, kind, move |arguments, _| {
         Box::pin(ready(prepare(&called, &of, only_reads, arguments)))
     })

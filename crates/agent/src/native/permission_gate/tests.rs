@@ -6,7 +6,7 @@ use crate::native::testing::play::chosen;
 use crate::native::testing::rehearsal::{Rehearsal, until};
 
 const ASK: &str = "session/request_permission";
-const KINDS: [Kind; 4] = [Kind::Edit, Kind::Execute, Kind::Fetch, Kind::Other];
+const KINDS: [ToolKind; 4] = [ToolKind::Edit, ToolKind::Execute, ToolKind::Fetch, ToolKind::Other];
 
 fn need(key: &str) -> CallNeed {
     CallNeed::Permission { key: key.to_owned() }
@@ -16,7 +16,7 @@ async fn pass(
     stage: &Rehearsal,
     gate: &Gate,
     key: &str,
-    kind: Kind,
+    kind: ToolKind,
     mode: ApprovalMode,
 ) -> GateVerdict {
     let client = &stage.context.workspace.client;
@@ -37,7 +37,7 @@ async fn every_mode_asks_about_what_it_says_it_asks_about() {
 
                 let is_free = match mode {
                     ApprovalMode::Ask | ApprovalMode::Plan => false,
-                    ApprovalMode::Code => kind == Kind::Edit && !key.starts_with(PROTECTED),
+                    ApprovalMode::Code => kind == ToolKind::Edit && !key.starts_with(PROTECTED),
                     ApprovalMode::Auto => !key.starts_with(PROTECTED),
                 };
                 let n_asked = stage.client.heard(ASK).len();
@@ -58,8 +58,9 @@ async fn what_only_looks_is_never_asked_about() {
     let stage = Rehearsal::new(ClientAbilities::default(), |_| {});
     for mode in ApprovalMode::ALL {
         let client = &stage.context.workspace.client;
-        let verdict =
-            Gate::default().pass(&CallNeed::Nothing, Kind::Read, mode, client, &json!({})).await;
+        let verdict = Gate::default()
+            .pass(&CallNeed::Nothing, ToolKind::Read, mode, client, &json!({}))
+            .await;
         assert_eq!(verdict, GateVerdict::Run);
     }
     assert!(stage.client.methods().is_empty());
@@ -71,21 +72,21 @@ async fn always_covers_this_key_in_this_session_and_nothing_else() {
     let gate = Gate::default();
     stage.client.answers(ASK, chosen("always"));
     assert_eq!(
-        pass(&stage, &gate, "execute:ls", Kind::Execute, ApprovalMode::Ask).await,
+        pass(&stage, &gate, "execute:ls", ToolKind::Execute, ApprovalMode::Ask).await,
         GateVerdict::Run
     );
     stage.client.answers(ASK, chosen("reject"));
     assert_eq!(
-        pass(&stage, &gate, "execute:ls", Kind::Execute, ApprovalMode::Ask).await,
+        pass(&stage, &gate, "execute:ls", ToolKind::Execute, ApprovalMode::Ask).await,
         GateVerdict::Run
     );
-    let other = pass(&stage, &gate, "execute:rm", Kind::Execute, ApprovalMode::Ask).await;
+    let other = pass(&stage, &gate, "execute:rm", ToolKind::Execute, ApprovalMode::Ask).await;
     assert!(matches!(other, GateVerdict::Refused(_)));
     let elsewhere =
-        pass(&stage, &Gate::default(), "execute:ls", Kind::Execute, ApprovalMode::Ask).await;
+        pass(&stage, &Gate::default(), "execute:ls", ToolKind::Execute, ApprovalMode::Ask).await;
     assert!(matches!(elsewhere, GateVerdict::Refused(_)));
     // Plan mode is stronger than what was allowed before.
-    let planned = pass(&stage, &gate, "execute:ls", Kind::Execute, ApprovalMode::Plan).await;
+    let planned = pass(&stage, &gate, "execute:ls", ToolKind::Execute, ApprovalMode::Plan).await;
     assert!(matches!(planned, GateVerdict::Refused(_)));
 }
 
@@ -95,8 +96,8 @@ async fn protected_places_are_asked_about_each_time_and_offer_no_always() {
     let gate = Gate::default();
     let key = "edit:protected:.git/hooks/x";
     stage.client.answers(ASK, chosen("once"));
-    pass(&stage, &gate, key, Kind::Edit, ApprovalMode::Auto).await;
-    pass(&stage, &gate, key, Kind::Edit, ApprovalMode::Auto).await;
+    pass(&stage, &gate, key, ToolKind::Edit, ApprovalMode::Auto).await;
+    pass(&stage, &gate, key, ToolKind::Edit, ApprovalMode::Auto).await;
     let heard = stage.client.heard(ASK);
     assert_eq!(heard.len(), 2);
     let kinds: Vec<&str> = heard[0]["options"]
@@ -108,7 +109,7 @@ async fn protected_places_are_asked_about_each_time_and_offer_no_always() {
     assert_eq!(kinds, ["allow_once", "reject_once"]);
     // A client that answers what it was not offered has allowed nothing.
     stage.client.answers(ASK, chosen("always"));
-    let verdict = pass(&stage, &gate, key, Kind::Edit, ApprovalMode::Auto).await;
+    let verdict = pass(&stage, &gate, key, ToolKind::Edit, ApprovalMode::Auto).await;
     assert!(matches!(verdict, GateVerdict::Refused(_)), "{verdict:?}");
 }
 
@@ -124,13 +125,13 @@ async fn the_question_says_what_always_would_mean() {
         ("execute in \"/x\":ls", "Always allow this in this session"),
     ];
     for (key, expected) in keys {
-        pass(&stage, &Gate::default(), key, Kind::Other, ApprovalMode::Ask).await;
+        pass(&stage, &Gate::default(), key, ToolKind::Other, ApprovalMode::Ask).await;
         let heard = stage.client.heard(ASK).pop().unwrap();
         assert_eq!(heard["options"][1]["name"], expected);
         assert_eq!(heard["toolCall"]["toolCallId"], "c");
     }
     let long = format!("execute:{}\n{}", "x".repeat(70), "y".repeat(300));
-    pass(&stage, &Gate::default(), &long, Kind::Other, ApprovalMode::Ask).await;
+    pass(&stage, &Gate::default(), &long, ToolKind::Other, ApprovalMode::Ask).await;
     let heard = stage.client.heard(ASK).pop().unwrap();
     let name = heard["options"][1]["name"].as_str().unwrap();
     assert!(name.chars().count() < 140 && !name.contains('\n') && name.contains('…'), "{name}");
@@ -141,10 +142,10 @@ async fn a_client_that_cancels_or_fails_has_allowed_nothing() {
     let stage = Rehearsal::new(ClientAbilities::default(), |_| {});
     let gate = Gate::default();
     stage.client.answers(ASK, json!({ "outcome": { "outcome": "cancelled" } }));
-    let verdict = pass(&stage, &gate, "edit", Kind::Edit, ApprovalMode::Ask).await;
+    let verdict = pass(&stage, &gate, "edit", ToolKind::Edit, ApprovalMode::Ask).await;
     assert_eq!(verdict, GateVerdict::Cancelled);
     stage.client.answers(ASK, json!({ "error": "no window" }));
-    let verdict = pass(&stage, &gate, "edit", Kind::Edit, ApprovalMode::Ask).await;
+    let verdict = pass(&stage, &gate, "edit", ToolKind::Edit, ApprovalMode::Ask).await;
     let GateVerdict::Refused(why) = verdict else { panic!("{verdict:?}") };
     assert!(why.contains("no window"), "{why}");
 }
@@ -157,20 +158,23 @@ async fn one_question_at_a_time_and_always_answers_those_that_wait() {
     let first = {
         let (stage, gate) = (stage.clone(), gate.clone());
         tokio::spawn(
-            async move { pass(&stage, &gate, "edit", Kind::Edit, ApprovalMode::Ask).await },
+            async move { pass(&stage, &gate, "edit", ToolKind::Edit, ApprovalMode::Ask).await },
         )
     };
     until("the first question", || stage.client.heard(ASK).len() == 1).await;
     let second = {
         let (stage, gate) = (stage.clone(), gate.clone());
         tokio::spawn(
-            async move { pass(&stage, &gate, "edit", Kind::Edit, ApprovalMode::Ask).await },
+            async move { pass(&stage, &gate, "edit", ToolKind::Edit, ApprovalMode::Ask).await },
         )
     };
     // The first asker is cancelled, and the second may ask: with *always*.
     stage.client.answers(ASK, chosen("always"));
     first.abort();
     assert_eq!(second.await.unwrap(), GateVerdict::Run);
-    assert_eq!(pass(&stage, &gate, "edit", Kind::Edit, ApprovalMode::Ask).await, GateVerdict::Run);
+    assert_eq!(
+        pass(&stage, &gate, "edit", ToolKind::Edit, ApprovalMode::Ask).await,
+        GateVerdict::Run
+    );
     assert_eq!(stage.client.heard(ASK).len(), 2);
 }

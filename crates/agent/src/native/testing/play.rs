@@ -29,7 +29,7 @@ use crate::native::session::{NativeSession, RunningTurn, SessionNotices};
 use crate::native::settings::ToolSettings;
 use crate::native::settings::TurnLimits;
 use crate::native::tool::{
-    CallDescription, CallNeed, Kind, PreparedCall, Tool, ToolContext, ToolError, ToolOutput,
+    CallDescription, CallNeed, PreparedCall, Tool, ToolContext, ToolError, ToolKind, ToolOutput,
 };
 use roots::ForbiddenDirs;
 
@@ -201,7 +201,7 @@ pub(crate) fn looking(
     name: &'static str,
     work: impl Fn(Value) -> Working + Send + Sync + 'static,
 ) -> Arc<Tool> {
-    prop(name, Kind::Read, CallNeed::Nothing, work)
+    prop(name, ToolKind::Read, CallNeed::Nothing, work)
 }
 
 /// One that has to be allowed.
@@ -209,12 +209,12 @@ pub(crate) fn changing(
     name: &'static str,
     work: impl Fn(Value) -> Working + Send + Sync + 'static,
 ) -> Arc<Tool> {
-    prop(name, Kind::Other, CallNeed::Permission { key: format!("mcp:{name}") }, work)
+    prop(name, ToolKind::Other, CallNeed::Permission { key: format!("mcp:{name}") }, work)
 }
 
 fn prop(
     name: &'static str,
-    kind: Kind,
+    kind: ToolKind,
     need: CallNeed,
     work: impl Fn(Value) -> Working + Send + Sync + 'static,
 ) -> Arc<Tool> {

@@ -17,7 +17,7 @@ use crate::native::display_text;
 use crate::native::permission_gate::GateVerdict;
 use crate::native::session::TurnError;
 use crate::native::tool::{
-    CallContent, CallNeed, CallProgress, Kind, PreparedCall, ToolContext, ToolError, ToolOutput,
+    CallContent, CallNeed, CallProgress, PreparedCall, ToolContext, ToolError, ToolKind, ToolOutput,
 };
 use crate::native::tool_call::set_shown;
 
@@ -126,7 +126,7 @@ impl<T: TurnConversation> CallBatch<'_, T> {
                     "This exact call has failed {MAX_SAME_FAILURES} times and was not run again. \
                      Do something else, or say what is in the way."
                 ));
-                self.begin(index, Kind::Other).await?;
+                self.begin(index, ToolKind::Other).await?;
                 self.end(index, Err(error)).await?;
                 if self.failing.n_repeats >= MAX_REPEATS {
                     return Ok(TurnFlow::Stuck);
@@ -134,7 +134,7 @@ impl<T: TurnConversation> CallBatch<'_, T> {
                 continue;
             }
             let tool = self.turn.tools.get(&call.name);
-            let kind = tool.as_ref().map_or(Kind::Other, |tool| tool.kind);
+            let kind = tool.as_ref().map_or(ToolKind::Other, |tool| tool.kind);
             self.begin(index, kind).await?;
             // What it would change is looked at when it is prepared: a file must have been read.
             if !only_looks(kind) && self.wait_for_all().await? == TurnFlow::Cancelled {
@@ -174,7 +174,7 @@ impl<T: TurnConversation> CallBatch<'_, T> {
     async fn go(
         &mut self,
         index: usize,
-        kind: Kind,
+        kind: ToolKind,
         prepared: PreparedCall,
     ) -> Result<TurnFlow, TurnError> {
         self.describe(index, &prepared);
@@ -233,7 +233,7 @@ impl<T: TurnConversation> CallBatch<'_, T> {
     }
 
     /// Shows a call for the first time.
-    async fn begin(&mut self, index: usize, kind: Kind) -> Result<(), TurnError> {
+    async fn begin(&mut self, index: usize, kind: ToolKind) -> Result<(), TurnError> {
         let shown = &mut self.calls[index].shown;
         shown["kind"] = json!(kind);
         let mut update = shown.clone();
@@ -307,8 +307,8 @@ impl<T: TurnConversation> CallBatch<'_, T> {
     }
 }
 
-fn only_looks(kind: Kind) -> bool {
-    matches!(kind, Kind::Read | Kind::Search | Kind::Think)
+fn only_looks(kind: ToolKind) -> bool {
+    matches!(kind, ToolKind::Read | ToolKind::Search | ToolKind::Think)
 }
 
 fn changed(shown: &Value) -> Value {

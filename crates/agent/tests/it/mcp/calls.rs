@@ -2,7 +2,7 @@
 
 use agent::native::chat::MessagePart;
 use agent::native::mcp::{McpConfig, ServerSpec};
-use agent::native::tool::{CallContent, CallNeed, Kind};
+use agent::native::tool::{CallContent, CallNeed, ToolKind};
 use serde_json::{Value, json};
 use soak::PATIENCE;
 
@@ -55,9 +55,9 @@ async fn every_tool_asks_unless_its_server_is_trusted_and_says_that_it_only_read
     assert_eq!(stage.need("mcp__played__echo").await, asks("mcp:played:echo"));
     assert_eq!(stage.need("mcp__trusted__look").await, CallNeed::Nothing);
     assert_eq!(stage.need("mcp__trusted__echo").await, asks("mcp:trusted:echo"));
-    assert_eq!(stage.tool("mcp__played__look").kind, Kind::Other);
-    assert_eq!(stage.tool("mcp__trusted__look").kind, Kind::Read);
-    assert_eq!(stage.tool("mcp__played__echo").kind, Kind::Other);
+    assert_eq!(stage.tool("mcp__played__look").kind, ToolKind::Other);
+    assert_eq!(stage.tool("mcp__trusted__look").kind, ToolKind::Read);
+    assert_eq!(stage.tool("mcp__played__echo").kind, ToolKind::Other);
 }
 
 #[tokio::test]

@@ -50,7 +50,7 @@ pub(super) struct WorkerConnection {
 }
 
 enum WorkerProcess {
-    Starting { wish: Option<StopHow> },
+    Starting { wanted: Option<StopHow> },
     Runs { stdin: Option<OwnedFd>, stdout: Option<OwnedFd>, handle: WorkerHandle },
 }
 
@@ -76,7 +76,7 @@ impl EventLoop {
         let edge = WorkerConnection {
             pool: Arc::clone(pool),
             ladder: setup.ladder,
-            process: WorkerProcess::Starting { wish: None },
+            process: WorkerProcess::Starting { wanted: None },
             inbox: LineCutter::default(),
             outbox: Outbox::default(),
             is_paused: false,
@@ -106,14 +106,14 @@ impl EventLoop {
         };
         let token = Party::WorkerOutput(id).token();
         let is_readable = epoll::add(&self.epoll, &stdout, token, EventFlags::IN).is_ok();
-        let wish = match worker.process {
-            WorkerProcess::Starting { wish } => wish,
+        let wanted = match worker.process {
+            WorkerProcess::Starting { wanted } => wanted,
             WorkerProcess::Runs { .. } => None,
         };
         tracing::info!(pool = &*worker.pool, pid = handle.pid(), "worker runs");
         worker.is_read = is_readable;
         worker.process = WorkerProcess::Runs { stdin: Some(stdin), stdout: Some(stdout), handle };
-        match wish {
+        match wanted {
             Some(how) => self.stop_worker(id, how),
             None if is_readable => {
                 self.feed(SwitchInput::WorkerRuns { worker: id });
@@ -126,8 +126,8 @@ impl EventLoop {
     pub(super) fn stop_worker(&mut self, id: WorkerId, how: StopHow) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         let handle = match &mut worker.process {
-            WorkerProcess::Starting { wish } => {
-                *wish = Some(how);
+            WorkerProcess::Starting { wanted } => {
+                *wanted = Some(how);
                 return;
             }
             WorkerProcess::Runs { handle, .. } => handle.clone(),

@@ -11,7 +11,7 @@ use super::super::{
 };
 use super::tool_calls::ClaudeToolCalls;
 use crate::tools;
-use crate::update::{Kind, ToolCall, ToolCallContent};
+use crate::update::{ToolCall, ToolCallContent, ToolKind};
 
 const ALLOW: &str = "allow";
 const ALWAYS: &str = "allow-always";
@@ -74,7 +74,7 @@ impl ClaudeQuestions {
         }
         add_text(&mut call, asked["decision_reason"].as_str());
         if tool == "ExitPlanMode" {
-            call.kind = Some(Kind::SwitchMode);
+            call.kind = Some(ToolKind::SwitchMode);
             call.title = Some("The plan is ready".to_owned());
             add_text(&mut call, shown["plan"].as_str());
         }

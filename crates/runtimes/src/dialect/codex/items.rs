@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use super::{either, patch, plain, shell_command};
 use crate::tools;
 use crate::update::{
-    ContentBlock, Kind, NoticeSeverity, PlanEntry, ToolCall, ToolCallContent, ToolCallLocation,
-    ToolCallStatus,
+    ContentBlock, NoticeSeverity, PlanEntry, ToolCall, ToolCallContent, ToolCallLocation,
+    ToolCallStatus, ToolKind,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,7 +143,7 @@ fn command(item: &Value) -> ToolCall {
         content: output.or(declined).map(|text| vec![ToolCallContent::text(text)]),
         raw_input: Some(Value::Object(input)),
         raw_output: Some(json!({ "status": item["status"], "exitCode": exit_code })),
-        ..ToolCall::of(Kind::Execute, "command_execution", title)
+        ..ToolCall::of(ToolKind::Execute, "command_execution", title)
     }
 }
 
@@ -163,7 +163,7 @@ fn mcp(item: &Value) -> ToolCall {
         content: (!content.is_empty()).then_some(content),
         raw_input: Some(item["arguments"].clone()),
         raw_output: (!raw.is_null()).then(|| raw.clone()),
-        ..ToolCall::of(Kind::Other, name.as_str(), name.as_str())
+        ..ToolCall::of(ToolKind::Other, name.as_str(), name.as_str())
     }
 }
 
@@ -198,7 +198,7 @@ fn collab(item: &Value) -> ToolCall {
         content: (!said.is_empty()).then(|| vec![ToolCallContent::text(said.join("\n"))]),
         raw_input: Some(json!({ "prompt": item["prompt"], "model": item["model"] })),
         raw_output: Some(json!({ "status": item["status"], "agents": states })),
-        ..ToolCall::of(Kind::Think, tool, tools::one_line(&title))
+        ..ToolCall::of(ToolKind::Think, tool, tools::one_line(&title))
     }
 }
 
@@ -207,7 +207,7 @@ fn sub_agent(item: &Value) -> ToolCall {
     let title = tools::one_line(&format!("{}: {}", word("agentPath"), word("kind")));
     ToolCall {
         raw_input: Some(json!({ "agentPath": item["agentPath"], "kind": item["kind"] })),
-        ..ToolCall::of(Kind::Think, "sub_agent", title)
+        ..ToolCall::of(ToolKind::Think, "sub_agent", title)
     }
 }
 
@@ -222,7 +222,7 @@ fn web_search(item: &Value) -> ToolCall {
     ToolCall {
         raw_input: Some(json!({ "query": item["query"], "action": action })),
         raw_output: (!item["results"].is_null()).then(|| item["results"].clone()),
-        ..ToolCall::of(Kind::Fetch, "web_search", title)
+        ..ToolCall::of(ToolKind::Fetch, "web_search", title)
     }
 }
 
@@ -232,7 +232,7 @@ fn image_view(item: &Value) -> ToolCall {
     ToolCall {
         locations: Some(vec![ToolCallLocation { path: path.to_owned(), line: None }]),
         raw_input: Some(json!({ "path": path })),
-        ..ToolCall::of(Kind::Read, "view_image", title)
+        ..ToolCall::of(ToolKind::Read, "view_image", title)
     }
 }
 
@@ -251,7 +251,7 @@ fn image_generation(item: &Value) -> ToolCall {
         content: image.map(|image| vec![image]),
         locations: saved.map(|path| vec![ToolCallLocation { path: path.to_owned(), line: None }]),
         raw_input: Some(json!({ "prompt": item["revisedPrompt"] })),
-        ..ToolCall::of(Kind::Other, "image_generation", title)
+        ..ToolCall::of(ToolKind::Other, "image_generation", title)
     }
 }
 
@@ -259,7 +259,7 @@ fn sleep(item: &Value) -> ToolCall {
     let millis = either(item, "duration_ms", "durationMs").as_u64().unwrap_or_default();
     ToolCall {
         raw_input: Some(json!({ "durationMs": millis })),
-        ..ToolCall::of(Kind::Other, "sleep", format!("sleep {millis} ms"))
+        ..ToolCall::of(ToolKind::Other, "sleep", format!("sleep {millis} ms"))
     }
 }
 

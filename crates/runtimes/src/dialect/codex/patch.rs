@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{either, plain};
 use crate::tools;
-use crate::update::{Kind, ToolCall, ToolCallContent, ToolCallLocation};
+use crate::update::{ToolCall, ToolCallContent, ToolCallLocation, ToolKind};
 
 /// The text that Codex appends to the diff of a file that is also moved.
 const MOVED: &str = "\n\nMoved to: ";
@@ -117,13 +117,13 @@ fn title(changes: &[CodexFileChange]) -> String {
 }
 
 /// The gravest kind of change: a patch that also deletes is no mere edit to whoever must allow it.
-fn kind(changes: &[CodexFileChange]) -> Kind {
+fn kind(changes: &[CodexFileChange]) -> ToolKind {
     if changes.iter().any(|change| change.kind == FileChangeKind::Delete) {
-        Kind::Delete
+        ToolKind::Delete
     } else if changes.iter().any(|change| change.moved_to.is_some()) {
-        Kind::Move
+        ToolKind::Move
     } else {
-        Kind::Edit
+        ToolKind::Edit
     }
 }
 

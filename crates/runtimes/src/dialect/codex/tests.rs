@@ -8,7 +8,7 @@ use super::shell_command;
 use super::texts::CodexTexts;
 use crate::dialect::DialectOutput;
 use crate::dialect::testing::text_of;
-use crate::update::{Kind, SessionUpdate, TextKind, ToolCall, ToolCallContent, ToolCallStatus};
+use crate::update::{SessionUpdate, TextKind, ToolCall, ToolCallContent, ToolCallStatus, ToolKind};
 
 #[test]
 fn the_shell_around_a_command_is_taken_off() {
@@ -62,9 +62,9 @@ fn a_patch_is_as_grave_as_its_gravest_change() {
     let update = json!({ "path": "/w/a", "kind": { "type": "update", "move_path": null } });
     let moving = json!({ "path": "/w/a", "kind": { "type": "update", "move_path": "/w/b" } });
     let delete = json!({ "path": "/w/c", "kind": { "type": "delete" } });
-    assert_eq!(kind(json!([update])), Some(Kind::Edit));
-    assert_eq!(kind(json!([update, moving])), Some(Kind::Move));
-    assert_eq!(kind(json!([moving, delete])), Some(Kind::Delete));
+    assert_eq!(kind(json!([update])), Some(ToolKind::Edit));
+    assert_eq!(kind(json!([update, moving])), Some(ToolKind::Move));
+    assert_eq!(kind(json!([moving, delete])), Some(ToolKind::Delete));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::super::{
 };
 use super::streams::CodexStreams;
 use crate::tools;
-use crate::update::{Kind, ToolCall, ToolCallContent, ToolCallStatus};
+use crate::update::{ToolCall, ToolCallContent, ToolCallStatus, ToolKind};
 
 #[derive(Debug, Default)]
 pub(super) struct CodexQuestions {
@@ -222,7 +222,7 @@ impl CodexQuestions {
         let call = known.unwrap_or_else(|| ToolCall {
             id: format!("elicitation-{id}"),
             raw_input: Some(about["tool_params"].clone()),
-            ..ToolCall::of(Kind::Other, server, tools::one_line(message))
+            ..ToolCall::of(ToolKind::Other, server, tools::one_line(message))
         });
         let accept = |persist: Option<&str>| match persist {
             Some(how) => json!({ "action": "accept", "content": {}, "_meta": { "persist": how } }),
@@ -302,7 +302,7 @@ impl CodexQuestions {
             let call = known.clone().unwrap_or_else(|| ToolCall {
                 id: params["itemId"].as_str().unwrap_or_default().to_owned(),
                 name: Some("request_user_input".to_owned()),
-                kind: Some(Kind::Think),
+                kind: Some(ToolKind::Think),
                 ..ToolCall::default()
             });
             let title = Some(tools::one_line(text));
@@ -418,7 +418,7 @@ fn permissions_call(item: &str, params: &Value) -> ToolCall {
     ToolCall {
         id: item.to_owned(),
         raw_input: Some(json!({ "permissions": params["permissions"], "cwd": params["cwd"] })),
-        ..ToolCall::of(Kind::Other, "request_permissions", title)
+        ..ToolCall::of(ToolKind::Other, "request_permissions", title)
     }
 }
 

@@ -8,7 +8,7 @@ use super::super::DialectOutput;
 use super::super::codex::items::PART_BREAK;
 use super::super::codex::texts::CodexTexts;
 use super::super::tool_calls::{MAX_LIVE_BYTES, ToolCallStates, keep_end};
-use crate::update::{Kind, TextKind, ToolCall, ToolCallContent, ToolCallStatus};
+use crate::update::{TextKind, ToolCall, ToolCallContent, ToolCallStatus, ToolKind};
 
 #[derive(Debug, Default)]
 pub(super) struct CodexStreams {
@@ -101,7 +101,7 @@ impl CodexStreams {
     /// Completes the calls of commands that go on in the background after the turn.
     pub(super) fn leave_running(&mut self, out: &mut Vec<DialectOutput>) {
         for open in &self.open {
-            if open.call.kind != Some(Kind::Execute) || !self.calls.is_open(&open.call.id) {
+            if open.call.kind != Some(ToolKind::Execute) || !self.calls.is_open(&open.call.id) {
                 continue;
             }
             let output =

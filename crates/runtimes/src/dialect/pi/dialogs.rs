@@ -9,7 +9,7 @@ use super::super::{
     DialectOutput, PermissionAnswer, PermissionOption, PermissionOptionKind, PermissionRequest,
 };
 use crate::tools;
-use crate::update::{Kind, NoticeSeverity, SessionUpdate, ToolCall};
+use crate::update::{NoticeSeverity, SessionUpdate, ToolCall, ToolKind};
 
 #[derive(Debug, Default)]
 pub(super) struct PiDialogs {
@@ -84,7 +84,7 @@ impl PiDialogs {
         let call = ToolCall {
             id: format!("dialog-{id}"),
             title: Some(tools::one_line(&format!("{title}{separator}{message}"))),
-            kind: Some(Kind::Other),
+            kind: Some(ToolKind::Other),
             raw_input: Some(json!({ "title": title, "message": message })),
             ..ToolCall::default()
         };

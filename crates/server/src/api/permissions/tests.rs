@@ -28,11 +28,11 @@ fn put_up(one: &One, n: u64, request: Option<&str>, option: &str) -> QuestionLis
         until: None,
         deadline: None,
     };
-    one.daemon.desk.context().pending.add(question).unwrap()
+    one.daemon.registry.context().pending.add(question).unwrap()
 }
 
 async fn listed(one: &One) -> Vec<Permission> {
-    let questions = one.daemon.desk.context().pending.list();
+    let questions = one.daemon.registry.context().pending.list();
     Permission::all(&one.daemon, &one.principal, questions).await.unwrap().0.permissions
 }
 

@@ -63,7 +63,7 @@ fn question(session: SessionId, seq: u64) -> PendingQuestion {
 #[tokio::test(start_paused = true)]
 async fn other_questions_are_told_also_when_they_are_as_many() {
     let one = One::new().await;
-    let pending = &one.daemon.desk.context().pending;
+    let pending = &one.daemon.registry.context().pending;
     let first = pending.add(question(one.id, 1)).unwrap();
     let mut lists = SessionChanges::new(&one.daemon, &one.principal);
     next(&mut lists).await;

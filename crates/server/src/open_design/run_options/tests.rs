@@ -22,10 +22,11 @@ fn a_model_is_one_plain_word() {
 
 #[test]
 fn what_was_set_last_counts() {
-    let wishes = InitialOptions { model: Some("small".into()), ..InitialOptions::default() };
+    let initial_options =
+        InitialOptions { model: Some("small".into()), ..InitialOptions::default() };
     let made_of = CreationParams { new_params: Json::trusted("{}"), preface: None };
     let mut details = SessionDetails::new(Vec::new(), &made_of);
-    details.wishes = wishes;
+    details.initial_options = initial_options;
     assert!(is_noted(&details, OptionChoice::Model, "small"));
     assert!(!is_noted(&details, OptionChoice::Effort, "low"));
 

@@ -201,7 +201,7 @@ async fn a_certificate_that_nobody_vouches_for_is_refused() {
     let table: WebhookTable =
         serde_json::from_value(json!({ "url": url, "secret_file": "secret" })).unwrap();
     let sender = WebhookSender::new(&table.check(stage.dir.path()).unwrap()).unwrap();
-    let writer = AnnouncementWriter::new(stage.yard.clone(), "http://x");
+    let writer = AnnouncementWriter::new(stage.context.clone(), "http://x");
     let subject =
         AnnouncementSubject::Question { session: session("a"), request_id: request_id("a", 1) };
     let announcement = writer.write(&subject).await.unwrap().unwrap();

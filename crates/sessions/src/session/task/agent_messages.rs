@@ -166,7 +166,7 @@ impl SessionTask {
             Ok(result) => self.prompt_answered(running, &result).await,
             Err(error) if !running.is_cancelling && self.try_again(&error) => Ok(()),
             Err(error) => {
-                let login = self.quirks().and_then(|manners| manners.login.as_deref());
+                let login = self.quirks().and_then(|quirks| quirks.login.as_deref());
                 let ended = match running.is_cancelling {
                     // Some agents answer a cancelled prompt with an error; it is still cancelled.
                     true => TurnEnded::of(StopReason::Cancelled),
@@ -201,7 +201,7 @@ impl SessionTask {
         result: &Json,
     ) -> Result<(), LogFailure> {
         let answer: Value = result.read().unwrap_or_default();
-        let scope = self.quirks().map_or(TokenScope::Turn, |manners| manners.token_scope);
+        let scope = self.quirks().map_or(TokenScope::Turn, |quirks| quirks.token_scope);
         let (usage, usage_of) = usage::of_turn(&mut self.details.usage_told, scope, &answer);
         let host = self.link.agent().map(|agent| &agent.host);
         let stderr = || host.map_or_else(String::new, |host| last_lines(&host.stderr_tail(), 3));

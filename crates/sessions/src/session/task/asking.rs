@@ -13,7 +13,7 @@ use wire::event::{
     Decider, ElicitationRequested, ElicitationResolved, PermissionRequested, PermissionResolved,
     RecordedOutcome,
 };
-use wire::{CallId, Json, Kind, Message, Millis, Own, RpcError, RpcId};
+use wire::{CallId, Json, Kind, Message, Millis, OwnEvent, RpcError, RpcId};
 
 use super::{LogFailure, SessionTask};
 use crate::mint;
@@ -35,7 +35,7 @@ impl SessionTask {
                 return Ok(());
             }
         };
-        let rules = self.yard.rules.current();
+        let rules = self.context.rules.current();
         let decided = match self.judge.policy.judge_with(&rules, &question) {
             PolicyVerdict::Allow(by) => PermissionOutcome::allow_once(&question)
                 .map(|outcome| (permission(&outcome, false), by)),
@@ -60,7 +60,7 @@ impl SessionTask {
         let known = known.map_err(RpcError::invalid_params)?;
         let question =
             PolicyQuestion::read(params.as_str(), known, &self.agent, &self.roots.paths());
-        let edits = self.quirks().map(|manners| &*manners.edit_tools).unwrap_or_default();
+        let edits = self.quirks().map(|quirks| &*quirks.edit_tools).unwrap_or_default();
         let question = question.noting_known_edit(edits, &read["toolCall"]);
         Ok(question.noting_forbidden(self.roots.forbidden()))
     }
@@ -85,7 +85,7 @@ impl SessionTask {
     ) -> Result<(), LogFailure> {
         let id = mint::call_id();
         let is_cancelling = self.turns.running().is_some_and(|running| running.is_cancelling);
-        let is_unattended = self.clients.is_empty() && !self.yard.settings.questions_wait;
+        let is_unattended = self.clients.is_empty() && !self.context.settings.questions_wait;
         let decided = self.questions.decide(&asks, decided, is_cancelling, is_unattended);
         let (request_id, ask, request) = (id, decided.is_none(), params.as_raw());
         let (asked, summary) = match &asks {
@@ -100,11 +100,11 @@ impl SessionTask {
         };
         let asks = asks.judged();
         self.append(vec![asked], RecordChanges::default()).await?;
-        let deadline = Instant::now() + self.yard.settings.permission_within;
+        let deadline = Instant::now() + self.context.settings.permission_within;
         let pending = WaitingQuestion::new(id, Some(rpc_id), asks, summary, Some(deadline));
         let (settled, by) = match decided {
             Some(decided) => decided,
-            None => match self.yard.pending.add(self.listing(&pending, params)) {
+            None => match self.context.pending.add(self.listing(&pending, params)) {
                 Ok(listed) => {
                     self.put_to_people(pending, Some(listed));
                     return Ok(());
@@ -122,7 +122,7 @@ impl SessionTask {
         listed: Option<QuestionListing>,
     ) {
         pending.listed = listed;
-        let observers = &self.yard.settings.observers;
+        let observers = &self.context.settings.observers;
         pending.watch = observers.watch(|observer| observer.question(&self.agent));
         self.questions.add(pending);
     }
@@ -136,7 +136,7 @@ impl SessionTask {
             QuestionKind::Elicitation => (ExpectedAnswer::Elicitation, Vec::new()),
         };
         let since = mint::now();
-        let within = self.yard.settings.permission_within.as_millis();
+        let within = self.context.settings.permission_within.as_millis();
         let until = since.0.saturating_add(i64::try_from(within).unwrap_or(i64::MAX));
         PendingQuestion {
             session: self.id,
@@ -182,7 +182,7 @@ impl SessionTask {
     ) -> Result<(), LogFailure> {
         if matches!(pending.asks, QuestionKind::Permission(_)) {
             let is_allowed = !settled.is_rejection;
-            let (observers, who) = (&self.yard.settings.observers, by.who.as_str());
+            let (observers, who) = (&self.context.settings.observers, by.who.as_str());
             observers.for_each(|observer| observer.decided(&self.agent, who, is_allowed));
         }
         let mut drafts = vec![self.event(decision(&pending, settled, by))];
@@ -201,14 +201,14 @@ impl SessionTask {
         // Whoever hears of the answer must not find the question in the list any more.
         let WaitingQuestion { listed, .. } = pending;
         if listed.map(drop).is_some() {
-            self.yard.notify(self.id, &Kind::PermissionResolved, self.head);
+            self.context.notify(self.id, &Kind::PermissionResolved, self.head);
         }
         Ok(())
     }
 }
 
 /// The event of an answer.
-fn decision<'a>(pending: &WaitingQuestion, settled: &'a Settlement, by: &Decider) -> Own<'a> {
+fn decision<'a>(pending: &WaitingQuestion, settled: &'a Settlement, by: &Decider) -> OwnEvent<'a> {
     let (request_id, by, question) = (pending.id, by.clone(), pending.summary.clone());
     let waited_ms = pending.waited().map(millis);
     let options = match &pending.asks {

@@ -62,7 +62,7 @@ impl SessionTask {
             self.cancel_questions().await?;
             self.note(CancelStep { step: CancelRung::PermissionsCancelled }).await?;
         }
-        self.cancelling.asked(Instant::now() + self.yard.settings.cancel_grace);
+        self.cancelling.asked(Instant::now() + self.context.settings.cancel_grace);
         Ok(())
     }
 
@@ -140,7 +140,7 @@ impl SessionTask {
     /// When silence is reported next. A person who is thinking is not silence.
     fn quiet_deadline(&self) -> Option<Instant> {
         let is_watched = self.turns.running().is_some() && self.questions.is_empty();
-        is_watched.then(|| self.silence.deadline(self.yard.settings.quiet_after))
+        is_watched.then(|| self.silence.deadline(self.context.settings.quiet_after))
     }
 
     /// The fault of a turn whose agent fell silent, when nobody has said whether to wait.

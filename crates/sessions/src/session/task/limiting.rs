@@ -89,12 +89,12 @@ impl SessionTask {
         self.gate.pause(limit, id);
         self.append_safely(drafts, self.record()).await?;
         let summary = summary::of_permission(&question);
-        let deadline = Instant::now() + self.yard.settings.permission_within;
+        let deadline = Instant::now() + self.context.settings.permission_within;
         let deadline = (limit == Limit::InactiveSeconds).then_some(deadline);
         let pending =
             WaitingQuestion::new(id, None, QuestionKind::Limit(question), summary, deadline);
         // Where too many wait it is not in the list of all, and can be answered all the same.
-        let listed = self.yard.pending.add(self.listing(&pending, request)).ok();
+        let listed = self.context.pending.add(self.listing(&pending, request)).ok();
         self.put_to_people(pending, listed);
         Ok(())
     }

@@ -92,7 +92,7 @@ impl SessionTask {
         let Some(commands) = self.commands.upgrade() else { return };
         let agent_session = self.link.agent_session().cloned();
         let forgot = self.link.forgot().cloned();
-        let (slot, yard, id) = (self.slot.clone(), self.yard.clone(), self.id);
+        let (slot, context, id) = (self.slot.clone(), self.context.clone(), self.id);
         let details = self.details.clone();
         let running = self.turns.running().map(|running| running.turn);
         let waiting: Vec<TurnId> = running.into_iter().chain(self.turns.queued()).collect();
@@ -100,12 +100,12 @@ impl SessionTask {
         task::spawn(async move {
             let linking = observer::with_parent(parent, async {
                 let host = slot.host().await?;
-                let made_of = made_of(&yard, id).await?;
+                let made_of = made_of(&context, id).await?;
                 let last_prompt = details.last_prompt.clone();
                 let known = EarlierSession { agent_session, made_of, last_prompt, forgot };
                 let opening =
-                    yard.settings.observers.step(StartupStep::OpenSession, &slot.command().name);
-                opening.ended(relink(&yard, &host, id, &known, &details, &waiting).await)
+                    context.settings.observers.step(StartupStep::OpenSession, &slot.command().name);
+                opening.ended(relink(&context, &host, id, &known, &details, &waiting).await)
             });
             let linked = linking.await.map_err(|error| Fault::from(&error));
             // A session that ended meanwhile drops the link.
@@ -194,7 +194,7 @@ impl SessionTask {
     /// When a worker that has nothing to do is let go.
     pub(super) fn worker_deadline(&self) -> Option<Instant> {
         let is_unused = self.link.agent().is_some() && self.is_idle();
-        let idle = self.yard.settings.worker_idle.filter(|_| is_unused)?;
+        let idle = self.context.settings.worker_idle.filter(|_| is_unused)?;
         Some(self.used_at.max(self.silence.since()) + idle)
     }
 
@@ -205,7 +205,7 @@ impl SessionTask {
 
     pub(super) fn aside_deadline(&self) -> Option<Instant> {
         let is_unused = self.link.is_unlinked() && self.clients.is_empty() && self.is_idle();
-        Some(self.used_at + self.yard.settings.put_aside_after.filter(|_| is_unused)?)
+        Some(self.used_at + self.context.settings.put_aside_after.filter(|_| is_unused)?)
     }
 
     /// Puts the session aside as if it had not been used for long.
@@ -215,7 +215,7 @@ impl SessionTask {
         }
         let long_ago = |after| self.used_at.checked_sub(after);
         self.used_at =
-            self.yard.settings.put_aside_after.and_then(long_ago).unwrap_or(self.used_at);
+            self.context.settings.put_aside_after.and_then(long_ago).unwrap_or(self.used_at);
     }
 
     fn is_idle(&self) -> bool {

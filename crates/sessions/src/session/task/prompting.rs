@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use store::RecordChanges;
 use wire::event::{DecidedBy, Decider, PromptReceived, TurnEnded, TurnStarted};
-use wire::{Category, Draft, Event, Fault, Json, Kind, Own, RawJson, Seq, TurnId};
+use wire::{Category, Draft, Event, Fault, Json, Kind, OwnEvent, RawJson, Seq, TurnId};
 
 use super::{LogFailure, SessionTask};
 use crate::context::draft;
@@ -91,7 +91,7 @@ impl SessionTask {
         // There is room; it was checked before anything was logged.
         let prompted =
             ReceivedPrompt { session: self.id, turn, agent: &self.agent, params: &params };
-        let watch = self.yard.settings.observers.watch(|observer| observer.prompt(&prompted));
+        let watch = self.context.settings.observers.watch(|observer| observer.prompt(&prompted));
         let _ = self.turns.enqueue(turn, PendingPrompt { params, logged_at: None, text, watch });
         let is_next = self.turns.next() == Some(turn) && self.link.agent().is_some();
         let may_start =
@@ -138,9 +138,9 @@ impl SessionTask {
 
     /// The params of a prompt whose content is in the log at `seq`.
     async fn with_content(&self, params: &Json, seq: Seq) -> Result<Json, LogFailure> {
-        let events = self.yard.log.read(self.id, Seq(seq.0 - 1), 1).await?;
+        let events = self.context.log.read(self.id, Seq(seq.0 - 1), 1).await?;
         let with = match events.first().and_then(Event::own) {
-            Some(Own::PromptReceived(received)) => {
+            Some(OwnEvent::PromptReceived(received)) => {
                 wire::set_member(params, &["prompt"], &received.prompt.to_json()).ok()
             }
             _ => None,
@@ -190,7 +190,7 @@ impl SessionTask {
                 Fault::new(Category::ProcessExit, format!("the prompt was not sent: {error}"));
             return self.end_turn_with(turn, fault).await;
         }
-        let log = self.yard.log.clone();
+        let log = self.context.log.clone();
         task::spawn(async move {
             tokio::time::sleep(SYNC_AFTER).await;
             log.sync().await
@@ -237,7 +237,7 @@ impl SessionTask {
         let details = Some(self.details.to_json());
         let changes = RecordChanges { details, ..self.next_turn_is_active() };
         self.append_safely(vec![draft(Some(turn), ended)], changes).await?;
-        self.yard.notify(self.id, &Kind::TurnEnded, self.head);
+        self.context.notify(self.id, &Kind::TurnEnded, self.head);
         self.notify_cancelled();
         Ok(())
     }

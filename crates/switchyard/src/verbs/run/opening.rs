@@ -36,13 +36,13 @@ pub(super) async fn open(
     args: &RunArgs,
     agent: Option<&str>,
 ) -> Result<RunSession, Failure> {
-    let wishes = args.initial_options.initial_options();
-    if !wishes.ask_first() {
+    let initial_options = args.initial_options.initial_options();
+    if !initial_options.ask_first() {
         require_a_person("it may not choose a mode or an option that may allow more")?;
     }
     match &args.session {
-        Some(named) => earlier(daemon, args, agent, named, &wishes).await,
-        None => new(daemon, args, agent, &wishes).await,
+        Some(named) => earlier(daemon, args, agent, named, &initial_options).await,
+        None => new(daemon, args, agent, &initial_options).await,
     }
 }
 
@@ -51,12 +51,12 @@ async fn earlier(
     args: &RunArgs,
     agent: Option<&str>,
     named: &str,
-    wishes: &InitialOptions,
+    initial_options: &InitialOptions,
 ) -> Result<RunSession, Failure> {
     let info = SessionInfo::find(daemon.client(), named).await?;
     check_same(args, agent, &info)?;
     prompt::warn_outside(&args.attach, &[info.cwd.clone().into()]);
-    let mut changes = members(wishes);
+    let mut changes = members(initial_options);
     let limits = args.limits.limits();
     if !limits.is_empty() {
         changes.insert("limits".to_owned(), json!(limits.or(info.limits)));
@@ -89,7 +89,7 @@ async fn new(
     daemon: &CommandDaemon,
     args: &RunArgs,
     agent: Option<&str>,
-    wishes: &InitialOptions,
+    initial_options: &InitialOptions,
 ) -> Result<RunSession, Failure> {
     #[derive(serde::Deserialize)]
     struct CreatedSession {
@@ -99,7 +99,7 @@ async fn new(
     let add_dirs = add_dirs(&args.agent)?;
     prompt::warn_outside(&args.attach, &[std::slice::from_ref(&cwd), &add_dirs[..]].concat());
     // While it is being set the agent may ask something, and only who knows the session can answer.
-    let is_unstarted = !wishes.is_empty() || args.auth.is_some();
+    let is_unstarted = !initial_options.is_empty() || args.auth.is_some();
     let words = args.command.iter().map(|word| word.to_string_lossy());
     let order = json!({
         "agent": agent,
@@ -118,6 +118,6 @@ async fn new(
     let made: CreatedSession = daemon.client().post("/v1/sessions", &order).await?;
     drop(waiting);
     let session = daemon.client().session(made.id);
-    let changes = members(wishes);
+    let changes = members(initial_options);
     Ok(RunSession { session, cursor: Seq(0), is_new: true, needs_start: is_unstarted, changes })
 }

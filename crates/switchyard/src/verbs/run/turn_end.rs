@@ -1,7 +1,7 @@
 //! A turn's end, as its events tell it, and the exit code that follows from it.
 
 use wire::event::{DecidedBy, Limit, StopReason};
-use wire::{Event, Fault, Own, TurnId};
+use wire::{Event, Fault, OwnEvent, TurnId};
 
 use crate::outcome::{self, Failure};
 
@@ -28,15 +28,15 @@ impl TurnFacts {
     /// Notes an event before there is a turn.
     pub(super) fn note_before_turn(&mut self, event: &Event) {
         match event.own() {
-            Some(Own::PermissionResolved(resolved)) => {
+            Some(OwnEvent::PermissionResolved(resolved)) => {
                 self.was_rejected |= !resolved.allowed;
                 self.was_denied_unattended |= resolved.by.who == DecidedBy::Unattended;
             }
-            Some(Own::ElicitationResolved(resolved)) => {
+            Some(OwnEvent::ElicitationResolved(resolved)) => {
                 self.was_denied_unattended |= resolved.by.who == DecidedBy::Unattended;
             }
             // Somebody else was there to ask.
-            Some(Own::LimitRaised(_)) => self.limit = None,
+            Some(OwnEvent::LimitRaised(_)) => self.limit = None,
             _ => {}
         }
     }
@@ -44,11 +44,11 @@ impl TurnFacts {
     pub(super) fn note(&mut self, event: &Event, turn: TurnId) {
         self.note_before_turn(event);
         match event.own() {
-            Some(Own::CancelRequested(_)) => self.was_cancelled = true,
-            Some(Own::TurnEnded(ended)) if event.turn == Some(turn) => {
+            Some(OwnEvent::CancelRequested(_)) => self.was_cancelled = true,
+            Some(OwnEvent::TurnEnded(ended)) if event.turn == Some(turn) => {
                 self.end = Some(RunTurnEnd { reason: ended.stop_reason, fault: ended.error });
             }
-            Some(Own::PromptDropped(_)) if event.turn == Some(turn) => {
+            Some(OwnEvent::PromptDropped(_)) if event.turn == Some(turn) => {
                 self.end = Some(RunTurnEnd { reason: StopReason::Cancelled, fault: None });
             }
             _ => {}
@@ -92,7 +92,7 @@ mod tests {
     use wire::event::{CancelRequested, TurnEnded};
     use wire::{CallId, Millis};
 
-    fn code(events: &[Own<'_>]) -> u8 {
+    fn code(events: &[OwnEvent<'_>]) -> u8 {
         let turn = sessions::mint::turn_id();
         let mut seen = TurnFacts::default();
         for own in events {
@@ -109,7 +109,7 @@ mod tests {
         let answered = |who: &str, allowed: bool| {
             let resolved =
                 json!({ "requestId": CallId::MIN, "by": { "who": who }, "allowed": allowed });
-            Own::PermissionResolved(serde_json::from_value(resolved).unwrap())
+            OwnEvent::PermissionResolved(serde_json::from_value(resolved).unwrap())
         };
         let cancel = || CancelRequested::default().into();
         assert_eq!(code(&[answered("unattended", false), ended("cancelled")]), outcome::DENIED);
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_limit_that_nobody_could_be_asked_about_counts_also_where_the_turn_ended_before() {
-        let code = |raised: Option<Own<'_>>| {
+        let code = |raised: Option<OwnEvent<'_>>| {
             let turn = sessions::mint::turn_id();
             let mut seen = TurnFacts { limit: Some(Limit::Tokens), ..TurnFacts::default() };
             let ended = TurnEnded::of(StopReason::EndTurn).into();
@@ -137,7 +137,7 @@ mod tests {
             seen.exit_code()
         };
         let raised = json!({ "limit": "tokens", "requestId": CallId::MIN, "by": {} });
-        let raised = Own::LimitRaised(serde_json::from_value(raised).unwrap());
+        let raised = OwnEvent::LimitRaised(serde_json::from_value(raised).unwrap());
         assert_eq!(code(None), outcome::DENIED);
         assert_eq!(code(Some(raised)), 0);
     }

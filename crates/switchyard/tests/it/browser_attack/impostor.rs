@@ -14,15 +14,15 @@ use super::{Browser, Scene};
 
 const KEPT: &str = "return localStorage.getItem('switchyard.page')";
 
-fn start_again(yard: &TestHome, address: SocketAddr, args: &[&str]) -> Daemon {
+fn start_again(home: &TestHome, address: SocketAddr, args: &[&str]) -> Daemon {
     let address = address.to_string();
     let all = ["serve", "--host", &address].into_iter().chain(args.iter().copied());
-    Daemon::start_command(yard, yard.command(all))
+    Daemon::start_command(home, home.command(all))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_takes_the_port_hears_nothing_that_opens_the_next_daemon() {
-    let Scene { yard, daemon, browser, site, session, .. } = Scene::start().await;
+    let Scene { home, daemon, browser, site, session, .. } = Scene::start().await;
     let is_page = server::page::is_built();
     let address: SocketAddr = daemon.address().parse().unwrap();
     let page = daemon.page().to_owned();
@@ -60,7 +60,7 @@ async fn whoever_takes_the_port_hears_nothing_that_opens_the_next_daemon() {
     let heard = impostor.heard();
 
     impostor.close().await;
-    let daemon = start_again(&yard, address, &[]);
+    let daemon = start_again(&home, address, &[]);
     assert_ne!(daemon.page(), page);
     assert_useless(&daemon, &page, &heard).await;
 
@@ -142,14 +142,14 @@ struct Loaded {
     browser: Browser,
     /// What our page had stored.
     secret: Value,
-    _yard: TestHome,
+    _home: TestHome,
 }
 
 impl Loaded {
     async fn start(args: &[&str]) -> Self {
         let scene = Scene::start_with(Site::start().await, args).await;
         scene.log_in().await;
-        let Scene { yard, daemon, browser, .. } = scene;
+        let Scene { home, daemon, browser, .. } = scene;
         let address: SocketAddr = daemon.address().parse().unwrap();
         let former = daemon.page().to_owned();
         browser.open(&daemon.page_url("/")).await;
@@ -162,8 +162,8 @@ impl Loaded {
         browser.open(&format!("{former}/page")).await;
         assert_eq!(browser.run(KEPT, Value::Null).await, secret);
         impostor.close().await;
-        let daemon = start_again(&yard, address, args);
-        Self { daemon, browser, secret, _yard: yard }
+        let daemon = start_again(&home, address, args);
+        Self { daemon, browser, secret, _home: home }
     }
 
     /// What it is answered.
@@ -219,7 +219,7 @@ async fn where_the_page_stays_at_an_address_such_a_page_does_come_in() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_whoever_took_the_port_left_in_the_browser_is_taken_away() {
-    let Scene { yard, daemon, browser, site, .. } = Scene::start().await;
+    let Scene { home, daemon, browser, site, .. } = Scene::start().await;
     let address: SocketAddr = daemon.address().parse().unwrap();
     drop(site);
     daemon.stop();
@@ -235,7 +235,7 @@ async fn a_worker_that_whoever_took_the_port_left_in_the_browser_is_taken_away()
     browser.open(&there).await;
     browser.until(&shows("still mine")).await;
 
-    let daemon = start_again(&yard, address, &[]);
+    let daemon = start_again(&home, address, &[]);
     // The browser looks after it when it has answered for the first time.
     browser.open(&there).await;
     let page = daemon.page();

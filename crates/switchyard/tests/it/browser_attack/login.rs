@@ -236,8 +236,8 @@ async fn a_page_that_was_named_comes_in_by_token_and_not_by_the_cookie() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn logins_at_two_daemons_of_one_host_do_not_end_each_other() {
     let scene = Scene::start().await;
-    let yard = crate::serve_events::yard();
-    let other = testkit::daemon::Daemon::start(&yard);
+    let home = crate::serve_events::home();
+    let other = testkit::daemon::Daemon::start(&home);
     enter(&scene.browser, link(other.line())).await;
 
     for daemon in [&scene.daemon, &other] {

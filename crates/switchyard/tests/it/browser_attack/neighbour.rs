@@ -23,7 +23,7 @@ impl Forger<'_> {
             request = request.header(*name, *value);
         }
         if method == Method::POST {
-            request = request.json(&json!({ "agent": "demo", "cwd": self.scene.yard.work() }));
+            request = request.json(&json!({ "agent": "demo", "cwd": self.scene.home.work() }));
         }
         request.send().await.unwrap().status()
     }

@@ -5,7 +5,7 @@ use testkit::browser::Browser;
 use testkit::daemon::Daemon;
 
 use super::site::{SECRET, Site};
-use crate::serve_events::{new_session, prompt, yard};
+use crate::serve_events::{home, new_session, prompt};
 
 const ASK: &str = r"
 const told = [];
@@ -43,17 +43,17 @@ async fn a_page_whose_name_comes_to_mean_the_daemon_is_not_served() {
     let own = browser.run("return (await fetch('/v1/sessions')).text()", Value::Null).await;
     assert!(own.as_str().unwrap().contains(SECRET), "the page cannot ask where it came from");
     site.close().await;
-    let yard = yard();
+    let home = home();
     let host = format!("127.0.0.1:{port}");
-    let daemon = Daemon::start_command(&yard, yard.command(["serve", "--host", &host]));
-    let session = new_session(&daemon, &yard).await;
+    let daemon = Daemon::start_command(&home, home.command(["serve", "--host", &host]));
+    let session = new_session(&daemon, &home).await;
     prompt(&daemon, &session, &format!("say {SECRET}")).await;
     let code = super::link(daemon.line()).split_once("#code=").unwrap().1.to_owned();
     let args = json!({
         "paths": ["/", "/login", "/healthz", "/v1/sessions", format!("/v1/sessions/{session}")],
         // Even with a token: a page of this name is nobody's.
         "token": daemon.token(),
-        "new": json!({ "agent": "demo", "cwd": yard.work() }).to_string(),
+        "new": json!({ "agent": "demo", "cwd": home.work() }).to_string(),
         "code": code,
     });
 

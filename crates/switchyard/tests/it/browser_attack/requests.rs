@@ -58,7 +58,7 @@ fn tries(scene: &Scene) -> Vec<Value> {
     let session = &scene.session;
     let of = |rest: &str| format!("/v1/sessions/{session}{rest}");
     let prompt = json!({ "prompt": "say pwned" }).to_string();
-    let new = json!({ "agent": "demo", "cwd": scene.yard.work() }).to_string();
+    let new = json!({ "agent": "demo", "cwd": scene.home.work() }).to_string();
     let run = json!({ "agentId": "demo", "message": "say pwned" }).to_string();
     let token = json!({ "name": "pwned", "role": "admin" }).to_string();
     let rpc = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
@@ -210,7 +210,7 @@ async fn forms_beacons_and_redirects_of_a_foreign_page_are_not_taken() {
         "/v1/logout".to_owned(),
         "/login".to_owned(),
     ];
-    let body = json!({ "prompt": "say pwned", "agent": "demo", "cwd": scene.yard.work() });
+    let body = json!({ "prompt": "say pwned", "agent": "demo", "cwd": scene.home.work() });
     let at = |base: &str, paths: &[String]| json!({ "base": base, "paths": paths, "body": body.to_string() });
     // Redirects and the stand-in treat all of them alike.
     let some = &paths[..soak::size(2, paths.len())];
@@ -250,7 +250,7 @@ async fn forms_beacons_and_redirects_of_a_foreign_page_are_not_taken() {
     let script = "const answer = await fetch(args.path, { method: 'POST', body: args.body, \
          headers: { 'Content-Type': 'application/json' } }); return answer.status";
     let made = json!({ "path": "/v1/sessions", "body":
-        json!({ "agent": "demo", "cwd": scene.yard.work() }).to_string() });
+        json!({ "agent": "demo", "cwd": scene.home.work() }).to_string() });
     assert_eq!(scene.at_home(script, made).await, 201);
     assert_ne!(scene.picture().await["sessions"], before["sessions"]);
 }

@@ -9,7 +9,7 @@ use crate::serve_events::new_session;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stranger_is_told_how_to_come_in_and_the_link_leads_where_they_wanted() {
     let visit = Visit::start_logged_out().await;
-    let session = new_session(&visit.daemon, &visit.yard).await;
+    let session = new_session(&visit.daemon, &visit.home).await;
     for path in ["/", "/agents", "/approvals", "/login"] {
         visit.browser.open(&visit.daemon.url(path)).await;
         visit.until_text("[data-testid=login]", "switchyard token login").await;
@@ -27,7 +27,7 @@ async fn a_stranger_is_told_how_to_come_in_and_the_link_leads_where_they_wanted(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_login_link_works_on_every_path_and_one_that_was_used_leads_in_too() {
     let visit = Visit::start_logged_out().await;
-    let session = new_session(&visit.daemon, &visit.yard).await;
+    let session = new_session(&visit.daemon, &visit.home).await;
     let session = format!("/sessions/{session}");
     for (path, sign) in [("/", "nav"), ("/agents", "nav"), (&session, ".composer textarea")] {
         visit.browser.open("about:blank").await;
@@ -90,7 +90,7 @@ async fn agents_are_shown_and_sessions_that_others_make_appear() {
     visit.browser.open(&visit.daemon.url("/agents")).await;
     visit.until_text("main", "demo").await;
     visit.picture("agents").await;
-    let made = json!({ "agent": "demo", "cwd": visit.yard.work(), "title": "Mow the lawn" });
+    let made = json!({ "agent": "demo", "cwd": visit.home.work(), "title": "Mow the lawn" });
     let url = visit.daemon.url("/v1/sessions");
     visit.browser.open(&visit.daemon.url("/")).await;
     visit.until_there("main").await;
@@ -114,7 +114,7 @@ async fn a_session_is_made_in_the_dialog_and_begins_with_its_prompt() {
     visit.browser.type_into(&format!("{form} select[name=agent]"), "Demo").await;
     let chosen = format!("document.querySelector('{form} select[name=agent]').value === 'demo'");
     visit.browser.until(&chosen).await;
-    let cwd = visit.yard.work();
+    let cwd = visit.home.work();
     visit.browser.type_into(&format!("{form} input[name=cwd]"), cwd.to_str().unwrap()).await;
     let words = "say made in the dialog";
     visit.browser.type_into(&format!("{form} textarea[name=prompt]"), words).await;
@@ -134,9 +134,9 @@ async fn a_session_is_made_in_the_dialog_and_begins_with_its_prompt() {
 /// As a phone would: at an address that is not this machine's alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_link_for_other_devices_opens_the_page() {
-    let yard = crate::serve_events::yard();
-    let everywhere = yard.command(["serve", "--host", "0.0.0.0:0", "--insecure"]);
-    let daemon = testkit::daemon::Daemon::start_command(&yard, everywhere);
+    let home = crate::serve_events::home();
+    let everywhere = home.command(["serve", "--host", "0.0.0.0:0", "--insecure"]);
+    let daemon = testkit::daemon::Daemon::start_command(&home, everywhere);
     let sent = daemon.client().post(daemon.url("/v1/login-link")).json(&json!({})).send().await;
     let links: Value = sent.unwrap().json().await.unwrap();
     let Some(link) = links["elsewhere"][0].as_str() else {

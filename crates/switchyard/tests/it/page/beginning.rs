@@ -27,7 +27,7 @@ async fn until_directory(visit: &Visit, path: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_first_session_is_made_by_choosing_a_directory() {
     let visit = Visit::start().await;
-    let home = visit.yard.user().canonicalize().unwrap();
+    let home = visit.home.user().canonicalize().unwrap();
     for dir in ["garden/lawn", "garage", ".cache"] {
         std::fs::create_dir_all(home.join(dir)).unwrap();
     }
@@ -67,7 +67,7 @@ async fn a_first_session_is_made_by_choosing_a_directory() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_directory_is_typed_with_a_tilde_and_completed_by_keys() {
     let visit = Visit::start().await;
-    let home = visit.yard.user().canonicalize().unwrap();
+    let home = visit.home.user().canonicalize().unwrap();
     std::fs::create_dir_all(home.join("garden")).unwrap();
     visit.browser.open(&visit.daemon.url("/")).await;
     visit.until_text("main button", "New session").await;

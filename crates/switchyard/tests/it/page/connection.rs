@@ -7,7 +7,7 @@ use testkit::test_home::{PATIENCE, TestHome};
 use super::talking::assert_clean;
 use super::{COMPOSER, STOP, Visit};
 use crate::browser_attack::with_pass;
-use crate::serve_events::{prompt, yard};
+use crate::serve_events::{home, prompt};
 
 /// Says across the page that what it shows may be old.
 const BANNER: &str = "[data-testid=connection-banner]";
@@ -135,9 +135,9 @@ const headers = { 'X-Switchyard-Page': pass, 'Content-Type': 'application/json' 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_that_is_too_slow_loses_its_connection_and_misses_nothing() {
-    let yard = yard();
-    give_little_time(&yard);
-    let visit = Visit::start_in(yard).await;
+    let home = home();
+    give_little_time(&home);
+    let visit = Visit::start_in(home).await;
     let session = visit.session().await;
     visit.browser.run(&with_pass(BUSY), json!(session)).await;
     call(&visit, &session, "now").await;
@@ -177,8 +177,8 @@ async fn call(visit: &Visit, session: &str, title: &str) {
 }
 
 /// A daemon that waits for nobody.
-fn give_little_time(yard: &TestHome) {
-    let path = yard.command(["config", "path"]).output().unwrap();
+fn give_little_time(home: &TestHome) {
+    let path = home.command(["config", "path"]).output().unwrap();
     let path = String::from_utf8(path.stdout).unwrap();
     let path = path.lines().next().unwrap().split_whitespace().last().unwrap().to_owned();
     let waits = "[waits]\nclient_warning = \"300ms\"\nclient_eviction = \"1500ms\"\n";

@@ -95,7 +95,7 @@ async fn whatever_an_agent_says_is_text() {
     let visit = Visit::start().await;
     let site = Site::start().await;
     let there = site.at("evil.test");
-    let session = new_session(&visit.daemon, &visit.yard).await;
+    let session = new_session(&visit.daemon, &visit.home).await;
     visit.open_session(&session).await;
     for (n, words) in words(&there).iter().enumerate() {
         // Each before the eyes of the page, drawn while it is the last.

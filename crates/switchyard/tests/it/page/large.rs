@@ -14,7 +14,7 @@ const END: &str = "\u{e010}";
 async fn a_very_long_session_opens_at_its_end_and_only_draws_what_is_seen() {
     let n_chunks = soak::size(10_000_u64, 50_000);
     let visit = Visit::start().await;
-    let session = crate::serve_events::new_session(&visit.daemon, &visit.yard).await;
+    let session = crate::serve_events::new_session(&visit.daemon, &visit.home).await;
     let prompt = format!("flood {n_chunks} 40");
     crate::serve_events::prompt(&visit.daemon, &session, &prompt).await;
     visit.until_idle(&session).await;

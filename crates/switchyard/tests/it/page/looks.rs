@@ -48,14 +48,14 @@ async fn everybody_can_use_it_in_light_and_dark_and_on_a_phone() {
     visit.browser.open(crate::browser_attack::link(visit.daemon.line())).await;
     visit.browser.until("location.pathname === '/'").await;
 
-    let whole = new_session(&visit.daemon, &visit.yard).await;
+    let whole = new_session(&visit.daemon, &visit.home).await;
     let all = "title Mow the lawn ; think first the corners ; plan ; tool execute ; tool-fail ; \
         diff src/main.rs ; markdown ; unicode ; usage";
     prompt(&visit.daemon, &whole, all).await;
     visit.until_idle(&whole).await;
-    let asking = new_session(&visit.daemon, &visit.yard).await;
+    let asking = new_session(&visit.daemon, &visit.home).await;
     prompt(&visit.daemon, &asking, "permission execute rm -rf build").await;
-    let running = new_session(&visit.daemon, &visit.yard).await;
+    let running = new_session(&visit.daemon, &visit.home).await;
     prompt(&visit.daemon, &running, "hang").await;
 
     let views = [
@@ -88,7 +88,7 @@ const CELLS: &str = "const lines = (cell) => { const range = document.createRang
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn words_in_tables_stay_whole_beside_long_cells() {
     let visit = Visit::start().await;
-    let session = new_session(&visit.daemon, &visit.yard).await;
+    let session = new_session(&visit.daemon, &visit.home).await;
     let long = "many words that tell a long story ".repeat(20);
     let giant = "x".repeat(400);
     let table = format!(

@@ -64,7 +64,7 @@ async fn a_daemon_that_ends_and_comes_back_is_waited_for() {
     visit.say("slow 1000000 20").await;
     visit.until_text(".row-answer", "chunk 9").await;
 
-    let Visit { yard, daemon, browser } = visit;
+    let Visit { home, daemon, browser } = visit;
     let address = daemon.address().to_owned();
     daemon.kill9();
     let lost =
@@ -75,8 +75,8 @@ async fn a_daemon_that_ends_and_comes_back_is_waited_for() {
     browser.until(&format!("{notices} > 0")).await;
     let n_notices = browser.run(&format!("return {notices}"), serde_json::Value::Null).await;
     assert_eq!(n_notices, 1, "one interruption is one notice: {}", browser.text().await);
-    let daemon = Daemon::start_command(&yard, yard.command(["serve", "--host", address.as_str()]));
-    let visit = Visit { yard, daemon, browser };
+    let daemon = Daemon::start_command(&home, home.command(["serve", "--host", address.as_str()]));
+    let visit = Visit { home, daemon, browser };
 
     // The page finds it by itself, and what has become of the turn.
     visit.until_there(".row-end").await;
@@ -104,11 +104,11 @@ async fn all_tabs_come_over_to_each_daemon_with_what_was_written() {
         let open = visit.browser.tabs().await;
         tabs.push((open.last().unwrap().clone(), session, draft));
     }
-    let Visit { yard, mut daemon, browser } = visit;
+    let Visit { home, mut daemon, browser } = visit;
     let address = daemon.address().to_owned();
     for _ in 0..2 {
         daemon.kill9();
-        daemon = Daemon::start_command(&yard, yard.command(["serve", "--host", &address]));
+        daemon = Daemon::start_command(&home, home.command(["serve", "--host", &address]));
         for (tab, session, draft) in &tabs {
             browser.switch_tab(tab).await;
             let there = daemon.page_url(&format!("/sessions/{session}"));

@@ -24,7 +24,7 @@ async fn click(visit: &Visit, css: &str, word: &str) {
 }
 
 async fn named_session(visit: &Visit, title: &str) -> String {
-    let id = new_session(&visit.daemon, &visit.yard).await;
+    let id = new_session(&visit.daemon, &visit.home).await;
     let url = visit.daemon.url(&format!("/v1/sessions/{id}"));
     let sent = visit.daemon.client().patch(url).json(&json!({ "title": title })).send().await;
     assert_eq!(sent.unwrap().status(), 200);
@@ -109,7 +109,7 @@ async fn model_and_mode_are_changed_while_the_session_goes_on() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn commands_and_files_are_completed_and_events_can_be_looked_at() {
     let visit = Visit::start().await;
-    std::fs::write(visit.yard.work().join("groceries.md"), "bread").unwrap();
+    std::fs::write(visit.home.work().join("groceries.md"), "bread").unwrap();
     let session = visit.session().await;
     // The agent tells its commands when it has started.
     visit.say("say ready").await;

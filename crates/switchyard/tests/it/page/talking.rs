@@ -72,7 +72,7 @@ async fn a_question_of_a_session_that_is_new_is_seen_at_once() {
     visit.until_text("main", "Nothing is waiting for you").await;
     for n in 1..=2 {
         // Both are told in one frame.
-        let session = crate::serve_events::new_session(&visit.daemon, &visit.yard).await;
+        let session = crate::serve_events::new_session(&visit.daemon, &visit.home).await;
         let asked = format!("rm -rf build{n}");
         crate::serve_events::prompt(
             &visit.daemon,
@@ -115,7 +115,7 @@ async fn one_writes_at_once_and_sees_who_said_what() {
 async fn a_file_goes_with_a_prompt() {
     let visit = Visit::start().await;
     let session = visit.session().await;
-    let file = visit.yard.work().join("notes.txt");
+    let file = visit.home.work().join("notes.txt");
     std::fs::write(&file, "milk and honey").unwrap();
     visit.browser.type_into("input[type=file]", file.to_str().unwrap()).await;
     visit.until_text(".composer", "notes.txt").await;

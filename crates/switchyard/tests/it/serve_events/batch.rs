@@ -7,13 +7,13 @@ use testkit::event_client::{EventClient, EventQuery, EventTransport};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 
-use super::{new_session, prompt, yard};
+use super::{home, new_session, prompt};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_has_the_same_frames_in_few_messages() {
-    let yard = yard();
-    let daemon = Daemon::start(&yard);
-    let session = new_session(&daemon, &yard).await;
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let session = new_session(&daemon, &home).await;
     let turn = prompt(&daemon, &session, "flood 2000 40").await;
     let request =
         EventQuery::new(EventTransport::WebSocket, &session).query(&format!("turn={turn}"));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use testkit::daemon::Daemon;
 use testkit::event_client::{EventClient, EventQuery, EventTransport};
 
-use super::{new_session, yard};
+use super::{home, new_session};
 
 const CARRIERS: [EventTransport; 2] = [EventTransport::Sse, EventTransport::WebSocket];
 
@@ -30,9 +30,9 @@ fn end_with(clients: &mut [EventClient], name: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_daemon_that_stops_says_so() {
-    let yard = yard();
-    let daemon = Daemon::start(&yard);
-    let session = new_session(&daemon, &yard).await;
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let session = new_session(&daemon, &home).await;
     let mut clients = streams(&daemon, &session, daemon.token());
 
     assert!(daemon.stop().success());
@@ -42,9 +42,9 @@ async fn a_daemon_that_stops_says_so() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deleted_session_says_so() {
-    let yard = yard();
-    let daemon = Daemon::start(&yard);
-    let session = new_session(&daemon, &yard).await;
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let session = new_session(&daemon, &home).await;
     let mut clients = streams(&daemon, &session, daemon.token());
 
     let url = daemon.url(&format!("/v1/sessions/{session}"));
@@ -56,11 +56,11 @@ async fn a_deleted_session_says_so() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_that_cannot_go_on_says_why_and_its_streams_stay() {
-    let yard = yard();
+    let home = home();
     let config = "[store]\nmax_session_bytes = 100000\n";
-    std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
-    let daemon = Daemon::start(&yard);
-    let session = new_session(&daemon, &yard).await;
+    std::fs::write(home.path().join("switchyard.toml"), config).unwrap();
+    let daemon = Daemon::start(&home);
+    let session = new_session(&daemon, &home).await;
     let mut clients = streams(&daemon, &session, daemon.token());
     let queries = ["format=conversation", "format=ui", "format=envelopes"];
     clients.extend(queries.map(|query| {
@@ -104,9 +104,9 @@ async fn a_session_that_cannot_go_on_says_why_and_its_streams_stay() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_revoked_token_ends_its_own_streams_and_no_others() {
-    let yard = yard();
-    let daemon = Daemon::start(&yard);
-    let session = new_session(&daemon, &yard).await;
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let session = new_session(&daemon, &home).await;
     let body = json!({ "name": "phone", "role": "observer" });
     let made = daemon.client().post(daemon.url("/v1/tokens")).json(&body).send().await.unwrap();
     let made: Value = made.json().await.unwrap();

@@ -9,24 +9,24 @@ use testkit::event_client::{ConnectionEnds, EventClient, EventQuery, EventTransp
 use testkit::proc;
 use testkit::test_home::{PATIENCE, TestHome, until, wait_until};
 
-use super::{Tally, exported, new_session, prompt, yard};
+use super::{Tally, exported, home, new_session, prompt};
 
 const CARRIERS: [EventTransport; 2] = [EventTransport::Sse, EventTransport::WebSocket];
 
 /// A daemon with little patience, and a session whose log no socket's buffer holds.
 async fn stage() -> (TestHome, Daemon, String) {
-    let yard = yard();
+    let home = home();
     let waits = "[waits]\nclient_warning = \"300ms\"\nclient_eviction = \"1500ms\"\n";
-    let path = yard.command(["config", "path"]).output().unwrap();
+    let path = home.command(["config", "path"]).output().unwrap();
     let path = String::from_utf8(path.stdout).unwrap();
     let path = path.lines().next().unwrap().split_whitespace().last().unwrap().to_owned();
     std::fs::write(path, waits).unwrap();
-    let daemon = Daemon::start(&yard);
-    let session = new_session(&daemon, &yard).await;
+    let daemon = Daemon::start(&home);
+    let session = new_session(&daemon, &home).await;
     let turn = prompt(&daemon, &session, "flood 6000 3000").await;
     let request = EventQuery::new(EventTransport::Sse, &session).query(&format!("turn={turn}"));
     EventClient::open(&daemon, &request).frame_named("stream_end").expect("the end of the flood");
-    (yard, daemon, session)
+    (home, daemon, session)
 }
 
 /// Reads to the end of the log from wherever it was left, and what the stream said by the way.
@@ -50,8 +50,8 @@ fn read_on(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_that_takes_nothing_loses_its_connection_and_not_one_event() {
-    let (yard, daemon, session) = stage().await;
-    let log = exported(&yard, &session);
+    let (home, daemon, session) = stage().await;
+    let log = exported(&home, &session);
     for carrier in CARRIERS {
         let request = EventQuery::new(carrier, &session).query("until=idle");
         let mut client = EventClient::open(&daemon, &request);
@@ -74,8 +74,8 @@ async fn a_reader_that_takes_nothing_loses_its_connection_and_not_one_event() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_readers_that_take_nothing_cost_little_and_hold_nobody_up() {
     const N_READERS: usize = 200;
-    let (yard, daemon, session) = stage().await;
-    let log = exported(&yard, &session);
+    let (home, daemon, session) = stage().await;
+    let log = exported(&home, &session);
     let request = EventQuery::new(EventTransport::Sse, &session).query("until=idle");
     let (mut tally, mut last_id) = (Tally::default(), None);
     read_on(&mut EventClient::open(&daemon, &request), &mut tally, &mut last_id);
@@ -105,7 +105,7 @@ async fn two_hundred_readers_that_take_nothing_cost_little_and_hold_nobody_up() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_of_single_bytes_is_evicted_too() {
-    let (yard, daemon, session) = stage().await;
+    let (home, daemon, session) = stage().await;
     let mut client = EventClient::open(&daemon, &EventQuery::new(EventTransport::Sse, &session));
     let ends = client.ends();
     let is_over = AtomicBool::new(false);
@@ -123,13 +123,13 @@ async fn a_reader_of_single_bytes_is_evicted_too() {
         reader.join().unwrap();
         assert!(is_evicted, "one byte now and then keeps the connection");
     });
-    drop(yard);
+    drop(home);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_that_comes_back_to_itself_is_warned_and_reads_on() {
-    let (yard, daemon, session) = stage().await;
-    let log = exported(&yard, &session);
+    let (home, daemon, session) = stage().await;
+    let log = exported(&home, &session);
     for carrier in CARRIERS {
         // Slow enough for a warning now and then, never for an eviction.
         let request = EventQuery::new(carrier, &session).query("until=idle");

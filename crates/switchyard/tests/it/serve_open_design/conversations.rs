@@ -59,11 +59,11 @@ async fn instructions_reach_the_agent_and_changed_ones_too() {
 
 #[tokio::test]
 async fn another_agent_joins_a_conversation_with_a_session_of_its_own() {
-    let yard = switchyard(EXE);
-    let exe = yard.exe().to_str().unwrap().to_owned();
+    let home = switchyard(EXE);
+    let exe = home.exe().to_str().unwrap().to_owned();
     let config = format!("[agents.second]\ncommand = {exe:?}\nargs = [\"demo-agent\"]\n");
-    std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
-    let studio = Studio::start_in(yard);
+    std::fs::write(home.path().join("switchyard.toml"), config).unwrap();
+    let studio = Studio::start_in(home);
     studio.finished(&talk("remember milk", json!({ "agentId": "demo" }))).await;
 
     let other = studio.run(&talk("say hi ; hang", json!({ "agentId": "second" }))).await;

@@ -46,9 +46,9 @@ async fn a_run_without_a_mode_may_do_everything_and_says_so() {
 #[tokio::test]
 async fn a_mode_that_was_chosen_for_everything_or_for_these_runs_holds() {
     let of_file = |config: &str| {
-        let yard = switchyard(EXE);
-        std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
-        yard
+        let home = switchyard(EXE);
+        std::fs::write(home.path().join("switchyard.toml"), config).unwrap();
+        home
     };
     for (config, args, mode) in [
         ("[permissions]\nmode = \"read-only\"\n", &[][..], "read-only"),
@@ -107,7 +107,7 @@ async fn an_agent_hears_where_it_works_and_what_is_there() {
 
 #[tokio::test]
 async fn skills_and_design_systems_are_told_and_may_be_read() {
-    let (yard, place) = (switchyard(EXE), tempfile::tempdir().unwrap());
+    let (home, place) = (switchyard(EXE), tempfile::tempdir().unwrap());
     let (skills, systems) = (place.path().join("s"), place.path().join("d"));
     for (dir, file, words) in [
         (skills.join("deck"), "SKILL.md", "Make slides."),
@@ -117,7 +117,7 @@ async fn skills_and_design_systems_are_told_and_may_be_read() {
         std::fs::write(dir.join(file), words).unwrap();
     }
     let config = format!("[open_design]\nskills = {skills:?}\ndesign_systems = {systems:?}\n");
-    let (studio, record) = Studio::tapped(yard, &config);
+    let (studio, record) = Studio::tapped(home, &config);
     let more = json!({ "skillId": "deck", "designSystemId": "ink" });
     studio.finished(&with(request("heard", "say hi"), more)).await;
     let heard = std::fs::read_to_string(record).unwrap();
@@ -146,10 +146,10 @@ async fn a_skill_that_nobody_can_have_is_named_in_the_run() {
 
 #[tokio::test]
 async fn a_run_whose_agent_falls_silent_fails_in_the_end() {
-    let yard = switchyard(EXE);
+    let home = switchyard(EXE);
     let config = "[waits]\npermission = \"1s\"\n[open_design]\ninactivity = \"1s\"\n";
-    std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
-    let studio = Studio::start_in(yard);
+    std::fs::write(home.path().join("switchyard.toml"), config).unwrap();
+    let studio = Studio::start_in(home);
     let frames = studio.finished(&request("demo", "say well ; hang")).await;
     assert_eq!(status_of(&frames), "failed");
     let end = frames.last().unwrap();
@@ -173,9 +173,9 @@ async fn an_agent_that_cannot_ask_is_let_do_its_work() {
 
     assert_eq!(status_of(&frames), "succeeded", "{frames:#?}");
     assert_eq!(text(&frames), "One.Two.", "{frames:#?}");
-    let started = crate::adapters::starts(&studio.yard);
+    let started = crate::adapters::starts(&studio.home);
     assert!(started.last().unwrap().contains("--force"), "{started:?}");
-    let heard = crate::adapters::heard(&studio.yard).last().unwrap().to_string();
+    let heard = crate::adapters::heard(&studio.home).last().unwrap().to_string();
     for part in ["Wrap what you make", "# Working directory", "## user\\nhi"] {
         assert!(heard.contains(part), "{part}: {heard}");
     }

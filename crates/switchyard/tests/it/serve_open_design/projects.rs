@@ -9,7 +9,7 @@ use super::{Studio, ask, say, status_of, text, with};
 #[tokio::test]
 async fn a_project_never_leaves_its_root() {
     let studio = Studio::start();
-    let outside = studio.yard.home().join("outside");
+    let outside = studio.home.path().join("outside");
     std::fs::create_dir(&outside).unwrap();
     symlink(&outside, studio.projects().join("planted")).unwrap();
     std::fs::write(studio.projects().join("file"), "").unwrap();
@@ -49,11 +49,11 @@ async fn a_link_planted_later_is_refused_too() {
     let studio = Studio::start();
     let body = |talk: &str| with(say("cwd"), json!({ "projectId": "p", "conversationId": talk }));
     assert_eq!(status_of(&studio.finished(&body("a")).await), "succeeded");
-    let outside = studio.yard.home().join("outside");
+    let outside = studio.home.path().join("outside");
     std::fs::create_dir(&outside).unwrap();
     let project = studio.projects().join("p");
 
-    std::fs::rename(&project, studio.yard.home().join("moved")).unwrap();
+    std::fs::rename(&project, studio.home.path().join("moved")).unwrap();
     symlink(&outside, &project).unwrap();
 
     for talk in ["a", "b"] {
@@ -67,7 +67,7 @@ async fn attachments_are_files_of_the_project() {
     let project = studio.projects().join("p");
     std::fs::create_dir(&project).unwrap();
     std::fs::write(project.join("notes.md"), "# Notes").unwrap();
-    std::fs::write(studio.yard.home().join("secret"), "s").unwrap();
+    std::fs::write(studio.home.path().join("secret"), "s").unwrap();
     symlink("../../secret", project.join("out")).unwrap();
     symlink("notes.md", project.join("in")).unwrap();
     let body =
@@ -95,7 +95,7 @@ async fn images_come_from_the_project_or_the_session_itself() {
     std::fs::create_dir(&project).unwrap();
     std::fs::write(project.join("a.png"), PNG).unwrap();
     std::fs::write(project.join("text.png"), "no picture").unwrap();
-    let elsewhere = studio.yard.home().join("b.png");
+    let elsewhere = studio.home.path().join("b.png");
     std::fs::write(&elsewhere, PNG).unwrap();
     let body = |images: Value| {
         let more = json!({ "projectId": "p", "conversationId": "c", "images": images });
@@ -115,7 +115,7 @@ async fn images_come_from_the_project_or_the_session_itself() {
     let request = studio.client.post(upload).header("content-type", "image/png").body(PNG);
     let uploaded: Value = request.send().await.unwrap().json().await.unwrap();
     let id = uploaded["id"].as_str().unwrap();
-    let root = studio.yard.home().join("sessions").join(session).join("attachments");
+    let root = studio.home.path().join("sessions").join(session).join("attachments");
     let path = root.join(id).join("up.png");
     assert!(path.is_file(), "{uploaded}");
     let frames = studio.finished(&body(json!([path.to_str().unwrap()]))).await;

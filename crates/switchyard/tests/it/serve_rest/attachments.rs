@@ -30,7 +30,7 @@ async fn list(api: &Api, session: &str) -> Vec<Value> {
 }
 
 fn dir(api: &Api, session: &str) -> PathBuf {
-    api.yard.home().join("sessions").join(session).join("attachments")
+    api.home.path().join("sessions").join(session).join("attachments")
 }
 
 fn n_files(dir: &Path) -> usize {
@@ -79,9 +79,9 @@ async fn files_go_with_their_session_and_survive_the_daemon() {
     put(&api, &kept, "a.txt", b"kept".to_vec()).await;
     put(&api, &deleted, "a.txt", b"deleted".to_vec()).await;
     api.delete(&format!("/v1/sessions/{deleted}")).await.is(204);
-    assert!(!api.yard.home().join("sessions").join(&deleted).exists());
+    assert!(!api.home.path().join("sessions").join(&deleted).exists());
     // A session that another way deleted.
-    let orphan = api.yard.home().join("sessions/a2345678901234567890123456/attachments");
+    let orphan = api.home.path().join("sessions/a2345678901234567890123456/attachments");
     std::fs::create_dir_all(&orphan).unwrap();
 
     let api = api.restart().await;
@@ -150,11 +150,11 @@ async fn attachments_count_as_long_as_they_are_in_the_prompt() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_prompt_that_waits_for_its_agent_holds_no_attachment_open() {
-    let yard = switchyard(EXE);
+    let home = switchyard(EXE);
     let silent = "[agents.silent]\ncommand = \"sleep\"\nargs = [\"1000\"]\n";
-    std::fs::write(yard.home().join("switchyard.toml"), silent).unwrap();
-    let api = Api::start_in(yard).await;
-    let new = json!({ "agent": "silent", "cwd": api.yard.work(), "startsLater": true });
+    std::fs::write(home.path().join("switchyard.toml"), silent).unwrap();
+    let api = Api::start_in(home).await;
+    let new = json!({ "agent": "silent", "cwd": api.home.work(), "startsLater": true });
     let made = api.post("/v1/sessions", &new).await.is(201).body;
     let session = made["id"].as_str().unwrap();
     let mut ids = Vec::new();
@@ -182,7 +182,7 @@ async fn an_agent_reads_a_linked_file_and_cannot_change_it() {
     let session = api.session().await;
     let id = put(&api, &session, "notes.md", b"# Notes".to_vec()).await["id"].clone();
     let path = dir(&api, &session).join(id.as_str().unwrap()).join("notes.md");
-    let secret = api.yard.home().join("token");
+    let secret = api.home.path().join("token");
 
     let script = format!("read {0}\nwrite {0} other\nread {1}", path.display(), secret.display());
     api.prompt(&session, &script).await;
@@ -304,7 +304,7 @@ async fn hostile_names_stay_names() {
 async fn a_planted_link_is_not_followed() {
     let api = Api::start().await;
     let session = api.session().await;
-    let secret = api.yard.home().join("secret");
+    let secret = api.home.path().join("secret");
     std::fs::write(&secret, "secret").unwrap();
     let id =
         put(&api, &session, "a.txt", b"plain".to_vec()).await["id"].as_str().unwrap().to_owned();
@@ -321,7 +321,7 @@ async fn a_planted_link_is_not_followed() {
 
     let dir = dir(&api, &session);
     std::fs::remove_dir_all(&dir).unwrap();
-    let elsewhere = api.yard.home().join("elsewhere");
+    let elsewhere = api.home.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     symlink(&elsewhere, &dir).unwrap();
     upload(&api, &session, "a.txt", b"x".to_vec()).await.refused(500, "internal");

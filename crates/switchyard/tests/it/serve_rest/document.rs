@@ -406,7 +406,7 @@ async fn the_examples_in_the_documentation_work_when_pasted() {
         assert!(is_shown, "{pattern} is not shown");
     }
     let script = format!("set -eu\n{script}");
-    let mut command = api.yard.other("bash", ["-c", &script]);
+    let mut command = api.home.other("bash", ["-c", &script]);
     command.env("URL", api.daemon.base()).env("TOKEN", api.daemon.token().unwrap_or("none"));
     let ran = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
     let (said, complained) =
@@ -415,7 +415,7 @@ async fn the_examples_in_the_documentation_work_when_pasted() {
     assert!(said.contains("\"reused\":true"));
     assert_eq!(api.get("/v1/sessions").await.is(200).body["sessions"], json!([]));
     assert!(
-        std::fs::read_to_string(api.yard.work().join("session.ndjson")).unwrap().lines().count()
+        std::fs::read_to_string(api.home.work().join("session.ndjson")).unwrap().lines().count()
             > 5
     );
 }

@@ -16,12 +16,12 @@ struct Elsewhere {
 
 impl Elsewhere {
     async fn new(api: &Api) -> (Self, Claim) {
-        let log = SqliteLog::open(api.yard.home(), SqliteOptions::default()).unwrap();
+        let log = SqliteLog::open(api.home.path(), SqliteOptions::default()).unwrap();
         let (id, turn) = (mint::session_id(), mint::turn_id());
         let new = NewSession {
             id,
             agent: "demo".into(),
-            cwd: api.yard.work().display().to_string(),
+            cwd: api.home.work().display().to_string(),
             created: mint::now(),
             details: Json::trusted("{}"),
             origin: None,

@@ -14,15 +14,15 @@ fn paths(body: &Value) -> Vec<&str> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_are_found_below_the_session_and_nowhere_else() {
     let api = Api::start().await;
-    let work = api.yard.work();
+    let work = api.home.work();
     std::fs::create_dir_all(work.join("src/deep")).unwrap();
     std::fs::create_dir_all(work.join("target")).unwrap();
     for file in ["src/main.rs", "src/deep/domain.rs", "target/main.rs", "notes.md"] {
         std::fs::write(work.join(file), "").unwrap();
     }
     std::fs::write(work.join(".gitignore"), "target\n").unwrap();
-    std::fs::write(api.yard.home().join("main-secret.rs"), "").unwrap();
-    std::os::unix::fs::symlink(api.yard.home(), work.join("out")).unwrap();
+    std::fs::write(api.home.path().join("main-secret.rs"), "").unwrap();
+    std::os::unix::fs::symlink(api.home.path(), work.join("out")).unwrap();
     let session = api.session().await;
     let find = |query: &str| format!("/v1/sessions/{session}/files?{query}");
 
@@ -65,7 +65,7 @@ fn names(body: &Value) -> Vec<&str> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_directory_is_found_from_home_and_a_session_starts_there() {
     let api = Api::start().await;
-    let home = api.yard.user().canonicalize().unwrap();
+    let home = api.home.user().canonicalize().unwrap();
     for dir in ["garden/lawn", "garage", ".hidden", "Roof"] {
         std::fs::create_dir_all(home.join(dir)).unwrap();
     }
@@ -88,19 +88,19 @@ async fn a_directory_is_found_from_home_and_a_session_starts_there() {
     }
     api.get("/v1/directories?path=~/none").await.refused(404, "not-found");
     api.get("/v1/directories?path=~/garlic.txt").await.refused(404, "not-found");
-    let own = format!("/v1/directories?path={}", api.yard.home().display());
+    let own = format!("/v1/directories?path={}", api.home.path().display());
     api.get(&own).await.refused(403, "forbidden");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn directories_are_listed_for_those_who_may_work_there_and_for_nobody_else() {
-    let yard = configured("");
-    let config = format!("[serve]\nroots = [\"{}\"]\n", yard.work().display());
-    std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
-    std::fs::create_dir_all(yard.work().join("src")).unwrap();
-    std::fs::create_dir_all(yard.user().join("secret")).unwrap();
-    std::os::unix::fs::symlink(yard.user(), yard.work().join("way-out")).unwrap();
-    let api = Api::start_in(yard).await;
+    let home = configured("");
+    let config = format!("[serve]\nroots = [\"{}\"]\n", home.work().display());
+    std::fs::write(home.path().join("switchyard.toml"), config).unwrap();
+    std::fs::create_dir_all(home.work().join("src")).unwrap();
+    std::fs::create_dir_all(home.user().join("secret")).unwrap();
+    std::os::unix::fs::symlink(home.user(), home.work().join("way-out")).unwrap();
+    let api = Api::start_in(home).await;
     let token = async |name: &str, role: &str| {
         let wanted = json!({ "name": name, "role": role, "ownSessions": true });
         let made = api.post("/v1/tokens", &wanted).await.is(201).body;
@@ -116,8 +116,8 @@ async fn directories_are_listed_for_those_who_may_work_there_and_for_nobody_else
 
     let (status, begin) = ask(&phone, "").await;
     assert_eq!((status, names(&begin), &begin["parent"]), (200, vec!["src"], &Value::Null));
-    let outside = api.yard.user();
-    let work = api.yard.work();
+    let outside = api.home.user();
+    let work = api.home.work();
     for path in [
         outside.clone(),
         outside.join("secret"),

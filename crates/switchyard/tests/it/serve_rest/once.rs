@@ -56,7 +56,7 @@ async fn a_name_is_one_of_its_session() {
 #[tokio::test]
 async fn a_session_with_a_name_is_made_once() {
     let api = Api::start().await;
-    let new = json!({ "agent": "demo", "cwd": api.yard.work(), "clientRequestId": "s1" });
+    let new = json!({ "agent": "demo", "cwd": api.home.work(), "clientRequestId": "s1" });
 
     let all = join_all((0..6).map(|_| api.post("/v1/sessions", &new))).await;
     let made: Vec<&Value> = all.iter().map(|answer| &answer.body["id"]).collect();
@@ -81,9 +81,9 @@ async fn a_session_with_a_name_is_made_once() {
 #[tokio::test]
 async fn a_request_that_failed_does_not_keep_its_name() {
     let api = Api::start().await;
-    let bad = json!({ "agent": "nobody", "cwd": api.yard.work(), "clientRequestId": "s1" });
+    let bad = json!({ "agent": "nobody", "cwd": api.home.work(), "clientRequestId": "s1" });
     api.post("/v1/sessions", &bad).await.refused(400, "agent-not-found").says("nobody");
-    let good = json!({ "agent": "demo", "cwd": api.yard.work(), "clientRequestId": "s1" });
+    let good = json!({ "agent": "demo", "cwd": api.home.work(), "clientRequestId": "s1" });
     api.post("/v1/sessions", &good).await.is(201);
 }
 

@@ -33,9 +33,9 @@ async fn a_question_is_shown_and_answered() {
     let all = api.get("/v1/permissions").await.is(200).body;
     let named = |question: &Value| [question["sessionTitle"].clone(), question["cwd"].clone()];
     assert_eq!(named(&all["permissions"][0]), named(question));
-    assert_eq!(named(question), [json!("permission execute ls"), json!(api.yard.work())]);
+    assert_eq!(named(question), [json!("permission execute ls"), json!(api.home.work())]);
     assert!(question["request"]["toolCall"].is_object());
-    let listed = api.yard.command(["sessions", "list"]).output().unwrap();
+    let listed = api.home.command(["sessions", "list"]).output().unwrap();
     let listed = String::from_utf8_lossy(&listed.stdout);
     assert!(listed.contains(" waiting for you "), "{listed}");
     let request = question["requestId"].as_str().unwrap();

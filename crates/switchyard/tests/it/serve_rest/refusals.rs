@@ -47,13 +47,13 @@ async fn other_types_than_json_are_refused() {
 #[tokio::test]
 async fn places_are_checked() {
     let api = Api::start().await;
-    let file = api.yard.work().join("file");
+    let file = api.home.work().join("file");
     std::fs::write(&file, "").unwrap();
     for cwd in ["relative", "/nowhere/at/all", file.to_str().unwrap(), "/\u{0}"] {
         let new = json!({ "agent": "demo", "cwd": cwd });
         api.post("/v1/sessions", &new).await.refused(400, "bad-input");
     }
-    let new = json!({ "agent": "demo", "cwd": api.yard.work(), "model": "gpt-nine" });
+    let new = json!({ "agent": "demo", "cwd": api.home.work(), "model": "gpt-nine" });
     api.post("/v1/sessions", &new).await.refused(400, "bad-input").says("demo-small");
     assert_eq!(api.get("/v1/sessions").await.is(200).body["sessions"], json!([]));
 }
@@ -61,9 +61,9 @@ async fn places_are_checked() {
 #[tokio::test]
 async fn an_agent_that_is_not_there_is_told_from_one_that_fails() {
     let api = Api::start().await;
-    let file = api.yard.work().join("file");
+    let file = api.home.work().join("file");
     std::fs::write(&file, "").unwrap();
-    let new = |command: Value| json!({ "agent": "x", "cwd": api.yard.work(), "command": command });
+    let new = |command: Value| json!({ "agent": "x", "cwd": api.home.work(), "command": command });
     for missing in ["/nowhere/agent", "no-such-program", file.to_str().unwrap()] {
         let refused = api.post_locally("/v1/sessions", &new(json!([missing]))).await;
         let refused = refused.refused(400, "agent-not-found").says(missing);

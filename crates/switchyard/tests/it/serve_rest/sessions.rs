@@ -53,7 +53,7 @@ async fn agents_are_listed_and_streamed() {
 async fn a_session_is_made_and_found_again() {
     let api = Api::start().await;
     let new = json!({
-        "agent": "demo", "cwd": api.yard.work(), "title": "first", "model": "demo-large",
+        "agent": "demo", "cwd": api.home.work(), "title": "first", "model": "demo-large",
         "mode": "code", "effort": "high", "permissions": "read-only",
     });
     let made = api.post("/v1/sessions", &new).await.is(201);
@@ -66,7 +66,7 @@ async fn a_session_is_made_and_found_again() {
     assert_eq!(found["title"], "first");
     assert_eq!(found["status"], "idle");
     assert_eq!(found["permissions"], "read-only");
-    assert_eq!(found["cwd"], json!(api.yard.work().canonicalize().unwrap()));
+    assert_eq!(found["cwd"], json!(api.home.work().canonicalize().unwrap()));
     assert_eq!(found.get("command"), None, "it is known by its name");
     assert!(found["agentSession"].is_string(), "{found}");
     let current = |what: &str| found["options"][what]["current"].clone();
@@ -118,7 +118,7 @@ async fn a_session_can_be_changed() {
 #[tokio::test]
 async fn limits_are_set_and_changed_and_never_misread() {
     let api = Api::start().await;
-    let new = |limits: Value| json!({ "agent": "demo", "cwd": api.yard.work(), "limits": limits });
+    let new = |limits: Value| json!({ "agent": "demo", "cwd": api.home.work(), "limits": limits });
     for bad in [json!({ "turn": 1 }), json!({ "turns": 0 }), json!({ "costUsd": -1 }), json!(3)] {
         api.post("/v1/sessions", &new(bad)).await.refused(400, "bad-input");
     }
@@ -197,10 +197,10 @@ async fn a_closed_session_can_be_prompted_and_a_deleted_one_is_gone() {
 #[tokio::test]
 async fn lists_are_paged_and_filtered() {
     let api = Api::start().await;
-    let other = api.yard.work().join("other");
+    let other = api.home.work().join("other");
     std::fs::create_dir(&other).unwrap();
     for n in 0..7 {
-        let cwd = if n < 2 { &other } else { &api.yard.work() };
+        let cwd = if n < 2 { &other } else { &api.home.work() };
         let title = format!("Number {n}{}", if n % 2 == 0 { " Even" } else { "" });
         let new = json!({ "agent": "demo", "cwd": cwd, "title": title, "startsLater": true });
         api.post("/v1/sessions", &new).await.is(201);
@@ -231,7 +231,7 @@ async fn lists_are_paged_and_filtered() {
     };
     assert_eq!(count("q=even%20number").await, 4);
     assert_eq!(count("q=nothing").await, 0);
-    let directory = api.yard.work().file_name().unwrap().to_string_lossy().to_uppercase();
+    let directory = api.home.work().file_name().unwrap().to_string_lossy().to_uppercase();
     assert_eq!(count(&format!("q=even%20DEMO%20{directory}")).await, 4);
     assert_eq!(count("agent=demo").await, 7);
     assert_eq!(count("agent=claude").await, 0);
@@ -247,7 +247,7 @@ async fn lists_are_paged_and_filtered() {
 #[tokio::test]
 async fn the_agents_own_id_is_there_when_it_has_one() {
     let api = Api::start().await;
-    let new = json!({ "agent": "demo", "cwd": api.yard.work(), "startsLater": true });
+    let new = json!({ "agent": "demo", "cwd": api.home.work(), "startsLater": true });
     let made = api.post("/v1/sessions", &new).await.is(201).body;
     assert_eq!(made.get("agentSession"), None, "nobody has asked an agent for one yet");
 }
@@ -255,7 +255,7 @@ async fn the_agents_own_id_is_there_when_it_has_one() {
 #[tokio::test]
 async fn sessions_are_found_by_the_beginning_of_their_id() {
     let api = Api::start().await;
-    let new = json!({ "agent": "demo", "cwd": api.yard.work(), "startsLater": true });
+    let new = json!({ "agent": "demo", "cwd": api.home.work(), "startsLater": true });
     let mut all = Vec::new();
     for _ in 0..4 {
         let made = api.post("/v1/sessions", &new).await.is(201).body;
@@ -358,10 +358,10 @@ async fn a_session_that_is_renamed_keeps_its_place() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_whose_agent_ends_keeps_its_place() {
-    let yard = switchyard(EXE);
-    let config = yard.home().join("switchyard.toml");
+    let home = switchyard(EXE);
+    let config = home.path().join("switchyard.toml");
     std::fs::write(config, "[serve]\nworker_idle = \"300ms\"\n").unwrap();
-    let api = Api::start_in(yard).await;
+    let api = Api::start_in(home).await;
     let session = api.session().await;
     api.prompt(&session, "echo hi").await;
 

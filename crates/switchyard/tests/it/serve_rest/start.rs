@@ -8,7 +8,7 @@ use super::{Api, EXE, of_kind};
 /// A session of this command line whose agent is not started yet.
 async fn unstarted(api: &Api, command: &[&str], more: Value) -> String {
     let mut new = json!({
-        "agent": "x", "cwd": api.yard.work(), "command": command, "startsLater": true,
+        "agent": "x", "cwd": api.home.work(), "command": command, "startsLater": true,
     });
     for (name, value) in more.as_object().unwrap() {
         new[name] = value.clone();
@@ -20,8 +20,8 @@ async fn unstarted(api: &Api, command: &[&str], more: Value) -> String {
 #[tokio::test]
 async fn an_agent_can_be_started_before_the_first_prompt() {
     let api = Api::start().await;
-    let wishes = json!({ "model": "demo-large", "mode": "code" });
-    let session = unstarted(&api, &[EXE, "demo-agent"], wishes).await;
+    let options = json!({ "model": "demo-large", "mode": "code" });
+    let session = unstarted(&api, &[EXE, "demo-agent"], options).await;
     let path = format!("/v1/sessions/{session}");
     assert_eq!(api.get(&path).await.is(200).body.get("options"), None);
 
@@ -45,23 +45,23 @@ async fn an_agent_can_be_started_before_the_first_prompt() {
 async fn what_the_agent_does_not_grant_is_refused() {
     let api = Api::start().await;
     let path = |session: &str| format!("/v1/sessions/{session}/start");
-    let wishes = json!({ "model": "gpt-nine" });
-    let session = unstarted(&api, &[EXE, "demo-agent"], wishes).await;
+    let options = json!({ "model": "gpt-nine" });
+    let session = unstarted(&api, &[EXE, "demo-agent"], options).await;
     for _ in 0..2 {
         let refused = api.post(&path(&session), &json!({})).await;
         refused.refused(400, "bad-input").says("demo-small");
     }
 
     let stubborn = stubborn(&api);
-    let wishes = json!({ "model": "large" });
-    let session = unstarted(&api, &[&stubborn], wishes.clone()).await;
+    let options = json!({ "model": "large" });
+    let session = unstarted(&api, &[&stubborn], options.clone()).await;
     let refused = api.post(&path(&session), &json!({})).await;
     refused.refused(502, "rejected").says("not for you");
     // As with a session whose agent is started at once, and as with PATCH.
-    let mut new = json!({ "agent": "x", "cwd": api.yard.work(), "command": [stubborn] });
+    let mut new = json!({ "agent": "x", "cwd": api.home.work(), "command": [stubborn] });
     let made = api.post_locally("/v1/sessions", &new).await.is(201).body;
     let plain = format!("/v1/sessions/{}", made["id"].as_str().unwrap());
-    let patch = api.request(reqwest::Method::PATCH, &plain).json(&wishes);
+    let patch = api.request(reqwest::Method::PATCH, &plain).json(&options);
     api.send(patch).await.refused(502, "rejected").says("not for you");
     new["model"] = json!("large");
     let refused = api.post_locally("/v1/sessions", &new).await;
@@ -70,7 +70,7 @@ async fn what_the_agent_does_not_grant_is_refused() {
 
 /// An agent that offers a model and does not give it.
 fn stubborn(api: &Api) -> String {
-    let path = api.yard.work().join("stubborn");
+    let path = api.home.work().join("stubborn");
     let script = r#"#!/bin/sh
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([^,}]*\).*/\1/p')

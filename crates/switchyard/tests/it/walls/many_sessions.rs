@@ -22,7 +22,7 @@ async fn lists_do_not_read_what_sessions_are_made_of_and_agents_are_told_it() {
     let server =
         json!({ "type": "http", "name": "s", "url": "http://127.0.0.1:9/", "headers": [] });
     let new = json!({
-        "agent": "spy", "cwd": api.yard.work(), "startsLater": true,
+        "agent": "spy", "cwd": api.home.work(), "startsLater": true,
         "systemPrompt": large, "mcpServers": [server],
     });
     let made = api.post("/v1/sessions", &new).await.is(201);
@@ -56,22 +56,22 @@ async fn lists_do_not_read_what_sessions_are_made_of_and_agents_are_told_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_of_an_earlier_version_goes_on() {
     let (api, spy) = served().await;
-    let new = json!({ "agent": "spy", "cwd": api.yard.work(), "startsLater": true });
+    let new = json!({ "agent": "spy", "cwd": api.home.work(), "startsLater": true });
     let made = api.post("/v1/sessions", &new).await.is(201);
     let id = made.body["id"].as_str().unwrap().to_owned();
-    let yard = api.kill();
-    let log = SqliteLog::open(yard.home(), SqliteOptions::default()).unwrap();
+    let home = api.kill();
+    let log = SqliteLog::open(home.path(), SqliteOptions::default()).unwrap();
     let record = log.sessions(SessionFilter::default()).await.unwrap().remove(0);
     let mut details: Value = record.details.read().unwrap();
     details["newParams"] = json!({
-        "cwd": yard.work(), "mcpServers": [], "_meta": { "mark": "of old" },
+        "cwd": home.work(), "mcpServers": [], "_meta": { "mark": "of old" },
     });
     details["preface"] = json!("told of old");
     let changes = RecordChanges { details: Some(Json::of(&details)), ..RecordChanges::default() };
     log.update(record.id, changes).await.unwrap();
     drop(log);
 
-    let api = Api::start_in(yard).await;
+    let api = Api::start_in(home).await;
     for words in ["hello", "again"] {
         api.prompt(&id, words).await;
         api.until_idle(&id).await;
@@ -86,13 +86,13 @@ async fn a_session_of_an_earlier_version_goes_on() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_has_so_many_sessions_and_no_more() {
-    let yard = switchyard(EXE);
+    let home = switchyard(EXE);
     let config = format!("{SERVED}[limits]\nsessions_per_token = 3\n");
-    std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
-    let api = Api::start_in(yard).await;
+    std::fs::write(home.path().join("switchyard.toml"), config).unwrap();
+    let api = Api::start_in(home).await;
     let role = |name: &str| json!({ "name": name, "role": "operator", "ownSessions": true });
     let (guest, other) = (token(&api, role("guest")).await, token(&api, role("other")).await);
-    let new = json!({ "agent": "demo", "cwd": api.yard.work(), "startsLater": true });
+    let new = json!({ "agent": "demo", "cwd": api.home.work(), "startsLater": true });
     let ask = async |token: &str, path: &str, body: &Value| {
         let order = api.request(Method::POST, path).json(body).bearer_auth(token);
         let answer = order.send().await.unwrap();
@@ -114,7 +114,7 @@ async fn a_token_has_so_many_sessions_and_no_more() {
         assert!(!is_of_v1 || refused["remedy"].is_string(), "{path}: {refused}");
     }
     let mut client = acp(&api, &guest);
-    let asked = json!({ "cwd": api.yard.work(), "mcpServers": [] });
+    let asked = json!({ "cwd": api.home.work(), "mcpServers": [] });
     let refused = client.ask("session/new", &asked)["error"].to_string();
     assert!(refused.contains("sessions_per_token"), "{refused}");
 
@@ -144,7 +144,7 @@ async fn what_a_run_is_made_of_has_an_end_too() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sessions_that_nobody_uses_hold_few_files_open() {
     let api = Api::start().await;
-    let work = api.yard.work();
+    let work = api.home.work();
     let new = |dirs: usize| {
         let dirs = vec![work.clone(); dirs];
         json!({ "agent": "demo", "cwd": work, "startsLater": true, "additionalDirectories": dirs })
@@ -164,12 +164,12 @@ async fn sessions_that_nobody_uses_hold_few_files_open() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_sessions_of_others_are_not_counted_by_a_list() {
-    let yard = switchyard(EXE);
-    std::fs::write(yard.home().join("switchyard.toml"), SERVED).unwrap();
-    let api = Api::start_in(yard).await;
+    let home = switchyard(EXE);
+    std::fs::write(home.path().join("switchyard.toml"), SERVED).unwrap();
+    let api = Api::start_in(home).await;
     let role = json!({ "name": "guest", "role": "operator", "ownSessions": true });
     let guest = token(&api, role).await;
-    let new = json!({ "agent": "demo", "cwd": api.yard.work(), "startsLater": true });
+    let new = json!({ "agent": "demo", "cwd": api.home.work(), "startsLater": true });
     let order = api.request(Method::POST, "/v1/sessions").json(&new).bearer_auth(&guest);
     let own = api.send(order).await.is(201).body["id"].clone();
     for _ in 0..51 {
@@ -187,10 +187,10 @@ async fn the_sessions_of_others_are_not_counted_by_a_list() {
 /// A conversation's name is its owner's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_conversation_does_not_wait_for_one_of_the_same_name() {
-    let yard = switchyard(EXE);
+    let home = switchyard(EXE);
     let agent = "[agents.hangs]\ncommand = \"sleep\"\nargs = [\"1000\"]\n";
-    std::fs::write(yard.home().join("switchyard.toml"), agent).unwrap();
-    let api = Api::start_in(yard).await;
+    std::fs::write(home.path().join("switchyard.toml"), agent).unwrap();
+    let api = Api::start_in(home).await;
     let role = json!({ "name": "guest", "role": "operator", "ownSessions": true });
     let guest = token(&api, role).await;
     let run = |agent: &str, more: Value| {
@@ -218,7 +218,7 @@ async fn many_runs_with_images_do_not_fill_the_memory() {
     let api = Api::start().await;
     let mut picture = b"\x89PNG\r\n\x1a\n".to_vec();
     picture.resize(4 << 20, 7);
-    let project = api.yard.home().join("projects/site");
+    let project = api.home.path().join("projects/site");
     std::fs::create_dir_all(&project).unwrap();
     for name in ["a.png", "b.png"] {
         std::fs::write(project.join(name), &picture).unwrap();
@@ -242,13 +242,13 @@ async fn many_runs_with_images_do_not_fill_the_memory() {
 const SERVED: &str = "[serve]\ntcp = [\"127.0.0.1:0\"]\nagent = \"demo\"\n";
 
 fn acp(api: &Api, token: &str) -> LineClient {
-    let mut client = LineClient::tcp(crate::serve_acp::tcp(&api.yard));
+    let mut client = LineClient::tcp(crate::serve_acp::tcp(&api.home));
     client.result("switchyard/hello", &json!({ "token": token }));
     client.result("initialize", &json!({ "protocolVersion": 1, "clientCapabilities": {} }));
     client
 }
 
 async fn records(api: &Api) -> Vec<store::SessionRecord> {
-    let log = SqliteLog::open(api.yard.home(), SqliteOptions::default()).unwrap();
+    let log = SqliteLog::open(api.home.path(), SqliteOptions::default()).unwrap();
     log.sessions(SessionFilter::default()).await.unwrap()
 }

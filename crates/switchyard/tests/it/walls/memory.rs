@@ -87,13 +87,13 @@ input.on('line', async (line) => {
 ";
 
 async fn attack(way: &str, count: usize, bytes: usize) -> (Api, String) {
-    let yard = testkit::test_home::switchyard(EXE);
-    let hog = yard.work().join("hog.cjs");
+    let home = testkit::test_home::switchyard(EXE);
+    let hog = home.work().join("hog.cjs");
     std::fs::write(&hog, HOG).unwrap();
     let args = json!([hog, way, count.to_string(), bytes.to_string()]);
     let config = format!("[agents.hog]\ncommand = \"node\"\nargs = {args}\n");
-    std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
-    let api = Api::start_in(yard).await;
+    std::fs::write(home.path().join("switchyard.toml"), config).unwrap();
+    let api = Api::start_in(home).await;
     api.get("/v1/sessions").await.is(200);
     let idle = proc::memory(api.daemon.pid()).unwrap().resident_kib;
     let id = session(&api, json!({ "agent": "hog" })).await;

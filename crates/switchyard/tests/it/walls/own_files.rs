@@ -10,17 +10,17 @@ use crate::serve_rest::{Api, of_kind};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_agent_is_served_them_and_no_question_about_them_is_asked() {
     let api = Api::start().await;
-    let (home, above) = (api.yard.home().to_owned(), api.yard.home().parent().unwrap());
+    let (home, above) = (api.home.path().to_owned(), api.home.path().parent().unwrap());
     let token = std::fs::read_to_string(home.join("token")).unwrap();
     let tokens = std::fs::read(home.join("tokens.json")).ok();
-    std::os::unix::fs::symlink(&home, api.yard.work().join("link")).unwrap();
+    std::os::unix::fs::symlink(&home, api.home.work().join("link")).unwrap();
     let all = session(&api, json!({ "cwd": above, "permissions": "auto" })).await;
     let shown = home.display();
     for path in [
         format!("{shown}/token"),
         format!("{shown}/run/../token"),
-        format!("{}/link/token", api.yard.work().display()),
-        format!("{}/link/run/../token", api.yard.work().display()),
+        format!("{}/link/token", api.home.work().display()),
+        format!("{}/link/run/../token", api.home.work().display()),
     ] {
         let said = does(&api, &all, &format!("read {path}")).await;
         assert!(!said.contains(token.trim()) && said.contains("own"), "{path}: {said}");
@@ -44,19 +44,19 @@ async fn no_agent_is_served_them_and_no_question_about_them_is_asked() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_session_works_in_them() {
     let api = Api::start().await;
-    let home = api.yard.home();
-    std::os::unix::fs::symlink(home, api.yard.work().join("link")).unwrap();
-    for dir in [home.to_owned(), home.join("run"), api.yard.work().join("link")] {
+    let home = api.home.path();
+    std::os::unix::fs::symlink(home, api.home.work().join("link")).unwrap();
+    for dir in [home.to_owned(), home.join("run"), api.home.work().join("link")] {
         let new = json!({ "agent": "demo", "cwd": dir });
         let refused = api.post("/v1/sessions", &new).await;
         assert_eq!(refused.status, 403, "{}", refused.body);
         let new = json!({
-            "agent": "demo", "cwd": api.yard.work(), "additionalDirectories": [dir],
+            "agent": "demo", "cwd": api.home.work(), "additionalDirectories": [dir],
         });
         assert_eq!(api.post("/v1/sessions", &new).await.status, 403);
     }
     assert_eq!(api.get("/v1/sessions").await.is(200).body["sessions"], json!([]));
-    let ran = api.yard.command(["run", "demo", "hello", "--no-daemon"]).current_dir(home).output();
+    let ran = api.home.command(["run", "demo", "hello", "--no-daemon"]).current_dir(home).output();
     let ran = ran.unwrap();
     assert!(!ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
 }
@@ -64,11 +64,11 @@ async fn no_session_works_in_them() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_agent_is_started_in_them_though_its_directory_becomes_one_later() {
     let api = Api::start().await;
-    let dir = api.yard.work().join("real");
+    let dir = api.home.work().join("real");
     std::fs::create_dir(&dir).unwrap();
     let id = session(&api, json!({ "cwd": dir, "startsLater": true })).await;
-    std::fs::rename(&dir, api.yard.work().join("old")).unwrap();
-    std::os::unix::fs::symlink(api.yard.home(), &dir).unwrap();
+    std::fs::rename(&dir, api.home.work().join("old")).unwrap();
+    std::os::unix::fs::symlink(api.home.path(), &dir).unwrap();
     api.prompt(&id, "cwd").await;
     let ended = api.until(&id, |now| now["lastTurn"] != serde_json::Value::Null).await;
     assert!(ended["lastTurn"].to_string().contains("Switchyard's own"), "{ended:#}");
@@ -77,25 +77,25 @@ async fn no_agent_is_started_in_them_though_its_directory_becomes_one_later() {
 /// Of a daemon that variables of XDG have moved into somebody's directory.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn those_of_other_daemons_are_closed_too() {
-    let yard = testkit::test_home::switchyard(crate::serve_rest::EXE);
-    let (state, config) = (yard.work().join("xs"), yard.work().join("xc"));
+    let home = testkit::test_home::switchyard(crate::serve_rest::EXE);
+    let (state, config) = (home.work().join("xs"), home.work().join("xc"));
     std::fs::create_dir_all(config.join("switchyard")).unwrap();
     std::fs::write(config.join("switchyard/switchyard.toml"), "# secret\n").unwrap();
-    let mut other = yard.command(["run", "demo", "say hello", "--no-daemon"]);
+    let mut other = home.command(["run", "demo", "say hello", "--no-daemon"]);
     other.env_remove("SWITCHYARD_HOME");
     other.env("XDG_STATE_HOME", &state).env("XDG_CONFIG_HOME", &config);
     assert!(other.output().unwrap().status.success());
     assert!(state.join("switchyard").exists());
     // Nothing but a token was ever asked for there.
-    let mut third = yard.command(["token", "show"]);
-    third.env("SWITCHYARD_HOME", yard.work().join("ts"));
+    let mut third = home.command(["token", "show"]);
+    third.env("SWITCHYARD_HOME", home.work().join("ts"));
     let secret = String::from_utf8(third.output().unwrap().stdout).unwrap();
     assert!(secret.starts_with("sy_"), "{secret}");
-    let api = Api::start_in(yard).await;
+    let api = Api::start_in(home).await;
     let id = session(&api, json!({ "permissions": "auto" })).await;
-    std::fs::rename(&state, api.yard.work().join("moved")).unwrap();
+    std::fs::rename(&state, api.home.work().join("moved")).unwrap();
     for path in ["xc/switchyard/switchyard.toml", "moved/switchyard/switchyard.db", "ts/token"] {
-        let deed = format!("read {}/{path}", api.yard.work().display());
+        let deed = format!("read {}/{path}", api.home.work().display());
         let said = does(&api, &id, &deed).await;
         let is_told = said.contains("secret") || said.contains(secret.trim());
         assert!(said.contains("own") && !is_told, "{path}: {said}");
@@ -106,7 +106,7 @@ async fn those_of_other_daemons_are_closed_too() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_built_in_agents_tools_do_not_go_there() {
     let stage = Stage::new().await;
-    let (home, above) = (stage.yard.home(), stage.yard.home().parent().unwrap());
+    let (home, above) = (stage.home.path(), stage.home.path().parent().unwrap());
     std::fs::write(home.join("token"), "sy_needle\n").unwrap();
     let name = |rest: &str| format!("{}/{rest}", home.file_name().unwrap().display());
     let patch = format!(
@@ -137,7 +137,7 @@ async fn the_built_in_agents_tools_do_not_go_there() {
         assert!(!result.contains("sy_needle") || one.0 == "grep", "{one:?}: {result}");
         assert!(!result.contains("sy_needle\n"), "{one:?}: {result}");
         let is_refused = result.contains("Switchyard's own");
-        assert!(is_refused || !result.contains("yard/token"), "{one:?}: {result}");
+        assert!(is_refused || !result.contains(&name("token")), "{one:?}: {result}");
     }
     assert!(!home.join("rules.toml").exists() && !home.join("agents").exists());
 }
@@ -147,7 +147,7 @@ async fn the_built_in_agents_tools_do_not_go_there() {
 #[tokio::test]
 async fn a_file_of_the_repository_is_not_taken_for_the_configuration_that_was_named() {
     let stage = Stage::new().await;
-    let here = stage.yard.home().join("here");
+    let here = stage.home.path().join("here");
     std::fs::create_dir(&here).unwrap();
     let sandboxed = "[native.sandbox]\nworkspace = true\n";
     std::fs::write(here.join("my.toml"), sandboxed).unwrap();

@@ -17,10 +17,10 @@ const MAX_ADDED_KIB: u64 = 160 << 10;
 
 /// A daemon with a session whose log has 30 MB, in events of a megabyte.
 async fn with_large_log() -> (Api, String) {
-    let yard = testkit::test_home::switchyard(EXE);
+    let home = testkit::test_home::switchyard(EXE);
     let config = "[serve]\nagent = \"demo\"\ntcp = [\"127.0.0.1:0\"]\n";
-    std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
-    let api = Api::start_in(yard).await;
+    std::fs::write(home.path().join("switchyard.toml"), config).unwrap();
+    let api = Api::start_in(home).await;
     let id = session(&api, json!({})).await;
     api.prompt(&id, "text 30 1000000").await;
     api.until_idle(&id).await;
@@ -72,10 +72,10 @@ async fn replays_that_nobody_reads_share_what_a_client_may_hold() {
     let before = proc::memory(api.daemon.pid()).unwrap().resident_kib;
     let mut unread = Vec::new();
     for _ in 0..40 {
-        let mut client = LineClient::tcp(tcp(&api.yard));
+        let mut client = LineClient::tcp(tcp(&api.home));
         client.result("switchyard/hello", &json!({ "token": api.daemon.token().unwrap() }));
         client.result("initialize", &json!({ "protocolVersion": 1, "clientCapabilities": {} }));
-        let params = json!({ "sessionId": id, "cwd": api.yard.work(), "mcpServers": [] });
+        let params = json!({ "sessionId": id, "cwd": api.home.work(), "mcpServers": [] });
         client.request("1", "session/load", &params);
         client.request("2", "session/load", &params);
         unread.push(client);
@@ -100,10 +100,10 @@ fn send_unread(stream: &TcpStream, lines: &[String]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_that_nobody_reads_are_not_made() {
-    let yard = testkit::test_home::switchyard(EXE);
+    let home = testkit::test_home::switchyard(EXE);
     let config = "[serve]\nagent = \"demo\"\ntcp = [\"127.0.0.1:0\"]\n";
-    std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
-    let api = Api::start_in(yard).await;
+    std::fs::write(home.path().join("switchyard.toml"), config).unwrap();
+    let api = Api::start_in(home).await;
     let before = proc::memory(api.daemon.pid()).unwrap().resident_kib;
     let token = api.daemon.token().unwrap();
     let asked = |id: &str, method: &str, params: serde_json::Value| {
@@ -124,7 +124,7 @@ async fn answers_that_nobody_reads_are_not_made() {
     let mut unread = Vec::new();
     for lines in [&long_ids, &full] {
         for _ in 0..12 {
-            let stream = TcpStream::connect(tcp(&api.yard)).unwrap();
+            let stream = TcpStream::connect(tcp(&api.home)).unwrap();
             send_unread(&stream, &hello);
             send_unread(&stream, lines);
             unread.push(stream);
@@ -133,7 +133,7 @@ async fn answers_that_nobody_reads_are_not_made() {
         assert!(added < MAX_ADDED_KIB, "{added} KiB");
     }
     drop(unread);
-    let mut client = LineClient::tcp(tcp(&api.yard));
+    let mut client = LineClient::tcp(tcp(&api.home));
     client.result("switchyard/hello", &json!({ "token": token }));
     client.result("initialize", &json!({ "protocolVersion": 1, "clientCapabilities": {} }));
 }

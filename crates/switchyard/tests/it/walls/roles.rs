@@ -69,7 +69,7 @@ impl Scene {
     /// What somebody who may would send.
     fn body(&self, path: &str) -> Value {
         match path.rsplit('/').next().unwrap_or_default() {
-            "sessions" => json!({ "agent": "demo", "cwd": self.api.yard.work() }),
+            "sessions" => json!({ "agent": "demo", "cwd": self.api.home.work() }),
             "prompt" => json!({ "prompt": "say x" }),
             "runs" | "chat" => json!({ "agentId": "demo", "message": "say x" }),
             "tokens" => json!({ "name": "mine", "role": "admin" }),

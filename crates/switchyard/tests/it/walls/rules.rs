@@ -9,7 +9,7 @@ use crate::native::{FROM_AGENT, Stage, Way, judge};
 use crate::serve_rest::{Api, EXE};
 
 fn rules(stage: &Stage, text: &str) {
-    let home = stage.yard.home();
+    let home = stage.home.path();
     std::fs::write(home.join("rules.toml"), text).unwrap();
     std::fs::write(home.join("switchyard.toml"), "[permissions]\nrules = \"rules.toml\"\n")
         .unwrap();
@@ -256,16 +256,16 @@ async fn an_editor_with_or_without_files_and_terminals_is_held_too() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_judged_is_what_is_opened() {
-    let yard = testkit::test_home::switchyard(EXE);
+    let home = testkit::test_home::switchyard(EXE);
     let rules = "[[rules]]\naction = \"deny\"\npaths = [\"secret/**\"]\n";
-    std::fs::write(yard.home().join("rules.toml"), rules).unwrap();
+    std::fs::write(home.path().join("rules.toml"), rules).unwrap();
     let config = "[permissions]\nrules = \"rules.toml\"\n";
-    std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
-    let work = yard.work();
+    std::fs::write(home.path().join("switchyard.toml"), config).unwrap();
+    let work = home.work();
     std::fs::create_dir_all(work.join("secret/sub")).unwrap();
     std::fs::write(work.join("secret/key.pem"), "s3cret").unwrap();
     std::os::unix::fs::symlink("secret/sub", work.join("l")).unwrap();
-    let api = Api::start_in(yard).await;
+    let api = Api::start_in(home).await;
     let id = session(&api, json!({ "permissions": "auto" })).await;
     let at = work.display();
     for path in ["l/../key.pem", "secret/key.pem", "secret/sub/../key.pem", "./secret//key.pem"] {

@@ -12,21 +12,21 @@ use crate::serve_rest::EXE;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_built_in_agents_key_is_not_given_to_agents_that_do_not_want_it() {
-    let yard = switchyard(EXE);
-    let (bin, own) = (yard.work().join("bin"), yard.work().join("own"));
+    let home = switchyard(EXE);
+    let (bin, own) = (home.work().join("bin"), home.work().join("own"));
     let gemini = Spy::at(&bin, "gemini", "");
     let spy = Spy::at(&own, "spy", "");
-    std::fs::write(yard.home().join("switchyard.toml"), definition(&own.join("spy"))).unwrap();
-    let mut serve = yard.command(["serve", "--host", "127.0.0.1:0"]);
+    std::fs::write(home.path().join("switchyard.toml"), definition(&own.join("spy"))).unwrap();
+    let mut serve = home.command(["serve", "--host", "127.0.0.1:0"]);
     let path = std::env::join_paths(
         std::iter::once(bin).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
     );
     serve.env("PATH", path.unwrap());
     serve.envs([("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"), ("OPENAI_API_KEY", "sk-ours")]);
     serve.env("GEMINI_API_KEY", "its own");
-    let daemon = Daemon::start_command(&yard, serve);
+    let daemon = Daemon::start_command(&home, serve);
     for agent in ["gemini", "spy"] {
-        let new = json!({ "agent": agent, "cwd": yard.work() });
+        let new = json!({ "agent": agent, "cwd": home.work() });
         let made = daemon.client().post(daemon.url("/v1/sessions")).json(&new).send().await;
         let made = made.unwrap();
         assert_eq!(made.status(), 201, "{agent}: {}", made.text().await.unwrap());
@@ -39,9 +39,9 @@ async fn the_built_in_agents_key_is_not_given_to_agents_that_do_not_want_it() {
 
 #[test]
 fn the_login_link_is_not_left_in_a_file() {
-    let yard = switchyard(EXE);
-    let printed = yard.work().join("printed");
-    let mut serve = yard.command(["serve", "--host", "127.0.0.1:0"]);
+    let home = switchyard(EXE);
+    let printed = home.work().join("printed");
+    let mut serve = home.command(["serve", "--host", "127.0.0.1:0"]);
     serve.stdin(Stdio::null()).stdout(File::create(&printed).unwrap()).stderr(Stdio::null());
     let mut child = serve.spawn().unwrap();
     let said = || std::fs::read_to_string(&printed).unwrap();

@@ -43,10 +43,10 @@ require('readline').createInterface({ input: process.stdin }).on('line', async (
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_one_process_says_in_all_its_sessions_has_one_limit() {
-    let yard = testkit::test_home::switchyard(EXE);
-    let script = yard.work().join("hog.cjs");
+    let home = testkit::test_home::switchyard(EXE);
+    let script = home.work().join("hog.cjs");
     std::fs::write(&script, HOG).unwrap();
-    let agents = yard.home().join("agents");
+    let agents = home.path().join("agents");
     std::fs::create_dir_all(&agents).unwrap();
     let definition = format!(
         "id = \"hog\"\nname = \"Hog\"\nbins = [\"node\"]\ninstall = \"-\"\n[[forms]]\n\
@@ -55,7 +55,7 @@ async fn what_one_process_says_in_all_its_sessions_has_one_limit() {
         json!(script)
     );
     std::fs::write(agents.join("hog.toml"), definition).unwrap();
-    let api = Api::start_in(yard).await;
+    let api = Api::start_in(home).await;
     let first = session(&api, json!({ "agent": "hog" })).await;
     let mut last = String::new();
     for _ in 1..N_SESSIONS {

@@ -57,9 +57,9 @@ pub(super) fn definition(program: &Path) -> String {
 
 /// A daemon that has it.
 pub(super) async fn served() -> (Api, Spy) {
-    let yard = switchyard(EXE);
-    let dir = yard.work().join("spy");
+    let home = switchyard(EXE);
+    let dir = home.work().join("spy");
     let spy = Spy::at(&dir, "spy", "");
-    std::fs::write(yard.home().join("switchyard.toml"), definition(&dir.join("spy"))).unwrap();
-    (Api::start_in(yard).await, spy)
+    std::fs::write(home.path().join("switchyard.toml"), definition(&dir.join("spy"))).unwrap();
+    (Api::start_in(home).await, spy)
 }

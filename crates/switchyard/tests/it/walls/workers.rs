@@ -27,7 +27,7 @@ impl Scene {
     /// An agent whose commands may run.
     async fn start() -> Self {
         let api = Api::start().await;
-        let client = api.yard.work().join("client.cjs");
+        let client = api.home.work().join("client.cjs");
         std::fs::write(&client, CLIENT).unwrap();
         let agent = session(&api, json!({ "permissions": "auto" })).await;
         Self { api, agent, client: client.display().to_string() }
@@ -68,7 +68,7 @@ async fn an_agent_lets_nobody_in_and_names_no_command() {
     let new = json!({ "name": "mine", "role": "admin" });
     assert!(scene.asks("POST", "/v1/tokens", &new).await.starts_with("403"));
     assert!(scene.asks("POST", "/v1/login-link", &json!({})).await.starts_with("403"));
-    let work = scene.api.yard.work();
+    let work = scene.api.home.work();
     let order = json!({ "cwd": work, "command": ["/bin/sh", "-c", "touch evil"] });
     assert!(scene.asks("POST", "/v1/sessions", &order).await.starts_with("403"));
     let order = json!({ "cwd": work, "agent": "demo", "permissions": "auto" });
@@ -94,7 +94,7 @@ async fn an_agent_lets_nobody_in_and_names_no_command() {
 async fn an_agent_makes_no_token_by_the_command_line_either() {
     let scene = Scene::start().await;
     let before = scene.api.get("/v1/tokens").await.is(200).body;
-    let (exe, home) = (scene.api.yard.exe().display(), scene.api.yard.home().display());
+    let (exe, home) = (scene.api.home.exe().display(), scene.api.home.path().display());
     for verb in ["add mine --role admin", "rotate admin", "show", "list"] {
         let line = format!("run env SWITCHYARD_HOME={home} {exe} token {verb}");
         let said = does(&scene.api, &scene.agent, &line).await;
@@ -107,8 +107,8 @@ async fn an_agent_makes_no_token_by_the_command_line_either() {
 async fn an_agent_deletes_nothing_and_allows_nothing_by_the_command_line() {
     let scene = Scene::start().await;
     let before = scene.api.get("/v1/sessions").await.is(200).body["sessions"].clone();
-    let (exe, home) = (scene.api.yard.exe().display(), scene.api.yard.home().display());
-    let policy = scene.api.yard.work().join("all.toml");
+    let (exe, home) = (scene.api.home.exe().display(), scene.api.home.path().display());
+    let policy = scene.api.home.work().join("all.toml");
     std::fs::write(&policy, "").unwrap();
     let policy = policy.display();
     for verb in [
@@ -129,7 +129,7 @@ async fn an_agent_deletes_nothing_and_allows_nothing_by_the_command_line() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_uses_another_by_the_command_line() {
     let scene = Scene::start().await;
-    let (exe, home) = (scene.api.yard.exe().display(), scene.api.yard.home().display());
+    let (exe, home) = (scene.api.home.exe().display(), scene.api.home.path().display());
     let line = format!("run env SWITCHYARD_HOME={home} {exe} run demo hello");
     let said = does(&scene.api, &scene.agent, &line).await;
     assert!(!said.contains("daemon's own user"), "{said}");
@@ -141,14 +141,14 @@ async fn an_agent_uses_another_by_the_command_line() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_stops_what_it_has_begun_and_is_recorded_as_what_it_is() {
     let scene = Scene::start().await;
-    let (api, work) = (&scene.api, scene.api.yard.work());
+    let (api, work) = (&scene.api, scene.api.home.work());
     scene.asks("POST", "/v1/sessions", &json!({ "agent": "demo", "cwd": work })).await;
     let listed = api.get("/v1/sessions").await.is(200).body;
     let is_own = |session: &&Value| session["madeBy"] == "worker";
     let own = listed["sessions"].as_array().unwrap().iter().find(is_own).unwrap();
     let own = own["id"].as_str().unwrap().to_owned();
     let other = session(api, json!({})).await;
-    let (exe, home) = (api.yard.exe().display(), api.yard.home().display());
+    let (exe, home) = (api.home.exe().display(), api.home.path().display());
     for id in [&own, &other] {
         api.prompt(id, "hang").await;
         api.until(id, |now| now["status"] == "running").await;

@@ -74,7 +74,7 @@ fn main() {
         std::process::exit(3);
     }
     let (mut log, ignores_eof) = (flags.log, flags.ignores_eof);
-    let mut desk = TestWorker::new(flags.can_load);
+    let mut registry = TestWorker::new(flags.can_load);
     let mut stdin = BufReader::with_capacity(1 << 16, std::io::stdin());
     let mut line = Vec::new();
     while stdin.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
@@ -82,8 +82,8 @@ fn main() {
             log.write_all(&line).unwrap();
         }
         match serde_json::from_slice::<IncomingLine>(&line) {
-            Ok(heard) => desk.hear(&heard),
-            Err(problem) => desk.misheard(&line, &problem),
+            Ok(heard) => registry.hear(&heard),
+            Err(problem) => registry.misheard(&line, &problem),
         }
         line.clear();
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 use utoipa::{PartialSchema as _, ToSchema as _};
 
-use super::super::Own;
+use super::super::OwnEvent;
 
 const BEGIN: &str = "<!-- made from the types in crates/wire/src/event: UPDATE_DOCS=1 -->\n";
 const END: &str = "<!-- end of what is made -->\n";
@@ -32,12 +32,12 @@ fn the_page_about_events_is_made_from_their_types() {
 
 fn tables() -> String {
     let mut schemas = Vec::new();
-    Own::schemas(&mut schemas);
+    OwnEvent::schemas(&mut schemas);
     let types: Types = schemas
         .into_iter()
         .map(|(name, schema)| (name, serde_json::to_value(schema).unwrap()))
         .collect();
-    let kinds = serde_json::to_value(Own::schema()).unwrap();
+    let kinds = serde_json::to_value(OwnEvent::schema()).unwrap();
     let mut out = "| kind | payload |\n|---|---|\n".to_owned();
     let mut payloads = Vec::new();
     for one in kinds["oneOf"].as_array().unwrap() {

@@ -137,7 +137,7 @@ impl World {
         }
     }
 
-    /// A client is gone, by its own wish or ours.
+    /// A client is gone, because it or we want so.
     pub(super) fn left(&mut self, client: u64) {
         let expires = self.now + self.switch.limits().session_grace;
         if self.is_private() {

@@ -274,7 +274,7 @@ fn an_interrupt_is_written_while_a_turn_runs_and_cancels_it() {
 }
 
 #[test]
-fn wishes_are_written_as_the_cli_knows_them() {
+fn options_are_written_as_the_cli_knows_them() {
     let (mut dialect, _) = open(&ConversationOptions::default());
     let mut wish = |wish: OptionChange| {
         let mut out = Vec::new();
@@ -299,7 +299,7 @@ fn wishes_are_written_as_the_cli_knows_them() {
 }
 
 #[test]
-fn a_wish_that_is_refused_is_told() {
+fn an_option_that_is_refused_is_told() {
     let (mut dialect, _) = open(&ConversationOptions::default());
     let mut out = Vec::new();
     dialect.set(&OptionChange::Model("x".to_owned()), &mut out);

@@ -129,7 +129,7 @@ fn a_thread_that_cannot_be_opened_fails_the_turns() {
 }
 
 #[test]
-fn wishes_are_told_with_the_next_turn() {
+fn changed_options_are_told_with_the_next_turn() {
     let mut dialect = open(&ConversationOptions::default());
     let mut out = Vec::new();
     for wish in [

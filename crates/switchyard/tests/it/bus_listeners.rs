@@ -18,10 +18,10 @@ const TOKEN: &str = "a token that nobody guesses, 0123456789abcdef";
 fn guarded(limits: &str) -> Bus {
     let settings = "workers = 1\nargs = [\"--log\", \"heard\"]";
     let stage = Stage::new(&format!("{}[limits]\n{limits}\n", pool(settings)));
-    let file = stage.home().join("token");
+    let file = stage.path().join("token");
     std::fs::write(&file, format!("{TOKEN}\n")).unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
-    let recording = stage.home().join("recording");
+    let recording = stage.path().join("recording");
     let stage = stage.arg("--tcp").arg("127.0.0.1:0").arg("--token-file").arg(file);
     let bus = stage.arg("--record").arg(recording).start();
     bus.listens("tcp");
@@ -41,9 +41,9 @@ fn assert_shut_out(mut client: LineClient, id: &Value) {
 
 #[track_caller]
 fn assert_token_stayed_outside(bus: &Bus) {
-    let heard = std::fs::read_to_string(bus.yard().work().join("heard")).unwrap();
+    let heard = std::fs::read_to_string(bus.home().work().join("heard")).unwrap();
     assert!(!heard.contains(TOKEN), "{heard}");
-    let recorded = std::fs::read_to_string(bus.yard().home().join("recording")).unwrap();
+    let recorded = std::fs::read_to_string(bus.home().path().join("recording")).unwrap();
     assert!(!recorded.contains(TOKEN), "{recorded}");
     assert!(!bus.said().contains(TOKEN), "{}", bus.said());
 }
@@ -78,7 +78,7 @@ fn a_token_is_made_for_its_user_alone() {
     let socket = stage.socket();
     let stage = stage.arg("--tcp").arg("127.0.0.1:0").arg("--unix").arg(socket);
     let bus = stage.start().ready();
-    let file = bus.yard().home().join("bus-token");
+    let file = bus.home().path().join("bus-token");
     assert!(bus.said().contains(file.to_str().unwrap()), "{}", bus.said());
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let token = std::fs::read_to_string(&file).unwrap().trim().to_owned();
@@ -143,7 +143,7 @@ fn without_the_right_token_nobody_gets_in_and_nothing_reaches_a_worker() {
     let mut client = bus.tcp_client();
     client.result("switchyard/hello", &hello(TOKEN));
     assert_served(&mut client);
-    let heard = std::fs::read_to_string(bus.yard().work().join("heard")).unwrap();
+    let heard = std::fs::read_to_string(bus.home().work().join("heard")).unwrap();
     assert_eq!(heard.lines().count(), 1, "{heard}");
     bus.finish([client]);
 }
@@ -209,14 +209,14 @@ fn a_unix_socket_is_its_owners_and_goes_with_the_bus() {
 #[test]
 fn a_socket_of_a_living_bus_is_not_taken_away() {
     let bus = bus(&pool("workers = 1"));
-    let path = bus.yard().home().join("bus.sock");
+    let path = bus.home().path().join("bus.sock");
     let second = Stage::new(&pool("workers = 1")).arg("--unix").arg(&path);
     let (code, said) = second.run();
     assert!(code.is_some_and(|code| code != 0), "{said}");
     assert!(said.contains("bus.sock"), "{said}");
     assert_served(&mut bus.client());
     // Nor is a file that is no socket.
-    let file = bus.yard().home().join("precious");
+    let file = bus.home().path().join("precious");
     std::fs::write(&file, "text").unwrap();
     let (code, said) = Stage::new(&pool("workers = 1")).arg("--unix").arg(&file).run();
     assert!(code.is_some_and(|code| code != 0), "{said}");
@@ -242,7 +242,7 @@ fn a_worker_has_three_descriptors_and_no_secrets() {
          intensity = { deaths = 100 }",
     ))
     .with_sockets();
-    let secret = stage.home().join("secret");
+    let secret = stage.path().join("secret");
     std::fs::write(&secret, "secret").unwrap();
     // The bus itself inherits some, from a careless parent.
     let command = stage.command_after(&format!("exec 5<'{0}' 6>>'{0}' 9<&0", secret.display()));

@@ -1,4 +1,4 @@
-//! A desk whose sessions get their workers from the pools.
+//! A registry whose sessions get their workers from the pools.
 
 use std::sync::Arc;
 
@@ -30,11 +30,11 @@ impl AgentSource for One {
     }
 }
 
-fn desk(stage: &Stage, command: &AgentCommand) -> Arc<SessionRegistry> {
-    let pools = Pools::new(stage.yard.setup.clone(), stage.yard.settings.clone(), quiet());
+fn registry(stage: &Stage, command: &AgentCommand) -> Arc<SessionRegistry> {
+    let pools = Pools::new(stage.context.setup.clone(), stage.context.settings.clone(), quiet());
     let agents = Arc::new(One(command.clone()));
     SessionRegistry::with_pools(
-        stage.yard.clone(),
+        stage.context.clone(),
         agents,
         PermissionPolicy::default(),
         Some(pools),
@@ -49,26 +49,26 @@ fn order(command: &AgentCommand) -> SessionOrder {
     }
 }
 
-fn n_warm(desk: &SessionRegistry) -> usize {
-    desk.pools().unwrap().snapshot().warm
+fn n_warm(registry: &SessionRegistry) -> usize {
+    registry.pools().unwrap().snapshot().warm
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_second_session_of_a_desk_is_warm_and_closing_it_ends_its_worker() {
+async fn the_second_session_of_a_registry_is_warm_and_closing_it_ends_its_worker() {
     let stage = Stage::new(quiet());
     let command = stage.agent("work");
-    let desk = desk(&stage, &command);
-    let first = desk.create(order(&command)).await.unwrap();
-    until("one is ready", || n_warm(&desk) == 1).await;
+    let registry = registry(&stage, &command);
+    let first = registry.create(order(&command)).await.unwrap();
+    until("one is ready", || n_warm(&registry) == 1).await;
     stage.close_gate();
-    let second = desk.create(order(&command)).await.unwrap();
-    assert_eq!((n_warm(&desk), stage.n_agent_sessions()), (0, 2));
+    let second = registry.create(order(&command)).await.unwrap();
+    assert_eq!((n_warm(&registry), stage.n_agent_sessions()), (0, 2));
     until("its successor is started", || stage.starts().len() == 3).await;
     for id in [first.handle.id(), second.handle.id()] {
-        desk.close(id).await.unwrap();
+        registry.close(id).await.unwrap();
     }
     until("their workers are gone", || stage.processes().len() == 1).await;
-    desk.shut_down(std::time::Duration::ZERO).await;
+    registry.shut_down(std::time::Duration::ZERO).await;
     stage.until_none_left().await;
 }
 
@@ -76,32 +76,32 @@ async fn the_second_session_of_a_desk_is_warm_and_closing_it_ends_its_worker() {
 async fn a_session_that_starts_later_leaves_the_warm_worker_where_it_is() {
     let stage = Stage::new(quiet());
     let command = stage.agent("work");
-    let desk = desk(&stage, &command);
-    desk.create(order(&command)).await.unwrap();
-    until("one is ready", || n_warm(&desk) == 1).await;
+    let registry = registry(&stage, &command);
+    registry.create(order(&command)).await.unwrap();
+    until("one is ready", || n_warm(&registry) == 1).await;
     let later = SessionOrder { starts_later: true, ..order(&command) };
-    let later = desk.create(later).await.unwrap();
-    assert_eq!((n_warm(&desk), stage.starts().len()), (1, 2));
-    desk.close(later.handle.id()).await.unwrap();
-    assert_eq!(n_warm(&desk), 1);
-    desk.shut_down(std::time::Duration::ZERO).await;
+    let later = registry.create(later).await.unwrap();
+    assert_eq!((n_warm(&registry), stage.starts().len()), (1, 2));
+    registry.close(later.handle.id()).await.unwrap();
+    assert_eq!(n_warm(&registry), 1);
+    registry.shut_down(std::time::Duration::ZERO).await;
     stage.until_none_left().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_of_a_desk_share_a_worker_and_close_alone() {
+async fn sessions_of_a_registry_share_a_worker_and_close_alone() {
     let stage = Stage::new(quiet());
     let mut command = stage.agent("work");
     command.quirks.shares_worker = true;
-    let desk = desk(&stage, &command);
-    let first = desk.create(order(&command)).await.unwrap();
-    let second = desk.create(order(&command)).await.unwrap();
+    let registry = registry(&stage, &command);
+    let first = registry.create(order(&command)).await.unwrap();
+    let second = registry.create(order(&command)).await.unwrap();
     assert_eq!(stage.starts().len(), 1);
-    desk.close(first.handle.id()).await.unwrap();
+    registry.close(first.handle.id()).await.unwrap();
     let passed = second.handle.forward("session/list", &Json::trusted("{}")).await.unwrap();
     assert!(passed.is_ok());
-    assert_eq!(desk.pools().unwrap().snapshot().keys[0].in_use, 1);
-    desk.shut_down(std::time::Duration::ZERO).await;
+    assert_eq!(registry.pools().unwrap().snapshot().keys[0].in_use, 1);
+    registry.shut_down(std::time::Duration::ZERO).await;
     stage.until_none_left().await;
     assert_eq!(stage.starts().len(), 1);
 }
@@ -114,9 +114,9 @@ fn prompt(text: &str) -> Json {
 async fn prompts_that_meet_a_close_end_with_it_or_wake_the_session() {
     let stage = Stage::new(quiet());
     let command = stage.agent("work");
-    let desk = desk(&stage, &command);
-    let handle = desk.create(order(&command)).await.unwrap().handle;
-    let (id, log) = (handle.id(), desk.log().clone());
+    let registry = registry(&stage, &command);
+    let handle = registry.create(order(&command)).await.unwrap().handle;
+    let (id, log) = (handle.id(), registry.log().clone());
     // As if they had come after the cancel that goes before a close.
     let turns = [mint::turn_id(), mint::turn_id()];
     for turn in turns {
@@ -125,22 +125,22 @@ async fn prompts_that_meet_a_close_end_with_it_or_wake_the_session() {
     handle.close().await.unwrap();
     let late = handle.prompt(mint::turn_id(), prompt("echo late"), "test").await;
     assert!(matches!(late, Err(SessionError::PutAside)), "{late:?}");
-    assert_eq!(desk.record(id).await.unwrap().active_turn, None);
+    assert_eq!(registry.record(id).await.unwrap().active_turn, None);
     let events = log.read(id, Seq(0), 1000).await.unwrap();
     let ended = |turn, kind| events.iter().any(|e| e.turn == Some(turn) && e.kind == kind);
     assert!(ended(turns[0], Kind::TurnEnded) && ended(turns[1], Kind::PromptDropped), "{events:?}");
 
-    desk.close(id).await.unwrap();
+    registry.close(id).await.unwrap();
     let turn = mint::turn_id();
     let again = move |handle: SessionHandle| async move {
         handle.prompt(turn, prompt("echo hi"), "test").await
     };
-    desk.with(id, again).await.unwrap();
+    registry.with(id, again).await.unwrap();
     until_async("it is answered", async || {
         let events = log.read(id, Seq(0), 1000).await.unwrap();
         events.iter().any(|e| e.turn == Some(turn) && e.kind == Kind::TurnEnded)
     })
     .await;
-    desk.shut_down(std::time::Duration::ZERO).await;
+    registry.shut_down(std::time::Duration::ZERO).await;
     stage.until_none_left().await;
 }
