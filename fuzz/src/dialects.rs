@@ -1,5 +1,5 @@
 //! A dialect between a process that prints anything, in any pieces, and a session that prompts,
-//! answers, interrupts and settings at any time.
+//! answers, interrupts and changes settings at any time.
 
 use runtimes::dialect::{
     CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectName, DialectOutput,

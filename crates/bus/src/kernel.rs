@@ -7,14 +7,14 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use bus::switch::{Limits, PoolPlan};
-//! use bus::{Bus, Edges, Launch, PoolSetup, Setup};
+//! use bus::switch::{PoolPlan, SwitchLimits};
+//! use bus::{Bus, IoLimits, KernelSetup, Launch, PoolSetup};
 //!
 //! let pool = PoolSetup::new(PoolPlan::fixed("echo", "", 2), Launch::new("my-agent", "/"));
-//! let bus = Bus::start(Setup {
+//! let bus = Bus::start(KernelSetup {
 //!     pools: vec![pool],
-//!     limits: Limits::default(),
-//!     edges: Edges::default(),
+//!     limits: SwitchLimits::default(),
+//!     edges: IoLimits::default(),
 //!     record: None,
 //! })?;
 //! let mut port = bus.port(Some("echo")).await?;
@@ -92,15 +92,15 @@ impl Bus {
     pub fn start(setup: KernelSetup) -> Result<Self, BusError> {
         let mut seed = [0; 8];
         getrandom::fill(&mut seed).map_err(|error| BusError::NoResources(error.into()))?;
-        let (mailbox, notes) = Mailbox::new().map_err(BusError::NoResources)?;
+        let (mailbox, messages) = Mailbox::new().map_err(BusError::NoResources)?;
         let tracker = TaskTracker::new();
         let seed = u64::from_ne_bytes(seed);
         let has_ended_well = Arc::new(AtomicBool::new(false));
         let ended_well = Arc::clone(&has_ended_well);
-        let shell = EventLoop::new(setup, seed, mailbox.clone(), notes, tracker.clone())?;
+        let event_loop = EventLoop::new(setup, seed, mailbox.clone(), messages, tracker.clone())?;
         std::thread::Builder::new()
             .name("bus".into())
-            .spawn(move || shell.run(&ended_well))
+            .spawn(move || event_loop.run(&ended_well))
             .map_err(BusError::NoResources)?;
         let shared = BusState { mailbox, tracker, has_ended_well };
         Ok(Self { shared: Arc::new(shared) })

@@ -1,9 +1,10 @@
 //! Child processes that are supervised, with everything that they start.
 //!
-//! In: a [`Launch`](launch::Launch). Out: a [`Worker`](worker::Worker), its pipes and a handle to stop it. Every worker runs
-//! below a *keeper* ([`keeper`]), this same binary re-executed, and a process we started is a
-//! process we end: by [`WorkerHandle::stop`](worker::WorkerHandle::stop), when the worker exits and leaves others behind,
-//! when the last handle is dropped, and when Switchyard itself is killed with SIGKILL.
+//! In: a [`Launch`](launch::Launch). Out: a [`Worker`](worker::Worker), its pipes and a handle to
+//! stop it. Every worker runs below a *keeper* ([`keeper`]), this same binary re-executed, and a
+//! process we started is a process we end: by [`WorkerHandle::stop`](worker::WorkerHandle::stop),
+//! when the worker exits and leaves others behind, when the last handle is dropped, and when
+//! Switchyard itself is killed with SIGKILL.
 //!
 //! Who guards against what:
 //!

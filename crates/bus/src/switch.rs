@@ -1,9 +1,9 @@
 //! The bus without its pipes: routes lines between clients and workers, and decides which workers
 //! live.
 //!
-//! In: an [`SwitchInput`] and the time. Out: [`SwitchOutput`]s, appended to a list. No I/O, no clock, no
-//! randomness but a seeded generator for jitter: the same plan, seed and history give the same
-//! outputs, so that any run can be recorded ([`history`]) and replayed.
+//! In: a [`SwitchInput`] and the time. Out: [`SwitchOutput`]s, appended to a list. No I/O, no
+//! clock, no randomness but a seeded generator for jitter: the same plan, seed and history give the
+//! same outputs, so that any run can be recorded ([`history`]) and replayed.
 //!
 //! **Ids.** Every request gets an id of the hop it takes: a worker sees 1, 2, 3… of the switch
 //! whatever clients wrote, and so does a client for requests of workers. Answers carry the
@@ -185,8 +185,8 @@ impl Switch {
         });
     }
 
-    /// As [`take`](Self::take) of an [`SwitchInput::ClientLine`], for a line that stands in a buffer of
-    /// the caller.
+    /// As [`take`](Self::take) of a [`SwitchInput::ClientLine`], for a line that stands in a buffer
+    /// of the caller.
     pub fn take_client_line(
         &mut self,
         now: MonotonicMillis,
@@ -197,7 +197,7 @@ impl Switch {
         self.step(now, out, |switch| switch.client_line(client, line));
     }
 
-    /// As [`take`](Self::take) of an [`SwitchInput::WorkerLine`], for such a line.
+    /// As [`take`](Self::take) of a [`SwitchInput::WorkerLine`], for such a line.
     pub fn take_worker_line(
         &mut self,
         now: MonotonicMillis,

@@ -50,7 +50,7 @@ impl Follower {
     /// The next event, or change of the stream.
     pub async fn next(&mut self) -> FollowerMessage {
         loop {
-            let told = match &mut self.events {
+            let message = match &mut self.events {
                 Some(events) => events.next().await,
                 None => {
                     if let Some(again_at) = self.again_at {
@@ -64,13 +64,13 @@ impl Follower {
                     continue;
                 }
             };
-            let heard = match told {
-                Ok(Some(told)) => self.take_message(told),
+            let taken = match message {
+                Ok(Some(message)) => self.take_message(message),
                 Ok(None) => Some(self.lost("the daemon has ended the stream".to_owned())),
                 Err(error) => Some(self.lost(error.to_string())),
             };
-            if let Some(heard) = heard {
-                return heard;
+            if let Some(taken) = taken {
+                return taken;
             }
         }
     }
@@ -78,12 +78,12 @@ impl Follower {
     /// The next event or change, if it has already arrived.
     pub fn try_next(&mut self) -> Option<FollowerMessage> {
         loop {
-            let heard = match self.events.as_mut()?.try_next()? {
-                Ok(told) => self.take_message(told),
+            let taken = match self.events.as_mut()?.try_next()? {
+                Ok(message) => self.take_message(message),
                 Err(error) => Some(self.lost(error.to_string())),
             };
-            if heard.is_some() {
-                return heard;
+            if taken.is_some() {
+                return taken;
             }
         }
     }
@@ -94,8 +94,8 @@ impl Follower {
         self.events = None;
     }
 
-    fn take_message(&mut self, told: StreamMessage) -> Option<FollowerMessage> {
-        let (name, data) = match told {
+    fn take_message(&mut self, message: StreamMessage) -> Option<FollowerMessage> {
+        let (name, data) = match message {
             StreamMessage::Event(event, id) => {
                 self.cursor = id;
                 self.pause = FIRST_PAUSE;

@@ -66,11 +66,11 @@ impl AgentHome {
         let switchyard = switchyard.to_owned();
         let records = records.map(|dir| dir.join(agent.id));
         records.as_deref().map_or(Ok(()), fs::create_dir_all)?;
-        let place = Self { agent, switchyard, installed, root, variables, prefix, records };
+        let agent_home = Self { agent, switchyard, installed, root, variables, prefix, records };
         for arguments in &recipe.first {
-            place.run_once(arguments)?;
+            agent_home.run_once(arguments)?;
         }
-        Ok(place)
+        Ok(agent_home)
     }
 
     /// A new directory to work in; a repository, because some agents insist.
@@ -123,8 +123,8 @@ impl AgentHome {
         }
     }
 
-    /// The version of the agent that really runs, as Switchyard finds it; `None` for one that is given
-    /// as a command, and for our own.
+    /// The version of the agent that really runs, as Switchyard finds it; `None` for one that is
+    /// given as a command, and for our own.
     pub fn version_that_runs(&self) -> Option<String> {
         let Launch::Name { name, .. } = self.agent.launch else { return None };
         let arguments = ["agents", "show", name, "--json"];

@@ -203,12 +203,12 @@ impl Case<'_> {
                 ended(&turn, "end_turn")?;
                 let is_said = turn.text().contains(words);
                 holds(is_said, "the error is not in the text", &turn)?;
-                Ok("told as the agent's words".to_owned())
+                Ok("reported in the agent's words".to_owned())
             }
             Some(Quirk::Hides) => {
                 ended(&turn, "error")?;
                 holds(turn.text().is_empty(), "it said something", &turn)?;
-                Ok(format!("the agent does not say why; told as `{}`", turn.error().0))
+                Ok(format!("the agent does not say why; reported as `{}`", turn.error().0))
             }
             Some(Quirk::KeepsTrying) => {
                 ended(&turn, "cancelled")?;

@@ -8,13 +8,13 @@
 //! | [`model`] | a scripted model server with four vendors' wires; of use to other tests too |
 //! | [`install`] | pinned agents in a cache |
 //! | [`agents`] | the table of agents and how each is set up |
-//! | [`place`] | a private home for one agent, and its processes |
+//! | [`agent_home`] | a private home for one agent, and its processes |
 //! | [`turn`] | one `switchyard run` |
 //! | [`check`], [`verdict`] | the checks by name; how one has ended |
 //! | [`checks`] | what each agent is put through |
 //! | [`servers`] | model servers of others, and the built-in agent in front of them |
 //! | [`sdk_checks`] | the same by the official SDK's client through `switchyard acp` |
-//! | [`clients`] | a client of somebody else's, driving the built-in agent |
+//! | [`acpx_client`] | a client of somebody else's, driving the built-in agent |
 //! | `open_design` | a run as the front end of Open Design asks for it, through `/api` |
 //! | [`drive`] | all of it, a few agents at a time |
 //! | [`table`] | the results |

@@ -357,10 +357,10 @@ impl Calls {
     /// ones.
     pub(crate) fn new_media<T>(&mut self, key: CallKey, media: Vec<T>) -> Vec<T> {
         let call = self.get_mut(key);
-        let n_told = call.n_media;
-        call.n_media = n_told.max(media.len());
+        let n_shown = call.n_media;
+        call.n_media = n_shown.max(media.len());
         let is_over = call.is_end_reported;
-        media.into_iter().skip(n_told).filter(|_| !is_over).collect()
+        media.into_iter().skip(n_shown).filter(|_| !is_over).collect()
     }
 
     /// Frees the contents of calls that are over; their ids stay, so that late updates are

@@ -189,7 +189,7 @@ impl ItemsProjection {
         let queue = (self.queue.len() != n_before).then(|| self.queue.clone());
         self.running = Some(RunningTurn { turn, since: now.at().0, is_cancelling: false });
         let running = Some(self.running.clone());
-        self.tell_state(ConversationState { running, queue, ..ConversationState::default() });
+        self.show_state(ConversationState { running, queue, ..ConversationState::default() });
     }
 
     fn turn_ended(&mut self, end: TurnEnd, now: &Conversation) {
@@ -217,7 +217,7 @@ impl ItemsProjection {
             self.push(part, now);
         }
         if now.turn().is_none() && self.running.take().is_some() {
-            self.tell_state(ConversationState {
+            self.show_state(ConversationState {
                 running: Some(None),
                 ..ConversationState::default()
             });
@@ -238,7 +238,7 @@ impl ItemsProjection {
                 if let Some(running) = &mut self.running {
                     running.is_cancelling = true;
                     let running = Some(Some(running.clone()));
-                    self.tell_state(ConversationState { running, ..ConversationState::default() });
+                    self.show_state(ConversationState { running, ..ConversationState::default() });
                 }
             }
             // The worker before this one may have died in a crash that nobody could log.
@@ -296,7 +296,7 @@ impl ItemsProjection {
                 return;
             }
         }
-        self.tell_state(state);
+        self.show_state(state);
     }
 
     fn prompt_received(&mut self, received: &PromptReceived<'_>, now: &Conversation) {
@@ -332,15 +332,15 @@ impl ItemsProjection {
 
     fn tell_queue(&mut self) {
         let queue = Some(self.queue.clone());
-        self.tell_state(ConversationState { queue, ..ConversationState::default() });
+        self.show_state(ConversationState { queue, ..ConversationState::default() });
     }
 
     fn new_settings(&mut self) {
         let has_new_settings = true;
-        self.tell_state(ConversationState { has_new_settings, ..ConversationState::default() });
+        self.show_state(ConversationState { has_new_settings, ..ConversationState::default() });
     }
 
-    fn tell_state(&mut self, state: ConversationState) {
+    fn show_state(&mut self, state: ConversationState) {
         self.out.push(ConversationChange::State(state));
     }
 

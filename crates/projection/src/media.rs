@@ -1,7 +1,8 @@
 //! Images and sounds in content blocks: described in one line, and as a file in a `data:` URI.
 //!
-//! In: the members of a block. Out: its kind, size and bytes, if it has bytes. They are the agent's:
-//! only what is base64 under a plain name of a type is put into a URI, and only up to a limit.
+//! In: the members of a block. Out: its kind, size and bytes, if it has bytes. They are the
+//! agent's: only what is base64 under a plain name of a type is put into a URI, and only up to a
+//! limit.
 
 use std::borrow::Cow;
 

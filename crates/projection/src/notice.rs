@@ -166,7 +166,7 @@ fn created_words(created: &SessionCreated) -> Notice {
 
 fn resumed_words(resumed: &SessionResumed) -> Notice {
     let SessionResumed { how, verified, changed, tried, .. } = resumed;
-    let (weight, told) = match (how, verified) {
+    let (level, told) = match (how, verified) {
         (ResumeWay::Reseed, _) => {
             (NoticeLevel::Prominent, "the agent was told the conversation again")
         }
@@ -184,7 +184,7 @@ fn resumed_words(resumed: &SessionResumed) -> Notice {
     let colon = if details.is_empty() { "" } else { ": " };
     let tone = if *how == ResumeWay::New { NoticeTone::Warning } else { NoticeTone::Info };
     let text = format!("{told}{colon}{}", details.join("; "));
-    Notice { level: weight, ..Notice::prominent(tone, text) }
+    Notice { level, ..Notice::prominent(tone, text) }
 }
 
 fn step_words(step: CancelRung) -> Option<Notice> {

@@ -29,7 +29,7 @@ const MAX_BYTES: usize = 1 << 20;
 #[derive(Debug, Clone, Default)]
 pub struct RepeatFilter {
     answer: String,
-    /// How much of `told` the current attempt has repeated; `None` when it is past it.
+    /// How much of `answer` the current attempt has repeated; `None` when it is past it.
     at: Option<usize>,
 }
 
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use crate::tests::log::Log;
 
-    /// The page's test reads the same cases: `web/src/session/retold.test.ts`.
+    /// The page's test reads the same cases: `web/src/session/repeats.test.ts`.
     #[test]
     fn an_answer_is_told_once_whatever_its_pieces() {
         #[derive(serde::Deserialize)]

@@ -42,11 +42,11 @@ pub struct TextProjection {
     options: TextOptions,
     shows_prompts: bool,
     replaces_lines: bool,
-    page: TextOutput,
+    output: TextOutput,
     /// The lines and diffs printed for each call of the running turn.
     calls: HashMap<CallKey, tools::PrintedCall>,
     /// The error of the running turn was printed.
-    is_failure_told: bool,
+    is_failure_shown: bool,
     shows_whole_questions: bool,
     is_question_long: bool,
 }
@@ -57,9 +57,9 @@ impl TextProjection {
             options,
             shows_prompts: false,
             replaces_lines: false,
-            page: TextOutput::new(options.color),
+            output: TextOutput::new(options.color),
             calls: HashMap::new(),
-            is_failure_told: false,
+            is_failure_shown: false,
             shows_whole_questions: false,
             is_question_long: false,
         }
@@ -80,7 +80,7 @@ impl TextProjection {
 
     /// Notes that something else was written on the terminal.
     pub fn note_foreign_output(&mut self) {
-        self.page.note_foreign_output();
+        self.output.note_foreign_output();
     }
 
     fn prompt(&mut self, said: &UserMessage, out: &mut String) {
@@ -89,19 +89,19 @@ impl TextProjection {
         }
         for block in said.blocks() {
             if let Some(text) = block.text().map(Into::into).or_else(|| block.describe()) {
-                self.page.stream(OutputPart::User, &text, out);
+                self.output.stream(OutputPart::User, &text, out);
             }
         }
     }
 
     fn answer_block(&mut self, block: &ContentBlock<'_>, out: &mut String) {
         if let Some(described) = block.describe() {
-            self.page.line(output::DIM, &whole_line(&described), out);
+            self.output.line(output::DIM, &whole_line(&described), out);
         }
     }
 
     fn plan(&mut self, steps: &[PlanStep], out: &mut String) {
-        self.page.line(output::STRONG, "Plan", out);
+        self.output.line(output::STRONG, "Plan", out);
         for entry in steps {
             let style = match entry.mark() {
                 "[x]" | "[-]" => output::DIM,
@@ -109,7 +109,7 @@ impl TextProjection {
                 _ => output::PLAIN,
             };
             let line = format!("  {} {}", entry.mark(), whole_line(&entry.content));
-            self.page.line(style, &line, out);
+            self.output.line(style, &line, out);
         }
     }
 
@@ -128,11 +128,11 @@ impl Projection for TextProjection {
     fn render(&mut self, change: Change<'_>, now: &Conversation, out: &mut String) {
         match change {
             Change::Prompt(said) => self.prompt(&said, out),
-            Change::TurnStarted => self.is_failure_told = false,
-            Change::Answer { text, .. } => self.page.stream(OutputPart::Answer, &text, out),
+            Change::TurnStarted => self.is_failure_shown = false,
+            Change::Answer { text, .. } => self.output.stream(OutputPart::Answer, &text, out),
             Change::AnswerBlock { block, .. } => self.answer_block(&block, out),
             Change::Thought { text, .. } if self.options.show_thinking => {
-                self.page.stream(OutputPart::Thinking, &text, out);
+                self.output.stream(OutputPart::Thinking, &text, out);
             }
             Change::CallBegan { call, is_asked: false } => self.call_began(call, now, out),
             Change::CallEnded(key) => self.call_ended(key, now, out),

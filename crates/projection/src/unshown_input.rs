@@ -73,7 +73,7 @@ impl ShownParts<'_> {
     pub fn unshown(&self, input: &Value) -> Value {
         let Value::Object(members) = input else { return input.clone() };
         let beside = self.about_file(members);
-        let is_left = |(name, value): &(&String, &Value)| !beside.is_told(name, value, members);
+        let is_left = |(name, value): &(&String, &Value)| !beside.is_shown(name, value, members);
         let left = members.iter().filter(is_left);
         let left: Map<String, Value> =
             left.map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -89,7 +89,7 @@ impl ShownParts<'_> {
         beside
     }
 
-    fn is_told(&self, name: &str, value: &Value, members: &Map<String, Value>) -> bool {
+    fn is_shown(&self, name: &str, value: &Value, members: &Map<String, Value>) -> bool {
         let is = |names: &[&str]| names.contains(&name);
         match value {
             Value::Null => true,
@@ -104,15 +104,15 @@ impl ShownParts<'_> {
             Value::String(way) if is(&CHANGE_KINDS) => self.is_shown_way(way),
             Value::String(_) => self.is_replaced(name, members),
             Value::Array(list) if is(&LISTS) && !list.is_empty() => {
-                list.iter().all(|one| one.is_object() && self.is_all_told(one))
+                list.iter().all(|one| one.is_object() && self.is_all_shown(one))
                     || self.are_replaced(list)
             }
-            Value::Object(_) if is(&CHANGE_KINDS) => self.is_all_told(value),
+            Value::Object(_) if is(&CHANGE_KINDS) => self.is_all_shown(value),
             _ => false,
         }
     }
 
-    fn is_all_told(&self, value: &Value) -> bool {
+    fn is_all_shown(&self, value: &Value) -> bool {
         !self.changes.is_empty() && self.unshown(value).is_null()
     }
 
@@ -161,7 +161,7 @@ impl ShownParts<'_> {
             let mut rest = one.clone();
             rest.retain(|name, _| ![found.0, found.1].contains(&name.as_str()));
             pairs.extend(texts(found, one));
-            if !beside.is_all_told(&Value::Object(rest)) {
+            if !beside.is_all_shown(&Value::Object(rest)) {
                 return false;
             }
         }
@@ -279,8 +279,8 @@ pub fn short_path<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
 pub fn without_cwd(text: &str, cwd: Option<&str>) -> String {
     let cwd = cwd.map(|cwd| cwd.trim_end_matches('/')).filter(|cwd| !cwd.is_empty());
     let Some(cwd) = cwd.map(|cwd| format!("{cwd}/")) else { return text.to_owned() };
-    // Where it is the end of another path, it is part of that one; and the directory itself, or what
-    // is not plainly a name below it, is not left out.
+    // Where it is the end of another path, it is part of that one; and the directory itself, or
+    // what is not plainly a name below it, is not left out.
     let is_within = |c: char| c.is_alphanumeric() || "/._-~:@=+})]%$".contains(c);
     let is_name = |c: char| c.is_alphanumeric() || "._-".contains(c);
     let (mut short, mut rest) = (String::with_capacity(text.len()), text);

@@ -1,6 +1,7 @@
 //! All vocabularies as one type, for callers that let a client choose one.
 //!
-//! In: events. Out: frames, each a JSON value and in some vocabularies a name; or the same as lines.
+//! In: events. Out: frames, each a JSON value and in some vocabularies a name; or the same as
+//! lines.
 
 use wire::{Event, Json};
 

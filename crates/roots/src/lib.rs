@@ -4,7 +4,7 @@
 //! says why not.
 //!
 //! Always true: a path is first resolved, by the kernel and below a directory handle, to a
-//! [`Place`] that holds no link; what is done there goes down from the root's handle name by
+//! [`ResolvedPath`] that holds no link; what is done there goes down from the root's handle name by
 //! name and follows no link at all. So a link that is swapped in between makes the call fail,
 //! and never leads out of the root, nor to another file inside it. Only regular files are read.
 //! A write replaces the file as a whole: whoever reads it sees the old bytes or the new ones.

@@ -65,7 +65,8 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Runs long work with a [`WalkStop`], which says so when `within` is over or the future was dropped.
+/// Runs long work with a [`WalkStop`], which says so when `within` is over or the future was
+/// dropped.
 pub async fn stoppable<T: Send + 'static>(
     within: Duration,
     work: impl AsyncFnOnce(WalkStop) -> T,

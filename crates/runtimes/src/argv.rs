@@ -1,7 +1,7 @@
 //! The command line of a CLI, from its definition and a session's options.
 //!
 //! In: a form of a definition and checked values. Out: arguments, never a shell string.
-//! Nothing reaches an argument that was not checked by [`crate::checks`].
+//! Nothing reaches an argument that was not checked by [`crate::argument_checks`].
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -1,9 +1,10 @@
 //! Detection of the agents on this machine, with diagnoses of those that cannot be used.
 //!
-//! In: a catalogue and [`DetectOptions`]. Out: one [`DetectedAgent`] for each agent, as soon as it is known.
-//! A few agents are examined at once, each in a task of its own: one that hangs, floods or
-//! panics costs the others nothing but time. [`DetectOptions::within`] after an examination began, the
-//! results so far are reported, with what is missing and why. No probe outlives its examination.
+//! In: a catalogue and [`DetectOptions`]. Out: one [`DetectedAgent`] for each agent, as soon as it
+//! is known. A few agents are examined at once, each in a task of its own: one that hangs, floods
+//! or panics costs the others nothing but time. [`DetectOptions::probe_limit`] after an examination
+//! began, the results so far are reported, with what is missing and why. No probe outlives its
+//! examination.
 
 mod acp_probe;
 mod cache;

@@ -31,8 +31,8 @@ use http_connection::HttpConnections;
 const PIPE_BYTES: usize = 64 << 10;
 
 pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
-    let remotes = Arc::new(HttpConnections::default());
-    let state = http::AcpState { daemon: daemon.clone(), remotes };
+    let connections = Arc::new(HttpConnections::default());
+    let state = http::AcpState { daemon: daemon.clone(), connections };
     Router::new()
         .route("/acp", get(http::get).post(http::post).delete(http::delete))
         .with_state(state)
@@ -51,8 +51,8 @@ async fn serve<R, W>(
 {
     let stop = CancellationToken::new();
     let _open = daemon.metrics.stream(format!("acp-{way}"));
-    let visitor = visitor(&daemon, &principal, agent, way);
-    let serving = front::serve(daemon.registry.clone(), visitor, reader, writer, stop.clone());
+    let profile = profile(&daemon, &principal, agent, way);
+    let serving = front::serve(daemon.registry.clone(), profile, reader, writer, stop.clone());
     tokio::pin!(serving);
     tokio::select! {
         // Revocation and the daemon's end go before messages of the same moment.
@@ -77,9 +77,9 @@ pub async fn serve_in_process<R, W>(
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let visitor = visitor(daemon, principal, None, "stdio");
-    let visitor = ClientProfile { order, owns_registry: true, ..visitor };
-    front::serve(daemon.registry.clone(), visitor, reader, writer, stop).await;
+    let profile = profile(daemon, principal, None, "stdio");
+    let profile = ClientProfile { order, owns_registry: true, ..profile };
+    front::serve(daemon.registry.clone(), profile, reader, writer, stop).await;
 }
 
 /// A client's message as a line for its front. Between the parts of a message a line end means
@@ -104,7 +104,7 @@ async fn next_line(
     }
 }
 
-fn visitor(
+fn profile(
     daemon: &Daemon,
     principal: &Principal,
     agent: Option<String>,

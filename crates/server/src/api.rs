@@ -67,8 +67,8 @@ endpoints! { pub(crate) SessionPaths, Arc<Daemon>:
     attachments::delete,
 }
 
-/// The `OpenAPI` document of all routes. Made for each request, of which there are few: it takes much
-/// memory.
+/// The `OpenAPI` document of all routes. Made for each request, of which there are few: it takes
+/// much memory.
 async fn describe() -> Json<utoipa::openapi::OpenApi> {
     let mut document = document::Document::openapi();
     document.merge(SessionPaths::openapi());

@@ -1,8 +1,8 @@
 //! The daemon's listeners: sockets that are opened, connections that are accepted, HTTP on them.
 //!
 //! In: an address, a path or a socket from outside, and a router. Out: requests, each with its
-//! `ConnectionInfo`, all through the guard. A listener never waits for one client: one that is slow,
-//! silent or beyond the limit loses its own connection only.
+//! `ConnectionInfo`, all through the guard. A listener never waits for one client: one that is
+//! slow, silent or beyond the limit loses its own connection only.
 
 mod accept;
 mod bind;

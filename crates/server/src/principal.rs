@@ -98,7 +98,7 @@ impl Principal {
 
     /// Refuses a mode that may allow more, if an agent asks for it.
     pub(crate) fn check_options(&self, initial_options: &InitialOptions) -> Result<(), Problem> {
-        match self.is_worker && !initial_options.ask_first() {
+        match self.is_worker && !initial_options.are_restrictive() {
             true => Err(Problem::forbidden("an agent cannot choose a mode that may allow more")),
             false => Ok(()),
         }

@@ -33,7 +33,7 @@ const STOP_WITHIN: Duration = Duration::from_secs(2);
 
 /// Starts announcing. `link_base` is where the daemon is reached (`http://127.0.0.1:7433`), unless
 /// the configuration names another address. Notices up to `after_note` are left out: 0 at the start
-/// of the daemon, `context.news.now()` when the webhook is replaced by another.
+/// of the daemon, `context.notices.now()` when the webhook is replaced by another.
 ///
 /// Every question that waits is announced, also if it was announced before; receivers recognise it
 /// by its id.
@@ -87,11 +87,11 @@ impl Announcer {
             }
             self.read_notices();
             let due = self.send_due();
-            let (pending, news) = (self.context.pending.clone(), self.context.notices.clone());
+            let (pending, notices) = (self.context.pending.clone(), self.context.notices.clone());
             tokio::select! {
                 () = stop.cancelled() => break,
                 _ = pending.changed(self.seen_version.unwrap_or_default()), if asks => {}
-                () = news.wait_after(self.next_note) => {}
+                () = notices.wait_after(self.next_note) => {}
                 Some(done) = self.in_flight.join_next() => match done {
                     Ok((number, attempt)) => self.settle(number, attempt),
                     Err(error) => tracing::error!(%error, "the task of an announcement failed"),

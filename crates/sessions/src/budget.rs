@@ -10,7 +10,7 @@
 //! the sum of the session, or of the agent's process: less than before means that the agent
 //! began anew. What is not reported is not counted, so tokens and cost are lower bounds.
 //!
-//! [`SessionDetails`]: crate::details::Details
+//! [`SessionDetails`]: crate::details::SessionDetails
 
 mod limits;
 

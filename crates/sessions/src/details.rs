@@ -1,8 +1,8 @@
 //! The details that a session's record keeps beside its log.
 //!
-//! Kept as one JSON value in the session's record: enough to show it in lists and, with what it
-//! was [made of](MadeOf), to give it back to its agent as the user had set it up. Small, because
-//! every list, read and turn reads it.
+//! Kept as one JSON value in the session's record: enough to show it in lists and, with what it was
+//! [made of](CreationParams), to give it back to its agent as the user had set it up. Small,
+//! because every list, read and turn reads it.
 
 use std::collections::BTreeMap;
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 pub(crate) struct FileStamp {
     device: u64,
     inode: u64,
-    /// Its length, and when it was modified. Of a directory only its identity counts: work in it makes
-    /// it no other.
+    /// Its length, and when it was modified. Of a directory only its identity counts: work in it
+    /// makes it no other.
     contents: Option<(u64, i64, i64)>,
 }
 

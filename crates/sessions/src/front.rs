@@ -50,7 +50,7 @@ fn check_unambiguous(message: &Message) -> Result<(), RpcError> {
 /// without it, unless the registry is its alone.
 pub async fn serve<R, W>(
     registry: Arc<SessionRegistry>,
-    visitor: ClientProfile,
+    profile: ClientProfile,
     reader: R,
     writer: W,
     stop: CancellationToken,
@@ -59,10 +59,10 @@ pub async fn serve<R, W>(
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let limits = registry.context().settings.client_connection();
-    let quota = visitor.quota.clone();
+    let quota = profile.quota.clone();
     let (client, mut inbox) = Connection::open_with_quota(reader, writer, &limits, quota);
     let front = Arc::new(Front {
-        access: ClientAccess::new(registry, visitor),
+        access: ClientAccess::new(registry, profile),
         initialized: OnceLock::new(),
         client,
         last_host: Mutex::new(None),
@@ -159,7 +159,8 @@ impl Front {
         match message.method() {
             // Some clients ask it to keep the connection up.
             "$/ping" => self.respond(&id, Ok(Json::trusted("{}"))).await,
-            // A notification in ACP; whoever sends a request means the same, and waits for an answer.
+            // A notification in ACP; whoever sends a request means the same, and waits for an
+            // answer.
             "session/cancel" => {
                 let outcome = self.cancel(&message).await.map(|()| Json::trusted("{}"));
                 self.respond(&id, outcome).await;
@@ -352,7 +353,7 @@ impl Front {
     /// An agent that belongs to no session yet, started if need be.
     async fn host(&self) -> Result<Arc<Host>, RpcError> {
         let host = self.access.host().await?;
-        self.follow_stray(&host);
+        self.follow_sessionless(&host);
         Ok(host)
     }
 

@@ -97,6 +97,14 @@ pub enum SystemPromptSupport {
     NotTaken,
 }
 
+impl AgentQuirks {
+    /// Whether the agent is not asked for a choice of models: it was started with this one, or this
+    /// is only the configured default, which must not keep a session from its agent.
+    pub(crate) fn needs_no_choice(&self, model: &str) -> bool {
+        self.model_is_set || self.default_model.as_deref() == Some(model)
+    }
+}
+
 impl AgentCommand {
     /// The command line, for people and for the log.
     pub fn argv(&self) -> Vec<String> {
@@ -353,7 +361,7 @@ impl Host {
 
     /// Messages that belong to no session go to `sender` from now on.
     pub fn take_sessionless(&self) -> AgentMessages {
-        self.routes.take_stray()
+        self.routes.take_sessionless()
     }
 }
 

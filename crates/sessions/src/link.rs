@@ -1,6 +1,6 @@
 //! Links a session to an agent: by a new conversation, or by getting an earlier one back.
 //!
-//! In: a host and the facts about the session. Out: a [`AgentLink`], and how it came about.
+//! In: a host and the facts about the session. Out: an [`AgentLink`], and how it came about.
 //!
 //! An earlier conversation is tried in order: `session/resume`, `session/load`, a new
 //! conversation that is told what happened so far. What the agent replays is swallowed in

@@ -134,11 +134,12 @@ pub async fn apply_options(
     initial_options: &InitialOptions,
 ) -> Result<(), ChooseError> {
     let quirks = &slot.command().quirks;
-    for (choice, wanted) in initial_options.all_or(quirks.default_model.as_deref()) {
+    for (choice, wanted) in
+        initial_options.with_default_model(quirks.default_model.as_deref()).all()
+    {
         match handle.choose(choice, wanted).await {
-            // The agent was started with it, and has no other way.
             Err(ChooseError::NotOffered(NotOffered::NoChoice(_)))
-                if choice == OptionChoice::Model && quirks.model_is_set => {}
+                if choice == OptionChoice::Model && quirks.needs_no_choice(wanted) => {}
             chosen => chosen?,
         }
     }
@@ -226,8 +227,10 @@ async fn begin(
 fn details(terms: &OpenOptions, made_of: &CreationParams, is_unstarted: bool) -> SessionDetails {
     let (agent, order) = (terms.slot.command(), &terms.order);
     // Whoever makes a session that is not started cannot wait for them to be granted.
-    let initial_options =
-        if is_unstarted { order.initial_options.clone() } else { InitialOptions::default() };
+    let initial_options = match is_unstarted {
+        true => order.initial_options.with_default_model(agent.quirks.default_model.as_deref()),
+        false => InitialOptions::default(),
+    };
     SessionDetails {
         is_named: agent.is_named,
         made_by: order.made_by(),

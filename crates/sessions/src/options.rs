@@ -73,7 +73,7 @@ const ASKING_MODES: [&str; 4] = ["ask", "default", "plan", "read-only"];
 
 impl InitialOptions {
     /// Whether they allow the agent no more than it would be allowed without them, for certain.
-    pub fn ask_first(&self) -> bool {
+    pub fn are_restrictive(&self) -> bool {
         // What an option means is known to its agent alone.
         self.options.is_empty()
             && self.mode.as_deref().is_none_or(|mode| ASKING_MODES.contains(&mode))
@@ -85,16 +85,8 @@ impl InitialOptions {
 
     /// The options that were named. The model comes first: the others may depend on it.
     pub fn all(&self) -> impl Iterator<Item = (OptionChoice<'_>, &str)> {
-        self.all_or(None)
-    }
-
-    /// Those that were named, and the agent's default model where none was.
-    pub(crate) fn all_or<'a>(
-        &'a self,
-        default_model: Option<&'a str>,
-    ) -> impl Iterator<Item = (OptionChoice<'a>, &'a str)> {
         let all = [
-            (OptionChoice::Model, self.model.as_deref().or(default_model)),
+            (OptionChoice::Model, self.model.as_deref()),
             (OptionChoice::Effort, self.effort.as_deref()),
             (OptionChoice::Mode, self.mode.as_deref()),
         ];
@@ -102,6 +94,13 @@ impl InitialOptions {
             self.options.iter().map(|(id, wanted)| (OptionChoice::Option(id), wanted.as_str()));
         let named = all.into_iter().filter_map(|(choice, wanted)| Some((choice, wanted?)));
         named.chain(options)
+    }
+
+    /// These, with the agent's default model where none is named.
+    #[must_use]
+    pub(crate) fn with_default_model(&self, default: Option<&str>) -> Self {
+        let model = self.model.clone().or_else(|| default.map(str::to_owned));
+        Self { model, ..self.clone() }
     }
 }
 

@@ -37,7 +37,7 @@ pub struct SessionOrder {
     pub command: Vec<OsString>,
     /// Instead of the daemon's own environment.
     pub env: Option<BTreeMap<OsString, OsString>>,
-    /// Checked with [`SessionOrder::placed`].
+    /// Checked with [`SessionOrder::in_real_dirs`].
     pub cwd: PathBuf,
     pub additional_directories: Vec<PathBuf>,
     pub mcp_servers: Vec<Value>,
@@ -118,7 +118,7 @@ impl SessionOrder {
         let initial_options = self
             .initial_options
             .all()
-            .map(|(choice, wish)| (choice.name(), wish, MAX_OPTION_BYTES));
+            .map(|(choice, change)| (choice.name(), change, MAX_OPTION_BYTES));
         if let Some((name, _, max)) =
             title.chain(initial_options).find(|(_, text, max)| text.len() > *max)
         {
@@ -176,8 +176,8 @@ impl SessionOrder {
         }
     }
 
-    /// Takes over the directories, environment and permissions of the order that opens an earlier
-    /// session `again`; the agent stays the same.
+    /// Takes over the directories, environment, permissions and, of the same agent, the command of
+    /// the order that opens an earlier session `again`; the agent stays the same.
     pub(crate) fn adopt(&mut self, again: &Self) {
         if !self.command.is_empty() && !again.command.is_empty() && self.agent == again.agent {
             self.command.clone_from(&again.command);

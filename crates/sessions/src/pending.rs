@@ -1,10 +1,10 @@
 //! Questions of all sessions of this process that wait for a person.
 //!
-//! In: what the sessions' tasks put up and take down. Out: lists for those who show or
-//! announce questions, and a counter to wait on. A question is listed from after its event
-//! is in the log until after its answer is; it goes down with its [`QuestionListing`] guard, so also
-//! when the session's task dies. Always true: no more than [`MAX_LISTED`] questions are held,
-//! and [`MAX_BYTES`] of raw requests; of the sessions of one maker a quarter, so that nobody's
+//! In: what the sessions' tasks put up and take down. Out: lists for those who show or announce
+//! questions, and a counter to wait on. A question is listed from after its event is in the log
+//! until after its answer is; it goes down with its [`QuestionListing`] guard, so also when the
+//! session's task dies. Always true: no more than [`MAX_LISTED`] questions are held, and
+//! [`MAX_BYTES`] of raw requests; of the sessions of one maker a quarter, so that nobody's
 //! questions are rejected for the number of another's.
 
 use std::collections::{BTreeMap, HashMap};

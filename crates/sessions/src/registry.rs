@@ -85,11 +85,11 @@ impl RegistryEntry {
     }
 
     fn is_over(&self) -> bool {
-        self.0.get().is_some_and(|seated| seated.handle.is_over())
+        self.0.get().is_some_and(|live| live.handle.is_over())
     }
 
     fn is_gone(&self) -> bool {
-        self.0.get().is_some_and(|seated| seated.handle.is_gone())
+        self.0.get().is_some_and(|live| live.handle.is_gone())
     }
 }
 
@@ -274,18 +274,18 @@ impl SessionRegistry {
 
     /// The handle of a session that is awake.
     pub fn live(&self, id: SessionId) -> Option<SessionHandle> {
-        self.live_session(id).map(|seated| seated.handle).filter(|handle| !handle.is_over())
+        self.live_session(id).map(|live| live.handle).filter(|handle| !handle.is_over())
     }
 
     /// The phase of the session's task, also why it ended: that is known until the session is
     /// woken again, or many others were.
     pub fn phase(&self, id: SessionId) -> Option<watch::Receiver<SessionPhase>> {
-        self.live_session(id).map(|seated| seated.handle.phase())
+        self.live_session(id).map(|live| live.handle.phase())
     }
 
     /// The slot in which the agent of a session that is awake runs, if it does.
     pub(crate) fn slot_of(&self, id: SessionId) -> Option<Arc<HostSlot>> {
-        self.live_session(id).map(|seated| seated.slot)
+        self.live_session(id).map(|live| live.slot)
     }
 
     /// The handle and slot in a session's entry; none while it is being woken.
@@ -294,7 +294,7 @@ impl SessionRegistry {
     }
 
     pub fn n_live(&self) -> usize {
-        lock(&self.entries).values().filter(|seat| !seat.is_over()).count()
+        lock(&self.entries).values().filter(|entry| !entry.is_over()).count()
     }
 
     /// Does something with a session; once more if it was put aside just then.
@@ -337,10 +337,10 @@ impl SessionRegistry {
         }
     }
 
-    fn remove(&self, id: SessionId, seat: &Arc<RegistryEntry>) {
-        let mut seats = lock(&self.entries);
-        if seats.get(&id).is_some_and(|other| Arc::ptr_eq(other, seat)) {
-            seats.remove(&id);
+    fn remove(&self, id: SessionId, entry: &Arc<RegistryEntry>) {
+        let mut entries = lock(&self.entries);
+        if entries.get(&id).is_some_and(|other| Arc::ptr_eq(other, entry)) {
+            entries.remove(&id);
         }
     }
 }

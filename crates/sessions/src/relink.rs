@@ -16,7 +16,7 @@ use crate::details::SessionDetails;
 use crate::host::Host;
 use crate::link::{self, AgentLink, EarlierSession, LinkOutcome};
 use crate::open::error::OpenError;
-use crate::options::{self, NotOffered, OptionChoice, SettingRequest, request_for};
+use crate::options::{self, InitialOptions, NotOffered, OptionChoice, SettingRequest, request_for};
 use crate::reseed;
 use crate::session::error::ChooseError;
 
@@ -42,17 +42,16 @@ pub(crate) async fn relink(
     let (mut link, report) = link::reopen(host, id.as_str(), known).await?;
     // The session's maker waits for the result. Later nobody could take back an option that fails.
     let must_grant = known.agent_session.is_none();
-    let default_model = host.quirks.default_model.as_deref().filter(|_| must_grant);
-    let wished = initial_settings(&link, host, details.initial_options.all_or(default_model))
+    let initial = initial_settings(&link, host, &details.initial_options)
         .inspect_err(|_| host.routes.remove(&link.agent_session))?;
-    for (n, setting) in wished.iter().chain(details.settings.values()).enumerate() {
+    for (n, setting) in initial.iter().chain(details.settings.values()).enumerate() {
         let params = link::params_for(&link.agent_session, &setting.params);
         let within = host.settings.open_within;
         let set = host.connection.call_within(within, &setting.method, &params);
         let set = link::while_buffering(&mut link.messages, &mut link.early, set);
         match set.await {
             Ok(answer) => link.answer = options::answer_after(&link.answer, setting, &answer),
-            Err(CallError::Refused(error)) if must_grant && n < wished.len() => {
+            Err(CallError::Refused(error)) if must_grant && n < initial.len() => {
                 host.routes.remove(&link.agent_session);
                 return Err(ChooseError::Refused(error).into());
             }
@@ -74,19 +73,19 @@ pub(crate) async fn relink(
 }
 
 /// The requests for options that the session was made with and its agent never got.
-fn initial_settings<'a>(
+fn initial_settings(
     link: &AgentLink,
     host: &Host,
-    initial_options: impl Iterator<Item = (OptionChoice<'a>, &'a str)>,
+    initial_options: &InitialOptions,
 ) -> Result<Vec<SettingRequest>, OpenError> {
     let mut requests = Vec::new();
-    for (choice, wanted) in initial_options {
+    for (choice, wanted) in initial_options.all() {
         match request_for(&link.answer, choice, wanted) {
             Ok((method, params)) => {
                 requests.push(SettingRequest { method: method.to_owned(), params });
             }
             Err(NotOffered::NoChoice(_))
-                if choice == OptionChoice::Model && host.quirks.model_is_set => {}
+                if choice == OptionChoice::Model && host.quirks.needs_no_choice(wanted) => {}
             Err(error) => return Err(ChooseError::from(error).into()),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Always true: a command is a worker like any other, so everything it starts ends with
 //! it; its output is kept up to a limit that the agent can lower but not raise; ids are
-//! never used twice. Its output is also kept for the log ([`telling`]), from where the
+//! never used twice. Its output is also kept for the log ([`terminal_log`]), from where the
 //! session takes it; no command ever waits for that.
 
 mod output_sampler;
@@ -203,7 +203,7 @@ impl Terminals {
         let limit = limit.unwrap_or(self.max_output_bytes).min(self.max_output_bytes);
         let (drained, is_drained) = watch::channel(false);
         let id = format!("term_{}", crate::mint::turn_id());
-        let (teller, is_told) = self.log.begin(id.clone(), turn, self.max_output_bytes);
+        let (writer, is_told) = self.log.begin(id.clone(), turn, self.max_output_bytes);
         let terminal = Arc::new(Terminal {
             turn,
             worker: worker.handle,
@@ -216,7 +216,7 @@ impl Terminals {
             is_drained,
             is_logged: is_told,
         });
-        task::spawn(drain(worker.stdout, Arc::downgrade(&terminal), teller, drained));
+        task::spawn(drain(worker.stdout, Arc::downgrade(&terminal), writer, drained));
         lock(&self.open).insert(id.clone(), terminal.clone());
         // The turn may have been stopped while the command was being started.
         self.check_not_stopped(turn).inspect_err(|_| {
@@ -290,12 +290,12 @@ impl TerminalOutputBuffer {
 async fn drain(
     mut stdout: WorkerStdout,
     terminal: std::sync::Weak<Terminal>,
-    teller: TerminalLogWriter,
+    writer: TerminalLogWriter,
     drained: watch::Sender<bool>,
 ) {
     let mut chunk = vec![0; 16 << 10];
     while let Ok(n @ 1..) = stdout.read(&mut chunk).await {
-        teller.push(&chunk[..n]);
+        writer.push(&chunk[..n]);
         // A released terminal is read on, so that the command is not blocked while dying.
         let Some(terminal) = terminal.upgrade() else { continue };
         lock(&terminal.output).push(&chunk[..n]);
@@ -304,7 +304,7 @@ async fn drain(
         Some(terminal) => terminal.worker.exited().await,
         None => ExitReport::default(),
     };
-    teller.end(report);
+    writer.end(report);
     let _ = drained.send(true);
 }
 

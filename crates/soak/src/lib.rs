@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-/// How long a test waits for what must come: far above what anything takes, also beside eight others
-/// that want the processor. Reached only by a test that fails.
+/// How long a test waits for what must come: far above what anything takes, also beside eight
+/// others that want the processor. Reached only by a test that fails.
 pub const PATIENCE: Duration = Duration::from_mins(3);
 
 /// `small` in `make test`, `full` in `make test-soak`.

@@ -31,8 +31,8 @@ impl RunningDaemon {
             return None;
         }
         let run = config.home.run.clone();
-        let whereabouts = presence::find(&run)?;
-        Some(Self { run, info: whereabouts })
+        let daemon_info = presence::find(&run)?;
+        Some(Self { run, info: daemon_info })
     }
 
     /// The running daemon, if it uses this configuration file: with another one it would have other
@@ -75,7 +75,7 @@ impl RunningDaemon {
 #[derive(Debug)]
 pub(crate) struct CommandDaemon {
     client: DaemonClient,
-    place: DaemonProcess,
+    process: DaemonProcess,
 }
 
 #[derive(Debug)]
@@ -109,11 +109,11 @@ impl CommandDaemon {
     }
 
     fn elsewhere(running: RunningDaemon) -> Self {
-        Self { client: running.client(), place: DaemonProcess::Other(running) }
+        Self { client: running.client(), process: DaemonProcess::Other(running) }
     }
 
     fn here(own: InProcessDaemon) -> Self {
-        Self { client: own.client(), place: DaemonProcess::This(own) }
+        Self { client: own.client(), process: DaemonProcess::This(own) }
     }
 
     pub(crate) fn client(&self) -> &DaemonClient {
@@ -122,12 +122,12 @@ impl CommandDaemon {
 
     /// Whether it is in this process.
     pub(crate) fn is_here(&self) -> bool {
-        matches!(self.place, DaemonProcess::This(_))
+        matches!(self.process, DaemonProcess::This(_))
     }
 
     /// Waits until it is gone; for ever where it is inside of this process.
     pub(crate) async fn gone(&self) {
-        match &self.place {
+        match &self.process {
             DaemonProcess::Other(running) => running.gone().await,
             DaemonProcess::This(_) => std::future::pending().await,
         }
@@ -135,14 +135,14 @@ impl CommandDaemon {
 
     /// Ends what runs for this command alone; its log can still be read.
     pub(crate) async fn stop_sessions(&self) {
-        if let DaemonProcess::This(own) = &self.place {
+        if let DaemonProcess::This(own) = &self.process {
             own.stop_sessions().await;
         }
     }
 
     /// Ends what was started for this command alone.
     pub(crate) async fn end(self) {
-        if let DaemonProcess::This(own) = self.place {
+        if let DaemonProcess::This(own) = self.process {
             own.end().await;
         }
     }

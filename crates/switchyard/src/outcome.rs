@@ -30,9 +30,9 @@ const NO_SPACE: &str =
     "free some space there; `SWITCHYARD_HOME=DIR` puts everything on another disk";
 
 /// One process has a session open. The daemon shares it with whoever asks for nothing of their own.
-const ELSEWHERE: &str = "if that is the daemon, leave out --no-daemon and what this command alone \
-                         would allow (--approve-all, --deny-all, --permissions, --policy); \
-                         else wait until it has ended";
+const IN_USE: &str = "if that is the daemon, leave out --no-daemon and what a `run` alone would \
+                      allow (--approve-all, --deny-all, --permissions, --policy); else wait until \
+                      that process has ended";
 
 /// A command's error, for a person: one line, and a hint if there is something to do.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -204,7 +204,7 @@ impl From<client::ClientError> for Failure {
         match (&error, error.refusal()) {
             (ClientError::Silent, _) => failure.hint("`--no-daemon` works without it"),
             (_, Some(refusal)) if refusal.slug == "disk-full" => failure.hint(NO_SPACE),
-            (_, Some(refusal)) if refusal.slug == "in-use" => failure.hint(ELSEWHERE),
+            (_, Some(refusal)) if refusal.slug == "in-use" => failure.hint(IN_USE),
             _ => failure.hinting(error.remedy()),
         }
     }

@@ -16,8 +16,8 @@
 //! | [`event_client`] | a reader of a session's events by SSE or WebSocket, as slow as a test wants |
 //! | [`browser`] | a real browser without a window, and what happens in its pages |
 //! | [`model_server`] | a model endpoint that follows a script, and fails in every way |
-//! | [`process`] | the binary under test in a home of its own, and waiting for conditions |
-//! | [`tools`] | where the programs of this crate are |
+//! | [`test_home`] | the binary under test in a home of its own, and waiting for conditions |
+//! | [`helper_programs`], [`test_executables`] | where the programs of this crate are |
 //! | [`proc`] | what `/proc` knows about processes |
 
 #![allow(

@@ -17,7 +17,7 @@
 //! | part | owns |
 //! |---|---|
 //! | [`answer`] | what is answered, and every way to spoil it |
-//! | [`asked`] | a request as it came |
+//! | [`received_request`] | a request as it came |
 //! | `wire` | answers as bytes |
 //! | `http` | connections |
 
@@ -62,7 +62,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     script: VecDeque<ScriptedAnswer>,
-    brain: Option<AnswerFn>,
+    fallback: Option<AnswerFn>,
     /// Answers by path, given as often as they are asked for.
     fixed: HashMap<String, ScriptedAnswer>,
     asked: Vec<ReceivedRequest>,
@@ -106,9 +106,9 @@ impl ModelServer {
     /// Sets the closure that answers when the script is over.
     pub fn answer_with(
         &self,
-        brain: impl FnMut(&ReceivedRequest) -> ScriptedAnswer + Send + 'static,
+        fallback: impl FnMut(&ReceivedRequest) -> ScriptedAnswer + Send + 'static,
     ) -> &Self {
-        self.shared.change(|state| state.brain = Some(Box::new(brain)));
+        self.shared.change(|state| state.fallback = Some(Box::new(fallback)));
         self
     }
 
@@ -204,9 +204,9 @@ impl Shared {
                     return answer;
                 }
                 // Taken out, because it may be the one that panics.
-                if let Some(mut brain) = state.brain.take() {
-                    let answer = brain(&asked);
-                    state.brain = Some(brain);
+                if let Some(mut fallback) = state.fallback.take() {
+                    let answer = fallback(&asked);
+                    state.fallback = Some(fallback);
                     return answer;
                 }
                 return status(400).json(&error("the script of the model server is over"));

@@ -1,9 +1,9 @@
 //! An ACP client made with the official SDK: a counterpart that we did not write.
 //!
-//! In: a command that speaks ACP v1 on stdio, and [`ClientBehavior`]. Out: typed answers, the updates in
-//! their order, and a transcript of every line.
-//! The connection lives in a thread of its own (the SDK's dispatch needs much stack in debug
-//! builds). Its end closes the agent's stdin and waits; a dropped client kills the agent.
+//! In: a command that speaks ACP v1 on stdio, and [`ClientBehavior`]. Out: typed answers, the
+//! updates in their order, and a transcript of every line. The connection lives in a thread of its
+//! own (the SDK's dispatch needs much stack in debug builds). Its end closes the agent's stdin and
+//! waits; a dropped client kills the agent.
 
 mod behavior;
 mod connection;

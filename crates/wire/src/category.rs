@@ -1,7 +1,8 @@
 //! The categories of errors, and the one place that tells them apart.
 //!
 //! In: an HTTP status, a code of JSON-RPC, the sentence of a provider, a CLI or an agent. Out: a
-//! category, the same whoever reports it. [`Category::Internal`] stands for what nothing is known of.
+//! category, the same whoever reports it. [`Category::Internal`] stands for what nothing is known
+//! of.
 
 use crate::string_enum::string_enum;
 use crate::{RpcError, codes};
@@ -154,7 +155,8 @@ impl Category {
             Some(500) if by_words == Some(Self::PromptTooLarge) => Self::PromptTooLarge,
             Some(500..=599) => Self::UpstreamUnavailable,
             Some(status @ 300..=499) => match by_words {
-                // The request was read and refused: what it says of a timeout is a parameter's name.
+                // The request was read and refused: what it says of a timeout is a parameter's
+                // name.
                 Some(Self::Timeout | Self::UpstreamUnavailable) | None => match status {
                     404 => Self::ModelUnavailable,
                     402 | 451 => Self::Rejected,

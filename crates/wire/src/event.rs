@@ -1,9 +1,9 @@
 //! One entry of a session's log.
 //!
 //! An event is either a `session/update` of the agent, kept as the raw `params` it came in, or
-//! something that Switchyard itself records about the session: an [`OwnEvent`], a type for each kind,
-//! which is written and read here and nowhere else. The two never share a name: an update that
-//! calls itself `turn_ended` is logged as `agent:turn_ended`.
+//! something that Switchyard itself records about the session: an [`OwnEvent`], a type for each
+//! kind, which is written and read here and nowhere else. The two never share a name: an update
+//! that calls itself `turn_ended` is logged as `agent:turn_ended`.
 
 mod agent;
 mod kind;

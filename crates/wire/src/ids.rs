@@ -1,4 +1,4 @@
-//! Identifiers that Switchyard mints.
+//! Identifiers that Switchyard makes.
 //!
 //! All have the shape of a cuid2: a lower-case letter, then base-36 characters. They sort
 //! in no way and carry no time, so a short prefix is enough to name one, as in git. The

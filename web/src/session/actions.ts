@@ -4,7 +4,12 @@ import type { Json } from "../api/json";
 import type { PromptReceipt, Attachment, SessionPatch, QuestionDecision, PermissionAnswer, Session } from "../api/types";
 
 /** `prompt` is text, or ACP's content blocks. */
-export function sendPrompt(session: string, prompt: string | Json[], attachments: string[], clientRequestId: string): Promise<PromptReceipt> {
+export function sendPrompt(
+  session: string,
+  prompt: string | Json[],
+  attachments: string[],
+  clientRequestId: string,
+): Promise<PromptReceipt> {
   return requestJson(path`/v1/sessions/${session}/prompt`, { method: "POST", json: { prompt, attachments, clientRequestId } });
 }
 

@@ -64,7 +64,7 @@ export function areCommandsLeft({ places, running }: Pick<Conversation, "places"
 }
 
 /** The state of a call's terminals whose end was not reported. */
-export function openTerminalsOf(item: ToolItem): "running" | "lost" | undefined {
+export function terminalStateOf(item: ToolItem): "running" | "lost" | undefined {
   const known = new Map(Object.entries(item.terminals ?? {}));
   let isRunning = false;
   for (const part of item.content) {

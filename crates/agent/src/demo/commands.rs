@@ -1,9 +1,9 @@
 //! The script of a prompt: parses it into commands, which are listed in one table, and runs them.
 //!
-//! In: the prompt. Out: the turn's outcome, and what its commands do to the turn.
-//! The table is the only list there is: `help`, the announced slash commands and the lookup all
-//! read it, and every name is there once. A missing or unreadable argument is [`UsageError`], which tells
-//! the user the command's syntax.
+//! In: the prompt. Out: the turn's outcome, and what its commands do to the turn. The table is the
+//! only list there is: `help`, the announced slash commands and the lookup all read it, and every
+//! name is there once. A missing or unreadable argument is [`UsageError`], which tells the user the
+//! command's syntax.
 
 mod client;
 mod misbehave;

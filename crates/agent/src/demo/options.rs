@@ -1,7 +1,8 @@
 //! The command line of the demo agent.
 //!
-//! In: the arguments after `demo-agent`. Out: [`DemoOptions`], or one sentence that says what is wrong.
-//! The default is an honest, minimal agent: every lie and every capability has to be asked for.
+//! In: the arguments after `demo-agent`. Out: [`DemoOptions`], or one sentence that says what is
+//! wrong. The default is an honest, minimal agent: every lie and every capability has to be asked
+//! for.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

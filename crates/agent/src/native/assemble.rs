@@ -36,8 +36,8 @@ pub struct AssembledAnswer {
     pub thought: String,
     pub calls: Vec<ModelToolCall>,
     pub usage: Option<TokenUsage>,
-    /// `None` if the answer did not come to its end. After [`FinishReason::Length`] the last call may
-    /// be cut off: it is not to be run.
+    /// `None` if the answer did not come to its end. After [`FinishReason::Length`] the last call
+    /// may be cut off: it is not to be run.
     pub finish: Option<FinishReason>,
 }
 

@@ -6,8 +6,8 @@
 //! `OPENAI_TOOLS` and `OPENAI_CONTEXT_TOOLS` for all.
 //!
 //! Always true: a key goes to the address that it was given for. `OPENAI_API_KEY` is used with
-//! `OPENAI_BASE_URL`, with the endpoint that it is named after, or where a provider names that variable; a
-//! provider's own key is not sent to an address that a variable put in its place.
+//! `OPENAI_BASE_URL`, with the endpoint that it is named after, or where a provider names that
+//! variable; a provider's own key is not sent to an address that a variable put in its place.
 
 mod resolve;
 

@@ -2,8 +2,7 @@
 //!
 //! In: the journal. Out: messages that every endpoint takes: the system's words first, every
 //! call followed by its result, never two messages of the user's or two answers in a row. Parts
-//! that
-//! the model hid, replaced or put aside are sent as such; the journal keeps all of them.
+//! that the model hid, replaced or put aside are sent as such; the journal keeps all of them.
 
 mod overlay;
 mod pieces;

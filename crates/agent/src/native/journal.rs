@@ -216,7 +216,9 @@ impl Journal {
                     Ok(item) => {
                         entries.push(JournalEntry { seq: event.seq.0, item: Arc::new(item) });
                     }
-                    Err(error) => tracing::warn!(seq = event.seq.0, %error, "an item is unknown"),
+                    Err(error) => {
+                        tracing::warn!(seq = event.seq.0, %error, "cannot read an item of the journal");
+                    }
                 }
             }
         }

@@ -99,7 +99,12 @@ where
         tracing::warn!("some sessions did not end in time");
     }
     connection.close();
-    process.setup.log.sync().await.unwrap_or_else(|error| tracing::error!(%error, "log unsynced"));
+    process
+        .setup
+        .log
+        .sync()
+        .await
+        .unwrap_or_else(|error| tracing::error!(%error, "cannot sync the log at the end"));
 }
 
 impl AgentProcess {

@@ -7,9 +7,9 @@
 //! | [`quirks`] | parameters that an endpoint turned out not to take |
 //! | [`answer`] | one answer from its request to its end, with repetitions |
 //! | [`reader`] | bytes to chunks |
-//! | [`chunk`], [`slots`] | chunks to [`Delta`](super::chat::Delta)s |
+//! | [`chunk`], [`call_slots`] | chunks to [`Delta`](super::chat::Delta)s |
 //! | [`failure`] | what went wrong, and whether to try again |
-//! | [`pace`] | how long to wait before that |
+//! | [`backoff`] | how long to wait before that |
 //! | [`listing`] | lists of models |
 //!
 //! Always true: a request is repeated only while nothing of its answer has come; every wait

@@ -65,8 +65,9 @@ impl Providers {
         (&self.default, id.to_owned())
     }
 
-    /// The models of all endpoints that answer, the default provider's first, and why the
-    /// others did not, by the name of the provider. What was configured is offered even if its endpoint is silent.
+    /// The models of all endpoints that answer, the default provider's first, and why the others
+    /// did not, by the name of the provider. What was configured is offered even if its endpoint is
+    /// silent.
     pub async fn offers(&self) -> (Vec<OfferedModel>, Vec<(String, ModelFailure)>) {
         let mut failures = Vec::new();
         let lists = join_all(self.all.iter().map(Provider::models)).await;

@@ -3,7 +3,7 @@
 //! In: an argv, where it runs, and the session's roots. Out: the argv of something that runs it in
 //! the sandbox. The system can be read and not changed, the roots and a private directory for
 //! temporary files can be written, but for the places in a root that make other programs run things
-//! ([`places`]); there is no network unless it was asked for.
+//! ([`protected_places`]); there is no network unless it was asked for.
 //!
 //! Two things can enforce it. *Bubblewrap*, where it is installed and works: a view of the file
 //! system of its own. Otherwise *Landlock* and seccomp, which this binary puts on itself before

@@ -94,7 +94,8 @@ pub(super) trait TurnConversation: Send {
     /// endpoint counted last.
     fn make_room(&mut self, used: u64) -> impl Future<Output = ConversationResult> + Send;
 
-    /// Shortens the conversation, which the endpoint says is too long; says whether it is shorter now.
+    /// Shortens the conversation, which the endpoint says is too long; says whether it is shorter
+    /// now.
     fn shrink(&mut self) -> impl Future<Output = ConversationResult<bool>> + Send;
 }
 
@@ -163,7 +164,8 @@ impl ModelTurn<'_> {
         Ok(TurnStop::MaxTurnRequests)
     }
 
-    /// Asks the model and passes on what it says while it says it. Nothing, if the turn is cancelled.
+    /// Asks the model and passes on what it says while it says it. Nothing, if the turn is
+    /// cancelled.
     async fn ask(
         &self,
         talk: &mut impl TurnConversation,

@@ -345,7 +345,8 @@ async fn a_local_endpoint_is_found_among_other_programs_and_gets_no_key() {
     let daemon = Advice::Daemon { config: "/etc/switchyard.toml".into() };
     let error = discovery::look(&all[..2], &daemon).await.unwrap_err().to_string();
     assert_eq!(error.lines().count(), 2, "{error}");
-    let words = ["/etc/switchyard.toml", "[native.providers.NAME]", "the daemon itself"];
+    let words =
+        ["/etc/switchyard.toml", "[native.providers.NAME]", "the environment of the daemon"];
     assert!(words.iter().all(|words| error.contains(words)), "{error}");
     let error = discovery::look(&all[..2], &Advice::Variables).await.unwrap_err().to_string();
     assert_eq!(error.lines().count(), 2, "{error}");

@@ -1,6 +1,6 @@
 //! The thread of a bus: waits for descriptors, feeds the switch, carries out its outputs.
 //!
-//! In: bytes, notes and time. Out: bytes and processes. Nothing is decided here that the
+//! In: bytes, messages and time. Out: bytes and processes. Nothing is decided here that the
 //! switch could decide. Everything that one wake-up brings is read first and written last,
 //! so that a burst costs one write per party however many lines it holds.
 
@@ -69,7 +69,7 @@ pub(super) struct EventLoop {
     tracker: TaskTracker,
     runtime: tokio::runtime::Handle,
     now: MonotonicMillis,
-    notes: mpsc::Receiver<LoopMessage>,
+    messages: mpsc::Receiver<LoopMessage>,
     /// Inputs that arose while outputs were being carried out.
     afterwards: VecDeque<SwitchInput>,
     outputs: Vec<SwitchOutput>,
@@ -101,7 +101,7 @@ impl EventLoop {
         setup: KernelSetup,
         seed: u64,
         mailbox: Mailbox,
-        notes: mpsc::Receiver<LoopMessage>,
+        messages: mpsc::Receiver<LoopMessage>,
         tracker: TaskTracker,
     ) -> Result<Self, BusError> {
         let plan = setup.plan()?;
@@ -116,7 +116,7 @@ impl EventLoop {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(BusError::no_descriptors)?;
         epoll::add(&epoll, mailbox.bell(), Party::Bell.token(), EventFlags::IN)
             .map_err(BusError::no_descriptors)?;
-        let mut shell = Self {
+        let mut event_loop = Self {
             epoll,
             switch: Switch::new(plan, seed)?,
             edges: setup.edges,
@@ -136,7 +136,7 @@ impl EventLoop {
             tracker,
             runtime: tokio::runtime::Handle::current(),
             now: MonotonicMillis::default(),
-            notes,
+            messages,
             afterwards: VecDeque::new(),
             outputs: Vec::new(),
             started: Instant::now(),
@@ -147,8 +147,8 @@ impl EventLoop {
             last_answers_until: None,
             is_aborted: false,
         };
-        shell.set_pools(setup.pools);
-        Ok(shell)
+        event_loop.set_pools(setup.pools);
+        Ok(event_loop)
     }
 
     /// Runs until everything has been drained, or until the bus is aborted.
@@ -188,7 +188,7 @@ impl EventLoop {
             Party::WorkerOutput(id) => self.worker_readable(id),
             Party::WorkerInput(_) => self.touched.push(party),
             Party::Listener(id) => self.accept(id),
-            Party::Bell => self.read_notes(),
+            Party::Bell => self.read_messages(),
         }
     }
 
@@ -204,7 +204,7 @@ impl EventLoop {
         }
     }
 
-    /// Feeds a client's line, the most frequent input, without an [`SwitchInput`] for it.
+    /// Feeds a client's line, the most frequent input, without a [`SwitchInput`] for it.
     fn feed_client_line(&mut self, client: ClientId, line: Bytes) {
         if self.recording.is_some() {
             return self.feed(SwitchInput::ClientLine { client, line });
@@ -376,11 +376,11 @@ impl EventLoop {
         self.clients.values().all(ClientConnection::has_all) || until <= self.now
     }
 
-    fn read_notes(&mut self) {
+    fn read_messages(&mut self) {
         clear_bell(self.mailbox.bell());
         self.is_aborted = self.mailbox.is_aborted();
-        while let Ok(note) = self.notes.try_recv() {
-            match note {
+        while let Ok(message) = self.messages.try_recv() {
+            match message {
                 LoopMessage::WorkerStarted { worker, started } => {
                     self.worker_started(worker, started);
                 }

@@ -19,7 +19,7 @@ use crate::switch::{BusCommand, WorkerId};
 
 /// Messages that may be queued. For most the sender waits for an answer, or they come once in a
 /// worker's life.
-const QUEUE_NOTES: usize = 256;
+const QUEUED_MESSAGES: usize = 256;
 
 #[derive(Debug)]
 pub(super) enum LoopMessage {
@@ -43,7 +43,7 @@ pub(super) struct StartedWorker {
 
 #[derive(Debug, Clone)]
 pub(super) struct Mailbox {
-    notes: mpsc::Sender<LoopMessage>,
+    messages: mpsc::Sender<LoopMessage>,
     bell: Arc<OwnedFd>,
     /// A flag and no message: it must get through when the queue is full.
     is_aborted: Arc<AtomicBool>,
@@ -52,16 +52,16 @@ pub(super) struct Mailbox {
 impl Mailbox {
     pub(super) fn new() -> std::io::Result<(Self, mpsc::Receiver<LoopMessage>)> {
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        let (notes, received) = mpsc::channel(QUEUE_NOTES);
-        Ok((Self { notes, bell, is_aborted: Arc::default() }, received))
+        let (messages, received) = mpsc::channel(QUEUED_MESSAGES);
+        Ok((Self { messages, bell, is_aborted: Arc::default() }, received))
     }
 
     pub(super) fn bell(&self) -> &Arc<OwnedFd> {
         &self.bell
     }
 
-    pub(super) async fn send(&self, note: LoopMessage) -> Result<(), BusError> {
-        self.notes.send(note).await.map_err(|_| BusError::Ended)?;
+    pub(super) async fn send(&self, message: LoopMessage) -> Result<(), BusError> {
+        self.messages.send(message).await.map_err(|_| BusError::Ended)?;
         self.ring();
         Ok(())
     }
@@ -78,7 +78,7 @@ impl Mailbox {
 
     /// Resolves when the bus has ended.
     pub(super) async fn closed(&self) {
-        self.notes.closed().await;
+        self.messages.closed().await;
     }
 
     fn ring(&self) {

@@ -20,7 +20,7 @@ pub struct BusSnapshot {
     pub n_guests: usize,
     /// Clients refused since the start because their token was wrong or missing.
     #[serde(rename = "notLetIn")]
-    pub n_not_let_in: u64,
+    pub n_unauthorized: u64,
     #[serde(rename = "unfinishedBytes")]
     pub n_unfinished_bytes: usize,
     pub pools: Vec<PoolStatus>,

@@ -32,8 +32,8 @@ async fn a_port_is_a_client_like_any_other() {
     assert_eq!(answer["error"]["code"], -32700);
     assert!(port.sender.send(b"two\nlines").await.is_err());
 
-    let picture = bus.snapshot().await.unwrap();
-    assert_eq!((picture.clients.len(), picture.counters.bad_lines_from_clients), (1, 1));
+    let snapshot = bus.snapshot().await.unwrap();
+    assert_eq!((snapshot.clients.len(), snapshot.counters.bad_lines_from_clients), (1, 1));
     soon(bus.drain()).await.unwrap();
     assert_eq!(
         soon(port.receiver.receive()).await.unwrap(),

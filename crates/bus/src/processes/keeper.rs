@@ -127,7 +127,7 @@ struct Keeper {
 enum TreeEnding {
     NotYet,
     Grace { kill_at: Instant },
-    Killing { stuck_at: Instant, again_at: Instant, pause: Duration, is_stuck_told: bool },
+    Killing { stuck_at: Instant, again_at: Instant, pause: Duration, is_stuck_reported: bool },
 }
 
 impl Keeper {
@@ -236,9 +236,9 @@ impl Keeper {
         let killed = freeze_and_kill(below_us);
 
         let now = Instant::now();
-        let (stuck_at, pause, mut is_stuck_told) = match self.ending {
-            TreeEnding::Killing { stuck_at, pause, is_stuck_told, .. } => {
-                (stuck_at, LONGEST_PAUSE.min(pause * 2), is_stuck_told)
+        let (stuck_at, pause, mut is_stuck_reported) = match self.ending {
+            TreeEnding::Killing { stuck_at, pause, is_stuck_reported, .. } => {
+                (stuck_at, LONGEST_PAUSE.min(pause * 2), is_stuck_reported)
             }
             TreeEnding::NotYet | TreeEnding::Grace { .. } => {
                 (now + STUCK_AFTER, FIRST_PAUSE, false)
@@ -247,14 +247,15 @@ impl Keeper {
         // On a machine that is so busy that a round takes seconds, time alone says nothing: there
         // were rounds enough when the pause has grown.
         let is_late = now >= stuck_at && pause == LONGEST_PAUSE;
-        if is_late && !is_stuck_told && !killed.is_empty() {
-            is_stuck_told = true;
+        if is_late && !is_stuck_reported && !killed.is_empty() {
+            is_stuck_reported = true;
             tell(
                 &self.control,
                 KeeperReport::Stuck(i32::try_from(killed.len()).unwrap_or(i32::MAX)),
             );
         }
-        self.ending = TreeEnding::Killing { stuck_at, again_at: now + pause, pause, is_stuck_told };
+        self.ending =
+            TreeEnding::Killing { stuck_at, again_at: now + pause, pause, is_stuck_reported };
     }
 }
 

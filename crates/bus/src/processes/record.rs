@@ -4,9 +4,9 @@
 //! written whole (temporary file, then rename) before the worker starts and removed after its
 //! tree is gone, so a file without a worker can be, a worker without a file cannot.
 //!
-//! A sweep acts only upon a record whose owner *and* keeper are dead: a living owner still needs its
-//! worker, and a living keeper is already ending its tree. Processes are found by marker, never by
-//! pid alone, so a reused pid is never killed.
+//! A sweep acts only upon a record whose owner *and* keeper are dead: a living owner still needs
+//! its worker, and a living keeper is already ending its tree. Processes are found by marker, never
+//! by pid alone, so a reused pid is never killed.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, OpenOptions};

@@ -1,5 +1,5 @@
-//! The pipes between Switchyard and a worker, and the hand-over of a worker to its keeper, seen from
-//! both sides.
+//! The pipes between Switchyard and a worker, and the hand-over of a worker to its keeper, seen
+//! from both sides.
 //!
 //! Owner: starts the keeper with the control socket as its stdin, an empty environment (a
 //! worker can read its keeper's) and nothing else, then sends the order and the worker's three

@@ -70,8 +70,8 @@ impl StderrTail {
     }
 }
 
-/// The writing end, to be given to [`drain`]: splits chunks into lines and passes them on if there is
-/// room.
+/// The writing end, to be given to [`drain`]: splits chunks into lines and passes them on if there
+/// is room.
 pub(crate) struct StderrSink {
     line: Vec<u8>,
     is_cut: bool,

@@ -1,7 +1,7 @@
 //! The task that owns one keeper.
 //!
-//! In: the states that handles want, reports from the keeper. Out: the worker's life, as a watched value.
-//! One task per worker. The control socket is the lifeline in both directions: when the last
+//! In: the states that handles want, reports from the keeper. Out: the worker's life, as a watched
+//! value. One task per worker. The control socket is the lifeline in both directions: when the last
 //! handle is dropped we close our side and the keeper ends the tree; when the keeper's side closes
 //! before it said "empty", it was killed, and we end the tree ourselves. The record and the cgroup
 //! are removed after the tree is gone, never before.
@@ -185,9 +185,9 @@ impl SupervisedWorker {
     }
 
     /// Cleans up after a failed start.
-    async fn undo(mut self, is_told_by_keeper: bool) {
+    async fn undo(mut self, is_reported_by_keeper: bool) {
         let mut n_left = 0;
-        if !is_told_by_keeper {
+        if !is_reported_by_keeper {
             let _gone = self.keeper.start_kill();
             n_left = self.end_without_keeper().await;
         }

@@ -1,7 +1,8 @@
 //! A running worker, as its users see it.
 //!
-//! In: the wanted state (pause, stop, kill). Out: pipes, and how it ended. A handle is a cheap clone; the tree is
-//! ended when the last one is dropped. All waiting functions may be called by any number of tasks.
+//! In: the wanted state (pause, stop, kill). Out: pipes, and how it ended. A handle is a cheap
+//! clone; the tree is ended when the last one is dropped. All waiting functions may be called by
+//! any number of tasks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -186,7 +187,7 @@ impl WorkerHandle {
         });
     }
 
-    /// Replaces one wanted state by another, unless a different one has been made meanwhile.
+    /// Replaces one wanted state by another, unless another one has been asked for meanwhile.
     fn exchange(&self, from: WantedState, to: WantedState) {
         self.shared.wanted.send_if_modified(|current| {
             let is_so = *current == from;

@@ -65,10 +65,10 @@ impl SwitchClient {
     /// Counts messages as no longer held.
     pub(super) fn release<'a>(
         &mut self,
-        parcels: impl IntoIterator<Item = &'a RoutedMessage<'static>>,
+        routed_messages: impl IntoIterator<Item = &'a RoutedMessage<'static>>,
     ) {
-        for parcel in parcels {
-            self.n_held_bytes = self.n_held_bytes.saturating_sub(parcel.line.len());
+        for routed in routed_messages {
+            self.n_held_bytes = self.n_held_bytes.saturating_sub(routed.line.len());
         }
     }
 

@@ -71,10 +71,10 @@ impl Switch {
                 worker.last_used = self.now;
             }
             self.resume_worker_of(id, link.worker);
-            for parcel in link.held {
+            for routed in link.held {
                 // A request that moves a session concerns others too.
-                if parcel.kind == CallKind::Move {
-                    self.refuse(id, &parcel, &Refusal::worker_lost("its client left"));
+                if routed.kind == CallKind::Move {
+                    self.refuse(id, &routed, &Refusal::worker_lost("its client left"));
                 }
             }
         }

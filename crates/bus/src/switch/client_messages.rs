@@ -119,18 +119,18 @@ impl Switch {
     ) {
         self.counters.requests += 1;
         let kind = kind_of(line, envelope.method);
-        let parcel = RoutedMessage::new(line, envelope, kind, self.now);
+        let routed = RoutedMessage::new(line, envelope, kind, self.now);
         let refusal = match () {
             () if self.is_draining => Refusal::draining(),
             () if is_one_too_many => {
                 Refusal::overloaded("too many requests of this client are open")
             }
-            () => match too_long(&parcel) {
+            () => match too_long(&routed) {
                 Some(refusal) => refusal,
-                None => return self.route(id, parcel),
+                None => return self.route(id, routed),
             },
         };
-        self.refuse(id, &parcel, &refusal);
+        self.refuse(id, &routed, &refusal);
     }
 
     fn client_notification(&mut self, id: ClientId, line: &[u8], envelope: Envelope) {
@@ -236,13 +236,13 @@ pub(super) fn beginning_of(head: &[u8]) -> UnreadableLine {
 }
 
 /// The refusal of a request that would have to be kept in memory in a size that nobody needs.
-fn too_long(parcel: &RoutedMessage<'_>) -> Option<Refusal> {
-    let Envelope { id, session, top_session, .. } = parcel.envelope;
+fn too_long(routed: &RoutedMessage<'_>) -> Option<Refusal> {
+    let Envelope { id, session, top_session, .. } = routed.envelope;
     let is_long = |span: Span| span.range().len() > MAX_NAME_BYTES;
     let what = match () {
         () if is_long(id) => "an id",
         () if is_long(session) || is_long(top_session) => "the name of a session",
-        () if parcel.kind == CallKind::Initialize && parcel.line.len() > MAX_KEPT_BYTES => {
+        () if routed.kind == CallKind::Initialize && routed.line.len() > MAX_KEPT_BYTES => {
             return Some(Refusal::not_kept("`initialize`", MAX_KEPT_BYTES));
         }
         () => return None,

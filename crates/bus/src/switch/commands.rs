@@ -39,7 +39,7 @@ impl Switch {
         if pool.mode != PoolMode::Removed {
             pool.mode = mode;
         }
-        pool.vacate(|seat| !matches!(seat, SlotState::Taken(_)));
+        pool.vacate(|state| !matches!(state, SlotState::Taken(_)));
         let workers: Vec<WorkerId> = pool.workers().collect();
         let refusal = Refusal::draining().of_pool(&pool.plan.name);
         self.refuse_waiting(id, &refusal);
@@ -53,7 +53,7 @@ impl Switch {
         pool.mode = PoolMode::Serving;
         pool.circuit = CircuitBreaker::Closed;
         pool.deaths.clear();
-        pool.vacate(|seat| !matches!(seat, SlotState::Taken(_)));
+        pool.vacate(|state| !matches!(state, SlotState::Taken(_)));
         for slot in &mut pool.slots {
             slot.n_failures = 0;
         }
@@ -64,7 +64,7 @@ impl Switch {
     fn replace_all(&mut self, id: PoolId) {
         let Some(pool) = self.pools.get_mut(&id) else { return };
         pool.replacing = pool.workers().collect();
-        pool.vacate(|seat| matches!(seat, SlotState::Finished | SlotState::Resting));
+        pool.vacate(|state| matches!(state, SlotState::Finished | SlotState::Resting));
         self.refill(id);
         self.replace_next(id);
     }

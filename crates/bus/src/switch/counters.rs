@@ -86,8 +86,8 @@ pub struct WorkerStatus {
     #[serde(rename = "id")]
     pub worker: WorkerId,
     pub slot: u32,
-    /// Filled in by the shell, like the queued bytes and whether it is paused; `None` before it
-    /// runs.
+    /// Filled in by the event loop, like the queued bytes and whether it is paused; `None` before
+    /// it runs.
     pub pid: Option<u32>,
     pub state: WorkerState,
     #[serde(rename = "requests")]

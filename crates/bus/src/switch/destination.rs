@@ -30,40 +30,40 @@ enum Destination {
 
 impl Switch {
     /// Sends a message of a client on its way; a request that has none is answered.
-    pub(super) fn route(&mut self, client: ClientId, mut parcel: RoutedMessage<'_>) {
-        match self.destination(client, &parcel) {
+    pub(super) fn route(&mut self, client: ClientId, mut routed: RoutedMessage<'_>) {
+        match self.destination(client, &routed) {
             Ok(Destination::At(worker, session)) => {
-                parcel.session = session;
-                self.send(client, worker, parcel);
+                routed.session = session;
+                self.send(client, worker, routed);
             }
             Ok(Destination::Bind(worker, pool)) => {
-                match self.bind(client, worker, pool, &mut parcel) {
-                    Ok(()) => self.send(client, worker, parcel),
-                    Err(refusal) => self.refuse(client, &parcel, &refusal),
+                match self.bind(client, worker, pool, &mut routed) {
+                    Ok(()) => self.send(client, worker, routed),
+                    Err(refusal) => self.refuse(client, &routed, &refusal),
                 }
             }
-            Ok(Destination::Hold(session)) => self.hold_for_move(client, session, parcel),
-            Ok(Destination::Move(session)) => self.start_move(client, session, parcel),
-            Ok(Destination::Wait(pool)) => self.wait_for_worker(client, pool, parcel),
-            Ok(Destination::All(pool)) => self.fan_out(client, pool, parcel),
-            Err(refusal) => self.refuse(client, &parcel, &refusal),
+            Ok(Destination::Hold(session)) => self.hold_for_move(client, session, routed),
+            Ok(Destination::Move(session)) => self.start_move(client, session, routed),
+            Ok(Destination::Wait(pool)) => self.wait_for_worker(client, pool, routed),
+            Ok(Destination::All(pool)) => self.fan_out(client, pool, routed),
+            Err(refusal) => self.refuse(client, &routed, &refusal),
         }
     }
 
     fn destination(
         &mut self,
         client: ClientId,
-        parcel: &RoutedMessage<'_>,
+        routed: &RoutedMessage<'_>,
     ) -> Result<Destination, Refusal> {
-        match self.named_session(parcel) {
-            Some(session) => self.destination_in(client, session, parcel),
-            None => self.destination_without(client, parcel),
+        match self.named_session(routed) {
+            Some(session) => self.destination_in(client, session, routed),
+            None => self.destination_without(client, routed),
         }
     }
 
     /// The session that a message names, if it is known.
-    fn named_session(&self, parcel: &RoutedMessage<'_>) -> Option<SessionKey> {
-        let RoutedMessage { line, envelope, .. } = parcel;
+    fn named_session(&self, routed: &RoutedMessage<'_>) -> Option<SessionKey> {
+        let RoutedMessage { line, envelope, .. } = routed;
         let find = |name: Span| self.sessions.find(&name.bytes(line)?);
         find(envelope.session).or_else(|| find(envelope.top_session))
     }
@@ -72,13 +72,13 @@ impl Switch {
         &mut self,
         client: ClientId,
         key: SessionKey,
-        parcel: &RoutedMessage<'_>,
+        routed: &RoutedMessage<'_>,
     ) -> Result<Destination, Refusal> {
-        let is_request = parcel.is_request();
+        let is_request = routed.is_request();
         self.check_pool(client, key)?;
         if self.sessions.get(key).is_some_and(|session| session.owner != Some(client)) {
             self.check_owner(client, key)?;
-            self.claim(client, key, is_request && parcel.kind == CallKind::Load);
+            self.claim(client, key, is_request && routed.kind == CallKind::Load);
         }
         let Some(session) = self.sessions.get(key) else {
             return Err(Refusal::no_route("the session is gone"));
@@ -87,7 +87,7 @@ impl Switch {
         // Its session can be opened at another worker while its own is stopping.
         let is_free = session.n_calls == 0
             && is_request
-            && (session.load.is_some() || parcel.kind == CallKind::Load);
+            && (session.load.is_some() || routed.kind == CallKind::Load);
         match session.location {
             SessionLocation::Moving { .. } => return Ok(Destination::Hold(key)),
             SessionLocation::At(worker) => {
@@ -110,7 +110,7 @@ impl Switch {
         let Some(session) = self.sessions.get(key) else {
             return Err(Refusal::no_route("the session is gone"));
         };
-        match parcel.kind {
+        match routed.kind {
             CallKind::Load if is_request => match self.choose(client, pool, true) {
                 WorkerChoice::Worker(worker) => Ok(Destination::Bind(worker, pool)),
                 WorkerChoice::Wait => Ok(Destination::Wait(pool)),
@@ -141,9 +141,9 @@ impl Switch {
     fn destination_without(
         &mut self,
         client: ClientId,
-        parcel: &RoutedMessage<'_>,
+        routed: &RoutedMessage<'_>,
     ) -> Result<Destination, Refusal> {
-        let pool = self.pool_for(client, parcel)?;
+        let pool = self.pool_for(client, routed)?;
         let is_waiting = self.is_waiting(client, pool);
         let home = self.clients.get(&client).and_then(|client| client.home(pool));
         let is_running = |worker: &WorkerId| {
@@ -153,25 +153,25 @@ impl Switch {
         if is_waiting {
             return Ok(Destination::Wait(pool));
         }
-        if !parcel.is_request() {
+        if !routed.is_request() {
             let home = home.ok_or_else(|| Refusal::no_route("no worker serves this client yet"))?;
             // A session that the worker itself calls so is another one, which has an alias.
-            if self.has_own_session(home, parcel) {
+            if self.has_own_session(home, routed) {
                 return Err(Refusal::no_route("no such session"));
             }
             return Ok(Destination::At(home, None));
         }
         let names_session =
-            parcel.envelope.session.is_some() || parcel.envelope.top_session.is_some();
-        let opens = names_session || parcel.kind == CallKind::Open;
-        if let (false, Some(home), false) = (opens, home, self.is_fan_out(pool, parcel)) {
+            routed.envelope.session.is_some() || routed.envelope.top_session.is_some();
+        let opens = names_session || routed.kind == CallKind::Open;
+        if let (false, Some(home), false) = (opens, home, self.is_fan_out(pool, routed)) {
             return Ok(Destination::At(home, None));
         }
         if opens && self.sessions.len() >= self.limits.max_sessions {
             return Err(Refusal::overloaded("too many sessions"));
         }
         match self.choose(client, pool, opens) {
-            WorkerChoice::Worker(_) if !names_session && self.is_fan_out(pool, parcel) => {
+            WorkerChoice::Worker(_) if !names_session && self.is_fan_out(pool, routed) => {
                 Ok(Destination::All(pool))
             }
             WorkerChoice::Worker(worker) if names_session => Ok(Destination::Bind(worker, pool)),
@@ -186,15 +186,15 @@ impl Switch {
         }
     }
 
-    fn has_own_session(&self, worker: WorkerId, parcel: &RoutedMessage<'_>) -> bool {
+    fn has_own_session(&self, worker: WorkerId, routed: &RoutedMessage<'_>) -> bool {
         let Some(worker) = self.workers.get(&worker) else { return false };
-        let RoutedMessage { line, envelope, .. } = parcel;
+        let RoutedMessage { line, envelope, .. } = routed;
         let mut names = [envelope.session, envelope.top_session].into_iter();
         names.any(|span| span.bytes(line).is_some_and(|name| worker.sessions.contains_key(&*name)))
     }
 
-    fn is_fan_out(&self, pool: PoolId, parcel: &RoutedMessage<'_>) -> bool {
-        let method = parcel.envelope.method.bytes(&parcel.line).unwrap_or_default();
+    fn is_fan_out(&self, pool: PoolId, routed: &RoutedMessage<'_>) -> bool {
+        let method = routed.envelope.method.bytes(&routed.line).unwrap_or_default();
         self.pools.get(&pool).is_some_and(|pool| {
             let mut fan_out = pool.plan.fan_out.iter();
             !pool.is_private() && fan_out.any(|name| name.as_bytes() == &*method)
@@ -221,9 +221,9 @@ impl Switch {
     fn pool_for(
         &mut self,
         client: ClientId,
-        parcel: &RoutedMessage<'_>,
+        routed: &RoutedMessage<'_>,
     ) -> Result<PoolId, Refusal> {
-        let RoutedMessage { line, envelope, .. } = parcel;
+        let RoutedMessage { line, envelope, .. } = routed;
         let Some(known) = self.clients.get(&client) else {
             return Err(Refusal::no_route("the client is gone"));
         };
@@ -233,7 +233,7 @@ impl Switch {
         };
         let name =
             known.fixed_pool.clone().or_else(|| said.clone()).or_else(|| known.chosen_pool.clone());
-        if parcel.kind == CallKind::Initialize
+        if routed.kind == CallKind::Initialize
             && let (Some(said), Some(client)) = (said, self.clients.get_mut(&client))
         {
             client.chosen_pool = Some(said);
@@ -260,16 +260,16 @@ impl Switch {
         client: ClientId,
         worker_id: WorkerId,
         pool: PoolId,
-        parcel: &mut RoutedMessage<'_>,
+        routed: &mut RoutedMessage<'_>,
     ) -> Result<(), Refusal> {
-        let RoutedMessage { line, envelope, .. } = parcel;
+        let RoutedMessage { line, envelope, .. } = routed;
         for span in [envelope.top_session, envelope.session] {
             let Some(name) = span.text(line) else { continue };
             let Some(worker) = self.workers.get_mut(&worker_id) else { continue };
             let known = self.sessions.find(name.as_bytes());
             let own_name: Arc<str> = match known.and_then(|key| self.sessions.get(key)) {
                 Some(session) if session.worker() == Some(worker_id) => {
-                    parcel.session = known;
+                    routed.session = known;
                     continue;
                 }
                 Some(session) if matches!(session.location, SessionLocation::Lost) => {
@@ -290,8 +290,8 @@ impl Switch {
             }
             self.claim(client, key, true);
             self.end_grace(key);
-            parcel.session = Some(key);
-            parcel.is_first_use = true;
+            routed.session = Some(key);
+            routed.is_first_use = true;
         }
         Ok(())
     }

@@ -45,9 +45,9 @@ enum FanOutAnswer {
 }
 
 impl Switch {
-    pub(super) fn fan_out(&mut self, client: ClientId, pool: PoolId, parcel: RoutedMessage<'_>) {
+    pub(super) fn fan_out(&mut self, client: ClientId, pool: PoolId, routed: RoutedMessage<'_>) {
         let workers = self.running_workers(pool);
-        let targets = match cursor_of(&parcel) {
+        let targets = match cursor_of(&routed) {
             None => workers.iter().map(|worker| (*worker, None)).collect(),
             Some(raw) => match merge::read_cursor(&raw) {
                 Some(cursors) => merge::targets(cursors, &workers),
@@ -61,22 +61,22 @@ impl Switch {
         if targets.is_empty() {
             let why = "the cursor is of workers that are gone; begin without one";
             let refusal = Refusal::new(codes::INVALID_PARAMS, "cursor_lost", why);
-            return self.refuse(client, &parcel, &refusal);
+            return self.refuse(client, &routed, &refusal);
         }
         self.n_fans += 1;
         let fan = FanOutId(self.n_fans);
         let parts = targets.iter().map(|(worker, _)| FanOutPart { worker: *worker, answer: None });
-        let id = RawId::new(parcel.raw_id());
+        let id = RawId::new(routed.raw_id());
         self.fans.insert(fan, FanOut { client, id, parts: parts.collect() });
         for (n, (worker, cursor)) in (0..).zip(targets) {
             let line = match &cursor {
-                Some(cursor) => Cow::Owned(with_cursor(&parcel, cursor)),
-                None => Cow::Borrowed(&*parcel.line),
+                Some(cursor) => Cow::Owned(with_cursor(&routed, cursor)),
+                None => Cow::Borrowed(&*routed.line),
             };
             match Envelope::read(&line) {
                 Ok(envelope) => {
                     let part =
-                        RoutedMessage::new(line, envelope, CallKind::Fan(fan, n), parcel.received);
+                        RoutedMessage::new(line, envelope, CallKind::Fan(fan, n), routed.received);
                     self.send(client, worker, part);
                 }
                 // It was made from lines that were read before, so it can be read.
@@ -188,26 +188,26 @@ impl Switch {
     }
 }
 
-fn params<'a>(parcel: &'a RoutedMessage<'_>) -> &'a str {
-    std::str::from_utf8(parcel.envelope.body.of(&parcel.line)).unwrap_or_default()
+fn params<'a>(routed: &'a RoutedMessage<'_>) -> &'a str {
+    std::str::from_utf8(routed.envelope.body.of(&routed.line)).unwrap_or_default()
 }
 
-fn cursor_of(parcel: &RoutedMessage<'_>) -> Option<String> {
+fn cursor_of(routed: &RoutedMessage<'_>) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct CursorParams<'a> {
         #[serde(borrow)]
         cursor: Option<&'a RawValue>,
     }
-    let params: CursorParams<'_> = serde_json::from_str(params(parcel)).ok()?;
+    let params: CursorParams<'_> = serde_json::from_str(params(routed)).ok()?;
     params.cursor.map(|cursor| cursor.get().to_owned()).filter(|cursor| cursor != "null")
 }
 
 /// The request with a worker's own cursor in the place of ours.
-fn with_cursor(parcel: &RoutedMessage<'_>, cursor: &str) -> Vec<u8> {
-    let params = Json::trusted(params(parcel));
+fn with_cursor(routed: &RoutedMessage<'_>, cursor: &str) -> Vec<u8> {
+    let params = Json::trusted(params(routed));
     let Ok(params) = wire::set_member(&params, &["cursor"], &Json::trusted(cursor)) else {
-        return parcel.line.to_vec();
+        return routed.line.to_vec();
     };
-    let line = replaced(&parcel.line, parcel.envelope.body, params.as_str().as_bytes());
+    let line = replaced(&routed.line, routed.envelope.body, params.as_str().as_bytes());
     line.strip_suffix(b"\n").unwrap_or(&line).to_vec()
 }

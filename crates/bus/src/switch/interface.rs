@@ -1,7 +1,7 @@
 //! The inputs and outputs of the switch.
 //!
-//! Ids of clients are given by the shell, ids of workers by the switch; neither is ever used
-//! twice. Input that names a client or worker which is already gone is ignored, so the shell
+//! Ids of clients are given by the event loop, ids of workers by the switch; neither is ever used
+//! twice. Input that names a client or worker which is already gone is ignored, so the event loop
 //! need not care about what crosses on the way.
 
 use std::sync::Arc;

@@ -141,7 +141,7 @@ impl SwitchPool {
         }
     }
 
-    /// Makes the seats vacant that match.
+    /// Makes the matching slots vacant.
     pub(super) fn vacate(&mut self, is_to_be: impl Fn(&SlotState) -> bool) {
         for slot in self.slots.iter_mut().filter(|slot| is_to_be(&slot.state)) {
             slot.state = SlotState::Vacant;

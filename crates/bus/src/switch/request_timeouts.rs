@@ -32,10 +32,10 @@ impl Switch {
         pool.sweep_at = None;
         let timeouts = Timeouts::new(&pool.plan);
         let workers: Vec<WorkerId> = pool.workers().collect();
-        for (client, parcel, limit) in self.take_overdue(id, timeouts) {
+        for (client, routed, limit) in self.take_overdue(id, timeouts) {
             self.counters.timed_out += 1;
             let refusal = self.pool_refusal(id, Refusal::timed_out(limit));
-            self.refuse(client, &parcel, &refusal);
+            self.refuse(client, &routed, &refusal);
         }
         for worker in workers {
             for (n, limit) in self.overdue(worker, timeouts) {
@@ -82,17 +82,17 @@ impl Switch {
         let now = self.now;
         let Some(pool) = self.pools.get_mut(&id) else { return Vec::new() };
         let (mut overdue, mut n_bytes) = (Vec::new(), 0);
-        for (client, parcel) in std::mem::take(&mut pool.waiting) {
-            match timeouts.of_parcel(&parcel) {
-                Some(limit) if parcel.received.after(limit) <= now => {
+        for (client, routed) in std::mem::take(&mut pool.waiting) {
+            match timeouts.of_message(&routed) {
+                Some(limit) if routed.received.after(limit) <= now => {
                     if let Some(client) = self.clients.get_mut(&client) {
                         client.n_waiting = client.n_waiting.saturating_sub(1);
                     }
-                    overdue.push((client, parcel, limit));
+                    overdue.push((client, routed, limit));
                 }
                 _ => {
-                    n_bytes += parcel.line.len();
-                    pool.waiting.push_back((client, parcel));
+                    n_bytes += routed.line.len();
+                    pool.waiting.push_back((client, routed));
                 }
             }
         }
@@ -114,9 +114,9 @@ impl Switch {
             |worker: WorkerId| self.workers.get(&worker).map(|SwitchWorker { calls, .. }| calls);
         let calls = pool.workers().filter_map(calls_of).flat_map(|calls| calls.values());
         let calls = calls.filter_map(|call| Some(call.received.after(call.limit(timeouts)?)));
-        let waiting = pool.waiting.iter().map(|(_, parcel)| parcel);
+        let waiting = pool.waiting.iter().map(|(_, routed)| routed);
         let waiting =
-            waiting.filter_map(|parcel| Some(parcel.received.after(timeouts.of_parcel(parcel)?)));
+            waiting.filter_map(|routed| Some(routed.received.after(timeouts.of_message(routed)?)));
         calls.chain(waiting).min()
     }
 }

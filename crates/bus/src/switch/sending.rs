@@ -25,35 +25,35 @@ const MAX_LOAD_PARAMS: usize = 64 << 10;
 impl Switch {
     /// Sends a message to a worker, after the client's `initialize` if the worker has not yet
     /// answered that.
-    pub(super) fn send(&mut self, id: ClientId, to: WorkerId, parcel: RoutedMessage<'_>) {
+    pub(super) fn send(&mut self, id: ClientId, to: WorkerId, routed: RoutedMessage<'_>) {
         let Some(worker) =
             self.workers.get(&to).filter(|worker| worker.stage != WorkerStage::Stopping)
         else {
             let refusal = Refusal::worker_lost("it is stopping").of_worker(to);
-            return self.refuse(id, &parcel, &refusal);
+            return self.refuse(id, &routed, &refusal);
         };
         if worker.level == QueueLevel::Full {
             let refusal = Refusal::overloaded("the worker leaves too much unread");
             let refusal = self.pool_refusal(worker.pool, refusal.of_worker(to));
-            return self.refuse(id, &parcel, &refusal);
+            return self.refuse(id, &routed, &refusal);
         }
         let Some(client) = self.clients.get_mut(&id) else { return };
         let is_held = match client.link(to).map(|link| link.is_opening) {
             Some(is_opening) => is_opening,
-            None => self.attach(id, to, parcel.kind),
+            None => self.attach(id, to, routed.kind),
         };
         if !is_held {
-            return self.transmit(id, to, &parcel);
+            return self.transmit(id, to, &routed);
         }
         let max_held = self.limits.client_queue.full;
         let Some(client) = self.clients.get_mut(&id) else { return };
-        if client.n_held_bytes + parcel.line.len() > max_held {
+        if client.n_held_bytes + routed.line.len() > max_held {
             let refusal = Refusal::overloaded("too much waits for the worker to be initialised");
-            return self.refuse(id, &parcel, &refusal.of_worker(to));
+            return self.refuse(id, &routed, &refusal.of_worker(to));
         }
-        client.n_held_bytes += parcel.line.len();
+        client.n_held_bytes += routed.line.len();
         if let Some(link) = client.link(to) {
-            link.held.push_back(parcel.detached());
+            link.held.push_back(routed.detached());
         }
     }
 
@@ -83,8 +83,8 @@ impl Switch {
         let Some(line) = initialize else { return false };
         match Envelope::read(&line) {
             Ok(envelope) => {
-                let parcel = RoutedMessage::new(&*line, envelope, CallKind::Replay, self.now);
-                self.transmit(id, to, &parcel);
+                let routed = RoutedMessage::new(&*line, envelope, CallKind::Replay, self.now);
+                self.transmit(id, to, &routed);
                 true
             }
             // It was read before, so this does not happen.
@@ -118,21 +118,21 @@ impl Switch {
             let line = LineEdits::default().apply(&line);
             self.out.push(SwitchOutput::ToWorker { worker: to, line });
         }
-        for parcel in held {
-            self.send(id, to, parcel);
+        for routed in held {
+            self.send(id, to, routed);
         }
     }
 
-    fn transmit(&mut self, id: ClientId, to: WorkerId, parcel: &RoutedMessage<'_>) {
-        let session = parcel.session.and_then(|key| self.sessions.get(key));
+    fn transmit(&mut self, id: ClientId, to: WorkerId, routed: &RoutedMessage<'_>) {
+        let session = routed.session.and_then(|key| self.sessions.get(key));
         // The session may have been forgotten while the message was held.
-        if parcel.session.is_some() && session.is_none_or(|session| session.worker() != Some(to)) {
+        if routed.session.is_some() && session.is_none_or(|session| session.worker() != Some(to)) {
             let refusal = Refusal::new(codes::NOT_FOUND, "session_lost", "the session is gone");
-            return self.refuse(id, parcel, &refusal.of_worker(to));
+            return self.refuse(id, routed, &refusal.of_worker(to));
         }
         let alias = session.filter(|session| session.has_alias());
         let alias = alias.map(|session| (quoted(&session.worker_name), session.name.clone()));
-        let RoutedMessage { line, envelope, kind, .. } = parcel;
+        let RoutedMessage { line, envelope, kind, .. } = routed;
         let mut edits = LineEdits::default();
         if let Some((worker_name, name)) = &alias {
             for span in [envelope.session, envelope.top_session] {
@@ -148,10 +148,10 @@ impl Switch {
         }
         let digits;
         if envelope.id.is_some() {
-            digits = Digits::of(self.open_call(id, to, parcel));
+            digits = Digits::of(self.open_call(id, to, routed));
             edits.set(envelope.id, digits.as_bytes());
         }
-        if !parcel.is_clients() {
+        if !routed.is_clients() {
             self.maybe_done(id);
         }
         let line = edits.apply(line);
@@ -159,11 +159,11 @@ impl Switch {
     }
 
     /// The params by which another worker could load the session, if workers of this pool can.
-    fn load_params(&self, pool: PoolId, parcel: &RoutedMessage<'_>) -> Option<Box<str>> {
-        if !matches!(parcel.kind, CallKind::Open | CallKind::Load) {
+    fn load_params(&self, pool: PoolId, routed: &RoutedMessage<'_>) -> Option<Box<str>> {
+        if !matches!(routed.kind, CallKind::Open | CallKind::Load) {
             return None;
         }
-        let params = parcel.envelope.body.of(&parcel.line);
+        let params = routed.envelope.body.of(&routed.line);
         let is_kept = self.pools.get(&pool)?.can_load
             && params.starts_with(b"{")
             && params.len() <= MAX_LOAD_PARAMS;
@@ -171,24 +171,24 @@ impl Switch {
     }
 
     /// Registers a request at a worker; returns its id there.
-    fn open_call(&mut self, id: ClientId, to: WorkerId, parcel: &RoutedMessage<'_>) -> u64 {
+    fn open_call(&mut self, id: ClientId, to: WorkerId, routed: &RoutedMessage<'_>) -> u64 {
         let Some(pool) = self.workers.get(&to).map(|worker| worker.pool) else { return 0 };
-        let load = self.load_params(pool, parcel);
+        let load = self.load_params(pool, routed);
         let Some(worker) = self.workers.get_mut(&to) else { return 0 };
         worker.n_called += 1;
         worker.last_used = self.now;
         let n = worker.n_called;
-        let RoutedMessage { kind, session, is_first_use, received: came, .. } = *parcel;
+        let RoutedMessage { kind, session, is_first_use, received: came, .. } = *routed;
         let client = (kind != CallKind::Move).then_some(id);
         if let Some(client) = client.and_then(|id| self.clients.get_mut(&id)) {
-            let print = self.names.hash_one(parcel.raw_id());
+            let print = self.names.hash_one(routed.raw_id());
             client.calls.insert(CallKey { worker: to, n }, print);
         }
         if let Some(session) = session.and_then(|key| self.sessions.get_mut(key)) {
             session.n_calls += 1;
         }
         worker.n_opening += usize::from(kind == CallKind::Open);
-        let id = RawId::new(parcel.raw_id());
+        let id = RawId::new(routed.raw_id());
         worker.calls.insert(
             n,
             WorkerCall { client, id, kind, session, is_first_use, received: came, load },

@@ -33,7 +33,7 @@ impl Switch {
         &mut self,
         client: ClientId,
         key: SessionKey,
-        parcel: RoutedMessage<'_>,
+        routed: RoutedMessage<'_>,
     ) {
         let Some(session) = self.sessions.get(key) else { return };
         let (pool, name, own_name) =
@@ -41,16 +41,16 @@ impl Switch {
         let params = session.load.as_deref().and_then(|load| Self::params_for(load, &own_name));
         let to = match self.choose(client, pool, true) {
             WorkerChoice::Worker(worker) => worker,
-            WorkerChoice::Wait => return self.wait_for_worker(client, pool, parcel),
-            WorkerChoice::Refuse(refusal) => return self.refuse(client, &parcel, &refusal),
+            WorkerChoice::Wait => return self.wait_for_worker(client, pool, routed),
+            WorkerChoice::Refuse(refusal) => return self.refuse(client, &routed, &refusal),
         };
         let used_for =
             self.workers.get(&to).and_then(|worker| worker.sessions.get(own_name.as_bytes()));
         let is_name_taken = used_for.is_some_and(|other| *other != key);
-        let load = params.filter(|_| !is_name_taken).and_then(|params| self.load_parcel(&params));
+        let load = params.filter(|_| !is_name_taken).and_then(|params| self.load_message(&params));
         let Some(mut load) = load else {
             let refusal = self.pool_refusal(pool, Refusal::session_lost(&name));
-            return self.refuse(client, &parcel, &refusal);
+            return self.refuse(client, &routed, &refusal);
         };
         load.session = Some(key);
         if let Some(worker) = self.workers.get_mut(&to) {
@@ -59,11 +59,11 @@ impl Switch {
         if let Some(session) = self.sessions.get_mut(key) {
             session.location = SessionLocation::Moving { to, held: VecDeque::new() };
         }
-        self.hold_for_move(client, key, parcel);
+        self.hold_for_move(client, key, routed);
         self.send(client, to, load);
     }
 
-    fn load_parcel(&self, params: &str) -> Option<RoutedMessage<'static>> {
+    fn load_message(&self, params: &str) -> Option<RoutedMessage<'static>> {
         let line = wire::request_line(&RpcId::null(), "session/load", params);
         let line = line.trim_end().as_bytes().to_vec();
         let envelope = Envelope::read(&line).ok()?;
@@ -74,13 +74,13 @@ impl Switch {
         &mut self,
         client: ClientId,
         key: SessionKey,
-        mut parcel: RoutedMessage<'_>,
+        mut routed: RoutedMessage<'_>,
     ) {
         let max_held = self.limits.client_queue.full;
         let Some(known) = self.clients.get_mut(&client) else { return };
-        if known.n_held_bytes + parcel.line.len() > max_held {
+        if known.n_held_bytes + routed.line.len() > max_held {
             let refusal = Refusal::overloaded("too much waits for the session to be moved");
-            return self.refuse(client, &parcel, &refusal);
+            return self.refuse(client, &routed, &refusal);
         }
         let session = self.sessions.get_mut(key);
         let Some(SessionLocation::Moving { held, .. }) =
@@ -88,9 +88,9 @@ impl Switch {
         else {
             return;
         };
-        known.n_held_bytes += parcel.line.len();
-        parcel.session = Some(key);
-        held.push_back((client, parcel.detached()));
+        known.n_held_bytes += routed.line.len();
+        routed.session = Some(key);
+        held.push_back((client, routed.detached()));
     }
 
     pub(super) fn move_answered(&mut self, key: SessionKey, is_ok: bool) {
@@ -103,9 +103,9 @@ impl Switch {
         let SessionLocation::Moving { to, .. } = session.location else { return };
         self.counters.sessions_moved += 1;
         self.end_grace(key);
-        for (client, parcel) in self.end_move(key, SessionLocation::At(to)) {
+        for (client, routed) in self.end_move(key, SessionLocation::At(to)) {
             if self.clients.contains_key(&client) {
-                self.send(client, to, parcel);
+                self.send(client, to, routed);
             }
         }
     }
@@ -120,8 +120,8 @@ impl Switch {
         // must reach nobody.
         session.n_calls = 0;
         self.counters.sessions_lost += 1;
-        for (client, parcel) in self.end_move(key, SessionLocation::Lost) {
-            self.refuse(client, &parcel, refusal);
+        for (client, routed) in self.end_move(key, SessionLocation::Lost) {
+            self.refuse(client, &routed, refusal);
         }
     }
 
@@ -135,9 +135,9 @@ impl Switch {
         else {
             return VecDeque::new();
         };
-        for (client, parcel) in &held {
+        for (client, routed) in &held {
             if let Some(client) = self.clients.get_mut(client) {
-                client.release([parcel]);
+                client.release([routed]);
             }
         }
         held

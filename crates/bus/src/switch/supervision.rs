@@ -135,8 +135,8 @@ impl Switch {
             (RestartPolicy::OnFailure, false) | (RestartPolicy::Always, _) => None,
         };
         let Some(place) = pool.slot(slot) else { return };
-        if let Some(seat) = rests {
-            place.state = seat;
+        if let Some(state) = rests {
+            place.state = state;
             return;
         }
         place.n_failures = place.n_failures.saturating_add(1);
@@ -159,7 +159,7 @@ impl Switch {
         let Some(pool) = self.pools.get_mut(&id) else { return };
         pool.circuit = CircuitBreaker::Open { until };
         pool.deaths.clear();
-        pool.vacate(|seat| matches!(seat, SlotState::Backoff { .. }));
+        pool.vacate(|state| matches!(state, SlotState::Backoff { .. }));
         self.counters.pool_failures += 1;
         self.set_timer(until, Timer::Circuit(id));
         // Waiting messages are refused, unless another worker of the pool still runs.
@@ -218,7 +218,7 @@ impl Switch {
     }
 
     /// Gives nothing new to a worker that has closed its output. Its open requests fail with its
-    /// exit, which also says why, or through the shell, which does not wait long for that.
+    /// exit, which also says why, or through the event loop, which does not wait long for that.
     pub(super) fn worker_mute(&mut self, id: WorkerId) {
         let is_live = |worker: &&mut SwitchWorker| matches!(worker.stage, WorkerStage::Running);
         let Some(worker) = self.workers.get_mut(&id).filter(is_live) else { return };

@@ -26,7 +26,7 @@ impl Timeouts {
         }
     }
 
-    pub(super) fn of_parcel(self, parcel: &RoutedMessage<'_>) -> Option<u64> {
-        self.of(parcel.kind).filter(|_| parcel.is_request())
+    pub(super) fn of_message(self, routed: &RoutedMessage<'_>) -> Option<u64> {
+        self.of(routed.kind).filter(|_| routed.is_request())
     }
 }

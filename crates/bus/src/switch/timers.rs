@@ -63,7 +63,7 @@ impl Switch {
     fn backoff_ended(&mut self, id: PoolId) {
         let now = self.now;
         let Some(pool) = self.pools.get_mut(&id) else { return };
-        pool.vacate(|seat| matches!(*seat, SlotState::Backoff { until } if until <= now));
+        pool.vacate(|state| matches!(*state, SlotState::Backoff { until } if until <= now));
         self.refill(id);
     }
 
@@ -72,7 +72,7 @@ impl Switch {
         let is_over = |pool: &SwitchPool| matches!(pool.circuit, CircuitBreaker::Open { until } if until <= now);
         let Some(pool) = self.pools.get_mut(&id).filter(|pool| is_over(pool)) else { return };
         pool.circuit = CircuitBreaker::Probing(None);
-        pool.vacate(|seat| matches!(seat, SlotState::Backoff { .. }));
+        pool.vacate(|state| matches!(state, SlotState::Backoff { .. }));
         self.refill(id);
     }
 

@@ -18,23 +18,23 @@ impl Switch {
         &mut self,
         client: ClientId,
         id: PoolId,
-        parcel: RoutedMessage<'_>,
+        routed: RoutedMessage<'_>,
     ) {
         let max_bytes = self.limits.worker_queue.full;
         let Some(pool) = self.pools.get_mut(&id) else {
-            return self.refuse(client, &parcel, &Refusal::no_route("the pool is gone"));
+            return self.refuse(client, &routed, &Refusal::no_route("the pool is gone"));
         };
-        if pool.n_waiting_bytes + parcel.line.len() > max_bytes {
+        if pool.n_waiting_bytes + routed.line.len() > max_bytes {
             let refusal = Refusal::overloaded("too much waits for a worker to start");
             let refusal = refusal.of_pool(&pool.plan.name);
-            return self.refuse(client, &parcel, &refusal);
+            return self.refuse(client, &routed, &refusal);
         }
         let Some(known) = self.clients.get_mut(&client) else { return };
         known.n_waiting += 1;
-        let limit = Timeouts::new(&pool.plan).of_parcel(&parcel);
-        let due = limit.map(|limit| parcel.received.after(limit));
-        pool.n_waiting_bytes += parcel.line.len();
-        pool.waiting.push_back((client, parcel.detached()));
+        let limit = Timeouts::new(&pool.plan).of_message(&routed);
+        let due = limit.map(|limit| routed.received.after(limit));
+        pool.n_waiting_bytes += routed.line.len();
+        pool.waiting.push_back((client, routed.detached()));
         if let Some(due) = due {
             self.set_sweep(id, due);
         }
@@ -52,17 +52,17 @@ impl Switch {
     /// Routes the waiting messages again, of pools for which something has changed.
     pub(super) fn retry_waiting(&mut self) {
         while let Some(id) = self.retries.pop() {
-            for (client, parcel) in self.take_waiting(id) {
+            for (client, routed) in self.take_waiting(id) {
                 if self.clients.contains_key(&client) {
-                    self.route(client, parcel);
+                    self.route(client, routed);
                 }
             }
         }
     }
 
     pub(super) fn refuse_waiting(&mut self, id: PoolId, refusal: &Refusal) {
-        for (client, parcel) in self.take_waiting(id) {
-            self.refuse(client, &parcel, refusal);
+        for (client, routed) in self.take_waiting(id) {
+            self.refuse(client, &routed, refusal);
         }
     }
 
@@ -82,47 +82,47 @@ impl Switch {
     pub(super) fn drop_waiting(&mut self, client: ClientId) {
         for pool in self.pools.values_mut() {
             pool.waiting.retain(|(whose, _)| *whose != client);
-            pool.n_waiting_bytes = pool.waiting.iter().map(|(_, parcel)| parcel.line.len()).sum();
+            pool.n_waiting_bytes = pool.waiting.iter().map(|(_, routed)| routed.line.len()).sum();
         }
     }
 
     /// Answers a request that has not yet reached a worker as cancelled. Returns whether there was
     /// one.
     pub(super) fn withdraw(&mut self, client: ClientId, raw_id: &[u8]) -> bool {
-        let Some(parcel) = self.find_unsent(client, raw_id) else { return false };
-        self.refuse(client, &parcel, &Refusal::cancelled());
+        let Some(routed) = self.find_unsent(client, raw_id) else { return false };
+        self.refuse(client, &routed, &Refusal::cancelled());
         true
     }
 
     fn find_unsent(&mut self, id: ClientId, raw_id: &[u8]) -> Option<RoutedMessage<'static>> {
-        let is_it = |parcel: &RoutedMessage<'_>| parcel.is_clients() && parcel.raw_id() == raw_id;
+        let is_it = |routed: &RoutedMessage<'_>| routed.is_clients() && routed.raw_id() == raw_id;
         let client = self.clients.get_mut(&id)?;
         for link in &mut client.links {
             if let Some(at) = link.held.iter().position(is_it) {
-                let parcel = link.held.remove(at)?;
-                client.release([&parcel]);
-                return Some(parcel);
+                let routed = link.held.remove(at)?;
+                client.release([&routed]);
+                return Some(routed);
             }
         }
         for pool in self.pools.values_mut() {
             let place =
-                pool.waiting.iter().position(|(whose, parcel)| *whose == id && is_it(parcel));
+                pool.waiting.iter().position(|(whose, routed)| *whose == id && is_it(routed));
             if let Some(at) = place {
-                let (_, parcel) = pool.waiting.remove(at)?;
-                pool.n_waiting_bytes = pool.n_waiting_bytes.saturating_sub(parcel.line.len());
+                let (_, routed) = pool.waiting.remove(at)?;
+                pool.n_waiting_bytes = pool.n_waiting_bytes.saturating_sub(routed.line.len());
                 client.n_waiting = client.n_waiting.saturating_sub(1);
-                return Some(parcel);
+                return Some(routed);
             }
         }
         // Held messages may be at sessions of others too; but most clients have none held.
         let sessions = (client.n_held_bytes > 0).then(|| self.sessions.iter_mut());
         for session in sessions.into_iter().flatten() {
             let SessionLocation::Moving { held, .. } = &mut session.location else { continue };
-            if let Some(at) = held.iter().position(|(whose, parcel)| *whose == id && is_it(parcel))
+            if let Some(at) = held.iter().position(|(whose, routed)| *whose == id && is_it(routed))
             {
-                let (_, parcel) = held.remove(at)?;
-                client.release([&parcel]);
-                return Some(parcel);
+                let (_, routed) = held.remove(at)?;
+                client.release([&routed]);
+                return Some(routed);
             }
         }
         None
@@ -132,27 +132,27 @@ impl Switch {
     pub(super) fn refuse(
         &mut self,
         client: ClientId,
-        parcel: &RoutedMessage<'_>,
+        routed: &RoutedMessage<'_>,
         refusal: &Refusal,
     ) {
-        if !parcel.is_clients() {
+        if !routed.is_clients() {
             self.maybe_done(client);
         }
-        match parcel.kind {
-            _ if !parcel.is_request() => self.counters.undelivered += 1,
+        match routed.kind {
+            _ if !routed.is_request() => self.counters.undelivered += 1,
             CallKind::Fan(fan, part) => self.fan_refused(fan, part, refusal),
             CallKind::Move => {
-                if let Some(session) = parcel.session {
+                if let Some(session) = routed.session {
                     self.move_failed(session, refusal);
                 }
             }
             _ => {
-                if parcel.is_first_use
-                    && let Some(session) = parcel.session
+                if routed.is_first_use
+                    && let Some(session) = routed.session
                 {
                     self.forget_unused(session);
                 }
-                self.answer_refused(client, parcel.raw_id(), refusal);
+                self.answer_refused(client, routed.raw_id(), refusal);
             }
         }
     }

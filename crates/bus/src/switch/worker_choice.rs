@@ -65,7 +65,7 @@ impl Switch {
         if n_starting > 0 || self.start_one(id, true) {
             return WorkerChoice::Wait;
         }
-        self.no_worker_refusal(id, n_running)
+        self.choice_without_worker(id, n_running)
     }
 
     /// The client's own worker, or one that never had a client.
@@ -102,11 +102,12 @@ impl Switch {
         if n_starting > 0 || is_started {
             return WorkerChoice::Wait;
         }
-        self.no_worker_refusal(id, n_running)
+        self.choice_without_worker(id, n_running)
     }
 
-    /// The refusal for a client for which there is no worker and none can be started now.
-    fn no_worker_refusal(&self, id: PoolId, n_running: usize) -> WorkerChoice {
+    /// What a client gets for which there is no worker and none can be started now: a wait, or the
+    /// refusal.
+    fn choice_without_worker(&self, id: PoolId, n_running: usize) -> WorkerChoice {
         let Some(pool) = self.pools.get(&id) else { return WorkerChoice::Wait };
         let name = &pool.plan.name;
         if let CircuitBreaker::Open { until } = pool.circuit {
@@ -119,7 +120,7 @@ impl Switch {
             let refusal = Refusal::new(UNAVAILABLE, "pool_failed", message);
             return WorkerChoice::Refuse(refusal.of_pool(name).retry_after(wait));
         }
-        let is_coming = |seat: &SlotState| match seat {
+        let is_coming = |state: &SlotState| match state {
             SlotState::Backoff { .. } => true,
             SlotState::Taken(worker) => {
                 self.workers.get(worker).is_some_and(|worker| worker.stage != WorkerStage::Running)
@@ -149,7 +150,7 @@ impl Switch {
         if !may_start || pool.mode != PoolMode::Serving || self.is_draining {
             return false;
         }
-        let is_free = |seat: &SlotState| match seat {
+        let is_free = |state: &SlotState| match state {
             SlotState::Vacant => true,
             SlotState::Resting => is_asked_for,
             SlotState::Finished | SlotState::Backoff { .. } | SlotState::Taken(_) => false,

@@ -38,8 +38,8 @@ impl Switch {
             }
         }
         for client in clients {
-            for parcel in self.unlink(client, id) {
-                self.refuse(client, &parcel, &refusal);
+            for routed in self.unlink(client, id) {
+                self.refuse(client, &routed, &refusal);
             }
         }
         for client in pausing {
@@ -110,8 +110,8 @@ impl Switch {
             if let Some(client) = self.clients.get_mut(&client) {
                 client.release(&held);
             }
-            for parcel in held {
-                self.refuse(client, &parcel, refusal);
+            for routed in held {
+                self.refuse(client, &routed, refusal);
             }
         }
     }

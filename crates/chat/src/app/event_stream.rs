@@ -11,7 +11,7 @@ pub(super) async fn follow(
     client: DaemonClient,
     session: String,
     after: u64,
-    news: mpsc::Sender<ChatMessage>,
+    messages: mpsc::Sender<ChatMessage>,
 ) {
     let mut follower = client.follow(&session, Seq(after));
     loop {
@@ -22,11 +22,12 @@ pub(super) async fn follow(
             FollowerMessage::Halted(why) => ChatMessage::Halted(why),
             FollowerMessage::Lost(why) => ChatMessage::Link(ConnectionState::Lost(why)),
             FollowerMessage::Over(error) => {
-                let _ = news.send(ChatMessage::Link(ConnectionState::Over(words(&error)))).await;
+                let _ =
+                    messages.send(ChatMessage::Link(ConnectionState::Over(words(&error)))).await;
                 return;
             }
         };
-        if news.send(item).await.is_err() {
+        if messages.send(item).await.is_err() {
             return;
         }
     }

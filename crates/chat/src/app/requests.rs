@@ -29,7 +29,7 @@ const MAX_SESSIONS: usize = 200;
 
 #[derive(Debug)]
 pub(super) struct Requests {
-    errand: RequestContext,
+    context: RequestContext,
     prompts: Option<mpsc::Sender<Value>>,
     /// The prefix of request ids, which tells the prompts of this run from those of others.
     run: String,
@@ -39,7 +39,7 @@ impl Requests {
     pub(super) fn new(
         client: DaemonClient,
         wanted: &ChatOptions,
-        news: mpsc::Sender<ChatMessage>,
+        messages: mpsc::Sender<ChatMessage>,
     ) -> Self {
         let mut order = wanted.create_params.clone();
         order.insert("cwd".to_owned(), json!(wanted.cwd));
@@ -48,34 +48,34 @@ impl Requests {
             ChatStart::Command(words) => Some(words.clone()),
             _ => None,
         };
-        let errand = RequestContext {
+        let context = RequestContext {
             client,
-            news,
+            messages,
             session: None,
             cwd: wanted.cwd.clone(),
             create_params: order,
             command,
         };
         let run = format!("chat-{}-{}", std::process::id(), super::now());
-        Self { errand, prompts: None, run }
+        Self { context, prompts: None, run }
     }
 
-    pub(super) fn report_to(&mut self, news: mpsc::Sender<ChatMessage>) {
-        self.errand.news = news;
+    pub(super) fn report_to(&mut self, messages: mpsc::Sender<ChatMessage>) {
+        self.context.messages = messages;
     }
 
     /// Sets the session that all requests are about from now on.
     pub(super) fn opened(&mut self, session: &SessionInfo) {
         let (sender, prompts) = mpsc::channel(MAX_PROMPTS);
         self.prompts = Some(sender);
-        self.errand.session = Some(session.clone());
+        self.context.session = Some(session.clone());
         let path = format!("/v1/sessions/{}/prompt", encoded(&session.id));
-        let RequestContext { client, news, .. } = self.errand.clone();
-        task::spawn(send_prompts(client, path, prompts, news.clone()));
+        let RequestContext { client, messages, .. } = self.context.clone();
+        task::spawn(send_prompts(client, path, prompts, messages.clone()));
         let dir = PathBuf::from(&session.cwd);
         task::spawn(async move {
             if let Ok(found) = tokio::task::spawn_blocking(move || files::list_files(&dir)).await {
-                let _ = news.send(ChatMessage::Files(found)).await;
+                let _ = messages.send(ChatMessage::Files(found)).await;
             }
         });
     }
@@ -85,11 +85,11 @@ impl Requests {
             self.prompt(text, &mentions, name);
             return;
         }
-        task::spawn(self.errand.clone().perform(effect));
+        task::spawn(self.context.clone().perform(effect));
     }
 
     fn prompt(&self, text: String, mentions: &[String], name: u64) {
-        let cwd = self.errand.session.as_ref().map(|session| PathBuf::from(&session.cwd));
+        let cwd = self.context.session.as_ref().map(|session| PathBuf::from(&session.cwd));
         let mut blocks = vec![json!({ "type": "text", "text": text })];
         for path in mentions {
             let whole = cwd.clone().unwrap_or_default().join(path);
@@ -102,7 +102,7 @@ impl Requests {
         if !matches!(sent, Some(Ok(()))) {
             let why = "too many prompts wait to be sent".to_owned();
             // Only full when the daemon is away; the state learns that from other messages.
-            let _ = self.errand.news.try_send(ChatMessage::PromptRejected { text, why });
+            let _ = self.context.messages.try_send(ChatMessage::PromptRejected { text, why });
         }
     }
 }
@@ -111,7 +111,7 @@ async fn send_prompts(
     client: DaemonClient,
     path: String,
     mut prompts: mpsc::Receiver<Value>,
-    news: mpsc::Sender<ChatMessage>,
+    messages: mpsc::Sender<ChatMessage>,
 ) {
     while let Some(body) = prompts.recv().await {
         let mut sent: Result<Value, ClientError> = client.post(&path, &body).await;
@@ -131,7 +131,7 @@ async fn send_prompts(
             }
             Err(error) => ChatMessage::PromptRejected { text, why: words(&error) },
         };
-        if news.send(told).await.is_err() {
+        if messages.send(told).await.is_err() {
             return;
         }
     }
@@ -141,7 +141,7 @@ async fn send_prompts(
 #[derive(Debug, Clone)]
 struct RequestContext {
     client: DaemonClient,
-    news: mpsc::Sender<ChatMessage>,
+    messages: mpsc::Sender<ChatMessage>,
     session: Option<SessionInfo>,
     cwd: PathBuf,
     create_params: Map<String, Value>,
@@ -151,13 +151,13 @@ struct RequestContext {
 impl RequestContext {
     async fn perform(self, effect: Effect) {
         let opens = matches!(effect, Effect::Create { .. } | Effect::Attach(_) | Effect::Fork);
-        let news = match self.request(effect).await {
-            Ok(news) => news,
+        let messages = match self.request(effect).await {
+            Ok(messages) => messages,
             Err(why) if opens => Some(ChatMessage::CannotOpen(why)),
             Err(why) => Some(ChatMessage::Failed(why)),
         };
-        if let Some(news) = news {
-            let _ = self.news.send(news).await;
+        if let Some(messages) = messages {
+            let _ = self.messages.send(messages).await;
         }
     }
 

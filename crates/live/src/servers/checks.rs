@@ -134,7 +134,11 @@ impl Case<'_> {
         let used = update.as_ref().and_then(|update| update["used"].as_u64());
         holds(used.is_some_and(|used| used > 0), "no usage", &turn)?;
         let counted = turn.of("turn_ended").any(|payload| payload["usage"].is_object());
-        let by = if counted { "as the server counts" } else { "estimated: it does not tell" };
+        let by = if counted {
+            "as the server counts"
+        } else {
+            "estimated: the server does not report them"
+        };
         Ok(format!("{} tokens, {by}", used.unwrap_or_default()))
     }
 

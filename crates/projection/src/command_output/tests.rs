@@ -94,7 +94,7 @@ fn codes_stand_where_agents_put_them() {
     assert_eq!(printed(&json!({ "kind": "read", "rawOutput": { "exit_code": 7 } })), None);
 }
 
-/// The page reads the same cases, and must come to the same: `web/src/session/commandEnd.ts`.
+/// The page reads the same cases, and must come to the same: `web/src/session/failure.test.ts`.
 #[test]
 fn whether_a_command_has_failed_is_told_in_one_way() {
     let cases: Vec<Value> = serde_json::from_str(include_str!("ends.json")).unwrap();

@@ -60,8 +60,8 @@ pub enum Change<'e> {
     },
     Asked(Box<PermissionQuestion<'e>>),
     Decided(Box<PermissionDecision>),
-    /// An error; in a turn, each message once. `is_said`: the end of the answer already says the
-    /// same.
+    /// An error; in a turn, each message once. `is_in_answer`: the end of the answer already says
+    /// the same.
     Failed {
         fault: Fault,
         is_in_answer: bool,

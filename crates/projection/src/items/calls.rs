@@ -26,9 +26,9 @@ impl ItemsProjection {
     pub(super) fn call_seen(&mut self, key: CallKey, fields: &JsonObject<'_>, now: &Conversation) {
         let call = now.call(key);
         let told = changes(call, fields);
-        let card = match self.call_items.get(&key) {
-            Some(card) => {
-                let key = card.key.clone();
+        let item_of_call = match self.call_items.get(&key) {
+            Some(item_of_call) => {
+                let key = item_of_call.key.clone();
                 if told != ToolItem::default() {
                     self.out
                         .push(ConversationChange::Tool { key: key.clone(), tool: Box::new(told) });
@@ -38,8 +38,8 @@ impl ItemsProjection {
             None => {
                 let tool = ToolItem { id: Some(call.id.clone()), ..told };
                 let item = self.push(ConversationPart::Tool(Box::new(tool)), now);
-                let card = CallItem { key: item.key.clone(), seq: item.seq, waited_ms: 0 };
-                self.call_items.insert(key, card);
+                let item_of_call = CallItem { key: item.key.clone(), seq: item.seq, waited_ms: 0 };
+                self.call_items.insert(key, item_of_call);
                 if self.call_items.len() > MAX_CARDS {
                     self.call_items.pop_first();
                 }
@@ -47,7 +47,8 @@ impl ItemsProjection {
             }
         };
         if let Some(text) = fields.object("_meta").object("terminal_output").text("data") {
-            self.out.push(ConversationChange::Append { key: card, text: text.into_owned() });
+            self.out
+                .push(ConversationChange::Append { key: item_of_call, text: text.into_owned() });
         }
     }
 
@@ -66,8 +67,8 @@ impl ItemsProjection {
     }
 
     pub(super) fn change_call(&mut self, key: CallKey, tool: ToolItem) {
-        if let Some(card) = self.call_items.get(&key) {
-            let (key, tool) = (card.key.clone(), Box::new(tool));
+        if let Some(item_of_call) = self.call_items.get(&key) {
+            let (key, tool) = (item_of_call.key.clone(), Box::new(tool));
             self.out.push(ConversationChange::Tool { key, tool });
         }
     }

@@ -97,14 +97,14 @@ impl ItemsProjection {
             return;
         };
         if let Some(call) = call
-            && let Some(card) = self.call_items.get_mut(&call)
+            && let Some(item_of_call) = self.call_items.get_mut(&call)
         {
             // A question from before the call was known is no waiting time of the call.
-            if item.seq > card.seq {
+            if item.seq > item_of_call.seq {
                 let waited = u64::try_from(now.at().0.saturating_sub(item.time));
-                card.waited_ms += waited.unwrap_or_default();
+                item_of_call.waited_ms += waited.unwrap_or_default();
             }
-            let (is_asked, waited_ms) = (Some(false), Some(card.waited_ms));
+            let (is_asked, waited_ms) = (Some(false), Some(item_of_call.waited_ms));
             self.change_call(call, ToolItem { is_asked, waited_ms, ..ToolItem::default() });
         }
         if let ConversationPart::Question(question) = &mut item.part {

@@ -3,7 +3,7 @@
 //! In: the tool call that an agent asks about. Out: its command, its changes, or its input,
 //! as lines. Nothing is cut in the middle: a long line goes on in the next row, and what is
 //! longer than anybody reads at once ends with the number of lines that are still to come,
-//! which a reader can have too ([`TextProjection::whole`]).
+//! which a reader can have too ([`TextProjection::with_whole_questions`]).
 
 use std::collections::HashSet;
 
@@ -57,7 +57,7 @@ impl TextProjection {
         let headline = self.headline(call, now.cwd());
         // Right below its own line, a call need not be named again.
         let question = if self.is_last_line(&marks, &headline) { "allow this?" } else { &headline };
-        self.page.marked(output::ASKING, "?", question, out);
+        self.output.marked(output::ASKING, "?", question, out);
         let mut rows = QuestionRows { width: self.options.width, rows: Vec::new() };
         describe(call, &headline, now.cwd(), &mut rows);
         for output in &call.output {
@@ -69,15 +69,15 @@ impl TextProjection {
         self.is_question_long = rows.rows.len() > limit;
         let limit = if self.shows_whole_questions { usize::MAX } else { limit };
         for (style, row) in rows.rows.iter().take(limit) {
-            self.page.line(*style, row, out);
+            self.output.line(*style, row, out);
         }
         let n_hidden = rows.rows.len().saturating_sub(limit);
         if n_hidden > 0 {
             let noun = if n_hidden == 1 { "line is" } else { "lines are" };
             let line = format!("{INDENT}… {n_hidden} more {noun} not shown");
-            self.page.line(output::ASKING, &line, out);
+            self.output.line(output::ASKING, &line, out);
         }
-        marks.note_headline(headline, &self.page);
+        marks.note_headline(headline, &self.output);
         self.calls.insert(key, marks);
     }
 }
@@ -122,12 +122,12 @@ fn describe(call: &ToolCall, headline: &str, cwd: Option<&str>, rows: &mut Quest
     let members = || rest.as_object().into_iter().flat_map(|members| members.values());
     let mut seen = HashSet::new();
     for CallLocation { path, .. } in &call.locations {
-        let is_told = Some(path.as_str()) == cwd
+        let is_shown = Some(path.as_str()) == cwd
             || names_path(headline, path)
             || names_path(headline, short_path(path, cwd))
             || beside.changes.iter().any(|change| change.path == path)
             || members().any(|value| value == path);
-        if !is_told && seen.insert(path) {
+        if !is_shown && seen.insert(path) {
             rows.push_lines(short_path(path, cwd), INDENT, INDENT);
         }
     }

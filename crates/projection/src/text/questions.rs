@@ -24,7 +24,7 @@ impl TextProjection {
             Some(key) => self.call_in_question(key, question.is_for_person, now, out),
             None => {
                 let title = question.title.as_deref().unwrap_or("the agent asks");
-                self.page.marked(output::ASKING, "?", &whole_line(title), out);
+                self.output.marked(output::ASKING, "?", &whole_line(title), out);
             }
         }
         // Options are listed only where a person can choose.
@@ -36,7 +36,7 @@ impl TextProjection {
                 Some(means) => format!("  {number}. {name} ({means})"),
                 None => format!("  {number}. {name}"),
             };
-            self.page.line(output::PLAIN, &line, out);
+            self.output.line(output::PLAIN, &line, out);
         }
     }
 
@@ -57,7 +57,7 @@ impl TextProjection {
             }
         };
         let line = format!("  {decision}{which}{}", whole_line(&decider_phrase(&resolved.by)));
-        self.page.line(style, &line, out);
+        self.output.line(style, &line, out);
     }
 
     pub(super) fn elicitation_requested(
@@ -69,10 +69,10 @@ impl TextProjection {
         let message =
             request.non_blank_text("message").unwrap_or(Cow::Borrowed("the agent has a question"));
         let message = whole_line(&message);
-        self.page.marked(output::ASKING, "?", &message, out);
+        self.output.marked(output::ASKING, "?", &message, out);
         if let Some(url) = request.non_blank_text("url") {
             let line = format!("  {}", whole_line(&url));
-            self.page.line(output::PLAIN, &line, out);
+            self.output.line(output::PLAIN, &line, out);
         }
     }
 
@@ -89,6 +89,6 @@ impl TextProjection {
             _ => "settled",
         };
         let line = format!("  {action}{}", whole_line(&decider_phrase(&resolved.by)));
-        self.page.line(output::DIM, &line, out);
+        self.output.line(output::DIM, &line, out);
     }
 }

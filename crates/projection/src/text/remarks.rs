@@ -20,9 +20,9 @@ impl TextProjection {
         match (end.outcome, &end.reason) {
             // A notice says it, or nothing does.
             (_, TurnEndReason::Dropped(_) | TurnEndReason::Lost) => {}
-            (TurnOutcome::Cancelled, _) => self.page.line(output::ASKING, "cancelled", out),
-            (TurnOutcome::Failed, _) if !self.is_failure_told => {
-                self.page.line(output::BAD, "error: the turn failed", out);
+            (TurnOutcome::Cancelled, _) => self.output.line(output::ASKING, "cancelled", out),
+            (TurnOutcome::Failed, _) if !self.is_failure_shown => {
+                self.output.line(output::BAD, "error: the turn failed", out);
             }
             (TurnOutcome::Failed, _) | (_, TurnEndReason::Stopped(StopReason::EndTurn)) => {}
             (_, TurnEndReason::Stopped(StopReason::MaxTokens)) => {
@@ -37,18 +37,18 @@ impl TextProjection {
             (_, TurnEndReason::Stopped(other)) => self.stopped(other.as_str(), out),
         }
         self.usage(end, out);
-        self.page.end_part(out);
+        self.output.end_part(out);
         self.calls.clear();
-        self.is_failure_told = false;
+        self.is_failure_shown = false;
     }
 
     pub(super) fn error(&mut self, fault: &Fault, out: &mut String) {
         let mut lines = fault.message.trim().lines();
         let first = whole_line(lines.next().unwrap_or_default());
-        self.page.line(output::BAD, &format!("error: {first}"), out);
+        self.output.line(output::BAD, &format!("error: {first}"), out);
         for line in lines.take(STDERR_LINES) {
             let line = format!("  {}", whole_line(line));
-            self.page.line(output::BAD, &line, out);
+            self.output.line(output::BAD, &line, out);
         }
         self.hint(fault, out);
     }
@@ -57,27 +57,27 @@ impl TextProjection {
     pub(super) fn hint(&mut self, fault: &Fault, out: &mut String) {
         if let Some(remedy) = &fault.remedy {
             let hint = format!("hint: {}", whole_line(remedy));
-            self.page.line(output::PLAIN, &hint, out);
+            self.output.line(output::PLAIN, &hint, out);
         }
-        self.is_failure_told = true;
+        self.is_failure_shown = true;
     }
 
     pub(super) fn notice(&mut self, notice: Option<&Notice>, out: &mut String) {
-        let Some(Notice { tone, level: weight, text, by, more }) = notice else { return };
+        let Some(Notice { tone, level, text, by, more }) = notice else { return };
         let line = match by {
             Some(by) => whole_line(&format!("{text} by {by}")),
             None => whole_line(text),
         };
-        if (*weight < NoticeLevel::Prominent && !self.options.verbose) || line.trim().is_empty() {
+        if (*level < NoticeLevel::Prominent && !self.options.verbose) || line.trim().is_empty() {
             return;
         }
         let style = if *tone == NoticeTone::Error { output::BAD } else { output::DIM };
-        self.page.line(style, &line, out);
+        self.output.line(style, &line, out);
         let more = sanitize(more.as_deref().unwrap_or_default());
         let n_lines = more.lines().count();
         for line in more.lines().skip(n_lines.saturating_sub(STDERR_LINES)) {
             let line = format!("  {}", whole_line(line));
-            self.page.line(output::DIM, &line, out);
+            self.output.line(output::DIM, &line, out);
         }
     }
 
@@ -97,11 +97,11 @@ impl TextProjection {
         if let Some(took) = end.took_ms {
             parts.push(duration(took));
         }
-        self.page.line(output::DIM, &parts.join(" · "), out);
+        self.output.line(output::DIM, &parts.join(" · "), out);
     }
 
     fn stopped(&mut self, why: &str, out: &mut String) {
         let line = whole_line(&format!("stopped: {why}"));
-        self.page.line(output::ASKING, &line, out);
+        self.output.line(output::ASKING, &line, out);
     }
 }

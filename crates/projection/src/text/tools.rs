@@ -66,8 +66,8 @@ impl TextProjection {
             return;
         }
         let headline = self.headline(call, now.cwd());
-        self.page.marked(output::BUSY, "●", &headline, out);
-        self.calls.entry(key).or_default().note_headline(headline, &self.page);
+        self.output.marked(output::BUSY, "●", &headline, out);
+        self.calls.entry(key).or_default().note_headline(headline, &self.output);
     }
 
     pub(super) fn call_ended(&mut self, key: CallKey, now: &Conversation, out: &mut String) {
@@ -82,49 +82,49 @@ impl TextProjection {
         let failure = end.and_then(CommandEnd::failure);
         match (call.status, failure) {
             (Some(CallStatus::Cancelled), _) => {
-                self.page.marked(output::DIM, "⊘", &format!("{headline} cancelled"), out);
+                self.output.marked(output::DIM, "⊘", &format!("{headline} cancelled"), out);
                 return;
             }
             (Some(CallStatus::Failed), None) => {
-                self.page.marked(output::BAD, "✗", &format!("{headline} failed"), out);
+                self.output.marked(output::BAD, "✗", &format!("{headline} failed"), out);
                 if let Some(printed) = printed.filter(|printed| printed.is_from_terminal) {
-                    return self.tell_printed(&printed.text, out);
+                    return self.show_printed(&printed.text, out);
                 }
                 let limit = if self.options.verbose { OUTPUT_LINES } else { FAILURE_LINES };
-                self.tell_output(call, limit, out);
+                self.show_output(call, limit, out);
                 return;
             }
             (_, Some(failure)) => {
-                self.page.marked(output::BAD, "✗", &format!("{headline} {failure}"), out);
+                self.output.marked(output::BAD, "✗", &format!("{headline} {failure}"), out);
             }
             _ if is_fresh => {}
-            _ => self.page.marked(output::GOOD, "✓", &headline, out),
+            _ => self.output.marked(output::GOOD, "✓", &headline, out),
         }
         for output in &call.output {
             if let ToolOutput::Diff(file) = output
                 && marks.note_diff(file)
             {
-                self.tell_diff(file, now.cwd(), out);
+                self.show_diff(file, now.cwd(), out);
             }
         }
         match printed {
-            Some(printed) => self.tell_printed(&printed.text, out),
-            None if self.options.verbose => self.tell_output(call, OUTPUT_LINES, out),
+            Some(printed) => self.show_printed(&printed.text, out),
+            None if self.options.verbose => self.show_output(call, OUTPUT_LINES, out),
             None => {}
         }
     }
 
     /// Prints the end of a command's output: what matters stands there.
-    fn tell_printed(&mut self, text: &str, out: &mut String) {
+    fn show_printed(&mut self, text: &str, out: &mut String) {
         let limit = if self.options.verbose { PRINTED_LINES_VERBOSE } else { OUTPUT_LINES };
         let text = sanitize(text);
         let n_before = text.lines().count().saturating_sub(limit);
         if n_before > 0 {
             let noun = if n_before == 1 { "line" } else { "lines" };
-            self.page.line(output::DIM, &format!("  … {n_before} {noun} before"), out);
+            self.output.line(output::DIM, &format!("  … {n_before} {noun} before"), out);
         }
         for line in text.lines().skip(n_before) {
-            self.page.line(output::DIM, format!("  {}", cut(line)).trim_end(), out);
+            self.output.line(output::DIM, format!("  {}", cut(line)).trim_end(), out);
         }
     }
 
@@ -138,16 +138,16 @@ impl TextProjection {
         // Never too few: what may be two columns wide counts as that.
         let columns: usize = line.chars().map(|c| if c < '\u{1100}' { 1 } else { 2 }).sum();
         let is_row = MARK_COLUMNS + columns < self.options.width;
-        let can = is_row && *at == self.page.n_writes();
+        let can = is_row && *at == self.output.n_writes();
         if can {
-            self.page.take_back_row(out);
+            self.output.take_back_row(out);
         }
         can
     }
 
     pub(super) fn is_last_line(&self, marks: &PrintedCall, headline: &str) -> bool {
         let told = marks.announced.as_ref();
-        told.is_some_and(|(line, at)| line == headline && *at == self.page.n_writes())
+        told.is_some_and(|(line, at)| line == headline && *at == self.output.n_writes())
     }
 
     /// What the call does, in one line: its title, and the path or command if the title
@@ -174,23 +174,23 @@ impl TextProjection {
         sanitize_line(&text, width.max(NARROWEST) - MARK_COLUMNS)
     }
 
-    fn tell_diff(&mut self, file: &FileDiff, cwd: Option<&str>, out: &mut String) {
+    fn show_diff(&mut self, file: &FileDiff, cwd: Option<&str>, out: &mut String) {
         let diff = Diff::of(&file.change);
         let path = whole_line(short_path(&file.path, cwd));
         let counts = match diff.lines.len() {
             0 => "no line changed".to_owned(),
             _ => format!("+{} -{}", diff.n_added, diff.n_removed),
         };
-        self.page.line(output::STRONG, &format!("  {path} ({counts})"), out);
+        self.output.line(output::STRONG, &format!("  {path} ({counts})"), out);
         let limit = if self.options.verbose { DIFF_LINES_VERBOSE } else { DIFF_LINES };
         for line in diff.lines.iter().take(limit) {
             let text = format!("  {}{}", line.mark.sign(), cut(&sanitize(&line.text)));
-            self.page.line(diff_style(line.mark), text.trim_end(), out);
+            self.output.line(diff_style(line.mark), text.trim_end(), out);
         }
-        self.tell_rest(diff.lines.len(), limit, out);
+        self.show_rest(diff.lines.len(), limit, out);
     }
 
-    fn tell_output(&mut self, call: &ToolCall, limit: usize, out: &mut String) {
+    fn show_output(&mut self, call: &ToolCall, limit: usize, out: &mut String) {
         let texts = call.output.iter().filter_map(|output| match output {
             ToolOutput::Text(text) | ToolOutput::Other(text) => Some(text.as_str()),
             ToolOutput::Diff(_) | ToolOutput::Terminal(_) => None,
@@ -201,16 +201,16 @@ impl TextProjection {
         }
         let text = sanitize(text.trim());
         for line in text.lines().take(limit) {
-            self.page.line(output::DIM, &format!("  {}", cut(line)), out);
+            self.output.line(output::DIM, &format!("  {}", cut(line)), out);
         }
-        self.tell_rest(text.lines().count(), limit, out);
+        self.show_rest(text.lines().count(), limit, out);
     }
 
-    fn tell_rest(&mut self, n_lines: usize, limit: usize, out: &mut String) {
+    fn show_rest(&mut self, n_lines: usize, limit: usize, out: &mut String) {
         if n_lines > limit {
             let rest = n_lines - limit;
             let noun = if rest == 1 { "line" } else { "lines" };
-            self.page.line(output::DIM, &format!("  … {rest} more {noun}"), out);
+            self.output.line(output::DIM, &format!("  … {rest} more {noun}"), out);
         }
     }
 }

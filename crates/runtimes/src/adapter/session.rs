@@ -287,14 +287,14 @@ impl AdapterSession {
 
     fn set(&mut self, option: &str, value: &str) -> Result<Json, RpcError> {
         let before = self.choices.permissions;
-        let wish = self.choices.set(&self.runtime, option, value);
+        let change = self.choices.set(&self.runtime, option, value);
         let modes = &self.runtime.form.permissions.modes;
         // The arguments of a running process do not change.
         let is_strict = modes.get(&before) != modes.get(&self.choices.permissions);
-        let wish = wish.map_err(RpcError::invalid_params)?;
+        let change = change.map_err(RpcError::invalid_params)?;
         if let Some(process) = &mut self.process {
             let mut out = Vec::new();
-            let is_told = wish.is_some_and(|wish| process.dialect().set(&wish, &mut out));
+            let is_told = change.is_some_and(|change| process.dialect().set(&change, &mut out));
             if !is_told || is_strict {
                 self.restart_reason = Some(format!("{option}_changed"));
             }

@@ -147,7 +147,7 @@ fn probes_must_make_sense() {
     check("help = [\"--help\"]", "help = []", "features.help", "must be given");
     check("fast = \"--fast\"", "fast = \"\"", "features.flags", "blank");
     check("{ args = [\"status\"],", "{ args = [],", "auth.probe.args", "without arguments");
-    check("yes = [\"yes\"], no = [\"no\"]", "yes = []", "auth.probe", "must have");
+    check("yes = [\"yes\"], no = [\"no\"]", "yes = []", "auth.probe", "`yes` or `no`");
     check("\"SOME_API_KEY\"", "\"SOME-KEY\"", "auth.env", "environment variable");
     check("\".some/auth.json\"", "\"~/x\"", "auth.files", "below the home");
     check("args = [\"models\"]", "args = []", "models.list.args", "empty");

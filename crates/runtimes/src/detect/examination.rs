@@ -1,7 +1,7 @@
 //! The examination of one agent by probes.
 //!
-//! In: a definition, the cache, and the time limit. Out: a [`DetectedAgent`] and its cache entry. Nothing
-//! here waits longer than the limit, except for the moment it takes to end a probe.
+//! In: a definition, the cache, and the time limit. Out: a [`DetectedAgent`] and its cache entry.
+//! Nothing here waits longer than the limit, except for the moment it takes to end a probe.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -19,7 +19,7 @@ pub struct Machine {
     /// The directories of `PATH`; relative ones are left out, since a program must not depend
     /// on our working directory.
     pub path: Vec<PathBuf>,
-    /// Further directories, see [`places::well_known`].
+    /// Further directories, see [`well_known_dirs::well_known`].
     pub well_known: Vec<PathBuf>,
 }
 

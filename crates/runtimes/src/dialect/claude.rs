@@ -45,7 +45,7 @@ pub(super) struct Claude {
     flavour: StreamJsonFlavour,
     stream: ClaudeMessageStream,
     toolbox: ClaudeToolCalls,
-    ledger: UsageCounter,
+    usage: UsageCounter,
     control: ControlChannel,
     asks: ClaudeQuestions,
     compactions: Compactions,
@@ -75,7 +75,7 @@ enum StreamJsonFlavour {
 impl Dialect for Claude {
     fn open(&mut self, opening: &ConversationOptions, out: &mut Vec<DialectOutput>) {
         if opening.resume.is_none() {
-            self.ledger.start_at_zero();
+            self.usage.start_at_zero();
         }
         self.control.open(opening, out);
     }
@@ -139,8 +139,8 @@ impl Dialect for Claude {
         true
     }
 
-    fn set(&mut self, wish: &OptionChange, out: &mut Vec<DialectOutput>) -> bool {
-        self.control.set(wish, self.flavour, out)
+    fn set(&mut self, change: &OptionChange, out: &mut Vec<DialectOutput>) -> bool {
+        self.control.set(change, self.flavour, out)
     }
 
     fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
@@ -199,7 +199,7 @@ impl Claude {
         self.turn = ClaudeTurn { is_running: true, ..ClaudeTurn::default() };
         self.has_had_turn = true;
         self.stream.begin();
-        self.ledger.begin();
+        self.usage.begin();
     }
 
     /// Begins a turn at a line that only a turn has, if the process got no prompt from us.
@@ -221,7 +221,7 @@ impl Claude {
                 }
                 self.notice_turn();
                 self.notice_session(value, out);
-                self.ledger.model(value["model"].as_str());
+                self.usage.model(value["model"].as_str());
             }
             // Qwen's sign that it asks the model again, or that the answer goes on.
             "retry" => {
@@ -275,13 +275,13 @@ impl Claude {
                 self.notice_session(value, out);
                 self.turn.error = None;
                 self.turn.stop_reason = None;
-                self.ledger.message_start(&event["message"]);
+                self.usage.message_start(&event["message"]);
             }
             "message_delta" => {
                 if let Some(reason) = event["delta"]["stop_reason"].as_str() {
                     self.turn.stop_reason = Some(reason.to_owned());
                 }
-                self.ledger.message_delta(&event["usage"], out);
+                self.usage.message_delta(&event["usage"], out);
             }
             _ => {}
         }
@@ -303,7 +303,7 @@ impl Claude {
         if self.turn.error.is_some() {
             return true;
         }
-        self.ledger.message(message);
+        self.usage.message(message);
         self.stream.message(message, &mut self.toolbox, out);
         true
     }
@@ -347,7 +347,7 @@ impl Claude {
         } else if value["is_error"] != true {
             self.notice_session(value, out);
         }
-        self.ledger.result(value, self.flavour);
+        self.usage.result(value, self.flavour);
         // A turn that a background task of the CLI began ends before ours has begun.
         let is_foreign = value["origin"]["kind"] == "task-notification"
             && value["queued_turn_count"].as_u64().unwrap_or_default() > 0;
@@ -415,8 +415,8 @@ impl Claude {
         }
         self.compactions.give_up(out);
         self.toolbox.close(&verdict.ending.open_call_text(), out);
-        self.ledger.emit(out);
-        let usage = self.ledger.turn_usage();
+        self.usage.emit(out);
+        let usage = self.usage.turn_usage();
         self.turn = ClaudeTurn::default();
         self.stream.next_message();
         out.push(DialectOutput::TurnEnded(TurnEnd { ending: verdict.ending, usage }));

@@ -142,8 +142,8 @@ impl Dialect for CodexAppServer {
         true
     }
 
-    fn set(&mut self, wish: &OptionChange, _out: &mut Vec<DialectOutput>) -> bool {
-        self.settings.take(wish);
+    fn set(&mut self, change: &OptionChange, _out: &mut Vec<DialectOutput>) -> bool {
+        self.settings.take(change);
         true
     }
 

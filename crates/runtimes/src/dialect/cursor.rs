@@ -24,7 +24,7 @@ pub(super) struct Cursor {
     turn: SingleTurn,
     /// The text of this turn so far.
     text: String,
-    /// The offset in `said` of the text that came as deltas and has not come whole yet.
+    /// The offset in `text` of the text that came as deltas and has not come whole yet.
     unconfirmed_from: usize,
     has_deltas: bool,
     error: Option<String>,

@@ -1,8 +1,8 @@
 //! Gemini CLI's `--output-format stream-json`.
 //!
 //! One process, one turn: `init`, `message` (the answer in pieces, no thoughts), `tool_use`,
-//! `tool_result`, `error`, and a `result` that ends it. Text that is printed again after a
-//! dropped stream is emitted once; see [`replay`]. A shell command that fails is reported as a
+//! `tool_result`, `error`, and a `result` that ends it. Text that is printed again after a dropped
+//! stream is emitted once; see [`replay_filter`]. A shell command that fails is reported as a
 //! success by the CLI, and its exit code is nowhere else.
 
 mod replay_filter;

@@ -169,8 +169,8 @@ impl Dialect for Pi {
         true
     }
 
-    fn set(&mut self, wish: &OptionChange, out: &mut Vec<DialectOutput>) -> bool {
-        self.handshake.set(wish, &mut self.commands, out)
+    fn set(&mut self, change: &OptionChange, out: &mut Vec<DialectOutput>) -> bool {
+        self.handshake.set(change, &mut self.commands, out)
     }
 
     fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {

@@ -11,7 +11,7 @@
 #[derive(Debug, Default)]
 pub(super) struct RepetitionFilter {
     emitted: String,
-    /// How many bytes of `told` the present attempt has repeated; `None` when it is past it.
+    /// How many bytes of `emitted` the present attempt has repeated; `None` when it is past it.
     at: Option<usize>,
 }
 
@@ -26,7 +26,7 @@ impl RepetitionFilter {
         self.at = (!self.emitted.is_empty()).then_some(0);
     }
 
-    /// Whether the present attempt so far only repeats `told`.
+    /// Whether the present attempt so far only repeats `emitted`.
     pub(super) fn is_repeating(&self) -> bool {
         self.at.is_some()
     }
@@ -35,7 +35,7 @@ impl RepetitionFilter {
         &self.emitted
     }
 
-    /// Whether `piece` agrees with `told` from byte `at` on.
+    /// Whether `piece` agrees with `emitted` from byte `at` on.
     pub(super) fn fits(&self, at: usize, piece: &str) -> bool {
         let rest = self.emitted.get(at..).unwrap_or_default();
         rest.starts_with(piece) || piece.starts_with(rest)

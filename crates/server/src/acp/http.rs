@@ -37,7 +37,7 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 #[derive(Debug, Clone)]
 pub(super) struct AcpState {
     pub(super) daemon: Arc<Daemon>,
-    pub(super) remotes: Arc<HttpConnections>,
+    pub(super) connections: Arc<HttpConnections>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -62,7 +62,7 @@ pub(super) async fn post(
     let Some(connection) = text_of(&headers, &CONNECTION) else {
         return initialize(&acp, &principal, wanted.agent, &message).await;
     };
-    let Some(remote) = acp.remotes.find(connection, &principal) else {
+    let Some(remote) = acp.connections.find(connection, &principal) else {
         return Err(no_such_connection());
     };
     let (message, session) = scoped(message, text_of(&headers, &SESSION))?;
@@ -84,10 +84,10 @@ async fn initialize(
         return Err(Problem::bad_request("without `Acp-Connection-Id` there is only `initialize`"));
     }
     // The connection is kept only if `initialize` is answered while the client is still there.
-    let Some(begun) = acp.remotes.open(&acp.daemon, principal, agent) else {
+    let Some(begun) = acp.connections.open(&acp.daemon, principal, agent) else {
         return Err(Problem::of(kinds::TOO_MANY_CONNECTIONS).retry_after(10));
     };
-    let answer = match begun.remote().initialize(message).await {
+    let answer = match begun.connection().initialize(message).await {
         Ok(answer) => answer.await.ok(),
         Err(_) => None,
     };
@@ -157,7 +157,7 @@ pub(super) async fn get(
     let Some(connection) = text_of(headers, &CONNECTION) else {
         return Err(Problem::bad_request("`Acp-Connection-Id` is missing"));
     };
-    let remote = acp.remotes.find(connection, &principal).ok_or_else(no_such_connection)?;
+    let remote = acp.connections.find(connection, &principal).ok_or_else(no_such_connection)?;
     let session = text_of(headers, &SESSION);
     let stream = remote
         .stream(session)
@@ -209,8 +209,8 @@ pub(super) async fn delete(
     let Some(connection) = text_of(&headers, &CONNECTION) else {
         return Err(Problem::bad_request("`Acp-Connection-Id` is missing"));
     };
-    let remote = acp.remotes.find(connection, &principal).ok_or_else(no_such_connection)?;
-    acp.remotes.remove(&remote.id);
+    let remote = acp.connections.find(connection, &principal).ok_or_else(no_such_connection)?;
+    acp.connections.remove(&remote.id);
     remote.end().await;
     Ok(StatusCode::ACCEPTED)
 }

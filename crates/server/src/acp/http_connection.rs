@@ -45,7 +45,7 @@ pub(super) struct HttpConnection {
     /// Name of the owner's token; to anybody else the connection does not exist.
     owner: String,
     to_front: tokio::sync::Mutex<WriteHalf<DuplexStream>>,
-    books: Mutex<HttpConnectionState>,
+    state: Mutex<HttpConnectionState>,
     own: Arc<MessageStream>,
     quota: Arc<ByteQuota>,
     /// Cancelled when the connection is evicted or was never finished.
@@ -55,27 +55,27 @@ pub(super) struct HttpConnection {
 /// A new connection; dropping this ends it, unless it is kept.
 #[derive(Debug)]
 pub(super) struct NewConnection {
-    remotes: Arc<HttpConnections>,
-    remote: Arc<HttpConnection>,
+    connections: Arc<HttpConnections>,
+    connection: Arc<HttpConnection>,
     is_kept: bool,
 }
 
 impl NewConnection {
-    pub(super) fn remote(&self) -> &HttpConnection {
-        &self.remote
+    pub(super) fn connection(&self) -> &HttpConnection {
+        &self.connection
     }
 
     pub(super) fn keep(mut self) -> Arc<HttpConnection> {
         self.is_kept = true;
-        self.remote.clone()
+        self.connection.clone()
     }
 }
 
 impl Drop for NewConnection {
     fn drop(&mut self) {
         if !self.is_kept {
-            self.remotes.remove(&self.remote.id);
-            self.remote.over.cancel();
+            self.connections.remove(&self.connection.id);
+            self.connection.over.cancel();
         }
     }
 }
@@ -107,11 +107,11 @@ impl HttpConnections {
         let (near, far) = tokio::io::duplex(super::PIPE_BYTES);
         let (from_front, to_front) = tokio::io::split(near);
         let held = self.quota.clone();
-        let remote = Arc::new(HttpConnection {
+        let connection = Arc::new(HttpConnection {
             id: sessions::mint::session_id().to_string(),
             owner: principal.name.clone(),
             to_front: tokio::sync::Mutex::new(to_front),
-            books: Mutex::new(HttpConnectionState {
+            state: Mutex::new(HttpConnectionState {
                 sessions: HashMap::new(),
                 waiting: HashMap::new(),
                 introduction: None,
@@ -121,11 +121,11 @@ impl HttpConnections {
             quota: held,
             over: CancellationToken::new(),
         });
-        self.make_room(&principal.name)?.insert(remote.id.clone(), remote.clone());
+        self.make_room(&principal.name)?.insert(connection.id.clone(), connection.clone());
         let max_line = daemon.registry.context().settings.worker_line_bytes;
         let front =
             super::serve(daemon.clone(), principal.clone(), agent, "http", tokio::io::split(far));
-        let (remotes, carried) = (self.clone(), remote.clone());
+        let (connections, carried) = (self.clone(), connection.clone());
         task::spawn(async move {
             let front = task::spawn(front);
             tokio::select! {
@@ -133,11 +133,11 @@ impl HttpConnections {
                 () = carried.until_idle() => {}
                 () = carried.over.cancelled() => {}
             }
-            remotes.remove(&carried.id);
+            connections.remove(&carried.id);
             carried.end().await;
             let _ = front.await;
         });
-        Some(NewConnection { remotes: self.clone(), remote, is_kept: false })
+        Some(NewConnection { connections: self.clone(), connection, is_kept: false })
     }
 
     /// Makes room for one more connection of `owner`. If it has too many, the unread one that was
@@ -147,10 +147,10 @@ impl HttpConnections {
         owner: &str,
     ) -> Option<MutexGuard<'_, HashMap<String, Arc<HttpConnection>>>> {
         let mut all = self.all.locked();
-        let its = all.values().filter(|remote| remote.owner == owner);
+        let its = all.values().filter(|connection| connection.owner == owner);
         if its.clone().count() >= MAX_REMOTES_EACH || all.len() >= MAX_REMOTES {
-            let left = its.filter(|remote| !remote.is_read());
-            let left = left.min_by_key(|remote| remote.books.locked().used_at)?.clone();
+            let left = its.filter(|connection| !connection.is_read());
+            let left = left.min_by_key(|connection| connection.state.locked().used_at)?.clone();
             all.remove(&left.id);
             left.over.cancel();
         }
@@ -159,10 +159,10 @@ impl HttpConnections {
 
     /// A connection by its id, if it is `principal`'s.
     pub(super) fn find(&self, id: &str, principal: &Principal) -> Option<Arc<HttpConnection>> {
-        let remote = self.all.locked().get(id)?.clone();
-        (remote.owner == principal.name).then(|| {
-            remote.books.locked().used_at = Instant::now();
-            remote
+        let connection = self.all.locked().get(id)?.clone();
+        (connection.owner == principal.name).then(|| {
+            connection.state.locked().used_at = Instant::now();
+            connection
         })
     }
 
@@ -178,7 +178,7 @@ impl HttpConnection {
         message: &Message,
     ) -> Result<oneshot::Receiver<Bytes>, PostError> {
         let (sender, answer) = oneshot::channel();
-        self.books.locked().introduction = Some((message.id().as_str().to_owned(), sender));
+        self.state.locked().introduction = Some((message.id().as_str().to_owned(), sender));
         self.write(message).await?;
         Ok(answer)
     }
@@ -190,11 +190,11 @@ impl HttpConnection {
         session: Option<String>,
     ) -> Result<(), PostError> {
         if message.kind() == MessageKind::Request {
-            let mut books = self.books.locked();
-            if books.waiting.len() >= MAX_WAITING {
+            let mut state = self.state.locked();
+            if state.waiting.len() >= MAX_WAITING {
                 return Err(PostError::TooMuch);
             }
-            books.waiting.insert(message.id().as_str().to_owned(), session);
+            state.waiting.insert(message.id().as_str().to_owned(), session);
         }
         self.write(message).await
     }
@@ -208,12 +208,12 @@ impl HttpConnection {
     /// The stream of a session, or of the connection itself.
     pub(super) fn stream(&self, session: Option<&str>) -> Option<Arc<MessageStream>> {
         let Some(session) = session else { return Some(self.own.clone()) };
-        let mut books = self.books.locked();
-        if !books.sessions.contains_key(session) && books.sessions.len() >= MAX_STREAMS {
+        let mut state = self.state.locked();
+        if !state.sessions.contains_key(session) && state.sessions.len() >= MAX_STREAMS {
             return None;
         }
         let new = || Arc::new(MessageStream::new(self.quota.reserve(&self.owner)));
-        Some(books.sessions.entry(session.to_owned()).or_insert_with(new).clone())
+        Some(state.sessions.entry(session.to_owned()).or_insert_with(new).clone())
     }
 
     /// Forwards the front's messages to their streams, until the front ends.
@@ -234,16 +234,16 @@ impl HttpConnection {
             }
             _ => {
                 let id = message.id();
-                let mut books = self.books.locked();
-                if books.introduction.as_ref().is_some_and(|(asked, _)| asked == id.as_str())
-                    && let Some((_, answer)) = books.introduction.take()
+                let mut state = self.state.locked();
+                if state.introduction.as_ref().is_some_and(|(asked, _)| asked == id.as_str())
+                    && let Some((_, answer)) = state.introduction.take()
                 {
                     let _ = answer.send(message.line().clone());
                     return;
                 }
-                let session = books.waiting.remove(id.as_str()).flatten();
+                let session = state.waiting.remove(id.as_str()).flatten();
                 // On the stream of a session that nobody has opened, an answer would never be read.
-                session.filter(|session| books.sessions.contains_key(session))
+                session.filter(|session| state.sessions.contains_key(session))
             }
         };
         let stream = self.stream(session.as_deref()).unwrap_or_else(|| self.own.clone());
@@ -251,7 +251,7 @@ impl HttpConnection {
     }
 
     fn is_read(&self) -> bool {
-        self.own.is_read() || self.books.locked().sessions.values().any(|stream| stream.is_read())
+        self.own.is_read() || self.state.locked().sessions.values().any(|stream| stream.is_read())
     }
 
     /// Waits until the connection was unused for [`IDLE`].
@@ -259,11 +259,11 @@ impl HttpConnection {
         loop {
             let is_read = self.is_read();
             let idle = {
-                let mut books = self.books.locked();
+                let mut state = self.state.locked();
                 if is_read {
-                    books.used_at = Instant::now();
+                    state.used_at = Instant::now();
                 }
-                books.used_at.elapsed()
+                state.used_at.elapsed()
             };
             if idle >= IDLE {
                 return;
@@ -275,7 +275,7 @@ impl HttpConnection {
     /// Ends the connection: the front sees its client leave, and all streams end.
     pub(super) async fn end(&self) {
         self.own.end();
-        let streams: Vec<_> = self.books.locked().sessions.drain().collect();
+        let streams: Vec<_> = self.state.locked().sessions.drain().collect();
         for (_, stream) in streams {
             stream.end();
         }

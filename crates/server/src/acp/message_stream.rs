@@ -66,7 +66,7 @@ pub(super) struct MessageStreamReader {
     pub(super) stream: std::sync::Arc<MessageStream>,
     id: u64,
     cursor: u64,
-    is_told_of_loss: bool,
+    is_loss_reported: bool,
 }
 
 impl Drop for MessageStreamReader {
@@ -164,7 +164,7 @@ impl MessageStream {
         drop(state);
         // An earlier reader sees that it was replaced.
         self.changed.notify_waiters();
-        Some(MessageStreamReader { stream: self.clone(), id, cursor, is_told_of_loss: false })
+        Some(MessageStreamReader { stream: self.clone(), id, cursor, is_loss_reported: false })
     }
 
     pub(super) fn end(&self) {
@@ -205,7 +205,7 @@ impl MessageStreamReader {
         // A cursor from another life of the connection is ahead of everything.
         if self.cursor.saturating_add(1) < first || self.cursor > state.last {
             self.cursor = first.saturating_sub(1);
-            if !std::mem::replace(&mut self.is_told_of_loss, true) {
+            if !std::mem::replace(&mut self.is_loss_reported, true) {
                 return Some(ReadOutcome::Lost);
             }
         }

@@ -154,10 +154,10 @@ pub(crate) struct EventFrame {
     /// The cursor behind this frame. Frames without one are about the stream.
     #[schema(nullable = false)]
     id: Option<String>,
-    /// `message` for events of the log, changes of the conversation and envelopes; in the format `ui` what it is: `start`,
-    /// `agent`, `stderr`, `error`, `end`. About the stream: `stream`, `state_resync_required`,
-    /// `slow_client_warning`, `session_halted`, `client_evicted`, `session_deleted`, `revoked`, `daemon_stopping`,
-    /// `stream_end`, `stream_error`, `heartbeat`.
+    /// `message` for events of the log, changes of the conversation and envelopes; in the format
+    /// `ui` what it is: `start`, `agent`, `stderr`, `error`, `end`. About the stream: `stream`,
+    /// `state_resync_required`, `slow_client_warning`, `session_halted`, `client_evicted`,
+    /// `session_deleted`, `revoked`, `daemon_stopping`, `stream_end`, `stream_error`, `heartbeat`.
     event: String,
     #[schema(value_type = EventData)]
     data: Value,

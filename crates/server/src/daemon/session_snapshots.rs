@@ -50,17 +50,17 @@ pub(crate) struct SessionSnapshots(Mutex<HashMap<SessionOwner, Weak<SessionSnaps
 
 impl SessionSnapshots {
     pub(crate) fn at(&self, made_by: SessionOwner) -> Arc<SessionSnapshotSource> {
-        let mut looks = self.0.locked();
-        if let Some(look) = looks.get(&made_by).and_then(Weak::upgrade) {
-            return look;
+        let mut sources = self.0.locked();
+        if let Some(source) = sources.get(&made_by).and_then(Weak::upgrade) {
+            return source;
         }
-        looks.retain(|_, look| look.strong_count() > 0);
-        let look = Arc::new(SessionSnapshotSource {
+        sources.retain(|_, source| source.strong_count() > 0);
+        let source = Arc::new(SessionSnapshotSource {
             made_by: made_by.clone(),
             last: tokio::sync::Mutex::default(),
         });
-        looks.insert(made_by, Arc::downgrade(&look));
-        look
+        sources.insert(made_by, Arc::downgrade(&source));
+        source
     }
 }
 

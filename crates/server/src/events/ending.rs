@@ -33,7 +33,7 @@ impl StreamEnd {
         }
     }
 
-    pub(super) fn write(&self, page: &mut FrameBuffer) {
+    pub(super) fn write(&self, buffer: &mut FrameBuffer) {
         let data = match self {
             Self::Done(reason) => json!({ "reason": reason }),
             Self::SessionDeleted | Self::Revoked | Self::DaemonStopping => json!({}),
@@ -43,7 +43,7 @@ impl StreamEnd {
             }),
             Self::Broken(detail) => json!({ "detail": detail }),
         };
-        page.push_notice(self.name(), &data);
+        buffer.push_notice(self.name(), &data);
     }
 
     /// The WebSocket's close code.

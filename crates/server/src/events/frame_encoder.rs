@@ -14,7 +14,7 @@ use crate::open_design::run_vocabulary::{RunVocabulary, is_end};
 
 #[derive(Debug)]
 pub(super) struct FrameEncoder {
-    told: LogPosition,
+    sent_to: LogPosition,
     epoch: u64,
     words: EncoderVocabulary,
 }
@@ -27,21 +27,21 @@ enum EncoderVocabulary {
 }
 
 impl FrameEncoder {
-    /// An encoder for a reader who has come to `told`, and the event after which it needs the log:
+    /// An encoder for a reader who has come to `sent_to`, and the event after which it needs the log:
     /// frames depend on all events before them, but for those that a snapshot covers.
     pub(super) fn new(
         log: SnapshotKey,
-        told: LogPosition,
+        sent_to: LogPosition,
         snapshots: &VocabularySnapshots,
     ) -> (Self, Seq) {
         let SnapshotKey { session, epoch, format } = log;
         let begin = |new: fn(SessionId) -> Vocabulary| {
-            let known = snapshots.before(log, told.complete());
+            let known = snapshots.before(log, sent_to.complete());
             let (seq, vocabulary) = known.unwrap_or_else(|| (Seq(0), new(session)));
             (EncoderVocabulary::Projected(vocabulary), seq)
         };
         let (words, after) = match format {
-            StreamFormat::Acp => (EncoderVocabulary::Log, told.complete()),
+            StreamFormat::Acp => (EncoderVocabulary::Log, sent_to.complete()),
             StreamFormat::Ui => begin(|_| Vocabulary::ui()),
             StreamFormat::Envelopes => begin(|session| Vocabulary::envelopes(session.to_string())),
             StreamFormat::Conversation => begin(|_| Vocabulary::conversation()),
@@ -49,53 +49,53 @@ impl FrameEncoder {
                 (EncoderVocabulary::Run(Box::new(RunVocabulary::new(turn))), Seq(0))
             }
         };
-        (Self { told, epoch, words }, after)
+        (Self { sent_to, epoch, words }, after)
     }
 
     /// Keeps a snapshot, from which other readers can begin.
     pub(super) fn keep_snapshot(
         &self,
         log: SnapshotKey,
-        heard: Seq,
+        read_to: Seq,
         snapshots: &VocabularySnapshots,
     ) {
         if let EncoderVocabulary::Projected(vocabulary) = &self.words {
-            snapshots.keep(log, heard, vocabulary);
+            snapshots.keep(log, read_to, vocabulary);
         }
     }
 
-    pub(super) fn encode(&mut self, event: &Event, page: &mut FrameBuffer) {
-        let Self { told, epoch, words } = self;
-        let (told, epoch) = (*told, *epoch);
+    pub(super) fn encode(&mut self, event: &Event, buffer: &mut FrameBuffer) {
+        let Self { sent_to, epoch, words } = self;
+        let (sent_to, epoch) = (*sent_to, *epoch);
         let whole = FrameId { place: LogPosition { seq: event.seq, part: None }, epoch };
         let frames = match words {
             EncoderVocabulary::Log => {
-                if !told.covers(whole.place) {
-                    page.push_event(whole, None, |text| event.write_json(text));
+                if !sent_to.covers(whole.place) {
+                    buffer.push_event(whole, None, |text| event.write_json(text));
                 }
                 return;
             }
             EncoderVocabulary::Projected(vocabulary) => vocabulary.frames(event),
             EncoderVocabulary::Run(run) => run.read(event),
         };
-        for (id, Frame { name, data }) in numbered(event.seq, told, epoch, &frames) {
-            page.push_event(id, *name, |text| text.push_str(data.as_str()));
+        for (id, Frame { name, data }) in numbered(event.seq, sent_to, epoch, &frames) {
+            buffer.push_event(id, *name, |text| text.push_str(data.as_str()));
         }
         // The end of a run is sent to everybody: a client that comes back after it and gets nothing
         // would reconnect again and again.
         let end = frames.last().filter(|one| is_end(one));
         if let (EncoderVocabulary::Run(_), Some(end)) =
-            (words, end.filter(|_| told.covers(whole.place)))
+            (words, end.filter(|_| sent_to.covers(whole.place)))
         {
-            page.push_event(whole, end.name, |text| text.push_str(end.data.as_str()));
+            buffer.push_event(whole, end.name, |text| text.push_str(end.data.as_str()));
         }
     }
 
     /// Writes the end of a run of which the log has none.
-    pub(super) fn conclude(&mut self, page: &mut FrameBuffer) {
+    pub(super) fn conclude(&mut self, buffer: &mut FrameBuffer) {
         if let EncoderVocabulary::Run(run) = &mut self.words {
             for Frame { name, data } in run.conclude() {
-                page.push_notice(name.unwrap_or_default(), &data);
+                buffer.push_notice(name.unwrap_or_default(), &data);
             }
         }
     }
@@ -104,7 +104,7 @@ impl FrameEncoder {
 /// The frames of an event that the reader has not seen, with their ids.
 fn numbered<T>(
     seq: Seq,
-    told: LogPosition,
+    sent_to: LogPosition,
     epoch: u64,
     said: &[T],
 ) -> impl Iterator<Item = (FrameId, &T)> {
@@ -114,7 +114,7 @@ fn numbered<T>(
         (LogPosition { seq, part: (!is_last).then_some(part) }, one)
     });
     numbered
-        .filter(move |(place, _)| !told.covers(*place))
+        .filter(move |(place, _)| !sent_to.covers(*place))
         .map(move |(place, one)| (FrameId { place, epoch }, one))
 }
 

@@ -30,7 +30,7 @@ pub(super) struct EventReader {
     session: SessionId,
     format: StreamFormat,
     until: StreamUntil,
-    teller: FrameEncoder,
+    encoder: FrameEncoder,
     epoch: u64,
     /// The last event that the teller was given.
     read_to: Seq,
@@ -46,7 +46,7 @@ pub(super) struct EventReader {
     opening: Option<StreamOpening>,
     ending: Option<StreamEnd>,
     /// Whether the client was told, since the last event, that the session's task has failed.
-    is_halt_told: bool,
+    is_halt_sent: bool,
 }
 
 /// Content of the first frames.
@@ -69,7 +69,7 @@ impl EventReader {
             StreamStart::Resync(_) => LogPosition::START,
         };
         let log = SnapshotKey { session: record.id, epoch: record.epoch, format: wanted.format };
-        let (teller, read_to) = FrameEncoder::new(log, told, &daemon.vocabulary_snapshots);
+        let (encoder, read_to) = FrameEncoder::new(log, told, &daemon.vocabulary_snapshots);
         Self {
             daemon: daemon.clone(),
             session: record.id,
@@ -77,7 +77,7 @@ impl EventReader {
             until: wanted.until,
             epoch: record.epoch,
             read_to,
-            teller,
+            encoder,
             read_ahead: Vec::new().into_iter(),
             budget,
             taken: None,
@@ -85,21 +85,21 @@ impl EventReader {
             epoch_known_to: record.head,
             opening: Some(StreamOpening { head: record.head, start }),
             ending: None,
-            is_halt_told: false,
+            is_halt_sent: false,
         }
     }
 
-    /// Waits for new frames and writes them to `page`, which is empty. Returns the reason when the
+    /// Waits for new frames and writes them to `buffer`, which is empty. Returns the reason when the
     /// stream ends with them. Dropping the future loses nothing.
-    pub(super) async fn next(&mut self, page: &mut FrameBuffer) -> Option<StreamEnd> {
+    pub(super) async fn next(&mut self, buffer: &mut FrameBuffer) -> Option<StreamEnd> {
         if let Some(opening) = self.opening.take() {
-            self.open(opening, page);
+            self.open(opening, buffer);
             return None;
         }
         loop {
             let is_silent = !self.read_ahead.as_slice().is_empty();
-            let is_suspect = self.encode_pending(page);
-            if self.ending.is_some() || !page.is_empty() {
+            let is_suspect = self.encode_pending(buffer);
+            if self.ending.is_some() || !buffer.is_empty() {
                 return self.ending.take();
             }
             if is_silent {
@@ -108,8 +108,8 @@ impl EventReader {
                 tokio::task::yield_now().await;
             }
             let read = match is_suspect {
-                true => self.check_epoch(page).await,
-                false => self.read(page).await,
+                true => self.check_epoch(buffer).await,
+                false => self.read(buffer).await,
             };
             if let Err(ending) = read {
                 return Some(ending);
@@ -118,15 +118,15 @@ impl EventReader {
     }
 
     /// Writes what is left in the log; returns the end if that was all.
-    pub(super) async fn write_rest(&mut self, page: &mut FrameBuffer) -> Option<StreamEnd> {
+    pub(super) async fn write_rest(&mut self, buffer: &mut FrameBuffer) -> Option<StreamEnd> {
         if let Some(opening) = self.opening.take() {
-            self.open(opening, page);
+            self.open(opening, buffer);
             return None;
         }
         loop {
             // Events of a new epoch are not sent any more now.
-            let is_suspect = self.encode_pending(page);
-            if self.ending.is_some() || !page.is_empty() {
+            let is_suspect = self.encode_pending(buffer);
+            if self.ending.is_some() || !buffer.is_empty() {
                 return self.ending.take();
             }
             if !self.read_ahead.as_slice().is_empty() {
@@ -154,20 +154,20 @@ impl EventReader {
     }
 
     /// Writes the last frame of a stream.
-    pub(super) fn close(&mut self, ending: &StreamEnd, page: &mut FrameBuffer) {
+    pub(super) fn close(&mut self, ending: &StreamEnd, buffer: &mut FrameBuffer) {
         match (self.format, ending) {
             // Its `end` is the last that a reader of a run waits for.
-            (StreamFormat::Run(_), StreamEnd::Done(_)) => self.teller.conclude(page),
-            _ => ending.write(page),
+            (StreamFormat::Run(_), StreamEnd::Done(_)) => self.encoder.conclude(buffer),
+            _ => ending.write(buffer),
         }
     }
 
-    fn open(&self, StreamOpening { head, start }: StreamOpening, page: &mut FrameBuffer) {
-        page.push_comment("retry: 1000");
+    fn open(&self, StreamOpening { head, start }: StreamOpening, buffer: &mut FrameBuffer) {
+        buffer.push_comment("retry: 1000");
         if matches!(self.format, StreamFormat::Run(_)) {
             // Its readers expect `start` and know of no other beginning.
             if let StreamStart::Resync(reason) = start {
-                self.write_resync(reason, head, page);
+                self.write_resync(reason, head, buffer);
             }
             return;
         }
@@ -175,7 +175,7 @@ impl EventReader {
             StreamStart::After(place) => place.seq,
             StreamStart::Resync(_) => Seq(0),
         };
-        page.push_notice(
+        buffer.push_notice(
             "stream",
             &json!({
                 "session": self.session,
@@ -186,28 +186,28 @@ impl EventReader {
             }),
         );
         if let StreamStart::Resync(reason) = start {
-            self.write_resync(reason, head, page);
+            self.write_resync(reason, head, buffer);
         }
     }
 
-    fn write_resync(&self, reason: ResyncReason, head: Seq, page: &mut FrameBuffer) {
+    fn write_resync(&self, reason: ResyncReason, head: Seq, buffer: &mut FrameBuffer) {
         let epoch = format!("{:x}", self.epoch);
         let data = json!({ "reason": reason, "epoch": epoch, "head": head.0 });
-        page.push_notice("state_resync_required", &data);
+        buffer.push_notice("state_resync_required", &data);
     }
 
     /// Writes frames of the events that were read, until the page is full. True if the log may have
     /// another epoch from the next event on.
-    fn encode_pending(&mut self, page: &mut FrameBuffer) -> bool {
-        while page.len() < PAGE_BYTES && page.n_frames() < PAGE_FRAMES {
+    fn encode_pending(&mut self, buffer: &mut FrameBuffer) -> bool {
+        while buffer.len() < PAGE_BYTES && buffer.n_frames() < PAGE_FRAMES {
             let Some(event) = self.read_ahead.next() else { break };
             if event.kind == Kind::LogRecovered && event.seq > self.epoch_known_to {
-                self.drop_read_ahead(page.len());
+                self.drop_read_ahead(buffer.len());
                 return true;
             }
-            self.teller.encode(&event, page);
+            self.encoder.encode(&event, buffer);
             self.read_to = event.seq;
-            self.is_halt_told = false;
+            self.is_halt_sent = false;
             if self.is_awaited_end(&event) {
                 self.ending = Some(StreamEnd::Done("turn_ended"));
                 break;
@@ -222,23 +222,23 @@ impl EventReader {
     }
 
     /// Checks for a new epoch: if events were lost, those that follow reuse their numbers.
-    async fn check_epoch(&mut self, page: &mut FrameBuffer) -> Result<(), StreamEnd> {
+    async fn check_epoch(&mut self, buffer: &mut FrameBuffer) -> Result<(), StreamEnd> {
         let record = self.record().await?;
         self.epoch_known_to = record.head;
         if record.epoch != self.epoch {
             self.epoch = record.epoch;
-            (self.teller, self.read_to) = FrameEncoder::new(
+            (self.encoder, self.read_to) = FrameEncoder::new(
                 self.log(),
                 LogPosition::START,
                 &self.daemon.vocabulary_snapshots,
             );
-            self.write_resync(ResyncReason::OtherEpoch, record.head, page);
+            self.write_resync(ResyncReason::OtherEpoch, record.head, buffer);
         }
         Ok(())
     }
 
     /// Waits for more events and reads them; or writes that the session has halted.
-    async fn read(&mut self, page: &mut FrameBuffer) -> Result<(), StreamEnd> {
+    async fn read(&mut self, buffer: &mut FrameBuffer) -> Result<(), StreamEnd> {
         // All that was read has been sent.
         self.taken = None;
         if self.is_at_end {
@@ -247,12 +247,12 @@ impl EventReader {
                 // Its last events may have been written between the reading and the question.
                 self.read_page().await?;
                 if self.read_ahead.as_slice().is_empty() {
-                    page.push_notice("session_halted", &json!({ "detail": why }));
-                    self.is_halt_told = true;
+                    buffer.push_notice("session_halted", &json!({ "detail": why }));
+                    self.is_halt_sent = true;
                 }
                 return Ok(());
             }
-            self.teller.keep_snapshot(self.log(), self.read_to, &self.daemon.vocabulary_snapshots);
+            self.encoder.keep_snapshot(self.log(), self.read_to, &self.daemon.vocabulary_snapshots);
             if let Some(reason) = self.is_over().await? {
                 // Its end may have been written between the reading and the question.
                 self.read_page().await?;
@@ -271,7 +271,7 @@ impl EventReader {
 
     /// The failure of the session's task, which the log may not be able to record.
     fn halt(&self) -> HaltWatch {
-        let is_wanted = !self.is_halt_told && !matches!(self.format, StreamFormat::Run(_));
+        let is_wanted = !self.is_halt_sent && !matches!(self.format, StreamFormat::Run(_));
         HaltWatch(is_wanted.then(|| self.daemon.registry.phase(self.session)).flatten())
     }
 

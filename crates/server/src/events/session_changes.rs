@@ -63,11 +63,11 @@ pub(crate) enum ChangeKind {
 #[derive(Debug)]
 pub(super) struct SessionChanges {
     daemon: Arc<Daemon>,
-    look: Arc<SessionSnapshotSource>,
+    source: Arc<SessionSnapshotSource>,
     /// The snapshot that the client knows; none before the first.
-    told: Option<Arc<SessionSnapshot>>,
+    sent: Option<Arc<SessionSnapshot>>,
     /// The newer snapshot that is being sent.
-    telling: Option<PendingSnapshot>,
+    sending: Option<PendingSnapshot>,
 }
 
 #[derive(Debug)]
@@ -79,49 +79,49 @@ struct PendingSnapshot {
 
 impl SessionChanges {
     pub(super) fn new(daemon: &Arc<Daemon>, principal: &Principal) -> Self {
-        let look = daemon.session_snapshots.at(principal.owner_filter());
-        Self { daemon: daemon.clone(), look, told: None, telling: None }
+        let source = daemon.session_snapshots.at(principal.owner_filter());
+        Self { daemon: daemon.clone(), source, sent: None, sending: None }
     }
 
-    /// Waits for a change and writes it to `page`. Dropping the future loses nothing.
-    pub(super) async fn next(&mut self, page: &mut FrameBuffer) -> Option<StreamEnd> {
-        match self.look_until_changed(page).await {
+    /// Waits for a change and writes it to `buffer`. Dropping the future loses nothing.
+    pub(super) async fn next(&mut self, buffer: &mut FrameBuffer) -> Option<StreamEnd> {
+        match self.look_until_changed(buffer).await {
             Ok(()) => None,
             Err(error) => Some(error.into()),
         }
     }
 
-    async fn look_until_changed(&mut self, page: &mut FrameBuffer) -> Result<(), StoreError> {
-        if self.told.is_none() {
-            self.told = Some(self.look.sessions(&self.daemon.registry).await?);
-            page.push_comment("retry: 1000");
-            page.push_notice("stream", &json!({}));
+    async fn look_until_changed(&mut self, buffer: &mut FrameBuffer) -> Result<(), StoreError> {
+        if self.sent.is_none() {
+            self.sent = Some(self.source.sessions(&self.daemon.registry).await?);
+            buffer.push_comment("retry: 1000");
+            buffer.push_notice("stream", &json!({}));
             return Ok(());
         }
         loop {
-            self.write_changes(page);
-            if !page.is_empty() {
+            self.write_changes(buffer);
+            if !buffer.is_empty() {
                 return Ok(());
             }
             tokio::time::sleep(POLL_EVERY).await;
-            let now = self.look.sessions(&self.daemon.registry).await?;
-            self.telling = Some(PendingSnapshot { now, after: Bound::Unbounded });
+            let now = self.source.sessions(&self.daemon.registry).await?;
+            self.sending = Some(PendingSnapshot { now, after: Bound::Unbounded });
         }
     }
 
     /// Writes what is new, as much as a page holds.
-    fn write_changes(&mut self, page: &mut FrameBuffer) {
-        let (Some(told), Some(telling)) = (&self.told, &mut self.telling) else { return };
-        if !Arc::ptr_eq(told, &telling.now) {
-            for (id, entry) in telling.now.range((telling.after, Bound::Unbounded)) {
-                if page.len() >= MAX_PAGE_BYTES {
+    fn write_changes(&mut self, buffer: &mut FrameBuffer) {
+        let (Some(sent), Some(sending)) = (&self.sent, &mut self.sending) else { return };
+        if !Arc::ptr_eq(sent, &sending.now) {
+            for (id, entry) in sending.now.range((sending.after, Bound::Unbounded)) {
+                if buffer.len() >= MAX_PAGE_BYTES {
                     return;
                 }
-                telling.after = Bound::Excluded(*id);
-                write_change(*id, told.get(id).map(|before| &**before), entry, page);
+                sending.after = Bound::Excluded(*id);
+                write_change(*id, sent.get(id).map(|before| &**before), entry, buffer);
             }
         }
-        self.told = self.telling.take().map(|told| told.now);
+        self.sent = self.sending.take().map(|sent| sent.now);
     }
 }
 
@@ -129,14 +129,14 @@ fn write_change(
     id: SessionId,
     before: Option<&SessionListEntry>,
     now: &SessionListEntry,
-    page: &mut FrameBuffer,
+    buffer: &mut FrameBuffer,
 ) {
     match (before, now) {
         (Some(SessionListEntry::Listed(_)), SessionListEntry::Deleted { seq }) => {
             let (session, kind, seq) = (id, ChangeKind::Deleted, seq.0);
             let (status, title, pending) = (None, None, None);
             let gone = SessionChange { session, kind, seq, status, title, pending };
-            page.push_notice("session", &gone);
+            buffer.push_notice("session", &gone);
         }
         (_, SessionListEntry::Deleted { .. }) => {}
         (before, SessionListEntry::Listed(now)) => {
@@ -150,7 +150,7 @@ fn write_change(
                 title: Some(title.as_deref()),
                 pending: Some(*n_pending),
             };
-            page.push_notice("session", &change);
+            buffer.push_notice("session", &change);
         }
     }
 }

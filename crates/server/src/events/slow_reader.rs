@@ -1,8 +1,8 @@
 //! Detection of slow readers, and the steps that are taken against them.
 //!
 //! A connection drops a chunk when it has written the last byte of it to the socket. The gate lets
-//! one chunk out at a time, so what a reader that takes nothing costs is one chunk, and when a chunk
-//! left is when the reader last took one. The longer it takes none, the more is done.
+//! one chunk out at a time, so what a reader that takes nothing costs is one chunk, and when a
+//! chunk left is when the reader last took one. The longer it takes none, the more is done.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -88,28 +88,28 @@ impl<S: AsyncRead + AsyncWrite + Unpin> EventSocket<S> {
     /// itself, the last frame has been sent.
     async fn run(&mut self) -> Option<StreamEnd> {
         loop {
-            let mut page = FrameBuffer::new(FrameEncoding::Object);
+            let mut buffer = FrameBuffer::new(FrameEncoding::Object);
             let next = tokio::select! {
-                next = self.stream.next(&mut page) => next,
+                next = self.stream.next(&mut buffer) => next,
                 ClientGone = until_gone(&mut self.socket) => return None,
             };
             let mut messages = Vec::new();
             if matches!(next, StreamOutput::Silence) {
                 // For those who see pings; scripts in browsers do not, and get a frame.
                 messages.push((None, Message::Ping(bytes::Bytes::new())));
-                page.push_notice("heartbeat", &serde_json::json!({}));
+                buffer.push_notice("heartbeat", &serde_json::json!({}));
             }
-            messages.extend(self.messages(&page));
-            self.stream.set_held(page.len());
-            drop(page);
+            messages.extend(self.messages(&buffer));
+            self.stream.set_held(buffer.len());
+            drop(buffer);
             let written = self.write(messages).await;
             self.stream.set_held(0);
             match written {
                 Err(ClientGone) => return None,
                 Ok(Some(ending)) => {
-                    let mut page = FrameBuffer::new(FrameEncoding::Object);
-                    ending.write(&mut page);
-                    for (_, message) in self.messages(&page) {
+                    let mut buffer = FrameBuffer::new(FrameEncoding::Object);
+                    ending.write(&mut buffer);
+                    for (_, message) in self.messages(&buffer) {
                         let _ = self.socket.feed(message).await;
                     }
                     return Some(ending);
@@ -123,15 +123,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> EventSocket<S> {
     }
 
     /// The page's frames as messages, in an array if this client asked for that.
-    fn messages(&self, page: &FrameBuffer) -> Vec<(Option<FrameId>, Message)> {
+    fn messages(&self, buffer: &FrameBuffer) -> Vec<(Option<FrameId>, Message)> {
         if !self.is_batched {
-            return page.frames().map(|(id, text)| (id, Message::text(text))).collect();
+            return buffer.frames().map(|(id, text)| (id, Message::text(text))).collect();
         }
-        if page.is_empty() {
+        if buffer.is_empty() {
             return Vec::new();
         }
-        let frames: Vec<&str> = page.frames().map(|(_, text)| text).collect();
-        vec![(page.last_id(), Message::text(format!("[{}]", frames.join(","))))]
+        let frames: Vec<&str> = buffer.frames().map(|(_, text)| text).collect();
+        vec![(buffer.last_id(), Message::text(format!("[{}]", frames.join(","))))]
     }
 
     /// Writes everything, as long as the client takes it.

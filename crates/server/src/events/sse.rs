@@ -100,14 +100,14 @@ impl SseBody {
     }
 
     async fn fill(&mut self) {
-        let mut page = FrameBuffer::new(FrameEncoding::Sse);
-        match self.stream.next(&mut page).await {
+        let mut buffer = FrameBuffer::new(FrameEncoding::Sse);
+        match self.stream.next(&mut buffer).await {
             StreamOutput::Frames => {}
-            StreamOutput::Silence => page.push_comment(": heartbeat"),
+            StreamOutput::Silence => buffer.push_comment(": heartbeat"),
             StreamOutput::Over(_) => self.stage = SseStage::Closing,
         }
-        self.last_id = page.last_id().or(self.last_id);
-        self.rest = Bytes::from(page.into_text());
+        self.last_id = buffer.last_id().or(self.last_id);
+        self.rest = Bytes::from(buffer.into_text());
         self.stream.set_held(self.rest.len());
     }
 
@@ -147,10 +147,10 @@ impl SseBody {
             self.stage = SseStage::Closed;
             return Some(Err(Eviction));
         }
-        let mut page = FrameBuffer::new(FrameEncoding::Sse);
-        ending.write(&mut page);
+        let mut buffer = FrameBuffer::new(FrameEncoding::Sse);
+        ending.write(&mut buffer);
         let gate = ChunkGate::new();
-        let last = gate.pass().await.attach_to(Bytes::from(page.into_text()));
+        let last = gate.pass().await.attach_to(Bytes::from(buffer.into_text()));
         self.stage = SseStage::Evicting(gate);
         Some(Ok(last))
     }

@@ -31,25 +31,25 @@ pub(super) enum FrameSource {
 }
 
 impl FrameSource {
-    async fn next(&mut self, page: &mut FrameBuffer) -> Option<StreamEnd> {
+    async fn next(&mut self, buffer: &mut FrameBuffer) -> Option<StreamEnd> {
         match self {
-            Self::Log(reader) => reader.next(page).await,
-            Self::Lists(lists) => lists.next(page).await,
+            Self::Log(reader) => reader.next(buffer).await,
+            Self::Lists(lists) => lists.next(buffer).await,
         }
     }
 
     /// Writes what is left in the log when the daemon stops; returns the end if that is all.
-    async fn write_rest(&mut self, page: &mut FrameBuffer) -> Option<StreamEnd> {
+    async fn write_rest(&mut self, buffer: &mut FrameBuffer) -> Option<StreamEnd> {
         match self {
-            Self::Log(reader) => reader.write_rest(page).await,
+            Self::Log(reader) => reader.write_rest(buffer).await,
             Self::Lists(_) => Some(StreamEnd::DaemonStopping),
         }
     }
 
-    fn close(&mut self, ending: &StreamEnd, page: &mut FrameBuffer) {
+    fn close(&mut self, ending: &StreamEnd, buffer: &mut FrameBuffer) {
         match self {
-            Self::Log(reader) => reader.close(ending, page),
-            Self::Lists(_) => ending.write(page),
+            Self::Log(reader) => reader.close(ending, buffer),
+            Self::Lists(_) => ending.write(buffer),
         }
     }
 }
@@ -103,36 +103,36 @@ impl FrameStream {
     }
 
     /// Fills an empty page. Dropping the future loses nothing.
-    pub(super) async fn next(&mut self, page: &mut FrameBuffer) -> StreamOutput {
+    pub(super) async fn next(&mut self, buffer: &mut FrameBuffer) -> StreamOutput {
         if std::mem::take(&mut self.is_slow) {
             let StreamPace { warn_after, evict_after, .. } = self.pace;
             let data = json!({
                 "warnedAfterMs": millis(warn_after),
                 "evictedAfterMs": millis(evict_after),
             });
-            page.push_notice("slow_client_warning", &data);
+            buffer.push_notice("slow_client_warning", &data);
             return StreamOutput::Frames;
         }
         let ending = tokio::select! {
             biased;
             () = self.revoked.cancelled() => Some(StreamEnd::Revoked),
-            () = self.over.cancelled() => self.write_rest(page).await,
-            ending = self.source.next(page) => ending,
+            () = self.over.cancelled() => self.write_rest(buffer).await,
+            ending = self.source.next(buffer) => ending,
             () = tokio::time::sleep(self.pace.heartbeat) => return StreamOutput::Silence,
         };
         match ending {
             None => StreamOutput::Frames,
             Some(ending) => {
-                self.source.close(&ending, page);
+                self.source.close(&ending, buffer);
                 StreamOutput::Over(ending)
             }
         }
     }
 
     /// Writes the rest of the log when the daemon stops: whoever follows a turn sees its end.
-    async fn write_rest(&mut self, page: &mut FrameBuffer) -> Option<StreamEnd> {
+    async fn write_rest(&mut self, buffer: &mut FrameBuffer) -> Option<StreamEnd> {
         let since = *self.over_since.get_or_insert_with(Instant::now);
-        let telling = tokio::time::timeout_at(since + REST_WITHIN, self.source.write_rest(page));
+        let telling = tokio::time::timeout_at(since + REST_WITHIN, self.source.write_rest(buffer));
         telling.await.unwrap_or(Some(StreamEnd::DaemonStopping))
     }
 

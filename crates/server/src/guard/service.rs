@@ -180,11 +180,11 @@ impl GuardedRouter {
         }
         // A route with a limit of its own does not keep the body in memory.
         let keeping = principal.filter(|_| rule.max_bytes.is_none());
-        let held = keeping.map(|one| Arc::new(self.guard.requests().reserve(&one.name)));
+        let reservation = keeping.map(|one| Arc::new(self.guard.requests().reserve(&one.name)));
         let revoked = principal.filter(|one| !one.is_local).map(|one| one.revoked.clone());
         // Whoever logs out, or revokes its own token, is told that it is done.
         let may_end = revoked.clone().filter(|_| !routes::is_about_access(parts.uri.path()));
-        let terms = BodyLimits { max_bytes, held: held.clone(), revoked };
+        let terms = BodyLimits { max_bytes, reservation: reservation.clone(), revoked };
         let (body, fault) = MeteredBody::wrap(body, terms, &self.limits);
         if principal.is_none() {
             let cookies = credentials::login_cookies(&parts.headers, &parts.uri);
@@ -201,7 +201,7 @@ impl GuardedRouter {
             Ok(response) = self.router.oneshot(Request::from_parts(parts, body)) => response,
             () = until_revoked(may_end) => return Err(Problem::unauthorized()),
         };
-        drop(held);
+        drop(reservation);
         // Handlers see a body that broke off; the client is told why it was broken off.
         match fault.get() {
             Some(fault) if !response.status().is_success() => Err(fault.problem(max_bytes)),

@@ -64,7 +64,7 @@ impl BodyFaultNote {
 pub struct BodyLimits {
     pub max_bytes: u64,
     /// The quota that it counts against, unless it goes to the disk as it comes.
-    pub held: Option<Arc<QuotaReservation>>,
+    pub reservation: Option<Arc<QuotaReservation>>,
     /// Cancelled when its sender's token is revoked.
     pub revoked: Option<CancellationToken>,
 }
@@ -73,9 +73,9 @@ pub struct BodyLimits {
 pub struct MeteredBody {
     inner: Body,
     n_left: u64,
-    held: Option<Arc<QuotaReservation>>,
+    reservation: Option<Arc<QuotaReservation>>,
     revoked: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
-    patience: WaitBudget,
+    wait_budget: WaitBudget,
     note: BodyFaultNote,
 }
 
@@ -89,9 +89,9 @@ impl MeteredBody {
         let metered = Self {
             inner,
             n_left: terms.max_bytes,
-            held: terms.held,
+            reservation: terms.reservation,
             revoked: terms.revoked.map(|revoked| Box::pin(revoked.cancelled_owned())),
-            patience: WaitBudget::new(limits.body_timeout),
+            wait_budget: WaitBudget::new(limits.body_timeout),
             note: note.clone(),
         };
         (Body::new(metered), note)
@@ -121,10 +121,15 @@ impl HttpBody for MeteredBody {
             Poll::Ready(Some(Ok(frame))) => {
                 let n_data = frame.data_ref().map_or(0, Bytes::len);
                 let n_bytes = n_data as u64;
-                self.patience.earn(n_bytes);
+                self.wait_budget.earn(n_bytes);
                 match self.n_left.checked_sub(n_bytes) {
                     None => self.break_off(BodyFault::TooLarge),
-                    Some(_) if self.held.as_ref().is_some_and(|held| !held.take(n_data)) => {
+                    Some(_)
+                        if self
+                            .reservation
+                            .as_ref()
+                            .is_some_and(|reservation| !reservation.take(n_data)) =>
+                    {
                         self.break_off(BodyFault::NoRoom)
                     }
                     Some(left) => {
@@ -134,7 +139,7 @@ impl HttpBody for MeteredBody {
                 }
             }
             Poll::Ready(other) => Poll::Ready(other),
-            Poll::Pending if self.patience.is_over(cx) => self.break_off(BodyFault::TooSlow),
+            Poll::Pending if self.wait_budget.is_over(cx) => self.break_off(BodyFault::TooSlow),
             Poll::Pending => Poll::Pending,
         }
     }

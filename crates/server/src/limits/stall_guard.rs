@@ -30,7 +30,9 @@ pub struct StallGuard<S> {
 
 impl<S> std::fmt::Debug for StallGuard<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Steady").field("stall_timeout", &self.stall_timeout).finish_non_exhaustive()
+        f.debug_struct("StallGuard")
+            .field("stall_timeout", &self.stall_timeout)
+            .finish_non_exhaustive()
     }
 }
 
@@ -61,8 +63,8 @@ impl<S> StallGuard<S> {
             self.alarm = None;
             return outcome;
         }
-        let patience = self.stall_timeout;
-        let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
+        let wait_budget = self.stall_timeout;
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep(wait_budget)));
         if alarm.as_mut().poll(cx).is_ready() {
             self.cut.cancel();
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the peer stalls")));

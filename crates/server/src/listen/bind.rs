@@ -61,8 +61,8 @@ impl BoundSocket {
     }
 
     /// As [`tcp`](Self::tcp); and where `localhost` leads there, on the same port of the other
-    /// address family too. `localhost`, and every name below it, is both 127.0.0.1 and `[::1]`, so a
-    /// program that had the other one would be taken for us.
+    /// address family too. `localhost`, and every name below it, is both 127.0.0.1 and `[::1]`, so
+    /// a program that had the other one would be taken for us.
     pub async fn tcp_for_browsers(
         address: SocketAddr,
         tls: Option<Tls>,

@@ -19,7 +19,7 @@ use crate::locking::Locking as _;
 use crate::problem::kinds::run_code;
 
 /// Ledgers that are kept.
-const MAX_LEDGERS: usize = 256;
+const MAX_INDEXES: usize = 256;
 /// Runs of a session that are listed; older ones are found by their id.
 pub(super) const MAX_RUNS: usize = 200;
 /// Limit of an error's text in memory; the log has all of it.
@@ -213,7 +213,7 @@ pub(super) struct RunIndexes(Mutex<HashMap<SessionId, CachedRunIndex>>);
 
 #[derive(Debug)]
 struct CachedRunIndex {
-    ledger: Arc<tokio::sync::Mutex<RunIndex>>,
+    index: Arc<tokio::sync::Mutex<RunIndex>>,
     used: Instant,
 }
 
@@ -224,10 +224,10 @@ impl RunIndexes {
         log: &dyn EventLog,
         record: &SessionRecord,
     ) -> Result<Vec<Run>, StoreError> {
-        let ledger = self.ledger(record);
-        let mut ledger = ledger.lock().await;
-        Self::bring_up(&mut ledger, log, record).await?;
-        Ok(ledger.runs.iter().rev().cloned().collect())
+        let index = self.index(record);
+        let mut index = index.lock().await;
+        Self::bring_up(&mut index, log, record).await?;
+        Ok(index.runs.iter().rev().cloned().collect())
     }
 
     /// One run of a session, and up to where the log was read.
@@ -237,14 +237,14 @@ impl RunIndexes {
         record: &SessionRecord,
         id: TurnId,
     ) -> Result<Option<(Run, Seq)>, StoreError> {
-        let ledger = self.ledger(record);
+        let index = self.index(record);
         let is_cut = {
-            let mut ledger = ledger.lock().await;
-            Self::bring_up(&mut ledger, log, record).await?;
-            if let Some(run) = ledger.runs.iter().find(|run| run.id == id) {
-                return Ok(Some((run.clone(), ledger.read_to)));
+            let mut index = index.lock().await;
+            Self::bring_up(&mut index, log, record).await?;
+            if let Some(run) = index.runs.iter().find(|run| run.id == id) {
+                return Ok(Some((run.clone(), index.read_to)));
             }
-            ledger.is_cut
+            index.is_cut
         };
         if !is_cut {
             return Ok(None);
@@ -256,29 +256,29 @@ impl RunIndexes {
     }
 
     async fn bring_up(
-        ledger: &mut RunIndex,
+        index: &mut RunIndex,
         log: &dyn EventLog,
         record: &SessionRecord,
     ) -> Result<(), StoreError> {
         // The session was deleted and made again, or events were lost.
-        if ledger.epoch != record.epoch {
-            *ledger = RunIndex::new(record, None);
+        if index.epoch != record.epoch {
+            *index = RunIndex::new(record, None);
         }
-        ledger.read(log).await
+        index.read(log).await
     }
 
-    fn ledger(&self, record: &SessionRecord) -> Arc<tokio::sync::Mutex<RunIndex>> {
+    fn index(&self, record: &SessionRecord) -> Arc<tokio::sync::Mutex<RunIndex>> {
         let mut kept = self.0.locked();
-        if !kept.contains_key(&record.id) && kept.len() >= MAX_LEDGERS {
+        if !kept.contains_key(&record.id) && kept.len() >= MAX_INDEXES {
             let oldest = kept.iter().min_by_key(|(_, kept)| kept.used).map(|(id, _)| *id);
             oldest.map(|id| kept.remove(&id));
         }
         let entry = kept.entry(record.id).or_insert_with(|| CachedRunIndex {
-            ledger: Arc::new(tokio::sync::Mutex::new(RunIndex::new(record, None))),
+            index: Arc::new(tokio::sync::Mutex::new(RunIndex::new(record, None))),
             used: Instant::now(),
         });
         entry.used = Instant::now();
-        entry.ledger.clone()
+        entry.index.clone()
     }
 }
 

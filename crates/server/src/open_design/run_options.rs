@@ -129,7 +129,7 @@ fn is_noted(details: &SessionDetails, choice: OptionChoice<'_>, wanted: &str) ->
         };
         is_of_choice.then_some(value)
     });
-    let wished = match choice {
+    let requested = match choice {
         OptionChoice::Model => details.initial_options.model.as_ref(),
         OptionChoice::Effort => details.initial_options.effort.as_ref(),
         OptionChoice::Mode => details.initial_options.mode.as_ref(),
@@ -137,7 +137,7 @@ fn is_noted(details: &SessionDetails, choice: OptionChoice<'_>, wanted: &str) ->
     };
     match set.next() {
         Some(value) => value == wanted,
-        None => wished.map(String::as_str) == Some(wanted),
+        None => requested.map(String::as_str) == Some(wanted),
     }
 }
 

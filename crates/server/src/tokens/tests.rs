@@ -345,8 +345,8 @@ fn a_login_has_other_parts_at_each_name_of_the_page() {
         parts(&login).into_iter().chain(parts(&moved)).collect();
     assert_eq!(all.len(), 6);
     assert_eq!(tokens.browser_at(&login.name, Some(&second)).unwrap(), moved, "for every tab");
-    let is_it = |cookie: &str, place: Option<&PageName>| {
-        tokens.check_cookie(cookie, place).map(|found| found.login)
+    let is_it = |cookie: &str, page_name: Option<&PageName>| {
+        tokens.check_cookie(cookie, page_name).map(|found| found.login)
     };
     assert_eq!(is_it(&login.cookie, Some(&first)), Some(login.clone()));
     assert_eq!(is_it(&moved.cookie, Some(&second)), Some(moved.clone()));

@@ -189,7 +189,8 @@ impl ClientAccess {
         let mode = params.read::<ModeSettingParams>().unwrap_or_default().mode_id;
         let is_modest = match method {
             "session/set_mode" => {
-                mode.is_some() && InitialOptions { mode, ..InitialOptions::default() }.ask_first()
+                mode.is_some()
+                    && InitialOptions { mode, ..InitialOptions::default() }.are_restrictive()
             }
             // What an option means is known to its agent alone.
             method => !method.starts_with("session/set_") || method == "session/set_model",
@@ -268,10 +269,10 @@ impl ClientAccess {
         }
         let read = params.read::<OpenSessionParams>();
         let read = read.map_err(|error| OrderError::Bad(error.to_string()))?;
-        let wish = |name: &str| read.meta["switchyard"][name].as_str().map(str::to_owned);
+        let change = |name: &str| read.meta["switchyard"][name].as_str().map(str::to_owned);
         let mut order = self.order();
-        order.agent = wish("agent").or(order.agent);
-        order.title = wish("title").or(order.title);
+        order.agent = change("agent").or(order.agent);
+        order.title = change("title").or(order.title);
         order.cwd = read.cwd;
         order.additional_directories.extend(read.additional_directories);
         order.mcp_servers = read.mcp_servers;

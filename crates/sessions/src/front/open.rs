@@ -63,16 +63,16 @@ impl Front {
             return Err(RpcError::not_found(format_args!("session `{named}`")));
         };
         let alias = (named != record.id.as_str()).then_some(named);
-        let (visit, registry) = (&self.access, &self.access.registry);
+        let (access, registry) = (&self.access, &self.access.registry);
         // Watching changes nothing, and is no reason to start an agent.
-        let only_watches = visit.profile.is_observer;
+        let only_watches = access.profile.is_observer;
         match names_cwd(&params) && !only_watches {
             true => {
                 let params = wire::remove_member(&params, "sessionId");
                 let params = params.map_err(RpcError::internal)?;
-                let order = &|made_of: &CreationParams| visit.again(&params, made_of);
+                let order = &|made_of: &CreationParams| access.again(&params, made_of);
                 registry
-                    .reopen_session(record.id, &ReopenRequest { order, spare: &visit.spare })
+                    .reopen_session(record.id, &ReopenRequest { order, spare: &access.spare })
                     .await?
             }
             false => registry.session(record.id).await?,
@@ -85,7 +85,7 @@ impl Front {
         };
         let answer = match only_watches {
             true => Json::trusted("{}"),
-            false => visit.linked(record.id).await?,
+            false => access.linked(record.id).await?,
         };
         let handle = registry.session(record.id).await?;
         let said = wire::remove_member(&answer, "sessionId").map_err(RpcError::internal)?;
@@ -182,23 +182,23 @@ impl Front {
                 Some(attaching.await.map_err(RpcError::internal)?)
             }
         };
-        let (registry, visitor) = (&self.access.registry, &self.access.profile);
+        let (registry, profile) = (&self.access.registry, &self.access.profile);
         // Its messages of no session are this client's, too, if nobody else has the process.
         let slot = registry
             .slot_of(handle.id())
             .filter(|slot| self.access.is_local() && !slot.is_shared());
         if let Some(host) = slot.and_then(|slot| slot.running()) {
-            self.follow_stray(&host);
+            self.follow_sessionless(&host);
         }
         let presence = Arc::new(registry.enter(handle.id()));
         let public_id = alias.clone().unwrap_or_else(|| handle.id().to_string());
         let feed = Feed {
             client: self.client.clone(),
             log: registry.log().clone(),
-            budget: visitor.budget.clone(),
+            budget: profile.budget.clone(),
             handle: handle.clone(),
             attachment,
-            decider: Decider::client(&visitor.client),
+            decider: Decider::client(&profile.client),
             abilities: self.abilities(),
             alias,
             cursor,

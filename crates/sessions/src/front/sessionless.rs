@@ -12,7 +12,7 @@ use crate::session::{is_of_client, passes_for_judged};
 
 impl Front {
     /// Passes on the agent's messages that belong to no session, from now on.
-    pub(super) fn follow_stray(&self, host: &Arc<Host>) {
+    pub(super) fn follow_sessionless(&self, host: &Arc<Host>) {
         {
             let mut last = lock(&self.last_host);
             if last.as_ref().is_some_and(|last| Arc::ptr_eq(last, host)) {
@@ -20,19 +20,19 @@ impl Front {
             }
             *last = Some(host.clone());
         }
-        let (mut stray, agent) = (host.take_sessionless(), host.connection.clone());
+        let (mut sessionless, agent) = (host.take_sessionless(), host.connection.clone());
         let client = self.client.clone();
         self.tasks.spawn(task::boxed(async move {
-            while let Some(batch) = stray.recv().await {
+            while let Some(batch) = sessionless.recv().await {
                 for message in batch {
-                    pass_stray(message, &client, &agent).await;
+                    pass_sessionless(message, &client, &agent).await;
                 }
             }
         }));
     }
 }
 
-async fn pass_stray(message: AgentMessage, client: &Connection, agent: &Connection) {
+async fn pass_sessionless(message: AgentMessage, client: &Connection, agent: &Connection) {
     match message {
         AgentMessage::Notification(message) if !is_kept_from_clients(message.method()) => {
             let _ = client.notify_in_turn(message.method(), &message.body_json()).await;

@@ -73,7 +73,7 @@ struct RouteTable {
     last_tag: u64,
     n_opening: usize,
     parked: Vec<(String, Message)>,
-    stray: Option<mpsc::Sender<Vec<AgentMessage>>>,
+    sessionless: Option<mpsc::Sender<Vec<AgentMessage>>>,
     /// Lines that are no ACP, from before there was a session to log them.
     garbage: Vec<String>,
     is_over: bool,
@@ -168,9 +168,9 @@ impl Routes {
         tag
     }
 
-    pub(crate) fn take_stray(&self) -> AgentMessages {
+    pub(crate) fn take_sessionless(&self) -> AgentMessages {
         let (sender, receiver) = mpsc::channel(QUEUE_BATCHES);
-        lock(&self.table).stray = Some(sender);
+        lock(&self.table).sessionless = Some(sender);
         receiver
     }
 
@@ -194,7 +194,7 @@ impl Routes {
         let mut table = lock(&self.table);
         table.is_over = true;
         table.by_session.clear();
-        table.stray = None;
+        table.sessionless = None;
     }
 
     /// The destination of `incoming`; `None` when nothing is left to do with it.
@@ -230,8 +230,10 @@ impl Routes {
         };
         let mut table = lock(&self.table);
         let Some(session) = session else {
-            return Some(match &table.stray {
-                Some(stray) => DispatchTarget::Session(stray.clone(), to_session(message, "")),
+            return Some(match &table.sessionless {
+                Some(sessionless) => {
+                    DispatchTarget::Session(sessionless.clone(), to_session(message, ""))
+                }
                 None => DispatchTarget::Nobody(message),
             });
         };

@@ -98,7 +98,7 @@ fn an_option_is_not_known_to_allow_no_more() {
     let options = BTreeMap::from([("tools".to_owned(), "off".to_owned())]);
     let initial_options =
         InitialOptions { model: Some("m".to_owned()), options, ..InitialOptions::default() };
-    assert!(!initial_options.ask_first());
+    assert!(!initial_options.are_restrictive());
     let named: Vec<(OptionChoice<'_>, &str)> = initial_options.all().collect();
     assert_eq!(named, [(OptionChoice::Model, "m"), (OptionChoice::Option("tools"), "off")]);
     let kept = serde_json::to_string(&initial_options).unwrap();

@@ -24,23 +24,23 @@ pub(crate) fn miscased_name<'a>(
 
 /// The same in the params of a permission request.
 pub(crate) fn miscased_in_question(params: &Value) -> Option<&String> {
-    odd_in(params, &OF_QUESTION)
-        .or_else(|| odd_among(&params["options"], &OF_OPTION))
+    miscased_in_object(params, &OF_QUESTION)
+        .or_else(|| miscased_among(&params["options"], &OF_OPTION))
         .or_else(|| miscased_in_call(&params["toolCall"]))
 }
 
 /// The same in a tool call, or in an update of one. The input is the agent's own.
 pub(crate) fn miscased_in_call(call: &Value) -> Option<&String> {
-    odd_in(call, OF_CALL)
-        .or_else(|| odd_among(&call["content"], &OF_CONTENT))
-        .or_else(|| odd_among(&call["locations"], &OF_LOCATION))
+    miscased_in_object(call, OF_CALL)
+        .or_else(|| miscased_among(&call["content"], &OF_CONTENT))
+        .or_else(|| miscased_among(&call["locations"], &OF_LOCATION))
 }
 
-fn odd_among<'a>(values: &'a Value, known: &[&str]) -> Option<&'a String> {
-    values.as_array().into_iter().flatten().find_map(|value| odd_in(value, known))
+fn miscased_among<'a>(values: &'a Value, known: &[&str]) -> Option<&'a String> {
+    values.as_array().into_iter().flatten().find_map(|value| miscased_in_object(value, known))
 }
 
-fn odd_in<'a>(value: &'a Value, known: &[&str]) -> Option<&'a String> {
+fn miscased_in_object<'a>(value: &'a Value, known: &[&str]) -> Option<&'a String> {
     miscased_name(value.as_object()?.keys(), known)
 }
 

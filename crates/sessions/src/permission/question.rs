@@ -92,14 +92,14 @@ impl PolicyQuestion {
             roots: roots.to_vec(),
             is_cut: facts.is_cut,
             is_edit: facts.is_edit,
-            // Set by `beside` and `among_edits`.
+            // Set later, by what is known beside the request.
             is_forbidden: false,
             is_known_edit: false,
         }
     }
 
-    /// Notes whether it is one of `tools`, by their titles: those of its agent that write a file and
-    /// do nothing else. Its input must be a path and texts, and nothing else.
+    /// Notes whether it is one of `tools`, by their titles: those of its agent that write a file
+    /// and do nothing else. Its input must be a path and texts, and nothing else.
     #[must_use]
     pub fn noting_known_edit(mut self, tools: &[String], call: &Value) -> Self {
         let says_nothing = ["", "other"].contains(&self.kind.as_str());

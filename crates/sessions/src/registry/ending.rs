@@ -38,19 +38,19 @@ impl SessionRegistry {
 
     /// Cancels what runs and ends the session's worker; it can be prompted again.
     pub async fn close(&self, id: SessionId) -> Result<(), RegistryError> {
-        if let Some(seated) = self.live_session(id)
-            && !seated.handle.is_over()
+        if let Some(live) = self.live_session(id)
+            && !live.handle.is_over()
         {
             let closing = async {
-                seated.handle.cancel("close").await?;
-                seated.handle.close().await
+                live.handle.cancel("close").await?;
+                live.handle.close().await
             };
             match closing.await {
                 // Another was faster, or nobody had used it for long.
-                Err(SessionError::PutAside) => seated.handle.ended().await,
+                Err(SessionError::PutAside) => live.handle.ended().await,
                 closed => {
                     closed?;
-                    seated.end().await;
+                    live.end().await;
                     return Ok(());
                 }
             }
@@ -85,13 +85,13 @@ impl SessionRegistry {
     async fn end_for_good(&self, id: SessionId) -> Result<Claim, RegistryError> {
         let mut n_tries = 0;
         loop {
-            let seat = lock(&self.entries).get(&id).cloned();
-            if let Some(seated) = seat.as_ref().and_then(|seat| seat.0.get()) {
-                let _ = seated.handle.cancel("delete").await;
-                seated.end().await;
+            let entry = lock(&self.entries).get(&id).cloned();
+            if let Some(live) = entry.as_ref().and_then(|entry| entry.0.get()) {
+                let _ = live.handle.cancel("delete").await;
+                live.end().await;
             }
-            if let Some(seat) = &seat {
-                self.remove(id, seat);
+            if let Some(entry) = &entry {
+                self.remove(id, entry);
             }
             n_tries += 1;
             match self.context.log.claim(id).await {
@@ -109,11 +109,11 @@ impl SessionRegistry {
     /// ends every worker.
     pub async fn shut_down(&self, grace: Duration) {
         self.stopping.cancel();
-        let seats: Vec<Arc<RegistryEntry>> = lock(&self.entries).values().cloned().collect();
-        let seated: Vec<&LiveSession> = seats.iter().filter_map(|seat| seat.0.get()).collect();
+        let entries: Vec<Arc<RegistryEntry>> = lock(&self.entries).values().cloned().collect();
+        let live: Vec<&LiveSession> = entries.iter().filter_map(|entry| entry.0.get()).collect();
         let all_idle = async {
-            for seated in &seated {
-                let mut phase = seated.handle.phase();
+            for live in &live {
+                let mut phase = live.handle.phase();
                 let is_done = |phase: &SessionPhase| {
                     !matches!(phase, SessionPhase::Running | SessionPhase::RequiresAction)
                 };
@@ -121,12 +121,12 @@ impl SessionRegistry {
             }
         };
         let _ = tokio::time::timeout(grace, all_idle).await;
-        for seated in &seated {
-            let _ = seated.handle.cancel_soon("shutdown").await;
+        for live in &live {
+            let _ = live.handle.cancel_soon("shutdown").await;
         }
         let all_cancelled = async {
-            for seated in &seated {
-                let _ = seated.handle.cancel("shutdown").await;
+            for live in &live {
+                let _ = live.handle.cancel("shutdown").await;
             }
         };
         let patience = self.context.settings.cancel_grace;
@@ -134,10 +134,10 @@ impl SessionRegistry {
         let _ = tokio::time::timeout(within, all_cancelled).await;
         // All at once: each may take the whole stop ladder.
         let mut ending = tokio::task::JoinSet::new();
-        for seat in seats.clone() {
+        for entry in entries.clone() {
             ending.spawn(task::boxed(async move {
-                if let Some(seated) = seat.0.get() {
-                    seated.end().await;
+                if let Some(live) = entry.0.get() {
+                    live.end().await;
                 }
             }));
         }

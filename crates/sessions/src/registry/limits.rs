@@ -97,16 +97,16 @@ impl SessionRegistry {
 
     /// Puts sessions aside that nobody uses, if there are many awake.
     pub(super) fn put_aside_unused(&self) {
-        let seats = {
-            let mut seats = lock(&self.entries);
-            seats.retain(|_, seat| !seat.is_gone());
-            if seats.len() <= MAX_AWAKE || !self.limits.may_put_aside() {
+        let entries = {
+            let mut entries = lock(&self.entries);
+            entries.retain(|_, entry| !entry.is_gone());
+            if entries.len() <= MAX_AWAKE || !self.limits.may_put_aside() {
                 return;
             }
-            seats.values().cloned().collect::<Vec<_>>()
+            entries.values().cloned().collect::<Vec<_>>()
         };
-        for seated in seats.iter().filter_map(|seat| seat.0.get()) {
-            seated.handle.put_aside_if_unused();
+        for live in entries.iter().filter_map(|entry| entry.0.get()) {
+            live.handle.put_aside_if_unused();
         }
     }
 }

@@ -44,7 +44,7 @@ impl ReopenRequest<'_> {
 impl SessionRegistry {
     /// A session by its id, woken if it is only in the log.
     pub async fn session(&self, id: SessionId) -> Result<SessionHandle, RegistryError> {
-        self.awake(id, None).await.map(|seated| seated.handle)
+        self.awake(id, None).await.map(|live| live.handle)
     }
 
     /// As [`session`](Self::session), with the order of the client that opens it; but as it is if
@@ -61,7 +61,7 @@ impl SessionRegistry {
             handle.put_aside_if_unused();
             let _ = tokio::time::timeout(PUT_ASIDE_WITHIN, handle.ended()).await;
         }
-        self.awake(id, Some(again)).await.map(|seated| seated.handle)
+        self.awake(id, Some(again)).await.map(|live| live.handle)
     }
 
     /// A session, woken if need be, with its agent's slot.
@@ -72,21 +72,21 @@ impl SessionRegistry {
     ) -> Result<LiveSession, RegistryError> {
         loop {
             self.check_open()?;
-            let seat = lock(&self.entries).entry(id).or_default().clone();
+            let entry = lock(&self.entries).entry(id).or_default().clone();
             self.put_aside_unused();
-            let seated = match seat.0.get_or_try_init(|| self.wake(id, again)).await {
-                Ok(seated) => seated,
+            let live = match entry.0.get_or_try_init(|| self.wake(id, again)).await {
+                Ok(live) => live,
                 Err(error) => {
-                    self.remove(id, &seat);
+                    self.remove(id, &entry);
                     return Err(error);
                 }
             };
-            if !seated.handle.is_over() {
-                return Ok(seated.clone());
+            if !live.handle.is_over() {
+                return Ok(live.clone());
             }
             // Its claim must be free before it can be woken.
-            seated.handle.ended().await;
-            self.remove(id, &seat);
+            live.handle.ended().await;
+            self.remove(id, &entry);
         }
     }
 

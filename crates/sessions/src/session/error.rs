@@ -15,8 +15,9 @@ pub enum SessionError {
     LimitReached(Box<ReachedLimit>),
     #[error("the session cannot go on: {0}")]
     Over(String),
-    /// It was idle for long and is in the log alone; it can be woken.
-    #[error("the session left memory because it was idle; try again")]
+    /// It is in the log alone, because it was closed, idle for long, or others needed the room; it
+    /// can be woken.
+    #[error("the session is not in memory any more; try again")]
     PutAside,
 }
 

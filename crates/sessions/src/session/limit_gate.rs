@@ -1,10 +1,10 @@
 //! The gate at which a session stops that has used enough, until a person lets it go on.
 //!
-//! In: what the [`Budget`] says, time, and answers. Out: how long turns have run, when they will have
-//! run enough, and what was kept back meanwhile. No I/O and no clock.
+//! In: what the [`Budget`] says, time, and answers. Out: how long turns have run, when they will
+//! have run enough, and what was kept back meanwhile. No I/O and no clock.
 //!
-//! Always true while paused: what the agent asks, and what it is to be answered, is kept back in its
-//! order; and no time is counted.
+//! Always true while paused: what the agent asks, and what it is to be answered, is kept back in
+//! its order; and no time is counted.
 
 use std::time::{Duration, Instant};
 

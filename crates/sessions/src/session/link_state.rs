@@ -4,8 +4,8 @@
 //! started, what is to be done for those who waited, and the text before the next prompt when it is
 //! given the session again. No I/O and no clock.
 //!
-//! Always true: starting is begun by one alone; who waits is given back once, in order; what an agent
-//! offers is known only while it runs.
+//! Always true: starting is begun by one alone; who waits is given back once, in order; what an
+//! agent offers is known only while it runs.
 
 use wire::event::SessionResumed;
 use wire::{Fault, Json};
@@ -209,7 +209,7 @@ impl<A> LinkState<A> {
         offer.keep(answer).then_some(&offer.answer)
     }
 
-    /// As [`offer_has`](Self::offer_has), if `value` is the name of something.
+    /// As [`offer_has`](Self::set_offer_part), if `value` is the name of something.
     pub(super) fn set_offer_name(
         &mut self,
         path: &[&str],

@@ -59,7 +59,8 @@ impl LastMessage {
         self.chunk.extend(text.chars().take(room));
     }
 
-    /// Why a turn that ended with `result` did not end well. `stderr` is what the agent printed last.
+    /// Why a turn that ended with `result` did not end well. `stderr` is what the agent printed
+    /// last.
     pub(super) fn failure(
         &self,
         result: &Value,

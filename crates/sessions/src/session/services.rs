@@ -70,9 +70,9 @@ impl Services {
         method.starts_with("fs/") || method.starts_with("terminal/")
     }
 
-    /// Waits for a place to serve a request in, which is held until its answer is in the outbox. None
-    /// is needed for what waits for a command or ends one: that holds nothing large, and must not wait
-    /// for what does.
+    /// Waits for a place to serve a request in, which is held until its answer is in the outbox.
+    /// None is needed for what waits for a command or ends one: that holds nothing large, and must
+    /// not wait for what does.
     pub(super) async fn place(&self, method: &str) -> Option<OwnedSemaphorePermit> {
         let places = match method {
             "terminal/wait_for_exit" | "terminal/kill" | "terminal/release" => return None,

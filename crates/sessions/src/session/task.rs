@@ -328,7 +328,7 @@ impl SessionTask {
                 let _ = done.send(());
             }
             SessionTaskCommand::Finish { done } => self.finishing = Some(done),
-            SessionTaskCommand::PutAsideIfUnused => self.rest_soon(),
+            SessionTaskCommand::PutAsideIfUnused => self.put_aside_if_unlinked(),
         }
         Ok(())
     }
@@ -390,8 +390,9 @@ impl SessionTask {
     /// Logs what commands have printed and how they ended, as far as it is time; of those of a
     /// turn that ends, all that is there.
     async fn log_terminals(&mut self, ending: Option<TurnId>) -> Result<(), LogFailure> {
-        let telling = &self.services.terminals.log;
-        let TerminalEvents { drafts, waited_for } = telling.take(Instant::now(), ending);
+        let terminal_log_writer = &self.services.terminals.log;
+        let TerminalEvents { drafts, waited_for } =
+            terminal_log_writer.take(Instant::now(), ending);
         if drafts.is_empty() {
             return Ok(());
         }

@@ -1,11 +1,11 @@
 //! The progress of the running turn: where its prompt is, and how far the agent is with it.
 //!
-//! In: what was sent, and what the agent says. Out: which answer ends the turn, and whether the prompt
-//! can be sent again. No I/O and no clock.
+//! In: what was sent, and what the agent says. Out: which answer ends the turn, and whether the
+//! prompt can be sent again. No I/O and no clock.
 //!
-//! Some agents find out only when they are prompted that they have forgotten the session. As long as
-//! such an agent has said nothing in the turn, the session can be opened anew, told what happened so
-//! far, and the prompt sent again.
+//! Some agents find out only when they are prompted that they have forgotten the session. As long
+//! as such an agent has said nothing in the turn, the session can be opened anew, told what
+//! happened so far, and the prompt sent again.
 //!
 //! Always true: a prompt is sent again at most once, and not after the agent has said something.
 
@@ -19,7 +19,7 @@ const MAX_GARBAGE: u32 = 20;
 
 #[derive(Debug, Default)]
 pub(super) struct TurnProgress {
-    prompt: PromptPlace,
+    prompt: PromptState,
     n_garbage: u32,
     pub(super) last_message: LastMessage,
     /// The observers' guards of the turn.
@@ -28,7 +28,7 @@ pub(super) struct TurnProgress {
 
 /// The whereabouts of the running turn's prompt.
 #[derive(Debug, Default)]
-enum PromptPlace {
+enum PromptState {
     #[default]
     Nowhere,
     /// The agent has it.
@@ -51,37 +51,37 @@ impl TurnProgress {
     /// The prompt is on its way, for the first time or again.
     pub(super) fn sent(&mut self, tag: u64, params: &Json) {
         let unheard = match &self.prompt {
-            PromptPlace::Nowhere => Some(params.clone()),
-            PromptPlace::Sent { .. } | PromptPlace::Waiting(_) => None,
+            PromptState::Nowhere => Some(params.clone()),
+            PromptState::Sent { .. } | PromptState::Waiting(_) => None,
         };
-        self.prompt = PromptPlace::Sent { tag, resendable: unheard };
+        self.prompt = PromptState::Sent { tag, resendable: unheard };
     }
 
     /// Notes that the agent has begun with the prompt.
     pub(super) fn note_activity(&mut self) {
-        if let PromptPlace::Sent { resendable: unheard, .. } = &mut self.prompt {
+        if let PromptState::Sent { resendable: unheard, .. } = &mut self.prompt {
             *unheard = None;
         }
     }
 
     /// Whether a tagged answer is that to the prompt.
     pub(super) fn is_answer(&self, answered: u64) -> bool {
-        matches!(self.prompt, PromptPlace::Sent { tag, .. } if tag == answered)
+        matches!(self.prompt, PromptState::Sent { tag, .. } if tag == answered)
     }
 
     /// Has the prompt wait for the session to be linked anew, if it can be sent again.
     pub(super) fn wait_for_link(&mut self) -> bool {
-        let PromptPlace::Sent { resendable: unheard, .. } = &mut self.prompt else { return false };
+        let PromptState::Sent { resendable: unheard, .. } = &mut self.prompt else { return false };
         let Some(params) = unheard.take() else { return false };
-        self.prompt = PromptPlace::Waiting(params);
+        self.prompt = PromptState::Waiting(params);
         true
     }
 
     /// The prompt that waits to be sent again.
     pub(super) fn waiting(&self) -> Option<&Json> {
         match &self.prompt {
-            PromptPlace::Waiting(params) => Some(params),
-            PromptPlace::Nowhere | PromptPlace::Sent { .. } => None,
+            PromptState::Waiting(params) => Some(params),
+            PromptState::Nowhere | PromptState::Sent { .. } => None,
         }
     }
 
@@ -98,7 +98,7 @@ impl TurnProgress {
 
     /// Ends the turn. Its observers are still to be told.
     pub(super) fn end(&mut self) -> WatchGuards<dyn TurnWatch> {
-        self.prompt = PromptPlace::Nowhere;
+        self.prompt = PromptState::Nowhere;
         std::mem::take(&mut self.watch)
     }
 }

@@ -57,8 +57,8 @@ impl FileClaims {
             // to refuse.
             let _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
             self.held().insert(session);
-            let hold = FileClaim { session, path, _locked: file, claims: Arc::clone(self) };
-            return Ok(Claim::new(session, hold));
+            let claim = FileClaim { session, path, _locked: file, claims: Arc::clone(self) };
+            return Ok(Claim::new(session, claim));
         }
     }
 

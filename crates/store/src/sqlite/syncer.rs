@@ -72,9 +72,10 @@ impl Syncer {
     }
 }
 
-/// The thread that copies the WAL back into the database, when the writer nudges it. It works beside
-/// the writer, which therefore does not wait for the disk. It frees the WAL only if nobody writes for
-/// a moment; under unbroken load the writer does the last bit itself when the WAL has grown large.
+/// The thread that copies the WAL back into the database, when the writer nudges it. It works
+/// beside the writer, which therefore does not wait for the disk. It frees the WAL only if nobody
+/// writes for a moment; under unbroken load the writer does the last bit itself when the WAL has
+/// grown large.
 pub(super) fn run_checkpointer(
     connection: &Connection,
     path: &Path,

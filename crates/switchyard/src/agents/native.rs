@@ -58,7 +58,7 @@ fn resolve(config: &Config) -> Result<native::config::ModelSetup, Failure> {
     config.file.native.resolve(&lookup).map_err(|error| {
         let hint = match error.variable() {
             Some(variable) => format!("set the variable {variable} to something else, or unset it"),
-            None => format!("mend [native] in {}", config.home.config.display()),
+            None => format!("correct [native] in {}", config.home.config.display()),
         };
         Failure::usage(error.to_string()).hint(hint)
     })

@@ -9,8 +9,8 @@ use crate::cli::session::PermissionMode;
 
 #[derive(Debug, Args, Default)]
 #[command(
-    after_help = "Sessions live in the daemon: clients come and go, the session stays. Every option is
-also in [serve] of the configuration; the command line takes precedence.
+    after_help = "Sessions live in the daemon: clients come and go, the session stays. Most options
+are also in [serve] of the configuration; the command line takes precedence.
 
 Examples:
   switchyard serve                                    HTTP and the web page on 127.0.0.1:7433

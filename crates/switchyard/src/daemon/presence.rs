@@ -58,7 +58,7 @@ impl DaemonLock {
 
     /// Writes the daemon's addresses into `daemon.json`.
     pub(crate) fn announce(&self, listeners: &Listeners, config: &Path) -> Result<(), Failure> {
-        let whereabouts = DaemonInfo {
+        let daemon_info = DaemonInfo {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             since: sessions::mint::now().0,
@@ -68,7 +68,7 @@ impl DaemonLock {
             config: Some(config.to_owned()),
         };
         let (path, new) = (self.run.join("daemon.json"), self.run.join("daemon.json.new"));
-        let text = wire::Json::of(&whereabouts);
+        let text = wire::Json::of(&daemon_info);
         let written =
             File::options().create(true).truncate(true).write(true).mode(0o600).open(&new);
         let written = written.and_then(|mut file| file.write_all(text.as_str().as_bytes()));
@@ -116,8 +116,8 @@ fn open_lock(run: &Path) -> anyhow::Result<File> {
 /// The daemon that runs, if one does.
 pub(crate) fn find(run: &Path) -> Option<DaemonInfo> {
     let text = std::fs::read(run.join("daemon.json")).ok()?;
-    let whereabouts: DaemonInfo = serde_json::from_slice(&text).ok()?;
-    is_held(run).then_some(whereabouts)
+    let daemon_info: DaemonInfo = serde_json::from_slice(&text).ok()?;
+    is_held(run).then_some(daemon_info)
 }
 
 /// Whether some process is the daemon.

@@ -3,9 +3,9 @@
 //! In: a session of a daemon. Out: its events in words on stdout, and the events themselves for
 //! whoever shows them.
 //!
-//! Always true: nothing is shown below a question that a person at this terminal is to answer, until
-//! it is answered or nobody waits for an answer any more. Else an agent could write what looks like
-//! another question, and the answer to that would be the answer to this one.
+//! Always true: nothing is shown below a question that a person at this terminal is to answer,
+//! until it is answered or nobody waits for an answer any more. Else an agent could write what
+//! looks like another question, and the answer to that would be the answer to this one.
 
 use std::time::Duration;
 

@@ -172,8 +172,8 @@ fn nonsense_that_nobody_reads_the_answers_to_fills_no_memory() {
     }
     assert_eq!(n_answers, n);
     sender.join().unwrap();
-    // All of the answers would take more. Pages of the program itself, which come when they are first
-    // used, count here too.
+    // All of the answers would take more. Pages of the program itself, which come when they are
+    // first used, count here too.
     assert!(bus.grown_kib() < 48 << 10, "{} KiB", bus.grown_kib());
     bus.finish([other]);
 }

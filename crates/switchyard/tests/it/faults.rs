@@ -1,8 +1,8 @@
 //! Agents that break the protocol, and the means to watch a run that goes wrong.
 //!
-//! In: scripts for the demo agent, run with the real binary. Out: verdicts on the events it printed.
-//! A line counts as acknowledged when it was received with its newline. A run that is dropped is
-//! killed, and its home kills whatever is left, so a failed test leaves nothing behind.
+//! In: scripts for the demo agent, run with the real binary. Out: verdicts on the events it
+//! printed. A line counts as acknowledged when it was received with its newline. A run that is
+//! dropped is killed, and its home kills whatever is left, so a failed test leaves nothing behind.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 

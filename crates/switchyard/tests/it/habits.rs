@@ -59,7 +59,8 @@ fn an_agent_that_replays_while_it_resumes_is_not_heard_twice() {
     let agent = agent_that_can(&home, r#"{"sessionCapabilities":{"resume":{}}}"#, &cases);
     assert!(run(&home, &["the first question"], &agent).status.success());
 
-    let again = run(&home, &["-s", "last", "and then", "--format", "quiet"], &agent);
+    let again = ["run", "-s", "last", "and then", "--format", "quiet"];
+    let again = home.command(again).output().unwrap();
 
     assert_eq!(text(&again.stdout), "the second answer\n", "{again:?}");
     let log = home.command(["sessions", "export", "last", "--format", "json"]).output().unwrap();

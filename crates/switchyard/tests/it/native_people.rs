@@ -108,7 +108,7 @@ async fn what_is_wrong_with_the_setup_is_named() {
     let ran = run(&stage, &["config", "check"], &[("OPENAI_MAX_TOKENS", "abc")]).await;
     assert_ne!(ran.code, 0);
     assert!(
-        ran.err.contains("OPENAI_MAX_TOKENS") && !ran.err.contains("mend [native]"),
+        ran.err.contains("OPENAI_MAX_TOKENS") && !ran.err.contains("correct [native]"),
         "{}",
         ran.err
     );

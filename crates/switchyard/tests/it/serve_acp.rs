@@ -27,8 +27,8 @@ fn endpoint(daemon: &Daemon, scheme: &str) -> String {
 /// The ACP address that the daemon wrote down for others.
 pub(crate) fn tcp(home: &TestHome) -> SocketAddr {
     let text = std::fs::read_to_string(home.path().join("run/daemon.json")).unwrap();
-    let whereabouts: Value = serde_json::from_str(&text).unwrap();
-    whereabouts["tcp"][0].as_str().unwrap().parse().unwrap()
+    let daemon_info: Value = serde_json::from_str(&text).unwrap();
+    daemon_info["tcp"][0].as_str().unwrap().parse().unwrap()
 }
 
 /// A client over TCP that was let in and has said hello to the agent.
@@ -55,7 +55,8 @@ fn is_text(message: &Value, text: &str) -> bool {
 }
 
 /// The official TypeScript SDK, which has the conversation of `web/scripts/acp-client.mjs` over the
-/// transport of `scheme`. The Rust SDK's transport needs a TLS library that takes a minute to build.
+/// transport of `scheme`. The Rust SDK's transport needs a TLS library that takes a minute to
+/// build.
 fn the_sdk_converses_over(scheme: &str) {
     let home = home();
     let daemon = Daemon::start_with(&home, &DEMO);
@@ -290,7 +291,8 @@ fn who_opens_a_session_over_the_network_brings_no_more_than_to_a_new_one() {
         let answer = client.ask("session/load", &refused);
         assert!(answer["error"].is_object(), "{answer}");
     }
-    // Where it works already it may be opened, and the editor's servers are not in the client's hands.
+    // Where it works already it may be opened, and the editor's servers are not in the client's
+    // hands.
     client.result("session/load", &load(&home.work(), json!([])));
     let opened = asked(&home, "session/resume");
     assert_eq!((opened.len(), &opened[0]["mcpServers"]), (1, &json!([server])), "{opened:?}");

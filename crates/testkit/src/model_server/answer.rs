@@ -95,7 +95,8 @@ pub fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> ScriptedA
     })
 }
 
-/// Answers with an HTTP status; add a body with [`ScriptedAnswer::json`] or [`ScriptedAnswer::body`].
+/// Answers with an HTTP status; add a body with [`ScriptedAnswer::json`] or
+/// [`ScriptedAnswer::body`].
 pub fn status(status: u16) -> ScriptedAnswer {
     let mut answer = raw("").content_type("application/json");
     answer.status = status;

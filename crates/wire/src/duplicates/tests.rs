@@ -36,7 +36,7 @@ fn what_cannot_be_read_is_refused_for_that() {
     }
 }
 
-/// A value, and whether it has twins.
+/// A value, and whether it has duplicate members.
 fn value() -> impl Strategy<Value = (String, bool)> {
     let scalar =
         prop::sample::select(vec!["1", "-2.5e3", "1e400", "null", r#""\ud83d""#, r#""a""#]);

@@ -219,7 +219,8 @@ string_enum! {
     }
 }
 
-/// The session pauses: the `permission_requested` with the same `requestId` asks whether it may go on.
+/// The session pauses: the `permission_requested` with the same `requestId` asks whether it may go
+/// on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LimitReached {

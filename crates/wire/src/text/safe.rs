@@ -13,8 +13,8 @@ use super::hidden::{AS_EMOJI, is_blank, is_hidden, is_joiner, show_hidden as esc
 /// A run of blanks this long in a one-line context is counted instead of printed: padding
 /// is how a command pushes its tail out of sight.
 const LONGEST_BLANK_RUN: usize = 16;
-/// More blanks than this, of whatever kind, push out of sight what follows them in a text of several
-/// lines; indented scripts have fewer.
+/// More blanks than this, of whatever kind, push out of sight what follows them in a text of
+/// several lines; indented scripts have fewer.
 const LONGEST_BLANK_RUN_OF_LINES: usize = 32;
 
 /// Sanitizes a stream of chunks; a `\r\n` that was cut in two is still one line break, and an

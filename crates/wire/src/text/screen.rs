@@ -3,8 +3,8 @@
 //! In: pieces of it, cut anywhere. Out: lines as they were left: without colours and titles, and
 //! with what was written last where a line was written over. Only the line at hand can be written
 //! over; what moves to other lines is left out. Other control characters than those stay, for
-//! whoever shows the text to deal with, but for bells and changes of letters in a text that is shown
-//! as it comes.
+//! whoever shows the text to deal with, but for bells and changes of letters in a text that is
+//! shown as it comes.
 //!
 //! Always true: the text does not depend on where it was cut, and takes at most as much room as
 //! if every character of the input were a tab.

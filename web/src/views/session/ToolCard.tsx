@@ -10,7 +10,7 @@ import { Terminal } from "../../render/Terminal";
 import { cutLine } from "../../render/visible";
 import type { ToolItem } from "../../session/items";
 import { object, text, type Json } from "../../api/json";
-import { openTerminalsOf } from "../../session/terminals";
+import { terminalStateOf } from "../../session/terminals";
 import { commandOf, outputOf, unfenced } from "../../session/toolText";
 import { SessionContext } from "./context";
 import { Fold } from "./Fold";
@@ -61,7 +61,7 @@ export function ToolCard({ item }: { item: ToolItem }) {
             <CodeWords text={shortTitle(title.slice(0, 1000), cwd)} />
           </span>
           {took >= 1000 && <span className="faint">{duration(took)}</span>}
-          <Status status={status} failure={failure} terminals={openTerminalsOf(item)} />
+          <Status status={status} failure={failure} terminals={terminalStateOf(item)} />
         </>
       }
     >

@@ -1,9 +1,9 @@
 //! Commands that say something, also about the agent itself, and that end the turn or keep it from
 //! ending.
 //!
-//! In: arguments. Out: message and thought chunks, the turn's outcome, or time that passes.
-//! What is said is valid ACP, however odd the text is. What `recall` lists was said in this session,
-//! in this process or before it. Only `hang-hard` outlives a cancel.
+//! In: arguments. Out: message and thought chunks, the turn's outcome, or time that passes. What is
+//! said is valid ACP, however odd the text is. What `recall` lists was said in this session, in
+//! this process or before it. Only `hang-hard` outlives a cancel.
 
 use super::{END_TURN, ScriptArguments, ScriptFlow, ScriptResult, help};
 use crate::demo::turn::{DemoTurn, OnCancel};

@@ -16,7 +16,7 @@ use crate::native::settings::context_tools::EnabledContextTools;
 const MAX_NAME_CHARS: usize = 64;
 
 /// The resolved configuration, before any endpoint was asked. Without endpoints nothing is
-/// configured, and one may be found on this machine ([`discover`](crate::native::discover)).
+/// configured, and one may be found on this machine ([`discover`](crate::native::discovery)).
 #[derive(Debug, Clone, Default)]
 pub struct ModelSetup {
     pub endpoints: Vec<Endpoint>,
@@ -131,8 +131,8 @@ impl Config {
                 (Some(base), true) => moved_endpoint(name, table, base, &variables)?,
                 _ => endpoint(name, table, is_default, lookup)?,
             };
-            // The variables win, then the provider's own, then what holds for all; of models the one
-            // that was named for all comes before the provider's own.
+            // The variables win, then the provider's own, then what holds for all; of models the
+            // one that was named for all comes before the provider's own.
             let mut defaults = ModelDefaults {
                 model: None,
                 max_tokens: table.max_tokens.or(self.max_tokens),

@@ -1,8 +1,7 @@
 //! Edits that a model made to its own context, taken together.
 //!
 //! In: the journal. Out: the form in which each part is sent now, and notes that stand for parts.
-//! Later
-//! items win over earlier ones; a note that is taken back leaves no trace.
+//! Later items win over earlier ones; a note that is taken back leaves no trace.
 
 use std::collections::HashMap;
 

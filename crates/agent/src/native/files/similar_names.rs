@@ -14,8 +14,8 @@ const MAX_ENTRIES: usize = 5_000;
 /// Entries looked at in the whole root, for a file with that name elsewhere.
 const MAX_WALKED: usize = 20_000;
 const WITHIN: Duration = Duration::from_secs(2);
-/// How much alike two names must be, between 0 and 1: half of a name may differ, so that a longer or
-/// shorter form of it is found too.
+/// How much alike two names must be, between 0 and 1: half of a name may differ, so that a longer
+/// or shorter form of it is found too.
 const ALIKE: f64 = 0.5;
 
 pub(super) fn similar(roots: &Roots, place: &ResolvedPath) -> Vec<ResolvedPath> {

@@ -122,8 +122,8 @@ impl McpServer {
             self.end(n_ends, why);
             loop {
                 let mut wanted = self.restart_after.subscribe();
-                let wish = wanted.wait_for(|wanted| *wanted >= n_ends);
-                if !matches!(is_over.run_until_cancelled(wish).await, Some(Ok(_))) {
+                let change = wanted.wait_for(|wanted| *wanted >= n_ends);
+                if !matches!(is_over.run_until_cancelled(change).await, Some(Ok(_))) {
                     return;
                 }
                 if may_start(&mut starts) {

@@ -51,7 +51,7 @@ pub(super) struct SseTransport {
     chunks: BoxStream<'static, reqwest::Result<Bytes>>,
     events: sse::SseParser,
     read: VecDeque<sse::SseEvent>,
-    sieve: MessageFilter,
+    filter: MessageFilter,
     reason: EndReason,
 }
 
@@ -90,7 +90,7 @@ impl SseTransport {
             chunks: response.bytes_stream().boxed(),
             events: sse::SseParser::new(MAX_MESSAGE_BYTES),
             read: VecDeque::new(),
-            sieve: MessageFilter::default(),
+            filter: MessageFilter::default(),
             reason,
         };
         let named = loop {
@@ -127,7 +127,7 @@ impl Transport<RoleClient> for SseTransport {
         &mut self,
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), SseTransportError>> + Send + 'static {
-        self.sieve.note_sent(&message);
+        self.filter.note_sent(&message);
         let post = self.client.post(self.address.clone()).headers(self.headers.clone());
         let post = post.header(header::CONTENT_TYPE, "application/json").timeout(POST_WITHIN);
         async move {
@@ -152,7 +152,7 @@ impl Transport<RoleClient> for SseTransport {
             if !matches!(event.name.as_str(), "" | "message") {
                 continue;
             }
-            match self.sieve.admit(event.data.as_bytes()) {
+            match self.filter.admit(event.data.as_bytes()) {
                 FilterVerdict::Pass(message) => return Some(*message),
                 FilterVerdict::Skip => {}
                 FilterVerdict::Disconnect(why) => {

@@ -95,7 +95,7 @@ async fn log(server: String, mut stderr: StderrLines) {
 pub(super) struct StdioTransport {
     stdout: WorkerStdout,
     splitter: LineSplitter,
-    sieve: MessageFilter,
+    filter: MessageFilter,
     /// Errors of our own making that are to be received next.
     own_errors: VecDeque<ServerJsonRpcMessage>,
     n_noise: usize,
@@ -120,7 +120,7 @@ impl StdioTransport {
         Self {
             stdout,
             splitter: LineSplitter::new(MAX_MESSAGE_BYTES),
-            sieve: MessageFilter::default(),
+            filter: MessageFilter::default(),
             own_errors: VecDeque::new(),
             n_noise: 0,
             outbox: Some(outbox),
@@ -167,7 +167,7 @@ impl Transport<RoleClient> for StdioTransport {
         &mut self,
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
-        self.sieve.note_sent(&message);
+        self.filter.note_sent(&message);
         let outbox = self.outbox.clone();
         async move {
             let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
@@ -185,12 +185,12 @@ impl Transport<RoleClient> for StdioTransport {
             }
             while let Some(line) = self.splitter.next_line() {
                 let verdict = match line {
-                    Ok(line) => self.sieve.admit(&line),
+                    Ok(line) => self.filter.admit(&line),
                     Err(LineError::NotUtf8 { line }) => {
-                        self.sieve.admit(String::from_utf8_lossy(&line).as_bytes())
+                        self.filter.admit(String::from_utf8_lossy(&line).as_bytes())
                     }
                     Err(error @ LineError::TooLong { .. }) => {
-                        self.own_errors.extend(self.sieve.fail_all(&error.to_string()));
+                        self.own_errors.extend(self.filter.fail_all(&error.to_string()));
                         break;
                     }
                 };

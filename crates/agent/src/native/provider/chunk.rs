@@ -2,7 +2,7 @@
 //!
 //! Nothing that is missing, null, unknown or of another type than usual is an error: it is as
 //! if it were not there. Usage and the reason to stop are kept until the end, so that
-//! [`Delta::FinishReason`] is the last piece of every whole answer.
+//! [`Delta::Finish`] is the last piece of every whole answer.
 
 use std::collections::VecDeque;
 

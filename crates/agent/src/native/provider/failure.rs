@@ -175,7 +175,7 @@ fn classify(status: u16, explanation: &Explanation) -> (Category, bool) {
     (category, may_retry)
 }
 
-/// Whether an error with status 500 is the one that llama.cpp gives a long prompt.
+/// Whether these are llama.cpp's words for a prompt that is too long.
 fn is_of_llama(words: &str) -> bool {
     ["exceed_context_size", "available context size"].iter().any(|said| words.contains(said))
 }

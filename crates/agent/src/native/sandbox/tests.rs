@@ -64,7 +64,7 @@ async fn run_line(stage: &Rehearsal, line: &str) -> FinishedCommand {
 }
 
 /// Everything in a directory, with what is in it.
-fn picture(dir: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
+fn files_and_contents(dir: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
     let mut found = Vec::new();
     let mut to_visit = vec![dir.to_path_buf()];
     while let Some(path) = to_visit.pop() {
@@ -163,7 +163,7 @@ async fn what_makes_others_run_things_cannot_be_changed_or_made() {
         let stage = workspace(&sandbox);
         std::fs::create_dir_all(stage.cwd().join(".git/worktrees/one")).unwrap();
         std::fs::write(stage.cwd().join(".git/worktrees/one/commondir"), "../..\n").unwrap();
-        let before = picture(stage.cwd());
+        let before = files_and_contents(stage.cwd());
         let tries = [
             "echo evil > .git/hooks/pre-commit",
             "mkdir .git/hooks/x",
@@ -201,7 +201,7 @@ async fn what_makes_others_run_things_cannot_be_changed_or_made() {
             let finished = run_line(&stage, line).await;
             assert_ne!(finished.end, CommandEnd::Code(0), "{name}: {line}: {}", finished.text);
             // What stood in for absent places is gone again, too.
-            assert_eq!(picture(stage.cwd()), before, "{name}: {line}");
+            assert_eq!(files_and_contents(stage.cwd()), before, "{name}: {line}");
         }
     }
 }
@@ -248,7 +248,7 @@ async fn a_protected_link_is_not_a_way_in() {
         std::fs::remove_dir(stage.cwd().join(".git/hooks")).unwrap();
         std::fs::create_dir(stage.cwd().join("src/hooks")).unwrap();
         symlink("../src/hooks", stage.cwd().join(".git/hooks")).unwrap();
-        let before = picture(stage.cwd());
+        let before = files_and_contents(stage.cwd());
         let tries = [
             "echo evil > src/hooks/pre-commit",
             "rm .git/hooks && mkdir .git/hooks && echo evil > .git/hooks/pre-commit",
@@ -263,7 +263,7 @@ async fn a_protected_link_is_not_a_way_in() {
                 Ok(finished) => assert_ne!(finished.end, CommandEnd::Code(0), "{name}: {line}"),
                 Err(refused) => assert!(refused.to_string().contains("symbolic link"), "{refused}"),
             }
-            assert_eq!(picture(stage.cwd()), before, "{name}: {line}");
+            assert_eq!(files_and_contents(stage.cwd()), before, "{name}: {line}");
         }
     }
 }
@@ -272,7 +272,7 @@ async fn a_protected_link_is_not_a_way_in() {
 async fn a_command_that_is_held_in_ends_with_its_children_too() {
     for (name, sandbox) in enforcers(HELD).await {
         let stage = workspace(&sandbox);
-        let before = picture(stage.cwd());
+        let before = files_and_contents(stage.cwd());
         let mark = stage.cwd().join("src/mark");
         let running = tokio::spawn({
             let line = "setsid sh -c 'while :; do date +%s%N > src/mark; sleep 0.02; done' & wait";
@@ -289,7 +289,7 @@ async fn a_command_that_is_held_in_ends_with_its_children_too() {
         let id = stage.cwd().to_str().unwrap().to_owned();
         until("ended", || !is_worked_in(&id)).await;
         std::fs::remove_file(&mark).unwrap();
-        until("cleared", || picture(stage.cwd()) == before).await;
+        until("cleared", || files_and_contents(stage.cwd()) == before).await;
         assert!(!mark.exists(), "{name}");
     }
 }

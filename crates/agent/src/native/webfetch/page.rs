@@ -1,7 +1,7 @@
 //! Converts HTML to something to read.
 //!
-//! In: a page. Out: Markdown, or text, or the page. It is written from the tokens as they come, without a
-//! tree: whatever the page does, this takes one pass and no more memory than its text.
+//! In: a page. Out: Markdown, or text, or the page. It is written from the tokens as they come,
+//! without a tree: whatever the page does, this takes one pass and no more memory than its text.
 
 use std::fmt::Write as _;
 

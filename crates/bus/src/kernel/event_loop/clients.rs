@@ -125,11 +125,12 @@ impl EventLoop {
             let has_to_show_token = |client: &ClientConnection| {
                 matches!(client.stage, ClientStage::Guest { token: Some(_), .. })
             };
-            let strangers = self.clients.iter().filter(|(_, client)| has_to_show_token(client));
-            let n_strangers = strangers.clone().count();
-            let n_known = self.clients.len() - n_strangers;
-            if token.is_some() && n_strangers >= MAX_UNAUTHENTICATED {
-                let oldest = strangers.map(|(id, _)| *id).min();
+            let unauthenticated =
+                self.clients.iter().filter(|(_, client)| has_to_show_token(client));
+            let n_unauthenticated = unauthenticated.clone().count();
+            let n_known = self.clients.len() - n_unauthenticated;
+            if token.is_some() && n_unauthenticated >= MAX_UNAUTHENTICATED {
+                let oldest = unauthenticated.map(|(id, _)| *id).min();
                 if let Some(id) = oldest {
                     self.lose_client(id);
                 }

@@ -1,4 +1,4 @@
-//! The snapshot of a bus: the switch's status, and what only the shell knows.
+//! The snapshot of a bus: the switch's status, and what only the event loop knows.
 
 use super::EventLoop;
 use crate::kernel::snapshot::{BusSnapshot, ClientSnapshot};
@@ -29,7 +29,7 @@ impl EventLoop {
             n_sessions,
             n_open,
             n_guests: self.clients.len() - clients.len(),
-            n_not_let_in: self.n_unauthorized,
+            n_unauthorized: self.n_unauthorized,
             n_unfinished_bytes: self.n_unfinished_bytes,
             pools,
             clients,

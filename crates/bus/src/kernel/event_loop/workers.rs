@@ -1,6 +1,6 @@
 //! The processes of workers: started and ended, lines in and out.
 //!
-//! A process is started and watched by a task; its pipes are the shell's. It has ended for the
+//! A process is started and watched by a task; its pipes are the event loop's. It has ended for the
 //! switch when it has exited *and* all its output was read.
 
 use std::os::fd::OwnedFd;
@@ -390,10 +390,10 @@ async fn watch_worker(id: WorkerId, name: String, launch: Launch, mailbox: Mailb
     let life = async {
         let report = handle.exited().await;
         // Its stderr is whole when nothing is left of it, most often at once.
-        let _told_without = tokio::time::timeout(STDERR_WAIT, handle.ended()).await;
+        let _sent_without = tokio::time::timeout(STDERR_WAIT, handle.ended()).await;
         let last_words = summary_line(&handle.stderr_tail());
-        let note = LoopMessage::WorkerExited { worker: id, report, last_words };
-        let _bus_ended = mailbox.send(note).await;
+        let message = LoopMessage::WorkerExited { worker: id, report, last_words };
+        let _bus_ended = mailbox.send(message).await;
         handle.ended().await;
     };
     tokio::select! {
@@ -422,16 +422,16 @@ async fn log_stderr(name: String, lines: Option<StderrLines>) {
 }
 
 /// The line on stderr that says most: among the last ones the first that speaks of an error,
-/// because what follows is a trace or a farewell; else the last one.
+/// because what follows is a stack trace or a last remark; else the last one.
 fn summary_line(stderr: &str) -> String {
     const N_LINES: usize = 30;
     let mut lines: Vec<&str> =
         stderr.lines().rev().filter(|line| !line.trim().is_empty()).take(N_LINES).collect();
     lines.reverse();
-    let tells = |line: &&&str| {
+    let says_why = |line: &&&str| {
         let line = line.to_ascii_lowercase();
         ["error", "panicked", "fatal"].iter().any(|word| line.contains(word))
     };
-    let line = lines.iter().find(tells).or(lines.last()).copied().unwrap_or_default();
+    let line = lines.iter().find(says_why).or(lines.last()).copied().unwrap_or_default();
     line.trim().chars().filter(|c| !c.is_control()).take(MAX_STDERR_CHARS).collect()
 }

@@ -77,14 +77,14 @@ impl ControlChannel {
 
     pub(super) fn set(
         &mut self,
-        wish: &OptionChange,
+        change: &OptionChange,
         flavour: StreamJsonFlavour,
         out: &mut Vec<DialectOutput>,
     ) -> bool {
         if !self.is_listening {
             return false;
         }
-        match wish {
+        match change {
             OptionChange::Model(model) => self.request("set_model", json!({ "model": model }), out),
             OptionChange::Permissions(mode) => {
                 let mode = match (mode, flavour) {

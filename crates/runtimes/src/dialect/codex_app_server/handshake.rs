@@ -35,8 +35,8 @@ impl CodexTurnSettings {
         }
     }
 
-    pub(super) fn take(&mut self, wish: &OptionChange) {
-        match wish {
+    pub(super) fn take(&mut self, change: &OptionChange) {
+        match change {
             OptionChange::Model(model) => self.model = Some(model.clone()),
             OptionChange::Effort(effort) => self.effort = Some(effort.clone()),
             OptionChange::Permissions(mode) => self.permissions = *mode,

@@ -231,11 +231,11 @@ impl PiHandshake {
 
     pub(super) fn set(
         &mut self,
-        wish: &OptionChange,
+        change: &OptionChange,
         commands: &mut PiCommands,
         out: &mut Vec<DialectOutput>,
     ) -> bool {
-        let command = match wish {
+        let command = match change {
             OptionChange::Model(model) => {
                 let Some((provider, id)) = self.find(model) else { return false };
                 json!({ "type": "set_model", "provider": provider, "modelId": id })

@@ -340,8 +340,8 @@ fn dialogs_are_asks_or_cancelled() {
 #[test]
 fn options_are_set_by_commands() {
     let mut talk = Talk::opened();
-    let mut set = |wish: OptionChange| {
-        let is_set = talk.pi.set(&wish, &mut talk.said);
+    let mut set = |change: OptionChange| {
+        let is_set = talk.pi.set(&change, &mut talk.said);
         (is_set, talk.written().pop().unwrap_or_default())
     };
     let (is_set, command) = set(OptionChange::Model("small".to_owned()));

@@ -5,46 +5,48 @@ use tower::ServiceExt as _;
 use super::*;
 use crate::events::testing::One;
 
-fn begin(remotes: &Arc<HttpConnections>, one: &One, name: &str) -> Option<NewConnection> {
+fn begin(connections: &Arc<HttpConnections>, one: &One, name: &str) -> Option<NewConnection> {
     let principal = Principal { name: name.into(), ..one.principal.clone() };
-    remotes.open(&one.daemon, &principal, None)
+    connections.open(&one.daemon, &principal, None)
 }
 
 #[tokio::test]
 async fn a_connection_that_is_not_kept_is_over() {
     let one = One::new().await;
-    let remotes = Arc::new(HttpConnections::default());
-    drop(begin(&remotes, &one, "phone").unwrap());
-    assert_eq!(remotes.all.locked().len(), 0);
-    let kept = begin(&remotes, &one, "phone").unwrap().keep();
-    assert!(remotes.all.locked().contains_key(&kept.id) && !kept.over.is_cancelled());
+    let connections = Arc::new(HttpConnections::default());
+    drop(begin(&connections, &one, "phone").unwrap());
+    assert_eq!(connections.all.locked().len(), 0);
+    let kept = begin(&connections, &one, "phone").unwrap().keep();
+    assert!(connections.all.locked().contains_key(&kept.id) && !kept.over.is_cancelled());
 }
 
 #[tokio::test]
 async fn a_client_with_too_many_connections_loses_the_one_that_it_left_alone() {
     let one = One::new().await;
-    let remotes = Arc::new(HttpConnections::default());
+    let connections = Arc::new(HttpConnections::default());
     let kept: Vec<_> =
-        (0..MAX_REMOTES_EACH).map(|_| begin(&remotes, &one, "phone").unwrap().keep()).collect();
+        (0..MAX_REMOTES_EACH).map(|_| begin(&connections, &one, "phone").unwrap().keep()).collect();
     let reader = kept[0].own.read(None).unwrap();
-    let newest = begin(&remotes, &one, "phone").unwrap().keep();
+    let newest = begin(&connections, &one, "phone").unwrap().keep();
 
-    assert_eq!(remotes.all.locked().len(), MAX_REMOTES_EACH);
-    assert!(!remotes.all.locked().contains_key(&kept[1].id) && kept[1].over.is_cancelled());
-    assert!([&kept[0], &newest].iter().all(|remote| remotes.all.locked().contains_key(&remote.id)));
-    assert!(begin(&remotes, &one, "laptop").is_some());
+    assert_eq!(connections.all.locked().len(), MAX_REMOTES_EACH);
+    assert!(!connections.all.locked().contains_key(&kept[1].id) && kept[1].over.is_cancelled());
+    assert!(
+        [&kept[0], &newest].iter().all(|remote| connections.all.locked().contains_key(&remote.id))
+    );
+    assert!(begin(&connections, &one, "laptop").is_some());
     drop(reader);
 }
 
 #[tokio::test]
 async fn connections_that_are_all_read_are_none_too_many_for_others_only() {
     let one = One::new().await;
-    let remotes = Arc::new(HttpConnections::default());
+    let connections = Arc::new(HttpConnections::default());
     let kept: Vec<_> =
-        (0..MAX_REMOTES_EACH).map(|_| begin(&remotes, &one, "phone").unwrap().keep()).collect();
+        (0..MAX_REMOTES_EACH).map(|_| begin(&connections, &one, "phone").unwrap().keep()).collect();
     let _readers: Vec<_> = kept.iter().map(|remote| remote.own.read(None).unwrap()).collect();
-    assert!(begin(&remotes, &one, "phone").is_none());
-    assert!(begin(&remotes, &one, "laptop").is_some());
+    assert!(begin(&connections, &one, "phone").is_none());
+    assert!(begin(&connections, &one, "laptop").is_some());
 }
 
 #[tokio::test]

@@ -10,30 +10,30 @@ fn id(seq: u64) -> FrameId {
 
 #[test]
 fn frames_are_written_as_server_sent_events() {
-    let mut page = FrameBuffer::new(FrameEncoding::Sse);
+    let mut buffer = FrameBuffer::new(FrameEncoding::Sse);
 
-    page.push_comment("retry: 1000");
-    page.push_notice("stream", &json!({ "head": 7 }));
-    page.push_event(id(3), None, |text| text.push_str(r#"{"seq":3}"#));
-    page.push_event(id(4), Some("agent"), |text| text.push_str("{}"));
+    buffer.push_comment("retry: 1000");
+    buffer.push_notice("stream", &json!({ "head": 7 }));
+    buffer.push_event(id(3), None, |text| text.push_str(r#"{"seq":3}"#));
+    buffer.push_event(id(4), Some("agent"), |text| text.push_str("{}"));
 
     let expected = "retry: 1000\n\nevent: stream\ndata: {\"head\":7}\n\n\
                     id: 3-ab\ndata: {\"seq\":3}\n\nid: 4-ab\nevent: agent\ndata: {}\n\n";
-    assert_eq!(page.text(), expected);
-    assert_eq!(page.last_id(), Some(id(4)));
-    assert_eq!(page.frames().map(|(_, text)| text).collect::<String>(), expected);
+    assert_eq!(buffer.text(), expected);
+    assert_eq!(buffer.last_id(), Some(id(4)));
+    assert_eq!(buffer.frames().map(|(_, text)| text).collect::<String>(), expected);
 }
 
 #[test]
 fn frames_are_written_as_objects() {
-    let mut page = FrameBuffer::new(FrameEncoding::Object);
+    let mut buffer = FrameBuffer::new(FrameEncoding::Object);
 
-    page.push_comment("retry: 1000");
-    page.push_notice("stream", &json!({ "head": 7 }));
-    page.push_event(id(3), None, |text| text.push_str(r#"{"seq":3}"#));
+    buffer.push_comment("retry: 1000");
+    buffer.push_notice("stream", &json!({ "head": 7 }));
+    buffer.push_event(id(3), None, |text| text.push_str(r#"{"seq":3}"#));
 
     let frames: Vec<Value> =
-        page.frames().map(|(_, text)| serde_json::from_str(text).unwrap()).collect();
+        buffer.frames().map(|(_, text)| serde_json::from_str(text).unwrap()).collect();
     assert_eq!(
         frames,
         [
@@ -45,12 +45,12 @@ fn frames_are_written_as_objects() {
 
 #[test]
 fn a_carriage_return_between_tokens_does_not_end_the_line() {
-    let mut page = FrameBuffer::new(FrameEncoding::Sse);
+    let mut buffer = FrameBuffer::new(FrameEncoding::Sse);
 
-    page.push_event(id(1), None, |text| text.push_str("{\"a\":\r1,\r\n\"b\":\"\\r\"}"));
+    buffer.push_event(id(1), None, |text| text.push_str("{\"a\":\r1,\r\n\"b\":\"\\r\"}"));
 
-    let data = page.text().lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+    let data = buffer.text().lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
     let read: Value = serde_json::from_str(data).unwrap();
     assert_eq!(read, json!({ "a": 1, "b": "\r" }));
-    assert!(!page.text().contains('\r'));
+    assert!(!buffer.text().contains('\r'));
 }

@@ -20,13 +20,13 @@ fn told(
 ) -> Vec<(FrameId, String)> {
     let session = SessionId::from_entropy(&[7; 64]);
     let log_of = SnapshotKey { session, epoch: EPOCH, format };
-    let (mut teller, first) = FrameEncoder::new(log_of, told, snapshots);
-    let mut page = FrameBuffer::new(dress);
+    let (mut encoder, first) = FrameEncoder::new(log_of, told, snapshots);
+    let mut buffer = FrameBuffer::new(dress);
     for event in log.iter().filter(|event| event.seq > first) {
-        teller.encode(event, &mut page);
-        teller.keep_snapshot(log_of, event.seq, snapshots);
+        encoder.encode(event, &mut buffer);
+        encoder.keep_snapshot(log_of, event.seq, snapshots);
     }
-    page.frames().map(|(id, text)| (id.expect("an id"), text.to_owned())).collect()
+    buffer.frames().map(|(id, text)| (id.expect("an id"), text.to_owned())).collect()
 }
 
 /// What a client does with an id: it sends the text back.

@@ -12,10 +12,12 @@ use crate::events::testing::One;
 async fn all(reader: &mut EventReader) -> (Vec<Value>, Option<StreamEnd>) {
     let mut frames = Vec::new();
     loop {
-        let mut page = FrameBuffer::new(FrameEncoding::Object);
-        let next = tokio::time::timeout(std::time::Duration::from_secs(1), reader.next(&mut page));
+        let mut buffer = FrameBuffer::new(FrameEncoding::Object);
+        let next =
+            tokio::time::timeout(std::time::Duration::from_secs(1), reader.next(&mut buffer));
         let Ok(ending) = next.await else { return (frames, None) };
-        frames.extend(page.frames().map(|(_, text)| serde_json::from_str::<Value>(text).unwrap()));
+        frames
+            .extend(buffer.frames().map(|(_, text)| serde_json::from_str::<Value>(text).unwrap()));
         if ending.is_some() {
             return (frames, ending);
         }
@@ -77,10 +79,10 @@ async fn a_reader_that_is_dropped_in_any_wait_loses_nothing() {
 
     // Each of these waits and is dropped before anything comes.
     for _ in 0..3 {
-        let mut page = FrameBuffer::new(FrameEncoding::Object);
-        let waiting = reader.next(&mut page);
+        let mut buffer = FrameBuffer::new(FrameEncoding::Object);
+        let waiting = reader.next(&mut buffer);
         assert!(tokio::time::timeout(std::time::Duration::ZERO, waiting).await.is_err());
-        assert!(page.is_empty());
+        assert!(buffer.is_empty());
     }
     one.append(vec![draft(Kind::Error)]).await;
 
@@ -99,10 +101,11 @@ async fn what_was_let_go_is_read_again() {
 
     let mut frames = Vec::new();
     while seqs(&frames).last() != Some(&head) {
-        let mut page = FrameBuffer::new(FrameEncoding::Object);
-        assert_eq!(reader.next(&mut page).await, None);
-        assert!(page.n_frames() <= PAGE_FRAMES && page.len() <= 2 * PAGE_BYTES);
-        frames.extend(page.frames().map(|(_, text)| serde_json::from_str::<Value>(text).unwrap()));
+        let mut buffer = FrameBuffer::new(FrameEncoding::Object);
+        assert_eq!(reader.next(&mut buffer).await, None);
+        assert!(buffer.n_frames() <= PAGE_FRAMES && buffer.len() <= 2 * PAGE_BYTES);
+        frames
+            .extend(buffer.frames().map(|(_, text)| serde_json::from_str::<Value>(text).unwrap()));
         reader.drop_read_ahead(0);
     }
 

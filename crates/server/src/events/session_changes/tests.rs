@@ -10,9 +10,9 @@ use crate::events::frame_buffer::FrameEncoding;
 use crate::events::testing::One;
 
 async fn next(lists: &mut SessionChanges) -> Vec<Value> {
-    let mut page = FrameBuffer::new(FrameEncoding::Object);
-    assert_eq!(lists.next(&mut page).await, None);
-    page.frames().map(|(_, text)| serde_json::from_str(text).unwrap()).collect()
+    let mut buffer = FrameBuffer::new(FrameEncoding::Object);
+    assert_eq!(lists.next(&mut buffer).await, None);
+    buffer.frames().map(|(_, text)| serde_json::from_str(text).unwrap()).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -91,9 +91,9 @@ async fn whoever_sees_only_its_own_sessions_hears_only_of_those() {
 
     one.log.delete(one.id).await.unwrap();
 
-    let mut page = FrameBuffer::new(FrameEncoding::Object);
-    let told = tokio::time::timeout(10 * POLL_EVERY, lists.next(&mut page)).await;
-    assert!(told.is_err(), "{page:?}");
+    let mut buffer = FrameBuffer::new(FrameEncoding::Object);
+    let told = tokio::time::timeout(10 * POLL_EVERY, lists.next(&mut buffer)).await;
+    assert!(told.is_err(), "{buffer:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -113,7 +113,7 @@ async fn all_who_watch_the_same_list_share_one_look() {
         assert_eq!(next(lists).await[0]["data"]["title"], "A name");
     }
 
-    let told = |lists: &SessionChanges| lists.told.clone().unwrap();
+    let told = |lists: &SessionChanges| lists.sent.clone().unwrap();
     assert!(watchers.iter().all(|lists| Arc::ptr_eq(&told(lists), &told(&watchers[0]))));
     assert!(told(&other).is_empty());
 }
@@ -123,12 +123,12 @@ async fn what_did_not_change_is_kept_once() {
     let one = One::new().await;
     let mut lists = SessionChanges::new(&one.daemon, &one.principal);
     next(&mut lists).await;
-    let before = lists.told.clone().unwrap();
+    let before = lists.sent.clone().unwrap();
 
     one.add_session(1, "another").await;
     next(&mut lists).await;
 
-    let now = lists.told.clone().unwrap();
+    let now = lists.sent.clone().unwrap();
     assert_eq!(now.len(), 2);
     assert!(Arc::ptr_eq(&before[&one.id], &now[&one.id]));
 }
@@ -145,10 +145,10 @@ async fn much_that_is_new_is_told_in_pages_and_all_of_it_once() {
 
     let mut told = Vec::new();
     while told.len() < expected.len() {
-        let mut page = FrameBuffer::new(FrameEncoding::Object);
-        assert_eq!(lists.next(&mut page).await, None);
-        assert!(page.len() < MAX_PAGE_BYTES + 4096, "{}", page.len());
-        told.extend(page.frames().map(|(_, text)| {
+        let mut buffer = FrameBuffer::new(FrameEncoding::Object);
+        assert_eq!(lists.next(&mut buffer).await, None);
+        assert!(buffer.len() < MAX_PAGE_BYTES + 4096, "{}", buffer.len());
+        told.extend(buffer.frames().map(|(_, text)| {
             let frame: Value = serde_json::from_str(text).unwrap();
             frame["data"]["session"].as_str().unwrap().to_owned()
         }));
@@ -174,7 +174,7 @@ async fn what_is_not_among_the_newest_any_more_is_not_called_deleted_and_not_kep
         n_told += told.len();
     }
 
-    let known = lists.told.clone().unwrap();
+    let known = lists.sent.clone().unwrap();
     assert_eq!(known.len(), SessionFilter::MAX_LIMIT);
     assert!(!known.contains_key(&one.id));
 }

@@ -10,7 +10,7 @@ fn limits(body_timeout: Duration) -> HttpLimits {
 }
 
 fn terms(max_bytes: u64) -> BodyLimits {
-    BodyLimits { max_bytes, held: None, revoked: None }
+    BodyLimits { max_bytes, reservation: None, revoked: None }
 }
 
 fn stream() -> (mpsc::Sender<&'static [u8]>, Body) {
@@ -90,7 +90,7 @@ async fn a_body_for_which_there_is_no_room_is_broken_off_and_its_room_given_back
     let full = quota.reserve("a");
     assert!(full.take(48 << 20));
     let wrap = |name: &str| {
-        let terms = BodyLimits { held: Some(Arc::new(quota.reserve(name))), ..terms(100) };
+        let terms = BodyLimits { reservation: Some(Arc::new(quota.reserve(name))), ..terms(100) };
         MeteredBody::wrap(Body::from("12345"), terms, &limits(Duration::from_secs(60)))
     };
     let (body, note) = wrap("a");

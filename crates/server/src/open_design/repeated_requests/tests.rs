@@ -9,23 +9,23 @@ use crate::locking::Locking as _;
 
 #[test]
 fn a_name_stands_for_one_request_of_one_principal() {
-    let asked = RequestDigests::default();
+    let digests = RequestDigests::default();
 
-    asked.enter("ann", Some("1"), "a").unwrap().keep();
+    digests.enter("ann", Some("1"), "a").unwrap().keep();
 
-    asked.enter("ann", Some("1"), "a").unwrap().keep();
-    assert!(asked.enter("ann", Some("1"), "b").is_err());
-    assert!(asked.enter("bob", Some("1"), "b").is_ok());
-    assert!(asked.enter("ann", None, "b").is_ok());
+    digests.enter("ann", Some("1"), "a").unwrap().keep();
+    assert!(digests.enter("ann", Some("1"), "b").is_err());
+    assert!(digests.enter("bob", Some("1"), "b").is_ok());
+    assert!(digests.enter("ann", None, "b").is_ok());
 }
 
 #[test]
 fn a_request_that_was_not_served_gives_its_name_back() {
-    let asked = RequestDigests::default();
+    let digests = RequestDigests::default();
 
-    drop(asked.enter("ann", Some("1"), "a").unwrap());
+    drop(digests.enter("ann", Some("1"), "a").unwrap());
 
-    assert!(asked.enter("ann", Some("1"), "b").is_ok());
+    assert!(digests.enter("ann", Some("1"), "b").is_ok());
 }
 
 #[tokio::test]

@@ -50,10 +50,10 @@ fn turn(n: usize) -> TurnId {
 }
 
 #[tokio::test]
-async fn a_ledger_follows_its_log() {
-    let (log, ledgers) = (Log::new().await, RunIndexes::default());
+async fn an_index_follows_its_log() {
+    let (log, indexes) = (Log::new().await, RunIndexes::default());
     let status = async || {
-        let runs = ledgers.runs(&log.log, &log.record().await).await.unwrap();
+        let runs = indexes.runs(&log.log, &log.record().await).await.unwrap();
         runs.iter().map(|run| run.status).collect::<Vec<_>>()
     };
 
@@ -69,7 +69,7 @@ async fn a_ledger_follows_its_log() {
     log.add(turn(2), "prompt_dropped", json!({ "reason": "cancelled" })).await;
     assert_eq!(status().await, [RunStatus::Canceled, RunStatus::Failed]);
 
-    let runs = ledgers.runs(&log.log, &log.record().await).await.unwrap();
+    let runs = indexes.runs(&log.log, &log.record().await).await.unwrap();
     let told = json!(runs[1]);
     assert_eq!(told["error"], "log in");
     assert_eq!(told["errorCode"], "AGENT_AUTH_REQUIRED");
@@ -80,18 +80,18 @@ async fn a_ledger_follows_its_log() {
 
 #[tokio::test]
 async fn a_run_that_is_too_old_for_the_list_is_found_by_its_id() {
-    let (log, ledgers) = (Log::new().await, RunIndexes::default());
+    let (log, indexes) = (Log::new().await, RunIndexes::default());
     for n in 0..=MAX_RUNS {
         log.receive(turn(n)).await;
         log.add(turn(n), "turn_ended", json!({ "stopReason": "end_turn" })).await;
     }
     let record = log.record().await;
 
-    let listed = ledgers.runs(&log.log, &record).await.unwrap();
-    let (oldest, _) = ledgers.run(&log.log, &record, turn(0)).await.unwrap().unwrap();
+    let listed = indexes.runs(&log.log, &record).await.unwrap();
+    let (oldest, _) = indexes.run(&log.log, &record, turn(0)).await.unwrap().unwrap();
 
     assert_eq!(listed.len(), MAX_RUNS);
     assert!(listed.iter().all(|run| run.id != turn(0)));
     assert_eq!(oldest.status, RunStatus::Succeeded);
-    assert!(ledgers.run(&log.log, &record, turn(9999)).await.unwrap().is_none());
+    assert!(indexes.run(&log.log, &record, turn(9999)).await.unwrap().is_none());
 }

@@ -19,9 +19,9 @@ pub(super) enum CommandStart {
 #[derive(Debug, Clone, Copy)]
 struct ProgramOptions {
     programs: &'static [&'static str],
-    /// As usage lines have them, short ones of a kind together: `-a` and `--all` have no value, or one
-    /// behind `=` if they are long. `-u=` and `--user=` have one, in the same word or in the next,
-    /// and `-i?` has one in the same word, or none.
+    /// As usage lines have them, short ones of a kind together: `-a` and `--all` have no value, or
+    /// one behind `=` if they are long. `-u=` and `--user=` have one, in the same word or in the
+    /// next, and `-i?` has one in the same word, or none.
     takes: &'static str,
     before: CommandPrefix,
     shell: ShellStart,

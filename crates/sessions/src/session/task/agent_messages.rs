@@ -179,7 +179,8 @@ impl SessionTask {
         }
     }
 
-    /// Whether the turn goes on after `error`: the agent has lost the session, and is given it again.
+    /// Whether the turn goes on after `error`: the agent has lost the session, and is given it
+    /// again.
     fn try_again(&mut self, error: &RpcError) -> bool {
         let is_lost = error.code == codes::NOT_FOUND
             || Fault::from_agent(error).category == Category::SessionLost;

@@ -208,8 +208,8 @@ impl SessionTask {
         Some(self.used_at + self.context.settings.put_aside_after.filter(|_| is_unused)?)
     }
 
-    /// Puts the session aside as if it had not been used for long.
-    pub(super) fn rest_soon(&mut self) {
+    /// Has an unlinked session put aside as if it had not been used for long.
+    pub(super) fn put_aside_if_unlinked(&mut self) {
         if !self.link.is_unlinked() {
             return;
         }

@@ -42,19 +42,19 @@ pub(super) enum ControlRequest {
     Restart { pool: String },
 }
 
-/// Answers other processes of this user until it is dropped. `places` are the addresses at which
+/// Answers other processes of this user until it is dropped. `addresses` are the addresses at which
 /// the bus listens for clients.
 pub(super) async fn listen(
     bus: &Bus,
     source: &Arc<BusSource>,
-    places: Vec<String>,
+    addresses: Vec<String>,
 ) -> Result<AbortOnDropHandle<()>> {
     let dir = dir(&source.config.home.run);
     remove_dead_sockets(&dir);
     let socket = dir.join(format!("{}.sock", std::process::id()));
     let listener =
         Listener::new(BoundSocket::unix(&socket, UnixKind::Private).await?, HttpLimits::default());
-    let (bus, source, places) = (bus.clone(), source.clone(), Arc::new(places));
+    let (bus, source, addresses) = (bus.clone(), source.clone(), Arc::new(addresses));
     let listening = async move {
         loop {
             let connection = listener.next().await;
@@ -62,11 +62,11 @@ pub(super) async fn listen(
             if !matches!(connection.peer(), Peer::Private { uid, .. } if uid == own_uid) {
                 continue;
             }
-            let (bus, source, places) = (bus.clone(), source.clone(), places.clone());
+            let (bus, source, addresses) = (bus.clone(), source.clone(), addresses.clone());
             task::spawn(async move {
                 let (mut stream, _arrival) = connection.secure().await?;
                 let order = read_line(&mut stream, MAX_ORDER_BYTES).await?;
-                let answer = carry_out(order, &bus, &source, &places).await;
+                let answer = carry_out(order, &bus, &source, &addresses).await;
                 let answer = answer.unwrap_or_else(
                     |failure| json!({ "error": failure.message, "exitCode": failure.code }),
                 );
@@ -115,7 +115,7 @@ async fn carry_out(
     order: ControlRequest,
     bus: &Bus,
     source: &BusSource,
-    places: &[String],
+    addresses: &[String],
 ) -> Result<Value, Failure> {
     let picture = bus.snapshot().await?;
     let pool = |name: String| {
@@ -133,7 +133,7 @@ async fn carry_out(
             let mut shown = json!(picture);
             shown["pid"] = json!(std::process::id());
             shown["file"] = json!(source.path);
-            shown["listeners"] = json!(places);
+            shown["listeners"] = json!(addresses);
             return Ok(shown);
         }
         ControlRequest::Reload => {

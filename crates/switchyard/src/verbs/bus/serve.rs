@@ -56,14 +56,14 @@ pub(super) async fn serve(
     let edges = setup.edges.clone();
     let bus = Bus::start(setup)?;
     let connections = TaskTracker::new();
-    let mut places = Vec::new();
+    let mut addresses = Vec::new();
     for listener in &listeners {
-        places.push(listen(&bus, listener, token.as_ref(), &edges, &connections).await?);
+        addresses.push(listen(&bus, listener, token.as_ref(), &edges, &connections).await?);
     }
     let source = Arc::new(source);
-    let control = control::listen(&bus, &source, places.clone()).await?;
+    let control = control::listen(&bus, &source, addresses.clone()).await?;
     // Whoever reads this may ask for its status at once.
-    for place in &places {
+    for place in &addresses {
         say(&format!("listening on {place}"));
     }
     let client = match listeners.is_empty() {

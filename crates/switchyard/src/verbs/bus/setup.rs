@@ -90,10 +90,10 @@ pub(super) fn problems(file: &BusFile) -> Vec<Failure> {
     let alone = SwitchPlan { pools: any, limits: file.limits.clone() };
     found.extend(alone.check().err().map(|error| plan_failure(&error)));
     found.extend(edge_problems(&file.edges).into_iter().map(|why| Failure::new(ERROR, why)));
-    let mut places = BTreeSet::new();
+    let mut addresses = BTreeSet::new();
     for listener in &file.listeners {
         let at = &listener.at;
-        if !places.insert(at) {
+        if !addresses.insert(at) {
             found.push(Failure::new(ERROR, format!("{at} is listened on twice")));
         }
         if let Some(pool) = &listener.pool

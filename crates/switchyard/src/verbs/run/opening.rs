@@ -37,7 +37,7 @@ pub(super) async fn open(
     agent: Option<&str>,
 ) -> Result<RunSession, Failure> {
     let initial_options = args.initial_options.initial_options();
-    if !initial_options.ask_first() {
+    if !initial_options.are_restrictive() {
         require_a_person("it may not choose a mode or an option that may allow more")?;
     }
     match &args.session {

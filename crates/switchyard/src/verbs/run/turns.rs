@@ -2,8 +2,8 @@
 //!
 //! In: a session that is open, the first prompt, and where further ones come from. Out: the log as
 //! it grows, in the format that was asked for, and an exit code. One turn runs at a time; the next
-//! prompt is given when it has ended. A turn that fails does not end a run that has more to ask: its
-//! end is told like any other, and the exit code remembers it.
+//! prompt is given when it has ended. A turn that fails does not end a run that has more to ask:
+//! its end is told like any other, and the exit code remembers it.
 
 use std::pin::Pin;
 use std::time::Duration;

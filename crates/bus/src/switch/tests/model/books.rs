@@ -13,7 +13,7 @@ pub(super) fn check(world: &World) {
     check_clients(world);
     check_workers(world);
     for (id, pool) in &switch.pools {
-        let n_bytes: usize = pool.waiting.iter().map(|(_, parcel)| parcel.line.len()).sum();
+        let n_bytes: usize = pool.waiting.iter().map(|(_, routed)| routed.line.len()).sum();
         assert_eq!(n_bytes, pool.n_waiting_bytes);
         assert!(n_bytes <= switch.limits.worker_queue.full.max(2500));
         assert!(pool.mode == PoolMode::Serving || pool.waiting.is_empty());
@@ -67,7 +67,7 @@ fn check_clients(world: &World) {
         assert_eq!(client.n_waiting, waiting.filter(|(whose, _)| whose == id).count());
         assert!(client.n_held_bytes <= switch.limits.client_queue.full);
         let held: usize =
-            client.links.iter().flat_map(|link| &link.held).map(|parcel| parcel.line.len()).sum();
+            client.links.iter().flat_map(|link| &link.held).map(|routed| routed.line.len()).sum();
         assert!(client.n_held_bytes >= held);
     }
 }

@@ -276,12 +276,12 @@ fn an_interrupt_is_written_while_a_turn_runs_and_cancels_it() {
 #[test]
 fn options_are_written_as_the_cli_knows_them() {
     let (mut dialect, _) = open(&ConversationOptions::default());
-    let mut wish = |wish: OptionChange| {
+    let mut change = |change: OptionChange| {
         let mut out = Vec::new();
-        let is_done = dialect.set(&wish, &mut out);
+        let is_done = dialect.set(&change, &mut out);
         (is_done, written(&out).first().map(|line| line["request"].clone()))
     };
-    let (is_done, request) = wish(OptionChange::Model("sonnet".to_owned()));
+    let (is_done, request) = change(OptionChange::Model("sonnet".to_owned()));
     assert!(is_done);
     assert_eq!(request, Some(json!({ "subtype": "set_model", "model": "sonnet" })));
     for (mode, name) in [
@@ -291,11 +291,11 @@ fn options_are_written_as_the_cli_knows_them() {
         (PermissionMode::ReadOnly, "default"),
         (PermissionMode::DenyAll, "default"),
     ] {
-        let (is_done, request) = wish(OptionChange::Permissions(mode));
+        let (is_done, request) = change(OptionChange::Permissions(mode));
         assert!(is_done);
         assert_eq!(request, Some(json!({ "subtype": "set_permission_mode", "mode": name })));
     }
-    assert_eq!(wish(OptionChange::Effort("high".to_owned())), (false, None));
+    assert_eq!(change(OptionChange::Effort("high".to_owned())), (false, None));
 }
 
 #[test]

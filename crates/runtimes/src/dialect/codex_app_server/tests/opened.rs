@@ -132,12 +132,12 @@ fn a_thread_that_cannot_be_opened_fails_the_turns() {
 fn changed_options_are_told_with_the_next_turn() {
     let mut dialect = open(&ConversationOptions::default());
     let mut out = Vec::new();
-    for wish in [
+    for change in [
         OptionChange::Model("small".to_owned()),
         OptionChange::Effort("high".to_owned()),
         OptionChange::Permissions(PermissionMode::ReadOnly),
     ] {
-        assert!(dialect.set(&wish, &mut out));
+        assert!(dialect.set(&change, &mut out));
     }
     assert!(out.is_empty());
     let images = vec![PromptImage { mime_type: "image/png".to_owned(), data: "QUJD".to_owned() }];

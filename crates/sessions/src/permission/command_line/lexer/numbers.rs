@@ -5,8 +5,8 @@
 //! subshell in a substitution, and dash reads on. Commands are only in substitutions then.
 //!
 //! What stands in brackets behind a name is a number as well, and bash reads once more what it has
-//! read there. In `a['$(x)']` the quotes are none to bash the second time, and `x` is run. So what is
-//! hidden by quotes cannot be told, unless nothing of it can be code.
+//! read there. In `a['$(x)']` the quotes are none to bash the second time, and `x` is run. So what
+//! is hidden by quotes cannot be told, unless nothing of it can be code.
 
 use super::names::{is_option, named_by_printf};
 use super::{ANYTHING, Lexer, Quotes, Word};

@@ -64,9 +64,9 @@ fn a_file_is_read_with_paths_below_it() {
     assert_eq!(program(&file), Path::new("/here/conf/./agent"));
     assert_eq!(file.limits.max_clients, 12);
     assert_eq!(file.token_file, Some("/here/conf/token".into()));
-    let places: Vec<&BusAddress> = file.listeners.iter().map(|listener| &listener.at).collect();
+    let addresses: Vec<&BusAddress> = file.listeners.iter().map(|listener| &listener.at).collect();
     let unix = BusAddress::Unix("/here/conf/bus.sock".into(), 0o600);
-    assert_eq!(places, [&BusAddress::Tcp("127.0.0.1:9000".parse().unwrap()), &unix]);
+    assert_eq!(addresses, [&BusAddress::Tcp("127.0.0.1:9000".parse().unwrap()), &unix]);
     assert_eq!(problems(&file), []);
     assert!(warnings(&file).is_empty());
 }
