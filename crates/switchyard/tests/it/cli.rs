@@ -356,6 +356,11 @@ fn an_acp_agent_is_set_to_its_default_model_where_none_is_named() {
     let refused = run(&home, &["run", "mine", "say x"]);
     assert!(refused.code != 0 && refused.err.contains("demo-none"), "{refused:?}");
     assert!(refused.err.contains("demo-small"), "{refused:?}");
+
+    let choiceless = agent.replace("\"demo-agent\"", "\"demo-agent\", \"--no-config\"");
+    config(&home, &format!("[agents.mine]\n{choiceless}\ndefault_model = \"any\""));
+    let ran = run(&home, &["run", "mine", "say x"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "x\n"), "{ran:?}");
 }
 
 #[test]

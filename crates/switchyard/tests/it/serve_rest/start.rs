@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use testkit::test_executables;
+use testkit::test_home::switchyard;
 
 use super::{Api, EXE, of_kind};
 
@@ -39,6 +40,25 @@ async fn an_agent_can_be_started_before_the_first_prompt() {
     api.until_idle(&session).await;
     assert_eq!(n_workers().await, 1);
     api.send(start().json(&json!({ "autch": "x" }))).await.refused(400, "bad-input");
+}
+
+#[tokio::test]
+async fn a_default_model_is_set_at_each_start_of_an_agent_that_forgets() {
+    let home = switchyard(EXE);
+    let agent = format!(
+        "[agents.mine]\ncommand = \"{EXE}\"\nargs = [\"demo-agent\", \"--load\", \"--forget\"]\n\
+         default_model = \"demo-large\"\n"
+    );
+    std::fs::write(home.path().join("switchyard.toml"), agent).unwrap();
+    let mut api = Api::start_in(home).await;
+    let new = json!({ "agent": "mine", "cwd": api.home.work(), "startsLater": true });
+    let made = api.post("/v1/sessions", &new).await.is(201).body;
+    let path = format!("/v1/sessions/{}/start", made["id"].as_str().unwrap());
+    for _ in 0..2 {
+        let started = api.post(&path, &json!({})).await.is(200).body;
+        assert_eq!(started["options"]["model"]["current"], "demo-large");
+        api = api.restart().await;
+    }
 }
 
 #[tokio::test]
