@@ -64,7 +64,7 @@ impl DialectName {
 /// The protocol state of one CLI process.
 pub trait Dialect: std::fmt::Debug + Send {
     /// The process has started. Dialects whose process lives as long as a session initialize it,
-    /// start or resume the conversation, and emit [`DialectOutput::ConversationInfo`] or
+    /// start or resume the conversation, and emit [`DialectOutput::ConversationOpened`] or
     /// [`DialectOutput::ConversationLost`] afterwards.
     fn open(&mut self, _opening: &ConversationOptions, _out: &mut Vec<DialectOutput>) {}
 

@@ -1023,10 +1023,10 @@ export interface components {
         EventFrame: {
             data: components["schemas"]["EventData"];
             /**
-             * @description `message` for events of the log, changes of the conversation and envelopes; in the format `ui` what it is: `start`,
-             *     `agent`, `stderr`, `error`, `end`. About the stream: `stream`, `state_resync_required`,
-             *     `slow_client_warning`, `session_halted`, `client_evicted`, `session_deleted`, `revoked`, `daemon_stopping`,
-             *     `stream_end`, `stream_error`, `heartbeat`.
+             * @description `message` for events of the log, changes of the conversation and envelopes; in the format
+             *     `ui` what it is: `start`, `agent`, `stderr`, `error`, `end`. About the stream: `stream`,
+             *     `state_resync_required`, `slow_client_warning`, `session_halted`, `client_evicted`,
+             *     `session_deleted`, `revoked`, `daemon_stopping`, `stream_end`, `stream_error`, `heartbeat`.
              */
             event: string;
             /** @description The cursor behind this frame. Frames without one are about the stream. */
@@ -1083,7 +1083,10 @@ export interface components {
             limit: components["schemas"]["Limit"];
             requestId: string;
         };
-        /** @description The session pauses: the `permission_requested` with the same `requestId` asks whether it may go on. */
+        /**
+         * @description The session pauses: the `permission_requested` with the same `requestId` asks whether it may go
+         *     on.
+         */
         LimitReached: {
             /** Format: double */
             allowed: number;

@@ -20,7 +20,7 @@ impl Canvas {
         Line::styled(cut(text, self.columns), style)
     }
 
-    /// As [`wrap::words`], in one style.
+    /// As [`wrap::wrap_words`], in one style.
     pub(super) fn words(
         self,
         text: impl Into<String>,
@@ -30,7 +30,7 @@ impl Canvas {
         wrap::wrap_words(&[StyledText::new(text, style)], self.columns, margin)
     }
 
-    /// As [`wrap::cells`], in one style.
+    /// As [`wrap::wrap_cells`], in one style.
     pub(super) fn cells(
         self,
         text: impl Into<String>,
