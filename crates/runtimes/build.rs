@@ -12,6 +12,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "../wire/src/permission_mode.rs"]
+mod permission_mode;
+
 // An inline module with a path, so that `definition.rs` finds its own modules below `src`.
 #[path = "src"]
 mod runtimes {
@@ -19,7 +22,8 @@ mod runtimes {
     pub mod definition;
     pub mod dialect {
         mod shared_types;
-        pub use shared_types::{DialectName, Model, PermissionMode};
+        pub use crate::permission_mode::PermissionMode;
+        pub use shared_types::{DialectName, Model};
     }
 }
 
@@ -32,6 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=src/definition.rs");
     println!("cargo::rerun-if-changed=src/definition");
     println!("cargo::rerun-if-changed=src/dialect/shared_types.rs");
+    println!("cargo::rerun-if-changed=../wire/src/permission_mode.rs");
 
     let mut list = String::from("[\n");
     let mut owners: BTreeMap<String, PathBuf> = BTreeMap::new();

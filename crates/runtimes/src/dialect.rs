@@ -40,7 +40,8 @@ use wire::Fault;
 use crate::update::{SessionUpdate, ToolCall};
 
 pub use reader::DialectReader;
-pub use shared_types::{DialectName, Model, PermissionMode};
+pub use shared_types::{DialectName, Model};
+pub use wire::PermissionMode;
 pub use wire::event::StopReason;
 
 impl DialectName {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use sessions::fair_limiter::FairLimiter;
 use sessions::host::AgentCapabilities;
 use sessions::order::SessionOrder;
-use sessions::permission::PolicyMode;
+use sessions::permission::PermissionMode;
 use sessions::registry::{RegistryError, SessionRegistry};
 use sessions::session::SessionHandle;
 use store::SessionRecord;
@@ -212,7 +212,8 @@ impl Daemon {
         order: SessionOrder,
         principal: &Principal,
     ) -> Result<SessionOrder, Problem> {
-        let is_wide = matches!(order.permissions, Some(PolicyMode::Auto | PolicyMode::AcceptEdits));
+        let is_wide =
+            matches!(order.permissions, Some(PermissionMode::Auto | PermissionMode::AcceptEdits));
         if principal.is_worker && is_wide {
             let why = "an agent cannot give a session wider permissions than it would get";
             return Err(Problem::forbidden(why));

@@ -27,7 +27,6 @@ pub mod problem;
 mod request_names;
 pub mod router;
 pub mod secrets;
-mod status;
 pub mod tls;
 pub mod tokens;
 mod web_socket;

@@ -15,7 +15,7 @@ use wire::{Fault, Json, Millis, TurnId};
 use crate::budget::Budget;
 use crate::creation_params::CreationParams;
 use crate::options::{InitialOptions, SettingRequest};
-use crate::permission::PolicyMode;
+use crate::permission::PermissionMode;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -52,7 +52,7 @@ pub struct SessionDetails {
     pub is_apart: bool,
     /// The permission mode that was asked for, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub permissions: Option<PolicyMode>,
+    pub permissions: Option<PermissionMode>,
     /// The last prompts that their clients had given a name, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<PromptRequest>,

@@ -17,7 +17,7 @@ use crate::budget::BudgetLimits;
 use crate::creation_params::CreationParams;
 use crate::details::{ClientRequest, SessionDetails};
 use crate::options::InitialOptions;
-use crate::permission::PolicyMode;
+use crate::permission::PermissionMode;
 
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum OrderError {
@@ -51,7 +51,7 @@ pub struct SessionOrder {
     pub tells_directory: bool,
     /// Options that are set as soon as the agent has the session.
     pub initial_options: InitialOptions,
-    pub permissions: Option<PolicyMode>,
+    pub permissions: Option<PermissionMode>,
     pub limits: BudgetLimits,
     pub title: Option<String>,
     pub maker: Option<Maker>,

@@ -24,50 +24,16 @@ pub use rules::{Rule, RuleError, Rules};
 pub use tool_facts::ToolFacts;
 pub(crate) use tool_facts::{TurnToolCalls, call_id};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+pub use wire::PermissionMode;
 pub use wire::event::{DecidedBy, Decider, RulePlace};
-
-/// The treatment of questions that no rule answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PolicyMode {
-    /// Ask the attached clients; reject when there are none.
-    #[default]
-    Ask,
-    /// Allow reading and editing inside the session's roots, ask for the rest.
-    AcceptEdits,
-    /// Allow everything, once at a time.
-    Auto,
-    /// Allow reading, deny the rest.
-    ReadOnly,
-    /// Deny everything.
-    DenyAll,
-}
-
-impl PolicyMode {
-    /// The name of the mode, as it is written everywhere.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ask => "ask",
-            Self::AcceptEdits => "accept-edits",
-            Self::Auto => "auto",
-            Self::ReadOnly => "read-only",
-            Self::DenyAll => "deny-all",
-        }
-    }
-
-    /// Whether files may be written and commands run on the agent's behalf at all.
-    pub fn allows_changes(self) -> bool {
-        !matches!(self, Self::ReadOnly | Self::DenyAll)
-    }
-}
 
 /// Rules and mode of one session.
 #[derive(Debug, Clone, Default)]
 pub struct PermissionPolicy {
     /// The session's own rules, beside those that all sessions share.
     pub rules: Rules,
-    pub mode: PolicyMode,
+    pub mode: PermissionMode,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +58,7 @@ impl PermissionPolicy {
     /// Judges by the rules that all sessions share and the session's own, as if they stood
     /// in one file.
     pub fn judge_with(&self, shared: &Rules, question: &PolicyQuestion) -> PolicyVerdict {
-        if self.mode == PolicyMode::DenyAll {
+        if self.mode == PermissionMode::DenyAll {
             return self.judge_by_mode(question);
         }
         let by_rules = self.judge_by_rules(shared, question);
@@ -139,19 +105,19 @@ impl PermissionPolicy {
     fn judge_by_mode(&self, question: &PolicyQuestion) -> PolicyVerdict {
         let by_mode = |name: &str| Decider::detailed(DecidedBy::Mode, name);
         match self.mode {
-            PolicyMode::Ask => PolicyVerdict::Ask,
-            PolicyMode::Auto => PolicyVerdict::Allow(by_mode("auto")),
-            PolicyMode::DenyAll => PolicyVerdict::Deny(by_mode("deny-all")),
-            PolicyMode::ReadOnly if question.only_reads() => {
+            PermissionMode::Ask => PolicyVerdict::Ask,
+            PermissionMode::Auto => PolicyVerdict::Allow(by_mode("auto")),
+            PermissionMode::DenyAll => PolicyVerdict::Deny(by_mode("deny-all")),
+            PermissionMode::ReadOnly if question.only_reads() => {
                 PolicyVerdict::Allow(by_mode("read-only"))
             }
-            PolicyMode::ReadOnly => PolicyVerdict::Deny(by_mode("read-only")),
-            PolicyMode::AcceptEdits
+            PermissionMode::ReadOnly => PolicyVerdict::Deny(by_mode("read-only")),
+            PermissionMode::AcceptEdits
                 if question.only_reads() || question.only_edits_inside_roots() =>
             {
                 PolicyVerdict::Allow(by_mode("accept-edits"))
             }
-            PolicyMode::AcceptEdits => PolicyVerdict::Ask,
+            PermissionMode::AcceptEdits => PolicyVerdict::Ask,
         }
     }
 }

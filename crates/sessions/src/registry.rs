@@ -30,20 +30,24 @@ use crate::host::{AgentCommand, HostSlot};
 use crate::lock::lock;
 use crate::open::{self, OpenError, OpenOptions, OpenedSession};
 use crate::order::{OrderError, SessionOrder};
-use crate::permission::{PermissionPolicy, PolicyMode};
+use crate::permission::{PermissionMode, PermissionPolicy};
 use crate::pools::Pools;
 use crate::session::{SessionError, SessionHandle, SessionPhase};
 
 use limits::{CountGuard, CountsByKey, RegistryLimits};
 
-pub use status::SessionActivity;
+pub use status::SessionStatus;
 pub(crate) use waking::ReopenRequest;
 
 /// Turns names of agents into commands, and says which there are.
 #[async_trait]
 pub trait AgentSource: Send + Sync + 'static {
     /// How the agent of an order is started today, in a session of that mode.
-    async fn command(&self, order: &SessionOrder, mode: PolicyMode) -> Result<AgentCommand, Fault>;
+    async fn command(
+        &self,
+        order: &SessionOrder,
+        mode: PermissionMode,
+    ) -> Result<AgentCommand, Fault>;
 
     /// The agents on this machine, one JSON object each, sent as they are found.
     fn found(&self, refresh: bool) -> mpsc::Receiver<Json>;
@@ -191,7 +195,7 @@ impl SessionRegistry {
         *lock(&self.policy) = policy;
     }
 
-    fn policy(&self, mode: Option<PolicyMode>) -> PermissionPolicy {
+    fn policy(&self, mode: Option<PermissionMode>) -> PermissionPolicy {
         let policy = lock(&self.policy).clone();
         let mode = self.context.settings.forced_mode.or(mode);
         PermissionPolicy { mode: mode.unwrap_or(policy.mode), ..policy }
@@ -251,7 +255,7 @@ impl SessionRegistry {
     async fn command(
         &self,
         order: &SessionOrder,
-        mode: PolicyMode,
+        mode: PermissionMode,
     ) -> Result<AgentCommand, RegistryError> {
         let command = self.agents.command(order, mode).await;
         let mut command = command.map_err(RegistryError::Agent)?;

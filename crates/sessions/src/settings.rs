@@ -10,7 +10,7 @@ use bus::connection::ConnectionLimits;
 use roots::ForbiddenDirs;
 
 use crate::observer::Observers;
-use crate::permission::PolicyMode;
+use crate::permission::PermissionMode;
 
 #[derive(Debug, Clone)]
 pub struct SessionSettings {
@@ -47,7 +47,7 @@ pub struct SessionSettings {
     /// Questions wait for a client also while none is attached.
     pub questions_wait: bool,
     /// Every session is held to this mode, whatever it was made with.
-    pub forced_mode: Option<PolicyMode>,
+    pub forced_mode: Option<PermissionMode>,
     /// An idle session lets its worker go after this; the next prompt starts one.
     pub worker_idle: Option<Duration>,
     /// An idle session without worker and clients leaves memory after this.

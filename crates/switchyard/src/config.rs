@@ -19,7 +19,7 @@ use runtimes::catalogue::CustomAgent;
 use serde::{Deserialize, Serialize};
 use server::daemon::StreamPace;
 use sessions::observer::Observers;
-use sessions::permission::{PermissionPolicy, PolicyMode, RulesFile};
+use sessions::permission::{PermissionMode, PermissionPolicy, RulesFile};
 use sessions::settings::SessionSettings;
 use store::Durability;
 
@@ -174,14 +174,14 @@ impl From<ConfigWait> for String {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PermissionsConfig {
     /// The mode that the file names.
-    pub(crate) mode: Option<PolicyMode>,
+    pub(crate) mode: Option<PermissionMode>,
     /// A rules file, relative to the configuration.
     pub(crate) rules: Option<PathBuf>,
 }
 
 impl PermissionsConfig {
     /// The mode in effect.
-    pub(crate) fn mode(&self) -> PolicyMode {
+    pub(crate) fn mode(&self) -> PermissionMode {
         self.mode.unwrap_or_default()
     }
 }

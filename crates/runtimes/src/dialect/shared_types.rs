@@ -1,4 +1,4 @@
-//! Types that runtime definitions share with the dialects: dialect names, permission modes, models.
+//! Types that runtime definitions share with the dialects: dialect names and models.
 //!
 //! In a file of their own, so that the build script can compile them and check definitions.
 
@@ -51,35 +51,6 @@ impl DialectName {
 
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dialect| dialect.name() == name)
-    }
-}
-
-/// The user's choice of what an agent may do without asking.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum PermissionMode {
-    #[default]
-    Ask,
-    AcceptEdits,
-    Auto,
-    ReadOnly,
-    DenyAll,
-}
-
-impl PermissionMode {
-    pub const ALL: [Self; 5] =
-        [Self::Ask, Self::AcceptEdits, Self::Auto, Self::ReadOnly, Self::DenyAll];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ask => "ask",
-            Self::AcceptEdits => "accept-edits",
-            Self::Auto => "auto",
-            Self::ReadOnly => "read-only",
-            Self::DenyAll => "deny-all",
-        }
     }
 }
 

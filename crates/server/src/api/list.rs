@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
+use sessions::registry::SessionStatus;
 use store::{EventLog, PageStart, SessionFilter, SessionRecord, StoreError};
 use utoipa::{IntoParams, ToSchema};
 
@@ -13,7 +14,6 @@ use super::session::SessionView;
 use crate::daemon::Daemon;
 use crate::input::{self, Observer, QueryParams};
 use crate::problem::Problem;
-use crate::status::SessionStatus;
 
 const DEFAULT_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 500;

@@ -14,7 +14,8 @@ use serde_with::skip_serializing_none;
 use sessions::details::{ClientRequest, SessionDetails, TurnEndSummary};
 use sessions::options::InitialOptions;
 use sessions::order::SessionOrder;
-use sessions::permission::PolicyMode;
+use sessions::permission::PermissionMode;
+use sessions::registry::SessionStatus;
 use sessions::session::SessionHandle;
 use store::SessionRecord;
 use utoipa::ToSchema;
@@ -26,7 +27,6 @@ use crate::input::{Admin, JsonBody, Observer, Operator, OptionalJsonBody, PathPa
 use crate::principal::Principal;
 use crate::problem::Problem;
 use crate::request_names::digest;
-use crate::status::SessionStatus;
 
 /// Longer ones are no titles.
 const MAX_TITLE_CHARS: usize = 500;
@@ -50,7 +50,7 @@ pub(crate) struct NewSession {
     system_prompt: Option<String>,
     /// `ask`, `accept-edits`, `auto`, `read-only` or `deny-all`.
     #[schema(value_type = Option<String>)]
-    permissions: Option<PolicyMode>,
+    permissions: Option<PermissionMode>,
     #[serde(default)]
     #[schema(value_type = Vec<String>)]
     additional_directories: Vec<PathBuf>,
@@ -110,7 +110,7 @@ pub(crate) struct SessionView {
     made_by: Option<String>,
     /// The permission mode, if it is not the daemon's.
     #[schema(value_type = Option<String>)]
-    permissions: Option<PolicyMode>,
+    permissions: Option<PermissionMode>,
     /// ACP clients that have it open.
     clients: usize,
     /// What it may use, if it has limits.
@@ -145,7 +145,7 @@ impl SessionView {
         // A session without limits and usage has the default budget.
         let budget = Some(&details.budget).filter(|budget| !budget.is_default());
         Self {
-            status: daemon.registry.status(&record).await.into(),
+            status: daemon.registry.status(&record).await,
             clients: daemon.registry.n_clients(record.id),
             halted: daemon.registry.halted(record.id),
             id: record.id,

@@ -11,7 +11,7 @@ use sessions::context::SessionContext;
 use sessions::host::AgentCommand;
 use sessions::mint;
 use sessions::order::SessionOrder;
-use sessions::permission::{PermissionPolicy, PolicyMode};
+use sessions::permission::{PermissionMode, PermissionPolicy};
 use sessions::registry::{AgentSource, SessionRegistry};
 use sessions::settings::WorkerSetup;
 use store::{EventLog, MemoryLog, NewSession};
@@ -28,7 +28,7 @@ struct NoAgents;
 
 #[async_trait]
 impl AgentSource for NoAgents {
-    async fn command(&self, _: &SessionOrder, _: PolicyMode) -> Result<AgentCommand, Fault> {
+    async fn command(&self, _: &SessionOrder, _: PermissionMode) -> Result<AgentCommand, Fault> {
         Err(Fault::new(Category::BadInput, "there are no agents"))
     }
 

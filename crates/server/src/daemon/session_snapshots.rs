@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use sessions::registry::{SessionActivity, SessionRegistry};
+use sessions::registry::{SessionRegistry, SessionStatus};
 use store::{SessionFilter, SessionRecord, StoreError};
 use tokio::time::Instant;
 use wire::{Millis, Seq, SessionId};
@@ -32,7 +32,7 @@ pub(crate) enum SessionListEntry {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ListedSession {
-    pub(crate) status: SessionActivity,
+    pub(crate) status: SessionStatus,
     pub(crate) title: Option<String>,
     /// Questions that wait for a person.
     pub(crate) n_pending: usize,

@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::json;
 use serde_with::skip_serializing_none;
+use sessions::registry::SessionStatus;
 use store::StoreError;
 use utoipa::ToSchema;
 use wire::SessionId;
@@ -22,7 +23,6 @@ use crate::daemon::session_snapshots::{
     ListedSession, SessionListEntry, SessionSnapshot, SessionSnapshotSource,
 };
 use crate::principal::Principal;
-use crate::status::SessionStatus;
 
 const POLL_EVERY: Duration = Duration::from_secs(1);
 /// Bytes that are written at a time; the rest waits for the reader.
@@ -146,7 +146,7 @@ fn write_change(
                 session: id,
                 kind,
                 seq: seq.0,
-                status: Some((*status).into()),
+                status: Some(*status),
                 title: Some(title.as_deref()),
                 pending: Some(*n_pending),
             };

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use serde_with::skip_serializing_none;
 use sessions::details::SessionDetails;
 use sessions::mint;
-use sessions::permission::PolicyMode;
+use sessions::permission::PermissionMode;
 use sessions::registry::SessionRegistry;
 use store::SessionRecord;
 use wire::event::PromptReceived;
@@ -192,7 +192,7 @@ pub(super) struct RunNote {
     pub(super) reasoning: Option<String>,
     pub(super) session_mode: Option<String>,
     /// What the agent may do, as far as it is the session's own.
-    pub(super) permissions: Option<PolicyMode>,
+    pub(super) permissions: Option<PermissionMode>,
     /// Warnings about requested things that have no effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) warnings: Vec<String>,

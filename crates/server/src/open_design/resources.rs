@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use sessions::permission::PolicyMode;
+use sessions::permission::PermissionMode;
 
 use super::Runs;
 use super::project::is_plain_name;
@@ -46,7 +46,7 @@ impl Runs {
         &self,
         principal: &Principal,
         new: &NewRun,
-        mode: Option<PolicyMode>,
+        mode: Option<PermissionMode>,
     ) -> Result<Resources, Problem> {
         let settings = self.daemon.open_design();
         let root = |dir: Option<PathBuf>| dir.filter(|dir| dir.is_dir());
@@ -67,7 +67,7 @@ impl Runs {
         // What is written there reaches the prompts of others. So the directories are not given to
         // principals that see only their own sessions, nor to agents that may edit in their
         // directories without a question.
-        let is_shared = !principal.own_sessions && mode != Some(PolicyMode::AcceptEdits);
+        let is_shared = !principal.own_sessions && mode != Some(PermissionMode::AcceptEdits);
         let mut resources = Resources::default();
         let named = new.skills();
         if is_shared {

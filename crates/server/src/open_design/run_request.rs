@@ -7,7 +7,7 @@ use crate::problem::{Problem, kinds};
 use axum::extract::{FromRequest, Request};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sessions::permission::PolicyMode;
+use sessions::permission::PermissionMode;
 
 /// Room for a transcript with a design system in it. The listener may take less.
 const MAX_BODY_BYTES: usize = 32 << 20;
@@ -38,7 +38,7 @@ pub(super) struct NewRun {
     pub(super) model: Option<String>,
     pub(super) reasoning: Option<String>,
     pub(super) session_mode: Option<String>,
-    pub(super) permissions: Option<PolicyMode>,
+    pub(super) permissions: Option<PermissionMode>,
     #[serde(skip_serializing)]
     pub(super) client_request_id: Option<String>,
     #[serde(skip_serializing)]

@@ -14,7 +14,7 @@ use sessions::creation_params::CreationParams;
 use sessions::details::{ClientRequest, SessionDetails};
 use sessions::fair_limiter::FairPermit;
 use sessions::order::SessionOrder;
-use sessions::permission::PolicyMode;
+use sessions::permission::PermissionMode;
 use sessions::session::{PromptAcceptance, SessionHandle};
 use store::SessionRecord;
 use wire::{Category, Fault, SessionId, TurnId};
@@ -249,7 +249,7 @@ struct PreparedRun {
     path: PathBuf,
     agent: String,
     /// The permission mode of a new session.
-    permissions: Option<PolicyMode>,
+    permissions: Option<PermissionMode>,
     initial_options: CheckedOptions,
     resources: Resources,
     enclosed: RunFiles,

@@ -7,12 +7,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use sessions::permission::PolicyMode;
+use sessions::permission::PermissionMode;
 
 #[derive(Debug, Clone)]
 pub struct OpenDesignSettings {
     /// The permission mode of agents.
-    pub permissions: PolicyMode,
+    pub permissions: PermissionMode,
     /// How long an agent may say nothing before its run is stopped.
     pub inactivity: Option<Duration>,
     /// Directories of skills and of design systems, one directory each below.
@@ -26,7 +26,7 @@ const INACTIVITY: Duration = Duration::from_secs(10 * 60);
 impl Default for OpenDesignSettings {
     fn default() -> Self {
         Self {
-            permissions: PolicyMode::Auto,
+            permissions: PermissionMode::Auto,
             inactivity: Some(INACTIVITY),
             skills: None,
             design_systems: None,
@@ -35,14 +35,14 @@ impl Default for OpenDesignSettings {
 }
 
 /// The text in a run's events about its permission mode.
-pub(super) fn mode_description(mode: PolicyMode) -> &'static str {
+pub(super) fn mode_description(mode: PermissionMode) -> &'static str {
     match mode {
-        PolicyMode::Auto => "auto: edits and commands are allowed without a question",
-        PolicyMode::AcceptEdits => {
+        PermissionMode::Auto => "auto: edits and commands are allowed without a question",
+        PermissionMode::AcceptEdits => {
             "accept-edits: edits in the project are allowed; the rest waits for an answer"
         }
-        PolicyMode::Ask => "ask: what the agent asks for waits for an answer",
-        PolicyMode::ReadOnly => "read-only: edits and commands are denied",
-        PolicyMode::DenyAll => "deny-all: whatever the agent asks for is denied",
+        PermissionMode::Ask => "ask: what the agent asks for waits for an answer",
+        PermissionMode::ReadOnly => "read-only: edits and commands are denied",
+        PermissionMode::DenyAll => "deny-all: whatever the agent asks for is denied",
     }
 }

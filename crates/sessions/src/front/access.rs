@@ -23,7 +23,7 @@ use crate::lock::lock;
 use crate::open::{OpenOptions, OpenedSession};
 use crate::options::InitialOptions;
 use crate::order::{Maker, OrderError, SessionOrder};
-use crate::permission::PolicyMode;
+use crate::permission::PermissionMode;
 use crate::registry::{RegistryError, SessionRegistry};
 use crate::session::{ServedRequests, SessionHandle};
 use bus::quota::QuotaReservation;
@@ -316,7 +316,7 @@ impl Front {
             env: Option<BTreeMap<String, String>>,
             cwd: Option<PathBuf>,
             additional_directories: Vec<PathBuf>,
-            permissions: Option<PolicyMode>,
+            permissions: Option<PermissionMode>,
         }
         if !self.access.is_local() {
             return;

@@ -48,7 +48,7 @@ fn what_a_rule_would_deny_is_not_allowed_because_it_is_not_named() {
         (secret, json!({"kind": "delete", "rawInput": {"path": "other"}}), "allow"),
         (secret, json!({"kind": "read", "rawInput": {"path": path}}), "allow"),
     ] {
-        assert_eq!(judge(rules, PolicyMode::Auto, &call), answer, "{call}");
+        assert_eq!(judge(rules, PermissionMode::Auto, &call), answer, "{call}");
     }
 }
 
@@ -70,7 +70,7 @@ fn a_second_command_beside_the_first_is_not_passed_over() {
     ] {
         let mut call = json!({"kind": "execute", "rawInput": {"command": "ls"}});
         call["rawInput"][member] = json!("cd x && git push");
-        assert_eq!(judge(rules, PolicyMode::Auto, &call), answer, "{call}");
+        assert_eq!(judge(rules, PermissionMode::Auto, &call), answer, "{call}");
     }
 }
 
@@ -91,7 +91,7 @@ fn a_rule_allows_a_command_in_the_directories_of_the_session_alone() {
         ] {
             let mut call = json!({"kind": "execute", "rawInput": {"command": "cargo test"}});
             call["rawInput"][member] = json!(directory);
-            assert_eq!(judge(rules, PolicyMode::Ask, &call), answer, "{call}");
+            assert_eq!(judge(rules, PermissionMode::Ask, &call), answer, "{call}");
         }
     }
 }
@@ -113,7 +113,7 @@ fn a_rule_allows_a_command_only_if_it_is_nothing_else() {
         (json!({"command": ["cargo", "test", {"x": 1}]}), "execute", "ask"),
     ] {
         let call = json!({"kind": kind, "rawInput": input});
-        assert_eq!(judge(rules, PolicyMode::Ask, &call), answer, "{call}");
+        assert_eq!(judge(rules, PermissionMode::Ask, &call), answer, "{call}");
     }
 }
 
@@ -137,11 +137,11 @@ fn what_only_says_that_it_reads_is_not_read_only() {
         for kind in ["read", "search", "think"] {
             let mut call = call.clone();
             call["kind"] = json!(kind);
-            assert_eq!(judge("", PolicyMode::ReadOnly, &call), "deny", "{call}");
-            assert_eq!(judge("", PolicyMode::AcceptEdits, &call), "ask", "{call}");
-            assert_eq!(judge(&reading, PolicyMode::Ask, &call), "ask", "{call}");
+            assert_eq!(judge("", PermissionMode::ReadOnly, &call), "deny", "{call}");
+            assert_eq!(judge("", PermissionMode::AcceptEdits, &call), "ask", "{call}");
+            assert_eq!(judge(&reading, PermissionMode::Ask, &call), "ask", "{call}");
             let both = allowing(&format!("\"{kind}\", \"{more}\""));
-            assert_eq!(judge(&both, PolicyMode::Ask, &call), "allow", "{call}");
+            assert_eq!(judge(&both, PermissionMode::Ask, &call), "allow", "{call}");
         }
     }
     for input in [
@@ -150,18 +150,18 @@ fn what_only_says_that_it_reads_is_not_read_only() {
         json!({"path": "a", "code": "", "query": "code"}),
     ] {
         let read = json!({"kind": "read", "rawInput": input});
-        assert_eq!(judge(&reading, PolicyMode::Ask, &read), "allow", "{read}");
+        assert_eq!(judge(&reading, PermissionMode::Ask, &read), "allow", "{read}");
     }
     // The kind is told later than the input.
     let mut facts = ToolFacts::default();
     facts.learn(&json!({"rawInput": {"code": "import os"}}));
     facts.learn(&json!({"kind": "read"}));
     assert!(facts.is_run);
-    let policy = PermissionPolicy { rules: Rules::approve_reads(), mode: PolicyMode::Ask };
+    let policy = PermissionPolicy { rules: Rules::approve_reads(), mode: PermissionMode::Ask };
     let edit = json!({"kind": "read", "content": [{"type": "diff", "path": "a"}]});
     assert_eq!(policy.judge(&question(&edit)), PolicyVerdict::Ask);
     let delete = json!({"kind": "delete", "content": [{"type": "diff", "path": "a"}]});
-    assert_eq!(judge(&allowing("\"delete\""), PolicyMode::Ask, &delete), "allow");
+    assert_eq!(judge(&allowing("\"delete\""), PermissionMode::Ask, &delete), "allow");
 }
 
 #[test]
@@ -178,11 +178,11 @@ fn several_paths_in_one_text_are_seen() {
     ] {
         for member in ["paths", "files", "file_paths"] {
             let call = json!({"kind": "read", "rawInput": {member: paths}});
-            assert_eq!(judge(rules, PolicyMode::Auto, &call), answer, "{call}");
+            assert_eq!(judge(rules, PermissionMode::Auto, &call), answer, "{call}");
         }
     }
     let edit = json!({"kind": "edit", "rawInput": {"paths": "a:/etc/x", "newText": "x"}});
-    assert_eq!(judge("", PolicyMode::AcceptEdits, &edit), "ask");
+    assert_eq!(judge("", PermissionMode::AcceptEdits, &edit), "ask");
 }
 
 #[test]
@@ -192,12 +192,17 @@ fn what_says_that_it_is_a_question_to_the_person_is_no_way_around_a_rule() {
                  [[rules]]\naction = \"deny\"\nkinds = [\"delete\"]";
     let fetching = json!({"kind": "fetch", "_meta": {"switchyard": {"isQuestion": true}}});
     let no_fetching = "[[rules]]\naction = \"deny\"\nkinds = [\"fetch\"]";
-    assert_eq!(judge(no_fetching, PolicyMode::Auto, &fetching), "deny");
-    let asked = |mode: PolicyMode, mut call: serde_json::Value| {
+    assert_eq!(judge(no_fetching, PermissionMode::Auto, &fetching), "deny");
+    let asked = |mode: PermissionMode, mut call: serde_json::Value| {
         call["_meta"] = json!({"switchyard": {"isQuestion": true}});
         judge(rules, mode, &call)
     };
-    for mode in [PolicyMode::Ask, PolicyMode::Auto, PolicyMode::AcceptEdits, PolicyMode::ReadOnly] {
+    for mode in [
+        PermissionMode::Ask,
+        PermissionMode::Auto,
+        PermissionMode::AcceptEdits,
+        PermissionMode::ReadOnly,
+    ] {
         for call in [
             json!({"kind": "execute", "rawInput": {"command": "rm -rf x"}}),
             json!({"rawInput": {"command": "rm -rf x"}}),
@@ -215,8 +220,8 @@ fn what_says_that_it_is_a_question_to_the_person_is_no_way_around_a_rule() {
     let edit = json!({"kind": "edit", "rawInput": {"path": "a"}});
     let fetch = json!({"kind": "fetch", "rawInput": {"url": "https://example.com"}});
     for call in [run, edit, fetch] {
-        assert_eq!(asked(PolicyMode::ReadOnly, call.clone()), "deny", "{call}");
-        assert_eq!(asked(PolicyMode::Auto, call.clone()), "ask", "{call}");
+        assert_eq!(asked(PermissionMode::ReadOnly, call.clone()), "deny", "{call}");
+        assert_eq!(asked(PermissionMode::Auto, call.clone()), "ask", "{call}");
     }
 }
 
@@ -231,7 +236,7 @@ fn input_that_is_written_as_text_is_read_as_far_as_it_is_json() {
     ] {
         for input in [json!(text), json!({ "input": text })] {
             let call = json!({"kind": kind, "rawInput": input});
-            let answer = judge(rules, PolicyMode::Auto, &call);
+            let answer = judge(rules, PermissionMode::Auto, &call);
             assert!(answer == "deny" || kind == "other" && answer == "ask", "{answer}: {call}");
         }
     }
@@ -245,7 +250,7 @@ fn what_is_called_reading_and_is_a_command_or_a_fetch_is_denied_in_read_only() {
         json!({"kind": "search", "rawInput": {"url": "https://example.com"}}),
         json!({"kind": "search", "rawInput": {"urls": ["HTTPS://example.com"]}}),
     ] {
-        assert_eq!(judge("", PolicyMode::ReadOnly, &call), "deny", "{call}");
+        assert_eq!(judge("", PermissionMode::ReadOnly, &call), "deny", "{call}");
     }
     for call in [
         json!({"kind": "read", "rawInput": "src/main.rs"}),
@@ -254,7 +259,7 @@ fn what_is_called_reading_and_is_a_command_or_a_fetch_is_denied_in_read_only() {
         json!({"kind": "search", "rawInput": {"query": "https://example.com"}}),
         json!({"kind": "read", "rawInput": {"url": "file:///home/me/repo/a"}}),
     ] {
-        assert_eq!(judge("", PolicyMode::ReadOnly, &call), "allow", "{call}");
+        assert_eq!(judge("", PermissionMode::ReadOnly, &call), "allow", "{call}");
     }
 }
 
@@ -270,7 +275,7 @@ fn a_tool_that_is_known_to_write_a_file_is_an_edit_even_if_its_kind_says_nothing
         let question =
             PolicyQuestion::read(&params, None, "goose", &roots).noting_known_edit(&tools, &call);
         let policy =
-            PermissionPolicy { mode: PolicyMode::AcceptEdits, ..PermissionPolicy::default() };
+            PermissionPolicy { mode: PermissionMode::AcceptEdits, ..PermissionPolicy::default() };
         matches!(policy.judge(&question), super::PolicyVerdict::Allow(_))
     };
     let written = json!({"path": inside, "content": "x"});

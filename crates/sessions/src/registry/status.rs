@@ -5,18 +5,20 @@
 
 use std::collections::HashSet;
 
+use serde::{Deserialize, Serialize};
 use store::{ClaimOwner, EventLog, SessionRecord, StoreError};
+use utoipa::ToSchema;
 use wire::{Seq, SessionId};
 
 use super::SessionRegistry;
 use crate::session::SessionPhase;
 
-/// The status of a session, as lists show it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum SessionActivity {
+pub enum SessionStatus {
     Idle,
     Running,
+    /// A question waits for an answer.
     RequiresAction,
     /// Its process ended in the middle of a turn.
     Interrupted,
@@ -33,42 +35,40 @@ impl SessionRegistry {
         self.phase(id)?.borrow().halted().map(str::to_owned)
     }
 
-    pub async fn status(&self, record: &SessionRecord) -> SessionActivity {
+    pub async fn status(&self, record: &SessionRecord) -> SessionStatus {
         let phase = self.live(record.id).map(|handle| handle.phase().borrow().clone());
         match (record, phase) {
-            (SessionRecord { damage: Some(_), .. }, _) => SessionActivity::Damaged,
-            (_, Some(SessionPhase::RequiresAction)) => SessionActivity::RequiresAction,
+            (SessionRecord { damage: Some(_), .. }, _) => SessionStatus::Damaged,
+            (_, Some(SessionPhase::RequiresAction)) => SessionStatus::RequiresAction,
             // Listed a moment before the session's own task says so.
-            _ if self.context.pending.count(record.id) > 0 => SessionActivity::RequiresAction,
-            (SessionRecord { active_turn: Some(_), .. }, Some(_)) => SessionActivity::Running,
+            _ if self.context.pending.count(record.id) > 0 => SessionStatus::RequiresAction,
+            (SessionRecord { active_turn: Some(_), .. }, Some(_)) => SessionStatus::Running,
             (SessionRecord { active_turn: Some(_), .. }, None) => {
                 // If the owner cannot be found out, the record counts.
-                elsewhere(&*self.context.log, record).await.unwrap_or(SessionActivity::Running)
+                elsewhere(&*self.context.log, record).await.unwrap_or(SessionStatus::Running)
             }
             _ => at_rest(record),
         }
     }
 }
 
-fn at_rest(record: &SessionRecord) -> SessionActivity {
-    if record.is_closed { SessionActivity::Closed } else { SessionActivity::Idle }
+fn at_rest(record: &SessionRecord) -> SessionStatus {
+    if record.is_closed { SessionStatus::Closed } else { SessionStatus::Idle }
 }
 
 /// The status of a session whose running turn is not one of this registry.
 async fn elsewhere(
     log: &dyn EventLog,
     record: &SessionRecord,
-) -> Result<SessionActivity, StoreError> {
+) -> Result<SessionStatus, StoreError> {
     Ok(match log.owner(record.id).await? {
-        ClaimOwner::ThisLog => SessionActivity::Running,
-        ClaimOwner::Other { .. } if is_asking(log, record).await? => {
-            SessionActivity::RequiresAction
-        }
-        ClaimOwner::Other { .. } => SessionActivity::Running,
+        ClaimOwner::ThisLog => SessionStatus::Running,
+        ClaimOwner::Other { .. } if is_asking(log, record).await? => SessionStatus::RequiresAction,
+        ClaimOwner::Other { .. } => SessionStatus::Running,
         // The turn may have ended in good order since the record was read.
         ClaimOwner::Nobody => match log.session(record.id).await? {
             Some(now) if now.active_turn.is_none() => at_rest(&now),
-            _ => SessionActivity::Interrupted,
+            _ => SessionStatus::Interrupted,
         },
     })
 }

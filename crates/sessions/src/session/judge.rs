@@ -16,7 +16,8 @@ use wire::{Json, RpcError};
 
 use crate::name_list::names;
 use crate::permission::{
-    PermissionPolicy, PolicyMode, PolicyQuestion, PolicyVerdict, RuleBook, miscased_name, resolved,
+    PermissionMode, PermissionPolicy, PolicyQuestion, PolicyVerdict, RuleBook, miscased_name,
+    resolved,
 };
 use crate::terminals::{Argv, Variable, read};
 use projection::command_line;
@@ -128,7 +129,7 @@ impl Judge {
 
     fn reads(&self) -> Result<(), RpcError> {
         match self.policy.mode {
-            PolicyMode::DenyAll => Err(RpcError::denied("denied: this session may do nothing")),
+            PermissionMode::DenyAll => Err(RpcError::denied("denied: this session may do nothing")),
             _ => Ok(()),
         }
     }

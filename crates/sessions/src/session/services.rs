@@ -189,7 +189,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
-    use crate::permission::{PermissionPolicy, PolicyMode, RuleBook, Rules};
+    use crate::permission::{PermissionMode, PermissionPolicy, RuleBook, Rules};
 
     fn services(work: &Path) -> Services {
         let roots = Roots::open(&[work.to_owned()], &ForbiddenDirs::default()).unwrap();
@@ -197,7 +197,7 @@ mod tests {
         let rules =
             Rules::parse("[[rules]]\naction = \"deny\"\npaths = [\"secret/**\"]\n").unwrap();
         let judge = Judge {
-            policy: PermissionPolicy { rules: Rules::default(), mode: PolicyMode::Auto },
+            policy: PermissionPolicy { rules: Rules::default(), mode: PermissionMode::Auto },
             rules: RuleBook::new(rules),
             agent: "an agent".into(),
             roots: roots.clone(),

@@ -9,7 +9,7 @@ use sessions::context::SessionContext;
 use sessions::host::AgentCommand;
 use sessions::mint;
 use sessions::order::{Maker, OrderError, SessionOrder};
-use sessions::permission::{PermissionPolicy, PolicyMode};
+use sessions::permission::{PermissionMode, PermissionPolicy};
 use sessions::registry::{AgentSource, RegistryError, SessionRegistry};
 use sessions::settings::{SessionSettings, WorkerSetup};
 use store::{
@@ -120,7 +120,11 @@ struct Nobody;
 
 #[async_trait]
 impl AgentSource for Nobody {
-    async fn command(&self, _wanted: &SessionOrder, _: PolicyMode) -> Result<AgentCommand, Fault> {
+    async fn command(
+        &self,
+        _wanted: &SessionOrder,
+        _: PermissionMode,
+    ) -> Result<AgentCommand, Fault> {
         Err(Fault::new(Category::BadInput, "there is no agent"))
     }
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use sessions::host::AgentCommand;
 use sessions::mint;
 use sessions::order::SessionOrder;
-use sessions::permission::{PermissionPolicy, PolicyMode};
+use sessions::permission::{PermissionMode, PermissionPolicy};
 use sessions::pools::Pools;
 use sessions::registry::{AgentSource, SessionRegistry};
 use sessions::session::{SessionError, SessionHandle};
@@ -21,7 +21,11 @@ struct One(AgentCommand);
 
 #[async_trait]
 impl AgentSource for One {
-    async fn command(&self, _wanted: &SessionOrder, _: PolicyMode) -> Result<AgentCommand, Fault> {
+    async fn command(
+        &self,
+        _wanted: &SessionOrder,
+        _: PermissionMode,
+    ) -> Result<AgentCommand, Fault> {
         Ok(self.0.clone())
     }
 

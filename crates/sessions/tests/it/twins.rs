@@ -4,7 +4,7 @@
 use std::fs;
 
 use serde_json::Value;
-use sessions::permission::{PermissionPolicy, PolicyMode, Rules};
+use sessions::permission::{PermissionMode, PermissionPolicy, Rules};
 use wire::{Event, Kind};
 
 use crate::stage::{Stage, plain, quiet, until};
@@ -99,7 +99,8 @@ async fn answers(asking: &str, policy: PermissionPolicy) -> (Vec<Value>, Vec<Eve
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_with_twin_members_is_refused_whatever_a_rule_allows() {
     let rules = Rules::parse("[[rules]]\naction = \"allow\"\ncommands = [\"ls\"]").unwrap();
-    let (answers, events) = answers(TWINS, PermissionPolicy { rules, mode: PolicyMode::Ask }).await;
+    let (answers, events) =
+        answers(TWINS, PermissionPolicy { rules, mode: PermissionMode::Ask }).await;
     assert_eq!(answers[0]["result"]["outcome"]["optionId"], "yes", "{}", answers[0]);
     assert_eq!(answers.len(), 4);
     answers[1..].iter().for_each(is_about_twins);
@@ -112,10 +113,10 @@ async fn a_question_with_twin_members_is_refused_whatever_a_rule_allows() {
 async fn what_is_hard_to_read_is_judged_like_everything_else() {
     let rules = Rules::parse("[[rules]]\naction = \"deny\"\ncommands = [\"rm\"]").unwrap();
     let asking = [&HARD.join("\n"), HARD_AND_ALLOWED].concat();
-    let (said, _) = answers(&asking, PermissionPolicy { rules, mode: PolicyMode::Auto }).await;
+    let (said, _) = answers(&asking, PermissionPolicy { rules, mode: PermissionMode::Auto }).await;
     let chosen: Vec<_> = said.iter().map(|one| &one["result"]["outcome"]["optionId"]).collect();
     assert_eq!(chosen, ["no", "no", "no", "no", "no", "no", "yes", "yes"], "{said:#?}");
-    let policy = PermissionPolicy { rules: Rules::default(), mode: PolicyMode::ReadOnly };
+    let policy = PermissionPolicy { rules: Rules::default(), mode: PermissionMode::ReadOnly };
     let (said, _) = answers(&HARD.join("\n"), policy).await;
     let chosen: Vec<_> = said.iter().map(|one| &one["result"]["outcome"]["optionId"]).collect();
     assert_eq!(chosen, ["no"; 6], "{said:#?}");
@@ -123,7 +124,7 @@ async fn what_is_hard_to_read_is_judged_like_everything_else() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_an_update_may_have_meant_is_allowed_by_nobody() {
-    let policy = PermissionPolicy { rules: Rules::default(), mode: PolicyMode::Auto };
+    let policy = PermissionPolicy { rules: Rules::default(), mode: PermissionMode::Auto };
     let (answers, _) = answers(DOUBTED, policy).await;
     assert_eq!(answers.len(), 3);
     answers.iter().for_each(is_about_twins);
@@ -131,7 +132,7 @@ async fn a_call_that_an_update_may_have_meant_is_allowed_by_nobody() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_that_some_may_read_by_other_names_is_refused() {
-    let policy = PermissionPolicy { rules: Rules::default(), mode: PolicyMode::Auto };
+    let policy = PermissionPolicy { rules: Rules::default(), mode: PermissionMode::Auto };
     let (answers, _) = answers(SPELT, policy).await;
     assert_eq!(answers.len(), 5);
     for refused in &answers[..4] {

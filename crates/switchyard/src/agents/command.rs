@@ -8,10 +8,10 @@ use anyhow::Context as _;
 use runtimes::argv::{self, ArgumentValues};
 use runtimes::definition::{OptionalArgument, RuntimeDefinition, UsageScope};
 use runtimes::detect::Machine;
-use runtimes::dialect::{DialectName, PermissionMode};
+use runtimes::dialect::DialectName;
 use sessions::host::{AgentCommand, AgentQuirks, SystemPromptSupport, TokenScope};
 use sessions::order::SessionOrder;
-use sessions::permission::PolicyMode;
+use sessions::permission::PermissionMode;
 
 use crate::agents::native;
 use crate::agents::{self, ResolvedAgent};
@@ -26,7 +26,7 @@ pub(crate) const ADAPTER_VERB: &str = "adapter";
 pub(crate) async fn agent_command(
     config: &Config,
     order: &SessionOrder,
-    mode: PolicyMode,
+    mode: PermissionMode,
 ) -> Result<AgentCommand, Failure> {
     if let Some((program, args)) = order.command.split_first() {
         let name = order.agent.clone().unwrap_or_else(|| name_of(&order.command));
@@ -66,7 +66,7 @@ fn command(
 async fn named(
     config: &Config,
     order: &SessionOrder,
-    mode: PolicyMode,
+    mode: PermissionMode,
     definition: &RuntimeDefinition,
 ) -> Result<AgentCommand, Failure> {
     let (run, found) = agents::ready(config, definition).await?;
@@ -81,12 +81,11 @@ async fn named(
             _ => failure,
         }
     };
-    let permissions = runtime_mode(mode);
     // An adapter knows its definition, and uses the default by itself.
     let default_model = definition.models.default.clone().filter(|_| form.is_acp());
     let values = ArgumentValues {
         features: features.clone(),
-        permissions,
+        permissions: mode,
         directories: order.additional_directories.clone(),
         cwd: order.cwd.clone(),
         model: order.initial_options.model.clone().or_else(|| default_model.clone()),
@@ -95,14 +94,13 @@ async fn named(
     // For an adapter, too: an option that its CLI lacks is refused before anything starts.
     let args = argv::arguments(form, &values).map_err(bad)?;
     if form.is_acp() {
-        let mut env =
-            Machine::here().environment(definition, Some(form), permissions, &run.program);
+        let mut env = Machine::here().environment(definition, Some(form), mode, &run.program);
         env.strip.extend(hidden);
         let all = definition.prefix_args.iter().chain(&args).map(OsString::from).collect();
         return Ok(AgentCommand {
             env,
             quirks: AgentQuirks {
-                session_mode: form.permissions.session_modes.get(&permissions).cloned(),
+                session_mode: form.permissions.session_modes.get(&mode).cloned(),
                 no_client_reads: form.quirks.no_client_reads,
                 failure_words: form.quirks.failure_words.clone(),
                 silence_is_failure: form.quirks.silence_is_failure,
@@ -139,7 +137,7 @@ async fn named(
         "--form".into(),
         run.form.to_string().into(),
         "--permissions".into(),
-        permissions.name().into(),
+        mode.name().into(),
         "--records".into(),
         config.home.workers().into(),
         "--scratch".into(),
@@ -157,17 +155,6 @@ async fn named(
         quirks: AgentQuirks { system_prompt, ..AgentQuirks::default() },
         ..command(order, &definition.id, own_program()?, args)
     })
-}
-
-/// The mode that a CLI is held to when it cannot ask.
-pub(crate) fn runtime_mode(mode: PolicyMode) -> PermissionMode {
-    match mode {
-        PolicyMode::Ask => PermissionMode::Ask,
-        PolicyMode::AcceptEdits => PermissionMode::AcceptEdits,
-        PolicyMode::Auto => PermissionMode::Auto,
-        PolicyMode::ReadOnly => PermissionMode::ReadOnly,
-        PolicyMode::DenyAll => PermissionMode::DenyAll,
-    }
 }
 
 /// Keys of the built-in agent's endpoints that this agent has no use for. Whoever may look into

@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 
 use clap::Args;
+use sessions::permission::PermissionMode;
 
-use crate::cli::session::{AgentArgs, InitialOptionArgs, LimitArgs, PermissionMode};
+use crate::cli::session::{AgentArgs, InitialOptionArgs, LimitArgs, permission_modes};
 
 #[derive(Debug, Args)]
 #[command(
@@ -54,7 +55,7 @@ pub(crate) struct ChatArgs {
     #[arg(long, value_name = "TEXT")]
     pub(crate) system_prompt: Option<String>,
     /// Permission mode: what happens to approval requests that no rule decides
-    #[arg(long, value_enum, value_name = "MODE")]
+    #[arg(long, value_name = "MODE", value_parser = permission_modes())]
     pub(crate) permissions: Option<PermissionMode>,
     /// Plain lines of text instead of the full screen
     #[arg(long)]

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use sessions::permission::PermissionMode;
 
-use super::session::PermissionMode;
+use super::session::permission_modes;
 
 #[derive(Debug, Args)]
 pub(crate) struct AdapterArgs {
@@ -23,7 +24,7 @@ pub(crate) struct AdapterArgs {
     #[arg(long = "cli-version")]
     pub(crate) cli_version: Option<String>,
     /// Permission mode that the CLI is held to
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = permission_modes())]
     pub(crate) permissions: PermissionMode,
     /// Directory with the records of running workers
     #[arg(long)]

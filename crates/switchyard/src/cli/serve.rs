@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use sessions::permission::PermissionMode;
 
-use crate::cli::session::PermissionMode;
+use crate::cli::session::permission_modes;
 
 #[derive(Debug, Args, Default)]
 #[command(
@@ -50,7 +51,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "AGENT", env = "SWITCHYARD_AGENT")]
     pub(crate) agent: Option<String>,
     /// Permission mode of runs under `/api` whose client names none [default: auto]
-    #[arg(long, value_enum, value_name = "MODE")]
+    #[arg(long, value_name = "MODE", value_parser = permission_modes())]
     pub(crate) open_design_permissions: Option<PermissionMode>,
     /// Open the web page in the browser, logged in
     #[arg(long)]

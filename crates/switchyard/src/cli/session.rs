@@ -4,10 +4,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use sessions::budget::BudgetLimits;
 use sessions::options::InitialOptions;
-use sessions::permission::PolicyMode;
+use sessions::permission::PermissionMode;
 
 use crate::time::parse_duration;
 
@@ -71,7 +72,7 @@ pub(crate) struct PermissionArgs {
     #[arg(long)]
     deny_all: bool,
     /// Permission mode: what happens to approval requests that no rule decides
-    #[arg(long, value_enum, value_name = "MODE", conflicts_with = "deny_all")]
+    #[arg(long, value_name = "MODE", value_parser = permission_modes(), conflicts_with = "deny_all")]
     permissions: Option<PermissionMode>,
     /// File with permission rules, which decide approval requests
     #[arg(long, value_name = "FILE")]
@@ -79,41 +80,32 @@ pub(crate) struct PermissionArgs {
 }
 
 impl PermissionArgs {
-    pub(crate) fn mode(&self) -> Option<PolicyMode> {
+    pub(crate) fn mode(&self) -> Option<PermissionMode> {
         if self.approve_all {
-            return Some(PolicyMode::Auto);
+            return Some(PermissionMode::Auto);
         }
         if self.deny_all {
-            return Some(PolicyMode::DenyAll);
+            return Some(PermissionMode::DenyAll);
         }
-        self.permissions.map(PolicyMode::from)
+        self.permissions
     }
 }
 
-impl From<PermissionMode> for PolicyMode {
-    fn from(mode: PermissionMode) -> Self {
-        match mode {
-            PermissionMode::Ask => Self::Ask,
-            PermissionMode::AcceptEdits => Self::AcceptEdits,
-            PermissionMode::Auto => Self::Auto,
-            PermissionMode::ReadOnly => Self::ReadOnly,
-            PermissionMode::DenyAll => Self::DenyAll,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum PermissionMode {
-    /// Ask a person; reject when nobody is there
-    Ask,
-    /// Allow reads and edits inside the working directories, ask for the rest
-    AcceptEdits,
-    /// Allow everything, each request only once
-    Auto,
-    /// Allow reads, deny the rest
-    ReadOnly,
-    /// Deny everything
-    DenyAll,
+/// The permission modes, each with its help.
+pub(crate) fn permission_modes() -> impl TypedValueParser<Value = PermissionMode> {
+    let value = |mode: PermissionMode| {
+        PossibleValue::new(mode.name()).help(match mode {
+            PermissionMode::Ask => "Ask a person; reject when nobody is there",
+            PermissionMode::AcceptEdits => {
+                "Allow reads and edits inside the working directories, ask for the rest"
+            }
+            PermissionMode::Auto => "Allow everything, each request only once",
+            PermissionMode::ReadOnly => "Allow reads, deny the rest",
+            PermissionMode::DenyAll => "Deny everything",
+        })
+    };
+    PossibleValuesParser::new(PermissionMode::ALL.map(value))
+        .try_map(|name| PermissionMode::named(&name).ok_or("unknown permission mode"))
 }
 
 #[derive(Debug, Clone, Copy, Args)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use sessions::permission::PolicyMode;
+use sessions::permission::PermissionMode;
 use sessions::pools::WarmSettings;
 
 use crate::cli::serve::ServeArgs;
@@ -115,7 +115,7 @@ impl WarmConfig {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct OpenDesignConfig {
-    permissions: Option<PolicyMode>,
+    permissions: Option<PermissionMode>,
     /// How long an agent may be silent; zero for no limit.
     inactivity: Option<ConfigWait>,
     /// The directory of `NAME/SKILL.md`, which the agents may read.
@@ -129,10 +129,10 @@ impl OpenDesignConfig {
     pub(crate) fn with(
         &self,
         args: &ServeArgs,
-        chosen_mode: Option<PolicyMode>,
+        chosen_mode: Option<PermissionMode>,
     ) -> server::open_design::OpenDesignSettings {
         let default = server::open_design::OpenDesignSettings::default();
-        let given = args.open_design_permissions.map(PolicyMode::from);
+        let given = args.open_design_permissions;
         let inactivity = self.inactivity.map(|wait| Some(wait.0).filter(|time| !time.is_zero()));
         server::open_design::OpenDesignSettings {
             permissions: given.or(self.permissions).or(chosen_mode).unwrap_or(default.permissions),

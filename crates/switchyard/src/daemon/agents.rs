@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use runtimes::catalogue::BuiltInAgent;
 use sessions::host::AgentCommand;
 use sessions::order::SessionOrder;
-use sessions::permission::PolicyMode;
+use sessions::permission::PermissionMode;
 use sessions::registry::AgentSource;
 use tokio::sync::mpsc;
 use wire::{Fault, Json};
@@ -26,7 +26,11 @@ pub(super) struct CatalogueAgents {
 
 #[async_trait]
 impl AgentSource for CatalogueAgents {
-    async fn command(&self, order: &SessionOrder, mode: PolicyMode) -> Result<AgentCommand, Fault> {
+    async fn command(
+        &self,
+        order: &SessionOrder,
+        mode: PermissionMode,
+    ) -> Result<AgentCommand, Fault> {
         let command = agent_command(&self.config, order, mode).await;
         let mut command = command.map_err(|failure| failure.fault())?;
         let inside = order.agent.as_deref().filter(|_| order.command.is_empty());

@@ -11,7 +11,6 @@ use runtimes::detect::Machine;
 use runtimes::dialect::DialectName;
 use runtimes::scratch::Scratch;
 
-use crate::agents::command::runtime_mode;
 use crate::agents::{self, ResolvedAgent};
 use crate::cli::hidden::AdapterArgs;
 use crate::config::Config;
@@ -30,14 +29,14 @@ pub(crate) async fn serve(args: AdapterArgs, config: Config) -> Result<ExitCode,
     launch.records_dir = args.records;
     // The adapter is in the worker's cgroup already.
     launch.cgroups = false;
-    let mode = runtime_mode(args.permissions.into());
-    let env = Machine::here().environment(&definition, Some(&form), mode, &args.program);
+    let env =
+        Machine::here().environment(&definition, Some(&form), args.permissions, &args.program);
     let runtime = AdapterRuntime {
         dialect,
         program: args.program,
         version: args.cli_version,
         features: args.features.into_iter().collect(),
-        permissions: mode,
+        permissions: args.permissions,
         env,
         launch,
         scratch: args.scratch.map(Scratch::below).unwrap_or_default(),

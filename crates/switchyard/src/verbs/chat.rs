@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use chat::{ChatError, ChatOptions, ChatStart};
 use serde_json::{Map, Value, json};
-use sessions::permission::PolicyMode;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::chat::ChatArgs;
@@ -143,7 +142,7 @@ fn order(args: &ChatArgs) -> Result<Map<String, Value>, Failure> {
         ("systemPrompt", args.system_prompt.as_ref().map(|prompt| json!(prompt))),
         ("additionalDirectories", Some(json!(add_dirs(&args.agent)?))),
         ("limits", Some(json!(args.limits.limits()))),
-        ("permissions", args.permissions.map(|mode| json!(PolicyMode::from(mode)))),
+        ("permissions", args.permissions.map(|mode| json!(mode))),
     ];
     order.extend(more.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     Ok(order)

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use sessions::permission::{PermissionPolicy, PolicyMode, Rules, RulesFile};
+use sessions::permission::{PermissionMode, PermissionPolicy, Rules, RulesFile};
 
 use crate::cli::session::{AgentArgs, PermissionArgs};
 use crate::config::Config;
@@ -28,7 +28,7 @@ pub(crate) fn add_dirs(args: &AgentArgs) -> Result<Vec<PathBuf>, Failure> {
 
 /// A session's own rules and mode. The configuration's rules belong to the session context.
 pub(crate) fn policy(config: &Config, args: &PermissionArgs) -> Result<PermissionPolicy, Failure> {
-    let is_wide = matches!(args.mode(), Some(PolicyMode::Auto | PolicyMode::AcceptEdits));
+    let is_wide = matches!(args.mode(), Some(PermissionMode::Auto | PermissionMode::AcceptEdits));
     if is_wide || args.policy.is_some() {
         require_a_person("it may not give a session wider permissions than the configured ones")?;
     }

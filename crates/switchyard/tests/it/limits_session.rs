@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sessions::budget::BudgetLimits;
-use sessions::permission::PolicyMode;
+use sessions::permission::PermissionMode;
 use sessions::session::{ServedRequests, SessionError, SessionPhase};
 use sessions::settings::SessionSettings;
 use testkit::proc;
@@ -138,7 +138,7 @@ async fn stop_cancels_the_turn_and_refuses_prompts_until_the_limit_is_raised() {
 #[tokio::test]
 async fn the_same_allowance_is_asked_for_again_and_a_lifted_limit_is_not() {
     let mut stage = Stage::new(false, SessionSettings::default());
-    stage.mode = PolicyMode::Ask;
+    stage.mode = PermissionMode::Ask;
     let used = |n| format!(r#"update {{"sessionUpdate":"usage_update","used":{n},"size":9}}"#);
     let mut session = stage.session(tokens(1_000)).await;
     let _client = session.handle.attach(ServedRequests::default()).await.unwrap();
@@ -224,7 +224,7 @@ async fn a_question_about_a_prompt_that_is_dropped_is_withdrawn() {
 #[tokio::test]
 async fn only_the_time_in_which_a_turn_runs_is_counted() {
     let mut stage = Stage::new(false, SessionSettings::default());
-    stage.mode = PolicyMode::Ask;
+    stage.mode = PermissionMode::Ask;
     let limits = running(Duration::from_millis(300));
     // One waits for a person from the beginning, the other works.
     let mut waits = stage.session(limits).await;
@@ -262,7 +262,7 @@ async fn no_mode_no_timeout_and_no_silence_ends_a_pause() {
     paused.handle.notify_agent("_test/filler", &big).await.unwrap();
 
     // Another session meets all of them, in this order.
-    stage.mode = PolicyMode::Ask;
+    stage.mode = PermissionMode::Ask;
     let mut other = stage.session(BudgetLimits::default()).await;
     let _client = other.handle.attach(ServedRequests::default()).await.unwrap();
     other.prompt("permission execute x ; stuck ; hang").await;

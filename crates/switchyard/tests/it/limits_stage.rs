@@ -17,7 +17,7 @@ use sessions::host::{AgentCommand, AgentQuirks, HostSlot};
 use sessions::mint;
 use sessions::open::{self, OpenOptions, OpenedSession};
 use sessions::order::SessionOrder;
-use sessions::permission::{DecidedBy, Decider, PermissionPolicy, PolicyMode};
+use sessions::permission::{DecidedBy, Decider, PermissionMode, PermissionPolicy};
 use sessions::session::{SessionError, SessionHandle, SessionPhase, SubmittedAnswer};
 use sessions::settings::{SessionSettings, WorkerSetup};
 use store::{EventLog, MemoryLog};
@@ -29,7 +29,7 @@ use crate::faults::EXE;
 /// Sessions of one home, each of which may have an agent of its own.
 pub(crate) struct Stage {
     pub(crate) home: SessionContext,
-    pub(crate) mode: PolicyMode,
+    pub(crate) mode: PermissionMode,
     dir: tempfile::TempDir,
 }
 
@@ -43,7 +43,7 @@ impl Stage {
         };
         let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
         let home = SessionContext::new(log, settings, setup);
-        Self { home, mode: PolicyMode::Auto, dir: tempfile::tempdir().unwrap() }
+        Self { home, mode: PermissionMode::Auto, dir: tempfile::tempdir().unwrap() }
     }
 
     /// A place for one more process of the demo agent.

@@ -2,7 +2,7 @@ use std::fs;
 
 use super::*;
 use crate::permission::{
-    DecidedBy, Decider, PermissionPolicy, PolicyMode, PolicyQuestion, PolicyVerdict, RulePlace,
+    DecidedBy, Decider, PermissionMode, PermissionPolicy, PolicyQuestion, PolicyVerdict, RulePlace,
 };
 
 const ALLOW: &str = "[[rules]]\nname = \"lists\"\naction = \"allow\"\ncommands = [\"ls*\"]\n";
@@ -127,7 +127,7 @@ async fn every_holder_of_the_book_judges_by_the_new_rules_and_keeps_its_own() {
     let book = RuleBook::default();
     book.follow(Some(stage.watcher.file.clone())).unwrap();
     let own = Rules::parse("[[rules]]\naction = \"deny\"\ncommands = [\"rm*\"]");
-    let policy = PermissionPolicy { rules: own.unwrap(), mode: PolicyMode::Ask };
+    let policy = PermissionPolicy { rules: own.unwrap(), mode: PermissionMode::Ask };
     let session = book.clone();
     let judged = |command: &str| {
         let question = PolicyQuestion { command: Some(command.into()), ..question() };

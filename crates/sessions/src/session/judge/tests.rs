@@ -9,7 +9,7 @@ use crate::permission::Rules;
 fn judge(rules: &str, work: &Path) -> Judge {
     let roots = Roots::open(&[work.to_owned()], &ForbiddenDirs::default()).unwrap();
     Judge {
-        policy: PermissionPolicy { rules: Rules::default(), mode: PolicyMode::Auto },
+        policy: PermissionPolicy { rules: Rules::default(), mode: PermissionMode::Auto },
         rules: RuleBook::new(Rules::parse(rules).unwrap()),
         agent: "an agent".into(),
         roots: Arc::new(roots),

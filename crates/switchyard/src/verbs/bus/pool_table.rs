@@ -12,7 +12,7 @@ use bus::switch::{
     Backoff, PingPolicy, PoolPlan, RestartIntensity, RestartPolicy, Sharing, StartPolicy,
 };
 use serde::Deserialize;
-use sessions::permission::PolicyMode;
+use sessions::permission::PermissionMode;
 
 use super::units::{BusWait, ByteSize};
 
@@ -41,7 +41,7 @@ pub(crate) enum PoolProgram {
     /// An agent that Switchyard knows, as an ACP worker.
     Agent {
         name: String,
-        permissions: Option<PolicyMode>,
+        permissions: Option<PermissionMode>,
     },
 }
 
@@ -53,7 +53,7 @@ pub(super) struct PoolTable {
     #[serde(default)]
     pub(super) args: Vec<String>,
     pub(super) agent: Option<String>,
-    pub(super) permissions: Option<PolicyMode>,
+    pub(super) permissions: Option<PermissionMode>,
     pub(super) cwd: Option<PathBuf>,
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,

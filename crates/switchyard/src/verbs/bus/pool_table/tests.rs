@@ -82,8 +82,10 @@ fn everything_about_a_pool_can_be_set() {
 #[test]
 fn an_agent_by_name_needs_no_command() {
     let pool = parse("name = 'p'\nagent = 'claude'\npermissions = 'accept-edits'").unwrap();
-    let expected =
-        PoolProgram::Agent { name: "claude".into(), permissions: Some(PolicyMode::AcceptEdits) };
+    let expected = PoolProgram::Agent {
+        name: "claude".into(),
+        permissions: Some(PermissionMode::AcceptEdits),
+    };
     assert_eq!(pool.work, expected);
 }
 
