@@ -41,6 +41,9 @@ pub struct SessionDetails {
     /// them, and then to `settings`.
     #[serde(rename = "wishes", skip_serializing_if = "InitialOptions::is_empty")]
     pub initial_options: InitialOptions,
+    /// The agent's default model when such a session was made, if its maker named none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) default_model: Option<String>,
     /// The agent was sent the preface.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_prefaced: bool,
@@ -48,8 +51,8 @@ pub struct SessionDetails {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub made_by: Option<String>,
     /// The session does not share its worker with others.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub is_apart: bool,
+    #[serde(rename = "isApart", skip_serializing_if = "std::ops::Not::not")]
+    pub has_own_worker: bool,
     /// The permission mode that was asked for, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions: Option<PermissionMode>,

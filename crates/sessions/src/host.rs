@@ -22,6 +22,7 @@ use tokio::sync::watch;
 use wire::Json;
 
 use crate::observer::StartupStep;
+use crate::options::InitialOptions;
 use crate::settings::{SessionSettings, WorkerSetup};
 use bus::connection::{CallError, Connection};
 
@@ -98,10 +99,10 @@ pub enum SystemPromptSupport {
 }
 
 impl AgentQuirks {
-    /// Whether the agent is not asked for a choice of models: it was started with this one, or this
-    /// is only the configured default, which must not keep a session from its agent.
-    pub(crate) fn needs_no_choice(&self, model: &str) -> bool {
-        self.model_is_set || self.default_model.as_deref() == Some(model)
+    /// Whether an agent may have no choice of models: it was started with the one that is wanted,
+    /// or none is named, and the configured default must not keep a session from its agent.
+    pub(crate) fn may_lack_models(&self, named: &InitialOptions) -> bool {
+        self.model_is_set || named.model.is_none()
     }
 }
 

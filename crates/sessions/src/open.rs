@@ -134,12 +134,10 @@ pub async fn apply_options(
     initial_options: &InitialOptions,
 ) -> Result<(), ChooseError> {
     let quirks = &slot.command().quirks;
-    for (choice, wanted) in
-        initial_options.with_default_model(quirks.default_model.as_deref()).all()
-    {
+    for (choice, wanted) in initial_options.with_default_model(quirks.default_model.as_deref()) {
         match handle.choose(choice, wanted).await {
             Err(ChooseError::NotOffered(NotOffered::NoChoice(_)))
-                if choice == OptionChoice::Model && quirks.needs_no_choice(wanted) => {}
+                if choice == OptionChoice::Model && quirks.may_lack_models(initial_options) => {}
             chosen => chosen?,
         }
     }
@@ -227,18 +225,19 @@ async fn begin(
 fn details(terms: &OpenOptions, made_of: &CreationParams, is_unstarted: bool) -> SessionDetails {
     let (agent, order) = (terms.slot.command(), &terms.order);
     // Whoever makes a session that is not started cannot wait for them to be granted.
-    let initial_options = match is_unstarted {
-        true => order.initial_options.with_default_model(agent.quirks.default_model.as_deref()),
-        false => InitialOptions::default(),
+    let (initial_options, default_model) = match is_unstarted {
+        true => (order.initial_options.clone(), agent.quirks.default_model.clone()),
+        false => (InitialOptions::default(), None),
     };
     SessionDetails {
         is_named: agent.is_named,
         made_by: order.made_by(),
-        is_apart: order.has_own_worker,
+        has_own_worker: order.has_own_worker,
         made_for: order.made_for.as_deref().cloned(),
         permissions: order.permissions,
         budget: Budget::new(order.limits),
         is_titled: order.title.is_some(),
+        default_model: default_model.filter(|_| initial_options.model.is_none()),
         initial_options,
         ..SessionDetails::new(agent.argv(), made_of)
     }

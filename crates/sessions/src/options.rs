@@ -97,10 +97,12 @@ impl InitialOptions {
     }
 
     /// These, with the agent's default model where none is named.
-    #[must_use]
-    pub(crate) fn with_default_model(&self, default: Option<&str>) -> Self {
-        let model = self.model.clone().or_else(|| default.map(str::to_owned));
-        Self { model, ..self.clone() }
+    pub(crate) fn with_default_model<'a>(
+        &'a self,
+        default: Option<&'a str>,
+    ) -> impl Iterator<Item = (OptionChoice<'a>, &'a str)> {
+        let default = default.filter(|_| self.model.is_none());
+        default.map(|model| (OptionChoice::Model, model)).into_iter().chain(self.all())
     }
 }
 

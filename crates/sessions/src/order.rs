@@ -118,7 +118,7 @@ impl SessionOrder {
         let initial_options = self
             .initial_options
             .all()
-            .map(|(choice, change)| (choice.name(), change, MAX_OPTION_BYTES));
+            .map(|(choice, wanted)| (choice.name(), wanted, MAX_OPTION_BYTES));
         if let Some((name, _, max)) =
             title.chain(initial_options).find(|(_, text, max)| text.len() > *max)
         {
@@ -171,7 +171,7 @@ impl SessionOrder {
             additional_directories,
             initial_options: details.initial_options.clone(),
             permissions: details.permissions,
-            has_own_worker: details.is_apart,
+            has_own_worker: details.has_own_worker,
             ..Self::default()
         }
     }

@@ -16,7 +16,7 @@ use crate::details::SessionDetails;
 use crate::host::Host;
 use crate::link::{self, AgentLink, EarlierSession, LinkOutcome};
 use crate::open::error::OpenError;
-use crate::options::{self, InitialOptions, NotOffered, OptionChoice, SettingRequest, request_for};
+use crate::options::{self, NotOffered, OptionChoice, SettingRequest, request_for};
 use crate::reseed;
 use crate::session::error::ChooseError;
 
@@ -42,7 +42,7 @@ pub(crate) async fn relink(
     let (mut link, report) = link::reopen(host, id.as_str(), known).await?;
     // The session's maker waits for the result. Later nobody could take back an option that fails.
     let must_grant = known.agent_session.is_none();
-    let initial = initial_settings(&link, host, &details.initial_options)
+    let initial = initial_settings(&link, host, id, details, must_grant)
         .inspect_err(|_| host.routes.remove(&link.agent_session))?;
     for (n, setting) in initial.iter().chain(details.settings.values()).enumerate() {
         let params = link::params_for(&link.agent_session, &setting.params);
@@ -72,21 +72,28 @@ pub(crate) async fn relink(
     })
 }
 
-/// The requests for options that the session was made with and its agent never got.
+/// The requests for the options that the session was made with, for an agent that gets it (again).
+/// What an agent offers no longer, which once had it, is left out.
 fn initial_settings(
     link: &AgentLink,
     host: &Host,
-    initial_options: &InitialOptions,
-) -> Result<Vec<SettingRequest>, OpenError> {
+    id: SessionId,
+    details: &SessionDetails,
+    must_grant: bool,
+) -> Result<Vec<SettingRequest>, ChooseError> {
+    let named = &details.initial_options;
     let mut requests = Vec::new();
-    for (choice, wanted) in initial_options.all() {
+    for (choice, wanted) in named.with_default_model(details.default_model.as_deref()) {
         match request_for(&link.answer, choice, wanted) {
             Ok((method, params)) => {
                 requests.push(SettingRequest { method: method.to_owned(), params });
             }
             Err(NotOffered::NoChoice(_))
-                if choice == OptionChoice::Model && host.quirks.needs_no_choice(wanted) => {}
-            Err(error) => return Err(ChooseError::from(error).into()),
+                if choice == OptionChoice::Model && host.quirks.may_lack_models(named) => {}
+            Err(error) if must_grant => return Err(error.into()),
+            Err(error) => {
+                tracing::warn!(session = %id, option = choice.name(), %error, "cannot set an option");
+            }
         }
     }
     Ok(requests)

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use testkit::test_executables;
-use testkit::test_home::switchyard;
+use testkit::test_home::{TestHome, switchyard};
 
 use super::{Api, EXE, of_kind};
 
@@ -42,23 +42,66 @@ async fn an_agent_can_be_started_before_the_first_prompt() {
     api.send(start().json(&json!({ "autch": "x" }))).await.refused(400, "bad-input");
 }
 
+/// A home in which the agent `mine` is the demo agent with these flags.
+fn write_agent(home: &TestHome, flags: &[&str], more: &str) {
+    let args: Vec<&str> = [&["demo-agent"], flags].concat();
+    let agent = format!("[agents.mine]\ncommand = \"{EXE}\"\nargs = {args:?}\n{more}");
+    std::fs::write(home.path().join("switchyard.toml"), agent).unwrap();
+}
+
+async fn unstarted_mine(api: &Api, more: Value) -> String {
+    let mut new = json!({ "agent": "mine", "cwd": api.home.work(), "startsLater": true });
+    new.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let made = api.post("/v1/sessions", &new).await.is(201).body;
+    format!("/v1/sessions/{}/start", made["id"].as_str().unwrap())
+}
+
 #[tokio::test]
 async fn a_default_model_is_set_at_each_start_of_an_agent_that_forgets() {
     let home = switchyard(EXE);
-    let agent = format!(
-        "[agents.mine]\ncommand = \"{EXE}\"\nargs = [\"demo-agent\", \"--load\", \"--forget\"]\n\
-         default_model = \"demo-large\"\n"
-    );
-    std::fs::write(home.path().join("switchyard.toml"), agent).unwrap();
+    write_agent(&home, &["--load", "--forget"], "default_model = \"demo-large\"");
     let mut api = Api::start_in(home).await;
-    let new = json!({ "agent": "mine", "cwd": api.home.work(), "startsLater": true });
-    let made = api.post("/v1/sessions", &new).await.is(201).body;
-    let path = format!("/v1/sessions/{}/start", made["id"].as_str().unwrap());
+    let start = unstarted_mine(&api, json!({})).await;
     for _ in 0..2 {
-        let started = api.post(&path, &json!({})).await.is(200).body;
+        let started = api.post(&start, &json!({})).await.is(200).body;
         assert_eq!(started["options"]["model"]["current"], "demo-large");
         api = api.restart().await;
     }
+}
+
+#[tokio::test]
+async fn a_default_model_keeps_no_session_from_an_agent_without_models() {
+    let home = switchyard(EXE);
+    write_agent(&home, &["--no-config"], "default_model = \"any\"");
+    let api = Api::start_in(home).await;
+    let start = unstarted_mine(&api, json!({})).await;
+    // A model that a client names is another matter, also if it is the default.
+    let named = json!({ "model": "any" });
+    let start_named = unstarted_mine(&api, named).await;
+    api.post(&start_named, &json!({})).await.refused(400, "bad-input").says("no choice of model");
+    let new = json!({ "agent": "mine", "cwd": api.home.work(), "model": "any" });
+    api.post("/v1/sessions", &new).await.refused(400, "bad-input").says("no choice of model");
+
+    let home = api.kill();
+    write_agent(&home, &["--no-config"], "default_model = \"another\"");
+    let api = Api::start_in(home).await;
+    api.post(&start, &json!({})).await.is(200);
+}
+
+#[tokio::test]
+async fn an_option_that_an_agent_offers_no_longer_keeps_no_session_from_it() {
+    let home = switchyard(EXE);
+    write_agent(&home, &["--all-sessions"], "");
+    let api = Api::start_in(home).await;
+    let start = unstarted_mine(&api, json!({ "model": "demo-large", "mode": "code" })).await;
+    let started = api.post(&start, &json!({})).await.is(200).body;
+    assert_eq!(started["options"]["model"]["current"], "demo-large");
+
+    let home = api.kill();
+    write_agent(&home, &["--all-sessions", "--no-config"], "");
+    let api = Api::start_in(home).await;
+    let started = api.post(&start, &json!({})).await.is(200).body;
+    assert_eq!(started["status"], "idle");
 }
 
 #[tokio::test]
