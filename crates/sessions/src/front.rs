@@ -71,7 +71,7 @@ pub async fn serve<R, W>(
         requests: TaskTracker::new(),
         tasks: TaskTracker::new(),
     });
-    loop {
+    'serving: loop {
         let batch = tokio::select! {
             batch = inbox.next() => batch,
             () = stop.cancelled() => None,
@@ -82,6 +82,9 @@ pub async fn serve<R, W>(
         for incoming in batch {
             if front.is_revoked() {
                 break;
+            }
+            if is_end_of_input(&incoming) {
+                break 'serving;
             }
             // It may wait for a client that does not read.
             tokio::select! {
@@ -94,12 +97,18 @@ pub async fn serve<R, W>(
     front.shut_down().await;
 }
 
+/// Whether the client says that it sends nothing more, where its transport cannot be closed on one
+/// side only.
+fn is_end_of_input(incoming: &IncomingMessage) -> bool {
+    matches!(incoming, IncomingMessage::Notification(message) if message.method() == "_switchyard/end_of_input")
+}
+
 struct Front {
     access: ClientAccess,
     client: Connection,
     /// The capabilities that the client named; set by `initialize`.
     initialized: OnceLock<ClientCapabilities>,
-    /// The agent process whose stray messages, those of no session, are being passed on.
+    /// The agent process whose sessionless messages are being passed on.
     last_host: Mutex<Option<Arc<Host>>>,
     /// By the id that the client uses.
     sessions: Mutex<HashMap<String, OpenSession>>,

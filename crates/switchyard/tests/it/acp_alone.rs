@@ -99,6 +99,24 @@ fn whoever_names_no_agent_gets_the_built_in_one() {
 }
 
 #[test]
+fn what_was_asked_before_the_input_ended_is_answered() {
+    both_ways(|home| {
+        let mut editor = Editor::start(home, ["demo"]);
+        let params = json!({ "protocolVersion": 1, "clientCapabilities": {} });
+        let introduction = editor.client.start("initialize", &params);
+        let params = json!({ "cwd": home.work(), "mcpServers": [] });
+        let session = editor.client.start("session/new", &params);
+        editor.client.finish_sending();
+        let answers = editor.client.rest();
+        for id in [introduction, session] {
+            let answer = answers.iter().find(|answer| answer["id"] == id);
+            assert!(answer.is_some_and(|answer| answer["result"].is_object()), "{answers:?}");
+        }
+        assert_eq!(editor.child.wait().unwrap().code(), Some(0));
+    });
+}
+
+#[test]
 fn a_cancel_that_is_sent_as_a_request_is_answered_and_cancels() {
     both_ways(|home| {
         let mut editor = Editor::start(home, ["demo"]);

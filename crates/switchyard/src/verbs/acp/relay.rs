@@ -1,6 +1,7 @@
 //! `switchyard acp` as a relay: carries lines between the editor and the daemon's socket.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -20,6 +21,9 @@ use crate::outcome::{ERROR, Failure};
 use crate::stdio;
 use crate::this_process::environment_for_agents;
 
+/// The wait for the daemon's last answers; it waits for less before it closes.
+const ANSWER_GRACE: Duration = Duration::from_secs(5);
+
 pub(super) type DaemonSocket = WebSocketStream<UnixStream>;
 
 /// Opens a WebSocket to the daemon, and sends the order for the editor's sessions.
@@ -37,7 +41,7 @@ pub(super) async fn open(
         tokio_tungstenite::client_async_with_config("ws://localhost/acp", stream, Some(limits))
             .await
             .context("the daemon does not speak ACP")?;
-    socket.send(Message::text(order_notification(order))).await.context("the daemon has left")?;
+    socket.send(Message::text(order_notification(order))).await.context("the daemon has ended")?;
     Ok(socket)
 }
 
@@ -58,6 +62,7 @@ pub(super) async fn serve(
         }
         anyhow::Ok(())
     };
+    tokio::pin!(outwards);
     let inwards = async {
         let mut lines = LineSplitter::new(max_line_bytes);
         loop {
@@ -70,20 +75,30 @@ pub(super) async fn serve(
                 sink.send(Message::text(text)).await?;
             }
             if reader.read_buf(lines.buffer()).await? == 0 {
-                // Requests that were sent are still answered.
-                sink.send(Message::Close(None)).await?;
+                let end = wire::notification_line("_switchyard/end_of_input", "{}");
+                sink.send(Message::text(end)).await?;
                 return anyhow::Ok(());
             }
         }
     };
+    let has_editor_left = async {
+        let has_left = tokio::select! {
+            _ = &mut outwards => false,
+            left = inwards => left.is_ok(),
+        };
+        if has_left {
+            // The daemon answers what it was sent, and closes.
+            let _ = tokio::time::timeout(ANSWER_GRACE, outwards).await;
+        }
+        has_left
+    };
     let has_editor_left = tokio::select! {
-        _ = outwards => false,
-        left = inwards => left.is_ok(),
+        has_left = has_editor_left => has_left,
         () = stop.cancelled() => true,
     };
     match has_editor_left {
         true => Ok(ExitCode::SUCCESS),
-        false => Err(Failure::new(ERROR, "the daemon has left")
+        false => Err(Failure::new(ERROR, "the daemon has ended")
             .hint("start the agent again; its sessions can be loaded")),
     }
 }
