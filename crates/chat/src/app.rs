@@ -45,16 +45,16 @@ pub async fn full_screen(
 ) -> Result<ChatOutcome, ChatError> {
     let history = HistoryFile::at(&wanted.history);
     let screen = Screen::take().map_err(ChatError::Terminal)?;
-    let (news, inbox) = mpsc::channel(MAX_MESSAGES);
+    let (messages, inbox) = mpsc::channel(MAX_MESSAGES);
     let mut app = App {
         state: ChatState::new(history.read()),
         view: ConversationView::new(Theme::new(wanted.has_color)),
         keyboard: Keyboard::start(),
-        errands: Requests::new(client.clone(), &wanted, news.clone()),
+        requests: Requests::new(client.clone(), &wanted, messages.clone()),
         screen,
         client,
         history,
-        messages: news,
+        messages,
         inbox,
         stream: None,
         created_session: None,
@@ -96,7 +96,7 @@ struct App {
     view: ConversationView,
     // Ended before the screen is given back, so that nobody reads keys any more.
     keyboard: Keyboard,
-    errands: Requests,
+    requests: Requests,
     screen: Screen,
     client: DaemonClient,
     history: HistoryFile,
@@ -133,7 +133,7 @@ impl App {
                     // The terminal is gone.
                     None => return Ok(()),
                 },
-                Some(news) = self.inbox.recv() => self.handle_messages(news)?,
+                Some(message) = self.inbox.recv() => self.handle_messages(message)?,
                 _ = ticks.tick() => {
                     self.is_dirty |= self.state.tick(now());
                     let effects = self.state.send_due_answer();
@@ -175,11 +175,11 @@ impl App {
     }
 
     /// Handles the messages behind this one, too: a long session comes as many events.
-    fn handle_messages(&mut self, news: ChatMessage) -> Result<(), ChatError> {
-        let mut next = Some(news);
+    fn handle_messages(&mut self, first: ChatMessage) -> Result<(), ChatError> {
+        let mut next = Some(first);
         for _ in 0..MESSAGES_AT_ONCE {
-            let Some(news) = next.take() else { break };
-            if let ChatMessage::Opened(session) = &news {
+            let Some(message) = next.take() else { break };
+            if let ChatMessage::Opened(session) = &message {
                 if let Some(unused) = self.unused() {
                     let client = self.client.clone();
                     task::spawn(async move { requests::delete_unused(&client, &unused).await });
@@ -187,17 +187,17 @@ impl App {
                 self.created_session = session.is_new.then(|| session.id.clone());
                 self.view.reset();
                 self.follow(session.id.clone());
-                self.errands.opened(session);
+                self.requests.opened(session);
             }
-            if matches!(news, ChatMessage::Resync) {
+            if matches!(message, ChatMessage::Resync) {
                 self.view.reset();
             }
-            let effects = self.state.handle_message(news);
+            let effects = self.state.handle_message(message);
             self.perform_effects(effects)?;
             next = self.inbox.try_recv().ok();
         }
-        if let Some(news) = next {
-            let effects = self.state.handle_message(news);
+        if let Some(message) = next {
+            let effects = self.state.handle_message(message);
             self.perform_effects(effects)?;
         }
         self.is_dirty = true;
@@ -217,12 +217,12 @@ impl App {
             stream.abort();
         }
         // Messages that are left of the stream before are of no use.
-        let (news, inbox) = mpsc::channel(MAX_MESSAGES);
+        let (messages, inbox) = mpsc::channel(MAX_MESSAGES);
         self.inbox = inbox;
-        self.messages = news.clone();
-        self.errands.report_to(news.clone());
+        self.messages = messages.clone();
+        self.requests.report_to(messages.clone());
         let client = self.client.clone();
-        self.stream = Some(task::spawn(event_stream::follow(client, session, 0, news)));
+        self.stream = Some(task::spawn(event_stream::follow(client, session, 0, messages)));
     }
 
     fn perform_effects(&mut self, effects: Vec<Effect>) -> Result<(), ChatError> {
@@ -249,12 +249,12 @@ impl App {
                             stream.abort();
                         }
                         self.state.link = ConnectionState::Opening;
-                        let (client, news) = (self.client.clone(), self.messages.clone());
+                        let (client, messages) = (self.client.clone(), self.messages.clone());
                         self.stream =
-                            Some(task::spawn(event_stream::follow(client, id, after, news)));
+                            Some(task::spawn(event_stream::follow(client, id, after, messages)));
                     }
                 }
-                other => self.errands.run(other),
+                other => self.requests.run(other),
             }
         }
         Ok(())

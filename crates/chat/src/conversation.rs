@@ -360,8 +360,8 @@ impl Projection for ChatConversation {
             Change::Planned { .. } => self.planned(now),
             Change::Asked(question) => self.asked(&question, now),
             Change::Decided(decision) => self.decided(&decision.resolved, now),
-            Change::Failed { fault, is_in_answer: is_said, .. } => {
-                self.failed(&fault, is_said, now);
+            Change::Failed { fault, is_in_answer, .. } => {
+                self.failed(&fault, is_in_answer, now);
             }
             Change::TurnEnded(end) => self.turn_ended(&end),
             Change::Own(own, notice) => self.own_event(&own, notice.as_ref(), now),

@@ -75,7 +75,7 @@ pub(crate) struct ChatState {
     n_prompts: u64,
     /// The agent for new sessions, where no session has one.
     agent: Option<String>,
-    n_offers_known: u64,
+    n_option_changes_known: u64,
     /// Since when the daemon runs; 0 if that is not known.
     alive_since: i64,
 }
@@ -273,7 +273,7 @@ impl ChatState {
         self.is_stopping = false;
         self.is_answering = false;
         self.form = None;
-        self.n_offers_known = 0;
+        self.n_option_changes_known = 0;
         self.n_sending = 0;
     }
 }

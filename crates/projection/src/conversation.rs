@@ -224,12 +224,8 @@ impl Conversation {
         }
         self.begin_waiting_calls(changes);
         self.errors_shown.push(fault.message.clone());
-        let is_said = end.is_some_and(|end| end.is_in_answer);
-        changes.push(Change::Failed {
-            fault: fault.clone(),
-            is_in_answer: is_said,
-            is_end: end.is_some(),
-        });
+        let is_in_answer = end.is_some_and(|end| end.is_in_answer);
+        changes.push(Change::Failed { fault: fault.clone(), is_in_answer, is_end: end.is_some() });
     }
 }
 

@@ -33,7 +33,7 @@ const STOP_WITHIN: Duration = Duration::from_secs(2);
 
 /// Starts announcing. `link_base` is where the daemon is reached (`http://127.0.0.1:7433`), unless
 /// the configuration names another address. Notices up to `after_note` are left out: 0 at the start
-/// of the daemon, `context.notices.now()` when the webhook is replaced by another.
+/// of the daemon, `context.notices.next_number()` when the webhook is replaced by another.
 ///
 /// Every question that waits is announced, also if it was announced before; receivers recognise it
 /// by its id.

@@ -193,13 +193,13 @@ async fn resume(
     agent_session: &str,
     known: &EarlierSession,
 ) -> Result<(AgentLink, ResumeProof), ReopenFailure> {
-    let ReopenedSession { mut messages, answer, mut early, prompts: heard } =
+    let ReopenedSession { mut messages, answer, mut early, prompts } =
         ReopenedSession::ask(host, public_id, agent_session, "session/resume", known).await?;
     let is_confirmed = answer
         .read::<Value>()
         .is_ok_and(|answer| answer["_meta"]["switchyard"]["isConfirmed"] == true);
-    let last_prompt = known.last_prompt.as_ref().filter(|_| !heard.is_empty());
-    let is_replayed = last_prompt.is_some_and(|prompt| heard.has(prompt));
+    let last_prompt = known.last_prompt.as_ref().filter(|_| !prompts.is_empty());
+    let is_replayed = last_prompt.is_some_and(|prompt| prompts.has(prompt));
     let listing = async {
         match is_replayed {
             true => None,

@@ -46,7 +46,7 @@ pub enum PolicyVerdict {
 
 /// The decider about Switchyard's own files, which no rule, mode or person opens to a session.
 fn own_files_decider() -> Decider {
-    Decider::detailed(DecidedBy::Switchyard, "its own files are closed to every session")
+    Decider::detailed(DecidedBy::Switchyard, "Switchyard's own files are closed to every session")
 }
 
 /// The decider about a call with more paths than are looked at: the rest may be anything.

@@ -30,8 +30,8 @@ const NO_SPACE: &str =
     "free some space there; `SWITCHYARD_HOME=DIR` puts everything on another disk";
 
 /// One process has a session open. The daemon shares it with whoever asks for nothing of their own.
-const IN_USE: &str = "if that is the daemon, leave out --no-daemon and what a `run` alone would \
-                      allow (--approve-all, --deny-all, --permissions, --policy); else wait until \
+const IN_USE: &str = "if that is the daemon, leave out --no-daemon and the permissions of this `run` \
+                      alone (--approve-all, --deny-all, --permissions, --policy); else wait until \
                       that process has ended";
 
 /// A command's error, for a person: one line, and a hint if there is something to do.

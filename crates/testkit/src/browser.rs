@@ -92,13 +92,13 @@ impl Browser {
     /// A browser for which all names that end in `.test` lead to this machine, whatever the
     /// network says.
     pub async fn start() -> Self {
-        let seat = RUNNING_BROWSERS.acquire().await.expect("seats are never closed");
+        let permit = RUNNING_BROWSERS.acquire().await.expect("seats are never closed");
         let idle = IDLE.lock().expect("nobody panics while holding it").pop();
         let (session, driven) = match idle {
             Some(driven) => Self::reuse(driven).await,
             None => Self::launch().await,
         };
-        Self { session, driven: Some(driven), _seat: seat }
+        Self { session, driven: Some(driven), _seat: permit }
     }
 
     async fn launch() -> (WebDriverSession, RunningBrowser) {

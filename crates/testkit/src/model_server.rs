@@ -10,7 +10,7 @@
 //! assert_eq!(server.chats()[1].tool_results(), ["hello"]);
 //! ```
 //!
-//! Each chat request takes the next answer of the script; when there is none left the *brain*
+//! Each chat request takes the next answer of the script; when there is none left the *fallback*
 //! decides, a closure from the request to the answer; and without one the request is refused
 //! with 400, which nobody repeats. What was asked is kept, headers and body, in order.
 //!

@@ -146,13 +146,13 @@ impl Models {
 
     /// Whether the model of a session has tools; as usual, while nothing is known about it.
     pub fn tool_use(&self, id: &str) -> ToolUse {
-        let wanted_options = self.setup.as_ref().ok().and_then(|setup| setup.tools);
+        let configured = self.setup.as_ref().ok().and_then(|setup| setup.tools);
         let Some(ready) = self.known() else {
-            return ToolUse { is_wanted: wanted_options.unwrap_or(true), is_refused: false };
+            return ToolUse { is_wanted: configured.unwrap_or(true), is_refused: false };
         };
         let (provider, model) = ready.providers.find(&ready.resolved_id(id));
         ToolUse {
-            is_wanted: wanted_options.unwrap_or_else(|| provider.wants_tools(&model)),
+            is_wanted: configured.unwrap_or_else(|| provider.wants_tools(&model)),
             is_refused: provider.refuses_tools(&model),
         }
     }

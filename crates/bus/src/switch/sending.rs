@@ -178,7 +178,7 @@ impl Switch {
         worker.n_called += 1;
         worker.last_used = self.now;
         let n = worker.n_called;
-        let RoutedMessage { kind, session, is_first_use, received: came, .. } = *routed;
+        let RoutedMessage { kind, session, is_first_use, received, .. } = *routed;
         let client = (kind != CallKind::Move).then_some(id);
         if let Some(client) = client.and_then(|id| self.clients.get_mut(&id)) {
             let print = self.names.hash_one(routed.raw_id());
@@ -189,12 +189,11 @@ impl Switch {
         }
         worker.n_opening += usize::from(kind == CallKind::Open);
         let id = RawId::new(routed.raw_id());
-        worker.calls.insert(
-            n,
-            WorkerCall { client, id, kind, session, is_first_use, received: came, load },
-        );
+        worker
+            .calls
+            .insert(n, WorkerCall { client, id, kind, session, is_first_use, received, load });
         if let Some(limit) = worker.timeouts.of(kind) {
-            self.set_sweep(pool, came.after(limit));
+            self.set_sweep(pool, received.after(limit));
         }
         n
     }

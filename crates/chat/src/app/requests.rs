@@ -41,9 +41,9 @@ impl Requests {
         wanted: &ChatOptions,
         messages: mpsc::Sender<ChatMessage>,
     ) -> Self {
-        let mut order = wanted.create_params.clone();
-        order.insert("cwd".to_owned(), json!(wanted.cwd));
-        order.insert("env".to_owned(), json!(wanted.env));
+        let mut create_params = wanted.create_params.clone();
+        create_params.insert("cwd".to_owned(), json!(wanted.cwd));
+        create_params.insert("env".to_owned(), json!(wanted.env));
         let command = match &wanted.start {
             ChatStart::Command(words) => Some(words.clone()),
             _ => None,
@@ -53,7 +53,7 @@ impl Requests {
             messages,
             session: None,
             cwd: wanted.cwd.clone(),
-            create_params: order,
+            create_params,
             command,
         };
         let run = format!("chat-{}-{}", std::process::id(), super::now());
@@ -151,13 +151,13 @@ struct RequestContext {
 impl RequestContext {
     async fn perform(self, effect: Effect) {
         let opens = matches!(effect, Effect::Create { .. } | Effect::Attach(_) | Effect::Fork);
-        let messages = match self.request(effect).await {
-            Ok(messages) => messages,
+        let message = match self.request(effect).await {
+            Ok(message) => message,
             Err(why) if opens => Some(ChatMessage::CannotOpen(why)),
             Err(why) => Some(ChatMessage::Failed(why)),
         };
-        if let Some(messages) = messages {
-            let _ = self.messages.send(messages).await;
+        if let Some(message) = message {
+            let _ = self.messages.send(message).await;
         }
     }
 

@@ -17,7 +17,7 @@ const MAX_TERMINALS: usize = 2000;
 /// A longer id is none of ours.
 const MAX_ID_BYTES: usize = 200;
 /// Cards that show the same terminal.
-const MAX_CARDS: usize = 8;
+const MAX_ITEMS: usize = 8;
 
 #[derive(Debug, Default)]
 pub(super) struct Terminals {
@@ -126,7 +126,7 @@ impl Terminals {
     /// Notes that an item shows this terminal.
     pub(super) fn shown_by(&mut self, id: &str, item: usize) {
         let terminal = self.terminal(id);
-        if !terminal.items.contains(&item) && terminal.items.len() < MAX_CARDS {
+        if !terminal.items.contains(&item) && terminal.items.len() < MAX_ITEMS {
             terminal.items.push(item);
         }
         self.make_room();

@@ -5,8 +5,8 @@ use crate::conversation::{ApplyOutcome, OwnActions};
 use crate::effect::{ChatMessage, ConnectionState, Effect};
 
 impl ChatState {
-    pub(crate) fn handle_message(&mut self, news: ChatMessage) -> Vec<Effect> {
-        match news {
+    pub(crate) fn handle_message(&mut self, message: ChatMessage) -> Vec<Effect> {
+        match message {
             ChatMessage::Opened(session) => {
                 self.reset_session();
                 self.conversation.own = OwnActions::since(session.head);
@@ -107,9 +107,10 @@ impl ChatState {
         let is_now = self.conversation.cursor.0 >= head;
         let has_begun = !was_running && self.conversation.running.is_some();
         let has_ended = was_running && self.conversation.running.is_none();
-        let has_news = self.conversation.n_option_changes != self.n_offers_known;
-        if is_now && (has_begun || has_ended || has_news) {
-            self.n_offers_known = self.conversation.n_option_changes;
+        let have_options_changed =
+            self.conversation.n_option_changes != self.n_option_changes_known;
+        if is_now && (has_begun || has_ended || have_options_changed) {
+            self.n_option_changes_known = self.conversation.n_option_changes;
             return vec![Effect::Refresh];
         }
         Vec::new()

@@ -3,7 +3,7 @@ use super::*;
 const PACKAGE: Package =
     Package { id: "x", version: "1.0", source: Source::Python("x", 11), program: "x" };
 
-fn agent_home(dir: &Path) -> Result<(), InstallError> {
+fn install(dir: &Path) -> Result<(), InstallError> {
     fs::create_dir(dir.join("bin"))?;
     Ok(fs::write(dir.join("bin/x"), "")?)
 }
@@ -13,12 +13,12 @@ fn what_was_left_in_the_middle_is_made_anew() {
     let root = tempfile::tempdir().unwrap();
     let dir = Cache::at(root.path()).dir(&PACKAGE);
     let interrupted = Cache::fresh(&dir, |dir| {
-        agent_home(dir)?;
+        install(dir)?;
         Err(InstallError::NoPython(11))
     });
     assert!(interrupted.is_err() && dir.join("bin/x").exists() && !is_complete(&dir));
 
-    Cache::fresh(&dir, agent_home).unwrap();
+    Cache::fresh(&dir, install).unwrap();
 
     assert!(is_complete(&dir));
 }
@@ -27,7 +27,7 @@ fn what_was_left_in_the_middle_is_made_anew() {
 fn what_is_complete_is_not_touched() {
     let root = tempfile::tempdir().unwrap();
     let cache = Cache::at(root.path());
-    Cache::fresh(&cache.dir(&PACKAGE), agent_home).unwrap();
+    Cache::fresh(&cache.dir(&PACKAGE), install).unwrap();
 
     let installed = cache.install(&PACKAGE).unwrap();
 

@@ -11,7 +11,7 @@ use crate::json::{JsonNode, JsonObject};
 use crate::terminals::CommandEnd;
 
 /// Calls whose items are known; an update of an older call makes another item.
-const MAX_CARDS: usize = 4_096;
+const MAX_CALL_ITEMS: usize = 4_096;
 
 /// The item of a call.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ impl ItemsProjection {
     pub(super) fn call_seen(&mut self, key: CallKey, fields: &JsonObject<'_>, now: &Conversation) {
         let call = now.call(key);
         let told = changes(call, fields);
-        let item_of_call = match self.call_items.get(&key) {
+        let item_key = match self.call_items.get(&key) {
             Some(item_of_call) => {
                 let key = item_of_call.key.clone();
                 if told != ToolItem::default() {
@@ -40,15 +40,14 @@ impl ItemsProjection {
                 let item = self.push(ConversationPart::Tool(Box::new(tool)), now);
                 let item_of_call = CallItem { key: item.key.clone(), seq: item.seq, waited_ms: 0 };
                 self.call_items.insert(key, item_of_call);
-                if self.call_items.len() > MAX_CARDS {
+                if self.call_items.len() > MAX_CALL_ITEMS {
                     self.call_items.pop_first();
                 }
                 item.key
             }
         };
         if let Some(text) = fields.object("_meta").object("terminal_output").text("data") {
-            self.out
-                .push(ConversationChange::Append { key: item_of_call, text: text.into_owned() });
+            self.out.push(ConversationChange::Append { key: item_key, text: text.into_owned() });
         }
     }
 

@@ -102,13 +102,13 @@ impl CliProcess {
 
     /// Reads its next output. Cancel-safe.
     pub(super) async fn next(&mut self) -> ProcessOutput {
-        let mut said = Vec::new();
+        let mut outputs = Vec::new();
         if !self.is_drained {
             self.buffer.reserve(READ_BYTES);
             if let Ok(1..) = self.stdout.read_buf(&mut self.buffer).await {
                 let chunk = self.buffer.split();
-                self.reader.feed(&chunk, &mut *self.dialect, &mut said);
-                return ProcessOutput { outputs: said, is_over: false };
+                self.reader.feed(&chunk, &mut *self.dialect, &mut outputs);
+                return ProcessOutput { outputs, is_over: false };
             }
             self.is_drained = true;
             self.end_soon(StopLadder::default());
@@ -120,8 +120,8 @@ impl CliProcess {
             stderr: self.handle.stderr_tail(),
             is_stopped_by_us: self.is_stopping,
         };
-        self.reader.finish(&self.exit, &mut *self.dialect, &mut said);
-        ProcessOutput { outputs: said, is_over: true }
+        self.reader.finish(&self.exit, &mut *self.dialect, &mut outputs);
+        ProcessOutput { outputs, is_over: true }
     }
 
     /// The exit status, once it is over.

@@ -82,14 +82,14 @@ async fn query_models(
     let session = request(connection, "session/new", &new).await?;
     let offer = offered(&session);
     let capabilities = &about["agentCapabilities"]["sessionCapabilities"];
-    let farewell = if capabilities["delete"].is_object() {
+    let last_method = if capabilities["delete"].is_object() {
         Some("session/delete")
     } else if capabilities["close"].is_object() {
         Some("session/close")
     } else {
         None
     };
-    if let (Some(method), Some(id)) = (farewell, session["sessionId"].as_str()) {
+    if let (Some(method), Some(id)) = (last_method, session["sessionId"].as_str()) {
         let wait = END_SESSION_WAIT.min(until.saturating_duration_since(Instant::now()));
         let params = Json::of(&json!({ "sessionId": id }));
         let _ = connection.call_within(wait, method, &params).await;

@@ -59,14 +59,14 @@ pub(super) async fn post(
         return Err(Problem::of(kinds::BATCH));
     }
     let message = Message::parse(body).map_err(|error| Problem::bad_request(error.to_string()))?;
-    let Some(connection) = text_of(&headers, &CONNECTION) else {
+    let Some(id) = text_of(&headers, &CONNECTION) else {
         return initialize(&acp, &principal, wanted.agent, &message).await;
     };
-    let Some(remote) = acp.connections.find(connection, &principal) else {
+    let Some(connection) = acp.connections.find(id, &principal) else {
         return Err(no_such_connection());
     };
     let (message, session) = scoped(message, text_of(&headers, &SESSION))?;
-    match remote.send(&message, session).await {
+    match connection.send(&message, session).await {
         Ok(()) => Ok(StatusCode::ACCEPTED.into_response()),
         Err(PostError::Over) => Err(no_such_connection()),
         Err(PostError::TooMuch) => Err(Problem::of(kinds::TOO_MANY_REQUESTS).retry_after(1)),
@@ -154,12 +154,12 @@ pub(super) async fn get(
     if !accepts.contains("text/event-stream") {
         return Err(Problem::of(kinds::NOT_ACCEPTABLE));
     }
-    let Some(connection) = text_of(headers, &CONNECTION) else {
+    let Some(id) = text_of(headers, &CONNECTION) else {
         return Err(Problem::bad_request("`Acp-Connection-Id` is missing"));
     };
-    let remote = acp.connections.find(connection, &principal).ok_or_else(no_such_connection)?;
+    let connection = acp.connections.find(id, &principal).ok_or_else(no_such_connection)?;
     let session = text_of(headers, &SESSION);
-    let stream = remote
+    let stream = connection
         .stream(session)
         .ok_or_else(|| Problem::not_found("this connection has too many sessions open"))?;
     let cursor = text_of(headers, &HeaderName::from_static("last-event-id"));
@@ -167,11 +167,11 @@ pub(super) async fn get(
     let Some(reader) = stream.read(cursor) else {
         return Err(Problem::of(kinds::STREAM_BUSY));
     };
-    Ok(frames(remote, reader).into_response())
+    Ok(frames(connection, reader).into_response())
 }
 
-fn frames(remote: Arc<HttpConnection>, reader: MessageStreamReader) -> impl IntoResponse {
-    let frames = stream::unfold((remote, reader), |(remote, mut reader)| async move {
+fn frames(connection: Arc<HttpConnection>, reader: MessageStreamReader) -> impl IntoResponse {
+    let frames = stream::unfold((connection, reader), |(connection, mut reader)| async move {
         let frame = match reader.next().await {
             ReadOutcome::Message(number, line) => {
                 let text = String::from_utf8_lossy(&line).into_owned();
@@ -180,7 +180,7 @@ fn frames(remote: Arc<HttpConnection>, reader: MessageStreamReader) -> impl Into
             ReadOutcome::Lost => Frame::default().event("state_resync_required").data("{}"),
             ReadOutcome::Over => return None,
         };
-        Some((Ok::<_, Infallible>(frame), (remote, reader)))
+        Some((Ok::<_, Infallible>(frame), (connection, reader)))
     });
     Sse::new(frames).keep_alive(KeepAlive::new().interval(HEARTBEAT))
 }
@@ -206,12 +206,12 @@ pub(super) async fn delete(
     Extension(principal): Extension<Principal>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
-    let Some(connection) = text_of(&headers, &CONNECTION) else {
+    let Some(id) = text_of(&headers, &CONNECTION) else {
         return Err(Problem::bad_request("`Acp-Connection-Id` is missing"));
     };
-    let remote = acp.connections.find(connection, &principal).ok_or_else(no_such_connection)?;
-    acp.connections.remove(&remote.id);
-    remote.end().await;
+    let connection = acp.connections.find(id, &principal).ok_or_else(no_such_connection)?;
+    acp.connections.remove(&connection.id);
+    connection.end().await;
     Ok(StatusCode::ACCEPTED)
 }
 

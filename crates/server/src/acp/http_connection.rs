@@ -21,9 +21,9 @@ use crate::locking::Locking as _;
 use crate::principal::Principal;
 
 /// Connections of all clients together.
-const MAX_REMOTES: usize = 1024;
+const MAX_CONNECTIONS: usize = 1024;
 /// Connections of one client, so that none can keep all others out.
-const MAX_REMOTES_EACH: usize = 256;
+const MAX_CONNECTIONS_EACH: usize = 256;
 /// Sessions that one connection may have open.
 const MAX_STREAMS: usize = 256;
 /// Requests of one client that may wait for their answers.
@@ -106,7 +106,7 @@ impl HttpConnections {
     ) -> Option<NewConnection> {
         let (near, far) = tokio::io::duplex(super::PIPE_BYTES);
         let (from_front, to_front) = tokio::io::split(near);
-        let held = self.quota.clone();
+        let quota = self.quota.clone();
         let connection = Arc::new(HttpConnection {
             id: sessions::mint::session_id().to_string(),
             owner: principal.name.clone(),
@@ -117,8 +117,8 @@ impl HttpConnections {
                 introduction: None,
                 used_at: Instant::now(),
             }),
-            own: Arc::new(MessageStream::new(held.reserve(&principal.name))),
-            quota: held,
+            own: Arc::new(MessageStream::new(quota.reserve(&principal.name))),
+            quota,
             over: CancellationToken::new(),
         });
         self.make_room(&principal.name)?.insert(connection.id.clone(), connection.clone());
@@ -148,7 +148,7 @@ impl HttpConnections {
     ) -> Option<MutexGuard<'_, HashMap<String, Arc<HttpConnection>>>> {
         let mut all = self.all.locked();
         let its = all.values().filter(|connection| connection.owner == owner);
-        if its.clone().count() >= MAX_REMOTES_EACH || all.len() >= MAX_REMOTES {
+        if its.clone().count() >= MAX_CONNECTIONS_EACH || all.len() >= MAX_CONNECTIONS {
             let left = its.filter(|connection| !connection.is_read());
             let left = left.min_by_key(|connection| connection.state.locked().used_at)?.clone();
             all.remove(&left.id);

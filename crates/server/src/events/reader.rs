@@ -20,9 +20,9 @@ use crate::daemon::vocabulary_snapshots::{SnapshotKey, StreamFormat};
 
 /// Events read at once.
 const N_READ: usize = 256;
-/// Bytes with which a page is full; most pages are then one chunk.
-const PAGE_BYTES: usize = 32 << 10;
-const PAGE_FRAMES: usize = 256;
+/// Bytes with which a buffer is full; most are then one chunk.
+const BUFFER_BYTES: usize = 32 << 10;
+const BUFFER_FRAMES: usize = 256;
 
 #[derive(Debug)]
 pub(super) struct EventReader {
@@ -32,12 +32,12 @@ pub(super) struct EventReader {
     until: StreamUntil,
     encoder: FrameEncoder,
     epoch: u64,
-    /// The last event that the teller was given.
+    /// The last event that the encoder was given.
     read_to: Seq,
-    /// Events that were read, and not given to the teller yet.
+    /// Events that were read, and not given to the encoder yet.
     read_ahead: std::vec::IntoIter<Event>,
     budget: ReadBudget,
-    /// Budget taken for these events and for the page that was last written.
+    /// Budget taken for these events and for the buffer that was last written.
     taken: Option<ReadPermit>,
     /// The last read reached the log's end.
     is_at_end: bool,
@@ -143,7 +143,7 @@ impl EventReader {
         }
     }
 
-    /// Drops the events that were read ahead, which are in the log; `n_bytes` of the last page are
+    /// Drops the events that were read ahead, which are in the log; `n_bytes` of the last buffer are
     /// still in memory.
     pub(super) fn drop_read_ahead(&mut self, n_bytes: usize) {
         self.read_ahead = Vec::new().into_iter();
@@ -196,10 +196,10 @@ impl EventReader {
         buffer.push_notice("state_resync_required", &data);
     }
 
-    /// Writes frames of the events that were read, until the page is full. True if the log may have
+    /// Writes frames of the events that were read, until the buffer is full. True if the log may have
     /// another epoch from the next event on.
     fn encode_pending(&mut self, buffer: &mut FrameBuffer) -> bool {
-        while buffer.len() < PAGE_BYTES && buffer.n_frames() < PAGE_FRAMES {
+        while buffer.len() < BUFFER_BYTES && buffer.n_frames() < BUFFER_FRAMES {
             let Some(event) = self.read_ahead.next() else { break };
             if event.kind == Kind::LogRecovered && event.seq > self.epoch_known_to {
                 self.drop_read_ahead(buffer.len());

@@ -26,7 +26,7 @@ use crate::principal::Principal;
 
 const POLL_EVERY: Duration = Duration::from_secs(1);
 /// Bytes that are written at a time; the rest waits for the reader.
-const MAX_PAGE_BYTES: usize = 48 << 10;
+const MAX_BUFFER_BYTES: usize = 48 << 10;
 
 /// A change in a session, and its state now; a deleted session has none.
 #[skip_serializing_none]
@@ -40,7 +40,7 @@ pub(crate) struct SessionChange<'a> {
     #[schema(nullable = false)]
     status: Option<SessionStatus>,
     #[schema(value_type = Option<String>)]
-    #[allow(clippy::option_option, reason = "`null` is no title; of what is gone none is told")]
+    #[allow(clippy::option_option, reason = "`null` is no title; a deleted session has no title")]
     title: Option<Option<&'a str>>,
     /// Questions that wait for a person.
     #[schema(nullable = false)]
@@ -109,12 +109,12 @@ impl SessionChanges {
         }
     }
 
-    /// Writes what is new, as much as a page holds.
+    /// Writes what is new, as much as the buffer holds.
     fn write_changes(&mut self, buffer: &mut FrameBuffer) {
         let (Some(sent), Some(sending)) = (&self.sent, &mut self.sending) else { return };
         if !Arc::ptr_eq(sent, &sending.now) {
             for (id, entry) in sending.now.range((sending.after, Bound::Unbounded)) {
-                if buffer.len() >= MAX_PAGE_BYTES {
+                if buffer.len() >= MAX_BUFFER_BYTES {
                     return;
                 }
                 sending.after = Bound::Excluded(*id);

@@ -122,7 +122,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> EventSocket<S> {
         }
     }
 
-    /// The page's frames as messages, in an array if this client asked for that.
+    /// The buffer's frames as messages, in an array if this client asked for that.
     fn messages(&self, buffer: &FrameBuffer) -> Vec<(Option<FrameId>, Message)> {
         if !self.is_batched {
             return buffer.frames().map(|(id, text)| (id, Message::text(text))).collect();

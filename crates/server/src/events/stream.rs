@@ -65,7 +65,7 @@ pub(super) struct FrameStream {
     metrics: Metrics,
     is_slow: bool,
     budget: ReadBudget,
-    /// Bytes of the page that its reader has not taken yet.
+    /// Bytes of the buffer that its reader has not taken yet.
     n_held: usize,
     _place: LoadPermit,
 }
@@ -73,11 +73,11 @@ pub(super) struct FrameStream {
 /// Outcome of waiting for the next frames.
 #[derive(Debug)]
 pub(super) enum StreamOutput {
-    /// The page has frames.
+    /// The buffer has frames.
     Frames,
     /// Nothing happened for as long as a heartbeat.
     Silence,
-    /// The page has the last frames.
+    /// The buffer has the last frames.
     Over(StreamEnd),
 }
 
@@ -102,7 +102,7 @@ impl FrameStream {
         })
     }
 
-    /// Fills an empty page. Dropping the future loses nothing.
+    /// Fills an empty buffer. Dropping the future loses nothing.
     pub(super) async fn next(&mut self, buffer: &mut FrameBuffer) -> StreamOutput {
         if std::mem::take(&mut self.is_slow) {
             let StreamPace { warn_after, evict_after, .. } = self.pace;
@@ -155,12 +155,12 @@ impl FrameStream {
         }
     }
 
-    /// Notes how many bytes of a page wait for the reader.
+    /// Notes how many bytes of a buffer wait for the reader.
     pub(super) fn set_held(&mut self, n_bytes: usize) {
         self.n_held = n_bytes;
     }
 
-    /// Whether this reader should not be waited for: it has a large page, and others of the same
+    /// Whether this reader should not be waited for: it has a large buffer, and others of the same
     /// client wait for what it takes.
     pub(super) fn is_too_much(&self) -> bool {
         ReadBudget::is_large(self.n_held) && self.budget.has_waiting_readers()

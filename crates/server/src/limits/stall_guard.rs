@@ -63,8 +63,8 @@ impl<S> StallGuard<S> {
             self.alarm = None;
             return outcome;
         }
-        let wait_budget = self.stall_timeout;
-        let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep(wait_budget)));
+        let timeout = self.stall_timeout;
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
         if alarm.as_mut().poll(cx).is_ready() {
             self.cut.cancel();
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the peer stalls")));

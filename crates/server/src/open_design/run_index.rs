@@ -1,6 +1,6 @@
 //! The runs of sessions, read from their logs.
 //!
-//! In: a session's log. Out: its runs and how they stand. A ledger is kept up to date by
+//! In: a session's log. Out: its runs and how they stand. An index is kept up to date by
 //! reading what is new, so that asking again and again costs little. All of it can be
 //! forgotten at any time.
 
@@ -18,7 +18,7 @@ use super::conversation::RunNote;
 use crate::locking::Locking as _;
 use crate::problem::kinds::run_code;
 
-/// Ledgers that are kept.
+/// Indexes that are kept.
 const MAX_INDEXES: usize = 256;
 /// Runs of a session that are listed; older ones are found by their id.
 pub(super) const MAX_RUNS: usize = 200;

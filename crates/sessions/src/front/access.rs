@@ -196,7 +196,9 @@ impl ClientAccess {
             method => !method.starts_with("session/set_") || method == "session/set_model",
         };
         match self.profile.is_worker && !is_modest {
-            true => Err(RpcError::invalid_request("an agent cannot set what allows another more")),
+            true => Err(RpcError::invalid_request(
+                "an agent cannot give another agent wider permissions",
+            )),
             false => Ok(()),
         }
     }
@@ -269,10 +271,10 @@ impl ClientAccess {
         }
         let read = params.read::<OpenSessionParams>();
         let read = read.map_err(|error| OrderError::Bad(error.to_string()))?;
-        let change = |name: &str| read.meta["switchyard"][name].as_str().map(str::to_owned);
+        let member = |name: &str| read.meta["switchyard"][name].as_str().map(str::to_owned);
         let mut order = self.order();
-        order.agent = change("agent").or(order.agent);
-        order.title = change("title").or(order.title);
+        order.agent = member("agent").or(order.agent);
+        order.title = member("title").or(order.title);
         order.cwd = read.cwd;
         order.additional_directories.extend(read.additional_directories);
         order.mcp_servers = read.mcp_servers;

@@ -92,7 +92,7 @@ impl PolicyQuestion {
             roots: roots.to_vec(),
             is_cut: facts.is_cut,
             is_edit: facts.is_edit,
-            // Set later, by what is known beside the request.
+            // Set by `noting_forbidden` and `noting_known_edit`.
             is_forbidden: false,
             is_known_edit: false,
         }

@@ -209,7 +209,7 @@ impl<A> LinkState<A> {
         offer.keep(answer).then_some(&offer.answer)
     }
 
-    /// As [`offer_has`](Self::set_offer_part), if `value` is the name of something.
+    /// As [`set_offer_part`](Self::set_offer_part), if `value` is the name of something.
     pub(super) fn set_offer_name(
         &mut self,
         path: &[&str],

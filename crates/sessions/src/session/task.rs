@@ -390,9 +390,8 @@ impl SessionTask {
     /// Logs what commands have printed and how they ended, as far as it is time; of those of a
     /// turn that ends, all that is there.
     async fn log_terminals(&mut self, ending: Option<TurnId>) -> Result<(), LogFailure> {
-        let terminal_log_writer = &self.services.terminals.log;
-        let TerminalEvents { drafts, waited_for } =
-            terminal_log_writer.take(Instant::now(), ending);
+        let terminal_log = &self.services.terminals.log;
+        let TerminalEvents { drafts, waited_for } = terminal_log.take(Instant::now(), ending);
         if drafts.is_empty() {
             return Ok(());
         }

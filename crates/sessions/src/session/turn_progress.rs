@@ -26,7 +26,7 @@ pub(super) struct TurnProgress {
     pub(super) watch: WatchGuards<dyn TurnWatch>,
 }
 
-/// The whereabouts of the running turn's prompt.
+/// The state of the running turn's prompt.
 #[derive(Debug, Default)]
 enum PromptState {
     #[default]
@@ -50,17 +50,17 @@ impl TurnProgress {
 
     /// The prompt is on its way, for the first time or again.
     pub(super) fn sent(&mut self, tag: u64, params: &Json) {
-        let unheard = match &self.prompt {
+        let resendable = match &self.prompt {
             PromptState::Nowhere => Some(params.clone()),
             PromptState::Sent { .. } | PromptState::Waiting(_) => None,
         };
-        self.prompt = PromptState::Sent { tag, resendable: unheard };
+        self.prompt = PromptState::Sent { tag, resendable };
     }
 
     /// Notes that the agent has begun with the prompt.
     pub(super) fn note_activity(&mut self) {
-        if let PromptState::Sent { resendable: unheard, .. } = &mut self.prompt {
-            *unheard = None;
+        if let PromptState::Sent { resendable, .. } = &mut self.prompt {
+            *resendable = None;
         }
     }
 
@@ -71,8 +71,8 @@ impl TurnProgress {
 
     /// Has the prompt wait for the session to be linked anew, if it can be sent again.
     pub(super) fn wait_for_link(&mut self) -> bool {
-        let PromptState::Sent { resendable: unheard, .. } = &mut self.prompt else { return false };
-        let Some(params) = unheard.take() else { return false };
+        let PromptState::Sent { resendable, .. } = &mut self.prompt else { return false };
+        let Some(params) = resendable.take() else { return false };
         self.prompt = PromptState::Waiting(params);
         true
     }

@@ -25,16 +25,16 @@ const MAX_PACE_DOUBLINGS: u32 = 9;
 const EVENT_COST: usize = 150;
 /// Bytes of the line that says what is missing, at most.
 const NOTE_COST: usize = 60;
-/// From the first glance at an output that has grown long to the second; it doubles from there.
+/// From the first sample of an output that has grown long to the second; it doubles from there.
 const FIRST_SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
-/// The number of glances: the last one comes after most of a day.
+/// The number of samples: the last one comes after most of a day.
 const MAX_SAMPLES: u32 = 16;
 /// No command's output takes more of a log than this.
 const MAX_LOGGED_BYTES: usize = 256 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct OutputSampler {
-    /// Bytes that a glance may cost.
+    /// Bytes that a sample may cost.
     max_sample_bytes: usize,
     /// Bytes that the end may cost.
     max_end_bytes: usize,

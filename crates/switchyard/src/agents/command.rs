@@ -170,7 +170,7 @@ fn hidden_keys(config: &Config, definition: &RuntimeDefinition) -> BTreeSet<OsSt
 }
 
 fn own_program() -> Result<OsString, Failure> {
-    let program = std::env::current_exe().context("cannot find the own executable")?;
+    let program = std::env::current_exe().context("cannot find Switchyard's own executable")?;
     Ok(program.into())
 }
 

@@ -25,8 +25,8 @@ Examples:
   switchyard run -s last \"and now the tests\"
   printf 'say one\\nsay two\\n' | switchyard run demo --stdin --format envelopes
 
-Exit codes: 0 ok, 1 error, 2 usage, 3 timeout, 4 no such session or agent (or it is not installed),
-5 a permission was denied or a limit was reached and nobody was there to ask,
+Exit codes: 0 ok, 1 error, 2 usage, 3 timeout, 4 no such session or agent, or the agent is not
+installed, 5 a permission was denied or a limit was reached and nobody was there to ask,
 130 interrupted, 143 terminated"
 )]
 #[command(

@@ -48,7 +48,7 @@ pub(super) async fn run(
     launch.env.strip = strip;
     launch.env.set = set.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
     launch.env.set.extend(held.variables.iter().cloned());
-    let held_in = held.restrictions.clone();
+    let sandbox_restrictions = held.restrictions.clone();
 
     let worker = launch.spawn().await;
     let worker = worker.map_err(|why| ToolError(format!("the command did not start: {why}")))?;
@@ -61,13 +61,7 @@ pub(super) async fn run(
         running.held = None;
     }
     let text = lock(&kept).text();
-    Ok(FinishedCommand {
-        text,
-        end,
-        took: began.elapsed(),
-        terminal: None,
-        sandbox_restrictions: held_in,
-    })
+    Ok(FinishedCommand { text, end, took: began.elapsed(), terminal: None, sandbox_restrictions })
 }
 
 /// Reads to the end of the command, or of its time.

@@ -16,7 +16,7 @@ use crate::native::settings::context_tools::EnabledContextTools;
 const MAX_NAME_CHARS: usize = 64;
 
 /// The resolved configuration, before any endpoint was asked. Without endpoints nothing is
-/// configured, and one may be found on this machine ([`discover`](crate::native::discovery)).
+/// configured, and one may be found on this machine ([`discovery`](crate::native::discovery)).
 #[derive(Debug, Clone, Default)]
 pub struct ModelSetup {
     pub endpoints: Vec<Endpoint>,

@@ -140,7 +140,7 @@ async fn write(
     mut stdin: WorkerStdin,
     mut lines: mpsc::Receiver<Vec<u8>>,
     is_over: CancellationToken,
-    is_deaf: CancellationToken,
+    has_stopped_reading: CancellationToken,
     reason: EndReason,
 ) {
     let writing = async {
@@ -151,7 +151,7 @@ async fn write(
                 Ok(Err(_broken_pipe)) => return,
                 Err(_elapsed) => {
                     let _ = reason.set("does not read what it is sent".to_owned());
-                    is_deaf.cancel();
+                    has_stopped_reading.cancel();
                     return;
                 }
             }

@@ -159,33 +159,27 @@ impl EventSequence {
     }
 
     fn text(&mut self, texts: &[String], item: &Value, index: usize) {
-        let agent_home = |rest: Value| placed(item, index, "content_index", rest);
+        let at_index = |rest: Value| placed(item, index, "content_index", rest);
         let part = |text: &str| json!({ "type": "output_text", "text": text, "annotations": [] });
         let full = texts.concat();
-        self.tell("response.content_part.added", agent_home(json!({ "part": part("") })));
+        self.tell("response.content_part.added", at_index(json!({ "part": part("") })));
         for text in texts {
-            self.tell("response.output_text.delta", agent_home(json!({ "delta": text })));
+            self.tell("response.output_text.delta", at_index(json!({ "delta": text })));
         }
-        self.tell("response.output_text.done", agent_home(json!({ "text": full })));
-        self.tell("response.content_part.done", agent_home(json!({ "part": part(&full) })));
+        self.tell("response.output_text.done", at_index(json!({ "text": full })));
+        self.tell("response.content_part.done", at_index(json!({ "part": part(&full) })));
     }
 
     fn thought(&mut self, texts: &[String], item: &Value, index: usize) {
-        let agent_home = |rest: Value| placed(item, index, "summary_index", rest);
+        let at_index = |rest: Value| placed(item, index, "summary_index", rest);
         let part = |text: &str| json!({ "type": "summary_text", "text": text });
         let full = texts.concat();
-        self.tell("response.reasoning_summary_part.added", agent_home(json!({ "part": part("") })));
+        self.tell("response.reasoning_summary_part.added", at_index(json!({ "part": part("") })));
         for text in texts {
-            self.tell(
-                "response.reasoning_summary_text.delta",
-                agent_home(json!({ "delta": text })),
-            );
+            self.tell("response.reasoning_summary_text.delta", at_index(json!({ "delta": text })));
         }
-        self.tell("response.reasoning_summary_text.done", agent_home(json!({ "text": full })));
-        self.tell(
-            "response.reasoning_summary_part.done",
-            agent_home(json!({ "part": part(&full) })),
-        );
+        self.tell("response.reasoning_summary_text.done", at_index(json!({ "text": full })));
+        self.tell("response.reasoning_summary_part.done", at_index(json!({ "part": part(&full) })));
     }
 
     fn call(&mut self, item: &Value, index: usize) {

@@ -24,16 +24,15 @@ async fn a_connection_that_is_not_kept_is_over() {
 async fn a_client_with_too_many_connections_loses_the_one_that_it_left_alone() {
     let one = One::new().await;
     let connections = Arc::new(HttpConnections::default());
-    let kept: Vec<_> =
-        (0..MAX_REMOTES_EACH).map(|_| begin(&connections, &one, "phone").unwrap().keep()).collect();
+    let kept: Vec<_> = (0..MAX_CONNECTIONS_EACH)
+        .map(|_| begin(&connections, &one, "phone").unwrap().keep())
+        .collect();
     let reader = kept[0].own.read(None).unwrap();
     let newest = begin(&connections, &one, "phone").unwrap().keep();
 
-    assert_eq!(connections.all.locked().len(), MAX_REMOTES_EACH);
+    assert_eq!(connections.all.locked().len(), MAX_CONNECTIONS_EACH);
     assert!(!connections.all.locked().contains_key(&kept[1].id) && kept[1].over.is_cancelled());
-    assert!(
-        [&kept[0], &newest].iter().all(|remote| connections.all.locked().contains_key(&remote.id))
-    );
+    assert!([&kept[0], &newest].iter().all(|one| connections.all.locked().contains_key(&one.id)));
     assert!(begin(&connections, &one, "laptop").is_some());
     drop(reader);
 }
@@ -42,9 +41,11 @@ async fn a_client_with_too_many_connections_loses_the_one_that_it_left_alone() {
 async fn connections_that_are_all_read_are_none_too_many_for_others_only() {
     let one = One::new().await;
     let connections = Arc::new(HttpConnections::default());
-    let kept: Vec<_> =
-        (0..MAX_REMOTES_EACH).map(|_| begin(&connections, &one, "phone").unwrap().keep()).collect();
-    let _readers: Vec<_> = kept.iter().map(|remote| remote.own.read(None).unwrap()).collect();
+    let kept: Vec<_> = (0..MAX_CONNECTIONS_EACH)
+        .map(|_| begin(&connections, &one, "phone").unwrap().keep())
+        .collect();
+    let _readers: Vec<_> =
+        kept.iter().map(|connection| connection.own.read(None).unwrap()).collect();
     assert!(begin(&connections, &one, "phone").is_none());
     assert!(begin(&connections, &one, "laptop").is_some());
 }

@@ -103,7 +103,7 @@ async fn what_was_let_go_is_read_again() {
     while seqs(&frames).last() != Some(&head) {
         let mut buffer = FrameBuffer::new(FrameEncoding::Object);
         assert_eq!(reader.next(&mut buffer).await, None);
-        assert!(buffer.n_frames() <= PAGE_FRAMES && buffer.len() <= 2 * PAGE_BYTES);
+        assert!(buffer.n_frames() <= BUFFER_FRAMES && buffer.len() <= 2 * BUFFER_BYTES);
         frames
             .extend(buffer.frames().map(|(_, text)| serde_json::from_str::<Value>(text).unwrap()));
         reader.drop_read_ahead(0);

@@ -63,8 +63,8 @@ pub(super) async fn serve(
     let source = Arc::new(source);
     let control = control::listen(&bus, &source, addresses.clone()).await?;
     // Whoever reads this may ask for its status at once.
-    for place in &addresses {
-        say(&format!("listening on {place}"));
+    for address in &addresses {
+        say(&format!("listening on {address}"));
     }
     let client = match listeners.is_empty() {
         true => {

@@ -15,7 +15,7 @@ pub(super) fn missing(page: &str, crates: &Path) -> Vec<String> {
 }
 
 /// The paths that the page names.
-fn named(page: &str, crates: &Path) -> Vec<String> {
+pub(super) fn named(page: &str, crates: &Path) -> Vec<String> {
     let spans = page.split('`').skip(1).step_by(2);
     let is_path = |span: &&str| {
         let is_code = span.chars().all(|c| c.is_ascii_alphanumeric() || "_:".contains(c));

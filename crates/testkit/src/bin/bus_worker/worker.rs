@@ -85,7 +85,7 @@ impl TestWorker {
         if is_plain && method != "initialize" {
             return self.echo(id, params);
         }
-        let wish: RequestParams = params
+        let asked: RequestParams = params
             .map(|params| serde_json::from_str(params.get()).expect("params that say what"))
             .unwrap_or_default();
         match method {
@@ -100,7 +100,7 @@ impl TestWorker {
                 );
             }
             "session/new" => {
-                let name = match wish.meta["name"].as_str() {
+                let name = match asked.meta["name"].as_str() {
                     Some(name) => name.to_owned(),
                     None => format!("{}-{}", std::process::id(), self.sessions.len() + 1),
                 };
@@ -108,7 +108,7 @@ impl TestWorker {
                 self.answer(id, &json!({ "sessionId": name }).to_string());
             }
             "session/load" => {
-                self.sessions.extend(wish.session_id);
+                self.sessions.extend(asked.session_id);
                 self.answer(id, "{}");
             }
             "session/list" => {
@@ -116,7 +116,7 @@ impl TestWorker {
                 let sessions: Vec<Value> = own.collect();
                 self.answer(id, &json!({ "sessions": sessions }).to_string());
             }
-            "session/prompt" => self.prompt(id, wish),
+            "session/prompt" => self.prompt(id, asked),
             "x/pid" => self.answer(id, &json!({ "pid": std::process::id() }).to_string()),
             "x/fds" => self.answer(id, &json!({ "fds": faults::descriptors() }).to_string()),
             "x/environment" => {
@@ -125,11 +125,11 @@ impl TestWorker {
                 self.answer(id, &json!({ "names": names }).to_string());
             }
             "x/heard" => self.answer(id, &json!({ "heard": self.notifications }).to_string()),
-            "x/hold" => self.keep(id, wish.session_id, false, false),
-            "x/late" => self.keep(id, wish.session_id, false, true),
+            "x/hold" => self.keep(id, asked.session_id, false, false),
+            "x/late" => self.keep(id, asked.session_id, false, true),
             "x/silent" => {}
             "x/await" => {
-                faults::await_file(&wish.path);
+                faults::await_file(&asked.path);
                 self.echo(id, params);
             }
             "x/release" => {
@@ -140,11 +140,11 @@ impl TestWorker {
                 self.answer(id, "{}");
             }
             "x/notify" => {
-                let session = wish.session_id.unwrap_or_default();
-                self.updates(&session, wish.n, wish.bytes);
+                let session = asked.session_id.unwrap_or_default();
+                self.updates(&session, asked.n, asked.bytes);
                 self.echo(id, params);
             }
-            "x/ask" => self.ask(id, wish),
+            "x/ask" => self.ask(id, asked),
             "x/garbage" => {
                 self.say("this is no message");
                 self.say(r#"{"jsonrpc":"2.0","id":"#);
@@ -164,19 +164,19 @@ impl TestWorker {
                 faults::abort();
             }
             "x/big" => {
-                let big = "x".repeat(wish.bytes);
+                let big = "x".repeat(asked.bytes);
                 self.answer(id, &format!(r#"{{"big":"{big}"}}"#));
             }
             "x/spawn" => {
-                let pid = faults::leave_process(wish.keeps_pipes);
+                let pid = faults::leave_process(asked.keeps_pipes);
                 self.answer(id, &json!({ "pid": pid }).to_string());
             }
             "x/stderr" => {
-                faults::flood_stderr(wish.bytes);
+                faults::flood_stderr(asked.bytes);
                 self.echo(id, params);
             }
             "x/bloat" => {
-                self.ballast.resize(wish.bytes, 1);
+                self.ballast.resize(asked.bytes, 1);
                 self.answer(id, "{}");
             }
             "x/mute" => faults::close_stdout(),
@@ -185,19 +185,19 @@ impl TestWorker {
                 self.answer(id, "{}");
             }
             "x/hang" => faults::hang(),
-            "x/exit" => std::process::exit(wish.code),
+            "x/exit" => std::process::exit(asked.code),
             "x/abort" => faults::abort(),
             _ => self.echo(id, params),
         }
     }
 
-    fn prompt(&mut self, id: &RawValue, wish: RequestParams) {
-        let session = wish.session_id.unwrap_or_default();
-        let text = wish.prompt.first().and_then(|block| block["text"].as_str()).unwrap_or("1");
+    fn prompt(&mut self, id: &RawValue, asked: RequestParams) {
+        let session = asked.session_id.unwrap_or_default();
+        let text = asked.prompt.first().and_then(|block| block["text"].as_str()).unwrap_or("1");
         if text == "hold" {
             return self.keep(id, Some(session), true, false);
         }
-        self.updates(&session, text.parse().expect("a number of updates"), wish.bytes);
+        self.updates(&session, text.parse().expect("a number of updates"), asked.bytes);
         self.answer(id, END_TURN);
     }
 
@@ -212,9 +212,9 @@ impl TestWorker {
         }
     }
 
-    fn ask(&mut self, id: &RawValue, wish: RequestParams) {
-        let ask_id = wish.ask_id.map_or_else(|| "1".to_owned(), |id| id.get().to_owned());
-        let session = json!(wish.session_id);
+    fn ask(&mut self, id: &RawValue, asked: RequestParams) {
+        let ask_id = asked.ask_id.map_or_else(|| "1".to_owned(), |id| id.get().to_owned());
+        let session = json!(asked.session_id);
         self.say(&format!(
             r#"{{"jsonrpc":"2.0","id":{ask_id},"method":"session/request_permission","params":{{"sessionId":{session},"toolCall":{{"toolCallId":"t"}},"options":[]}}}}"#
         ));
@@ -233,13 +233,13 @@ impl TestWorker {
     fn notification(&mut self, method: &str, params: Option<&RawValue>) {
         let params: Value = params
             .map_or(Value::Null, |params| serde_json::from_str(params.get()).expect("params"));
-        let wish: RequestParams = serde_json::from_value(params.clone()).unwrap_or_default();
+        let asked: RequestParams = serde_json::from_value(params.clone()).unwrap_or_default();
         self.notifications.push(json!({ "method": method, "params": params }));
         let is_meant = |open: &mut PendingRequest| match method {
-            "session/cancel" => open.is_prompt && open.session == wish.session_id,
+            "session/cancel" => open.is_prompt && open.session == asked.session_id,
             "$/cancel_request" => {
                 let id = open.id.get().parse().ok();
-                open.waits_for_cancel && id == wish.request_id
+                open.waits_for_cancel && id == asked.request_id
             }
             _ => false,
         };

@@ -43,9 +43,9 @@ fn a_model_that_is_not_there_is_a_notice() {
 
 #[test]
 fn a_model_is_looked_for_when_the_models_are_known() {
-    for (change, expected) in [("small", "p/small"), ("none", "p/big")] {
+    for (model, expected) in [("small", "p/small"), ("none", "p/big")] {
         let mut talk = Talk::open(&ConversationOptions {
-            model: Some(change.to_owned()),
+            model: Some(model.to_owned()),
             ..ConversationOptions::default()
         });
         let mut written = talk.written();
