@@ -75,7 +75,7 @@ built-tests: fmt-check web lint-ahead
 		echo "$$warnings"; echo 'warnings are errors here' >&2; exit 1
 
 # Builds, while the page is made, what the tests have in common with these examples. The page's own
-# tests are written as logs, and ask `changes` what the daemon tells of them.
+# tests are written as logs, and ask `changes` what the daemon sends for them.
 lint-ahead: tools
 	$(LINTED) $(CARGO) build --workspace --locked --example mcp-stage --example sessions-stage --example changes
 

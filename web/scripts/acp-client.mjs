@@ -17,9 +17,9 @@ const stream =
 
 const { session } = methods.agent;
 let asked = 0;
-/** All that was told of the session since it was emptied last. */
+/** The updates of the session since it was emptied last. */
 let updates = [];
-/** Who waits for something to be said, with what it is. */
+/** Those who wait for an update, with its condition. */
 let waiting = [];
 
 const said = () => texts().join("");

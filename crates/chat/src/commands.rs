@@ -49,11 +49,11 @@ pub(crate) const CHAT_COMMANDS: &[CommandEntry] = &[
     entry(ChatCommand::Fork, "fork", "", "a new session that begins with this conversation"),
     entry(ChatCommand::Title, "title", "TEXT", "name this session"),
     entry(ChatCommand::Export, "export", "[FILE]", "write the whole log of this session to a file"),
-    entry(ChatCommand::Cancel, "cancel", "", "stop the turn (Esc)"),
-    entry(ChatCommand::Drop, "drop", "", "take the last waiting prompt back"),
+    entry(ChatCommand::Cancel, "cancel", "", "cancel the turn (Esc)"),
+    entry(ChatCommand::Drop, "drop", "", "take the last queued prompt back"),
     entry(ChatCommand::Thinking, "thinking", "", "show or fold what the agent thinks (Ctrl-T)"),
     entry(ChatCommand::Tools, "tools", "", "show tool calls in full or in short (Ctrl-O)"),
-    entry(ChatCommand::Quit, "quit", "", "leave; the session stays (Ctrl-D)"),
+    entry(ChatCommand::Quit, "quit", "", "quit; the session stays (Ctrl-D)"),
 ];
 
 /// A line of input: a command or a prompt.

@@ -20,7 +20,7 @@ pub enum BadValue {
     SessionId(String),
     #[error("{0} is no directory with an absolute path")]
     Directory(String),
-    #[error("`{value}` is not offered as {what}; there is: {}", .offered.join(", "))]
+    #[error("`{value}` is not offered as {what}; known: {}", .offered.join(", "))]
     NotOffered { what: &'static str, value: String, offered: Vec<String> },
 }
 

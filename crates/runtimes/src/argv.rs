@@ -45,7 +45,7 @@ pub enum ArgvError {
     #[error(transparent)]
     BadValue(#[from] BadValue),
     #[error(
-        "it cannot be held to permission mode `{}` in this dialect; it can be run with: {}",
+        "it cannot be restricted to permission mode `{}` in this form; it can be run with: {}",
         .wanted.name(), .offered.join(", ")
     )]
     ModeNotOffered { wanted: PermissionMode, offered: Vec<&'static str> },

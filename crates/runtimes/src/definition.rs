@@ -104,7 +104,7 @@ pub struct VersionProbe {
     pub timeout_ms: u64,
     /// Versions that were tried, e.g. `">=2.1.0, <3.0.0"`; others work but are reported.
     pub tested: Option<String>,
-    /// Versions that the project's live checks have run, with a real turn each; none: never.
+    /// Versions that the project's live tests have run, with a real turn each; none: never.
     pub live: Vec<String>,
     /// Versions that are known not to work, each with what to do instead.
     pub broken: Vec<BrokenVersion>,

@@ -142,7 +142,11 @@ impl Metrics {
             ),
             streams: family(all, "streams_open", "Event streams and connections open, by kind"),
             slow_clients: family(all, "slow_clients", "Clients that did not keep up"),
-            auth_failures: family(all, "auth_failures", "Requests that were not let in, and why"),
+            auth_failures: family(
+                all,
+                "auth_failures",
+                "Requests that were refused for their token or origin, and why",
+            ),
             bytes_out: family(
                 all,
                 "sent_bytes",

@@ -94,7 +94,7 @@ impl Announcer {
                 () = notices.wait_after(self.next_note) => {}
                 Some(done) = self.in_flight.join_next() => match done {
                     Ok((number, attempt)) => self.settle(number, attempt),
-                    Err(error) => tracing::error!(%error, "the task of an announcement failed"),
+                    Err(error) => tracing::error!(%error, "the task of a notification failed"),
                 },
                 () = until(due) => {}
             }
@@ -133,7 +133,7 @@ impl Announcer {
         if self.is_behind && !was_behind {
             tracing::warn!(
                 to = self.webhook.shown(),
-                "the queue of announcements is full; questions are announced when there is room"
+                "the notification queue is full; questions are sent when there is room"
             );
         }
     }
@@ -142,7 +142,7 @@ impl Announcer {
         let batch = self.context.notices.after(self.next_note);
         self.next_note = batch.next;
         if batch.n_missed > 0 {
-            tracing::warn!(n_missed = batch.n_missed, "some events are not announced");
+            tracing::warn!(n_missed = batch.n_missed, "some events are not delivered");
         }
         for note in batch.notes {
             let session = note.session;
@@ -166,7 +166,7 @@ impl Announcer {
                 if !self.queue.push(session, subject) {
                     tracing::warn!(
                         %session, topic = topic.name(), to = self.webhook.shown(),
-                        "the queue of announcements is full; this one is dropped"
+                        "the notification queue is full; this one is dropped"
                     );
                 }
             }
@@ -187,7 +187,7 @@ impl Announcer {
                                 DeliveryAttempt::failed(format!("cannot read it: {error}"))
                             }
                         };
-                        tracing::debug!(number, n_tries, ?attempt, "tried to announce");
+                        tracing::debug!(number, n_tries, ?attempt, "tried to deliver");
                         (number, attempt)
                     }));
                 }
@@ -202,13 +202,15 @@ impl Announcer {
             DeliveryAttempt::Delivered | DeliveryAttempt::Moot => self.queue.done(number),
             DeliveryAttempt::Refused { why } => {
                 self.queue.done(number);
-                tracing::warn!(to = self.webhook.shown(), why, "the announcement is refused");
+                tracing::warn!(to = self.webhook.shown(), why, "the notification is refused");
             }
             DeliveryAttempt::Failed { why, retry_after } => {
                 let to = self.webhook.shown();
                 match self.queue.failed(number, Instant::now(), retry_after) {
-                    Some(wait) => tracing::info!(to, why, ?wait, "not announced; tried again"),
-                    None => tracing::warn!(to, why, "not announced, and not tried again"),
+                    Some(wait) => {
+                        tracing::info!(to, why, ?wait, "not delivered; will be tried again");
+                    }
+                    None => tracing::warn!(to, why, "not delivered, and not tried again"),
                 }
             }
         }
@@ -225,7 +227,7 @@ impl Announcer {
         let _ = tokio::time::timeout(STOP_WITHIN, on_the_way).await;
         let n_left = self.queue.len();
         if n_left > 0 {
-            tracing::warn!(n_left, to = self.webhook.shown(), "stopped before all was announced");
+            tracing::warn!(n_left, to = self.webhook.shown(), "stopped before all was delivered");
         }
     }
 }

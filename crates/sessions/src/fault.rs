@@ -8,7 +8,7 @@ use crate::link::LinkError;
 
 /// The remedy for a command that printed no ACP.
 const SPEAK_ACP: &str = "run the command by hand to see what it needs: it must speak ACP on stdio; \
-     a CLI that only prints text can be an agent of the configuration with `dialect = \"plain\"`";
+     a CLI that only prints text can be a custom agent with `dialect = \"plain\"`";
 
 impl From<&HostError> for Fault {
     fn from(error: &HostError) -> Self {

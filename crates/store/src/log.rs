@@ -1,6 +1,6 @@
 //! The contract of every event log.
 //!
-//! Places start at 1 per session and have no holes. What `append` has acknowledged is
+//! Places start at 1 per session and have no gaps. What `append` has acknowledged is
 //! visible to every later `read`, in this process and in others. Dropping any of the
 //! returned futures is safe; a dropped `append` may or may not have happened, but never
 //! in part.

@@ -142,7 +142,8 @@ fn unknown(name: &str, catalogue: &Catalogue) -> Failure {
         }
         None => failure.hint(format!(
             "`switchyard agents` lists them; or give an ACP command after `--`, or add \
-             [agents.{name}] to the configuration"
+             [agents.{name}] to the configuration, which a running daemon reads when it is started \
+             again"
         )),
     }
 }

@@ -30,7 +30,7 @@ const GLOBAL_OPTIONS: &str = "Global options";
   switchyard chat                                    talk to an agent, full screen
   switchyard agents                                  the agents installed on this machine
   switchyard run claude \"fix the test\"               a named agent
-  switchyard run \"fix the test\" -- opencode acp      a custom agent: any ACP command
+  switchyard run \"fix the test\" -- opencode acp      any command that speaks ACP
   switchyard run demo \"go on\" -s SESSION             the next turn of a session
   switchyard acp codex                               serve ACP on stdio, for an editor
   switchyard sessions list                           the sessions in the log")]

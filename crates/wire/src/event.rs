@@ -33,7 +33,7 @@ use serde::Deserialize;
 
 use crate::{Category, Fault, Json, TurnId};
 
-/// Position in one session's log: starts at 1, has no holes.
+/// Position in one session's log: starts at 1, has no gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize)]
 pub struct Seq(pub u64);
 

@@ -62,7 +62,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The audit trail: who allowed what, when and by which rule. */
+        /** The audit log: who allowed what, when and by which rule. */
         get: operations["getAudit"];
         put?: never;
         post?: never;
@@ -1111,7 +1111,7 @@ export interface components {
             payload: Record<string, unknown>;
             /**
              * Format: int64
-             * @description Its place in the log, which starts at 1 and has no holes.
+             * @description Its place in the log, which starts at 1 and has no gaps.
              */
             seq: number;
             /**
@@ -1576,7 +1576,7 @@ export interface components {
         RulePlace: {
             /** @description The file of the rule; without one it was given with the session. */
             file?: string;
-            /** @description Its position there; the first is 1. */
+            /** @description Its number in that file, or among the session's own rules; the first is 1. */
             index: number;
         };
         RunningTurn: {
@@ -1785,7 +1785,7 @@ export interface components {
         StartBody: {
             /**
              * @description One of the agent's own ways to log in, by its id. The agent is asked for it first, as with
-             *     ACP's `authenticate`. For people.
+             *     ACP's `authenticate`. Not for agents.
              */
             auth?: string | null;
         };
@@ -2217,7 +2217,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Those that there are */
+            /** @description The directories */
             200: {
                 headers: {
                     [name: string]: unknown;

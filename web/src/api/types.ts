@@ -28,10 +28,10 @@ export type ConversationChange = Schemas["ConversationChange"];
 export type ApiItem = Schemas["ConversationItem"];
 /** Items of one kind. */
 export type ApiItemOf<K extends ApiItem["type"]> = Extract<ApiItem, { type: K }>;
-export type ApiToolChange = Schemas["ToolItem"];
-export type ToolStatus = Schemas["CallStatus"];
+export type ApiToolItem = Schemas["ToolItem"];
+export type CallStatus = Schemas["CallStatus"];
 export type CommandExit = Schemas["CommandExit"];
-export type PlanEntry = Schemas["PlanStep"];
+export type PlanStep = Schemas["PlanStep"];
 export type QuestionOption = Schemas["QuestionOption"];
 export type Resolution = Schemas["Resolution"];
 export type QueuedPrompt = Schemas["QueuedPrompt"];

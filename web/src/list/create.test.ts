@@ -3,9 +3,9 @@ import { readAgent } from "../agents/agent";
 import { offersOf } from "../agents/offers";
 import { fileName } from "./actions";
 import { usageOf } from "./usage";
-import { draftError, requestBodyOf, type Draft } from "./create";
+import { draftError, requestBodyOf, type SessionForm } from "./create";
 
-const draft: Draft = { agent: "demo", cwd: " /src ", model: "", mode: "", effort: "high", permissions: "", title: " ", prompt: "hi" };
+const draft: SessionForm = { agent: "demo", cwd: " /src ", model: "", mode: "", effort: "high", permissions: "", title: " ", prompt: "hi" };
 
 describe("a new session", () => {
   it("asks for what was chosen and leaves the rest to the agent", () => {

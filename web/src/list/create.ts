@@ -3,7 +3,7 @@
 import { path, requestJson } from "../api/request";
 import type { NewSession, Session } from "../api/types";
 
-export interface Draft {
+export interface SessionForm {
   agent: string;
   cwd: string;
   model: string;
@@ -26,7 +26,7 @@ export const PERMISSIONS = [
 const LAST = "switchyard.new-session";
 
 /** The request's body; fields that were left empty are the agent's to decide. */
-export function requestBodyOf(draft: Draft): NewSession {
+export function requestBodyOf(draft: SessionForm): NewSession {
   const said = (text: string) => text.trim() || undefined;
   return {
     agent: draft.agent,
@@ -45,7 +45,7 @@ export function directoryOf(typed: string): string {
 }
 
 /** The error in a draft, before the daemon is asked. */
-export function draftError(draft: Draft): string | undefined {
+export function draftError(draft: SessionForm): string | undefined {
   if (!draft.agent) return "Choose an agent.";
   if (!draft.cwd.trim()) return "Say in which directory the agent works.";
   if (!/^(\/|~(\/|$)|[A-Za-z]:[\\/])/.test(draft.cwd.trim()))
@@ -53,7 +53,7 @@ export function draftError(draft: Draft): string | undefined {
   return undefined;
 }
 
-export async function createSession(draft: Draft, name: string): Promise<Session> {
+export async function createSession(draft: SessionForm, name: string): Promise<Session> {
   const session = await requestJson<Session>("/v1/sessions", { method: "POST", json: { ...requestBodyOf(draft), clientRequestId: name } });
   rememberChoice(draft);
   return session;
@@ -74,7 +74,7 @@ export function lastChoice(): { agent?: string; cwd?: string } {
   }
 }
 
-function rememberChoice({ agent, cwd }: Draft): void {
+function rememberChoice({ agent, cwd }: SessionForm): void {
   try {
     localStorage.setItem(LAST, JSON.stringify({ agent, cwd: directoryOf(cwd) }));
   } catch {

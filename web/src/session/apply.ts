@@ -2,18 +2,18 @@
 // here items are put below each other, replaced and made longer. Pure: the same changes give the
 // same conversation, however they are cut into batches; changes that were applied already change
 // nothing.
-import type { ApiToolChange, ConversationChange, ConversationChanges, ApiItem } from "../api/types";
-import { Draft } from "./draft";
+import type { ApiToolItem, ConversationChange, ConversationChanges, ApiItem } from "../api/types";
+import { ConversationDraft } from "./draft";
 import type { AnswerItem, Conversation, Item, NoticeItem, QuestionItem, ThoughtItem, ToolItem } from "./items";
 import { list, object } from "../api/json";
 import { grow, NO_TEXT } from "./split";
 import { ended, keepTail, loseTerminals, nameTerminals, printed } from "./terminals";
 
 export function apply(before: Conversation, all: readonly ConversationChanges[]): Conversation {
-  let draft: Draft | undefined;
+  let draft: ConversationDraft | undefined;
   for (const { seq, time, changes } of all) {
     if (seq <= (draft ?? before).seq) continue;
-    draft ??= new Draft(before);
+    draft ??= new ConversationDraft(before);
     draft.seq = seq;
     for (const [n, change] of changes.entries()) {
       if (applied(draft, change, time)) continue;
@@ -25,7 +25,7 @@ export function apply(before: Conversation, all: readonly ConversationChanges[])
 }
 
 /** Whether the change could be applied: a newer daemon may send one that this page cannot read. */
-function applied(draft: Draft, change: ConversationChange, time: number): boolean {
+function applied(draft: ConversationDraft, change: ConversationChange, time: number): boolean {
   try {
     applyOne(draft, change, time);
     return true;
@@ -34,7 +34,7 @@ function applied(draft: Draft, change: ConversationChange, time: number): boolea
   }
 }
 
-function applyOne(draft: Draft, change: ConversationChange, time: number): void {
+function applyOne(draft: ConversationDraft, change: ConversationChange, time: number): void {
   switch (change.type) {
     case "item":
       return added(draft, change.item);
@@ -67,7 +67,7 @@ function applyOne(draft: Draft, change: ConversationChange, time: number): void 
   }
 }
 
-function added(draft: Draft, received: ApiItem): void {
+function added(draft: ConversationDraft, received: ApiItem): void {
   const item = itemOf(draft, received);
   const place = draft.push(item);
   if (item.type === "question") draft.noteQuestion(item.requestId, place);
@@ -78,7 +78,7 @@ function added(draft: Draft, received: ApiItem): void {
   }
 }
 
-function itemOf(draft: Draft, received: ApiItem): Item {
+function itemOf(draft: ConversationDraft, received: ApiItem): Item {
   switch (received.type) {
     case "answer":
       return { ...received, text: grow(NO_TEXT, received.text) };
@@ -93,7 +93,7 @@ function itemOf(draft: Draft, received: ApiItem): Item {
   }
 }
 
-function replaced(draft: Draft, received: ApiItem): void {
+function replaced(draft: ConversationDraft, received: ApiItem): void {
   const place = draft.place(received.key);
   if (place === undefined) return;
   const item = itemOf(draft, received);
@@ -102,14 +102,14 @@ function replaced(draft: Draft, received: ApiItem): void {
   if (item.type === "question" && item.resolution) draft.forgetQuestion(item.requestId);
 }
 
-function changedTool(draft: Draft, key: string, tool: ApiToolChange): void {
+function changedTool(draft: ConversationDraft, key: string, tool: ApiToolItem): void {
   const place = draft.place(key);
   if (place === undefined) return;
   draft.change<ToolItem>(place, tool);
   if (tool.content) nameTerminals(draft, place, tool.content);
 }
 
-function appended(draft: Draft, key: string, words: string, time: number): void {
+function appended(draft: ConversationDraft, key: string, words: string, time: number): void {
   const place = draft.place(key);
   const item = place === undefined ? undefined : draft.at(place);
   if (place === undefined || !item) return;
@@ -120,7 +120,7 @@ function appended(draft: Draft, key: string, words: string, time: number): void 
 }
 
 /** Adds what the question leaves out and the call has reported before. */
-function completed(draft: Draft, item: QuestionItem): QuestionItem {
+function completed(draft: ConversationDraft, item: QuestionItem): QuestionItem {
   const place = item.toolCallId === undefined ? undefined : draft.toolPlace(item.toolCallId);
   const known = place === undefined ? undefined : draft.at(place);
   if (known?.type !== "tool" || known.turn !== item.turn) return item;

@@ -13,7 +13,7 @@ interface Terminal {
 // The most terminals that are kept: calls keep those that they have named, nobody needs the others.
 const MOST_TERMINALS = 1_000;
 
-export class Draft {
+export class ConversationDraft {
   seq: number;
   queue: readonly QueuedPrompt[];
   running: Running;

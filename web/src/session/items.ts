@@ -1,7 +1,7 @@
 // The items of a conversation, as they are shown. Items are values: a change makes a new one, so
 // that a row whose item is the same need not be drawn again.
 import type { Json } from "../api/json";
-import type { ApiItemOf, CommandExit, QueuedPrompt, SlashCommand, ToolStatus, Usage } from "../api/types";
+import type { ApiItemOf, CommandExit, QueuedPrompt, SlashCommand, CallStatus, Usage } from "../api/types";
 import type { GrowingText } from "./split";
 
 interface Base {
@@ -45,7 +45,7 @@ export interface ToolItem extends Base {
   id: string;
   title: string;
   kind: string;
-  status: ToolStatus;
+  status: CallStatus;
   input?: unknown;
   output?: unknown;
   content: Json[];

@@ -1,6 +1,6 @@
 // Output of the terminals that Switchyard serves. It comes by terminal; it is shown in the tool
 // calls whose content names the terminal, which may come before or after it.
-import type { Draft } from "./draft";
+import type { ConversationDraft } from "./draft";
 import type { Conversation, TerminalOutput, ToolItem } from "./items";
 import { text, type Json } from "../api/json";
 
@@ -11,16 +11,16 @@ const MOST_CALLS = 8;
 const TERMINAL_CHARS = 512 * 1024;
 
 /** Adds output of a command. */
-export function printed(draft: Draft, id: string, words: string): void {
+export function printed(draft: ConversationDraft, id: string, words: string): void {
   note(draft, id, (output) => ({ ...output, text: keepTail(output.text + words) }));
 }
 
 /** Notes the end of a command. */
-export function ended(draft: Draft, id: string, exit: TerminalOutput["exit"], isTruncated: boolean): void {
+export function ended(draft: ConversationDraft, id: string, exit: TerminalOutput["exit"], isTruncated: boolean): void {
   note(draft, id, ({ text }) => ({ text, exit, isTruncated }));
 }
 
-function note(draft: Draft, id: string, change: (output: TerminalOutput) => TerminalOutput): void {
+function note(draft: ConversationDraft, id: string, change: (output: TerminalOutput) => TerminalOutput): void {
   const { output, calls } = draft.terminal(id) ?? { output: NOTHING, calls: [] };
   const next = change(output);
   draft.noteTerminal(id, { output: next, calls });
@@ -28,7 +28,7 @@ function note(draft: Draft, id: string, change: (output: TerminalOutput) => Term
 }
 
 /** Notes the terminals that a call's content names: their output is added to the call from now on. */
-export function nameTerminals(draft: Draft, place: number, content: readonly Json[]): void {
+export function nameTerminals(draft: ConversationDraft, place: number, content: readonly Json[]): void {
   for (const part of content) {
     const id = part.type === "terminal" ? text(part.terminalId) : undefined;
     if (id === undefined) continue;
@@ -40,7 +40,7 @@ export function nameTerminals(draft: Draft, place: number, content: readonly Jso
 }
 
 /** The worker is gone, and with it every terminal whose end was not reported. */
-export function loseTerminals(draft: Draft): void {
+export function loseTerminals(draft: ConversationDraft): void {
   for (const [id, { output, calls }] of [...draft.terminals]) {
     if (output.exit || output.isLost || (output === NOTHING && !isServed(id))) continue;
     const lost = { ...output, isLost: true };
@@ -77,7 +77,7 @@ export function terminalStateOf(item: ToolItem): "running" | "lost" | undefined 
   return isRunning ? "running" : undefined;
 }
 
-function put(draft: Draft, place: number, id: string, output: TerminalOutput): void {
+function put(draft: ConversationDraft, place: number, id: string, output: TerminalOutput): void {
   const item = draft.at(place);
   if (item?.type !== "tool") return;
   // By entries: assigning to `__proto__` would be something else, and a terminal may be called so.

@@ -6,7 +6,7 @@ import { offersOf, useReportedOptions } from "../agents/offers";
 import { useAgents } from "../agents/search";
 import { asProblem, type Problem } from "../api/problem";
 import type { Session } from "../api/types";
-import { createSession, firstPrompt, lastChoice, draftError, PERMISSIONS, type Draft } from "../list/create";
+import { createSession, firstPrompt, lastChoice, draftError, PERMISSIONS, type SessionForm } from "../list/create";
 import { recentDirectories, type SessionCache } from "../list/sessionCache";
 import { byActivity, everything } from "../list/query";
 import { sessions, useSessionList } from "../list/sessions";
@@ -22,7 +22,7 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
   const { agents, isLooking } = useAgents();
   const { cache } = useSessionList();
   const [names] = useState(() => [requestName(), requestName()] as const);
-  const [draft, setDraft] = useState<Omit<Draft, "cwd"> & { cwd?: string }>(() => {
+  const [draft, setDraft] = useState<Omit<SessionForm, "cwd"> & { cwd?: string }>(() => {
     const last = lastChoice();
     return { agent: wanted ?? last.agent ?? "", cwd: last.cwd, model: "", mode: "", effort: "", permissions: "", title: "", prompt: "" };
   });
@@ -49,7 +49,7 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
   // Without a directory no other field helps.
   const [hadDirectory] = useState(cwd !== "");
 
-  const change = (part: Partial<Draft>) => {
+  const change = (part: Partial<SessionForm>) => {
     setDraft({ ...draft, ...part });
     setFormError(undefined);
   };

@@ -22,7 +22,7 @@ impl ChatConversation {
             TurnEndReason::Stopped(StopReason::EndTurn)
             | TurnEndReason::Dropped(_)
             | TurnEndReason::Lost => return,
-            TurnEndReason::Stopped(StopReason::Cancelled) => "stopped".to_owned(),
+            TurnEndReason::Stopped(StopReason::Cancelled) => "cancelled".to_owned(),
             TurnEndReason::Stopped(StopReason::MaxTokens) => {
                 "the model's token limit was reached".to_owned()
             }

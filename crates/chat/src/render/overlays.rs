@@ -10,11 +10,11 @@ use crate::state::ChatState;
 use crate::wrap::{cut, displayable, width};
 
 const KEYS: &[(&str, &str)] = &[
-    ("Enter", "send; while a turn runs the prompt waits for its turn"),
+    ("Enter", "send; while a turn runs the prompt is queued"),
     ("Alt-Enter, Shift-Enter, Ctrl-J", "a new line"),
-    ("Esc", "stop the turn"),
-    ("Ctrl-C", "stop the turn or empty the input; twice leaves"),
-    ("Ctrl-D", "leave; the session stays"),
+    ("Esc", "cancel the turn"),
+    ("Ctrl-C", "cancel the turn or empty the input; twice quits"),
+    ("Ctrl-D", "quit; the session stays"),
     ("PageUp, PageDown, Shift-↑↓", "look at what was said before"),
     ("Ctrl-Home, Ctrl-End", "its beginning, its end"),
     ("↑ ↓, Ctrl-P, Ctrl-N", "earlier prompts"),

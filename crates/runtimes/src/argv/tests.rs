@@ -71,7 +71,7 @@ fn a_mode_that_it_cannot_be_held_to_is_refused() {
         arguments(&form(), &ArgumentValues { permissions: PermissionMode::Ask, ..values() });
     assert_eq!(
         error.unwrap_err().to_string(),
-        "it cannot be held to permission mode `ask` in this dialect; \
+        "it cannot be restricted to permission mode `ask` in this form; \
          it can be run with: auto, read-only"
     );
     let mut asking = form();

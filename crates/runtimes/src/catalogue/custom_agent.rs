@@ -168,7 +168,7 @@ impl CustomAgent {
         let mut definition = RuntimeDefinition {
             id: id.to_owned(),
             name: id.to_owned(),
-            install: "it is an agent of your own: check its `command` in the configuration".into(),
+            install: "it is a custom agent: check its `command` in the configuration".into(),
             // We do not know which argument prints its version.
             version: VersionProbe { args: Vec::new(), ..VersionProbe::default() },
             // Which keys it needs is not known either, and the user who chose it trusts it with

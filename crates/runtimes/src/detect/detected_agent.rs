@@ -25,7 +25,7 @@ pub struct DetectedAgent {
     /// The first `x.y.z` in the output of its version probe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Versions of it that the project's live checks have run; none: never.
+    /// Versions of it that the project's live tests have run; none: never.
     pub live_versions: Vec<String>,
     /// Features of the definition that its help text shows.
     pub features: Vec<String>,

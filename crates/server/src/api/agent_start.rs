@@ -17,7 +17,7 @@ use crate::problem::Problem;
 #[serde(deny_unknown_fields)]
 pub(crate) struct StartBody {
     /// One of the agent's own ways to log in, by its id. The agent is asked for it first, as with
-    /// ACP's `authenticate`. For people.
+    /// ACP's `authenticate`. Not for agents.
     auth: Option<String>,
 }
 

@@ -57,7 +57,7 @@ pub(crate) struct AuditPage {
     next_cursor: Option<String>,
 }
 
-/// The audit trail: who allowed what, when and by which rule.
+/// The audit log: who allowed what, when and by which rule.
 #[utoipa::path(get, path = "/v1/audit", operation_id = "getAudit", tag = "permissions", params(AuditQuery),
     responses((status = 200, description = "A page of it", body = AuditPage)))]
 pub(crate) async fn audit(

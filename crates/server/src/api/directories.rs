@@ -69,7 +69,7 @@ pub(crate) struct Directory {
 /// Directories in which a session may be started.
 #[utoipa::path(get, path = "/v1/directories", operation_id = "listDirectories", tag = "sessions",
     params(DirectoryQuery),
-    responses((status = 200, description = "Those that there are", body = DirectoryList)))]
+    responses((status = 200, description = "The directories", body = DirectoryList)))]
 pub(crate) async fn list(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,

@@ -217,7 +217,7 @@ fn any_of(
 #[derive(Debug, ToSchema)]
 #[allow(dead_code, reason = "for the document only")]
 pub(crate) struct LogEvent {
-    /// Its place in the log, which starts at 1 and has no holes.
+    /// Its place in the log, which starts at 1 and has no gaps.
     #[schema(minimum = 1)]
     seq: u64,
     /// Milliseconds since the Unix epoch.

@@ -131,7 +131,7 @@ pub enum WebhookError {
     PlainHttp,
     #[error("webhook.public_url must begin with http:// or https://")]
     BadPublicUrl,
-    #[error("webhook.events is empty: nothing would be announced")]
+    #[error("webhook.events is empty: nothing would be sent")]
     NoEvents,
     #[error("cannot read {what} {path}: {why}")]
     Unreadable { what: &'static str, path: PathBuf, why: String },

@@ -15,7 +15,7 @@ pub(crate) struct AcpArgs {
     /// Name of the agent; without one, the built-in agent
     #[arg(value_name = "AGENT")]
     pub(crate) name: Option<String>,
-    /// Command line of a custom ACP agent
+    /// Command line of an agent that speaks ACP
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
     #[command(flatten)]

@@ -23,7 +23,7 @@ Examples:
   switchyard chat --continue               the last session of this directory
   switchyard chat -s last                  any session, also one that runs
   switchyard chat --pick                   choose a session
-  switchyard chat -- opencode acp          a custom agent: any ACP command
+  switchyard chat -- opencode acp          any command that speaks ACP
   echo \"say hello\" | switchyard chat demo
 
 Exit codes without a terminal are those of `switchyard run`"
@@ -33,7 +33,7 @@ pub(crate) struct ChatArgs {
     /// Name of the agent
     #[arg(value_name = "AGENT")]
     pub(crate) name: Option<String>,
-    /// Command line of a custom ACP agent
+    /// Command line of an agent that speaks ACP
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "name")]
     pub(crate) command: Vec<OsString>,
     #[command(flatten)]

@@ -39,7 +39,7 @@ pub(crate) struct RunArgs {
     /// Refused with a hint at `--format`: other commands have `--json`.
     #[arg(long, hide = true)]
     pub(crate) json: bool,
-    /// Command line of a custom ACP agent
+    /// Command line of an agent that speaks ACP
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "session")]
     pub(crate) command: Vec<OsString>,
     #[command(flatten)]

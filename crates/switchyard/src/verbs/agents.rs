@@ -237,9 +237,9 @@ fn about(found: &DetectedAgent, paint: Paint) -> String {
     line("version", found.version.as_deref().unwrap_or_default());
     match &*found.live_versions {
         _ if found.is_own || found.is_built_in => {}
-        [] => line("checked", "never: no real turn of it was run by the project's live checks"),
+        [] => line("checked", "never in the project's live tests"),
         versions => {
-            line("checked", &format!("{} by the project's live checks", versions.join(", ")));
+            line("checked", &format!("{} in the project's live tests", versions.join(", ")));
         }
     }
     let by = found.auth.by.as_ref().map(|by| format!(" ({by})")).unwrap_or_default();
@@ -297,7 +297,7 @@ fn describe_run(run: &LaunchPlan, line: &mut impl FnMut(&str, &str)) {
     let modes: Vec<&str> = run.modes.iter().map(|mode| mode.name()).collect();
     let asks = match run.asks {
         true => "asks, and waits for the answer",
-        false => "cannot ask; it is held to a mode by its own flags",
+        false => "cannot ask; it is restricted to a mode by its own flags",
     };
     line("permissions", &format!("{asks}; modes: {}", modes.join(", ")));
     line("", run.permissions_note.as_deref().unwrap_or_default());

@@ -55,7 +55,7 @@ impl TranslateInput {
             let known: Vec<&str> =
                 DialectName::ALL.iter().map(|dialect| dialect.name()).chain([ACP]).collect();
             return Err(Failure::usage(format!("there is no dialect `{name}`"))
-                .hint(format!("there is: {}", known.join(", "))));
+                .hint(format!("known: {}", known.join(", "))));
         };
         // How the process ended is not known. An answer that is only printed has no other end than
         // that, and it is all here.

@@ -185,7 +185,7 @@ pub struct RulePlace {
     /// The file of the rule; without one it was given with the session.
     #[schema(nullable = false)]
     pub file: Option<String>,
-    /// Its position there; the first is 1.
+    /// Its number in that file, or among the session's own rules; the first is 1.
     pub index: usize,
 }
 

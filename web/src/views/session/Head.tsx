@@ -1,7 +1,7 @@
 // The bar above a session: its title, status, settings and usage.
 import { useState } from "react";
 import { asProblem, type Problem } from "../../api/problem";
-import type { SessionPatch, SelectableOption, PlanEntry, Session, SessionStatus } from "../../api/types";
+import type { SessionPatch, SelectableOption, PlanStep, Session, SessionStatus } from "../../api/types";
 import { useSessionActions } from "../../list/actions";
 import { shownStatusOf } from "../../list/query";
 import { IconButton } from "../../parts/Button";
@@ -96,7 +96,7 @@ function statusOf({ conversation, isRead }: OpenSession, session: Session): Sess
 }
 
 /** The progress of the plan, wherever one has scrolled to. */
-function PlanBadge({ entries }: { entries: readonly PlanEntry[] }) {
+function PlanBadge({ entries }: { entries: readonly PlanStep[] }) {
   const { done, total, now } = progress(entries);
   if (total === 0) return null;
   return (

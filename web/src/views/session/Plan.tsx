@@ -4,7 +4,7 @@ import { Limited } from "../../render/Limited";
 import { cutLine, visible } from "../../render/visible";
 import type { PlanItem } from "../../session/items";
 import { Fold } from "./Fold";
-import type { PlanEntry } from "../../api/types";
+import type { PlanStep } from "../../api/types";
 
 export function PlanCard({ item }: { item: PlanItem }) {
   const { done, total } = progress(item.entries);
@@ -31,7 +31,7 @@ export function PlanCard({ item }: { item: PlanItem }) {
 
 const KNOWN = ["pending", "in_progress", "completed"];
 
-export function PlanList({ entries }: { entries: readonly PlanEntry[] }) {
+export function PlanList({ entries }: { entries: readonly PlanStep[] }) {
   return (
     <Limited items={entries} shown={60} noun="entries">
       {(some) => (
@@ -51,7 +51,7 @@ export function PlanList({ entries }: { entries: readonly PlanEntry[] }) {
   );
 }
 
-export function progress(entries: readonly PlanEntry[]): { done: number; total: number; now?: string } {
+export function progress(entries: readonly PlanStep[]): { done: number; total: number; now?: string } {
   return {
     done: entries.filter((entry) => entry.status === "completed").length,
     total: entries.length,

@@ -15,7 +15,7 @@ import { commandOf, outputOf, unfenced } from "../../session/toolText";
 import { SessionContext } from "./context";
 import { Fold } from "./Fold";
 import { CommandBlock, Diffs, Places } from "./ToolParts";
-import type { ToolStatus } from "../../api/types";
+import type { CallStatus } from "../../api/types";
 
 const ICONS: Record<string, IconName> = {
   read: "file",
@@ -29,7 +29,7 @@ const ICONS: Record<string, IconName> = {
   switch_mode: "switch",
 };
 
-const WORDS: Record<ToolStatus, string> = {
+const WORDS: Record<CallStatus, string> = {
   pending: "Pending",
   in_progress: "Running",
   completed: "Done",
@@ -71,7 +71,7 @@ export function ToolCard({ item }: { item: ToolItem }) {
 }
 
 interface StatusProps {
-  status: ToolStatus;
+  status: CallStatus;
   /** How the command failed, if that is known. */
   failure?: string;
   terminals: "running" | "lost" | undefined;

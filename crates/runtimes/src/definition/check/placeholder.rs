@@ -8,7 +8,7 @@ pub(super) fn require_only(field: &str, words: &[String], allowed: &[&str]) -> C
         if !allowed.contains(&name) {
             let fitting = match allowed {
                 [] => "there is none here".to_owned(),
-                some => format!("here there is: {}", some.join(", ")),
+                some => format!("here are known: {}", some.join(", ")),
             };
             return Err(problem(field, format!("{name} cannot be filled in; {fitting}")));
         }

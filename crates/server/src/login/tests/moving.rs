@@ -1,4 +1,4 @@
-//! A page with a name of its own, and the tabs that come over when it is left.
+//! A page with a name of its own, and the tabs that move when it is left.
 
 use serde_json::{Value, json};
 

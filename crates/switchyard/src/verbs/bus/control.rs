@@ -123,7 +123,7 @@ async fn carry_out(
         match names.contains(&name.as_str()) {
             true => Ok(Arc::from(name)),
             false => {
-                let why = format!("there is no pool `{name}`; there is: {}", names.join(", "));
+                let why = format!("there is no pool `{name}`; known: {}", names.join(", "));
                 Err(Failure::new(NOT_FOUND, why))
             }
         }
@@ -169,7 +169,7 @@ fn no_bus_found(which: &BusSelector, all: &[String], mute: &[String]) -> Failure
     };
     match (mute, all) {
         ([], []) => Failure::new(NOT_FOUND, what).hint("`switchyard bus -c FILE` starts one"),
-        ([], all) => Failure::new(NOT_FOUND, what).hint(format!("there is: {}", all.join("; "))),
+        ([], all) => Failure::new(NOT_FOUND, what).hint(format!("known: {}", all.join("; "))),
         (mute, _) => {
             let mute = mute.join(", ");
             Failure::new(ERROR, format!("the bus with pid {mute} does not answer"))

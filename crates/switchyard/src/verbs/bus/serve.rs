@@ -166,7 +166,7 @@ fn check_pool(pool: Option<&str>, setup: &bus::KernelSetup) -> Result<(), Failur
     match pool {
         Some(pool) if !names.contains(&pool) => {
             Err(Failure::new(NOT_FOUND, format!("there is no pool `{pool}`"))
-                .hint(format!("there is: {}", names.join(", "))))
+                .hint(format!("known: {}", names.join(", "))))
         }
         _ => Ok(()),
     }

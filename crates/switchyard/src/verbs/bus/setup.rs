@@ -102,7 +102,7 @@ pub(super) fn problems(file: &BusFile) -> Vec<Failure> {
             let known: Vec<&str> = names.iter().map(|name| &***name).collect();
             found.push(
                 Failure::new(ERROR, format!("{at} is for pool `{pool}`, which is not there"))
-                    .hint(format!("there is: {}", known.join(", "))),
+                    .hint(format!("known: {}", known.join(", "))),
             );
         }
         if let BusAddress::Unix(path, _) = at

@@ -151,7 +151,7 @@ fn every_problem_is_told() {
         "limits: `hello_timeout` is zero",
         "limits: `worker_stuck_after` is zero",
         "limits: `memory_interval` is zero",
-        "tcp 127.0.0.1:1 is for pool `c`, which is not there; there is: a, b",
+        "tcp 127.0.0.1:1 is for pool `c`, which is not there; known: a, b",
         "tcp 127.0.0.1:1 is listened on twice",
         &format!(
             "unix /{} is too long for a socket; use a path of at most 107 bytes",
