@@ -68,7 +68,7 @@ pub(crate) struct ChatState {
     /// The current keys came together.
     comes_together: bool,
     /// A person wants the turn to end; it has not yet.
-    is_stopping: bool,
+    is_cancelling: bool,
     leaving_since: Option<u64>,
     /// Prompts that are on their way to the daemon.
     pub(crate) n_sending: usize,
@@ -104,7 +104,7 @@ impl ChatState {
         if self.leaving_since.is_some_and(|since| now >= since + LEAVES_WITHIN_MS) {
             self.leaving_since = None;
         }
-        self.is_stopping &= self.is_running();
+        self.is_cancelling &= self.is_running();
         self.look_at_question();
         before != seen(self) || self.is_moving()
     }
@@ -232,8 +232,8 @@ impl ChatState {
     }
 
     /// Somebody wants the running turn to end.
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.is_running() && (self.is_stopping || self.conversation.is_cancelling)
+    pub(crate) fn is_cancelling(&self) -> bool {
+        self.is_running() && (self.is_cancelling || self.conversation.is_cancelling)
     }
 
     /// The model in use, if the agent says.
@@ -270,7 +270,7 @@ impl ChatState {
         self.visible_question = None;
         self.answered.clear();
         self.due_answer = None;
-        self.is_stopping = false;
+        self.is_cancelling = false;
         self.is_answering = false;
         self.form = None;
         self.n_option_changes_known = 0;

@@ -104,7 +104,7 @@ impl Notice {
             }
             OwnEvent::PromptDropped(dropped) => {
                 let why = match dropped.reason {
-                    DropReason::Cancelled => "the turn was stopped",
+                    DropReason::Cancelled => "the turn was cancelled",
                     DropReason::Dropped => "taken back",
                     DropReason::Limit => "a limit is reached",
                     DropReason::Interrupted => "the session was interrupted",

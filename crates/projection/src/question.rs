@@ -110,7 +110,7 @@ pub fn decider_phrase(by: &Decider) -> String {
         (DecidedBy::Switchyard, _) => format!(" by switchyard{detail}"),
         (DecidedBy::Mode, _) => format!(" by the permission mode{detail}"),
         (DecidedBy::Timeout, _) => ": nobody answered in time".to_owned(),
-        (DecidedBy::Cancel, _) => ": the turn was stopped".to_owned(),
+        (DecidedBy::Cancel, _) => ": the turn was cancelled".to_owned(),
         (DecidedBy::Unattended, _) => ": nobody was there to ask".to_owned(),
         (DecidedBy::Overflow, _) => ": too many questions wait".to_owned(),
         (DecidedBy::Interrupted, _) => ": the session was interrupted".to_owned(),

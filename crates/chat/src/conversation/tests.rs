@@ -321,7 +321,7 @@ fn what_became_of_a_waiting_prompt_is_said() {
     let dropped = log.event("prompt_dropped", &json!({ "reason": "cancelled" }));
     let talk = heard(&[received, started, second, dropped]);
     assert!(matches!(&talk.items()[1].part, ChatPart::Note(_, text)
-        if text == "a prompt that waited was not sent (the turn was stopped): second"));
+        if text == "a prompt that waited was not sent (the turn was cancelled): second"));
 }
 
 #[test]

@@ -83,8 +83,8 @@ pub(super) fn activity(state: &ChatState, is_at_end: bool, canvas: Canvas) -> Li
         (format!("{spinner} reading event {read} of {head}"), canvas.dim())
     } else if !is_at_end {
         ("▲ earlier; PageDown or Ctrl-End goes to the end".to_owned(), canvas.doubtful())
-    } else if state.is_stopping() {
-        (format!("{spinner} stopping …"), canvas.doubtful())
+    } else if state.is_cancelling() {
+        (format!("{spinner} cancelling …"), canvas.doubtful())
     } else if state.question().is_some() {
         ("the agent waits for you".to_owned(), canvas.doubtful())
     } else if state.conversation.running.is_some() {

@@ -73,7 +73,7 @@ impl ChatState {
         }
         if self.is_running() {
             self.show_remark_for("Ctrl-C again leaves; the session stays", LEAVES_WITHIN_MS);
-            self.is_stopping = true;
+            self.is_cancelling = true;
             return vec![Effect::Cancel];
         }
         self.editor.take();
@@ -152,7 +152,7 @@ impl ChatState {
     pub(super) fn stop(&mut self) -> Vec<Effect> {
         match self.is_running() {
             true => {
-                self.is_stopping = true;
+                self.is_cancelling = true;
                 vec![Effect::Cancel]
             }
             false => Vec::new(),

@@ -99,7 +99,7 @@ impl ChatState {
             ApplyOutcome::Known => return Vec::new(),
             ApplyOutcome::Gap => return vec![Effect::Reopen],
         }
-        self.is_stopping &= self.is_running();
+        self.is_cancelling &= self.is_running();
         self.look_at_question();
         // An agent's options are known once it runs; asking while old events are read would be
         // asking for each turn of them.

@@ -187,27 +187,27 @@ pub(crate) fn asked() -> (ChatState, Log) {
 }
 
 #[test]
-fn stopping_ends_with_the_turn() {
+fn cancelling_ends_with_the_turn() {
     let mut state = opened();
     let mut log = Log::in_turn();
     hear(&mut state, log.prompt("slow"));
     state.press(key(KeyCode::Esc));
-    assert!(state.is_stopping());
+    assert!(state.is_cancelling());
     hear(&mut state, [log.event("cancel_requested", &json!({ "by": "local" }))]);
-    assert!(state.is_stopping());
+    assert!(state.is_cancelling());
     // The end of another turn is not the end of this one.
     let first = log.turn;
     log.turn = Some(crate::conversation::tests::turn(2));
     hear(&mut state, [log.event("prompt_received", &json!({ "prompt": "x", "by": "local" }))]);
     hear(&mut state, [log.event("turn_ended", &json!({ "stopReason": "cancelled" }))]);
-    assert!(state.is_stopping() && state.conversation.running == first);
+    assert!(state.is_cancelling() && state.conversation.running == first);
     log.turn = first;
     hear(&mut state, [log.event("turn_ended", &json!({ "stopReason": "cancelled" }))]);
-    assert!(!state.is_stopping() && state.remark().is_none());
+    assert!(!state.is_cancelling() && state.remark().is_none());
     // Nor does it come back with the next turn.
     log.turn = Some(crate::conversation::tests::turn(3));
     hear(&mut state, log.prompt("next"));
-    assert!(!state.is_stopping());
+    assert!(!state.is_cancelling());
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn a_conversation_with_a_permission() {
 }
 
 #[test]
-fn a_turn_is_stopped_and_what_waits_with_it() {
+fn a_turn_is_cancelled_and_what_waits_with_it() {
     let home = home();
     let pane = Pane::chat(&home, "demo");
     pane.line("slow 100000 20");
@@ -66,7 +66,7 @@ fn a_turn_is_stopped_and_what_waits_with_it() {
     pane.line("say never");
     pane.wait_for("waits: say never");
     pane.press(&["Escape"]);
-    pane.wait_for("stopped");
+    pane.wait_for("cancelled");
     pane.wait_for("not sent");
     pane.line("say after");
     pane.wait("an answer after", |screen| screen.lines().any(|line| line.trim() == "after"));

@@ -55,7 +55,7 @@ fn a_paste_that_the_terminal_does_not_mark_answers_nothing() {
     assert_eq!(exported(&home).matches("\"kind\":\"prompt_received\"").count(), 1);
     // Once it is gone again, and some time has passed, a key answers.
     pane.press(&["C-c"]);
-    pane.wait_for("stopped");
+    pane.wait_for("cancelled");
     pane.press(&["C-u"]);
     pane.line("");
     pane.wait("an empty input", |screen| !screen.contains("all the rest"));
@@ -101,13 +101,13 @@ fn sizes_may_change_all_the_time_while_an_answer_comes_in() {
 }
 
 #[test]
-fn stopping_is_over_when_the_turn_is() {
+fn cancelling_is_over_when_the_turn_is() {
     let home = home();
     let pane = Pane::chat(&home, "demo");
     pane.line("slow 100000 20");
     pane.wait_for("working");
     pane.press(&["Escape"]);
-    let screen = pane.wait_for("· stopped");
+    let screen = pane.wait_for("· cancelled");
     // Nothing else happens from here on that could take the word away.
-    assert!(!screen.contains("stopping"), "{screen}");
+    assert!(!screen.contains("cancelling"), "{screen}");
 }

@@ -163,7 +163,7 @@ string_enum! {
         Client = "client",
         /// Nobody answered in time.
         Timeout = "timeout",
-        /// The turn was stopped or ended.
+        /// The turn was cancelled or ended.
         Cancel = "cancel",
         /// Nobody was there to ask.
         Unattended = "unattended",

@@ -59,7 +59,7 @@ export const DECIDERS: Record<string, string> = {
   switchyard: "Switchyard",
   timeout: "nobody answered in time",
   unattended: "nobody was there to ask",
-  cancel: "the turn was stopped",
+  cancel: "the turn was cancelled",
   overflow: "too many questions waited",
   interrupted: "the daemon was interrupted",
   limits: "the session's limits",
