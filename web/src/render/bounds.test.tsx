@@ -138,8 +138,9 @@ describe("code", () => {
 test("diffs that are shown together share what one may take", () => {
   const before = Array.from({ length: 400 }, (_, i) => `line ${i}\n`).join("");
   const after = before.replaceAll(/line (\d*[05])\n/g, "changed $1\n");
-  expect(diffOf(before, after).isWhole).toBe(false);
-  expect(diffOf(before, after, 20).isWhole).toBe(true);
+  const noLimit = Number.POSITIVE_INFINITY;
+  expect(diffOf(before, after, 1, noLimit).isWhole).toBe(false);
+  expect(diffOf(before, after, 20, noLimit).isWhole).toBe(true);
 });
 
 describe("a fence around output", () => {

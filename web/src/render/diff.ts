@@ -36,8 +36,8 @@ const LONGEST_MS = 250;
 const LONGEST_WORDS = 400;
 const MOST_COMPARED = 200;
 
-export function diffOf(before: string, after: string, share = 1): FileDiff {
-  const limits = { maxEditLength: Math.ceil(LONGEST_EDIT / share), timeout: Math.ceil(LONGEST_MS / share) };
+export function diffOf(before: string, after: string, share = 1, longestMs = LONGEST_MS): FileDiff {
+  const limits = { maxEditLength: Math.ceil(LONGEST_EDIT / share), timeout: Math.ceil(longestMs / share) };
   // A last newline that both lack, as parts of files do, is no difference to the lines before it.
   const isEndChanged = before !== "" && after !== "" && before.endsWith("\n") !== after.endsWith("\n");
   const ended = (text: string) => (isEndChanged || text === "" || text.endsWith("\n") ? text : `${text}\n`);
