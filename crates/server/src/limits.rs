@@ -26,7 +26,7 @@ pub(crate) const RETRY_AFTER_SECONDS: u32 = 5;
 pub struct HttpLimits {
     /// Connections at a time; the ones beyond are told to come back.
     pub max_connections: usize,
-    /// A request's head, and a TLS handshake, must be complete by then.
+    /// The head of a connection's first request, and a TLS handshake, must be complete by then.
     pub head_timeout: Duration,
     pub max_head_bytes: usize,
     pub max_head_fields: usize,
@@ -35,7 +35,7 @@ pub struct HttpLimits {
     pub body_timeout: Duration,
     /// How long a peer may take not one byte while data waits for it.
     pub stall_timeout: Duration,
-    /// How long a connection may be open without a request.
+    /// How long a connection may be open without another request.
     pub idle_timeout: Duration,
     /// HTTP/2 requests at a time on one connection. Event streams count, so this is more
     /// than a browser's window full of sessions.

@@ -115,7 +115,8 @@ fn builder(limits: &HttpLimits) -> Builder<TokioExecutor> {
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.head_timeout)
+        // The parser's clock also runs while nothing is asked. The first head has less time: `serve`.
+        .header_read_timeout(limits.idle_timeout)
         .max_buf_size(head_bytes)
         .max_headers(limits.max_head_fields);
     builder
@@ -154,7 +155,8 @@ async fn serve(
     tokio::pin!(serving);
 
     // The parser's own clock starts only after the first bytes have shown which HTTP it is,
-    // and there is none in HTTP/2, so a connection also has to come to something here.
+    // and there is none in HTTP/2, so a connection also has to come to something here: to its first
+    // request soon, to each next one in the time that it may be idle.
     let mut seen = 0;
     let look = tokio::time::sleep(limits.head_timeout);
     tokio::pin!(look);

@@ -115,6 +115,14 @@ impl Daemon {
         std::fs::read_to_string(self.home.join("daemon.stderr")).unwrap_or_default()
     }
 
+    /// For the message of a test that it has let down: whether it runs, and what it said.
+    pub fn condition(&self) -> String {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()));
+        let status = status.unwrap_or_default();
+        let state = status.lines().find(|line| line.starts_with("State:"));
+        format!("the daemon: {}; it said:\n{}", state.unwrap_or("gone"), self.stderr())
+    }
+
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -170,8 +178,8 @@ fn builder(token: Option<&str>) -> reqwest::ClientBuilder {
         let value = format!("Bearer {token}").parse().unwrap();
         headers.insert(reqwest::header::AUTHORIZATION, value);
     }
-    // Shorter than the daemon waits for the next request of a connection: one that it is just
-    // closing cannot take another.
+    // Shorter than the daemon waits for the next request of a connection, however late either of
+    // them gets to run: one that it is just closing cannot take another.
     let builder = reqwest::Client::builder().pool_idle_timeout(Duration::from_secs(5));
     // Nothing is encrypted here, and reading the machine's certificates takes an unoptimised build
     // longer than most requests. A proxy of the machine has no business with loopback.

@@ -144,6 +144,30 @@ async fn a_head_that_does_not_end_ends_the_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_connection_waits_for_its_next_request_longer_than_for_its_first() {
+    let limits = HttpLimits { head_timeout: SHORT, ..HttpLimits::default() };
+    let stage = Stage::limited(limits).await;
+    let request = stage.head("GET", "/v1/things", &[&stage.bearer()]);
+    let request = request.replace("Connection: close\r\n", "");
+    // On a machine that is busy enough, a connection has ended before its first request is read.
+    let first = async {
+        loop {
+            let mut stream = stage.tcp().await;
+            let sent = stream.write_all(request.as_bytes()).await;
+            if sent.is_ok() && stream.read_u8().await.is_ok() {
+                return stream;
+            }
+        }
+    };
+    let first = tokio::time::timeout(soak::PATIENCE, first).await;
+    let mut stream = first.expect("it is never served");
+    tokio::time::sleep(SHORT * 2).await;
+    let reached = stage.counts.n_reached();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    eventually("the next one is served", || stage.counts.n_reached() == reached + 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_does_not_end_is_answered_so() {
     let limits = HttpLimits { body_timeout: SHORT, ..HttpLimits::default() };
     let stage = Stage::limited(limits).await;

@@ -79,7 +79,10 @@ impl Api {
         let (client, request) = request.build_split();
         let request = request.unwrap();
         let (method, path) = (request.method().clone(), request.url().path().to_owned());
-        let response = client.execute(request).await.unwrap();
+        let response = match client.execute(request).await {
+            Ok(response) => response,
+            Err(error) => panic!("{method} {path}: {error:?}; {}", self.daemon.condition()),
+        };
         let (status, headers) = (response.status(), response.headers().clone());
         let body = response.bytes().await.unwrap();
         let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
