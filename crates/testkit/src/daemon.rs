@@ -178,8 +178,8 @@ fn builder(token: Option<&str>) -> reqwest::ClientBuilder {
         let value = format!("Bearer {token}").parse().unwrap();
         headers.insert(reqwest::header::AUTHORIZATION, value);
     }
-    // Shorter than the daemon waits for the next request of a connection, however late either of
-    // them gets to run: one that it is just closing cannot take another.
+    // Much shorter than the daemon waits for the next request of a connection: one that it is just
+    // closing cannot take another.
     let builder = reqwest::Client::builder().pool_idle_timeout(Duration::from_secs(5));
     // Nothing is encrypted here, and reading the machine's certificates takes an unoptimised build
     // longer than most requests. A proxy of the machine has no business with loopback.

@@ -60,7 +60,7 @@ impl ChatState {
         self.press_editor(key, is_ctrl)
     }
 
-    /// Stops what runs, empties what is typed; the second time it leaves.
+    /// Cancels what runs, empties what is typed; the second time it quits.
     fn interrupt(&mut self) -> Vec<Effect> {
         let is_second = self.leaving_since.is_some_and(|since| self.now < since + LEAVES_WITHIN_MS);
         if is_second {
@@ -68,17 +68,14 @@ impl ChatState {
         }
         self.leaving_since = Some(self.now);
         if self.overlay.take().is_some() {
-            self.show_remark("Ctrl-C again leaves");
+            self.show_remark("Ctrl-C again quits");
             return Vec::new();
         }
-        if self.is_running() {
-            self.show_remark_for("Ctrl-C again leaves; the session stays", LEAVES_WITHIN_MS);
-            self.is_cancelling = true;
-            return vec![Effect::Cancel];
+        self.show_remark_for("Ctrl-C again quits; the session stays", LEAVES_WITHIN_MS);
+        if !self.is_running() {
+            self.editor.take();
         }
-        self.editor.take();
-        self.show_remark_for("Ctrl-C again leaves; the session stays", LEAVES_WITHIN_MS);
-        Vec::new()
+        self.cancel_turn()
     }
 
     fn press_question(&mut self, key: KeyEvent, is_ctrl: bool) -> Vec<Effect> {
@@ -132,7 +129,7 @@ impl ChatState {
                 self.show_remark("typing; Tab goes back to the question");
                 Vec::new()
             }
-            KeyCode::Esc => self.stop(),
+            KeyCode::Esc => self.cancel_turn(),
             KeyCode::Char('d') if is_ctrl => vec![Effect::Leave],
             KeyCode::Char('t' | 'o') if is_ctrl => self.press_editor(key, is_ctrl),
             _ => Vec::new(),
@@ -149,7 +146,7 @@ impl ChatState {
         vec![Effect::Answer { id, body }]
     }
 
-    pub(super) fn stop(&mut self) -> Vec<Effect> {
+    pub(super) fn cancel_turn(&mut self) -> Vec<Effect> {
         match self.is_running() {
             true => {
                 self.is_cancelling = true;
@@ -288,6 +285,6 @@ impl ChatState {
         if self.form.take().is_some() {
             return self.answer(json!({ "response": { "action": "cancel" } }));
         }
-        self.stop()
+        self.cancel_turn()
     }
 }

@@ -114,7 +114,7 @@ impl ChatState {
             }
             ChatCommand::Title => return vec![Effect::Change(json!({ "title": argument }))],
             ChatCommand::Export => return vec![Effect::Export(argument.to_owned())],
-            ChatCommand::Cancel => return self.stop(),
+            ChatCommand::Cancel => return self.cancel_turn(),
             ChatCommand::Thinking => self.shows_thinking = !self.shows_thinking,
             ChatCommand::Tools => self.shows_tools = !self.shows_tools,
             ChatCommand::Drop => {

@@ -199,7 +199,7 @@ fn what_was_typed_is_there_in_the_next_run() {
     pane.line("say remember-me");
     pane.wait("the answer", |screen| screen.matches("remember-me").count() > 1);
     pane.press(&["C-c"]);
-    pane.wait_for("Ctrl-C again leaves");
+    pane.wait_for("Ctrl-C again quits");
     pane.press(&["C-c"]);
     pane.assert_given_back();
     let mode = home.path().join("chat-history").metadata().unwrap().permissions().mode();
