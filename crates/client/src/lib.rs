@@ -89,7 +89,7 @@ impl DaemonClient {
         path: &str,
         body: Option<&Value>,
     ) -> Result<A, ClientError> {
-        let request = Request::builder().method(method).uri(path).header("host", "localhost");
+        let request = request(method, path);
         let request = match body {
             Some(body) => request
                 .header("content-type", "application/json")
@@ -105,8 +105,7 @@ impl DaemonClient {
         path: &str,
         bytes: Vec<u8>,
     ) -> Result<A, ClientError> {
-        let request = Request::post(path)
-            .header("host", "localhost")
+        let request = request(Method::POST, path)
             .header("content-type", "application/octet-stream")
             .body(Full::new(Bytes::from(bytes)));
         read(&self.send(request?).await?)
@@ -119,7 +118,7 @@ impl DaemonClient {
         mut sink: impl AsyncWrite + Unpin,
     ) -> Result<u64, ClientError> {
         use tokio::io::AsyncWriteExt as _;
-        let request = Request::get(path).header("host", "localhost").body(Full::default());
+        let request = request(Method::GET, path).body(Full::default());
         let mut answer = self.ask(request?).await?;
         let mut n_bytes = 0;
         while let Some(frame) = answer.response.body_mut().frame().await {
@@ -138,16 +137,10 @@ impl DaemonClient {
         after: &str,
     ) -> Result<SessionEventStream, ClientError> {
         let path = format!("/v1/sessions/{}/events?after={}", encoded(session), encoded(after));
-        let request = Request::get(path)
-            .header("host", "localhost")
-            .header("accept", "text/event-stream")
-            .body(Full::default());
-        let asking = self.ask(request?);
-        let answer = match tokio::time::timeout(HEALTH_CHECK_TIMEOUT, asking).await {
-            Ok(answer) => answer?,
-            Err(_) => return Err(ClientError::Silent),
-        };
-        Ok(SessionEventStream::new(answer))
+        let request = request(Method::GET, &path).header("accept", "text/event-stream");
+        let asking = self.ask(request.body(Full::default())?);
+        let answer = tokio::time::timeout(HEALTH_CHECK_TIMEOUT, asking).await;
+        Ok(SessionEventStream::new(answer.map_err(|_| ClientError::Silent)??))
     }
 
     /// The same, with a new connection whenever one is lost.
@@ -188,7 +181,7 @@ impl DaemonClient {
         }
         loop {
             tokio::time::sleep(HEALTH_CHECK_INTERVAL).await;
-            let ask = Request::get("/healthz").header("host", "localhost").body(Full::default());
+            let ask = request(Method::GET, "/healthz").body(Full::default());
             let Ok(ask) = ask else { continue };
             // One that refuses connections is noticed by whoever waits for its answer.
             if tokio::time::timeout(HEALTH_CHECK_TIMEOUT, self.ask(ask)).await.is_err() {
@@ -196,6 +189,10 @@ impl DaemonClient {
             }
         }
     }
+}
+
+fn request(method: Method, path: &str) -> hyper::http::request::Builder {
+    Request::builder().method(method).uri(path).header("host", "localhost")
 }
 
 fn read<A: DeserializeOwned>(body: &[u8]) -> Result<A, ClientError> {

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 
-use crate::daemon::DaemonSettings;
+use crate::daemon::{Daemon, DaemonSettings};
 use crate::endpoints::endpoints;
 use crate::guard::Guard;
 use crate::input::{JsonBody, PathParams};
@@ -20,18 +20,12 @@ use crate::tokens::{NewToken, TokenInfo, Tokens, TokensError};
 pub(crate) struct Access {
     guard: Arc<Guard>,
     login: Login,
-    base: String,
-    elsewhere: Vec<String>,
+    daemon: Arc<Daemon>,
 }
 
-pub(crate) fn router(
-    guard: &Arc<Guard>,
-    login: &Login,
-    DaemonSettings { page_base: base, other_bases: elsewhere, .. }: &DaemonSettings,
-) -> Router {
-    let (base, elsewhere) = (base.clone(), elsewhere.clone());
-    let access = Access { guard: guard.clone(), login: login.clone(), base, elsewhere };
-    routes().with_state(access)
+pub(crate) fn router(guard: &Arc<Guard>, login: &Login, daemon: &Arc<Daemon>) -> Router {
+    let (guard, login, daemon) = (guard.clone(), login.clone(), daemon.clone());
+    routes().with_state(Access { guard, login, daemon })
 }
 
 endpoints! { pub(crate) AccessPaths, Access:
@@ -139,8 +133,9 @@ async fn link(
 ) -> Result<Json<LoginLink>, Problem> {
     let_in(&principal)?;
     let new_link = |base: &String| access.login.new_link(base, &principal);
-    let elsewhere = access.elsewhere.iter().map(new_link).collect::<Result<_, _>>()?;
-    Ok(Json(LoginLink { link: new_link(&access.base)?, elsewhere }))
+    let DaemonSettings { page_base, other_bases, .. } = &access.daemon.settings;
+    let elsewhere = other_bases.iter().map(new_link).collect::<Result<_, _>>()?;
+    Ok(Json(LoginLink { link: new_link(page_base)?, elsewhere }))
 }
 
 /// Lets only admins who see all sessions manage tokens: a token limited to its own sessions could

@@ -4,11 +4,9 @@
 //! type. Every handler is in the document at `/v1/openapi.json`, because both the routes and
 //! the document are made from the same list.
 
-mod agent_start;
 mod agents;
 mod attachments;
 mod audit;
-mod decision;
 mod directories;
 mod document;
 mod files;
@@ -30,7 +28,7 @@ use crate::daemon::Daemon;
 use crate::endpoints::endpoints;
 use crate::problem::Problem;
 
-pub(crate) use agents::{AgentStreamFormat, stream_agents};
+pub(crate) use agents::stream_agents;
 
 pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
     routes().route("/v1/openapi.json", axum::routing::get(describe)).with_state(daemon.clone())
@@ -48,7 +46,7 @@ endpoints! { pub(crate) SessionPaths, Arc<Daemon>:
     session::delete,
     session::fork,
     session::close,
-    agent_start::start,
+    session::start,
     prompt::prompt,
     prompt::cancel,
     prompt::queue,

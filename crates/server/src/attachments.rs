@@ -14,12 +14,17 @@ mod upload;
 
 use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cap_std::fs::Dir;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sessions::fair_limiter::FairLimiter;
 use utoipa::ToSchema;
+use wire::uri::file_uri;
 use wire::{CallId, SessionId};
 
 use crate::locking::Locking as _;
@@ -144,14 +149,11 @@ impl Attachments {
         let all = self.list(session).await?;
         let used: u64 = all.iter().map(|attachment| attachment.size).sum();
         let mut reserved = self.reserved.locked();
-        let mine = reserved.entry(session).or_default();
-        if all.len() >= MAX_FILES || used + *mine + n_bytes > MAX_SESSION_BYTES {
-            if *mine == 0 {
-                reserved.remove(&session);
-            }
+        let mine = reserved.get(&session).copied().unwrap_or_default();
+        if all.len() >= MAX_FILES || used + mine + n_bytes > MAX_SESSION_BYTES {
             return Err(AttachmentError::Full);
         }
-        *mine += n_bytes;
+        reserved.insert(session, mine + n_bytes);
         Ok(AttachmentRoom { session, n_bytes, reserved: self.reserved.clone() })
     }
 
@@ -181,6 +183,12 @@ impl Attachments {
             Ok((note, file.ok_or_else(|| AttachmentError::NoSuchFile(id.to_string()))?))
         })
         .await
+    }
+
+    /// The directory of a session's files and its path, if there is one. Waits for the disk.
+    pub(crate) fn dir(&self, session: SessionId) -> Option<(Dir, PathBuf)> {
+        let dir = storage::open(&self.root, session).ok()??;
+        Some((dir, storage::path(&self.root, session)))
     }
 
     /// The path by which an agent finds the file.
@@ -229,6 +237,14 @@ impl Drop for AttachmentRoom {
             }
         }
     }
+}
+
+/// An image as ACP's content block.
+pub(crate) fn image_block(bytes: &[u8], mime_type: &str, path: &Path) -> Value {
+    json!({
+        "type": "image", "data": STANDARD.encode(bytes),
+        "mimeType": mime_type, "uri": file_uri(path),
+    })
 }
 
 fn parse(id: &str) -> Result<CallId, AttachmentError> {

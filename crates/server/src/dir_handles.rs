@@ -25,6 +25,19 @@ fn with_flags(more: OFlags) -> OpenOptions {
     options
 }
 
+/// Whether something is no directory to be opened: a link, or a file.
+pub(crate) fn is_no_dir(error: &io::Error) -> bool {
+    let is_link = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
+    is_link || error.kind() == io::ErrorKind::NotADirectory
+}
+
+/// Does work that waits for the disk on a thread of its own.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)))
+}
+
 /// A directory by one name, which must not be a link.
 pub(crate) fn open_dir(dir: &Dir, name: &str) -> io::Result<Dir> {
     let file = dir.open_with(name, no_follow_options(OFlags::DIRECTORY).read(true))?;

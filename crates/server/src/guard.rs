@@ -129,12 +129,11 @@ impl Guard {
         settings: &GuardSettings,
     ) -> Result<Self, GuardError> {
         let allowed = RwLock::new(Arc::new(AllowedCallers::of(settings)?));
-        let (failures, passes) = (Failures::default(), Passes::default());
         Ok(Self {
             tokens,
             routes,
-            failures,
-            passes,
+            failures: Failures::default(),
+            passes: Passes::default(),
             page_name: None,
             allowed,
             metrics: None,
@@ -238,7 +237,7 @@ impl Guard {
 
     /// Decides about a token that came over a line protocol.
     pub fn admit_token(&self, token: &str, peer: &Peer) -> Result<Principal, Problem> {
-        self.evaluate(&[token], peer).inspect_err(|problem| self.count(problem))
+        self.evaluate(token, peer).inspect_err(|problem| self.count(problem))
     }
 
     /// The daemon's own user on the private socket needs no token; nor do agents, which run as
@@ -282,7 +281,7 @@ impl Guard {
             Credentials::Malformed => {
                 Err(self.note_failure(&arrival.peer, "malformed credentials"))
             }
-            Credentials::Token(token) => self.evaluate(&[token], &arrival.peer),
+            Credentials::Token(token) => self.evaluate(token, &arrival.peer),
             Credentials::Cookies { cookies, pass } => {
                 check_cookie_use(parts, page)?;
                 self.check_user(arrival)?;
@@ -316,9 +315,8 @@ impl Guard {
 
     /// A good token is let in however many bad ones came from its address: all clients of a
     /// machine share one, and a token cannot be guessed.
-    fn evaluate(&self, presented: &[impl AsRef<str>], peer: &Peer) -> Result<Principal, Problem> {
-        let found = presented.iter().find_map(|token| self.tokens.check(token.as_ref()));
-        found.ok_or_else(|| self.note_failure(peer, "wrong token"))
+    fn evaluate(&self, token: &str, peer: &Peer) -> Result<Principal, Problem> {
+        self.tokens.check(token).ok_or_else(|| self.note_failure(peer, "wrong token"))
     }
 
     /// Refuses logins of browsers from processes of other users of this machine.
@@ -415,7 +413,7 @@ fn check_elsewhere(parts: &Parts, page: &str, was_page: bool) -> Result<(), Prob
         // A page that is still open there can move its login, and do nothing else.
         true if MOVE_ROUTES.contains(&path) => Ok(()),
         true => Err(page_moved()),
-        false if is_login || credentials::find(parts).is_cookies() => {
+        false if is_login || matches!(credentials::find(parts), Credentials::Cookies { .. }) => {
             let why = "browsers log in at the host name that is the daemon's alone";
             let remedy = format!("open http://{page}/; `switchyard token login` prints a link");
             Err(Problem::forbidden(why).remedy(remedy))

@@ -5,6 +5,8 @@
 //! the request is looked at. A member that nobody knows is refused by its name: a client that
 //! misspells one is told so instead of being half obeyed.
 
+use std::sync::Arc;
+
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
@@ -12,7 +14,9 @@ use axum::http::{HeaderMap, header};
 use http_body_util::LengthLimitError;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use store::SessionRecord;
 
+use crate::daemon::Daemon;
 use crate::principal::{Principal, Role};
 use crate::problem::{Problem, kinds};
 
@@ -79,6 +83,37 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathPar
         found
             .map(|Path(at)| Self(at))
             .map_err(|_| Problem::not_found("this path names nothing here"))
+    }
+}
+
+/// A request of a caller about one session.
+#[derive(Debug)]
+pub(crate) struct SessionRequest<C> {
+    pub(crate) daemon: Arc<Daemon>,
+    pub(crate) caller: C,
+    pub(crate) id: String,
+}
+
+impl<C> FromRequestParts<Arc<Daemon>> for SessionRequest<C>
+where
+    C: FromRequestParts<Arc<Daemon>, Rejection = Problem> + Send,
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, daemon: &Arc<Daemon>) -> Result<Self, Problem> {
+        let caller = C::from_request_parts(parts, daemon).await?;
+        let PathParams(id) = PathParams::from_request_parts(parts, daemon).await?;
+        Ok(Self { daemon: daemon.clone(), caller, id })
+    }
+}
+
+impl<C: Into<Principal>> SessionRequest<C> {
+    /// The session, if the caller may see it. All of the request is read before, so that what is
+    /// wrong with it is said first.
+    pub(crate) async fn visible(self) -> Result<(Arc<Daemon>, Principal, SessionRecord), Problem> {
+        let principal = self.caller.into();
+        let record = self.daemon.visible(&self.id, &principal).await?;
+        Ok((self.daemon, principal, record))
     }
 }
 
@@ -185,6 +220,12 @@ macro_rules! callers {
         $(#[$doc])*
         #[derive(Debug)]
         pub(crate) struct $caller(pub(crate) Principal);
+
+        impl From<$caller> for Principal {
+            fn from($caller(principal): $caller) -> Self {
+                principal
+            }
+        }
 
         impl<S: Send + Sync> FromRequestParts<S> for $caller {
             type Rejection = Problem;

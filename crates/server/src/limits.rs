@@ -9,6 +9,8 @@ mod stall_timeout;
 
 use std::time::Duration;
 
+use axum::body::Bytes;
+
 pub use body::WaitBudget;
 pub use body::{BodyFault, BodyLimits, MeteredBody};
 pub use bus::quota::{ByteQuota, QuotaReservation};
@@ -20,6 +22,20 @@ pub(crate) const CLIENT_SHARE_DIVISOR: usize = 4;
 
 /// `Retry-After` of answers that say that there is no room, in seconds.
 pub(crate) const RETRY_AFTER_SECONDS: u32 = 5;
+
+/// `bytes` with something that is released when the last slice of them is dropped.
+pub(crate) fn holding<T: Send + 'static>(bytes: Bytes, held: T) -> Bytes {
+    struct Holding<T> {
+        bytes: Bytes,
+        _held: T,
+    }
+    impl<T> AsRef<[u8]> for Holding<T> {
+        fn as_ref(&self) -> &[u8] {
+            &self.bytes
+        }
+    }
+    Bytes::from_owner(Holding { bytes, _held: held })
+}
 
 /// The limits of a listener.
 #[derive(Debug, Clone)]

@@ -9,11 +9,13 @@ mod bind;
 mod open_connections;
 mod unix;
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::http::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -21,7 +23,6 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tower::Service;
 
 use crate::guard::GuardedRouter;
 use crate::limits::HttpLimits;
@@ -76,21 +77,16 @@ impl HttpListener {
     /// Serves until `stop` is cancelled and everybody has gone.
     pub async fn serve(self) {
         let Self { bound, guarded, stop } = self;
-        let limits = guarded.limits().clone();
+        let limits = guarded.limits.clone();
         let builder = Arc::new(builder(&limits));
-        let listener = Listener::new(bound, limits).refusing_in_http();
+        let listener = Listener::new(bound, limits.clone()).refusing_in_http();
         loop {
             let connection = tokio::select! {
                 () = stop.cancelled() => break,
                 connection = listener.next() => connection,
             };
-            let serving = serve(
-                connection,
-                builder.clone(),
-                guarded.clone(),
-                listener.limits().clone(),
-                stop.clone(),
-            );
+            let serving =
+                serve(connection, builder.clone(), guarded.clone(), limits.clone(), stop.clone());
             task::spawn(serving);
         }
         listener.drain().await;
@@ -147,9 +143,11 @@ async fn serve(
         }
     };
     let activity = arrival.activity.clone();
-    let service = service_fn(move |mut request: Request<Incoming>| {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let mut request = request.map(Body::new);
         request.extensions_mut().insert(arrival.clone());
-        guarded.clone().call(request)
+        let serving = guarded.clone().handle(request);
+        Box::pin(async { Ok::<_, Infallible>(serving.await) })
     });
     let serving = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     tokio::pin!(serving);

@@ -313,12 +313,11 @@ async fn log_out(
         // Another kind of token stays: whoever uses one did not log in.
         if is_browser { tokens.revoke(&principal.name) } else { Ok(()) }
     };
-    match tokio::task::spawn_blocking(revoking).await {
-        Ok(Ok(()) | Err(TokensError::NoSuch(_))) => {
+    match tokio::task::spawn_blocking(revoking).await? {
+        Ok(()) | Err(TokensError::NoSuch(_)) => {
             let line = cookie(&name, "", 0, arrival.is_tls)?;
             Ok((StatusCode::NO_CONTENT, line).into_response())
         }
-        Ok(Err(error)) => Err(Problem::internal(error)),
         Err(error) => Err(Problem::internal(error)),
     }
 }

@@ -22,7 +22,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::{Metric, Registry, Unit};
 
 use collectors::MetricSource;
 pub use collectors::WarmPool;
@@ -109,7 +109,8 @@ impl Metrics {
     /// `agents` are the names that may appear as labels.
     pub fn new(agents: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let mut registry = Registry::default();
-        registry.register_collector(Box::new(collectors::ProcessCollector::since(Instant::now())));
+        let process = collectors::ProcessCollector { started: Instant::now() };
+        registry.register_collector(Box::new(process));
         let all = registry.sub_registry_with_prefix("switchyard");
         let build = [("version", env!("CARGO_PKG_VERSION"))];
         all.register("build", "The version that runs", Info::new(build));
@@ -117,37 +118,38 @@ impl Metrics {
         all.register_collector(Box::new(collectors::WarmPoolCollector(warm.clone())));
         all.register_collector(Box::new(collectors::DroppedLinesCollector(dropped.clone())));
         let inner = MetricFamilies {
-            sessions: family(all, "sessions_live", "Sessions in memory"),
-            prompts: family(all, "prompts", "Prompts taken into the log"),
-            turns_started: family(all, "turns_started", "Turns that reached their agent"),
-            turns_running: family(all, "turns_running", "Turns that run now"),
-            turns_ended: family(all, "turns_ended", "Turns that ended, by stop reason"),
-            events: single(all, "events_appended", "Events committed to the log"),
-            appends: histogram(
+            sessions: added(all, "sessions_live", "Sessions in memory"),
+            prompts: added(all, "prompts", "Prompts taken into the log"),
+            turns_started: added(all, "turns_started", "Turns that reached their agent"),
+            turns_running: added(all, "turns_running", "Turns that run now"),
+            turns_ended: added(all, "turns_ended", "Turns that ended, by stop reason"),
+            events: added(all, "events_appended", "Events committed to the log"),
+            appends: timed(
                 all,
                 "append",
                 "From handing a batch of events to the log until it is committed",
-                fine,
+                fine(),
             ),
-            questions: single(all, "permissions_pending", "Questions that wait for a person"),
-            decisions: family(all, "permissions_decided", "Permissions, by outcome and decider"),
-            workers_started: family(all, "workers_started", "Agent processes started"),
-            workers_running: family(all, "workers_running", "Agent processes that run now"),
-            workers_exited: family(all, "workers_exited", "Agent processes that ended, and how"),
-            requests: family(all, "http_requests", "HTTP requests answered"),
-            request_seconds: durations(
+            questions: added(all, "permissions_pending", "Questions that wait for a person"),
+            decisions: added(all, "permissions_decided", "Permissions, by outcome and decider"),
+            workers_started: added(all, "workers_started", "Agent processes started"),
+            workers_running: added(all, "workers_running", "Agent processes that run now"),
+            workers_exited: added(all, "workers_exited", "Agent processes that ended, and how"),
+            requests: added(all, "http_requests", "HTTP requests answered"),
+            request_seconds: timed(
                 all,
                 "http_request_duration",
                 "From a request's head to its answer's head",
+                Histograms::new_with_constructor(coarse),
             ),
-            streams: family(all, "streams_open", "Event streams and connections open, by kind"),
-            slow_clients: family(all, "slow_clients", "Clients that did not keep up"),
-            auth_failures: family(
+            streams: added(all, "streams_open", "Event streams and connections open, by kind"),
+            slow_clients: added(all, "slow_clients", "Clients that did not keep up"),
+            auth_failures: added(
                 all,
                 "auth_failures",
                 "Requests that were refused for their token or origin, and why",
             ),
-            bytes_out: family(
+            bytes_out: added(
                 all,
                 "sent_bytes",
                 "Bytes of events sent to clients, by kind of stream",
@@ -228,44 +230,15 @@ impl Metrics {
     }
 }
 
-fn single<M>(registry: &mut Registry, name: &str, help: &str) -> M
-where
-    M: prometheus_client::registry::Metric + Clone + Default,
-{
+fn added<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
     let metric = M::default();
     registry.register(name, help, metric.clone());
     metric
 }
 
-fn family<const N: usize, M>(
-    registry: &mut Registry,
-    name: &str,
-    help: &str,
-) -> Family<Labels<N>, M>
-where
-    Family<Labels<N>, M>: prometheus_client::registry::Metric,
-    M: Default,
-{
-    let family = Family::default();
-    registry.register(name, help, family.clone());
-    family
-}
-
-fn histogram(
-    registry: &mut Registry,
-    name: &str,
-    help: &str,
-    make: fn() -> Histogram,
-) -> Histogram {
-    let histogram = make();
-    registry.register_with_unit(name, help, Unit::Seconds, histogram.clone());
-    histogram
-}
-
-fn durations<const N: usize>(registry: &mut Registry, name: &str, help: &str) -> Histograms<N> {
-    let family: Histograms<N> = Family::new_with_constructor(coarse);
-    registry.register_with_unit(name, help, Unit::Seconds, family.clone());
-    family
+fn timed<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register_with_unit(name, help, Unit::Seconds, metric.clone());
+    metric
 }
 
 /// Buckets from 50 µs, a commit on a fast disk, to 3 s, a disk in trouble.

@@ -10,7 +10,6 @@
 
 mod agents;
 mod conversation;
-mod error_body;
 mod files;
 mod list;
 mod multipart;
@@ -28,11 +27,15 @@ mod uploads;
 
 use std::sync::Arc;
 
-use axum::Router;
+use axum::http::header;
 use axum::middleware::map_response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::json;
 
 use crate::daemon::Daemon;
+use crate::problem::Problem;
 use project::Projects;
 use repeated_requests::{ConversationLocks, RequestDigests};
 use run_index::RunIndexes;
@@ -60,7 +63,7 @@ pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
         conversation_locks: ConversationLocks::default(),
         sides: conversation::SideSessions::default(),
     });
-    uploads::sweep(runs.projects.root());
+    uploads::sweep(&runs.projects.root);
     Router::new()
         .route("/api/agents", get(agents::list))
         .route("/api/runs", get(list::list).post(run::create))
@@ -70,6 +73,25 @@ pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
         .route("/api/chat", post(run::chat))
         .route("/api/upload", post(uploads::upload_images))
         .route("/api/projects/{id}/upload", post(uploads::upload_files))
-        .layer(map_response(error_body::rewrite_problem))
+        .layer(map_response(rewrite_problem))
         .with_state(runs)
+}
+
+/// Rewrites an answer that is a problem in Open Design's shape: `{error: {code, message, details?}}`.
+async fn rewrite_problem(mut response: Response) -> Response {
+    let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
+    let said = problem.detail.unwrap_or_else(|| problem.title.to_owned());
+    let message = match problem.remedy {
+        Some(remedy) => format!("{said}: {remedy}"),
+        None => said,
+    };
+    let mut error = json!({ "code": problem.open_design, "message": message });
+    if let Some(details) = problem.details {
+        error["details"] = *details;
+    }
+    let mut shaped = (response.status(), Json(json!({ "error": error }))).into_response();
+    if let Some(after) = response.headers_mut().remove(header::RETRY_AFTER) {
+        shaped.headers_mut().insert(header::RETRY_AFTER, after);
+    }
+    shaped
 }

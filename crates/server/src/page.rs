@@ -92,15 +92,9 @@ const REVALIDATE: &str = "no-cache";
 /// Letters of the digest in the names that the page's build makes.
 const DIGEST_LETTERS: usize = 8;
 
-/// A file's bytes as they are sent, compressed or not.
-struct EncodedFile {
-    bytes: &'static [u8],
-    encoding: Option<&'static str>,
-}
-
 fn answer(file: &'static PageFile, asked: &HeaderMap) -> Response {
-    let form = encoded(file, asked);
-    let tag = match form.encoding {
+    let (bytes, encoding) = encoded(file, asked);
+    let tag = match encoding {
         Some(encoding) => format!("\"{}-{encoding}\"", file.digest),
         None => format!("\"{}\"", file.digest),
     };
@@ -108,7 +102,7 @@ fn answer(file: &'static PageFile, asked: &HeaderMap) -> Response {
     let is_known = knows(asked, &tag);
     let mut response = match is_known {
         true => StatusCode::NOT_MODIFIED.into_response(),
-        false => Bytes::from_static(form.bytes).into_response(),
+        false => Bytes::from_static(bytes).into_response(),
     };
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(lasting));
@@ -120,20 +114,20 @@ fn answer(file: &'static PageFile, asked: &HeaderMap) -> Response {
         return response;
     }
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type(file.path)));
-    if let Some(encoding) = form.encoding {
+    if let Some(encoding) = encoding {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
     }
     response
 }
 
-/// The smallest form that the client can read.
-fn encoded(file: &PageFile, asked: &HeaderMap) -> EncodedFile {
+/// The smallest form that the client can read: its bytes, and its encoding if it is compressed.
+fn encoded(file: &PageFile, asked: &HeaderMap) -> (&'static [u8], Option<&'static str>) {
     let copies = [("br", file.brotli), ("gzip", file.gzip)];
     let fitting = copies.into_iter().find_map(|(encoding, copy)| {
         let bytes = copy.filter(|_| takes(asked, encoding))?;
-        Some(EncodedFile { bytes, encoding: Some(encoding) })
+        Some((bytes, Some(encoding)))
     });
-    fitting.unwrap_or(EncodedFile { bytes: file.plain, encoding: None })
+    fitting.unwrap_or((file.plain, None))
 }
 
 /// Whether an encoding is named, and not with the weight zero.

@@ -22,7 +22,7 @@ use crate::{access, acp, api, events, login, open_design, page};
 /// is in the request's extensions.
 pub fn router(daemon: &Arc<Daemon>, guard: &Arc<Guard>, login: &Login) -> Router {
     let router = Router::new()
-        .merge(access::router(guard, login, &daemon.settings))
+        .merge(access::router(guard, login, daemon))
         .merge(api::router(daemon))
         .merge(events::router(daemon))
         .merge(acp::router(daemon))

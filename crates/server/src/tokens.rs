@@ -181,10 +181,9 @@ impl Tokens {
         let browser = LoginSeed { root: new_secret()?, is_at_page_name: place.is_some() };
         let made = browser.secrets_at(&name, place);
         self.change(|records| {
-            let browsers = records.iter().filter(|record| record.is_browser()).count();
-            if browsers >= MAX_BROWSERS {
-                let oldest = records.iter().filter(|record| record.is_browser());
-                let oldest = oldest.min_by_key(|record| record.created);
+            let browsers = records.iter().filter(|record| record.is_browser());
+            if browsers.clone().count() >= MAX_BROWSERS {
+                let oldest = browsers.min_by_key(|record| record.created);
                 let oldest = oldest.map(|record| record.name.clone());
                 records.retain(|record| Some(&record.name) != oldest.as_ref());
             }

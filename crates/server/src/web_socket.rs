@@ -15,7 +15,8 @@ use crate::problem::Problem;
 #[derive(Debug)]
 pub(crate) struct Handshake {
     accept: HeaderValue,
-    protocol: Option<&'static str>,
+    /// The subprotocol that was chosen, if the client has offered one.
+    pub(crate) protocol: Option<&'static str>,
 }
 
 impl Handshake {
@@ -38,11 +39,6 @@ impl Handshake {
         let accept = accept.map_err(Problem::internal)?;
         let is_offered = |name: &&str| has_word(headers, &header::SEC_WEBSOCKET_PROTOCOL, name);
         Ok(Some(Self { accept, protocol: protocols.iter().copied().find(is_offered) }))
-    }
-
-    /// The subprotocol that was chosen, if the client has offered one.
-    pub(crate) fn protocol(&self) -> Option<&'static str> {
-        self.protocol
     }
 
     /// The answer, after which `serve` has the connection.

@@ -24,7 +24,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use wire::{CallId, SessionId};
 
-use announcement::{AnnouncementSubject, AnnouncementWriter};
+use announcement::{AnnouncementCause, AnnouncementSubject, AnnouncementWriter};
 use delivery::{DeliveryAttempt, WebhookSender};
 use queue::{AnnouncementQueue, NextAnnouncement};
 
@@ -80,7 +80,7 @@ struct Announcer {
 
 impl Announcer {
     async fn run(mut self, stop: CancellationToken) {
-        let asks = self.webhook.wants(WebhookTopic::PermissionRequested);
+        let asks = self.webhook.topics.contains(&WebhookTopic::PermissionRequested);
         loop {
             if asks {
                 self.look_at_questions();
@@ -112,11 +112,11 @@ impl Announcer {
         let waiting = self.context.pending.list();
         let keys: HashSet<_> = waiting.iter().map(|one| (one.session, one.request_id)).collect();
         self.known.retain(|key| keys.contains(key));
-        self.queue.retain(|subject| match subject {
-            AnnouncementSubject::Question { session, request_id } => {
-                keys.contains(&(*session, *request_id))
+        self.queue.retain(|subject| match subject.cause {
+            AnnouncementCause::Question(request_id) => {
+                keys.contains(&(subject.session, request_id))
             }
-            AnnouncementSubject::Event { .. } | AnnouncementSubject::Halted { .. } => true,
+            AnnouncementCause::Event(_) | AnnouncementCause::Halted { .. } => true,
         });
         let was_behind = std::mem::replace(&mut self.is_behind, false);
         for question in waiting {
@@ -124,7 +124,9 @@ impl Announcer {
             if self.known.contains(&(session, request_id)) {
                 continue;
             }
-            if !self.queue.push(session, AnnouncementSubject::Question { session, request_id }) {
+            let cause = AnnouncementCause::Question(request_id);
+            let topic = WebhookTopic::PermissionRequested;
+            if !self.queue.push(session, AnnouncementSubject { session, topic, cause }) {
                 self.is_behind = true;
                 break;
             }
@@ -151,19 +153,15 @@ impl Announcer {
                 Notice::TurnEnded(_) => &[WebhookTopic::TurnEnded, WebhookTopic::SessionFailed],
                 Notice::Halted { .. } => &[WebhookTopic::SessionFailed],
             };
-            for topic in topics.iter().copied().filter(|topic| self.webhook.wants(*topic)) {
-                let subject = match &note.notice {
-                    Notice::Answered(seq) | Notice::TurnEnded(seq) => {
-                        AnnouncementSubject::Event { session, seq: *seq, topic }
+            for topic in topics.iter().copied().filter(|topic| self.webhook.topics.contains(topic))
+            {
+                let cause = match note.notice.clone() {
+                    Notice::Answered(seq) | Notice::TurnEnded(seq) => AnnouncementCause::Event(seq),
+                    Notice::Halted { turn, why } => {
+                        AnnouncementCause::Halted { at: note.at, turn, why }
                     }
-                    Notice::Halted { turn, why } => AnnouncementSubject::Halted {
-                        session,
-                        at: note.at,
-                        turn: *turn,
-                        why: why.clone(),
-                    },
                 };
-                if !self.queue.push(session, subject) {
+                if !self.queue.push(session, AnnouncementSubject { session, topic, cause }) {
                     tracing::warn!(
                         %session, topic = topic.name(), to = self.webhook.shown(),
                         "the notification queue is full; this one is dropped"

@@ -24,7 +24,7 @@ use super::message_stream::{MessageStreamReader, ReadOutcome};
 use super::web_socket;
 use crate::daemon::Daemon;
 use crate::input::is_json;
-use crate::limits::{ByteQuota, QuotaReservation};
+use crate::limits::ByteQuota;
 use crate::principal::Principal;
 use crate::problem::{Problem, kinds};
 use crate::web_socket::Handshake;
@@ -62,9 +62,7 @@ pub(super) async fn post(
     let Some(id) = text_of(&headers, &CONNECTION) else {
         return initialize(&acp, &principal, wanted.agent, &message).await;
     };
-    let Some(connection) = acp.connections.find(id, &principal) else {
-        return Err(no_such_connection());
-    };
+    let connection = acp.connections.find(id, &principal).ok_or_else(no_such_connection)?;
     let (message, session) = scoped(message, text_of(&headers, &SESSION))?;
     match connection.send(&message, session).await {
         Ok(()) => Ok(StatusCode::ACCEPTED.into_response()),
@@ -87,7 +85,7 @@ async fn initialize(
     let Some(begun) = acp.connections.open(&acp.daemon, principal, agent) else {
         return Err(Problem::of(kinds::TOO_MANY_CONNECTIONS).retry_after(10));
     };
-    let answer = match begun.connection().initialize(message).await {
+    let answer = match begun.connection.initialize(message).await {
         Ok(answer) => answer.await.ok(),
         Err(_) => None,
     };
@@ -147,7 +145,12 @@ pub(super) async fn get(
 ) -> Result<Response, Problem> {
     if let Some(handshake) = Handshake::read(request.headers(), &PROTOCOLS)? {
         let begun = requests.reserve(&principal.name);
-        return Ok(upgraded(&acp, principal, wanted.agent, begun, (handshake, request)));
+        let serve = move |io| web_socket::serve(acp.daemon, principal, wanted.agent, begun, io);
+        let mut response = handshake.accept(request, serve);
+        if let Ok(id) = HeaderValue::from_str(sessions::mint::session_id().as_str()) {
+            response.headers_mut().insert(CONNECTION, id);
+        }
+        return Ok(response);
     }
     let headers = request.headers();
     let accepts = text_of(headers, &header::ACCEPT).unwrap_or_default();
@@ -183,22 +186,6 @@ fn frames(connection: Arc<HttpConnection>, reader: MessageStreamReader) -> impl 
         Some((Ok::<_, Infallible>(frame), (connection, reader)))
     });
     Sse::new(frames).keep_alive(KeepAlive::new().interval(HEARTBEAT))
-}
-
-fn upgraded(
-    acp: &AcpState,
-    principal: Principal,
-    agent: Option<String>,
-    begun: QuotaReservation,
-    (handshake, request): (Handshake, Request),
-) -> Response {
-    let daemon = acp.daemon.clone();
-    let serve = move |io| web_socket::serve(daemon, principal, agent, begun, io);
-    let mut response = handshake.accept(request, serve);
-    if let Ok(id) = HeaderValue::from_str(sessions::mint::session_id().as_str()) {
-        response.headers_mut().insert(CONNECTION, id);
-    }
-    response
 }
 
 pub(super) async fn delete(

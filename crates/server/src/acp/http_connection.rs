@@ -56,15 +56,11 @@ pub(super) struct HttpConnection {
 #[derive(Debug)]
 pub(super) struct NewConnection {
     connections: Arc<HttpConnections>,
-    connection: Arc<HttpConnection>,
+    pub(super) connection: Arc<HttpConnection>,
     is_kept: bool,
 }
 
 impl NewConnection {
-    pub(super) fn connection(&self) -> &HttpConnection {
-        &self.connection
-    }
-
     pub(super) fn keep(mut self) -> Arc<HttpConnection> {
         self.is_kept = true;
         self.connection.clone()

@@ -41,17 +41,11 @@ pub async fn serve_guarded<S>(
     let (mut reader, mut writer) = tokio::io::split(io);
     let first = tokio::time::timeout(FIRST_LINE_WITHIN, first_line(&mut reader)).await;
     let Ok(Some((line, rest))) = first else { return };
-    let (words, principal) = match FirstMessage::read(&line) {
-        None => {
-            let _ = writer.write_all(&refusal(b"", "its first line is no message")).await;
-            return;
-        }
-        Some(words) => {
-            let principal = words.token.as_deref().and_then(admit);
-            (words, principal)
-        }
+    let Some(words) = FirstMessage::read(&line) else {
+        let _ = writer.write_all(&refusal(b"", "its first line is no message")).await;
+        return;
     };
-    let Some(principal) = principal else {
+    let Some(principal) = words.token.as_deref().and_then(admit) else {
         let _ = writer.write_all(&words.refusal("its token is wrong or missing")).await;
         let _ = writer.shutdown().await;
         return;

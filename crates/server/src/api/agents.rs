@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::watch;
@@ -56,64 +56,38 @@ pub(crate) async fn list(
     let mut found = daemon.agents.follow(&daemon.registry, wanted.refresh);
     if wanted.stream {
         let agent = |agent: &wire::Json| Some(agent.as_str().to_owned());
-        return Ok(stream_agents(
-            found,
-            AgentStreamFormat { agent, end: done, keep_alive: KeepAlive::new() },
-        ));
+        return Ok(stream_agents(found, agent, done, KeepAlive::new()));
     }
     let FoundAgents { agents, is_done } = FoundAgents::all(&mut found).await;
     Ok(axum::Json(AgentList { agents, is_complete: is_done }).into_response())
 }
 
-/// The server-sent events of a search for agents.
-pub(crate) struct AgentStreamFormat {
-    /// The data of one agent's event; agents without any are skipped.
-    pub(crate) agent: fn(&wire::Json) -> Option<String>,
-    /// The last frame: how many were found, and whether these are all.
-    pub(crate) end: fn(usize, bool) -> Frame,
-    pub(crate) keep_alive: KeepAlive,
-}
-
-/// One response to a search: how far it has come.
-struct AgentStream {
-    found: watch::Receiver<FoundAgents>,
-    telling: AgentStreamFormat,
-    n_seen: usize,
-    is_over: bool,
-}
-
-impl AgentStream {
-    async fn next(&mut self) -> Option<Frame> {
-        while !self.is_over {
-            let n_seen = self.n_seen;
-            let has_news = |found: &FoundAgents| found.is_done || found.agents.len() > n_seen;
-            let _ = self.found.wait_for(has_news).await;
-            let found = self.found.borrow();
-            let Some(agent) = found.agents.get(n_seen) else {
-                self.is_over = true;
-                return Some((self.telling.end)(n_seen, found.is_done));
-            };
-            self.n_seen += 1;
-            if let Some(said) = (self.telling.agent)(agent) {
-                return Some(Frame::default().event("agent").data(said));
-            }
-        }
-        None
-    }
-}
-
 /// The agents as server-sent events, each as it is found.
+///
+/// `agent` gives the data of one agent's event; agents without any are skipped. `end` makes the last
+/// frame of how many were found, and whether these are all.
 pub(crate) fn stream_agents(
     found: watch::Receiver<FoundAgents>,
-    telling: AgentStreamFormat,
+    agent: fn(&wire::Json) -> Option<String>,
+    end: fn(usize, bool) -> Frame,
+    keep_alive: KeepAlive,
 ) -> Response {
-    let keep_alive = telling.keep_alive.clone().interval(HEARTBEAT);
-    let reader = AgentStream { found, telling, n_seen: 0, is_over: false };
-    let frames = stream::unfold(reader, async |mut reader| {
-        let frame = reader.next().await?;
-        Some((Ok::<_, Infallible>(frame), reader))
+    let frames = stream::unfold((found, Some(0)), move |(mut found, n_seen)| async move {
+        let n_seen: usize = n_seen?;
+        let has_news = |found: &FoundAgents| found.is_done || found.agents.len() > n_seen;
+        let _ = found.wait_for(has_news).await;
+        let (frame, next) = {
+            let now = found.borrow();
+            let frame = |said| Frame::default().event("agent").data(said);
+            match now.agents.get(n_seen) {
+                Some(one) => (agent(one).map(frame), Some(n_seen + 1)),
+                None => (Some(end(n_seen, now.is_done)), None),
+            }
+        };
+        Some((frame, (found, next)))
     });
-    Sse::new(frames).keep_alive(keep_alive).into_response()
+    let frames = frames.filter_map(async |frame| frame.map(Ok::<_, Infallible>));
+    Sse::new(frames).keep_alive(keep_alive.interval(HEARTBEAT)).into_response()
 }
 
 fn done(n_agents: usize, is_complete: bool) -> Frame {

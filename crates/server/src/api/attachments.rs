@@ -3,20 +3,22 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use futures_util::{StreamExt as _, stream};
+use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt as _;
+use tokio_util::io::ReaderStream;
 use utoipa::{IntoParams, ToSchema};
 use wire::uri::percent_encoded;
 
 use crate::attachments::Attachment;
 use crate::daemon::Daemon;
-use crate::daemon::load::LoadPermit;
-use crate::input::{Observer, Operator, PathParams, QueryParams, is_json, media_type};
+use crate::input::{
+    Observer, Operator, PathParams, QueryParams, SessionRequest, is_json, media_type,
+};
 use crate::limits::with_stall_timeout;
 use crate::problem::{Problem, kinds};
 
@@ -37,14 +39,12 @@ pub(crate) struct UploadQuery {
     request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The file"),
     responses((status = 201, description = "It is there", body = Attachment)))]
 pub(crate) async fn upload(
-    State(daemon): State<Arc<Daemon>>,
-    Operator(principal): Operator,
-    PathParams(id): PathParams<String>,
+    session: SessionRequest<Operator>,
     QueryParams(wanted): QueryParams<UploadQuery>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<Attachment>), Problem> {
-    let record = daemon.visible(&id, &principal).await?;
+    let (daemon, principal, record) = session.visible().await?;
     check_type(&headers)?;
     let _place = daemon.load.transfer(&principal.name)?;
     let length = headers.get(header::CONTENT_LENGTH);
@@ -86,11 +86,9 @@ pub(crate) struct AttachmentList {
     params(("id" = String, Path, description = "The session")),
     responses((status = 200, description = "All of them", body = AttachmentList)))]
 pub(crate) async fn list(
-    State(daemon): State<Arc<Daemon>>,
-    Observer(principal): Observer,
-    PathParams(id): PathParams<String>,
+    session: SessionRequest<Observer>,
 ) -> Result<Json<AttachmentList>, Problem> {
-    let record = daemon.visible(&id, &principal).await?;
+    let (daemon, _, record) = session.visible().await?;
     let attachments = daemon.attachments.list(record.id).await?;
     Ok(Json(AttachmentList { attachments }))
 }
@@ -117,25 +115,13 @@ pub(crate) async fn get(
         (header::CONTENT_SECURITY_POLICY, "sandbox; default-src 'none'".to_owned()),
     ];
     let file = tokio::fs::File::from_std(file).take(attachment.size);
-    Ok((
-        headers,
-        Body::from_stream(with_stall_timeout(
-            chunks(file, place),
-            daemon.settings.pace.evict_after,
-        )),
-    )
-        .into_response())
-}
-
-fn chunks(
-    file: tokio::io::Take<tokio::fs::File>,
-    place: LoadPermit,
-) -> impl stream::Stream<Item = std::io::Result<Bytes>> {
-    stream::try_unfold((file, place), async |(mut file, place)| {
-        let mut chunk = Vec::with_capacity(CHUNK);
-        let n_read = (&mut file).take(CHUNK as u64).read_to_end(&mut chunk).await?;
-        Ok((n_read > 0).then(|| (Bytes::from(chunk), (file, place))))
-    })
+    let chunks = ReaderStream::with_capacity(file, CHUNK).map(move |chunk| {
+        // Dropped with the stream.
+        let _ = &place;
+        chunk
+    });
+    let body = with_stall_timeout(chunks, daemon.settings.pace.evict_after);
+    Ok((headers, Body::from_stream(body)).into_response())
 }
 
 fn disposition(name: &str) -> String {

@@ -177,13 +177,9 @@ impl DirectoryListing {
         let mut fitting: Vec<&DirectoryEntry> =
             entries.iter().filter(|entry| self.fits(entry)).collect();
         fitting.sort_by_cached_key(|entry| entry.name.to_string_lossy().to_lowercase());
-        let mut directories = Vec::new();
-        let mut is_complete = !are_more;
-        for entry in fitting {
+        let listed = fitting.into_iter().filter_map(|entry| {
             let path = here.join(&entry.name);
-            let (Some(name), Some(path_text)) = (entry.name.to_str(), path.to_str()) else {
-                continue;
-            };
+            let (name, path_text) = (entry.name.to_str()?, path.to_str()?);
             let is_there = match entry.kind {
                 FileKind::Directory => !self.forbidden.covers(&path),
                 // A link is as good as a directory, where it leads to one that may be used.
@@ -191,15 +187,11 @@ impl DirectoryListing {
                     opened.folder(&at).is_ok() && !self.forbidden.covers(at.real())
                 }),
             };
-            if !is_there {
-                continue;
-            }
-            if directories.len() == self.limit {
-                is_complete = false;
-                break;
-            }
-            directories.push(Directory { name: name.to_owned(), path: path_text.to_owned() });
-        }
+            is_there.then(|| Directory { name: name.to_owned(), path: path_text.to_owned() })
+        });
+        let mut directories: Vec<Directory> = listed.take(self.limit + 1).collect();
+        let is_complete = !are_more && directories.len() <= self.limit;
+        directories.truncate(self.limit);
         let text_of = |path: &Path| path.to_str().map(str::to_owned);
         let parent = place.parent().and_then(|above| text_of(above.real()));
         Ok(DirectoryList { path: text_of(&here), parent, directories, is_complete })

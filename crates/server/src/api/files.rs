@@ -10,19 +10,16 @@
 use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
 use roots::walk::{WalkBounds, WalkEnd, WalkStop, stoppable, walk};
 use roots::{FileKind, ForbiddenDirs, Roots};
 use serde::{Deserialize, Serialize};
 use sessions::order::SessionOrder;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::daemon::Daemon;
-use crate::input::{Operator, PathParams, QueryParams, limit};
+use crate::input::{Operator, QueryParams, SessionRequest, limit};
 use crate::problem::Problem;
 
 /// Time limit of a search: the user types meanwhile, and would rather see some than wait for all.
@@ -63,12 +60,10 @@ pub(crate) struct FileName {
     params(("id" = String, Path, description = "The session"), FileQuery),
     responses((status = 200, description = "What fits best", body = FileList)))]
 pub(crate) async fn find(
-    State(daemon): State<Arc<Daemon>>,
-    Operator(principal): Operator,
-    PathParams(id): PathParams<String>,
+    session: SessionRequest<Operator>,
     QueryParams(wanted): QueryParams<FileQuery>,
 ) -> Result<Json<FileList>, Problem> {
-    let record = daemon.visible(&id, &principal).await?;
+    let (daemon, principal, record) = session.visible().await?;
     let query = wanted.query.unwrap_or_default();
     if query.chars().count() > MAX_QUERY_CHARS {
         let detail = format!("`query` has more than {MAX_QUERY_CHARS} characters");
@@ -115,18 +110,8 @@ fn search(
     Ok(FileList { files, is_complete: end == WalkEnd::Whole })
 }
 
-/// How well a path fits; less is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum MatchRank {
-    Name,
-    NameBegins,
-    NameHas,
-    PathHas,
-    InOrder,
-}
-
 /// A path with its rank: by fit, then those near the top, then the shorter, then by name.
-type RankedPath = (MatchRank, usize, usize, String);
+type RankedPath = (usize, usize, usize, String);
 
 /// The best matches so far; never more than were asked for.
 #[derive(Debug)]
@@ -161,23 +146,18 @@ impl BestMatches {
     }
 }
 
-fn fit(path: &str, query: &str) -> Option<MatchRank> {
+/// How well a path fits; less is better.
+fn fit(path: &str, query: &str) -> Option<usize> {
     let path = path.to_lowercase();
     let name = path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name);
-    let fit = if name == query {
-        MatchRank::Name
-    } else if name.starts_with(query) {
-        MatchRank::NameBegins
-    } else if name.contains(query) {
-        MatchRank::NameHas
-    } else if path.contains(query) {
-        MatchRank::PathHas
-    } else if is_in_order(&path, query) {
-        MatchRank::InOrder
-    } else {
-        return None;
-    };
-    Some(fit)
+    let ranks = [
+        name == query,
+        name.starts_with(query),
+        name.contains(query),
+        path.contains(query),
+        is_in_order(&path, query),
+    ];
+    ranks.iter().position(|fits| *fits)
 }
 
 fn is_in_order(path: &str, query: &str) -> bool {

@@ -99,6 +99,7 @@ pub(crate) async fn health(
     State(daemon): State<Arc<Daemon>>,
 ) -> (StatusCode, Json<Health>) {
     let usage = daemon.registry.log().usage().await;
+    let (known, sees_all) = (usage.as_ref().ok(), !principal.own_sessions);
     let status = match &usage {
         _ if daemon.stopping.is_cancelled() => "stopping",
         Ok(_) => "ok",
@@ -108,18 +109,14 @@ pub(crate) async fn health(
         status,
         version: env!("CARGO_PKG_VERSION"),
         uptime_seconds: daemon.started.elapsed().as_secs(),
-        sessions: (!principal.own_sessions).then(|| SessionCount {
+        sessions: sees_all.then(|| SessionCount {
             live: daemon.registry.n_live(),
-            total: usage.as_ref().ok().map(|usage| usage.n_sessions),
+            total: known.map(|usage| usage.n_sessions),
         }),
         store: StoreHealth {
             ok: usage.is_ok(),
-            bytes_on_disk: usage
-                .as_ref()
-                .ok()
-                .filter(|_| !principal.own_sessions)
-                .map(|usage| usage.bytes_on_disk),
-            error: usage.err().map(|error| error.to_string()),
+            bytes_on_disk: known.filter(|_| sees_all).map(|usage| usage.bytes_on_disk),
+            error: usage.as_ref().err().map(ToString::to_string),
         },
     };
     let code = if status == "ok" { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };

@@ -65,7 +65,7 @@ pub(crate) async fn list(
     let mut before = wanted.cursor.as_deref().map(read_cursor).transpose()?;
     let words = wanted.q.as_deref().map(str::to_lowercase);
     let (mut sessions, mut n_looked_at) = (Vec::new(), 0);
-    loop {
+    let next = 'pages: loop {
         let filter = SessionFilter {
             agent: wanted.agent.clone(),
             cwd: wanted.cwd.clone(),
@@ -79,24 +79,25 @@ pub(crate) async fn list(
         n_looked_at += records.len();
         for record in records {
             if sessions.len() == limit {
-                return Ok(page(sessions, before));
+                break 'pages before;
             }
             before = Some(PageStart::of(&record));
             if !principal.sees(&record) || !has_words(&record, words.as_deref()) {
                 continue;
             }
             let session = SessionView::of(&daemon, record).await;
-            if wanted.status.is_none_or(|status| status == session.status()) {
+            if wanted.status.is_none_or(|status| status == session.status) {
                 sessions.push(session);
             }
         }
         if is_last_page {
-            return Ok(page(sessions, None));
+            break None;
         }
         if n_looked_at >= MAX_LOOKED_AT {
-            return Ok(page(sessions, before));
+            break before;
         }
-    }
+    };
+    Ok(Json(SessionPage { sessions, next_cursor: next.map(|next| next.to_string()) }))
 }
 
 /// The records that match a filter; those found by the beginning of an id come all at once.
@@ -112,11 +113,6 @@ async fn records(
     found.retain(|record| filter.admits(record, None));
     found.sort_by_key(|record| Reverse(PageStart::of(record)));
     Ok(found)
-}
-
-fn page(sessions: Vec<SessionView>, next: Option<PageStart>) -> Json<SessionPage> {
-    let next_cursor = next.map(|next| next.to_string());
-    Json(SessionPage { sessions, next_cursor })
 }
 
 fn read_cursor(cursor: &str) -> Result<PageStart, Problem> {

@@ -1,4 +1,5 @@
-//! Questions of agents: those that wait are listed and answered.
+//! Questions of agents: those that wait are listed and answered, and of those that are over the log
+//! says how.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,12 +15,11 @@ use sessions::permission::Decider;
 use sessions::session::{SessionHandle, SubmittedAnswer};
 use store::SessionRecord;
 use utoipa::ToSchema;
-use wire::event::DecidedBy;
-use wire::{CallId, SessionId};
+use wire::event::{self, DecidedBy, RecordedOutcome};
+use wire::{CallId, Event, OwnEvent, Seq, SessionId};
 
-use super::decision::{self, QuestionDecision, QuestionOutcome};
 use crate::daemon::Daemon;
-use crate::input::{JsonBody, Observer, Operator, PathParams};
+use crate::input::{JsonBody, Observer, Operator, PathParams, SessionRequest};
 use crate::principal::Principal;
 use crate::problem::{Problem, kinds, shown};
 
@@ -27,6 +27,10 @@ use crate::problem::{Problem, kinds, shown};
 const MAX_SHOWN: usize = 1000;
 /// Bytes of agents' texts in one list, as agents know no measure; all of it is in the log.
 const MAX_BYTES: usize = 4 << 20;
+/// Events read at once.
+const PAGE: usize = 512;
+/// How far back a decision is looked for.
+const MAX_LOOKED_AT: u64 = 1 << 16;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Permissions {
@@ -153,12 +157,8 @@ impl Permission {
 #[utoipa::path(get, path = "/v1/sessions/{id}/permissions", operation_id = "listSessionPermissions", tag = "permissions",
     params(("id" = String, Path, description = "The session")),
     responses((status = 200, description = "Those that wait", body = Permissions)))]
-pub(crate) async fn list(
-    State(daemon): State<Arc<Daemon>>,
-    Observer(principal): Observer,
-    PathParams(id): PathParams<String>,
-) -> Result<Json<Permissions>, Problem> {
-    let record = daemon.visible(&id, &principal).await?;
+pub(crate) async fn list(session: SessionRequest<Observer>) -> Result<Json<Permissions>, Problem> {
+    let (daemon, principal, record) = session.visible().await?;
     Permission::all(&daemon, &principal, daemon.registry.context().pending.of(record.id)).await
 }
 
@@ -236,7 +236,7 @@ pub(crate) async fn answer(
             return decision(&daemon, &principal, record.id, request_id).await;
         }
     }
-    match decision::question_outcome(&daemon, &principal, record.id, request_id).await? {
+    match question_outcome(&daemon, &principal, record.id, request_id).await? {
         QuestionOutcome::Unknown => Err(missing()),
         QuestionOutcome::Over => Err(Problem::of(kinds::NOT_PENDING)),
         QuestionOutcome::Decided(decision) => {
@@ -251,8 +251,9 @@ fn checked_answer(
     question: &PendingQuestion,
 ) -> Result<SubmittedAnswer, Problem> {
     let PermissionAnswer { option_id, outcome, response } = answer;
-    match (question.wants, option_id, outcome, response) {
-        (ExpectedAnswer::Permission, Some(id), None, None) => {
+    let is_permission = question.wants == ExpectedAnswer::Permission;
+    match (option_id, outcome, response) {
+        (Some(id), None, None) if is_permission => {
             match question.options.iter().any(|option| option.id == id) {
                 true => Ok(SubmittedAnswer::Permission(Some(id))),
                 false => Err(Problem::bad_request(format!(
@@ -261,20 +262,11 @@ fn checked_answer(
                 ))),
             }
         }
-        (ExpectedAnswer::Permission, None, Some(AnswerRefusal::Cancelled), None) => {
+        (None, Some(AnswerRefusal::Cancelled), None) if is_permission => {
             Ok(SubmittedAnswer::Permission(None))
         }
-        (_, None, Some(AnswerRefusal::Rejected | AnswerRefusal::Unattended), None) => {
-            Ok(SubmittedAnswer::Reject)
-        }
-        (ExpectedAnswer::Permission, ..) => {
-            let why = "this question wants `optionId`, or `outcome`: `cancelled` or `rejected`";
-            Err(Problem::bad_request(why))
-        }
-        (ExpectedAnswer::Elicitation, None, Some(AnswerRefusal::Cancelled), None) => {
-            Ok(SubmittedAnswer::Reject)
-        }
-        (ExpectedAnswer::Elicitation, None, None, Some(response)) => {
+        (None, Some(_), None) => Ok(SubmittedAnswer::Reject),
+        (None, None, Some(response)) if !is_permission => {
             match ["accept", "decline", "cancel"].map(Value::from).contains(&response["action"]) {
                 true => Ok(SubmittedAnswer::Elicitation(wire::Json::of(&response))),
                 false => {
@@ -283,9 +275,11 @@ fn checked_answer(
                 }
             }
         }
-        (ExpectedAnswer::Elicitation, ..) => {
-            let why = "this question wants `response`, or `outcome`: `cancelled` or `rejected`";
-            Err(Problem::bad_request(why))
+        _ => {
+            let wanted = if is_permission { "optionId" } else { "response" };
+            Err(Problem::bad_request(format!(
+                "this question wants `{wanted}`, or `outcome`: `cancelled` or `rejected`"
+            )))
         }
     }
 }
@@ -296,9 +290,101 @@ async fn decision(
     session: SessionId,
     request: CallId,
 ) -> Result<Json<QuestionDecision>, Problem> {
-    match decision::question_outcome(daemon, principal, session, request).await? {
+    match question_outcome(daemon, principal, session, request).await? {
         QuestionOutcome::Decided(decision) => Ok(Json(*decision)),
         _ => Err(Problem::internal("the decision is not in the log")),
+    }
+}
+
+/// A decision about an agent's question.
+#[skip_serializing_none]
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct QuestionDecision {
+    request_id: String,
+    by: event::Decider,
+    /// The chosen option, where a permission was asked for.
+    outcome: Option<RecordedOutcome>,
+    /// The answer to an elicitation.
+    #[schema(value_type = Option<Object>)]
+    response: Option<Value>,
+}
+
+/// The outcome of one question, as the session's log has it.
+#[derive(Debug)]
+enum QuestionOutcome {
+    /// The log has nothing: there was no such question, or it is long ago.
+    Unknown,
+    /// It was asked, and is over without an answer.
+    Over,
+    Decided(Box<QuestionDecision>),
+}
+
+/// The outcome of a question; the log is read backwards from its end.
+async fn question_outcome(
+    daemon: &Daemon,
+    principal: &Principal,
+    session: SessionId,
+    request: CallId,
+) -> Result<QuestionOutcome, Problem> {
+    let budget = daemon.load.budget(&principal.name);
+    let head = daemon.registry.record(session).await?.head.0;
+    let least = head.saturating_sub(MAX_LOOKED_AT);
+    let mut end = head;
+    while end > least {
+        let start = end.saturating_sub(PAGE as u64).max(least);
+        let mut after = Seq(start);
+        let mut fate = QuestionOutcome::Unknown;
+        while after.0 < end {
+            let read = budget.read(&**daemon.registry.log(), session, after, PAGE).await?;
+            let Some(last) = read.events.last() else { break };
+            after = last.seq;
+            for event in &read.events {
+                fate = later(fate, event, request);
+            }
+        }
+        if !matches!(fate, QuestionOutcome::Unknown) {
+            return Ok(fate);
+        }
+        end = start;
+    }
+    Ok(QuestionOutcome::Unknown)
+}
+
+fn later(before: QuestionOutcome, event: &Event, request: CallId) -> QuestionOutcome {
+    let Some(own) = event.own() else { return before };
+    let asked = own.question().map(|asked| asked.id);
+    if asked.or_else(|| own.answered_question()) != Some(request) {
+        return before;
+    }
+    QuestionDecision::of(own)
+        .map_or(QuestionOutcome::Over, |decision| QuestionOutcome::Decided(Box::new(decision)))
+}
+
+impl QuestionDecision {
+    /// The decision that an event records.
+    fn of(own: OwnEvent<'_>) -> Option<Self> {
+        let (request_id, by, outcome, response) = match own {
+            OwnEvent::PermissionResolved(told) => {
+                (told.request_id, told.by, Some(told.outcome), None)
+            }
+            OwnEvent::ElicitationResolved(told) => {
+                (told.request_id, told.by, None, told.response.read().ok())
+            }
+            _ => return None,
+        };
+        Some(Self { request_id: request_id.to_string(), by, outcome, response })
+    }
+
+    fn in_words(&self) -> String {
+        let detail =
+            self.by.detail.as_ref().map_or_else(String::new, |detail| format!(" {detail}"));
+        let outcome = self.outcome.as_ref();
+        let what =
+            outcome.map(|outcome| outcome.name.as_ref().unwrap_or(&outcome.outcome).as_str());
+        let action = || self.response.as_ref()?["action"].as_str();
+        let what = what.or_else(action).unwrap_or("answered");
+        format!("{}{detail} decided: {what}", self.by.who.as_str())
     }
 }
 

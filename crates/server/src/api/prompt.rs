@@ -1,5 +1,6 @@
 //! Prompts: sent, cancelled, queued.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
@@ -15,7 +16,7 @@ use wire::{SessionId, TurnId};
 
 use super::session::SessionView;
 use crate::daemon::Daemon;
-use crate::input::{JsonBody, Observer, Operator, OptionalJsonBody, PathParams};
+use crate::input::{JsonBody, Observer, Operator, OptionalJsonBody, PathParams, SessionRequest};
 use crate::principal::Principal;
 use crate::problem::{Problem, kinds, shown};
 use crate::request_names::digest;
@@ -64,22 +65,18 @@ pub(crate) struct PromptReceipt {
     params(("id" = String, Path, description = "The session")),
     responses((status = 202, description = "In the log", body = PromptReceipt)))]
 pub(crate) async fn prompt(
-    State(daemon): State<Arc<Daemon>>,
-    Operator(principal): Operator,
-    PathParams(id): PathParams<String>,
+    session: SessionRequest<Operator>,
     JsonBody(prompt): JsonBody<NewPrompt>,
 ) -> Result<(StatusCode, Json<PromptReceipt>), Problem> {
-    let record = daemon.visible(&id, &principal).await?;
+    let (daemon, principal, record) = session.visible().await?;
     if prompt.attachments.len() > MAX_ATTACHMENTS {
         let why = format!("a prompt has at most {MAX_ATTACHMENTS} attachments");
         return Err(Problem::bad_request(why));
     }
     let accepted =
         |turn_id, reused| (StatusCode::ACCEPTED, Json(PromptReceipt { turn_id, reused }));
-    let request = match &prompt.client_request_id {
-        Some(id) => Some(request_turn(id, &prompt, &principal, record.id)?),
-        None => None,
-    };
+    let request_turn = |id| request_turn(id, &prompt, &principal, record.id);
+    let request = prompt.client_request_id.as_deref().map(request_turn).transpose()?;
     // Asked before anything is read or woken: the attachments may be gone by now.
     if let Some((turn, request)) = &request
         && let Some(taken) = SessionDetails::read(&record).request(*turn)
@@ -101,11 +98,9 @@ pub(crate) async fn prompt(
     if blocks.is_empty() {
         return Err(Problem::bad_request("`prompt` is empty"));
     }
-    let params = wire::Json::of(&NewPromptParams { prompt: blocks });
-    let (turn, request) = match request {
-        Some((turn, request)) => (turn, Some(request)),
-        None => (mint::turn_id(), None),
-    };
+    let params = wire::Json::of(&BTreeMap::from([("prompt", blocks)]));
+    let (turn, request) = request.unzip();
+    let turn = turn.unwrap_or_else(mint::turn_id);
     let (params, by, request) = (&params, &principal.name, &request);
     let prompting = |session: SessionHandle| async move {
         let (params, by) = (params.clone(), by.clone());
@@ -132,11 +127,6 @@ fn request_turn(
     let name = [session.as_str(), &namespace, id].map(str::as_bytes);
     let request = ClientRequest { id: id.to_owned(), digest: digest(prompt) };
     Ok((TurnId::derived(&name), request))
-}
-
-#[derive(Serialize)]
-struct NewPromptParams {
-    prompt: Vec<Value>,
 }
 
 fn blocks(words: PromptContent) -> Result<Vec<Value>, Problem> {
@@ -168,19 +158,16 @@ pub(crate) struct CancelBody {
     params(("id" = String, Path, description = "The session")),
     responses((status = 200, description = "Nothing runs", body = SessionView)))]
 pub(crate) async fn cancel(
-    State(daemon): State<Arc<Daemon>>,
-    Operator(principal): Operator,
-    PathParams(id): PathParams<String>,
+    session: SessionRequest<Operator>,
     OptionalJsonBody(cancel): OptionalJsonBody<CancelBody>,
 ) -> Result<Json<SessionView>, Problem> {
-    let record = daemon.visible(&id, &principal).await?;
+    let (daemon, principal, record) = session.visible().await?;
     let by = match cancel.reason {
         Some(reason) => format!("{} ({:.MAX_REASON_CHARS$})", principal.name, reason.trim()),
         None => principal.name.clone(),
     };
     daemon.registry.cancel(record.id, &by).await?;
-    let record = daemon.registry.record(record.id).await?;
-    Ok(Json(SessionView::of(&daemon, record).await))
+    Ok(Json(SessionView::now(&daemon, record.id).await?))
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -205,12 +192,8 @@ pub(crate) struct QueueEntry {
 #[utoipa::path(get, path = "/v1/sessions/{id}/queue", operation_id = "getQueue", tag = "turns",
     params(("id" = String, Path, description = "The session")),
     responses((status = 200, description = "The queue", body = PromptQueue)))]
-pub(crate) async fn queue(
-    State(daemon): State<Arc<Daemon>>,
-    Observer(principal): Observer,
-    PathParams(id): PathParams<String>,
-) -> Result<Json<PromptQueue>, Problem> {
-    let record = daemon.visible(&id, &principal).await?;
+pub(crate) async fn queue(session: SessionRequest<Observer>) -> Result<Json<PromptQueue>, Problem> {
+    let (daemon, _, record) = session.visible().await?;
     let waiting = match daemon.registry.live(record.id) {
         // A session that was unloaded just now has no queue.
         Some(session) => session.waiting().await.unwrap_or_default(),

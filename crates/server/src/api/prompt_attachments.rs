@@ -6,15 +6,13 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sessions::fair_limiter::FairPermit;
 use sessions::host::AgentCapabilities;
 use wire::SessionId;
 use wire::uri::file_uri;
 
-use crate::attachments::Attachment;
+use crate::attachments::{Attachment, image_block};
 use crate::daemon::Daemon;
 use crate::principal::Principal;
 use crate::problem::{Problem, shown};
@@ -96,10 +94,7 @@ async fn block(
         false => None,
     };
     let block = match held {
-        Some(bytes) if is_image => Some(json!({
-            "type": "image", "data": STANDARD.encode(bytes),
-            "mimeType": attachment.mime_type, "uri": file_uri(path),
-        })),
+        Some(bytes) if is_image => Some(image_block(&bytes, &attachment.mime_type, path)),
         Some(bytes) => text(bytes).map(|text| embedded(attachment, path, &text)),
         None => None,
     };
@@ -120,8 +115,7 @@ async fn read(file: std::fs::File, attachment: &Attachment) -> Result<Option<Vec
         let mut bytes = Vec::new();
         file.take(size + 1).read_to_end(&mut bytes).map(|_| bytes)
     });
-    let bytes = reading.await.map_err(Problem::internal)?;
-    let bytes = bytes.map_err(Problem::internal)?;
+    let bytes = reading.await?.map_err(Problem::internal)?;
     // Another length means that somebody else has written to the file.
     Ok(Some(bytes).filter(|bytes| bytes.len() as u64 == size))
 }

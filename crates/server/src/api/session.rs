@@ -1,4 +1,4 @@
-//! One session: made, looked at, changed, forked, closed, deleted.
+//! One session: made, looked at, started, changed, forked, closed, deleted.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,6 +10,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::rust::double_option;
 use serde_with::skip_serializing_none;
 use sessions::details::{ClientRequest, SessionDetails, TurnEndSummary};
 use sessions::options::InitialOptions;
@@ -23,7 +24,7 @@ use wire::{Fault, Seq, SessionId};
 
 use super::options::{AgentOptions, SessionLimits, SessionUsage};
 use crate::daemon::Daemon;
-use crate::input::{Admin, JsonBody, Observer, Operator, OptionalJsonBody, PathParams};
+use crate::input::{Admin, JsonBody, Observer, Operator, OptionalJsonBody, SessionRequest};
 use crate::principal::Principal;
 use crate::problem::Problem;
 use crate::request_names::digest;
@@ -91,7 +92,7 @@ pub(crate) struct SessionView {
     cwd: String,
     #[serialize_always]
     title: Option<String>,
-    status: SessionStatus,
+    pub(super) status: SessionStatus,
     /// Milliseconds since 1970.
     created: i64,
     /// Time of the last event.
@@ -169,8 +170,9 @@ impl SessionView {
         }
     }
 
-    pub(crate) fn status(&self) -> SessionStatus {
-        self.status
+    /// A session as it is now.
+    pub(super) async fn now(daemon: &Daemon, id: SessionId) -> Result<Self, Problem> {
+        Ok(Self::of(daemon, daemon.registry.record(id).await?).await)
     }
 
     /// A session with the options that its agent offers.
@@ -280,12 +282,35 @@ fn check_title(title: Option<&str>) -> Result<(), Problem> {
 #[utoipa::path(get, path = "/v1/sessions/{id}", operation_id = "getSession", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
     responses((status = 200, description = "The session", body = SessionView)))]
-pub(crate) async fn get(
-    State(daemon): State<Arc<Daemon>>,
-    Observer(principal): Observer,
-    PathParams(id): PathParams<String>,
+pub(crate) async fn get(session: SessionRequest<Observer>) -> Result<Json<SessionView>, Problem> {
+    let (daemon, principal, record) = session.visible().await?;
+    Ok(Json(SessionView::with_options(&daemon, &principal, record).await))
+}
+
+/// Options of an agent's start.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StartBody {
+    /// One of the agent's own ways to log in, by its id. The agent is asked for it first, as with
+    /// ACP's `authenticate`. Not for agents.
+    auth: Option<String>,
+}
+
+/// Starts the session's agent now, and not with the first prompt, and sets the options that the
+/// session was made with. An agent that runs is left as it is.
+#[utoipa::path(post, path = "/v1/sessions/{id}/start", operation_id = "startSession", tag = "sessions", request_body = Option<StartBody>,
+    params(("id" = String, Path, description = "The session")),
+    responses((status = 200, description = "Its agent has the session", body = SessionView)))]
+pub(crate) async fn start(
+    session: SessionRequest<Operator>,
+    OptionalJsonBody(start): OptionalJsonBody<StartBody>,
 ) -> Result<Json<SessionView>, Problem> {
-    let record = daemon.visible(&id, &principal).await?;
+    let (daemon, principal, record) = session.visible().await?;
+    if start.auth.is_some() && principal.is_worker {
+        return Err(Problem::forbidden("an agent cannot log a user in"));
+    }
+    daemon.registry.start(record.id, start.auth.as_deref()).await?;
+    let record = daemon.registry.record(record.id).await?;
     Ok(Json(SessionView::with_options(&daemon, &principal, record).await))
 }
 
@@ -294,9 +319,10 @@ pub(crate) async fn get(
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct SessionPatch {
     /// `null` removes it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "double_option::deserialize")]
     #[schema(value_type = Option<String>)]
-    title: NewTitle,
+    #[allow(clippy::option_option, reason = "`null` is told from a member that is left out")]
+    title: Option<Option<String>>,
     model: Option<String>,
     mode: Option<String>,
     effort: Option<String>,
@@ -307,33 +333,17 @@ pub(crate) struct SessionPatch {
     limits: Option<SessionLimits>,
 }
 
-/// The title in a change; tells `null` from a member that is left out.
-#[derive(Debug, Default)]
-enum NewTitle {
-    #[default]
-    AsBefore,
-    This(Option<String>),
-}
-
-impl<'de> Deserialize<'de> for NewTitle {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Option::deserialize(deserializer).map(Self::This)
-    }
-}
-
 /// Changes a session's title, or what its agent uses. The agent is started for that if it
 /// does not run.
 #[utoipa::path(patch, path = "/v1/sessions/{id}", operation_id = "changeSession", tag = "sessions", request_body = SessionPatch,
     params(("id" = String, Path, description = "The session")),
     responses((status = 200, description = "The session", body = SessionView)))]
 pub(crate) async fn patch(
-    State(daemon): State<Arc<Daemon>>,
-    Operator(principal): Operator,
-    PathParams(id): PathParams<String>,
+    session: SessionRequest<Operator>,
     JsonBody(changes): JsonBody<SessionPatch>,
 ) -> Result<Json<SessionView>, Problem> {
-    let record = daemon.visible(&id, &principal).await?;
-    if let NewTitle::This(title) = &changes.title {
+    let (daemon, principal, record) = session.visible().await?;
+    if let Some(title) = &changes.title {
         check_title(title.as_deref())?;
     }
     let limits = changes.limits.as_ref().map(SessionLimits::read).transpose()?;
@@ -346,7 +356,7 @@ pub(crate) async fn patch(
     for (choice, wanted) in initial_options.all() {
         daemon.registry.choose(record.id, choice, wanted).await?;
     }
-    if let NewTitle::This(title) = changes.title {
+    if let Some(title) = changes.title {
         let (title, by) = (&title, &principal.client("http"));
         let rename =
             |session: SessionHandle| async move { session.rename(title.clone(), by.clone()).await };
@@ -374,45 +384,33 @@ pub(crate) struct ForkBody {
     params(("id" = String, Path, description = "The session")),
     responses((status = 201, description = "The new session", body = SessionView)))]
 pub(crate) async fn fork(
-    State(daemon): State<Arc<Daemon>>,
-    Operator(principal): Operator,
-    PathParams(id): PathParams<String>,
+    session: SessionRequest<Operator>,
     OptionalJsonBody(fork): OptionalJsonBody<ForkBody>,
 ) -> Result<Response, Problem> {
-    let record = daemon.visible(&id, &principal).await?;
+    let (daemon, principal, record) = session.visible().await?;
     let (registry, maker) = (daemon.registry.clone(), Some(principal.maker()));
     let forking = async move { registry.fork(record.id, fork.up_to.map(Seq), maker).await };
     let forked = task::spawn(forking).await;
     let id = forked??;
-    let record = daemon.registry.record(id).await?;
-    Ok(with_location(StatusCode::CREATED, SessionView::of(&daemon, record).await))
+    Ok(with_location(StatusCode::CREATED, SessionView::now(&daemon, id).await?))
 }
 
 /// Cancels what runs and ends the session's worker; it can be prompted again.
 #[utoipa::path(post, path = "/v1/sessions/{id}/close", operation_id = "closeSession", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
     responses((status = 200, description = "Closed", body = SessionView)))]
-pub(crate) async fn close(
-    State(daemon): State<Arc<Daemon>>,
-    Operator(principal): Operator,
-    PathParams(id): PathParams<String>,
-) -> Result<Json<SessionView>, Problem> {
-    let record = daemon.visible(&id, &principal).await?;
+pub(crate) async fn close(session: SessionRequest<Operator>) -> Result<Json<SessionView>, Problem> {
+    let (daemon, _, record) = session.visible().await?;
     daemon.registry.close(record.id).await?;
-    let record = daemon.registry.record(record.id).await?;
-    Ok(Json(SessionView::of(&daemon, record).await))
+    Ok(Json(SessionView::now(&daemon, record.id).await?))
 }
 
 /// Ends a session and removes its log and its attachments, for good.
 #[utoipa::path(delete, path = "/v1/sessions/{id}", operation_id = "deleteSession", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
     responses((status = 204, description = "Gone")))]
-pub(crate) async fn delete(
-    State(daemon): State<Arc<Daemon>>,
-    Admin(principal): Admin,
-    PathParams(id): PathParams<String>,
-) -> Result<StatusCode, Problem> {
-    let record = daemon.visible(&id, &principal).await?;
+pub(crate) async fn delete(session: SessionRequest<Admin>) -> Result<StatusCode, Problem> {
+    let (daemon, _, record) = session.visible().await?;
     daemon.registry.delete(record.id).await?;
     daemon.vocabulary_snapshots.forget(record.id);
     Ok(StatusCode::NO_CONTENT)

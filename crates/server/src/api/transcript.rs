@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::{Body, Bytes};
-use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
@@ -15,9 +14,8 @@ use utoipa::{IntoParams, ToSchema};
 use wire::{Seq, SessionId};
 
 use super::document::TranscriptData;
-use crate::daemon::Daemon;
 use crate::daemon::load::LoadPermit;
-use crate::input::{self, Observer, PathParams, QueryParams};
+use crate::input::{self, Observer, QueryParams, SessionRequest};
 use crate::limits::with_stall_timeout;
 use crate::problem::Problem;
 
@@ -70,12 +68,10 @@ pub(crate) struct TranscriptItem {
     params(("id" = String, Path, description = "The session"), TranscriptQuery),
     responses((status = 200, description = "A page of it", body = TranscriptPage)))]
 pub(crate) async fn transcript(
-    State(daemon): State<Arc<Daemon>>,
-    Observer(principal): Observer,
-    PathParams(id): PathParams<String>,
+    session: SessionRequest<Observer>,
     QueryParams(wanted): QueryParams<TranscriptQuery>,
 ) -> Result<Json<TranscriptPage>, Problem> {
-    let record = daemon.visible(&id, &principal).await?;
+    let (daemon, principal, record) = session.visible().await?;
     let limit = input::limit(wanted.limit, DEFAULT_LIMIT, MAX_LIMIT)?;
     let format = wanted.format.unwrap_or_default();
     let begin = wanted.after.unwrap_or_default();
@@ -143,12 +139,10 @@ pub(crate) struct ExportQuery {
     params(("id" = String, Path, description = "The session"), ExportQuery),
     responses((status = 200, description = "The file", content_type = "application/x-ndjson")))]
 pub(crate) async fn export(
-    State(daemon): State<Arc<Daemon>>,
-    Observer(principal): Observer,
-    PathParams(id): PathParams<String>,
+    session: SessionRequest<Observer>,
     QueryParams(wanted): QueryParams<ExportQuery>,
 ) -> Result<Response, Problem> {
-    let record = daemon.visible(&id, &principal).await?;
+    let (daemon, principal, record) = session.visible().await?;
     let format = wanted.format.unwrap_or_default();
     let (kind, ending) = match format {
         TranscriptFormat::Text => ("text/plain; charset=utf-8", "txt"),
@@ -271,8 +265,9 @@ mod tests {
         one.append(vec![large]).await;
         let read = async || {
             let wanted = TranscriptQuery { after: None, limit: Some(MAX_LIMIT), format: None };
-            let (at, principal) = (PathParams(one.id.to_string()), Observer(one.principal.clone()));
-            let page = transcript(State(one.daemon.clone()), principal, at, QueryParams(wanted));
+            let (daemon, caller) = (one.daemon.clone(), Observer(one.principal.clone()));
+            let session = SessionRequest { daemon, caller, id: one.id.to_string() };
+            let page = transcript(session, QueryParams(wanted));
             tokio::time::timeout(Duration::from_secs(9), page).await
         };
         // What is left has room for a page, three times over, and not for this event.

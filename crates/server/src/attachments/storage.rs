@@ -13,7 +13,7 @@ use rustix::fs::OFlags;
 use wire::{CallId, SessionId};
 
 use super::{Attachment, AttachmentError, MAX_FILES, name};
-use crate::dir_handles::{make_dir, no_follow_options, open_dir};
+use crate::dir_handles::{is_no_dir, make_dir, no_follow_options, open_dir};
 
 const DIR: &str = "attachments";
 /// Limit of a note's size; it has a few hundred bytes.
@@ -58,13 +58,9 @@ pub(super) fn find(
 
 /// None for a path that does not exist, or is a link or a file where it must not be one.
 fn found<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
-    use io::ErrorKind::{NotADirectory, NotFound};
-    let is_link =
-        |error: &io::Error| error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
     match opened {
         Ok(found) => Ok(Some(found)),
-        Err(error) if is_link(&error) => Ok(None),
-        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(None),
+        Err(error) if is_no_dir(&error) || error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -150,11 +146,10 @@ pub(super) fn remove_all(root: &Path, session: SessionId) -> Result<(), Attachme
         let Some(root) = found(Dir::open_ambient_dir(root, ambient_authority()))? else {
             return Ok(());
         };
-        match root.symlink_metadata(session.as_str()) {
-            Ok(about) if about.is_dir() => root.remove_dir_all(session.as_str()),
-            Ok(_) => root.remove_file(session.as_str()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
+        match found(root.symlink_metadata(session.as_str()))? {
+            Some(about) if about.is_dir() => root.remove_dir_all(session.as_str()),
+            Some(_) => root.remove_file(session.as_str()),
+            None => Ok(()),
         }
     };
     remove().map_err(AttachmentError::io("remove the session's directory"))

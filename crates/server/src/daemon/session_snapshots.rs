@@ -25,9 +25,10 @@ const MAX_DELETED: usize = SessionFilter::MAX_LIMIT;
 pub(crate) type SessionSnapshot = BTreeMap<SessionId, Arc<SessionListEntry>>;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum SessionListEntry {
-    Listed(ListedSession),
-    Deleted { seq: Seq },
+pub(crate) struct SessionListEntry {
+    pub(crate) seq: Seq,
+    /// None for a session that was deleted.
+    pub(crate) state: Option<ListedSession>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -38,7 +39,6 @@ pub(crate) struct ListedSession {
     pub(crate) n_pending: usize,
     /// The event in which the last of these was asked.
     pub(crate) last_asked: Option<Seq>,
-    pub(crate) seq: Seq,
 }
 
 /// The owner whose sessions are watched, if not everybody's.
@@ -106,24 +106,22 @@ impl SessionSnapshotSource {
         let mut now = SessionSnapshot::new();
         for record in records {
             let (id, entry) = (record.id, entry(registry, record).await);
-            now.insert(id, unchanged_or(before.get(&id), entry));
+            // The earlier entry where nothing has changed.
+            let known = before.get(&id).filter(|known| ***known == entry).cloned();
+            now.insert(id, known.unwrap_or_else(|| Arc::new(entry)));
         }
         let mut deleted = Vec::new();
         for (id, entry) in before {
             if now.contains_key(id) {
                 continue;
             }
-            match &**entry {
-                SessionListEntry::Deleted { .. } => drop(now.insert(*id, entry.clone())),
-                // Else it is not one of the newest any more.
-                SessionListEntry::Listed(ListedSession { seq, .. })
-                    if registry.log().session(*id).await?.is_none() =>
-                {
-                    now.insert(*id, Arc::new(SessionListEntry::Deleted { seq: *seq }));
-                    deleted.push(*id);
-                }
-                SessionListEntry::Listed(_) => {}
+            if entry.state.is_none() {
+                now.insert(*id, entry.clone());
+            } else if registry.log().session(*id).await?.is_none() {
+                now.insert(*id, Arc::new(SessionListEntry { seq: entry.seq, state: None }));
+                deleted.push(*id);
             }
+            // Else it is not one of the newest any more.
         }
         Ok((now, deleted))
     }
@@ -134,11 +132,7 @@ impl LastSnapshot {
         self.at = Some(Instant::now());
         self.deleted.extend(deleted);
         // One that was deleted may have been imported again.
-        self.deleted.retain(|id| {
-            sessions
-                .get(id)
-                .is_some_and(|entry| matches!(**entry, SessionListEntry::Deleted { .. }))
-        });
+        self.deleted.retain(|id| sessions.get(id).is_some_and(|entry| entry.state.is_none()));
         while self.deleted.len() > MAX_DELETED
             && let Some(id) = self.deleted.pop_front()
         {
@@ -153,22 +147,6 @@ impl LastSnapshot {
 async fn entry(registry: &SessionRegistry, record: SessionRecord) -> SessionListEntry {
     let status = registry.status(&record).await;
     let (n_pending, last_asked) = registry.context().pending.mark(record.id);
-    SessionListEntry::Listed(ListedSession {
-        status,
-        title: record.title,
-        n_pending,
-        last_asked,
-        seq: record.head,
-    })
-}
-
-/// The earlier entry where nothing has changed.
-fn unchanged_or(
-    before: Option<&Arc<SessionListEntry>>,
-    now: SessionListEntry,
-) -> Arc<SessionListEntry> {
-    match before {
-        Some(before) if **before == now => before.clone(),
-        _ => Arc::new(now),
-    }
+    let state = ListedSession { status, title: record.title, n_pending, last_asked };
+    SessionListEntry { seq: record.head, state: Some(state) }
 }

@@ -79,25 +79,13 @@ impl FrameBuffer {
         name: Option<&str>,
         data: impl FnOnce(&mut String),
     ) {
-        // Writing to a String cannot fail.
-        match self.dress {
-            FrameEncoding::Sse => {
-                let _ = writeln!(self.text, "id: {id}");
-            }
-            FrameEncoding::Object => {
-                let _ = write!(self.text, r#"{{"id":"{id}","#);
-            }
-        }
-        self.finish(Some(id), name, data);
+        self.push(Some(id), name, data);
     }
 
     /// A frame about the stream itself.
     pub(super) fn push_notice(&mut self, name: &str, data: &impl Serialize) {
-        if self.dress == FrameEncoding::Object {
-            self.text.push('{');
-        }
         let data = wire::Json::of(data);
-        self.finish(None, Some(name), |text| text.push_str(data.as_str()));
+        self.push(None, Some(name), |text| text.push_str(data.as_str()));
     }
 
     /// A line that clients do not see as a frame; nothing on a WebSocket.
@@ -109,9 +97,13 @@ impl FrameBuffer {
         }
     }
 
-    fn finish(&mut self, id: Option<FrameId>, name: Option<&str>, data: impl FnOnce(&mut String)) {
+    fn push(&mut self, id: Option<FrameId>, name: Option<&str>, data: impl FnOnce(&mut String)) {
+        // Writing to a String cannot fail.
         match self.dress {
             FrameEncoding::Sse => {
+                if let Some(id) = id {
+                    let _ = writeln!(self.text, "id: {id}");
+                }
                 if let Some(name) = name {
                     let _ = writeln!(self.text, "event: {name}");
                 }
@@ -120,6 +112,10 @@ impl FrameBuffer {
                 self.text.push_str("\n\n");
             }
             FrameEncoding::Object => {
+                self.text.push('{');
+                if let Some(id) = id {
+                    let _ = write!(self.text, r#""id":"{id}","#);
+                }
                 let _ = write!(self.text, r#""event":"{}","data":"#, name.unwrap_or("message"));
                 data(&mut self.text);
                 self.text.push('}');

@@ -190,14 +190,14 @@ impl Cursor {
             return None;
         }
         let (place, epoch) = match text.split_once('-') {
-            Some((place, epoch)) => (place, Some(hex(epoch)?)),
+            Some((place, epoch)) => (place, Some(number(epoch, 16)?)),
             None => (text, None),
         };
         let (seq, part) = match place.split_once('.') {
-            Some((seq, part)) => (seq, Some(u32::try_from(decimal(part)?).ok()?)),
+            Some((seq, part)) => (seq, Some(u32::try_from(number(part, 10)?).ok()?)),
             None => (place, None),
         };
-        let place = LogPosition { seq: Seq(decimal(seq)?), part };
+        let place = LogPosition { seq: Seq(number(seq, 10)?), part };
         // Nothing comes before the first frame of the first event.
         let is_ours = part != Some(0) && (part.is_none() || place.seq.0 > 0);
         is_ours.then_some(Self::At { place, epoch })
@@ -217,16 +217,10 @@ impl Cursor {
     }
 }
 
-/// Digits alone: the library's own reading would also take a sign.
-fn decimal(text: &str) -> Option<u64> {
-    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| text.parse().ok()).flatten()
-}
-
-fn hex(text: &str) -> Option<u64> {
-    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    let is_number = text.bytes().all(is_digit);
-    is_number.then(|| u64::from_str_radix(text, 16).ok()).flatten()
+/// Digits alone: the library's own reading would also take a sign, and letters in upper case.
+fn number(text: &str, radix: u32) -> Option<u64> {
+    let is_digit = |c: char| c.is_digit(radix) && !c.is_ascii_uppercase();
+    text.chars().all(is_digit).then(|| u64::from_str_radix(text, radix).ok()).flatten()
 }
 
 #[cfg(test)]

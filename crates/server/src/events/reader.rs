@@ -9,7 +9,7 @@ use serde_json::json;
 use sessions::session::SessionPhase;
 use store::{ReadBudget, ReadPermit, SessionRecord};
 use tokio::sync::watch;
-use wire::{Event, Kind, Seq, SessionId};
+use wire::{Event, Kind, Seq};
 
 use super::ending::StreamEnd;
 use super::frame_buffer::FrameBuffer;
@@ -27,11 +27,9 @@ const BUFFER_FRAMES: usize = 256;
 #[derive(Debug)]
 pub(super) struct EventReader {
     daemon: Arc<Daemon>,
-    session: SessionId,
-    format: StreamFormat,
+    log: SnapshotKey,
     until: StreamUntil,
     encoder: FrameEncoder,
-    epoch: u64,
     /// The last event that the encoder was given.
     read_to: Seq,
     /// Events that were read, and not given to the encoder yet.
@@ -72,10 +70,8 @@ impl EventReader {
         let (encoder, read_to) = FrameEncoder::new(log, told, &daemon.vocabulary_snapshots);
         Self {
             daemon: daemon.clone(),
-            session: record.id,
-            format: wanted.format,
+            log,
             until: wanted.until,
-            epoch: record.epoch,
             read_to,
             encoder,
             read_ahead: Vec::new().into_iter(),
@@ -129,10 +125,6 @@ impl EventReader {
             if self.ending.is_some() || !buffer.is_empty() {
                 return self.ending.take();
             }
-            if !self.read_ahead.as_slice().is_empty() {
-                tokio::task::yield_now().await;
-                continue;
-            }
             self.taken = None;
             if is_suspect
                 || self.read_page().await.is_err()
@@ -155,7 +147,7 @@ impl EventReader {
 
     /// Writes the last frame of a stream.
     pub(super) fn close(&mut self, ending: &StreamEnd, buffer: &mut FrameBuffer) {
-        match (self.format, ending) {
+        match (self.log.format, ending) {
             // Its `end` is the last that a reader of a run waits for.
             (StreamFormat::Run(_), StreamEnd::Done(_)) => self.encoder.conclude(buffer),
             _ => ending.write(buffer),
@@ -164,34 +156,28 @@ impl EventReader {
 
     fn open(&self, StreamOpening { head, start }: StreamOpening, buffer: &mut FrameBuffer) {
         buffer.push_comment("retry: 1000");
-        if matches!(self.format, StreamFormat::Run(_)) {
-            // Its readers expect `start` and know of no other beginning.
-            if let StreamStart::Resync(reason) = start {
-                self.write_resync(reason, head, buffer);
-            }
-            return;
-        }
-        let after = match start {
-            StreamStart::After(place) => place.seq,
-            StreamStart::Resync(_) => Seq(0),
-        };
-        buffer.push_notice(
-            "stream",
-            &json!({
-                "session": self.session,
-                "epoch": format!("{:x}", self.epoch),
+        // Readers of a run expect `start` and know of no other beginning.
+        if !matches!(self.log.format, StreamFormat::Run(_)) {
+            let after = match start {
+                StreamStart::After(place) => place.seq,
+                StreamStart::Resync(_) => Seq(0),
+            };
+            let data = json!({
+                "session": self.log.session,
+                "epoch": format!("{:x}", self.log.epoch),
                 "head": head.0,
                 "after": after.0,
-                "format": self.format,
-            }),
-        );
+                "format": self.log.format,
+            });
+            buffer.push_notice("stream", &data);
+        }
         if let StreamStart::Resync(reason) = start {
             self.write_resync(reason, head, buffer);
         }
     }
 
     fn write_resync(&self, reason: ResyncReason, head: Seq, buffer: &mut FrameBuffer) {
-        let epoch = format!("{:x}", self.epoch);
+        let epoch = format!("{:x}", self.log.epoch);
         let data = json!({ "reason": reason, "epoch": epoch, "head": head.0 });
         buffer.push_notice("state_resync_required", &data);
     }
@@ -225,13 +211,10 @@ impl EventReader {
     async fn check_epoch(&mut self, buffer: &mut FrameBuffer) -> Result<(), StreamEnd> {
         let record = self.record().await?;
         self.epoch_known_to = record.head;
-        if record.epoch != self.epoch {
-            self.epoch = record.epoch;
-            (self.encoder, self.read_to) = FrameEncoder::new(
-                self.log(),
-                LogPosition::START,
-                &self.daemon.vocabulary_snapshots,
-            );
+        if record.epoch != self.log.epoch {
+            self.log.epoch = record.epoch;
+            (self.encoder, self.read_to) =
+                FrameEncoder::new(self.log, LogPosition::START, &self.daemon.vocabulary_snapshots);
             self.write_resync(ResyncReason::OtherEpoch, record.head, buffer);
         }
         Ok(())
@@ -252,7 +235,7 @@ impl EventReader {
                 }
                 return Ok(());
             }
-            self.encoder.keep_snapshot(self.log(), self.read_to, &self.daemon.vocabulary_snapshots);
+            self.encoder.keep_snapshot(self.log, self.read_to, &self.daemon.vocabulary_snapshots);
             if let Some(reason) = self.is_over().await? {
                 // Its end may have been written between the reading and the question.
                 self.read_page().await?;
@@ -261,7 +244,7 @@ impl EventReader {
             }
             let log = self.daemon.registry.log();
             tokio::select! {
-                waited = log.wait(self.session, self.read_to) => waited?,
+                waited = log.wait(self.log.session, self.read_to) => waited?,
                 // The halt is written after all events before it.
                 () = halt.come() => {}
             }
@@ -271,13 +254,13 @@ impl EventReader {
 
     /// The failure of the session's task, which the log may not be able to record.
     fn halt(&self) -> HaltWatch {
-        let is_wanted = !self.is_halt_sent && !matches!(self.format, StreamFormat::Run(_));
-        HaltWatch(is_wanted.then(|| self.daemon.registry.phase(self.session)).flatten())
+        let is_wanted = !self.is_halt_sent && !matches!(self.log.format, StreamFormat::Run(_));
+        HaltWatch(is_wanted.then(|| self.daemon.registry.phase(self.log.session)).flatten())
     }
 
     async fn read_page(&mut self) -> Result<(), StreamEnd> {
         let log = self.daemon.registry.log();
-        let reading = self.budget.read(&**log, self.session, self.read_to, N_READ).await?;
+        let reading = self.budget.read(&**log, self.log.session, self.read_to, N_READ).await?;
         self.is_at_end = reading.events.len() < N_READ;
         (self.read_ahead, self.taken) = (reading.events.into_iter(), reading.taken);
         Ok(())
@@ -285,38 +268,30 @@ impl EventReader {
 
     /// Why a stream that has an end is over, at the end of the log.
     async fn is_over(&self) -> Result<Option<&'static str>, StreamEnd> {
-        let active = match self.until {
+        let (turn, reason) = match self.until {
             StreamUntil::Cut => return Ok(None),
-            StreamUntil::Idle | StreamUntil::Turn(_) => self.record().await?.active_turn,
+            StreamUntil::Idle => (None, "idle"),
+            StreamUntil::Turn(turn) => (Some(turn), "turn_ended"),
         };
-        let is_over = match (self.until, active) {
+        let is_over = match (turn, self.record().await?.active_turn) {
             (_, None) => true,
-            (StreamUntil::Turn(turn), Some(active)) => {
-                active != turn && !self.is_queued(turn).await
-            }
-            (StreamUntil::Cut | StreamUntil::Idle, Some(_)) => false,
+            (None, Some(_)) => false,
+            (Some(turn), Some(active)) => active != turn && !self.is_queued(turn).await,
         };
-        Ok(is_over.then_some(match self.until {
-            StreamUntil::Turn(_) => "turn_ended",
-            StreamUntil::Cut | StreamUntil::Idle => "idle",
-        }))
+        Ok(is_over.then_some(reason))
     }
 
     /// Whether a turn that does not run is still to come.
     async fn is_queued(&self, turn: wire::TurnId) -> bool {
-        let Some(session) = self.daemon.registry.live(self.session) else { return false };
+        let Some(session) = self.daemon.registry.live(self.log.session) else { return false };
         match session.waiting().await {
             Ok(waiting) => waiting.iter().any(|prompt| prompt.turn == turn),
             Err(_) => false,
         }
     }
 
-    fn log(&self) -> SnapshotKey {
-        SnapshotKey { session: self.session, epoch: self.epoch, format: self.format }
-    }
-
     async fn record(&self) -> Result<SessionRecord, StreamEnd> {
-        let record = self.daemon.registry.log().session(self.session).await?;
+        let record = self.daemon.registry.log().session(self.log.session).await?;
         record.ok_or(StreamEnd::SessionDeleted)
     }
 }

@@ -85,10 +85,7 @@ impl SessionChanges {
 
     /// Waits for a change and writes it to `buffer`. Dropping the future loses nothing.
     pub(super) async fn next(&mut self, buffer: &mut FrameBuffer) -> Option<StreamEnd> {
-        match self.look_until_changed(buffer).await {
-            Ok(()) => None,
-            Err(error) => Some(error.into()),
-        }
+        self.look_until_changed(buffer).await.err().map(StreamEnd::from)
     }
 
     async fn look_until_changed(&mut self, buffer: &mut FrameBuffer) -> Result<(), StoreError> {
@@ -131,32 +128,28 @@ fn write_change(
     now: &SessionListEntry,
     buffer: &mut FrameBuffer,
 ) {
-    match (before, now) {
-        (Some(SessionListEntry::Listed(_)), SessionListEntry::Deleted { seq }) => {
-            let (session, kind, seq) = (id, ChangeKind::Deleted, seq.0);
-            let (status, title, pending) = (None, None, None);
-            let gone = SessionChange { session, kind, seq, status, title, pending };
-            buffer.push_notice("session", &gone);
-        }
-        (_, SessionListEntry::Deleted { .. }) => {}
-        (before, SessionListEntry::Listed(now)) => {
-            let Some(kind) = change(before, now) else { return };
-            let ListedSession { status, title, n_pending, seq, .. } = now;
-            let change = SessionChange {
-                session: id,
-                kind,
-                seq: seq.0,
-                status: Some(*status),
-                title: Some(title.as_deref()),
-                pending: Some(*n_pending),
-            };
-            buffer.push_notice("session", &change);
-        }
-    }
+    let now_listed = now.state.as_ref();
+    let before_listed = before.and_then(|before| before.state.as_ref());
+    let Some(kind) = change(before_listed, now_listed) else { return };
+    let change = SessionChange {
+        session: id,
+        kind,
+        seq: now.seq.0,
+        status: now_listed.map(|now| now.status),
+        title: now_listed.map(|now| now.title.as_deref()),
+        pending: now_listed.map(|now| now.n_pending),
+    };
+    buffer.push_notice("session", &change);
 }
 
-fn change(before: Option<&SessionListEntry>, now: &ListedSession) -> Option<ChangeKind> {
-    let Some(SessionListEntry::Listed(before)) = before else { return Some(ChangeKind::Created) };
+/// What has changed; a session that was deleted, or is not known yet, has no state.
+fn change(before: Option<&ListedSession>, now: Option<&ListedSession>) -> Option<ChangeKind> {
+    let (before, now) = match (before, now) {
+        (None, None) => return None,
+        (None, Some(_)) => return Some(ChangeKind::Created),
+        (Some(_), None) => return Some(ChangeKind::Deleted),
+        (Some(before), Some(now)) => (before, now),
+    };
     if before.status != now.status {
         Some(ChangeKind::Status)
     } else if (before.n_pending, before.last_asked) != (now.n_pending, now.last_asked) {

@@ -12,6 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
 use crate::daemon::StreamPace;
+use crate::limits::holding;
 
 /// Before this, what was read ahead is kept: reading it again would cost more than the memory.
 const SHORT_WAIT: Duration = Duration::from_millis(100);
@@ -64,17 +65,6 @@ pub(super) struct ChunkGate(Arc<Semaphore>);
 #[derive(Debug)]
 pub(super) struct ChunkPermit(OwnedSemaphorePermit);
 
-struct Chunk {
-    bytes: Bytes,
-    _pass: OwnedSemaphorePermit,
-}
-
-impl AsRef<[u8]> for Chunk {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
 impl ChunkGate {
     pub(super) fn new() -> Self {
         Self(Arc::new(Semaphore::new(1)))
@@ -94,7 +84,7 @@ impl ChunkGate {
 impl ChunkPermit {
     /// `bytes` with the permit inside: it is released when they are dropped.
     pub(super) fn attach_to(self, bytes: Bytes) -> Bytes {
-        Bytes::from_owner(Chunk { bytes, _pass: self.0 })
+        holding(bytes, self.0)
     }
 }
 

@@ -36,30 +36,27 @@ pub(super) const PROTOCOLS: [&str; 3] = [BATCH, "switchyard.v1", "acp.v1"];
 const BATCH: &str = "switchyard.batch.v1";
 
 pub(super) fn respond(handshake: Handshake, request: Request, stream: FrameStream) -> Response {
-    let is_batched = handshake.protocol() == Some(BATCH);
+    let is_batched = handshake.protocol == Some(BATCH);
     handshake.accept(request, move |io| serve(io, stream, is_batched))
 }
 
 async fn serve(io: TokioIo<Upgraded>, stream: FrameStream, is_batched: bool) {
     let n_written = Arc::new(AtomicU64::new(0));
-    let io = InspectWriter::new(io, count(n_written.clone()));
+    let counted = n_written.clone();
+    let count = move |bytes: &[u8]| {
+        counted.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+    };
+    let io = InspectWriter::new(io, count);
     let config = WebSocketConfig::default()
         .max_message_size(Some(MAX_HEARD_BYTES))
         .max_frame_size(Some(MAX_HEARD_BYTES))
         .read_buffer_size(MAX_HEARD_BYTES)
         .write_buffer_size(CHUNK_BYTES);
     let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
-    let open = stream.opened("ws");
+    let open = stream.metrics.stream("ws");
     let mut line = EventSocket { socket, n_written, stream, open, is_batched, last_id: None };
     if let Some(ending) = line.run().await {
         line.close(&ending).await;
-    }
-}
-
-/// Counts the bytes that the connection has taken.
-fn count(n_written: Arc<AtomicU64>) -> impl FnMut(&[u8]) + Unpin {
-    move |bytes| {
-        n_written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
     }
 }
 
@@ -74,15 +71,6 @@ struct EventSocket<S> {
     last_id: Option<FrameId>,
 }
 
-/// The client has gone, in one way or another.
-struct ClientGone;
-
-impl From<tungstenite::Error> for ClientGone {
-    fn from(_: tungstenite::Error) -> Self {
-        Self
-    }
-}
-
 impl<S: AsyncRead + AsyncWrite + Unpin> EventSocket<S> {
     /// Runs the stream, and returns why it is over, if the client is still there. Where it ended by
     /// itself, the last frame has been sent.
@@ -91,7 +79,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> EventSocket<S> {
             let mut buffer = FrameBuffer::new(FrameEncoding::Object);
             let next = tokio::select! {
                 next = self.stream.next(&mut buffer) => next,
-                ClientGone = until_gone(&mut self.socket) => return None,
+                () = until_gone(&mut self.socket) => return None,
             };
             let mut messages = Vec::new();
             if matches!(next, StreamOutput::Silence) {
@@ -100,12 +88,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> EventSocket<S> {
                 buffer.push_notice("heartbeat", &serde_json::json!({}));
             }
             messages.extend(self.messages(&buffer));
-            self.stream.set_held(buffer.len());
+            self.stream.n_held = buffer.len();
             drop(buffer);
             let written = self.write(messages).await;
-            self.stream.set_held(0);
+            self.stream.n_held = 0;
             match written {
-                Err(ClientGone) => return None,
+                // The client has gone, in one way or another.
+                Err(_) => return None,
                 Ok(Some(ending)) => {
                     let mut buffer = FrameBuffer::new(FrameEncoding::Object);
                     ending.write(&mut buffer);
@@ -138,7 +127,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> EventSocket<S> {
     async fn write(
         &mut self,
         messages: Vec<(Option<FrameId>, Message)>,
-    ) -> Result<Option<StreamEnd>, ClientGone> {
+    ) -> Result<Option<StreamEnd>, tungstenite::Error> {
         let Self { socket, n_written, stream, open, last_id, is_batched: _ } = self;
         let n_written = || n_written.load(Ordering::Relaxed);
         let (mut is_slow, n_before) = (false, n_written());
@@ -195,16 +184,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> EventSocket<S> {
         let closing = async {
             self.socket.close(Some(frame)).await?;
             until_gone(&mut self.socket).await;
-            Ok::<(), ClientGone>(())
+            Ok::<(), tungstenite::Error>(())
         };
         let _ = timeout(LAST_FRAME_WITHIN, closing).await;
     }
 }
 
 /// Reads and drops the client's messages until it goes.
-async fn until_gone<S: AsyncRead + AsyncWrite + Unpin>(
-    socket: &mut WebSocketStream<S>,
-) -> ClientGone {
+async fn until_gone<S: AsyncRead + AsyncWrite + Unpin>(socket: &mut WebSocketStream<S>) {
     while let Some(Ok(_)) = socket.next().await {}
-    ClientGone
 }

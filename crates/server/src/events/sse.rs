@@ -20,7 +20,7 @@ use crate::metrics::OpenStream;
 
 pub(super) fn respond(stream: FrameStream) -> Response {
     let outflow = SseBody {
-        open: stream.opened("sse"),
+        open: stream.metrics.stream("sse"),
         stream,
         gate: ChunkGate::new(),
         rest: Bytes::new(),
@@ -91,7 +91,7 @@ impl SseBody {
                 self.open.sent(n_bytes);
                 let chunk = self.rest.split_to(n_bytes);
                 if self.rest.is_empty() {
-                    self.stream.set_held(0);
+                    self.stream.n_held = 0;
                 }
                 Some(Ok(pass.attach_to(chunk)))
             }
@@ -108,7 +108,7 @@ impl SseBody {
         }
         self.last_id = buffer.last_id().or(self.last_id);
         self.rest = Bytes::from(buffer.into_text());
-        self.stream.set_held(self.rest.len());
+        self.stream.n_held = self.rest.len();
     }
 
     /// Waits until the reader has taken the chunk before, as long as we wait for readers.

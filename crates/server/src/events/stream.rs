@@ -13,7 +13,7 @@ use super::reader::EventReader;
 use super::session_changes::SessionChanges;
 use crate::daemon::load::LoadPermit;
 use crate::daemon::{Daemon, StreamPace};
-use crate::metrics::{Metrics, OpenStream, SlowClient};
+use crate::metrics::{Metrics, SlowClient};
 use crate::principal::Principal;
 use crate::problem::Problem;
 
@@ -62,11 +62,11 @@ pub(super) struct FrameStream {
     /// Since when only the rest of the log is sent.
     over_since: Option<Instant>,
     pub(super) pace: StreamPace,
-    metrics: Metrics,
+    pub(super) metrics: Metrics,
     is_slow: bool,
     budget: ReadBudget,
     /// Bytes of the buffer that its reader has not taken yet.
-    n_held: usize,
+    pub(super) n_held: usize,
     _place: LoadPermit,
 }
 
@@ -155,11 +155,6 @@ impl FrameStream {
         }
     }
 
-    /// Notes how many bytes of a buffer wait for the reader.
-    pub(super) fn set_held(&mut self, n_bytes: usize) {
-        self.n_held = n_bytes;
-    }
-
     /// Whether this reader should not be waited for: it has a large buffer, and others of the same
     /// client wait for what it takes.
     pub(super) fn is_too_much(&self) -> bool {
@@ -175,11 +170,6 @@ impl FrameStream {
     /// Counts that the reader loses its connection.
     pub(super) fn evict(&self) {
         self.metrics.slow_client(SlowClient::Evicted);
-    }
-
-    /// Counts the stream as open.
-    pub(super) fn opened(&self, kind: &'static str) -> OpenStream {
-        self.metrics.stream(kind)
     }
 }
 

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::connection_info::BusyGuard;
 use super::stream_shares::StreamShare;
-use crate::limits::{ByteQuota, QuotaReservation, RETRY_AFTER_SECONDS};
+use crate::limits::{ByteQuota, QuotaReservation, RETRY_AFTER_SECONDS, holding};
 use crate::problem::{Problem, kinds};
 
 /// Smaller bodies are not counted: they are about what any request costs, and those are limited.
@@ -49,18 +49,6 @@ struct QuotaBody {
     held: Arc<QuotaReservation>,
 }
 
-/// Bytes that are being sent, which may wait in a connection longer than the body exists.
-struct QuotaBytes {
-    bytes: Bytes,
-    _held: Arc<QuotaReservation>,
-}
-
-impl AsRef<[u8]> for QuotaBytes {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
 impl HttpBody for QuotaBody {
     type Data = Bytes;
     type Error = axum::Error;
@@ -70,7 +58,8 @@ impl HttpBody for QuotaBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let held = self.held.clone();
-        let keep = |bytes| Bytes::from_owner(QuotaBytes { bytes, _held: held });
+        // They may wait in a connection for longer than the body exists.
+        let keep = |bytes| holding(bytes, held);
         let polled = Pin::new(&mut self.inner).poll_frame(cx);
         polled.map(|frame| frame.map(|frame| frame.map(|frame| frame.map_data(keep))))
     }
@@ -88,6 +77,7 @@ impl HttpBody for QuotaBody {
 /// noticed it stays within a second.
 pub(super) const GOODBYE: Duration = Duration::from_millis(300);
 
+/// A body that comes as a stream: neither its length nor its end is known beforehand.
 pub(super) struct RevocableBody {
     inner: Body,
     end: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -98,9 +88,16 @@ pub(super) struct RevocableBody {
 
 /// Waits until a revoked token's connections have had their time; for ever without a token.
 pub(super) async fn revoked_for_long(revoked: Option<CancellationToken>) {
-    let Some(revoked) = revoked else { return std::future::pending().await };
-    revoked.cancelled().await;
+    until_revoked(revoked).await;
     tokio::time::sleep(GOODBYE).await;
+}
+
+/// Waits until a token is revoked; for ever without one.
+pub(super) async fn until_revoked(revoked: Option<CancellationToken>) {
+    match revoked {
+        Some(revoked) => revoked.cancelled().await,
+        None => std::future::pending().await,
+    }
 }
 
 impl RevocableBody {
@@ -135,14 +132,6 @@ impl HttpBody for RevocableBody {
             return Poll::Ready(Some(Err(axum::Error::new(TokenRevoked))));
         }
         Pin::new(&mut self.inner).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
     }
 }
 

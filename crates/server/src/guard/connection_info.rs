@@ -1,7 +1,7 @@
 //! The connection that a request came by, and what handlers extract of it.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -43,9 +43,9 @@ impl fmt::Display for Peer {
 /// The key by which failures are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum PeerKey {
-    V4([u8; 4]),
-    /// The first 64 bits: a home or a host is given at least this much of the address space.
-    V6Network(u64),
+    /// Of an IPv6 address the first 64 bits: a home or a host is given at least this much of the
+    /// address space.
+    Net(IpAddr),
     User(u32),
 }
 
@@ -53,13 +53,10 @@ impl Peer {
     pub(super) fn key(&self) -> PeerKey {
         match self {
             Self::Private { uid, .. } | Self::Unix { uid } => PeerKey::User(*uid),
-            Self::Net(address) => match address.ip().to_canonical() {
-                IpAddr::V4(ip) => PeerKey::V4(ip.octets()),
-                IpAddr::V6(ip) => {
-                    let network = ip.to_bits() >> 64;
-                    PeerKey::V6Network(u64::try_from(network).unwrap_or(u64::MAX))
-                }
-            },
+            Self::Net(address) => PeerKey::Net(match address.ip().to_canonical() {
+                IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(),
+                ip @ IpAddr::V4(_) => ip,
+            }),
         }
     }
 }

@@ -13,7 +13,7 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 
 use super::{COOKIE, PAGE_PASS, WS_PAGE, WS_TOKEN, is_upgrade};
-use crate::header_lists::list_items;
+use crate::header_lists::{list_items, single};
 
 /// A page of another port may leave cookies of our name beside ours, and browsers send those
 /// of narrower paths first. This many do not keep a user out; more are not worth hashing.
@@ -29,12 +29,6 @@ pub(super) enum Credentials<'a> {
         /// The pass of the page; sent exactly once, or none.
         pass: Option<&'a str>,
     },
-}
-
-impl Credentials<'_> {
-    pub(super) fn is_cookies(&self) -> bool {
-        matches!(self, Self::Cookies { .. })
-    }
 }
 
 pub(super) fn find(parts: &Parts) -> Credentials<'_> {
@@ -118,9 +112,7 @@ pub(super) fn strip(headers: &mut HeaderMap) {
 }
 
 fn only<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str> {
-    let mut values = headers.get_all(name).iter();
-    let (first, second) = (values.next()?, values.next());
-    if second.is_some() { None } else { first.to_str().ok() }
+    single(headers, name).ok()??.to_str().ok()
 }
 
 fn bearer(value: &str) -> Option<&str> {

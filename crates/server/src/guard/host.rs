@@ -11,6 +11,7 @@ use axum::http::request::Parts;
 use axum::http::{Version, header};
 
 use super::GuardError;
+use crate::header_lists::single;
 use crate::page_name::PageName;
 use crate::problem::Problem;
 
@@ -149,11 +150,8 @@ impl AllowedHost {
 
 /// The host that the request names, exactly once.
 fn authority(parts: &Parts) -> Result<&str, Problem> {
-    let mut lines = parts.headers.get_all(header::HOST).iter();
-    let (line, second) = (lines.next(), lines.next());
-    if second.is_some() {
-        return Err(Problem::bad_request("there is more than one Host"));
-    }
+    let line = single(&parts.headers, &header::HOST);
+    let line = line.map_err(|_| Problem::bad_request("there is more than one Host"))?;
     let line = line.map(|line| line.to_str()).transpose();
     let line = line.map_err(|_| Problem::bad_request("Host is not text"))?;
     let target = parts.uri.authority().map(axum::http::uri::Authority::as_str);

@@ -9,6 +9,7 @@ use axum::http::{HeaderName, HeaderValue, Method, header};
 
 use super::GuardError;
 use super::host::{is_host, split_port};
+use crate::header_lists::single;
 use crate::problem::Problem;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -46,14 +47,14 @@ impl Origins {
         is_tls: bool,
         is_document: bool,
     ) -> Result<RequestOrigin, Problem> {
-        let page = match single(parts, &header::ORIGIN)? {
+        let page = match only(parts, &header::ORIGIN)? {
             None => RequestOrigin::None,
             Some(origin) => self.recognise(origin, host, is_tls).ok_or_else(|| {
                 Problem::forbidden("this page may not call the daemon")
                     .remedy("start the daemon with `--allow-origin ORIGIN`")
             })?,
         };
-        let site = single(parts, &SEC_FETCH_SITE)?.map(HeaderValue::as_bytes);
+        let site = only(parts, &SEC_FETCH_SITE)?.map(HeaderValue::as_bytes);
         let is_ours = matches!(site, None | Some(b"same-origin" | b"none"));
         let is_visit = is_document && page == RequestOrigin::None && is_visit(parts)?;
         if is_ours || is_visit || matches!(page, RequestOrigin::Allowed(_)) {
@@ -80,19 +81,15 @@ impl Origins {
 
 /// Whether a whole tab navigates here: not a frame, not a script's request.
 fn is_visit(parts: &Parts) -> Result<bool, Problem> {
-    let mode = single(parts, &SEC_FETCH_MODE)?.map(HeaderValue::as_bytes);
-    let dest = single(parts, &SEC_FETCH_DEST)?.map(HeaderValue::as_bytes);
+    let mode = only(parts, &SEC_FETCH_MODE)?.map(HeaderValue::as_bytes);
+    let dest = only(parts, &SEC_FETCH_DEST)?.map(HeaderValue::as_bytes);
     let is_navigation = mode == Some(b"navigate") && dest == Some(b"document");
     Ok(parts.method == Method::GET && is_navigation)
 }
 
-fn single<'a>(parts: &'a Parts, name: &HeaderName) -> Result<Option<&'a HeaderValue>, Problem> {
-    let mut values = parts.headers.get_all(name).iter();
-    let (first, second) = (values.next(), values.next());
-    if second.is_some() {
-        return Err(Problem::bad_request(format!("there is more than one {name}")));
-    }
-    Ok(first)
+fn only<'a>(parts: &'a Parts, name: &HeaderName) -> Result<Option<&'a HeaderValue>, Problem> {
+    let twice = |_| Problem::bad_request(format!("there is more than one {name}"));
+    single(&parts.headers, name).map_err(twice)
 }
 
 /// An origin as a browser would send it; `null`, `*` and anything with a path is none.

@@ -11,6 +11,8 @@
 use axum::http::request::Parts;
 use axum::http::{Method, header};
 
+use crate::header_lists::single;
+use crate::input::media_type;
 use crate::problem::{Problem, kinds};
 
 /// First segments of the API's paths.
@@ -126,15 +128,14 @@ fn fits(pattern: &str, path: &str) -> bool {
 }
 
 pub(super) fn check_body(parts: &Parts, has_body: bool, kind: BodyKind) -> Result<(), Problem> {
-    let mut types = parts.headers.get_all(header::CONTENT_TYPE).iter();
-    let (first, second) = (types.next(), types.next());
+    let headers = &parts.headers;
     let is_safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(&parts.method);
     // `curl -X POST …/cancel` sends neither a body nor a type, and there is nothing to parse.
-    if !has_body && (first.is_none() || is_safe) {
+    if !has_body && (!headers.contains_key(header::CONTENT_TYPE) || is_safe) {
         return Ok(());
     }
-    let said = first.filter(|_| second.is_none()).and_then(|value| value.to_str().ok());
-    if said.is_some_and(|said| kind.takes(essence(said))) {
+    let is_said_once = single(headers, &header::CONTENT_TYPE).is_ok();
+    if is_said_once && media_type(headers).is_some_and(|said| kind.takes(said)) {
         return Ok(());
     }
     let wanted = match kind {
@@ -157,11 +158,6 @@ impl BodyKind {
             Self::Form => essence.eq_ignore_ascii_case("multipart/form-data"),
         }
     }
-}
-
-/// The type without its parameters.
-fn essence(said: &str) -> &str {
-    said.split_once(';').map_or(said, |(essence, _)| essence).trim()
 }
 
 #[cfg(test)]

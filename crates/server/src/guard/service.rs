@@ -3,20 +3,16 @@
 //! It stands outside of routing, so there is no route, known or unknown, and no upgrade that
 //! does not pass it. A request that came by no listener of ours is not served at all.
 
-use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use axum::Router;
-use axum::body::{Body, HttpBody};
+use axum::body::HttpBody;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use tokio_util::sync::CancellationToken;
-use tower::{Service, ServiceExt};
+use tower::ServiceExt;
 
-use super::answer_body::{RevocableBody, revoked_for_long};
+use super::answer_body::{RevocableBody, revoked_for_long, until_revoked};
 use super::connection_info::BusyGuard;
 use super::stream_shares::StreamShares;
 use super::{
@@ -46,7 +42,7 @@ const MAX_UNAUTHENTICATED_BYTES: u64 = 64 << 10;
 pub struct GuardedRouter {
     guard: Arc<Guard>,
     router: Router,
-    limits: HttpLimits,
+    pub(crate) limits: HttpLimits,
     shares: Arc<StreamShares>,
 }
 
@@ -58,10 +54,7 @@ impl GuardedRouter {
         Self { guard, router, limits, shares }
     }
 
-    pub(crate) fn limits(&self) -> &HttpLimits {
-        &self.limits
-    }
-
+    /// Answers a request; its extensions say by which connection it came.
     pub async fn handle(self, request: Request) -> Response {
         let mut response = match request.extensions().get::<ConnectionInfo>().cloned() {
             None => Problem::internal("a request came in by no listener").into_response(),
@@ -78,14 +71,13 @@ impl GuardedRouter {
         let busy = arrival.activity.enter();
         let (parts, body) = request.into_parts();
         let decision = self.guard.admit(&parts, &arrival);
-        let (response, readable_by) = match decision {
+        let (mut response, readable_by) = match decision {
             Err(problem) => (problem.into_response(), None),
             Ok(GuardDecision { admitted, readable_by }) => {
                 let request = Request::from_parts(parts, body);
                 (self.proceed(admitted, arrival, busy, request).await, readable_by)
             }
         };
-        let mut response = response;
         protect(response.headers_mut());
         if let Some(origin) = readable_by {
             allow_origin(response.headers_mut(), origin);
@@ -122,10 +114,8 @@ impl GuardedRouter {
         };
         let (shares, method) = (self.shares.clone(), request.method().clone());
         let answers = self.guard.answers.clone();
-        let response = match self.serve(request, principal.as_ref()).await {
-            Ok(response) => response,
-            Err(problem) => problem.into_response(),
-        };
+        let served = self.serve(request, principal.as_ref()).await;
+        let response = served.unwrap_or_else(Problem::into_response);
         let is_upgrade = response.status() == StatusCode::SWITCHING_PROTOCOLS;
         // Refusing an answer does not undo what the request did, so only requests that change
         // nothing are refused.
@@ -207,33 +197,6 @@ impl GuardedRouter {
             Some(fault) if !response.status().is_success() => Err(fault.problem(max_bytes)),
             _ => Ok(response),
         }
-    }
-}
-
-/// Waits until a token is revoked; for ever without one.
-async fn until_revoked(revoked: Option<CancellationToken>) {
-    match revoked {
-        Some(revoked) => revoked.cancelled().await,
-        None => std::future::pending().await,
-    }
-}
-
-impl<B> Service<axum::http::Request<B>> for GuardedRouter
-where
-    B: HttpBody<Data = axum::body::Bytes> + Send + 'static,
-    B::Error: Into<axum::BoxError>,
-{
-    type Response = Response;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: axum::http::Request<B>) -> Self::Future {
-        let this = self.clone();
-        Box::pin(async move { Ok(this.handle(request.map(Body::new)).await) })
     }
 }
 

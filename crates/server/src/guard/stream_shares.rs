@@ -65,13 +65,10 @@ impl StreamShares {
         // The daemon's own user comes by a socket of its own, and shares it with nobody.
         let has_share = principal.is_none_or(|one| !one.is_local);
         if !is_begun && has_share && n_own >= self.max_each {
-            return Err(too_many(&format!(
-                "the streams of one token may take {} connections",
-                self.max_each
-            )));
+            return Err(too_many("the streams of one token", self.max_each));
         }
         if !is_begun && taken.n_all >= self.max_all {
-            return Err(too_many(&format!("all streams may take {} connections", self.max_all)));
+            return Err(too_many("all streams", self.max_all));
         }
         taken.n_all += 1;
         taken.by_name.insert(name.clone(), n_own + 1);
@@ -94,9 +91,9 @@ impl Drop for StreamShare {
     }
 }
 
-fn too_many(detail: &str) -> Problem {
+fn too_many(whose: &str, n_connections: usize) -> Problem {
     Problem::of(kinds::TOO_MANY_STREAMS)
-        .detail(detail)
+        .detail(format!("{whose} may take {n_connections} connections"))
         .remedy("close some, or read them over one connection of HTTP/2")
         .retry_after(RETRY_AFTER_SECONDS)
 }

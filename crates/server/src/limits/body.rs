@@ -44,20 +44,8 @@ impl BodyFault {
     }
 }
 
-/// Tells the guard, after the handler, why the body was broken off.
-#[derive(Debug, Clone, Default)]
-pub struct BodyFaultNote(Arc<OnceLock<BodyFault>>);
-
-impl BodyFaultNote {
-    pub fn get(&self) -> Option<BodyFault> {
-        self.0.get().copied()
-    }
-
-    fn set(&self, fault: BodyFault) {
-        // The first is why it was broken off.
-        let _ = self.0.set(fault);
-    }
-}
+/// Tells the guard, after the handler, why the body was broken off: the first fault counts.
+pub(super) type BodyFaultNote = Arc<OnceLock<BodyFault>>;
 
 /// The limits of one body.
 #[derive(Debug)]
@@ -98,7 +86,7 @@ impl MeteredBody {
     }
 
     fn break_off(&self, fault: BodyFault) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        self.note.set(fault);
+        let _ = self.note.set(fault);
         Poll::Ready(Some(Err(axum::Error::new(fault))))
     }
 }
@@ -111,7 +99,7 @@ impl HttpBody for MeteredBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if let Some(fault) = self.note.get() {
+        if let Some(fault) = self.note.get().copied() {
             return self.break_off(fault);
         }
         if self.revoked.as_mut().is_some_and(|revoked| revoked.as_mut().poll(cx).is_ready()) {
@@ -122,20 +110,13 @@ impl HttpBody for MeteredBody {
                 let n_data = frame.data_ref().map_or(0, Bytes::len);
                 let n_bytes = n_data as u64;
                 self.wait_budget.earn(n_bytes);
-                match self.n_left.checked_sub(n_bytes) {
-                    None => self.break_off(BodyFault::TooLarge),
-                    Some(_)
-                        if self
-                            .reservation
-                            .as_ref()
-                            .is_some_and(|reservation| !reservation.take(n_data)) =>
-                    {
-                        self.break_off(BodyFault::NoRoom)
-                    }
-                    Some(left) => {
-                        self.n_left = left;
-                        Poll::Ready(Some(Ok(frame)))
-                    }
+                let Some(left) = self.n_left.checked_sub(n_bytes) else {
+                    return self.break_off(BodyFault::TooLarge);
+                };
+                self.n_left = left;
+                match self.reservation.as_ref().is_none_or(|reserved| reserved.take(n_data)) {
+                    true => Poll::Ready(Some(Ok(frame))),
+                    false => self.break_off(BodyFault::NoRoom),
                 }
             }
             Poll::Ready(other) => Poll::Ready(other),

@@ -15,6 +15,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Sleep;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
+#[derive(Debug)]
 pub struct StallGuard<S> {
     inner: S,
     stall_timeout: Duration,
@@ -26,14 +27,6 @@ pub struct StallGuard<S> {
     cut_writing: Pin<Box<WaitForCancellationFutureOwned>>,
     /// The connection's permit out of the listener's limit.
     _place: Option<OwnedSemaphorePermit>,
-}
-
-impl<S> std::fmt::Debug for StallGuard<S> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StallGuard")
-            .field("stall_timeout", &self.stall_timeout)
-            .finish_non_exhaustive()
-    }
 }
 
 impl<S> StallGuard<S> {

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::bind::{BoundSocket, ListeningSocket};
 use super::open_connections::OpenConnections;
 use super::unix::UnixKind;
-use crate::guard::{ConnectionActivity, ConnectionInfo, Peer};
+use crate::guard::{ConnectionInfo, Peer};
 use crate::limits::{HttpLimits, StallGuard};
 use crate::tls::Tls;
 
@@ -58,12 +58,9 @@ pub struct Listener {
 #[derive(Debug)]
 pub struct AcceptedConnection {
     raw: RawStream,
-    peer: Peer,
-    local: Option<SocketAddr>,
+    info: ConnectionInfo,
     tls: Option<Tls>,
     place: OwnedSemaphorePermit,
-    cut: CancellationToken,
-    activity: Arc<ConnectionActivity>,
     limits: HttpLimits,
 }
 
@@ -92,34 +89,17 @@ impl Listener {
         self
     }
 
-    pub fn limits(&self) -> &HttpLimits {
-        &self.limits
-    }
-
-    pub fn bound(&self) -> &BoundSocket {
-        &self.bound
-    }
-
     /// The next connection within the limit. May be dropped at any time.
     pub async fn next(&self) -> AcceptedConnection {
         loop {
             let (raw, peer, local) = retry_accept(|| self.accept()).await;
             match self.acquire_permit().await {
                 Some(place) => {
-                    let cut = self.abort.child_token();
-                    let activity = Arc::<ConnectionActivity>::default();
-                    self.open.add(cut.clone(), &activity);
                     let (tls, limits) = (self.bound.tls.clone(), self.limits.clone());
-                    return AcceptedConnection {
-                        raw,
-                        peer,
-                        local,
-                        tls,
-                        place,
-                        cut,
-                        activity,
-                        limits,
-                    };
+                    let mut info = ConnectionInfo::new(peer, local, tls.is_some());
+                    info.cut = self.abort.child_token();
+                    self.open.add(info.cut.clone(), &info.activity);
+                    return AcceptedConnection { raw, info, tls, place, limits };
                 }
                 None => {
                     tracing::debug!(%peer, "the limit of connections is reached");
@@ -179,16 +159,14 @@ impl Listener {
 
 impl AcceptedConnection {
     pub fn peer(&self) -> Peer {
-        self.peer
+        self.info.peer
     }
 
     /// Does the TLS handshake where TLS is configured, within the time for a request's head. To be
     /// done in the connection's own task.
     pub async fn secure(self) -> io::Result<(ConnectionStream, ConnectionInfo)> {
-        let Self { raw, peer, local, tls, place, cut, activity, limits } = self;
-        let (place, stall) = (Some(place), limits.stall_timeout);
-        let mut arrival = ConnectionInfo::new(peer, local, tls.is_some());
-        (arrival.cut, arrival.activity) = (cut.clone(), activity);
+        let Self { raw, info, tls, place, limits } = self;
+        let (place, stall, cut) = (Some(place), limits.stall_timeout, info.cut.clone());
         let stream = match (raw, tls) {
             (RawStream::Tcp(tcp), None) => Either::Left(StallGuard::new(tcp, stall, cut, place)),
             (RawStream::Unix(unix), _) => {
@@ -200,7 +178,7 @@ impl AcceptedConnection {
                 Either::Right(Either::Right(Box::new(shaken.map_err(io::Error::from)??)))
             }
         };
-        Ok((stream, arrival))
+        Ok((stream, info))
     }
 }
 

@@ -4,7 +4,6 @@ mod moving;
 
 use axum::body::Body;
 use axum::http::{Method, Request};
-use tower::ServiceExt;
 
 use super::*;
 use crate::guard::{GuardSettings, GuardedRouter, Peer, Routes};
@@ -48,7 +47,7 @@ impl Case {
         let arrival =
             ConnectionInfo::new(Peer::Net(at(50_000)), Some(at(7433)), is_tls).of_our_user();
         let request = request.extension(arrival).body(Body::from(body.to_owned())).unwrap();
-        self.guarded.clone().oneshot(request).await.unwrap()
+        self.guarded.clone().handle(request).await
     }
 
     async fn log_in(&self, is_tls: bool, code: &str) -> Response {

@@ -54,13 +54,7 @@ impl Collector for DroppedLinesCollector {
 /// so they have no prefix of ours.
 #[derive(Debug)]
 pub(super) struct ProcessCollector {
-    started: Instant,
-}
-
-impl ProcessCollector {
-    pub(super) fn since(started: Instant) -> Self {
-        Self { started }
-    }
+    pub(super) started: Instant,
 }
 
 impl Collector for ProcessCollector {

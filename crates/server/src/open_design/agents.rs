@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Runs;
-use crate::api::{AgentStreamFormat, stream_agents};
+use crate::api::stream_agents;
 use crate::daemon::agents::FoundAgents;
 use crate::input::QueryParams;
 use crate::problem::{Problem, kinds};
@@ -32,7 +32,7 @@ pub(super) async fn list(
     if is_set(&wanted.stream) {
         let agent = |agent: &wire::Json| Some(info(agent)?.to_string());
         let keep_alive = KeepAlive::new().text("keepalive");
-        return stream_agents(found, AgentStreamFormat { agent, end, keep_alive });
+        return stream_agents(found, agent, end, keep_alive);
     }
     let found = FoundAgents::all(&mut found).await;
     let agents: Vec<Value> = found.agents.iter().filter_map(info).collect();
@@ -58,18 +58,17 @@ impl Runs {
         let mut found = self.daemon.agents.follow(&self.daemon.registry, false);
         let found = FoundAgents::all(&mut found).await;
         let read = |one: &wire::Json| one.read::<Value>().ok();
-        let mut usable: Vec<Value> = found.agents.iter().filter_map(read).collect();
-        usable.retain(|one| one["isUsable"] == true);
+        let known = found.agents.iter().filter_map(read);
+        let usable = known.filter(|one| one["isUsable"] == true);
         // They are found in no order. The demo agent is taken when there is no other.
         let rank = |one: &Value| {
             let id = one["id"].as_str().unwrap_or_default().to_owned();
             (one["isDemo"] == true, one["auth"]["state"] != "ok", id)
         };
-        usable.sort_by_key(rank);
-        let first = usable.first().and_then(|one| one["id"].as_str());
+        let first = usable.min_by_key(rank);
         let none = "no agent on this machine can be used";
         let none = || Problem::of(kinds::AGENT_NOT_FOUND).detail(none);
-        first.map(str::to_owned).ok_or_else(none)
+        first.and_then(|one| Some(one["id"].as_str()?.to_owned())).ok_or_else(none)
     }
 }
 
@@ -103,7 +102,7 @@ fn info(found: &wire::Json) -> Option<Value> {
         "authStatus": found["auth"]["state"].as_str().unwrap_or("unknown"),
         "diagnostics": diagnostics(&found, is_usable),
     });
-    let options = options(&efforts_of(&found), "Default");
+    let options = options(&efforts_of(&found));
     let more = [
         ("reasoningOptions", options),
         ("capabilities", capabilities(&found["run"])),
@@ -150,7 +149,7 @@ fn models(found: &Value) -> Vec<Value> {
     for model in found["models"].as_array().into_iter().flatten() {
         let Some(id) = model["id"].as_str() else { continue };
         let mut one = json!({ "id": id, "label": model["name"].as_str().unwrap_or(id) });
-        let options = options(&efforts_of(model), "Default");
+        let options = options(&efforts_of(model));
         if !options.is_null() {
             one["reasoningOptions"] = options;
         }
@@ -159,11 +158,11 @@ fn models(found: &Value) -> Vec<Value> {
     models
 }
 
-fn options(efforts: &[String], default: &str) -> Value {
+fn options(efforts: &[String]) -> Value {
     if efforts.is_empty() {
         return Value::Null;
     }
-    let mut options = vec![json!({ "id": "default", "label": default })];
+    let mut options = vec![json!({ "id": "default", "label": "Default" })];
     let others = efforts.iter().filter(|effort| *effort != "default");
     options.extend(others.map(|effort| json!({ "id": effort, "label": effort })));
     Value::Array(options)

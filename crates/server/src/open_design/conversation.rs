@@ -80,7 +80,8 @@ impl Runs {
         let main = log.session(conversation.main).await?;
         match (&main, agent) {
             (Some(record), Some(agent)) if record.agent != agent => {
-                let side = conversation.side(agent);
+                let Conversation { id, owner, .. } = conversation;
+                let side = SessionId::derived(&["side", owner, id, agent].map(str::as_bytes));
                 Ok((side, log.session(side).await?))
             }
             _ => Ok((conversation.main, main)),
@@ -102,13 +103,6 @@ impl Runs {
             }
         }
         Ok(None)
-    }
-}
-
-impl Conversation {
-    fn side(&self, agent: &str) -> SessionId {
-        let Self { id, owner, .. } = self;
-        SessionId::derived(&["side", owner, id, agent].map(str::as_bytes))
     }
 }
 

@@ -7,19 +7,16 @@ use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use cap_std::ambient_authority;
-use cap_std::fs::Dir;
+use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
+use tokio_util::io::ReaderStream;
 use wire::SessionId;
 
 use super::Runs;
 use super::project::Project;
-use super::run_request::FileReference;
-use crate::attachments::{N_SNIFFED_BYTES, mime_type};
-use crate::dir_handles::{open_dir, read_options};
+use crate::attachments::{N_SNIFFED_BYTES, image_block, mime_type};
+use crate::dir_handles::read_options;
 use crate::principal::Principal;
 use crate::problem::{Problem, shown};
 
@@ -33,27 +30,19 @@ const MAX_IMAGES_BYTES: u64 = 16 << 20;
 /// Bytes of a file that are in memory at once while it is copied.
 const CHUNK: usize = 256 << 10;
 
-/// A file of the project, to be linked to.
+/// A file that goes with a run.
 #[derive(Debug)]
-pub(super) struct AttachedFile {
+pub(super) struct RunFile {
     name: String,
     path: PathBuf,
-    size: u64,
-}
-
-#[derive(Debug)]
-pub(super) struct RunImage {
-    name: String,
-    path: PathBuf,
-    mime_type: &'static str,
     size: u64,
 }
 
 /// The files that go with a run.
 #[derive(Debug, Default)]
 pub(super) struct RunFiles {
-    attached: Vec<AttachedFile>,
-    pictures: Vec<RunImage>,
+    attached: Vec<RunFile>,
+    pictures: Vec<RunFile>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -92,15 +81,13 @@ impl Runs {
         principal: &Principal,
         project: Project,
         session: SessionId,
-        files: &[FileReference],
-        pictures: &[FileReference],
+        files: Vec<String>,
+        pictures: Vec<String>,
     ) -> Result<RunFiles, Problem> {
         if files.is_empty() && pictures.is_empty() {
             return Ok(RunFiles::default());
         }
-        let files: Vec<String> = files.iter().map(|file| file.as_str().to_owned()).collect();
-        let pictures: Vec<String> = pictures.iter().map(|file| file.as_str().to_owned()).collect();
-        let checking = move |places: &[FileDirectory]| check_all(places, &files, &pictures);
+        let checking = move |places: &[Project]| check_all(places, &files, &pictures);
         self.at_places(principal, project, session, checking).await
     }
 
@@ -124,23 +111,15 @@ impl Runs {
             let lost = |error: RunFileError| {
                 Problem::bad_request(format!("image `{}`: {error}", shown(&picture.name)))
             };
-            let (place, named) = (uploads.clone(), relative.clone());
-            let (file, _) = blocking(move || place.open_path(named)).await?.map_err(lost)?;
-            let name = relative.file_name().unwrap_or_default().to_string_lossy();
-            let size = Some(picture.size);
-            let begun = all.begin(session, &name, &principal.name, size).await;
-            let mut upload = begun?;
-            let mut chunks = tokio::fs::File::from_std(file).take(picture.size);
-            let mut chunk = Vec::with_capacity(CHUNK);
-            while (&mut chunks)
-                .take(CHUNK as u64)
-                .read_to_end(&mut chunk)
-                .await
-                .map_err(|error| lost(error.into()))?
-                > 0
-            {
-                let bytes = std::mem::take(&mut chunk).into();
-                upload.write(bytes).await?;
+            let name = relative.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let place = uploads.clone();
+            let opening = tokio::task::spawn_blocking(move || place.open_path(&relative));
+            let (file, _) = opening.await?.map_err(lost)?;
+            let mut upload = all.begin(session, &name, &principal.name, Some(picture.size)).await?;
+            let file = tokio::fs::File::from_std(file).take(picture.size);
+            let mut chunks = ReaderStream::with_capacity(file, CHUNK);
+            while let Some(chunk) = chunks.next().await {
+                upload.write(chunk.map_err(|error| lost(error.into()))?).await?;
             }
             let attachment = upload.finish().await?;
             picture.path = all.path(session, &attachment);
@@ -158,7 +137,7 @@ impl Runs {
         project: Project,
         session: SessionId,
     ) -> Result<Vec<Value>, Problem> {
-        let reading = move |places: &[FileDirectory]| enclosed.with_images(places);
+        let reading = move |places: &[Project]| enclosed.with_images(places);
         self.at_places(principal, project, session, reading).await
     }
 
@@ -167,33 +146,27 @@ impl Runs {
         principal: &Principal,
         project: Project,
         session: SessionId,
-        work: impl FnOnce(&[FileDirectory]) -> Result<T, Problem> + Send + 'static,
+        work: impl FnOnce(&[Project]) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let sessions = self.daemon.settings.sessions_dir.clone();
-        let (project, before) = (FileDirectory::from(project), self.uploads(principal).await?);
+        let (attachments, before) =
+            (self.daemon.attachments.clone(), self.uploads(principal).await?);
         let working = move || {
-            let places = [Some(project), uploaded(&sessions, session), before];
-            let places: Vec<FileDirectory> = places.into_iter().flatten().collect();
-            work(&places)
+            let uploaded = attachments.dir(session).map(|(dir, path)| Project { dir, path });
+            let places = [Some(project), uploaded, before];
+            work(&places.into_iter().flatten().collect::<Vec<_>>())
         };
-        blocking(working).await?
+        tokio::task::spawn_blocking(working).await?
     }
 
     /// The directory of a principal's images that were uploaded before their run, if there is one.
-    async fn uploads(&self, principal: &Principal) -> Result<Option<FileDirectory>, Problem> {
+    async fn uploads(&self, principal: &Principal) -> Result<Option<Project>, Problem> {
         let (projects, principal) = (self.projects.clone(), principal.clone());
-        blocking(move || projects.uploads(&principal).map(FileDirectory::from)).await
+        Ok(tokio::task::spawn_blocking(move || projects.uploads(&principal)).await?)
     }
 }
 
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Problem> {
-    Ok(tokio::task::spawn_blocking(work).await?)
-}
-
 fn check_all(
-    places: &[FileDirectory],
+    places: &[Project],
     files: &[String],
     pictures: &[String],
 ) -> Result<RunFiles, Problem> {
@@ -210,7 +183,7 @@ fn check_all(
     let mut n_left = MAX_IMAGES_BYTES;
     for name in pictures {
         match picture(places, name, &mut n_left) {
-            Ok((picture, _)) => enclosed.pictures.push(picture),
+            Ok((picture, ..)) => enclosed.pictures.push(picture),
             Err(error) => bad.push(("image", name, error)),
         }
     }
@@ -223,55 +196,31 @@ fn check_all(
     Err(Problem::bad_request(told).details(json!({ "files": names })))
 }
 
-/// A directory that files may come from.
-#[derive(Debug)]
-struct FileDirectory {
-    dir: Dir,
-    path: PathBuf,
-}
-
-/// The directory of the files that were uploaded to the session, if any were.
-fn uploaded(root: &Path, session: SessionId) -> Option<FileDirectory> {
-    let path = root.join(session.as_str()).join("attachments");
-    let dir = Dir::open_ambient_dir(root, ambient_authority()).ok()?;
-    let dir = open_dir(&open_dir(&dir, session.as_str()).ok()?, "attachments").ok()?;
-    Some(FileDirectory { dir, path })
-}
-
-impl From<Project> for FileDirectory {
-    fn from(Project { dir, path }: Project) -> Self {
-        Self { dir, path }
-    }
-}
-
-impl FileDirectory {
-    /// The path as it is below this place: relative ones are, absolute ones may be.
-    fn relative(&self, name: &str) -> Option<PathBuf> {
-        let named = Path::new(name);
-        if named.is_relative() {
-            return Some(named.to_owned());
-        }
-        named.strip_prefix(&self.path).ok().map(Path::to_owned)
-    }
-
-    fn open(&self, name: &str) -> Result<(std::fs::File, PathBuf), RunFileError> {
+impl Project {
+    /// Opens a file by a path below this directory: relative ones are, absolute ones may be.
+    fn open_file(&self, name: &str) -> Result<(std::fs::File, PathBuf), RunFileError> {
         if name.is_empty() || name.len() > MAX_PATH_BYTES || name.contains('\0') {
             return Err(RunFileError::NoPath);
         }
-        self.open_path(self.relative(name).ok_or(RunFileError::Outside)?)
+        match Path::new(name) {
+            named if named.is_relative() => self.open_path(named),
+            named => {
+                self.open_path(named.strip_prefix(&self.path).map_err(|_| RunFileError::Outside)?)
+            }
+        }
     }
 
-    fn open_path(&self, relative: PathBuf) -> Result<(std::fs::File, PathBuf), RunFileError> {
-        let file = self.dir.open_with(&relative, &read_options())?;
+    fn open_path(&self, relative: &Path) -> Result<(std::fs::File, PathBuf), RunFileError> {
+        let file = self.dir.open_with(relative, &read_options())?;
         Ok((file.into_std(), self.path.join(relative)))
     }
 }
 
 /// Opens a file in the first directory that has it.
-fn find(places: &[FileDirectory], name: &str) -> Result<(std::fs::File, PathBuf), RunFileError> {
+fn find(places: &[Project], name: &str) -> Result<(std::fs::File, PathBuf), RunFileError> {
     let mut failed = RunFileError::Missing;
     for (n, place) in places.iter().enumerate() {
-        match place.open(name) {
+        match place.open_file(name) {
             Ok(found) => return Ok(found),
             // The project is what most clients mean.
             Err(error) if n == 0 => failed = error,
@@ -281,20 +230,21 @@ fn find(places: &[FileDirectory], name: &str) -> Result<(std::fs::File, PathBuf)
     Err(failed)
 }
 
-fn attached(places: &[FileDirectory], name: &str) -> Result<AttachedFile, RunFileError> {
+fn attached(places: &[Project], name: &str) -> Result<RunFile, RunFileError> {
     let (file, path) = find(places, name)?;
     let about = file.metadata()?;
     if !about.is_file() && !about.is_dir() {
         return Err(RunFileError::Special);
     }
-    Ok(AttachedFile { name: name.to_owned(), path, size: about.len() })
+    Ok(RunFile { name: name.to_owned(), path, size: about.len() })
 }
 
+/// A picture with its type, opened; its bytes are subtracted from `n_left`.
 fn picture(
-    places: &[FileDirectory],
+    places: &[Project],
     name: &str,
     n_left: &mut u64,
-) -> Result<(RunImage, std::fs::File), RunFileError> {
+) -> Result<(RunFile, &'static str, std::fs::File), RunFileError> {
     let (mut file, path) = find(places, name)?;
     let about = file.metadata()?;
     if !about.is_file() {
@@ -310,22 +260,24 @@ fn picture(
     file.rewind()?;
     let mime_type = mime_type(&telling, name);
     match mime_type.starts_with("image/") {
-        true => Ok((RunImage { name: name.to_owned(), path, mime_type, size }, file)),
+        true => Ok((RunFile { name: name.to_owned(), path, size }, mime_type, file)),
         false => Err(RunFileError::NoPicture),
     }
 }
 
-impl RunImage {
-    fn block(&self, file: &std::fs::File) -> io::Result<Value> {
+impl RunFile {
+    fn image(&self, mime_type: &str, file: std::fs::File) -> io::Result<Value> {
         let mut bytes = Vec::new();
         // It may grow while it is read.
         file.take(self.size).read_to_end(&mut bytes)?;
-        Ok(json!({
-            "type": "image",
-            "data": STANDARD.encode(&bytes),
-            "mimeType": self.mime_type,
-            "uri": wire::uri::file_uri(&self.path),
-        }))
+        Ok(image_block(&bytes, mime_type, &self.path))
+    }
+
+    fn link(&self) -> Value {
+        let name = Path::new(&self.name).file_name();
+        let name = name.map_or(self.name.as_str().into(), |name| name.to_string_lossy());
+        let uri = wire::uri::file_uri(&self.path);
+        json!({ "type": "resource_link", "uri": uri, "name": name, "size": self.size })
     }
 }
 
@@ -336,34 +288,22 @@ impl RunFiles {
 
     /// As links, which every agent takes.
     pub(super) fn links(&self) -> Vec<Value> {
-        let pictures = self.pictures.iter();
-        let pictures = pictures.map(|picture| link(&picture.name, &picture.path, picture.size));
-        self.file_links().chain(pictures).collect()
-    }
-
-    fn file_links(&self) -> impl Iterator<Item = Value> {
-        self.attached.iter().map(|file| link(&file.name, &file.path, file.size))
+        self.attached.iter().chain(&self.pictures).map(RunFile::link).collect()
     }
 
     /// The pictures are looked for once more: they may have changed since.
-    fn with_images(&self, places: &[FileDirectory]) -> Result<Vec<Value>, Problem> {
-        let mut blocks: Vec<Value> = self.file_links().collect();
+    fn with_images(&self, places: &[Project]) -> Result<Vec<Value>, Problem> {
+        let mut blocks: Vec<Value> = self.attached.iter().map(RunFile::link).collect();
         let mut n_left = MAX_IMAGES_BYTES;
-        for RunImage { name, .. } in &self.pictures {
+        for RunFile { name, .. } in &self.pictures {
             let found = picture(places, name, &mut n_left);
-            let read = found.and_then(|(picture, file)| Ok(picture.block(&file)?));
+            let read = found.and_then(|(picture, kind, file)| Ok(picture.image(kind, file)?));
             blocks.push(read.map_err(|error| {
                 Problem::bad_request(format!("image `{}`: {error}", shown(name)))
             })?);
         }
         Ok(blocks)
     }
-}
-
-fn link(name: &str, path: &Path, size: u64) -> Value {
-    let name = Path::new(name).file_name().map_or(name.into(), |name| name.to_string_lossy());
-    let uri = wire::uri::file_uri(path);
-    json!({ "type": "resource_link", "uri": uri, "name": name, "size": size })
 }
 
 #[cfg(test)]

@@ -5,14 +5,14 @@
 //! its projects in a directory of its own, which no id can name.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
 use sessions::mint;
 
-use crate::dir_handles::{make_dir, open_dir};
+use crate::dir_handles::{blocking, is_no_dir, make_dir, open_dir};
 use crate::principal::Principal;
 use crate::problem::{Problem, shown};
 
@@ -26,14 +26,14 @@ const MAX_UPLOADS: usize = 256;
 
 #[derive(Debug, Clone)]
 pub(super) struct Projects {
-    root: PathBuf,
+    pub(super) root: PathBuf,
 }
 
-/// An open directory of a project.
+/// An open directory of a project, or of files that were uploaded.
 #[derive(Debug)]
 pub(super) struct Project {
     pub(super) dir: Dir,
-    /// The path where agents work.
+    /// The path by which agents know it.
     pub(super) path: PathBuf,
 }
 
@@ -66,18 +66,12 @@ impl Projects {
         Self { root }
     }
 
-    pub(super) fn root(&self) -> &Path {
-        &self.root
-    }
-
     /// Where a project is, whether there is one or not.
     pub(super) fn path(&self, principal: &Principal, name: &str) -> Result<PathBuf, ProjectError> {
-        check(name)?;
-        let root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
-        Ok(match own_part(principal) {
-            Some(own) => root.join(own).join(name),
-            None => root.join(name),
-        })
+        if !is_plain_name(name) {
+            return Err(ProjectError::BadId(name.to_owned()));
+        }
+        Ok(self.real_root().join(own_part(principal).unwrap_or_default()).join(name))
     }
 
     /// A new directory for files that are of no project yet.
@@ -85,15 +79,14 @@ impl Projects {
         let (id, own) = (mint::turn_id().to_string(), uploads_part(principal));
         let path = self.uploads_path(principal).join(&id);
         let root = self.root.clone();
-        let making = tokio::task::spawn_blocking(move || {
+        let making = blocking(move || {
             let root = Dir::open_ambient_dir(&root, ambient_authority())?;
             let own = make_dir(&make_dir(&root, UPLOADS)?, &own)?;
             make_room(&own)?;
             make_dir(&own, &id)
         });
-        let made = making.await.unwrap_or_else(|error| Err(io::Error::other(error)));
         let failed = |error| ProjectError::Io { name: UPLOADS.to_owned(), error };
-        Ok(Project { dir: made.map_err(failed)?, path })
+        Ok(Project { dir: making.await.map_err(failed)?, path })
     }
 
     /// Where the uploads of a principal are, if it has any.
@@ -104,8 +97,11 @@ impl Projects {
     }
 
     fn uploads_path(&self, principal: &Principal) -> PathBuf {
-        let root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
-        root.join(UPLOADS).join(uploads_part(principal))
+        self.real_root().join(UPLOADS).join(uploads_part(principal))
+    }
+
+    fn real_root(&self) -> PathBuf {
+        self.root.canonicalize().unwrap_or_else(|_| self.root.clone())
     }
 
     /// The project's directory, made if there is none.
@@ -116,18 +112,15 @@ impl Projects {
     ) -> Result<Project, ProjectError> {
         let path = self.path(principal, name)?;
         let (root, own, name) = (self.root.clone(), own_part(principal), name.to_owned());
-        let opening = tokio::task::spawn_blocking({
-            let name = name.clone();
-            move || {
-                let mut dir = Dir::open_ambient_dir(&root, ambient_authority())?;
-                if let Some(own) = own {
-                    dir = make_dir(&dir, &own)?;
-                }
-                make_dir(&dir, &name)
+        let below = name.clone();
+        let opening = blocking(move || {
+            let mut dir = Dir::open_ambient_dir(&root, ambient_authority())?;
+            if let Some(own) = own {
+                dir = make_dir(&dir, &own)?;
             }
+            make_dir(&dir, &below)
         });
-        let opened = opening.await.unwrap_or_else(|error| Err(io::Error::other(error)));
-        match opened {
+        match opening.await {
             Ok(dir) => Ok(Project { dir, path }),
             Err(error) if is_no_dir(&error) => Err(ProjectError::NotADirectory(name)),
             Err(error) => Err(ProjectError::Io { name, error }),
@@ -150,10 +143,6 @@ fn make_room(uploads: &Dir) -> io::Result<()> {
     Ok(())
 }
 
-fn check(name: &str) -> Result<(), ProjectError> {
-    if is_plain_name(name) { Ok(()) } else { Err(ProjectError::BadId(name.to_owned())) }
-}
-
 /// Whether a name is one plain path segment, without any special meaning.
 pub(super) fn is_plain_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -173,11 +162,6 @@ fn own_part(principal: &Principal) -> Option<String> {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '@' };
     let name = || format!("@{}", principal.namespace().chars().map(plain).collect::<String>());
     principal.own_sessions.then(name)
-}
-
-fn is_no_dir(error: &io::Error) -> bool {
-    let is_link = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
-    is_link || error.kind() == io::ErrorKind::NotADirectory
 }
 
 #[cfg(test)]

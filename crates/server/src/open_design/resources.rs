@@ -14,7 +14,7 @@ use sessions::permission::PermissionMode;
 use super::Runs;
 use super::project::is_plain_name;
 use super::run_request::NewRun;
-use crate::dir_handles::{open_dir, read_options};
+use crate::dir_handles::{blocking, open_dir, read_options};
 use crate::principal::Principal;
 use crate::problem::{Problem, shown};
 
@@ -110,8 +110,7 @@ impl ResourceKind {
         }
         let path = root.join(name);
         let (dir, file) = (name.to_owned(), self.file);
-        let reading = tokio::task::spawn_blocking(move || read(&root, &dir, file));
-        let text = match reading.await.unwrap_or_else(|error| Err(io::Error::other(error))) {
+        let text = match blocking(move || read(&root, &dir, file)).await {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing()),
             Err(error) => {

@@ -18,7 +18,7 @@ use wire::TurnId;
 use super::Runs;
 use super::conversation::session_prefix;
 use super::run_index::Run;
-use super::run_request::{LenientJsonBody, NewRun};
+use super::run_request::NewRun;
 use crate::input::{PathParams, QueryParams};
 use crate::principal::{Principal, Role};
 use crate::problem::{Problem, kinds, shown};
@@ -29,9 +29,8 @@ const CANCEL_WITHIN: Duration = Duration::from_secs(60);
 pub(super) async fn create(
     State(runs): State<Arc<Runs>>,
     principal: Principal,
-    LenientJsonBody(new): LenientJsonBody<NewRun>,
+    new: NewRun,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
-    let new = new.checked()?;
     let begun = runs.begin(&principal, &new).await?;
     let mut answer = json!({
         "runId": begun.run,
@@ -158,9 +157,8 @@ pub(super) async fn events(
 pub(super) async fn chat(
     State(runs): State<Arc<Runs>>,
     principal: Principal,
-    LenientJsonBody(new): LenientJsonBody<NewRun>,
+    new: NewRun,
 ) -> Result<Response, Problem> {
-    let new = new.checked()?;
     let begun = runs.begin(&principal, &new).await?;
     let ends_with_us = (new.cancel_on_disconnect == Some(true)).then(|| RunCancelGuard {
         runs: runs.clone(),

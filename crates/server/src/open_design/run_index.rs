@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use store::{EventLog, SessionRecord, StoreError};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedMutexGuard, Semaphore};
 use wire::event::{DropReason, PromptDropped, PromptReceived, TurnEnded, TurnOutcome};
 use wire::{Category, Event, Fault, OwnEvent, Seq, SessionId, TurnId};
 
@@ -224,10 +224,7 @@ impl RunIndexes {
         log: &dyn EventLog,
         record: &SessionRecord,
     ) -> Result<Vec<Run>, StoreError> {
-        let index = self.index(record);
-        let mut index = index.lock().await;
-        Self::bring_up(&mut index, log, record).await?;
-        Ok(index.runs.iter().rev().cloned().collect())
+        Ok(self.current(log, record).await?.runs.iter().rev().cloned().collect())
     }
 
     /// One run of a session, and up to where the log was read.
@@ -237,34 +234,33 @@ impl RunIndexes {
         record: &SessionRecord,
         id: TurnId,
     ) -> Result<Option<(Run, Seq)>, StoreError> {
-        let index = self.index(record);
-        let is_cut = {
-            let mut index = index.lock().await;
-            Self::bring_up(&mut index, log, record).await?;
-            if let Some(run) = index.runs.iter().find(|run| run.id == id) {
-                return Ok(Some((run.clone(), index.read_to)));
-            }
-            index.is_cut
-        };
-        if !is_cut {
+        let index = self.current(log, record).await?;
+        if let Some(run) = index.runs.iter().find(|run| run.id == id) {
+            return Ok(Some((run.clone(), index.read_to)));
+        }
+        if !index.is_cut {
             return Ok(None);
         }
+        drop(index);
         let mut alone = RunIndex::new(record, Some(id));
         alone.read(log).await?;
         let heard = alone.read_to;
         Ok(alone.runs.pop_front().map(|run| (run, heard)))
     }
 
-    async fn bring_up(
-        index: &mut RunIndex,
+    /// The index of a session, brought up to date.
+    async fn current(
+        &self,
         log: &dyn EventLog,
         record: &SessionRecord,
-    ) -> Result<(), StoreError> {
+    ) -> Result<OwnedMutexGuard<RunIndex>, StoreError> {
+        let mut index = self.index(record).lock_owned().await;
         // The session was deleted and made again, or events were lost.
         if index.epoch != record.epoch {
             *index = RunIndex::new(record, None);
         }
-        index.read(log).await
+        index.read(log).await?;
+        Ok(index)
     }
 
     fn index(&self, record: &SessionRecord) -> Arc<tokio::sync::Mutex<RunIndex>> {

@@ -129,15 +129,9 @@ fn is_noted(details: &SessionDetails, choice: OptionChoice<'_>, wanted: &str) ->
         };
         is_of_choice.then_some(value)
     });
-    let requested = match choice {
-        OptionChoice::Model => details.initial_options.model.as_ref(),
-        OptionChoice::Effort => details.initial_options.effort.as_ref(),
-        OptionChoice::Mode => details.initial_options.mode.as_ref(),
-        OptionChoice::Option(id) => details.initial_options.options.get(id),
-    };
     match set.next() {
         Some(value) => value == wanted,
-        None => requested.map(String::as_str) == Some(wanted),
+        None => details.initial_options.all().any(|requested| requested == (choice, wanted)),
     }
 }
 

@@ -5,7 +5,6 @@
 
 use crate::problem::{Problem, kinds};
 use axum::extract::{FromRequest, Request};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sessions::permission::PermissionMode;
 
@@ -59,10 +58,9 @@ pub(super) enum FileReference {
 }
 
 impl FileReference {
-    pub(super) fn as_str(&self) -> &str {
-        match self {
-            Self::Path(path) | Self::Object { path } => path,
-        }
+    fn to_path(&self) -> String {
+        let (Self::Path(path) | Self::Object { path }) = self;
+        path.clone()
     }
 }
 
@@ -108,12 +106,13 @@ impl NewRun {
         }
     }
 
-    pub(super) fn files(&self) -> &[FileReference] {
-        self.attachments.as_deref().unwrap_or_default()
+    pub(super) fn files(&self) -> Vec<String> {
+        self.attachments.iter().flatten().map(FileReference::to_path).collect()
     }
 
-    pub(super) fn pictures(&self) -> Vec<FileReference> {
-        [&self.images, &self.image_paths].into_iter().flatten().flatten().cloned().collect()
+    pub(super) fn pictures(&self) -> Vec<String> {
+        let all = [&self.images, &self.image_paths].into_iter().flatten().flatten();
+        all.map(FileReference::to_path).collect()
     }
 
     /// The skills that it names, each once.
@@ -126,11 +125,6 @@ impl NewRun {
             }
         }
         skills
-    }
-
-    /// Two requests with the same are the same request, sent again.
-    pub(super) fn digest(&self) -> String {
-        crate::request_names::digest(self)
     }
 }
 
@@ -145,11 +139,8 @@ fn check_id(name: &str, value: &mut Option<String>) -> Result<(), Problem> {
     }
 }
 
-/// A JSON body.
-#[derive(Debug)]
-pub(super) struct LenientJsonBody<T>(pub(super) T);
-
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for LenientJsonBody<T> {
+/// A JSON body, checked.
+impl<S: Send + Sync> FromRequest<S> for NewRun {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
@@ -161,7 +152,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for LenientJsonBody<T> 
         if wire::has_too_many_values(&body) {
             return Err(Problem::bad_request("there are too many values in the body".to_owned()));
         }
-        let read = serde_json::from_slice(&body);
-        Ok(Self(read.map_err(|error| Problem::bad_request(error.to_string()))?))
+        let read: Self = serde_json::from_slice(&body)
+            .map_err(|error| Problem::bad_request(error.to_string()))?;
+        read.checked()
     }
 }

@@ -17,7 +17,7 @@ use sessions::order::SessionOrder;
 use sessions::permission::PermissionMode;
 use sessions::session::{PromptAcceptance, SessionHandle};
 use store::SessionRecord;
-use wire::{Category, Fault, SessionId, TurnId};
+use wire::{Category, SessionId, TurnId};
 
 use super::Runs;
 use super::conversation::{Conversation, ConversationNote, RunNote, run_id};
@@ -46,7 +46,8 @@ impl Runs {
     ) -> Result<StartedRun, Problem> {
         principal.require(Role::Operator)?;
         let request_id = new.client_request_id.as_deref();
-        let digest = new.digest();
+        // Two requests with the same are the same request, sent again.
+        let digest = crate::request_names::digest(new);
         let asking = self.request_digests.enter(&principal.namespace(), request_id, &digest)?;
         let conversation = self.conversation(new, principal).await?;
         let _place = self.conversation_locks.enter(conversation.main.as_str()).await;
@@ -72,10 +73,16 @@ impl Runs {
         let mut work =
             self.prepare(principal, new, &conversation, session, record.as_ref()).await?;
         let note = RunNote {
-            project_id: project_of(new, record.as_ref()),
+            conversation_id: conversation.id.clone(),
+            project_id: work.note.project_id.clone(),
+            client_request_id: new.client_request_id.clone(),
+            user_message_id: new.user_message_id.clone(),
+            assistant_message_id: new.assistant_message_id.clone(),
+            model: new.model.clone(),
+            reasoning: new.reasoning.clone(),
+            session_mode: new.session_mode.clone(),
             permissions: work.permissions.or_else(|| details.as_ref()?.permissions),
             warnings: std::mem::take(&mut work.resources.warnings),
-            ..note(new, &conversation)
         };
         let (blocks, _in_memory) =
             self.open(principal, new, session, record.as_ref(), work).await?;
@@ -111,7 +118,8 @@ impl Runs {
         }
         // A conversation without a project has a directory of its own.
         let own = || format!("conversation-{}", conversation.main);
-        let name = begun_in.or_else(|| new.project_id.clone()).unwrap_or_else(own);
+        let project_id = begun_in.or_else(|| new.project_id.clone());
+        let name = project_id.clone().unwrap_or_else(own);
         let project = self.projects.open(principal, &name).await?;
         let path = project.path.clone();
         let agent = match record {
@@ -119,9 +127,9 @@ impl Runs {
             None => self.agent(new.agent_id.as_deref()).await?,
         };
         let (model, reasoning) = (new.model.as_deref(), new.reasoning.as_deref());
-        let initial_options = self.check_options(&agent, model, reasoning).await?;
+        let options = self.check_options(&agent, model, reasoning).await?;
         let enclosed =
-            self.enclosed(principal, project, session, new.files(), &new.pictures()).await?;
+            self.enclosed(principal, project, session, new.files(), new.pictures()).await?;
         // An agent cannot give a session wider permissions than it would get.
         let own = (!principal.is_worker).then(|| self.daemon.open_design().permissions);
         // A further agent of a conversation may do no more than the first.
@@ -142,20 +150,9 @@ impl Runs {
                 begun.name()
             ));
         }
-        let note = ConversationNote {
-            conversation_id: conversation.id.clone(),
-            project_id: new.project_id.clone(),
-        };
-        Ok(PreparedRun {
-            project: name,
-            path,
-            agent,
-            permissions,
-            initial_options,
-            resources,
-            enclosed,
-            note,
-        })
+        let note = ConversationNote { conversation_id: conversation.id.clone(), project_id };
+        let project = name;
+        Ok(PreparedRun { project, path, agent, permissions, options, resources, enclosed, note })
     }
 
     /// Makes the session or sets its options, and returns the blocks of the prompt; with the permit
@@ -166,35 +163,25 @@ impl Runs {
         new: &NewRun,
         session: SessionId,
         record: Option<&SessionRecord>,
-        work: PreparedRun,
-    ) -> Result<(Vec<serde_json::Value>, Option<FairPermit>), Problem> {
-        let PreparedRun {
-            project,
-            path,
-            agent,
-            permissions,
-            initial_options,
-            resources,
-            mut enclosed,
-            note,
-        } = work;
-        let Resources { instructions, directories, .. } = resources;
-        let CheckedOptions { initial_options, is_unsure } = initial_options;
+        mut work: PreparedRun,
+    ) -> Result<(Vec<Value>, Option<FairPermit>), Problem> {
+        let Resources { instructions, directories, .. } = work.resources;
+        let CheckedOptions { initial_options, is_unsure } = work.options;
         match record {
             Some(record) => self.apply_options(record, &initial_options).await?,
             None => {
-                let roots = [&[self.projects.root().to_owned()], &directories[..]].concat();
+                let roots = [std::slice::from_ref(&self.projects.root), &directories].concat();
                 let inactive = self.daemon.open_design().inactivity;
                 let order = SessionOrder {
                     id: Some(session),
-                    agent: Some(agent),
-                    cwd: path,
+                    agent: Some(work.agent),
+                    cwd: work.path,
                     additional_directories: directories,
-                    note: Some(note.to_note()),
+                    note: Some(work.note.to_note()),
                     system_prompt: instructions.clone(),
                     tells_directory: true,
                     initial_options,
-                    permissions,
+                    permissions: work.permissions,
                     limits: BudgetLimits { inactive, ..BudgetLimits::default() },
                     maker: Some(principal.maker()),
                     has_own_worker: principal.own_sessions,
@@ -205,11 +192,11 @@ impl Runs {
                 self.daemon.registry.create(order).await?;
             }
         }
-        self.take_over(&mut enclosed, principal, session).await?;
+        self.take_over(&mut work.enclosed, principal, session).await?;
         let mut takes_images = false;
-        if enclosed.has_pictures() || (is_unsure && record.is_none()) {
-            match self.link(session).await? {
-                Ok(takes) => takes_images = takes,
+        if work.enclosed.has_pictures() || (is_unsure && record.is_none()) {
+            match self.daemon.capabilities(session).await? {
+                Ok(takes) => takes_images = takes.image,
                 // It does not offer the requested option: no run, and no session either.
                 Err(fault) if fault.category == Category::BadInput && record.is_none() => {
                     self.daemon.registry.delete(session).await?;
@@ -226,19 +213,16 @@ impl Runs {
             }
             None => None,
         };
-        let earlier = earlier.as_ref().map(|(details, made_of)| (details, made_of));
-        if !enclosed.has_pictures() || !takes_images {
-            return Ok((blocks(new, instructions.as_deref(), earlier, enclosed.links()), None));
-        }
-        let place = self.daemon.attachments.in_memory.enter(&principal.name).await;
-        let project = self.projects.open(principal, &project).await?;
-        let enclosed = self.with_images(enclosed, principal, project, session).await?;
-        Ok((blocks(new, instructions.as_deref(), earlier, enclosed), Some(place)))
-    }
-
-    /// Starts the session's agent, and says whether it takes images.
-    async fn link(&self, session: SessionId) -> Result<Result<bool, Fault>, Problem> {
-        Ok(self.daemon.capabilities(session).await?.map(|takes| takes.image))
+        let (files, place) = match work.enclosed.has_pictures() && takes_images {
+            false => (work.enclosed.links(), None),
+            true => {
+                let place = self.daemon.attachments.in_memory.enter(&principal.name).await;
+                let project = self.projects.open(principal, &work.project).await?;
+                let files = self.with_images(work.enclosed, principal, project, session).await?;
+                (files, Some(place))
+            }
+        };
+        Ok((blocks(new, instructions.as_deref(), earlier.as_ref(), files), place))
     }
 }
 
@@ -250,37 +234,17 @@ struct PreparedRun {
     agent: String,
     /// The permission mode of a new session.
     permissions: Option<PermissionMode>,
-    initial_options: CheckedOptions,
+    options: CheckedOptions,
     resources: Resources,
     enclosed: RunFiles,
     note: ConversationNote,
-}
-
-fn project_of(new: &NewRun, record: Option<&SessionRecord>) -> Option<String> {
-    let begun_in = record.and_then(ConversationNote::read).and_then(|note| note.project_id);
-    begun_in.or_else(|| new.project_id.clone())
-}
-
-fn note(new: &NewRun, conversation: &Conversation) -> RunNote {
-    RunNote {
-        conversation_id: conversation.id.clone(),
-        project_id: None,
-        client_request_id: new.client_request_id.clone(),
-        user_message_id: new.user_message_id.clone(),
-        assistant_message_id: new.assistant_message_id.clone(),
-        model: new.model.clone(),
-        reasoning: new.reasoning.clone(),
-        session_mode: new.session_mode.clone(),
-        permissions: None,
-        warnings: Vec::new(),
-    }
 }
 
 /// The blocks of the prompt. `earlier` is of a session which exists already.
 pub(super) fn blocks(
     new: &NewRun,
     instructions: Option<&str>,
-    earlier: Option<(&SessionDetails, &CreationParams)>,
+    earlier: Option<&(SessionDetails, CreationParams)>,
     enclosed: Vec<Value>,
 ) -> Vec<Value> {
     let remembers = earlier.is_some_and(|(details, _)| details.last_prompt.is_some());

@@ -26,11 +26,14 @@ use super::Runs;
 use super::multipart::{MultipartForm, PartHead};
 use super::project::{Project, UPLOADS, is_plain_name};
 use crate::attachments::{self, MAX_FILE_BYTES};
-use crate::dir_handles::{make_dir, no_follow_options, open_dir};
+use crate::dir_handles::{self, make_dir, no_follow_options, open_dir};
 use crate::input::PathParams;
 use crate::principal::{Principal, Role};
 use crate::problem::{Problem, kinds, shown};
 
+/// The fields of files and of images.
+const FILES: &str = "files";
+const IMAGES: &str = "images";
 /// All files of a form. The front end sends at most twelve at a time.
 pub(crate) const MAX_FORM_BYTES: u64 = 64 << 20;
 const MAX_FILES: usize = 64;
@@ -54,7 +57,7 @@ pub(super) async fn upload_files(
     let form = MultipartForm::of(&headers, body)?;
     let _place = runs.daemon.load.transfer(&principal.name)?;
     let project = Arc::new(runs.projects.open(&principal, &id).await?);
-    let files = receive(form, &project, UploadKind::Files).await?;
+    let files = receive(form, &project, FILES).await?;
     let files: Vec<Value> = files.iter().map(|file| file.to_json(&file.path)).collect();
     Ok(Json(json!({ "files": files })))
 }
@@ -69,14 +72,14 @@ pub(super) async fn upload_images(
     principal.require(Role::Operator)?;
     let form = MultipartForm::of(&headers, body)?;
     let _place = runs.daemon.load.transfer(&principal.name)?;
-    let root = runs.projects.root().to_owned();
+    let root = runs.projects.root.clone();
     // A failure is logged, and does not concern this client.
     let _ = tokio::task::spawn_blocking(move || sweep(&root)).await;
     let project = Arc::new(runs.projects.new_upload(&principal).await?);
     let mut place = UploadDirectory { path: project.path.clone(), is_kept: false };
-    let files = receive(form, &project, UploadKind::Images).await?;
+    let files = receive(form, &project, IMAGES).await?;
     place.is_kept = true;
-    let told = |file: &ReceivedFile| file.to_json(&project.path.join(&file.path));
+    let told = |file: &PartialFile| file.to_json(&project.path.join(&file.path));
     let files: Vec<Value> = files.iter().map(told).collect();
     Ok(Json(json!({ "files": files })))
 }
@@ -97,58 +100,13 @@ impl Drop for UploadDirectory {
     }
 }
 
-/// A file that has arrived.
-#[derive(Debug)]
-struct ReceivedFile {
-    /// As the client named it.
-    given: String,
-    /// Below the directory it was put into.
-    path: PathBuf,
-    size: u64,
-    mime_type: &'static str,
-}
-
-/// The files that a form is expected to have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum UploadKind {
-    Files,
-    Images,
-}
-
-impl UploadKind {
-    /// The name that its files have in the form.
-    fn field(self) -> &'static str {
-        match self {
-            Self::Files => "files",
-            Self::Images => "images",
-        }
-    }
-}
-
-impl ReceivedFile {
-    fn to_json(&self, path: &Path) -> Value {
-        let name = self.path.file_name().map(|name| name.to_string_lossy());
-        let is_image = self.mime_type.starts_with("image/");
-        let kind = if is_image { "image" } else { "file" };
-        json!({
-            "name": name,
-            "originalName": self.given,
-            "path": path,
-            "size": self.size,
-            "kind": kind,
-            "mimeType": self.mime_type,
-        })
-    }
-}
-
 /// Puts the files of a form into a project's directory, or the one below it that the form names
 /// first. All of them arrive, or none.
 async fn receive(
     mut form: MultipartForm,
     project: &Arc<Project>,
-    wanted: UploadKind,
-) -> Result<Vec<ReceivedFile>, Problem> {
-    let files = wanted.field();
+    files: &str,
+) -> Result<Vec<PartialFile>, Problem> {
     let mut whole: Vec<PartialFile> = Vec::new();
     let mut below = PathBuf::new();
     while let Some(head) = form.next().await? {
@@ -161,7 +119,7 @@ async fn receive(
                 return Err(Problem::bad_request(why));
             }
             let file = receive_file(&mut form, &head, project.clone(), &below).await?;
-            if wanted == UploadKind::Images && !file.is_image() {
+            if files == IMAGES && !file.is_image() {
                 let name = shown(&file.given);
                 return Err(Problem::bad_request(format!("`{name}` is no PNG, JPEG, GIF or WebP")));
             }
@@ -220,6 +178,7 @@ struct PartialFile {
     name: String,
     /// As the client named it.
     given: String,
+    /// Below the directory it was put into.
     path: PathBuf,
     file: std::fs::File,
     size: u64,
@@ -270,11 +229,20 @@ impl PartialFile {
     }
 
     /// Keeps the file: all files of the form have arrived.
-    fn keep(mut self) -> ReceivedFile {
+    fn keep(mut self) -> Self {
         self.is_kept = true;
-        let (mime_type, size) = (self.mime_type(), self.size);
-        let (given, path) = (std::mem::take(&mut self.given), std::mem::take(&mut self.path));
-        ReceivedFile { given, path, size, mime_type }
+        self
+    }
+
+    fn to_json(&self, path: &Path) -> Value {
+        json!({
+            "name": self.name,
+            "originalName": self.given,
+            "path": path,
+            "size": self.size,
+            "kind": if self.is_image() { "image" } else { "file" },
+            "mimeType": self.mime_type(),
+        })
     }
 }
 
@@ -299,8 +267,7 @@ fn numbered_name(name: &str, n: usize) -> String {
 async fn blocking<T: Send + 'static>(
     action: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, Problem> {
-    let done = tokio::task::spawn_blocking(action).await.map_err(io::Error::other);
-    done.flatten().map_err(|error| match error.kind() {
+    dir_handles::blocking(action).await.map_err(|error| match error.kind() {
         io::ErrorKind::FileTooLarge => {
             let why = format!("a file has at most {MAX_FILE_BYTES} bytes");
             Problem::of(kinds::FILE_TOO_LARGE).detail(why)

@@ -3,7 +3,6 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use axum::response::Response;
-use tower::ServiceExt as _;
 
 use super::*;
 use crate::guard::{ConnectionInfo, Guard, GuardSettings, GuardedRouter, Peer};
@@ -34,7 +33,7 @@ impl Case {
         }
         let arrival = ConnectionInfo::new(Peer::Net(at(50_000)), Some(at(7433)), false);
         let request = request.extension(arrival).body(Body::empty()).unwrap();
-        self.guarded.clone().oneshot(request).await.unwrap()
+        self.guarded.clone().handle(request).await
     }
 }
 

@@ -1,5 +1,6 @@
 //! Every kind of problem that there is, in one table: its HTTP status, the end of its `type`, its
-//! title, and the code that Open Design has for it.
+//! title, and the code that Open Design has for it. Behind the name stands the category of faults
+//! that are of this kind.
 
 use wire::Category;
 
@@ -13,13 +14,24 @@ pub(crate) struct ProblemKind {
 }
 
 macro_rules! kinds {
-    ($($name:ident: $status:literal $slug:literal $title:literal $($open_design:literal)?;)+) => {
+    ($(
+        $name:ident $(($category:ident))?:
+        $status:literal $slug:literal $title:literal $($open_design:literal)?;
+    )+) => {
         $(pub(crate) const $name: ProblemKind = ProblemKind {
             status: $status,
             urn: concat!("urn:switchyard:problem:", $slug),
             title: $title,
             open_design: kinds!(@code $($open_design)?),
         };)+
+
+        impl From<Category> for ProblemKind {
+            fn from(category: Category) -> Self {
+                match category {
+                    $($(Category::$category => $name,)?)+
+                }
+            }
+        }
     };
     // Open Design has no code for most.
     (@code) => { "INTERNAL_ERROR" };
@@ -27,7 +39,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    BAD_INPUT: 400 "bad-input" "the request cannot be understood" "BAD_REQUEST";
+    BAD_INPUT (BadInput): 400 "bad-input" "the request cannot be understood" "BAD_REQUEST";
     UNAUTHORIZED: 401 "unauthorized" "a valid token is needed" "UNAUTHORIZED";
     LOGIN_UNPROVED: 401 "login-unproved" "the page has to prove its login";
     PAGE_MOVED: 401 "page-moved" "the page has another name since the daemon was started again";
@@ -81,40 +93,19 @@ kinds! {
     DISK_FULL: 507 "disk-full" "the disk is full";
 
     // Faults of an agent that was asked for something.
-    AGENT_NOT_FOUND: 400 "agent-not-found" "there is no such agent" "AGENT_UNAVAILABLE";
-    AUTH: 502 "auth" "the agent could not do it" "AGENT_AUTH_REQUIRED";
-    RATE_LIMIT: 502 "rate-limit" "the agent could not do it" "RATE_LIMITED";
-    MODEL_UNAVAILABLE: 502 "model-unavailable" "the agent could not do it" "AGENT_UNAVAILABLE";
-    PROMPT_TOO_LARGE: 502 "prompt-too-large" "the agent could not do it" "AGENT_PROMPT_TOO_LARGE";
-    UPSTREAM_UNAVAILABLE: 502 "upstream-unavailable" "the agent could not do it" "UPSTREAM_UNAVAILABLE";
-    TIMEOUT: 502 "timeout" "the agent could not do it" "AGENT_UNAVAILABLE";
-    REJECTED: 502 "rejected" "the agent refused" "AGENT_EXECUTION_FAILED";
-    PROCESS_EXIT: 502 "process-exit" "the agent could not do it" "AGENT_UNAVAILABLE";
-    PROTOCOL: 502 "protocol" "the agent could not do it" "AGENT_UNAVAILABLE";
-    INTERRUPTED: 502 "interrupted" "the agent could not do it";
-    SESSION_LOST: 502 "session-lost" "the agent could not do it";
-    AGENT_FAILED: 502 "internal" "the agent could not do it";
-}
-
-impl From<Category> for ProblemKind {
-    fn from(category: Category) -> Self {
-        match category {
-            Category::Auth => AUTH,
-            Category::RateLimit => RATE_LIMIT,
-            Category::ModelUnavailable => MODEL_UNAVAILABLE,
-            Category::PromptTooLarge => PROMPT_TOO_LARGE,
-            Category::UpstreamUnavailable => UPSTREAM_UNAVAILABLE,
-            Category::Timeout => TIMEOUT,
-            Category::Rejected => REJECTED,
-            Category::AgentNotFound => AGENT_NOT_FOUND,
-            Category::ProcessExit => PROCESS_EXIT,
-            Category::Protocol => PROTOCOL,
-            Category::BadInput => BAD_INPUT,
-            Category::Interrupted => INTERRUPTED,
-            Category::SessionLost => SESSION_LOST,
-            Category::Internal => AGENT_FAILED,
-        }
-    }
+    AGENT_NOT_FOUND (AgentNotFound): 400 "agent-not-found" "there is no such agent" "AGENT_UNAVAILABLE";
+    AUTH (Auth): 502 "auth" "the agent could not do it" "AGENT_AUTH_REQUIRED";
+    RATE_LIMIT (RateLimit): 502 "rate-limit" "the agent could not do it" "RATE_LIMITED";
+    MODEL_UNAVAILABLE (ModelUnavailable): 502 "model-unavailable" "the agent could not do it" "AGENT_UNAVAILABLE";
+    PROMPT_TOO_LARGE (PromptTooLarge): 502 "prompt-too-large" "the agent could not do it" "AGENT_PROMPT_TOO_LARGE";
+    UPSTREAM_UNAVAILABLE (UpstreamUnavailable): 502 "upstream-unavailable" "the agent could not do it" "UPSTREAM_UNAVAILABLE";
+    TIMEOUT (Timeout): 502 "timeout" "the agent could not do it" "AGENT_UNAVAILABLE";
+    REJECTED (Rejected): 502 "rejected" "the agent refused" "AGENT_EXECUTION_FAILED";
+    PROCESS_EXIT (ProcessExit): 502 "process-exit" "the agent could not do it" "AGENT_UNAVAILABLE";
+    PROTOCOL (Protocol): 502 "protocol" "the agent could not do it" "AGENT_UNAVAILABLE";
+    INTERRUPTED (Interrupted): 502 "interrupted" "the agent could not do it";
+    SESSION_LOST (SessionLost): 502 "session-lost" "the agent could not do it";
+    AGENT_FAILED (Internal): 502 "internal" "the agent could not do it";
 }
 
 /// Open Design's code of a run's fault. An agent that could not be started at all is unavailable;

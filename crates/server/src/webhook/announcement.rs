@@ -18,10 +18,17 @@ use super::WebhookTopic;
 
 /// The subject of an announcement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum AnnouncementSubject {
-    Question { session: SessionId, request_id: CallId },
-    Event { session: SessionId, seq: Seq, topic: WebhookTopic },
-    Halted { session: SessionId, at: Millis, turn: Option<TurnId>, why: String },
+pub(super) struct AnnouncementSubject {
+    pub(super) session: SessionId,
+    pub(super) topic: WebhookTopic,
+    pub(super) cause: AnnouncementCause,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum AnnouncementCause {
+    Question(CallId),
+    Event(Seq),
+    Halted { at: Millis, turn: Option<TurnId>, why: String },
 }
 
 #[derive(Debug)]
@@ -46,20 +53,22 @@ impl AnnouncementWriter {
         &self,
         subject: &AnnouncementSubject,
     ) -> Result<Option<Announcement>, StoreError> {
-        let session = subject.session();
+        let session = subject.session;
         let Some(record) = self.context.log.session(session).await? else { return Ok(None) };
-        let body = match subject {
-            AnnouncementSubject::Question { request_id, .. } => {
+        let body = match &subject.cause {
+            AnnouncementCause::Question(request_id) => {
                 // Looked up last: it may have been answered while the record was read.
                 let question = self.context.pending.get(session, *request_id);
                 question.map(|question| question_body(&question))
             }
-            AnnouncementSubject::Event { seq, topic, .. } => match self.event(session, *seq).await?
-            {
-                Some(event) => event_body(*topic, &event),
-                None => None,
-            },
-            AnnouncementSubject::Halted { at, turn, why, .. } => Some(halt_body(*at, *turn, why)),
+            AnnouncementCause::Event(seq) => {
+                let event = self.event(session, *seq).await?;
+                event.and_then(|event| event_body(subject.topic, &event))
+            }
+            AnnouncementCause::Halted { at, turn, why } => {
+                let error = json!({ "category": "internal", "message": why });
+                Some(json!({ "time": at.0, "turn": turn, "error": error }))
+            }
         };
         Ok(body.map(|body| self.finish(subject, &record, body)))
     }
@@ -83,15 +92,15 @@ impl AnnouncementWriter {
         // A person opens the page, which also shows the question; a program asks the API.
         let link = format!("{}/sessions/{}", self.link_base, record.id);
         let session = format!("{}/v1/sessions/{}", self.link_base, record.id);
-        let api = match subject {
-            AnnouncementSubject::Question { request_id, .. } => {
+        let api = match &subject.cause {
+            AnnouncementCause::Question(request_id) => {
                 format!("{session}/permissions/{request_id}")
             }
-            AnnouncementSubject::Event { .. } | AnnouncementSubject::Halted { .. } => session,
+            AnnouncementCause::Event(_) | AnnouncementCause::Halted { .. } => session,
         };
         let mut all = json!({
             "id": id,
-            "type": subject.topic().name(),
+            "type": subject.topic.name(),
             "session": record.id,
             "agent": record.agent,
             "cwd": record.cwd,
@@ -107,30 +116,14 @@ impl AnnouncementWriter {
 }
 
 impl AnnouncementSubject {
-    fn session(&self) -> SessionId {
-        match self {
-            Self::Question { session, .. }
-            | Self::Event { session, .. }
-            | Self::Halted { session, .. } => *session,
-        }
-    }
-
-    fn topic(&self) -> WebhookTopic {
-        match self {
-            Self::Question { .. } => WebhookTopic::PermissionRequested,
-            Self::Event { topic, .. } => *topic,
-            Self::Halted { .. } => WebhookTopic::SessionFailed,
-        }
-    }
-
     fn id(&self) -> String {
-        let (session, topic) = (self.session(), self.topic().name().as_bytes());
-        let about = match self {
-            Self::Question { request_id, .. } => request_id.as_str().as_bytes().to_vec(),
-            Self::Event { seq, .. } => seq.0.to_be_bytes().to_vec(),
-            Self::Halted { at, .. } => at.0.to_be_bytes().to_vec(),
+        let about = match &self.cause {
+            AnnouncementCause::Question(request_id) => request_id.as_str().as_bytes().to_vec(),
+            AnnouncementCause::Event(seq) => seq.0.to_be_bytes().to_vec(),
+            AnnouncementCause::Halted { at, .. } => at.0.to_be_bytes().to_vec(),
         };
-        let parts: [&[u8]; 4] = [b"webhook", topic, session.as_str().as_bytes(), &about];
+        let (session, topic) = (self.session.as_str().as_bytes(), self.topic.name().as_bytes());
+        let parts: [&[u8]; 4] = [b"webhook", topic, session, &about];
         Id36::<24>::derived(&parts).to_string()
     }
 }
@@ -205,9 +198,4 @@ fn decision_body(
             "waitedMs": waited_ms,
         },
     })
-}
-
-fn halt_body(at: Millis, turn: Option<TurnId>, why: &str) -> Value {
-    let error = json!({ "category": "internal", "message": why });
-    json!({ "time": at.0, "turn": turn, "error": error })
 }

@@ -44,7 +44,7 @@ impl DeliveryAttempt {
 pub(super) struct WebhookSender {
     client: Client,
     url: Url,
-    secret: Secret,
+    secret: Secret<Vec<u8>>,
 }
 
 impl WebhookSender {
@@ -123,11 +123,11 @@ fn retry_after(response: &Response) -> Option<Duration> {
 }
 
 /// `t=…,v1=…`: a receiver that checks the time as well cannot be shown an old one again.
-pub(super) fn signature(secret: &Secret, unix_seconds: u64, body: &str) -> String {
+pub(super) fn signature(secret: &Secret<Vec<u8>>, unix_seconds: u64, body: &str) -> String {
     use std::fmt::Write;
     let mut text = format!("t={unix_seconds},v1=");
     // Keys of every length are taken.
-    if let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.bytes()) {
+    if let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&secret.0) {
         mac.update(format!("{unix_seconds}.").as_bytes());
         mac.update(body.as_bytes());
         for byte in mac.finalize().into_bytes() {

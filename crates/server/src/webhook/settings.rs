@@ -16,7 +16,7 @@ const MAX_CA_BYTES: u64 = 1 << 20;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookTable {
-    url: SecretUrl,
+    url: Secret<String>,
     /// Relative to the configuration, like every path in it.
     secret_file: PathBuf,
     #[serde(default = "approvals")]
@@ -29,14 +29,14 @@ pub struct WebhookTable {
     public_url: Option<String>,
 }
 
-/// A URL that may hold a password, which is why it is never shown.
+/// What is never shown: a secret, or a URL, which may hold a password.
 #[derive(Clone, Deserialize)]
 #[serde(transparent)]
-struct SecretUrl(String);
+pub(super) struct Secret<T>(pub(super) T);
 
-impl fmt::Debug for SecretUrl {
+impl<T> fmt::Debug for Secret<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(a URL)")
+        f.write_str("(a secret)")
     }
 }
 
@@ -72,26 +72,11 @@ fn approvals() -> Vec<WebhookTopic> {
 #[derive(Debug, Clone)]
 pub struct Webhook {
     pub(super) url: Url,
-    pub(super) secret: Secret,
+    pub(super) secret: Secret<Vec<u8>>,
     pub(super) topics: Vec<WebhookTopic>,
     pub(super) ca: Vec<reqwest::Certificate>,
     pub(super) public_url: Option<String>,
     pub(super) pace: DeliveryPace,
-}
-
-#[derive(Clone)]
-pub(super) struct Secret(Vec<u8>);
-
-impl Secret {
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(a secret)")
-    }
 }
 
 /// Timeouts and retries of deliveries.
@@ -194,10 +179,6 @@ impl WebhookTable {
 }
 
 impl Webhook {
-    pub(super) fn wants(&self, topic: WebhookTopic) -> bool {
-        self.topics.contains(&topic)
-    }
-
     /// Where it goes, for people: user, password, path and query may be secrets.
     pub(super) fn shown(&self) -> String {
         origin(&self.url)
@@ -225,7 +206,7 @@ pub(super) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-fn read_secret(path: &Path) -> Result<Secret, WebhookError> {
+fn read_secret(path: &Path) -> Result<Secret<Vec<u8>>, WebhookError> {
     use std::os::unix::fs::MetadataExt;
     let (text, meta) = read_file("the webhook's secret", path, MAX_SECRET_BYTES)?;
     if meta.mode() & 0o077 != 0 {

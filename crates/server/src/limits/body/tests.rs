@@ -38,7 +38,7 @@ async fn a_body_that_said_nothing_of_its_length_is_broken_off_at_the_limit() {
     assert!(body.frame().await.unwrap().is_ok());
     sender.send(b"456").await.unwrap();
     assert!(body.frame().await.unwrap().is_err());
-    assert_eq!(note.get(), Some(BodyFault::TooLarge));
+    assert_eq!(note.get().copied(), Some(BodyFault::TooLarge));
     assert!(body.frame().await.unwrap().is_err(), "and stays so");
 }
 
@@ -53,7 +53,7 @@ async fn one_byte_now_and_then_is_too_slow() {
         }
     });
     while let Some(Ok(_)) = body.frame().await {}
-    assert_eq!(note.get(), Some(BodyFault::TooSlow));
+    assert_eq!(note.get().copied(), Some(BodyFault::TooSlow));
 }
 
 #[tokio::test(start_paused = true)]
@@ -80,7 +80,7 @@ async fn a_body_whose_sender_is_revoked_meanwhile_is_none() {
     let ending = tokio::spawn(async move { body.frame().await.map(|frame| frame.is_ok()) });
     revoked.cancel();
     assert_eq!(ending.await.unwrap(), Some(false));
-    assert_eq!(note.get(), Some(BodyFault::Revoked));
+    assert_eq!(note.get().copied(), Some(BodyFault::Revoked));
     drop(sender);
 }
 
@@ -95,7 +95,7 @@ async fn a_body_for_which_there_is_no_room_is_broken_off_and_its_room_given_back
     };
     let (body, note) = wrap("a");
     assert!(body.collect().await.is_err());
-    assert_eq!(note.get(), Some(BodyFault::NoRoom));
+    assert_eq!(note.get().copied(), Some(BodyFault::NoRoom));
     assert!(wrap("b").0.collect().await.is_ok());
     drop(full);
     assert!(wrap("a").0.collect().await.is_ok());

@@ -61,7 +61,7 @@ impl Daemon {
             ConnectionInfo::new(Peer::Net(at(50_000)), Some(at(7433)), false).of_our_user();
         let body = if method == "POST" { Body::from(body.to_string()) } else { Body::empty() };
         let request = request.extension(arrival).body(body).unwrap();
-        self.guarded.clone().oneshot(request).await.unwrap()
+        self.guarded.clone().handle(request).await
     }
 
     async fn log_in(&self, host: &str, code: &str) -> Result<Tab, u16> {

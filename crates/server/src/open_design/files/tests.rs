@@ -8,13 +8,13 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use serde_json::Value;
 
-use super::{FileDirectory, RunFileError, attached, check_all, picture};
+use super::{Project, RunFileError, attached, check_all, picture};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n rest";
 
 struct Home {
     _root: tempfile::TempDir,
-    place: FileDirectory,
+    place: Project,
 }
 
 fn home() -> Home {
@@ -29,7 +29,7 @@ fn home() -> Home {
     symlink("a.txt", path.join("in")).unwrap();
     symlink("..", path.join("up")).unwrap();
     let dir = Dir::open_ambient_dir(&path, ambient_authority()).unwrap();
-    Home { _root: root, place: FileDirectory { dir, path } }
+    Home { _root: root, place: Project { dir, path } }
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_picture_is_known_by_its_bytes_and_has_a_limit() {
     let places = [place];
 
     let mut n_left = 1 << 20;
-    assert_eq!(picture(&places, "sub/p.png", &mut n_left).unwrap().0.mime_type, "image/png");
+    assert_eq!(picture(&places, "sub/p.png", &mut n_left).unwrap().1, "image/png");
     assert!(matches!(picture(&places, "a.txt", &mut n_left), Err(RunFileError::NoPicture)));
     assert!(matches!(picture(&places, "sub", &mut n_left), Err(RunFileError::NoPicture)));
     let mut n_left = 3;

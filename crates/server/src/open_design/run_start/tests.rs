@@ -17,7 +17,6 @@ fn earlier(last_prompt: Option<&str>) -> (SessionDetails, CreationParams) {
 }
 
 fn said(new: &NewRun, earlier: Option<&(SessionDetails, CreationParams)>) -> String {
-    let earlier = earlier.map(|(details, made_of)| (details, made_of));
     let blocks = blocks(new, new.system_prompt.as_deref(), earlier, Vec::new());
     blocks.iter().filter_map(|block| block["text"].as_str()).collect()
 }

@@ -202,8 +202,11 @@ async fn a_certificate_that_nobody_vouches_for_is_refused() {
         serde_json::from_value(json!({ "url": url, "secret_file": "secret" })).unwrap();
     let sender = WebhookSender::new(&table.check(stage.dir.path()).unwrap()).unwrap();
     let writer = AnnouncementWriter::new(stage.context.clone(), "http://x");
-    let subject =
-        AnnouncementSubject::Question { session: session("a"), request_id: request_id("a", 1) };
+    let subject = AnnouncementSubject {
+        session: session("a"),
+        topic: WebhookTopic::PermissionRequested,
+        cause: AnnouncementCause::Question(request_id("a", 1)),
+    };
     let announcement = writer.write(&subject).await.unwrap().unwrap();
     let refused = sender.send(&announcement).await;
     let is_distrust =
