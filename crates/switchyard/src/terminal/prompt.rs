@@ -38,7 +38,7 @@ pub(crate) fn read_text(word: &str) -> Result<String, Failure> {
 }
 
 /// A prompt's text and attachments, checked before anything is started.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct PromptInput {
     /// Text, and links to files.
     pub(crate) blocks: Vec<Value>,
@@ -47,10 +47,10 @@ pub(crate) struct PromptInput {
 }
 
 impl PromptInput {
-    pub(crate) fn new(text: &str, attached: &[PathBuf]) -> Result<Self, Failure> {
-        let mut prompt =
-            Self { blocks: vec![json!({ "type": "text", "text": text })], media: Vec::new() };
-        for path in attached {
+    /// A prompt without text as yet; fails if a file cannot be attached.
+    pub(crate) fn attaching(files: &[PathBuf]) -> Result<Self, Failure> {
+        let mut prompt = Self::default();
+        for path in files {
             let link = link(path).map_err(|error| Failure::usage(format!("{error:#}")))?;
             match is_media(&link) {
                 true => prompt.media.push(path.clone()),
@@ -58,6 +58,11 @@ impl PromptInput {
             }
         }
         Ok(prompt)
+    }
+
+    pub(crate) fn with_text(mut self, text: &str) -> Self {
+        self.blocks.insert(0, json!({ "type": "text", "text": text }));
+        self
     }
 }
 

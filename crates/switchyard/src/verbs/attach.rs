@@ -211,7 +211,8 @@ impl AttachView {
         let (line, at) = (line.text.trim(), line.at);
         let Some(asked) = self.questions.first() else {
             if !line.is_empty() {
-                let turn = self.session.prompt(&PromptInput::new(line, &[])?.blocks, &[]).await?;
+                let prompt = PromptInput::default().with_text(line);
+                let turn = self.session.prompt(&prompt.blocks, &[]).await?;
                 self.open_turns.push(turn);
             }
             return Ok(());

@@ -1,7 +1,6 @@
 //! `switchyard run`: opens a session of a daemon and prompts it.
 
 mod arguments;
-mod initial_options;
 mod messages;
 mod opening;
 mod turn_end;
@@ -24,10 +23,10 @@ use crate::verbs::session_args;
 use messages::Messages;
 use turns::{RunEnd, Turns};
 
-pub(crate) async fn run(args: RunArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {
-    let (agent, word) = arguments::split(&args)?;
-    // Checks that all attachments are there.
-    PromptInput::new("", &args.attach)?;
+pub(crate) async fn run(mut args: RunArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {
+    let word = arguments::take_prompt(&mut args)?;
+    let prompt = PromptInput::attaching(&args.attach)?;
+    let agent = args.agent.agent.as_deref();
     if let Some(agent) = agent.filter(|_| args.command.is_empty() && args.session.is_none()) {
         crate::agents::find(agent, &config)?.check(&config)?;
     }
@@ -39,25 +38,22 @@ pub(crate) async fn run(args: RunArgs, config: Arc<Config>) -> Result<ExitCode, 
             None if messages.has_unread => return Ok(ExitCode::from(outcome::USAGE)),
             None => return Ok(ExitCode::SUCCESS),
         },
-        (None, word) => prompt::read_text(word.unwrap_or_default())?,
+        (None, word) => prompt::read_text(word.as_deref().unwrap_or_default())?,
     };
-    let prompt = PromptInput::new(&text, &args.attach)?;
+    let prompt = prompt.with_text(&text);
     // Not earlier: until here an interrupt simply ends us, also while stdin is read.
     let mut signals = Signals::listen()?;
     let running = RunningDaemon::find_for(&config).filter(|_| can_be_elsewhere(&args));
     let policy = session_args::policy(&config, &args.permissions)?;
-    let mode_holds = args.permissions.mode().is_some();
-    let options = InProcessOptions {
-        policy,
-        overrides_mode: mode_holds,
-        can_ask: can_ask(&args),
-        is_warm: false,
-    };
+    // A person who types prompts on stdin cannot answer questions.
+    let can_ask = args.format == OutputFormat::Text && !args.stdin && terminal::can_ask();
+    let overrides_mode = args.permissions.mode().is_some();
+    let options = InProcessOptions { policy, overrides_mode, can_ask, is_warm: false };
     let daemon = CommandDaemon::for_sessions(&config, running, options).await?;
     let ended = tokio::select! {
-        opened = opening::open(&daemon, &args, agent) => match opened {
+        opened = opening::open(&daemon, &args) => match opened {
             Ok(opened) => {
-                let turns = Turns::new(&args, &daemon, opened);
+                let turns = Turns::new(&args, &daemon, opened, can_ask);
                 turns.run(&prompt, messages, &mut signals).await
             }
             Err(failure) => Err(failure),
@@ -72,11 +68,6 @@ pub(crate) async fn run(args: RunArgs, config: Arc<Config>) -> Result<ExitCode, 
             ended.map(|ended| ExitCode::from(ended.code()))
         }
     }
-}
-
-/// Whether a person can answer questions: one who types prompts on stdin cannot.
-fn can_ask(args: &RunArgs) -> bool {
-    args.format == OutputFormat::Text && !args.stdin && terminal::can_ask()
 }
 
 /// Whether a running daemon may be used: it cannot be given permissions for this run alone.

@@ -8,7 +8,7 @@ fn images_are_sent_as_such_and_other_files_as_links() {
         std::fs::write(path, "words").unwrap();
     }
 
-    let prompt = PromptInput::new("look", &[image.clone(), text]).unwrap();
+    let prompt = PromptInput::attaching(&[image.clone(), text]).unwrap().with_text("look");
 
     assert_eq!(prompt.media, [image]);
     let [words, link] = &prompt.blocks[..] else { panic!("{prompt:?}") };

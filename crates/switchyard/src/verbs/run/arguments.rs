@@ -10,26 +10,29 @@ use crate::outcome::Failure;
 /// The longest prompt that is shown in a hint.
 const MAX_HINT_CHARS: usize = 80;
 
-/// Splits `[AGENT] PROMPT`; with one word alone the agent is named by an option. There is no prompt
-/// among the words if prompts come on stdin.
-pub(super) fn split(args: &RunArgs) -> Result<(Option<&str>, Option<&str>), Failure> {
+/// Takes the prompt out of `[AGENT] PROMPT`, and notes the agent where `--agent` would have put it.
+/// There is no prompt among the words if prompts come on stdin.
+pub(super) fn take_prompt(args: &mut RunArgs) -> Result<Option<String>, Failure> {
     if args.json {
         return Err(Failure::usage("`run` has no --json").hint("use --format json"));
     }
-    match args.stdin {
-        true => Ok((agent_word(args)?, None)),
-        false => agent_and_prompt(args).map(|(agent, prompt)| (agent, Some(prompt))),
-    }
+    let (agent, prompt) = match args.stdin {
+        true => (agent_word(args)?, None),
+        false => agent_and_prompt(args).map(|(agent, prompt)| (agent, Some(prompt)))?,
+    };
+    let (agent, prompt) = (agent.map(str::to_owned), prompt.map(str::to_owned));
+    args.agent.agent = agent;
+    Ok(prompt)
 }
 
 /// `[AGENT]` alone.
 fn agent_word(args: &RunArgs) -> Result<Option<&str>, Failure> {
-    let elsewhere = args.agent.agent.as_deref();
-    let is_named = elsewhere.is_some() || args.session.is_some() || !args.command.is_empty();
+    let named = args.agent.agent.as_deref();
+    let is_named = named.is_some() || args.session.is_some() || !args.command.is_empty();
     let hint = "printf 'one\\ntwo\\n' | switchyard run demo --stdin --format envelopes";
     match (&args.words[..], args.command.is_empty()) {
         ([agent], true) => Ok(Some(agent)),
-        ([], _) if is_named => Ok(elsewhere),
+        ([], _) if is_named => Ok(named),
         ([], _) => Err(Failure::usage("which agent is that for?").hint(hint)),
         _ => {
             Err(Failure::usage("with --stdin every prompt is a line on stdin, and none is a word")
@@ -39,9 +42,9 @@ fn agent_word(args: &RunArgs) -> Result<Option<&str>, Failure> {
 }
 
 fn agent_and_prompt(args: &RunArgs) -> Result<(Option<&str>, &str), Failure> {
-    let elsewhere = args.agent.agent.as_deref();
+    let named = args.agent.agent.as_deref();
     match (&args.words[..], args.command.is_empty()) {
-        ([word], true) if elsewhere.is_none() && args.session.is_none() => {
+        ([word], true) if named.is_none() && args.session.is_none() => {
             let shipped = Catalogue::shipped().ok();
             let native = BuiltInAgent::Native.id();
             let is_agent =
@@ -71,7 +74,7 @@ fn agent_and_prompt(args: &RunArgs) -> Result<(Option<&str>, &str), Failure> {
                  (`switchyard agents` lists them; {native} is built in)"
             )))
         }
-        ([prompt], _) => Ok((elsewhere, prompt)),
+        ([prompt], _) => Ok((named, prompt)),
         ([agent, prompt], true) => Ok((Some(agent), prompt)),
         ([agent, rest @ ..], true) => {
             let prompt = sanitize_line(&rest.join(" ").replace('"', "\\\""), MAX_HINT_CHARS);

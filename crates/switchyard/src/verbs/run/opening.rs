@@ -31,30 +31,25 @@ pub(super) struct RunSession {
     pub(super) changes: Map<String, Value>,
 }
 
-pub(super) async fn open(
-    daemon: &CommandDaemon,
-    args: &RunArgs,
-    agent: Option<&str>,
-) -> Result<RunSession, Failure> {
+pub(super) async fn open(daemon: &CommandDaemon, args: &RunArgs) -> Result<RunSession, Failure> {
     let initial_options = args.initial_options.initial_options();
     if !initial_options.are_restrictive() {
         require_a_person("it may not choose a mode or an option that may allow more")?;
     }
     match &args.session {
-        Some(named) => earlier(daemon, args, agent, named, &initial_options).await,
-        None => new(daemon, args, agent, &initial_options).await,
+        Some(named) => earlier(daemon, args, named, &initial_options).await,
+        None => new(daemon, args, &initial_options).await,
     }
 }
 
 async fn earlier(
     daemon: &CommandDaemon,
     args: &RunArgs,
-    agent: Option<&str>,
     named: &str,
     initial_options: &InitialOptions,
 ) -> Result<RunSession, Failure> {
     let info = SessionInfo::find(daemon.client(), named).await?;
-    check_same(args, agent, &info)?;
+    check_same(args, &info)?;
     prompt::warn_outside(&args.attach, &[info.cwd.clone().into()]);
     let mut changes = members(initial_options);
     let limits = args.limits.limits();
@@ -71,12 +66,12 @@ async fn earlier(
 }
 
 /// Refuses to go on with a session as another one.
-fn check_same(args: &RunArgs, agent: Option<&str>, info: &SessionInfo) -> Result<(), Failure> {
+fn check_same(args: &RunArgs, info: &SessionInfo) -> Result<(), Failure> {
     if args.agent.cwd.is_some() {
         return Err(Failure::usage(format!("the session works in {}", info.cwd))
             .hint("leave --cwd out, or start a new session"));
     }
-    match agent.filter(|agent| *agent != info.agent) {
+    match args.agent.agent.as_deref().filter(|agent| *agent != info.agent) {
         None => Ok(()),
         Some(agent) => Err(Failure::usage(format!(
             "session {} belongs to agent `{}`, not to `{agent}`",
@@ -88,7 +83,6 @@ fn check_same(args: &RunArgs, agent: Option<&str>, info: &SessionInfo) -> Result
 async fn new(
     daemon: &CommandDaemon,
     args: &RunArgs,
-    agent: Option<&str>,
     initial_options: &InitialOptions,
 ) -> Result<RunSession, Failure> {
     #[derive(serde::Deserialize)]
@@ -102,7 +96,7 @@ async fn new(
     let is_unstarted = !initial_options.is_empty() || args.auth.is_some();
     let words = args.command.iter().map(|word| word.to_string_lossy());
     let order = json!({
-        "agent": agent,
+        "agent": args.agent.agent,
         "command": words.collect::<Vec<_>>(),
         "cwd": cwd,
         "additionalDirectories": add_dirs,
@@ -114,7 +108,8 @@ async fn new(
         "systemPrompt": args.system_prompt,
         "startsLater": is_unstarted,
     });
-    let waiting = Spinner::start(format!("starting {} …", agent.unwrap_or("the agent")));
+    let agent = args.agent.agent.as_deref().unwrap_or("the agent");
+    let waiting = Spinner::start(format!("starting {agent} …"));
     let made: CreatedSession = daemon.client().post("/v1/sessions", &order).await?;
     drop(waiting);
     let session = daemon.client().session(made.id);

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use client::{QuestionAnswer, SessionClient};
 use projection::TextOptions;
+use serde_json::Value;
 use wire::{Event, TurnId};
 
 use super::messages::Messages;
@@ -30,11 +31,11 @@ use crate::terminal::spinner::Spinner;
 
 /// A session that is prompted, and how its turns are shown.
 pub(super) struct Turns<'a> {
-    pub(super) args: &'a RunArgs,
+    args: &'a RunArgs,
     daemon: &'a CommandDaemon,
-    pub(super) opened: RunSession,
-    pub(super) view: LogView,
-    pub(super) facts: TurnFacts,
+    opened: RunSession,
+    view: LogView,
+    facts: TurnFacts,
     /// Asks the person at the terminal, if one is there.
     asker: Option<Asker>,
 }
@@ -79,8 +80,13 @@ enum FollowEnd {
 }
 
 impl<'a> Turns<'a> {
-    pub(super) fn new(args: &'a RunArgs, daemon: &'a CommandDaemon, opened: RunSession) -> Self {
-        let asker = super::can_ask(args).then(Asker::start);
+    pub(super) fn new(
+        args: &'a RunArgs,
+        daemon: &'a CommandDaemon,
+        opened: RunSession,
+        can_ask: bool,
+    ) -> Self {
+        let asker = can_ask.then(Asker::start);
         let style = TextOptions { show_thinking: !args.hide_thinking, ..style() };
         let formatter = Formatter::new(args.format, opened.session.id(), style, false);
         let mut formatter = formatter.replacing_call_lines();
@@ -93,17 +99,17 @@ impl<'a> Turns<'a> {
         Self { args, daemon, opened, view, facts: TurnFacts::default(), asker }
     }
 
-    /// Prompts the session with `first`, and then with what `messages` say.
+    /// Prompts the session, and then again with what `messages` say.
     pub(super) async fn run(
         mut self,
-        first: &PromptInput,
+        prompt: &PromptInput,
         mut messages: Option<Messages>,
         signals: &mut Signals,
     ) -> Result<RunEnd, Failure> {
         if let Some(ended) = self.apply_options(signals).await? {
             return Ok(ended);
         }
-        let mut turn = self.prompt(first).await?;
+        let mut turn = self.prompt(prompt).await?;
         let mut outside = ExternalEnds { signals, reader_gone: Box::pin(terminal::reader_gone()) };
         // The exit code and the hint of the last turn that did not go well.
         let mut code = 0;
@@ -119,7 +125,7 @@ impl<'a> Turns<'a> {
             let next = self.next_message(messages, &mut outside).await;
             let Ok(FollowEnd::Next(text)) = next else { break next };
             self.facts = TurnFacts::default();
-            match self.prompt(&PromptInput::new(&text, &[])?).await {
+            match self.prompt(&PromptInput::default().with_text(&text)).await {
                 Ok(next) => turn = next,
                 Err(failure) => break Err(failure),
             }
@@ -161,6 +167,54 @@ impl<'a> Turns<'a> {
             _ => {}
         }
         Ok(RunEnd::With(code))
+    }
+
+    /// Starts the agent and applies the options; returns how the run has ended, if it has.
+    ///
+    /// The agent may ask something meanwhile, and may wait for the answer before it sets anything,
+    /// so the log is shown and its questions are answered as in a turn.
+    async fn apply_options(&mut self, signals: &mut Signals) -> Result<Option<RunEnd>, Failure> {
+        let RunSession { session, is_new, needs_start, changes, .. } = self.opened.clone();
+        let auth = self.args.auth.as_deref();
+        let setting = async {
+            if needs_start {
+                session.start(auth).await?;
+            }
+            match changes.is_empty() {
+                true => Ok(()),
+                false => session.change(&Value::Object(changes)).await,
+            }
+        };
+        tokio::pin!(setting);
+        let failed = loop {
+            tokio::select! {
+                set = &mut setting => match set {
+                    Ok(()) => {
+                        // Whatever kept it from going on before.
+                        self.view.halted = None;
+                        return Ok(None);
+                    }
+                    Err(error) => break Err(error.into()),
+                },
+                events = self.view.next() => match events {
+                    Ok(Some(events)) => {
+                        for event in &events {
+                            self.consider(event);
+                            self.facts.note_before_turn(event);
+                        }
+                    }
+                    // Nobody is left who could be shown anything.
+                    Ok(None) => break Ok(Some(RunEnd::With(0))),
+                    Err(failure) => break Err(failure),
+                },
+                signal = signals.next() => break Ok(Some(RunEnd::With(signal))),
+            }
+        };
+        if is_new {
+            // Nothing was said in it yet.
+            let _ = session.delete().await;
+        }
+        failed
     }
 
     fn session(&self) -> &SessionClient {
@@ -282,7 +336,7 @@ impl<'a> Turns<'a> {
     }
 
     /// Has a question answered: by the person at the terminal, or with no.
-    pub(super) fn consider(&mut self, event: &Event) {
+    fn consider(&mut self, event: &Event) {
         if let Some(asker) = &self.asker {
             return asker.consider(event, self.session());
         }
