@@ -4,16 +4,16 @@
 //! requests that effects start. All of them are bounded; drawing happens when something changed,
 //! and not more often than an eye can follow.
 
-mod event_stream;
 mod files;
 mod keyboard;
 mod requests;
 
 use std::time::Duration;
 
-use client::DaemonClient;
+use client::{DaemonClient, Follower, FollowerMessage};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use wire::Seq;
 
 use crate::effect::{ChatMessage, ConnectionState, Effect};
 use crate::error::ChatError;
@@ -21,7 +21,7 @@ use crate::history::HistoryFile;
 use crate::render;
 use crate::render::ConversationView;
 use crate::screen::Screen;
-use crate::state::{ChatState, FirstAction};
+use crate::state::ChatState;
 use crate::theme::Theme;
 use crate::{ChatOptions, ChatOutcome, ChatStart};
 use keyboard::{Keyboard, TerminalInput};
@@ -50,14 +50,11 @@ pub async fn full_screen(
         state: ChatState::new(history.read()),
         view: ConversationView::new(Theme::new(wanted.has_color)),
         keyboard: Keyboard::start(),
-        requests: Requests::new(client.clone(), &wanted, messages.clone()),
+        requests: Requests::new(client, &wanted, messages),
         screen,
-        client,
         history,
-        messages,
         inbox,
         stream: None,
-        created_session: None,
         is_dirty: true,
         is_left: false,
     };
@@ -65,22 +62,18 @@ pub async fn full_screen(
     if let Some(remark) = &wanted.remark {
         app.state.show_remark(remark.clone());
     }
-    let beginning = match wanted.start {
-        ChatStart::Agent(agent) => FirstAction::Create(Some(agent)),
-        ChatStart::Command(_) => FirstAction::Create(None),
-        ChatStart::AnyAgent => FirstAction::PickAgent,
-        ChatStart::Session(id) => FirstAction::Attach(id),
-        ChatStart::AnySession => FirstAction::PickSession,
+    let start = match wanted.start {
         ChatStart::Continue => {
-            FirstAction::Attach(requests::last_session(&app.client, &wanted.cwd).await?)
+            ChatStart::Session(last_session(&app.requests.client, &wanted.cwd).await?)
         }
+        start => start,
     };
-    let effects = app.state.begin(beginning);
+    let effects = app.state.begin(start);
     app.perform_effects(effects)?;
     app.run(stop).await?;
     let mut session = app.state.session.as_ref().map(|session| session.id.clone());
     if let Some(unused) = app.unused()
-        && requests::delete_unused(&app.client, &unused).await
+        && requests::delete_unused(&app.requests.client, &unused).await
     {
         session = None;
     }
@@ -98,13 +91,9 @@ struct App {
     keyboard: Keyboard,
     requests: Requests,
     screen: Screen,
-    client: DaemonClient,
     history: HistoryFile,
-    messages: mpsc::Sender<ChatMessage>,
     inbox: mpsc::Receiver<ChatMessage>,
     stream: Option<JoinHandle<()>>,
-    /// The session at hand, if it was made here.
-    created_session: Option<String>,
     is_dirty: bool,
     is_left: bool,
 }
@@ -181,15 +170,18 @@ impl App {
             let Some(message) = next.take() else { break };
             if let ChatMessage::Opened(session) = &message {
                 if let Some(unused) = self.unused() {
-                    let client = self.client.clone();
+                    let client = self.requests.client.clone();
                     task::spawn(async move { requests::delete_unused(&client, &unused).await });
                 }
-                self.created_session = session.is_new.then(|| session.id.clone());
                 self.view.reset();
-                self.follow(session.id.clone());
+                // Messages that are left of the stream before are of no use.
+                let (messages, inbox) = mpsc::channel(MAX_MESSAGES);
+                self.inbox = inbox;
+                self.requests.messages = messages;
+                self.follow(&session.id, Seq(0));
                 self.requests.opened(session);
             }
-            if matches!(message, ChatMessage::Resync) {
+            if matches!(message, ChatMessage::Stream(FollowerMessage::Restarted)) {
                 self.view.reset();
             }
             let effects = self.state.handle_message(message);
@@ -208,21 +200,17 @@ impl App {
     /// nobody would come back to it.
     fn unused(&self) -> Option<String> {
         let has_begun = self.state.n_sending > 0 || self.state.conversation.has_prompts();
-        self.created_session.clone().filter(|_| !has_begun)
+        let session = self.state.session.as_ref().filter(|session| session.is_new && !has_begun);
+        session.map(|session| session.id.clone())
     }
 
-    /// Follows the events of a session from its first.
-    fn follow(&mut self, session: String) {
+    /// Follows the events of a session after `after`.
+    fn follow(&mut self, session: &str, after: Seq) {
         if let Some(stream) = self.stream.take() {
             stream.abort();
         }
-        // Messages that are left of the stream before are of no use.
-        let (messages, inbox) = mpsc::channel(MAX_MESSAGES);
-        self.inbox = inbox;
-        self.messages = messages.clone();
-        self.requests.report_to(messages.clone());
-        let client = self.client.clone();
-        self.stream = Some(task::spawn(event_stream::follow(client, session, 0, messages)));
+        let events = self.requests.client.follow(session, after);
+        self.stream = Some(task::spawn(pass_on(events, self.requests.messages.clone())));
     }
 
     fn perform_effects(&mut self, effects: Vec<Effect>) -> Result<(), ChatError> {
@@ -233,8 +221,10 @@ impl App {
                 Effect::Redraw => self.screen.clear().map_err(ChatError::Terminal)?,
                 Effect::Scroll(by) => self.view.scroll(&self.state, by),
                 Effect::Suspend => {
-                    let Self { keyboard, screen, .. } = self;
-                    keyboard.run_with_terminal(|| screen.suspend()).map_err(ChatError::Terminal)?;
+                    let suspended = self.screen.suspend();
+                    // A stopped process stops its threads, so nothing else has been read since.
+                    self.keyboard.discard();
+                    suspended.map_err(ChatError::Terminal)?;
                 }
                 Effect::SaveToHistory(text) => {
                     // A history that cannot be written need not disturb the user.
@@ -244,20 +234,26 @@ impl App {
                 }
                 Effect::Reopen => {
                     if let Some(session) = &self.state.session {
-                        let (id, after) = (session.id.clone(), self.state.conversation.cursor.0);
-                        if let Some(stream) = self.stream.take() {
-                            stream.abort();
-                        }
+                        let id = session.id.clone();
                         self.state.link = ConnectionState::Opening;
-                        let (client, messages) = (self.client.clone(), self.messages.clone());
-                        self.stream =
-                            Some(task::spawn(event_stream::follow(client, id, after, messages)));
+                        self.follow(&id, self.state.conversation.cursor);
                     }
                 }
                 other => self.requests.run(other),
             }
         }
         Ok(())
+    }
+}
+
+/// Passes on what a stream says, until the receiver is gone or the stream is over.
+async fn pass_on(mut events: Follower, messages: mpsc::Sender<ChatMessage>) {
+    loop {
+        let message = events.next().await;
+        let is_over = matches!(message, FollowerMessage::Over(_));
+        if messages.send(ChatMessage::Stream(message)).await.is_err() || is_over {
+            return;
+        }
     }
 }
 

@@ -4,7 +4,6 @@
 //! turn, prompts that wait, open questions, usage. Every text in here has been made safe.
 
 mod attribution;
-mod notes;
 mod output_tail;
 mod prompt;
 mod questions;
@@ -12,28 +11,29 @@ mod safe_text;
 mod streamed_text;
 mod terminals;
 mod tool;
-mod usage;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::mem::discriminant;
 
 use projection::json::{JsonNode, JsonObject};
-use projection::{CallKey, Change, Conversation, Notice, Projection, TurnEnd};
-use wire::event::StopReason;
-use wire::{Event, OwnEvent, Seq, TurnId};
+use projection::{
+    CallKey, Change, Conversation, Notice, NoticeLevel, NoticeTone, Projection, TurnEnd,
+    TurnEndReason, TurnUsage,
+};
+use wire::event::{LimitRaised, StopReason};
+use wire::{Event, Fault, OwnEvent, Seq, TurnId};
 
 pub(crate) use attribution::OwnActions;
-pub(crate) use notes::NoteTone;
 pub(crate) use projection::{CallStatus, PlanStep};
 pub(crate) use prompt::WaitingPrompt;
 pub(crate) use questions::{AnswerKind, ChatQuestion, FieldKind, FormField, QuestionChoice};
 pub(crate) use terminals::{CommandState, Terminal};
 #[cfg(test)]
 pub(crate) use tool::n_made_ready;
-pub(crate) use tool::{CardOutput, CardText, ToolCard};
-pub(crate) use usage::UsageTotals;
+pub(crate) use tool::{CardDiff, CardOutput, CardText, ToolCard};
 
 pub(crate) use safe_text::line;
+use safe_text::lines;
 use streamed_text::StreamedText;
 use terminals::Terminals;
 
@@ -64,6 +64,14 @@ pub(crate) enum ChatPart {
     Note(NoteTone, String),
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoteTone {
+    Dim,
+    Good,
+    Doubtful,
+    Bad,
+}
+
 /// A slash command of the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentCommand {
@@ -73,19 +81,18 @@ pub(crate) struct AgentCommand {
 
 #[derive(Debug, Default)]
 pub(crate) struct ChatConversation {
-    log: Conversation,
+    pub(crate) log: Conversation,
     items: Vec<ChatItem>,
     /// The last event that was applied.
     pub(crate) cursor: Seq,
     pub(crate) running: Option<TurnId>,
     /// When the running turn began, by the log's clock.
     pub(crate) running_since: i64,
-    /// Time of the last event.
-    pub(crate) heard_at: i64,
     pub(crate) is_cancelling: bool,
     pub(crate) waiting_prompts: Vec<WaitingPrompt>,
     pub(crate) questions: Vec<ChatQuestion>,
-    pub(crate) usage: UsageTotals,
+    /// Tokens of all turns.
+    pub(crate) n_tokens: u64,
     pub(crate) commands: Vec<AgentCommand>,
     pub(crate) title: Option<String>,
     pub(crate) mode: Option<String>,
@@ -96,8 +103,6 @@ pub(crate) struct ChatConversation {
     pub(crate) own: OwnActions,
     /// Somebody else has sent a prompt.
     pub(crate) has_other_senders: bool,
-    /// The directory that the paths of tools are relative to.
-    cwd: Option<Arc<str>>,
     terminals: Terminals,
     cards: HashMap<CallKey, usize>,
     /// The plan of the running turn.
@@ -119,6 +124,12 @@ impl ChatConversation {
         &self.items
     }
 
+    /// How full the context is in percent, as far as that can be; agents count more than fits.
+    pub(crate) fn context_percent(&self) -> Option<u128> {
+        let (used, size) = self.log.usage().used.zip(self.log.usage().window())?;
+        Some((u128::from(used) * 100 / u128::from(size.max(1))).min(100))
+    }
+
     /// A terminal's output, as far as it is known.
     pub(crate) fn terminal(&self, id: &str) -> Option<&Terminal> {
         self.terminals.get(id)
@@ -138,7 +149,6 @@ impl ChatConversation {
             return ApplyOutcome::Gap;
         }
         self.cursor = event.seq;
-        self.heard_at = event.at.0;
         self.terminals.at = event.at.0;
         let mut log = std::mem::take(&mut self.log);
         for change in log.apply(event) {
@@ -148,9 +158,8 @@ impl ChatConversation {
         ApplyOutcome::New
     }
 
-    fn update(&mut self, name: &str, update: &JsonObject<'_>, now: &Conversation) {
+    fn update(&mut self, name: &str, update: &JsonObject<'_>) {
         match name {
-            "usage_update" => self.usage.update(now.usage()),
             "available_commands_update" => {
                 let read = |node: JsonNode<'_>| {
                     let one = node.object();
@@ -175,49 +184,40 @@ impl ChatConversation {
         }
     }
 
-    fn append_text(&mut self, turn: Option<TurnId>, text: String, is_thought: bool) {
+    /// Appends to the last item if it is the same part of the same turn, else to a new one.
+    fn append_text(
+        &mut self,
+        turn: Option<TurnId>,
+        text: String,
+        part: fn(StreamedText) -> ChatPart,
+    ) {
         if text.is_empty() {
             return;
         }
-        let goes_on = self.items.last().is_some_and(|item| {
-            let is_same = match &item.part {
-                ChatPart::Answer(_) => !is_thought,
-                ChatPart::Thought(_) => is_thought,
-                _ => false,
-            };
-            is_same && item.turn == turn
-        });
-        if !goes_on {
-            self.push(turn, text_part(is_thought, StreamedText::default()));
+        let new = part(StreamedText::default());
+        let is_same =
+            |item: &ChatItem| item.turn == turn && discriminant(&item.part) == discriminant(&new);
+        if !self.items.last().is_some_and(is_same) {
+            self.push(turn, new);
         }
-        let mut rest = Some(text);
-        while let Some(text) = rest.take() {
-            let Some(item) = self.items.last_mut() else { return };
-            item.revision = item.revision.wrapping_add(1);
-            let (ChatPart::Answer(prose) | ChatPart::Thought(prose)) = &mut item.part else {
-                return;
-            };
-            // A long text becomes several items, so that drawing it anew stays cheap.
-            if let Some(next) = prose.push(&text) {
-                self.push(turn, text_part(is_thought, next));
-            }
+        let Some(item) = self.items.last_mut() else { return };
+        item.revision = item.revision.wrapping_add(1);
+        let (ChatPart::Answer(prose) | ChatPart::Thought(prose)) = &mut item.part else { return };
+        // A long text becomes several items, so that drawing it anew stays cheap.
+        if let Some(next) = prose.push(&text) {
+            self.push(turn, part(next));
         }
     }
 
     fn call_seen(&mut self, key: CallKey, now: &Conversation) {
         let call = now.call(key);
-        let index = match self.cards.get(&key) {
-            Some(index) => *index,
-            None => {
-                self.push(call.turn, ChatPart::Tool(Box::new(ToolCard::new(self.cwd.clone()))));
-                let index = self.items.len().saturating_sub(1);
-                self.cards.insert(key, index);
-                index
-            }
-        };
+        let index = *self.cards.entry(key).or_insert(self.items.len());
+        if index == self.items.len() {
+            self.push(call.turn, ChatPart::Tool(Box::default()));
+        }
         let Some(item) = self.items.get_mut(index) else { return };
         if let ChatPart::Tool(tool) = &mut item.part {
-            tool.take(call);
+            tool.take(call, now.cwd());
             item.revision = item.revision.wrapping_add(1);
             for id in tool.terminals() {
                 self.terminals.shown_by(&id, index);
@@ -259,7 +259,6 @@ impl ChatConversation {
         };
         self.touch(&cards);
         match own {
-            OwnEvent::SessionCreated(created) => self.cwd = Some(Arc::from(created.cwd.as_str())),
             OwnEvent::PromptReceived(received) => self.prompt_received(received, now),
             OwnEvent::PromptDropped(_) => return self.prompt_dropped(notice, now),
             OwnEvent::ElicitationRequested(asked) if asked.ask => {
@@ -289,11 +288,11 @@ impl ChatConversation {
 
     fn asked(&mut self, question: &projection::PermissionQuestion<'_>, now: &Conversation) {
         if question.is_for_person {
-            let mut call = ToolCard::new(self.cwd.clone());
+            let mut call = ToolCard::default();
             if let Some(key) = question.call {
-                call.take(now.call(key));
+                call.take(now.call(key), now.cwd());
             }
-            self.ask(ChatQuestion::permission(question, call), now);
+            self.ask(ChatQuestion::permission(question, call, now.cwd()), now);
         }
     }
 
@@ -319,9 +318,10 @@ impl ChatConversation {
         self.touch(&cards);
         // A turn that ends without having begun is that of a waiting prompt.
         self.waiting_prompts.retain(|waiting| waiting.turn != end.turn);
-        self.usage.turn_ended(end);
+        let n_tokens = end.usage.as_ref().map_or(0, TurnUsage::total);
+        self.n_tokens = self.n_tokens.saturating_add(n_tokens);
         self.note_turn_end(end);
-        if let projection::TurnEndReason::Stopped(reason) = &end.reason {
+        if let TurnEndReason::Stopped(reason) = &end.reason {
             self.last_stop = Some(reason.clone());
         }
         if end.turn.is_none() || end.turn == self.running {
@@ -330,6 +330,73 @@ impl ChatConversation {
         }
         // The open questions of a turn go with it.
         self.questions.retain(|question| question.turn != end.turn || end.turn.is_none());
+    }
+
+    fn note_turn_end(&mut self, end: &TurnEnd) {
+        let text = match &end.reason {
+            TurnEndReason::Stopped(_) if end.fault.is_some() => return,
+            TurnEndReason::Stopped(StopReason::EndTurn)
+            | TurnEndReason::Dropped(_)
+            | TurnEndReason::Lost => return,
+            TurnEndReason::Stopped(StopReason::Cancelled) => "cancelled".to_owned(),
+            TurnEndReason::Stopped(StopReason::MaxTokens) => {
+                "the model's token limit was reached".to_owned()
+            }
+            TurnEndReason::Stopped(StopReason::MaxTurnRequests) => {
+                "the agent's limit of requests in one turn was reached".to_owned()
+            }
+            TurnEndReason::Stopped(StopReason::Refusal) => "the agent refuses to go on".to_owned(),
+            TurnEndReason::Stopped(other) => format!("ended: {}", line(other.as_str(), 100)),
+        };
+        self.note(end.turn, NoteTone::Doubtful, text);
+    }
+
+    fn failed(&mut self, fault: &Fault, is_said: bool, now: &Conversation) {
+        let text = match fault.message.as_str() {
+            _ if is_said => "the turn failed".to_owned(),
+            "" => "no details were given".to_owned(),
+            message => lines(message, 2000),
+        };
+        let text = match &fault.remedy {
+            Some(remedy) => format!("{text}\nhint: {}", lines(remedy, 500)),
+            None => text,
+        };
+        self.note(now.event_turn(), NoteTone::Bad, text);
+    }
+
+    /// Notes that the session has halted: its log may not have been able to record this.
+    pub(crate) fn halted(&mut self, why: &str) {
+        let turn = self.running;
+        self.note(turn, NoteTone::Bad, format!("the session cannot go on: {}", lines(why, 2000)));
+    }
+
+    fn notice(&mut self, notice: Option<&Notice>, now: &Conversation) {
+        let Some(notice) = notice.filter(|notice| notice.level >= NoticeLevel::Remark) else {
+            return;
+        };
+        let tone = match notice.tone {
+            NoticeTone::Info => NoteTone::Dim,
+            NoticeTone::Warning => NoteTone::Doubtful,
+            NoticeTone::Error => NoteTone::Bad,
+        };
+        self.note(now.event_turn(), tone, lines(&notice.text, 2000));
+    }
+
+    /// Notes a dropped prompt, with its text.
+    fn prompt_dropped(&mut self, notice: Option<&Notice>, now: &Conversation) {
+        let is_it = |waiting: &WaitingPrompt| waiting.turn == now.event_turn();
+        let place = self.waiting_prompts.iter().position(is_it);
+        let asked = place.map(|place| self.waiting_prompts.remove(place).text);
+        if let (Some(notice), Some(asked)) = (notice, asked) {
+            let text = format!("{}: {}", notice.text, line(&asked, 200));
+            self.note(now.event_turn(), NoteTone::Doubtful, text);
+        }
+    }
+
+    fn limit_raised(&mut self, raised: &LimitRaised, now: &Conversation) {
+        let by = self.own.decider(&raised.by, raised.request_id, now.seq().0);
+        let text = format!("goes on: the limit of {} was raised{by}", raised.limit.as_str());
+        self.note(now.event_turn(), NoteTone::Dim, text);
     }
 
     fn note(&mut self, turn: Option<TurnId>, tone: NoteTone, text: String) {
@@ -348,12 +415,17 @@ impl Projection for ChatConversation {
         match change {
             Change::Prompt(said) => self.prompt(&said),
             Change::TurnStarted => self.turn_started(now),
-            Change::Answer { text, .. } => self.append_text(now.event_turn(), text, false),
+            Change::Answer { text, .. } => {
+                self.append_text(now.event_turn(), text, ChatPart::Answer);
+            }
             Change::AnswerBlock { block, .. } => {
                 let described = block.describe().unwrap_or_default();
-                self.append_text(now.event_turn(), format!("\n\n{described}\n\n"), false);
+                let text = format!("\n\n{described}\n\n");
+                self.append_text(now.event_turn(), text, ChatPart::Answer);
             }
-            Change::Thought { text, .. } => self.append_text(now.event_turn(), text, true),
+            Change::Thought { text, .. } => {
+                self.append_text(now.event_turn(), text, ChatPart::Thought);
+            }
             Change::CallSeen { call, .. } | Change::CallLeftOpen { call, .. } => {
                 self.call_seen(call, now);
             }
@@ -366,16 +438,12 @@ impl Projection for ChatConversation {
             Change::TurnEnded(end) => self.turn_ended(&end),
             Change::Own(own, notice) => self.own_event(&own, notice.as_ref(), now),
             Change::Update(name, update, notice) => {
-                self.update(name, &update, now);
+                self.update(name, &update);
                 self.notice(notice.as_ref(), now);
             }
             Change::CallBegan { .. } | Change::CallEnded(_) | Change::CallMedia(..) => {}
         }
     }
-}
-
-fn text_part(is_thought: bool, prose: StreamedText) -> ChatPart {
-    if is_thought { ChatPart::Thought(prose) } else { ChatPart::Answer(prose) }
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! In: letters and movements. Out: a text and the place of the cursor, always between two
 //! whole letters. Control characters never get in, whoever pastes them.
 
+use std::ops::Range;
+
 use unicode_segmentation::UnicodeSegmentation as _;
 
 /// More than anybody types or pastes in earnest.
@@ -65,10 +67,9 @@ impl Editor {
     }
 
     /// Puts `text` in place of a range, and the cursor behind it.
-    pub(crate) fn replace(&mut self, range: std::ops::Range<usize>, text: &str) {
+    pub(crate) fn replace(&mut self, range: Range<usize>, text: &str) {
         if self.text.get(range.clone()).is_some() {
-            self.text.replace_range(range.clone(), "");
-            self.cursor = self.boundary_at_or_after(range.start);
+            self.remove(range);
             self.insert(text);
         }
     }
@@ -78,7 +79,7 @@ impl Editor {
     }
 
     pub(crate) fn right(&mut self) {
-        self.cursor += self.after().graphemes(true).next().map_or(0, str::len);
+        self.cursor = self.after_cluster();
     }
 
     pub(crate) fn word_left(&mut self) {
@@ -130,29 +131,25 @@ impl Editor {
     }
 
     pub(crate) fn backspace(&mut self) {
-        let start = self.before_cluster();
-        self.text.replace_range(start..self.cursor, "");
-        self.cursor = self.boundary_at_or_after(start);
+        self.remove(self.before_cluster()..self.cursor);
     }
 
     pub(crate) fn delete(&mut self) {
-        let end = self.cursor + self.after().graphemes(true).next().map_or(0, str::len);
-        self.text.replace_range(self.cursor..end, "");
-        self.cursor = self.boundary_at_or_after(self.cursor);
+        self.remove(self.cursor..self.after_cluster());
     }
 
     pub(crate) fn cut_word(&mut self) {
         let end = self.cursor;
         self.word_left();
-        self.cut_range(self.cursor, end);
+        self.cut_range(self.cursor..end);
     }
 
     pub(crate) fn cut_to_start(&mut self) {
-        self.cut_range(self.start_of_line(), self.cursor);
+        self.cut_range(self.start_of_line()..self.cursor);
     }
 
     pub(crate) fn cut_to_end(&mut self) {
-        self.cut_range(self.cursor, self.end_of_line());
+        self.cut_range(self.cursor..self.end_of_line());
     }
 
     pub(crate) fn paste_cut(&mut self) {
@@ -160,14 +157,18 @@ impl Editor {
         self.insert(&cut);
     }
 
-    fn cut_range(&mut self, start: usize, end: usize) {
-        if start < end
-            && let Some(cut) = self.text.get(start..end)
-        {
+    fn cut_range(&mut self, range: Range<usize>) {
+        if let Some(cut) = self.text.get(range.clone()).filter(|cut| !cut.is_empty()) {
             self.cut = cut.to_owned();
-            self.text.replace_range(start..end, "");
+            self.remove(range);
         }
-        self.cursor = self.boundary_at_or_after(start);
+    }
+
+    /// Removes a range, and puts the cursor where it was.
+    fn remove(&mut self, range: Range<usize>) {
+        self.text.replace_range(range.clone(), "");
+        // The letters around it may have become one.
+        self.cursor = self.boundary_at_or_after(range.start);
     }
 
     fn start_of_line(&self) -> usize {
@@ -180,6 +181,10 @@ impl Editor {
 
     fn before_cluster(&self) -> usize {
         self.cursor - self.before().graphemes(true).next_back().map_or(0, str::len)
+    }
+
+    fn after_cluster(&self) -> usize {
+        self.cursor + self.after().graphemes(true).next().map_or(0, str::len)
     }
 
     fn clusters(&self, start: usize, end: usize) -> usize {

@@ -1,7 +1,8 @@
 //! Effects that the state wants performed, and the messages that it gets.
 
+use client::FollowerMessage;
 use serde_json::Value;
-use wire::{CallId, Event, TurnId};
+use wire::{CallId, TurnId};
 
 use crate::info::{AgentInfo, SessionInfo};
 
@@ -62,14 +63,10 @@ pub(crate) enum ChatMessage {
     Opened(Box<SessionInfo>),
     /// The current data of the session.
     Info(Box<SessionInfo>),
-    Event(Box<Event>),
+    /// An event, or a change of the stream of events.
+    Stream(FollowerMessage),
     /// Since when the daemon runs, in milliseconds since 1970.
     DaemonSince(i64),
-    /// The log comes again from its first event.
-    Resync,
-    Link(ConnectionState),
-    /// The session's task has ended before its time, for this reason.
-    Halted(String),
     Sessions(Vec<SessionInfo>),
     Agents {
         found: Vec<AgentInfo>,

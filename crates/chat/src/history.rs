@@ -28,10 +28,8 @@ pub(crate) struct History {
 }
 
 impl History {
-    pub(crate) fn new(mut entries: Vec<String>) -> Self {
-        let n_old = entries.len().saturating_sub(MAX_ENTRIES);
-        entries.drain(..n_old);
-        Self { entries, at: None, draft: String::new() }
+    pub(crate) fn new(entries: Vec<String>) -> Self {
+        Self { entries, ..Self::default() }
     }
 
     /// Adds an entry; false if it is not worth keeping.

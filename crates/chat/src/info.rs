@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::conversation::line;
+use crate::picker::AgentOption;
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -80,6 +81,16 @@ impl AgentInfo {
 }
 
 impl SessionInfo {
+    /// One of the agent's options, if it has it.
+    pub(crate) fn option(&self, option: AgentOption) -> Option<&SettableOption> {
+        let options = self.options.as_ref()?;
+        match option {
+            AgentOption::Model => options.model.as_ref(),
+            AgentOption::Mode => options.mode.as_ref(),
+            AgentOption::Effort => options.effort.as_ref(),
+        }
+    }
+
     /// Whether nobody has prompted it, named it, or has it open.
     pub(crate) fn is_unused(&self) -> bool {
         let has_turn = self.last_turn.is_some() || self.active_turn.is_some();

@@ -34,7 +34,6 @@ pub use app::full_screen;
 pub use error::ChatError;
 pub use plain::{InputLines, lines_of_stdin, plain};
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use wire::event::Limit;
@@ -46,10 +45,8 @@ pub struct ChatOptions {
     pub start: ChatStart,
     /// The directory of new sessions.
     pub cwd: PathBuf,
-    /// Members of the request for a new session beside agent, directory and environment.
+    /// Members of the request for a new session beside its agent.
     pub create_params: serde_json::Map<String, serde_json::Value>,
-    /// The environment of the agents of new sessions; none if that is not ours to choose.
-    pub env: Option<BTreeMap<String, String>>,
     /// The file of the input history.
     pub history: PathBuf,
     pub has_color: bool,
@@ -60,12 +57,10 @@ pub struct ChatOptions {
 /// The session that a chat begins with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChatStart {
-    /// A new session with this agent.
-    Agent(String),
+    /// A new session with this agent; without a name, with the command of the `create_params`.
+    New(Option<String>),
     /// A new session with an agent that is chosen, or the only one that is ready.
     AnyAgent,
-    /// A new session with an agent of this command line.
-    Command(Vec<String>),
     /// A session by its id.
     Session(String),
     /// The session that was used last in this directory.

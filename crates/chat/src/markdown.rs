@@ -11,26 +11,14 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use crate::theme::Theme;
-use crate::wrap::{Margin, StyledText, wrap_cells, wrap_words};
+use crate::wrap::{BreakAt, Margin, wrap};
 use table::MarkdownTable;
 
 /// Deeper lists and quotations are drawn as deep as this.
 const MAX_DEPTH: usize = 8;
 
 pub(crate) fn lines(text: &str, columns: usize, theme: Theme) -> Vec<Line<'static>> {
-    let mut writer = MarkdownWriter {
-        columns,
-        theme,
-        lines: Vec::new(),
-        pieces: Vec::new(),
-        styles: Vec::new(),
-        nest: Vec::new(),
-        marker: None,
-        wants_gap: false,
-        code: None,
-        table: None,
-        links: Vec::new(),
-    };
+    let mut writer = MarkdownWriter { columns, theme, ..MarkdownWriter::default() };
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     for event in Parser::new_ext(text, options) {
@@ -49,11 +37,12 @@ enum EnclosingBlock {
     Entry(usize),
 }
 
+#[derive(Default)]
 struct MarkdownWriter {
     columns: usize,
     theme: Theme,
     lines: Vec<Line<'static>>,
-    pieces: Vec<StyledText>,
+    pieces: Vec<Span<'static>>,
     styles: Vec<Style>,
     nest: Vec<EnclosingBlock>,
     /// Stands before the next line: a bullet or a number.
@@ -97,7 +86,6 @@ impl MarkdownWriter {
         match tag {
             Tag::Paragraph => self.gap_outside(),
             Tag::Heading { level, .. } => {
-                self.flush();
                 self.gap_outside();
                 let style = self.theme.heading();
                 self.styles.push(match level {
@@ -106,12 +94,10 @@ impl MarkdownWriter {
                 });
             }
             Tag::BlockQuote(_) => {
-                self.flush();
                 self.gap_outside();
                 self.nest.push(EnclosingBlock::Quote);
             }
             Tag::CodeBlock(kind) => {
-                self.flush();
                 self.gap_outside();
                 if let CodeBlockKind::Fenced(language) = kind
                     && !language.is_empty()
@@ -122,7 +108,6 @@ impl MarkdownWriter {
                 self.code = Some(String::new());
             }
             Tag::List(first) => {
-                self.flush();
                 self.gap_outside();
                 self.nest.push(EnclosingBlock::List(first));
             }
@@ -140,24 +125,27 @@ impl MarkdownWriter {
                 self.marker = Some(marker);
             }
             Tag::Table(alignments) => {
-                self.flush();
                 self.gap_outside();
-                self.table = Some(MarkdownTable::new(alignments));
+                self.table = Some(MarkdownTable { alignments, rows: Vec::new() });
             }
-            Tag::TableRow | Tag::TableHead => self.with_table(MarkdownTable::begin_row),
-            Tag::TableCell => self.with_table(MarkdownTable::begin_cell),
+            Tag::TableRow | Tag::TableHead => {
+                if let Some(table) = &mut self.table {
+                    table.rows.push(Vec::new());
+                }
+            }
+            Tag::TableCell => {
+                if let Some(row) = self.table.as_mut().and_then(|table| table.rows.last_mut()) {
+                    row.push(String::new());
+                }
+            }
             Tag::Emphasis => self.styles.push(Style::new().add_modifier(Modifier::ITALIC)),
             Tag::Strong => self.styles.push(self.theme.strong()),
             Tag::Strikethrough => {
                 self.styles.push(Style::new().add_modifier(Modifier::CROSSED_OUT));
             }
-            Tag::Link { dest_url, .. } => {
-                self.styles.push(self.theme.link());
-                self.links.push(dest_url.to_string());
-            }
+            Tag::Link { dest_url, .. } => self.link(&dest_url),
             Tag::Image { dest_url, .. } => {
-                self.styles.push(self.theme.link());
-                self.links.push(dest_url.to_string());
+                self.link(&dest_url);
                 self.text("image: ", self.theme.dim());
             }
             _ => {}
@@ -192,7 +180,7 @@ impl MarkdownWriter {
             TagEnd::CodeBlock => {
                 let code = self.code.take().unwrap_or_default();
                 let code = code.strip_suffix('\n').unwrap_or(&code);
-                self.pieces.push(StyledText::new(code, self.theme.code()));
+                self.pieces.push(Span::styled(code.to_owned(), self.theme.code()));
                 self.write(true);
                 self.wants_gap = true;
             }
@@ -207,7 +195,7 @@ impl MarkdownWriter {
             TagEnd::Link | TagEnd::Image => {
                 self.styles.pop();
                 let target = self.links.pop().unwrap_or_default();
-                let is_said = self.pieces.last().is_some_and(|piece| piece.text == target);
+                let is_said = self.pieces.last().is_some_and(|piece| piece.content == target);
                 if !is_said && !target.is_empty() {
                     self.text(&format!(" ({target})"), self.theme.dim());
                 }
@@ -216,10 +204,9 @@ impl MarkdownWriter {
         }
     }
 
-    fn with_table(&mut self, change: impl FnOnce(&mut MarkdownTable)) {
-        if let Some(table) = &mut self.table {
-            change(table);
-        }
+    fn link(&mut self, target: &str) {
+        self.styles.push(self.theme.link());
+        self.links.push(target.to_owned());
     }
 
     fn text(&mut self, text: &str, style: Style) {
@@ -232,7 +219,7 @@ impl MarkdownWriter {
             return;
         }
         let style = self.styles.iter().fold(Style::new(), |all, one| all.patch(*one)).patch(style);
-        self.pieces.push(StyledText::new(text, style));
+        self.pieces.push(Span::styled(text.to_owned(), style));
     }
 
     fn flush(&mut self) {
@@ -244,11 +231,8 @@ impl MarkdownWriter {
     fn write(&mut self, is_code: bool) {
         let pieces = std::mem::take(&mut self.pieces);
         let margin = self.margin(is_code);
-        let lines = match is_code {
-            true => wrap_cells(&pieces, self.columns, &margin),
-            false => wrap_words(&pieces, self.columns, &margin),
-        };
-        self.lines.extend(lines);
+        let at = if is_code { BreakAt::Cells } else { BreakAt::Words };
+        self.lines.extend(wrap(&pieces, self.columns, &margin, at));
     }
 
     fn margin(&mut self, is_code: bool) -> Margin {

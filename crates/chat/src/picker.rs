@@ -9,9 +9,26 @@ const MAX_ENTRIES: usize = 1000;
 pub(crate) enum PickerKind {
     Session,
     Agent,
+    Option(AgentOption),
+}
+
+/// An option of the agent whose values are chosen from a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AgentOption {
     Model,
     Mode,
     Effort,
+}
+
+impl AgentOption {
+    /// Its name in the API.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Mode => "mode",
+            Self::Effort => "effort",
+        }
+    }
 }
 
 impl PickerKind {
@@ -19,9 +36,9 @@ impl PickerKind {
         match self {
             Self::Session => "Sessions",
             Self::Agent => "Agents",
-            Self::Model => "Models",
-            Self::Mode => "Modes",
-            Self::Effort => "Reasoning effort",
+            Self::Option(AgentOption::Model) => "Models",
+            Self::Option(AgentOption::Mode) => "Modes",
+            Self::Option(AgentOption::Effort) => "Reasoning effort",
         }
     }
 }
@@ -49,7 +66,7 @@ pub(crate) struct Picker {
     pub(crate) filter: String,
     pub(crate) is_loading: bool,
     entries: Vec<PickerEntry>,
-    selected: usize,
+    pub(crate) selected: usize,
 }
 
 impl Picker {
@@ -74,10 +91,6 @@ impl Picker {
             words.iter().all(|word| text.contains(word))
         };
         self.entries.iter().filter(fits).collect()
-    }
-
-    pub(crate) fn selected(&self) -> usize {
-        self.selected
     }
 
     pub(crate) fn chosen(&self) -> Option<&PickerEntry> {

@@ -35,7 +35,7 @@ pub async fn plain(
     tokio::pin!(stop);
     // A session is made only when there is a first prompt for it.
     let mut first = None;
-    if creates_session(&wanted.start) {
+    if matches!(wanted.start, ChatStart::New(_) | ChatStart::AnyAgent) {
         first = tokio::select! {
             line = next(&mut lines) => line,
             () = &mut stop => return Ok(ChatOutcome::default()),
@@ -82,10 +82,6 @@ pub async fn plain(
     }
 }
 
-fn creates_session(start: &ChatStart) -> bool {
-    matches!(start, ChatStart::Agent(_) | ChatStart::AnyAgent | ChatStart::Command(_))
-}
-
 /// The next line that is not blank.
 async fn next(lines: &mut InputLines) -> Option<String> {
     loop {
@@ -97,19 +93,16 @@ async fn next(lines: &mut InputLines) -> Option<String> {
 }
 
 async fn open(client: &DaemonClient, wanted: &ChatOptions) -> Result<SessionInfo, ChatError> {
-    let mut order = wanted.create_params.clone();
-    order.insert("cwd".to_owned(), json!(wanted.cwd));
-    order.insert("env".to_owned(), json!(wanted.env));
+    let params = &wanted.create_params;
     let session = match &wanted.start {
-        ChatStart::Agent(agent) => create(client, &order, Some(agent.clone()), None).await?,
-        ChatStart::Command(words) => create(client, &order, None, Some(words)).await?,
+        ChatStart::New(agent) => create(client, params, agent.clone()).await?,
         ChatStart::AnyAgent => {
             let (found, _) = agents(client).await?;
             let ready: Vec<String> =
                 found.into_iter().filter(|agent| agent.is_usable).map(|agent| agent.id).collect();
             match ready.as_slice() {
                 [] => return Err(ChatError::NoAgent),
-                [only] => create(client, &order, Some(only.clone()), None).await?,
+                [only] => create(client, params, Some(only.clone())).await?,
                 several => return Err(ChatError::WhichAgent(several.join(", "))),
             }
         }

@@ -1,23 +1,64 @@
 //! The state as a screen. Nothing here changes anything.
 
 mod bottom;
-mod canvas;
 mod input;
 mod items;
 mod overlays;
 mod question;
 mod view;
 
+use std::borrow::Cow;
+use std::ops::Deref;
+
 use ratatui::Frame;
 use ratatui::layout::Position;
-use ratatui::text::Line;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
 
 use crate::state::{ChatState, Overlay, QuestionFocus};
-use canvas::Canvas;
+use crate::theme::Theme;
+use crate::wrap::{BreakAt, Margin, cut, wrap};
 pub(crate) use view::ConversationView;
 
 /// The conversation has at least so many rows, if the screen has them.
 const LEAST_ROWS: usize = 3;
+
+/// The surface to draw on: a number of columns, and the styles.
+#[derive(Clone, Copy)]
+struct Canvas {
+    columns: usize,
+    theme: Theme,
+}
+
+impl Canvas {
+    /// One line, cut where the screen ends.
+    fn line(self, text: &str, style: Style) -> Line<'static> {
+        Line::styled(cut(text, self.columns), style)
+    }
+
+    /// A text in one style, broken between words.
+    fn words<'a>(
+        self,
+        text: impl Into<Cow<'a, str>>,
+        style: Style,
+        margin: &Margin,
+    ) -> Vec<Line<'static>> {
+        wrap(&[Span::styled(text, style)], self.columns, margin, BreakAt::Words)
+    }
+
+    /// A text in one style, broken wherever a line is full.
+    fn cells(self, text: &str, style: Style, margin: &Margin) -> Vec<Line<'static>> {
+        wrap(&[Span::styled(text, style)], self.columns, margin, BreakAt::Cells)
+    }
+}
+
+impl Deref for Canvas {
+    type Target = Theme;
+
+    fn deref(&self) -> &Theme {
+        &self.theme
+    }
+}
 
 /// Draws the state. Returns the open question, if all that a key could answer can be read.
 pub(crate) fn draw(

@@ -5,18 +5,20 @@
 
 mod answer_keys;
 mod keys;
-mod messages;
 mod pickers;
 mod submit;
 
+use client::FollowerMessage;
+
+use crate::ChatStart;
 use crate::completion::{Completion, complete};
-use crate::conversation::{AnswerKind, ChatConversation, ChatQuestion};
+use crate::conversation::{AnswerKind, ApplyOutcome, ChatConversation, ChatQuestion, OwnActions};
 use crate::editor::Editor;
-use crate::effect::{ConnectionState, Effect};
+use crate::effect::{ChatMessage, ConnectionState, Effect};
 use crate::form::FormInput;
 use crate::history::History;
 use crate::info::SessionInfo;
-use crate::picker::Picker;
+use crate::picker::{AgentOption, Picker};
 use answer_keys::DueAnswer;
 
 /// A question gets the keys when none was pressed for so long, so that typing does not answer it.
@@ -92,6 +94,19 @@ impl ChatState {
         Self { history: History::new(history), offer: Some(0), ..Self::default() }
     }
 
+    pub(crate) fn begin(&mut self, start: ChatStart) -> Vec<Effect> {
+        match start {
+            ChatStart::New(agent) => {
+                self.agent.clone_from(&agent);
+                vec![Effect::Create { agent }]
+            }
+            ChatStart::Session(id) => vec![Effect::Attach(id)],
+            ChatStart::AnyAgent => self.pick_agent(),
+            // Which one was used last is looked up before.
+            ChatStart::AnySession | ChatStart::Continue => self.pick_session(),
+        }
+    }
+
     /// Sets the time. Returns whether the screen changes with it.
     pub(crate) fn tick(&mut self, now: u64) -> bool {
         let seen =
@@ -147,10 +162,6 @@ impl ChatState {
             self.show_remark("not answered: the question is not on the screen");
         }
         is_seen
-    }
-
-    pub(crate) fn n_questions(&self) -> usize {
-        self.conversation.questions.len()
     }
 
     /// Gives the keys to a question that has been there for long enough.
@@ -236,18 +247,10 @@ impl ChatState {
         self.is_running() && (self.is_cancelling || self.conversation.is_cancelling)
     }
 
-    /// The model in use, if the agent says.
-    pub(crate) fn model(&self) -> Option<&str> {
-        self.session.as_ref()?.options.as_ref()?.model.as_ref()?.current.as_deref()
-    }
-
-    pub(crate) fn mode(&self) -> Option<&str> {
-        let offered = || self.session.as_ref()?.options.as_ref()?.mode.as_ref()?.current.as_deref();
-        self.conversation.mode.as_deref().or_else(offered)
-    }
-
-    pub(crate) fn effort(&self) -> Option<&str> {
-        self.session.as_ref()?.options.as_ref()?.effort.as_ref()?.current.as_deref()
+    /// The value in use of an option, if the agent says.
+    pub(crate) fn in_use(&self, option: AgentOption) -> Option<&str> {
+        let told = self.conversation.mode.as_deref().filter(|_| option == AgentOption::Mode);
+        told.or_else(|| self.session.as_ref()?.option(option)?.current.as_deref())
     }
 
     pub(crate) fn title(&self) -> Option<String> {
@@ -276,28 +279,129 @@ impl ChatState {
         self.n_option_changes_known = 0;
         self.n_sending = 0;
     }
-}
 
-/// How a chat begins.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum FirstAction {
-    Create(Option<String>),
-    Attach(String),
-    PickAgent,
-    PickSession,
-}
-
-impl ChatState {
-    pub(crate) fn begin(&mut self, beginning: FirstAction) -> Vec<Effect> {
-        match beginning {
-            FirstAction::Create(agent) => {
-                self.agent.clone_from(&agent);
-                vec![Effect::Create { agent }]
+    pub(crate) fn handle_message(&mut self, message: ChatMessage) -> Vec<Effect> {
+        match message {
+            ChatMessage::Opened(session) => {
+                self.reset_session();
+                self.conversation.own = OwnActions::since(session.head);
+                self.agent = Some(session.agent.clone());
+                self.session = Some(*session);
+                // A remark that it is being opened is over.
+                if self.remark().is_some_and(|remark| remark.ends_with('…')) {
+                    self.remark = None;
+                }
+                self.overlay = None;
+                return vec![Effect::Refresh];
             }
-            FirstAction::Attach(id) => vec![Effect::Attach(id)],
-            FirstAction::PickAgent => self.pick_agent(),
-            FirstAction::PickSession => self.pick_session(),
+            ChatMessage::Info(info) => {
+                if let Some(known) = self.session.take_if(|session| session.id == info.id) {
+                    if info.title.is_some() {
+                        self.conversation.title = None;
+                    }
+                    let (mut info, is_new) = (*info, known.is_new);
+                    // An agent that does not run reports no options; those it reported are still
+                    // true.
+                    info.options = info.options.or(known.options);
+                    self.session = Some(SessionInfo { is_new, ..info });
+                }
+            }
+            ChatMessage::Stream(message) => return self.handle_stream(message),
+            ChatMessage::DaemonSince(at) => self.alive_since(at),
+            ChatMessage::Sessions(sessions) => self.sessions_found(&sessions),
+            ChatMessage::Agents { found, is_complete } => {
+                return self.agents_found(&found, is_complete);
+            }
+            ChatMessage::Files(files) => self.files = files,
+            ChatMessage::PromptAccepted { text, turn } => {
+                self.n_sending = self.n_sending.saturating_sub(1);
+                self.conversation.own.sent(&text, turn);
+            }
+            ChatMessage::PromptRejected { text, why } => {
+                self.n_sending = self.n_sending.saturating_sub(1);
+                self.conversation.own.sent(&text, None);
+                self.show_remark(format!("not sent: {why}"));
+                // The text is not lost.
+                if self.editor.is_empty() {
+                    self.editor.set(&text);
+                }
+            }
+            ChatMessage::Failed(why) => {
+                self.show_remark(why);
+                // An answer that did not arrive can be given again.
+                self.answered.clear();
+                self.look_at_question();
+            }
+            ChatMessage::CannotOpen(why) => {
+                // Without a session there is nothing to stay for.
+                if self.session.is_none() {
+                    return vec![Effect::LeaveWithError(why)];
+                }
+                self.show_remark(why);
+            }
+            ChatMessage::Done(what) => self.show_remark(what),
         }
+        Vec::new()
+    }
+
+    fn handle_stream(&mut self, message: FollowerMessage) -> Vec<Effect> {
+        match message {
+            FollowerMessage::Event(event) => return self.apply_event(&event),
+            FollowerMessage::Restarted => {
+                self.reset_session();
+                self.alive_since(self.alive_since);
+                self.link = ConnectionState::Live;
+                self.show_remark("events were lost; everything is read anew");
+            }
+            FollowerMessage::Live => {
+                self.link = ConnectionState::Live;
+                // It may be another daemon than before.
+                return vec![Effect::CheckUptime];
+            }
+            FollowerMessage::Lost(why) => self.link = ConnectionState::Lost(why),
+            FollowerMessage::Over(error) => {
+                let why = match error.status() {
+                    Some(404) => "the session does not exist any more".to_owned(),
+                    _ => error.to_string(),
+                };
+                self.link = ConnectionState::Over(why);
+            }
+            // The session's task has ended before its time.
+            FollowerMessage::Halted(why) => {
+                self.conversation.halted(&why);
+                return vec![Effect::Refresh];
+            }
+        }
+        Vec::new()
+    }
+
+    fn alive_since(&mut self, at: i64) {
+        self.alive_since = at;
+        self.conversation.alive_since(at);
+    }
+
+    fn apply_event(&mut self, event: &wire::Event) -> Vec<Effect> {
+        let was_running = self.conversation.running.is_some();
+        match self.conversation.apply_event(event) {
+            ApplyOutcome::New => {}
+            ApplyOutcome::Known => return Vec::new(),
+            ApplyOutcome::Gap => return vec![Effect::Reopen],
+        }
+        self.is_cancelling &= self.is_running();
+        self.look_at_question();
+        // An agent's options are known once it runs; asking while old events are read would be
+        // asking for each turn of them.
+        let head = self.session.as_ref().map_or(0, |session| session.head);
+        let is_now = self.conversation.cursor.0 >= head;
+        let has_begun = !was_running && self.conversation.running.is_some();
+        let has_ended = was_running && self.conversation.running.is_none();
+        let have_options_changed =
+            self.conversation.n_option_changes != self.n_option_changes_known;
+        if is_now && (has_begun || has_ended || have_options_changed) {
+            self.n_option_changes_known = self.conversation.n_option_changes;
+            return vec![Effect::Refresh];
+        }
+        Vec::new()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Theme {
     has_color: bool,
 }

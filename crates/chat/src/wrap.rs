@@ -12,19 +12,6 @@ use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
-/// Text in one style.
-#[derive(Debug, Clone)]
-pub(crate) struct StyledText {
-    pub(crate) text: String,
-    pub(crate) style: Style,
-}
-
-impl StyledText {
-    pub(crate) fn new(text: impl Into<String>, style: Style) -> Self {
-        Self { text: text.into(), style }
-    }
-}
-
 /// The spans before the first line, and before those that follow.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Margin {
@@ -53,43 +40,35 @@ pub(crate) fn width(text: &str) -> usize {
     text.graphemes(true).map(unicode_width::UnicodeWidthStr::width).sum()
 }
 
-/// Breaks between words, and inside of those that are too long.
-pub(crate) fn wrap_words(
-    pieces: &[StyledText],
+/// Where a line is broken.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum BreakAt {
+    /// Between words, and inside of those that are too long.
+    Words,
+    /// Wherever the line is full; every blank is kept.
+    Cells,
+}
+
+pub(crate) fn wrap(
+    pieces: &[Span<'_>],
     columns: usize,
     margin: &Margin,
+    at: BreakAt,
 ) -> Vec<Line<'static>> {
     let mut page = LineBreaker::new(columns, margin);
     for piece in pieces {
-        for cluster in displayable(&piece.text).graphemes(true) {
-            match cluster {
-                "\n" | "\r\n" => {
+        for cluster in displayable(&piece.content).graphemes(true) {
+            match (cluster, at) {
+                ("\n" | "\r\n", _) => {
                     page.end_word();
                     page.end_line();
                 }
-                " " => {
+                (" ", BreakAt::Words) => {
                     page.end_word();
                     page.blanks.push(piece.style);
                 }
-                cluster => page.spell(cluster, piece.style),
-            }
-        }
-    }
-    page.finish()
-}
-
-/// Breaks wherever a line is full, and keeps every blank.
-pub(crate) fn wrap_cells(
-    pieces: &[StyledText],
-    columns: usize,
-    margin: &Margin,
-) -> Vec<Line<'static>> {
-    let mut page = LineBreaker::new(columns, margin);
-    for piece in pieces {
-        for cluster in displayable(&piece.text).graphemes(true) {
-            match cluster {
-                "\n" | "\r\n" => page.end_line(),
-                cluster => page.put_or_break(cluster, piece.style),
+                (cluster, BreakAt::Words) => page.spell(cluster, piece.style),
+                (cluster, BreakAt::Cells) => page.put_or_break(cluster, piece.style),
             }
         }
     }
@@ -127,7 +106,7 @@ struct LineBreaker<'a> {
     room: usize,
     /// Blanks between the last word and the next, with their styles.
     blanks: Vec<Style>,
-    word: Vec<(String, Style)>,
+    word: Vec<Span<'static>>,
     word_width: usize,
     is_wide: bool,
 }
@@ -169,10 +148,7 @@ impl<'a> LineBreaker<'a> {
 
     fn put(&mut self, cluster: &str, style: Style) {
         self.used += cluster.width();
-        match self.line.last_mut() {
-            Some(last) if last.style == style => last.content.to_mut().push_str(cluster),
-            _ => self.line.push(Span::styled(cluster.to_owned(), style)),
-        }
+        append(&mut self.line, cluster, style);
     }
 
     fn put_or_break(&mut self, cluster: &str, style: Style) {
@@ -193,10 +169,7 @@ impl<'a> LineBreaker<'a> {
         let columns = cluster.width();
         self.word_width += columns;
         self.is_wide |= columns > 1;
-        match self.word.last_mut() {
-            Some((text, last)) if *last == style => text.push_str(cluster),
-            _ => self.word.push((cluster.to_owned(), style)),
-        }
+        append(&mut self.word, cluster, style);
     }
 
     fn end_word(&mut self) {
@@ -218,9 +191,9 @@ impl<'a> LineBreaker<'a> {
                 self.put(" ", style);
             }
         }
-        for (text, style) in word {
-            for cluster in text.graphemes(true) {
-                self.put_or_break(cluster, style);
+        for piece in word {
+            for cluster in piece.content.graphemes(true) {
+                self.put_or_break(cluster, piece.style);
             }
         }
     }
@@ -229,6 +202,14 @@ impl<'a> LineBreaker<'a> {
         self.end_word();
         self.lines.push(Line::from(self.line));
         self.lines
+    }
+}
+
+/// Appends a letter to the last span, if that has its style.
+fn append(spans: &mut Vec<Span<'static>>, cluster: &str, style: Style) {
+    match spans.last_mut() {
+        Some(last) if last.style == style => last.content.to_mut().push_str(cluster),
+        _ => spans.push(Span::styled(cluster.to_owned(), style)),
     }
 }
 

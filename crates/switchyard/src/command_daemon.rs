@@ -13,7 +13,7 @@ use tokio::net::UnixStream;
 
 use crate::config::Config;
 use crate::daemon::in_process::{InProcessDaemon, InProcessOptions};
-use crate::daemon::presence::{self, DaemonInfo};
+use crate::daemon::presence::{self, DaemonInfo, private_socket};
 use crate::outcome::Failure;
 use crate::terminal::spinner::Spinner;
 
@@ -22,6 +22,7 @@ use crate::terminal::spinner::Spinner;
 pub(crate) struct RunningDaemon {
     run: PathBuf,
     pub(crate) info: DaemonInfo,
+    pub(crate) client: DaemonClient,
 }
 
 impl RunningDaemon {
@@ -31,8 +32,8 @@ impl RunningDaemon {
             return None;
         }
         let run = config.home.run.clone();
-        let daemon_info = presence::find(&run)?;
-        Some(Self { run, info: daemon_info })
+        let (info, client) = (presence::find(&run)?, DaemonClient::at(private_socket(&run)));
+        Some(Self { run, info, client })
     }
 
     /// The running daemon, if it uses this configuration file: with another one it would have other
@@ -51,13 +52,9 @@ impl RunningDaemon {
         }
     }
 
-    pub(crate) fn client(&self) -> DaemonClient {
-        DaemonClient::at(presence::private_socket(&self.run))
-    }
-
     /// A new connection to its private socket.
     pub(crate) async fn connect(&self) -> Result<UnixStream, ClientError> {
-        client::connect(&presence::private_socket(&self.run)).await
+        client::connect(&private_socket(&self.run)).await
     }
 
     /// Waits until this daemon is gone.
@@ -73,15 +70,10 @@ impl RunningDaemon {
 
 /// A daemon that a command works with.
 #[derive(Debug)]
-pub(crate) struct CommandDaemon {
-    client: DaemonClient,
-    process: DaemonProcess,
-}
-
-#[derive(Debug)]
-enum DaemonProcess {
-    Other(RunningDaemon),
-    This(InProcessDaemon),
+pub(crate) enum CommandDaemon {
+    Running(RunningDaemon),
+    /// Inside of this process.
+    Own(InProcessDaemon),
 }
 
 impl CommandDaemon {
@@ -92,57 +84,50 @@ impl CommandDaemon {
         options: InProcessOptions,
     ) -> Result<Self, Failure> {
         if let Some(running) = running {
-            return Ok(Self::elsewhere(running));
+            return Ok(Self::Running(running));
         }
-        let opening = Spinner::start("opening the log …");
-        let own = InProcessDaemon::start(config, options).await?;
-        drop(opening);
-        Ok(Self::here(own))
+        let _opening = Spinner::start("opening the log …");
+        InProcessDaemon::start(config, options).await.map(Self::Own)
     }
 
     /// A daemon for commands that only read sessions in the log, or delete them.
     pub(crate) fn for_the_log(config: &Arc<Config>) -> Result<Self, Failure> {
         match RunningDaemon::find(config) {
-            Some(running) => Ok(Self::elsewhere(running)),
-            None => Ok(Self::here(InProcessDaemon::for_reading(config)?)),
+            Some(running) => Ok(Self::Running(running)),
+            None => InProcessDaemon::for_reading(config).map(Self::Own),
         }
     }
 
-    fn elsewhere(running: RunningDaemon) -> Self {
-        Self { client: running.client(), process: DaemonProcess::Other(running) }
-    }
-
-    fn here(own: InProcessDaemon) -> Self {
-        Self { client: own.client(), process: DaemonProcess::This(own) }
-    }
-
     pub(crate) fn client(&self) -> &DaemonClient {
-        &self.client
+        match self {
+            Self::Running(running) => &running.client,
+            Self::Own(own) => &own.client,
+        }
     }
 
     /// Whether it is in this process.
     pub(crate) fn is_here(&self) -> bool {
-        matches!(self.process, DaemonProcess::This(_))
+        matches!(self, Self::Own(_))
     }
 
     /// Waits until it is gone; for ever where it is inside of this process.
     pub(crate) async fn gone(&self) {
-        match &self.process {
-            DaemonProcess::Other(running) => running.gone().await,
-            DaemonProcess::This(_) => std::future::pending().await,
+        match self {
+            Self::Running(running) => running.gone().await,
+            Self::Own(_) => std::future::pending().await,
         }
     }
 
     /// Ends what runs for this command alone; its log can still be read.
     pub(crate) async fn stop_sessions(&self) {
-        if let DaemonProcess::This(own) = &self.process {
+        if let Self::Own(own) = self {
             own.stop_sessions().await;
         }
     }
 
     /// Ends what was started for this command alone.
     pub(crate) async fn end(self) {
-        if let DaemonProcess::This(own) = self.process {
+        if let Self::Own(own) = self {
             own.end().await;
         }
     }

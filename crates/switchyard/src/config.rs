@@ -5,7 +5,6 @@
 //! works in: a repository must not be able to change what runs.
 
 pub(crate) mod serve;
-pub(crate) mod user;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -64,7 +63,8 @@ pub(crate) struct ConfigFile {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct StoreConfig {
-    durability: DurabilityName,
+    #[serde(with = "DurabilityName")]
+    durability: Durability,
     max_session_bytes: u64,
     pub(crate) keep_days: Option<u32>,
     pub(crate) max_total_bytes: Option<u64>,
@@ -72,19 +72,16 @@ pub(crate) struct StoreConfig {
 
 impl Default for StoreConfig {
     fn default() -> Self {
-        Self {
-            durability: DurabilityName::default(),
-            max_session_bytes: store::SqliteOptions::default().max_session_bytes,
-            keep_days: None,
-            max_total_bytes: None,
-        }
+        let store::SqliteOptions { durability, max_session_bytes } =
+            store::SqliteOptions::default();
+        Self { durability, max_session_bytes, keep_days: None, max_total_bytes: None }
     }
 }
 
-#[derive(Debug, Default, Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+/// How a [`Durability`] is written in the file.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Durability", rename_all = "lowercase")]
 enum DurabilityName {
-    #[default]
     Process,
     Power,
 }
@@ -307,10 +304,6 @@ impl Config {
 
     pub(crate) fn store_options(&self) -> store::SqliteOptions {
         let StoreConfig { durability, max_session_bytes, .. } = self.file.store;
-        let durability = match durability {
-            DurabilityName::Process => Durability::Process,
-            DurabilityName::Power => Durability::Power,
-        };
         store::SqliteOptions { durability, max_session_bytes }
     }
 

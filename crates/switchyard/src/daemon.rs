@@ -3,7 +3,6 @@
 
 pub(crate) mod activation;
 mod addresses;
-mod agents;
 mod assembly;
 mod browser;
 pub(crate) mod in_process;
@@ -13,4 +12,3 @@ mod sd_notify;
 pub(crate) mod serve;
 pub(crate) mod service;
 pub(crate) mod session_context;
-pub(crate) mod webhook;

@@ -70,16 +70,11 @@ impl Home {
         let mut all = vec![self.state.clone(), self.run.clone(), self.config.clone()];
         let mut noted_in = Vec::new();
         // A configuration that was named may lie in a directory that somebody works in.
-        for home in Self::usual()
-            .ok()
-            .flatten()
-            .iter()
-            .chain(&Self::find().ok())
-            .chain(&Self::default_home())
-        {
-            all.push(home.state.clone());
-            all.extend(home.config.parent().map(Path::to_owned));
+        let homes = [Self::usual().ok().flatten(), Self::find().ok(), Self::default_home()];
+        for home in homes.into_iter().flatten() {
             noted_in.push(home.state.join(HOMES));
+            all.push(home.state);
+            all.extend(home.config.parent().map(Path::to_owned));
         }
         forbid(all, noted_in)
     }

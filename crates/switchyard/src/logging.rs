@@ -62,10 +62,10 @@ impl LogTable {
 }
 
 impl LogFormat {
-    fn lost_lines(self) -> writer::LostLinesText {
+    fn write(self, line: &LogLine, paint: Paint) -> String {
         match self {
-            Self::Text => |n| LogLine::lost(n).text(Paint::when(false)),
-            Self::Json => |n| LogLine::lost(n).json(),
+            Self::Text => line.text(paint),
+            Self::Json => line.json(),
         }
     }
 }
@@ -164,9 +164,10 @@ impl Logging {
             }
             None => (Box::new(writer::Stderr), terminal::color_on_stderr()),
         };
-        let paint = Paint::when(has_colors);
-        let writer = LogWriter::behind_queue(sink, paint, table.format.lost_lines())?;
-        let way_out = LogOutput { format: table.format, writer: Arc::new(writer) };
+        let (paint, format) = (Paint::when(has_colors), table.format);
+        let lost = move |n| format.write(&LogLine::lost(n), Paint::when(false));
+        let writer = LogWriter::behind_queue(sink, paint, lost)?;
+        let way_out = LogOutput { format, writer: Arc::new(writer) };
         let before = {
             let mut current = self.shared.output.write().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *current, way_out)
@@ -208,11 +209,7 @@ impl<S: Subscriber> Layer<S> for LogLayer {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let line = LogLine::of(event, &self.0.secrets);
         let way_out = self.0.output.read().unwrap_or_else(PoisonError::into_inner);
-        let text = match way_out.format {
-            LogFormat::Text => line.text(way_out.writer.paint()),
-            LogFormat::Json => line.json(),
-        };
-        way_out.writer.write(text);
+        way_out.writer.write(way_out.format.write(&line, way_out.writer.paint));
     }
 }
 

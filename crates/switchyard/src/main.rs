@@ -32,7 +32,7 @@ use daemon::service::DaemonService;
 use home::make_private_dir;
 use logging::Logging;
 use outcome::Failure;
-use verbs::{acp, adapter, attach, bus, chat, demo_agent, native_agent, run, translate};
+use verbs::{acp, adapter, attach, bus, chat, run, translate};
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
         Err(error) => return Failure::from(anyhow::Error::from(error)).report(),
     };
     if verb == demo::VERB {
-        return runtime.block_on(demo_agent::serve(args.collect()));
+        return runtime.block_on(demo::serve(args.collect()));
     }
     let cli = Cli::parse_from(cli::normalized_args(std::env::args_os()));
     let logging = logging::start(cli.verbose);
@@ -125,7 +125,7 @@ async fn dispatch(
         false => None,
     };
     if let Some(traces) = &traces {
-        config.observers = config.observers.and(traces.observer());
+        config.observers = config.observers.and(traces.observer.clone());
     }
     let ended = Box::pin(run_verb(cli.verb, cli.config, config, service)).await;
     if let Some(traces) = traces {
@@ -149,7 +149,7 @@ async fn fallback_config(
         }
         Verb::Acp(_) => {
             let stop = tokio_util::sync::CancellationToken::new();
-            acp::stop_on_signals(&stop)?;
+            signals::stop_on_signals(&stop)?;
             Err(acp::refuse(failure, &stop).await)
         }
         _ => Err(failure),
@@ -175,7 +175,7 @@ async fn run_verb(
         Verb::Attach(args) => attach::attach(args, Arc::new(config)).await,
         Verb::Sessions(verb) => verbs::sessions::dispatch(verb, Arc::new(config)).await,
         Verb::Cancel { session } => verbs::sessions::cancel(&session, Arc::new(config)).await,
-        Verb::NativeAgent(args) => native_agent::serve(args, config).await,
+        Verb::NativeAgent(args) => native::serve(args, config).await,
         Verb::Adapter(args) => adapter::serve(args, config).await,
         Verb::Agents(args) => verbs::agents::dispatch(args, config).await,
         Verb::Translate(args) => translate::translate(&args),

@@ -129,9 +129,13 @@ impl Failure {
 
     /// Prints the failure on stderr.
     pub(crate) fn say(&self) {
+        terminal::say(&projection::sanitize(&format!("switchyard: {}", self.with_hint())));
+    }
+
+    /// The message, and the hint on a line of its own.
+    pub(crate) fn with_hint(&self) -> String {
         let hint = self.hint.as_ref().map_or_else(String::new, |hint| format!("\nhint: {hint}"));
-        let text = format!("switchyard: {}{hint}", self.message);
-        terminal::say(&projection::sanitize(&text));
+        format!("{}{hint}", self.message)
     }
 }
 
@@ -158,15 +162,12 @@ pub(crate) fn exit_code_of_turn(
 
 impl From<store::StoreError> for Failure {
     fn from(error: store::StoreError) -> Self {
-        let code = match error {
-            store::StoreError::NoSuchSession(_) => NOT_FOUND,
-            store::StoreError::InvalidPrefix(_) => USAGE,
-            _ => ERROR,
-        };
-        let failure = Self::new(code, error.to_string());
+        let message = error.to_string();
         match error {
-            store::StoreError::DiskFull { .. } => failure.hint(NO_SPACE),
-            _ => failure,
+            store::StoreError::NoSuchSession(_) => Self::new(NOT_FOUND, message),
+            store::StoreError::InvalidPrefix(_) => Self::usage(message),
+            store::StoreError::DiskFull { .. } => Self::new(ERROR, message).hint(NO_SPACE),
+            _ => Self::new(ERROR, message),
         }
     }
 }
@@ -193,10 +194,8 @@ impl From<client::ClientError> for Failure {
                 let category = refusal.category();
                 let by_category = BY_CATEGORY.iter().find(|(one, _)| Some(*one) == category);
                 let by_status = BY_STATUS.iter().find(|(status, _)| *status == refusal.status);
-                by_category
-                    .map(|(_, code)| *code)
-                    .or(by_status.map(|(_, code)| *code))
-                    .unwrap_or(ERROR)
+                let listed = by_category.map(|(_, code)| *code);
+                listed.or(by_status.map(|(_, code)| *code)).unwrap_or(ERROR)
             }
             _ => ERROR,
         };

@@ -1,10 +1,12 @@
 //! Signals that end a command, and those by which a daemon is run.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use crate::outcome;
 
 /// The signals that end a run.
+#[derive(Debug)]
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -30,6 +32,16 @@ impl Signals {
     }
 }
 
+/// Cancels `stop` when one of them comes.
+pub(crate) fn stop_on_signals(stop: &CancellationToken) -> anyhow::Result<()> {
+    let (mut signals, stop) = (Signals::listen()?, stop.clone());
+    task::spawn(async move {
+        signals.next().await;
+        stop.cancel();
+    });
+    Ok(())
+}
+
 /// The action that a signal asks of a daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SignalAction {
@@ -46,9 +58,7 @@ pub(crate) enum SignalAction {
 /// The signals of a daemon.
 #[derive(Debug)]
 pub(crate) struct DaemonSignals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
+    common: Signals,
     user1: Signal,
     is_draining: bool,
 }
@@ -57,9 +67,7 @@ impl DaemonSignals {
     /// Registers the handlers: from here on none of the signals ends the process by itself.
     pub(crate) fn listen() -> anyhow::Result<Self> {
         Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
+            common: Signals::listen()?,
             user1: signal(SignalKind::user_defined1())?,
             is_draining: false,
         })
@@ -69,9 +77,9 @@ impl DaemonSignals {
     pub(crate) async fn next(&mut self) -> SignalAction {
         tokio::select! {
             biased;
-            _ = self.terminate.recv() => self.end(),
-            _ = self.interrupt.recv() => self.end(),
-            _ = self.hangup.recv() => SignalAction::Reload,
+            _ = self.common.terminate.recv() => self.end(),
+            _ = self.common.interrupt.recv() => self.end(),
+            _ = self.common.hangup.recv() => SignalAction::Reload,
             _ = self.user1.recv() => SignalAction::ReopenLog,
         }
     }

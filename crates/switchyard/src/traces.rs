@@ -42,7 +42,8 @@ const EXPORT_WITHIN: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Traces {
     provider: SdkTracerProvider,
-    spans: Arc<SpanObserver>,
+    /// Makes spans of what happens in sessions.
+    pub(crate) observer: Arc<dyn Observer>,
 }
 
 /// Begins to trace, if an endpoint is configured. To be called inside of the runtime.
@@ -85,13 +86,9 @@ impl Traces {
             // Its queue, batches and delay can be set with `OTEL_BSP_…`.
             .with_span_processor(BatchSpanProcessor::builder(exporter).build())
             .build();
-        let spans = Arc::new(SpanObserver::new(provider.tracer("switchyard"), secrets.clone()));
-        Ok(Self { provider, spans })
-    }
-
-    /// The observer that makes spans of what happens in sessions.
-    pub(crate) fn observer(&self) -> Arc<dyn Observer> {
-        self.spans.clone()
+        let tracer = provider.tracer("switchyard");
+        let observer = Arc::new(SpanObserver { tracer, secrets: secrets.clone() });
+        Ok(Self { provider, observer })
     }
 
     /// Sends the spans that are left, if it can be done soon.

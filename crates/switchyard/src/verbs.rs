@@ -1,5 +1,5 @@
 //! The implementation of each command: a file or folder each, small ones with their kin. That of
-//! `serve` is in `daemon`.
+//! `serve` is in `daemon`, and those of the agents inside this binary are in `agents`.
 
 pub(crate) mod acp;
 pub(crate) mod adapter;
@@ -9,8 +9,6 @@ pub(crate) mod bus;
 pub(crate) mod chat;
 pub(crate) mod config;
 pub(crate) mod daemon;
-pub(crate) mod demo_agent;
-pub(crate) mod native_agent;
 pub(crate) mod run;
 mod session_args;
 pub(crate) mod sessions;

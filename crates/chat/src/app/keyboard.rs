@@ -68,15 +68,9 @@ impl Keyboard {
         self.typed.recv().await
     }
 
-    /// Runs something that needs the terminal for itself: a suspend. A stopped process stops its
-    /// threads, so only what was typed before has to be dropped.
-    pub(super) fn run_with_terminal(
-        &mut self,
-        act: impl FnOnce() -> io::Result<()>,
-    ) -> io::Result<()> {
-        let done = act();
+    /// Drops what was typed before.
+    pub(super) fn discard(&mut self) {
         while self.typed.try_recv().is_ok() {}
-        done
     }
 }
 

@@ -15,10 +15,10 @@ use wire::TurnId;
 use wire::uri::file_uri;
 
 use super::files;
+use crate::ChatOptions;
 use crate::effect::{ChatMessage, Effect};
 use crate::error::ChatError;
 use crate::info::{AgentInfo, SessionInfo};
-use crate::{ChatOptions, ChatStart};
 
 /// Prompts that wait to be sent; the daemon takes no more at a time.
 const MAX_PROMPTS: usize = 64;
@@ -27,9 +27,13 @@ const MAX_RETRIES: u32 = 20;
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 const MAX_SESSIONS: usize = 200;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Requests {
-    context: RequestContext,
+    pub(super) client: DaemonClient,
+    pub(super) messages: mpsc::Sender<ChatMessage>,
+    session: Option<SessionInfo>,
+    cwd: PathBuf,
+    create_params: Map<String, Value>,
     prompts: Option<mpsc::Sender<Value>>,
     /// The prefix of request ids, which tells the prompts of this run from those of others.
     run: String,
@@ -41,37 +45,19 @@ impl Requests {
         wanted: &ChatOptions,
         messages: mpsc::Sender<ChatMessage>,
     ) -> Self {
-        let mut create_params = wanted.create_params.clone();
-        create_params.insert("cwd".to_owned(), json!(wanted.cwd));
-        create_params.insert("env".to_owned(), json!(wanted.env));
-        let command = match &wanted.start {
-            ChatStart::Command(words) => Some(words.clone()),
-            _ => None,
-        };
-        let context = RequestContext {
-            client,
-            messages,
-            session: None,
-            cwd: wanted.cwd.clone(),
-            create_params,
-            command,
-        };
+        let (cwd, create_params) = (wanted.cwd.clone(), wanted.create_params.clone());
         let run = format!("chat-{}-{}", std::process::id(), super::now());
-        Self { context, prompts: None, run }
-    }
-
-    pub(super) fn report_to(&mut self, messages: mpsc::Sender<ChatMessage>) {
-        self.context.messages = messages;
+        Self { client, messages, session: None, cwd, create_params, prompts: None, run }
     }
 
     /// Sets the session that all requests are about from now on.
     pub(super) fn opened(&mut self, session: &SessionInfo) {
         let (sender, prompts) = mpsc::channel(MAX_PROMPTS);
         self.prompts = Some(sender);
-        self.context.session = Some(session.clone());
+        self.session = Some(session.clone());
         let path = format!("/v1/sessions/{}/prompt", encoded(&session.id));
-        let RequestContext { client, messages, .. } = self.context.clone();
-        task::spawn(send_prompts(client, path, prompts, messages.clone()));
+        let messages = self.messages.clone();
+        task::spawn(send_prompts(self.client.clone(), path, prompts, messages.clone()));
         let dir = PathBuf::from(&session.cwd);
         task::spawn(async move {
             if let Ok(found) = tokio::task::spawn_blocking(move || files::list_files(&dir)).await {
@@ -85,15 +71,14 @@ impl Requests {
             self.prompt(text, &mentions, name);
             return;
         }
-        task::spawn(self.context.clone().perform(effect));
+        task::spawn(self.clone().perform(effect));
     }
 
     fn prompt(&self, text: String, mentions: &[String], name: u64) {
-        let cwd = self.context.session.as_ref().map(|session| PathBuf::from(&session.cwd));
+        let cwd = Path::new(self.session.as_ref().map_or("", |session| &session.cwd));
         let mut blocks = vec![json!({ "type": "text", "text": text })];
         for path in mentions {
-            let whole = cwd.clone().unwrap_or_default().join(path);
-            let uri = file_uri(&whole);
+            let uri = file_uri(&cwd.join(path));
             blocks.push(json!({ "type": "resource_link", "uri": uri, "name": path }));
         }
         let name = format!("{}-{name}", self.run);
@@ -102,53 +87,10 @@ impl Requests {
         if !matches!(sent, Some(Ok(()))) {
             let why = "too many prompts wait to be sent".to_owned();
             // Only full when the daemon is away; the state learns that from other messages.
-            let _ = self.context.messages.try_send(ChatMessage::PromptRejected { text, why });
+            let _ = self.messages.try_send(ChatMessage::PromptRejected { text, why });
         }
     }
-}
 
-async fn send_prompts(
-    client: DaemonClient,
-    path: String,
-    mut prompts: mpsc::Receiver<Value>,
-    messages: mpsc::Sender<ChatMessage>,
-) {
-    while let Some(body) = prompts.recv().await {
-        let mut sent: Result<Value, ClientError> = client.post(&path, &body).await;
-        for _ in 0..MAX_RETRIES {
-            match &sent {
-                Err(error) if !error.is_final() => {}
-                _ => break,
-            }
-            tokio::time::sleep(RETRY_PAUSE).await;
-            sent = client.post(&path, &body).await;
-        }
-        let text = body["prompt"][0]["text"].as_str().unwrap_or_default().to_owned();
-        let told = match sent {
-            Ok(taken) => {
-                let turn = taken["turnId"].as_str().and_then(|turn| TurnId::parse(turn).ok());
-                ChatMessage::PromptAccepted { text, turn }
-            }
-            Err(error) => ChatMessage::PromptRejected { text, why: words(&error) },
-        };
-        if messages.send(told).await.is_err() {
-            return;
-        }
-    }
-}
-
-/// Everything that one request needs.
-#[derive(Debug, Clone)]
-struct RequestContext {
-    client: DaemonClient,
-    messages: mpsc::Sender<ChatMessage>,
-    session: Option<SessionInfo>,
-    cwd: PathBuf,
-    create_params: Map<String, Value>,
-    command: Option<Vec<String>>,
-}
-
-impl RequestContext {
     async fn perform(self, effect: Effect) {
         let opens = matches!(effect, Effect::Create { .. } | Effect::Attach(_) | Effect::Fork);
         let message = match self.request(effect).await {
@@ -169,8 +111,8 @@ impl RequestContext {
         let base = || base.as_deref().ok_or_else(|| "there is no session yet".to_owned());
         Ok(Some(match effect {
             Effect::Create { agent } => {
-                let session = create(client, &self.create_params, agent, self.command.as_deref());
-                ChatMessage::Opened(Box::new(session.await.map_err(told)?))
+                let session = create(client, &self.create_params, agent).await;
+                ChatMessage::Opened(Box::new(session.map_err(told)?))
             }
             Effect::Attach(id) => {
                 let session = client.get(&format!("/v1/sessions/{}", encoded(&id))).await;
@@ -221,7 +163,10 @@ impl RequestContext {
                 client.delete(&path).await.map_err(told)?;
                 return Ok(None);
             }
-            Effect::Sessions => ChatMessage::Sessions(sessions(client, None).await.map_err(told)?),
+            Effect::Sessions => {
+                let all = sessions(client, &format!("limit={MAX_SESSIONS}")).await;
+                ChatMessage::Sessions(all.map_err(told)?)
+            }
             Effect::Agents => {
                 let (found, is_complete) = agents(client).await.map_err(told)?;
                 ChatMessage::Agents { found, is_complete }
@@ -241,21 +186,49 @@ impl RequestContext {
     }
 }
 
+async fn send_prompts(
+    client: DaemonClient,
+    path: String,
+    mut prompts: mpsc::Receiver<Value>,
+    messages: mpsc::Sender<ChatMessage>,
+) {
+    while let Some(body) = prompts.recv().await {
+        let mut sent: Result<Value, ClientError> = client.post(&path, &body).await;
+        for _ in 0..MAX_RETRIES {
+            match &sent {
+                Err(error) if !error.is_final() => {}
+                _ => break,
+            }
+            tokio::time::sleep(RETRY_PAUSE).await;
+            sent = client.post(&path, &body).await;
+        }
+        let text = body["prompt"][0]["text"].as_str().unwrap_or_default().to_owned();
+        let told = match sent {
+            Ok(taken) => {
+                let turn = taken["turnId"].as_str().and_then(|turn| TurnId::parse(turn).ok());
+                ChatMessage::PromptAccepted { text, turn }
+            }
+            Err(error) => ChatMessage::PromptRejected { text, why: words(&error) },
+        };
+        if messages.send(told).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Makes a session; an agent that is named takes the place of the command.
 pub(crate) async fn create(
     client: &DaemonClient,
-    order: &Map<String, Value>,
+    params: &Map<String, Value>,
     agent: Option<String>,
-    command: Option<&[String]>,
 ) -> Result<SessionInfo, ClientError> {
-    let mut order = order.clone();
-    match (agent, command) {
-        (Some(agent), _) => _ = order.insert("agent".to_owned(), json!(agent)),
-        (None, Some(words)) => _ = order.insert("command".to_owned(), json!(words)),
-        (None, None) => {}
+    let mut params = params.clone();
+    if let Some(agent) = agent {
+        params.remove("command");
+        params.insert("agent".to_owned(), json!(agent));
     }
-    let mut made: SessionInfo = client.post("/v1/sessions", &Value::Object(order)).await?;
-    made.is_new = true;
-    Ok(made)
+    let made: SessionInfo = client.post("/v1/sessions", &Value::Object(params)).await?;
+    Ok(SessionInfo { is_new: true, ..made })
 }
 
 /// Deletes a session that nobody has used yet; true if it is gone.
@@ -273,23 +246,18 @@ pub(crate) async fn agents(client: &DaemonClient) -> Result<(Vec<AgentInfo>, boo
     Ok((all.filter_map(read).collect(), answer["isComplete"] != false))
 }
 
-pub(crate) async fn sessions(
-    client: &DaemonClient,
-    cwd: Option<&Path>,
-) -> Result<Vec<SessionInfo>, ClientError> {
-    let limit = if cwd.is_some() { 1 } else { MAX_SESSIONS };
-    let cwd = cwd.map(|cwd| format!("&cwd={}", encoded(&cwd.to_string_lossy())));
-    let path = format!("/v1/sessions?limit={limit}{}", cwd.unwrap_or_default());
-    let answer: Value = client.get(&path).await?;
+async fn sessions(client: &DaemonClient, query: &str) -> Result<Vec<SessionInfo>, ClientError> {
+    let answer: Value = client.get(&format!("/v1/sessions?{query}")).await?;
     let all = answer["sessions"].as_array().into_iter().flatten();
     Ok(all.filter_map(|session| SessionInfo::deserialize(session).ok()).collect())
 }
 
 /// The session that was used last in a directory.
 pub(crate) async fn last_session(client: &DaemonClient, cwd: &Path) -> Result<String, ChatError> {
-    let found = sessions(client, Some(cwd)).await?;
+    let query = format!("limit=1&cwd={}", encoded(&cwd.to_string_lossy()));
+    let found = sessions(client, &query).await?.into_iter().next();
     let none = || ChatError::NothingToContinue(cwd.display().to_string());
-    found.into_iter().next().map(|session| session.id).ok_or_else(none)
+    found.map(|session| session.id).ok_or_else(none)
 }
 
 /// A name that no file has yet: `session-x.ndjson`, `session-x-2.ndjson`, …

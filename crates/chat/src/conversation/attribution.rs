@@ -64,15 +64,6 @@ impl OwnActions {
         remember(&mut self.answers, id, MAX_SENT);
     }
 
-    pub(super) fn has_answered(&self, id: CallId) -> bool {
-        self.answers.contains(&id)
-    }
-
-    fn has_asked(&self, turn: Option<TurnId>, text: &str) -> bool {
-        turn.is_some_and(|turn| self.turns.contains(&turn))
-            || self.sent.iter().any(|sent| sent == text)
-    }
-
     /// The name of who sent a prompt, unless it was this chat's user. `text` is the prompt's.
     pub(super) fn asker(
         &self,
@@ -81,9 +72,14 @@ impl OwnActions {
         turn: Option<TurnId>,
         text: &str,
     ) -> Option<String> {
+        let is_own = || {
+            seq <= self.since
+                || turn.is_some_and(|turn| self.turns.contains(&turn))
+                || self.sent.iter().any(|sent| sent == text)
+        };
         match by {
             "" => None,
-            LOCAL if seq <= self.since || self.has_asked(turn, text) => None,
+            LOCAL if is_own() => None,
             _ => Some(display_name(by, seq > self.since)),
         }
     }
@@ -92,7 +88,7 @@ impl OwnActions {
     pub(super) fn decider(&self, by: &Decider, request: CallId, seq: u64) -> String {
         let detail = by.detail.as_deref();
         match by.who {
-            DecidedBy::Client if self.has_answered(request) => " by you".to_owned(),
+            DecidedBy::Client if self.answers.contains(&request) => " by you".to_owned(),
             DecidedBy::Client => {
                 format!(" by {}", display_name(detail.unwrap_or("a client"), seq > self.since))
             }

@@ -43,28 +43,16 @@ pub(crate) struct QuestionChoice {
 }
 
 impl QuestionChoice {
-    /// The effect of choosing it, whatever its name.
-    pub(crate) fn effect_words(&self) -> &'static str {
-        match self.kind.as_str() {
-            "allow_once" => "allow once",
-            "allow_always" => "allow always",
-            "reject_once" => "reject once",
-            "reject_always" => "reject always",
-            _ => "unknown effect",
-        }
-    }
-
-    /// Whether its name already says its effect.
-    pub(crate) fn names_effect(&self) -> bool {
-        let name = self.name.to_lowercase();
-        let is = |names: &[&str]| names.contains(&name.as_str());
-        match self.kind.as_str() {
-            "allow_once" => is(&["allow", "allow once"]),
-            "allow_always" => is(&["allow always", "always allow"]),
-            "reject_once" => is(&["reject", "reject once", "deny", "deny once"]),
-            "reject_always" => is(&["reject always", "always reject"]),
-            _ => false,
-        }
+    /// The effect of choosing it, where its name does not say that already.
+    pub(crate) fn unsaid_effect(&self) -> Option<&'static str> {
+        let (effect, names): (_, &[&str]) = match self.kind.as_str() {
+            "allow_once" => ("allow once", &["allow", "allow once"]),
+            "allow_always" => ("allow always", &["allow always", "always allow"]),
+            "reject_once" => ("reject once", &["reject", "reject once", "deny", "deny once"]),
+            "reject_always" => ("reject always", &["reject always", "always reject"]),
+            _ => ("unknown effect", &[]),
+        };
+        (!names.contains(&self.name.to_lowercase().as_str())).then_some(effect)
     }
 }
 
@@ -95,7 +83,11 @@ impl ChatQuestion {
     }
 
     /// `call` is the call that the question is about, as far as it is known.
-    pub(super) fn permission(asked: &projection::PermissionQuestion<'_>, call: ToolCard) -> Self {
+    pub(super) fn permission(
+        asked: &projection::PermissionQuestion<'_>,
+        call: ToolCard,
+        cwd: Option<&str>,
+    ) -> Self {
         let option = |one: &projection::PermissionChoice| QuestionChoice {
             id: one.id.clone(),
             name: line(one.name.as_deref().unwrap_or_default(), 100),
@@ -104,8 +96,8 @@ impl ChatQuestion {
         let options = asked.options.iter().filter(|one| !one.id.is_empty());
         let choices = options.map(option).take(MAX_CHOICES).collect();
         let title = asked.title.as_deref().unwrap_or("the agent asks");
-        let title = line(&without_cwd(title, call.cwd()), 400);
-        let tool_kind = call.shown().kind.clone();
+        let title = line(&without_cwd(title, cwd), 400);
+        let tool_kind = call.shown(cwd).kind.clone();
         Self {
             id: asked.id,
             turn: None,
@@ -186,7 +178,7 @@ impl ChatConversation {
         self.questions.retain(|question| question.id != id);
         let title = match question.title.as_str() {
             "" => String::new(),
-            title => format!(": {}", line(&without_cwd(title, self.cwd.as_deref()), 100)),
+            title => format!(": {}", line(&without_cwd(title, now.cwd()), 100)),
         };
         let by = self.own.decider(by, id, now.seq().0);
         self.note(now.event_turn(), tone, format!("{decision}{by}{title}"));

@@ -50,7 +50,7 @@ impl StreamedText {
             None => rest,
         };
         let sanitizer = std::mem::take(&mut self.sanitizer);
-        Some(Self { text, sanitizer, n_scanned: 0, fence: None, gap: 0 })
+        Some(Self { text, sanitizer, ..Self::default() })
     }
 
     /// Looks at the lines that are whole.

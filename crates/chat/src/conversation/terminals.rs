@@ -34,16 +34,13 @@ pub(super) struct Terminals {
 #[derive(Debug, Default)]
 pub(crate) struct Terminal {
     pub(crate) printed: OutputTail,
-    /// How its command ended, if it did not succeed.
-    pub(crate) end: Option<String>,
-    /// How its command failed, if it did.
-    pub(crate) failure: Option<String>,
+    /// How its command ended, if it has.
+    pub(crate) end: Option<CommandEnd>,
     /// The log has less than was printed.
     pub(crate) is_truncated: bool,
     /// The time of the first event about it.
     since: i64,
     has_printed: bool,
-    has_ended: bool,
     /// Its worker is gone, and nobody said how it ended.
     is_lost: bool,
     /// The items that show it.
@@ -63,10 +60,23 @@ pub(crate) enum CommandState {
 impl Terminal {
     pub(crate) fn state(&self) -> CommandState {
         match () {
-            () if self.has_ended => CommandState::Ended,
+            () if self.end.is_some() => CommandState::Ended,
             () if !self.has_printed => CommandState::Unknown,
             () if self.is_lost => CommandState::Lost,
             () => CommandState::Running,
+        }
+    }
+
+    /// How its command ended in words, if it did not succeed.
+    pub(crate) fn end_words(&self) -> Option<String> {
+        match self.end.as_ref()? {
+            CommandEnd::Signal(signal) => Some(match signal.parse::<u32>() {
+                // A number where the signal has no name of its own.
+                Ok(number) => format!("ended by signal {number}"),
+                Err(_) => format!("ended by {}", line(signal, 40)),
+            }),
+            CommandEnd::Code(code @ (..0 | 1..)) => Some(format!("exit code {code}")),
+            CommandEnd::Code(0) | CommandEnd::TimedOut | CommandEnd::Unknown => None,
         }
     }
 }
@@ -84,7 +94,7 @@ impl Terminals {
     }
 
     fn lose(&mut self, is_gone: impl Fn(&Terminal) -> bool) -> Vec<usize> {
-        let open = self.by_id.values_mut().filter(|one| !one.has_ended && is_gone(one));
+        let open = self.by_id.values_mut().filter(|one| one.end.is_none() && is_gone(one));
         let lost = open.map(|terminal| {
             terminal.is_lost = true;
             &terminal.items
@@ -94,7 +104,7 @@ impl Terminals {
 
     /// The items that show what has not ended.
     pub(super) fn open_cards(&self) -> Vec<usize> {
-        let open = self.by_id.values().filter(|terminal| !terminal.has_ended);
+        let open = self.by_id.values().filter(|terminal| terminal.end.is_none());
         open.flat_map(|terminal| &terminal.items).copied().collect()
     }
 
@@ -117,9 +127,7 @@ impl Terminals {
     pub(super) fn exited(&mut self, exited: &TerminalExited) -> Vec<usize> {
         let terminal = self.terminal(&exited.terminal_id);
         terminal.is_truncated |= exited.truncated;
-        terminal.end = end(exited);
-        terminal.failure = CommandEnd::from_terminal(exited).failure();
-        terminal.has_ended = true;
+        terminal.end = Some(CommandEnd::from_terminal(exited));
         terminal.items.clone()
     }
 
@@ -157,19 +165,6 @@ pub(super) fn id_of(id: &str) -> Option<String> {
     (!id.is_empty() && id.len() <= MAX_ID_BYTES).then(|| id.to_owned())
 }
 
-fn end(exited: &TerminalExited) -> Option<String> {
-    // A number where the signal has no name of its own.
-    let signal = exited.signal.as_ref().map(|signal| match signal.parse::<u32>() {
-        Ok(number) => format!("signal {number}"),
-        Err(_) => line(signal, 40),
-    });
-    match (signal, exited.exit_code) {
-        (Some(signal), _) => Some(format!("ended by {signal}")),
-        (None, Some(0) | None) => None,
-        (None, Some(code)) => Some(format!("exit code {code}")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -178,7 +173,11 @@ mod tests {
 
     #[test]
     fn how_a_command_ended_is_said_in_words() {
-        let said = |payload| super::end(&serde_json::from_value(payload).unwrap());
+        let said = |payload| {
+            let mut terminals = Terminals::default();
+            terminals.exited(&serde_json::from_value(payload).unwrap());
+            terminals.by_id.values().next().unwrap().end_words()
+        };
         assert_eq!(said(json!({ "signal": "9" })).as_deref(), Some("ended by signal 9"));
         assert_eq!(said(json!({ "signal": "SIGKILL" })).as_deref(), Some("ended by SIGKILL"));
         assert_eq!(said(json!({ "exitCode": 3 })).as_deref(), Some("exit code 3"));

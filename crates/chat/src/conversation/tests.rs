@@ -126,7 +126,7 @@ fn a_tool_call_is_put_together_and_left_open_calls_are_told_as_such() {
     let events = [log.update(&start), log.update(&call("in_progress"))];
     let mut talk = heard(&events);
     let ChatPart::Tool(tool) = &talk.items()[0].part else { panic!() };
-    assert_eq!((tool.status, tool.shown().outputs.len()), (CallStatus::InProgress, 1));
+    assert_eq!((tool.status, tool.shown(None).outputs.len()), (CallStatus::InProgress, 1));
     talk.apply_event(&log.event("turn_ended", &json!({ "stopReason": "end_turn" })));
     let ChatPart::Tool(tool) = &talk.items()[0].part else { panic!() };
     assert_eq!(tool.status, CallStatus::Abandoned);
@@ -237,7 +237,10 @@ fn a_terminals_output_finds_its_card_whichever_comes_first() {
     let early = log.event("terminal_output", &output("one\ntw"));
     let named = log.update(&card);
     let mut talk = heard(&[early, named]);
-    assert_eq!(tool_at(&talk, 0).shown().outputs, [super::CardOutput::Terminal("term_1".into())]);
+    assert_eq!(
+        tool_at(&talk, 0).shown(None).outputs,
+        [super::CardOutput::Terminal("term_1".into())]
+    );
     let before = talk.items()[0].revision;
     talk.apply_event(&log.event("terminal_output", &output("o\n")));
     assert_ne!(talk.items()[0].revision, before);
@@ -245,7 +248,7 @@ fn a_terminals_output_finds_its_card_whichever_comes_first() {
     let exited = json!({ "terminalId": "term_1", "exitCode": 3, "truncated": true });
     talk.apply_event(&log.event("terminal_exited", &exited));
     let terminal = talk.terminal("term_1").unwrap();
-    assert_eq!(terminal.end.as_deref(), Some("exit code 3"));
+    assert_eq!(terminal.end_words().as_deref(), Some("exit code 3"));
     assert!(terminal.is_truncated && talk.items().len() == 1);
 }
 
@@ -258,7 +261,7 @@ fn fences_around_an_output_are_left_out_and_others_stay() {
             "content": [{ "type": "content", "content": { "type": "text", "text": text } }],
         });
         let talk = heard(&[log.update(&call)]);
-        match &tool_at(&talk, 0).shown().outputs[..] {
+        match &tool_at(&talk, 0).shown(None).outputs[..] {
             [super::CardOutput::Text(text)] => text.clone(),
             other => panic!("{other:?}"),
         }
@@ -288,8 +291,8 @@ fn a_call_that_is_large_is_kept_small_and_takes_further_news() {
     });
     talk.apply_event(&log.update(&end));
     let tool = tool_at(&talk, 0);
-    assert_eq!((tool.status, tool.shown().title.as_str()), (CallStatus::Completed, "cat"));
-    assert_eq!(tool.shown().outputs, [super::CardOutput::Text("short".into())]);
+    assert_eq!((tool.status, tool.shown(None).title.as_str()), (CallStatus::Completed, "cat"));
+    assert_eq!(tool.shown(None).outputs, [super::CardOutput::Text("short".into())]);
 }
 
 #[test]
@@ -300,15 +303,15 @@ fn a_command_given_as_words_is_quoted() {
         "rawInput": { "command": ["sh", "-c", "rm -rf a b"], "timeout": 5 },
     });
     let talk = heard(&[log.update(&call)]);
-    assert_eq!(tool_at(&talk, 0).shown().command.as_deref(), Some("sh -c 'rm -rf a b'"));
-    assert_eq!(tool_at(&talk, 0).shown().input, "timeout: 5");
+    assert_eq!(tool_at(&talk, 0).shown(None).command.as_deref(), Some("sh -c 'rm -rf a b'"));
+    assert_eq!(tool_at(&talk, 0).shown(None).input, "timeout: 5");
 }
 
 #[test]
 fn the_context_is_never_fuller_than_full() {
     let mut log = Log::in_turn();
     let usage = json!({ "sessionUpdate": "usage_update", "used": u64::MAX, "size": 100 });
-    assert_eq!(heard(&[log.update(&usage)]).usage.percent(), Some(100));
+    assert_eq!(heard(&[log.update(&usage)]).context_percent(), Some(100));
 }
 
 #[test]

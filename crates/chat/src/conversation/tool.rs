@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use projection::json::JsonNode;
 use projection::{
@@ -33,7 +32,6 @@ const MAX_INPUT_CHARS: usize = 8000;
 pub(crate) struct ToolCard {
     pub(crate) status: CallStatus,
     content: CardContent,
-    cwd: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone)]
@@ -73,33 +71,25 @@ pub(crate) enum CardOutput {
     Text(String),
     /// A terminal that Switchyard serves, by its id, which is never shown.
     Terminal(String),
-    Diff {
-        path: String,
-        lines: Vec<(DiffMark, String)>,
-        n_left_out: usize,
-        n_added: usize,
-        n_removed: usize,
-    },
+    Diff(CardDiff),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CardDiff {
+    pub(crate) path: String,
+    pub(crate) lines: Vec<(DiffMark, String)>,
+    pub(crate) n_left_out: usize,
+    pub(crate) n_added: usize,
+    pub(crate) n_removed: usize,
 }
 
 impl ToolCard {
-    /// A call of which nothing is known yet, in a session that works there.
-    pub(super) fn new(cwd: Option<Arc<str>>) -> Self {
-        Self { cwd, ..Self::default() }
-    }
-
-    /// The session's directory.
-    pub(crate) fn cwd(&self) -> Option<&str> {
-        self.cwd.as_deref()
-    }
-
-    /// Takes what is known of the call by now.
-    pub(super) fn take(&mut self, call: &ToolCall) {
+    /// Takes what is known of the call by now, in a session that works in `cwd`.
+    pub(super) fn take(&mut self, call: &ToolCall, cwd: Option<&str>) {
         self.status = call.known_status();
-        let cwd = self.cwd.as_deref();
         if call.is_late {
             // The reading of the log has freed what came before, which is only kept here.
-            let mut shown = self.shown().into_owned();
+            let mut shown = self.shown(cwd).into_owned();
             shown.merge(call, cwd);
             self.content = CardContent::Ready(Box::new(shown));
         } else if weight(call) > MAX_UNPREPARED_BYTES {
@@ -109,9 +99,9 @@ impl ToolCard {
         }
     }
 
-    pub(crate) fn shown(&self) -> Cow<'_, CardText> {
+    pub(crate) fn shown(&self, cwd: Option<&str>) -> Cow<'_, CardText> {
         match &self.content {
-            CardContent::Unprepared(call) => Cow::Owned(CardText::of(call, self.cwd.as_deref())),
+            CardContent::Unprepared(call) => Cow::Owned(CardText::of(call, cwd)),
             CardContent::Ready(shown) => Cow::Borrowed(shown),
         }
     }
@@ -261,13 +251,13 @@ fn output(told: &projection::ToolOutput, cwd: Option<&str>) -> Option<CardOutput
         projection::ToolOutput::Diff(file) => {
             let diff = Diff::of(&file.change);
             let lines = diff.lines.iter().take(MAX_DIFF_LINES);
-            Some(CardOutput::Diff {
+            Some(CardOutput::Diff(CardDiff {
                 path: line(short_path(&file.path, cwd), 300),
                 lines: lines.map(|one| (one.mark, sanitize(&one.text).into_owned())).collect(),
                 n_left_out: diff.lines.len().saturating_sub(MAX_DIFF_LINES),
                 n_added: diff.n_added,
                 n_removed: diff.n_removed,
-            })
+            }))
         }
         projection::ToolOutput::Terminal(_) => terminal(told).map(CardOutput::Terminal),
         projection::ToolOutput::Text(text) | projection::ToolOutput::Other(text) => {

@@ -1,37 +1,22 @@
 //! Tables: in columns where they fit, and row by row where they do not.
 
 use pulldown_cmark::Alignment;
-use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::theme::Theme;
-use crate::wrap::{Margin, StyledText, displayable, width, wrap_words};
+use crate::wrap::{BreakAt, Margin, displayable, width, wrap};
 
 const BETWEEN: &str = " │ ";
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct MarkdownTable {
     /// The alignments of its columns; to the left where there is none.
-    alignments: Vec<Alignment>,
+    pub(super) alignments: Vec<Alignment>,
     /// The first is the head.
-    rows: Vec<Vec<String>>,
+    pub(super) rows: Vec<Vec<String>>,
 }
 
 impl MarkdownTable {
-    pub(super) fn new(alignments: Vec<Alignment>) -> Self {
-        Self { alignments, rows: Vec::new() }
-    }
-
-    pub(super) fn begin_row(&mut self) {
-        self.rows.push(Vec::new());
-    }
-
-    pub(super) fn begin_cell(&mut self) {
-        if let Some(row) = self.rows.last_mut() {
-            row.push(String::new());
-        }
-    }
-
     pub(super) fn text(&mut self, text: &str) {
         if let Some(cell) = self.rows.last_mut().and_then(|row| row.last_mut()) {
             cell.push_str(&displayable(text).replace('\n', " "));
@@ -95,11 +80,8 @@ impl MarkdownTable {
             }
             for (n, text) in row.iter().enumerate() {
                 let name = head.get(n).map(|name| format!("{name}: ")).unwrap_or_default();
-                let pieces = [
-                    StyledText::new(name, theme.strong()),
-                    StyledText::new(text.clone(), Style::new()),
-                ];
-                lines.extend(wrap_words(&pieces, columns, &Margin::default()));
+                let pieces = [Span::styled(name, theme.strong()), Span::raw(text)];
+                lines.extend(wrap(&pieces, columns, &Margin::default(), BreakAt::Words));
             }
         }
         lines

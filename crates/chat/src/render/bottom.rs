@@ -1,11 +1,14 @@
 //! The rows between the conversation and the end of the screen.
 
+use std::borrow::Cow;
+
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::Canvas;
 use super::question::QuestionPanel;
 use crate::effect::ConnectionState;
+use crate::picker::AgentOption;
 use crate::state::ChatState;
 use crate::wrap::{cut, displayable, width};
 
@@ -114,21 +117,23 @@ pub(super) fn status(state: &ChatState, canvas: Canvas) -> Line<'static> {
     }
     left.extend(state.title());
     let mut right: Vec<String> = Vec::new();
-    right.extend(state.model().map(|model| displayable(model).into_owned()));
-    right.extend(state.effort().map(|effort| format!("{} effort", displayable(effort))));
-    right.extend(state.mode().map(|mode| displayable(mode).into_owned()));
-    let usage = &state.conversation.usage;
-    if usage.tokens > 0 {
-        right.push(format!("{} tokens", short(usage.tokens)));
+    let in_use = |option| state.in_use(option).map(displayable);
+    right.extend(in_use(AgentOption::Model).map(Cow::into_owned));
+    right.extend(in_use(AgentOption::Effort).map(|effort| format!("{effort} effort")));
+    right.extend(in_use(AgentOption::Mode).map(Cow::into_owned));
+    let (usage, n_tokens) = (state.conversation.log.usage(), state.conversation.n_tokens);
+    if n_tokens > 0 {
+        right.push(format!("{} tokens", short(n_tokens)));
     }
-    if let (Some((used, size)), Some(percent)) = (usage.context, usage.percent()) {
+    if let (Some(used), Some(size)) = (usage.used, usage.window()) {
+        let percent = state.conversation.context_percent().unwrap_or_default();
         right.push(format!("{percent}% of {} context", short(size)));
         // An agent that counts no turns still tells what the model sees.
-        if usage.tokens == 0 {
+        if n_tokens == 0 {
             right.push(format!("{} tokens", short(used)));
         }
     }
-    if let Some(cost) = usage.cost_usd {
+    if let Some(cost) = usage.cost_usd() {
         right.push(format!("${cost:.2}"));
     }
     let right = cut(&right.join(" · "), canvas.columns);

@@ -6,12 +6,12 @@ use ratatui::text::{Line, Span};
 
 use super::Canvas;
 use crate::conversation::{
-    CallStatus, CardOutput, CardText, ChatItem, ChatPart, CommandState, NoteTone, PlanStep,
-    Terminal, ToolCard,
+    CallStatus, CardDiff, CardOutput, CardText, ChatItem, ChatPart, CommandState, NoteTone,
+    PlanStep, Terminal, ToolCard,
 };
 use crate::markdown;
 use crate::state::ChatState;
-use crate::wrap::{Margin, StyledText, wrap_words};
+use crate::wrap::{BreakAt, Margin, wrap};
 
 /// Lines of a tool's output, in short and in full.
 const OUTPUT_LINES: (usize, usize) = (6, 400);
@@ -20,7 +20,7 @@ const DIFF_LINES: (usize, usize) = (24, 1000);
 const SHOWN_PATHS: usize = 20;
 
 /// The item's lines; `before` is the item above it.
-pub(crate) fn item_lines(
+pub(super) fn item_lines(
     item: &ChatItem,
     before: Option<&ChatItem>,
     state: &ChatState,
@@ -42,7 +42,7 @@ pub(crate) fn item_lines(
                 first: vec![Span::styled(mark, canvas.user())],
                 rest: vec![Span::raw("  ")],
             };
-            lines.extend(canvas.words(text.clone(), canvas.strong(), &margin));
+            lines.extend(canvas.words(text, canvas.strong(), &margin));
         }
         ChatPart::Answer(prose) => {
             lines.extend(markdown::lines(&prose.text, canvas.columns, canvas.theme));
@@ -61,7 +61,7 @@ pub(crate) fn item_lines(
                 NoteTone::Bad => canvas.bad(),
             };
             let margin = Margin::new("· ", "  ", style);
-            lines.extend(canvas.words(text.clone(), style, &margin));
+            lines.extend(canvas.words(text, style, &margin));
         }
     }
     lines
@@ -95,7 +95,7 @@ fn tool_lines(
     canvas: Canvas,
 ) -> Vec<Line<'static>> {
     let is_full = state.shows_tools;
-    let shown = tool.shown();
+    let shown = tool.shown(state.conversation.log.cwd());
     let outputs = &shown.outputs;
     let is_over =
         is_turn_over || !matches!(tool.status, CallStatus::Pending | CallStatus::InProgress);
@@ -105,45 +105,37 @@ fn tool_lines(
         }
         _ => false,
     });
-    let failure = failure(&shown, state);
-    let (glyph, style) = match tool.status {
-        CallStatus::Pending => ("○", canvas.dim()),
-        CallStatus::InProgress => ("●", canvas.doubtful()),
-        CallStatus::Completed if failure.is_some() => ("✗", canvas.bad()),
-        CallStatus::Completed => ("✓", canvas.good()),
-        CallStatus::Failed => ("✗", canvas.bad()),
-        CallStatus::Cancelled => ("⊘", canvas.dim()),
-        CallStatus::Abandoned => ("?", canvas.dim()),
+    let (glyph, style, end) = match (tool.status, failure(&shown, state)) {
+        (CallStatus::Pending, _) => ("○", canvas.dim(), None),
+        (CallStatus::InProgress, _) => ("●", canvas.doubtful(), None),
+        (CallStatus::Completed, None) => ("✓", canvas.good(), None),
+        (CallStatus::Failed, None) => ("✗", canvas.bad(), Some("failed".to_owned())),
+        (CallStatus::Completed | CallStatus::Failed, why) => ("✗", canvas.bad(), why),
+        (CallStatus::Cancelled, _) => ("⊘", canvas.dim(), Some("cancelled".to_owned())),
+        (CallStatus::Abandoned, _) => {
+            let is_unknown = (!runs_on).then(|| "(not known how it ended)".to_owned());
+            ("?", canvas.dim(), is_unknown)
+        }
     };
     let mut head = Vec::new();
     if !shown.kind.is_empty() && shown.kind != "other" && !begins_with(&shown.title, &shown.kind) {
-        head.push(StyledText::new(format!("{} ", shown.kind), canvas.dim()));
+        head.push(Span::styled(format!("{} ", shown.kind), canvas.dim()));
     }
     let title = if shown.title.is_empty() { "a tool" } else { &shown.title };
-    head.push(StyledText::new(title, canvas.strong()));
-    match tool.status {
-        CallStatus::Completed | CallStatus::Failed if failure.is_some() => {
-            head.push(StyledText::new(format!(" {}", failure.unwrap_or_default()), canvas.bad()));
-        }
-        CallStatus::Failed => head.push(StyledText::new(" failed", canvas.bad())),
-        CallStatus::Cancelled => head.push(StyledText::new(" cancelled", canvas.dim())),
-        CallStatus::Abandoned if !runs_on => {
-            head.push(StyledText::new(" (not known how it ended)", canvas.dim()));
-        }
-        _ => {}
-    }
-    let mut lines =
-        wrap_words(&head, canvas.columns, &Margin::new(&format!("{glyph} "), "  ", style));
+    head.push(Span::styled(title, canvas.strong()));
+    head.extend(end.map(|end| Span::styled(format!(" {end}"), style)));
+    let margin = Margin::new(&format!("{glyph} "), "  ", style);
+    let mut lines = wrap(&head, canvas.columns, &margin, BreakAt::Words);
+    let indent = Margin::new("  ", "  ", canvas.dim());
     if let Some(command) = shown.command.as_ref().filter(|command| !shown.title.contains(*command))
     {
         let margin = Margin::new("  $ ", "    ", canvas.dim());
-        lines.extend(canvas.cells(command.clone(), canvas.code(), &margin));
+        lines.extend(canvas.cells(command, canvas.code(), &margin));
     }
     // The input is worth a line where nothing else shows what the call is about.
     let is_told = shown.command.is_some() || !outputs.is_empty();
     if !shown.input.is_empty() && (is_full || !is_told) {
-        let margin = Margin::new("  ", "  ", canvas.dim());
-        let given = canvas.cells(shown.input.clone(), canvas.dim(), &margin);
+        let given = canvas.cells(&shown.input, canvas.dim(), &indent);
         lines.extend(first(given, is_full, canvas));
     }
     let paths: Vec<&str> = shown
@@ -156,14 +148,13 @@ fn tool_lines(
         })
         .collect();
     if !paths.is_empty() {
-        let margin = Margin::new("  ", "  ", canvas.dim());
         let n_shown = if is_full { paths.len() } else { paths.len().min(SHOWN_PATHS) };
         let text = paths.get(..n_shown).unwrap_or_default().join(", ");
         let text = match shown.n_paths_left_out + paths.len() - n_shown {
             0 => text,
             n_hidden => format!("{text} and {n_hidden} more"),
         };
-        lines.extend(canvas.words(text, canvas.dim(), &margin));
+        lines.extend(canvas.words(text, canvas.dim(), &indent));
     }
     for output in outputs {
         match output {
@@ -171,14 +162,9 @@ fn tool_lines(
             CardOutput::Terminal(id) => {
                 lines.extend(terminal(state.conversation.terminal(id), is_over, is_full, canvas));
             }
-            CardOutput::Diff { path, lines: changes, n_left_out, n_added, n_removed } => {
-                // The title has named it.
-                let head = match names_path(&shown.title, path) {
-                    true => format!("  +{n_added} −{n_removed}"),
-                    false => format!("  {path} +{n_added} −{n_removed}"),
-                };
-                lines.push(canvas.line(&head, canvas.strong()));
-                lines.extend(diff(changes, *n_left_out, is_full, canvas));
+            CardOutput::Diff(change) => {
+                let is_named = names_path(&shown.title, &change.path);
+                lines.extend(diff(change, is_named, is_full, canvas));
             }
         }
     }
@@ -199,7 +185,7 @@ fn failure(shown: &CardText, state: &ChatState) -> Option<String> {
         CardOutput::Terminal(id) => Some(id),
         _ => None,
     });
-    state.conversation.terminal(terminals.next()?)?.failure.clone()
+    state.conversation.terminal(terminals.next()?)?.end.as_ref()?.failure()
 }
 
 /// Whether a title says already what kind of call it is.
@@ -236,10 +222,12 @@ fn terminal(
         lines.push(canvas.line(text, canvas.dim()));
     }
     let end = match terminal.state() {
-        CommandState::Ended => terminal.end.as_deref().map(|end| (end, canvas.bad())),
-        CommandState::Lost => Some(("lost: nobody knows how it ended", canvas.doubtful())),
+        CommandState::Ended => terminal.end_words().map(|end| (end, canvas.bad())),
+        CommandState::Lost => {
+            Some(("lost: nobody knows how it ended".to_owned(), canvas.doubtful()))
+        }
         // While the call runs, it says so itself.
-        CommandState::Running if is_over => Some(("still running", canvas.doubtful())),
+        CommandState::Running if is_over => Some(("still running".to_owned(), canvas.doubtful())),
         CommandState::Running | CommandState::Unknown => None,
     };
     if let Some((end, style)) = end {
@@ -255,9 +243,7 @@ fn without_line(path: &str) -> &str {
 }
 
 pub(super) fn has_diff_of(outputs: &[CardOutput], path: &str) -> bool {
-    let is_of =
-        |output: &CardOutput| matches!(output, CardOutput::Diff { path: of, .. } if of == path);
-    outputs.iter().any(is_of)
+    outputs.iter().any(|output| matches!(output, CardOutput::Diff(diff) if diff.path == path))
 }
 
 fn output_text(text: &str, is_full: bool, canvas: Canvas) -> Vec<Line<'static>> {
@@ -266,7 +252,7 @@ fn output_text(text: &str, is_full: bool, canvas: Canvas) -> Vec<Line<'static>> 
     let hidden = all.len().saturating_sub(max_lines);
     let tail = all.get(hidden..).unwrap_or_default().join("\n");
     let margin = Margin::new("  │ ", "  │ ", canvas.dim());
-    let lines = canvas.cells(tail, canvas.dim(), &margin);
+    let lines = canvas.cells(&tail, canvas.dim(), &margin);
     let too_many = lines.len().saturating_sub(max_lines);
     let n_hidden = hidden + too_many;
     let mut out = Vec::new();
@@ -277,15 +263,21 @@ fn output_text(text: &str, is_full: bool, canvas: Canvas) -> Vec<Line<'static>> 
     out
 }
 
+/// A change of a file, with its path unless that is named already.
 pub(super) fn diff(
-    changes: &[(DiffMark, String)],
-    n_left_out: usize,
+    change: &CardDiff,
+    is_named: bool,
     is_full: bool,
     canvas: Canvas,
 ) -> Vec<Line<'static>> {
     let max_lines = if is_full { DIFF_LINES.1 } else { DIFF_LINES.0 };
-    let mut out = Vec::new();
-    for (mark, text) in changes.iter().take(max_lines) {
+    let CardDiff { path, lines, n_left_out, n_added, n_removed } = change;
+    let head = match is_named {
+        true => format!("  +{n_added} −{n_removed}"),
+        false => format!("  {path} +{n_added} −{n_removed}"),
+    };
+    let mut out = vec![canvas.line(&head, canvas.strong())];
+    for (mark, text) in lines.iter().take(max_lines) {
         let style = match mark {
             DiffMark::Hunk => canvas.hunk(),
             DiffMark::Same => Style::new(),
@@ -294,9 +286,9 @@ pub(super) fn diff(
             DiffMark::Note => canvas.dim(),
         };
         let margin = Margin::new(&format!("  {}", mark.sign()), "   ", style);
-        out.extend(canvas.cells(text.clone(), style, &margin));
+        out.extend(canvas.cells(text, style, &margin));
     }
-    let n_hidden = changes.len().saturating_sub(max_lines) + n_left_out;
+    let n_hidden = lines.len().saturating_sub(max_lines) + n_left_out;
     if n_hidden > 0 {
         out.push(more(n_hidden, is_full, canvas));
     }
@@ -320,7 +312,7 @@ fn plan(entries: &[PlanStep], canvas: Canvas) -> Vec<Line<'static>> {
             _ => ("  ○ ", Style::new()),
         };
         let margin = Margin::new(mark, "    ", style);
-        lines.extend(canvas.words(entry.content.clone(), style, &margin));
+        lines.extend(canvas.words(&entry.content, style, &margin));
     }
     lines
 }

@@ -42,7 +42,7 @@ pub(super) fn picker(picker: &Picker, rows: usize, canvas: Canvas) -> Vec<Line<'
         lines.push(Line::styled("  nothing", canvas.dim()));
     }
     let room = rows.saturating_sub(lines.len()).max(1);
-    let selected = picker.selected().min(entries.len().saturating_sub(1));
+    let selected = picker.selected.min(entries.len().saturating_sub(1));
     let start = (selected + 1).saturating_sub(room);
     for (index, entry) in entries.iter().enumerate().skip(start).take(room) {
         let style = if index == selected { canvas.selected() } else { Style::new() };

@@ -2,7 +2,7 @@
 
 use projection::{names_path, short_path};
 use ratatui::style::Style;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 
 use super::Canvas;
 use super::items::{diff, has_diff_of};
@@ -10,7 +10,7 @@ use crate::conversation::{
     AnswerKind, CardOutput, CardText, ChatQuestion, FieldKind, QuestionChoice,
 };
 use crate::state::ChatState;
-use crate::wrap::{Margin, StyledText, cut, width, wrap_words};
+use crate::wrap::{BreakAt, Margin, cut, width, wrap};
 
 /// The least columns of a name that is cut; they tell one option from another.
 const MIN_NAME_COLUMNS: usize = 12;
@@ -39,16 +39,16 @@ impl QuestionPanel {
         canvas: Canvas,
     ) -> Self {
         let loud = canvas.doubtful().add_modifier(ratatui::style::Modifier::BOLD);
-        let others = match state.n_questions() {
+        let others = match state.conversation.questions.len() {
             0 | 1 => String::new(),
             n => format!(" (and {} more)", n - 1),
         };
         let head =
-            [StyledText::new(question.title.clone(), loud), StyledText::new(others, canvas.dim())];
+            [Span::styled(question.title.as_str(), loud), Span::styled(others, canvas.dim())];
         let (answers, hint) = answers(question, state, canvas);
         let mut asked = Self {
-            title: wrap_words(&head, canvas.columns, &Margin::new("? ", "  ", loud)),
-            about: about(question, canvas),
+            title: wrap(&head, canvas.columns, &Margin::new("? ", "  ", loud), BreakAt::Words),
+            about: about(question, state.conversation.log.cwd(), canvas),
             answers,
             hint,
             notice: Vec::new(),
@@ -119,13 +119,13 @@ impl QuestionPanel {
 
 /// The action in question: the command, the changes, or the other input of the tool. Titles are the
 /// agent's words; these are what will happen.
-fn about(question: &ChatQuestion, canvas: Canvas) -> Vec<Line<'static>> {
-    let call = question.call.shown();
+fn about(question: &ChatQuestion, cwd: Option<&str>, canvas: Canvas) -> Vec<Line<'static>> {
+    let call = question.call.shown(cwd);
     let outputs = &call.outputs;
     let mut lines = Vec::new();
     if let Some(command) = call.command.as_ref().filter(|command| **command != question.title) {
         let margin = Margin::new("  $ ", "    ", canvas.dim());
-        lines.extend(canvas.cells(command.clone(), canvas.code(), &margin));
+        lines.extend(canvas.cells(command, canvas.code(), &margin));
     }
     let indented = |text: &str| {
         let margin = Margin::new("  ", "  ", canvas.dim());
@@ -137,11 +137,9 @@ fn about(question: &ChatQuestion, canvas: Canvas) -> Vec<Line<'static>> {
     }
     let mut has_diff = false;
     for output in outputs {
-        if let CardOutput::Diff { path, lines: changes, n_left_out, n_added, n_removed } = output {
+        if let CardOutput::Diff(change) = output {
             has_diff = true;
-            let head = format!("  {path} +{n_added} −{n_removed}");
-            lines.push(canvas.line(&head, canvas.strong()));
-            lines.extend(diff(changes, *n_left_out, true, canvas));
+            lines.extend(diff(change, false, true, canvas));
         }
     }
     if !has_diff {
@@ -155,7 +153,6 @@ fn about(question: &ChatQuestion, canvas: Canvas) -> Vec<Line<'static>> {
     if n_left_out > 0 {
         lines.extend(indented(&format!("… {n_left_out} more parts are not shown")));
     }
-    let cwd = question.call.cwd();
     let is_told = |path: &str| {
         let mut given = call.unshown_input.lines().filter_map(|line| line.split_once(": "));
         given.any(|(_, value)| value == path || short_path(value, cwd) == path)
@@ -197,7 +194,7 @@ fn answers(
         }
         AnswerKind::Form { url: Some(url), .. } => {
             let plain = Margin::default();
-            let mut lines = canvas.words(url.clone(), canvas.link(), &plain);
+            let mut lines = canvas.words(url, canvas.link(), &plain);
             let margin = Margin::new("  ", "  ", canvas.dim());
             lines.extend(canvas.words("1 done · 2 no", canvas.dim(), &margin));
             (lines, hint("  Esc stops the turn"))
@@ -261,10 +258,8 @@ fn effect_of(choice: &QuestionChoice, is_plain_yes: bool) -> (&'static str, Stri
         "reject_once" => " (n)",
         _ => "",
     };
-    match choice.names_effect() {
-        true => (letter, String::new()),
-        false => (letter, format!(" · {}", choice.effect_words())),
-    }
+    let does = choice.unsaid_effect().map(|effect| format!(" · {effect}"));
+    (letter, does.unwrap_or_default())
 }
 
 fn field(state: &ChatState, canvas: Canvas) -> (Vec<Line<'static>>, Option<Line<'static>>) {

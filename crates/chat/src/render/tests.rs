@@ -202,7 +202,7 @@ fn a_command_that_outlives_its_turn_is_said_to_run_until_it_ends() {
     hear(&mut state, [log.event("turn_ended", &json!({ "stopReason": "end_turn" }))]);
     let after = shown(&state);
     assert!(after.contains("└ still running") && !after.contains("not known"), "{after}");
-    state.handle_message(ChatMessage::DaemonSince(state.conversation.heard_at - 60_000));
+    state.handle_message(ChatMessage::DaemonSince(state.conversation.log.at().0 - 60_000));
     assert!(shown(&state).contains("└ still running"));
     let exited = json!({ "terminalId": "term_1", "signal": "9" });
     hear(&mut state, [log.event("terminal_exited", &exited)]);
@@ -232,7 +232,7 @@ fn a_command_whose_worker_is_gone_is_said_to_be_lost() {
     // Nothing in the log says that the daemon was killed, but it is younger than the command.
     for is_told_before in [true, false] {
         let (mut state, mut log) = left_running();
-        let since = state.conversation.heard_at + 60_000;
+        let since = state.conversation.log.at().0 + 60_000;
         if is_told_before {
             state.handle_message(ChatMessage::DaemonSince(since));
         }
@@ -252,7 +252,7 @@ fn of_a_terminal_that_somebody_else_serves_nothing_is_claimed() {
         "status": "completed", "content": [{ "type": "terminal", "terminalId": "theirs" }] });
     let end = json!({ "stopReason": "end_turn" });
     hear(&mut state, [log.update(&card), log.event("turn_ended", &end)]);
-    state.handle_message(ChatMessage::DaemonSince(state.conversation.heard_at + 60_000));
+    state.handle_message(ChatMessage::DaemonSince(state.conversation.log.at().0 + 60_000));
     let shown = drawn(&state);
     assert!(!shown.contains("still running") && !shown.contains("lost"), "{shown}");
 }
@@ -279,7 +279,7 @@ fn what_may_be_completed() {
 #[test]
 fn help_and_lists_cover_the_conversation() {
     let mut state = opened();
-    state.begin(crate::state::FirstAction::PickAgent);
+    state.begin(crate::ChatStart::AnyAgent);
     let agent = |id: &str, name: &str| AgentInfo {
         id: id.into(),
         name: Some(name.into()),

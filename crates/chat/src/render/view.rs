@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use ratatui::text::Line;
 
-use super::canvas::Canvas;
+use super::Canvas;
 use super::items::item_lines;
 use crate::effect::Scroll;
 use crate::state::ChatState;
@@ -19,7 +19,7 @@ use crate::theme::Theme;
 const MAX_CACHED: usize = 4000;
 
 /// The settings that the lines of an item depend on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct ViewSettings {
     columns: usize,
     shows_thinking: bool,
@@ -27,13 +27,13 @@ struct ViewSettings {
     has_others: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct LinePosition {
     item: usize,
     line: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ConversationView {
     pub(crate) theme: Theme,
     settings: ViewSettings,
@@ -45,13 +45,7 @@ pub(crate) struct ConversationView {
 
 impl ConversationView {
     pub(crate) fn new(theme: Theme) -> Self {
-        let settings = ViewSettings {
-            columns: 0,
-            shows_thinking: false,
-            shows_tools: false,
-            has_others: false,
-        };
-        Self { theme, settings, drawn: HashMap::new(), top: None, rows: 0 }
+        Self { theme, ..Self::default() }
     }
 
     /// Forgets what was drawn: another conversation is shown.
@@ -77,12 +71,8 @@ impl ConversationView {
         rows: usize,
     ) -> Vec<Line<'static>> {
         self.fit(state, columns, rows);
-        let top = match self.top {
-            Some(top) => top,
-            None => self.last_top(state),
-        };
         let mut seen = Vec::with_capacity(rows);
-        let mut place = top;
+        let mut place = self.first_seen(state);
         while seen.len() < rows && place.item < state.conversation.items().len() {
             let lines = self.item(state, place.item);
             seen.extend(lines.iter().skip(place.line).take(rows - seen.len()).cloned());
@@ -96,7 +86,7 @@ impl ConversationView {
         match by {
             Scroll::Lines(n) => self.step(state, n),
             Scroll::Pages(n) => self.step(state, n.saturating_mul(page)),
-            Scroll::Start => self.top = Some(LinePosition { item: 0, line: 0 }),
+            Scroll::Start => self.top = Some(LinePosition::default()),
             Scroll::End => self.top = None,
         }
         let end = self.last_top(state);
@@ -106,10 +96,7 @@ impl ConversationView {
     }
 
     fn step(&mut self, state: &ChatState, by: isize) {
-        let mut place = match self.top {
-            Some(top) => top,
-            None => self.last_top(state),
-        };
+        let mut place = self.first_seen(state);
         let n_steps = by.unsigned_abs();
         if by < 0 {
             self.back(state, &mut place, n_steps);
@@ -139,6 +126,10 @@ impl ConversationView {
             *place = LinePosition { item, line: self.item(state, item).len() };
         }
         place.line -= left;
+    }
+
+    fn first_seen(&mut self, state: &ChatState) -> LinePosition {
+        self.top.unwrap_or_else(|| self.last_top(state))
     }
 
     /// The first line of the last page.

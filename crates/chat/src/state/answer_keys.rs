@@ -87,19 +87,11 @@ impl ChatState {
 
     /// The answer whose key has been alone for long enough.
     pub(crate) fn send_due_answer(&mut self) -> Vec<Effect> {
-        match self.due_answer.take() {
-            Some(due) if self.now >= due.at + ALONE_FOR_MS => self.send_answer(due),
-            due => {
-                self.due_answer = due;
-                Vec::new()
+        match self.due_answer.take_if(|due| self.now >= due.at + ALONE_FOR_MS) {
+            Some(due) if self.question().is_some_and(|open| open.id == due.id) => {
+                self.answer(due.body)
             }
-        }
-    }
-
-    fn send_answer(&mut self, due: DueAnswer) -> Vec<Effect> {
-        match self.question() {
-            Some(question) if question.id == due.id => self.answer(due.body),
-            // Somebody else was first.
+            // Not yet; or somebody else was first.
             _ => Vec::new(),
         }
     }

@@ -205,29 +205,26 @@ impl ChatState {
 
     fn edit(&mut self, key: KeyEvent, is_ctrl: bool, is_alt: bool) {
         let editor = &mut self.editor;
-        match key.code {
-            KeyCode::Left if is_ctrl || is_alt => editor.word_left(),
-            KeyCode::Right if is_ctrl || is_alt => editor.word_right(),
-            KeyCode::Char('b') if is_alt => editor.word_left(),
-            KeyCode::Char('f') if is_alt => editor.word_right(),
-            KeyCode::Left => editor.left(),
-            KeyCode::Right => editor.right(),
-            KeyCode::Char('b') if is_ctrl => editor.left(),
-            KeyCode::Char('f') if is_ctrl => editor.right(),
-            KeyCode::Home => editor.line_start(),
-            KeyCode::Char('a') if is_ctrl => editor.line_start(),
-            KeyCode::End => editor.line_end(),
-            KeyCode::Char('e') if is_ctrl => editor.line_end(),
-            KeyCode::Backspace if is_alt || is_ctrl => editor.cut_word(),
-            KeyCode::Char('w') if is_ctrl => editor.cut_word(),
-            KeyCode::Char('u') if is_ctrl => editor.cut_to_start(),
-            KeyCode::Char('k') if is_ctrl => editor.cut_to_end(),
-            KeyCode::Char('y') if is_ctrl => editor.paste_cut(),
-            KeyCode::Char('h') if is_ctrl => editor.backspace(),
-            KeyCode::Backspace => editor.backspace(),
-            KeyCode::Delete => editor.delete(),
-            KeyCode::Char('d') if is_ctrl => editor.delete(),
-            KeyCode::Char(letter) if !is_ctrl && !is_alt => {
+        match (key.code, is_ctrl, is_alt) {
+            (KeyCode::Left, true, _) | (KeyCode::Left | KeyCode::Char('b'), _, true) => {
+                editor.word_left();
+            }
+            (KeyCode::Right, true, _) | (KeyCode::Right | KeyCode::Char('f'), _, true) => {
+                editor.word_right();
+            }
+            (KeyCode::Left, ..) | (KeyCode::Char('b'), true, _) => editor.left(),
+            (KeyCode::Right, ..) | (KeyCode::Char('f'), true, _) => editor.right(),
+            (KeyCode::Home, ..) | (KeyCode::Char('a'), true, _) => editor.line_start(),
+            (KeyCode::End, ..) | (KeyCode::Char('e'), true, _) => editor.line_end(),
+            (KeyCode::Backspace | KeyCode::Char('w'), true, _) | (KeyCode::Backspace, _, true) => {
+                editor.cut_word();
+            }
+            (KeyCode::Char('u'), true, _) => editor.cut_to_start(),
+            (KeyCode::Char('k'), true, _) => editor.cut_to_end(),
+            (KeyCode::Char('y'), true, _) => editor.paste_cut(),
+            (KeyCode::Backspace, ..) | (KeyCode::Char('h'), true, _) => editor.backspace(),
+            (KeyCode::Delete, ..) | (KeyCode::Char('d'), true, _) => editor.delete(),
+            (KeyCode::Char(letter), false, false) => {
                 editor.insert(letter.encode_utf8(&mut [0; 4]));
             }
             _ => return,

@@ -2,8 +2,9 @@
 
 use ratatui::crossterm::event::KeyCode;
 
+use super::ChatState;
 use super::tests::{key, opened, send, type_in};
-use super::{ChatState, FirstAction};
+use crate::ChatStart;
 use crate::effect::{ChatMessage, Effect};
 use crate::info::{AgentInfo, SessionInfo};
 
@@ -29,13 +30,13 @@ fn a_single_agent_is_taken_and_several_are_offered() {
     let agent =
         |id: &str, is_usable| AgentInfo { id: id.into(), is_usable, ..AgentInfo::default() };
     let mut state = ChatState::new(Vec::new());
-    assert_eq!(state.begin(FirstAction::PickAgent), [Effect::Agents]);
+    assert_eq!(state.begin(ChatStart::AnyAgent), [Effect::Agents]);
     let found = vec![agent("demo", true), agent("x", false)];
     let effects = state.handle_message(ChatMessage::Agents { found, is_complete: true });
     assert_eq!(effects, [Effect::Create { agent: Some("demo".into()) }]);
 
     let mut state = ChatState::new(Vec::new());
-    state.begin(FirstAction::PickAgent);
+    state.begin(ChatStart::AnyAgent);
     let found = vec![agent("demo", true), agent("native", true)];
     assert!(state.handle_message(ChatMessage::Agents { found, is_complete: true }).is_empty());
     state.press(key(KeyCode::Down));

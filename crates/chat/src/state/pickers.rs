@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::{ChatState, Overlay};
 use crate::effect::Effect;
-use crate::info::{AgentInfo, SessionInfo, SettableOption};
-use crate::picker::{Picker, PickerEntry, PickerKind};
+use crate::info::{AgentInfo, OptionValue, SessionInfo};
+use crate::picker::{AgentOption, Picker, PickerEntry, PickerKind};
 
 impl ChatState {
     pub(super) fn pick_session(&mut self) -> Vec<Effect> {
@@ -20,68 +20,51 @@ impl ChatState {
     }
 
     /// Sets one of the agent's options, or shows the values there are.
-    pub(super) fn choose(&mut self, picks: PickerKind, wanted: &str) -> Vec<Effect> {
-        let Some(name) = member(picks) else { return Vec::new() };
+    pub(super) fn choose(&mut self, option: AgentOption, wanted: &str) -> Vec<Effect> {
+        let name = option.name();
         if !wanted.is_empty() {
             return vec![Effect::Change(json!({ name: wanted }))];
         }
-        let offered = match self.offered(picks) {
-            Some(offered) if !offered.values.is_empty() => offered,
-            _ => {
-                self.show_remark(format!(
-                    "the agent offers no {name} to choose, or does not run yet"
-                ));
-                return Vec::new();
-            }
+        let offered = self.session.as_ref().and_then(|session| session.option(option));
+        let Some(offered) = offered.filter(|offered| !offered.values.is_empty()) else {
+            self.show_remark(format!("the agent offers no {name} to choose, or does not run yet"));
+            return Vec::new();
         };
-        let entry = |named: &crate::info::OptionValue| {
+        let entry = |named: &OptionValue| {
             let is_current = offered.current.as_deref() == Some(&named.id);
             let about = if is_current { "in use" } else { "" };
             PickerEntry::new(&named.id, &named.name, about)
         };
-        let entries = offered.values.iter().map(entry).collect();
-        let mut picker = Picker::loading(picks);
-        picker.fill(entries, true);
+        let mut picker = Picker::loading(PickerKind::Option(option));
+        picker.fill(offered.values.iter().map(entry).collect(), true);
         self.overlay = Some(Overlay::Picker(picker));
         Vec::new()
-    }
-
-    fn offered(&self, picks: PickerKind) -> Option<&SettableOption> {
-        let options = self.session.as_ref()?.options.as_ref()?;
-        match picks {
-            PickerKind::Model => options.model.as_ref(),
-            PickerKind::Mode => options.mode.as_ref(),
-            PickerKind::Effort => options.effort.as_ref(),
-            PickerKind::Session | PickerKind::Agent => None,
-        }
     }
 
     pub(super) fn press_picker(&mut self, key: KeyEvent, is_ctrl: bool) -> Vec<Effect> {
         const PAGE: isize = 10;
         let Some(Overlay::Picker(picker)) = &mut self.overlay else { return Vec::new() };
-        match key.code {
-            KeyCode::Esc => {
+        match (key.code, is_ctrl) {
+            (KeyCode::Esc, _) => {
                 self.overlay = None;
                 // Without a session there is nothing behind the list.
                 if self.session.is_none() {
                     return vec![Effect::Leave];
                 }
             }
-            KeyCode::Char('d') if is_ctrl => return vec![Effect::Leave],
-            KeyCode::Up => picker.step(-1),
-            KeyCode::Down => picker.step(1),
-            KeyCode::Char('p') if is_ctrl => picker.step(-1),
-            KeyCode::Char('n') if is_ctrl => picker.step(1),
-            KeyCode::Home => picker.step(isize::MIN),
-            KeyCode::End => picker.step(isize::MAX),
-            KeyCode::Left => picker.step(-PAGE),
-            KeyCode::Right => picker.step(PAGE),
-            KeyCode::Backspace => picker.narrow(|filter| _ = filter.pop()),
-            KeyCode::Char('u') if is_ctrl => picker.narrow(String::clear),
-            KeyCode::Char(letter) if !is_ctrl && !letter.is_control() => {
+            (KeyCode::Char('d'), true) => return vec![Effect::Leave],
+            (KeyCode::Up, _) | (KeyCode::Char('p'), true) => picker.step(-1),
+            (KeyCode::Down, _) | (KeyCode::Char('n'), true) => picker.step(1),
+            (KeyCode::Home, _) => picker.step(isize::MIN),
+            (KeyCode::End, _) => picker.step(isize::MAX),
+            (KeyCode::Left, _) => picker.step(-PAGE),
+            (KeyCode::Right, _) => picker.step(PAGE),
+            (KeyCode::Backspace, _) => picker.narrow(|filter| _ = filter.pop()),
+            (KeyCode::Char('u'), true) => picker.narrow(String::clear),
+            (KeyCode::Char(letter), false) if !letter.is_control() => {
                 picker.narrow(|filter| filter.push(letter));
             }
-            KeyCode::Enter => {
+            (KeyCode::Enter, _) => {
                 let (picks, chosen) = (picker.kind, picker.chosen().cloned());
                 let Some(chosen) = chosen else { return Vec::new() };
                 if chosen.is_blocked {
@@ -107,10 +90,9 @@ impl ChatState {
                 self.show_remark(format!("starting {} …", entry.name));
                 vec![Effect::Create { agent: Some(entry.id) }]
             }
-            PickerKind::Model | PickerKind::Mode | PickerKind::Effort => match member(picks) {
-                Some(name) => vec![Effect::Change(json!({ name: entry.id }))],
-                None => Vec::new(),
-            },
+            PickerKind::Option(option) => {
+                vec![Effect::Change(json!({ option.name(): entry.id }))]
+            }
         }
     }
 
@@ -155,15 +137,5 @@ impl ChatState {
             }
             _ => Vec::new(),
         }
-    }
-}
-
-/// The member of the API that sets it.
-fn member(picks: PickerKind) -> Option<&'static str> {
-    match picks {
-        PickerKind::Model => Some("model"),
-        PickerKind::Mode => Some("mode"),
-        PickerKind::Effort => Some("effort"),
-        PickerKind::Session | PickerKind::Agent => None,
     }
 }

@@ -7,7 +7,7 @@ use crate::commands::{self, ChatCommand, InputLine};
 use crate::completion::mentions;
 use crate::effect::{ConnectionState, Effect};
 use crate::form::FormStep;
-use crate::picker::PickerKind;
+use crate::picker::AgentOption;
 
 impl ChatState {
     pub(super) fn enter(&mut self) -> Vec<Effect> {
@@ -105,9 +105,9 @@ impl ChatState {
                 self.show_remark("a new session …");
                 return vec![Effect::Create { agent }];
             }
-            ChatCommand::Model => return self.choose(PickerKind::Model, argument),
-            ChatCommand::Mode => return self.choose(PickerKind::Mode, argument),
-            ChatCommand::Effort => return self.choose(PickerKind::Effort, argument),
+            ChatCommand::Model => return self.choose(AgentOption::Model, argument),
+            ChatCommand::Mode => return self.choose(AgentOption::Mode, argument),
+            ChatCommand::Effort => return self.choose(AgentOption::Effort, argument),
             ChatCommand::Fork => return vec![Effect::Fork],
             ChatCommand::Title if argument.is_empty() => {
                 self.show_remark("/title TEXT names this session");

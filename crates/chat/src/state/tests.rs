@@ -1,11 +1,13 @@
+use client::{ClientError, FollowerMessage};
 use proptest::prelude::*;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::json;
 
-use super::{ChatState, FirstAction, Overlay};
+use super::{ChatState, Overlay};
+use crate::ChatStart;
 use crate::conversation::OwnActions;
 use crate::conversation::tests::{KINDS, Log, any_json, call_id};
-use crate::effect::{ChatMessage, ConnectionState, Effect, Scroll};
+use crate::effect::{ChatMessage, Effect, Scroll};
 use crate::info::{AgentInfo, SessionInfo};
 
 pub(crate) fn opened() -> ChatState {
@@ -18,7 +20,7 @@ pub(crate) fn opened() -> ChatState {
         ..SessionInfo::default()
     };
     state.handle_message(ChatMessage::Opened(Box::new(session)));
-    state.handle_message(ChatMessage::Link(ConnectionState::Live));
+    state.handle_message(ChatMessage::Stream(FollowerMessage::Live));
     // Whoever looks at a log that is told here has asked what is asked in it.
     state.conversation.own = OwnActions::default();
     state
@@ -26,7 +28,7 @@ pub(crate) fn opened() -> ChatState {
 
 pub(crate) fn hear(state: &mut ChatState, events: impl IntoIterator<Item = wire::Event>) {
     for event in events {
-        state.handle_message(ChatMessage::Event(Box::new(event)));
+        state.handle_message(ChatMessage::Stream(FollowerMessage::Event(Box::new(event))));
     }
     if state.question().is_some() {
         look(state);
@@ -274,7 +276,7 @@ fn who_answered_is_said_in_words() {
 #[test]
 fn the_built_in_agent_without_a_model_is_offered_with_what_it_lacks() {
     let mut state = ChatState::new(Vec::new());
-    state.begin(FirstAction::PickAgent);
+    state.begin(ChatStart::AnyAgent);
     let agent = |id: &str, is_usable, message: &str| AgentInfo {
         id: id.into(),
         is_usable,
@@ -338,7 +340,10 @@ fn a_missing_event_opens_the_stream_anew() {
     let mut log = Log::in_turn();
     let (first, _lost, third) = (log.say("1"), log.say("2"), log.say("3"));
     hear(&mut state, [first]);
-    assert_eq!(state.handle_message(ChatMessage::Event(Box::new(third))), [Effect::Reopen]);
+    assert_eq!(
+        state.handle_message(ChatMessage::Stream(FollowerMessage::Event(Box::new(third)))),
+        [Effect::Reopen]
+    );
 }
 
 #[test]
@@ -371,7 +376,9 @@ fn a_session_that_cannot_go_on_says_why() {
     use crate::conversation::ChatPart;
 
     let mut state = opened();
-    let effects = state.handle_message(ChatMessage::Halted("the log is\u{1b}[2J full".into()));
+    let effects = state.handle_message(ChatMessage::Stream(FollowerMessage::Halted(
+        "the log is\u{1b}[2J full".into(),
+    )));
     assert_eq!(effects, [Effect::Refresh]);
     let Some(ChatPart::Note(_, text)) = state.conversation.items().last().map(|item| &item.part)
     else {
@@ -384,8 +391,7 @@ fn a_session_that_cannot_go_on_says_why() {
 #[test]
 fn nothing_is_sent_to_a_session_that_is_gone() {
     let mut state = opened();
-    state
-        .handle_message(ChatMessage::Link(ConnectionState::Over("the session was deleted".into())));
+    state.handle_message(ChatMessage::Stream(FollowerMessage::Over(ClientError::SessionDeleted)));
     assert!(send(&mut state, "hello").is_empty());
     assert_eq!(state.editor.text(), "hello");
 }
@@ -457,16 +463,17 @@ pub(crate) fn take(
                 members.insert("requestId".to_owned(), json!(call_id('q')));
                 members.insert("ask".to_owned(), json!(true));
             }
-            state.handle_message(ChatMessage::Event(Box::new(log.event(KINDS[kind], &payload))))
+            state.handle_message(ChatMessage::Stream(FollowerMessage::Event(Box::new(
+                log.event(KINDS[kind], &payload),
+            ))))
         }
         Step::Time(by) => {
             state.tick(state.now + by);
             Vec::new()
         }
         Step::Size(width, height) => return (Vec::new(), Some((width, height))),
-        Step::Lost => {
-            state.handle_message(ChatMessage::Link(ConnectionState::Lost("\u{1b}[31mgone".into())))
-        }
+        Step::Lost => state
+            .handle_message(ChatMessage::Stream(FollowerMessage::Lost("\u{1b}[31mgone".into()))),
     };
     (effects, None)
 }

@@ -1,11 +1,15 @@
 use proptest::prelude::*;
 use ratatui::style::Style;
+use ratatui::text::Span;
 
-use super::{Margin, StyledText, cut, displayable, width, wrap_cells, wrap_words};
+use super::{BreakAt, Margin, cut, displayable, width, wrap};
 
 fn lines(text: &str, columns: usize) -> Vec<String> {
-    let pieces = [StyledText::new(text, Style::new())];
-    wrap_words(&pieces, columns, &Margin::default()).iter().map(ToString::to_string).collect()
+    let pieces = [Span::styled(text, Style::new())];
+    wrap(&pieces, columns, &Margin::default(), BreakAt::Words)
+        .iter()
+        .map(ToString::to_string)
+        .collect()
 }
 
 #[test]
@@ -31,7 +35,7 @@ fn a_letter_that_no_line_can_hold_is_broken_too() {
 #[test]
 fn a_margin_stands_before_every_line() {
     let margin = Margin::new("- ", "  ", Style::new());
-    let wrapped = wrap_words(&[StyledText::new("one two three", Style::new())], 8, &margin);
+    let wrapped = wrap(&[Span::styled("one two three", Style::new())], 8, &margin, BreakAt::Words);
     let wrapped: Vec<String> = wrapped.iter().map(ToString::to_string).collect();
     assert_eq!(wrapped, ["- one", "  two", "  three"]);
 }
@@ -52,9 +56,9 @@ fn a_text_is_cut_to_its_columns() {
 proptest! {
     #[test]
     fn no_line_is_wider_than_the_page(text in any::<String>(), columns in 2_usize..40) {
-        let pieces = [StyledText::new(text, Style::new())];
+        let pieces = [Span::styled(text, Style::new())];
         let margin = Margin::new("> ", "  ", Style::new());
-        for line in wrap_words(&pieces, columns, &margin).into_iter().chain(wrap_cells(&pieces, columns, &margin)) {
+        for line in [BreakAt::Words, BreakAt::Cells].into_iter().flat_map(|at| wrap(&pieces, columns, &margin, at)) {
             let line = line.to_string();
             prop_assert!(width(&line) <= columns.max(2), "{line:?}");
             prop_assert!(!line.chars().any(char::is_control));

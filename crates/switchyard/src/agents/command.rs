@@ -122,12 +122,11 @@ async fn named(
             ..command(order, &definition.id, run.program.into(), all)
         });
     }
-    let dialect = DialectName::of(&form.dialect);
-    let takes_system_prompt = dialect
-        .is_some_and(|dialect| form.supports(OptionalArgument::SystemPrompt, dialect, &features));
-    let system_prompt = match takes_system_prompt {
-        true => SystemPromptSupport::Taken,
-        false => SystemPromptSupport::NotTaken,
+    let system_prompt = match DialectName::of(&form.dialect) {
+        Some(dialect) if form.supports(OptionalArgument::SystemPrompt, dialect, &features) => {
+            SystemPromptSupport::Taken
+        }
+        _ => SystemPromptSupport::NotTaken,
     };
     let mut args: Vec<OsString> = vec![
         ADAPTER_VERB.into(),

@@ -1,15 +1,18 @@
-//! The demo agent: how it is started, and what there is to say about it.
+//! The demo agent: how it is started, what there is to say about it, and its process.
 
 use std::ffi::OsString;
+use std::process::ExitCode;
 
-use agent::demo::choices;
+use agent::demo::{DemoOptions, USAGE, choices};
 use runtimes::catalogue::BuiltInAgent;
 use runtimes::detect::{DetectedAgent, LoginState, LoginStatus};
 use serde_json::{Value, json};
 
 use crate::config::Config;
 use crate::home::make_private_dir;
-use crate::outcome::Failure;
+use crate::outcome::{self, Failure};
+use crate::terminal;
+use crate::terminal::output::print;
 
 /// The verb by which the binary starts itself as this agent.
 pub(crate) const VERB: &str = "demo-agent";
@@ -40,5 +43,21 @@ pub(crate) fn detect() -> DetectedAgent {
         notes: vec!["built in, for trying things out: `switchyard run demo help`".to_owned()],
         more: choices,
         ..DetectedAgent::built_in(BuiltInAgent::Demo, "Demo agent", ["switchyard", VERB])
+    }
+}
+
+/// Serves one client on stdin and stdout until it goes.
+pub(crate) async fn serve(args: Vec<OsString>) -> ExitCode {
+    if args.iter().any(|arg| arg == "--help" || arg == "-h") {
+        let about = "switchyard demo-agent: the demo agent alone, on stdin and stdout";
+        let _ = print(&format!("{about}\n\n{USAGE}\n"));
+        return ExitCode::SUCCESS;
+    }
+    match DemoOptions::from_args(&args) {
+        Ok(options) => agent::demo::serve(options).await,
+        Err(why) => {
+            terminal::say(&format!("switchyard demo-agent: {why}"));
+            ExitCode::from(outcome::USAGE)
+        }
     }
 }

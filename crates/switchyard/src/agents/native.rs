@@ -1,20 +1,30 @@
-//! The built-in agent: how it is started, and what there is to say about it.
+//! The built-in agent: how it is started, what there is to say about it, and its process.
 
 use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::Arc;
 
 use agent::native;
+use agent::native::config::ModelSetup;
 use agent::native::discovery::{Advice, CANDIDATES};
 use agent::native::mcp::ServerSpec;
 use agent::native::models::Models;
+use agent::native::provider::ModelFailure;
 use agent::native::sandbox::{self, Sandbox};
 use runtimes::catalogue::BuiltInAgent;
 use runtimes::detect::{DetectedAgent, Diagnosis, DiagnosisReason, LoginState, LoginStatus};
 use runtimes::dialect::Model;
 use serde_json::{Value, json};
+use store::SqliteLog;
+use tokio_util::sync::CancellationToken;
 use wire::Category;
 
+use crate::cli::hidden::NativeAgentArgs;
 use crate::config::Config;
 use crate::outcome::Failure;
+use crate::signals::stop_on_signals;
+use crate::this_process::own_exe;
+use crate::{home, stdio};
 
 /// The verb by which the binary starts itself as this agent.
 pub(crate) const VERB: &str = "native-agent";
@@ -26,14 +36,7 @@ const TOOLS: &str = "read, write, edit, apply_patch, list, glob, grep, bash, web
 /// The argument that says that it has the environment of a daemon.
 pub(crate) const BY_DAEMON: &str = "--by-daemon";
 
-/// The configured setup and MCP servers of its sessions.
-pub(crate) fn setup_and_servers(
-    config: &Config,
-) -> Result<(native::config::ModelSetup, Vec<ServerSpec>), Failure> {
-    Ok((resolve(config)?, servers(config)?))
-}
-
-pub(crate) fn advice(config: &Config, by_daemon: bool) -> Advice {
+fn advice(config: &Config, by_daemon: bool) -> Advice {
     match by_daemon {
         true => Advice::Daemon { config: config.home.config.clone() },
         false => Advice::Variables,
@@ -53,7 +56,7 @@ fn servers(config: &Config) -> Result<Vec<ServerSpec>, Failure> {
     specs.map_err(|error| Failure::usage(error.to_string()))
 }
 
-fn resolve(config: &Config) -> Result<native::config::ModelSetup, Failure> {
+fn resolve(config: &Config) -> Result<ModelSetup, Failure> {
     let lookup = |name: &str| std::env::var(name).ok();
     config.file.native.resolve(&lookup).map_err(|error| {
         let hint = match error.variable() {
@@ -66,7 +69,8 @@ fn resolve(config: &Config) -> Result<native::config::ModelSetup, Failure> {
 
 /// Checks that a session could begin, as far as that can be known without asking an endpoint.
 pub(crate) fn check(config: &Config) -> Result<(), Failure> {
-    setup_and_servers(config).map(drop)
+    resolve(config)?;
+    servers(config).map(drop)
 }
 
 /// The command line that serves sessions.
@@ -78,6 +82,60 @@ pub(crate) fn args(config: &Config) -> Vec<OsString> {
         args.extend(["--forbid".into(), dir.into()]);
     }
     args
+}
+
+/// Serves one client on stdin and stdout until it goes.
+pub(crate) async fn serve(args: NativeAgentArgs, config: Config) -> Result<ExitCode, Failure> {
+    let NativeAgentArgs { state, forbidden, by_daemon } = args;
+    let dir = state.unwrap_or_else(|| config.home.state.clone()).join(BuiltInAgent::Native.id());
+    let forbidden = match forbidden.is_empty() {
+        true => config.home.forbidden(),
+        false => home::forbid(forbidden, Vec::new()),
+    };
+    home::make_private_dir(&dir)?;
+    let log = Arc::new(SqliteLog::open(&dir, config.store_options())?);
+    let table = &config.file.native;
+    let (resolved, servers, refused) =
+        match resolve(&config).and_then(|setup| Ok((setup, servers(&config)?))) {
+            Ok((resolved, servers)) => (resolved, servers, None),
+            Err(failure) => (ModelSetup::default(), Vec::new(), Some(failure)),
+        };
+    let system_prompt = resolved.system_prompt.clone();
+    let context = table.context(&resolved);
+    let mut tools = native::settings::ToolSettings::new(own_exe(), vec![bus::keeper::VERB.into()]);
+    tools.keeper.cgroups = config.file.workers.cgroups;
+    let keys = resolved.endpoints.iter().map(|endpoint| endpoint.key_name.clone().into());
+    tools.commands.secrets.extend(keys);
+    tools.commands_dir = Some(config.home.config.with_file_name("commands"));
+    tools.sandbox = Sandbox::detect(table.sandbox()).await.hiding(&forbidden);
+    tools.forbidden = forbidden;
+    tools.webfetch.allow_private = table.fetch_private;
+    tools.context = context;
+    let advice = advice(&config, by_daemon);
+    let models = match refused {
+        None => Models::new(resolved, CANDIDATES.to_vec()).advising(advice),
+        // An editor shows the answer to a prompt, but not why a process ended.
+        Some(failure) => {
+            failure.say();
+            let (category, message) = (Category::BadInput, failure.with_hint());
+            Models::none_because(ModelFailure { category, message })
+        }
+    };
+    let setup = native::AgentSetup {
+        version: env!("CARGO_PKG_VERSION"),
+        log,
+        system_prompt,
+        models: Arc::new(models),
+        tools,
+        limits: table.limits(),
+        user_instructions: Some(config.home.config.with_file_name("AGENTS.md")),
+        mcp: servers,
+    };
+    let stop = CancellationToken::new();
+    stop_on_signals(&stop)?;
+    let (reader, writer) = stdio::open();
+    native::serve(reader, writer, setup, stop).await;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Its detection result, as `switchyard agents` shows it; asks its endpoints.
@@ -183,7 +241,7 @@ fn sandbox_in_words(mode: sandbox::SandboxMode, sandbox: &Sandbox) -> String {
 }
 
 /// A provider's failure as a diagnosis; the hint in its text becomes the remedy.
-fn diagnosis(failure: &native::provider::ModelFailure) -> Diagnosis {
+fn diagnosis(failure: &ModelFailure) -> Diagnosis {
     let message = failure.message.as_str();
     let (message, remedy) = message.split_once("\nhint: ").unwrap_or((message, ""));
     Diagnosis::new(DiagnosisReason::Inside(failure.category.as_str()), message, remedy)

@@ -81,13 +81,11 @@ pub(crate) struct PermissionArgs {
 
 impl PermissionArgs {
     pub(crate) fn mode(&self) -> Option<PermissionMode> {
-        if self.approve_all {
-            return Some(PermissionMode::Auto);
+        match (self.approve_all, self.deny_all) {
+            (true, _) => Some(PermissionMode::Auto),
+            (_, true) => Some(PermissionMode::DenyAll),
+            _ => self.permissions,
         }
-        if self.deny_all {
-            return Some(PermissionMode::DenyAll);
-        }
-        self.permissions
     }
 }
 

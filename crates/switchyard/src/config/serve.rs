@@ -12,7 +12,6 @@ use sessions::pools::WarmSettings;
 
 use crate::cli::serve::ServeArgs;
 use crate::config::ConfigWait;
-use crate::config::user::User;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -194,4 +193,68 @@ fn is_loopback(name: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
     let is_address = address.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
     is_address || host == "localhost" || host.ends_with(".localhost")
+}
+
+const USERS: &str = "/etc/passwd";
+
+/// A user of this machine: by number, or by a name that `/etc/passwd` has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "UserEntry")]
+struct User(u32);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum UserEntry {
+    Number(u32),
+    Name(String),
+}
+
+impl TryFrom<UserEntry> for User {
+    type Error = String;
+
+    fn try_from(entry: UserEntry) -> Result<Self, String> {
+        let name = match entry {
+            UserEntry::Number(number) => return Ok(Self(number)),
+            UserEntry::Name(name) => name,
+        };
+        let users = std::fs::read_to_string(USERS).map_err(|error| format!("{USERS}: {error}"))?;
+        number_of(&name, &users).map(Self).ok_or_else(|| {
+            let known = format!("a number, or a name in {USERS} (others only by number)");
+            format!("invalid value: string {name:?}, expected {known}")
+        })
+    }
+}
+
+/// `name:password:number:…`
+fn number_of(name: &str, users: &str) -> Option<u32> {
+    users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let number = (fields.next()? == name).then(|| fields.nth(1))??;
+        number.parse().ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    //! Names become numbers, and what is neither is refused.
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    struct UsersFile {
+        users: Vec<User>,
+    }
+
+    #[test]
+    fn users_are_named_or_numbered() {
+        let file: UsersFile = toml::from_str("users = ['root', 33]").unwrap();
+        assert_eq!(file.users, [User(0), User(33)]);
+        for wrong in ["users = ['nobody of that name']", "users = [-1]", "users = [true]"] {
+            toml::from_str::<UsersFile>(wrong).unwrap_err();
+        }
+        let users = "root:x:0:0::/root:/bin/sh\nodd\nwww:x:33:33\nbad:x:many:1\n";
+        assert_eq!(number_of("www", users), Some(33));
+        assert_eq!(number_of("bad", users), None);
+        assert_eq!(number_of("odd", users), None);
+    }
 }

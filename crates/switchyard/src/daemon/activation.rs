@@ -6,6 +6,7 @@
 
 use std::io;
 use std::net::TcpListener;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 
 use listenfd::ListenFd;
@@ -61,10 +62,10 @@ fn sort(mut fds: ListenFd, names: &str) -> Result<InheritedListeners, Activation
     for (index, name) in names.into_iter().enumerate() {
         let unusable = |error| ActivationError::Unusable { name: name.to_owned(), error };
         match name {
-            "http" => take_tcp(&mut fds, index, &mut inherited.http),
-            "acp-tcp" => take_tcp(&mut fds, index, &mut inherited.acp_tcp),
-            "acp-unix" => take_unix(&mut fds, index, &mut inherited.acp_unix),
-            "private" => take_unix(&mut fds, index, &mut inherited.private),
+            "http" => keep(fds.take_tcp_listener(index), &mut inherited.http),
+            "acp-tcp" => keep(fds.take_tcp_listener(index), &mut inherited.acp_tcp),
+            "acp-unix" => keep(fds.take_unix_listener(index), &mut inherited.acp_unix),
+            "private" => keep(fds.take_unix_listener(index), &mut inherited.private),
             name => return Err(ActivationError::UnknownName { name: name.to_owned() }),
         }
         .map_err(unusable)?;
@@ -72,17 +73,10 @@ fn sort(mut fds: ListenFd, names: &str) -> Result<InheritedListeners, Activation
     Ok(inherited)
 }
 
-fn take_tcp(fds: &mut ListenFd, index: usize, taken: &mut Vec<TcpListener>) -> io::Result<()> {
-    let Some(listener) = fds.take_tcp_listener(index)? else { return Ok(()) };
-    listener.set_nonblocking(true)?;
-    taken.push(listener);
-    Ok(())
-}
-
-fn take_unix(fds: &mut ListenFd, index: usize, taken: &mut Vec<UnixListener>) -> io::Result<()> {
-    let Some(listener) = fds.take_unix_listener(index)? else { return Ok(()) };
-    listener.set_nonblocking(true)?;
-    taken.push(listener);
+fn keep<L: AsFd>(taken: io::Result<Option<L>>, kept: &mut Vec<L>) -> io::Result<()> {
+    let Some(listener) = taken? else { return Ok(()) };
+    rustix::io::ioctl_fionbio(&listener, true)?;
+    kept.push(listener);
     Ok(())
 }
 

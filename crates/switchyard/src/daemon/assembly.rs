@@ -4,14 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
+use runtimes::catalogue::BuiltInAgent;
 use server::daemon::{Daemon, DaemonSettings};
 use server::metrics::{Metrics, WarmPool};
 use sessions::context::SessionContext;
-use sessions::permission::PermissionPolicy;
+use sessions::host::AgentCommand;
+use sessions::order::SessionOrder;
+use sessions::permission::{PermissionMode, PermissionPolicy};
 use sessions::pools::Pools;
-use sessions::registry::SessionRegistry;
+use sessions::registry::{AgentSource, SessionRegistry};
+use tokio::sync::mpsc;
+use wire::{Fault, Json};
 
-use super::agents::CatalogueAgents;
+use crate::agents;
+use crate::agents::command::agent_command;
+use crate::agents::native::BY_DAEMON;
 use crate::config::Config;
 use crate::config::serve::{ServeConfig, WarmConfig};
 use crate::home::{self, make_private_dir};
@@ -19,6 +27,9 @@ use crate::outcome::Failure;
 
 /// After the last turn, connections and workers have this long to go.
 pub(super) const SHUTDOWN_GRACE: Duration = Duration::from_secs(15);
+
+/// Detection results that may wait for their receiver.
+const MAX_WAITING: usize = 16;
 
 /// The daemon without its listeners.
 pub(super) fn assemble(
@@ -78,4 +89,58 @@ fn warm_pools(registry: &SessionRegistry) -> Vec<WarmPool> {
         pool.n_misses += key.counts.misses;
     }
     pools.into_values().collect()
+}
+
+/// The agents of this machine, for the session registry.
+#[derive(Debug)]
+struct CatalogueAgents {
+    config: Arc<Config>,
+}
+
+#[async_trait]
+impl AgentSource for CatalogueAgents {
+    async fn command(
+        &self,
+        order: &SessionOrder,
+        mode: PermissionMode,
+    ) -> Result<AgentCommand, Fault> {
+        let command = agent_command(&self.config, order, mode).await;
+        let mut command = command.map_err(|failure| failure.fault())?;
+        let inside = order.agent.as_deref().filter(|_| order.command.is_empty());
+        if inside.and_then(BuiltInAgent::named) == Some(BuiltInAgent::Native) && order.env.is_none()
+        {
+            command.args.push(BY_DAEMON.into());
+        }
+        if let Some(env) = &order.env {
+            // What the definition sets and strips holds for this environment too.
+            let bus::Environment { set, strip, .. } = std::mem::take(&mut command.env);
+            let mut all = env.clone();
+            all.retain(|name, _| !strip.contains(name));
+            all.extend(set);
+            command.env = bus::Environment { set: all, ..bus::Environment::empty() };
+        }
+        Ok(command)
+    }
+
+    fn found(&self, refresh: bool) -> mpsc::Receiver<Json> {
+        let (sender, receiver) = mpsc::channel(MAX_WAITING);
+        let config = self.config.clone();
+        task::spawn(async move {
+            let Ok(catalogue) = agents::catalogue(&config) else { return };
+            for inside in BuiltInAgent::ALL {
+                let found = agents::detect_inside(inside, &config, true).await;
+                if sender.send(Json::of(&found)).await.is_err() {
+                    return;
+                }
+            }
+            let options = runtimes::detect::DetectOptions { refresh, ..agents::options(&config) };
+            let mut found = runtimes::detect::detect(&catalogue, options);
+            while let Some(one) = found.recv().await {
+                if sender.send(Json::of(&one)).await.is_err() {
+                    return;
+                }
+            }
+        });
+        receiver
+    }
 }

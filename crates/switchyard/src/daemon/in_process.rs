@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{Request, Response};
 use client::{DaemonClient, RequestHandler};
@@ -56,9 +55,7 @@ pub(crate) struct InProcessOptions {
 #[derive(Debug)]
 pub(crate) struct InProcessDaemon {
     pub(crate) daemon: Arc<Daemon>,
-    inside: InProcessRouter,
-    guard: Arc<Guard>,
-    router: Router,
+    pub(crate) client: DaemonClient,
     /// The task that serves its private socket, and the token that stops it.
     socket: Option<(CancellationToken, JoinHandle<()>)>,
 }
@@ -72,28 +69,25 @@ impl InProcessDaemon {
         let mut context = session_context::open(config).await?;
         context.settings.forced_mode = options.overrides_mode.then_some(options.policy.mode);
         context.settings.questions_wait = options.can_ask;
-        let mut own = Self::new(config, context, options.policy, options.is_warm)?;
-        own.listen(&config.home.run).await?;
-        Ok(own)
+        let (own, guarded) = Self::new(config, context, options.policy, options.is_warm)?;
+        let socket = Some(listen(&config.home.run, guarded).await?);
+        Ok(Self { socket, ..own })
     }
 
     /// A daemon that only reads and deletes sessions: what another process has left unfinished in
     /// them is not recovered.
     pub(crate) fn for_reading(config: &Arc<Config>) -> Result<Self, Failure> {
-        Self::new(
-            config,
-            session_context::open_unrecovered(config)?,
-            PermissionPolicy::default(),
-            false,
-        )
+        let context = session_context::open_unrecovered(config)?;
+        Ok(Self::new(config, context, PermissionPolicy::default(), false)?.0)
     }
 
+    /// The daemon, and what to serve on its private socket.
     fn new(
         config: &Arc<Config>,
         context: SessionContext,
         policy: PermissionPolicy,
         is_warm: bool,
-    ) -> Result<Self, Failure> {
+    ) -> Result<(Self, GuardedRouter), Failure> {
         let wanted = config.file.serve.with(&ServeArgs::default());
         // Nobody reads metrics here.
         let metrics = Metrics::new(InsideAgent::ALL.map(InsideAgent::id));
@@ -104,24 +98,9 @@ impl InProcessDaemon {
         let guard = Arc::new(guard.context("the daemon's settings are wrong")?);
         let router = sessions_router(&daemon);
         let inside = InProcessRouter::new(router.clone(), Principal::in_process(is_worker()));
-        Ok(Self { daemon, inside, guard, router, socket: None })
-    }
-
-    async fn listen(&mut self, run: &Path) -> Result<(), Failure> {
-        make_private_dir(run)?;
-        remove_dead_sockets(run);
-        let socket = socket_of(run, std::process::id());
-        let bound = BoundSocket::unix(&socket, UnixKind::Private).await?;
-        let stop = CancellationToken::new();
-        let (guard, router) = (self.guard.clone(), self.router.clone());
+        let client = DaemonClient::inside(Arc::new(InProcessTransport(inside)));
         let guarded = GuardedRouter::new(guard, router, HttpLimits::default());
-        let http = HttpListener { bound, guarded, stop: stop.clone() };
-        self.socket = Some((stop, task::spawn(http.serve())));
-        Ok(())
-    }
-
-    pub(crate) fn client(&self) -> DaemonClient {
-        DaemonClient::inside(Arc::new(InProcessTransport(self.inside.clone())))
+        Ok((Self { daemon, client, socket: None }, guarded))
     }
 
     /// Stops what runs and ends every worker; the log can still be read.
@@ -142,6 +121,20 @@ impl InProcessDaemon {
             let _ = tokio::time::timeout(SHUTDOWN_GRACE, serving).await;
         }
     }
+}
+
+/// Serves on the private socket of this process.
+async fn listen(
+    run: &Path,
+    guarded: GuardedRouter,
+) -> Result<(CancellationToken, JoinHandle<()>), Failure> {
+    make_private_dir(run)?;
+    remove_dead_sockets(run);
+    let socket = socket_of(run, std::process::id());
+    let bound = BoundSocket::unix(&socket, UnixKind::Private).await?;
+    let stop = CancellationToken::new();
+    let http = HttpListener { bound, guarded, stop: stop.clone() };
+    Ok((stop, task::spawn(http.serve())))
 }
 
 /// The private socket of the sessions that a process runs by itself.

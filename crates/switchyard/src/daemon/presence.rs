@@ -42,7 +42,9 @@ pub(crate) struct DaemonLock {
 impl DaemonLock {
     pub(crate) fn take(run: &Path) -> Result<Self, Failure> {
         make_private_dir(run)?;
-        let lock = open_lock(run)?;
+        let path = run.join("daemon.lock");
+        let lock = File::options().create(true).truncate(false).write(true).mode(0o600).open(&path);
+        let lock = lock.with_context(|| format!("cannot open {}", path.display()))?;
         if !try_lock(&lock) {
             let failure = match find(run) {
                 Some(other) => {
@@ -100,17 +102,6 @@ fn try_lock(lock: &File) -> bool {
         }
         flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok()
     })
-}
-
-fn open_lock(run: &Path) -> anyhow::Result<File> {
-    let path = run.join("daemon.lock");
-    File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(&path)
-        .with_context(|| format!("cannot open {}", path.display()))
 }
 
 /// The daemon that runs, if one does.

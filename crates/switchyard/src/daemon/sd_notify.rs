@@ -48,7 +48,7 @@ impl ServiceManager {
 
     /// The daemon serves.
     pub(crate) fn ready(&self, status: &str) {
-        self.send(&format!("READY=1\n{}", status_line(status)));
+        self.change("READY=1", status);
     }
 
     /// The configuration is being read again; [`ready`](Self::ready) follows.
@@ -60,7 +60,7 @@ impl ServiceManager {
 
     /// The daemon takes no more and ends.
     pub(crate) fn stopping(&self, status: &str) {
-        self.send(&format!("STOPPING=1\n{}", status_line(status)));
+        self.change("STOPPING=1", status);
     }
 
     /// Says "alive" twice as often as is asked for, for as long as it is polled: a runtime
@@ -76,17 +76,17 @@ impl ServiceManager {
         }
     }
 
+    fn change(&self, state: &str, status: &str) {
+        let status = projection::sanitize_line(status, MAX_STATUS_CHARS);
+        self.send(&format!("{state}\nSTATUS={status}\n"));
+    }
+
     fn send(&self, state: &str) {
         let Some((socket, address)) = &self.manager else { return };
         if let Err(error) = socket.send_to_addr(state.as_bytes(), address) {
             tracing::warn!(%error, "could not notify the service manager");
         }
     }
-}
-
-fn status_line(status: &str) -> String {
-    let status = projection::sanitize_line(status, MAX_STATUS_CHARS);
-    format!("STATUS={status}\n")
 }
 
 /// The watchdog interval that the manager asks for, if it means this process.

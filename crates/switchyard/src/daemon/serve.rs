@@ -3,6 +3,7 @@
 //! In: the configuration and a command line. Out: one line that says where it listens and
 //! how to log in; then a daemon, until a signal ends it.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -14,14 +15,16 @@ use server::metrics::{self, Metrics};
 use server::principal::Principal;
 use server::router::router;
 use server::tokens::Tokens;
+use server::webhook::{self, Webhook};
 use sessions::permission::RulesFile;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use super::assembly::{SHUTDOWN_GRACE, assemble};
 use super::browser::BrowserLaunch;
 use super::listeners::Listeners;
 use super::presence::{DaemonLock, private_socket};
 use super::session_context;
-use super::webhook::{self, WebhookTask};
 use crate::cli::serve::ServeArgs;
 use crate::config::Config;
 use crate::daemon::service::{DaemonService, DrainOutcome};
@@ -40,7 +43,7 @@ pub(crate) async fn serve(
     }
     bus::raise_descriptor_limit();
     let presence = DaemonLock::take(&config.home.run)?;
-    let webhook = webhook::check_table(&config)?;
+    let webhook = check_webhook(&config)?;
     let wanted = config.file.serve.with(&args);
     let tokens = Tokens::open(&config.home.state)?;
     let guard = Guard::new(tokens, server::router::guarded_routes(), &wanted.guard());
@@ -68,7 +71,9 @@ pub(crate) async fn serve(
     task::spawn(guard.tokens().clone().watch(daemon.stopping.clone()));
     // Whoever opens a link of the webhook is rarely at this machine.
     let announced = elsewhere.first().cloned().unwrap_or_else(|| listeners.base());
-    let mut announcing = WebhookTask::start(webhook, &daemon, announced)?;
+    let mut announcing = WebhookTask::new(announced);
+    // From the first note on: turns that an earlier daemon left were ended just now.
+    announcing.run(webhook, &daemon, 0)?;
     presence.announce(&listeners, &config.home.config)?;
     let new_link = |base: &String| login.new_link(base, &Principal::local());
     let link = new_link(&listeners.page_base()).context("cannot make a login link")?;
@@ -128,7 +133,7 @@ fn reload(
 ) -> anyhow::Result<()> {
     let new = config::reload(config)?;
     let said = |failure: Failure| anyhow::anyhow!(failure.to_string());
-    let (rules, webhook) = (new.rules_file(), webhook::check_table(&new).map_err(said)?);
+    let (rules, webhook) = (new.rules_file(), check_webhook(&new).map_err(said)?);
     rules.as_ref().map(RulesFile::load).transpose()?;
     service.log_as(&new.file.log)?;
     guard.reload(&new.file.serve.with(args).guard())?;
@@ -138,5 +143,55 @@ fn reload(
     if let Some(pools) = daemon.registry.pools() {
         pools.configure(new.file.warm.settings(config.home.shared()));
     }
-    announcing.replace(webhook, daemon).map_err(said)
+    let noted = daemon.registry.context().notices.next_number();
+    announcing.run(webhook, daemon, noted).map_err(said)
+}
+
+/// Checks the `[webhook]` table; before anything is started for it.
+pub(crate) fn check_webhook(config: &Config) -> Result<Option<Webhook>, Failure> {
+    let Some(table) = &config.file.webhook else { return Ok(None) };
+    let base = config.home.config.parent().unwrap_or(Path::new("/"));
+    let webhook = table.check(base).map_err(|error| Failure::usage(error.to_string()))?;
+    Ok(Some(webhook))
+}
+
+/// The task that announces, until it is ended or replaced.
+#[derive(Debug)]
+struct WebhookTask {
+    /// The daemon's base URL, for links.
+    base_url: String,
+    running: Option<(CancellationToken, JoinHandle<()>)>,
+}
+
+impl WebhookTask {
+    fn new(base_url: String) -> Self {
+        Self { base_url, running: None }
+    }
+
+    /// Announces what is noted after `after_note`, and questions that wait, to this webhook instead
+    /// of the one before; to nobody if there is none.
+    fn run(
+        &mut self,
+        webhook: Option<Webhook>,
+        daemon: &Daemon,
+        after_note: u64,
+    ) -> Result<(), Failure> {
+        if let Some((stop, _)) = self.running.take() {
+            stop.cancel();
+        }
+        let Some(webhook) = webhook else { return Ok(()) };
+        let (context, stop) = (daemon.registry.context().clone(), CancellationToken::new());
+        let task = webhook::start(context, webhook, &self.base_url, after_note, stop.clone())
+            .map_err(|error| Failure::new(1, error.to_string()))?;
+        self.running = Some((stop, task));
+        Ok(())
+    }
+
+    /// Ends the task; to be called when no more events come.
+    async fn end(self) {
+        if let Some((stop, task)) = self.running {
+            stop.cancel();
+            let _ = task.await;
+        }
+    }
 }

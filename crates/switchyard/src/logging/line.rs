@@ -198,14 +198,9 @@ fn is_one_word(value: &str) -> bool {
 
 fn escape(value: &str, out: &mut String) {
     for c in value.chars() {
-        match c {
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if is_hidden(c) => {
-                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
-            }
-            c => out.push(c),
+        match matches!(c, '\n' | '\r' | '\t') || is_hidden(c) {
+            true => out.extend(c.escape_default()),
+            false => out.push(c),
         }
     }
 }

@@ -30,9 +30,6 @@ pub(super) trait LogSink: Send {
     }
 }
 
-/// Makes the line that says how many are missing.
-pub(super) type LostLinesText = fn(u64) -> String;
-
 pub(super) struct Stderr;
 
 impl LogSink for Stderr {
@@ -45,7 +42,7 @@ impl LogSink for Stderr {
 #[derive(Debug)]
 pub(super) struct LogWriter {
     queue: Option<SyncSender<WriterCommand>>,
-    paint: Paint,
+    pub(super) paint: Paint,
     counts: Arc<WriterCounts>,
 }
 
@@ -71,11 +68,12 @@ impl LogWriter {
         Self { queue: None, paint, counts: Arc::default() }
     }
 
-    /// A writer with a queue and a thread of its own.
+    /// A writer with a queue and a thread of its own. `lost` makes the line that says how many are
+    /// missing.
     pub(super) fn behind_queue(
         sink: Box<dyn LogSink>,
         paint: Paint,
-        lost: LostLinesText,
+        lost: impl Fn(u64) -> String + Send + 'static,
     ) -> io::Result<Self> {
         let (queue, messages) = sync_channel(MAX_QUEUED_LINES);
         let counts = Arc::<WriterCounts>::default();
@@ -84,10 +82,6 @@ impl LogWriter {
             .name("log".to_owned())
             .spawn(move || run(&messages, sink, &of_thread, lost))?;
         Ok(Self { queue: Some(queue), paint, counts })
-    }
-
-    pub(super) fn paint(&self) -> Paint {
-        self.paint
     }
 
     pub(super) fn write(&self, line: String) {
@@ -132,7 +126,7 @@ fn run(
     messages: &Receiver<WriterCommand>,
     mut sink: Box<dyn LogSink>,
     counts: &WriterCounts,
-    lost: LostLinesText,
+    lost: impl Fn(u64) -> String,
 ) {
     let (mut batch, mut n_told) = (Vec::new(), 0);
     while let Ok(first) = messages.recv() {

@@ -37,7 +37,7 @@ pub(crate) struct LogView {
     /// The last event that was received, which is further on while a question is open.
     pub(crate) received: Seq,
     /// Events up to here are received but not shown: a projection has to see all.
-    shows_after: Seq,
+    pub(crate) shows_after: Seq,
     open_question: Option<OpenQuestion>,
     /// Received, and not acted on yet.
     next: Option<FollowerMessage>,
@@ -73,12 +73,6 @@ impl LogView {
             next: None,
             halted: None,
         }
-    }
-
-    #[must_use]
-    pub(crate) fn showing_after(mut self, after: Seq) -> Self {
-        self.shows_after = after;
-        self
     }
 
     /// Waits for the next events, shows them, and returns them, which may be none; nothing when

@@ -52,7 +52,8 @@ impl PromptInput {
         let mut prompt = Self::default();
         for path in files {
             let link = link(path).map_err(|error| Failure::usage(format!("{error:#}")))?;
-            match is_media(&link) {
+            let is_small = link["size"].as_u64().is_some_and(|size| size <= MAX_INLINE_BYTES);
+            match is_small && link["mimeType"].as_str().is_some_and(is_media) {
                 true => prompt.media.push(path.clone()),
                 false => prompt.blocks.push(link),
             }
@@ -71,7 +72,7 @@ impl PromptInput {
 pub(crate) fn warn_outside(attached: &[PathBuf], roots: &[PathBuf]) {
     for path in attached {
         let Ok(real) = path.canonicalize() else { continue };
-        let is_sent = mime_of(&real).starts_with("image/") || mime_of(&real).starts_with("audio/");
+        let is_sent = is_media(mime_of(&real));
         let is_inside =
             roots.iter().any(|root| root.canonicalize().is_ok_and(|root| real.starts_with(root)));
         if !is_sent && !is_inside {
@@ -107,11 +108,9 @@ fn link(path: &Path) -> anyhow::Result<Value> {
     }))
 }
 
-/// Whether a link is to an image or sound of which more can be sent than a link.
-fn is_media(link: &Value) -> bool {
-    let mime = link["mimeType"].as_str().unwrap_or_default();
-    let is_small = link["size"].as_u64().is_some_and(|size| size <= MAX_INLINE_BYTES);
-    is_small && (mime.starts_with("image/") || mime.starts_with("audio/"))
+/// Whether it is an image or sound, of which more can be sent than a link.
+fn is_media(mime: &str) -> bool {
+    mime.starts_with("image/") || mime.starts_with("audio/")
 }
 
 /// The type of a text file whose name does not tell it.

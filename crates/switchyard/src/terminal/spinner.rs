@@ -17,20 +17,19 @@ const TURN_EVERY: Duration = Duration::from_millis(100);
 
 /// A spinner, which turns until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Spinner(Option<SpinnerBar>);
-
-#[derive(Debug)]
-struct SpinnerBar {
+pub(crate) struct Spinner {
+    /// Hidden until it is shown.
     bar: ProgressBar,
-    waiting: JoinHandle<()>,
+    /// Shows it later, where there is somebody to show it to.
+    waiting: Option<JoinHandle<()>>,
 }
 
 impl Spinner {
     pub(crate) fn start(text: impl Into<String>) -> Self {
-        if !std::io::stderr().is_terminal() || terminal::is_dumb() {
-            return Self(None);
-        }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        if !std::io::stderr().is_terminal() || terminal::is_dumb() {
+            return Self { bar, waiting: None };
+        }
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
             bar.set_style(style);
         }
@@ -41,29 +40,24 @@ impl Spinner {
             shown.set_draw_target(ProgressDrawTarget::stderr());
             shown.enable_steady_tick(TURN_EVERY);
         });
-        Self(Some(SpinnerBar { bar, waiting }))
+        Self { bar, waiting: Some(waiting) }
     }
 
     pub(crate) fn set_text(&self, text: impl Into<String>) {
-        if let Some(shown) = &self.0 {
-            shown.bar.set_message(text.into());
-        }
+        self.bar.set_message(text.into());
     }
 
     /// Prints something while the spinner makes room for it.
     pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
-        match &self.0 {
-            Some(shown) => shown.bar.suspend(write),
-            None => write(),
-        }
+        self.bar.suspend(write)
     }
 }
 
 impl Drop for Spinner {
     fn drop(&mut self) {
-        if let Some(shown) = self.0.take() {
-            shown.waiting.abort();
-            shown.bar.finish_and_clear();
+        if let Some(waiting) = &self.waiting {
+            waiting.abort();
         }
+        self.bar.finish_and_clear();
     }
 }

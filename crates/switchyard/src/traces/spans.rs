@@ -24,38 +24,34 @@ const MAX_TOOLS: usize = 512;
 /// The longest title or error in a span.
 const MAX_CHARS: usize = 200;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct SpanObserver {
-    tracer: SdkTracer,
-    secrets: Secrets,
+    pub(super) tracer: SdkTracer,
+    pub(super) secrets: Secrets,
 }
 
 impl SpanObserver {
-    pub(super) fn new(tracer: SdkTracer, secrets: Secrets) -> Self {
-        Self { tracer, secrets }
+    fn begin<const N: usize>(
+        &self,
+        name: String,
+        kind: SpanKind,
+        attributes: [KeyValue; N],
+        parent: &Context,
+    ) -> Span {
+        let builder = self.tracer.span_builder(name).with_kind(kind).with_attributes(attributes);
+        self.tracer.build_with_context(builder, parent)
     }
-}
 
-fn begin<const N: usize>(
-    tracer: &SdkTracer,
-    name: String,
-    kind: SpanKind,
-    attributes: [KeyValue; N],
-    parent: &Context,
-) -> Span {
-    let builder = tracer.span_builder(name).with_kind(kind).with_attributes(attributes);
-    tracer.build_with_context(builder, parent)
-}
-
-/// A text of an agent or client as one safe line, with secrets redacted.
-fn shown(secrets: &Secrets, text: &str) -> String {
-    projection::sanitize_line(&secrets.redact(text), MAX_CHARS)
+    /// A text of an agent or client as one safe line, with secrets redacted.
+    fn shown(&self, text: &str) -> String {
+        projection::sanitize_line(&self.secrets.redact(text), MAX_CHARS)
+    }
 }
 
 impl Observer for SpanObserver {
     fn prompt(&self, prompt: &ReceivedPrompt<'_>) -> Option<Box<dyn TurnWatch>> {
         let parent = TraceContext::of_meta(prompt.params).map(|given| context_of(&given));
-        let agent = shown(&self.secrets, prompt.agent);
+        let agent = self.shown(prompt.agent);
         let attributes = [
             KeyValue::new("gen_ai.operation.name", "invoke_agent"),
             KeyValue::new("gen_ai.agent.name", agent.clone()),
@@ -64,17 +60,10 @@ impl Observer for SpanObserver {
         ];
         let name = format!("invoke_agent {agent}");
         let parent = parent.unwrap_or_default();
-        let span = begin(&self.tracer, name, SpanKind::Server, attributes, &parent);
-        let inside = inside_of(&span);
-        Some(Box::new(TurnSpan {
-            tracer: self.tracer.clone(),
-            secrets: self.secrets.clone(),
-            span,
-            inside,
-            tools: HashMap::new(),
-            n_tools: 0,
-            is_ended: false,
-        }))
+        let span = self.begin(name, SpanKind::Server, attributes, &parent);
+        let inside = Context::new().with_remote_span_context(span.span_context().clone());
+        let (observer, tools) = (self.clone(), HashMap::new());
+        Some(Box::new(TurnSpan { observer, span, inside, tools, n_tools: 0 }))
     }
 
     fn step(
@@ -88,22 +77,20 @@ impl Observer for SpanObserver {
             StartupStep::Initialize => "initialize agent",
             StartupStep::OpenSession => "open session",
         };
-        let attributes = [KeyValue::new("gen_ai.agent.name", shown(&self.secrets, agent))];
+        let attributes = [KeyValue::new("gen_ai.agent.name", self.shown(agent))];
         let parent = parent.map(context_of).unwrap_or_default();
-        let span = begin(&self.tracer, name.to_owned(), SpanKind::Client, attributes, &parent);
-        Some(Box::new(StepSpan { span, secrets: self.secrets.clone() }))
+        let span = self.begin(name.to_owned(), SpanKind::Client, attributes, &parent);
+        Some(Box::new(StepSpan { span, observer: self.clone() }))
     }
 }
 
 struct TurnSpan {
-    tracer: SdkTracer,
-    secrets: Secrets,
+    observer: SpanObserver,
     span: Span,
     inside: Context,
     /// The spans of the tool calls that run.
     tools: HashMap<String, Span>,
     n_tools: usize,
-    is_ended: bool,
 }
 
 impl TurnWatch for TurnSpan {
@@ -125,22 +112,20 @@ impl TurnWatch for TurnSpan {
                 return;
             }
             self.n_tools += 1;
-            let kind = shown(&self.secrets, call.kind.unwrap_or("other"));
+            let kind = self.observer.shown(call.kind.unwrap_or("other"));
             let attributes = [
                 KeyValue::new("gen_ai.operation.name", "execute_tool"),
-                KeyValue::new("gen_ai.tool.call.id", shown(&self.secrets, call.id)),
+                KeyValue::new("gen_ai.tool.call.id", self.observer.shown(call.id)),
                 KeyValue::new("gen_ai.tool.name", kind.clone()),
             ];
             let name = format!("execute_tool {kind}");
-            let span = begin(&self.tracer, name, SpanKind::Internal, attributes, &self.inside);
+            let span = self.observer.begin(name, SpanKind::Internal, attributes, &self.inside);
             self.tools.insert(call.id.to_owned(), span);
         }
         let Some(span) = self.tools.get_mut(call.id) else { return };
         if let Some(title) = call.title {
-            span.set_attribute(KeyValue::new(
-                "gen_ai.tool.description",
-                shown(&self.secrets, title),
-            ));
+            let title = self.observer.shown(title);
+            span.set_attribute(KeyValue::new("gen_ai.tool.description", title));
         }
         if is_over(call.status) {
             if call.status == Some("failed") {
@@ -152,8 +137,7 @@ impl TurnWatch for TurnSpan {
     }
 
     fn ended(&mut self, end: &TurnEnded<'_>) {
-        self.is_ended = true;
-        let reason = shown(&self.secrets, end.stop_reason.as_str());
+        let reason = self.observer.shown(end.stop_reason.as_str());
         self.span.set_attribute(KeyValue::new("switchyard.stop_reason", reason));
         if let Some(usage) = TurnUsage::of(end) {
             for (name, n_tokens) in [
@@ -168,7 +152,7 @@ impl TurnWatch for TurnSpan {
         }
         if end.stop_reason == StopReason::Error {
             let category = end.error.as_ref().map_or("", |error| error.category.as_str());
-            let category = shown(&self.secrets, category);
+            let category = self.observer.shown(category);
             self.span.set_attribute(KeyValue::new("error.type", category.clone()));
             self.span.set_status(Status::error(category));
         }
@@ -179,22 +163,20 @@ impl TurnWatch for TurnSpan {
 
 impl Drop for TurnSpan {
     fn drop(&mut self) {
-        if !self.is_ended {
-            self.span.set_attribute(KeyValue::new("switchyard.stop_reason", "dropped"));
-        }
-        // The spans end with their values.
+        // A span that has ended takes no more; the others end with their values.
+        self.span.set_attribute(KeyValue::new("switchyard.stop_reason", "dropped"));
     }
 }
 
 struct StepSpan {
     span: Span,
-    secrets: Secrets,
+    observer: SpanObserver,
 }
 
 impl StepWatch for StepSpan {
     fn ended(&mut self, error: Option<&str>) {
         if let Some(error) = error {
-            self.span.set_status(Status::error(shown(&self.secrets, error)));
+            self.span.set_status(Status::error(self.observer.shown(error)));
         }
         self.span.end();
     }
@@ -209,8 +191,4 @@ fn context_of(given: &TraceContext) -> Context {
     let mut carrier = HashMap::from([("traceparent".to_owned(), given.traceparent.clone())]);
     carrier.extend(given.tracestate.clone().map(|state| ("tracestate".to_owned(), state)));
     TraceContextPropagator::new().extract_with_context(&Context::new(), &carrier)
-}
-
-fn inside_of(span: &Span) -> Context {
-    Context::new().with_remote_span_context(span.span_context().clone())
 }

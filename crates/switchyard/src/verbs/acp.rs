@@ -21,7 +21,7 @@ use crate::command_daemon::RunningDaemon;
 use crate::config::Config;
 use crate::daemon::in_process::{InProcessDaemon, InProcessOptions};
 use crate::outcome::Failure;
-use crate::signals::Signals;
+use crate::signals::stop_on_signals;
 use crate::this_process::is_worker;
 use crate::verbs::session_args;
 use crate::verbs::session_args::add_dirs;
@@ -87,13 +87,4 @@ fn order(args: &AcpArgs, cwd: &Path) -> Result<SessionOrder, Failure> {
         permissions: args.permissions.mode(),
         ..SessionOrder::default()
     })
-}
-
-pub(crate) fn stop_on_signals(stop: &CancellationToken) -> anyhow::Result<()> {
-    let (mut signals, stop) = (Signals::listen()?, stop.clone());
-    task::spawn(async move {
-        signals.next().await;
-        stop.cancel();
-    });
-    Ok(())
 }

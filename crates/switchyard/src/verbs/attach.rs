@@ -56,7 +56,8 @@ async fn take_part(
     let questions = if has_terminal { QuestionHandling::Here } else { QuestionHandling::Elsewhere };
     let formatter = Formatter::new(OutputFormat::Text, info.id, style, true);
     let shown_from = Seq(args.after.unwrap_or_default());
-    let log = LogView::new(&session, Seq(0), formatter, questions).showing_after(shown_from);
+    let mut log = LogView::new(&session, Seq(0), formatter, questions);
+    log.shows_after = shown_from;
     let mut view = AttachView {
         log,
         shown_from,

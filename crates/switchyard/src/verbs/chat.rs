@@ -1,9 +1,9 @@
 //! `switchyard chat`: a session at the terminal, of the daemon or of this process.
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use chat::{ChatError, ChatOptions, ChatStart};
 use serde_json::{Map, Value, json};
@@ -53,16 +53,12 @@ pub(crate) async fn chat(args: ChatArgs, config: Arc<Config>) -> Result<ExitCode
     };
     let client = daemon.client().clone();
     // Which signal ended it.
-    let code = Arc::new(AtomicU8::new(0));
-    let stop = {
-        let code = code.clone();
-        async move {
-            let asked_for = tokio::select! {
-                code = signals.next() => code,
-                _ = quit.recv() => outcome::TERMINATED,
-            };
-            code.store(asked_for, Ordering::Relaxed);
-        }
+    let mut code = 0;
+    let stop = async {
+        code = tokio::select! {
+            code = signals.next() => code,
+            _ = quit.recv() => outcome::TERMINATED,
+        };
     };
     let left = match is_full {
         true => chat::full_screen(client, wanted, stop).await,
@@ -84,7 +80,7 @@ pub(crate) async fn chat(args: ChatArgs, config: Arc<Config>) -> Result<ExitCode
     if let Some(id) = left.session.as_ref().filter(|_| is_full) {
         terminal::say(&format!("session {id}; `switchyard chat -s {id:.10}` goes on with it"));
     }
-    match (code.load(Ordering::Relaxed), left.limit) {
+    match (code, left.limit) {
         (0, _) if is_full => Ok(ExitCode::SUCCESS),
         (0, Some(limit)) if left.was_cut_by_denial => Err(Failure::at_limit(limit)),
         (0, _) => {
@@ -113,59 +109,59 @@ async fn chat_request(
     } else if args.pick {
         ChatStart::AnySession
     } else if !args.command.is_empty() {
-        let words = args.command.iter().map(|word| word.to_string_lossy().into_owned());
-        ChatStart::Command(words.collect())
+        ChatStart::New(None)
     } else {
         match args.name.clone().or_else(|| args.agent.agent.clone()) {
             Some(agent) => {
                 agents::find(&agent, config)?;
-                ChatStart::Agent(agent)
+                ChatStart::New(Some(agent))
             }
             None => ChatStart::AnyAgent,
         }
     };
     Ok(ChatOptions {
         start,
+        create_params: create_params(args, &cwd)?,
         cwd,
-        create_params: order(args)?,
-        env: this_process::environment_for_agents(),
         history: config.home.state.join(HISTORY),
         has_color: terminal::color_on_stdout(),
         remark: daemon.is_here().then(|| remark.to_owned()),
     })
 }
 
-/// The order for new sessions, as the API takes it.
-fn order(args: &ChatArgs) -> Result<Map<String, Value>, Failure> {
-    let mut order = members(&args.initial_options.initial_options());
+/// The request for a new session, as the API takes it, beside the name of its agent.
+fn create_params(args: &ChatArgs, cwd: &Path) -> Result<Map<String, Value>, Failure> {
+    let mut params = members(&args.initial_options.initial_options());
+    let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
     let more = [
         ("systemPrompt", args.system_prompt.as_ref().map(|prompt| json!(prompt))),
         ("additionalDirectories", Some(json!(add_dirs(&args.agent)?))),
         ("limits", Some(json!(args.limits.limits()))),
         ("permissions", args.permissions.map(|mode| json!(mode))),
+        ("cwd", Some(json!(cwd))),
+        ("env", Some(json!(this_process::environment_for_agents()))),
+        ("command", (!words.is_empty()).then(|| json!(words))),
     ];
-    order.extend(more.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
-    Ok(order)
+    params.extend(more.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    Ok(params)
 }
 
 impl From<ChatError> for Failure {
     fn from(error: ChatError) -> Self {
+        let (code, hint) = match &error {
+            ChatError::NothingToContinue(_) => {
+                (NOT_FOUND, Some("`switchyard chat AGENT` begins a session"))
+            }
+            ChatError::WhichAgent(_) => (USAGE, Some("name one: switchyard chat AGENT")),
+            ChatError::NoAgent => {
+                (NOT_FOUND, Some("`switchyard agents doctor` says what is missing"))
+            }
+            ChatError::Terminal(_) => (ERROR, Some("--plain needs no screen")),
+            _ => (ERROR, None),
+        };
         match error {
             ChatError::Daemon(error) => error.into(),
-            ChatError::NothingToContinue(_) => Self::new(NOT_FOUND, error.to_string())
-                .hint("`switchyard chat AGENT` begins a session"),
-            ChatError::WhichAgent(_) => {
-                Self::new(USAGE, error.to_string()).hint("name one: switchyard chat AGENT")
-            }
-            ChatError::NoAgent => Self::new(NOT_FOUND, error.to_string())
-                .hint("`switchyard agents doctor` says what is missing"),
-            ChatError::Terminal(_) => {
-                Self::new(ERROR, error.to_string()).hint("--plain needs no screen")
-            }
-            ChatError::Write(_)
-            | ChatError::CannotOpen(_)
-            | ChatError::Halted(_)
-            | ChatError::Lost(_) => Self::new(ERROR, error.to_string()),
+            error => Self::new(code, error.to_string()).hinting(hint),
         }
     }
 }

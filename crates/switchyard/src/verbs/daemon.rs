@@ -152,7 +152,7 @@ async fn status(config: &Config, as_json: bool) -> Result<ExitCode, Failure> {
         }
         return Ok(ExitCode::from(NOT_FOUND));
     };
-    let health: Value = daemon.client().get("/v1/health").await?;
+    let health: Value = daemon.client.get("/v1/health").await?;
     let at = &daemon.info;
     if as_json {
         let all = json!({ "running": true, "daemon": at, "health": health });

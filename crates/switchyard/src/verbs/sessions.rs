@@ -1,7 +1,5 @@
 //! `switchyard sessions …` and `switchyard cancel`.
 
-pub(crate) mod audit;
-
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
@@ -9,11 +7,13 @@ use std::sync::Arc;
 
 use client::{DaemonClient, encoded};
 use projection::{TextOptions, command_line};
+use serde::Deserialize;
 use serde_json::Value;
-use wire::Seq;
+use sessions::audit::{AuditRow, csv_header};
+use wire::{Json, Seq};
 
 use crate::cli::format::OutputFormat;
-use crate::cli::sessions::SessionsVerb;
+use crate::cli::sessions::{AuditArgs, AuditFormat, SessionsVerb};
 use crate::command_daemon::CommandDaemon;
 use crate::config::Config;
 use crate::daemon::in_process;
@@ -34,29 +34,27 @@ pub(crate) async fn dispatch(verb: SessionsVerb, config: Arc<Config>) -> Result<
         require_a_person("it may not delete sessions")?;
     }
     let daemon = CommandDaemon::for_the_log(&config)?;
-    let daemon = &daemon;
+    let client = daemon.client();
     let done = match verb {
         SessionsVerb::List { agent, cwd, limit, json } => {
-            list(daemon, agent, cwd.as_deref(), limit, json).await
+            list(client, agent, cwd.as_deref(), limit, json).await
         }
-        SessionsVerb::Show { session, json, all } => show(daemon, &session, json, all).await,
+        SessionsVerb::Show { session, json, all } => show(client, &session, json, all).await,
         SessionsVerb::Watch { session, after, format } => {
-            watch(daemon, &session, Seq(after), format).await
+            watch(client, &session, Seq(after), format).await
         }
         SessionsVerb::Export { session, format, output } => {
-            export(daemon, &session, format, output.as_deref()).await
+            export(client, &session, format, output.as_deref()).await
         }
-        SessionsVerb::Audit(args) => audit::audit(daemon, &args).await,
-        SessionsVerb::Delete { sessions, yes } => delete(daemon, &sessions, yes).await,
-        SessionsVerb::Prune { older_than, keep, yes } => {
-            prune(daemon.client(), older_than, keep, yes).await
-        }
+        SessionsVerb::Audit(args) => audit(client, &args).await,
+        SessionsVerb::Delete { sessions, yes } => delete(client, &sessions, yes).await,
+        SessionsVerb::Prune { older_than, keep, yes } => prune(client, older_than, keep, yes).await,
     };
     done.map(|()| ExitCode::SUCCESS)
 }
 
 async fn list(
-    daemon: &CommandDaemon,
+    client: &DaemonClient,
     agent: Option<String>,
     cwd: Option<&Path>,
     limit: usize,
@@ -66,7 +64,7 @@ async fn list(
     query.extend(agent.map(|agent| format!("&agent={}", encoded(&agent))));
     let cwd = cwd.map(|cwd| working_directory(Some(cwd))).transpose()?;
     query.extend(cwd.map(|cwd| format!("&cwd={}", encoded(&cwd.to_string_lossy()))));
-    let sessions = SessionInfo::list(daemon.client(), &query, limit).await?;
+    let sessions = SessionInfo::list(client, &query, limit).await?;
     if as_json {
         let all = sessions.iter().map(SessionInfo::to_json).collect();
         return print(&format!("{:#}\n", Value::Array(all)));
@@ -92,13 +90,8 @@ async fn list(
     print(&sessions.iter().map(line).collect::<String>())
 }
 
-async fn show(
-    daemon: &CommandDaemon,
-    named: &str,
-    as_json: bool,
-    all: bool,
-) -> Result<(), Failure> {
-    let info = SessionInfo::find(daemon.client(), named).await?;
+async fn show(client: &DaemonClient, named: &str, as_json: bool, all: bool) -> Result<(), Failure> {
+    let info = SessionInfo::find(client, named).await?;
     if as_json {
         return print(&format!("{:#}\n", info.to_json()));
     }
@@ -121,17 +114,17 @@ async fn show(
     print(&format!("{text}{}\n", title.unwrap_or_default()))?;
     let style = TextOptions { show_thinking: all, verbose: all, ..style() };
     let formatter = Formatter::new(OutputFormat::Text, info.id, style, true);
-    write_log(daemon, &info, formatter, print).await
+    write_log(client, &info, formatter, print).await
 }
 
 /// Writes a session's whole log as it is now.
 async fn write_log(
-    daemon: &CommandDaemon,
+    client: &DaemonClient,
     info: &SessionInfo,
     mut formatter: Formatter,
     mut write: impl FnMut(&str) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let session = daemon.client().session(info.id);
+    let session = client.session(info.id);
     read_all(&session, info.head, |event| {
         formatter.add(event);
         write(&formatter.take())
@@ -140,14 +133,14 @@ async fn write_log(
 }
 
 async fn watch(
-    daemon: &CommandDaemon,
+    client: &DaemonClient,
     named: &str,
     after: Seq,
     format: OutputFormat,
 ) -> Result<(), Failure> {
-    let info = SessionInfo::find(daemon.client(), named).await?;
+    let info = SessionInfo::find(client, named).await?;
     let formatter = Formatter::new(format, info.id, style(), true);
-    let session = daemon.client().session(info.id);
+    let session = client.session(info.id);
     let mut view = LogView::new(&session, after, formatter, QuestionHandling::Elsewhere);
     let following = async {
         while view.next().await?.is_some() {
@@ -166,32 +159,32 @@ async fn watch(
 }
 
 async fn export(
-    daemon: &CommandDaemon,
+    client: &DaemonClient,
     named: &str,
     format: OutputFormat,
     output: Option<&Path>,
 ) -> Result<(), Failure> {
-    let info = SessionInfo::find(daemon.client(), named).await?;
+    let info = SessionInfo::find(client, named).await?;
     let usual = style();
     let style = TextOptions { color: output.is_none() && usual.color, ..usual };
     let formatter = Formatter::new(format, info.id, style, true);
     let mut output = OutputTarget::open(output)?;
     let _spinner = output.path().map(|path| Spinner::start(format!("writing {path} …")));
-    write_log(daemon, &info, formatter, |text| output.write(text)).await?;
+    write_log(client, &info, formatter, |text| output.write(text)).await?;
     output.finish()
 }
 
-async fn delete(daemon: &CommandDaemon, named: &[String], yes: bool) -> Result<(), Failure> {
+async fn delete(client: &DaemonClient, named: &[String], yes: bool) -> Result<(), Failure> {
     let mut sessions = Vec::new();
     for name in named {
-        sessions.push(SessionInfo::find(daemon.client(), name).await?);
+        sessions.push(SessionInfo::find(client, name).await?);
     }
     let line = |session: &SessionInfo| format!("  {}  {}", session.id, session.shown_title());
     let titles: Vec<String> = sessions.iter().map(line).collect();
     confirm(&format!("Delete for good:\n{}\nSure?", titles.join("\n")), yes)?;
     let spinner = Spinner::start("deleting …");
     for SessionInfo { id, .. } in sessions {
-        daemon.client().session(id).delete().await?;
+        client.session(id).delete().await?;
         spinner.aside(|| terminal::say(&format!("deleted {id}")));
     }
     Ok(())
@@ -260,3 +253,85 @@ fn confirm(question: &str, yes: bool) -> Result<(), Failure> {
         _ => Err(Failure::new(1, "nothing was deleted")),
     }
 }
+
+async fn audit(client: &DaemonClient, args: &AuditArgs) -> Result<(), Failure> {
+    let mut query = "limit=1000".to_owned();
+    let session = match &args.session {
+        Some(named) => Some(SessionInfo::find(client, named).await?.id),
+        None => None,
+    };
+    query.extend(args.since.map(|since| format!("&since={}", since.0)));
+    query.extend(args.until.map(|until| format!("&until={}", until.0)));
+    query.extend(session.map(|session| format!("&session={session}")));
+    let mut output = OutputTarget::open(args.output.as_deref())?;
+    write_all(client, &query, args.format, &mut output).await?;
+    output.finish()
+}
+
+/// Writes page by page: an audit of years must not be held in memory.
+async fn write_all(
+    client: &DaemonClient,
+    query: &str,
+    format: AuditFormat,
+    output: &mut OutputTarget<'_>,
+) -> Result<(), Failure> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct AuditRowPage {
+        rows: Vec<AuditRow>,
+        next_cursor: Option<String>,
+    }
+    if format == AuditFormat::Csv {
+        output.write(&csv_header())?;
+    }
+    let (mut n_rows, mut cursor) = (0, String::new());
+    loop {
+        let page: AuditRowPage = client.get(&format!("/v1/audit?{query}{cursor}")).await?;
+        n_rows += page.rows.len();
+        let show = |row: &AuditRow| match format {
+            AuditFormat::Text => text_line(row),
+            AuditFormat::Json => format!("{}\n", Json::of(row).as_str()),
+            AuditFormat::Csv => row.to_csv(),
+        };
+        let text: String = page.rows.iter().map(show).collect();
+        output.write(&text)?;
+        let Some(next) = page.next_cursor else { break };
+        cursor = format!("&cursor={}", encoded(&next));
+    }
+    if n_rows == 0 && format == AuditFormat::Text {
+        terminal::say("nothing was decided in that time");
+    }
+    Ok(())
+}
+
+fn text_line(row: &AuditRow) -> String {
+    if row.is_damaged {
+        return format!(
+            "{}  {:.10}  damaged: event {} cannot be read\n",
+            row.time, row.session, row.seq
+        );
+    }
+    let verdict = if row.allowed { "allowed" } else { "denied" };
+    let about = match &row.command {
+        Some(command) if !row.title.contains(command) => format!("{}: {command}", row.title),
+        _ => row.title.clone(),
+    };
+    let by = match (&row.detail, &row.rule_file, row.rule_index) {
+        (Some(detail), Some(file), Some(index)) => format!("{} {detail} ({file} #{index})", row.by),
+        (Some(detail), ..) => format!("{} {detail}", row.by),
+        (None, ..) => row.by.clone(),
+    };
+    let waited = row.waited_ms.map(|ms| format!(", after {}.{} s", ms / 1000, ms % 1000 / 100));
+    format!(
+        "{}  {:.10}  {:<10} {verdict:<7}  {}  by {}{}\n",
+        row.time,
+        row.session,
+        shown(&row.agent),
+        shown(&about),
+        shown(&by),
+        waited.unwrap_or_default()
+    )
+}
+
+#[cfg(test)]
+mod tests;

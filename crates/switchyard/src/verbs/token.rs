@@ -82,20 +82,14 @@ fn print_once(token: &str) -> Result<(), Failure> {
 /// use from then on. One that does not answer reloads them by itself within the second.
 async fn refresh_daemon_tokens(config: &Config) {
     if let Some(daemon) = RunningDaemon::find(config) {
-        let client = daemon.client();
-        let looking = client.get::<serde_json::Value>("/v1/tokens");
+        let looking = daemon.client.get::<serde_json::Value>("/v1/tokens");
         let _ = tokio::time::timeout(LOOKS_WITHIN, looking).await;
     }
 }
 
 fn new_token(args: &NewTokenArgs) -> Result<NewToken, Failure> {
-    let expires = match args.expires {
-        None => None,
-        Some(life) => {
-            let until = jiff::Timestamp::now().checked_add(life);
-            Some(until.map_err(|error| Failure::usage(error.to_string()))?)
-        }
-    };
+    let expires = args.expires.map(|life| jiff::Timestamp::now().checked_add(life));
+    let expires = expires.transpose().map_err(|error| Failure::usage(error.to_string()))?;
     let role = match args.role {
         RoleName::Observer => Role::Observer,
         RoleName::Operator => Role::Operator,
@@ -117,7 +111,7 @@ async fn log_in(config: &Config) -> Result<ExitCode, Failure> {
             Failure::new(ERROR, "no daemon runs").hint("`switchyard daemon start` starts one")
         );
     };
-    let link: LoginLinkAnswer = daemon.client().post("/v1/login-link", &json!({})).await?;
+    let link: LoginLinkAnswer = daemon.client.post("/v1/login-link", &json!({})).await?;
     print(&format!("{}\n", link.link))?;
     for other in &link.elsewhere {
         print(&format!("from other devices: {other}\n"))?;

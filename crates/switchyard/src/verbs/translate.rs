@@ -28,14 +28,12 @@ pub(crate) fn translate(args: &TranslateArgs) -> Result<ExitCode, Failure> {
     let mut input = TranslateInput::new(&args.dialect)?;
     loop {
         let n = stdin.read(&mut chunk).context("cannot read stdin")?;
-        match chunk.get(..n) {
-            Some(bytes) if !bytes.is_empty() => input.feed(bytes, &mut writer),
-            _ => break,
-        }
+        input.take(chunk.get(..n).unwrap_or_default(), &mut writer);
         writer.print()?;
+        if n == 0 {
+            break;
+        }
     }
-    input.finish(&mut writer);
-    writer.print()?;
     Ok(if writer.has_failed { ExitCode::from(ERROR) } else { ExitCode::SUCCESS })
 }
 
@@ -64,11 +62,15 @@ impl TranslateInput {
         Ok(Self::Dialect { dialect: name.start(), reader: DialectReader::new(name, max), exit })
     }
 
-    fn feed(&mut self, bytes: &[u8], writer: &mut TranslateWriter) {
+    /// Takes the next bytes; none when there are no more.
+    fn take(&mut self, bytes: &[u8], writer: &mut TranslateWriter) {
         match self {
-            Self::Dialect { dialect, reader, .. } => {
+            Self::Dialect { dialect, reader, exit } => {
                 let mut said = Vec::new();
-                reader.feed(bytes, &mut **dialect, &mut said);
+                match bytes {
+                    [] => reader.finish(exit, &mut **dialect, &mut said),
+                    bytes => reader.feed(bytes, &mut **dialect, &mut said),
+                }
                 for said in said {
                     writer.write_output(said);
                 }
@@ -78,20 +80,12 @@ impl TranslateInput {
                 while let Some(line) = lines.next_line() {
                     writer.line(line);
                 }
-            }
-        }
-    }
-
-    fn finish(&mut self, writer: &mut TranslateWriter) {
-        match self {
-            Self::Dialect { dialect, reader, exit } => {
-                let mut said = Vec::new();
-                reader.finish(exit, &mut **dialect, &mut said);
-                for said in said {
-                    writer.write_output(said);
+                if bytes.is_empty()
+                    && let Some(line) = lines.finish()
+                {
+                    writer.line(line);
                 }
             }
-            Self::Acp(lines) => lines.finish().into_iter().for_each(|line| writer.line(line)),
         }
     }
 }

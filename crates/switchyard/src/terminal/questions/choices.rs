@@ -52,20 +52,17 @@ pub(crate) fn prompt(request: &Value, is_long: bool) -> String {
     let title = request["toolCall"]["title"].as_str().unwrap_or("the question above");
     let title = sanitize_line(title, MAX_TITLE_CHARS);
     let numbers = match options.len() {
-        0 => String::new(),
-        1 => "1".to_owned(),
-        n => format!("1-{n}"),
+        0 => None,
+        1 => Some("1".to_owned()),
+        n => Some(format!("1-{n}")),
     };
     let yes = yes(request).map(|index| match is_one_of_several(&options, index) {
         true => format!("y is {}", index + 1),
         false => "y".to_owned(),
     });
     let view = is_long.then(|| "v shows all of it".to_owned());
-    let accepted: Vec<String> = [Some(numbers), yes, Some("n".to_owned()), view]
-        .into_iter()
-        .flatten()
-        .filter(|word| !word.is_empty())
-        .collect();
+    let accepted = [numbers, yes, Some("n".to_owned()), view];
+    let accepted: Vec<String> = accepted.into_iter().flatten().collect();
     format!("\n{title} ({}; Enter rejects) ", accepted.join(", "))
 }
 
