@@ -5,13 +5,11 @@
 //! daemon's words, and each event once and in order. Nothing here knows what a request means.
 
 mod error;
-mod events;
 mod follower;
 mod session;
 mod transport;
 
 pub use error::ClientError;
-pub use events::{SessionEventStream, StreamMessage};
 pub use follower::{Follower, FollowerMessage};
 pub use session::{Attachment, QuestionAnswer, SessionClient};
 pub use transport::{Body, RequestHandler, connect};
@@ -29,7 +27,7 @@ use tokio::io::AsyncWrite;
 use wire::uri::percent_encoded;
 use wire::{Seq, SessionId};
 
-use transport::Transport;
+use transport::{DaemonResponse, Transport};
 
 /// How often a health check asks whether the daemon still lives while it works on a request, which
 /// may take as long as an agent takes to start.
@@ -130,20 +128,20 @@ impl DaemonClient {
         Ok(n_bytes)
     }
 
-    /// The events of a session after `after`: a number, or the id of a frame.
-    pub async fn events(
+    /// Opens a stream of a session's events after `after`: a number, or the id of a frame.
+    pub(crate) async fn events(
         &self,
         session: &str,
         after: &str,
-    ) -> Result<SessionEventStream, ClientError> {
+    ) -> Result<DaemonResponse, ClientError> {
         let path = format!("/v1/sessions/{}/events?after={}", encoded(session), encoded(after));
         let request = request(Method::GET, &path).header("accept", "text/event-stream");
         let asking = self.ask(request.body(Full::default())?);
         let answer = tokio::time::timeout(HEALTH_CHECK_TIMEOUT, asking).await;
-        Ok(SessionEventStream::new(answer.map_err(|_| ClientError::Silent)??))
+        answer.map_err(|_| ClientError::Silent)?
     }
 
-    /// The same, with a new connection whenever one is lost.
+    /// The events of a session after `after`, with a new connection whenever one is lost.
     pub fn follow(&self, session: &str, after: Seq) -> Follower {
         Follower::new(self.clone(), session.to_owned(), after)
     }
@@ -160,10 +158,7 @@ impl DaemonClient {
     }
 
     /// Sends a request; an error response becomes an error.
-    async fn ask(
-        &self,
-        request: Request<Full<Bytes>>,
-    ) -> Result<transport::DaemonResponse, ClientError> {
+    async fn ask(&self, request: Request<Full<Bytes>>) -> Result<DaemonResponse, ClientError> {
         let mut answer = self.transport.send(request).await?;
         let status = answer.response.status();
         if status.is_success() {

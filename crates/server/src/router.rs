@@ -1,13 +1,11 @@
-//! Every route of the daemon, and what the guard has to know of them.
+//! Every route of the daemon but `/metrics`, which may stand alone, and what the guard has to know
+//! of them.
 //!
 //! The one place that knows all handlers.
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request};
-use axum::response::Response;
-use tower::ServiceExt as _;
 
 use crate::attachments::MAX_FILE_BYTES;
 use crate::daemon::Daemon;
@@ -15,7 +13,6 @@ use crate::guard::{BodyKind, BodyRule, Guard, Routes};
 use crate::input::{no_such_method, no_such_route};
 use crate::login::Login;
 use crate::open_design::MAX_FORM_BYTES;
-use crate::principal::Principal;
 use crate::{access, acp, api, events, login, open_design, page};
 
 /// Every route. Requests are authenticated before they come here: a [`crate::principal::Principal`]
@@ -40,27 +37,6 @@ pub fn sessions_router(daemon: &Arc<Daemon>) -> Router {
 /// Adds the answers to requests for unknown paths and methods.
 fn with_fallbacks(router: Router) -> Router {
     router.fallback(no_such_route).method_not_allowed_fallback(no_such_method)
-}
-
-/// The daemon's router for the client in its own process, called without a socket.
-#[derive(Debug, Clone)]
-pub struct InProcessRouter {
-    router: Router,
-    principal: Principal,
-}
-
-impl InProcessRouter {
-    pub fn new(router: Router, principal: Principal) -> Self {
-        // As behind the guard, which has limits of its own.
-        Self { router: router.layer(DefaultBodyLimit::disable()), principal }
-    }
-
-    /// Answers as to a request that the guard has let in.
-    pub async fn answer(self, mut request: Request) -> Response {
-        request.extensions_mut().insert(self.principal);
-        let Ok(response) = self.router.oneshot(request).await;
-        response
-    }
 }
 
 /// The guard's rules for these routes.

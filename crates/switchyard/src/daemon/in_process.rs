@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use axum::Router;
 use axum::body::{Body, Bytes};
+use axum::extract::DefaultBodyLimit;
 use axum::http::{Request, Response};
 use client::{DaemonClient, RequestHandler};
 use http_body_util::{BodyExt as _, Full};
@@ -22,12 +24,13 @@ use server::limits::HttpLimits;
 use server::listen::{BoundSocket, HttpListener, UnixKind};
 use server::metrics::Metrics;
 use server::principal::Principal;
-use server::router::{InProcessRouter, sessions_router};
+use server::router::sessions_router;
 use server::tokens::Tokens;
 use sessions::context::SessionContext;
 use sessions::permission::PermissionPolicy;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
 
 use super::assembly::{SHUTDOWN_GRACE, assemble};
 use super::session_context;
@@ -97,8 +100,12 @@ impl InProcessDaemon {
         let guard = Guard::new(tokens, server::router::guarded_routes(), &wanted.guard());
         let guard = Arc::new(guard.context("the daemon's settings are wrong")?);
         let router = sessions_router(&daemon);
-        let inside = InProcessRouter::new(router.clone(), Principal::in_process(is_worker()));
-        let client = DaemonClient::inside(Arc::new(InProcessTransport(inside)));
+        let transport = InProcessTransport {
+            // As behind the guard, which has limits of its own.
+            router: router.clone().layer(DefaultBodyLimit::disable()),
+            principal: Principal::in_process(is_worker()),
+        };
+        let client = DaemonClient::inside(Arc::new(transport));
         let guarded = GuardedRouter::new(guard, router, HttpLimits::default());
         Ok((Self { daemon, client, socket: None }, guarded))
     }
@@ -158,14 +165,23 @@ pub(crate) fn remove_dead_sockets(dir: &Path) {
 
 /// The client's transport into this process, without a socket.
 #[derive(Debug)]
-struct InProcessTransport(InProcessRouter);
+struct InProcessTransport {
+    router: Router,
+    principal: Principal,
+}
 
 impl RequestHandler for InProcessTransport {
     fn answer(
         &self,
         request: Request<Full<Bytes>>,
     ) -> Pin<Box<dyn Future<Output = Response<client::Body>> + Send>> {
-        let answering = self.0.clone().answer(request.map(Body::new));
-        Box::pin(async { answering.await.map(|body| body.map_err(Into::into).boxed_unsync()) })
+        let mut request = request.map(Body::new);
+        // As the guard does with a request that it lets in.
+        request.extensions_mut().insert(self.principal.clone());
+        let answering = self.router.clone().oneshot(request);
+        Box::pin(async {
+            let Ok(response) = answering.await;
+            response.map(|body| body.map_err(Into::into).boxed_unsync())
+        })
     }
 }

@@ -8,7 +8,9 @@ use serde_json::{Map, Value};
 use wire::{Event, SessionId};
 
 use crate::cli::format::OutputFormat;
+use crate::outcome::Failure;
 use crate::terminal;
+use crate::terminal::output::print;
 use crate::terminal::spinner::Spinner;
 
 /// A vocabulary and the buffer it writes into.
@@ -109,6 +111,20 @@ impl Formatter {
             self.is_line_ended = last == '\n';
         }
         std::mem::take(&mut self.out)
+    }
+
+    /// Prints what is formatted; false when nobody reads stdout any more.
+    pub(crate) fn show(&mut self) -> Result<bool, Failure> {
+        let text = self.take();
+        if text.is_empty() {
+            return Ok(true);
+        }
+        // A slow reader blocks this thread; the runtime must not wait with it.
+        match tokio::task::block_in_place(|| print(&text)) {
+            Ok(()) => Ok(true),
+            Err(failure) if failure.is_reader_gone => Ok(false),
+            Err(failure) => Err(failure),
+        }
     }
 }
 

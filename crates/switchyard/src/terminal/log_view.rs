@@ -14,7 +14,6 @@ use wire::{CallId, Event, Kind, Seq, TurnId};
 
 use crate::outcome::{ERROR, Failure};
 use crate::terminal::format::Formatter;
-use crate::terminal::output::print;
 
 /// Text that has come in part is shown as it is when nothing follows for so long: the rest of it
 /// comes within a fraction of that, or not before something has been done.
@@ -83,14 +82,14 @@ impl LogView {
             Ok(heard) => heard?,
             Err(_) => {
                 self.formatter.settle();
-                if !show(&mut self.formatter)? {
+                if !self.formatter.show()? {
                     return Ok(None);
                 }
                 self.next_event().await?
             }
         };
         let events = heard.map(|first| self.add(first)).unwrap_or_default();
-        Ok(show(&mut self.formatter)?.then_some(events))
+        Ok(self.formatter.show()?.then_some(events))
     }
 
     /// Shows what has been logged up to `until`, questions or not; false when nobody reads it.
@@ -108,7 +107,7 @@ impl LogView {
             for event in self.add(first) {
                 look(&event);
             }
-            if !show(&mut self.formatter)? {
+            if !self.formatter.show()? {
                 return Ok(false);
             }
         }
@@ -217,20 +216,6 @@ pub(crate) async fn read_all(
         }
     }
     Ok(())
-}
-
-/// Prints what is formatted; false when nobody reads stdout any more.
-pub(crate) fn show(formatter: &mut Formatter) -> Result<bool, Failure> {
-    let text = formatter.take();
-    if text.is_empty() {
-        return Ok(true);
-    }
-    // A slow reader blocks this thread; the runtime must not wait with it.
-    match tokio::task::block_in_place(|| print(&text)) {
-        Ok(()) => Ok(true),
-        Err(failure) if failure.is_reader_gone => Ok(false),
-        Err(failure) => Err(failure),
-    }
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use crate::session_info::SessionInfo;
 use crate::signals::Signals;
 use crate::terminal;
 use crate::terminal::format::{Formatter, style};
-use crate::terminal::log_view::{LogView, QuestionHandling, show};
+use crate::terminal::log_view::{LogView, QuestionHandling};
 use crate::terminal::prompt::PromptInput;
 use crate::terminal::questions::Asker;
 use crate::terminal::spinner::Spinner;
@@ -329,7 +329,7 @@ impl<'a> Turns<'a> {
     fn end_answer(&mut self) -> Result<(), Failure> {
         if self.args.format == OutputFormat::Quiet {
             self.view.formatter.end_line();
-            show(&mut self.view.formatter)?;
+            self.view.formatter.show()?;
             self.facts.tell_failure();
         }
         Ok(())
