@@ -8,7 +8,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `options` | the command line |
-//! | `connection`, `dispatch`, `methods`, `params` | one connection and what a client may call |
+//! | `connection`, `dispatch`, `methods` | one connection and what a client may call |
 //! | `session`, `settings` | sessions and their memory |
 //! | `turn`, `content`, `commands` | one prompt and what it may ask for |
 
@@ -18,15 +18,15 @@ mod content;
 mod dispatch;
 mod methods;
 mod options;
-mod params;
 mod session;
 mod settings;
 mod turn;
 
-pub use options::{DemoOptions, IdStyle, OfferedMethods, USAGE};
+pub use options::{DemoOptions, IdStyle, USAGE};
 pub use settings::choices;
 
 use connection::{ConnectionOrder, DemoConnection, MAX_FRAMES};
+use session::DemoSession;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -117,7 +117,7 @@ where
     };
 
     if ending == ConnectionEnd::Eof {
-        connection.cancel_all();
+        connection.state().sessions.values().for_each(DemoSession::cancel);
         let all_done = async { while turns.join_next().await.is_some() {} };
         let _ = tokio::time::timeout(TURNS_GRACE, all_done).await;
     }

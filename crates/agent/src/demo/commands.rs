@@ -1,9 +1,9 @@
 //! The script of a prompt: parses it into commands, which are listed in one table, and runs them.
 //!
 //! In: the prompt. Out: the turn's outcome, and what its commands do to the turn. The table is the
-//! only list there is: `help`, the announced slash commands and the lookup all read it, and every
-//! name is there once. A missing or unreadable argument is [`UsageError`], which tells the user the
-//! command's syntax.
+//! only list there is: `help`, the announced slash commands and the lookup all read it; what each
+//! command does stands below it. A missing or unreadable argument is [`UsageError`], which tells the
+//! user the command's syntax.
 
 mod client;
 mod misbehave;
@@ -14,186 +14,110 @@ mod updates;
 
 pub(super) use process::flood_stderr;
 
-use super::turn::{DemoTurn, PromptOutcome};
-use CommandGroup::{Client, Misbehave, Process, Text, Tools, Updates};
+use super::connection::ConnectionOrder;
+use super::turn::{DemoTurn, OnCancel, PromptOutcome};
+use CommandRow::{Announced, Command, Heading};
+use client::TerminalEnd;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::str::FromStr;
+use std::time::Duration;
+use tools::PretendedCall;
+use wire::RpcError;
 
 const END_TURN: &str = "end_turn";
 
-/// How a script goes on after a command.
-enum ScriptFlow {
-    Next,
-    End(PromptOutcome),
-}
-
-/// The result of a command's code.
-type ScriptResult = Result<ScriptFlow, UsageError>;
-
-struct ScriptCommand {
-    name: &'static str,
-    arguments: &'static str,
-    about: &'static str,
+/// A heading, or the name of a command, its arguments and what it does.
+enum CommandRow {
+    Heading(&'static str),
+    Command(&'static str, &'static str, &'static str),
     /// Announced to clients as a slash command.
-    is_announced: bool,
-}
-
-/// The file that has a command's code.
-#[derive(Clone, Copy)]
-enum CommandGroup {
-    Text,
-    Tools,
-    Updates,
-    Client,
-    Process,
-    Misbehave,
-}
-
-const fn command(
-    name: &'static str,
-    arguments: &'static str,
-    about: &'static str,
-) -> ScriptCommand {
-    ScriptCommand { name, arguments, about, is_announced: false }
-}
-
-/// A command that is announced to clients as a slash command.
-const fn announced_command(
-    name: &'static str,
-    arguments: &'static str,
-    about: &'static str,
-) -> ScriptCommand {
-    ScriptCommand { is_announced: true, ..command(name, arguments, about) }
+    Announced(&'static str, &'static str, &'static str),
 }
 
 /// The commands under their headings.
-const GROUPS: &[(CommandGroup, &str, &[ScriptCommand])] = &[
-    (
-        Text,
-        "Say something",
-        &[
-            announced_command("help", "", "list the commands"),
-            announced_command("echo", "TEXT", "answer TEXT in one chunk"),
-            announced_command("say", "TEXT", "answer TEXT word by word"),
-            command("text", "N [BYTES]", "N numbered chunks of BYTES bytes"),
-            announced_command("markdown", "", "a sample with heading, list, table and code"),
-            command("unicode", "", "text that is hard on renderers"),
-            command("empty", "", "an empty chunk"),
-            announced_command("think", "TEXT", "a thought, word by word"),
-            announced_command("image", "", "a tiny picture"),
-            announced_command("slow", "N MS", "N chunks, MS milliseconds apart"),
-        ],
+const COMMANDS: &[CommandRow] = &[
+    Heading("Say something"),
+    Announced("help", "", "list the commands"),
+    Announced("echo", "TEXT", "answer TEXT in one chunk"),
+    Announced("say", "TEXT", "answer TEXT word by word"),
+    Command("text", "N [BYTES]", "N numbered chunks of BYTES bytes"),
+    Announced("markdown", "", "a sample with heading, list, table and code"),
+    Command("unicode", "", "text that is hard on renderers"),
+    Command("empty", "", "an empty chunk"),
+    Announced("think", "TEXT", "a thought, word by word"),
+    Announced("image", "", "a tiny picture"),
+    Announced("slow", "N MS", "N chunks, MS milliseconds apart"),
+    Heading("Pretend to use a tool"),
+    Announced(
+        "tool",
+        "KIND",
+        "a tool call: read edit delete move search execute think fetch switch_mode other",
     ),
-    (
-        Tools,
-        "Pretend to use a tool",
-        &[
-            announced_command(
-                "tool",
-                "KIND",
-                "a tool call: read edit delete move search execute think fetch switch_mode other",
-            ),
-            command("tool-fail", "", "a tool call that fails"),
-            command("tool-unclosed", "", "a tool call that never completes"),
-            command("tool-update-first", "", "an update of a tool call that was never announced"),
-            announced_command("diff", "[PATH]", "an edit with a diff"),
-        ],
-    ),
-    (
-        Updates,
-        "Tell the client about the session",
-        &[
-            announced_command("plan", "", "a plan that progresses to its end"),
-            announced_command("usage", "", "tokens and cost so far"),
-            announced_command("title", "TEXT", "name the session"),
-            command("commands", "", "announce the slash commands again"),
-            command("mode", "ID", "change the mode by myself"),
-            command("notice", "TEXT", "a notice, if the client shows them"),
-            command("compaction", "", "pretend to compact, if the client shows it"),
-            command("unknown-update", "", "an update of a kind nobody knows"),
-            command("update", "JSON", "send JSON as the update, byte for byte"),
-        ],
-    ),
-    (
-        Tools,
-        "Ask the user",
-        &[
-            announced_command("permission", "[KIND] [COMMAND or PATH]", "ask before a tool call"),
-            command("permission-odd", "", "ask with only `always allow` and `reject`"),
-            command("permission-twice", "", "two questions at once"),
-            command("permission-hang", "", "ask, then hang whatever the answer is"),
-            announced_command("ask", "NAME", "a form with a text, a choice and a switch"),
-        ],
-    ),
-    (
-        Client,
-        "Use what the client offers",
-        &[
-            announced_command("read", "PATH [LINE LIMIT]", "read a file through the client"),
-            announced_command("write", "PATH TEXT", "write a file through the client"),
-            announced_command("run", "CMD ARGS...", "run a command in a terminal of the client"),
-            command("terminal-kill", "CMD ARGS...", "start a command in a terminal and kill it"),
-            command("terminal-leave", "CMD ARGS...", "start a command in a terminal and leave it"),
-            command("call", "METHOD JSON", "send any request and show the raw answer"),
-            command("notify", "METHOD JSON", "send any notification"),
-        ],
-    ),
-    (
-        Text,
-        "Remember, and talk about myself",
-        &[
-            announced_command("remember", "TEXT", "keep a note in this session"),
-            announced_command("recall", "", "what I remember of this session"),
-            command("cwd", "", "the working directory of the session"),
-            command("env", "NAME", "a variable of my environment"),
-            command("pid", "", "my process id"),
-            command("echo-prompt", "", "the raw JSON of this prompt"),
-        ],
-    ),
-    (
-        Text,
-        "End the turn in some way",
-        &[
-            command("stop", "REASON", "end the turn with any stop reason"),
-            command("fail", "CODE MESSAGE", "answer the prompt with an error"),
-            command("provider-error", "", "end well after text that looks like an API failure"),
-            command("sleep", "MS", "wait"),
-            command("silence", "MS", "say nothing for a while"),
-            command("hang", "", "never answer until cancelled"),
-            command("hang-hard", "", "never answer, not even when cancelled"),
-        ],
-    ),
-    (
-        Process,
-        "Misbehave as a process",
-        &[
-            command("crash", "[CODE | before-tool | during-tool | after-tool]", "exit at once"),
-            command("abort", "", "die by a signal"),
-            command("stuck", "", "stop reading stdin and go on"),
-            command("stderr", "N", "N lines on stderr"),
-            command("stderr-flood", "BYTES", "BYTES bytes on stderr before anything else"),
-            command("children", "N [DEPTH]", "start descendants that ignore signals"),
-            command("no-newline", "TEXT", "a last line without its newline, then exit"),
-        ],
-    ),
-    (
-        Misbehave,
-        "Misbehave in the protocol",
-        &[
-            command("flood", "N [BYTES]", "N numbered chunks as fast as possible"),
-            command("big", "BYTES", "one line with BYTES bytes of text"),
-            command("garbage", "", "lines that are no messages, between good ones"),
-            command("bad-utf8", "", "a line that is not UTF-8, between good ones"),
-            command("deep", "N", "an update with N nested arrays"),
-            command("dup-id", "", "two requests with the same id"),
-            command("collide", "", "a request with the id of this prompt"),
-            command("dup-response", "", "answer this prompt twice"),
-            command("late", "N", "N updates after the answer"),
-            command("after-cancel", "N", "wait; when cancelled, N updates and then the answer"),
-            command("unknown-response", "", "an answer to a question never asked"),
-        ],
-    ),
+    Command("tool-fail", "", "a tool call that fails"),
+    Command("tool-unclosed", "", "a tool call that never completes"),
+    Command("tool-update-first", "", "an update of a tool call that was never announced"),
+    Announced("diff", "[PATH]", "an edit with a diff"),
+    Heading("Tell the client about the session"),
+    Announced("plan", "", "a plan that progresses to its end"),
+    Announced("usage", "", "tokens and cost so far"),
+    Announced("title", "TEXT", "name the session"),
+    Command("commands", "", "announce the slash commands again"),
+    Command("mode", "ID", "change the mode by myself"),
+    Command("notice", "TEXT", "a notice, if the client shows them"),
+    Command("compaction", "", "pretend to compact, if the client shows it"),
+    Command("unknown-update", "", "an update of a kind nobody knows"),
+    Command("update", "JSON", "send JSON as the update, byte for byte"),
+    Heading("Ask the user"),
+    Announced("permission", "[KIND] [COMMAND or PATH]", "ask before a tool call"),
+    Command("permission-odd", "", "ask with only `always allow` and `reject`"),
+    Command("permission-twice", "", "two questions at once"),
+    Command("permission-hang", "", "ask, then hang whatever the answer is"),
+    Announced("ask", "NAME", "a form with a text, a choice and a switch"),
+    Heading("Use what the client offers"),
+    Announced("read", "PATH [LINE LIMIT]", "read a file through the client"),
+    Announced("write", "PATH TEXT", "write a file through the client"),
+    Announced("run", "CMD ARGS...", "run a command in a terminal of the client"),
+    Command("terminal-kill", "CMD ARGS...", "start a command in a terminal and kill it"),
+    Command("terminal-leave", "CMD ARGS...", "start a command in a terminal and leave it"),
+    Command("call", "METHOD JSON", "send any request and show the raw answer"),
+    Command("notify", "METHOD JSON", "send any notification"),
+    Heading("Remember, and talk about myself"),
+    Announced("remember", "TEXT", "keep a note in this session"),
+    Announced("recall", "", "what I remember of this session"),
+    Command("cwd", "", "the working directory of the session"),
+    Command("env", "NAME", "a variable of my environment"),
+    Command("pid", "", "my process id"),
+    Command("echo-prompt", "", "the raw JSON of this prompt"),
+    Heading("End the turn in some way"),
+    Command("stop", "REASON", "end the turn with any stop reason"),
+    Command("fail", "CODE MESSAGE", "answer the prompt with an error"),
+    Command("provider-error", "", "end well after text that looks like an API failure"),
+    Command("sleep", "MS", "wait"),
+    Command("silence", "MS", "say nothing for a while"),
+    Command("hang", "", "never answer until cancelled"),
+    Command("hang-hard", "", "never answer, not even when cancelled"),
+    Heading("Misbehave as a process"),
+    Command("crash", "[CODE | before-tool | during-tool | after-tool]", "exit at once"),
+    Command("abort", "", "die by a signal"),
+    Command("stuck", "", "stop reading stdin and go on"),
+    Command("stderr", "N", "N lines on stderr"),
+    Command("stderr-flood", "BYTES", "BYTES bytes on stderr before anything else"),
+    Command("children", "N [DEPTH]", "start descendants that ignore signals"),
+    Command("no-newline", "TEXT", "a last line without its newline, then exit"),
+    Heading("Misbehave in the protocol"),
+    Command("flood", "N [BYTES]", "N numbered chunks as fast as possible"),
+    Command("big", "BYTES", "one line with BYTES bytes of text"),
+    Command("garbage", "", "lines that are no messages, between good ones"),
+    Command("bad-utf8", "", "a line that is not UTF-8, between good ones"),
+    Command("deep", "N", "an update with N nested arrays"),
+    Command("dup-id", "", "two requests with the same id"),
+    Command("collide", "", "a request with the id of this prompt"),
+    Command("dup-response", "", "answer this prompt twice"),
+    Command("late", "N", "N updates after the answer"),
+    Command("after-cancel", "N", "wait; when cancelled, N updates and then the answer"),
+    Command("unknown-response", "", "an answer to a question never asked"),
 ];
 
 /// Runs the script of a prompt: commands in order, and the first one that ends the turn is the last
@@ -204,19 +128,21 @@ pub(super) async fn run(turn: &DemoTurn) -> PromptOutcome {
         turn.say(format!("You attached {}.\n", prompt.attachments.join(" "))).await;
     }
     let lines = split(request(&prompt.text));
-    let is_script = lines.first().is_some_and(|(name, _)| find(name).is_some());
+    let is_script = lines.first().is_some_and(|(name, _)| syntax(name).is_some());
     if !is_script || is_greeting(&lines) {
-        text::converse(turn).await;
+        text::stream(turn, text::GREETING).await;
         return Ok(END_TURN.to_owned());
     }
     for (name, rest) in lines {
-        let Some((group, command)) = find(name) else {
+        let Some(arguments) = syntax(name) else {
             turn.say(format!("I do not know `{name}`; `help` lists what I do know.\n")).await;
             continue;
         };
-        match perform(turn, group, command, rest).await {
-            ScriptFlow::Next => {}
-            ScriptFlow::End(outcome) => return outcome,
+        // Boxed, because the state of all commands together is large and each turn holds it.
+        match Box::pin(perform(turn, name, ScriptArguments::new(rest))).await {
+            Ok(None) => {}
+            Ok(Some(outcome)) => return outcome,
+            Err(UsageError) => turn.say(format!("usage: {name} {arguments}\n")).await,
         }
     }
     Ok(END_TURN.to_owned())
@@ -250,50 +176,173 @@ fn split(text: &str) -> Vec<(&str, &str)> {
         .collect()
 }
 
-fn all() -> impl Iterator<Item = (CommandGroup, &'static ScriptCommand)> {
-    GROUPS.iter().flat_map(|(group, _, commands)| commands.iter().map(|it| (*group, it)))
+/// The arguments of a command; none if there is no such command.
+fn syntax(wanted: &str) -> Option<&'static str> {
+    COMMANDS.iter().find_map(|row| match row {
+        Command(name, arguments, _) | Announced(name, arguments, _) if *name == wanted => {
+            Some(*arguments)
+        }
+        _ => None,
+    })
 }
 
-fn find(name: &str) -> Option<(CommandGroup, &'static ScriptCommand)> {
-    all().find(|(_, command)| command.name == name)
-}
-
+/// Runs one command; gives the turn's outcome if it ends the turn.
 async fn perform(
     turn: &DemoTurn,
-    group: CommandGroup,
-    command: &ScriptCommand,
-    rest: &str,
-) -> ScriptFlow {
-    let name = command.name;
-    let arguments = ScriptArguments::new(rest);
-    // Boxed, because the state of all commands together would be large and each turn holds it.
-    let done = match group {
-        Text => Box::pin(text::perform(turn, name, arguments)).await,
-        Tools => Box::pin(tools::perform(turn, name, arguments)).await,
-        Updates => Box::pin(updates::perform(turn, name, arguments)).await,
-        Client => Box::pin(client::perform(turn, name, arguments)).await,
-        Process => Box::pin(process::perform(turn, name, arguments)).await,
-        Misbehave => Box::pin(misbehave::perform(turn, name, arguments)).await,
-    };
-    if let Ok(flow) = done {
-        return flow;
+    name: &str,
+    mut arguments: ScriptArguments<'_>,
+) -> Result<Option<PromptOutcome>, UsageError> {
+    match name {
+        "help" => turn.say(help()).await,
+        "echo" => turn.say(arguments.rest()).await,
+        "say" => text::stream(turn, arguments.need_rest()?).await,
+        "text" => text::numbered(turn, arguments.number()?, arguments.number_or(0)?, 0).await,
+        "markdown" => turn.say(text::MARKDOWN).await,
+        "unicode" => turn.say(text::UNICODE).await,
+        "empty" => turn.say("").await,
+        "think" => {
+            for word in arguments.need_rest()?.split_inclusive(' ') {
+                turn.think(word).await;
+            }
+        }
+        "image" => text::image(turn).await,
+        "slow" => text::numbered(turn, arguments.number()?, 0, arguments.number()?).await,
+
+        "tool" => {
+            let call = PretendedCall::new(turn, tools::kind(arguments.need_word()?)?, None);
+            call.announce(turn).await;
+            call.begin(turn).await;
+            call.complete(turn).await;
+        }
+        "tool-fail" | "tool-unclosed" => {
+            let call = PretendedCall::new(turn, "execute", None);
+            call.announce(turn).await;
+            call.begin(turn).await;
+            if name == "tool-fail" {
+                call.fail(turn, "exit status 1").await;
+            }
+        }
+        "tool-update-first" => {
+            let call = PretendedCall::new(turn, "read", None);
+            call.begin(turn).await;
+            call.complete(turn).await;
+        }
+        "diff" => {
+            let call = PretendedCall::new(turn, "edit", arguments.word());
+            call.announce(turn).await;
+            call.complete(turn).await;
+        }
+
+        "plan" => updates::plan(turn).await,
+        "usage" => updates::usage(turn).await,
+        "title" => updates::title(turn, arguments.need_rest()?).await,
+        "commands" => turn.update(available()).await,
+        "mode" => updates::mode(turn, arguments.need_word()?).await,
+        "notice" => updates::notice(turn, arguments.need_rest()?).await,
+        "compaction" => updates::compaction(turn).await,
+        "unknown-update" => updates::raw(turn, updates::UNKNOWN_UPDATE).await,
+        "update" => updates::raw(turn, json_text(arguments.need_rest()?)?).await,
+
+        "permission" => tools::ask_about(turn, arguments.rest()).await,
+        "permission-odd" => {
+            tools::ask_for(turn, &PretendedCall::new(turn, "execute", None), tools::ODD).await;
+        }
+        "permission-twice" => tools::ask_twice(turn).await,
+        "permission-hang" => {
+            tools::ask_for(turn, &PretendedCall::new(turn, "execute", None), tools::ALL).await;
+            std::future::pending::<()>().await;
+        }
+        "ask" => tools::form(turn, arguments.need_rest()?).await,
+
+        "read" => client::read(turn, arguments).await?,
+        "write" => {
+            let path = client::absolute(turn, arguments.need_word()?);
+            client::write(turn, &path, arguments.rest()).await;
+        }
+        "run" => client::terminal(turn, &arguments.argv()?, TerminalEnd::Wait).await,
+        "terminal-kill" => client::terminal(turn, &arguments.argv()?, TerminalEnd::Kill).await,
+        "terminal-leave" => client::terminal(turn, &arguments.argv()?, TerminalEnd::Leave).await,
+        "call" => {
+            let method = arguments.need_word()?;
+            let answer = turn.connection.call(method, arguments.json_or_object()?).await;
+            turn.say(client::report(&answer)).await;
+        }
+        "notify" => {
+            let method = arguments.need_word()?;
+            turn.raw(wire::notification_line(method, arguments.json_or_object()?)).await;
+        }
+
+        "remember" => text::remember(turn, arguments.need_rest()?).await,
+        "recall" => turn.say(text::recall(turn)).await,
+        "cwd" => turn.say(format!("{}\n", turn.cwd())).await,
+        "env" => turn.say(text::variable(arguments.need_word()?)).await,
+        "pid" => turn.say(format!("{}\n", std::process::id())).await,
+        "echo-prompt" => turn.say(turn.blocks.get()).await,
+
+        "stop" => return Ok(Some(Ok(arguments.need_word()?.to_owned()))),
+        "fail" => {
+            let code = arguments.number()?;
+            return Ok(Some(Err(RpcError::new(code, arguments.need_rest()?))));
+        }
+        "provider-error" => {
+            turn.say(text::PROVIDER_ERROR).await;
+            return Ok(Some(Ok(END_TURN.to_owned())));
+        }
+        "sleep" | "silence" => {
+            tokio::time::sleep(Duration::from_millis(arguments.number()?)).await;
+        }
+        "hang" => std::future::pending::<()>().await,
+        "hang-hard" => {
+            turn.end_options().on_cancel = OnCancel::Ignore;
+            std::future::pending::<()>().await;
+        }
+
+        "crash" => process::crash(turn, arguments.word()).await?,
+        "abort" => turn.connection.order_the_end(ConnectionOrder::Abort).await,
+        "stuck" => process::stop_reading(turn).await,
+        "stderr" => process::write_lines(arguments.number()?).await,
+        "stderr-flood" => flood_stderr(arguments.number()?).await,
+        "children" => {
+            let pids = process::children(arguments.number()?, arguments.number_or(1)?).await;
+            turn.say(pids).await;
+        }
+        "no-newline" => {
+            turn.raw(turn.chunk_line(arguments.rest()).trim_end().to_owned()).await;
+            turn.connection.order_the_end(ConnectionOrder::Exit(0)).await;
+        }
+
+        "flood" => misbehave::flood(turn, arguments.number()?, arguments.number_or(0)?).await,
+        "big" => misbehave::big(turn, arguments.number()?).await,
+        "garbage" => misbehave::garbage(turn).await,
+        "bad-utf8" => misbehave::bad_utf8(turn).await,
+        "deep" => misbehave::deep(turn, arguments.number()?).await,
+        "dup-id" => misbehave::dup_id(turn).await,
+        "collide" => misbehave::collide(turn).await,
+        "dup-response" => turn.end_options().answers_twice = true,
+        "late" => turn.end_options().n_late_updates = arguments.number()?,
+        "after-cancel" => {
+            turn.end_options().on_cancel = OnCancel::Linger(arguments.number()?);
+            std::future::pending::<()>().await;
+        }
+        "unknown-response" => {
+            turn.raw("{\"jsonrpc\":\"2.0\",\"id\":987654321,\"result\":{}}\n").await;
+        }
+        _ => return Err(UsageError),
     }
-    turn.say(format!("usage: {} {}\n", command.name, command.arguments)).await;
-    ScriptFlow::Next
+    Ok(None)
 }
 
 /// The `available_commands_update` of this agent: what a person might want to type.
 pub(super) fn available() -> Value {
-    let announced = all().map(|(_, command)| command).filter(|command| command.is_announced);
-    let listed: Vec<Value> = announced
-        .map(|command| {
-            let mut entry = json!({ "name": command.name, "description": command.about });
-            if !command.arguments.is_empty() {
-                entry["input"] = json!({ "hint": command.arguments });
-            }
-            entry
-        })
-        .collect();
+    let listed = COMMANDS.iter().filter_map(|row| {
+        let Announced(name, arguments, about) = row else { return None };
+        let mut entry = json!({ "name": name, "description": about });
+        if !arguments.is_empty() {
+            entry["input"] = json!({ "hint": arguments });
+        }
+        Some(entry)
+    });
+    let listed: Vec<Value> = listed.collect();
     json!({ "sessionUpdate": "available_commands_update", "availableCommands": listed })
 }
 
@@ -302,14 +351,22 @@ fn help() -> String {
         "I am the demo agent. A prompt is a script: one command per line, or several with ` ; ` \
          between them.\n",
     );
-    for (_, title, commands) in GROUPS {
-        let _ = write!(text, "\n**{title}**\n\n");
-        for command in *commands {
-            let syntax = format!("{} {}", command.name, command.arguments);
-            let _ = writeln!(text, "- `{}`: {}", syntax.trim_end(), command.about);
-        }
+    for row in COMMANDS {
+        let _ = match row {
+            Heading(title) => write!(text, "\n**{title}**\n\n"),
+            Command(name, arguments, about) | Announced(name, arguments, about) => {
+                let syntax = format!("{name} {arguments}");
+                writeln!(text, "- `{}`: {about}", syntax.trim_end())
+            }
+        };
     }
     text
+}
+
+/// The text, if it is JSON.
+fn json_text(text: &str) -> Result<&str, UsageError> {
+    serde_json::from_str::<&RawValue>(text).map_err(|_| UsageError)?;
+    Ok(text)
 }
 
 /// The arguments do not fit the command.
@@ -355,6 +412,11 @@ impl<'a> ScriptArguments<'a> {
 
     fn need_rest(self) -> Result<&'a str, UsageError> {
         if self.rest.is_empty() { Err(UsageError) } else { Ok(self.rest) }
+    }
+
+    /// The rest as JSON; an empty object if there is none.
+    fn json_or_object(self) -> Result<&'a str, UsageError> {
+        if self.rest.is_empty() { Ok("{}") } else { json_text(self.rest) }
     }
 
     /// The remaining words as an argv. Quotes keep words together, as in a shell, and that is all

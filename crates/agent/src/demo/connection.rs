@@ -5,16 +5,16 @@
 //! an await.
 
 use super::options::{DemoOptions, IdStyle};
-use super::params::unknown_session;
 use super::session::{DemoSession, RecordStore};
 use bytes::Bytes;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot};
-use wire::{Json, RpcError};
+use wire::{Json, RpcError, codes};
 
 // Frames, not bytes: a flood packs up to FRAME_BYTES into a frame, so the queue holds at most
 // 4 MiB of it. Only a scripted `big` line makes a larger frame.
@@ -145,12 +145,6 @@ impl DemoConnection {
         }
     }
 
-    pub(super) fn cancel_all(&self) {
-        for session in self.state().sessions.values() {
-            session.cancel();
-        }
-    }
-
     /// Gives an order and never returns: the reader ends this task when it carries the order out.
     pub(super) async fn order_the_end(&self, order: ConnectionOrder) -> ! {
         let _ = self.orders.send(order).await;
@@ -207,6 +201,19 @@ impl PendingCalls {
             !queue.is_empty()
         });
     }
+}
+
+/// Reads the params of a request, and says what is wrong with them.
+pub(super) fn read<T: DeserializeOwned>(params: &str) -> Result<T, RpcError> {
+    serde_json::from_str(params).map_err(|problem| invalid(problem.to_string()))
+}
+
+pub(super) fn invalid(message: impl Into<String>) -> RpcError {
+    RpcError::new(codes::INVALID_PARAMS, message)
+}
+
+pub(super) fn unknown_session(id: &str) -> RpcError {
+    RpcError::new(codes::NOT_FOUND, format!("no such session: {id}"))
 }
 
 /// A `session/update` whose update is given as JSON text, so that it goes out byte for byte.

@@ -7,9 +7,8 @@
 //! whatever it waits for, and the answer is `cancelled`.
 
 use super::commands;
-use super::connection::DemoConnection;
-use super::methods::{self, SessionIdParams};
-use super::params;
+use super::connection::{DemoConnection, read};
+use super::methods::SessionIdParams;
 use super::turn::{DemoTurn, OnCancel, PromptOutcome};
 use bytes::Bytes;
 use serde_json::json;
@@ -55,7 +54,7 @@ async fn handle(
     line: Result<Bytes, LineError>,
     turns: &mut JoinSet<()>,
 ) {
-    let read = match line {
+    let parsed = match line {
         Ok(line) => Message::parse(line.clone()).map_err(|error| {
             let (id, error) = error.to_rpc();
             // An unreadable answer has one of our own ids, which would be another request's for the
@@ -71,7 +70,7 @@ async fn handle(
             Err((RpcId::null(), RpcError::new(code, error.to_string())))
         }
     };
-    let message = match read {
+    let message = match parsed {
         Ok(message) => message,
         Err((id, error)) => return connection.send(wire::error_line(&id, &error)).await,
     };
@@ -80,7 +79,7 @@ async fn handle(
         // A notification has no answer, so what cannot be read or found is ignored.
         MessageKind::Notification => {
             if message.method() == "session/cancel"
-                && let Ok(SessionIdParams { session_id }) = params::read(message.body())
+                && let Ok(SessionIdParams { session_id }) = read(message.body())
                 && let Some(session) = connection.state().sessions.get(&session_id)
             {
                 session.cancel();
@@ -109,7 +108,7 @@ async fn request(connection: &Arc<DemoConnection>, message: &Message, turns: &mu
             Err(error) => error,
         }
     } else {
-        match methods::call(connection, method, message.body()).await {
+        match connection.answer(method, message.body()).await {
             Ok(reply) => {
                 connection.send(wire::result_line(&id, &reply.result.to_string())).await;
                 if let Some((session, update)) = &reply.then {

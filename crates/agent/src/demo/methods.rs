@@ -6,8 +6,7 @@
 //! same state directory.
 
 use super::commands;
-use super::connection::DemoConnection;
-use super::params::{invalid, read, unknown_session};
+use super::connection::{DemoConnection, invalid, read, unknown_session};
 use super::session::{DemoRecord, DemoSession};
 use super::settings::DemoSettings;
 use serde::Deserialize;
@@ -31,32 +30,7 @@ impl From<Value> for MethodReply {
     }
 }
 
-pub(super) async fn call(
-    connection: &DemoConnection,
-    method: &str,
-    params: &str,
-) -> Result<MethodReply, RpcError> {
-    let offers = connection.options.offers;
-    let has_config = !connection.options.has_no_config;
-    match method {
-        "initialize" => initialize(connection, read(params)?),
-        "authenticate" => authenticate(connection, &read(params)?),
-        "session/new" => new(connection, read(params)?).await,
-        "session/load" if offers.load => load(connection, read(params)?).await,
-        "session/resume" if offers.resume => resume(connection, read(params)?).await,
-        // The only method that needs no params at all.
-        "session/list" if offers.list && params == "null" => {
-            list(connection, ListSessionsParams::default()).await
-        }
-        "session/list" if offers.list => list(connection, read(params)?).await,
-        "session/close" if offers.close => close(connection, &read(params)?).await,
-        "session/delete" if offers.delete => delete(connection, &read(params)?).await,
-        "session/set_mode" if has_config => set_mode(connection, read(params)?).await,
-        "session/set_config_option" if has_config => set_option(connection, read(params)?).await,
-        "session/set_model" if has_config => set_model(connection, read(params)?).await,
-        _ => Err(RpcError::new(codes::METHOD_NOT_FOUND, format!("no such method: {method}"))),
-    }
-}
+type MethodResult = Result<MethodReply, RpcError>;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -70,67 +44,10 @@ struct InitializeParams {
     client_capabilities: Value,
 }
 
-fn initialize(
-    connection: &DemoConnection,
-    params: InitializeParams,
-) -> Result<MethodReply, RpcError> {
-    if !matches!(params.client_capabilities, Value::Null | Value::Object(_)) {
-        return Err(invalid("clientCapabilities is not an object"));
-    }
-    let options = &connection.options;
-    let mut state = connection.state();
-    state.is_initialized = true;
-    state.client = params.client_capabilities;
-    let auth_methods: Vec<Value> = options
-        .auth
-        .iter()
-        .map(|id| json!({ "id": id, "name": "Demo login", "description": "Always lets you in" }))
-        .collect();
-    Ok(json!({
-        "protocolVersion": options.version_answer.unwrap_or(1),
-        "agentCapabilities": {
-            "loadSession": options.offers.load,
-            "promptCapabilities": { "image": true, "audio": true, "embeddedContext": true },
-            "mcpCapabilities": { "http": false, "sse": false },
-            "sessionCapabilities": session_capabilities(connection),
-        },
-        "authMethods": auth_methods,
-        "agentInfo": {
-            "name": "demo",
-            "title": "Switchyard demo agent",
-            "version": env!("CARGO_PKG_VERSION"),
-        },
-    })
-    .into())
-}
-
-fn session_capabilities(connection: &DemoConnection) -> Value {
-    let offers = connection.options.offers;
-    let all = [
-        ("list", offers.list),
-        ("resume", offers.resume),
-        ("close", offers.close),
-        ("delete", offers.delete),
-    ];
-    let offered = all.into_iter().filter(|(_, is_offered)| *is_offered);
-    offered.map(|(name, _)| (name.to_owned(), json!({}))).collect()
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AuthenticateParams {
     method_id: String,
-}
-
-fn authenticate(
-    connection: &DemoConnection,
-    params: &AuthenticateParams,
-) -> Result<MethodReply, RpcError> {
-    if connection.options.auth.as_deref() != Some(params.method_id.as_str()) {
-        return Err(invalid(format!("no such auth method: {}", params.method_id)));
-    }
-    connection.state().is_authenticated = true;
-    Ok(json!({}).into())
 }
 
 #[derive(Deserialize)]
@@ -139,24 +56,6 @@ struct NewSessionParams {
     cwd: String,
     #[expect(dead_code, reason = "must be there; the demo agent connects to none of them")]
     mcp_servers: Vec<Value>,
-}
-
-async fn new(
-    connection: &DemoConnection,
-    params: NewSessionParams,
-) -> Result<MethodReply, RpcError> {
-    check(connection, &params.cwd)?;
-    tokio::time::sleep(connection.options.slow_new).await;
-    let id = connection.unique("demo");
-    if connection.options.has_early_updates {
-        connection.send_update(&id, &commands::available()).await;
-    }
-    let session = DemoSession::open(DemoRecord::new(id.clone(), params.cwd));
-    let mut result = describe(connection, &session.record);
-    connection.state().sessions.insert(id.clone(), session);
-    save(connection, &id).await?;
-    result["sessionId"] = Value::from(id.as_str());
-    Ok(MethodReply { result, then: Some((id, commands::available())) })
 }
 
 #[derive(Deserialize)]
@@ -168,59 +67,11 @@ struct LoadSessionParams {
     mcp_servers: Vec<Value>,
 }
 
-async fn load(
-    connection: &DemoConnection,
-    params: LoadSessionParams,
-) -> Result<MethodReply, RpcError> {
-    let LoadSessionParams { session_id, cwd, .. } = params;
-    let record = reopen(connection, &session_id, cwd).await?;
-    for update in &record.history {
-        connection.send_update(&session_id, update).await;
-    }
-    let result = describe(connection, &record);
-    Ok(MethodReply { result, then: Some((session_id, commands::available())) })
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ResumeSessionParams {
     session_id: String,
     cwd: String,
-}
-
-async fn resume(
-    connection: &DemoConnection,
-    params: ResumeSessionParams,
-) -> Result<MethodReply, RpcError> {
-    let record = reopen(connection, &params.session_id, params.cwd).await?;
-    Ok(describe(connection, &record).into())
-}
-
-async fn reopen(
-    connection: &DemoConnection,
-    id: &str,
-    cwd: String,
-) -> Result<DemoRecord, RpcError> {
-    check(connection, &cwd)?;
-    if connection.options.forgets {
-        return Err(unknown_session(id));
-    }
-    let is_in_memory = connection.state().sessions.contains_key(id);
-    if !is_in_memory {
-        let record = match connection.store.lock().await.load(id).await {
-            Some(record) => record,
-            None if connection.options.lies_on_resume => {
-                DemoRecord::new(id.to_owned(), cwd.clone())
-            }
-            None => return Err(unknown_session(id)),
-        };
-        connection.state().sessions.insert(id.to_owned(), DemoSession::open(record));
-    }
-    let mut state = connection.state();
-    let session = state.sessions.get_mut(id).ok_or_else(|| unknown_session(id))?;
-    session.is_open = true;
-    session.record.cwd = cwd;
-    Ok(session.record.clone())
 }
 
 #[derive(Deserialize, Default)]
@@ -229,102 +80,10 @@ struct ListSessionsParams {
     cursor: Option<String>,
 }
 
-async fn list(
-    connection: &DemoConnection,
-    params: ListSessionsParams,
-) -> Result<MethodReply, RpcError> {
-    check_auth(connection)?;
-    let skip: usize = match params.cursor {
-        Some(cursor) => cursor.parse().map_err(|_| invalid("no such cursor"))?,
-        None => 0,
-    };
-    let on_disk = connection.store.lock().await.list().await;
-    let found = on_disk.into_iter().map(|record| (record.session_id.clone(), record));
-    let mut found: HashMap<String, DemoRecord> = found.collect();
-    for (id, session) in &connection.state().sessions {
-        found.insert(id.clone(), session.record.clone());
-    }
-    let is_meant = |record: &DemoRecord| params.cwd.as_ref().is_none_or(|cwd| *cwd == record.cwd);
-    let mut records: Vec<DemoRecord> = found.into_values().filter(is_meant).collect();
-    // Newest first; the id makes the order the same on every page.
-    records.sort_by(|a, b| {
-        b.updated_at.cmp(&a.updated_at).then_with(|| a.session_id.cmp(&b.session_id))
-    });
-    let sessions: Vec<Value> = records.iter().skip(skip).take(LIST_PAGE).map(info).collect();
-    let mut result = json!({ "sessions": sessions });
-    if records.len() > skip.saturating_add(LIST_PAGE) {
-        result["nextCursor"] = Value::from((skip + LIST_PAGE).to_string());
-    }
-    Ok(result.into())
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SessionIdParams {
     pub(super) session_id: String,
-}
-
-async fn close(
-    connection: &DemoConnection,
-    params: &SessionIdParams,
-) -> Result<MethodReply, RpcError> {
-    let id = &params.session_id;
-    connection.state().open_session(id)?.close();
-    save(connection, id).await?;
-    Ok(json!({}).into())
-}
-
-async fn delete(
-    connection: &DemoConnection,
-    params: &SessionIdParams,
-) -> Result<MethodReply, RpcError> {
-    let id = &params.session_id;
-    let store = connection.store.lock().await;
-    if let Some(session) = connection.state().sessions.remove(id) {
-        session.cancel();
-    }
-    store.remove(id).await.map_err(|problem| storage(&problem))?;
-    Ok(json!({}).into())
-}
-
-/// The modes and config options of a session, for the answers to new, load and resume.
-fn describe(connection: &DemoConnection, record: &DemoRecord) -> Value {
-    if connection.options.has_no_config {
-        return json!({});
-    }
-    json!({ "modes": record.settings.modes(), "configOptions": record.settings.options() })
-}
-
-fn info(record: &DemoRecord) -> Value {
-    json!({
-        "sessionId": record.session_id,
-        "cwd": record.cwd,
-        "title": record.title,
-        "updatedAt": record.updated_at,
-    })
-}
-
-fn check_auth(connection: &DemoConnection) -> Result<(), RpcError> {
-    match connection.state().is_authenticated {
-        true => Ok(()),
-        false => Err(RpcError::new(codes::AUTH_REQUIRED, "call authenticate first")),
-    }
-}
-
-fn check(connection: &DemoConnection, cwd: &str) -> Result<(), RpcError> {
-    check_auth(connection)?;
-    match Path::new(cwd).is_absolute() {
-        true => Ok(()),
-        false => Err(invalid(format!("cwd is not an absolute path: {cwd}"))),
-    }
-}
-
-async fn save(connection: &DemoConnection, id: &str) -> Result<(), RpcError> {
-    connection.save(id).await.map_err(|problem| storage(&problem))
-}
-
-fn storage(problem: &std::io::Error) -> RpcError {
-    RpcError::new(codes::INTERNAL, format!("cannot save the session: {problem}"))
 }
 
 #[derive(Deserialize)]
@@ -332,16 +91,6 @@ fn storage(problem: &std::io::Error) -> RpcError {
 struct SetModeParams {
     session_id: String,
     mode_id: String,
-}
-
-async fn set_mode(
-    connection: &DemoConnection,
-    params: SetModeParams,
-) -> Result<MethodReply, RpcError> {
-    let SetModeParams { session_id, mode_id } = params;
-    change(connection, &session_id, |settings| settings.set_mode(&mode_id)).await?;
-    let update = json!({ "sessionUpdate": "current_mode_update", "currentModeId": mode_id });
-    Ok(MethodReply { result: json!({}), then: Some((session_id, update)) })
 }
 
 #[derive(Deserialize)]
@@ -352,16 +101,6 @@ struct SetOptionParams {
     value: String,
 }
 
-async fn set_option(
-    connection: &DemoConnection,
-    params: SetOptionParams,
-) -> Result<MethodReply, RpcError> {
-    let SetOptionParams { session_id, config_id, value } = params;
-    let options =
-        change(connection, &session_id, |settings| settings.set_option(&config_id, &value)).await?;
-    Ok(json!({ "configOptions": options }).into())
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SetModelParams {
@@ -369,32 +108,252 @@ struct SetModelParams {
     model_id: String,
 }
 
-async fn set_model(
-    connection: &DemoConnection,
-    params: SetModelParams,
-) -> Result<MethodReply, RpcError> {
-    let SetModelParams { session_id, model_id } = params;
-    let options =
-        change(connection, &session_id, |settings| settings.set_option("model", &model_id)).await?;
-    let update = json!({ "sessionUpdate": "config_option_update", "configOptions": options });
-    Ok(MethodReply { result: json!({}), then: Some((session_id, update)) })
+impl DemoConnection {
+    pub(super) async fn answer(&self, method: &str, params: &str) -> MethodResult {
+        match method {
+            "initialize" => self.initialize(read(params)?),
+            "authenticate" => self.authenticate(&read(params)?),
+            "session/new" => self.new_session(read(params)?).await,
+            "session/load" if self.offers("load") => self.load(read(params)?).await,
+            "session/resume" if self.offers("resume") => self.resume(read(params)?).await,
+            // The only method that needs no params at all.
+            "session/list" if self.offers("list") && params == "null" => {
+                self.list(ListSessionsParams::default()).await
+            }
+            "session/list" if self.offers("list") => self.list(read(params)?).await,
+            "session/close" if self.offers("close") => self.close(&read(params)?).await,
+            "session/delete" if self.offers("delete") => self.delete(&read(params)?).await,
+            "session/set_mode" if self.has_config() => self.set_mode(read(params)?).await,
+            "session/set_config_option" if self.has_config() => {
+                self.set_option(read(params)?).await
+            }
+            "session/set_model" if self.has_config() => self.set_model(read(params)?).await,
+            _ => Err(RpcError::new(codes::METHOD_NOT_FOUND, format!("no such method: {method}"))),
+        }
+    }
+
+    fn offers(&self, method: &str) -> bool {
+        self.options.offers.contains(method)
+    }
+
+    fn has_config(&self) -> bool {
+        !self.options.has_no_config
+    }
+
+    fn initialize(&self, params: InitializeParams) -> MethodResult {
+        if !matches!(params.client_capabilities, Value::Null | Value::Object(_)) {
+            return Err(invalid("clientCapabilities is not an object"));
+        }
+        let mut state = self.state();
+        state.is_initialized = true;
+        state.client = params.client_capabilities;
+        let auth_methods: Vec<Value> = self
+            .options
+            .auth
+            .iter()
+            .map(
+                |id| json!({ "id": id, "name": "Demo login", "description": "Always lets you in" }),
+            )
+            .collect();
+        // Loading has a member of its own.
+        let of_sessions = ["list", "resume", "close", "delete"].into_iter();
+        let of_sessions = of_sessions.filter(|method| self.offers(method));
+        let of_sessions: Value = of_sessions.map(|name| (name.to_owned(), json!({}))).collect();
+        Ok(json!({
+            "protocolVersion": self.options.version_answer.unwrap_or(1),
+            "agentCapabilities": {
+                "loadSession": self.offers("load"),
+                "promptCapabilities": { "image": true, "audio": true, "embeddedContext": true },
+                "mcpCapabilities": { "http": false, "sse": false },
+                "sessionCapabilities": of_sessions,
+            },
+            "authMethods": auth_methods,
+            "agentInfo": {
+                "name": "demo",
+                "title": "Switchyard demo agent",
+                "version": env!("CARGO_PKG_VERSION"),
+            },
+        })
+        .into())
+    }
+
+    fn authenticate(&self, params: &AuthenticateParams) -> MethodResult {
+        if self.options.auth.as_deref() != Some(params.method_id.as_str()) {
+            return Err(invalid(format!("no such auth method: {}", params.method_id)));
+        }
+        self.state().is_authenticated = true;
+        Ok(json!({}).into())
+    }
+
+    async fn new_session(&self, params: NewSessionParams) -> MethodResult {
+        self.check(&params.cwd)?;
+        tokio::time::sleep(self.options.slow_new).await;
+        let id = self.unique("demo");
+        if self.options.has_early_updates {
+            self.send_update(&id, &commands::available()).await;
+        }
+        let session = DemoSession::open(DemoRecord::new(id.clone(), params.cwd));
+        let mut result = self.describe(&session.record);
+        self.state().sessions.insert(id.clone(), session);
+        self.save(&id).await.map_err(storage)?;
+        result["sessionId"] = Value::from(id.as_str());
+        Ok(MethodReply { result, then: Some((id, commands::available())) })
+    }
+
+    async fn load(&self, params: LoadSessionParams) -> MethodResult {
+        let LoadSessionParams { session_id, cwd, .. } = params;
+        let record = self.reopen(&session_id, cwd).await?;
+        for update in &record.history {
+            self.send_update(&session_id, update).await;
+        }
+        let result = self.describe(&record);
+        Ok(MethodReply { result, then: Some((session_id, commands::available())) })
+    }
+
+    async fn resume(&self, params: ResumeSessionParams) -> MethodResult {
+        let record = self.reopen(&params.session_id, params.cwd).await?;
+        Ok(self.describe(&record).into())
+    }
+
+    async fn reopen(&self, id: &str, cwd: String) -> Result<DemoRecord, RpcError> {
+        self.check(&cwd)?;
+        if self.options.forgets {
+            return Err(unknown_session(id));
+        }
+        let is_in_memory = self.state().sessions.contains_key(id);
+        if !is_in_memory {
+            let record = match self.store.lock().await.load(id).await {
+                Some(record) => record,
+                None if self.options.lies_on_resume => DemoRecord::new(id.to_owned(), cwd.clone()),
+                None => return Err(unknown_session(id)),
+            };
+            self.state().sessions.insert(id.to_owned(), DemoSession::open(record));
+        }
+        let mut state = self.state();
+        let session = state.sessions.get_mut(id).ok_or_else(|| unknown_session(id))?;
+        session.is_open = true;
+        session.record.cwd = cwd;
+        Ok(session.record.clone())
+    }
+
+    async fn list(&self, params: ListSessionsParams) -> MethodResult {
+        self.check_auth()?;
+        let skip: usize = match params.cursor {
+            Some(cursor) => cursor.parse().map_err(|_| invalid("no such cursor"))?,
+            None => 0,
+        };
+        let on_disk = self.store.lock().await.list().await;
+        let found = on_disk.into_iter().map(|record| (record.session_id.clone(), record));
+        let mut found: HashMap<String, DemoRecord> = found.collect();
+        for (id, session) in &self.state().sessions {
+            found.insert(id.clone(), session.record.clone());
+        }
+        let is_meant =
+            |record: &DemoRecord| params.cwd.as_ref().is_none_or(|cwd| *cwd == record.cwd);
+        let mut records: Vec<DemoRecord> = found.into_values().filter(is_meant).collect();
+        // Newest first; the id makes the order the same on every page.
+        records.sort_by(|a, b| {
+            b.updated_at.cmp(&a.updated_at).then_with(|| a.session_id.cmp(&b.session_id))
+        });
+        let info = |record: &DemoRecord| {
+            json!({
+                "sessionId": record.session_id,
+                "cwd": record.cwd,
+                "title": record.title,
+                "updatedAt": record.updated_at,
+            })
+        };
+        let sessions: Vec<Value> = records.iter().skip(skip).take(LIST_PAGE).map(info).collect();
+        let mut result = json!({ "sessions": sessions });
+        if records.len() > skip.saturating_add(LIST_PAGE) {
+            result["nextCursor"] = Value::from((skip + LIST_PAGE).to_string());
+        }
+        Ok(result.into())
+    }
+
+    async fn close(&self, params: &SessionIdParams) -> MethodResult {
+        self.state().open_session(&params.session_id)?.close();
+        self.save(&params.session_id).await.map_err(storage)?;
+        Ok(json!({}).into())
+    }
+
+    async fn delete(&self, params: &SessionIdParams) -> MethodResult {
+        let store = self.store.lock().await;
+        if let Some(session) = self.state().sessions.remove(&params.session_id) {
+            session.cancel();
+        }
+        store.remove(&params.session_id).await.map_err(storage)?;
+        Ok(json!({}).into())
+    }
+
+    async fn set_mode(&self, params: SetModeParams) -> MethodResult {
+        let SetModeParams { session_id, mode_id } = params;
+        self.change(&session_id, |settings| settings.set_mode(&mode_id)).await?;
+        let update = json!({ "sessionUpdate": "current_mode_update", "currentModeId": mode_id });
+        Ok(MethodReply { result: json!({}), then: Some((session_id, update)) })
+    }
+
+    async fn set_option(&self, params: SetOptionParams) -> MethodResult {
+        let SetOptionParams { session_id, config_id, value } = params;
+        let set = |settings: &mut DemoSettings| settings.set_option(&config_id, &value);
+        let options = self.change(&session_id, set).await?;
+        Ok(json!({ "configOptions": options }).into())
+    }
+
+    async fn set_model(&self, params: SetModelParams) -> MethodResult {
+        let SetModelParams { session_id, model_id } = params;
+        let set = |settings: &mut DemoSettings| settings.set_option("model", &model_id);
+        let options = self.change(&session_id, set).await?;
+        let update = json!({ "sessionUpdate": "config_option_update", "configOptions": options });
+        Ok(MethodReply { result: json!({}), then: Some((session_id, update)) })
+    }
+
+    /// Applies a change and gives the complete list of options after it.
+    async fn change(
+        &self,
+        id: &str,
+        apply: impl FnOnce(&mut DemoSettings) -> bool,
+    ) -> Result<Value, RpcError> {
+        let options = {
+            let mut state = self.state();
+            let session = state.open_session(id)?;
+            if !apply(&mut session.record.settings) {
+                return Err(invalid("no such option or no such value"));
+            }
+            session.record.settings.options()
+        };
+        // The choice holds for this process even when it cannot be written down.
+        let _ = self.save(id).await;
+        Ok(options)
+    }
+
+    /// The modes and config options of a session, for the answers to new, load and resume.
+    fn describe(&self, record: &DemoRecord) -> Value {
+        match self.has_config() {
+            true => json!({
+                "modes": record.settings.modes(),
+                "configOptions": record.settings.options(),
+            }),
+            false => json!({}),
+        }
+    }
+
+    fn check_auth(&self) -> Result<(), RpcError> {
+        match self.state().is_authenticated {
+            true => Ok(()),
+            false => Err(RpcError::new(codes::AUTH_REQUIRED, "call authenticate first")),
+        }
+    }
+
+    fn check(&self, cwd: &str) -> Result<(), RpcError> {
+        self.check_auth()?;
+        match Path::new(cwd).is_absolute() {
+            true => Ok(()),
+            false => Err(invalid(format!("cwd is not an absolute path: {cwd}"))),
+        }
+    }
 }
 
-/// Applies a change and gives the complete list of options after it.
-async fn change(
-    connection: &DemoConnection,
-    id: &str,
-    apply: impl FnOnce(&mut DemoSettings) -> bool,
-) -> Result<Value, RpcError> {
-    let options = {
-        let mut state = connection.state();
-        let session = state.open_session(id)?;
-        if !apply(&mut session.record.settings) {
-            return Err(invalid("no such option or no such value"));
-        }
-        session.record.settings.options()
-    };
-    // The choice holds for this process even when it cannot be written down.
-    let _ = connection.save(id).await;
-    Ok(options)
+fn storage(problem: std::io::Error) -> RpcError {
+    RpcError::new(codes::INTERNAL, format!("cannot save the session: {problem}"))
 }

@@ -4,9 +4,13 @@
 //! wrong. The default is an honest, minimal agent: every lie and every capability has to be asked
 //! for.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// The optional `session/*` methods.
+const SESSION_METHODS: [&str; 5] = ["load", "resume", "list", "close", "delete"];
 
 /// How the demo agent behaves on one connection.
 #[derive(Debug, Clone, Default)]
@@ -15,7 +19,7 @@ pub struct DemoOptions {
     /// Keep each session as a JSON file here, so that another process can go on with it.
     pub state: Option<PathBuf>,
     /// Which of the optional `session/*` methods are advertised and served.
-    pub offers: OfferedMethods,
+    pub offers: BTreeSet<&'static str>,
     /// Claim success when asked to load or resume a session that is not there.
     pub lies_on_resume: bool,
     /// Answer every load and resume with "not found".
@@ -40,22 +44,6 @@ pub struct DemoOptions {
     pub ignores_eof: bool,
     /// Stay alive on SIGTERM.
     pub ignores_term: bool,
-}
-
-/// The optional session methods.
-#[derive(Debug, Clone, Copy, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "five independent switches, not a state")]
-pub struct OfferedMethods {
-    pub load: bool,
-    pub resume: bool,
-    pub list: bool,
-    pub close: bool,
-    pub delete: bool,
-}
-
-impl OfferedMethods {
-    /// All of them.
-    pub const ALL: Self = Self { load: true, resume: true, list: true, close: true, delete: true };
 }
 
 /// The ids of the requests which the agent sends.
@@ -93,87 +81,67 @@ impl DemoOptions {
     /// Reads the arguments that follow `demo-agent`. Both `--flag VALUE` and `--flag=VALUE` work.
     pub fn from_args(arguments: &[OsString]) -> Result<Self, String> {
         let mut options = Self::default();
-        let mut rest = FlagReader { left: arguments, inline: None };
-        while let Some(flag) = rest.next_flag()? {
-            options.apply(&flag, &mut rest)?;
-            if rest.inline.is_some() {
+        let mut left = arguments.iter();
+        while let Some(argument) = left.next() {
+            let flag =
+                argument.to_str().ok_or_else(|| format!("unknown flag {}", argument.display()))?;
+            let (flag, mut inline) = match flag.split_once('=') {
+                Some((flag, value)) => (flag, Some(OsString::from(value))),
+                None => (flag, None),
+            };
+            options.apply(flag, || inline.take().or_else(|| left.next().cloned()))?;
+            if inline.is_some() {
                 return Err(format!("`{flag}` takes no value"));
             }
         }
         Ok(options)
     }
 
-    fn apply(&mut self, flag: &str, rest: &mut FlagReader<'_>) -> Result<(), String> {
+    fn apply(
+        &mut self,
+        flag: &str,
+        mut next: impl FnMut() -> Option<OsString>,
+    ) -> Result<(), String> {
+        let mut value = || next().ok_or(format!("`{flag}` needs a value"));
+        let mut text = || {
+            let text = value()?.into_string();
+            text.map_err(|_| format!("the value of `{flag}` is not UTF-8"))
+        };
+        let mut number = || {
+            let text = text()?;
+            text.parse().map_err(|_| format!("`{flag}` needs a number, got `{text}`"))
+        };
         match flag {
-            "--state" => self.state = Some(PathBuf::from(rest.value(flag)?)),
-            "--load" => self.offers.load = true,
-            "--resume" => self.offers.resume = true,
-            "--list" => self.offers.list = true,
-            "--close" => self.offers.close = true,
-            "--delete" => self.offers.delete = true,
-            "--all-sessions" => self.offers = OfferedMethods::ALL,
+            "--state" => self.state = Some(PathBuf::from(value()?)),
+            "--all-sessions" => self.offers.extend(SESSION_METHODS),
             "--lie-on-resume" => self.lies_on_resume = true,
             "--forget" => self.forgets = true,
             "--no-config" => self.has_no_config = true,
-            "--auth" => self.auth = Some(rest.text(flag)?),
+            "--auth" => self.auth = Some(text()?),
             "--early-updates" => self.has_early_updates = true,
-            "--version-answer" => self.version_answer = Some(rest.number(flag)?),
-            "--ids" => self.ids = rest.id_style(flag)?,
-            "--slow-start" => self.slow_start = Duration::from_millis(rest.number(flag)?),
-            "--slow-new" => self.slow_new = Duration::from_millis(rest.number(flag)?),
-            "--stderr-flood" => self.stderr_flood_bytes = rest.number(flag)?,
+            "--version-answer" => self.version_answer = Some(number()?),
+            "--ids" => {
+                self.ids = match text()?.as_str() {
+                    "from-zero" => IdStyle::FromZero,
+                    "strings" => IdStyle::Strings,
+                    other => {
+                        return Err(format!("`{flag}` is `from-zero` or `strings`, not `{other}`"));
+                    }
+                };
+            }
+            "--slow-start" => self.slow_start = Duration::from_millis(number()?),
+            "--slow-new" => self.slow_new = Duration::from_millis(number()?),
+            "--stderr-flood" => self.stderr_flood_bytes = number()?,
             "--ignore-eof" => self.ignores_eof = true,
             "--ignore-term" => self.ignores_term = true,
-            _ => return Err(format!("unknown flag `{flag}`; the flags are:\n{USAGE}")),
+            _ => {
+                let offered = SESSION_METHODS.into_iter();
+                let mut offered = offered.filter(|name| flag.strip_prefix("--") == Some(*name));
+                let unknown = || format!("unknown flag `{flag}`; the flags are:\n{USAGE}");
+                self.offers.insert(offered.next().ok_or_else(unknown)?);
+            }
         }
         Ok(())
-    }
-}
-
-struct FlagReader<'a> {
-    left: &'a [OsString],
-    /// The part after `=` of the flag that was just read.
-    inline: Option<String>,
-}
-
-impl FlagReader<'_> {
-    fn next_flag(&mut self) -> Result<Option<String>, String> {
-        let Some((first, left)) = self.left.split_first() else { return Ok(None) };
-        self.left = left;
-        let flag = first.to_str().ok_or_else(|| format!("unknown flag {}", first.display()))?;
-        Ok(Some(match flag.split_once('=') {
-            Some((name, value)) => {
-                self.inline = Some(value.to_owned());
-                name.to_owned()
-            }
-            None => flag.to_owned(),
-        }))
-    }
-
-    fn value(&mut self, flag: &str) -> Result<OsString, String> {
-        if let Some(value) = self.inline.take() {
-            return Ok(value.into());
-        }
-        let (first, left) = self.left.split_first().ok_or(format!("`{flag}` needs a value"))?;
-        self.left = left;
-        Ok(first.clone())
-    }
-
-    fn text(&mut self, flag: &str) -> Result<String, String> {
-        self.value(flag)?.into_string().map_err(|_| format!("the value of `{flag}` is not UTF-8"))
-    }
-
-    fn number(&mut self, flag: &str) -> Result<u64, String> {
-        let text = self.text(flag)?;
-        text.parse().map_err(|_| format!("`{flag}` needs a number, got `{text}`"))
-    }
-
-    fn id_style(&mut self, flag: &str) -> Result<IdStyle, String> {
-        match self.text(flag)?.as_str() {
-            "from-zero" => Ok(IdStyle::FromZero),
-            "strings" => Ok(IdStyle::Strings),
-            other => Err(format!("`{flag}` is `from-zero` or `strings`, not `{other}`")),
-        }
     }
 }
 

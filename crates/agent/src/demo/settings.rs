@@ -42,25 +42,16 @@ impl Default for DemoSettings {
 impl DemoSettings {
     /// Chooses a mode; false if there is no such mode.
     pub(super) fn set_mode(&mut self, mode: &str) -> bool {
-        let is_known = MODES.iter().any(|(id, ..)| *id == mode);
-        if is_known {
-            mode.clone_into(&mut self.mode);
-        }
-        is_known
+        choose(&mut self.mode, MODES.map(|(id, ..)| id), mode)
     }
 
     /// Chooses a value of an option; false if there is no such option or no such value.
     pub(super) fn set_option(&mut self, option: &str, value: &str) -> bool {
-        let (offered, current): (&[_], _) = match option {
-            "model" => (&MODELS, &mut self.model),
-            "effort" => (&EFFORTS, &mut self.effort),
-            _ => return false,
-        };
-        let is_known = offered.iter().any(|(id, _)| *id == value);
-        if is_known {
-            value.clone_into(current);
+        match option {
+            "model" => choose(&mut self.model, MODELS.map(|(id, _)| id), value),
+            "effort" => choose(&mut self.effort, EFFORTS.map(|(id, _)| id), value),
+            _ => false,
         }
-        is_known
     }
 
     pub(super) fn modes(&self) -> Value {
@@ -73,6 +64,14 @@ impl DemoSettings {
             select("effort", "Effort", "thought_level", &self.effort, &EFFORTS),
         ])
     }
+}
+
+fn choose<const N: usize>(current: &mut String, offered: [&str; N], value: &str) -> bool {
+    let is_known = offered.contains(&value);
+    if is_known {
+        value.clone_into(current);
+    }
+    is_known
 }
 
 fn select(id: &str, name: &str, category: &str, current: &str, offered: &[(&str, &str)]) -> Value {

@@ -3,9 +3,8 @@
 //!
 //! In: the params of `session/prompt`. Out: updates, calls, and how the turn is to end.
 
-use super::connection::{ClientAnswer, DemoConnection, update_line};
+use super::connection::{ClientAnswer, DemoConnection, read, update_line};
 use super::content::DemoPrompt;
-use super::params::read;
 use super::session::DemoSession;
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -15,18 +15,10 @@ const NAMELESS: &str = "unnamed_tool";
 
 #[derive(Debug, Default)]
 pub struct Assembly {
-    text: String,
-    thought: String,
-    calls: BTreeMap<usize, CallDraft>,
-    usage: Option<TokenUsage>,
-    finish: Option<FinishReason>,
-}
-
-#[derive(Debug, Default)]
-struct CallDraft {
-    id: Option<String>,
-    name: Option<String>,
-    arguments: String,
+    /// All but the calls.
+    said: AssembledAnswer,
+    /// By number; id and name are empty until they come.
+    calls: BTreeMap<usize, ModelToolCall>,
 }
 
 /// A model's whole answer.
@@ -44,44 +36,44 @@ pub struct AssembledAnswer {
 impl Assembly {
     pub fn push(&mut self, delta: &Delta) {
         match delta {
-            Delta::Text(text) => self.text.push_str(text),
-            Delta::Thought(thought) => self.thought.push_str(thought),
+            Delta::Text(text) => self.said.text.push_str(text),
+            Delta::Thought(thought) => self.said.thought.push_str(thought),
             Delta::Call { index, id, name, arguments } => {
-                let draft = self.calls.entry(*index).or_default();
-                let given = |value: &Option<String>| value.clone().filter(|text| !text.is_empty());
-                draft.id = draft.id.take().or_else(|| given(id));
-                draft.name = draft.name.take().or_else(|| given(name));
-                draft.arguments.push_str(arguments);
+                let call = self.calls.entry(*index).or_default();
+                for (known, given) in [(&mut call.id, id), (&mut call.name, name)] {
+                    if known.is_empty() {
+                        known.push_str(given.as_deref().unwrap_or_default());
+                    }
+                }
+                call.arguments.push_str(arguments);
             }
-            Delta::Usage(usage) => self.usage = Some(*usage),
-            Delta::Finish(finish) => self.finish = Some(*finish),
+            Delta::Usage(usage) => self.said.usage = Some(*usage),
+            Delta::Finish(finish) => self.said.finish = Some(*finish),
             Delta::Retrying { .. } | Delta::ToolsRefused { .. } => {}
         }
     }
 
     pub fn end(self) -> AssembledAnswer {
+        let mut said = self.said;
         let mut taken = HashSet::new();
-        let calls: Vec<_> = self
-            .calls
-            .into_values()
-            .filter(|draft| {
-                draft.id.is_some() || draft.name.is_some() || !draft.arguments.is_empty()
-            })
-            .map(|draft| {
-                let id = draft.id.filter(|id| !taken.contains(id)).unwrap_or_else(fresh_id);
-                taken.insert(id.clone());
-                let name = draft.name.unwrap_or_else(|| NAMELESS.to_owned());
-                ModelToolCall { id, name, arguments: draft.arguments }
-            })
-            .collect();
-        let finish = self.finish.map(|finish| match (finish, calls.is_empty()) {
+        for mut call in self.calls.into_values().filter(|call| *call != ModelToolCall::default()) {
+            if call.id.is_empty() || taken.contains(&call.id) {
+                call.id = fresh_id();
+            }
+            taken.insert(call.id.clone());
+            if call.name.is_empty() {
+                NAMELESS.clone_into(&mut call.name);
+            }
+            said.calls.push(call);
+        }
+        said.finish = said.finish.map(|finish| match (finish, said.calls.is_empty()) {
             // Not every endpoint reports calls as its reason to stop, and some do so without any
             // call.
             (FinishReason::Stop, false) => FinishReason::Calls,
             (FinishReason::Calls, true) => FinishReason::Stop,
             (finish, _) => finish,
         });
-        AssembledAnswer { text: self.text, thought: self.thought, calls, usage: self.usage, finish }
+        said
     }
 }
 

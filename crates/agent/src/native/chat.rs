@@ -69,7 +69,7 @@ pub fn push_user(messages: &mut Vec<ChatMessage>, mut more: Vec<MessagePart>) {
 }
 
 /// A tool call that a model asks for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ModelToolCall {
     /// The model's own id; ours if it gave none.
     pub id: String,
@@ -95,8 +95,6 @@ pub struct ChatRequest {
     pub tools: Vec<ToolSpec>,
     /// Calls and results of the conversation are sent as text, to a model without tools.
     pub calls_as_text: bool,
-    pub max_tokens: Option<u32>,
-    pub temperature: Option<f64>,
     /// `low`, `medium`, `high` …: only sent when somebody chose it.
     pub effort: Option<String>,
 }

@@ -16,12 +16,10 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 pub use self::resolve::ModelSetup;
-use super::endpoint::{EndpointKind, ModelSettings};
-use super::lenient::ConfigDuration;
+use super::endpoint::{ModelSettings, ProviderTable};
 use super::mcp::McpConfig;
 use super::sandbox;
-use super::secret::Secret;
-use super::settings::context_tools::EnabledContextTools;
+use super::settings::EnabledContextTools;
 use super::settings::{ContextSettings, TurnLimits};
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -118,39 +116,6 @@ impl Config {
             SandboxTable { network, .. } => sandbox::SandboxMode::Workspace { network },
         }
     }
-}
-
-/// `[native.providers.NAME]`
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ProviderTable {
-    pub kind: EndpointKind,
-    pub base_url: Option<String>,
-    /// The variable that holds the key. Wins over `api_key` where it is set.
-    pub api_key_env: Option<String>,
-    pub api_key: Option<Secret>,
-    pub model: Option<String>,
-    /// Offered beside what the endpoint lists.
-    pub models: Vec<String>,
-    pub headers: BTreeMap<String, Secret>,
-    /// Azure.
-    pub api_version: Option<String>,
-    /// Azure; the model's name if there is none.
-    pub deployment: Option<String>,
-    /// Bedrock.
-    pub region: Option<String>,
-    /// Tokens.
-    pub context_window: Option<u64>,
-    pub max_tokens: Option<u32>,
-    pub temperature: Option<f64>,
-    pub images: Option<bool>,
-    pub tools: Option<bool>,
-    pub send_thoughts: Option<bool>,
-    pub connect: Option<ConfigDuration>,
-    pub first_byte: Option<ConfigDuration>,
-    pub idle: Option<ConfigDuration>,
-    pub retries: Option<u32>,
-    pub retry_wait: Option<ConfigDuration>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

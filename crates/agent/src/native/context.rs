@@ -34,7 +34,7 @@ pub(super) fn messages(system: &str, entries: &[JournalEntry]) -> Vec<ChatMessag
         results: results(entries),
         sent_notes: HashSet::new(),
     };
-    let system = match told.overlay.objective() {
+    let system = match &told.overlay.objective {
         Some(objective) => format!("{system}\n\n{OBJECTIVE}\n{objective}").trim_start().to_owned(),
         None => system.to_owned(),
     };

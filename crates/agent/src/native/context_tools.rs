@@ -13,7 +13,7 @@
 //! They are off until somebody switches them on: in the configuration, in a variable, or as an
 //! option of a session. Always true: the journal is only added to.
 
-mod checks;
+pub(super) mod checks;
 mod classifier_threads;
 mod context_edit;
 mod context_editor;
@@ -23,22 +23,19 @@ mod part_numbers;
 mod refine;
 mod side_requests;
 mod thread_park;
-pub(super) mod verify;
 
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
 use super::session::NativeSession;
-use super::settings::context_tools::ContextToolName;
+use super::settings::ContextToolName;
 use super::tool::Tool;
 use context_editor::ContextEditor;
 
 /// The context tools of a session's own conversation, for one turn. A sub-agent has a conversation
 /// that nobody keeps, and of these `verify` alone.
 pub(super) fn of(session: &Arc<NativeSession>, cancel: &CancellationToken) -> Vec<Arc<Tool>> {
-    let switch = session.context_tools();
-    let is_on = |name: &ContextToolName| switch.has(*name);
     let editor = ContextEditor::new(session);
     let make = |name: ContextToolName| match name {
         ContextToolName::ContextEdit => context_edit::tool(editor.clone()),
@@ -46,10 +43,10 @@ pub(super) fn of(session: &Arc<NativeSession>, cancel: &CancellationToken) -> Ve
         ContextToolName::ClassifierThreads => classifier_threads::tool(editor.clone()),
         ContextToolName::DistillThreads => distill_threads::tool(editor.clone()),
         ContextToolName::ObjectiveSet => objective_set::tool(editor.clone()),
-        ContextToolName::Verify => verify::tool(session.clone()),
+        ContextToolName::Verify => checks::tool(session.clone()),
         ContextToolName::Refine => refine::tool(session.clone(), cancel.clone()),
     };
-    ContextToolName::ALL.into_iter().filter(is_on).map(make).collect()
+    session.context_tools().0.into_iter().map(make).collect()
 }
 
 #[cfg(test)]

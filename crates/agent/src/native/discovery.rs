@@ -14,7 +14,6 @@ use serde_json::Value;
 
 use super::endpoint::{Endpoint, EndpointKind};
 use super::http;
-use super::provider::Model;
 use super::provider::listing;
 
 /// Time for an answer: what listens on this machine answers at once, or is busy.
@@ -36,14 +35,6 @@ pub const CANDIDATES: [Candidate; 5] = [
     Candidate { kind: EndpointKind::Llamacpp, port: 8080 },
     Candidate { kind: EndpointKind::Lmstudio, port: 1234 },
 ];
-
-/// An endpoint that answered.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FoundEndpoint {
-    pub kind: EndpointKind,
-    pub base: Url,
-    pub models: Vec<Model>,
-}
 
 /// Advice on how to configure an endpoint, for whoever reads it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -90,16 +81,14 @@ pub enum NothingFound {
     WantsKey { title: &'static str, base: String, status: u16, remedy: String },
 }
 
-/// Asks all candidates; the first of them that has a model wins.
-pub async fn look(
-    candidates: &[Candidate],
-    advice: &Advice,
-) -> Result<FoundEndpoint, NothingFound> {
+/// Asks all candidates; the first of them that has a model wins. It has the models that it listed,
+/// and no key.
+pub async fn look(candidates: &[Candidate], advice: &Advice) -> Result<Endpoint, NothingFound> {
     let asked = join_all(candidates.iter().map(|candidate| ask(*candidate, advice))).await;
     let (mut without_models, mut locked) = (None, None);
     for found in asked.into_iter().flatten() {
         match found {
-            Ok(found) if found.models.is_empty() => {
+            Ok(found) if found.table.models.is_empty() => {
                 without_models.get_or_insert(NothingFound::NoModels {
                     title: found.kind.title(),
                     base: found.base.to_string(),
@@ -126,29 +115,19 @@ pub async fn look(
     }))
 }
 
-impl FoundEndpoint {
-    /// The settings of the endpoint: without a key.
-    pub fn endpoint(&self) -> Endpoint {
-        let mut endpoint = Endpoint::new(self.kind.word(), self.kind, self.base.clone());
-        // It has listed them, whether or not it lists them again.
-        endpoint.models = self.models.iter().map(|model| model.id.clone()).collect();
-        endpoint
-    }
-
-    /// One line for people.
-    pub fn summary(&self) -> String {
-        let n = self.models.len();
-        let models = if n == 1 { "1 model".to_owned() } else { format!("{n} models") };
-        format!("using {} at {} ({models})", self.kind.title(), self.base)
-    }
+/// One line for people about an endpoint that was found.
+pub fn summary(found: &Endpoint) -> String {
+    let n = found.table.models.len();
+    let models = if n == 1 { "1 model".to_owned() } else { format!("{n} models") };
+    format!("using {} at {} ({models})", found.kind.title(), found.base)
 }
 
 /// Asks what answers on a port; an error, if it answers, but not without a key.
-async fn ask(candidate: Candidate, advice: &Advice) -> Option<Result<FoundEndpoint, NothingFound>> {
+async fn ask(candidate: Candidate, advice: &Advice) -> Option<Result<Endpoint, NothingFound>> {
     let Candidate { kind, port } = candidate;
     let base = Url::parse(&format!("http://127.0.0.1:{port}/v1")).ok()?;
     let asking = async {
-        let client = super::provider::client::keyless_client(&base).ok()?;
+        let client = super::provider::client::builder_for(&base).build().ok()?;
         let mut response = client.get(format!("{base}/models")).send().await.ok()?;
         let status = response.status();
         // LiteLLM answers 401, or 500 when it has no database to look the missing key up in.
@@ -166,7 +145,13 @@ async fn ask(candidate: Candidate, advice: &Advice) -> Option<Result<FoundEndpoi
         serde_json::from_slice::<Value>(&body).ok().map(Ok)
     };
     match tokio::time::timeout(ANSWER_WITHIN, asking).await.ok()?? {
-        Ok(list) => Some(Ok(FoundEndpoint { kind, base, models: listing::read_strictly(&list)? })),
+        Ok(list) => {
+            let mut found = Endpoint::new(kind.word(), kind, base);
+            // It has listed them, whether or not it lists them again.
+            let models = listing::read_strictly(&list)?.into_iter();
+            found.table.models = models.map(|model| model.id).collect();
+            Some(Ok(found))
+        }
         Err(status) => {
             let (title, base) = (kind.title(), base.to_string());
             let remedy = match advice {

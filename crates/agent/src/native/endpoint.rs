@@ -8,6 +8,7 @@ use reqwest::Url;
 use serde::Deserialize;
 
 use super::cost::Price;
+use super::lenient::ConfigDuration;
 use super::secret::Secret;
 
 /// The software or service that serves the models; decides paths, headers and defaults.
@@ -27,6 +28,42 @@ pub enum EndpointKind {
     Other,
 }
 
+/// `[native.providers.NAME]`
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProviderTable {
+    pub kind: EndpointKind,
+    pub base_url: Option<String>,
+    /// The variable that holds the key. Wins over `api_key` where it is set.
+    pub api_key_env: Option<String>,
+    pub api_key: Option<Secret>,
+    /// The model that is used where nobody chooses.
+    pub model: Option<String>,
+    /// Offered beside what the endpoint lists.
+    pub models: Vec<String>,
+    pub headers: BTreeMap<String, Secret>,
+    /// Azure.
+    pub api_version: Option<String>,
+    /// Azure; the model's name if there is none.
+    pub deployment: Option<String>,
+    /// Bedrock.
+    pub region: Option<String>,
+    /// Tokens.
+    pub context_window: Option<u64>,
+    pub max_tokens: Option<u32>,
+    pub temperature: Option<f64>,
+    /// Whether its models look at images; unknown if nobody said.
+    pub images: Option<bool>,
+    /// Whether its models get tools; unknown if nobody said.
+    pub tools: Option<bool>,
+    pub send_thoughts: Option<bool>,
+    pub connect: Option<ConfigDuration>,
+    pub first_byte: Option<ConfigDuration>,
+    pub idle: Option<ConfigDuration>,
+    pub retries: Option<u32>,
+    pub retry_wait: Option<ConfigDuration>,
+}
+
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     pub name: String,
@@ -36,20 +73,8 @@ pub struct Endpoint {
     pub key: Option<Secret>,
     /// The setting that holds the key, for a person to look at when the key is refused.
     pub key_name: String,
-    pub headers: BTreeMap<String, Secret>,
-    pub api_version: Option<String>,
-    pub deployment: Option<String>,
-    /// The model that is used where nobody chooses.
-    pub model: Option<String>,
-    /// Offered beside those that the endpoint lists.
-    pub models: Vec<String>,
-    pub context_window: Option<u64>,
-    pub max_tokens: Option<u32>,
-    pub temperature: Option<f64>,
-    /// Whether its models look at images; unknown if nobody said.
-    pub images: Option<bool>,
-    /// Whether its models get tools; unknown if nobody said.
-    pub tools: Option<bool>,
+    /// What was configured of it, without the key.
+    pub table: ProviderTable,
     /// Settings of single models, by `model` or `provider/model`.
     pub model_settings: BTreeMap<String, ModelSettings>,
     /// Whether it wants a model's thoughts back with the calls that followed from them.
@@ -114,16 +139,10 @@ impl Endpoint {
             base,
             key: None,
             key_name: "OPENAI_API_KEY".to_owned(),
-            headers: BTreeMap::new(),
-            api_version: None,
-            deployment: None,
-            model: kind.usual_model().map(str::to_owned),
-            models: Vec::new(),
-            context_window: None,
-            max_tokens: None,
-            temperature: None,
-            images: None,
-            tools: None,
+            table: ProviderTable {
+                model: (kind == EndpointKind::Openai).then(|| "gpt-4o".to_owned()),
+                ..ProviderTable::default()
+            },
             model_settings: BTreeMap::new(),
             send_thoughts,
             waits,
@@ -148,7 +167,7 @@ impl Endpoint {
     pub(super) fn hide_secrets(&self, text: &str) -> String {
         let mut text = text.to_owned();
         let password = self.base.password().map(Secret::new);
-        for secret in self.key.iter().chain(self.headers.values()).chain(&password) {
+        for secret in self.key.iter().chain(self.table.headers.values()).chain(&password) {
             text = secret.hide_in(&text);
         }
         super::secret::hide_keys(&text)
@@ -215,10 +234,6 @@ impl EndpointKind {
     /// The variable in which its key usually is.
     pub(super) fn usual_key(self) -> Option<&'static str> {
         Some(self.facts()[3]).filter(|name| !name.is_empty())
-    }
-
-    fn usual_model(self) -> Option<&'static str> {
-        (self == Self::Openai).then_some("gpt-4o")
     }
 
     /// The kind that is probably behind an address of which nothing else is known.

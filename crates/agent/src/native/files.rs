@@ -11,32 +11,32 @@
 //! compared again at the moment of the change, however long a person took to allow it. Several
 //! files are changed together or, as far as the disk lets us, not at all.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use bus::connection::CallError;
 use roots::{FileFacts, FileKind, ResolvedPath, Roots};
 use serde_json::json;
-use tokio::sync::{Semaphore, SemaphorePermit};
 use wire::ToolKind;
 
 use super::client::AcpClient;
 use super::lock;
-use super::tool_call::ToolError;
+use super::tool_call::{CallNeed, ToolError};
 
 mod changing;
 pub(super) mod difference;
-pub(super) mod protected;
-mod seen_files;
 mod similar_names;
 pub(super) mod text;
 
 pub(super) use changing::PlannedFileChange;
-use seen_files::SeenFiles;
 pub(super) use text::FileText;
+use text::TextDigest;
 
 /// Largest text: more is nothing that a model reads or an editor shows.
 pub(super) const MAX_TEXT_BYTES: u64 = 10 << 20;
+/// A session that reads more files has to read the oldest again before it changes them.
+const MAX_SEEN: usize = 4096;
 
 /// The files of one session. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -51,22 +51,14 @@ struct FilesState {
     client: AcpClient,
     seen: Mutex<SeenFiles>,
     /// Looking at a file and changing it is one step: only one call does so at a time.
-    change_permits: Semaphore,
+    change_lock: tokio::sync::Mutex<()>,
 }
 
 impl Files {
     /// `cwd` is one of the roots, as the client named it, or inside one.
     pub fn new(cwd: PathBuf, roots: Roots, client: AcpClient) -> Self {
-        let seen = Mutex::default();
-        Self {
-            shared: Arc::new(FilesState {
-                cwd,
-                roots,
-                client,
-                seen,
-                change_permits: Semaphore::new(1),
-            }),
-        }
+        let (seen, change_lock) = (Mutex::default(), tokio::sync::Mutex::default());
+        Self { shared: Arc::new(FilesState { cwd, roots, client, seen, change_lock }) }
     }
 
     /// Resolves a path of a model: absolute, or relative to the session's directory.
@@ -194,10 +186,25 @@ impl Files {
         }
     }
 
+    /// The permission that changing these files takes.
+    pub(super) fn need_to_change(&self, places: &[&ResolvedPath]) -> CallNeed {
+        let mut special: Vec<_> = places
+            .iter()
+            .filter(|place| is_protected(place))
+            .map(|place| self.shown(place))
+            .collect();
+        special.sort();
+        special.dedup();
+        let key = match special.as_slice() {
+            [] => "edit".to_owned(),
+            special => format!("edit:protected:{}", special.join(",")),
+        };
+        CallNeed::Permission { key }
+    }
+
     /// Waits until no other call changes files.
-    pub(super) async fn change_permit(&self) -> Result<ChangePermit<'_>, ToolError> {
-        let permit = self.shared.change_permits.acquire().await.map_err(ToolError::new)?;
-        Ok(ChangePermit { files: self, _permit: permit })
+    pub(super) async fn lock_changes(&self) -> ChangePermit<'_> {
+        self.shared.change_lock.lock().await
     }
 
     /// Runs work that may wait for the disk.
@@ -258,6 +265,15 @@ impl Files {
     }
 }
 
+/// Whether a file there makes somebody run something later: hooks, shells, editors, agents. Allowing
+/// edits for a session must not mean these: each is asked about by its own name, also where nothing
+/// is there yet.
+fn is_protected(place: &ResolvedPath) -> bool {
+    let n_below = place.relative().components().count();
+    let root = place.real().ancestors().nth(n_below);
+    root.is_some_and(|root| roots::is_protected(root, place.real()))
+}
+
 /// The participle for an access that was denied.
 fn denied_participle(kind: ToolKind) -> &'static str {
     match kind {
@@ -269,11 +285,7 @@ fn denied_participle(kind: ToolKind) -> &'static str {
 }
 
 /// The right to change files, held by one call at a time.
-#[derive(Debug)]
-pub(super) struct ChangePermit<'a> {
-    files: &'a Files,
-    _permit: SemaphorePermit<'a>,
-}
+pub(super) type ChangePermit<'a> = tokio::sync::MutexGuard<'a, ()>;
 
 impl FilesState {
     fn root_names(&self) -> String {
@@ -286,6 +298,34 @@ impl FilesState {
         let path: &Path = place.path();
         let again = path.to_str().and_then(|path| self.roots.resolve(&self.cwd, path).ok());
         again.is_some_and(|again| again.real() == place.real())
+    }
+}
+
+/// The files that a model has seen, with a digest of what it saw, and when.
+#[derive(Debug, Default)]
+struct SeenFiles {
+    files: HashMap<PathBuf, (TextDigest, u64)>,
+    n_notes: u64,
+}
+
+impl SeenFiles {
+    fn note(&mut self, path: &Path, digest: TextDigest) {
+        self.n_notes += 1;
+        self.files.insert(path.to_owned(), (digest, self.n_notes));
+        if self.files.len() > MAX_SEEN {
+            let oldest = self.files.iter().min_by_key(|(_, (_, noted))| *noted);
+            if let Some(path) = oldest.map(|(path, _)| path.clone()) {
+                self.files.remove(&path);
+            }
+        }
+    }
+
+    fn of(&self, path: &Path) -> Option<TextDigest> {
+        self.files.get(path).map(|(digest, _)| *digest)
+    }
+
+    fn forget(&mut self, path: &Path) {
+        self.files.remove(path);
     }
 }
 

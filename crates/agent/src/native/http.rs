@@ -42,12 +42,12 @@ pub(super) async fn read(
 }
 
 /// The causes of an error, which alone says nothing; without the address, which may hold a token.
+pub(super) fn causes(error: &reqwest::Error) -> impl Iterator<Item = String> {
+    std::iter::successors(error.source(), |cause| (*cause).source()).map(ToString::to_string)
+}
+
+/// The causes in one sentence, if there are any.
 pub(super) fn reasons(error: &reqwest::Error) -> Option<String> {
-    let mut all = Vec::new();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        all.push(cause.to_string());
-        next = cause.source();
-    }
+    let all: Vec<String> = causes(error).collect();
     (!all.is_empty()).then(|| all.join(": "))
 }

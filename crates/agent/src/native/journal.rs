@@ -232,14 +232,6 @@ impl Journal {
 
     /// Adds an item, safe against a crash; returns its number.
     pub(super) async fn add(&self, item: JournalItem) -> Result<u64, StoreError> {
-        self.add_with(item, RecordChanges::default()).await
-    }
-
-    pub(super) async fn add_with(
-        &self,
-        item: JournalItem,
-        changes: RecordChanges,
-    ) -> Result<u64, StoreError> {
         let kind = Kind::update(name(&item));
         let draft = Draft { at: mint::now(), turn: None, kind, payload: Json::of(&item) };
         // Items that a person wrote or paid for are worth a sync.
@@ -251,7 +243,7 @@ impl Journal {
             JournalItem::Covered { .. } => Durability::Power,
             _ => Durability::Process,
         };
-        let batch = Batch::new(self.id, vec![draft]).durable(durability).with(changes);
+        let batch = Batch::new(self.id, vec![draft]).durable(durability);
         let seq = self.log.append(batch).await?.last.0;
         lock(&self.entries).push(JournalEntry { seq, item: Arc::new(item) });
         Ok(seq)

@@ -9,7 +9,6 @@ mod connection;
 mod http;
 mod message_filter;
 mod offered_tools;
-mod output;
 mod server;
 mod spec;
 mod sse;
@@ -31,14 +30,8 @@ use super::settings::KeeperSettings;
 use super::tool::Tool;
 
 pub use self::spec::{
-    McpConfig, SecretValues, ServerOrigin, ServerSpec, ServerTransport, SpecError, TransportName,
-    from_acp,
+    McpConfig, SecretValues, ServerSpec, ServerTransport, SpecError, TransportName, from_acp,
 };
-
-/// Time for a start: servers that are downloaded before their first start take a while.
-const START_WITHIN: Duration = Duration::from_secs(30);
-/// Time for a call: browsers and builds are behind some tools.
-const CALL_WITHIN: Duration = Duration::from_mins(5);
 
 /// Settings that the servers of a session share.
 #[derive(Debug, Clone)]
@@ -46,23 +39,6 @@ pub struct McpSettings {
     /// Working directory of servers that are commands.
     pub cwd: PathBuf,
     pub keeper: KeeperSettings,
-    /// Whether commands that a client names are run. A client that can start us can start them,
-    /// but one that reaches us through a network must not.
-    pub runs_commands_of_clients: bool,
-    pub start_within: Duration,
-    pub call_within: Duration,
-}
-
-impl McpSettings {
-    pub fn new(cwd: impl Into<PathBuf>, keeper: &KeeperSettings) -> Self {
-        Self {
-            cwd: cwd.into(),
-            keeper: keeper.clone(),
-            runs_commands_of_clients: true,
-            start_within: START_WITHIN,
-            call_within: CALL_WITHIN,
-        }
-    }
 }
 
 /// A problem with a server, for people.
@@ -101,14 +77,8 @@ impl McpServers {
         };
         let settings = Arc::new(settings);
         for spec in specs {
-            let is_of_client = matches!(spec.transport, ServerTransport::Command { .. })
-                && spec.origin == ServerOrigin::Client;
             if servers.all.iter().any(|other| other.spec.name == spec.name) {
                 let message = "another server of the same name is used instead";
-                servers.refused.push(ServerFault::new(&spec.name, message));
-            } else if is_of_client && !settings.runs_commands_of_clients {
-                let message = "a command that a client names is not run here; \
-                    hint: put the server into the configuration";
                 servers.refused.push(ServerFault::new(&spec.name, message));
             } else {
                 let server = McpServer::new(spec, Arc::clone(&settings), servers.is_over.clone());

@@ -13,7 +13,7 @@ use super::config::ModelSetup;
 use super::discovery::{self, Advice, Candidate};
 use super::provider::{ModelFailure, Provider};
 use super::providers::{OfferedModel, Providers};
-use super::{endpoint, lock, options};
+use super::{endpoint, lock};
 
 /// Time for lists of models. One that takes longer is done without: models can still be named.
 const LIST_WITHIN: Duration = Duration::from_secs(3);
@@ -60,8 +60,6 @@ pub struct ToolUse {
 pub struct ChosenModel {
     pub provider: Provider,
     pub model: String,
-    pub max_tokens: Option<u32>,
-    pub temperature: Option<f64>,
     /// Tokens.
     pub context: u64,
     pub takes_images: bool,
@@ -128,9 +126,9 @@ impl Models {
                     category: Category::BadInput,
                     message: nothing.to_string(),
                 })?;
-                let says = found.summary();
+                let says = discovery::summary(&found);
                 let mut setup = setup.clone();
-                setup.adopt(&found);
+                setup.adopt(found);
                 let none = || ModelFailure {
                     category: Category::Internal,
                     message: "no endpoint".to_owned(),
@@ -165,13 +163,8 @@ impl Models {
     }
 
     /// The models that a session can choose from; none if nothing is known.
-    pub async fn offers(&self) -> Vec<options::ModelChoice> {
-        let Ok(ready) = self.ready().await else { return Vec::new() };
-        let offer = |offer: &OfferedModel| options::ModelChoice {
-            id: offer.id.clone(),
-            name: offer.model.name.clone().unwrap_or_else(|| offer.id.clone()),
-        };
-        ready.offers.iter().map(offer).collect()
+    pub async fn offers(&self) -> Vec<OfferedModel> {
+        self.ready().await.map(|ready| ready.offers.clone()).unwrap_or_default()
     }
 
     /// The model of a session that has chosen none.
@@ -195,9 +188,7 @@ impl Models {
         let listed = offered.and_then(|offer| offer.model.context);
         Ok(ChosenModel {
             provider: provider.clone(),
-            max_tokens: endpoint.max_tokens,
-            temperature: endpoint.temperature,
-            context: endpoint.context_window.or(listed).unwrap_or(usual).max(1),
+            context: endpoint.table.context_window.or(listed).unwrap_or(usual).max(1),
             takes_images: provider.takes_images(&model),
             model,
         })

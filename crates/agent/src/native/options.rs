@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use wire::RpcError;
 
 use super::lenient;
-use super::settings::context_tools::EnabledContextTools;
+use super::providers::OfferedModel;
+use super::settings::EnabledContextTools;
 
 /// Permission modes: what the agent may do without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -66,27 +67,13 @@ pub(super) struct SessionOptions {
     pub context_tools: Option<bool>,
 }
 
-/// Defaults for a session that has not chosen.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct OptionDefaults {
-    pub tools: bool,
-    pub context_tools: EnabledContextTools,
-}
-
-/// A model that can be chosen.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelChoice {
-    pub id: String,
-    pub name: String,
-}
-
 impl SessionOptions {
     /// Sets one option; says whether it was another before.
     pub(super) fn set(
         &mut self,
         id: &str,
         value: &str,
-        offers: &[ModelChoice],
+        offers: &[OfferedModel],
     ) -> Result<bool, RpcError> {
         let before = self.clone();
         match id {
@@ -117,11 +104,16 @@ impl SessionOptions {
         Ok(*self != before)
     }
 
-    /// As ACP's `configOptions`.
-    pub(super) fn to_acp(&self, offers: &[ModelChoice], configured: &OptionDefaults) -> Value {
+    /// As ACP's `configOptions`; with what counts as configured where nobody chose.
+    pub(super) fn to_acp(
+        &self,
+        offers: &[OfferedModel],
+        tools: bool,
+        context_tools: &EnabledContextTools,
+    ) -> Value {
         let is_offered = offers.iter().any(|offer| offer.id == self.model);
         let own = (!is_offered).then(|| json!({ "value": self.model, "name": self.model }));
-        let models = offers.iter().map(|offer| json!({ "value": offer.id, "name": offer.name }));
+        let models = offers.iter().map(|offer| json!({ "value": offer.id, "name": offer.name() }));
         let models = own.into_iter().chain(models).collect();
         let modes = ApprovalMode::ALL.map(|mode| {
             let [id, name, description] = mode.words();
@@ -130,7 +122,7 @@ impl SessionOptions {
         let efforts: Vec<Value> =
             EFFORTS.iter().map(|(id, name)| json!({ "value": id, "name": name })).collect();
         let effort = self.effort.as_deref().unwrap_or(DEFAULT_EFFORT);
-        let tools = if self.tools.unwrap_or(configured.tools) { ON } else { OFF };
+        let tools = if self.tools.unwrap_or(tools) { ON } else { OFF };
         let mut model = select("model", "Model", "model", &self.model, models);
         if offers.is_empty() {
             // Nobody knows which there are: any may be named.
@@ -141,7 +133,7 @@ impl SessionOptions {
             select("mode", "Mode", "mode", self.mode.id(), modes.into()),
             select("thought_level", "Thinking", "thought_level", effort, efforts),
             switch("tools", "Tools", "Off for models that can only talk", tools),
-            self.context_tools_to_acp(&configured.context_tools),
+            self.context_tools_to_acp(context_tools),
         ])
     }
 
@@ -183,7 +175,7 @@ pub fn efforts() -> Vec<&'static str> {
 }
 
 /// The id for a chosen model. One that no endpoint lists may still be there: deployments, aliases.
-fn model(value: &str, offers: &[ModelChoice]) -> Result<String, RpcError> {
+fn model(value: &str, offers: &[OfferedModel]) -> Result<String, RpcError> {
     if let Some(offer) = matching_offer(value, offers) {
         return Ok(offer.id.clone());
     }
@@ -204,7 +196,7 @@ fn model(value: &str, offers: &[ModelChoice]) -> Result<String, RpcError> {
 
 /// The offer that a name stands for: its own, without `:latest` as Ollama has it, or without
 /// the provider where only one has a model of that name, or the first one, which is the default.
-fn matching_offer<'a>(value: &str, offers: &'a [ModelChoice]) -> Option<&'a ModelChoice> {
+fn matching_offer<'a>(value: &str, offers: &'a [OfferedModel]) -> Option<&'a OfferedModel> {
     let is_latest = |id: &str, value: &str| id.strip_suffix(":latest") == Some(value);
     let is_named = |id: &str| id == value || is_latest(id, value);
     let exact = offers.iter().find(|offer| offer.id == value);
@@ -212,9 +204,10 @@ fn matching_offer<'a>(value: &str, offers: &'a [ModelChoice]) -> Option<&'a Mode
     let bare = || {
         let (default, _) = offers.first().and_then(of_model)?;
         let named =
-            |offer: &&ModelChoice| of_model(offer).is_some_and(|(_, model)| is_named(model));
-        let of_default =
-            |offer: &&ModelChoice| of_model(offer).is_some_and(|(provider, _)| provider == default);
+            |offer: &&OfferedModel| of_model(offer).is_some_and(|(_, model)| is_named(model));
+        let of_default = |offer: &&OfferedModel| {
+            of_model(offer).is_some_and(|(provider, _)| provider == default)
+        };
         let mut all = offers.iter().filter(named);
         match (all.next(), all.next()) {
             (Some(only), None) => Some(only),
@@ -224,7 +217,7 @@ fn matching_offer<'a>(value: &str, offers: &'a [ModelChoice]) -> Option<&'a Mode
     exact.or_else(latest).or_else(bare)
 }
 
-fn of_model(offer: &ModelChoice) -> Option<(&str, &str)> {
+fn of_model(offer: &OfferedModel) -> Option<(&str, &str)> {
     offer.id.split_once('/')
 }
 

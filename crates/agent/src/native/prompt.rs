@@ -3,7 +3,6 @@
 //! Here a session, its slash commands, the tools of its turn and the turn come together.
 
 mod session_conversation;
-mod summary;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

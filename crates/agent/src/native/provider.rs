@@ -35,7 +35,7 @@ pub use self::failure::ModelFailure;
 use self::quirks::EndpointQuirks;
 use super::chat::ChatRequest;
 use super::cost::Price;
-use super::endpoint::{Endpoint, EndpointKind};
+use super::endpoint::{Endpoint, EndpointKind, ProviderTable};
 use super::lock;
 
 /// Models whose quirks, image support and prices are remembered.
@@ -110,8 +110,8 @@ impl Provider {
         let new: Vec<_> = own.into_iter().filter(is_new).collect();
         models.extend(new);
         for model in &mut models {
-            let is_default = self.endpoint().model.as_ref() == Some(&model.id);
-            if let (true, Some(window)) = (is_default, self.endpoint().context_window) {
+            let is_default = self.endpoint().table.model.as_ref() == Some(&model.id);
+            if let (true, Some(window)) = (is_default, self.endpoint().table.context_window) {
                 model.context = Some(window);
             }
         }
@@ -129,14 +129,14 @@ impl Provider {
 
     /// The models that it was configured with.
     pub fn own_models(&self) -> Vec<Model> {
-        let endpoint = self.endpoint();
-        let deployment =
-            endpoint.deployment.as_ref().filter(|_| endpoint.kind == EndpointKind::Azure);
-        let ids = endpoint.model.iter().chain(deployment).chain(&endpoint.models);
+        let ProviderTable { deployment, model, models: more, context_window, .. } =
+            &self.endpoint().table;
+        let is_azure = self.endpoint().kind == EndpointKind::Azure;
+        let ids = model.iter().chain(deployment.iter().filter(|_| is_azure)).chain(more);
         let mut models: Vec<Model> = Vec::new();
         for id in ids {
             if models.iter().all(|model| model.id != *id) {
-                models.push(Model { context: endpoint.context_window, ..Model::named(id) });
+                models.push(Model { context: *context_window, ..Model::named(id) });
             }
         }
         models
@@ -144,7 +144,7 @@ impl Provider {
 
     /// Whether a model looks at images: as configured, as listed, or as its name suggests.
     pub fn takes_images(&self, model: &str) -> bool {
-        if let Some(images) = self.endpoint().images {
+        if let Some(images) = self.endpoint().table.images {
             return images;
         }
         let learnt = lock(&self.inner.learnt);
@@ -156,7 +156,7 @@ impl Provider {
     pub fn wants_tools(&self, model: &str) -> bool {
         let endpoint = self.endpoint();
         let of_model = endpoint.settings_of(model).and_then(|settings| settings.tools);
-        of_model.or(endpoint.tools).unwrap_or(true)
+        of_model.or(endpoint.table.tools).unwrap_or(true)
     }
 
     /// Whether the endpoint turned out not to take tools with a model.

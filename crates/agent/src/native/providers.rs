@@ -28,6 +28,13 @@ pub struct OfferedModel {
     pub model: Model,
 }
 
+impl OfferedModel {
+    /// The name for people.
+    pub fn name(&self) -> &str {
+        self.model.name.as_deref().unwrap_or(&self.id)
+    }
+}
+
 impl Providers {
     /// `None` if there is no endpoint.
     pub fn new(setup: &ModelSetup) -> Option<Self> {
@@ -92,7 +99,7 @@ impl Providers {
     /// first of the default provider that can probably be talked with.
     pub fn default_id(&self, offers: &[OfferedModel]) -> String {
         let provider = &self.default;
-        let configured = provider.endpoint().model.as_deref();
+        let configured = provider.endpoint().table.model.as_deref();
         let model = configured.or_else(|| self.picked(offers).map(|offer| &*offer.model.id));
         self.show(provider.name(), model.unwrap_or(LAST_RESORT))
     }
@@ -110,7 +117,7 @@ impl Providers {
 
     /// The default provider, where nobody named a model of it.
     fn unnamed(&self) -> Option<&Provider> {
-        Some(&self.default).filter(|provider| provider.endpoint().model.is_none())
+        Some(&self.default).filter(|provider| provider.endpoint().table.model.is_none())
     }
 
     /// The model that was taken because nobody named one.

@@ -37,7 +37,7 @@ pub(super) fn updates(entries: &[JournalEntry], shows_compaction: bool) -> Vec<V
                 let mut call = shown.clone();
                 call["sessionUpdate"] = json!("tool_call");
                 updates.push(call);
-                updates.extend(todo::plan_of(shown));
+                updates.extend(todo::list_of(shown).map(|todos| todo::plan(&todos)));
             }
             JournalItem::Compacted { summary } if shows_compaction => {
                 let id = format!("compaction-{}", entry.seq);

@@ -44,12 +44,16 @@ impl fmt::Debug for Secret {
 pub(super) fn hide_keys(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
+    let first_prefix = |text: &str| {
+        KEY_PREFIXES.iter().filter_map(|prefix| Some((text.find(prefix)?, *prefix))).min()
+    };
+    let is_of_key = |c: char| c.is_ascii_alphanumeric() || "-_.*+/=~".contains(c);
     while let Some((at, prefix)) = first_prefix(rest) {
         let (before, key) = rest.split_at(at);
         out.push_str(before);
         let is_word = before.chars().next_back().is_none_or(|c| !c.is_alphanumeric());
         let after = key.get(prefix.len()..).unwrap_or_default();
-        let length = after.find(|c: char| !is_key_char(c)).unwrap_or(after.len());
+        let length = after.find(|c: char| !is_of_key(c)).unwrap_or(after.len());
         if is_word && length >= MIN_HIDDEN_BYTES {
             out.push_str(HIDDEN);
         } else {
@@ -60,14 +64,6 @@ pub(super) fn hide_keys(text: &str) -> String {
     }
     out.push_str(rest);
     out
-}
-
-fn first_prefix(text: &str) -> Option<(usize, &'static str)> {
-    KEY_PREFIXES.iter().filter_map(|prefix| Some((text.find(prefix)?, *prefix))).min()
-}
-
-fn is_key_char(c: char) -> bool {
-    c.is_ascii_alphanumeric() || "-_.*+/=~".contains(c)
 }
 
 #[cfg(test)]

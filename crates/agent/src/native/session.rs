@@ -1,6 +1,5 @@
-//! One session: its journal, its options, its tools, and the notices that its user has had.
-
-pub(super) mod bill;
+//! One session: its journal, its options, its tools, what it cost, and the notices that its user
+//! has had.
 
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
@@ -11,19 +10,20 @@ use store::StoreError;
 use tokio_util::sync::CancellationToken;
 use wire::RpcError;
 
+use super::chat::TokenUsage;
 use super::client::AcpClient;
 use super::instructions::Instructions;
-use super::journal::{Journal, JournalItem};
+use super::journal::{Journal, JournalEntry, JournalItem};
 use super::lock;
 use super::mcp::{McpServers, ServerFault};
 use super::models::{ChosenModel, Models, ToolUse};
-use super::options::{ModelChoice, OptionDefaults, SessionOptions};
+use super::options::SessionOptions;
 use super::permission_gate::Gate;
 use super::provider::ModelFailure;
+use super::providers::OfferedModel;
+use super::settings::EnabledContextTools;
 use super::settings::TurnLimits;
-use super::settings::context_tools::EnabledContextTools;
 use super::tool::{Tool, Workspace};
-use bill::Bill;
 
 pub(super) struct NativeSession {
     pub journal: Journal,
@@ -70,6 +70,58 @@ pub(super) enum TurnError {
     Store(#[from] StoreError),
     #[error("the client is gone")]
     ClientGone,
+}
+
+/// The cost of a session over its whole life, and how full its context is. Where no cost is known
+/// none is reported. The sum is made from the journal when a session is taken up again.
+#[derive(Debug, Default)]
+pub(super) struct Bill(Mutex<BillState>);
+
+#[derive(Debug, Clone, Copy, Default)]
+struct BillState {
+    nano_usd: Option<u64>,
+    /// Tokens in the context when that was reported last.
+    used: Option<u64>,
+}
+
+impl Bill {
+    pub(super) fn of(entries: &[JournalEntry]) -> Self {
+        let costs = entries.iter().filter_map(|entry| entry.item.nano_usd());
+        let nano_usd = costs.reduce(u64::saturating_add);
+        Self(Mutex::new(BillState { nano_usd, used: None }))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut BillState)) -> BillState {
+        let mut stand = lock(&self.0);
+        change(&mut stand);
+        *stand
+    }
+
+    /// Counts the cost of an answer that is in the journal.
+    /// Gives the tokens in the context when that was reported last.
+    pub(super) fn add(&self, usage: TokenUsage) -> Option<u64> {
+        let stand = self.change(|stand| {
+            let sum = stand.nano_usd.unwrap_or(0).saturating_add(usage.nano_usd.unwrap_or(0));
+            stand.nano_usd = stand.nano_usd.or(usage.nano_usd).map(|_| sum);
+        });
+        stand.used
+    }
+}
+
+#[cfg(test)]
+impl Bill {
+    pub(super) fn nano_usd(&self) -> Option<u64> {
+        self.change(|_| {}).nano_usd
+    }
+}
+
+impl BillState {
+    /// The cost as ACP has it.
+    fn cost(self) -> Option<Value> {
+        #[allow(clippy::cast_precision_loss, reason = "2^53 billionths are nine million dollars")]
+        let amount = self.nano_usd? as f64 / 1e9;
+        Some(json!({ "amount": amount, "currency": "USD" }))
+    }
 }
 
 impl NativeSession {
@@ -149,14 +201,12 @@ impl NativeSession {
     }
 
     /// `configOptions` and `modes`, for answers that hold them.
-    pub(super) fn describe(&self, offers: &[ModelChoice]) -> Value {
+    pub(super) fn describe(&self, offers: &[OfferedModel]) -> Value {
         let options = self.options();
-        let configured = OptionDefaults {
-            tools: self.models.tool_use(&options.model).is_wanted,
-            context_tools: self.workspace.settings.context.tools.clone(),
-        };
+        let tools = self.models.tool_use(&options.model).is_wanted;
+        let context_tools = &self.workspace.settings.context.tools;
         json!({
-            "configOptions": options.to_acp(offers, &configured),
+            "configOptions": options.to_acp(offers, tools, context_tools),
             "modes": options.modes_to_acp(),
         })
     }
@@ -193,6 +243,28 @@ impl NativeSession {
         }
         let more = if more.is_empty() { String::new() } else { format!(": {more}") };
         self.say(&format!("{title}{more}\n\n")).await;
+    }
+
+    /// Counts the cost of a request beside the conversation, and reports it right away: a limit in
+    /// money must not wait for a sub-agent to come back.
+    pub(super) async fn spend_aside(&self, usage: TokenUsage) -> Result<(), TurnError> {
+        let Some(nano_usd) = usage.nano_usd else { return Ok(()) };
+        self.journal.add(JournalItem::Spent { nano_usd }).await?;
+        match self.bill.add(usage) {
+            Some(used) => self.tell_usage(used).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Reports how full the context is, and what everything has cost so far.
+    pub(super) async fn tell_usage(&self, used: u64) -> Result<(), TurnError> {
+        let size = self.chosen().await?.context;
+        let stand = self.bill.change(|stand| stand.used = Some(used));
+        let mut update = json!({ "sessionUpdate": "usage_update", "used": used, "size": size });
+        if let Some(cost) = stand.cost() {
+            update["cost"] = cost;
+        }
+        self.send_update(update).await
     }
 
     /// Ends what belongs to the session.

@@ -1,17 +1,19 @@
 //! Settings of tools, and limits of a turn.
 
-pub mod context_tools;
-
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bus::Launch;
 use roots::ForbiddenDirs;
+use serde::Deserialize;
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{SeqAccess, Visitor};
 
+use super::lenient;
 use super::sandbox::Sandbox;
-use context_tools::EnabledContextTools;
 
 /// Settings of the tools: what they may do and how much.
 #[derive(Debug, Clone)]
@@ -136,5 +138,95 @@ pub struct TurnLimits {
 impl Default for TurnLimits {
     fn default() -> Self {
         Self { max_requests: 200, compact_at_percent: 80 }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContextToolName {
+    ContextEdit,
+    ThreadPark,
+    ClassifierThreads,
+    DistillThreads,
+    ObjectiveSet,
+    Verify,
+    Refine,
+}
+
+impl ContextToolName {
+    /// All of them, with the names that models see.
+    pub const NAMED: [(Self, &'static str); 7] = [
+        (Self::ContextEdit, "context_edit"),
+        (Self::ThreadPark, "thread_park"),
+        (Self::ClassifierThreads, "classifier_threads"),
+        (Self::DistillThreads, "distill_threads"),
+        (Self::ObjectiveSet, "objective_set"),
+        (Self::Verify, "verify"),
+        (Self::Refine, "refine"),
+    ];
+}
+
+/// The context tools that are on: `true`, `false`, or names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EnabledContextTools(pub BTreeSet<ContextToolName>);
+
+impl EnabledContextTools {
+    pub fn all() -> Self {
+        Self(ContextToolName::NAMED.map(|(tool, _)| tool).into())
+    }
+
+    /// Whether some of them are on and others are not.
+    pub fn is_partly_on(&self) -> bool {
+        !self.0.is_empty() && self.0.len() < ContextToolName::NAMED.len()
+    }
+
+    /// Reads the value of a variable: `on`, `off`, or names.
+    pub fn read(text: &str) -> Option<Self> {
+        if let Some(is_on) = lenient::is_on(text) {
+            return Some(Self::all_or_none(is_on));
+        }
+        let named = |word: &str| {
+            let mut all = ContextToolName::NAMED.into_iter();
+            all.find(|(_, name)| *name == word.trim()).map(|(tool, _)| tool)
+        };
+        text.split(',').map(named).collect::<Option<_>>().map(Self)
+    }
+
+    /// All of them, or none.
+    pub fn all_or_none(is_on: bool) -> Self {
+        if is_on { Self::all() } else { Self::default() }
+    }
+
+    /// The names of those that are on.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        let is_on = |(tool, _): &(ContextToolName, _)| self.0.contains(tool);
+        ContextToolName::NAMED.into_iter().filter(is_on).map(|(_, name)| name)
+    }
+}
+
+impl<'de> Deserialize<'de> for EnabledContextTools {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = EnabledContextTools;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("true, false or a list of names of context tools")
+            }
+
+            fn visit_bool<E>(self, is_on: bool) -> Result<EnabledContextTools, E> {
+                Ok(EnabledContextTools::all_or_none(is_on))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                names: A,
+            ) -> Result<EnabledContextTools, A::Error> {
+                BTreeSet::deserialize(SeqAccessDeserializer::new(names)).map(EnabledContextTools)
+            }
+        }
+
+        deserializer.deserialize_any(Either)
     }
 }

@@ -13,10 +13,10 @@ use tokio_util::sync::CancellationToken;
 use super::assemble::AssembledAnswer;
 use super::chat::{ChatMessage, MessagePart, push_user};
 use super::context;
-use super::context_tools::verify;
+use super::context_tools::checks;
 use super::excerpt;
 use super::session::NativeSession;
-use super::settings::context_tools::ContextToolName;
+use super::settings::ContextToolName;
 use super::tool::arguments::string;
 use super::tool::{
     CallContent, PreparedCall, Tool, ToolContext, ToolError, ToolKind, ToolOutput, Toolbox, by_name,
@@ -61,8 +61,8 @@ pub(super) fn tool(session: Arc<NativeSession>, cancel: CancellationToken) -> Ar
 /// The tools of a sub-agent: none that work on the session's own conversation, and no further
 /// tasks.
 pub(super) fn tools(session: &Arc<NativeSession>) -> Vec<Arc<Tool>> {
-    let is_on = session.context_tools().has(ContextToolName::Verify);
-    let verify = is_on.then(|| verify::tool(session.clone()));
+    let is_on = session.context_tools().0.contains(&ContextToolName::Verify);
+    let verify = is_on.then(|| checks::tool(session.clone()));
     session.tools.iter().cloned().chain(session.servers.tools()).chain(verify).collect()
 }
 
@@ -165,11 +165,6 @@ impl TurnConversation for SubAgentConversation {
 
     async fn remark(&mut self, text: &str) -> ConversationResult {
         tracing::info!("{text}");
-        Ok(())
-    }
-
-    async fn warn(&mut self, text: &str) -> ConversationResult {
-        self.session.warn(text, "").await;
         Ok(())
     }
 

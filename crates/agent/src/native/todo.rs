@@ -61,9 +61,9 @@ pub(super) fn list_of(shown: &Value) -> Option<Vec<TodoEntry>> {
     arguments.todos
 }
 
-/// The same list as an ACP update.
-pub(super) fn plan_of(shown: &Value) -> Option<Value> {
-    Some(json!({ "sessionUpdate": "plan", "entries": list_of(shown)? }))
+/// A list as an ACP update.
+pub(super) fn plan(todos: &[TodoEntry]) -> Value {
+    json!({ "sessionUpdate": "plan", "entries": todos })
 }
 
 /// The tool for one session, whose list begins as it was left.
@@ -100,8 +100,7 @@ fn prepare(
             let todos = lock(&list).clone();
             return Ok(ToolOutput::text(list_text(&todos)));
         };
-        let update = json!({ "sessionUpdate": "plan", "entries": todos });
-        session.client.update(update).await.map_err(|error| {
+        session.client.update(plan(&todos)).await.map_err(|error| {
             ToolError(format!("the plan was not shown, and not changed: {error}"))
         })?;
         let text = list_text(&todos);

@@ -64,9 +64,6 @@ pub(super) trait TurnConversation: Send {
     /// Shows a remark that is not the model's: it waits, it tries again.
     fn remark(&mut self, text: &str) -> impl Future<Output = ConversationResult> + Send;
 
-    /// Warns the user, whatever else is left out.
-    fn warn(&mut self, text: &str) -> impl Future<Output = ConversationResult> + Send;
-
     /// Keeps an answer; returns its number. One without a reason to stop was cut off.
     fn keep_answer(
         &mut self,
@@ -171,7 +168,7 @@ impl ModelTurn<'_> {
         talk: &mut impl TurnConversation,
     ) -> Result<Option<AssembledAnswer>, TurnError> {
         let chosen = self.session.chosen().await?;
-        self.tell_of_tools(talk, None).await?;
+        self.tell_of_tools(None).await;
         let has_tools = self.session.has_tools();
         let mut answer = chosen.provider.chat(self.request(talk, &chosen, has_tools));
         let mut assembly = Assembly::default();
@@ -211,7 +208,7 @@ impl ModelTurn<'_> {
                 }
                 Delta::ToolsRefused { why } => {
                     // The same once more: from now on it is known that there are none.
-                    self.tell_of_tools(talk, Some(why)).await?;
+                    self.tell_of_tools(Some(why)).await;
                     let chosen = self.session.chosen().await?;
                     answer = chosen.provider.chat(self.request(talk, &chosen, false));
                 }
@@ -231,18 +228,14 @@ impl ModelTurn<'_> {
     }
 
     /// Warns once in a session that a model gets none of the tools that it was meant to have.
-    async fn tell_of_tools(
-        &self,
-        talk: &mut impl TurnConversation,
-        why: Option<&str>,
-    ) -> Result<(), TurnError> {
-        let Some(model) = self.session.first_without_tools() else { return Ok(()) };
+    async fn tell_of_tools(&self, why: Option<&str>) {
+        let Some(model) = self.session.first_without_tools() else { return };
         let said = why.map_or_else(String::new, |why| format!(" ({})", why.trim_end_matches('.')));
         let text = format!(
             "The model `{model}` takes no tools here{said}. It goes on without them: it can talk, \
              but not read or change files or run commands."
         );
-        talk.warn(&text).await
+        self.session.warn(&text, "").await;
     }
 
     fn request(
@@ -260,8 +253,6 @@ impl ModelTurn<'_> {
                 Vec::new()
             },
             calls_as_text: !has_tools,
-            max_tokens: chosen.max_tokens,
-            temperature: chosen.temperature,
             effort: self.session.options().effort,
         }
     }

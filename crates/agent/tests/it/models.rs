@@ -177,13 +177,11 @@ async fn parameters_that_are_refused_are_left_out_and_not_sent_again() {
         }
         text("fine")
     });
-    let provider = Provider::new(endpoint(&server));
-    let asking = || ChatRequest {
-        max_tokens: Some(5),
-        temperature: Some(0.5),
-        effort: Some("low".to_owned()),
-        ..request("hi")
-    };
+    let mut endpoint = endpoint(&server);
+    endpoint.table.max_tokens = Some(5);
+    endpoint.table.temperature = Some(0.5);
+    let provider = Provider::new(endpoint);
+    let asking = || ChatRequest { effort: Some("low".to_owned()), ..request("hi") };
 
     let (deltas, failure) = hear(&provider, asking()).await;
     assert_eq!((assembled(&deltas).text.as_str(), failure), ("fine", None));
@@ -211,7 +209,7 @@ async fn tools_and_images_are_sent() {
     let server = ModelServer::start().await;
     server.answer("ok");
     let mut endpoint = endpoint(&server);
-    endpoint.images = Some(true);
+    endpoint.table.images = Some(true);
     let mut asking = request("look");
     let image = MessagePart::Image { mime: "image/png".to_owned(), data: "AAAA".to_owned() };
     asking.messages.push(ChatMessage::User { parts: vec![image] });
@@ -233,8 +231,8 @@ async fn azure_is_asked_in_its_own_way() {
     let mut endpoint = endpoint(&server);
     endpoint.kind = EndpointKind::Azure;
     endpoint.base = server.url().parse().unwrap();
-    endpoint.deployment = Some("mine".to_owned());
-    endpoint.headers.insert("x-team".to_owned(), Secret::new("blue"));
+    endpoint.table.deployment = Some("mine".to_owned());
+    endpoint.table.headers.insert("x-team".to_owned(), Secret::new("blue"));
     let provider = Provider::new(endpoint);
     whole(&provider, request("hi")).await;
     let asked = server.last_chat();
@@ -259,8 +257,8 @@ async fn models_are_listed_with_what_is_known_about_them() {
     );
     let mut endpoint = endpoint(&server);
     endpoint.kind = EndpointKind::Ollama;
-    endpoint.model = Some("own".to_owned());
-    endpoint.context_window = Some(77);
+    endpoint.table.model = Some("own".to_owned());
+    endpoint.table.context_window = Some(77);
     let models = Provider::new(endpoint).models().await.unwrap();
     let known: Vec<_> = models.iter().map(|model| (model.id.as_str(), model.context)).collect();
     assert_eq!(known, [("a", Some(4096)), ("b", Some(9)), ("own", Some(77))]);
@@ -286,8 +284,9 @@ async fn offers_of_several_providers_are_told_apart_and_survive_a_silent_one() {
     "gone".clone_into(&mut gone.name);
     gone.base = server.url().parse().unwrap();
     gone.base.set_path("/nowhere");
-    gone.model = Some("z".to_owned());
-    let setup = ModelSetup::of(vec![gone, here], 1);
+    gone.table.model = Some("z".to_owned());
+    let mut setup = ModelSetup::default();
+    (setup.endpoints, setup.default) = (vec![gone, here], 1);
     let providers = Providers::new(&setup).unwrap();
 
     let (offers, failures) = providers.offers().await;
@@ -319,14 +318,15 @@ async fn a_local_endpoint_is_found_among_other_programs_and_gets_no_key() {
 
     let found = discovery::look(&all, &Advice::Variables).await.unwrap();
 
-    assert_eq!((found.kind, found.models.len()), (EndpointKind::Ollama, 2));
-    assert!(found.summary().contains("Ollama"), "{}", found.summary());
+    assert_eq!((found.kind, found.table.models.len()), (EndpointKind::Ollama, 2));
+    let summary = discovery::summary(&found);
+    assert!(summary.contains("Ollama"), "{summary}");
     let variables = |name: &str| (name == "OPENAI_MAX_TOKENS").then(|| "33".to_owned());
     let mut setup = Config::default().resolve(&variables).unwrap();
     assert!(setup.endpoints.is_empty());
-    setup.adopt(&found);
+    setup.adopt(found);
     let [endpoint] = setup.endpoints.as_slice() else { panic!("one endpoint") };
-    assert_eq!((endpoint.model.as_deref(), endpoint.max_tokens), (None, Some(33)));
+    assert_eq!((endpoint.table.model.as_deref(), endpoint.table.max_tokens), (None, Some(33)));
     assert!(endpoint.key.is_none());
     let providers = Providers::new(&setup).unwrap();
     let (offers, _) = providers.offers().await;

@@ -4,43 +4,14 @@
 //! Files and terminals are only used if the client offers them; `call` sends whatever it is given.
 
 use super::tools::PretendedCall;
-use super::{ScriptArguments, ScriptFlow, ScriptResult, UsageError};
+use super::{ScriptArguments, UsageError};
 use crate::demo::connection::ClientAnswer;
 use crate::demo::turn::DemoTurn;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::path::Path;
 
 // Enough to show that the client honours the limit, little enough to reach it in a test.
 const OUTPUT_LIMIT_BYTES: u64 = 64 * 1024;
-
-pub(super) async fn perform(
-    turn: &DemoTurn,
-    name: &str,
-    mut arguments: ScriptArguments<'_>,
-) -> ScriptResult {
-    match name {
-        "read" => read(turn, arguments).await?,
-        "write" => {
-            let path = absolute(turn, arguments.need_word()?);
-            write(turn, &path, arguments.rest()).await;
-        }
-        "run" => terminal(turn, &arguments.argv()?, TerminalEnd::Wait).await,
-        "terminal-kill" => terminal(turn, &arguments.argv()?, TerminalEnd::Kill).await,
-        "terminal-leave" => terminal(turn, &arguments.argv()?, TerminalEnd::Leave).await,
-        "call" => {
-            let method = arguments.need_word()?;
-            let params = json_or_object(arguments)?;
-            let answer = turn.connection.call(method, params).await;
-            turn.say(report(&answer)).await;
-        }
-        _ => {
-            let method = arguments.need_word()?;
-            turn.raw(wire::notification_line(method, json_or_object(arguments)?)).await;
-        }
-    }
-    Ok(ScriptFlow::Next)
-}
 
 /// An answer in words, with its JSON as it came.
 pub(super) fn report(answer: &ClientAnswer) -> String {
@@ -54,16 +25,10 @@ pub(super) fn absolute(turn: &DemoTurn, path: &str) -> String {
     Path::new(&turn.cwd()).join(path).to_string_lossy().into_owned()
 }
 
-fn json_or_object(arguments: ScriptArguments<'_>) -> Result<&str, UsageError> {
-    let json = arguments.rest();
-    if json.is_empty() {
-        return Ok("{}");
-    }
-    serde_json::from_str::<&RawValue>(json).map_err(|_| UsageError)?;
-    Ok(json)
-}
-
-async fn read(turn: &DemoTurn, mut arguments: ScriptArguments<'_>) -> Result<(), UsageError> {
+pub(super) async fn read(
+    turn: &DemoTurn,
+    mut arguments: ScriptArguments<'_>,
+) -> Result<(), UsageError> {
     let mut params = json!({
         "sessionId": turn.session,
         "path": absolute(turn, arguments.need_word()?),
@@ -84,7 +49,7 @@ async fn read(turn: &DemoTurn, mut arguments: ScriptArguments<'_>) -> Result<(),
     Ok(())
 }
 
-async fn write(turn: &DemoTurn, path: &str, content: &str) {
+pub(super) async fn write(turn: &DemoTurn, path: &str, content: &str) {
     if !turn.connection.client_offers("/fs/writeTextFile") {
         return turn.say("The client does not write files (fs.writeTextFile).\n").await;
     }
@@ -96,14 +61,14 @@ async fn write(turn: &DemoTurn, path: &str, content: &str) {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum TerminalEnd {
+pub(super) enum TerminalEnd {
     Wait,
     Kill,
     /// Leave the command running when the turn is over.
     Leave,
 }
 
-async fn terminal(turn: &DemoTurn, argv: &[String], end: TerminalEnd) {
+pub(super) async fn terminal(turn: &DemoTurn, argv: &[String], end: TerminalEnd) {
     if !turn.connection.client_offers("/terminal") {
         return turn.say("The client has no terminals (terminal).\n").await;
     }

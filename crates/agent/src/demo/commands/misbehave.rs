@@ -5,40 +5,17 @@
 
 use super::client::{absolute, report};
 use super::tools::{ALL, PretendedCall, request};
-use super::{ScriptArguments, ScriptFlow, ScriptResult};
 use crate::demo::connection::{FRAME_BYTES, update_line};
-use crate::demo::turn::{DemoTurn, OnCancel};
+use crate::demo::turn::DemoTurn;
 use serde_json::json;
 use std::io::Write as _;
 
-pub(super) async fn perform(
-    turn: &DemoTurn,
-    name: &str,
-    mut arguments: ScriptArguments<'_>,
-) -> ScriptResult {
-    match name {
-        "flood" => flood(turn, arguments.number()?, arguments.number_or(0)?).await,
-        "big" => big(turn, arguments.number()?).await,
-        "garbage" => garbage(turn).await,
-        "bad-utf8" => bad_utf8(turn).await,
-        "deep" => deep(turn, arguments.number()?).await,
-        "dup-id" => dup_id(turn).await,
-        "collide" => {
-            let path = absolute(turn, "README.md");
-            let params = json!({ "sessionId": turn.session, "path": path }).to_string();
-            let answer =
-                turn.connection.call_as(turn.id.as_str(), "fs/read_text_file", &params).await;
-            turn.say(report(&answer)).await;
-        }
-        "dup-response" => turn.end_options().answers_twice = true,
-        "late" => turn.end_options().n_late_updates = arguments.number()?,
-        "after-cancel" => {
-            turn.end_options().on_cancel = OnCancel::Linger(arguments.number()?);
-            std::future::pending::<()>().await;
-        }
-        _ => turn.raw("{\"jsonrpc\":\"2.0\",\"id\":987654321,\"result\":{}}\n").await,
-    }
-    Ok(ScriptFlow::Next)
+/// Asks something under the id of the prompt that is being answered.
+pub(super) async fn collide(turn: &DemoTurn) {
+    let path = absolute(turn, "README.md");
+    let params = json!({ "sessionId": turn.session, "path": path }).to_string();
+    let answer = turn.connection.call_as(turn.id.as_str(), "fs/read_text_file", &params).await;
+    turn.say(report(&answer)).await;
 }
 
 /// The line of an update, cut in two where the text of its chunk belongs.
@@ -51,7 +28,7 @@ fn frame_of_chunk(turn: &DemoTurn) -> (Vec<u8>, Vec<u8>) {
 
 /// Sends numbered chunks. Lines are put together by copying, many of them into each frame: this is
 /// also the source of the benchmarks, and must not be what they measure.
-async fn flood(turn: &DemoTurn, n_chunks: u64, n_bytes: usize) {
+pub(super) async fn flood(turn: &DemoTurn, n_chunks: u64, n_bytes: usize) {
     let (head, tail) = frame_of_chunk(turn);
     let dots = vec![b'.'; n_bytes];
     let mut frame = Vec::with_capacity(FRAME_BYTES);
@@ -75,7 +52,7 @@ async fn flood(turn: &DemoTurn, n_chunks: u64, n_bytes: usize) {
     }
 }
 
-async fn big(turn: &DemoTurn, n_bytes: usize) {
+pub(super) async fn big(turn: &DemoTurn, n_bytes: usize) {
     let (mut line, tail) = frame_of_chunk(turn);
     let end = line.len() + n_bytes;
     line.resize(end, b'x');
@@ -83,7 +60,7 @@ async fn big(turn: &DemoTurn, n_bytes: usize) {
     turn.raw(line).await;
 }
 
-async fn garbage(turn: &DemoTurn) {
+pub(super) async fn garbage(turn: &DemoTurn) {
     turn.say("before garbage\n").await;
     let good = turn.chunk_line("good line with CRLF\n");
     let with_bom = turn.chunk_line("line after a byte order mark\n");
@@ -96,7 +73,7 @@ async fn garbage(turn: &DemoTurn) {
     turn.say("after garbage\n").await;
 }
 
-async fn bad_utf8(turn: &DemoTurn) {
+pub(super) async fn bad_utf8(turn: &DemoTurn) {
     turn.say("before bad utf-8\n").await;
     let (mut line, tail) = frame_of_chunk(turn);
     // A lone continuation byte, an overlong slash, a surrogate, and a cut sequence.
@@ -106,7 +83,7 @@ async fn bad_utf8(turn: &DemoTurn) {
     turn.say("after bad utf-8\n").await;
 }
 
-async fn deep(turn: &DemoTurn, depth: usize) {
+pub(super) async fn deep(turn: &DemoTurn, depth: usize) {
     let text = json!(format!("{depth} arrays deep\n"));
     let update = format!(
         "{{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{{\"type\":\"text\",\"text\":{text}}},\
@@ -117,7 +94,7 @@ async fn deep(turn: &DemoTurn, depth: usize) {
     turn.raw(update_line(&turn.session, &update)).await;
 }
 
-async fn dup_id(turn: &DemoTurn) {
+pub(super) async fn dup_id(turn: &DemoTurn) {
     let id = turn.connection.state().calls.next_id();
     let call = PretendedCall::new(turn, "execute", None);
     let question = request(turn, &call, ALL).to_string();

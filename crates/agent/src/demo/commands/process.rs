@@ -3,8 +3,8 @@
 //! In: arguments. Out: orders to the connection, bytes on stderr, processes.
 //! What the script said before it died is still delivered to a client that reads.
 
+use super::UsageError;
 use super::tools::PretendedCall;
-use super::{ScriptArguments, ScriptFlow, ScriptResult, UsageError};
 use crate::demo::connection::ConnectionOrder;
 use crate::demo::turn::DemoTurn;
 use std::process::Stdio;
@@ -29,39 +29,21 @@ exec sleep 300 2>/dev/null"#;
 const STDERR_LINE: &[u8; 64] = b"noise on stderr, which nobody needs and everybody has to drain.\n";
 const STDERR_LINES_PER_WRITE: usize = 256;
 
-pub(super) async fn perform(
-    turn: &DemoTurn,
-    name: &str,
-    mut arguments: ScriptArguments<'_>,
-) -> ScriptResult {
-    match name {
-        "crash" => crash(turn, arguments.word()).await?,
-        "abort" => turn.connection.order_the_end(ConnectionOrder::Abort).await,
-        "stuck" => {
-            // Errors mean that the connection is ending, and then nothing is read either.
-            let (done, is_done) = oneshot::channel();
-            let _ = turn.connection.orders.send(ConnectionOrder::StopReading(done)).await;
-            let _ = is_done.await;
-        }
-        "stderr" => {
-            let n_lines: u64 = arguments.number()?;
-            for n in 1..=n_lines {
-                write_stderr(format!("stderr line {n}\n").as_bytes()).await;
-            }
-        }
-        "stderr-flood" => flood_stderr(arguments.number()?).await,
-        "children" => {
-            turn.say(children(arguments.number()?, arguments.number_or(1)?).await).await;
-        }
-        _ => {
-            turn.raw(turn.chunk_line(arguments.rest()).trim_end().to_owned()).await;
-            turn.connection.order_the_end(ConnectionOrder::Exit(0)).await;
-        }
-    }
-    Ok(ScriptFlow::Next)
+/// Keeps the connection from being read any more.
+pub(super) async fn stop_reading(turn: &DemoTurn) {
+    // Errors mean that the connection is ending, and then nothing is read either.
+    let (done, is_done) = oneshot::channel();
+    let _ = turn.connection.orders.send(ConnectionOrder::StopReading(done)).await;
+    let _ = is_done.await;
 }
 
-async fn crash(turn: &DemoTurn, when: Option<&str>) -> Result<(), UsageError> {
+pub(super) async fn write_lines(n_lines: u64) {
+    for n in 1..=n_lines {
+        write_stderr(format!("stderr line {n}\n").as_bytes()).await;
+    }
+}
+
+pub(super) async fn crash(turn: &DemoTurn, when: Option<&str>) -> Result<(), UsageError> {
     let call = PretendedCall::new(turn, "execute", None);
     let (n_steps, code) = match when {
         None => (0, CRASH_CODE),
@@ -101,7 +83,7 @@ async fn write_stderr(bytes: &[u8]) {
 }
 
 /// Starts `n` chains of descendants, each `depth` long, and lists their pids.
-async fn children(n: u32, depth: u32) -> String {
+pub(super) async fn children(n: u32, depth: u32) -> String {
     let mut pids = Vec::new();
     for _ in 0..n {
         match hostile_chain(depth).await {

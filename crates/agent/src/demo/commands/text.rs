@@ -1,21 +1,17 @@
-//! Commands that say something, also about the agent itself, and that end the turn or keep it from
-//! ending.
+//! Commands that say something, also about the agent itself.
 //!
-//! In: arguments. Out: message and thought chunks, the turn's outcome, or time that passes. What is
-//! said is valid ACP, however odd the text is. What `recall` lists was said in this session, in
-//! this process or before it. Only `hang-hard` outlives a cancel.
+//! In: arguments. Out: message chunks. What is said is valid ACP, however odd the text is. What
+//! `recall` lists was said in this session, in this process or before it.
 
-use super::{END_TURN, ScriptArguments, ScriptFlow, ScriptResult, help};
-use crate::demo::turn::{DemoTurn, OnCancel};
+use crate::demo::turn::DemoTurn;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::time::Duration;
-use wire::RpcError;
 
 /// A red square of 8 by 8 pixels.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR42mP4z8CAFTEMLQkAKP8/wc53yE8AAAAASUVORK5CYII=";
 
-const MARKDOWN: &str = "\
+pub(super) const MARKDOWN: &str = "\
 # A small sample
 
 Some *emphasis*, some **strength**, some `code`, and a [link](https://agentclientprotocol.com).
@@ -39,7 +35,7 @@ fn main() {
 ";
 
 // Each line names what it does, so that a broken rendering can be told from a correct one.
-const UNICODE: &str = "\
+pub(super) const UNICODE: &str = "\
 emoji: 👩‍👩‍👧‍👦 🏳️‍🌈 👍🏽 🇪🇺
 right to left: שלום עולם, مرحبا بالعالم
 combining: e\u{301} Z\u{351}\u{36b}\u{343}a\u{32a}l\u{333}g\u{321}o\u{33a}
@@ -54,80 +50,12 @@ noncharacter and plane 16: \u{ffff} \u{10fffd}
 HTML: <script>alert(1)</script> &amp; <img src=x onerror=alert(1)>
 ";
 
-const GREETING: &str = "\
+pub(super) const GREETING: &str = "\
 Hello! I am the demo agent that is built into Switchyard. There is no model behind me: I do what \
 the script in your prompt says. Send `help` to see what I can do.\n";
 
-const PROVIDER_ERROR: &str = "API Error: 529 \
+pub(super) const PROVIDER_ERROR: &str = "API Error: 529 \
 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}";
-
-pub(super) async fn perform(
-    turn: &DemoTurn,
-    name: &str,
-    mut arguments: ScriptArguments<'_>,
-) -> ScriptResult {
-    match name {
-        "help" => turn.say(help()).await,
-        "echo" => turn.say(arguments.rest()).await,
-        "say" => stream(turn, arguments.need_rest()?).await,
-        "text" => numbered(turn, arguments.number()?, arguments.number_or(0)?, 0).await,
-        "slow" => numbered(turn, arguments.number()?, 0, arguments.number()?).await,
-        "markdown" => turn.say(MARKDOWN).await,
-        "unicode" => turn.say(UNICODE).await,
-        "empty" => turn.say("").await,
-        "think" => {
-            for word in arguments.need_rest()?.split_inclusive(' ') {
-                turn.think(word).await;
-            }
-        }
-        "image" => {
-            turn.update(json!({
-                "sessionUpdate": "agent_message_chunk",
-                "content": { "type": "image", "data": PNG, "mimeType": "image/png" },
-            }))
-            .await;
-        }
-        "remember" => {
-            let note = arguments.need_rest()?;
-            turn.change(|session| session.record.notes.push(note.to_owned()));
-            turn.say(format!("I will remember: {note}\n")).await;
-        }
-        "recall" => turn.say(recall(turn)).await,
-        "cwd" => turn.say(format!("{}\n", turn.cwd())).await,
-        "env" => {
-            let name = arguments.need_word()?;
-            let text = match std::env::var_os(name) {
-                Some(value) => format!("{name}={}\n", value.to_string_lossy()),
-                None => format!("{name} is not set\n"),
-            };
-            turn.say(text).await;
-        }
-        "pid" => turn.say(format!("{}\n", std::process::id())).await,
-        "echo-prompt" => turn.say(turn.blocks.get()).await,
-        "stop" => return Ok(ScriptFlow::End(Ok(arguments.need_word()?.to_owned()))),
-        "fail" => {
-            let code = arguments.number()?;
-            return Ok(ScriptFlow::End(Err(RpcError::new(code, arguments.need_rest()?))));
-        }
-        "provider-error" => {
-            turn.say(PROVIDER_ERROR).await;
-            return Ok(ScriptFlow::End(Ok(END_TURN.to_owned())));
-        }
-        "hang" => std::future::pending::<()>().await,
-        "hang-hard" => {
-            turn.end_options().on_cancel = OnCancel::Ignore;
-            std::future::pending::<()>().await;
-        }
-        // `sleep` and `silence`
-        _ => tokio::time::sleep(Duration::from_millis(arguments.number()?)).await,
-    }
-    Ok(ScriptFlow::Next)
-}
-
-/// The answer to a prompt that is not a script.
-pub(super) async fn converse(turn: &DemoTurn) {
-    stream(turn, GREETING).await;
-}
 
 /// The text of chunk `n`: numbered, and padded to a size.
 fn chunk_text(n: u64, n_bytes: usize) -> String {
@@ -138,13 +66,13 @@ fn chunk_text(n: u64, n_bytes: usize) -> String {
     text
 }
 
-async fn stream(turn: &DemoTurn, text: &str) {
+pub(super) async fn stream(turn: &DemoTurn, text: &str) {
     for word in text.split_inclusive(' ') {
         turn.say(word).await;
     }
 }
 
-async fn numbered(turn: &DemoTurn, n_chunks: u64, n_bytes: usize, pause_ms: u64) {
+pub(super) async fn numbered(turn: &DemoTurn, n_chunks: u64, n_bytes: usize, pause_ms: u64) {
     for n in 1..=n_chunks {
         if pause_ms > 0 {
             tokio::time::sleep(Duration::from_millis(pause_ms)).await;
@@ -153,7 +81,28 @@ async fn numbered(turn: &DemoTurn, n_chunks: u64, n_bytes: usize, pause_ms: u64)
     }
 }
 
-fn recall(turn: &DemoTurn) -> String {
+pub(super) async fn image(turn: &DemoTurn) {
+    turn.update(json!({
+        "sessionUpdate": "agent_message_chunk",
+        "content": { "type": "image", "data": PNG, "mimeType": "image/png" },
+    }))
+    .await;
+}
+
+/// A variable of the environment.
+pub(super) fn variable(name: &str) -> String {
+    match std::env::var_os(name) {
+        Some(value) => format!("{name}={}\n", value.to_string_lossy()),
+        None => format!("{name} is not set\n"),
+    }
+}
+
+pub(super) async fn remember(turn: &DemoTurn, note: &str) {
+    turn.change(|session| session.record.notes.push(note.to_owned()));
+    turn.say(format!("I will remember: {note}\n")).await;
+}
+
+pub(super) fn recall(turn: &DemoTurn) -> String {
     let memory = turn.change(|session| {
         let record = &session.record;
         // The last prompt is the one that asks.

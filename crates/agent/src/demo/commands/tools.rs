@@ -6,7 +6,7 @@
 //! session's working directory, unless it was given. The ids of a question's options say nothing
 //! about their kind, so a client that guesses is found out.
 
-use super::{ScriptArguments, ScriptFlow, ScriptResult, UsageError};
+use super::UsageError;
 use crate::demo::connection::ClientAnswer;
 use crate::demo::turn::DemoTurn;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub(super) const ALL: &[DemoPermissionOption] = &[
     ("opt-3", "Reject", "reject_once"),
     ("opt-4", "Always reject", "reject_always"),
 ];
-const ODD: &[DemoPermissionOption] =
+pub(super) const ODD: &[DemoPermissionOption] =
     &[("opt-7", "Always allow", "allow_always"), ("opt-9", "Reject", "reject_once")];
 
 /// A pretended tool call that the client was told of, or is about to be.
@@ -37,60 +37,8 @@ pub(super) struct PretendedCall {
     raw_output: Value,
 }
 
-pub(super) async fn perform(
-    turn: &DemoTurn,
-    name: &str,
-    mut arguments: ScriptArguments<'_>,
-) -> ScriptResult {
-    match name {
-        "tool" => {
-            let call = PretendedCall::new(turn, kind(arguments.need_word()?)?, None);
-            call.announce(turn).await;
-            call.begin(turn).await;
-            call.complete(turn).await;
-        }
-        "tool-fail" | "tool-unclosed" => {
-            let call = PretendedCall::new(turn, "execute", None);
-            call.announce(turn).await;
-            call.begin(turn).await;
-            if name == "tool-fail" {
-                call.fail(turn, "exit status 1").await;
-            }
-        }
-        "tool-update-first" => {
-            let call = PretendedCall::new(turn, "read", None);
-            call.begin(turn).await;
-            call.complete(turn).await;
-        }
-        "diff" => {
-            let call = PretendedCall::new(turn, "edit", arguments.word());
-            call.announce(turn).await;
-            call.complete(turn).await;
-        }
-        "permission" => {
-            // Whatever does not begin with a kind is a command line.
-            let line = arguments.rest();
-            let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-            let (kind, subject) = kind(word).map_or(("execute", line), |kind| (kind, rest.trim()));
-            let subject = Some(subject).filter(|subject| !subject.is_empty());
-            ask_for(turn, &PretendedCall::new(turn, kind, subject), ALL).await;
-        }
-        "permission-odd" => ask_for(turn, &PretendedCall::new(turn, "execute", None), ODD).await,
-        "permission-twice" => {
-            let first = PretendedCall::new(turn, "execute", Some("cargo build"));
-            let second = PretendedCall::new(turn, "edit", None);
-            tokio::join!(ask_for(turn, &first, ALL), ask_for(turn, &second, ALL));
-        }
-        "permission-hang" => {
-            ask_for(turn, &PretendedCall::new(turn, "execute", None), ALL).await;
-            std::future::pending::<()>().await;
-        }
-        _ => form(turn, arguments.need_rest()?).await,
-    }
-    Ok(ScriptFlow::Next)
-}
-
-fn kind(word: &str) -> Result<&'static str, UsageError> {
+/// The kind of a tool by its name.
+pub(super) fn kind(word: &str) -> Result<&'static str, UsageError> {
     ToolKind::NAMES.into_iter().find(|kind| *kind == word).ok_or(UsageError)
 }
 
@@ -234,7 +182,27 @@ pub(super) fn request(
     json!({ "sessionId": turn.session, "toolCall": call.describe(), "options": options })
 }
 
-async fn ask_for(turn: &DemoTurn, call: &PretendedCall, choices: &[DemoPermissionOption]) {
+/// Asks about a call of the kind with which the line begins. Whatever does not begin with a kind is
+/// a command line.
+pub(super) async fn ask_about(turn: &DemoTurn, line: &str) {
+    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let (kind, subject) = kind(word).map_or(("execute", line), |kind| (kind, rest.trim()));
+    let subject = Some(subject).filter(|subject| !subject.is_empty());
+    ask_for(turn, &PretendedCall::new(turn, kind, subject), ALL).await;
+}
+
+/// Asks about two calls at once.
+pub(super) async fn ask_twice(turn: &DemoTurn) {
+    let first = PretendedCall::new(turn, "execute", Some("cargo build"));
+    let second = PretendedCall::new(turn, "edit", None);
+    tokio::join!(ask_for(turn, &first, ALL), ask_for(turn, &second, ALL));
+}
+
+pub(super) async fn ask_for(
+    turn: &DemoTurn,
+    call: &PretendedCall,
+    choices: &[DemoPermissionOption],
+) {
     call.announce(turn).await;
     let params = request(turn, call, choices);
     let answer = turn.call("session/request_permission", &params).await;
@@ -277,7 +245,7 @@ fn decision(
     }
 }
 
-async fn form(turn: &DemoTurn, name: &str) {
+pub(super) async fn form(turn: &DemoTurn, name: &str) {
     if !turn.connection.client_offers("/elicitation/form") {
         return turn.say("The client has no forms (elicitation.form).\n").await;
     }

@@ -3,51 +3,22 @@
 //! In: arguments. Out: one or a few updates of the kind in question.
 //! A kind that the client must ask for is not sent to a client that did not.
 
-use super::{ScriptArguments, ScriptFlow, ScriptResult, UsageError, available};
 use crate::demo::connection::update_line;
 use crate::demo::session::now;
 use crate::demo::turn::DemoTurn;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 // Numbers that a float cannot hold and a spelling that a rewrite would lose: what arrives at the
 // other end shows whether somebody parsed what he should only carry.
-const UNKNOWN_UPDATE: &str = r#"{"sessionUpdate":"demo_unknown_kind","big":12345678901234567890123,"hundred":1e2,"pi":3.1415926535897932384626433832795,"unknownField":{"z":1,"a":[null,true,"\u00e9"]},"_meta":{"demo":{"spaced" : "as is"}}}"#;
+pub(super) const UNKNOWN_UPDATE: &str = r#"{"sessionUpdate":"demo_unknown_kind","big":12345678901234567890123,"hundred":1e2,"pi":3.1415926535897932384626433832795,"unknownField":{"z":1,"a":[null,true,"\u00e9"]},"_meta":{"demo":{"spaced" : "as is"}}}"#;
 
-pub(super) async fn perform(
-    turn: &DemoTurn,
-    name: &str,
-    mut arguments: ScriptArguments<'_>,
-) -> ScriptResult {
-    match name {
-        "plan" => plan(turn).await,
-        "usage" => {
-            let cost = json!({ "amount": 0.0421, "currency": "USD" });
-            let update = json!({ "sessionUpdate": "usage_update", "used": 5300, "size": 200_000, "cost": cost });
-            turn.update(update).await;
-        }
-        "title" => title(turn, arguments.need_rest()?).await,
-        "commands" => turn.update(available()).await,
-        "mode" => {
-            let mode = arguments.need_word()?;
-            turn.change(|session| session.record.settings.set_mode(mode));
-            let update = json!({ "sessionUpdate": "current_mode_update", "currentModeId": mode });
-            turn.update(update).await;
-        }
-        "notice" => notice(turn, arguments.need_rest()?).await,
-        "compaction" => compaction(turn).await,
-        "unknown-update" => turn.raw(update_line(&turn.session, UNKNOWN_UPDATE)).await,
-        _ => {
-            let json = arguments.need_rest()?;
-            serde_json::from_str::<&RawValue>(json).map_err(|_| UsageError)?;
-            turn.raw(update_line(&turn.session, json)).await;
-        }
-    }
-    Ok(ScriptFlow::Next)
+/// Sends an update byte for byte.
+pub(super) async fn raw(turn: &DemoTurn, update: &str) {
+    turn.raw(update_line(&turn.session, update)).await;
 }
 
 /// A plan is always sent as a whole; here one entry after the other becomes completed.
-async fn plan(turn: &DemoTurn) {
+pub(super) async fn plan(turn: &DemoTurn) {
     const STEPS: [(&str, &str); 3] =
         [("Look around", "high"), ("Change something", "medium"), ("Check the result", "low")];
     for n_done in 0..=STEPS.len() {
@@ -67,7 +38,19 @@ async fn plan(turn: &DemoTurn) {
     }
 }
 
-async fn title(turn: &DemoTurn, title: &str) {
+pub(super) async fn usage(turn: &DemoTurn) {
+    let cost = json!({ "amount": 0.0421, "currency": "USD" });
+    let update =
+        json!({ "sessionUpdate": "usage_update", "used": 5300, "size": 200_000, "cost": cost });
+    turn.update(update).await;
+}
+
+pub(super) async fn mode(turn: &DemoTurn, mode: &str) {
+    turn.change(|session| session.record.settings.set_mode(mode));
+    turn.update(json!({ "sessionUpdate": "current_mode_update", "currentModeId": mode })).await;
+}
+
+pub(super) async fn title(turn: &DemoTurn, title: &str) {
     let updated_at = now();
     turn.change(|session| session.record.title = Some(title.to_owned()));
     turn.update(json!({
@@ -78,7 +61,7 @@ async fn title(turn: &DemoTurn, title: &str) {
     .await;
 }
 
-async fn notice(turn: &DemoTurn, text: &str) {
+pub(super) async fn notice(turn: &DemoTurn, text: &str) {
     if !turn.connection.client_offers("/session/notices") {
         return turn.say("The client did not ask for notices (session.notices).\n").await;
     }
@@ -91,7 +74,7 @@ async fn notice(turn: &DemoTurn, text: &str) {
     .await;
 }
 
-async fn compaction(turn: &DemoTurn) {
+pub(super) async fn compaction(turn: &DemoTurn) {
     if !turn.connection.client_offers("/session/compaction") {
         return turn.say("The client did not ask for compaction (session.compaction).\n").await;
     }

@@ -13,7 +13,8 @@ fn flags_and_values_are_read_in_both_forms() {
     let options = options.unwrap();
 
     assert_eq!(options.state, Some(PathBuf::from("/s")));
-    assert!(options.offers.load && !options.offers.resume && options.ignores_eof);
+    assert_eq!(options.offers, ["load"].into());
+    assert!(options.ignores_eof);
     assert_eq!(options.ids, IdStyle::Strings);
     assert_eq!(options.slow_start, Duration::from_millis(20));
     assert_eq!(options.auth.as_deref(), Some("a"));

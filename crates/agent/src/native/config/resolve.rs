@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 
-use super::{Config, ConfigError, ProviderTable};
-use crate::native::discovery::FoundEndpoint;
-use crate::native::endpoint::{Endpoint, EndpointKind, ModelSettings, shown};
+use super::{Config, ConfigError};
+use crate::native::endpoint::{Endpoint, EndpointKind, ModelSettings, ProviderTable, shown};
 use crate::native::lenient;
 use crate::native::secret::Secret;
-use crate::native::settings::context_tools::EnabledContextTools;
+use crate::native::settings::EnabledContextTools;
 
 /// Longest name of a provider: more than anybody types.
 const MAX_NAME_CHARS: usize = 64;
@@ -41,39 +40,37 @@ struct ModelDefaults {
     temperature: Option<f64>,
 }
 
-/// The variables, those that are empty left out.
-struct OpenaiVariables {
+/// The address and the key in the variables.
+struct EndpointVariables {
     base_url: Option<String>,
-    api_key: Option<String>,
-    system_prompt: Option<String>,
-    tools: Option<bool>,
-    context_tools: Option<EnabledContextTools>,
-    defaults: ModelDefaults,
+    api_key: Option<Secret>,
 }
 
-impl OpenaiVariables {
-    fn read(lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
-        let get = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
-        let trimmed = |name: &str| get(name).map(|value| value.trim().to_owned());
-        let tokens = "a number of tokens that is more than 0";
-        let max_tokens = read(&get, "OPENAI_MAX_TOKENS", tokens, lenient::max_tokens)?;
-        let warmth =
-            |text: &str| lenient::temperature(text).filter(|warmth| (0.0..=2.0).contains(warmth));
-        let temperature = read(&get, "OPENAI_TEMPERATURE", "a number from 0 to 2", warmth)?;
-        let either = "one of on, off, true and false";
-        let tools = read(&get, "OPENAI_TOOLS", either, lenient::is_on)?;
-        let or_names = "on, off, or names of context tools with commas between them";
-        let context_tools =
-            read(&get, "OPENAI_CONTEXT_TOOLS", or_names, EnabledContextTools::read)?;
-        Ok(Self {
-            tools,
-            context_tools,
-            base_url: trimmed("OPENAI_BASE_URL"),
-            api_key: trimmed("OPENAI_API_KEY"),
-            system_prompt: get("OPENAI_SYSTEM_PROMPT"),
-            defaults: ModelDefaults { model: trimmed("OPENAI_MODEL"), max_tokens, temperature },
-        })
-    }
+/// Reads the variables, those that are empty left out: a setup without endpoints, and what makes
+/// one.
+fn read_variables(
+    lookup: &dyn Fn(&str) -> Option<String>,
+) -> Result<(ModelSetup, EndpointVariables), ConfigError> {
+    let get = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
+    let trimmed = |name: &str| get(name).map(|value| value.trim().to_owned());
+    let tokens = "a number of tokens that is more than 0";
+    let max_tokens = read(&get, "OPENAI_MAX_TOKENS", tokens, lenient::max_tokens)?;
+    let warmth =
+        |text: &str| lenient::temperature(text).filter(|warmth| (0.0..=2.0).contains(warmth));
+    let temperature = read(&get, "OPENAI_TEMPERATURE", "a number from 0 to 2", warmth)?;
+    let either = "one of on, off, true and false";
+    let tools = read(&get, "OPENAI_TOOLS", either, lenient::is_on)?;
+    let or_names = "on, off, or names of context tools with commas between them";
+    let context_tools = read(&get, "OPENAI_CONTEXT_TOOLS", or_names, EnabledContextTools::read)?;
+    let setup = ModelSetup {
+        system_prompt: get("OPENAI_SYSTEM_PROMPT"),
+        tools,
+        context_tools,
+        defaults: ModelDefaults { model: trimmed("OPENAI_MODEL"), max_tokens, temperature },
+        ..ModelSetup::default()
+    };
+    let api_key = trimmed("OPENAI_API_KEY").map(Secret::new);
+    Ok((setup, EndpointVariables { base_url: trimmed("OPENAI_BASE_URL"), api_key }))
 }
 
 /// Reads a variable: one that is set has a value that can be parsed, or is an error.
@@ -112,19 +109,15 @@ impl Config {
     ) -> Result<ModelSetup, ConfigError> {
         self.check()?;
         check_numbers("native", self.max_tokens, self.temperature)?;
-        let variables = OpenaiVariables::read(lookup)?;
+        let (mut setup, variables) = read_variables(lookup)?;
         let (default, model) = self.default_provider()?;
         let own =
             ModelDefaults { model, max_tokens: self.max_tokens, temperature: self.temperature };
-        let mut setup = ModelSetup {
-            system_prompt: variables.system_prompt.clone().or_else(|| self.system_prompt.clone()),
-            defaults: variables.defaults.clone().or(&own),
-            tools: variables.tools,
-            context_tools: variables.context_tools.clone(),
-            tools_of_table: self.tools,
-            model_settings: self.models.clone(),
-            ..ModelSetup::default()
-        };
+        let chosen = setup.defaults.clone();
+        setup.defaults = chosen.clone().or(&own);
+        setup.system_prompt = setup.system_prompt.or_else(|| self.system_prompt.clone());
+        setup.tools_of_table = self.tools;
+        setup.model_settings.clone_from(&self.models);
         for (name, table) in &self.providers {
             let is_default = default == Some(name.as_str());
             let mut endpoint = match (&variables.base_url, is_default) {
@@ -141,7 +134,7 @@ impl Config {
             if is_default {
                 setup.default = setup.endpoints.len();
                 defaults.model = own.model.clone().or_else(|| table.model.clone());
-                defaults = variables.defaults.clone().or(&defaults);
+                defaults = chosen.clone().or(&defaults);
             }
             endpoint.apply_defaults(defaults);
             setup.endpoints.push(endpoint);
@@ -150,7 +143,7 @@ impl Config {
             setup.endpoints.extend(of_variables(&variables, &setup.defaults)?);
         }
         for endpoint in &mut setup.endpoints {
-            endpoint.tools = endpoint.tools.or(self.tools);
+            endpoint.table.tools = endpoint.table.tools.or(self.tools);
             endpoint.model_settings.clone_from(&self.models);
         }
         Ok(setup)
@@ -187,16 +180,10 @@ impl Config {
 }
 
 impl ModelSetup {
-    /// Endpoints from somewhere else; the one at `default` is used where nobody chooses.
-    pub fn of(endpoints: Vec<Endpoint>, default: usize) -> Self {
-        Self { endpoints, default, ..Self::default() }
-    }
-
     /// Adds the endpoint that was found on this machine, as the default.
-    pub fn adopt(&mut self, found: &FoundEndpoint) {
-        let mut endpoint = found.endpoint();
+    pub fn adopt(&mut self, mut endpoint: Endpoint) {
         endpoint.apply_defaults(self.defaults.clone());
-        endpoint.tools = self.tools_of_table;
+        endpoint.table.tools = self.tools_of_table;
         endpoint.model_settings.clone_from(&self.model_settings);
         self.default = self.endpoints.len();
         self.endpoints.push(endpoint);
@@ -205,16 +192,15 @@ impl ModelSetup {
 
 impl Endpoint {
     fn apply_defaults(&mut self, defaults: ModelDefaults) {
-        if defaults.model.is_some() {
-            self.model = defaults.model;
-        }
-        self.max_tokens = defaults.max_tokens.or(self.max_tokens);
-        self.temperature = defaults.temperature.or(self.temperature);
+        let table = &mut self.table;
+        table.model = defaults.model.or(table.model.take());
+        table.max_tokens = defaults.max_tokens.or(table.max_tokens);
+        table.temperature = defaults.temperature.or(table.temperature);
     }
 }
 
 fn of_variables(
-    variables: &OpenaiVariables,
+    variables: &EndpointVariables,
     defaults: &ModelDefaults,
 ) -> Result<Option<Endpoint>, ConfigError> {
     if variables.base_url.is_none() && variables.api_key.is_none() {
@@ -224,7 +210,7 @@ fn of_variables(
     let base = address("OPENAI_BASE_URL", base.unwrap_or_default())?;
     let kind = EndpointKind::guess(&base);
     let mut endpoint = Endpoint::new(kind.word(), kind, whole_base(kind, base));
-    endpoint.key = variables.api_key.clone().map(Secret::new);
+    endpoint.key.clone_from(&variables.api_key);
     endpoint.apply_defaults(defaults.clone());
     Ok(Some(endpoint))
 }
@@ -235,7 +221,7 @@ fn moved_endpoint(
     name: &str,
     table: &ProviderTable,
     base: &str,
-    variables: &OpenaiVariables,
+    variables: &EndpointVariables,
 ) -> Result<Endpoint, ConfigError> {
     check_name(name)?;
     let base = address("OPENAI_BASE_URL", base)?;
@@ -245,12 +231,12 @@ fn moved_endpoint(
     let kind = if is_same { table.kind } else { EndpointKind::guess(&base) };
     let mut endpoint = Endpoint::new(name, kind, whole_base(kind, base));
     fill(&mut endpoint, name, table)?;
-    endpoint.key = variables.api_key.clone().map(Secret::new);
+    endpoint.key.clone_from(&variables.api_key);
     if is_same && endpoint.key.is_none() {
         endpoint.key.clone_from(&table.api_key);
     }
     if !is_same {
-        endpoint.headers.clear();
+        endpoint.table.headers.clear();
     }
     Ok(endpoint)
 }
@@ -300,16 +286,8 @@ fn endpoint(
 fn fill(endpoint: &mut Endpoint, name: &str, table: &ProviderTable) -> Result<(), ConfigError> {
     check_numbers(&format!("native.providers.{name}"), table.max_tokens, table.temperature)?;
     check_headers(name, &table.headers)?;
-    if table.model.is_some() {
-        endpoint.model.clone_from(&table.model);
-    }
-    endpoint.models.clone_from(&table.models);
-    endpoint.headers.clone_from(&table.headers);
-    endpoint.api_version.clone_from(&table.api_version);
-    endpoint.deployment.clone_from(&table.deployment);
-    endpoint.context_window = table.context_window;
-    endpoint.images = table.images;
-    endpoint.tools = table.tools;
+    let model = table.model.clone().or(endpoint.table.model.take());
+    endpoint.table = ProviderTable { model, api_key: None, ..table.clone() };
     endpoint.send_thoughts = table.send_thoughts.unwrap_or(endpoint.send_thoughts);
     let waits = &mut endpoint.waits;
     for (slot, wait) in [

@@ -3,8 +3,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::native::endpoint::KINDS;
-use crate::native::lenient;
+use crate::native::endpoint::{EndpointKind, KINDS};
+use crate::native::lenient::{self, ConfigDuration};
+use crate::native::secret::Secret;
 
 fn resolve(text: &str, variables: &[(&str, &str)]) -> Result<ModelSetup, ConfigError> {
     let config: Config = toml::from_str(text).unwrap();
@@ -65,7 +66,7 @@ fn what_cannot_be_meant_is_refused() {
     }
     // A name with a slash of a provider that is named.
     let text = format!("provider = \"b\"\nmodel = \"qwen/x\"\n{two}");
-    assert_eq!(resolve(&text, &[]).unwrap().endpoints[1].model.as_deref(), Some("qwen/x"));
+    assert_eq!(resolve(&text, &[]).unwrap().endpoints[1].table.model.as_deref(), Some("qwen/x"));
 }
 
 #[test]
@@ -114,9 +115,9 @@ fn variables_alone_are_enough_and_have_the_usual_defaults() {
     let setup = resolve("", &[("OPENAI_API_KEY", " k\n")]).unwrap();
     let endpoint = &setup.endpoints[0];
     assert_eq!(endpoint.base.as_str(), "https://api.openai.com/v1");
-    assert_eq!(endpoint.model.as_deref(), Some("gpt-4o"));
+    assert_eq!(endpoint.table.model.as_deref(), Some("gpt-4o"));
     assert_eq!((key(&setup, 0), endpoint.key_name.as_str()), (Some("k"), "OPENAI_API_KEY"));
-    assert_eq!((endpoint.max_tokens, endpoint.temperature), (None, None));
+    assert_eq!((endpoint.table.max_tokens, endpoint.table.temperature), (None, None));
 
     let setup = resolve(
         "",
@@ -134,8 +135,8 @@ fn variables_alone_are_enough_and_have_the_usual_defaults() {
         (endpoint.kind, endpoint.base.as_str()),
         (EndpointKind::Ollama, "http://localhost:11434/v1")
     );
-    assert_eq!((key(&setup, 0), endpoint.model.as_deref()), (None, Some("qwen3")));
-    assert_eq!((endpoint.max_tokens, endpoint.temperature), (Some(100), Some(0.5)));
+    assert_eq!((key(&setup, 0), endpoint.table.model.as_deref()), (None, Some("qwen3")));
+    assert_eq!((endpoint.table.max_tokens, endpoint.table.temperature), (Some(100), Some(0.5)));
     assert_eq!(setup.system_prompt.as_deref(), Some("Be brief."));
 }
 
@@ -178,12 +179,12 @@ fn several_providers_have_each_their_own() {
     assert_eq!(setup.default, 1);
     let [home, work] = setup.endpoints.as_slice() else { panic!("two") };
     assert_eq!(
-        (home.base.as_str(), home.model.as_deref()),
+        (home.base.as_str(), home.table.model.as_deref()),
         ("http://127.0.0.1:11434/v1", Some("small"))
     );
-    assert_eq!((work.model.as_deref(), work.max_tokens), (Some("big"), Some(7)));
+    assert_eq!((work.table.model.as_deref(), work.table.max_tokens), (Some("big"), Some(7)));
     assert_eq!((key(&setup, 0), key(&setup, 1)), (None, Some("work-key")));
-    assert_eq!((work.context_window, work.images), (Some(1000), Some(true)));
+    assert_eq!((work.table.context_window, work.table.images), (Some(1000), Some(true)));
     assert_eq!(work.waits.first_byte, Duration::from_secs(90));
     assert_eq!((work.waits.idle, work.waits.max_retries), (Duration::from_secs(3), 0));
 }
@@ -191,10 +192,10 @@ fn several_providers_have_each_their_own() {
 #[test]
 fn variables_win_for_the_default_provider_only() {
     let setup = resolve(TWO, &[("OPENAI_MODEL", "env"), ("OPENAI_MAX_TOKENS", "9")]).unwrap();
-    assert_eq!(setup.endpoints[1].model.as_deref(), Some("env"));
-    assert_eq!(setup.endpoints[1].max_tokens, Some(9));
-    assert_eq!(setup.endpoints[0].model.as_deref(), Some("small"));
-    assert_eq!(setup.endpoints[0].max_tokens, Some(7));
+    assert_eq!(setup.endpoints[1].table.model.as_deref(), Some("env"));
+    assert_eq!(setup.endpoints[1].table.max_tokens, Some(9));
+    assert_eq!(setup.endpoints[0].table.model.as_deref(), Some("small"));
+    assert_eq!(setup.endpoints[0].table.max_tokens, Some(7));
 }
 
 #[test]
@@ -206,7 +207,7 @@ fn a_key_goes_only_to_the_address_that_it_was_given_for() {
     // Another address gets neither the key nor the headers of the first.
     let elsewhere = ("OPENAI_BASE_URL", "https://elsewhere.test/v1");
     let setup = resolve(TWO, &[elsewhere]).unwrap();
-    assert_eq!((key(&setup, 1), setup.endpoints[1].headers.len()), (None, 0));
+    assert_eq!((key(&setup, 1), setup.endpoints[1].table.headers.len()), (None, 0));
     assert_eq!(setup.endpoints[1].base.as_str(), "https://elsewhere.test/v1");
 
     let setup = resolve(TWO, &[elsewhere, ("OPENAI_API_KEY", "env-key")]).unwrap();
@@ -237,9 +238,9 @@ fn keys_come_from_the_variable_that_is_named_or_usual() {
 fn a_model_may_name_its_provider() {
     let two = "model = \"b/x/y\"\n[providers.a]\nkind = \"ollama\"\n[providers.b]\nkind = \"vllm\"";
     let setup = resolve(two, &[]).unwrap();
-    assert_eq!((setup.default, setup.endpoints[1].model.as_deref()), (1, Some("x/y")));
+    assert_eq!((setup.default, setup.endpoints[1].table.model.as_deref()), (1, Some("x/y")));
     let one = "model = \"b/x\"\n[providers.b]\nkind = \"vllm\"";
-    assert_eq!(resolve(one, &[]).unwrap().endpoints[0].model.as_deref(), Some("b/x"));
+    assert_eq!(resolve(one, &[]).unwrap().endpoints[0].table.model.as_deref(), Some("b/x"));
 }
 
 #[test]

@@ -13,11 +13,11 @@ use crate::native::journal::{
 pub(in crate::native) struct Overlay {
     shapes: HashMap<u64, PartShape>,
     /// In the order in which they were made.
-    coverings: Vec<CoveringNote>,
+    pub(in crate::native) coverings: Vec<CoveringNote>,
     /// By part, the index of the covering that stands for it.
     covered: HashMap<u64, usize>,
-    threads: Vec<WorkThread>,
-    objective: Option<String>,
+    pub(in crate::native) threads: Vec<WorkThread>,
+    pub(in crate::native) objective: Option<String>,
 }
 
 impl Overlay {
@@ -77,18 +77,6 @@ impl Overlay {
 
     pub(in crate::native) fn named(&self, name: &str) -> Option<&CoveringNote> {
         self.coverings.iter().find(|covering| covering.name == name)
-    }
-
-    pub(in crate::native) fn coverings(&self) -> &[CoveringNote] {
-        &self.coverings
-    }
-
-    pub(in crate::native) fn threads(&self) -> &[WorkThread] {
-        &self.threads
-    }
-
-    pub(in crate::native) fn objective(&self) -> Option<&str> {
-        self.objective.as_deref()
     }
 }
 

@@ -55,7 +55,7 @@ fn prepare(asked: ClassifyArguments, editor: ContextEditor) -> PreparedCall {
     };
     let work = async move {
         if asked.show {
-            return Ok(text_output(shown(Overlay::of(&editor.entries()).threads())));
+            return Ok(text_output(shown(&Overlay::of(&editor.entries()).threads)));
         }
         let threads = classify(&editor, asked.hint.as_deref()).await?;
         let text = shown(&threads);

@@ -140,12 +140,12 @@ async fn change(
         PartShape::Hidden => "Hidden",
         PartShape::Replaced { .. } => "Replaced",
     };
-    let before = editor.tokens();
-    let edit = |part: &u64| PartEdit { part: *part, shape: shape.clone() };
-    editor.keep(JournalItem::Edited { edits: free.iter().map(edit).collect() }).await?;
     let rest = match n_present {
         0 => String::new(),
         n => format!(" {n} parts belong to what goes on now and stay."),
     };
-    Ok(text_output(editor.change_report(&format!("{done}: {} parts.{rest}", free.len()), before)))
+    let what = format!("{done}: {} parts.{rest}", free.len());
+    let edit = |part: &u64| PartEdit { part: *part, shape: shape.clone() };
+    let edits = JournalItem::Edited { edits: free.iter().map(edit).collect() };
+    Ok(text_output(editor.change(vec![edits], &what).await?))
 }

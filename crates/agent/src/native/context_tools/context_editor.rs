@@ -49,10 +49,18 @@ impl ContextEditor {
         context::estimate(&context::messages("", &self.entries()))
     }
 
-    /// A report on a change, with the size of the conversation before and after.
-    pub(super) fn change_report(&self, what: &str, before: u64) -> String {
+    /// Keeps a change; reports it with the size of the conversation before and after.
+    pub(super) async fn change(
+        &self,
+        items: Vec<JournalItem>,
+        what: &str,
+    ) -> Result<String, ToolError> {
+        let before = self.tokens();
+        for item in items {
+            self.keep(item).await?;
+        }
         let after = self.tokens();
-        format!("{what} The conversation takes about {after} tokens now ({before} before).")
+        Ok(format!("{what} The conversation takes about {after} tokens now ({before} before)."))
     }
 }
 

@@ -91,15 +91,13 @@ async fn distill(editor: &ContextEditor, wanted: DistillRequest) -> Result<ToolO
         None => write_note(editor, &material).await?,
     };
     let _alone = editor.lock_changes().await;
-    let before = editor.tokens();
-    let (name, n) = (wanted.name, parts.len());
-    let cover = CoveringKind::Distilled;
-    let covering = CoveringNote { name: name.clone(), cover, note: note.clone(), parts };
-    editor.keep(JournalItem::Covered(covering)).await?;
-    for old in replaced.into_iter().filter(|old| *old != name) {
-        editor.keep(JournalItem::Uncovered { name: old }).await?;
-    }
-    let changed = editor.change_report(&format!("`{name}` stands for {n} parts."), before);
+    let (name, cover) = (wanted.name, CoveringKind::Distilled);
+    let what = format!("`{name}` stands for {} parts.", parts.len());
+    let old = replaced.into_iter().filter(|old| *old != name);
+    let old: Vec<_> = old.map(|name| JournalItem::Uncovered { name }).collect();
+    let covering = CoveringNote { name, cover, note: note.clone(), parts };
+    let items = [JournalItem::Covered(covering)].into_iter().chain(old).collect();
+    let changed = editor.change(items, &what).await?;
     let content = text_output(format!("{changed}\n\n{note}")).content;
     Ok(ToolOutput { content, ..ToolOutput::text(changed) })
 }
@@ -123,7 +121,7 @@ fn gather(
         if let Some(covering) = overlay.named(name) {
             parts.extend(&covering.parts);
             replaced.push(name.clone());
-        } else if let Some(thread) = overlay.threads().iter().find(|thread| thread.name == *name) {
+        } else if let Some(thread) = overlay.threads.iter().find(|thread| thread.name == *name) {
             let is_free =
                 |part: &&u64| !present.contains(part) && overlay.covering(**part).is_none();
             parts.extend(thread.parts.iter().filter(is_free));

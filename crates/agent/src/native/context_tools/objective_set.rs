@@ -44,11 +44,10 @@ fn prepare(asked: ObjectiveArguments, editor: ContextEditor) -> Result<PreparedC
     };
     let work = async move {
         if objective.is_none() && !clear {
-            let overlay = Overlay::of(&editor.entries());
-            let none = "There is no objective.".to_owned();
-            return Ok(text_output(
-                overlay.objective().map_or(none, |text| format!("The objective is:\n{text}")),
-            ));
+            return Ok(text_output(match Overlay::of(&editor.entries()).objective {
+                Some(text) => format!("The objective is:\n{text}"),
+                None => "There is no objective.".to_owned(),
+            }));
         }
         let _alone = editor.lock_changes().await;
         let text = match &objective {

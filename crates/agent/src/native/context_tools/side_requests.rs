@@ -62,8 +62,6 @@ async fn answer(session: &NativeSession, messages: Vec<ChatMessage>) -> Result<S
     let request = ChatRequest {
         model: chosen.model,
         messages,
-        max_tokens: chosen.max_tokens,
-        temperature: chosen.temperature,
         effort: session.options().effort,
         calls_as_text: !session.has_tools(),
         ..ChatRequest::default()

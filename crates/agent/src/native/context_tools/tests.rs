@@ -12,7 +12,7 @@ use crate::native::context::messages;
 use crate::native::journal::{Journal, JournalItem};
 use crate::native::options::ApprovalMode;
 use crate::native::settings::ContextSettings;
-use crate::native::settings::context_tools::EnabledContextTools;
+use crate::native::settings::EnabledContextTools;
 use crate::native::testing::play::{Cast, Play};
 
 /// A session with these tools on, and these checks.
@@ -59,9 +59,8 @@ fn assert_valid(chat: &ReceivedRequest) {
 
 #[tokio::test]
 async fn they_are_off_until_they_are_switched_on() {
-    let names: Vec<&str> = ContextToolName::ALL.map(ContextToolName::as_str).into();
-    let some: EnabledContextTools =
-        [ContextToolName::Verify, ContextToolName::ObjectiveSet].into_iter().collect();
+    let names: Vec<&str> = ContextToolName::NAMED.map(|(_, name)| name).into();
+    let some = EnabledContextTools([ContextToolName::Verify, ContextToolName::ObjectiveSet].into());
     for (switch, expected) in [
         (EnabledContextTools::default(), vec![]),
         (some, vec!["objective_set", "verify"]),
@@ -71,7 +70,7 @@ async fn they_are_off_until_they_are_switched_on() {
         play.server.answer(text("Hi."));
         play.prompt("hi").await;
         let chat = play.server.last_chat();
-        let is_one = |name: &&str| ContextToolName::ALL.iter().any(|known| known.as_str() == *name);
+        let is_one = |name: &&str| ContextToolName::NAMED.iter().any(|(_, known)| known == name);
         let mut offered: Vec<&str> = chat.tool_names().into_iter().filter(is_one).collect();
         let mut expected = expected;
         offered.sort_unstable();
@@ -111,7 +110,7 @@ fn a_variable_wins_over_the_file() {
     assert_eq!(with("").unwrap(), EnabledContextTools::all());
     assert_eq!(
         with("verify, refine").unwrap(),
-        [ContextToolName::Verify, ContextToolName::Refine].into_iter().collect()
+        EnabledContextTools([ContextToolName::Verify, ContextToolName::Refine].into())
     );
     let error = with("verfy").unwrap_err();
     assert_eq!(error.variable(), Some("OPENAI_CONTEXT_TOOLS"), "{error}");
@@ -124,9 +123,9 @@ async fn a_session_has_those_that_it_chose() {
     let offered = || {
         let chat = play.server.last_chat();
         let names = chat.tool_names();
-        ContextToolName::ALL.iter().filter(|name| names.contains(&name.as_str())).count()
+        ContextToolName::NAMED.iter().filter(|(_, name)| names.contains(name)).count()
     };
-    for (value, expected) in [("on", ContextToolName::ALL.len()), ("off", 0)] {
+    for (value, expected) in [("on", ContextToolName::NAMED.len()), ("off", 0)] {
         play.session.set_option("context_tools", value).await.unwrap();
         play.prompt("hello").await;
         assert_eq!(offered(), expected, "{value}");

@@ -97,7 +97,7 @@ fn list(editor: &ContextEditor) -> String {
         let note = first_words(&covering.note, 200);
         format!("`{}` ({what}, {} parts): {note}", covering.name, covering.parts.len())
     };
-    let lines: Vec<String> = overlay.coverings().iter().map(line).collect();
+    let lines: Vec<String> = overlay.coverings.iter().map(line).collect();
     match lines.is_empty() {
         true => "Nothing is put aside.".to_owned(),
         false => lines.join("\n"),
@@ -118,7 +118,7 @@ async fn park(
             "There is a `{name}` already: recall it first, or use another name."
         )));
     }
-    let thread = overlay.threads().iter().find(|thread| thread.name == name);
+    let thread = overlay.threads.iter().find(|thread| thread.name == name);
     if range.is_none() && thread.is_none() {
         return Err(ToolError(format!(
             "No thread `{name}` is known: give `from` and `to`, numbers of parts as context_edit \
@@ -140,16 +140,11 @@ async fn park(
              belong to what goes on now.",
         ));
     }
-    let before = editor.tokens();
-    let n = parts.len();
-    let (cover, parts) = (CoveringKind::Parked, parts.into_iter().collect());
-    editor
-        .keep(JournalItem::Covered(CoveringNote { name: name.clone(), cover, note, parts }))
-        .await?;
     let rest = if present.is_empty() { "" } else { " What goes on now stays." };
-    Ok(text_output(
-        editor.change_report(&format!("`{name}` is put aside: {n} parts.{rest}"), before),
-    ))
+    let what = format!("`{name}` is put aside: {} parts.{rest}", parts.len());
+    let (cover, parts) = (CoveringKind::Parked, parts.into_iter().collect());
+    let covered = JournalItem::Covered(CoveringNote { name, cover, note, parts });
+    Ok(text_output(editor.change(vec![covered], &what).await?))
 }
 
 async fn recall(editor: &ContextEditor, name: &str) -> Result<ToolOutput, ToolError> {
@@ -159,13 +154,11 @@ async fn recall(editor: &ContextEditor, name: &str) -> Result<ToolOutput, ToolEr
     let Some(covering) = overlay.named(name) else {
         return Err(ToolError(format!("Nothing is put aside as `{name}`.\n{}", list(editor))));
     };
-    let before = editor.tokens();
     let is_in_view = pieces(&entries).iter().any(|piece| covering.parts.contains(&piece.group));
-    editor.keep(JournalItem::Uncovered { name: name.to_owned() }).await?;
+    let uncovered = JournalItem::Uncovered { name: name.to_owned() };
+    let done = editor.change(vec![uncovered], &format!("`{name}` is back in its place.")).await?;
     if is_in_view {
-        return Ok(text_output(
-            editor.change_report(&format!("`{name}` is back in its place."), before),
-        ));
+        return Ok(text_output(done));
     }
     // The conversation was summarised or begun afresh since: there is no place to go back to.
     let all = pieces_of_all(&entries);

@@ -13,7 +13,6 @@ use crate::native::tool::{
 };
 
 mod envelope;
-mod hunks;
 mod unified;
 
 /// A patch of more files is better made in parts.
@@ -45,7 +44,7 @@ enum PatchAction<'a> {
 
 #[derive(Debug, PartialEq, Eq)]
 enum PatchEdit<'a> {
-    Hunks(Vec<hunks::Hunk<'a>>),
+    Hunks(Vec<envelope::Hunk<'a>>),
     Unified(diffy::Patch<'a, str>),
 }
 
@@ -86,8 +85,8 @@ async fn prepare(
     let need = files.need_to_change(&planned.iter().map(|at| &at.place).collect::<Vec<_>>());
     let shown = shown(&files, &planned);
     let work = async move {
-        let turn = files.change_permit().await?;
-        turn.change(&planned).await?;
+        let permit = files.lock_changes().await;
+        files.change(&permit, &planned).await?;
         let done: Vec<_> = planned.iter().map(|change| told(&files, change)).collect();
         Ok(ToolOutput::text(done.join("\n")))
     };
@@ -164,7 +163,7 @@ fn updated(
 ) -> Result<Option<FileText>, ToolError> {
     let plain = old.plain();
     let new = match edit {
-        PatchEdit::Hunks(hunks) => hunks::apply(&plain, hunks),
+        PatchEdit::Hunks(hunks) => envelope::apply(&plain, hunks),
         PatchEdit::Unified(patch) => unified::apply(&plain, patch),
     };
     let new = new.map_err(|why| ToolError(format!("`{name}` cannot be patched: {why}")))?;

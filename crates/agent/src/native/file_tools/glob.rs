@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use roots::{FileKind, ResolvedPath, Roots};
 use serde::Deserialize;
 
-use super::search;
+use super::{directory, name_matcher};
 use crate::native::tool::arguments::string;
 use crate::native::tool::{
     Location, PreparedCall, Tool, ToolContext, ToolError, ToolKind, ToolOutput,
@@ -44,9 +44,9 @@ pub(super) fn tool() -> Arc<Tool> {
 
 async fn prepare(asked: GlobArguments, context: ToolContext) -> Result<PreparedCall, ToolError> {
     let files = context.workspace.files.clone();
-    let place = search::directory(&files, asked.path.as_deref()).await?;
+    let place = directory(&files, asked.path.as_deref()).await?;
     let is_absolute = asked.pattern.starts_with('/');
-    let glob = search::glob(&asked.pattern)?;
+    let glob = name_matcher(&asked.pattern)?;
     let title = match files.shown(&place).as_str() {
         "." => format!("Find {}", asked.pattern),
         name => format!("Find {} in {name}", asked.pattern),

@@ -43,7 +43,7 @@ pub(super) fn tool() -> Arc<Tool> {
 
 async fn prepare(asked: ListArguments, context: ToolContext) -> Result<PreparedCall, ToolError> {
     let files = context.workspace.files.clone();
-    let place = super::search::directory(&files, asked.path.as_deref()).await?;
+    let place = super::directory(&files, asked.path.as_deref()).await?;
     let name = files.shown(&place);
     let shown = CallDescription {
         title: format!("List {name}"),

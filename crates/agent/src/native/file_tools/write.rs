@@ -65,8 +65,8 @@ async fn prepare(asked: WriteArguments, context: ToolContext) -> Result<Prepared
     let n_lines = new.as_str().lines().count();
     let did = if old.is_some() { "replaced" } else { "made" };
     let work = async move {
-        let turn = files.change_permit().await?;
-        turn.change(&[PlannedFileChange::new(place, old, Some(new))]).await?;
+        let permit = files.lock_changes().await;
+        files.change(&permit, &[PlannedFileChange::new(place, old, Some(new))]).await?;
         Ok(ToolOutput::text(format!("{did} `{name}` ({n_lines} lines)")))
     };
     Ok(PreparedCall { shown, need, work: Box::pin(work) })

@@ -40,11 +40,12 @@ impl PlannedFileChange {
     }
 }
 
-impl ChangePermit<'_> {
+impl Files {
     /// Looks at all files again, then changes them. What was changed is changed back when
     /// something fails on the way.
     pub(in crate::native) async fn change(
         &self,
+        _permit: &ChangePermit<'_>,
         changes: &[PlannedFileChange],
     ) -> Result<(), ToolError> {
         for change in changes {
@@ -57,8 +58,8 @@ impl ChangePermit<'_> {
         }
         for change in changes {
             match &change.new {
-                Some(text) => self.files.note(&change.place, text),
-                None => lock(&self.files.shared.seen).forget(change.place.real()),
+                Some(text) => self.note(&change.place, text),
+                None => lock(&self.shared.seen).forget(change.place.real()),
             }
         }
         Ok(())
@@ -66,10 +67,10 @@ impl ChangePermit<'_> {
 
     async fn check(&self, change: &PlannedFileChange) -> Result<(), ToolError> {
         for deed in change.access_kinds() {
-            self.files.check_denied(deed, change.place.path()).await?;
+            self.check_denied(deed, change.place.path()).await?;
         }
-        let shown = self.files.shown(&change.place);
-        let now = self.files.read(&change.place).await?;
+        let shown = self.shown(&change.place);
+        let now = self.read(&change.place).await?;
         match (&change.old, now) {
             (None, None) => Ok(()),
             (Some(old), Some(now)) if old.digest() == now.digest() => Ok(()),
@@ -88,8 +89,8 @@ impl ChangePermit<'_> {
 
     async fn carry_out(&self, change: &PlannedFileChange) -> Result<(), ToolError> {
         match &change.new {
-            Some(new) => self.files.write(change, new).await,
-            None => self.files.remove(&change.place).await,
+            Some(new) => self.write(change, new).await,
+            None => self.remove(&change.place).await,
         }
     }
 
@@ -103,7 +104,7 @@ impl ChangePermit<'_> {
             let (old, new) = (change.new.clone(), change.old.clone());
             let back = PlannedFileChange { old, new, ..change.clone() };
             if self.carry_out(&back).await.is_err() {
-                stuck.push(self.files.shown(&change.place));
+                stuck.push(self.shown(&change.place));
             }
         }
         match stuck.as_slice() {
@@ -114,9 +115,7 @@ impl ChangePermit<'_> {
             )),
         }
     }
-}
 
-impl Files {
     async fn write(&self, change: &PlannedFileChange, new: &FileText) -> Result<(), ToolError> {
         let client = &self.shared.client;
         // A client can neither keep a mode nor refuse to replace what has just appeared.

@@ -1,6 +1,8 @@
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use roots::ForbiddenDirs;
+
 use super::*;
 use crate::native::client::ClientAbilities;
 use crate::native::testing::TestSession;
@@ -26,7 +28,8 @@ fn change(place: &ResolvedPath, old: Option<&str>, new: Option<&str>) -> Planned
 }
 
 async fn apply(stage: &TestSession, changes: &[PlannedFileChange]) -> Result<(), ToolError> {
-    files(stage).change_permit().await?.change(changes).await
+    let files = files(stage);
+    files.change(&files.lock_changes().await, changes).await
 }
 
 #[tokio::test]
@@ -292,4 +295,99 @@ async fn a_link_that_comes_and_goes_never_leads_out() {
     stop.store(true, Ordering::Relaxed);
     swapping.join().unwrap();
     assert_eq!(std::fs::read_to_string(outside).unwrap(), "secret");
+}
+
+#[test]
+fn the_oldest_is_forgotten_first() {
+    let mut seen = SeenFiles::default();
+    let path = |n: usize| PathBuf::from(format!("/{n}"));
+    for n in 0..MAX_SEEN {
+        seen.note(&path(n), [1; 32]);
+    }
+    seen.note(&path(0), [2; 32]);
+    seen.note(&path(MAX_SEEN), [3; 32]);
+    assert_eq!(seen.files.len(), MAX_SEEN);
+    assert_eq!(seen.of(&path(0)), Some([2; 32]));
+    assert_eq!(seen.of(&path(1)), None);
+    seen.forget(&path(0));
+    assert_eq!(seen.of(&path(0)), None);
+}
+
+#[test]
+fn what_runs_later_is_protected_also_when_it_does_not_exist() {
+    let dir = tempfile::tempdir().unwrap();
+    let roots = Roots::open(&[dir.path().to_owned()], &ForbiddenDirs::default()).unwrap();
+    let check = |path: &str| is_protected(&roots.resolve(dir.path(), path).unwrap());
+    for path in [
+        ".git/hooks/pre-commit",
+        ".git/config",
+        "sub/.git/config",
+        ".GIT/config",
+        ".git",
+        ".mcp.json",
+        ".claude/settings.json",
+        ".codex/config.toml",
+        ".gemini/settings.json",
+        ".vscode/tasks.json",
+        ".idea/workspace.xml",
+        ".ssh/authorized_keys",
+        ".bashrc",
+        ".zshenv",
+        "home/.profile",
+        ".envrc",
+        ".config/fish/config.fish",
+        ".config/switchyard/x.toml",
+        "a/../.git/hooks/x/../y",
+        "switchyard.toml",
+        ".github/workflows/ci.yml",
+        "Jenkinsfile",
+        "jenkinsfile",
+        ".pre-commit-config.yaml",
+        ".cargo/config.toml",
+        ".npmrc",
+        ".vimrc",
+        ".tmux.conf",
+        ".config/nvim/init.lua",
+        ".config/zed/tasks.json",
+        ".config/Code/User/settings.json",
+        ".config/environment.d/x.conf",
+        ".local/bin/ls",
+        ".gdbinit",
+        ".windsurf/x",
+        ".roo/mcp.json",
+        ".continue/config.yaml",
+        ".aider.conf.yml",
+        ".kimi/config.toml",
+        ".copilot/mcp-config.json",
+    ] {
+        // Names that have to exist for `..` to mean something.
+        std::fs::create_dir_all(dir.path().join("a")).unwrap();
+        std::fs::create_dir_all(dir.path().join(".git/hooks/x")).unwrap();
+        assert!(check(path), "{path}");
+    }
+    for path in [
+        "AGENTS.md",
+        ".gitignore",
+        ".github/dependabot.yml",
+        "src/git/x.rs",
+        "claude/x",
+        ".env",
+        "x.mcp.json",
+        ".config/other/fish",
+        "git",
+        ".gitattributes",
+    ] {
+        assert!(!check(path), "{path}");
+    }
+}
+
+#[test]
+fn a_root_that_is_such_a_directory_is_protected_and_one_inside_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let inside = dir.path().join(".claude/worktrees/x");
+    std::fs::create_dir_all(&inside).unwrap();
+    for (root, expected) in [(dir.path().join(".claude"), true), (inside, false)] {
+        let roots = Roots::open(std::slice::from_ref(&root), &ForbiddenDirs::default()).unwrap();
+        assert_eq!(is_protected(&roots.resolve(&root, "a.txt").unwrap()), expected);
+    }
 }

@@ -16,14 +16,6 @@ pub(in crate::native) struct FileText {
     raw: String,
 }
 
-/// The habits of a file, which its lines do not show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::native) struct TextFormat {
-    has_bom: bool,
-    /// Every line ends in CRLF. Where only some do, they are part of the text.
-    pub(in crate::native) is_crlf: bool,
-}
-
 impl FileText {
     pub(in crate::native) fn new(raw: String) -> Self {
         Self { raw }
@@ -40,20 +32,17 @@ impl FileText {
         Sha256::digest(plain.strip_suffix('\n').unwrap_or(&plain)).into()
     }
 
-    pub(in crate::native) fn format(&self) -> TextFormat {
+    /// Whether every line ends in CRLF. Where only some do, they are part of the text.
+    pub(in crate::native) fn is_crlf(&self) -> bool {
         let n_lines = self.raw.bytes().filter(|byte| *byte == b'\n').count();
         // One more CR before it would be lost on the way back.
-        let is_crlf = n_lines > 0
-            && self.raw.matches("\r\n").count() == n_lines
-            && !self.raw.contains("\r\r\n");
-        TextFormat { has_bom: self.raw.starts_with(BOM), is_crlf }
+        n_lines > 0 && self.raw.matches("\r\n").count() == n_lines && !self.raw.contains("\r\r\n")
     }
 
     /// The text without the habits, as a model sees it.
     pub(in crate::native) fn plain(&self) -> String {
-        let habits = self.format();
         let text = self.raw.strip_prefix(BOM).unwrap_or(&self.raw);
-        match habits.is_crlf {
+        match self.is_crlf() {
             true => text.replace("\r\n", "\n"),
             false => text.to_owned(),
         }
@@ -61,13 +50,12 @@ impl FileText {
 
     /// `plain` with the habits of this file.
     pub(in crate::native) fn with_format_of(&self, plain: &str) -> Self {
-        let habits = self.format();
         let plain = plain.strip_prefix(BOM).unwrap_or(plain);
-        let body = match habits.is_crlf {
+        let body = match self.is_crlf() {
             true => plain.replace("\r\n", "\n").replace('\n', "\r\n"),
             false => plain.to_owned(),
         };
-        Self { raw: if habits.has_bom { format!("{BOM}{body}") } else { body } }
+        Self { raw: if self.raw.starts_with(BOM) { format!("{BOM}{body}") } else { body } }
     }
 
     /// Another text in place of this one: a newline at its end stays.

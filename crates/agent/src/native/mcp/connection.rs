@@ -179,7 +179,7 @@ async fn open(
         }
         ServerTransport::Sse { url, headers } => {
             let opened = SseTransport::open(url, headers, Arc::clone(&reason)).await;
-            let link = opened.map_err(unreachable)?;
+            let link = opened.map_err(|error| unreachable(error.to_string()))?;
             serve_client_with_lifecycle_and_ct(ear, link, lifecycle, token).await
         }
         ServerTransport::Http { url, headers } => {

@@ -24,6 +24,7 @@ use wire::sse;
 use super::message_filter::MAX_MESSAGE_BYTES;
 use super::spec::SecretValues;
 use crate::native::http;
+use crate::native::secret::Secret;
 
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 const JSON: &str = "application/json";
@@ -58,10 +59,10 @@ pub(super) fn client() -> Result<Client, String> {
 
 /// The configured headers; they were checked when the server was named.
 pub(super) fn headers(headers: &SecretValues) -> HashMap<HeaderName, HeaderValue> {
-    let header = |(name, value): (&String, &String)| {
-        Some((HeaderName::from_bytes(name.as_bytes()).ok()?, http::sensitive(value)?))
+    let header = |(name, value): (&String, &Secret)| {
+        Some((HeaderName::from_bytes(name.as_bytes()).ok()?, http::sensitive(value.reveal())?))
     };
-    headers.0.iter().filter_map(header).collect()
+    headers.iter().filter_map(header).collect()
 }
 
 /// An error with its causes, and without the URL, which may hold a token.

@@ -147,7 +147,7 @@ impl McpServer {
     }
 
     async fn open(&self) -> Result<(McpConnection, Arc<Vec<OfferedTool>>), String> {
-        let within = self.start_within();
+        let within = self.spec.start_within;
         let connection = McpConnection::open(&self.spec, &self.settings, within).await?;
         let asked = timeout(within, offered_tools::ask(&connection.peer, within)).await;
         match asked.unwrap_or_else(|_| Err("did not list its tools in time".to_owned())) {
@@ -183,7 +183,7 @@ impl McpServer {
                 }
             }
             sleep(REFRESH_PAUSE).await;
-            match offered_tools::ask(&peer, self.start_within()).await {
+            match offered_tools::ask(&peer, self.spec.start_within).await {
                 Ok(offers) => self.state.send_modify(|state| state.offers = Arc::new(offers)),
                 // The tools that were known stay.
                 Err(why) => tracing::debug!(server = self.spec.name, why, "no new list of tools"),
@@ -200,15 +200,7 @@ impl McpServer {
             return None;
         }
         let filter = SubscriptionFilter::builder().tools_list_changed().build();
-        timeout(self.start_within(), peer.listen(filter)).await.ok()?.ok()
-    }
-
-    fn start_within(&self) -> Duration {
-        self.spec.start_within.unwrap_or(self.settings.start_within)
-    }
-
-    fn call_within(&self) -> Duration {
-        self.spec.call_within.unwrap_or(self.settings.call_within)
+        timeout(self.spec.start_within, peer.listen(filter)).await.ok()?.ok()
     }
 
     /// Calls a tool. Dropping the future tells the server that nobody waits any more.
@@ -223,7 +215,7 @@ impl McpServer {
         })?;
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let within = self.call_within();
+        let within = self.spec.call_within;
         let answered = async {
             let options = PeerRequestOptions::with_timeout(within);
             let asked = peer.send_request_with_option(request, options).await?;
@@ -282,7 +274,7 @@ impl McpServer {
         let over = || "belongs to a session that is over".to_owned();
         let ready = self.is_over.run_until_cancelled(running);
         // Starting, and then listing its tools.
-        match timeout(self.start_within() * 2 + SLACK, ready).await {
+        match timeout(self.spec.start_within * 2 + SLACK, ready).await {
             Ok(ready) => ready.unwrap_or_else(|| Err(over())),
             Err(_elapsed) => Err("does not start".to_owned()),
         }

@@ -6,7 +6,6 @@
 //! what secrets are passed in.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
 use reqwest::header::{HeaderName, HeaderValue};
@@ -15,11 +14,16 @@ use serde_json::Value;
 
 use super::ServerFault;
 use crate::native::lenient::ConfigDuration;
+use crate::native::secret::Secret;
 
 /// A session with more is a mistake, and each may be a process.
 const MAX_SERVERS: usize = 64;
 /// Names are shown to people and become part of tool names.
 const MAX_NAME_CHARS: usize = 128;
+/// Time for a start: servers that are downloaded before their first start take a while.
+const START_WITHIN: Duration = Duration::from_secs(30);
+/// Time for a call: browsers and builds are behind some tools.
+const CALL_WITHIN: Duration = Duration::from_mins(5);
 /// Headers that the protocol itself sets.
 const RESERVED_HEADERS: [&str; 4] =
     ["accept", "mcp-session-id", "mcp-protocol-version", "last-event-id"];
@@ -29,19 +33,12 @@ const RESERVED_HEADERS: [&str; 4] =
 pub struct ServerSpec {
     pub name: String,
     pub transport: ServerTransport,
-    pub origin: ServerOrigin,
     /// The server is believed about its tools: those that only read do not ask.
     pub trusted: bool,
-    /// Time until it must have answered; the session's settings otherwise.
-    pub start_within: Option<Duration>,
-    /// Time for one call; the session's settings otherwise.
-    pub call_within: Option<Duration>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServerOrigin {
-    Client,
-    Configuration,
+    /// Time until it must have answered.
+    pub start_within: Duration,
+    /// Time for one call.
+    pub call_within: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,16 +51,8 @@ pub enum ServerTransport {
     Sse { url: String, headers: SecretValues },
 }
 
-/// Named values that are not for logs.
-#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
-pub struct SecretValues(pub BTreeMap<String, String>);
-
-impl fmt::Debug for SecretValues {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
-}
+/// Variables or headers, whose values are not for logs.
+pub type SecretValues = BTreeMap<String, Secret>;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
@@ -161,10 +150,9 @@ impl ServerSpec {
         Ok(Self {
             name,
             transport: reach,
-            origin: ServerOrigin::Client,
             trusted: false,
-            start_within: None,
-            call_within: None,
+            start_within: START_WITHIN,
+            call_within: CALL_WITHIN,
         })
     }
 }
@@ -208,13 +196,13 @@ impl McpConfig {
             (Some(_), None) if self.transport.is_some() => {
                 return Err(out_of_place("transport", "a `url`"));
             }
-            (Some(_), None) if self.headers != SecretValues::default() => {
+            (Some(_), None) if !self.headers.is_empty() => {
                 return Err(out_of_place("headers", "a `url`"));
             }
             (None, Some(_)) if !self.args.is_empty() => {
                 return Err(out_of_place("args", "a `command`"));
             }
-            (None, Some(_)) if self.env != SecretValues::default() => {
+            (None, Some(_)) if !self.env.is_empty() => {
                 return Err(out_of_place("env", "a `command`"));
             }
             (Some(program), None) => ServerTransport::Command {
@@ -232,19 +220,19 @@ impl McpConfig {
             }
         };
         check_command(&name, &reach)?;
-        let some_time = |wait: Option<ConfigDuration>, member| match wait.map(|wait| wait.0) {
-            Some(Duration::ZERO) => {
+        let some_time = |wait: Option<ConfigDuration>, usual, member| match wait {
+            None => Ok(usual),
+            Some(ConfigDuration(Duration::ZERO)) => {
                 let wanted = "some time, such as `30s` or `5m`";
                 Err(SpecError::Member { name: name.clone(), member, wanted })
             }
-            wait => Ok(wait),
+            Some(ConfigDuration(wait)) => Ok(wait),
         };
-        let start_within = some_time(self.start_timeout, "start_timeout")?;
-        let call_within = some_time(self.timeout, "timeout")?;
+        let start_within = some_time(self.start_timeout, START_WITHIN, "start_timeout")?;
+        let call_within = some_time(self.timeout, CALL_WITHIN, "timeout")?;
         Ok(self.enabled.unwrap_or(true).then_some(ServerSpec {
             name,
             transport: reach,
-            origin: ServerOrigin::Configuration,
             trusted: self.trusted,
             start_within,
             call_within,
@@ -271,7 +259,7 @@ fn checked_url(name: &str, text: &str) -> Result<String, SpecError> {
 }
 
 fn checked_headers(name: &str, headers: SecretValues) -> Result<SecretValues, SpecError> {
-    for (header, value) in &headers.0 {
+    for (header, value) in &headers {
         let failed = |why| SpecError::Header {
             name: name.to_owned(),
             header: header.chars().take(MAX_NAME_CHARS).collect(),
@@ -282,7 +270,7 @@ fn checked_headers(name: &str, headers: SecretValues) -> Result<SecretValues, Sp
         if RESERVED_HEADERS.contains(&parsed.as_str()) {
             return Err(failed("is set by the protocol; hint: remove it"));
         }
-        HeaderValue::from_str(value)
+        HeaderValue::from_str(value.reveal())
             .map_err(|_invalid| failed("has a value that no header can have"))?;
     }
     Ok(headers)
@@ -300,7 +288,7 @@ fn check_command(name: &str, reach: &ServerTransport) -> Result<(), SpecError> {
         return failed("args", "free of NUL characters");
     }
     let is_bad = |name: &str| name.is_empty() || name.contains('=') || has_nul(name);
-    if env.0.iter().any(|(name, value)| is_bad(name) || has_nul(value)) {
+    if env.iter().any(|(name, value)| is_bad(name) || has_nul(value.reveal())) {
         return failed("env", "names without `=` and values without NUL characters");
     }
     Ok(())
@@ -316,12 +304,12 @@ fn strings(list: &Value) -> Option<Vec<String>> {
 /// Reads `[{ name, value }]`, or a map.
 fn pairs(list: &Value) -> Option<SecretValues> {
     let text = |value: &Value| match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(is_so) => Some(is_so.to_string()),
+        Value::String(text) => Some(Secret::new(text)),
+        Value::Number(number) => Some(Secret::new(number.to_string())),
+        Value::Bool(is_so) => Some(Secret::new(is_so.to_string())),
         _ => None,
     };
-    let all = match list {
+    match list {
         Value::Null => Some(BTreeMap::new()),
         Value::Object(map) => {
             map.iter().map(|(name, value)| Some((name.clone(), text(value)?))).collect()
@@ -331,8 +319,7 @@ fn pairs(list: &Value) -> Option<SecretValues> {
             .map(|entry| Some((entry["name"].as_str()?.to_owned(), text(&entry["value"])?)))
             .collect(),
         _ => None,
-    };
-    all.map(SecretValues)
+    }
 }
 
 #[cfg(test)]

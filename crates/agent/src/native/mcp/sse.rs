@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use reqwest::header::{self, HeaderMap};
-use reqwest::{Client, StatusCode, Url};
+use reqwest::{Client, Response, Url};
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -24,24 +24,15 @@ use super::stdio::EndReason;
 /// Time limit of a post: it is only acknowledged; its answer comes by the stream.
 const POST_WITHIN: Duration = Duration::from_secs(30);
 
+/// What went wrong, for people.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum SseTransportError {
-    #[error("{}", http::why(.0))]
-    Http(reqwest::Error),
-    #[error("the server refused with HTTP {0}")]
-    Status(StatusCode),
-    #[error("the server did not answer with a stream of events")]
-    NoStream,
-    #[error("the stream of events ended before it named an address")]
-    NoAddress,
-    #[error("the server named an address that cannot be used")]
-    BadAddress,
-    #[error("the server wants messages to be sent to another origin, {0}")]
-    Elsewhere(String),
-    #[error("{0}")]
-    TooLong(sse::SseTooLong),
-    #[error("a message cannot be written: {0}")]
-    Json(serde_json::Error),
+#[error("{0}")]
+pub(super) struct SseFailure(String);
+
+impl From<reqwest::Error> for SseFailure {
+    fn from(error: reqwest::Error) -> Self {
+        Self(http::why(&error))
+    }
 }
 
 pub(super) struct SseTransport {
@@ -61,26 +52,14 @@ impl SseTransport {
         url: &str,
         headers: &SecretValues,
         reason: EndReason,
-    ) -> Result<Self, String> {
-        let client = http::client()?;
-        let headers = http::headers(headers).into_iter().collect();
-        Self::open_with(client, url, headers, reason).await.map_err(|error| error.to_string())
-    }
-
-    async fn open_with(
-        client: Client,
-        url: &str,
-        headers: HeaderMap,
-        reason: EndReason,
-    ) -> Result<Self, SseTransportError> {
+    ) -> Result<Self, SseFailure> {
+        let client = http::client().map_err(SseFailure)?;
+        let headers: HeaderMap = http::headers(headers).into_iter().collect();
         let request = client.get(url).headers(headers.clone());
-        let request = request.header(header::ACCEPT, http::EVENT_STREAM);
-        let response = request.send().await.map_err(SseTransportError::Http)?;
-        if !response.status().is_success() {
-            return Err(SseTransportError::Status(response.status()));
-        }
+        let response = request.header(header::ACCEPT, http::EVENT_STREAM).send().await?;
+        check_status(&response)?;
         if !http::has_type(&response, http::EVENT_STREAM) {
-            return Err(SseTransportError::NoStream);
+            return Err(failed("the server did not answer with a stream of events"));
         }
         let base = response.url().clone();
         let mut link = Self {
@@ -97,46 +76,59 @@ impl SseTransport {
             match link.next().await? {
                 Some(event) if event.name == "endpoint" => break event.data,
                 Some(_early) => {}
-                None => return Err(SseTransportError::NoAddress),
+                None => {
+                    return Err(failed("the stream of events ended before it named an address"));
+                }
             }
         };
-        link.address = base.join(named.trim()).map_err(|_invalid| SseTransportError::BadAddress)?;
+        let unusable = |_invalid| failed("the server named an address that cannot be used");
+        link.address = base.join(named.trim()).map_err(unusable)?;
         if link.address.origin() != base.origin() {
-            return Err(SseTransportError::Elsewhere(link.address.origin().ascii_serialization()));
+            let other = link.address.origin().ascii_serialization();
+            return Err(SseFailure(format!(
+                "the server wants messages to be sent to another origin, {other}"
+            )));
         }
         Ok(link)
     }
 
     /// The next event of the stream. Dropping the future loses nothing.
-    async fn next(&mut self) -> Result<Option<sse::SseEvent>, SseTransportError> {
+    async fn next(&mut self) -> Result<Option<sse::SseEvent>, SseFailure> {
         loop {
             if let Some(event) = self.read.pop_front() {
                 return Ok(Some(event));
             }
             let Some(chunk) = self.chunks.next().await else { return Ok(None) };
-            let chunk = chunk.map_err(SseTransportError::Http)?;
-            self.events.feed(&chunk, &mut self.read).map_err(SseTransportError::TooLong)?;
+            self.events.feed(&chunk?, &mut self.read).map_err(failed)?;
         }
     }
 }
 
+fn failed(why: impl std::fmt::Display) -> SseFailure {
+    SseFailure(why.to_string())
+}
+
+fn check_status(response: &Response) -> Result<(), SseFailure> {
+    match response.status() {
+        status if status.is_success() => Ok(()),
+        status => Err(SseFailure(format!("the server refused with HTTP {status}"))),
+    }
+}
+
 impl Transport<RoleClient> for SseTransport {
-    type Error = SseTransportError;
+    type Error = SseFailure;
 
     fn send(
         &mut self,
         message: ClientJsonRpcMessage,
-    ) -> impl Future<Output = Result<(), SseTransportError>> + Send + 'static {
+    ) -> impl Future<Output = Result<(), SseFailure>> + Send + 'static {
         self.filter.note_sent(&message);
         let post = self.client.post(self.address.clone()).headers(self.headers.clone());
         let post = post.header(header::CONTENT_TYPE, "application/json").timeout(POST_WITHIN);
         async move {
-            let body = serde_json::to_vec(&message).map_err(SseTransportError::Json)?;
-            let response = post.body(body).send().await.map_err(SseTransportError::Http)?;
-            match response.status().is_success() {
-                true => Ok(()),
-                false => Err(SseTransportError::Status(response.status())),
-            }
+            let body = serde_json::to_vec(&message)
+                .map_err(|error| failed(format_args!("a message cannot be written: {error}")))?;
+            check_status(&post.body(body).send().await?)
         }
     }
 
@@ -163,7 +155,7 @@ impl Transport<RoleClient> for SseTransport {
         }
     }
 
-    async fn close(&mut self) -> Result<(), SseTransportError> {
+    async fn close(&mut self) -> Result<(), SseFailure> {
         self.chunks = futures_util::stream::empty().boxed();
         Ok(())
     }

@@ -71,7 +71,8 @@ fn environment(env: &SecretValues) -> Environment {
     let names = INHERITED.split(' ');
     let inherited = names.filter_map(|name| Some((name, std::env::var_os(name)?)));
     environment.set.extend(inherited.map(|(name, value)| (OsString::from(name), value)));
-    let own = env.0.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let own =
+        env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value.reveal())));
     environment.set.extend(own);
     environment
 }

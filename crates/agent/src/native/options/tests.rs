@@ -1,9 +1,15 @@
 //! What can be chosen, and what cannot.
 
 use super::*;
+use crate::native::provider::Model;
 
-fn offers() -> Vec<ModelChoice> {
-    ["small", "large"].map(|id| ModelChoice { id: id.into(), name: id.to_uppercase() }).into()
+fn offer(id: &str) -> OfferedModel {
+    let model = Model { name: Some(id.to_uppercase()), ..Model::named(id) };
+    OfferedModel { id: id.into(), provider: String::new(), model }
+}
+
+fn offers() -> Vec<OfferedModel> {
+    ["small", "large"].map(offer).into()
 }
 
 fn options() -> SessionOptions {
@@ -48,9 +54,7 @@ fn what_is_not_there_is_refused_and_changes_nothing() {
 
 #[test]
 fn a_short_name_stands_for_the_model_that_it_can_only_mean() {
-    let of = |ids: &[&str]| -> Vec<ModelChoice> {
-        ids.iter().map(|id| ModelChoice { id: (*id).into(), name: (*id).into() }).collect()
-    };
+    let of = |ids: &[&str]| -> Vec<OfferedModel> { ids.iter().map(|id| offer(id)).collect() };
     let one = of(&["qwen3:latest", "qwen3:8b"]);
     let several = of(&["a/small", "a/qwen3:latest", "b/small", "b/large"]);
     for (offers, value, expected) in [
@@ -77,9 +81,11 @@ fn any_plausible_model_is_taken_where_none_are_listed() {
         assert!(options.set("model", bad, &[]).is_err(), "{bad:?}");
     }
     assert_eq!(options.model, "my-deployment");
-    let told = options.to_acp(&[], &OptionDefaults::default());
+    let told = options.to_acp(&[], false, &EnabledContextTools::default());
     assert_eq!(told[0]["_meta"]["switchyard"]["takesOthers"], true, "{told}");
-    assert!(options.to_acp(&offers(), &OptionDefaults::default())[0]["_meta"].is_null());
+    assert!(
+        options.to_acp(&offers(), false, &EnabledContextTools::default())[0]["_meta"].is_null()
+    );
 }
 
 #[test]
@@ -91,7 +97,9 @@ fn the_current_value_is_always_among_those_that_are_offered() {
         effort,
         ..SessionOptions::default()
     };
-    for option in options.to_acp(&offers(), &OptionDefaults::default()).as_array().unwrap() {
+    for option in
+        options.to_acp(&offers(), false, &EnabledContextTools::default()).as_array().unwrap()
+    {
         let current = &option["currentValue"];
         let all = option["options"].as_array().unwrap();
         let n = all.iter().filter(|one| one["value"] == *current).count();
@@ -106,16 +114,17 @@ fn the_current_value_is_always_among_those_that_are_offered() {
 #[test]
 fn switches_are_on_off_or_as_configured() {
     let mut options = options();
-    let some: EnabledContextTools =
-        [crate::native::settings::context_tools::ContextToolName::Verify].into_iter().collect();
-    let current = |options: &SessionOptions, configured: &OptionDefaults, at: usize| {
-        options.to_acp(&[], configured)[at]["currentValue"].as_str().unwrap().to_owned()
-    };
-    let configured = OptionDefaults { tools: true, context_tools: some };
+    let some = EnabledContextTools([crate::native::settings::ContextToolName::Verify].into());
+    let current =
+        |options: &SessionOptions, configured: &(bool, EnabledContextTools), at: usize| {
+            let told = options.to_acp(&[], configured.0, &configured.1);
+            told[at]["currentValue"].as_str().unwrap().to_owned()
+        };
+    let configured = (true, some);
     assert_eq!(current(&options, &configured, 3), "on");
-    assert_eq!(current(&options, &OptionDefaults::default(), 3), "off");
+    assert_eq!(current(&options, &<(bool, EnabledContextTools)>::default(), 3), "off");
     assert_eq!(current(&options, &configured, 4), "some");
-    assert_eq!(current(&options, &OptionDefaults::default(), 4), "off");
+    assert_eq!(current(&options, &<(bool, EnabledContextTools)>::default(), 4), "off");
 
     assert!(options.set("tools", "off", &[]).unwrap());
     assert!(options.set("context_tools", "true", &[]).unwrap());

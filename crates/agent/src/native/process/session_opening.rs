@@ -14,8 +14,7 @@ use crate::native::journal::{Journal, JournalEntry, JournalItem};
 use crate::native::mcp::{self, McpServers, ServerFault, ServerSpec};
 use crate::native::options::SessionOptions;
 use crate::native::permission_gate::Gate;
-use crate::native::session::bill::Bill;
-use crate::native::session::{NativeSession, RunningTurn, SessionNotices};
+use crate::native::session::{Bill, NativeSession, RunningTurn, SessionNotices};
 use crate::native::tool::{Tool, Workspace};
 use crate::native::{commands, file_tools, lock, replay, todo, webfetch};
 
@@ -177,8 +176,8 @@ impl AgentProcess {
         let specs: Vec<ServerSpec> = setup.mcp.iter().cloned().chain(mcp).collect();
         let workspace = Workspace::new(cwd.clone(), &more_roots, client, setup.tools.clone());
         let workspace = workspace.map_err(RpcError::invalid_params)?;
-        let servers =
-            McpServers::start(specs, mcp::McpSettings::new(&cwd, &workspace.settings.keeper));
+        let keeper = workspace.settings.keeper.clone();
+        let servers = McpServers::start(specs, mcp::McpSettings { cwd: cwd.clone(), keeper });
         let instructions = Instructions {
             cwd,
             more_roots,

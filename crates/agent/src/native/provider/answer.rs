@@ -244,12 +244,7 @@ impl AnswerMachine {
                 let failure = match self.has_token {
                     true => {
                         let why = "the connection was lost in the middle of the answer";
-                        ModelFailure::connection(
-                            endpoint,
-                            &self.url,
-                            Category::UpstreamUnavailable,
-                            why,
-                        )
+                        ModelFailure::lost(endpoint, &self.url, why)
                     }
                     false => ModelFailure::network(endpoint, &self.url, &error),
                 };
@@ -321,8 +316,7 @@ impl AnswerMachine {
             return Ok(());
         }
         let why = "the connection was closed in the middle of the answer";
-        let failure =
-            ModelFailure::connection(endpoint, &self.url, Category::UpstreamUnavailable, why);
+        let failure = ModelFailure::lost(endpoint, &self.url, why);
         Err(RequestFault { failure, retry: Retry::After(None) })
     }
 }

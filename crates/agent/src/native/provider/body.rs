@@ -36,15 +36,14 @@ pub(super) fn body(
     if !request.tools.is_empty() && !is_in_words {
         body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
     }
-    if let Some(tokens) = request.max_tokens.or(endpoint.max_tokens) {
+    if let Some(tokens) = endpoint.table.max_tokens {
         let name = match quirks.renamed_max_tokens {
             true => "max_completion_tokens",
             false => "max_tokens",
         };
         body.insert(name.to_owned(), json!(tokens));
     }
-    let temperature = request.temperature.or(endpoint.temperature);
-    if let Some(temperature) = temperature.filter(|_| !quirks.no_temperature) {
+    if let Some(temperature) = endpoint.table.temperature.filter(|_| !quirks.no_temperature) {
         body.insert("temperature".to_owned(), json!(temperature));
     }
     if let Some(effort) = request.effort.as_ref().filter(|_| !quirks.no_effort) {

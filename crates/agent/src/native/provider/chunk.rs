@@ -79,7 +79,7 @@ impl ChunkParser {
 
     /// The answer is whole.
     pub(super) fn end(&mut self, out: &mut VecDeque<Delta>) {
-        self.release(out);
+        out.extend(self.think.release());
         out.extend(self.usage.take().map(Delta::Usage));
         let finish = match self.finish.take() {
             Some(FinishReason::Stop) | None if self.has_refusal => FinishReason::Filtered,
@@ -113,7 +113,7 @@ impl ChunkParser {
         }
         if let Some(refusal) = said["refusal"].as_str().filter(|refusal| !refusal.is_empty()) {
             self.has_refusal = true;
-            self.release(out);
+            out.extend(self.think.release());
             self.speak(refusal, Delta::Text, out)?;
         }
         for (at, call) in said["tool_calls"].as_array().into_iter().flatten().enumerate() {
@@ -133,11 +133,6 @@ impl ChunkParser {
         self.count(text)?;
         out.extend(self.think.feed(text));
         Ok(())
-    }
-
-    /// Gives out what was held back because it might have been a tag.
-    fn release(&mut self, out: &mut VecDeque<Delta>) {
-        out.extend(self.think.release());
     }
 
     fn speak(
@@ -178,7 +173,7 @@ impl ChunkParser {
         }
         let fragment = CallFragment { index, id: id.as_deref(), name, arguments: &arguments };
         let place = self.slots.place(fragment).ok_or(ChunkError::TooMuch)?;
-        self.release(out);
+        out.extend(self.think.release());
         out.push_back(Delta::Call {
             index: place.slot,
             name: name.filter(|_| place.is_first_name).map(str::to_owned),

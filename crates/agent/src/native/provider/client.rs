@@ -22,12 +22,8 @@ pub(super) fn build(endpoint: &Endpoint) -> Result<Client, reqwest::Error> {
     builder_for(&endpoint.base).connect_timeout(endpoint.waits.connect).build()
 }
 
-/// A client that knows no endpoint and no key.
-pub(in crate::native) fn keyless_client(url: &Url) -> Result<Client, reqwest::Error> {
-    builder_for(url).build()
-}
-
-fn builder_for(url: &Url) -> ClientBuilder {
+/// A client for an address, which knows no endpoint and no key.
+pub(in crate::native) fn builder_for(url: &Url) -> ClientBuilder {
     let mut builder = http::strict_builder();
     if is_loopback(url) {
         // No name server and no proxy has a say in what this machine is.
@@ -44,50 +40,52 @@ fn builder_for(url: &Url) -> ClientBuilder {
 
 /// The URL of chat completions for a model.
 pub(super) fn chat_url(endpoint: &Endpoint, model: &str) -> Url {
-    let mut url = endpoint.base.clone();
     let path = base_path(endpoint);
     let is_azure = endpoint.kind == EndpointKind::Azure;
-    if is_azure && has_deployments(endpoint) && !path.contains("/deployments/") {
-        let deployment = endpoint.deployment.as_deref().unwrap_or(model);
-        let resource = path.strip_suffix("/openai").unwrap_or(path);
-        url.set_path(&format!("{resource}/openai/deployments"));
-        // As one segment, whatever is in the name.
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.push(deployment).push("chat").push("completions");
-        }
-    } else {
-        url.set_path(&format!("{path}/chat/completions"));
+    if !is_azure || !has_deployments(endpoint) || path.contains("/deployments/") {
+        return url_at(endpoint, &format!("{path}/chat/completions"));
     }
-    add_version(endpoint, &mut url);
+    let deployment = endpoint.table.deployment.as_deref().unwrap_or(model);
+    let resource = path.strip_suffix("/openai").unwrap_or(path);
+    let mut url = url_at(endpoint, &format!("{resource}/openai/deployments"));
+    // As one segment, whatever is in the name.
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.push(deployment).push("chat").push("completions");
+    }
     url
 }
 
 /// The URL of the list of models; none if the endpoint would list those that it does not serve.
 pub(super) fn models_url(endpoint: &Endpoint) -> Option<Url> {
-    let mut url = endpoint.base.clone();
-    if endpoint.kind == EndpointKind::Azure && has_deployments(endpoint) {
-        return None;
-    }
-    url.set_path(&format!("{}/models", base_path(endpoint)));
-    add_version(endpoint, &mut url);
-    Some(url)
+    let lists_others = endpoint.kind == EndpointKind::Azure && has_deployments(endpoint);
+    (!lists_others).then(|| url_at(endpoint, &format!("{}/models", base_path(endpoint))))
 }
 
 /// The URL where an Azure resource lists what could be deployed in it.
 pub(super) fn resource_url(endpoint: &Endpoint) -> Url {
-    let mut url = endpoint.base.clone();
     let path = base_path(endpoint);
     let resource = path.split("/openai").next().unwrap_or(path);
-    url.set_path(&format!("{resource}/openai/models"));
-    add_version(endpoint, &mut url);
-    url
+    url_at(endpoint, &format!("{resource}/openai/models"))
 }
 
 /// The URL of another path on the same server.
 pub(super) fn sibling_url(endpoint: &Endpoint, path: &str) -> Url {
-    let mut url = endpoint.base.clone();
     let own = base_path(endpoint);
-    url.set_path(&format!("{}{path}", own.strip_suffix("/v1").unwrap_or(own)));
+    url_at(endpoint, &format!("{}{path}", own.strip_suffix("/v1").unwrap_or(own)))
+}
+
+/// The URL of a path on the endpoint's server, with the version where Azure wants it.
+fn url_at(endpoint: &Endpoint, path: &str) -> Url {
+    let mut url = endpoint.base.clone();
+    url.set_path(path);
+    let has_version = url.query_pairs().any(|(name, _)| name == "api-version");
+    let needed = has_deployments(endpoint).then_some(AZURE_VERSION);
+    if endpoint.kind == EndpointKind::Azure
+        && !has_version
+        && let Some(version) = endpoint.table.api_version.as_deref().or(needed)
+    {
+        url.query_pairs_mut().append_pair("api-version", version);
+    }
     url
 }
 
@@ -98,18 +96,6 @@ fn base_path(endpoint: &Endpoint) -> &str {
 /// Azure's newer endpoints take the model's name like everybody else.
 fn has_deployments(endpoint: &Endpoint) -> bool {
     !base_path(endpoint).ends_with("/v1")
-}
-
-fn add_version(endpoint: &Endpoint, url: &mut Url) {
-    if endpoint.kind != EndpointKind::Azure
-        || url.query_pairs().any(|(name, _)| name == "api-version")
-    {
-        return;
-    }
-    let needed = has_deployments(endpoint).then_some(AZURE_VERSION);
-    if let Some(version) = endpoint.api_version.as_deref().or(needed) {
-        url.query_pairs_mut().append_pair("api-version", version);
-    }
 }
 
 /// The headers of a request: the key, where there is one, and what else was configured.
@@ -124,7 +110,7 @@ pub(super) fn headers(endpoint: &Endpoint) -> Result<HeaderMap, ModelFailure> {
         headers
             .insert(name, http::sensitive(&value).ok_or_else(|| ModelFailure::bad_key(endpoint))?);
     }
-    for (name, value) in &endpoint.headers {
+    for (name, value) in &endpoint.table.headers {
         let name = HeaderName::from_bytes(name.as_bytes()).ok();
         if let (Some(name), Some(value)) = (name, http::sensitive(value.reveal())) {
             headers.insert(name, value);

@@ -11,6 +11,7 @@ use wire::Category;
 
 use crate::native::endpoint::{Endpoint, shown};
 use crate::native::excerpt;
+use crate::native::http;
 
 /// Characters of a provider's explanation: as much as a person reads.
 const MAX_EXPLANATION_CHARS: usize = 600;
@@ -60,12 +61,12 @@ impl ModelFailure {
         Self::connection(endpoint, url, category, &causes(error))
     }
 
-    pub(super) fn connection(
-        endpoint: &Endpoint,
-        url: &Url,
-        category: Category,
-        why: &str,
-    ) -> Self {
+    /// The connection was lost or closed.
+    pub(super) fn lost(endpoint: &Endpoint, url: &Url, why: &str) -> Self {
+        Self::connection(endpoint, url, Category::UpstreamUnavailable, why)
+    }
+
+    fn connection(endpoint: &Endpoint, url: &Url, category: Category, why: &str) -> Self {
         let why = endpoint.hide_secrets(why);
         let message = format!("Network error connecting to {}: {why}", shown(url));
         Self { category, message }
@@ -154,11 +155,12 @@ fn sentence(endpoint: &Endpoint, url: &Url, status: u16) -> String {
 /// The category, and whether the same request may be taken later.
 fn classify(status: u16, explanation: &Explanation) -> (Category, bool) {
     let words = format!("{} {}", explanation.text, explanation.code).to_lowercase();
+    // llama.cpp's words for a prompt that is too long.
+    let is_of_llama =
+        ["exceed_context_size", "available context size"].iter().any(|said| words.contains(said));
     let category = match Category::classify(Some(status.into()), &words) {
         // This one costs a summary of the conversation, so only llama.cpp's own texts count.
-        Category::PromptTooLarge if status == 500 && !is_of_llama(&words) => {
-            Category::UpstreamUnavailable
-        }
+        Category::PromptTooLarge if status == 500 && !is_of_llama => Category::UpstreamUnavailable,
         // An endpoint keeps no conversations that it could have lost.
         Category::SessionLost => Category::BadInput,
         // Nor is a wrong address about the model, if nothing is said of one.
@@ -173,11 +175,6 @@ fn classify(status: u16, explanation: &Explanation) -> (Category, bool) {
         _ => false,
     };
     (category, may_retry)
-}
-
-/// Whether these are llama.cpp's words for a prompt that is too long.
-fn is_of_llama(words: &str) -> bool {
-    ["exceed_context_size", "available context size"].iter().any(|said| words.contains(said))
 }
 
 /// A provider's explanation of its refusal, whatever shape it has.
@@ -269,15 +266,11 @@ pub(super) fn on_one_line(text: &str) -> String {
 
 /// The causes of an error, on one line.
 fn causes(error: &reqwest::Error) -> String {
-    // The address is in the sentence already, and this one would have its query.
     let mut texts: Vec<String> = Vec::new();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        let text = cause.to_string();
+    for text in http::causes(error) {
         if !texts.iter().any(|before| before.contains(&text)) {
             texts.push(text);
         }
-        source = cause.source();
     }
     match texts.is_empty() {
         true => "the request could not be made".to_owned(),

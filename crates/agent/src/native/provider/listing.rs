@@ -102,11 +102,7 @@ async fn add_loaded(provider: &Provider, models: &mut [Model]) {
 pub(super) fn read(value: &Value) -> Option<Vec<Model>> {
     let entries = match value {
         Value::Array(entries) => entries.as_slice(),
-        _ => match value.get("data").or(value.get("models"))? {
-            Value::Array(entries) => entries.as_slice(),
-            Value::Null => &[],
-            _ => return None,
-        },
+        _ => entries(value.get("data").or(value.get("models"))?)?,
     };
     let mut models: Vec<Model> = Vec::new();
     for model in entries.iter().filter_map(model).take(MAX_MODELS) {
@@ -119,11 +115,7 @@ pub(super) fn read(value: &Value) -> Option<Vec<Model>> {
 
 /// The models in what can only be a list: `object` says so, and all entries have ids.
 pub(in crate::native) fn read_strictly(value: &Value) -> Option<Vec<Model>> {
-    let entries = match value.get("data")? {
-        Value::Array(entries) => entries.as_slice(),
-        Value::Null => &[],
-        _ => return None,
-    };
+    let entries = entries(value.get("data")?)?;
     let is_entry = |entry: &Value| {
         entry["id"].is_string() && entry.get("object").is_none_or(|object| object == "model")
     };
@@ -133,6 +125,14 @@ pub(in crate::native) fn read_strictly(value: &Value) -> Option<Vec<Model>> {
         return None;
     }
     read(value)
+}
+
+fn entries(list: &Value) -> Option<&[Value]> {
+    match list {
+        Value::Array(entries) => Some(entries),
+        Value::Null => Some(&[]),
+        _ => None,
+    }
 }
 
 fn model(entry: &Value) -> Option<Model> {

@@ -4,6 +4,12 @@ use reqwest::Url;
 use super::*;
 use crate::native::endpoint::{Endpoint, EndpointKind};
 
+fn setup(endpoints: Vec<Endpoint>) -> ModelSetup {
+    let mut setup = ModelSetup::default();
+    setup.endpoints = endpoints;
+    setup
+}
+
 fn providers(names: &[String]) -> Providers {
     let endpoints = names
         .iter()
@@ -11,7 +17,7 @@ fn providers(names: &[String]) -> Providers {
             Endpoint::new(name, EndpointKind::Other, Url::parse("http://127.0.0.1:9/v1").unwrap())
         })
         .collect();
-    Providers::new(&ModelSetup::of(endpoints, 0)).unwrap()
+    Providers::new(&setup(endpoints)).unwrap()
 }
 
 #[test]
@@ -54,8 +60,8 @@ fn where_nobody_names_a_model_the_first_that_can_chat_is_taken() {
     assert_eq!(one.default_id(&offers(&["whisper-1", "tts-1"])), "whisper-1");
     let mut named =
         Endpoint::new("only", EndpointKind::Other, Url::parse("http://127.0.0.1:9").unwrap());
-    named.model = Some("mine".to_owned());
-    let named = Providers::new(&ModelSetup::of(vec![named], 0)).unwrap();
+    named.table.model = Some("mine".to_owned());
+    let named = Providers::new(&setup(vec![named])).unwrap();
     assert_eq!(
         (named.default_id(&mixed), named.default_summary(&mixed)),
         ("mine".to_owned(), None)

@@ -13,9 +13,9 @@ use wire::{Json, RpcError};
 use super::rehearsal::Rehearsal;
 use crate::native::client::ClientAbilities;
 use crate::native::commands;
-use crate::native::config::{Config, ProviderTable};
+use crate::native::config::Config;
 use crate::native::cost::Price;
-use crate::native::endpoint::ModelSettings;
+use crate::native::endpoint::{ModelSettings, ProviderTable};
 use crate::native::file_tools;
 use crate::native::instructions::Instructions;
 use crate::native::journal::{Journal, JournalEntry, JournalItem};
@@ -24,8 +24,7 @@ use crate::native::mcp::{self, McpServers};
 use crate::native::models::Models;
 use crate::native::options::{ApprovalMode, SessionOptions};
 use crate::native::permission_gate::Gate;
-use crate::native::session::bill::Bill;
-use crate::native::session::{NativeSession, RunningTurn, SessionNotices};
+use crate::native::session::{Bill, NativeSession, RunningTurn, SessionNotices};
 use crate::native::settings::ToolSettings;
 use crate::native::settings::TurnLimits;
 use crate::native::tool::{
@@ -99,7 +98,10 @@ impl Play {
             bill: Bill::of(&journal.all()),
             gate: Gate::default(),
             journal,
-            servers: McpServers::start([], mcp::McpSettings::new(&cwd, &workspace.settings.keeper)),
+            servers: McpServers::start(
+                [],
+                mcp::McpSettings { cwd: cwd.clone(), keeper: workspace.settings.keeper.clone() },
+            ),
             workspace,
             models: Arc::new(models),
             tools: all,

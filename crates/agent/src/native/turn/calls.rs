@@ -49,10 +49,6 @@ pub(super) struct FailedCalls {
 }
 
 impl FailedCalls {
-    fn is_hopeless(&self, call: &ModelToolCall) -> bool {
-        self.counts.get(&key(call)).is_some_and(|n| *n >= MAX_SAME_FAILURES)
-    }
-
     fn note(&mut self, call: &ModelToolCall, has_failed: bool) {
         if !has_failed {
             self.counts.remove(&key(call));
@@ -120,7 +116,7 @@ impl<T: TurnConversation> CallBatch<'_, T> {
     async fn run(&mut self) -> Result<TurnFlow, TurnError> {
         for index in 0..self.calls.len() {
             let call = self.calls[index].asked;
-            if self.failing.is_hopeless(call) {
+            if self.failing.counts.get(&key(call)).is_some_and(|n| *n >= MAX_SAME_FAILURES) {
                 self.failing.n_repeats += 1;
                 let error = ToolError(format!(
                     "This exact call has failed {MAX_SAME_FAILURES} times and was not run again. \
@@ -137,7 +133,8 @@ impl<T: TurnConversation> CallBatch<'_, T> {
             let kind = tool.as_ref().map_or(ToolKind::Other, |tool| tool.kind);
             self.begin(index, kind).await?;
             // What it would change is looked at when it is prepared: a file must have been read.
-            if !only_looks(kind) && self.wait_for_all().await? == TurnFlow::Cancelled {
+            let only_looks = matches!(kind, ToolKind::Read | ToolKind::Search | ToolKind::Think);
+            if !only_looks && self.wait_for_all().await? == TurnFlow::Cancelled {
                 return Ok(TurnFlow::Cancelled);
             }
             let context = ToolContext {
@@ -305,10 +302,6 @@ impl<T: TurnConversation> CallBatch<'_, T> {
         let names = names.join(", ");
         ToolError(format!("There is no tool `{name}`. There are: {names}."))
     }
-}
-
-fn only_looks(kind: ToolKind) -> bool {
-    matches!(kind, ToolKind::Read | ToolKind::Search | ToolKind::Think)
 }
 
 fn changed(shown: &Value) -> Value {

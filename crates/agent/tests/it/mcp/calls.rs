@@ -121,8 +121,8 @@ async fn a_call_that_is_dropped_is_cancelled_at_the_server() {
 
 #[tokio::test]
 async fn a_call_that_takes_too_long_is_given_up_and_cancelled() {
-    let short = |settings: &mut agent::native::mcp::McpSettings| {
-        settings.call_within = std::time::Duration::from_millis(50);
+    let short = |spec: &mut ServerSpec| {
+        spec.call_within = std::time::Duration::from_millis(50);
     };
     let stage = Stage::new(|notes| vec![played("played", notes)], short).await;
     let error = stage.error("mcp__played__hang", json!({})).await;
@@ -149,14 +149,8 @@ async fn a_change_of_the_tools_is_seen() {
 }
 
 #[tokio::test]
-async fn commands_of_clients_are_not_run_where_they_must_not_be() {
-    let strict = |settings: &mut agent::native::mcp::McpSettings| {
-        settings.runs_commands_of_clients = false;
-    };
+async fn of_two_servers_with_one_name_the_first_counts() {
     let twice = |notes: &std::path::Path| vec![played("a", notes), played("a", notes)];
-    let stage = Stage::new(twice, strict).await;
-    assert!(stage.names().is_empty());
-    assert!(stage.troubles()[0].1.contains("is not run here"));
     let stage = Stage::new(twice, |_| {}).await;
     assert_eq!(stage.names().len(), 12);
     assert_eq!(stage.troubles().len(), 1, "{:?} within {PATIENCE:?}", stage.troubles());

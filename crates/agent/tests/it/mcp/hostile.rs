@@ -9,8 +9,8 @@ use soak::PATIENCE;
 
 use super::stage::{Stage, is_alive, played, until};
 
-fn impatient(settings: &mut McpSettings) {
-    settings.start_within = Duration::from_secs(2);
+fn impatient(spec: &mut ServerSpec) {
+    spec.start_within = Duration::from_secs(2);
 }
 
 #[tokio::test]
@@ -134,14 +134,12 @@ async fn a_session_can_end_while_its_servers_start() {
     let home = tempfile::tempdir().unwrap();
     let notes = home.path().join("notes");
     let stage = Stage::new(|_| vec![], |_| {}).await;
-    let settings = McpSettings::new(
-        home.path(),
-        &KeeperSettings {
-            exe: super::stage::program(),
-            args: vec!["__keeper".into()],
-            cgroups: false,
-        },
-    );
+    let keeper = KeeperSettings {
+        exe: super::stage::program(),
+        args: vec!["__keeper".into()],
+        cgroups: false,
+    };
+    let settings = McpSettings { cwd: home.path().to_owned(), keeper };
     let servers = agent::native::mcp::McpServers::start(vec![played("silent", &notes)], settings);
     assert!(!servers.ready(Duration::from_millis(50)).await);
     tokio::time::timeout(PATIENCE, servers.shut_down()).await.unwrap();

@@ -41,14 +41,16 @@ impl Stage {
 
     pub(crate) async fn new(
         specs: impl FnOnce(&Path) -> Vec<ServerSpec>,
-        adjust: impl FnOnce(&mut mcp::McpSettings),
+        adjust: impl Fn(&mut ServerSpec),
     ) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let mut settings = mcp::McpSettings::new(home.path(), &keeper());
-        settings.start_within = PATIENCE;
-        settings.call_within = PATIENCE;
-        adjust(&mut settings);
-        let servers = McpServers::start(specs(&home.path().join("notes")), settings);
+        let mut specs = specs(&home.path().join("notes"));
+        for spec in &mut specs {
+            (spec.start_within, spec.call_within) = (PATIENCE, PATIENCE);
+            adjust(spec);
+        }
+        let settings = mcp::McpSettings { cwd: home.path().to_owned(), keeper: keeper() };
+        let servers = McpServers::start(specs, settings);
         let context = context(home.path());
         let stage = Self { home, servers, context };
         assert!(stage.servers.ready(PATIENCE * 2).await, "servers are not ready");

@@ -5,7 +5,7 @@ use testkit::model_server::{calls, text};
 
 use super::{call, play_with};
 use crate::native::options::ApprovalMode;
-use crate::native::settings::context_tools::EnabledContextTools;
+use crate::native::settings::EnabledContextTools;
 use crate::native::testing::play::chosen;
 
 const ASK: &str = "session/request_permission";

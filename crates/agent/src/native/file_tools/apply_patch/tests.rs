@@ -213,7 +213,7 @@ fn parts_are_found_by_what_is_around_them() {
         let PatchAction::Update { edit: PatchEdit::Hunks(hunks), .. } = &steps[0].action else {
             panic!()
         };
-        assert_eq!(hunks::apply(whole, hunks).unwrap(), expected, "{body}");
+        assert_eq!(envelope::apply(whole, hunks).unwrap(), expected, "{body}");
     }
 }
 
@@ -264,7 +264,7 @@ proptest! {
         let patch = envelope_of(&old, &new);
         let steps = envelope::read(&patch).unwrap();
         let PatchAction::Update { edit: PatchEdit::Hunks(hunks), .. } = &steps[0].action else { panic!() };
-        prop_assert_eq!(hunks::apply(&old, hunks).unwrap(), new);
+        prop_assert_eq!(envelope::apply(&old, hunks).unwrap(), new);
     }
 
     #[test]
@@ -308,7 +308,7 @@ proptest! {
         for step in steps {
             if let PatchAction::Update { edit, .. } = step.action {
                 let _ = match edit {
-                    PatchEdit::Hunks(hunks) => hunks::apply(&whole, &hunks),
+                    PatchEdit::Hunks(hunks) => envelope::apply(&whole, &hunks),
                     PatchEdit::Unified(patch) => unified::apply(&whole, &patch),
                 };
             }

@@ -1,3 +1,5 @@
+mod replacing;
+
 use serde_json::{Value, json};
 
 use super::*;

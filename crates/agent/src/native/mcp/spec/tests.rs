@@ -6,7 +6,7 @@ fn command(spec: &ServerSpec) -> (&str, Vec<&str>, Vec<(&str, &str)>) {
     let ServerTransport::Command { program, args, env } = &spec.transport else {
         panic!("{spec:?}")
     };
-    let env = env.0.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let env = env.iter().map(|(name, value)| (name.as_str(), value.reveal())).collect();
     (program, args.iter().map(String::as_str).collect(), env)
 }
 
@@ -19,10 +19,7 @@ fn commands_of_clients_are_read_in_every_form_that_clients_use() {
         json!({ "name": " a ", "command": "/bin/x", "args": ["-v"], "env": { "TOKEN": "x" } }),
     ] {
         let spec = ServerSpec::from_acp(&entry).unwrap();
-        assert_eq!(
-            (spec.name.as_str(), spec.origin, spec.trusted),
-            ("a", ServerOrigin::Client, false)
-        );
+        assert_eq!((spec.name.as_str(), spec.trusted), ("a", false));
         assert_eq!(command(&spec), ("/bin/x", vec!["-v"], vec![("TOKEN", "x")]));
     }
     let bare = ServerSpec::from_acp(&json!({ "name": "a", "command": "x" })).unwrap();
@@ -34,7 +31,7 @@ fn addresses_of_clients_are_read() {
     let headers = json!([{ "name": "Authorization", "value": "Bearer x" }]);
     let http = json!({ "type": "http", "name": "a", "url": "http://h/mcp", "headers": headers });
     let sse = json!({ "type": "sse", "name": "a", "url": "https://h/sse" });
-    let expected = SecretValues([("Authorization".into(), "Bearer x".into())].into());
+    let expected = SecretValues::from([("Authorization".into(), Secret::new("Bearer x"))]);
     let spec = ServerSpec::from_acp(&http).unwrap();
     assert_eq!(
         spec.transport,
@@ -106,9 +103,9 @@ fn configured_servers_are_read() {
     }));
     let spec = spec.unwrap().unwrap();
     assert_eq!(command(&spec), ("npx", vec!["-y", "x"], vec![("TOKEN", "x")]));
-    assert!(spec.trusted && spec.origin == ServerOrigin::Configuration);
-    assert_eq!(spec.call_within, Some(Duration::from_secs(120)));
-    assert_eq!(spec.start_within, Some(Duration::from_secs(90)));
+    assert!(spec.trusted);
+    assert_eq!(spec.call_within, Duration::from_secs(120));
+    assert_eq!(spec.start_within, Duration::from_secs(90));
 
     let http = config(json!({ "url": "http://h/mcp" })).unwrap().unwrap();
     assert!(matches!(http.transport, ServerTransport::Http { .. }));

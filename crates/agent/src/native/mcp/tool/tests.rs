@@ -1,3 +1,5 @@
+mod output;
+
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;

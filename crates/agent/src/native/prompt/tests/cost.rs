@@ -5,7 +5,7 @@ use testkit::model_server::{calls, text};
 
 use crate::native::cost::Price;
 use crate::native::journal::JournalItem;
-use crate::native::session::bill::Bill;
+use crate::native::session::Bill;
 use crate::native::testing::play::{Cast, Play};
 
 fn costs(play: &Play) -> Vec<Value> {

@@ -40,15 +40,16 @@ fn a_request_says_what_was_chosen_and_nothing_else() {
             "model": "m", "messages": [], "stream": true, "stream_options": { "include_usage": true },
         })
     );
-    request.max_tokens = Some(5);
-    request.temperature = Some(0.5);
+    let mut endpoint = endpoint();
+    endpoint.table.max_tokens = Some(5);
+    endpoint.table.temperature = Some(0.5);
     request.effort = Some("low".to_owned());
     request.tools = vec![ToolSpec {
         name: "x".to_owned(),
         description: "d".to_owned(),
         parameters: json!({ "type": "object" }),
     }];
-    let full = body(&request, &endpoint(), true, EndpointQuirks::default());
+    let full = body(&request, &endpoint, true, EndpointQuirks::default());
     assert_eq!((&full["max_tokens"], &full["temperature"]), (&json!(5), &json!(0.5)));
     assert_eq!(full["reasoning_effort"], "low");
     assert_eq!(full["tools"][0]["function"]["name"], "x");
@@ -60,7 +61,7 @@ fn a_request_says_what_was_chosen_and_nothing_else() {
         no_effort: true,
         no_tools: false,
     };
-    let spare = body(&request, &endpoint(), true, all);
+    let spare = body(&request, &endpoint, true, all);
     for name in ["stream_options", "max_tokens", "temperature", "reasoning_effort"] {
         assert_eq!(spare.get(name), None, "{name}");
     }
@@ -175,13 +176,14 @@ fn thoughts_go_back_only_where_they_are_wanted() {
 
 #[test]
 fn what_is_refused_is_left_out_once() {
-    let request =
-        ChatRequest { max_tokens: Some(1), temperature: Some(1.0), ..ChatRequest::default() };
-    let sent = body(&request, &endpoint(), true, EndpointQuirks::default());
+    let mut endpoint = endpoint();
+    (endpoint.table.max_tokens, endpoint.table.temperature) = (Some(1), Some(1.0));
+    let request = ChatRequest::default();
+    let sent = body(&request, &endpoint, true, EndpointQuirks::default());
     let none = EndpointQuirks::default();
     let learnt = none.learn(&sent, 400, "Unsupported parameter: 'max_tokens'").unwrap();
     assert!(learnt.renamed_max_tokens);
-    let sent = body(&request, &endpoint(), true, learnt);
+    let sent = body(&request, &endpoint, true, learnt);
     assert_eq!(learnt.learn(&sent, 400, "'max_completion_tokens' is too large"), None);
     assert_eq!(none.learn(&sent, 500, "temperature"), None);
     assert_eq!(none.learn(&sent, 400, "reasoning_effort"), None);
@@ -229,10 +231,12 @@ proptest! {
             ChatMessage::System { text } => vec![text.clone()],
         }).collect();
         let request = ChatRequest {
-            model: model.clone(), messages, tools, calls_as_text, max_tokens, temperature,
+            model: model.clone(), messages, tools, calls_as_text,
             ..ChatRequest::default()
         };
-        let body = body(&request, &endpoint(), false, EndpointQuirks::default());
+        let mut endpoint = endpoint();
+        (endpoint.table.max_tokens, endpoint.table.temperature) = (max_tokens, temperature);
+        let body = body(&request, &endpoint, false, EndpointQuirks::default());
         prop_assert_eq!(&body["model"], &json!(model));
         prop_assert_eq!(&body["stream"], &json!(true));
         prop_assert_eq!(body.get("max_tokens").cloned(), max_tokens.map(|n| json!(n)));

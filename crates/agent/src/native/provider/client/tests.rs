@@ -37,8 +37,8 @@ fn chats_are_below_the_base() {
 #[test]
 fn azure_has_a_version_and_a_deployment_of_ones_own() {
     let mut azure = endpoint(EndpointKind::Azure, "https://r.openai.azure.com/");
-    azure.deployment = Some("a/b".to_owned());
-    azure.api_version = Some("2025-01-01".to_owned());
+    azure.table.deployment = Some("a/b".to_owned());
+    azure.table.api_version = Some("2025-01-01".to_owned());
     let expect = "https://r.openai.azure.com/openai/deployments/a%2Fb/chat/completions?api-version=2025-01-01";
     assert_eq!(chat_url(&azure, "m").as_str(), expect);
     assert_eq!(models_url(&azure), None);
@@ -49,7 +49,7 @@ fn a_key_goes_where_it_belongs_and_only_if_there_is_one() {
     let mut endpoint = endpoint(EndpointKind::Other, "http://h/v1");
     assert!(headers(&endpoint).unwrap().is_empty());
     endpoint.key = Some(Secret::new("k\n"));
-    endpoint.headers.insert("X-Team".to_owned(), Secret::new("blue"));
+    endpoint.table.headers.insert("X-Team".to_owned(), Secret::new("blue"));
     let sent = headers(&endpoint).unwrap();
     assert_eq!(sent.get("authorization").unwrap(), "Bearer k");
     assert_eq!(sent.get("x-team").unwrap(), "blue");

@@ -1,6 +1,8 @@
+//! What models and people get of a result.
+
 use serde_json::json;
 
-use super::*;
+use super::super::*;
 
 fn text_of(output: &ToolOutput) -> &str {
     match output.parts.as_slice() {

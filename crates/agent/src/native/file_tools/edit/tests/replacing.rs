@@ -1,6 +1,8 @@
+//! What is found, and what is put in its place.
+
 use proptest::prelude::*;
 
-use super::*;
+use super::super::*;
 
 #[track_caller]
 fn check(whole: &str, old: &str, new: &str, expected: &str) -> String {
