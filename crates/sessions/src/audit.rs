@@ -12,11 +12,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use store::{DecisionFilter, DecisionPlace, EventLog, LoggedDecision, StoreError};
-use wire::event::{Decider, QuestionSummary, RulePlace};
+use wire::event::{QuestionSummary, RulePlace};
 use wire::{Event, Millis, OwnEvent, Seq, SessionId, TurnId};
 
 /// One decision, as a row of the audit.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AuditRow {
@@ -27,7 +29,6 @@ pub struct AuditRow {
     pub agent: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub cwd: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnId>,
     /// Place of the answer's event in the session's log.
     pub seq: u64,
@@ -38,31 +39,23 @@ pub struct AuditRow {
     /// The tool's kind.
     pub kind: String,
     pub title: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
     pub allowed: bool,
     /// `selected` or `cancelled`; of a form `accept`, `decline` or `cancel`.
     pub outcome: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub option_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub option_kind: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub option_name: Option<String>,
     /// `rule`, `mode`, `client`, `timeout`, `cancel`, `unattended`, `overflow` or
     /// `interrupted`.
     pub by: String,
     /// The rule's name, the mode, or the client.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rule_file: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rule_index: Option<u64>,
     /// How long people had been asked, if they were.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
     /// The event does not match its checksum: nothing that it says can be believed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -115,51 +108,53 @@ impl AuditRow {
     }
 
     fn filled_from(self, event: &Event) -> Self {
+        #[derive(Deserialize, Default)]
+        struct FormResponse {
+            action: String,
+        }
         let row = Self { turn: event.turn, ..self };
-        match event.own() {
+        let (row, request_id, waited_ms, question, by) = match event.own() {
             Some(OwnEvent::PermissionResolved(resolved)) => {
                 let outcome = resolved.outcome;
                 let row = Self {
                     asked: "permission".into(),
-                    request_id: resolved.request_id.to_string(),
                     allowed: resolved.allowed,
                     outcome: outcome.outcome,
                     option_id: outcome.option_id,
                     option_kind: outcome.kind,
                     option_name: outcome.name,
-                    waited_ms: resolved.waited_ms,
                     ..row
                 };
-                row.about(resolved.question, resolved.by)
+                (row, resolved.request_id, resolved.waited_ms, resolved.question, resolved.by)
             }
             Some(OwnEvent::ElicitationResolved(resolved)) => {
-                #[derive(Deserialize, Default)]
-                struct Response {
-                    action: String,
-                }
-                let Response { action } = resolved.response.read().unwrap_or_default();
-                let row = Self {
-                    asked: "form".into(),
-                    request_id: resolved.request_id.to_string(),
-                    allowed: action == "accept",
-                    outcome: action,
-                    waited_ms: resolved.waited_ms,
-                    ..row
-                };
-                row.about(resolved.question, resolved.by)
+                let FormResponse { action } = resolved.response.read().unwrap_or_default();
+                let allowed = action == "accept";
+                let row = Self { asked: "form".into(), allowed, outcome: action, ..row };
+                (row, resolved.request_id, resolved.waited_ms, resolved.question, resolved.by)
             }
-            _ => row,
-        }
-    }
-
-    fn about(self, question: QuestionSummary, by: Decider) -> Self {
+            _ => return row,
+        };
         let QuestionSummary { title, kind, command, paths, .. } = question;
         let (rule_file, rule_index) = match by.rule {
             Some(RulePlace { file, index }) => (file, Some(index as u64)),
             None => (None, None),
         };
-        let (by, detail) = (by.who.as_str().to_owned(), by.detail);
-        Self { kind, title, command, paths, by, detail, rule_file, rule_index, ..self }
+        let (request_id, by, detail) =
+            (request_id.to_string(), by.who.as_str().to_owned(), by.detail);
+        Self {
+            request_id,
+            kind,
+            title,
+            command,
+            paths,
+            by,
+            detail,
+            rule_file,
+            rule_index,
+            waited_ms,
+            ..row
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
+use serde_with::skip_serializing_none;
 use wire::Json;
 use wire::event::TurnEnded;
 
@@ -51,6 +52,7 @@ pub struct BudgetUse {
 }
 
 /// The limits of a session and its use of them.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Budget {
@@ -60,7 +62,6 @@ pub struct Budget {
     allowed: BudgetLimits,
     used: BudgetUse,
     /// The limit at which a person chose to stop.
-    #[serde(skip_serializing_if = "Option::is_none")]
     stopped_at: Option<Limit>,
 }
 

@@ -3,11 +3,9 @@
 mod unfinished;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use store::{
-    AppendedRange, Batch, Durability, EventLog, PageStart, RecordChanges, SessionFilter,
-    SessionRecord, StoreError,
+    Batch, Durability, EventLog, PageStart, RecordChanges, SessionFilter, SessionRecord, StoreError,
 };
 use wire::event::LogRecovered;
 use wire::{Draft, Kind, OwnEvent, Seq, SessionId};
@@ -49,20 +47,6 @@ impl SessionContext {
             pending: Arc::default(),
             notices: Arc::default(),
         }
-    }
-
-    /// Commits a batch of a session's own task.
-    pub(crate) async fn append(&self, batch: Batch) -> Result<AppendedRange, StoreError> {
-        if self.settings.observers.is_empty() {
-            return self.log.append(batch).await;
-        }
-        let (n_events, since) = (batch.drafts.len(), Instant::now());
-        let appended = self.log.append(batch).await;
-        if appended.is_ok() {
-            let took = since.elapsed();
-            self.settings.observers.for_each(|observer| observer.appended(n_events, took));
-        }
-        appended
     }
 
     /// Ends the turns of sessions whose process died, so that they can be used again, and
@@ -136,7 +120,12 @@ impl SessionContext {
         let appended = self.log.append(batch).await?;
         for (seq, (kind, _)) in (appended.first.0..).zip(told).filter(|(_, (_, is_news))| *is_news)
         {
-            self.notify(record.id, &kind, Seq(seq));
+            let notice = match kind {
+                Kind::PermissionResolved | Kind::ElicitationResolved => Notice::Answered(Seq(seq)),
+                Kind::TurnEnded => Notice::TurnEnded(Seq(seq)),
+                _ => continue,
+            };
+            self.notices.add(record.id, notice);
         }
         Ok(())
     }
@@ -179,16 +168,6 @@ impl SessionContext {
                 }
             }
         }
-    }
-
-    /// Adds a notice of an event that readers outside may want.
-    pub(crate) fn notify(&self, session: SessionId, kind: &Kind, seq: Seq) {
-        let what = match kind {
-            Kind::PermissionResolved | Kind::ElicitationResolved => Notice::Answered(seq),
-            Kind::TurnEnded => Notice::TurnEnded(seq),
-            _ => return,
-        };
-        self.notices.add(session, what);
     }
 }
 

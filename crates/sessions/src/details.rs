@@ -8,15 +8,16 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use store::{EventLog, SessionRecord, StoreError};
+use serde_with::skip_serializing_none;
+use store::{EventLog, SessionOrigin, SessionRecord, StoreError};
 use wire::event::TurnEnded;
 use wire::{Fault, Json, Millis, TurnId};
 
 use crate::budget::Budget;
-use crate::creation_params::CreationParams;
 use crate::options::{InitialOptions, SettingRequest};
 use crate::permission::PermissionMode;
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionDetails {
@@ -26,13 +27,12 @@ pub struct SessionDetails {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_named: bool,
     /// The note of the session's maker: `_meta.switchyard` of its `session/new`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<Json>,
     /// Its `session/new` params, where sessions of earlier versions have them.
-    #[serde(rename = "newParams", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "newParams")]
     pub(crate) old_params: Option<Json>,
     /// Their preface, until the agent was sent it.
-    #[serde(rename = "preface", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "preface")]
     pub(crate) old_preface: Option<String>,
     /// The `session/set_…` requests that clients made, by method and option.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -42,28 +42,23 @@ pub struct SessionDetails {
     #[serde(rename = "wishes", skip_serializing_if = "InitialOptions::is_empty")]
     pub initial_options: InitialOptions,
     /// The agent's default model when such a session was made, if its maker named none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) default_model: Option<String>,
     /// The agent was sent the preface.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_prefaced: bool,
     /// The maker of the session: the name of a token, or of a transport.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub made_by: Option<String>,
     /// The session does not share its worker with others.
     #[serde(rename = "isApart", skip_serializing_if = "std::ops::Not::not")]
     pub has_own_worker: bool,
     /// The permission mode that was asked for, if any.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions: Option<PermissionMode>,
     /// The last prompts that their clients had given a name, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<PromptRequest>,
     /// The request that made the session, if its client had given it a name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub made_for: Option<ClientRequest>,
     /// The beginning of the last prompt that reached the agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_prompt: Option<String>,
     /// The session's limits, and its use so far.
     #[serde(skip_serializing_if = "Budget::is_default")]
@@ -72,10 +67,8 @@ pub struct SessionDetails {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_titled: bool,
     /// How the last turn ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_end: Option<TurnEndSummary>,
     /// Modes, models and options that its agent offered last, to choose from while none runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub offered: Option<Json>,
     /// The sums of tokens that its agent reported last, if it reports sums.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -86,11 +79,11 @@ pub struct SessionDetails {
 }
 
 /// The end of a turn, as lists of sessions show it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TurnEndSummary {
     pub stop_reason: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Fault>,
 }
 
@@ -132,6 +125,8 @@ const MAX_SETTING_BYTES: usize = 16 << 10;
 const MAX_REASON_CHARS: usize = 100;
 /// Longest error text that is kept: a sentence or two; the log has all of it.
 const MAX_ERROR_CHARS: usize = 500;
+/// Longest note that is kept: names of a few things.
+const MAX_NOTE_BYTES: usize = 4 << 10;
 /// Length of a prompt's excerpt: enough to recognise it in a replay.
 const PROMPT_EXCERPT_CHARS: usize = 200;
 
@@ -208,7 +203,40 @@ impl SessionDetails {
     }
 }
 
+/// The params and the preface that a session was created with; its agent gets them at its start.
+///
+/// Kept apart from the details: instructions and servers may be large, and every list, read and
+/// turn reads those.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreationParams {
+    /// Params of the `session/new` that made the session.
+    pub new_params: Json,
+    /// Text before the first prompt, for an agent that takes no instructions in another way.
+    pub preface: Option<String>,
+}
+
 impl CreationParams {
+    pub(crate) fn to_origin(&self, made_by: Option<String>) -> SessionOrigin {
+        SessionOrigin { made_by, made_of: Json::of(self) }
+    }
+
+    /// The maker's own note, which lists show: `_meta.switchyard`.
+    pub(crate) fn note(&self) -> Option<Json> {
+        #[derive(Deserialize)]
+        struct NoteParams {
+            #[serde(rename = "_meta")]
+            meta: NoteMeta,
+        }
+        #[derive(Deserialize)]
+        struct NoteMeta {
+            switchyard: Json,
+        }
+        let note = self.new_params.read::<NoteParams>().ok()?.meta.switchyard;
+        Some(note).filter(|note| note.as_str().len() <= MAX_NOTE_BYTES)
+    }
+
     /// What a session was made of; one of an earlier version has that in its details.
     pub async fn read(log: &dyn EventLog, record: &SessionRecord) -> Result<Self, StoreError> {
         if let Some(made_of) = SessionDetails::read(record).creation_params() {

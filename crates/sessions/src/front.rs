@@ -12,34 +12,37 @@
 mod access;
 mod feed;
 mod introduction;
-mod leaving;
 mod list;
 mod open;
 mod sessionless;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde::de::IgnoredAny;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wire::{Json, Message, RpcError, RpcId, codes};
 
-use crate::host::{Host, HostError};
+use crate::host::Host;
 use crate::lock::lock;
+use crate::open::OpenOptions;
+use crate::order::SessionOrder;
 use crate::registry::{ClientPresence, SessionRegistry};
 use crate::session::SessionHandle;
 use crate::{allow_list, mint};
 use bus::connection::{CallError, Connection, IncomingMessage, RpcResult};
-use wire::Fault;
 
-use access::ClientAccess;
 pub use access::{ClientProfile, RequestPermits};
 use feed::Feed;
 use introduction::ClientCapabilities;
+
+/// The wait for answers to a leaving client's requests, and then for the ends of its turns to be sent.
+const LEAVE_GRACE: Duration = Duration::from_secs(2);
 
 /// Refuses a message that other readers of JSON could read in another way than we do.
 fn check_unambiguous(message: &Message) -> Result<(), RpcError> {
@@ -62,7 +65,10 @@ pub async fn serve<R, W>(
     let quota = profile.quota.clone();
     let (client, mut inbox) = Connection::open_with_quota(reader, writer, &limits, quota);
     let front = Arc::new(Front {
-        access: ClientAccess::new(registry, profile),
+        order: Mutex::new(profile.order.clone()),
+        registry,
+        profile,
+        spare: tokio::sync::Mutex::default(),
         initialized: OnceLock::new(),
         client,
         last_host: Mutex::new(None),
@@ -104,8 +110,13 @@ fn is_end_of_input(incoming: &IncomingMessage) -> bool {
 }
 
 struct Front {
-    access: ClientAccess,
     client: Connection,
+    registry: Arc<SessionRegistry>,
+    profile: ClientProfile,
+    /// The order that the client came with, or has sent since (`_switchyard/order`).
+    order: Mutex<SessionOrder>,
+    /// Started for `initialize`; the first session gets it.
+    spare: tokio::sync::Mutex<Option<OpenOptions>>,
     /// The capabilities that the client named; set by `initialize`.
     initialized: OnceLock<ClientCapabilities>,
     /// The agent process whose sessionless messages are being passed on.
@@ -134,8 +145,8 @@ struct OpenSession {
 impl Front {
     async fn handle(self: &Arc<Self>, incoming: IncomingMessage) {
         match incoming {
-            IncomingMessage::Request(message) => self.requested(message).await,
-            IncomingMessage::Notification(message) => self.notified(&message).await,
+            IncomingMessage::Request(message) => self.handle_request(message).await,
+            IncomingMessage::Notification(message) => self.handle_notification(&message).await,
             IncomingMessage::Reply(reply) => reply.settle(),
             IncomingMessage::BadMessage { is_answered: true, .. } => {}
             IncomingMessage::BadMessage { error, .. } => {
@@ -149,44 +160,48 @@ impl Front {
         }
     }
 
-    async fn requested(self: &Arc<Self>, message: Message) {
+    async fn handle_request(self: &Arc<Self>, message: Message) {
         let id = message.id();
-        if let Err(error) = check_unambiguous(&message) {
-            return self.respond(&id, Err(error)).await;
+        if let Err(error) = self.take_request(message).await {
+            self.respond(&id, Err(error)).await;
         }
-        if message.method() == "initialize" {
-            // Noted at once, so that a client that does not wait for the answer is served.
-            return match self.prepare(&message) {
-                Ok(()) => self.spawn(id, Self::initialize, message).await,
-                Err(error) => self.respond(&id, Err(error)).await,
-            };
-        }
-        if self.initialized.get().is_none() {
-            let error = RpcError::invalid_request("`initialize` comes first");
-            return self.respond(&id, Err(error)).await;
+    }
+
+    async fn take_request(self: &Arc<Self>, message: Message) -> Result<(), RpcError> {
+        check_unambiguous(&message)?;
+        let id = message.id();
+        if message.method() != "initialize" && self.initialized.get().is_none() {
+            return Err(RpcError::invalid_request("`initialize` comes first"));
         }
         match message.method() {
+            "initialize" => {
+                // Noted at once, so that a client that does not wait for the answer is served.
+                self.prepare(&message)?;
+                self.spawn(id, Self::initialize, message).await;
+            }
             // Some clients ask it to keep the connection up.
             "$/ping" => self.respond(&id, Ok(Json::trusted("{}"))).await,
             // A notification in ACP; whoever sends a request means the same, and waits for an
             // answer.
             "session/cancel" => {
-                let outcome = self.cancel(&message).await.map(|()| Json::trusted("{}"));
-                self.respond(&id, outcome).await;
+                self.cancel(&message).await?;
+                self.respond(&id, Ok(Json::trusted("{}"))).await;
             }
             // Prompts keep the order in which they came, so they are not run on the side.
-            "session/prompt" => self.prompt(message).await,
+            "session/prompt" => self.prompt(&message).await?,
             "session/new" => self.spawn(id, Self::new_session, message).await,
-            "session/load" => self.spawn(id, Self::load_session, message).await,
-            "session/resume" => self.spawn(id, Self::resume_session, message).await,
+            "session/load" | "session/resume" => {
+                self.spawn(id, Self::reopen_session, message).await;
+            }
             "session/list" => self.spawn(id, Self::list_sessions, message).await,
             "session/close" => self.spawn(id, Self::close_session, message).await,
             "session/delete" => self.spawn(id, Self::delete_session, message).await,
             _ => self.spawn(id, Self::pass, message).await,
         }
+        Ok(())
     }
 
-    async fn notified(self: &Arc<Self>, message: &Message) {
+    async fn handle_notification(self: &Arc<Self>, message: &Message) {
         if check_unambiguous(message).is_err() {
             return;
         }
@@ -213,7 +228,7 @@ impl Front {
         F: Future<Output = RpcResult> + Send + 'static,
     {
         let place = tokio::select! {
-            place = self.access.profile.permits.take() => place,
+            place = self.profile.permits.take() => place,
             () = self.client.stalled() => return,
         };
         let front = self.clone();
@@ -244,37 +259,33 @@ impl Front {
         introduction::with_own_capabilities(&answer).map_err(RpcError::internal)
     }
 
-    async fn prompt(self: &Arc<Self>, message: Message) {
-        let id = message.id();
-        let Some(open) = self.scoped(&message) else {
-            return self.respond(&id, Err(no_such_session(&message))).await;
-        };
+    /// Hands a prompt to its session. It is answered when its turn has ended.
+    async fn prompt(&self, message: &Message) -> Result<(), RpcError> {
+        let open = self.scoped(message)?;
         let params = message.body_json();
-        if !params.read::<Value>().is_ok_and(|params| params["prompt"].is_array()) {
-            let error = RpcError::invalid_params("`prompt` is not a list of content blocks");
-            return self.respond(&id, Err(error)).await;
+        if params.read::<PromptShape>().is_err() {
+            return Err(RpcError::invalid_params("`prompt` is not a list of content blocks"));
         }
-        if let Err(error) = self.access.may_act() {
-            return self.respond(&id, Err(error)).await;
-        }
-        let params = match self.access.is_local() {
+        self.may_act()?;
+        let params = match self.is_local() {
             true => params,
             false => allow_list::allowed_members(&params, allow_list::PROMPT_MEMBERS),
         };
         let turn = mint::turn_id();
-        open.prompts.expect(turn, id.clone());
-        if let Err(error) = open.handle.prompt(turn, params, self.access.by()).await {
+        lock(&open.prompts).insert(turn, message.id());
+        match open.handle.prompt(turn, params, &self.profile.by).await {
             // Whoever takes the prompt out answers it.
-            if open.prompts.take(turn).is_some() {
-                self.respond(&id, Err(RpcError::invalid_request(error))).await;
+            Err(error) if lock(&open.prompts).remove(&turn).is_some() => {
+                Err(RpcError::invalid_request(error))
             }
+            _ => Ok(()),
         }
     }
 
     async fn cancel(&self, message: &Message) -> Result<(), RpcError> {
-        let open = self.scoped(message).ok_or_else(|| no_such_session(message))?;
-        self.access.may_act()?;
-        open.handle.cancel_soon(self.access.by()).await.map_err(RpcError::internal)
+        let open = self.scoped(message)?;
+        self.may_act()?;
+        open.handle.cancel_soon(&self.profile.by).await.map_err(RpcError::internal)
     }
 
     /// Passes every other request on to the agent as it is.
@@ -283,15 +294,13 @@ impl Front {
         let session = session_of(&params);
         let params = self.allowed_params(method, params, session.is_some())?;
         let Some(session) = session else {
-            self.access.may_act()?;
+            self.may_act()?;
             let host = self.host().await?;
             return host.connection.call(method, &params).await.map_err(refusal);
         };
-        let Some(open) = self.open_session(&session) else {
-            return Err(no_such_session(&message));
-        };
-        self.access.may_act()?;
-        self.access.may_set(method, &params)?;
+        let open = self.open_session(&session).ok_or_else(|| no_such_session(&session))?;
+        self.may_act()?;
+        self.may_set(method, &params)?;
         if method == "session/fork" {
             return self.fork_session(&open).await;
         }
@@ -306,9 +315,9 @@ impl Front {
         let params = message.body_json();
         let is_scoped = session_of(&params).is_some();
         let passed_on = self.allowed_params(message.method(), params, is_scoped);
-        let (Ok(()), Ok(params)) = (self.access.may_act(), passed_on) else { return };
+        let (Ok(()), Ok(params)) = (self.may_act(), passed_on) else { return };
         if is_scoped {
-            if let Some(open) = self.scoped(message) {
+            if let Ok(open) = self.scoped(message) {
                 let _ = open.handle.notify_agent(message.method(), &params).await;
             }
             return;
@@ -328,9 +337,11 @@ impl Front {
         }
         let Ok(params) = message.body_json().read::<CancelRequestParams>() else { return };
         let raw = params.request_id.as_str();
-        let prompt = lock(&self.sessions).values().find(|open| open.prompts.has(raw)).cloned();
+        let is_prompt_of =
+            |open: &&OpenSession| lock(&open.prompts).values().any(|id| id.as_str() == raw);
+        let prompt = lock(&self.sessions).values().find(is_prompt_of).cloned();
         if let Some(open) = prompt {
-            let _ = open.handle.cancel_soon(self.access.by()).await;
+            let _ = open.handle.cancel_soon(&self.profile.by).await;
             return;
         }
         let found = lock(&self.running).keys().find(|id| id.as_str() == raw).cloned();
@@ -352,22 +363,16 @@ impl Front {
         params: Json,
         is_scoped: bool,
     ) -> Result<Json, RpcError> {
-        if self.access.is_local() {
+        if self.is_local() {
             return Ok(params);
         }
         let listed = is_scoped.then(|| allow_list::allowed_params(method, &params)).flatten();
         listed.unwrap_or_else(|| Err(RpcError::method_not_found(method)))
     }
 
-    /// An agent that belongs to no session yet, started if need be.
-    async fn host(&self) -> Result<Arc<Host>, RpcError> {
-        let host = self.access.host().await?;
-        self.follow_sessionless(&host);
-        Ok(host)
-    }
-
-    fn scoped(&self, message: &Message) -> Option<OpenSession> {
-        self.open_session(&session_of(&message.body_json())?)
+    fn scoped(&self, message: &Message) -> Result<OpenSession, RpcError> {
+        let named = named_session(message)?;
+        self.open_session(&named).ok_or_else(|| no_such_session(&named))
     }
 
     fn open_session(&self, id: &str) -> Option<OpenSession> {
@@ -378,6 +383,39 @@ impl Front {
         // A client that is gone needs no answer.
         let _ = self.client.respond(id, outcome).await;
     }
+
+    /// Whether the client's access was revoked: what it has requested before, and what is not done
+    /// yet, is not done.
+    fn is_revoked(&self) -> bool {
+        self.profile.revoked.is_cancelled()
+    }
+
+    async fn shut_down(&self) {
+        if self.is_revoked() {
+            lock(&self.running).drain().for_each(|(_, task)| task.abort());
+        }
+        // A client that only closed its input still reads the answers to what it asked.
+        self.requests.close();
+        let _ = tokio::time::timeout(LEAVE_GRACE, self.requests.wait()).await;
+        if self.profile.owns_registry {
+            tokio::join!(self.registry.shut_down(Duration::ZERO), self.leave());
+            // The feeds send how the turns ended, and end with their sessions.
+            self.tasks.close();
+            let _ = tokio::time::timeout(LEAVE_GRACE, self.tasks.wait()).await;
+        }
+        for (_, open) in lock(&self.sessions).drain() {
+            open.feed.abort();
+        }
+        self.leave().await;
+        self.client.close();
+    }
+}
+
+/// What a prompt has to have; the blocks are for the agent to read.
+#[derive(Deserialize)]
+struct PromptShape {
+    #[serde(rename = "prompt")]
+    _blocks: Vec<IgnoredAny>,
 }
 
 /// `sessionId` of params.
@@ -390,18 +428,15 @@ fn session_of(params: &Json) -> Option<String> {
     params.read::<Scope>().ok()?.session_id
 }
 
-fn no_such_session(message: &Message) -> RpcError {
-    match session_of(&message.body_json()) {
-        Some(session) => {
-            let shown: String = session.chars().take(80).collect();
-            RpcError::not_found(format_args!("session `{shown}` is not open; load it first"))
-        }
-        None => RpcError::invalid_params("`sessionId` is missing"),
-    }
+/// The session that a message is about.
+fn named_session(message: &Message) -> Result<String, RpcError> {
+    let missing = || RpcError::invalid_params("`sessionId` is missing");
+    session_of(&message.body_json()).ok_or_else(missing)
 }
 
-fn explain(error: &HostError) -> RpcError {
-    RpcError::from(&Fault::from(error))
+fn no_such_session(named: &str) -> RpcError {
+    let shown: String = named.chars().take(80).collect();
+    RpcError::not_found(format_args!("session `{shown}` is not open; load it first"))
 }
 
 /// An agent's error as it is; ours where there is none.

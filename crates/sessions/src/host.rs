@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bus::{Containment, ExitReport, SpawnError, StopStep, WorkerHandle};
+use bus::{ExitReport, SpawnError, StopStep, WorkerHandle};
 use tokio::sync::watch;
 use wire::Json;
 
@@ -155,14 +155,15 @@ pub(crate) fn last_lines(text: &str, n: usize) -> String {
 #[derive(Debug)]
 pub struct Host {
     pub connection: Connection,
-    worker: WorkerHandle,
+    pub(crate) worker: WorkerHandle,
     pub(crate) routes: Arc<Routes>,
     pub(crate) settings: SessionSettings,
     /// The agent's answer to `initialize`, byte for byte.
     pub(crate) initialized: Json,
     pub(crate) capabilities: AgentCapabilities,
     pub(crate) quirks: AgentQuirks,
-    memory_budget: memory_budget::MemoryBudget,
+    /// The memory for its messages, of which each session has a share.
+    pub(crate) memory_budget: memory_budget::MemoryBudget,
     ended: watch::Receiver<Option<ExitReport>>,
     /// We asked it to end.
     is_stopping: AtomicBool,
@@ -287,31 +288,13 @@ impl Host {
         format!("{}\n{}", self.routes.early_garbage(), self.worker.stderr_tail())
     }
 
-    /// A session's share of the memory for this process's messages.
-    pub(crate) fn share(&self) -> MemoryShare {
-        self.memory_budget.share()
-    }
-
     pub fn pid(&self) -> u32 {
         self.worker.pid()
-    }
-
-    /// The process id of the keeper, from which the agent and all that it started descend.
-    pub(crate) fn keeper_pid(&self) -> u32 {
-        self.worker.keeper_pid()
     }
 
     /// As [`is_running`](Self::is_running), and the process was looked at just now.
     pub(crate) fn is_present(&self) -> bool {
         self.is_running() && self.worker.is_present()
-    }
-
-    pub fn containment(&self) -> Containment {
-        self.worker.containment()
-    }
-
-    pub fn stderr_tail(&self) -> String {
-        self.worker.stderr_tail()
     }
 
     pub fn is_running(&self) -> bool {
@@ -358,11 +341,6 @@ impl Host {
     pub(crate) fn resume(&self) {
         self.worker.resume();
         self.connection.set_patient(false);
-    }
-
-    /// Messages that belong to no session go to `sender` from now on.
-    pub fn take_sessionless(&self) -> AgentMessages {
-        self.routes.take_sessionless()
     }
 }
 

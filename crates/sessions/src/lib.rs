@@ -2,14 +2,13 @@
 //!
 //! In: prompts, cancels and answers from clients; ACP from agents. Out: a log of events per
 //! session, and other vocabularies projected from it. The host speaks to agents, the front
-//! to ACP clients, and only a session's own task appends to its log. Nothing here knows
-//! HTTP or SQL.
+//! to ACP clients, and only who has claimed a session appends to its log: its task, and what
+//! opens, repairs, forks and deletes it. Nothing here knows HTTP or SQL.
 
 mod allow_list;
 pub mod audit;
 pub mod budget;
 pub mod context;
-pub mod creation_params;
 pub mod details;
 pub mod fair_limiter;
 mod fault;
@@ -31,7 +30,6 @@ pub mod pools;
 mod preface;
 pub mod registry;
 mod relink;
-mod reseed;
 pub mod session;
 pub mod settings;
 mod terminals;

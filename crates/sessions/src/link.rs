@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use wire::event::{ResumeProof, ResumeWay, SessionResumed};
 use wire::{Json, RpcError};
 
-use crate::creation_params::CreationParams;
+use crate::details::CreationParams;
 use crate::host::{AgentMessages, Host};
 use crate::options::{OptionChoice, request_for};
 use bus::connection::CallError;
@@ -41,18 +41,6 @@ pub(crate) struct AgentLink {
 }
 
 impl AgentLink {
-    fn new(
-        host: &Arc<Host>,
-        agent_session: &str,
-        messages: AgentMessages,
-        early: EarlyMessages,
-        answer: Json,
-        how: ResumeWay,
-    ) -> Self {
-        let agent_session = agent_session.to_owned();
-        Self { host: host.clone(), agent_session, messages, early, answer, how }
-    }
-
     /// Puts the agent into the mode in which it asks for permission, if it does not start in it.
     async fn enter_asking_mode(&mut self) -> Result<(), LinkError> {
         let Some(mode) = self.host.quirks.session_mode.clone() else { return Ok(()) };
@@ -96,7 +84,7 @@ pub(crate) struct LinkOutcome {
     pub(crate) link: AgentLink,
     pub(crate) resumed: Option<SessionResumed>,
     /// The conversation so far, for an agent that has forgotten it.
-    pub(crate) preamble: Option<String>,
+    pub(crate) recap: Option<String>,
     /// The text that the session's agents are sent once, before the first prompt.
     pub(crate) preface: Option<String>,
 }
@@ -131,14 +119,8 @@ pub(crate) async fn open_new(
         _ => return Err(LinkError::NoSessionId),
     };
     let messages = host.routes.add(&agent_session, public_id).ok_or(LinkError::SameSession)?;
-    let mut link = AgentLink::new(
-        host,
-        &agent_session,
-        messages,
-        EarlyMessages::default(),
-        answer,
-        ResumeWay::New,
-    );
+    let (host, early, how) = (host.clone(), EarlyMessages::default(), ResumeWay::New);
+    let mut link = AgentLink { host, agent_session, messages, early, answer, how };
     link.enter_asking_mode().await?;
     Ok(link)
 }
@@ -193,9 +175,10 @@ async fn resume(
     agent_session: &str,
     known: &EarlierSession,
 ) -> Result<(AgentLink, ResumeProof), ReopenFailure> {
-    let ReopenedSession { mut messages, answer, mut early, prompts } =
-        ReopenedSession::ask(host, public_id, agent_session, "session/resume", known).await?;
-    let is_confirmed = answer
+    let ReopenedSession { mut link, prompts } =
+        ReopenedSession::ask(host, public_id, agent_session, ResumeWay::Resume, known).await?;
+    let is_confirmed = link
+        .answer
         .read::<Value>()
         .is_ok_and(|answer| answer["_meta"]["switchyard"]["isConfirmed"] == true);
     let last_prompt = known.last_prompt.as_ref().filter(|_| !prompts.is_empty());
@@ -206,7 +189,7 @@ async fn resume(
             false => is_listed(host, agent_session, known).await,
         }
     };
-    let verified = match while_buffering(&mut messages, &mut early, listing).await {
+    let verified = match while_buffering(&mut link.messages, &mut link.early, listing).await {
         None if is_replayed => ResumeProof::Replayed,
         None if is_confirmed => ResumeProof::Confirmed,
         Some(true) => ResumeProof::Listed,
@@ -217,8 +200,8 @@ async fn resume(
         }
     };
     // No prompt was sent yet: whatever it replays of the conversation, the log has.
-    early.retain(|message| !replay::is_conversation(message));
-    Ok((AgentLink::new(host, agent_session, messages, early, answer, ResumeWay::Resume), verified))
+    link.early.retain(|message| !replay::is_conversation(message));
+    Ok((link, verified))
 }
 
 async fn load(
@@ -228,7 +211,7 @@ async fn load(
     known: &EarlierSession,
 ) -> Result<(AgentLink, ResumeProof), ReopenFailure> {
     let mut replay =
-        ReopenedSession::ask(host, public_id, agent_session, "session/load", known).await?;
+        ReopenedSession::ask(host, public_id, agent_session, ResumeWay::Load, known).await?;
     if let Some(prompt) = &known.last_prompt {
         // One agent answers first and replays then.
         if !replay.prompts.has(prompt) {
@@ -243,8 +226,7 @@ async fn load(
         Some(_) => ResumeProof::Replayed,
         None => ResumeProof::Unchecked,
     };
-    let ReopenedSession { messages, answer, early, .. } = replay;
-    Ok((AgentLink::new(host, agent_session, messages, early, answer, ResumeWay::Load), verified))
+    Ok((replay.link, verified))
 }
 
 /// Does `work`, which asks the agent something, and keeps the agent's messages meanwhile:

@@ -15,8 +15,7 @@ use wire::{Json, Seq, SessionId};
 
 use crate::budget::Budget;
 use crate::context::SessionContext;
-use crate::creation_params::CreationParams;
-use crate::details::SessionDetails;
+use crate::details::{CreationParams, SessionDetails};
 use crate::host::HostSlot;
 use crate::link::{self, AgentLink, LinkOutcome};
 use crate::observer::{self, StartupStep};
@@ -85,40 +84,40 @@ fn is_same_dir(one: &Path, other: &Path) -> bool {
     one == other || one.canonicalize().is_ok_and(|one| one == other)
 }
 
-/// A new session. `params` are those of `session/new`.
+/// A new session, whose agent is started with the first prompt if its order says so. `params` are
+/// those of `session/new`.
 pub async fn new(
     context: &SessionContext,
-    terms: &OpenOptions,
+    options: &OpenOptions,
     params: &Json,
 ) -> Result<OpenedSession, OpenError> {
     SessionDirectories::checked(params, &context.settings.forbidden)?;
+    if options.order.starts_later {
+        let id = options.order.id.unwrap_or_else(mint::session_id);
+        return begin(context, options, id, params, None).await;
+    }
     let observers = &context.settings.observers;
     // A session that was opened in advance has its id already.
-    let prepared = match terms.order.id {
-        Some(_) => {
-            terms.slot.discard_prepared();
-            None
-        }
-        None => terms.slot.take_prepared(params),
-    };
-    let (id, link) = match prepared {
-        Some(prepared) => prepared.into_parts(),
+    let wanted = options.order.id.is_none().then_some(params);
+    let (id, link) = match options.slot.take_prepared(wanted) {
+        Some(prepared) => (prepared.id, prepared.link),
         None => {
-            let id = terms.order.id.unwrap_or_else(mint::session_id);
+            let id = options.order.id.unwrap_or_else(mint::session_id);
             let opening = async {
-                let host = terms.slot.host().await?;
-                let opening = observers.step(StartupStep::OpenSession, &terms.slot.command().name);
+                let host = options.slot.host().await?;
+                let opening =
+                    observers.step(StartupStep::OpenSession, &options.slot.command().name);
                 let opened = link::open_new(&host, id.as_str(), params).await;
                 opening.ended(opened).map_err(OpenError::from)
             };
             (id, observer::with_parent(observers.trace_of(params), opening).await?)
         }
     };
-    let opened = begin(context, terms, id, params, Some(link)).await?;
+    let opened = begin(context, options, id, params, Some(link)).await?;
     if let Err(error) =
-        apply_options(&opened.handle, &terms.slot, &terms.order.initial_options).await
+        apply_options(&opened.handle, &options.slot, &options.order.initial_options).await
     {
-        terms.slot.shut_down().await;
+        options.slot.shut_down().await;
         let _ = opened.handle.finish().await;
         // Nothing was said in it yet.
         context.log.delete(id).await?;
@@ -144,37 +143,26 @@ pub async fn apply_options(
     Ok(())
 }
 
-/// A new session whose agent is started with the first prompt.
-pub async fn new_unstarted(
-    context: &SessionContext,
-    terms: &OpenOptions,
-    params: &Json,
-) -> Result<OpenedSession, OpenError> {
-    SessionDirectories::checked(params, &context.settings.forbidden)?;
-    let id = terms.order.id.unwrap_or_else(mint::session_id);
-    begin(context, terms, id, params, None).await
-}
-
 /// An earlier session whose agent is started with the next prompt.
 pub fn wake(
     context: &SessionContext,
-    terms: &OpenOptions,
-    taken: ClaimedSession,
+    options: &OpenOptions,
+    claimed: ClaimedSession,
 ) -> Result<SessionHandle, OpenError> {
     let place =
-        SessionDirectories::checked(&taken.made_of.new_params, &context.settings.forbidden)?;
-    start(context, terms, taken, &place, None)
+        SessionDirectories::checked(&claimed.made_of.new_params, &context.settings.forbidden)?;
+    start(context, options, claimed, &place, None)
 }
 
 async fn begin(
     context: &SessionContext,
-    terms: &OpenOptions,
+    options: &OpenOptions,
     id: SessionId,
     params: &Json,
     link: Option<AgentLink>,
 ) -> Result<OpenedSession, OpenError> {
     let place = SessionDirectories::checked(params, &context.settings.forbidden)?;
-    let (agent, order) = (terms.slot.command(), &terms.order);
+    let (agent, order) = (options.slot.command(), &options.order);
     let preface = preface::of(order, agent, params, &place.cwd).await;
     let made_by = order.made_by();
     let made_of = CreationParams { new_params: params.clone(), preface };
@@ -183,7 +171,7 @@ async fn begin(
         agent: agent.name.clone(),
         cwd: place.cwd.to_string_lossy().into_owned(),
         created: mint::now(),
-        details: details(terms, &made_of, link.is_none()).to_json(),
+        details: details(options, &made_of, link.is_none()).to_json(),
         origin: Some(made_of.to_origin(made_by.clone())),
     };
     context.log.create(new).await?;
@@ -209,9 +197,9 @@ async fn begin(
     };
     let answer = link.as_ref().map_or_else(|| Json::trusted("{}"), |link| link.answer.clone());
     let preface = made_of.preface.clone();
-    let linked = link.map(|link| LinkOutcome { link, resumed: None, preamble: None, preface });
-    let taken = ClaimedSession { record, made_of, claim, changed: Vec::new() };
-    let handle = match start(context, terms, taken, &place, linked) {
+    let linked = link.map(|link| LinkOutcome { link, resumed: None, recap: None, preface });
+    let claimed = ClaimedSession { record, made_of, claim, changed: Vec::new() };
+    let handle = match start(context, options, claimed, &place, linked) {
         Ok(handle) => handle,
         Err(error) => {
             // Nothing was said in it yet.
@@ -222,8 +210,8 @@ async fn begin(
     Ok(OpenedSession { handle, answer, cursor: Seq(0) })
 }
 
-fn details(terms: &OpenOptions, made_of: &CreationParams, is_unstarted: bool) -> SessionDetails {
-    let (agent, order) = (terms.slot.command(), &terms.order);
+fn details(options: &OpenOptions, made_of: &CreationParams, is_unstarted: bool) -> SessionDetails {
+    let (agent, order) = (options.slot.command(), &options.order);
     // Whoever makes a session that is not started cannot wait for them to be granted.
     let (initial_options, default_model) = match is_unstarted {
         true => (order.initial_options.clone(), agent.quirks.default_model.clone()),
@@ -261,16 +249,16 @@ pub async fn claim(context: &SessionContext, id: SessionId) -> Result<ClaimedSes
 
 fn start(
     context: &SessionContext,
-    terms: &OpenOptions,
-    taken: ClaimedSession,
+    options: &OpenOptions,
+    claimed: ClaimedSession,
     place: &SessionDirectories,
     linked: Option<LinkOutcome>,
 ) -> Result<SessionHandle, OpenError> {
     // This session needs none that was opened in advance.
-    terms.slot.discard_prepared();
+    let _ = options.slot.take_prepared(None);
     let roots: Vec<PathBuf> = place.all().cloned().collect();
-    let ClaimedSession { record, claim, changed, .. } = taken;
-    let (slot, policy) = (terms.slot.clone(), terms.policy.clone());
+    let ClaimedSession { record, claim, changed, .. } = claimed;
+    let (slot, policy) = (options.slot.clone(), options.policy.clone());
     let start = SessionTaskStart { record, claim, changed, slot, policy, linked };
     Ok(SessionHandle::start(context, start, &roots)?)
 }

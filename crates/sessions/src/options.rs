@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use serde_with::skip_serializing_none;
 use wire::Json;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,13 +42,11 @@ impl<'a> OptionChoice<'a> {
 }
 
 /// Options that a session gets as soon as its agent has it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct InitialOptions {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     /// Options that only this agent has, by their ids.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -231,28 +230,23 @@ fn legacy<'a>(
 
 fn legacy_values(list: &Value, id: &str) -> Vec<(String, String)> {
     let entries = list.as_array().into_iter().flatten();
-    let read = |entry: &Value| {
-        let id = entry[id].as_str()?.to_owned();
-        Some((id.clone(), entry["name"].as_str().unwrap_or(&id).to_owned()))
-    };
-    entries.filter_map(read).collect()
+    entries.filter_map(|entry| named_value(entry, id)).collect()
 }
 
 /// Values and names of a select; its options may stand in groups.
 fn select_values(options: &Value) -> Vec<(String, String)> {
     let entries = options.as_array().into_iter().flatten();
-    entries
-        .flat_map(|entry| match &entry["options"] {
-            Value::Array(_) => select_values(&entry["options"]),
-            _ => entry["value"]
-                .as_str()
-                .map(|value| {
-                    let name = entry["name"].as_str().unwrap_or(value);
-                    vec![(value.to_owned(), name.to_owned())]
-                })
-                .unwrap_or_default(),
-        })
-        .collect()
+    let values = entries.flat_map(|entry| match &entry["options"] {
+        group @ Value::Array(_) => select_values(group),
+        _ => named_value(entry, "value").into_iter().collect(),
+    });
+    values.collect()
+}
+
+/// A value, which is the member `id`, and its name; it is its own where it has no other.
+fn named_value(entry: &Value, id: &str) -> Option<(String, String)> {
+    let value = entry[id].as_str()?;
+    Some((value.to_owned(), entry["name"].as_str().unwrap_or(value).to_owned()))
 }
 
 fn flag(choice: OptionChoice<'_>, wanted: &str) -> Result<bool, NotOffered> {

@@ -14,8 +14,7 @@ use wire::{Json, Millis, SessionId};
 
 use crate::allow_list;
 use crate::budget::BudgetLimits;
-use crate::creation_params::CreationParams;
-use crate::details::{ClientRequest, SessionDetails};
+use crate::details::{ClientRequest, CreationParams, SessionDetails};
 use crate::options::InitialOptions;
 use crate::permission::PermissionMode;
 

@@ -44,16 +44,6 @@ pub enum PolicyVerdict {
     Ask,
 }
 
-/// The decider about Switchyard's own files, which no rule, mode or person opens to a session.
-fn own_files_decider() -> Decider {
-    Decider::detailed(DecidedBy::Switchyard, "Switchyard's own files are closed to every session")
-}
-
-/// The decider about a call with more paths than are looked at: the rest may be anything.
-fn too_many_paths_decider() -> Decider {
-    Decider::detailed(DecidedBy::Switchyard, "it names more paths than are looked at")
-}
-
 impl PermissionPolicy {
     /// Judges by the rules that all sessions share and the session's own, as if they stood
     /// in one file.
@@ -66,9 +56,10 @@ impl PermissionPolicy {
         // The model's own question to the user comes in the same message, with several
         // answers that all "allow". Only a person can choose between them; but what is denied is
         // not asked for by calling it a question.
-        if question.is_multiple_choice() || question.is_for_a_person {
-            let does_something = question.is_act() || question.kind == "fetch";
-            let names_something = does_something || question.is_cut || !question.paths.is_empty();
+        if question.is_multiple_choice() || question.facts.is_for_a_person {
+            let does_something = question.is_act() || question.facts.kind == "fetch";
+            let names_something =
+                does_something || question.facts.is_cut || !question.paths.is_empty();
             return match by_rules {
                 Some(denied @ PolicyVerdict::Deny(_)) if names_something => denied,
                 None if does_something && !self.mode.allows_changes() => {
@@ -93,11 +84,15 @@ impl PermissionPolicy {
         shared: &Rules,
         question: &PolicyQuestion,
     ) -> Option<PolicyVerdict> {
-        if question.is_forbidden {
-            return Some(PolicyVerdict::Deny(own_files_decider()));
-        }
-        if question.is_cut {
-            return Some(PolicyVerdict::Deny(too_many_paths_decider()));
+        // No rule, mode or person opens Switchyard's own files to a session; and of more paths than
+        // are looked at, the rest may be anything.
+        let closed = match (question.is_forbidden, question.facts.is_cut) {
+            (true, _) => "Switchyard's own files are closed to every session",
+            (false, true) => "it names more paths than are looked at",
+            (false, false) => "",
+        };
+        if !closed.is_empty() {
+            return Some(PolicyVerdict::Deny(Decider::detailed(DecidedBy::Switchyard, closed)));
         }
         rules::judge(shared.all().iter().chain(self.rules.all()), question)
     }

@@ -32,7 +32,6 @@ use crate::settings::{SessionSettings, WorkerSetup};
 
 use key::PoolKey;
 pub(crate) use lease::PoolBacking;
-use lease::SlotLease;
 pub(crate) use prepared::PreparedSession;
 use prepared::WarmWorkerState;
 pub use settings::WarmSettings;
@@ -68,7 +67,7 @@ impl Pools {
         let inner = Arc::new(PoolsInner {
             setup,
             settings,
-            state: Mutex::new(PoolsState::new(warm)),
+            state: Mutex::new(PoolsState { warm, ..PoolsState::default() }),
             closing: CancellationToken::new(),
             tasks: TaskTracker::new(),
         });
@@ -100,18 +99,13 @@ impl Pools {
             None => None,
         };
         let (slot, prepared) = taken.unwrap_or_else(|| (inner.cold_slot(command), None));
-        inner.lease(&key, &slot, prepared);
+        inner.lease(&slot, key, None, prepared);
         slot
     }
 
-    /// Starts a worker before its first use, if such workers are kept warm at all.
+    /// Starts a worker that sessions do not share before its first use, if such workers are kept
+    /// warm at all.
     pub fn prewarm(&self, command: &AgentCommand, new_params: Option<&Json>, model: Option<&str>) {
-        if !lock(&self.inner.state).warm.is_warm(&command.name) {
-            return;
-        }
-        if key::can_be_shared(command) {
-            return self.inner.prestart_shared(command.clone());
-        }
         let key = Arc::new(PoolKey::new(command, model));
         self.inner.note_use(&key, command, new_params);
         lock(&self.inner.state).order(&key);
@@ -137,7 +131,7 @@ impl Pools {
             let mut state = lock(&inner.state);
             state.orders.clear();
             let warm = state.keys.drain().flat_map(|(_, entry)| entry.warm).collect();
-            let shared = state.shared.drain().map(|(_, shared)| shared).collect();
+            let shared: Vec<_> = state.shared.drain().map(|(_, shared)| shared).collect();
             let leased: Vec<_> =
                 state.leased.drain().filter_map(|(_, slot)| slot.upgrade()).collect();
             (warm, shared, leased)
@@ -145,7 +139,7 @@ impl Pools {
         inner.end(warm, "shutting down");
         inner.end_shared(shared);
         for slot in leased {
-            inner.tasks.spawn(task::boxed(async move { slot.shut_down().await }));
+            inner.end_slot(slot);
         }
         inner.tasks.close();
         inner.tasks.wait().await;
@@ -200,7 +194,7 @@ impl PoolsInner {
             if matches!(kept, WarmWorkerState::Gone) || !host.is_present() {
                 tracing::info!(agent = key.agent, pid = host.pid(), "a warm worker was gone");
                 lock(&self.state).failed(key);
-                self.tasks.spawn(task::boxed(async move { slot.shut_down().await }));
+                self.end_slot(slot);
                 continue;
             }
             self.note_hit(key);
@@ -228,27 +222,6 @@ impl PoolsInner {
         self.start_ordered();
     }
 
-    fn lease(
-        self: &Arc<Self>,
-        key: &Arc<PoolKey>,
-        slot: &Arc<HostSlot>,
-        prepared: Option<(Json, PreparedSession)>,
-    ) {
-        let mut state = lock(&self.state);
-        let id = state.next_id();
-        state.leased.insert(id, Arc::downgrade(slot));
-        if let Some(entry) = state.keys.get_mut(key) {
-            entry.n_in_use += 1;
-        }
-        drop(state);
-        let lease = SlotLease::new(self, id, key.clone(), None);
-        slot.attach_pools(PoolBacking::new(self, lease, None, prepared));
-        if self.closing.is_cancelled() {
-            let slot = slot.clone();
-            self.tasks.spawn(task::boxed(async move { slot.shut_down().await }));
-        }
-    }
-
     fn end(&self, warm: Vec<WarmWorker>, why: &str) {
         for warm in warm {
             tracing::debug!(pid = warm.host.pid(), why, "ending a warm worker");
@@ -256,11 +229,15 @@ impl PoolsInner {
         }
     }
 
-    fn end_shared(&self, shared: Vec<SharedWorker>) {
+    fn end_shared(&self, shared: impl IntoIterator<Item = SharedWorker>) {
         for shared in shared {
             tracing::debug!(agent = shared.key.agent, "ending a shared worker");
-            self.tasks.spawn(task::boxed(async move { shared.slot.shut_down().await }));
+            self.end_slot(shared.slot);
         }
+    }
+
+    fn end_slot(&self, slot: Arc<HostSlot>) {
+        self.tasks.spawn(task::boxed(async move { slot.shut_down().await }));
     }
 }
 

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use serde::Deserialize;
+use projection::json::JsonNode;
 use wire::Json;
 
 use crate::host::{AgentCommand, SystemPromptSupport};
@@ -38,27 +38,12 @@ pub(crate) async fn of(
     tokio::task::spawn_blocking(composing).await.unwrap_or_default()
 }
 
-/// The instructions that come with a `session/new`.
+/// The instructions that come with a `session/new`: a text, or one to append.
 fn in_params(params: &Json) -> Option<String> {
-    #[derive(Deserialize)]
-    struct InstructionParams {
-        #[serde(rename = "_meta")]
-        meta: InstructionMeta,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct InstructionMeta {
-        system_prompt: SystemPromptParam,
-    }
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum SystemPromptParam {
-        Text(String),
-        Appended { append: String },
-    }
-    match params.read::<InstructionParams>().ok()?.meta.system_prompt {
-        SystemPromptParam::Text(text) | SystemPromptParam::Appended { append: text } => Some(text),
-    }
+    let meta = JsonNode::of(params).object().object("_meta");
+    let prompt = meta.get("systemPrompt")?;
+    let text = prompt.text().or_else(|| prompt.object().text("append"))?;
+    Some(text.into_owned())
 }
 
 fn compose(instructions: Option<&str>, directory: Option<&Path>) -> Option<String> {

@@ -26,15 +26,16 @@ use tokio_util::sync::CancellationToken;
 use wire::{Category, Fault, Json, SessionId};
 
 use crate::context::SessionContext;
+use crate::fair_limiter::FairLimiter;
 use crate::host::{AgentCommand, HostSlot};
 use crate::lock::lock;
 use crate::open::{self, OpenError, OpenOptions, OpenedSession};
 use crate::order::{OrderError, SessionOrder};
 use crate::permission::{PermissionMode, PermissionPolicy};
-use crate::pools::Pools;
+use crate::pools::{Pools, WarmSettings};
 use crate::session::{SessionError, SessionHandle, SessionPhase};
 
-use limits::{CountGuard, CountsByKey, RegistryLimits};
+use limits::{CountGuard, CountsByKey};
 
 pub use status::SessionStatus;
 pub(crate) use waking::ReopenRequest;
@@ -57,12 +58,16 @@ pub struct SessionRegistry {
     context: SessionContext,
     agents: Arc<dyn AgentSource>,
     policy: Mutex<PermissionPolicy>,
-    /// The pools that workers come from; without them every session starts its own.
-    pools: Option<Pools>,
+    /// The pools that workers come from, which end with it.
+    pools: Pools,
     entries: Mutex<HashMap<SessionId, Arc<RegistryEntry>>>,
     client_counts: CountsByKey<SessionId>,
     pub(crate) initialize_answers: Mutex<InitializeAnswers>,
-    limits: RegistryLimits,
+    /// Sessions that are being made, by the names of their makers.
+    making: CountsByKey<String>,
+    forks: FairLimiter,
+    /// When unused sessions were put aside last.
+    put_aside_at: Mutex<Option<Instant>>,
     /// Cancelled at shutdown: from then on no session is made or woken.
     stopping: CancellationToken,
 }
@@ -74,27 +79,12 @@ type InitializeAnswers = HashMap<(Option<String>, Vec<OsString>), (Json, Instant
 pub(crate) type ClientPresence = CountGuard<SessionId>;
 
 /// A session's entry in the registry, from the first request for it on; empty while it is woken.
-#[derive(Debug, Default)]
-struct RegistryEntry(OnceCell<LiveSession>);
+type RegistryEntry = OnceCell<LiveSession>;
 
 #[derive(Debug, Clone)]
 struct LiveSession {
     handle: SessionHandle,
     slot: Arc<HostSlot>,
-}
-
-impl RegistryEntry {
-    fn of(handle: SessionHandle, slot: Arc<HostSlot>) -> Arc<Self> {
-        Arc::new(Self(OnceCell::new_with(Some(LiveSession { handle, slot }))))
-    }
-
-    fn is_over(&self) -> bool {
-        self.0.get().is_some_and(|live| live.handle.is_over())
-    }
-
-    fn is_gone(&self) -> bool {
-        self.0.get().is_some_and(|live| live.handle.is_gone())
-    }
 }
 
 impl LiveSession {
@@ -141,30 +131,24 @@ impl std::fmt::Debug for SessionRegistry {
 }
 
 impl SessionRegistry {
+    /// Call it inside a runtime: a task looks after the workers that are kept `warm`.
     pub fn new(
         context: SessionContext,
         agents: Arc<dyn AgentSource>,
         policy: PermissionPolicy,
-    ) -> Arc<Self> {
-        Self::with_pools(context, agents, policy, None)
-    }
-
-    /// A registry whose workers come from `pools`, and end with it.
-    pub fn with_pools(
-        context: SessionContext,
-        agents: Arc<dyn AgentSource>,
-        policy: PermissionPolicy,
-        pools: Option<Pools>,
+        warm: WarmSettings,
     ) -> Arc<Self> {
         Arc::new(Self {
+            pools: Pools::new(context.setup.clone(), context.settings.clone(), warm),
             context,
             agents,
             policy: Mutex::new(policy),
-            pools,
             entries: Mutex::default(),
             client_counts: Arc::default(),
             initialize_answers: Mutex::default(),
-            limits: RegistryLimits::new(),
+            making: Arc::default(),
+            forks: FairLimiter::new(limits::MAX_FORKS),
+            put_aside_at: Mutex::default(),
             stopping: CancellationToken::new(),
         })
     }
@@ -178,8 +162,8 @@ impl SessionRegistry {
         self.context.settings.forbidden.renewed()
     }
 
-    pub fn pools(&self) -> Option<&Pools> {
-        self.pools.as_ref()
+    pub fn pools(&self) -> &Pools {
+        &self.pools
     }
 
     pub fn log(&self) -> &Arc<dyn EventLog> {
@@ -205,36 +189,34 @@ impl SessionRegistry {
     pub async fn create(&self, order: SessionOrder) -> Result<OpenedSession, RegistryError> {
         self.check_open()?;
         let params = (!order.starts_later).then(|| order.new_params());
-        let terms = self.open_options(order, params.as_ref()).await?;
-        self.create_with(terms).await
+        let options = self.open_options(order, params.as_ref()).await?;
+        self.create_with(options).await
     }
 
     /// As [`create`](Self::create), in an agent that was started for it already.
     pub(crate) async fn create_with(
         &self,
-        terms: OpenOptions,
+        options: OpenOptions,
     ) -> Result<OpenedSession, RegistryError> {
-        let opened = self.open(&terms).await;
+        let opened = self.open(&options).await;
         if opened.is_err() {
-            terms.slot.shut_down().await;
+            options.slot.shut_down().await;
         }
         let opened = opened?;
-        self.register(&opened.handle, terms.slot);
+        self.register(&opened.handle, options.slot);
         Ok(opened)
     }
 
-    async fn open(&self, terms: &OpenOptions) -> Result<OpenedSession, RegistryError> {
-        let order = &terms.order;
+    async fn open(&self, options: &OpenOptions) -> Result<OpenedSession, RegistryError> {
+        let order = &options.order;
         let _making = self.check_room(order.maker.as_ref()).await?;
         let params = order.new_params();
-        Ok(match order.starts_later {
-            true => open::new_unstarted(&self.context, terms, &params).await?,
-            false => open::new(&self.context, terms, &params).await?,
-        })
+        Ok(open::new(&self.context, options, &params).await?)
     }
 
     pub(crate) fn register(&self, handle: &SessionHandle, slot: Arc<HostSlot>) {
-        lock(&self.entries).insert(handle.id(), RegistryEntry::of(handle.clone(), slot));
+        let live = LiveSession { handle: handle.clone(), slot };
+        lock(&self.entries).insert(handle.id(), Arc::new(OnceCell::new_with(Some(live))));
         self.put_aside_unused();
     }
 
@@ -247,7 +229,8 @@ impl SessionRegistry {
     ) -> Result<OpenOptions, RegistryError> {
         let policy = self.policy(order.permissions);
         let command = self.command(&order, policy.mode).await?;
-        let slot = self.slot(command, new_params, order.initial_options.model.as_deref()).await;
+        let model = order.initial_options.model.as_deref();
+        let slot = self.pools.slot(command, new_params, model).await;
         Ok(OpenOptions { slot, policy, order })
     }
 
@@ -263,21 +246,8 @@ impl SessionRegistry {
         Ok(command)
     }
 
-    async fn slot(
-        &self,
-        command: AgentCommand,
-        new_params: Option<&Json>,
-        model: Option<&str>,
-    ) -> Arc<HostSlot> {
-        let SessionContext { setup, settings, .. } = &self.context;
-        match &self.pools {
-            Some(pools) => pools.slot(command, new_params, model).await,
-            None => Arc::new(HostSlot::new(command, setup.clone(), settings.clone())),
-        }
-    }
-
     /// The handle of a session that is awake.
-    pub fn live(&self, id: SessionId) -> Option<SessionHandle> {
+    pub fn awake_handle(&self, id: SessionId) -> Option<SessionHandle> {
         self.live_session(id).map(|live| live.handle).filter(|handle| !handle.is_over())
     }
 
@@ -294,11 +264,13 @@ impl SessionRegistry {
 
     /// The handle and slot in a session's entry; none while it is being woken.
     fn live_session(&self, id: SessionId) -> Option<LiveSession> {
-        lock(&self.entries).get(&id)?.0.get().cloned()
+        lock(&self.entries).get(&id)?.get().cloned()
     }
 
     pub fn n_live(&self) -> usize {
-        lock(&self.entries).values().filter(|entry| !entry.is_over()).count()
+        let is_live =
+            |entry: &&Arc<RegistryEntry>| entry.get().is_none_or(|live| !live.handle.is_over());
+        lock(&self.entries).values().filter(is_live).count()
     }
 
     /// Does something with a session; once more if it was put aside just then.
@@ -351,22 +323,20 @@ impl SessionRegistry {
 
 impl From<&RegistryError> for Fault {
     fn from(error: &RegistryError) -> Self {
-        match error {
-            RegistryError::Agent(fault) => fault.clone(),
-            RegistryError::Open(error) => error.into(),
+        let category = match error {
+            RegistryError::Agent(fault) => return fault.clone(),
+            RegistryError::Open(error) => return error.into(),
+            RegistryError::TooMany { .. } => {
+                let remedy =
+                    "have an admin delete old ones, or raise `sessions_per_token` in `[limits]`";
+                return Self::new(Category::Rejected, error.to_string()).remedy(remedy);
+            }
             RegistryError::NoSuchSession(_) | RegistryError::Order(OrderError::Bad(_)) => {
-                Self::new(Category::BadInput, error.to_string())
+                Category::BadInput
             }
-            RegistryError::Order(OrderError::Refused(_)) => {
-                Self::new(Category::Rejected, error.to_string())
-            }
-            RegistryError::TooMany { .. } => Self::new(Category::Rejected, error.to_string())
-                .remedy(
-                    "have an admin delete old ones, or raise `sessions_per_token` in `[limits]`",
-                ),
-            RegistryError::Session(_) | RegistryError::ShuttingDown => {
-                Self::new(Category::Internal, error.to_string())
-            }
-        }
+            RegistryError::Order(OrderError::Refused(_)) => Category::Rejected,
+            RegistryError::Session(_) | RegistryError::ShuttingDown => Category::Internal,
+        };
+        Self::new(category, error.to_string())
     }
 }

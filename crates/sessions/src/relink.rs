@@ -6,19 +6,21 @@
 use std::sync::Arc;
 
 use bus::connection::CallError;
-use store::StoreError;
-use wire::SessionId;
+use projection::{LogReader, RecapProjection};
+use store::{EventLog, StoreError};
 use wire::event::ResumeWay;
+use wire::{Event, Seq, SessionId, TurnId};
 
 use crate::context::SessionContext;
-use crate::creation_params::CreationParams;
-use crate::details::SessionDetails;
+use crate::details::{CreationParams, SessionDetails};
 use crate::host::Host;
 use crate::link::{self, AgentLink, EarlierSession, LinkOutcome};
 use crate::open::error::OpenError;
 use crate::options::{self, NotOffered, OptionChoice, SettingRequest, request_for};
-use crate::reseed;
 use crate::session::error::ChooseError;
+
+/// Events read at once.
+const PAGE: usize = 512;
 
 /// Reads what the session was made of, when its agent is started.
 pub(crate) async fn made_of(
@@ -37,7 +39,7 @@ pub(crate) async fn relink(
     id: SessionId,
     known: &EarlierSession,
     details: &SessionDetails,
-    waiting: &[wire::TurnId],
+    waiting: &[TurnId],
 ) -> Result<LinkOutcome, OpenError> {
     let (mut link, report) = link::reopen(host, id.as_str(), known).await?;
     // The session's maker waits for the result. Later nobody could take back an option that fails.
@@ -60,16 +62,11 @@ pub(crate) async fn relink(
             }
         }
     }
-    let preamble = match link.how {
-        ResumeWay::Reseed => reseed::preamble(&*context.log, id, waiting).await?,
+    let recap = match link.how {
+        ResumeWay::Reseed => recap(&*context.log, id, waiting).await?,
         _ => None,
     };
-    Ok(LinkOutcome {
-        link,
-        resumed: Some(report),
-        preamble,
-        preface: known.made_of.preface.clone(),
-    })
+    Ok(LinkOutcome { link, resumed: Some(report), recap, preface: known.made_of.preface.clone() })
 }
 
 /// The requests for the options that the session was made with, for an agent that gets it (again).
@@ -97,4 +94,25 @@ fn initial_settings(
         }
     }
     Ok(requests)
+}
+
+/// The conversation as text, to go before the next prompt; `None` if nothing was said.
+/// Prompts of `waiting` turns are still to come and left out.
+async fn recap(
+    log: &dyn EventLog,
+    session: SessionId,
+    waiting: &[TurnId],
+) -> Result<Option<String>, StoreError> {
+    let (mut reader, mut text) = (LogReader::<RecapProjection>::default(), String::new());
+    let mut after = Seq(0);
+    loop {
+        let events = log.read(session, after, PAGE).await?;
+        let Some(last) = events.last() else { break };
+        after = last.seq;
+        let is_past = |event: &&Event| event.turn.is_none_or(|turn| !waiting.contains(&turn));
+        for event in events.iter().filter(is_past) {
+            reader.project(event, &mut text);
+        }
+    }
+    Ok(reader.projection_mut().preamble(text))
 }

@@ -1,4 +1,4 @@
-//! A durable conversation: the one place that appends to its log.
+//! A durable conversation.
 //!
 //! In: prompts, cancels and answers from clients; messages from the agent. Out: events in
 //! the log, which is where every client reads. One task owns a session ([`task`]); a
@@ -6,7 +6,6 @@
 
 mod cancelling;
 mod clients;
-mod command;
 pub(crate) mod error;
 mod judge;
 mod limit_gate;
@@ -38,7 +37,6 @@ use crate::permission::{Decider, PermissionPolicy};
 use bus::connection::{Connection, RpcResult};
 
 use clients::AttachedClient;
-use command::{ReplySender, SessionTaskCommand};
 pub use error::{ChooseError, SessionError};
 pub(crate) use judge::{is_of_client, passes_for_judged};
 use task::SessionTask;
@@ -79,6 +77,40 @@ impl SessionPhase {
     }
 }
 
+type ReplySender<T> = oneshot::Sender<T>;
+
+/// A command to a session's task.
+#[derive(Debug)]
+enum SessionTaskCommand {
+    Prompt(NewPrompt, ReplySender<Result<PromptAcceptance, SessionError>>),
+    Cancel { by: String, done: ReplySender<usize> },
+    Drop { turn: TurnId, reply: ReplySender<bool> },
+    Answer { request: CallId, answer: SubmittedAnswer, by: Decider, reply: ReplySender<bool> },
+    Attach { client: AttachedClient, done: ReplySender<()> },
+    Detach(u64),
+    NoteSetting { method: String, params: Json },
+    SetLimits { limits: BudgetLimits, by: String, done: ReplySender<()> },
+    Linked(Result<LinkOutcome, Fault>),
+    Stopping(bus::StopStep),
+    Pass(ForwardedRequest),
+    Link { reply: ReplySender<Result<Json, Fault>> },
+    OptionsChanged(Json),
+    Waiting { reply: ReplySender<Vec<QueuedPrompt>> },
+    Peek { reply: ReplySender<Option<AgentOffer>> },
+    Rename { title: Option<String>, by: String, done: ReplySender<()> },
+    Notify { method: String, params: Json },
+    Close { done: ReplySender<()> },
+    Finish { done: ReplySender<()> },
+    PutAsideIfUnused,
+}
+
+impl SessionTaskCommand {
+    /// Whether the command only looks at the session, which is no use of it.
+    fn is_look(&self) -> bool {
+        matches!(self, Self::Peek { .. } | Self::Waiting { .. } | Self::PutAsideIfUnused)
+    }
+}
+
 /// Everything that a session's task begins with.
 #[derive(Debug)]
 pub(crate) struct SessionTaskStart {
@@ -102,19 +134,14 @@ pub struct SessionHandle {
 
 /// A client that answers questions and, if it said so, serves files.
 #[derive(Debug)]
-pub struct Attachment {
+pub struct ClientAttachment {
     /// Requests of the agent that this client is to answer.
     pub calls: mpsc::Receiver<ClientCall>,
-    _guard: AttachmentGuard,
-}
-
-#[derive(Debug)]
-struct AttachmentGuard {
     commands: mpsc::Sender<SessionTaskCommand>,
     id: u64,
 }
 
-impl Drop for AttachmentGuard {
+impl Drop for ClientAttachment {
     fn drop(&mut self) {
         // The session may be busy; it must learn of this all the same.
         let (commands, id) = (self.commands.clone(), self.id);
@@ -323,15 +350,14 @@ impl SessionHandle {
 
     /// Makes the caller one of those who answer questions, until the attachment is dropped.
     /// Requests that the client `serves` go to it, and not to Switchyard.
-    pub async fn attach(&self, serves: ServedRequests) -> Result<Attachment, SessionError> {
+    pub async fn attach(&self, serves: ServedRequests) -> Result<ClientAttachment, SessionError> {
         use std::sync::atomic::{AtomicU64, Ordering};
         static LAST: AtomicU64 = AtomicU64::new(0);
         let id = LAST.fetch_add(1, Ordering::Relaxed);
         let (sender, calls) = mpsc::channel(MAX_COMMANDS);
         let client = AttachedClient { id, calls: sender, serves };
         self.ask(|done| SessionTaskCommand::Attach { client, done }).await?;
-        let commands = self.commands.clone();
-        Ok(Attachment { calls, _guard: AttachmentGuard { commands, id } })
+        Ok(ClientAttachment { calls, commands: self.commands.clone(), id })
     }
 
     /// Logs that a client set something, and remembers it for the next start of the agent.

@@ -54,7 +54,8 @@ struct Terminal {
     worker: WorkerHandle,
     is_stopping: AtomicBool,
     output: Mutex<TerminalOutputBuffer>,
-    is_drained: watch::Receiver<bool>,
+    /// Its exit report, once it has ended and all of its output is here.
+    ended: watch::Receiver<Option<ExitReport>>,
     is_logged: watch::Receiver<()>,
 }
 
@@ -201,7 +202,7 @@ impl Terminals {
         let worker = launch.spawn().await.map_err(RpcError::invalid_params)?;
         let limit = output_byte_limit.and_then(|limit| usize::try_from(limit).ok());
         let limit = limit.unwrap_or(self.max_output_bytes).min(self.max_output_bytes);
-        let (drained, is_drained) = watch::channel(false);
+        let (ended_sender, ended) = watch::channel(None);
         let id = format!("term_{}", crate::mint::turn_id());
         let (writer, is_told) = self.log.begin(id.clone(), turn, self.max_output_bytes);
         let terminal = Arc::new(Terminal {
@@ -213,10 +214,10 @@ impl Terminals {
                 limit,
                 is_truncated: false,
             }),
-            is_drained,
+            ended,
             is_logged: is_told,
         });
-        task::spawn(drain(worker.stdout, Arc::downgrade(&terminal), writer, drained));
+        task::spawn(drain(worker.stdout, Arc::downgrade(&terminal), writer, ended_sender));
         lock(&self.open).insert(id.clone(), terminal.clone());
         // The turn may have been stopped while the command was being started.
         self.check_not_stopped(turn).inspect_err(|_| {
@@ -242,20 +243,18 @@ impl Terminal {
     }
 
     async fn finished(&self) -> ExitReport {
-        let report = self.worker.exited().await;
-        let _ = self.is_drained.clone().wait_for(|is_drained| *is_drained).await;
-        report
+        let mut ended = self.ended.clone();
+        let report = ended.wait_for(Option::is_some).await.ok().and_then(|report| *report);
+        match report {
+            Some(report) => report,
+            // Whoever read its output was dropped with its runtime.
+            None => self.worker.exited().await,
+        }
     }
 
     /// The exit report, if it has ended.
     fn report(&self) -> Option<ExitReport> {
-        use std::future::Future;
-        use std::task::{Context, Poll, Waker};
-        let finished = std::pin::pin!(self.finished());
-        match finished.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(report) => Some(report),
-            Poll::Pending => None,
-        }
+        *self.ended.borrow()
     }
 
     fn describe(&self) -> Value {
@@ -291,7 +290,7 @@ async fn drain(
     mut stdout: WorkerStdout,
     terminal: std::sync::Weak<Terminal>,
     writer: TerminalLogWriter,
-    drained: watch::Sender<bool>,
+    ended: watch::Sender<Option<ExitReport>>,
 ) {
     let mut chunk = vec![0; 16 << 10];
     while let Ok(n @ 1..) = stdout.read(&mut chunk).await {
@@ -305,7 +304,7 @@ async fn drain(
         None => ExitReport::default(),
     };
     writer.end(report);
-    let _ = drained.send(true);
+    let _ = ended.send(Some(report));
 }
 
 /// Agents that send a whole shell line as `command` mean a shell; a program whose name has

@@ -1,8 +1,7 @@
 //! Exclusive ownership of a session.
 //!
 //! A [`Claim`] holds until it is dropped. What it stands on depends on the store: the
-//! memory log keeps a set, the one on disk an flock that the kernel releases when the
-//! process dies, however it dies.
+//! one on disk has an flock that the kernel releases when the process dies, however it dies.
 
 use std::fmt;
 
@@ -28,7 +27,8 @@ pub struct Claim {
 }
 
 impl Claim {
-    pub(crate) fn new(session: SessionId, hold: impl Send + Sync + 'static) -> Self {
+    /// A claim that is released when `hold` is dropped.
+    pub fn new(session: SessionId, hold: impl Send + Sync + 'static) -> Self {
         Self { session, _hold: Box::new(hold) }
     }
 

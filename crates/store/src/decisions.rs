@@ -12,7 +12,7 @@ use wire::{Event, Kind, Millis, Seq, SessionId};
 use crate::SessionFilter;
 
 /// The kinds of events that are found by time.
-pub(crate) const DECISION_KINDS: [Kind; 2] = [Kind::PermissionResolved, Kind::ElicitationResolved];
+pub const DECISION_KINDS: [Kind; 2] = [Kind::PermissionResolved, Kind::ElicitationResolved];
 
 /// A session's number and a place in its log share one integer, as in the database.
 pub(crate) const SEQ_BITS: u32 = 40;
@@ -45,14 +45,8 @@ impl Default for DecisionFilter {
 }
 
 impl DecisionFilter {
-    pub(crate) fn capped_limit(&self) -> usize {
+    pub fn capped_limit(&self) -> usize {
         self.limit.min(SessionFilter::MAX_LIMIT)
-    }
-
-    pub(crate) fn admits(&self, place: DecisionPlace) -> bool {
-        self.since.is_none_or(|since| place.at >= since)
-            && self.until.is_none_or(|until| place.at < until)
-            && self.after.is_none_or(|after| place > after)
     }
 }
 
@@ -64,7 +58,7 @@ pub struct DecisionPlace {
 }
 
 impl DecisionPlace {
-    pub(crate) fn new(at: Millis, key: i64) -> Self {
+    pub fn new(at: Millis, key: i64) -> Self {
         Self { at, key }
     }
 

@@ -7,13 +7,13 @@
 //! database only when acknowledged events are gone. A slot that cannot be read or does not
 //! match its own checksum says nothing, and nothing is refused because of it.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use wire::{Seq, SessionId};
 
-use crate::StoreError;
+use crate::{StoreError, private_file};
 
 const SLOT_BYTES: usize = 64;
 const SLOT_BYTES_U64: u64 = SLOT_BYTES as u64;
@@ -41,15 +41,7 @@ pub(crate) struct HeadSlot {
 
 impl Heads {
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(path)
-            .map_err(StoreError::io("open", path))?;
-        Ok(Self { file, path: path.to_owned() })
+        Ok(Self { file: private_file::open(path)?, path: path.to_owned() })
     }
 
     pub(crate) fn get(&self, key: i64) -> Option<HeadSlot> {

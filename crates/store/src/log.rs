@@ -94,6 +94,17 @@ pub trait EventLog: Send + Sync + 'static {
     }
 }
 
+/// Refuses what cannot be the beginning of a session's id.
+pub fn check_prefix(prefix: &str) -> Result<(), StoreError> {
+    // An empty one would match everything, which nobody means.
+    let is_valid =
+        !prefix.is_empty() && prefix.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    match is_valid {
+        true => Ok(()),
+        false => Err(StoreError::InvalidPrefix(prefix.chars().take(80).collect())),
+    }
+}
+
 /// Walks the listing from the newest on and returns what `rule` wants gone.
 async fn candidates<L: EventLog + ?Sized>(
     log: &L,

@@ -22,6 +22,17 @@ pub fn now() -> Millis {
     Millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
 }
 
+/// The epoch of a log. Never 0, which is what an unused slot holds, and small enough for a signed
+/// integer.
+pub fn epoch() -> u64 {
+    // Without a random source the clock still tells two lives of a log apart.
+    let drawn = getrandom::u64().unwrap_or_else(|_| {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        now.map_or(1, |since| u64::try_from(since.as_micros()).unwrap_or(1))
+    });
+    (drawn >> 1).max(1)
+}
+
 fn entropy() -> [u8; 64] {
     let mut bytes = [0; 64];
     // Linux has had an unfailing source since 3.17; a process that cannot get randomness

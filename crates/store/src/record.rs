@@ -42,6 +42,20 @@ impl Batch {
         self.changes = changes;
         self
     }
+
+    /// The size of its drafts as it counts against the limits; the same in every store.
+    pub fn weight(&self) -> u64 {
+        let weight = |draft: &Draft| draft.payload.as_str().len() + draft.kind.as_str().len();
+        self.drafts.iter().map(|draft| weight(draft) as u64 + EVENT_OVERHEAD).sum()
+    }
+
+    /// How far beyond the limit it may go.
+    pub fn reserve(&self) -> u64 {
+        match self.durability {
+            Durability::Process => 0,
+            Durability::Power => CLOSING_RESERVE,
+        }
+    }
 }
 
 /// The places that a batch was given. Without drafts, `last` is the head and `first` the
@@ -61,6 +75,28 @@ pub struct NewSession {
     /// For the caller; the log only keeps it. Every list reads it.
     pub details: Json,
     pub origin: Option<SessionOrigin>,
+}
+
+impl NewSession {
+    /// Its record while its log is empty.
+    pub fn into_record(self, epoch: u64) -> SessionRecord {
+        SessionRecord {
+            id: self.id,
+            epoch,
+            agent: self.agent,
+            cwd: self.cwd,
+            title: None,
+            created: self.created,
+            updated: self.created,
+            head: Seq(0),
+            bytes: 0,
+            active_turn: None,
+            agent_session: None,
+            is_closed: false,
+            details: self.details,
+            damage: None,
+        }
+    }
 }
 
 /// The origin of a session. Kept apart from its record, which every list, read and append reads:
@@ -122,7 +158,7 @@ pub struct RecordChanges {
 
 impl RecordChanges {
     /// Applies them to the record; the origin is kept beside it.
-    pub(crate) fn apply(self, record: &mut SessionRecord) {
+    pub fn apply(self, record: &mut SessionRecord) {
         let Self { title, active_turn, agent_session, is_closed, details, updated, origin: _ } =
             self;
         record.title = title.unwrap_or_else(|| record.title.take());
@@ -172,7 +208,7 @@ impl SessionFilter {
             })
     }
 
-    pub(crate) fn capped_limit(&self) -> usize {
+    pub fn capped_limit(&self) -> usize {
         self.limit.min(Self::MAX_LIMIT)
     }
 }
@@ -238,32 +274,19 @@ pub struct LogUsage {
 /// Bytes that an event takes beside its payload and kind: its key, time, turn and checksum.
 const EVENT_OVERHEAD: u64 = 48;
 
-/// The size of a draft as it counts against the limits; the same in every store.
-pub(crate) fn weight(draft: &Draft) -> u64 {
-    (draft.payload.as_str().len() + draft.kind.as_str().len()) as u64 + EVENT_OVERHEAD
-}
-
 /// A session that is full still has room for this much of what asks for power durability:
 /// decisions and ends of turns are few and small, and a session without them is unusable.
 const CLOSING_RESERVE: u64 = 1024 * 1024;
 
-/// How far beyond the limit a batch may go.
-pub(crate) fn reserve_for(batch: &Batch) -> u64 {
-    match batch.durability {
-        Durability::Process => 0,
-        Durability::Power => CLOSING_RESERVE,
-    }
-}
-
 /// A read stops after this much payload, so that a reader's memory does not depend on how
 /// large the events are. One event is always returned, however large.
-pub(crate) const MAX_READ_BYTES: usize = 1024 * 1024;
+pub const MAX_READ_BYTES: usize = 1024 * 1024;
 
 /// Matches by prefix beyond this say only "be more precise".
-pub(crate) const MAX_FOUND: usize = 10;
+pub const MAX_FOUND: usize = 10;
 
 /// A session may grow to this before appends are refused.
-pub(crate) const DEFAULT_MAX_SESSION_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+pub const DEFAULT_MAX_SESSION_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 
 #[cfg(test)]
 mod tests;

@@ -29,13 +29,11 @@ use tokio::sync::{mpsc, oneshot};
 use wire::{Event, Millis, Seq, SessionId};
 
 use crate::heads::Heads;
-use crate::memory::check_prefix;
-use crate::record::DEFAULT_MAX_SESSION_BYTES;
 use crate::wake_ups::WakeUps;
 use crate::{
-    AppendedRange, Batch, Claim, ClaimOwner, Damage, DecisionFilter, Durability, EventLog,
-    LogUsage, LoggedDecision, NewSession, RecordChanges, SessionFilter, SessionOrigin,
-    SessionRecord, StoreError,
+    AppendedRange, Batch, Claim, ClaimOwner, DEFAULT_MAX_SESSION_BYTES, Damage, DecisionFilter,
+    Durability, EventLog, LogUsage, LoggedDecision, NewSession, RecordChanges, SessionFilter,
+    SessionOrigin, SessionRecord, StoreError, check_prefix,
 };
 use claims::FileClaims;
 use fault::SqliteResult;
@@ -279,12 +277,9 @@ impl EventLog for SqliteLog {
     }
 
     async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, StoreError> {
-        let heads = Arc::clone(&self.heads);
-        self.ask(move |connection| match rows::load(connection, id)? {
-            Some(row) => rows::checked_record(connection, &heads, row).map(Some),
-            None => Ok(None),
-        })
-        .await
+        let found =
+            self.records(move |connection| Ok(rows::load(connection, id)?.into_iter().collect()));
+        Ok(found.await?.pop())
     }
 
     async fn origin(&self, session: SessionId) -> Result<Option<SessionOrigin>, StoreError> {

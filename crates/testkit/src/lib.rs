@@ -15,6 +15,7 @@
 //! | [`daemon`] | `switchyard serve`, where it listens, and a client for it |
 //! | [`event_client`] | a reader of a session's events by SSE or WebSocket, as slow as a test wants |
 //! | [`browser`] | a real browser without a window, and what happens in its pages |
+//! | [`memory_log`] | an event log that is gone with the test |
 //! | [`model_server`] | a model endpoint that follows a script, and fails in every way |
 //! | [`test_home`] | the binary under test in a home of its own, and waiting for conditions |
 //! | [`helper_programs`], [`test_executables`] | where the programs of this crate are |
@@ -32,6 +33,7 @@ pub mod event_client;
 pub mod helper_programs;
 pub mod json_schema;
 pub mod line_client;
+pub mod memory_log;
 pub mod model_server;
 pub mod proc;
 pub mod schema;
@@ -41,5 +43,6 @@ pub mod test_executables;
 pub mod test_home;
 pub mod transcript;
 
+pub use memory_log::MemoryLog;
 pub use schema::{Validator, Violation};
 pub use transcript::{Direction, Transcript, TranscriptEntry};

@@ -213,7 +213,7 @@ pub(crate) async fn answer(
     let listed = || daemon.registry.context().pending.get(record.id, request_id);
     let mut question = listed();
     if question.is_none()
-        && let Some(session) = daemon.registry.live(record.id)
+        && let Some(session) = daemon.registry.awake_handle(record.id)
     {
         // Whoever reads the log may be faster than the list: a session answers this only when
         // what it has logged is listed too.

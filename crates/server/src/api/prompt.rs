@@ -194,7 +194,7 @@ pub(crate) struct QueueEntry {
     responses((status = 200, description = "The queue", body = PromptQueue)))]
 pub(crate) async fn queue(session: SessionRequest<Observer>) -> Result<Json<PromptQueue>, Problem> {
     let (daemon, _, record) = session.visible().await?;
-    let waiting = match daemon.registry.live(record.id) {
+    let waiting = match daemon.registry.awake_handle(record.id) {
         // A session that was unloaded just now has no queue.
         Some(session) => session.waiting().await.unwrap_or_default(),
         None => Vec::new(),
@@ -225,7 +225,7 @@ pub(crate) async fn drop_queued(
     let record = daemon.visible(&id, &principal).await?;
     let missing = || Problem::not_found(format!("no prompt `{}` waits", shown(&turn)));
     let turn = TurnId::parse(&turn).map_err(|_| missing())?;
-    let is_dropped = match daemon.registry.live(record.id) {
+    let is_dropped = match daemon.registry.awake_handle(record.id) {
         Some(session) => session.drop_queued(turn).await.unwrap_or_default(),
         None => false,
     };

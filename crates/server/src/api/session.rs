@@ -182,7 +182,7 @@ impl SessionView {
         record: SessionRecord,
     ) -> Self {
         let _place = daemon.load.lookup(&principal.name).await;
-        let live = daemon.registry.live(record.id);
+        let live = daemon.registry.awake_handle(record.id);
         let offer = match live {
             Some(handle) => handle.offer().await.ok().flatten(),
             None => None,

@@ -12,9 +12,11 @@ use sessions::host::AgentCommand;
 use sessions::mint;
 use sessions::order::SessionOrder;
 use sessions::permission::{PermissionMode, PermissionPolicy};
+use sessions::pools::WarmSettings;
 use sessions::registry::{AgentSource, SessionRegistry};
 use sessions::settings::WorkerSetup;
-use store::{EventLog, MemoryLog, NewSession};
+use store::{EventLog, NewSession};
+use testkit::MemoryLog;
 use tower::ServiceExt as _;
 use utoipa::OpenApi as _;
 use wire::{Category, Fault, SessionId};
@@ -54,8 +56,9 @@ impl Served {
         let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
         let settings = sessions::settings::SessionSettings::default();
         let context = SessionContext::new(log, settings, setup);
-        let registry =
-            SessionRegistry::new(context, Arc::new(NoAgents), PermissionPolicy::default());
+        let warm = WarmSettings { is_on: false, ..WarmSettings::default() };
+        let policy = PermissionPolicy::default();
+        let registry = SessionRegistry::new(context, Arc::new(NoAgents), policy, warm);
         let sessions_dir = home.path().join("sessions");
         let settings = DaemonSettings { sessions_dir, ..DaemonSettings::default() };
         Self { daemon: Daemon::new(registry, settings, Metrics::new(["demo"])), _home: home }

@@ -283,7 +283,9 @@ impl EventReader {
 
     /// Whether a turn that does not run is still to come.
     async fn is_queued(&self, turn: wire::TurnId) -> bool {
-        let Some(session) = self.daemon.registry.live(self.log.session) else { return false };
+        let Some(session) = self.daemon.registry.awake_handle(self.log.session) else {
+            return false;
+        };
         match session.waiting().await {
             Ok(waiting) => waiting.iter().any(|prompt| prompt.turn == turn),
             Err(_) => false,

@@ -9,9 +9,11 @@ use sessions::context::SessionContext;
 use sessions::host::AgentCommand;
 use sessions::order::SessionOrder;
 use sessions::permission::{PermissionMode, PermissionPolicy};
+use sessions::pools::WarmSettings;
 use sessions::registry::{AgentSource, SessionRegistry};
 use sessions::settings::WorkerSetup;
-use store::{Batch, EventLog, MemoryLog, NewSession, RecordChanges, SessionRecord};
+use store::{Batch, EventLog, NewSession, RecordChanges, SessionRecord};
+use testkit::MemoryLog;
 use tokio::sync::mpsc;
 use wire::{Category, Draft, Event, Fault, Json, Kind, Millis, Seq, SessionId, TurnId};
 
@@ -61,8 +63,9 @@ impl One {
         };
         let settings = sessions::settings::SessionSettings::default();
         let context = SessionContext::new(log.clone(), settings, setup);
-        let registry =
-            SessionRegistry::new(context, Arc::new(NoAgents), PermissionPolicy::default());
+        let warm = WarmSettings { is_on: false, ..WarmSettings::default() };
+        let policy = PermissionPolicy::default();
+        let registry = SessionRegistry::new(context, Arc::new(NoAgents), policy, warm);
         let daemon = Daemon::new(
             registry,
             DaemonSettings { pace: PACE, ..DaemonSettings::default() },

@@ -148,11 +148,11 @@ impl SideSessions {
         }
         let mut sides = self.0.locked();
         if sides.len() >= MAX_SIDES {
-            sides.retain(|_, all| all.iter().any(|id| registry.live(*id).is_some()));
+            sides.retain(|_, all| all.iter().any(|id| registry.awake_handle(*id).is_some()));
         }
         let all = sides.entry(main).or_default();
         if !all.contains(&side) {
-            all.retain(|id| registry.live(*id).is_some());
+            all.retain(|id| registry.awake_handle(*id).is_some());
             all.push(side);
         }
     }

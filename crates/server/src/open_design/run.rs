@@ -97,7 +97,7 @@ impl Runs {
         {
             let _place = self.conversation_locks.enter(&run.note.conversation_id).await;
             let now = self.daemon.registry.record(record.id).await?;
-            let session = self.daemon.registry.live(record.id);
+            let session = self.daemon.registry.awake_handle(record.id);
             match (session, now.active_turn) {
                 (Some(session), Some(active)) if active == run.id => {
                     session.cancel_soon(by).await?;

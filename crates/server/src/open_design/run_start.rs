@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use sessions::budget::BudgetLimits;
-use sessions::creation_params::CreationParams;
+use sessions::details::CreationParams;
 use sessions::details::{ClientRequest, SessionDetails};
 use sessions::fair_limiter::FairPermit;
 use sessions::order::SessionOrder;

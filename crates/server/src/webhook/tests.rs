@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use sessions::pending::{ExpectedAnswer, PendingQuestion, QuestionListing};
 use sessions::permission::PermissionOption;
 use sessions::settings::{SessionSettings, WorkerSetup};
-use store::{Batch, EventLog, MemoryLog, NewSession};
+use store::{Batch, EventLog, NewSession};
+use testkit::MemoryLog;
 use wire::{Draft, Json, Kind, Millis, Seq, TurnId};
 
 use super::settings::DeliveryPace;

@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 use serde_json::Value;
 use serde_json::json;
-use store::{Batch, MemoryLog, NewSession};
+use store::{Batch, NewSession};
+use testkit::MemoryLog;
 use wire::{CallId, Draft, Json, Kind};
 
 use super::*;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
+use serde_with::skip_serializing_none;
 use wire::event::Limit;
 
 pub(super) fn show(limit: Limit, amount: &Number) -> String {
@@ -85,18 +86,14 @@ impl BudgetLimits {
     }
 }
 
+#[skip_serializing_none]
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct LimitsJson {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     turns: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     running_seconds: Option<Number>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     inactive_seconds: Option<Number>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     tokens: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     cost_usd: Option<f64>,
 }
 

@@ -11,20 +11,19 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use store::{ReadBudget, SessionRecord};
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use wire::{Json, Message, Millis, RpcError, SessionId, codes};
 
 use super::Front;
-use crate::creation_params::CreationParams;
-use crate::details::is_made_by;
+use crate::details::{CreationParams, is_made_by};
 use crate::host::Host;
 use crate::lock::lock;
 use crate::open::{OpenOptions, OpenedSession};
 use crate::options::InitialOptions;
 use crate::order::{Maker, OrderError, SessionOrder};
 use crate::permission::PermissionMode;
-use crate::registry::{RegistryError, SessionRegistry};
+use crate::registry::RegistryError;
 use crate::session::{ServedRequests, SessionHandle};
 use bus::quota::QuotaReservation;
 use wire::Fault;
@@ -92,44 +91,28 @@ impl RequestPermits {
     }
 }
 
-pub(super) struct ClientAccess {
-    pub(super) registry: Arc<SessionRegistry>,
-    pub(super) profile: ClientProfile,
-    /// The order that the client came with, or has sent since (`_switchyard/order`).
-    order: std::sync::Mutex<SessionOrder>,
-    /// Started for `initialize`; the first session gets it.
-    pub(super) spare: Mutex<Option<OpenOptions>>,
-}
-
-impl ClientAccess {
-    pub(super) fn new(registry: Arc<SessionRegistry>, profile: ClientProfile) -> Self {
-        let order = std::sync::Mutex::new(profile.order.clone());
-        Self { registry, profile, order, spare: Mutex::default() }
-    }
-
+impl Front {
     pub(super) fn order(&self) -> SessionOrder {
         lock(&self.order).clone()
     }
 
-    /// An agent that belongs to no session yet.
+    /// An agent that belongs to no session yet, started if need be.
     pub(super) async fn host(&self) -> Result<Arc<Host>, RpcError> {
         let mut spare = self.spare.lock().await;
-        let slot = match &*spare {
-            Some(terms) => terms.slot.clone(),
-            None => {
-                let terms = self.registry.open_options(self.order(), None).await?;
-                let slot = terms.slot.clone();
-                *spare = Some(terms);
-                slot
-            }
+        let options = match spare.take() {
+            Some(options) => options,
+            None => self.registry.open_options(self.order(), None).await?,
         };
+        let slot = spare.insert(options).slot.clone();
         drop(spare);
-        slot.host().await.map_err(|error| super::explain(&error))
+        let host = slot.host().await.map_err(|error| RpcError::from(&Fault::from(&error)))?;
+        self.follow_sessionless(&host);
+        Ok(host)
     }
 
     pub(super) async fn leave(&self) {
-        if let Some(terms) = self.spare.lock().await.take() {
-            terms.slot.shut_down().await;
+        if let Some(options) = self.spare.lock().await.take() {
+            options.slot.shut_down().await;
         }
     }
 
@@ -141,11 +124,6 @@ impl ClientAccess {
     /// Whether the client is the daemon's own user, on the same machine.
     pub(super) fn is_local(&self) -> bool {
         self.profile.may_run_commands
-    }
-
-    /// The client's name in the log.
-    pub(super) fn by(&self) -> &str {
-        &self.profile.by
     }
 
     /// Whether the client is sent no questions and requests.
@@ -203,7 +181,7 @@ impl ClientAccess {
         }
     }
 
-    pub(super) async fn new_session(&self, params: &Json) -> Result<OpenedSession, RpcError> {
+    pub(super) async fn make_session(&self, params: &Json) -> Result<OpenedSession, RpcError> {
         self.may_act()?;
         #[derive(Default, Deserialize)]
         #[serde(default)]
@@ -224,7 +202,7 @@ impl ClientAccess {
             false => None,
         };
         Ok(match spare {
-            Some(terms) => self.registry.create_with(OpenOptions { order, ..terms }).await?,
+            Some(options) => self.registry.create_with(OpenOptions { order, ..options }).await?,
             None => self.registry.create(order).await?,
         })
     }
@@ -282,20 +260,18 @@ impl ClientAccess {
         order.maker = Some(self.maker());
         Ok(order)
     }
-}
 
-impl Front {
     /// The agent's answer to `initialize`; remembered, so that it need not be started.
     pub(super) async fn introduction(&self) -> Result<Json, RpcError> {
-        let (registry, order) = (&self.access.registry, self.access.order());
+        let order = self.order();
         let key = (order.agent, order.command);
-        if let Some((answer, at)) = lock(&registry.initialize_answers).get(&key)
+        if let Some((answer, at)) = lock(&self.registry.initialize_answers).get(&key)
             && at.elapsed() < CACHED_FOR
         {
             return Ok(answer.clone());
         }
         let answer = self.host().await?.initialized.clone();
-        let mut known = lock(&registry.initialize_answers);
+        let mut known = lock(&self.registry.initialize_answers);
         known.retain(|_, (_, at)| at.elapsed() < CACHED_FOR);
         known.insert(key, (answer.clone(), Instant::now()));
         Ok(answer)
@@ -304,7 +280,7 @@ impl Front {
     /// The kinds of the agent's requests that the client answers. Only an editor on this machine
     /// has the same files, and is trusted with requests that nobody here can judge.
     pub(super) fn serves(&self) -> ServedRequests {
-        let is_local = self.access.is_local();
+        let is_local = self.is_local();
         ServedRequests { files: is_local && self.abilities().files, others: is_local }
     }
 
@@ -320,11 +296,11 @@ impl Front {
             additional_directories: Vec<PathBuf>,
             permissions: Option<PermissionMode>,
         }
-        if !self.access.is_local() {
+        if !self.is_local() {
             return;
         }
         let Ok(said) = message.body_json().read::<OrderParams>() else { return };
-        let mut order = lock(&self.access.order);
+        let mut order = lock(&self.order);
         *order = SessionOrder {
             agent: said.agent.or_else(|| order.agent.clone()),
             command: said.command.into_iter().map(Into::into).collect(),

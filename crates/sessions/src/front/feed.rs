@@ -19,7 +19,7 @@ use crate::link;
 use crate::lock::lock;
 use crate::pending::PendingQuestions;
 use crate::permission::Decider;
-use crate::session::{Attachment, ClientCall, SessionHandle, SessionPhase, SubmittedAnswer};
+use crate::session::{ClientAttachment, ClientCall, SessionHandle, SessionPhase, SubmittedAnswer};
 use bus::connection::{CallError, Connection, RpcResult};
 use projection::{AcpReplay, OutputPace, TerminalsAsText};
 
@@ -27,30 +27,7 @@ use projection::{AcpReplay, OutputPace, TerminalsAsText};
 const PAGE: usize = 256;
 
 /// The client's prompts that wait for their turn to end.
-#[derive(Debug, Clone, Default)]
-pub(super) struct WaitingPrompts(Arc<Mutex<HashMap<TurnId, RpcId>>>);
-
-impl WaitingPrompts {
-    pub(super) fn expect(&self, turn: TurnId, request: RpcId) {
-        lock(&self.0).insert(turn, request);
-    }
-
-    pub(super) fn take(&self, turn: TurnId) -> Option<RpcId> {
-        lock(&self.0).remove(&turn)
-    }
-
-    pub(super) fn has(&self, raw_id: &str) -> bool {
-        lock(&self.0).values().any(|id| id.as_str() == raw_id)
-    }
-
-    fn expects(&self, turn: TurnId) -> bool {
-        lock(&self.0).contains_key(&turn)
-    }
-
-    pub(super) fn take_all(&self) -> Vec<RpcId> {
-        lock(&self.0).drain().map(|(_, id)| id).collect()
-    }
-}
+pub(super) type WaitingPrompts = Arc<Mutex<HashMap<TurnId, RpcId>>>;
 
 pub(super) struct Feed {
     pub(super) client: Connection,
@@ -58,7 +35,7 @@ pub(super) struct Feed {
     pub(super) budget: ReadBudget,
     pub(super) handle: SessionHandle,
     /// `None` for a client that only watches.
-    pub(super) attachment: Option<Attachment>,
+    pub(super) attachment: Option<ClientAttachment>,
     /// The decider that is logged when the client answers.
     pub(super) decider: Decider,
     pub(super) abilities: ClientCapabilities,
@@ -109,7 +86,7 @@ impl Feed {
                         break;
                     }
                 }
-                Some(call) = next_call(&mut self.attachment) => self.calls.push(call),
+                Some(call) = async { self.attachment.as_mut()?.calls.recv().await } => self.calls.push(call),
                 changed = phase.changed() => {
                     if changed.is_err() {
                         break;
@@ -193,7 +170,9 @@ impl Feed {
     fn note_prompt(&mut self, event: &Event) {
         /// Prompts of others that are noted: as many as can wait in a session, and more.
         const MAX_WAITING: usize = 256;
-        let Some(turn) = event.turn.filter(|turn| !self.prompts.expects(*turn)) else { return };
+        let Some(turn) = event.turn.filter(|turn| !lock(&self.prompts).contains_key(turn)) else {
+            return;
+        };
         if self.prompts_of_others.len() < MAX_WAITING {
             self.prompts_of_others.insert(turn, event.seq);
         }
@@ -260,11 +239,8 @@ impl Feed {
     /// Makes the agent's calls whose place in the log the client has reached.
     fn make_calls(&mut self) {
         let cursor = self.cursor;
-        let (due, later) =
-            std::mem::take(&mut self.calls).into_iter().partition(|call| call.after <= cursor);
-        self.calls = later;
-        let due: Vec<ClientCall> = due;
-        for call in due {
+        let due = self.calls.extract_if(.., |call| call.after <= cursor);
+        for call in due.collect::<Vec<_>>() {
             let (client, params) = (self.client.clone(), self.with_client_id(&call.params));
             task::spawn(async move {
                 let outcome = client.call(&call.method, &params).await;
@@ -274,14 +250,15 @@ impl Feed {
     }
 
     async fn answer_prompt(&self, turn: Option<TurnId>, outcome: RpcResult) {
-        if let Some(id) = turn.and_then(|turn| self.prompts.take(turn)) {
+        if let Some(id) = turn.and_then(|turn| lock(&self.prompts).remove(&turn)) {
             let _ = self.client.respond(&id, outcome).await;
         }
     }
 
     async fn fail_prompts(&self, why: Option<String>) {
         let why = why.unwrap_or_else(|| "the session has ended".into());
-        for id in self.prompts.take_all() {
+        let waiting = std::mem::take(&mut *lock(&self.prompts));
+        for id in waiting.into_values() {
             let _ = self.client.respond(&id, Err(RpcError::internal(&why))).await;
         }
     }
@@ -295,14 +272,6 @@ impl Feed {
 pub(super) async fn until_sent(taken: Option<ReadPermit>, client: &Connection) {
     if taken.is_some() {
         client.drained().await;
-    }
-}
-
-/// Never ready for a client that only watches.
-async fn next_call(attachment: &mut Option<Attachment>) -> Option<ClientCall> {
-    match attachment {
-        Some(attachment) => attachment.calls.recv().await,
-        None => std::future::pending().await,
     }
 }
 

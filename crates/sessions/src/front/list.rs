@@ -26,31 +26,21 @@ impl Front {
         let params = params.unwrap_or_default();
         let before = params.cursor.as_deref().map(read_cursor).transpose()?;
         let filter = SessionFilter {
-            agent: self.access.order().agent,
+            agent: self.order().agent,
             cwd: params.cwd,
-            made_by: self.access.only_made_by(),
+            made_by: self.only_made_by(),
             limit: PAGE,
             before,
             ..SessionFilter::default()
         };
-        let found =
-            self.access.registry.log().sessions(filter).await.map_err(RpcError::internal)?;
-        let next = match found.last() {
-            Some(last) if found.len() == PAGE => Some(write_cursor(last)),
-            _ => None,
-        };
-        let seen = found.iter().filter(|record| self.access.sees(record));
-        let sessions: Vec<Value> = seen.map(describe).collect();
-        Ok(Json::of(&page(sessions, next)))
+        let found = self.registry.log().sessions(filter).await.map_err(RpcError::internal)?;
+        let seen = found.iter().filter(|record| self.sees(record));
+        let mut page = json!({ "sessions": seen.map(describe).collect::<Vec<_>>() });
+        if let Some(last) = found.last().filter(|_| found.len() == PAGE) {
+            page["nextCursor"] = json!(PageStart::of(last).to_string());
+        }
+        Ok(Json::of(&page))
     }
-}
-
-fn page(sessions: Vec<Value>, next: Option<String>) -> Value {
-    let mut page = json!({ "sessions": sessions });
-    if let Some(next) = next {
-        page["nextCursor"] = json!(next);
-    }
-    page
 }
 
 fn describe(record: &SessionRecord) -> Value {
@@ -62,10 +52,6 @@ fn describe(record: &SessionRecord) -> Value {
         session["updatedAt"] = json!(updated.to_string());
     }
     session
-}
-
-fn write_cursor(last: &SessionRecord) -> String {
-    PageStart::of(last).to_string()
 }
 
 fn read_cursor(cursor: &str) -> Result<PageStart, RpcError> {

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use store::{BudgetedRead, SessionFilter, SessionRecord};
 use wire::{Json, Message, RpcError, Seq, SessionId, codes};
 
-use super::{Feed, Front, OpenSession, feed, no_such_session, session_of};
-use crate::creation_params::CreationParams;
+use super::{Feed, Front, OpenSession, feed, named_session, no_such_session};
+use crate::details::CreationParams;
 use crate::host::Host;
 use crate::link;
 use crate::lock::lock;
@@ -25,14 +25,14 @@ const DELETED_WITHIN: Duration = Duration::from_secs(5);
 
 impl Front {
     pub(super) async fn new_session(self: Arc<Self>, message: Message) -> RpcResult {
-        let opened = self.access.new_session(&message.body_json()).await?;
+        let opened = self.make_session(&message.body_json()).await?;
         self.start_new_feed(opened).await
     }
 
     pub(super) async fn fork_session(self: &Arc<Self>, open: &OpenSession) -> RpcResult {
-        let registry = &self.access.registry;
-        let fork = registry.fork(open.handle.id(), None, Some(self.access.maker())).await?;
-        let answer = self.access.linked(fork).await?;
+        let registry = &self.registry;
+        let fork = registry.fork(open.handle.id(), None, Some(self.maker())).await?;
+        let answer = self.linked(fork).await?;
         let handle = registry.session(fork).await?;
         let cursor = registry.record(fork).await.map_or(Seq(0), |record| record.head);
         self.start_new_feed(OpenedSession { handle, answer, cursor }).await
@@ -45,47 +45,40 @@ impl Front {
         answer.map_err(RpcError::internal)
     }
 
-    pub(super) async fn load_session(self: Arc<Self>, message: Message) -> RpcResult {
-        self.reopen(&message, HistoryReplay::Whole).await
-    }
-
-    pub(super) async fn resume_session(self: Arc<Self>, message: Message) -> RpcResult {
-        self.reopen(&message, HistoryReplay::Nothing).await
-    }
-
-    async fn reopen(self: Arc<Self>, message: &Message, replay: HistoryReplay) -> RpcResult {
-        let params = message.body_json();
-        let Some(named) = session_of(&params) else { return Err(no_such_session(message)) };
+    /// `session/load`, which replays the history, or `session/resume`.
+    pub(super) async fn reopen_session(self: Arc<Self>, message: Message) -> RpcResult {
+        let (params, replays) = (message.body_json(), message.method() == "session/load");
+        let named = named_session(&message)?;
         if let Some(open) = self.open_session(&named) {
-            return self.restart_feed(&named, &open, &replay).await;
+            return self.restart_feed(&named, &open, replays).await;
         }
         let Some(record) = self.find(&named).await? else {
             return Err(RpcError::not_found(format_args!("session `{named}`")));
         };
         let alias = (named != record.id.as_str()).then_some(named);
-        let (access, registry) = (&self.access, &self.access.registry);
+        let registry = &self.registry;
         // Watching changes nothing, and is no reason to start an agent.
-        let only_watches = access.profile.is_observer;
+        let only_watches = self.profile.is_observer;
         match names_cwd(&params) && !only_watches {
             true => {
                 let params = wire::remove_member(&params, "sessionId");
                 let params = params.map_err(RpcError::internal)?;
-                let order = &|made_of: &CreationParams| access.again(&params, made_of);
+                let order = &|made_of: &CreationParams| self.again(&params, made_of);
                 registry
-                    .reopen_session(record.id, &ReopenRequest { order, spare: &access.spare })
+                    .reopen_session(record.id, &ReopenRequest { order, spare: &self.spare })
                     .await?
             }
             false => registry.session(record.id).await?,
         };
         // Events that are logged from here on are sent by the feed.
         let record = registry.record(record.id).await?;
-        let replayed = match replay {
-            HistoryReplay::Whole => Some(self.replay(&record, alias.as_deref()).await?),
-            HistoryReplay::Nothing => None,
+        let replayed = match replays {
+            true => Some(self.replay(&record, alias.as_deref()).await?),
+            false => None,
         };
         let answer = match only_watches {
             true => Json::trusted("{}"),
-            false => access.linked(record.id).await?,
+            false => self.linked(record.id).await?,
         };
         let handle = registry.session(record.id).await?;
         let said = wire::remove_member(&answer, "sessionId").map_err(RpcError::internal)?;
@@ -100,15 +93,15 @@ impl Front {
         self: &Arc<Self>,
         named: &str,
         open: &OpenSession,
-        replay: &HistoryReplay,
+        replays: bool,
     ) -> RpcResult {
         let answer = wire::remove_member(&open.answer, "sessionId").map_err(RpcError::internal)?;
-        if *replay == HistoryReplay::Nothing {
+        if !replays {
             return Ok(answer);
         }
         open.feed.abort();
         let id = open.handle.id();
-        let record = self.access.registry.log().session(id).await.map_err(OpenError::from)?;
+        let record = self.registry.log().session(id).await.map_err(OpenError::from)?;
         let Some(record) = record else { return Err(RpcError::not_found(named)) };
         let alias = (named != id.as_str()).then(|| named.to_owned());
         let replayed = self.replay(&record, alias.as_deref()).await?;
@@ -120,20 +113,20 @@ impl Front {
 
     /// A session by our id, or by the agent's.
     pub(super) async fn find(&self, named: &str) -> Result<Option<SessionRecord>, RpcError> {
-        let log = self.access.registry.log();
+        let log = self.registry.log();
         if let Ok(id) = SessionId::parse(named)
             && let Some(record) = log.session(id).await.map_err(OpenError::from)?
         {
-            return Ok(Some(record).filter(|record| self.access.sees(record)));
+            return Ok(Some(record).filter(|record| self.sees(record)));
         }
         let filter = SessionFilter {
-            agent: self.access.order().agent,
+            agent: self.order().agent,
             agent_session: Some(named.to_owned()),
             limit: 1,
             ..SessionFilter::default()
         };
         let found = log.sessions(filter).await.map_err(OpenError::from)?.pop();
-        Ok(found.filter(|record| self.access.sees(record)))
+        Ok(found.filter(|record| self.sees(record)))
     }
 
     pub(super) async fn replay(
@@ -143,7 +136,7 @@ impl Front {
     ) -> Result<TerminalsAsText, RpcError> {
         let name = alias.unwrap_or(record.id.as_str());
         let mut projection = AcpReplay::new(name).serving_terminals();
-        let (log, budget) = (self.access.registry.log(), &self.access.profile.budget);
+        let (log, budget) = (self.registry.log(), &self.profile.budget);
         let abilities = self.abilities();
         let (mut after, mut updates) = (Seq(0), Vec::new());
         while after < record.head {
@@ -175,18 +168,17 @@ impl Front {
         replayed: Option<TerminalsAsText>,
     ) -> Result<(), RpcError> {
         let OpenedSession { handle, answer, cursor, .. } = opened;
-        let attachment = match self.access.gets_no_requests() {
+        let attachment = match self.gets_no_requests() {
             true => None,
             false => {
                 let attaching = handle.attach(self.serves());
                 Some(attaching.await.map_err(RpcError::internal)?)
             }
         };
-        let (registry, profile) = (&self.access.registry, &self.access.profile);
+        let (registry, profile) = (&self.registry, &self.profile);
         // Its messages of no session are this client's, too, if nobody else has the process.
-        let slot = registry
-            .slot_of(handle.id())
-            .filter(|slot| self.access.is_local() && !slot.is_shared());
+        let slot =
+            registry.slot_of(handle.id()).filter(|slot| self.is_local() && !slot.is_shared());
         if let Some(host) = slot.and_then(|slot| slot.running()) {
             self.follow_sessionless(&host);
         }
@@ -216,18 +208,16 @@ impl Front {
     }
 
     pub(super) async fn close_session(self: Arc<Self>, message: Message) -> RpcResult {
-        let Some(named) = session_of(&message.body_json()) else {
-            return Err(no_such_session(&message));
-        };
+        let named = named_session(&message)?;
         let Some(open) = self.open_session(&named) else {
             return match self.find(&named).await? {
                 Some(_) => Ok(Json::trusted("{}")),
-                None => Err(no_such_session(&message)),
+                None => Err(no_such_session(&named)),
             };
         };
-        self.access.may_act()?;
+        self.may_act()?;
         lock(&self.sessions).remove(&named);
-        let (registry, id) = (&self.access.registry, open.handle.id());
+        let (registry, id) = (&self.registry, open.handle.id());
         let (feed, prompts) = (open.feed.clone(), open.prompts.clone());
         drop(open);
         if registry.n_clients(id) == 0 {
@@ -236,23 +226,22 @@ impl Front {
             return Ok(Json::trusted("{}"));
         }
         feed.abort();
-        for waiting in prompts.take_all() {
+        let waiting = std::mem::take(&mut *lock(&prompts));
+        for waiting in waiting.into_values() {
             self.respond(&waiting, Ok(Json::trusted(r#"{"stopReason":"cancelled"}"#))).await;
         }
         Ok(Json::trusted("{}"))
     }
 
     pub(super) async fn delete_session(self: Arc<Self>, message: Message) -> RpcResult {
-        let Some(named) = session_of(&message.body_json()) else {
-            return Err(no_such_session(&message));
-        };
-        if !self.access.profile.may_delete {
+        let named = named_session(&message)?;
+        if !self.profile.may_delete {
             return Err(RpcError::new(codes::INVALID_REQUEST, "only admins may delete sessions"));
         }
         // Deleting what is not there is done already.
         if let Some(record) = self.find(&named).await? {
             self.delete_in_agent(&record).await;
-            self.access.registry.delete(record.id).await?;
+            self.registry.delete(record.id).await?;
         }
         if let Some(open) = lock(&self.sessions).remove(&named) {
             open.feed.abort();
@@ -265,11 +254,11 @@ impl Front {
     /// Asks an agent that runs to delete the session on its side, if it can. What it keeps of it is
     /// its own business.
     async fn delete_in_agent(&self, record: &SessionRecord) {
-        let registry = &self.access.registry;
+        let registry = &self.registry;
         let Some(agent_session) = &record.agent_session else { return };
         let host = self.running_agent(record).await;
         let Some(host) = host.filter(|host| host.capabilities.delete) else { return };
-        if let Some(handle) = registry.live(record.id) {
+        if let Some(handle) = registry.awake_handle(record.id) {
             let _ = handle.cancel("delete").await;
         }
         let params = Json::of(&json!({ "sessionId": agent_session }));
@@ -279,12 +268,12 @@ impl Front {
 
     /// The process that has a session, or else another one of this client and of the same agent.
     async fn running_agent(&self, record: &SessionRecord) -> Option<Arc<Host>> {
-        let registry = &self.access.registry;
+        let registry = &self.registry;
         let own = registry.slot_of(record.id);
         if let Some(host) = own.and_then(|slot| slot.running()) {
             return Some(host);
         }
-        let spare = self.access.spare.lock().await.as_ref().map(|terms| terms.slot.clone());
+        let spare = self.spare.lock().await.as_ref().map(|options| options.slot.clone());
         let open: Vec<SessionId> =
             lock(&self.sessions).values().map(|open| open.handle.id()).collect();
         let slots = spare.into_iter().chain(open.into_iter().filter_map(|id| registry.slot_of(id)));
@@ -297,10 +286,4 @@ impl Front {
 /// to have it need not.
 fn names_cwd(params: &Json) -> bool {
     params.read::<Value>().is_ok_and(|params| params["cwd"].is_string())
-}
-
-#[derive(PartialEq, Eq)]
-enum HistoryReplay {
-    Whole,
-    Nothing,
 }

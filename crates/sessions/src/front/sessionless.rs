@@ -20,7 +20,7 @@ impl Front {
             }
             *last = Some(host.clone());
         }
-        let (mut sessionless, agent) = (host.take_sessionless(), host.connection.clone());
+        let (mut sessionless, agent) = (host.routes.take_sessionless(), host.connection.clone());
         let client = self.client.clone();
         self.tasks.spawn(task::boxed(async move {
             while let Some(batch) = sessionless.recv().await {

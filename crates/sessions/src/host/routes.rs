@@ -17,7 +17,7 @@ use crate::lock::lock;
 
 /// A message of an agent to one session.
 #[derive(Debug)]
-pub enum AgentMessage {
+pub(crate) enum AgentMessage {
     /// A `session/update`, its session id already replaced by ours.
     Update {
         kind: Kind,
@@ -168,6 +168,7 @@ impl Routes {
         tag
     }
 
+    /// Messages that belong to no session go to the receiver from now on.
     pub(crate) fn take_sessionless(&self) -> AgentMessages {
         let (sender, receiver) = mpsc::channel(QUEUE_BATCHES);
         lock(&self.table).sessionless = Some(sender);
@@ -234,7 +235,7 @@ impl Routes {
                 Some(sessionless) => {
                     DispatchTarget::Session(sessionless.clone(), to_session(message, ""))
                 }
-                None => DispatchTarget::Nobody(message),
+                None => DispatchTarget::nobody(message),
             });
         };
         if let Some(route) = table.by_session.get(&session) {
@@ -246,7 +247,7 @@ impl Routes {
             table.parked.push((session, message));
             return None;
         }
-        Some(DispatchTarget::Nobody(message))
+        Some(DispatchTarget::nobody(message))
     }
 }
 
@@ -255,7 +256,14 @@ enum DispatchTarget {
     Settle(bus::connection::CallReply),
     Everyone(String),
     Refuse(Message, RpcError),
-    Nobody(Message),
+}
+
+impl DispatchTarget {
+    fn nobody(message: Message) -> Self {
+        tracing::debug!(method = message.method(), "message for no session");
+        let error = RpcError::method_not_found(message.method());
+        Self::Refuse(message, error)
+    }
 }
 
 fn to_session(message: Message, public_id: &str) -> AgentMessage {
@@ -312,31 +320,26 @@ pub(super) async fn dispatch(
 async fn hand_out(batch: Vec<IncomingMessage>, connection: &Connection, routes: &Arc<Routes>) {
     let mut group: Option<(mpsc::Sender<Vec<AgentMessage>>, Vec<AgentMessage>)> = None;
     for incoming in batch {
-        let Some(placed) = routes.route(incoming) else { continue };
-        if let DispatchTarget::Session(sender, message) = placed {
-            match &mut group {
-                Some((current, messages)) if current.same_channel(&sender) => {
-                    messages.push(message);
-                }
-                _ => {
-                    hand_to(group.take()).await;
-                    group = Some((sender, vec![message]));
-                }
-            }
-            continue;
+        let Some(target) = routes.route(incoming) else { continue };
+        let goes_on = match (&group, &target) {
+            (Some((current, _)), DispatchTarget::Session(next, _)) => current.same_channel(next),
+            _ => false,
+        };
+        if !goes_on {
+            // Everything before goes out first, so that an answer is never seen too early.
+            hand_to(group.take()).await;
         }
-        // Everything before goes out first, so that an answer is never seen too early.
-        hand_to(group.take()).await;
-        match placed {
+        match target {
+            DispatchTarget::Session(sender, message) => {
+                group.get_or_insert_with(|| (sender, Vec::new())).1.push(message);
+            }
             DispatchTarget::Settle(reply) => reply.settle(),
             DispatchTarget::Everyone(what) => hand_to_everyone(routes, &what).await,
-            DispatchTarget::Refuse(message, error) => refuse(connection, &message, error).await,
-            DispatchTarget::Nobody(message) => {
-                tracing::debug!(method = message.method(), "message for no session");
-                let error = RpcError::method_not_found(message.method());
-                refuse(connection, &message, error).await;
+            DispatchTarget::Refuse(message, error) => {
+                if message.kind() == wire::MessageKind::Request {
+                    let _ = connection.respond(&message.id(), Err(error)).await;
+                }
             }
-            DispatchTarget::Session(..) => {}
         }
     }
     hand_to(group).await;
@@ -353,12 +356,6 @@ async fn hand_to_everyone(routes: &Arc<Routes>, what: &str) {
     routes.note_early_garbage(what);
     for sender in routes.everyone() {
         let _ = sender.send(vec![AgentMessage::Garbage(what.to_owned())]).await;
-    }
-}
-
-async fn refuse(connection: &Connection, message: &Message, error: RpcError) {
-    if message.kind() == wire::MessageKind::Request {
-        let _ = connection.respond(&message.id(), Err(error)).await;
     }
 }
 

@@ -69,16 +69,10 @@ impl HostSlot {
         self.backing.get()?.shared()
     }
 
-    /// A session that was opened with `params` before anybody asked for it.
-    pub(crate) fn take_prepared(&self, params: &Json) -> Option<PreparedSession> {
-        self.backing.get()?.take_prepared(params)
-    }
-
-    /// Frees a session that was opened in advance, because this one is another.
-    pub(crate) fn discard_prepared(&self) {
-        if let Some(backing) = self.backing.get() {
-            backing.discard_prepared();
-        }
+    /// A session that was opened with the params that are `wanted` before anybody asked for it;
+    /// any other is freed.
+    pub(crate) fn take_prepared(&self, wanted: Option<&Json>) -> Option<PreparedSession> {
+        self.backing.get()?.take_prepared(wanted)
     }
 
     /// No agent is started here any more.

@@ -10,32 +10,33 @@ use std::time::Duration;
 
 use serde_json::Value;
 use wire::Json;
+use wire::event::ResumeWay;
 
 use super::{
-    EarlierSession, EarlyMessages, LinkError, ReopenFailure, explain, params_for, reopen_failure,
+    AgentLink, EarlierSession, EarlyMessages, LinkError, ReopenFailure, explain, params_for,
+    reopen_failure,
 };
-use crate::host::{AgentMessage, AgentMessages, Host};
+use crate::host::{AgentMessage, Host};
 use crate::name_list::names;
 use bus::connection::{CallError, RpcResult};
 
 /// A conversation that an agent has opened again.
 pub(super) struct ReopenedSession {
-    pub(super) messages: AgentMessages,
-    pub(super) answer: Json,
-    /// Messages so far that are no part of the conversation.
-    pub(super) early: EarlyMessages,
+    /// Its early messages are those so far that are no part of the conversation.
+    pub(super) link: AgentLink,
     pub(super) prompts: ReplayedPrompts,
 }
 
 impl ReopenedSession {
-    /// Asks for the conversation by `method`.
+    /// Asks for the conversation, to be resumed or loaded.
     pub(super) async fn ask(
         host: &Arc<Host>,
         public_id: &str,
         agent_session: &str,
-        method: &'static str,
+        how: ResumeWay,
         known: &EarlierSession,
     ) -> Result<Self, ReopenFailure> {
+        let method = if how == ResumeWay::Load { "session/load" } else { "session/resume" };
         let params = params_for(agent_session, &known.made_of.new_params);
         let taken = || ReopenFailure::Lost("another open session has it".into());
         let messages = host.routes.add(agent_session, public_id).ok_or_else(taken)?;
@@ -45,12 +46,15 @@ impl ReopenedSession {
         host.connection
             .call_tagged(tag, method, &params)
             .map_err(|error| fail(explain(host, method, error)))?;
-        let mut replay = Self {
+        let link = AgentLink {
+            host: host.clone(),
+            agent_session: agent_session.to_owned(),
             messages,
-            answer: Json::trusted("{}"),
             early: EarlyMessages::default(),
-            prompts: ReplayedPrompts::default(),
+            answer: Json::trusted("{}"),
+            how,
         };
+        let mut replay = Self { link, prompts: ReplayedPrompts::default() };
         let within = host.settings.open_within;
         let outcome = match tokio::time::timeout(within, replay.until_answer(tag)).await {
             Ok(Some(outcome)) => outcome,
@@ -58,7 +62,7 @@ impl ReopenedSession {
             Err(_) => return Err(fail(LinkError::Silent { method, waited: within })),
         };
         let explained = |error| explain(host, method, CallError::Refused(error));
-        replay.answer = outcome.map_err(|error| fail(explained(error)))?;
+        replay.link.answer = outcome.map_err(|error| fail(explained(error)))?;
         Ok(replay)
     }
 
@@ -66,12 +70,12 @@ impl ReopenedSession {
     async fn until_answer(&mut self, tag: u64) -> Option<RpcResult> {
         let mut answer = None;
         while answer.is_none() {
-            for message in self.messages.recv().await? {
+            for message in self.link.messages.recv().await? {
                 match message {
                     AgentMessage::Answer { tag: answered, outcome } if answered == tag => {
                         answer = Some(outcome);
                     }
-                    message if answer.is_some() => self.early.push(message),
+                    message if answer.is_some() => self.link.early.push(message),
                     message => self.hear(message),
                 }
             }
@@ -82,7 +86,7 @@ impl ReopenedSession {
     fn hear(&mut self, message: AgentMessage) {
         match is_conversation(&message) {
             true => self.prompts.hear(&message),
-            false => self.early.push(message),
+            false => self.link.early.push(message),
         }
     }
 
@@ -91,11 +95,12 @@ impl ReopenedSession {
         /// The replay follows the answer within milliseconds, or not at all.
         const QUIET: Duration = Duration::from_millis(300);
         const AT_MOST: Duration = Duration::from_secs(2);
-        for message in std::mem::take(&mut self.early).into_messages() {
+        for message in std::mem::take(&mut self.link.early).into_messages() {
             self.hear(message);
         }
         let hearing = async {
-            while let Ok(Some(batch)) = tokio::time::timeout(QUIET, self.messages.recv()).await {
+            while let Ok(Some(batch)) = tokio::time::timeout(QUIET, self.link.messages.recv()).await
+            {
                 for message in batch {
                     self.hear(message);
                 }

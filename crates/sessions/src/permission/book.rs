@@ -38,11 +38,6 @@ struct RuleBookInner {
 }
 
 impl RuleBook {
-    pub fn new(rules: Rules) -> Self {
-        let rules = watch::Sender::new(Arc::new(rules));
-        Self(Arc::new(RuleBookInner { rules, watching: Mutex::default() }))
-    }
-
     pub fn current(&self) -> Arc<Rules> {
         self.0.rules.borrow().clone()
     }

@@ -88,7 +88,7 @@ impl CommandSearch {
         let around = std::mem::take(&mut self.reread_risk);
         self.lines.insert(line.to_owned());
         let read = lexed.commands.iter().try_for_each(|words| self.words(words, depth));
-        if self.reread_risk.has_numbers() {
+        if self.reread_risk.has_numbers {
             self.reread_risk.literals.join(lexed.unread);
         }
         self.reread_risk.join(around);

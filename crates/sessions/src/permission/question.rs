@@ -22,28 +22,15 @@ pub struct PermissionOption {
 #[derive(Debug, Clone, Default)]
 pub struct PolicyQuestion {
     pub agent: String,
-    pub title: String,
-    pub kind: String,
-    /// Absolute, `..` and symbolic links resolved as far as the path exists.
+    /// What is known of the tool call.
+    pub facts: ToolFacts,
+    /// Its paths: absolute, `..` and symbolic links resolved as far as the path exists.
     pub paths: Vec<PathBuf>,
-    pub command: Option<String>,
-    /// It runs something, even if it does not say what, and whatever its kind.
-    pub is_run: bool,
-    /// Texts beside the command that may be commands.
-    pub lines: Vec<String>,
     pub options: Vec<PermissionOption>,
-    /// The model asks the user something; no rule knows the answer.
-    pub is_for_a_person: bool,
     /// The session's roots, resolved the same way.
     pub roots: Vec<PathBuf>,
     /// It is about a directory that no session may touch.
     pub is_forbidden: bool,
-    /// It names more paths than are looked at.
-    pub is_cut: bool,
-    /// It changes a file, whatever its kind.
-    pub is_edit: bool,
-    /// There is more to it than its command says.
-    pub has_more_than_command: bool,
     /// It is one of its agent's own tools that only write a file, which the agent gives no kind.
     pub is_known_edit: bool,
 }
@@ -64,7 +51,8 @@ impl PolicyQuestion {
     pub fn read(params: &str, known: Option<&ToolFacts>, agent: &str, roots: &[PathBuf]) -> Self {
         let Ok(params) = serde_json::from_str::<Value>(&wire::readable(params)) else {
             // Nobody but a person can tell what it is about.
-            return Self { agent: agent.to_owned(), is_for_a_person: true, ..Self::default() };
+            let facts = ToolFacts { is_for_a_person: true, ..ToolFacts::default() };
+            return Self { agent: agent.to_owned(), facts, ..Self::default() };
         };
         let mut facts = known.cloned().unwrap_or_default();
         facts.learn(&params["toolCall"]);
@@ -77,21 +65,13 @@ impl PolicyQuestion {
             facts.paths.iter().flat_map(|path| resolved(&base.join(path))).collect();
         paths.sort();
         paths.dedup();
+        facts.has_more_than_command |= facts.directories.iter().any(is_elsewhere);
         Self {
             agent: agent.to_owned(),
+            facts,
             paths,
-            has_more_than_command: facts.has_more_than_command
-                || facts.directories.iter().any(is_elsewhere),
-            title: facts.title,
-            kind: facts.kind,
-            command: facts.command,
-            is_run: facts.is_run,
-            lines: facts.lines,
             options: params["options"].as_array().map(|all| read_options(all)).unwrap_or_default(),
-            is_for_a_person: facts.is_for_a_person,
             roots: roots.to_vec(),
-            is_cut: facts.is_cut,
-            is_edit: facts.is_edit,
             // Set by `noting_forbidden` and `noting_known_edit`.
             is_forbidden: false,
             is_known_edit: false,
@@ -102,8 +82,8 @@ impl PolicyQuestion {
     /// and do nothing else. Its input must be a path and texts, and nothing else.
     #[must_use]
     pub fn noting_known_edit(mut self, tools: &[String], call: &Value) -> Self {
-        let says_nothing = ["", "other"].contains(&self.kind.as_str());
-        let title = self.title.to_lowercase();
+        let says_nothing = ["", "other"].contains(&self.facts.kind.as_str());
+        let title = self.facts.title.to_lowercase();
         let is_named = |path: &str| {
             tools.iter().filter_map(|tool| title.strip_prefix(tool.as_str())).any(|rest| {
                 let detail = rest.trim_matches([' ', ':', '·', '`', '(', ')']);
@@ -145,26 +125,33 @@ impl PolicyQuestion {
     pub fn is_multiple_choice(&self) -> bool {
         let kinds = self.options.iter().map(|option| option.kind.as_str());
         let has_yes = self.options.iter().any(|option| option.kind == ALLOW_ONCE);
-        !self.is_act() && self.paths.is_empty() && has_yes && plain_yes(&self.kind, kinds).is_none()
+        !self.is_act()
+            && self.paths.is_empty()
+            && has_yes
+            && plain_yes(&self.facts.kind, kinds).is_none()
     }
 
     /// Whether it runs or changes something, as far as it says so.
     pub(super) fn is_act(&self) -> bool {
-        self.runs_something() || self.is_edit || ACTING_KINDS.contains(&self.kind.as_str())
+        self.runs_something()
+            || self.facts.is_edit
+            || ACTING_KINDS.contains(&self.facts.kind.as_str())
     }
 
     pub fn only_reads(&self) -> bool {
-        READING_KINDS.contains(&self.kind.as_str()) && !self.runs_something() && !self.is_edit
+        READING_KINDS.contains(&self.facts.kind.as_str())
+            && !self.runs_something()
+            && !self.facts.is_edit
     }
 
     /// Whether it runs something, whatever its kind.
     pub(super) fn runs_something(&self) -> bool {
-        self.is_run || self.command.is_some()
+        self.facts.is_run || self.facts.command.is_some()
     }
 
     /// Whether what is below a directory goes with it.
     pub(super) fn takes_along(&self) -> bool {
-        ["delete", "move"].contains(&self.kind.as_str())
+        ["delete", "move"].contains(&self.facts.kind.as_str())
     }
 
     /// Whether all that it does is to edit files inside the session's roots that make nobody
@@ -172,7 +159,7 @@ impl PolicyQuestion {
     pub fn only_edits_inside_roots(&self) -> bool {
         let is_inside = |path: &PathBuf| self.roots.iter().any(|root| path.starts_with(root));
         let is_plain = |path: &PathBuf| !self.roots.iter().any(|r| roots::is_protected(r, path));
-        (self.kind == "edit" || self.is_known_edit)
+        (self.facts.kind == "edit" || self.is_known_edit)
             && !self.runs_something()
             && !self.paths.is_empty()
             && self.paths.iter().all(|path| is_inside(path) && is_plain(path))

@@ -225,16 +225,16 @@ impl Rule {
     /// allowed ones do not allow them.
     fn applies_to_kind(&self, question: &PolicyQuestion) -> bool {
         let Some(kinds) = &self.kinds else { return true };
-        let kind = question.kind.as_str();
+        let kind = question.facts.kind.as_str();
         let is_about = |one: &String| one == kind;
         match self.action {
             RuleAction::Allow => {
-                let is_more = question.is_edit && !CHANGING_KINDS.contains(&kind);
+                let is_more = question.facts.is_edit && !CHANGING_KINDS.contains(&kind);
                 kinds.iter().any(is_about) && (!is_more || kinds.iter().any(|one| one == "edit"))
             }
             // One that says nothing of its kind may be any.
             RuleAction::Ask | RuleAction::Deny => {
-                let is_edit = question.is_edit || question.takes_along();
+                let is_edit = question.facts.is_edit || question.takes_along();
                 kind.is_empty() || kinds.iter().any(|one| is_about(one) || is_edit && one == "edit")
             }
         }
@@ -242,10 +242,11 @@ impl Rule {
 
     /// Whether it denies commands or paths, and the question does not name the one it is about.
     fn cannot_tell(&self, question: &PolicyQuestion) -> bool {
-        let runs = question.kind == "execute" || question.is_run;
-        let names_no_command = runs && question.command.is_none();
-        let changes = question.takes_along() || question.kind == "edit";
-        let names_no_path = changes && question.paths.is_empty() && question.command.is_none();
+        let runs = question.facts.kind == "execute" || question.facts.is_run;
+        let names_no_command = runs && question.facts.command.is_none();
+        let changes = question.takes_along() || question.facts.kind == "edit";
+        let names_no_path =
+            changes && question.paths.is_empty() && question.facts.command.is_none();
         let is_hidden = self.commands.is_some() && names_no_command
             || self.paths.is_some() && names_no_path
             || self.commands.as_ref().is_some_and(|globs| is_among_lines(globs, question));
@@ -272,13 +273,15 @@ impl Rule {
     }
 
     fn applies_to_command(&self, globs: &[CommandGlob], question: &PolicyQuestion) -> bool {
-        let Some(command) = &question.command else { return false };
+        let Some(command) = &question.facts.command else { return false };
         let is_it = |line: &str| globs.iter().any(|glob| glob.is_match(line));
         match self.action {
             RuleAction::Allow => {
-                let changes = question.is_edit || question.takes_along() || question.kind == "edit";
+                let changes = question.facts.is_edit
+                    || question.takes_along()
+                    || question.facts.kind == "edit";
                 !changes
-                    && !question.has_more_than_command
+                    && !question.facts.has_more_than_command
                     && !command.contains(SHELL_MAGIC)
                     && is_it(command.trim())
             }
@@ -308,8 +311,8 @@ fn may_run(globs: &[CommandGlob], line: &str) -> bool {
 /// Whether a text that need not be a command may run one that a pattern matches.
 fn is_among_lines(globs: &[CommandGlob], question: &PolicyQuestion) -> bool {
     let is_told = |line: &String| commands_in(line).is_some();
-    let mut lines = question.lines.iter();
-    match question.kind.as_str() {
+    let mut lines = question.facts.lines.iter();
+    match question.facts.kind.as_str() {
         "execute" => lines.any(|line| may_run(globs, line)),
         // What is no line of a shell is no command of theirs.
         "other" | "" if !question.runs_something() => {

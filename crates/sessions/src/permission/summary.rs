@@ -20,9 +20,9 @@ const MAX_PATHS: usize = 20;
 pub(crate) fn of_permission(question: &PolicyQuestion) -> QuestionSummary {
     let mut is_cut = question.paths.len() > MAX_PATHS;
     let mut cut = |text: &str, max_chars: usize| cut(text, max_chars, &mut is_cut);
-    let title = cut(&question.title, MAX_TITLE_CHARS);
-    let kind = cut(&question.kind, MAX_TITLE_CHARS);
-    let command = question.command.as_ref().map(|command| cut(command, MAX_COMMAND_CHARS));
+    let title = cut(&question.facts.title, MAX_TITLE_CHARS);
+    let kind = cut(&question.facts.kind, MAX_TITLE_CHARS);
+    let command = question.facts.command.as_ref().map(|command| cut(command, MAX_COMMAND_CHARS));
     let paths = question.paths.iter().take(MAX_PATHS);
     let paths = paths.map(|path| cut(&path.to_string_lossy(), MAX_PATH_CHARS)).collect();
     QuestionSummary { title, kind, command, paths, is_cut }

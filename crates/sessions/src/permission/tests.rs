@@ -320,7 +320,7 @@ fn what_earlier_updates_said_about_the_call_counts() {
     known.learn(&json!({"kind": "execute", "rawInput": {"command": ["rm", "-rf", "x"]}}));
     let params = json!({"toolCall": {"toolCallId": "1"}, "options": options()});
     let question = PolicyQuestion::read(&params.to_string(), Some(&known), "x", &[]);
-    assert_eq!(question.command.as_deref(), Some("rm -rf x"));
+    assert_eq!(question.facts.command.as_deref(), Some("rm -rf x"));
 }
 
 #[test]

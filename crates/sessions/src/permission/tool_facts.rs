@@ -55,9 +55,9 @@ pub struct ToolFacts {
     pub is_run: bool,
     /// It shows a program's text: what is run by a call that says it only reads, and else may be
     /// what it writes.
-    has_code: bool,
+    pub has_code: bool,
     /// The input is a text with blanks, and nothing else.
-    is_line: bool,
+    pub is_line: bool,
     /// Texts beside the command that may be commands, a line or several each.
     pub lines: Vec<String>,
     /// The directories in which its command runs, as the agent wrote them.

@@ -4,6 +4,7 @@
 //! lease. That ends a worker which the session had for itself. A shared worker goes on, and
 //! is ended when nobody has used it for the idle time.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
@@ -14,36 +15,52 @@ use super::{PoolsInner, PreparedSession};
 use crate::host::{AgentCommand, Host, HostSlot};
 use crate::lock::lock;
 
-/// The pools behind a slot, which looks there before it starts an agent itself.
+/// The pools behind a slot, which looks there before it starts an agent itself; and the use of the
+/// slot by one session.
 #[derive(Debug)]
 pub(crate) struct PoolBacking {
     pools: Weak<PoolsInner>,
+    /// The lease's id.
+    id: u64,
     key: Arc<PoolKey>,
-    /// The slot that has the worker, if several sessions share it.
-    shared: Option<Arc<HostSlot>>,
-    lease: Mutex<Option<SlotLease>>,
+    /// The slot that has the worker, if several sessions share it, and that worker's id.
+    shared: Option<(u64, Arc<HostSlot>)>,
+    is_over: AtomicBool,
     /// A session that stands open in the slot's agent, and what it was opened with.
     prepared: Mutex<Option<(Json, PreparedSession)>>,
 }
 
-impl PoolBacking {
-    pub(super) fn new(
-        pools: &Arc<PoolsInner>,
-        lease: SlotLease,
-        shared: Option<Arc<HostSlot>>,
+impl PoolsInner {
+    /// Gives `slot` to one session.
+    pub(super) fn lease(
+        self: &Arc<Self>,
+        slot: &Arc<HostSlot>,
+        key: Arc<PoolKey>,
+        shared: Option<(u64, Arc<HostSlot>)>,
         prepared: Option<(Json, PreparedSession)>,
-    ) -> Self {
-        Self {
-            pools: Arc::downgrade(pools),
-            key: lease.key.clone(),
-            shared,
-            lease: Mutex::new(Some(lease)),
-            prepared: Mutex::new(prepared),
+    ) {
+        let mut state = lock(&self.state);
+        let id = state.next_id();
+        state.leased.insert(id, Arc::downgrade(slot));
+        if shared.is_none()
+            && let Some(entry) = state.keys.get_mut(&key)
+        {
+            entry.n_in_use += 1;
+        }
+        drop(state);
+        let (pools, prepared) = (Arc::downgrade(self), Mutex::new(prepared));
+        let is_over = AtomicBool::new(false);
+        slot.attach_pools(PoolBacking { pools, id, key, shared, is_over, prepared });
+        if self.closing.is_cancelled() {
+            slot.refuse_starts();
+            self.end_slot(slot.clone());
         }
     }
+}
 
+impl PoolBacking {
     pub(crate) fn shared(&self) -> Option<&Arc<HostSlot>> {
-        self.shared.as_ref()
+        self.shared.as_ref().map(|(_, slot)| slot)
     }
 
     /// An agent that stands ready, instead of one that would have to be started.
@@ -65,81 +82,53 @@ impl PoolBacking {
         }
     }
 
-    /// The session that stands open, if it was opened with these params and its agent lives.
-    pub(crate) fn take_prepared(&self, params: &Json) -> Option<PreparedSession> {
-        let (had, prepared) = self.take_any_prepared()?;
-        if key::are_same(&had, params) && prepared.is_usable() {
+    /// The session that stands open, if it was opened with the params that are `wanted` and its
+    /// agent lives. Any other is freed, as nobody will want it.
+    pub(crate) fn take_prepared(&self, wanted: Option<&Json>) -> Option<PreparedSession> {
+        let (had, prepared) = lock(&self.prepared).take()?;
+        let is_same = wanted.is_some_and(|wanted| key::are_same(&had, wanted));
+        if is_same && prepared.link.host.is_present() {
             return Some(prepared);
         }
-        self.discard(prepared);
-        None
-    }
-
-    /// Frees the session that stands open, which nobody will want.
-    pub(crate) fn discard_prepared(&self) {
-        if let Some((_, prepared)) = self.take_any_prepared() {
-            self.discard(prepared);
-        }
-    }
-
-    fn take_any_prepared(&self) -> Option<(Json, PreparedSession)> {
-        lock(&self.prepared).take()
-    }
-
-    fn discard(&self, prepared: PreparedSession) {
         if let Some(pools) = self.pools.upgrade() {
             pools.tasks.spawn(task::boxed(prepared.discard()));
         }
+        None
     }
 
     /// The slot is not used any more.
     pub(crate) fn end_lease(&self) {
-        drop(lock(&self.lease).take());
-        drop(self.take_any_prepared());
+        if !self.is_over.swap(true, Ordering::Relaxed) {
+            self.let_go();
+        }
+        drop(lock(&self.prepared).take());
     }
-}
 
-/// The use of a slot by one session, until dropped.
-#[derive(Debug)]
-pub(super) struct SlotLease {
-    pools: Weak<PoolsInner>,
-    id: u64,
-    key: Arc<PoolKey>,
-    /// The shared worker's id.
-    shared: Option<u64>,
-}
-
-impl SlotLease {
-    pub(super) fn new(
-        pools: &Arc<PoolsInner>,
-        id: u64,
-        key: Arc<PoolKey>,
-        shared: Option<u64>,
-    ) -> Self {
-        Self { pools: Arc::downgrade(pools), id, key, shared }
-    }
-}
-
-impl Drop for SlotLease {
-    fn drop(&mut self) {
+    fn let_go(&self) {
         let Some(pools) = self.pools.upgrade() else { return };
         let mut state = lock(&pools.state);
         state.leased.remove(&self.id);
-        let Some(shared_id) = self.shared else {
+        let Some((shared_id, _)) = &self.shared else {
             if let Some(entry) = state.keys.get_mut(&self.key) {
                 entry.n_in_use = entry.n_in_use.saturating_sub(1);
             }
             return;
         };
-        let Some(shared) = state.shared.get_mut(&shared_id) else { return };
+        let Some(shared) = state.shared.get_mut(shared_id) else { return };
         shared.n_users = shared.n_users.saturating_sub(1);
         shared.since = Instant::now();
         let is_over = shared.is_retired && shared.n_users == 0;
-        let over = is_over.then(|| state.shared.remove(&shared_id)).flatten();
+        let over = is_over.then(|| state.shared.remove(shared_id)).flatten();
         drop(state);
         // Outside a runtime its end comes with its last handle.
         if tokio::runtime::Handle::try_current().is_ok() {
-            pools.end_shared(over.into_iter().collect());
+            pools.end_shared(over);
         }
+    }
+}
+
+impl Drop for PoolBacking {
+    fn drop(&mut self) {
+        self.end_lease();
     }
 }

@@ -27,8 +27,8 @@ const DISCARD_WITHIN: Duration = Duration::from_secs(2);
 /// A new session in a running agent.
 #[derive(Debug)]
 pub(crate) struct PreparedSession {
-    id: SessionId,
-    link: AgentLink,
+    pub(crate) id: SessionId,
+    pub(crate) link: AgentLink,
     n_bytes: usize,
     n_stderr: usize,
 }
@@ -38,14 +38,6 @@ impl PreparedSession {
         let id = mint::session_id();
         let link = link::open_new(host, id.as_str(), params).await?;
         Ok(Self { id, link, n_bytes: 0, n_stderr: 0 })
-    }
-
-    pub(crate) fn is_usable(&self) -> bool {
-        self.link.host.is_present()
-    }
-
-    pub(crate) fn into_parts(self) -> (SessionId, AgentLink) {
-        (self.id, self.link)
     }
 
     /// Keeps what the agent said; false when it says too much.

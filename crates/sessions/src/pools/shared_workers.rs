@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::fingerprint::Fingerprint;
+use super::PoolsInner;
 use super::key::PoolKey;
 use super::state::{PoolCounts, SharedWorker};
-use super::{PoolBacking, PoolsInner, SlotLease, blocking};
 use crate::host::{AgentCommand, HostSlot};
 use crate::lock::lock;
 
@@ -15,30 +14,9 @@ impl PoolsInner {
     pub(super) async fn shared_slot(self: &Arc<Self>, command: AgentCommand) -> Arc<HostSlot> {
         let slot = self.cold_slot(command.clone());
         let key = Arc::new(PoolKey::shared(&command));
-        let (shared_id, shared) = self.join(&key, command).await;
-        let id = {
-            let mut state = lock(&self.state);
-            let id = state.next_id();
-            state.leased.insert(id, Arc::downgrade(&slot));
-            id
-        };
-        let lease = SlotLease::new(self, id, key, Some(shared_id));
-        slot.attach_pools(PoolBacking::new(self, lease, Some(shared), None));
-        if self.closing.is_cancelled() {
-            slot.refuse_starts();
-        }
+        let shared = self.join(&key, command).await;
+        self.lease(&slot, key, Some(shared), None);
         slot
-    }
-
-    /// Starts the shared worker before anybody needs it.
-    pub(super) fn prestart_shared(self: &Arc<Self>, command: AgentCommand) {
-        let inner = self.clone();
-        self.tasks.spawn(task::boxed(async move {
-            let slot = inner.shared_slot(command).await;
-            if let Err(error) = slot.host().await {
-                tracing::info!(agent = slot.command().name, %error, "cannot start a shared worker");
-            }
-        }));
     }
 
     /// One more user of the worker for this command, which is made if need be.
@@ -56,9 +34,9 @@ impl PoolsInner {
             current.map(|shared| shared.slot.command().clone())
         };
         // As the worker that runs would be started now, or as the new one will be.
-        let now = self.shared_fingerprint(current.as_ref().unwrap_or(&command)).await;
+        let now = self.fingerprint(current.as_ref().unwrap_or(&command)).await;
         let own = match &current {
-            Some(_) => self.shared_fingerprint(&command).await,
+            Some(_) => self.fingerprint(&command).await,
             None => now.clone(),
         };
 
@@ -104,11 +82,5 @@ impl PoolsInner {
         drop(state);
         self.end_shared(outdated);
         (id, slot)
-    }
-
-    /// Without the files of a directory: sessions read those when they are opened.
-    async fn shared_fingerprint(&self, command: &AgentCommand) -> Fingerprint {
-        let (command, setup) = (command.clone(), self.setup.clone());
-        blocking(move || Fingerprint::take(&command, &setup, &[])).await
     }
 }

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use wire::Json;
 
 use super::fingerprint::Fingerprint;
-use super::key::PoolKey;
+use super::key::{self, PoolKey};
 use super::prepared::{self, PreparedSession};
 use super::state::WarmWorker;
 use super::{PoolsInner, blocking};
@@ -171,13 +171,16 @@ impl PoolsInner {
         tracing::info!(agent = key.agent, pid = warm.host.pid(), why, "a warm worker is lost");
         state.failed(key);
         drop(state);
-        let slot = warm.slot;
-        self.tasks.spawn(task::boxed(async move { slot.shut_down().await }));
+        self.end_slot(warm.slot);
         self.start_ordered();
     }
 
     pub(super) async fn fingerprint(&self, command: &AgentCommand) -> Fingerprint {
-        let watched = lock(&self.state).warm.watched.clone();
+        let watched = match key::can_be_shared(command) {
+            // Its sessions read the files of a directory when they are opened.
+            true => Vec::new(),
+            false => lock(&self.state).warm.watched.clone(),
+        };
         let (command, setup) = (command.clone(), self.setup.clone());
         blocking(move || Fingerprint::take(&command, &setup, &watched)).await
     }

@@ -37,7 +37,7 @@ pub(super) struct PoolsState {
     /// A task works on the orders.
     pub(super) is_starting: bool,
     pub(super) starting: Option<Arc<PoolKey>>,
-    last_id: u64,
+    pub(super) last_id: u64,
     pub(super) total: PoolCounts,
 }
 
@@ -141,10 +141,6 @@ pub(super) struct SharedWorker {
 }
 
 impl PoolsState {
-    pub(super) fn new(warm: WarmSettings) -> Self {
-        Self { warm, ..Self::default() }
-    }
-
     pub(super) fn next_id(&mut self) -> u64 {
         self.last_id += 1;
         self.last_id
@@ -210,15 +206,16 @@ impl PoolsState {
         let last_used = self.keys.get(key)?.last_used;
         let mut gone = Vec::new();
         while self.n_warm() >= self.warm.max_workers {
-            let oldest = self
-                .keys
-                .iter_mut()
-                .filter(|(other, entry)| *other != key && !entry.warm.is_empty())
-                .filter(|(_, entry)| entry.last_used < last_used)
-                .min_by_key(|(_, entry)| entry.last_used);
-            gone.push(oldest?.1.warm.pop_front()?);
+            let (_, oldest) = self.oldest().filter(|(_, entry)| entry.last_used < last_used)?;
+            gone.push(oldest.warm.pop_front()?);
         }
         Some(gone)
+    }
+
+    /// The least recently used of the keys that have warm workers.
+    fn oldest(&mut self) -> Option<(&Arc<PoolKey>, &mut PoolKeyEntry)> {
+        let filled = self.keys.iter_mut().filter(|(_, entry)| !entry.warm.is_empty());
+        filled.min_by_key(|(_, entry)| entry.last_used)
     }
 
     /// Takes out the workers that the settings do not allow.
@@ -230,9 +227,7 @@ impl PoolsState {
             gone.extend(entry.warm.drain(..n_over));
         }
         while self.n_warm() > self.warm.max_workers {
-            let filled = self.keys.values_mut().filter(|entry| !entry.warm.is_empty());
-            let oldest = filled.min_by_key(|entry| entry.last_used);
-            gone.extend(oldest.and_then(|entry| entry.warm.pop_front()));
+            gone.extend(self.oldest().and_then(|(_, entry)| entry.warm.pop_front()));
         }
         gone
     }
@@ -241,9 +236,7 @@ impl PoolsState {
     pub(super) fn shed(&mut self) -> (Vec<WarmWorker>, Vec<SharedWorker>) {
         let (mut warm, mut shared) = (Vec::new(), Vec::new());
         while self.n_bytes() > self.warm.max_memory_bytes {
-            let keys = self.keys.iter().filter(|(_, entry)| !entry.warm.is_empty());
-            let key = keys.min_by_key(|(_, entry)| entry.last_used);
-            let key = key.map(|(key, entry)| (key.clone(), entry.last_used));
+            let key = self.oldest().map(|(key, entry)| (key.clone(), entry.last_used));
             let unused = self.shared.iter().filter(|(_, shared)| shared.n_users == 0);
             let unused = unused.min_by_key(|(_, shared)| shared.since);
             let unused = unused.map(|(id, shared)| (*id, shared.since));

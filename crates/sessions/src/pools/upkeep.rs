@@ -59,10 +59,10 @@ impl PoolsInner {
         let (ids, keepers): (Vec<u64>, Vec<u32>) = {
             let state = lock(&self.state);
             let warm = state.keys.values().flat_map(|entry| &entry.warm);
-            let warm = warm.map(|warm| (warm.id, warm.host.keeper_pid()));
+            let warm = warm.map(|warm| (warm.id, warm.host.worker.keeper_pid()));
             let shared = state.shared.iter();
-            let shared =
-                shared.filter_map(|(id, shared)| Some((*id, shared.slot.running()?.keeper_pid())));
+            let shared = shared
+                .filter_map(|(id, shared)| Some((*id, shared.slot.running()?.worker.keeper_pid())));
             warm.chain(shared).unzip()
         };
         if ids.is_empty() {

@@ -25,7 +25,7 @@ impl SessionRegistry {
     /// Cancels the turns of the session, if it is awake. Refused if another process has it: its
     /// turns are not known here.
     pub async fn cancel(&self, id: SessionId, by: &str) -> Result<(), RegistryError> {
-        if let Some(session) = self.live(id) {
+        if let Some(session) = self.awake_handle(id) {
             // One that has ended meanwhile runs nothing.
             let _ended = session.cancel(by).await;
             return Ok(());
@@ -86,7 +86,7 @@ impl SessionRegistry {
         let mut n_tries = 0;
         loop {
             let entry = lock(&self.entries).get(&id).cloned();
-            if let Some(live) = entry.as_ref().and_then(|entry| entry.0.get()) {
+            if let Some(live) = entry.as_ref().and_then(|entry| entry.get()) {
                 let _ = live.handle.cancel("delete").await;
                 live.end().await;
             }
@@ -110,7 +110,7 @@ impl SessionRegistry {
     pub async fn shut_down(&self, grace: Duration) {
         self.stopping.cancel();
         let entries: Vec<Arc<RegistryEntry>> = lock(&self.entries).values().cloned().collect();
-        let live: Vec<&LiveSession> = entries.iter().filter_map(|entry| entry.0.get()).collect();
+        let live: Vec<&LiveSession> = entries.iter().filter_map(|entry| entry.get()).collect();
         let all_idle = async {
             for live in &live {
                 let mut phase = live.handle.phase();
@@ -136,14 +136,12 @@ impl SessionRegistry {
         let mut ending = tokio::task::JoinSet::new();
         for entry in entries.clone() {
             ending.spawn(task::boxed(async move {
-                if let Some(live) = entry.0.get() {
+                if let Some(live) = entry.get() {
                     live.end().await;
                 }
             }));
         }
         ending.join_all().await;
-        if let Some(pools) = &self.pools {
-            pools.shut_down().await;
-        }
+        self.pools.shut_down().await;
     }
 }

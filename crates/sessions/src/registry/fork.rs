@@ -9,8 +9,7 @@ use wire::event::SessionCreated;
 use wire::{Draft, Event, Json, Kind, Seq, SessionId, TurnId};
 
 use super::{RegistryError, SessionRegistry};
-use crate::creation_params::CreationParams;
-use crate::details::{SessionDetails, excerpt, prompt_text};
+use crate::details::{CreationParams, SessionDetails, excerpt, prompt_text};
 use crate::order::Maker;
 use crate::{context, mint};
 

@@ -8,35 +8,17 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::{RegistryError, SessionRegistry};
-use crate::fair_limiter::{FairLimiter, FairPermit};
+use crate::fair_limiter::FairPermit;
 use crate::lock::lock;
 use crate::order::{Maker, OrderError};
 
 /// Forks that are made at a time: each has a part of a log in memory.
-const MAX_FORKS: usize = 2;
+pub(super) const MAX_FORKS: usize = 2;
 /// Sessions that are awake. Beyond, those that nobody uses are put aside at once: each holds its
 /// directories open.
 const MAX_AWAKE: usize = 256;
 /// How often unused ones are put aside at most: those in use have to be asked, too.
 const PUT_ASIDE_EVERY: Duration = Duration::from_secs(1);
-
-#[derive(Debug)]
-pub(super) struct RegistryLimits {
-    /// Sessions that are being made, by the names of their makers.
-    making: CountsByKey<String>,
-    forks: FairLimiter,
-    put_aside_at: Mutex<Option<Instant>>,
-}
-
-impl RegistryLimits {
-    pub(super) fn new() -> Self {
-        Self {
-            making: Arc::default(),
-            forks: FairLimiter::new(MAX_FORKS),
-            put_aside_at: Mutex::default(),
-        }
-    }
-}
 
 /// A count for each key.
 pub(super) type CountsByKey<K> = Arc<Mutex<HashMap<K, usize>>>;
@@ -83,7 +65,7 @@ impl SessionRegistry {
             return Ok(None);
         }
         let max = self.context.settings.max_sessions_per_token;
-        let (making, n_making) = CountGuard::begin(&self.limits.making, maker.name.clone());
+        let (making, n_making) = CountGuard::begin(&self.making, maker.name.clone());
         let n_made = self.context.log.n_made_by(&maker.name, maker.since, max).await?;
         match n_made + n_making <= max {
             true => Ok(Some(making)),
@@ -92,26 +74,24 @@ impl SessionRegistry {
     }
 
     pub(super) async fn fork_permit(&self, maker: Option<&Maker>) -> FairPermit {
-        self.limits.forks.enter(maker.map_or("", |maker| &maker.name)).await
+        self.forks.enter(maker.map_or("", |maker| &maker.name)).await
     }
 
     /// Puts sessions aside that nobody uses, if there are many awake.
     pub(super) fn put_aside_unused(&self) {
         let entries = {
             let mut entries = lock(&self.entries);
-            entries.retain(|_, entry| !entry.is_gone());
-            if entries.len() <= MAX_AWAKE || !self.limits.may_put_aside() {
+            entries.retain(|_, entry| entry.get().is_none_or(|live| !live.handle.is_gone()));
+            if entries.len() <= MAX_AWAKE || !self.may_put_aside() {
                 return;
             }
             entries.values().cloned().collect::<Vec<_>>()
         };
-        for live in entries.iter().filter_map(|entry| entry.0.get()) {
+        for live in entries.iter().filter_map(|entry| entry.get()) {
             live.handle.put_aside_if_unused();
         }
     }
-}
 
-impl RegistryLimits {
     fn may_put_aside(&self) -> bool {
         let mut pressed = lock(&self.put_aside_at);
         let is_time = pressed.is_none_or(|at| at.elapsed() >= PUT_ASIDE_EVERY);

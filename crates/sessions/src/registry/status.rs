@@ -36,7 +36,7 @@ impl SessionRegistry {
     }
 
     pub async fn status(&self, record: &SessionRecord) -> SessionStatus {
-        let phase = self.live(record.id).map(|handle| handle.phase().borrow().clone());
+        let phase = self.awake_handle(record.id).map(|handle| handle.phase().borrow().clone());
         match (record, phase) {
             (SessionRecord { damage: Some(_), .. }, _) => SessionStatus::Damaged,
             (_, Some(SessionPhase::RequiresAction)) => SessionStatus::RequiresAction,

@@ -10,8 +10,7 @@ use tokio::sync::Mutex;
 use wire::SessionId;
 
 use super::{LiveSession, RegistryError, SessionRegistry};
-use crate::creation_params::CreationParams;
-use crate::details::SessionDetails;
+use crate::details::{CreationParams, SessionDetails};
 use crate::host::{AgentCommand, HostSlot};
 use crate::lock::lock;
 use crate::open::{self, OpenOptions};
@@ -33,9 +32,9 @@ pub(crate) struct ReopenRequest<'a> {
 impl ReopenRequest<'_> {
     /// The spare agent, if it was started by this command, though maybe in another directory.
     async fn spare(&self, wanted: &AgentCommand) -> Option<Arc<HostSlot>> {
-        let is_wanted = |terms: &mut OpenOptions| {
+        let is_wanted = |options: &mut OpenOptions| {
             let cwd = wanted.cwd.clone();
-            AgentCommand { cwd, ..terms.slot.command().clone() } == *wanted
+            AgentCommand { cwd, ..options.slot.command().clone() } == *wanted
         };
         Some(self.spare.lock().await.take_if(is_wanted)?.slot)
     }
@@ -54,7 +53,7 @@ impl SessionRegistry {
         id: SessionId,
         again: &ReopenRequest<'_>,
     ) -> Result<SessionHandle, RegistryError> {
-        if let Some(handle) = self.live(id)
+        if let Some(handle) = self.awake_handle(id)
             && self.n_clients(id) == 0
             && let Ok(None) = handle.offer().await
         {
@@ -74,7 +73,7 @@ impl SessionRegistry {
             self.check_open()?;
             let entry = lock(&self.entries).entry(id).or_default().clone();
             self.put_aside_unused();
-            let live = match entry.0.get_or_try_init(|| self.wake(id, again)).await {
+            let live = match entry.get_or_try_init(|| self.wake(id, again)).await {
                 Ok(live) => live,
                 Err(error) => {
                     self.remove(id, &entry);
@@ -105,9 +104,9 @@ impl SessionRegistry {
         }
         let policy = self.policy(order.permissions);
         let command = self.command(&order, policy.mode).await?;
-        let mut taken = open::claim(&self.context, id).await?;
+        let mut claimed = open::claim(&self.context, id).await?;
         if let Some(said) = &said {
-            taken.adopt_order(&self.context, said).await?;
+            claimed.adopt_order(&self.context, said).await?;
         }
         let spare = match again {
             Some(again) => again.spare(&command).await,
@@ -115,10 +114,13 @@ impl SessionRegistry {
         };
         let slot = match spare {
             Some(slot) => slot,
-            None => self.slot(command, None, order.initial_options.model.as_deref()).await,
+            None => {
+                let model = order.initial_options.model.as_deref();
+                self.pools.slot(command, None, model).await
+            }
         };
-        let terms = OpenOptions { slot: slot.clone(), policy, order };
-        let handle = open::wake(&self.context, &terms, taken)?;
+        let options = OpenOptions { slot: slot.clone(), policy, order };
+        let handle = open::wake(&self.context, &options, claimed)?;
         tracing::info!(session = %id, "session woken");
         Ok(LiveSession { handle, slot })
     }

@@ -11,7 +11,7 @@ use std::time::Instant;
 use wire::Fault;
 use wire::event::TurnEnded;
 
-use super::command::ReplySender;
+use super::ReplySender;
 use crate::terminals::StoppedCommands;
 
 #[derive(Debug, Default)]

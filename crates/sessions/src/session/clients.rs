@@ -1,4 +1,10 @@
 //! The clients that are attached to a session, and which of them serves what the agent asks for.
+//!
+//! In: clients that come and go, and what each said it serves. Out: the one to ask. No I/O and no
+//! clock.
+//!
+//! Always true: nothing is asked of a client that did not offer it, or of one that has left; what
+//! Switchyard serves by itself is asked of none but for files, which an editor may have open.
 
 use tokio::sync::mpsc;
 

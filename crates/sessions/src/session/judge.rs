@@ -16,8 +16,8 @@ use wire::{Json, RpcError};
 
 use crate::name_list::names;
 use crate::permission::{
-    PermissionMode, PermissionPolicy, PolicyQuestion, PolicyVerdict, RuleBook, miscased_name,
-    resolved,
+    PermissionMode, PermissionPolicy, PolicyQuestion, PolicyVerdict, RuleBook, ToolFacts,
+    miscased_name, resolved,
 };
 use crate::terminals::{Argv, Variable, read};
 use projection::command_line;
@@ -25,8 +25,8 @@ use projection::command_line;
 /// The method by which an agent announces what it is about to do by itself.
 pub(super) const CHECK: &str = "_switchyard/check";
 
-const READ: &str = "read";
-const EDIT: &str = "edit";
+pub(super) const READ: &str = "read";
+pub(super) const EDIT: &str = "edit";
 const EXECUTE: &str = "execute";
 #[derive(Debug)]
 pub(super) struct Judge {
@@ -85,31 +85,24 @@ impl Judge {
         self.request(CHECK, params).map(|()| Json::trusted("{}"))
     }
 
-    /// Judges reading a file that may be reached, by its real path.
-    pub(super) fn reading(&self, real: &Path) -> Result<(), RpcError> {
-        self.reads()?;
-        self.rules(&self.about(READ, vec![real.to_owned()]))
-    }
-
-    /// Judges writing one.
-    pub(super) fn editing(&self, real: &Path) -> Result<(), RpcError> {
-        self.changes()?;
-        self.rules(&self.about(EDIT, vec![real.to_owned()]))
+    /// Judges reading or editing a file that may be reached, by its real path.
+    pub(super) fn file(&self, kind: &str, real: &Path) -> Result<(), RpcError> {
+        self.mode(kind)?;
+        self.rules(&self.about(kind, vec![real.to_owned()]))
     }
 
     /// Judges files that were not checked to be within reach yet.
     fn files(&self, kind: &str, paths: &[String]) -> Result<(), RpcError> {
-        match kind {
-            READ => self.reads()?,
-            _ => self.changes()?,
-        }
+        self.mode(kind)?;
         let paths = paths.iter().flat_map(|path| resolved(Path::new(path))).collect();
         self.rules(&self.about(kind, paths).noting_forbidden(self.roots.forbidden()))
     }
 
     fn command(&self, line: String) -> Result<(), RpcError> {
-        self.changes()?;
-        self.rules(&PolicyQuestion { command: Some(line), ..self.about(EXECUTE, Vec::new()) })
+        self.mode(EXECUTE)?;
+        let mut question = self.about(EXECUTE, Vec::new());
+        question.facts.command = Some(line);
+        self.rules(&question)
     }
 
     fn rules(&self, question: &PolicyQuestion) -> Result<(), RpcError> {
@@ -127,23 +120,20 @@ impl Judge {
         }
     }
 
-    fn reads(&self) -> Result<(), RpcError> {
+    fn mode(&self, kind: &str) -> Result<(), RpcError> {
         match self.policy.mode {
-            PermissionMode::DenyAll => Err(RpcError::denied("denied: this session may do nothing")),
-            _ => Ok(()),
-        }
-    }
-
-    fn changes(&self) -> Result<(), RpcError> {
-        match self.policy.mode.allows_changes() {
-            true => Ok(()),
-            false => Err(RpcError::denied("denied: this session may only read")),
+            PermissionMode::DenyAll if kind == READ => {
+                Err(RpcError::denied("denied: this session may do nothing"))
+            }
+            mode if kind == READ || mode.allows_changes() => Ok(()),
+            _ => Err(RpcError::denied("denied: this session may only read")),
         }
     }
 
     fn about(&self, kind: &str, paths: Vec<PathBuf>) -> PolicyQuestion {
         let (agent, roots) = (self.agent.clone(), self.roots.paths());
-        PolicyQuestion { agent, kind: kind.to_owned(), paths, roots, ..PolicyQuestion::default() }
+        let facts = ToolFacts { kind: kind.to_owned(), ..ToolFacts::default() };
+        PolicyQuestion { agent, facts, paths, roots, ..PolicyQuestion::default() }
     }
 }
 

@@ -10,8 +10,7 @@
 use wire::event::SessionResumed;
 use wire::{Fault, Json};
 
-use super::ForwardedRequest;
-use super::command::ReplySender;
+use super::{ForwardedRequest, ReplySender};
 use crate::host::MemoryShare;
 
 /// Requests of clients that may wait for an agent that is being started.
@@ -33,7 +32,7 @@ pub(super) struct LinkState<A> {
     /// Differences to add to the next report of a resume.
     changed: Vec<String>,
     /// Text that is sent before the next prompt.
-    preamble: Option<String>,
+    text_before_prompt: Option<String>,
 }
 
 #[derive(Debug)]
@@ -92,22 +91,18 @@ impl<A> LinkState<A> {
             agent_session,
             forgot: None,
             changed,
-            preamble: None,
+            text_before_prompt: None,
         }
     }
 
     pub(super) fn current(&self) -> Option<&A> {
-        match &self.state {
-            LinkStage::Linked { agent, .. } => Some(agent),
-            LinkStage::Unlinked | LinkStage::Linking => None,
-        }
+        let LinkStage::Linked { agent, .. } = &self.state else { return None };
+        Some(agent)
     }
 
     pub(super) fn current_mut(&mut self) -> Option<&mut A> {
-        match &mut self.state {
-            LinkStage::Linked { agent, .. } => Some(agent),
-            LinkStage::Unlinked | LinkStage::Linking => None,
-        }
+        let LinkStage::Linked { agent, .. } = &mut self.state else { return None };
+        Some(agent)
     }
 
     pub(super) fn is_unlinked(&self) -> bool {
@@ -174,31 +169,29 @@ impl<A> LinkState<A> {
     }
 
     /// Sets the text before the next prompt. `preface` is the text that the session's agents are
-    /// sent once, and `preamble` the conversation so far, for one that has forgotten it.
-    pub(super) fn set_preamble(
+    /// sent once, and `recap` the conversation so far, for one that has forgotten it.
+    pub(super) fn set_text_before_prompt(
         &mut self,
         preface: Option<String>,
-        preamble: Option<String>,
+        recap: Option<String>,
         is_told: bool,
     ) {
-        self.preamble = match (preface, preamble) {
+        self.text_before_prompt = match (preface, recap) {
             // It has forgotten the preface, too.
-            (Some(preface), Some(preamble)) => Some(format!("{preface}\n{preamble}")),
+            (Some(preface), Some(recap)) => Some(format!("{preface}\n{recap}")),
             (preface, None) => preface.filter(|_| !is_told),
-            (None, preamble) => preamble,
+            (None, recap) => recap,
         };
     }
 
-    pub(super) fn take_preamble(&mut self) -> Option<String> {
-        self.preamble.take()
+    pub(super) fn take_text_before_prompt(&mut self) -> Option<String> {
+        self.text_before_prompt.take()
     }
 
     /// The agent's answer with its options, while it runs.
     pub(super) fn offer(&self) -> Option<&Json> {
-        match &self.state {
-            LinkStage::Linked { offer, .. } => Some(&offer.answer),
-            LinkStage::Unlinked | LinkStage::Linking => None,
-        }
+        let LinkStage::Linked { offer, .. } = &self.state else { return None };
+        Some(&offer.answer)
     }
 
     /// Changes a part of the agent's options; gives the whole, if there was room for it.

@@ -125,11 +125,8 @@ impl Questions {
     }
 
     pub(super) fn take_overdue(&mut self, now: Instant) -> Vec<WaitingQuestion> {
-        let (overdue, rest) = std::mem::take(&mut self.pending)
-            .into_iter()
-            .partition(|pending| pending.deadline.is_some_and(|deadline| deadline <= now));
-        self.pending = rest;
-        overdue
+        let is_overdue = |deadline: Instant| deadline <= now;
+        self.pending.extract_if(.., |pending| pending.deadline.is_some_and(is_overdue)).collect()
     }
 }
 

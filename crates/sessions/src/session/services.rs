@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::judge::Judge;
+use super::judge::{EDIT, Judge, READ};
 use roots::{ForbiddenDirs, ResolvedPath, Roots};
 use serde::Deserialize;
 use serde_json::json;
@@ -116,7 +116,7 @@ impl Services {
             Some(Err(_)) | None => self.roots.clone(),
         };
         let place = located(&roots, path).await?;
-        self.judge.reading(place.real())?;
+        self.judge.file(READ, place.real())?;
         let read = move || {
             let text = roots.read_text(&place, line, limit).map_err(explain)?;
             match json_bytes(&text) {
@@ -133,7 +133,7 @@ impl Services {
         let WriteFile { path, content } = read(params)?;
         // What is judged is what is opened: nothing is resolved a second time.
         let place = located(&self.roots, path).await?;
-        self.judge.editing(place.real())?;
+        self.judge.file(EDIT, place.real())?;
         let roots = self.roots.clone();
         let write = move || roots.replace(&place, content.as_bytes()).map_err(explain);
         off_the_runtime(write).await?;
@@ -196,9 +196,11 @@ mod tests {
         let roots = Arc::new(roots);
         let rules =
             Rules::parse("[[rules]]\naction = \"deny\"\npaths = [\"secret/**\"]\n").unwrap();
+        let book = RuleBook::default();
+        book.replace(rules);
         let judge = Judge {
             policy: PermissionPolicy { rules: Rules::default(), mode: PermissionMode::Auto },
-            rules: RuleBook::new(rules),
+            rules: book,
             agent: "an agent".into(),
             roots: roots.clone(),
         };

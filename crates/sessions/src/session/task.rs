@@ -2,11 +2,12 @@
 //!
 //! Always true: everything a client sees was committed before; at most one turn runs; a
 //! turn ends once, by the agent's answer, by cancel or by the agent's death. The task
-//! never waits for the agent: it would not hear the agent while waiting.
+//! never waits for an answer of the agent: it would not hear the agent while waiting.
 
 mod agent_messages;
 mod asking;
 mod cancelling;
+mod deadlines;
 mod limiting;
 mod linking;
 mod prompting;
@@ -35,7 +36,7 @@ use super::turns::Turns;
 use super::{ReplySender, SessionError, SessionPhase, SessionTaskCommand, SessionTaskStart};
 use crate::context::{SessionContext, draft};
 use crate::details::SessionDetails;
-use crate::host::{AgentMessage, HostSlot};
+use crate::host::HostSlot;
 use crate::link::LinkOutcome;
 use crate::mint;
 use crate::notices::Notice;
@@ -51,12 +52,10 @@ pub(super) struct SessionTask {
     context: SessionContext,
     id: SessionId,
     public_id: String,
-    agent: String,
     details: SessionDetails,
     title: Option<String>,
     slot: Arc<HostSlot>,
     judge: Arc<Judge>,
-    roots: Arc<Roots>,
     services: Arc<Services>,
     /// The sender for tasks that report back; weak, so that dropping all handles ends the session.
     commands: mpsc::WeakSender<SessionTaskCommand>,
@@ -73,7 +72,7 @@ pub(super) struct SessionTask {
     head: Seq,
     /// When it was last worked in, which is its place in lists.
     updated: Millis,
-    _live: WatchGuards<dyn ObservationGuard>,
+    _observed: WatchGuards<dyn ObservationGuard>,
     /// When the session was last used.
     used_at: Instant,
     finishing: Option<ReplySender<()>>,
@@ -116,13 +115,13 @@ impl SessionTask {
         });
         let own_dirs = context.settings.own_dirs.as_ref();
         let services = Arc::new(Services::new(
-            roots.clone(),
+            roots,
             own_dirs.map(|dirs| dirs.join(record.id.as_str())),
             context.setup.clone(),
             &context.settings,
             judge.clone(),
         ));
-        let live = context.settings.observers.watch(|observer| observer.session(&record.agent));
+        let observed = context.settings.observers.watch(|observer| observer.session(&record.agent));
         let now = Instant::now();
         let task = Self {
             details: SessionDetails::read(&record),
@@ -130,11 +129,9 @@ impl SessionTask {
             context,
             id: record.id,
             public_id: record.id.to_string(),
-            agent: record.agent,
             title: record.title,
             slot,
             judge,
-            roots,
             services,
             commands,
             phase,
@@ -148,7 +145,7 @@ impl SessionTask {
             silence: Silence::new(now),
             head: record.head,
             updated: record.updated,
-            _live: live,
+            _observed: observed,
             used_at: now,
             finishing: None,
             is_closed: false,
@@ -162,8 +159,8 @@ impl SessionTask {
         mut commands: mpsc::Receiver<SessionTaskCommand>,
         linked: Option<LinkOutcome>,
     ) {
-        let lived = self.live(&mut commands, linked).await;
-        let over = match lived {
+        let ended = self.run_until_end(&mut commands, linked).await;
+        let over = match ended {
             Ok(SessionTaskEnd::Finished) => SessionPhase::Over(None),
             Ok(SessionTaskEnd::PutAside) => SessionPhase::PutAside,
             Err(halt) => {
@@ -206,7 +203,7 @@ impl SessionTask {
         }
     }
 
-    async fn live(
+    async fn run_until_end(
         &mut self,
         commands: &mut mpsc::Receiver<SessionTaskCommand>,
         linked: Option<LinkOutcome>,
@@ -234,6 +231,8 @@ impl SessionTask {
                 return Ok(SessionTaskEnd::PutAside);
             }
             let deadline = self.next_deadline();
+            let due_at = deadline.unwrap_or_else(Instant::now);
+            let is_linked = self.link.agent().is_some();
             tokio::select! {
                 biased;
                 command = commands.recv() => match command {
@@ -247,12 +246,15 @@ impl SessionTask {
                     }
                     None => return Ok(SessionTaskEnd::Finished),
                 },
-                batch = next_batch(&mut self.link) => match batch {
+                batch = async { self.link.current_mut()?.messages.recv().await },
+                if is_linked => match batch {
                     Some(batch) => self.handle_batch(batch).await?,
                     None => self.agent_is_gone().await?,
                 },
                 () = self.services.terminals.log.wait_for_output() => {}
-                () = until(deadline) => self.on_deadline().await?,
+                () = tokio::time::sleep_until(due_at.into()), if deadline.is_some() => {
+                    self.on_deadline().await?;
+                }
             }
         }
     }
@@ -278,15 +280,14 @@ impl SessionTask {
                     let changes = self.next_turn_is_active();
                     self.append(drafts, changes).await?;
                 }
-                let _ = reply.send(is_dropped);
+                tell(reply, is_dropped);
             }
             SessionTaskCommand::Answer { request, answer, by, reply } => {
-                let is_taken = self.answer(request, &answer, by).await?;
-                let _ = reply.send(is_taken);
+                tell(reply, self.answer(request, &answer, by).await?);
             }
             SessionTaskCommand::Attach { client, done } => {
                 self.clients.attach(client);
-                let _ = done.send(());
+                tell(done, ());
             }
             SessionTaskCommand::Detach(id) => self.clients.detach(id),
             SessionTaskCommand::NoteSetting { method, params } => {
@@ -297,8 +298,7 @@ impl SessionTask {
                 self.append(drafts, self.record()).await?;
             }
             SessionTaskCommand::SetLimits { limits, by, done } => {
-                self.set_limits(limits, &by).await?;
-                let _ = done.send(());
+                tell(done, self.set_limits(limits, &by).await?);
             }
             SessionTaskCommand::Linked(Ok(linked)) => self.linked(linked).await?,
             SessionTaskCommand::Linked(Err(fault)) => self.not_linked(&fault).await?,
@@ -309,24 +309,18 @@ impl SessionTask {
                 self.offer_has(&["configOptions"], &options);
             }
             SessionTaskCommand::Waiting { reply } => {
-                let _ = reply.send(self.turns.waiting(|prompt| prompt.text.clone()));
+                tell(reply, self.turns.waiting(|prompt| prompt.text.clone()));
             }
-            SessionTaskCommand::Peek { reply } => {
-                let _ = reply.send(self.offer());
-            }
+            SessionTaskCommand::Peek { reply } => tell(reply, self.offer()),
             SessionTaskCommand::Rename { title, by, done } => {
-                self.rename(title, &by).await?;
-                let _ = done.send(());
+                tell(done, self.rename(title, &by).await?);
             }
             SessionTaskCommand::Notify { method, params } => {
                 if let Some(agent) = self.link.agent() {
                     agent.notify(&method, &params);
                 }
             }
-            SessionTaskCommand::Close { done } => {
-                self.close().await?;
-                let _ = done.send(());
-            }
+            SessionTaskCommand::Close { done } => tell(done, self.close().await?),
             SessionTaskCommand::Finish { done } => self.finishing = Some(done),
             SessionTaskCommand::PutAsideIfUnused => self.put_aside_if_unlinked(),
         }
@@ -342,7 +336,7 @@ impl SessionTask {
     }
 
     /// Appends so that it is safe against a power cut.
-    async fn append_safely(
+    async fn append_durably(
         &mut self,
         drafts: Vec<Draft>,
         changes: RecordChanges,
@@ -354,7 +348,10 @@ impl SessionTask {
         let work = batch.drafts.iter().rfind(|draft| !is_upkeep(draft));
         self.updated = work.map_or(self.updated, |draft| draft.at);
         batch.changes.updated = work.is_none().then_some(self.updated);
-        self.head = self.context.append(batch).await?.last;
+        let (n_events, since) = (batch.drafts.len(), Instant::now());
+        self.head = self.context.log.append(batch).await?.last;
+        let took = since.elapsed();
+        self.context.settings.observers.for_each(|observer| observer.appended(n_events, took));
         Ok(())
     }
 
@@ -407,7 +404,7 @@ impl SessionTask {
     }
 
     /// Logs one event of the running turn.
-    async fn note(&mut self, own: impl Into<OwnEvent<'_>>) -> Result<(), LogFailure> {
+    async fn append_event(&mut self, own: impl Into<OwnEvent<'_>>) -> Result<(), LogFailure> {
         let drafts = vec![self.event(own)];
         self.append(drafts, RecordChanges::default()).await
     }
@@ -437,17 +434,7 @@ fn is_upkeep(draft: &Draft) -> bool {
     }
 }
 
-/// Cancel-safe; never ready while there is no agent.
-async fn next_batch(link: &mut LinkState<ListeningAgent>) -> Option<Vec<AgentMessage>> {
-    match link.current_mut() {
-        Some(listening) => listening.messages.recv().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
-        None => std::future::pending().await,
-    }
+/// Replies to a command. Whoever gave it may have gone away; what was done stands.
+fn tell<T>(reply: ReplySender<T>, value: T) {
+    let _ = reply.send(value);
 }

@@ -10,13 +10,15 @@ use sessions::host::AgentCommand;
 use sessions::mint;
 use sessions::order::{Maker, OrderError, SessionOrder};
 use sessions::permission::{PermissionMode, PermissionPolicy};
+use sessions::pools::WarmSettings;
 use sessions::registry::{AgentSource, RegistryError, SessionRegistry};
 use sessions::settings::{SessionSettings, WorkerSetup};
 use store::{
     AppendedRange, Batch, Claim, ClaimOwner, Damage, DecisionFilter, EventLog, LogUsage,
-    LoggedDecision, MemoryLog, NewSession, RecordChanges, SessionFilter, SessionOrigin,
-    SessionRecord, StoreError,
+    LoggedDecision, NewSession, RecordChanges, SessionFilter, SessionOrigin, SessionRecord,
+    StoreError,
 };
+use testkit::MemoryLog;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use wire::{Category, Draft, Event, Fault, Json, Kind, Millis, Seq, SessionId, TurnId};
@@ -170,7 +172,9 @@ impl Scene {
             cgroups: false,
         };
         let context = SessionContext::new(log.clone(), SessionSettings::default(), setup);
-        let registry = SessionRegistry::new(context, Arc::new(Nobody), PermissionPolicy::default());
+        let warm = WarmSettings { is_on: false, ..WarmSettings::default() };
+        let policy = PermissionPolicy::default();
+        let registry = SessionRegistry::new(context, Arc::new(Nobody), policy, warm);
         Self { log, registry, parent }
     }
 

@@ -7,7 +7,6 @@ use sessions::host::AgentCommand;
 use sessions::mint;
 use sessions::order::SessionOrder;
 use sessions::permission::{PermissionMode, PermissionPolicy};
-use sessions::pools::Pools;
 use sessions::registry::{AgentSource, SessionRegistry};
 use sessions::session::{SessionError, SessionHandle};
 use tokio::sync::mpsc;
@@ -35,14 +34,8 @@ impl AgentSource for One {
 }
 
 fn registry(stage: &Stage, command: &AgentCommand) -> Arc<SessionRegistry> {
-    let pools = Pools::new(stage.context.setup.clone(), stage.context.settings.clone(), quiet());
     let agents = Arc::new(One(command.clone()));
-    SessionRegistry::with_pools(
-        stage.context.clone(),
-        agents,
-        PermissionPolicy::default(),
-        Some(pools),
-    )
+    SessionRegistry::new(stage.context.clone(), agents, PermissionPolicy::default(), quiet())
 }
 
 fn order(command: &AgentCommand) -> SessionOrder {
@@ -54,7 +47,7 @@ fn order(command: &AgentCommand) -> SessionOrder {
 }
 
 fn n_warm(registry: &SessionRegistry) -> usize {
-    registry.pools().unwrap().snapshot().warm
+    registry.pools().snapshot().warm
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -104,7 +97,7 @@ async fn sessions_of_a_registry_share_a_worker_and_close_alone() {
     registry.close(first.handle.id()).await.unwrap();
     let passed = second.handle.forward("session/list", &Json::trusted("{}")).await.unwrap();
     assert!(passed.is_ok());
-    assert_eq!(registry.pools().unwrap().snapshot().keys[0].in_use, 1);
+    assert_eq!(registry.pools().snapshot().keys[0].in_use, 1);
     registry.shut_down(std::time::Duration::ZERO).await;
     stage.until_none_left().await;
     assert_eq!(stage.starts().len(), 1);

@@ -18,7 +18,7 @@ use sessions::permission::PermissionPolicy;
 use sessions::pools::{Pools, WarmSettings};
 use sessions::settings::{SessionSettings, WorkerSetup};
 use soak::PATIENCE;
-use store::MemoryLog;
+use testkit::MemoryLog;
 use wire::{Event, Json, Kind, Seq, TurnId};
 
 const MARK: &str = "SESSIONS_TEST_MARK";

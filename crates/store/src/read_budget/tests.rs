@@ -1,10 +1,13 @@
+use tempfile::TempDir;
 use wire::{Draft, Json, Kind, Millis};
 
 use super::*;
-use crate::{Batch, MemoryLog, NewSession};
+use crate::{Batch, NewSession, SqliteLog, SqliteOptions};
 
-async fn log_of(sizes: &[usize]) -> (MemoryLog, SessionId) {
-    let (log, id) = (MemoryLog::new(), SessionId::from_entropy(&[7; 64]));
+async fn log_of(sizes: &[usize]) -> (TempDir, SqliteLog, SessionId) {
+    let dir = tempfile::tempdir().unwrap();
+    let log = SqliteLog::open(dir.path(), SqliteOptions::default()).unwrap();
+    let id = SessionId::from_entropy(&[7; 64]);
     let details = Json::trusted("{}");
     let (agent, cwd) = ("demo".to_owned(), "/".to_owned());
     log.create(NewSession { id, agent, cwd, created: Millis(0), details, origin: None })
@@ -15,12 +18,12 @@ async fn log_of(sizes: &[usize]) -> (MemoryLog, SessionId) {
         let draft = Draft { at: Millis(1), turn: None, kind: Kind::AgentStderr, payload };
         log.append(Batch::new(id, vec![draft])).await.unwrap();
     }
-    (log, id)
+    (dir, log, id)
 }
 
 #[tokio::test]
 async fn small_reads_take_nothing() {
-    let (log, id) = log_of(&[10, 20]).await;
+    let (_dir, log, id) = log_of(&[10, 20]).await;
     let budget = ReadBudget::default();
     let _all = budget.take(usize::MAX).await;
     let reading = budget.read(&log, id, Seq(0), 256).await.unwrap();
@@ -30,7 +33,7 @@ async fn small_reads_take_nothing() {
 
 #[tokio::test]
 async fn a_large_read_waits_until_there_is_room() {
-    let (log, id) = log_of(&[1 << 20]).await;
+    let (_dir, log, id) = log_of(&[1 << 20]).await;
     let budget = ReadBudget::default();
     let first = budget.read(&log, id, Seq(0), 256).await.unwrap();
     assert!(first.taken.is_some() && !budget.has_waiting_readers());
@@ -48,7 +51,7 @@ async fn a_large_read_waits_until_there_is_room() {
 
 #[tokio::test]
 async fn what_came_while_it_waited_is_left_for_the_next_read() {
-    let (log, id) = log_of(&[100 << 10]).await;
+    let (_dir, log, id) = log_of(&[100 << 10]).await;
     let log = Arc::new(log);
     let budget = ReadBudget::default();
     let all = budget.take(usize::MAX).await;

@@ -5,15 +5,15 @@
 //! a claim therefore counts only if the locked file is still the one under the name.
 
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use wire::SessionId;
 
-use crate::{Claim, ClaimOwner, StoreError};
+use crate::{Claim, ClaimOwner, StoreError, private_file};
 
 /// A pid as text is shorter; more than this is not ours.
 const MAX_PID_TEXT: u64 = 32;
@@ -32,14 +32,7 @@ impl FileClaims {
     pub(super) fn claim(self: &Arc<Self>, session: SessionId) -> Result<Claim, StoreError> {
         let path = self.dir.join(session.as_str());
         loop {
-            let mut file = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .mode(0o600)
-                .open(&path)
-                .map_err(StoreError::io("open", &path))?;
+            let mut file = private_file::open(&path)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {

@@ -13,25 +13,14 @@ use crate::StoreError;
 const IOERR_SHMSIZE: i32 = rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 
 /// An error of a statement or a transaction, before the path is known.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub(super) enum SqliteFault {
-    Sql(rusqlite::Error),
-    Store(StoreError),
+    Sql(#[from] rusqlite::Error),
+    Store(#[from] StoreError),
 }
 
 pub(super) type SqliteResult<T> = Result<T, SqliteFault>;
-
-impl From<rusqlite::Error> for SqliteFault {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Sql(error)
-    }
-}
-
-impl From<StoreError> for SqliteFault {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
 
 impl SqliteFault {
     pub(super) fn at(self, path: &Path) -> StoreError {

@@ -8,8 +8,8 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::StoreError;
 use crate::heads::Heads;
+use crate::{StoreError, private_file};
 
 /// The free space that a new session needs: several times what it and the write-ahead log take
 /// until the first prompt.
@@ -46,13 +46,7 @@ impl LogFiles {
                 .map_err(StoreError::io("create", dir))?;
         }
         let path = self.dir.join("open.lock");
-        let lock = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path)
-            .map_err(StoreError::io("open", &path))?;
+        let lock = private_file::open(&path)?;
         lock.lock().map_err(StoreError::io("lock", &path))?;
         Ok(lock)
     }

@@ -13,10 +13,10 @@ use super::rows::{self, SessionRow};
 use super::schema::{MAX_SESSION_KEY, SEQ_BITS};
 use crate::chain::{self, ChainedEvent};
 use crate::heads::{HeadSlot, Heads};
-use crate::memory::random_epoch;
-use crate::record::{reserve_for, weight};
 use crate::wake_ups::LogReach;
-use crate::{AppendedRange, Batch, Damage, NewSession, RecordChanges, SessionRecord, StoreError};
+use crate::{
+    AppendedRange, Batch, Damage, NewSession, RecordChanges, SessionRecord, StoreError, mint,
+};
 
 /// One transaction under way.
 pub(super) struct LogTransaction<'a> {
@@ -41,8 +41,7 @@ impl LogTransaction<'_> {
         }
         let key = self.free_key()?;
         self.heads.reserve(key)?;
-        let row =
-            SessionRow::new(key, new.clone().into_record(random_epoch()), chain::root(new.id));
+        let row = SessionRow::new(key, new.clone().into_record(mint::epoch()), chain::root(new.id));
         row.insert(self.connection)?;
         if let Some(origin) = &new.origin {
             origins::put(self.connection, key, new.created, origin)?;
@@ -67,8 +66,8 @@ impl LogTransaction<'_> {
     pub(super) fn append(&mut self, batch: &Batch) -> SqliteResult<AppendedRange> {
         let session = batch.session;
         let mut row = self.intact_row(session)?;
-        let added: u64 = batch.drafts.iter().map(weight).sum();
-        if row.record.bytes + added > self.max_session_bytes.saturating_add(reserve_for(batch)) {
+        let added = batch.weight();
+        if row.record.bytes + added > self.max_session_bytes.saturating_add(batch.reserve()) {
             let max_bytes = self.max_session_bytes;
             return Err(StoreError::SessionFull { session, max_bytes }.into());
         }
@@ -165,7 +164,7 @@ impl LogTransaction<'_> {
             None => Damage { lost_from: Seq(head.0 + 1), lost_to: head },
             Some(damage) => damage,
         };
-        row.record.epoch = random_epoch();
+        row.record.epoch = mint::epoch();
         row.update(self.connection)?;
         self.push_effect(&row);
         Ok(Some(damage))

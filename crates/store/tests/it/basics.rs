@@ -5,9 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 use store::{
-    Batch, Durability, EventLog, MemoryLog, PruneRule, RecordChanges, SessionFilter, SqliteLog,
-    SqliteOptions, StoreError,
+    Batch, Durability, EventLog, PruneRule, RecordChanges, SessionFilter, SqliteLog, SqliteOptions,
+    StoreError,
 };
+use testkit::MemoryLog;
 use wire::{Draft, Json, Kind, Millis, Seq, TurnId};
 
 use crate::fixture::{batch, draft, id, new, open, read_all, temp};

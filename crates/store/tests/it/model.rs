@@ -4,11 +4,11 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use store::{
-    Batch, Claim, DecisionFilter, Durability, EventLog, MemoryLog, NewSession, PageStart,
-    RecordChanges, SessionFilter, SessionOrigin, SessionRecord, SqliteLog, SqliteOptions,
-    StoreError,
+    Batch, Claim, DecisionFilter, Durability, EventLog, NewSession, PageStart, RecordChanges,
+    SessionFilter, SessionOrigin, SessionRecord, SqliteLog, SqliteOptions, StoreError,
 };
 use tempfile::TempDir;
+use testkit::MemoryLog;
 use wire::{Draft, Json, Kind, Millis, Seq, SessionId, TurnId};
 
 use crate::fixture::{id, temp};

@@ -12,7 +12,6 @@ use sessions::context::SessionContext;
 use sessions::host::AgentCommand;
 use sessions::order::SessionOrder;
 use sessions::permission::{PermissionMode, PermissionPolicy};
-use sessions::pools::Pools;
 use sessions::registry::{AgentSource, SessionRegistry};
 use tokio::sync::mpsc;
 use wire::{Fault, Json};
@@ -52,9 +51,8 @@ pub(super) fn assemble(
         true => config.file.warm.settings(shared_cwd),
         false => WarmConfig::none().settings(shared_cwd),
     };
-    let pools = Pools::new(context.setup.clone(), context.settings.clone(), warm);
     let agents = Arc::new(CatalogueAgents { config: config.clone() });
-    let registry = SessionRegistry::with_pools(context, agents, policy, Some(pools));
+    let registry = SessionRegistry::new(context, agents, policy, warm);
     let weak = Arc::downgrade(&registry);
     metrics.warm_pools_from(move || {
         weak.upgrade().map(|registry| warm_pools(&registry)).unwrap_or_default()
@@ -80,7 +78,7 @@ pub(super) fn assemble(
 /// The workers that stand ready, by agent.
 fn warm_pools(registry: &SessionRegistry) -> Vec<WarmPool> {
     let mut pools = BTreeMap::<String, WarmPool>::new();
-    for key in registry.pools().map(|pools| pools.snapshot().keys).unwrap_or_default() {
+    for key in registry.pools().snapshot().keys {
         let pool = pools.entry(key.agent.clone()).or_default();
         pool.agent = key.agent;
         pool.n_ready += key.warm as u64;

@@ -140,9 +140,7 @@ fn reload(
     daemon.registry.context().rules.follow(rules)?;
     daemon.registry.set_policy(new.policy());
     daemon.set_open_design(new.file.open_design.with(args, new.file.permissions.mode));
-    if let Some(pools) = daemon.registry.pools() {
-        pools.configure(new.file.warm.settings(config.home.shared()));
-    }
+    daemon.registry.pools().configure(new.file.warm.settings(config.home.shared()));
     let noted = daemon.registry.context().notices.next_number();
     announcing.run(webhook, daemon, noted).map_err(said)
 }

@@ -20,7 +20,8 @@ use sessions::order::SessionOrder;
 use sessions::permission::{DecidedBy, Decider, PermissionMode, PermissionPolicy};
 use sessions::session::{SessionError, SessionHandle, SessionPhase, SubmittedAnswer};
 use sessions::settings::{SessionSettings, WorkerSetup};
-use store::{EventLog, MemoryLog};
+use store::EventLog;
+use testkit::MemoryLog;
 use testkit::test_home::PATIENCE;
 use wire::{CallId, Event, Json, Seq, TurnId};
 

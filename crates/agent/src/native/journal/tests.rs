@@ -179,7 +179,7 @@ proptest! {
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let log: Arc<dyn EventLog> = Arc::new(store::MemoryLog::new());
+            let log: Arc<dyn EventLog> = Arc::new(testkit::MemoryLog::new());
             let mut journals = Vec::new();
             for _ in 0..3 {
                 journals.push(Journal::create(&log, "/p", Json::trusted("{}")).await.unwrap());

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
-use store::MemoryLog;
+use testkit::MemoryLog;
 
 use super::*;
 use crate::native::config;

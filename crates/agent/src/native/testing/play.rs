@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use store::{EventLog, MemoryLog};
+use store::EventLog;
+use testkit::MemoryLog;
 use testkit::model_server::{MODEL, ModelServer};
 use tokio::task::JoinHandle;
 use wire::{Json, RpcError};

@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use serde_json::{Value, json};
-use store::{Batch, EventLog, MemoryLog, NewSession, SessionRecord};
+use store::{Batch, EventLog, NewSession, SessionRecord};
+use testkit::MemoryLog;
 use wire::{Draft, Json, Kind, Millis, SessionId, TurnId};
 
 use super::{MAX_RUNS, RunIndexes, RunStatus};

@@ -1,7 +1,7 @@
 //! What may be a model's name, and what a session was set to.
 
 use serde_json::json;
-use sessions::creation_params::CreationParams;
+use sessions::details::CreationParams;
 use sessions::details::SessionDetails;
 use sessions::options::{InitialOptions, OptionChoice, SettingRequest};
 use wire::Json;

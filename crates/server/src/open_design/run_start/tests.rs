@@ -1,7 +1,7 @@
 //! What an agent is told, once and again.
 
 use serde_json::json;
-use sessions::creation_params::CreationParams;
+use sessions::details::CreationParams;
 use sessions::details::SessionDetails;
 use wire::Json;
 

@@ -3,6 +3,7 @@ use std::fs;
 use super::*;
 use crate::permission::{
     DecidedBy, Decider, PermissionMode, PermissionPolicy, PolicyQuestion, PolicyVerdict, RulePlace,
+    ToolFacts,
 };
 
 const ALLOW: &str = "[[rules]]\nname = \"lists\"\naction = \"allow\"\ncommands = [\"ls*\"]\n";
@@ -39,12 +40,10 @@ impl Stage {
     }
 }
 
-fn question() -> PolicyQuestion {
-    PolicyQuestion {
-        kind: "execute".into(),
-        command: Some("ls -l".into()),
-        ..PolicyQuestion::default()
-    }
+fn asking(command: &str) -> PolicyQuestion {
+    let (kind, command) = ("execute".to_owned(), Some(command.to_owned()));
+    let facts = ToolFacts { kind, command, ..ToolFacts::default() };
+    PolicyQuestion { facts, ..PolicyQuestion::default() }
 }
 
 #[test]
@@ -130,7 +129,7 @@ async fn every_holder_of_the_book_judges_by_the_new_rules_and_keeps_its_own() {
     let policy = PermissionPolicy { rules: own.unwrap(), mode: PermissionMode::Ask };
     let session = book.clone();
     let judged = |command: &str| {
-        let question = PolicyQuestion { command: Some(command.into()), ..question() };
+        let question = asking(command);
         policy.judge_with(&session.current(), &question)
     };
     let file = stage.watcher.file.path().to_string_lossy().into();

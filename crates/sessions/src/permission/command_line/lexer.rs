@@ -361,11 +361,7 @@ impl Lexer<'_> {
             let n_before = word.text.len();
             match c {
                 '\\' => word.text.extend(self.raw()),
-                '\'' => {
-                    let (text, rest) = self.rest.split_once('\'')?;
-                    word.text.push_str(text);
-                    self.rest = rest;
-                }
+                '\'' => self.single_quotes(&mut word)?,
                 '"' => self.inside(|lexer| lexer.double_quotes(&mut word))?,
                 '$' => self.dollar(&mut word, Quotes::None)?,
                 '`' => self.backquotes(&mut word, Quotes::None)?,
@@ -427,6 +423,13 @@ impl Lexer<'_> {
         // What is joined to it is no comment.
         let is_end = |c| matches!(c, ' ' | '\t' | '\n' | ';' | '&' | '|' | ')' | '<' | '>');
         self.peek().is_none_or(is_end).then_some(())
+    }
+
+    fn single_quotes(&mut self, word: &mut Word) -> Option<()> {
+        let (text, rest) = self.rest.split_once('\'')?;
+        word.text.push_str(text);
+        self.rest = rest;
+        Some(())
     }
 
     fn double_quotes(&mut self, word: &mut Word) -> Option<()> {

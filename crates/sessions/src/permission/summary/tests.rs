@@ -2,15 +2,20 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
+use super::super::ToolFacts;
 use super::*;
 use wire::Json;
 use wire::event::QuestionSummary;
 
 #[test]
 fn what_is_too_long_is_cut_at_a_character_and_said_to_be() {
-    let question = PolicyQuestion {
+    let facts = ToolFacts {
         title: "ü".repeat(MAX_TITLE_CHARS + 1),
         command: Some("x".repeat(MAX_COMMAND_CHARS)),
+        ..ToolFacts::default()
+    };
+    let question = PolicyQuestion {
+        facts,
         paths: (0..=MAX_PATHS).map(|n| PathBuf::from(format!("/{n}"))).collect(),
         ..PolicyQuestion::default()
     };

@@ -8,9 +8,11 @@ use crate::permission::Rules;
 
 fn judge(rules: &str, work: &Path) -> Judge {
     let roots = Roots::open(&[work.to_owned()], &ForbiddenDirs::default()).unwrap();
+    let book = RuleBook::default();
+    book.replace(Rules::parse(rules).unwrap());
     Judge {
         policy: PermissionPolicy { rules: Rules::default(), mode: PermissionMode::Auto },
-        rules: RuleBook::new(Rules::parse(rules).unwrap()),
+        rules: book,
         agent: "an agent".into(),
         roots: Arc::new(roots),
     }

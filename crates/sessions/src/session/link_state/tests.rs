@@ -131,17 +131,17 @@ proptest! {
     #[test]
     fn an_agent_that_forgot_is_told_all_and_another_one_the_preface_once(
         preface: Option<String>,
-        preamble: Option<String>,
+        recap: Option<String>,
         is_told: bool,
     ) {
         let mut link = LinkState::<()>::new(None, Vec::new());
-        link.set_preamble(preface.clone(), preamble.clone(), is_told);
-        let told = link.take_preamble();
-        prop_assert!(link.take_preamble().is_none(), "told twice");
-        let expected = preface.as_ref().filter(|_| preamble.is_some() || !is_told);
+        link.set_text_before_prompt(preface.clone(), recap.clone(), is_told);
+        let told = link.take_text_before_prompt();
+        prop_assert!(link.take_text_before_prompt().is_none(), "told twice");
+        let expected = preface.as_ref().filter(|_| recap.is_some() || !is_told);
         let has = |text: &String| told.as_ref().is_some_and(|told| told.contains(text.as_str()));
-        prop_assert!(expected.is_none_or(has) && preamble.as_ref().is_none_or(has));
-        prop_assert_eq!(told.is_none(), expected.is_none() && preamble.is_none());
+        prop_assert!(expected.is_none_or(has) && recap.as_ref().is_none_or(has));
+        prop_assert_eq!(told.is_none(), expected.is_none() && recap.is_none());
     }
 }
 

@@ -49,7 +49,9 @@ impl SessionTask {
                     self.learn(&kind, &payload, &mut changes);
                     drafts.push(Draft { at, turn, kind, payload });
                 }
-                AgentMessage::Notification(message) => drafts.push(self.notified(&message)),
+                AgentMessage::Notification(message) => {
+                    drafts.push(self.notification_draft(&message));
+                }
                 AgentMessage::Stderr(line) => {
                     drafts.push(Draft::own(at, turn, AgentStderr { text: line.text }));
                 }
@@ -59,11 +61,11 @@ impl SessionTask {
                 }
                 AgentMessage::Request(message) => {
                     self.flush(&mut drafts, &mut changes).await?;
-                    self.requested(message).await?;
+                    self.handle_agent_request(message).await?;
                 }
                 AgentMessage::Answer { tag, outcome } => {
                     self.flush(&mut drafts, &mut changes).await?;
-                    self.answered(tag, outcome).await?;
+                    self.handle_answer(tag, outcome).await?;
                 }
             }
         }
@@ -151,14 +153,14 @@ impl SessionTask {
         }
     }
 
-    fn notified(&self, message: &Message) -> Draft {
+    fn notification_draft(&self, message: &Message) -> Draft {
         let params = params_for_client(message, &self.public_id);
         let method = message.method().to_owned();
         self.event(AgentNotification { method, params: params.as_raw() })
     }
 
     /// The answer to a request of ours: only the running prompt has one.
-    async fn answered(&mut self, tag: u64, outcome: RpcResult) -> Result<(), LogFailure> {
+    async fn handle_answer(&mut self, tag: u64, outcome: RpcResult) -> Result<(), LogFailure> {
         let (Some(running), true) = (self.turns.running(), self.progress.is_answer(tag)) else {
             return Ok(());
         };
@@ -205,7 +207,8 @@ impl SessionTask {
         let scope = self.quirks().map_or(TokenScope::Turn, |quirks| quirks.token_scope);
         let (usage, usage_of) = usage::of_turn(&mut self.details.usage_told, scope, &answer);
         let host = self.link.agent().map(|agent| &agent.host);
-        let stderr = || host.map_or_else(String::new, |host| last_lines(&host.stderr_tail(), 3));
+        let stderr =
+            || host.map_or_else(String::new, |host| last_lines(&host.worker.stderr_tail(), 3));
         let ended = match self.progress.last_message.failure(&answer, self.quirks(), stderr) {
             // Cancelled is what the user asked for, whatever name the agent gives to the end.
             _ if running.is_cancelling => TurnEnded::of(StopReason::Cancelled),
@@ -226,7 +229,7 @@ impl SessionTask {
         // It has ended or is about to: what closes a session's messages also stops the agent.
         let ending = tokio::time::timeout(ENDING, agent.host.ended());
         let exit = ending.await.unwrap_or_default();
-        let stderr = last_lines(&agent.host.stderr_tail(), 10);
+        let stderr = last_lines(&agent.host.worker.stderr_tail(), 10);
         let exited = WorkerExited {
             code: exit.code,
             signal: exit.signal,
@@ -234,7 +237,7 @@ impl SessionTask {
             reason: None,
             stderr: stderr.clone(),
         };
-        self.note(exited).await?;
+        self.append_event(exited).await?;
         // Commands that are slow to die hold up neither the end of the turn nor the next one.
         let ending_commands = self.services.terminals.end_all();
         let _ = tokio::time::timeout(ENDING_COMMANDS, ending_commands).await;

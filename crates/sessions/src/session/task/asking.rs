@@ -13,10 +13,11 @@ use wire::event::{
     Decider, ElicitationRequested, ElicitationResolved, PermissionRequested, PermissionResolved,
     RecordedOutcome,
 };
-use wire::{CallId, Json, Kind, Message, Millis, OwnEvent, RpcError, RpcId};
+use wire::{CallId, Json, Message, Millis, OwnEvent, RpcError, RpcId};
 
 use super::{LogFailure, SessionTask};
 use crate::mint;
+use crate::notices::Notice;
 use crate::pending::{ExpectedAnswer, MAX_REQUEST_BYTES, PendingQuestion, QuestionListing};
 use crate::permission::{
     PermissionOutcome, PolicyQuestion, PolicyVerdict, call_id, miscased_in_question, summary,
@@ -58,11 +59,15 @@ impl SessionTask {
         }
         let known = self.tools.get(call_id(&read["toolCall"]).as_deref());
         let known = known.map_err(RpcError::invalid_params)?;
-        let question =
-            PolicyQuestion::read(params.as_str(), known, &self.agent, &self.roots.paths());
+        let question = PolicyQuestion::read(
+            params.as_str(),
+            known,
+            &self.judge.agent,
+            &self.judge.roots.paths(),
+        );
         let edits = self.quirks().map(|quirks| &*quirks.edit_tools).unwrap_or_default();
         let question = question.noting_known_edit(edits, &read["toolCall"]);
-        Ok(question.noting_forbidden(self.roots.forbidden()))
+        Ok(question.noting_forbidden(self.judge.roots.forbidden()))
     }
 
     pub(super) async fn asked_elicitation(&mut self, message: &Message) -> Result<(), LogFailure> {
@@ -123,7 +128,7 @@ impl SessionTask {
     ) {
         pending.listed = listed;
         let observers = &self.context.settings.observers;
-        pending.watch = observers.watch(|observer| observer.question(&self.agent));
+        pending.watch = observers.watch(|observer| observer.question(&self.judge.agent));
         self.questions.add(pending);
     }
 
@@ -141,7 +146,7 @@ impl SessionTask {
         PendingQuestion {
             session: self.id,
             made_by: self.details.made_by.clone(),
-            agent: self.agent.clone(),
+            agent: self.judge.agent.clone(),
             request_id: pending.id,
             wants,
             title: pending.summary.title.clone(),
@@ -183,7 +188,7 @@ impl SessionTask {
         if matches!(pending.asks, QuestionKind::Permission(_)) {
             let is_allowed = !settled.is_rejection;
             let (observers, who) = (&self.context.settings.observers, by.who.as_str());
-            observers.for_each(|observer| observer.decided(&self.agent, who, is_allowed));
+            observers.for_each(|observer| observer.decided(&self.judge.agent, who, is_allowed));
         }
         let mut drafts = vec![self.event(decision(&pending, settled, by))];
         let mut changes = RecordChanges::default();
@@ -192,7 +197,7 @@ impl SessionTask {
             drafts.extend(raised.map(|raised| self.event(raised)));
             changes = self.record();
         }
-        self.append_safely(drafts, changes).await?;
+        self.append_durably(drafts, changes).await?;
         if let Some(id) = &pending.rpc_id {
             self.respond(id, Ok(settled.response.clone()));
         }
@@ -201,7 +206,7 @@ impl SessionTask {
         // Whoever hears of the answer must not find the question in the list any more.
         let WaitingQuestion { listed, .. } = pending;
         if listed.map(drop).is_some() {
-            self.context.notify(self.id, &Kind::PermissionResolved, self.head);
+            self.context.notices.add(self.id, Notice::Answered(self.head));
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! Cancelling a turn: the agent is asked to stop, then made to; and all else that has a deadline.
+//! Cancelling a turn: the agent is asked to stop, then made to; and closing a session, which begins
+//! with that.
 //!
 //! Each step is an event. A turn that is cancelled ends as `cancelled`, whichever step it
 //! took. An idle agent is not told to cancel: some keep that for the next prompt.
@@ -9,14 +10,14 @@
 use std::time::Instant;
 
 use bus::StopStep;
+use store::RecordChanges;
+use wire::Json;
 use wire::event::{
     CancelRequested, CancelRung, CancelStep, DecidedBy, Decider, DropReason, PromptDropped,
-    StopReason, TurnEnded,
+    SessionClosed, StopReason, TurnEnded,
 };
-use wire::{Category, Fault, Json};
 
 use super::{LogFailure, SessionTask};
-use crate::budget::Limit;
 use crate::context::draft;
 use crate::session::cancelling::CancelResult;
 use crate::session::{ReplySender, SessionTaskCommand};
@@ -46,7 +47,7 @@ impl SessionTask {
             return Ok(());
         }
         let Some(turn) = self.turns.cancel() else { return Ok(()) };
-        self.note(CancelRequested { by: by.to_owned() }).await?;
+        self.append_event(CancelRequested { by: by.to_owned() }).await?;
         if self.progress.waiting().is_some() {
             // The agent has not been given the prompt yet.
             return self.end_turn(turn, TurnEnded::of(StopReason::Cancelled)).await;
@@ -57,10 +58,10 @@ impl SessionTask {
             // A full pipe is no reason to wait: the ladder goes on by itself.
             agent.notify("session/cancel", &Json::trusted("{}"));
         }
-        self.note(CancelStep { step: CancelRung::Notified }).await?;
+        self.append_event(CancelStep { step: CancelRung::Notified }).await?;
         if !self.questions.is_empty() {
             self.cancel_questions().await?;
-            self.note(CancelStep { step: CancelRung::PermissionsCancelled }).await?;
+            self.append_event(CancelStep { step: CancelRung::PermissionsCancelled }).await?;
         }
         self.cancelling.asked(Instant::now() + self.context.settings.cancel_grace);
         Ok(())
@@ -84,6 +85,23 @@ impl SessionTask {
         });
     }
 
+    /// Frees the agent's side, marks the session as closed and ends its task. Whoever prompted
+    /// since it was cancelled is told like the others; whoever prompts from now on wakes it.
+    pub(super) async fn close(&mut self) -> Result<(), LogFailure> {
+        self.cancel("close", None).await?;
+        if let Some(running) = self.turns.running() {
+            self.end_turn(running.turn, TurnEnded::of(StopReason::Cancelled)).await?;
+        }
+        self.cancel_questions().await?;
+        self.is_closed = true;
+        if let Some(agent) = self.release() {
+            agent.close_soon();
+        }
+        let closed = vec![draft(None, SessionClosed {})];
+        self.append(closed, RecordChanges { is_closed: Some(true), ..RecordChanges::default() })
+            .await
+    }
+
     pub(super) async fn cancel_questions(&mut self) -> Result<(), LogFailure> {
         for pending in self.questions.take_all() {
             let settled = pending.asks.cancel();
@@ -98,59 +116,6 @@ impl SessionTask {
         if let Some(running) = cancelled {
             self.cancelling.add(self.services.terminals.stop_turn(running.turn));
         }
-    }
-
-    pub(super) fn next_deadline(&self) -> Option<Instant> {
-        let all = [
-            self.cancelling.deadline(),
-            self.questions.next_deadline(),
-            self.quiet_deadline(),
-            self.worker_deadline(),
-            self.aside_deadline(),
-            self.limit_deadline(),
-            self.services.terminals.log.due(Instant::now()),
-        ];
-        all.into_iter().flatten().min()
-    }
-
-    pub(super) async fn on_deadline(&mut self) -> Result<(), LogFailure> {
-        let now = Instant::now();
-        if self.cancelling.is_due(now) {
-            self.stop_commands_if_cancelled();
-            self.spawn_stop();
-        }
-        for pending in self.questions.take_overdue(now) {
-            let (settled, is_limit) = (pending.asks.reject(), pending.asks.is_limit());
-            self.settle(pending, &settled, &Decider::new(DecidedBy::Timeout)).await?;
-            if is_limit {
-                self.cancelling.give_up(self.fell_silent());
-                self.obey_limit_answer(&settled).await?;
-            }
-        }
-        if self.worker_deadline().is_some_and(|deadline| deadline <= now) {
-            self.let_worker_go().await?;
-        }
-        if self.quiet_deadline().is_some_and(|deadline| deadline <= now) {
-            let quiet = self.silence.report(now);
-            self.note(quiet).await?;
-        }
-        Ok(())
-    }
-
-    /// When silence is reported next. A person who is thinking is not silence.
-    fn quiet_deadline(&self) -> Option<Instant> {
-        let is_watched = self.turns.running().is_some() && self.questions.is_empty();
-        is_watched.then(|| self.silence.deadline(self.context.settings.quiet_after))
-    }
-
-    /// The fault of a turn whose agent fell silent, when nobody has said whether to wait.
-    fn fell_silent(&self) -> Fault {
-        let limit = self.details.budget.limits().value(Limit::InactiveSeconds);
-        let limit = limit.map_or_else(String::new, |limit| limit.to_string());
-        Fault::new(
-            Category::Timeout,
-            format!("the agent said nothing for {limit} s, and nobody answered whether to wait"),
-        )
     }
 
     fn spawn_stop(&self) {
@@ -174,6 +139,6 @@ impl SessionTask {
             StopStep::Terminate => CancelRung::Terminate,
             StopStep::Kill => CancelRung::Kill,
         };
-        self.note(CancelStep { step }).await
+        self.append_event(CancelStep { step }).await
     }
 }

@@ -73,8 +73,12 @@ impl SessionTask {
         self.count_time();
         let id = mint::call_id();
         let request = self.limit_request(id, &reached);
-        let question =
-            PolicyQuestion::read(request.as_str(), None, &self.agent, &self.roots.paths());
+        let question = PolicyQuestion::read(
+            request.as_str(),
+            None,
+            &self.judge.agent,
+            &self.judge.roots.paths(),
+        );
         let ReachedLimit { limit, used, allowed } = reached;
         let told = LimitReached { limit, used, allowed, request_id: id, frozen: is_frozen };
         let asked = PermissionRequested {
@@ -87,7 +91,7 @@ impl SessionTask {
         let turn = self.turns.next();
         let drafts = vec![draft(turn, told), draft(turn, asked)];
         self.gate.pause(limit, id);
-        self.append_safely(drafts, self.record()).await?;
+        self.append_durably(drafts, self.record()).await?;
         let summary = summary::of_permission(&question);
         let deadline = Instant::now() + self.context.settings.permission_within;
         let deadline = (limit == Limit::InactiveSeconds).then_some(deadline);
@@ -144,10 +148,10 @@ impl SessionTask {
         let mut drafts = vec![self.event(set)];
         let by = Decider::detailed(DecidedBy::Limits, by);
         let Some(raised) = self.gate.needless(&self.details.budget, &by) else {
-            return self.append_safely(drafts, self.record()).await;
+            return self.append_durably(drafts, self.record()).await;
         };
         drafts.push(self.event(raised));
-        self.append_safely(drafts, self.record()).await?;
+        self.append_durably(drafts, self.record()).await?;
         self.withdraw_limit(&by).await?;
         self.unpause().await
     }
@@ -171,7 +175,7 @@ impl SessionTask {
         self.count_time();
         for kept in kept {
             match kept {
-                DeferredMessage::Request(message) => self.requested(message).await?,
+                DeferredMessage::Request(message) => self.handle_agent_request(message).await?,
                 DeferredMessage::Answer(id, outcome) => self.respond(&id, outcome),
             }
         }

@@ -1,4 +1,4 @@
-//! A session's link to its agent: made, made again, used and let go.
+//! A session's link to its agent: made, made again, used, and let go of.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -6,10 +6,7 @@ use std::time::Instant;
 use bus::connection::CallError;
 use serde_json::Value;
 use store::RecordChanges;
-use wire::event::{
-    ResumeWay, SessionClosed, SessionResumed, StopReason, TurnEnded, TurnStarted, WorkerExited,
-    WorkerStarted,
-};
+use wire::event::{ResumeWay, SessionResumed, TurnStarted, WorkerStarted};
 use wire::{Fault, Json, RpcError, TurnId};
 
 use super::{LogFailure, SessionTask};
@@ -122,7 +119,7 @@ impl SessionTask {
     }
 
     pub(super) async fn linked(&mut self, linked: LinkOutcome) -> Result<(), LogFailure> {
-        let LinkOutcome { link, mut resumed, preamble, preface } = linked;
+        let LinkOutcome { link, mut resumed, recap, preface } = linked;
         if let Some(report) = &mut resumed {
             self.link.complete(report);
         }
@@ -131,7 +128,7 @@ impl SessionTask {
         let started = WorkerStarted {
             pid: host.pid(),
             command: self.slot.command().argv(),
-            containment: format!("{:?}", host.containment()).to_lowercase(),
+            containment: format!("{:?}", host.worker.containment()).to_lowercase(),
             model: offered_values(&answer, OptionChoice::Model).and_then(|model| model.current),
         };
         let mut drafts = vec![draft(None, started)];
@@ -143,14 +140,14 @@ impl SessionTask {
             session = %self.id, pid = host.pid(), how = ?link.how, "the agent has the session"
         );
         let is_told = std::mem::replace(&mut self.details.is_prefaced, true);
-        self.link.set_preamble(preface, preamble, is_told);
+        self.link.set_text_before_prompt(preface, recap, is_told);
         self.details.note_offer(&link.answer);
         // Another process has the session from now on.
         if host.quirks.token_scope == TokenScope::Process {
             self.details.usage_told.clear();
         }
-        let offer = CurrentOffer::new(link.answer, host.share());
-        self.tools = TurnToolCalls::of(host.share());
+        let offer = CurrentOffer::new(link.answer, host.memory_budget.share());
+        self.tools = TurnToolCalls::of(host.memory_budget.share());
         let agent_session = link.agent_session;
         let changes =
             RecordChanges { agent_session: Some(Some(agent_session.clone())), ..self.record() };
@@ -189,48 +186,6 @@ impl SessionTask {
         if let Some(offer) = self.link.set_offer_part(path, value) {
             self.details.note_offer(offer);
         }
-    }
-
-    /// When a worker that has nothing to do is let go.
-    pub(super) fn worker_deadline(&self) -> Option<Instant> {
-        let is_unused = self.link.agent().is_some() && self.is_idle();
-        let idle = self.context.settings.worker_idle.filter(|_| is_unused)?;
-        Some(self.used_at.max(self.silence.since()) + idle)
-    }
-
-    /// Whether nobody would miss this task.
-    pub(super) fn is_out_of_use(&self) -> bool {
-        self.aside_deadline().is_some_and(|deadline| deadline <= Instant::now())
-    }
-
-    pub(super) fn aside_deadline(&self) -> Option<Instant> {
-        let is_unused = self.link.is_unlinked() && self.clients.is_empty() && self.is_idle();
-        Some(self.used_at + self.context.settings.put_aside_after.filter(|_| is_unused)?)
-    }
-
-    /// Has an unlinked session put aside as if it had not been used for long.
-    pub(super) fn put_aside_if_unlinked(&mut self) {
-        if !self.link.is_unlinked() {
-            return;
-        }
-        let long_ago = |after| self.used_at.checked_sub(after);
-        self.used_at =
-            self.context.settings.put_aside_after.and_then(long_ago).unwrap_or(self.used_at);
-    }
-
-    fn is_idle(&self) -> bool {
-        self.turns.is_idle() && !self.link.is_awaited()
-    }
-
-    /// Ends a worker that has had nothing to do for long; the session stays.
-    pub(super) async fn let_worker_go(&mut self) -> Result<(), LogFailure> {
-        let Some(agent) = self.release() else { return Ok(()) };
-        tracing::info!(session = %self.id, pid = agent.host.pid(), "idle worker let go");
-        agent.close_soon();
-        self.slot.rest();
-        let reason = Some("idle".to_owned());
-        let exited = WorkerExited { stopped: true, reason, ..WorkerExited::default() };
-        self.append(vec![draft(None, exited)], RecordChanges::default()).await
     }
 
     /// Every prompt that waits fails for the same reason: asking again would not help.
@@ -337,22 +292,5 @@ impl SessionTask {
             agent.notify("session/cancel", &Json::trusted("{}"));
         }
         agent.close_soon();
-    }
-
-    /// Frees the agent's side, marks the session as closed and ends its task. Whoever prompted
-    /// since it was cancelled is told like the others; whoever prompts from now on wakes it.
-    pub(super) async fn close(&mut self) -> Result<(), LogFailure> {
-        self.cancel("close", None).await?;
-        if let Some(running) = self.turns.running() {
-            self.end_turn(running.turn, TurnEnded::of(StopReason::Cancelled)).await?;
-        }
-        self.cancel_questions().await?;
-        self.is_closed = true;
-        if let Some(agent) = self.release() {
-            agent.close_soon();
-        }
-        let closed = vec![draft(None, SessionClosed {})];
-        self.append(closed, RecordChanges { is_closed: Some(true), ..RecordChanges::default() })
-            .await
     }
 }

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use store::RecordChanges;
 use wire::event::{DecidedBy, Decider, PromptReceived, TurnEnded, TurnStarted};
-use wire::{Category, Draft, Event, Fault, Json, Kind, OwnEvent, RawJson, Seq, TurnId};
+use wire::{Category, Draft, Event, Fault, Json, OwnEvent, RawJson, Seq, TurnId};
 
 use super::{LogFailure, SessionTask};
 use crate::context::draft;
 use crate::details::{TurnEndSummary, prompt_text};
 use crate::memory;
+use crate::notices::Notice;
 use crate::observer::{ReceivedPrompt, TurnWatch, WatchGuards};
 use crate::session::turns::NotQueued;
 use crate::session::{NewPrompt, PromptAcceptance, SessionError};
@@ -90,7 +91,7 @@ impl SessionTask {
         let received = draft(Some(turn), received);
         // There is room; it was checked before anything was logged.
         let prompted =
-            ReceivedPrompt { session: self.id, turn, agent: &self.agent, params: &params };
+            ReceivedPrompt { session: self.id, turn, agent: &self.judge.agent, params: &params };
         let watch = self.context.settings.observers.watch(|observer| observer.prompt(&prompted));
         let _ = self.turns.enqueue(turn, PendingPrompt { params, logged_at: None, text, watch });
         let is_next = self.turns.next() == Some(turn) && self.link.agent().is_some();
@@ -175,12 +176,12 @@ impl SessionTask {
         turn: TurnId,
         params: Json,
     ) -> Result<(), LogFailure> {
-        let preamble = self.link.take_preamble();
+        let text_before = self.link.take_text_before_prompt();
         // A prompt is sent to an agent that has the session.
         let Some(agent) = self.link.agent() else { return Ok(()) };
         let tag = agent.host.routes.tag(&agent.agent_session);
         self.progress.sent(tag, &params);
-        let params = agent.params(&with_preamble(params, preamble));
+        let params = agent.params(&with_text_before(params, text_before));
         let params = match self.progress.watch.context() {
             Some(trace) => trace.put(params),
             None => params,
@@ -236,8 +237,8 @@ impl SessionTask {
         tracing::info!(session = %self.id, %turn, "turn ended");
         let details = Some(self.details.to_json());
         let changes = RecordChanges { details, ..self.next_turn_is_active() };
-        self.append_safely(vec![draft(Some(turn), ended)], changes).await?;
-        self.context.notify(self.id, &Kind::TurnEnded, self.head);
+        self.append_durably(vec![draft(Some(turn), ended)], changes).await?;
+        self.context.notices.add(self.id, Notice::TurnEnded(self.head));
         self.notify_cancelled();
         Ok(())
     }
@@ -270,11 +271,11 @@ impl Default for PromptParts<'_> {
 }
 
 /// Puts a text block before the others.
-fn with_preamble(params: Json, preamble: Option<String>) -> Json {
-    let Some(preamble) = preamble else { return params };
+fn with_text_before(params: Json, text: Option<String>) -> Json {
+    let Some(text) = text else { return params };
     let blocks: Vec<Json> = PromptParts::of(&params).prompt.read().unwrap_or_default();
-    let preamble = Json::of(&json!({ "type": "text", "text": preamble }));
-    let blocks: Vec<Json> = std::iter::once(preamble).chain(blocks).collect();
+    let first = Json::of(&json!({ "type": "text", "text": text }));
+    let blocks: Vec<Json> = std::iter::once(first).chain(blocks).collect();
     wire::set_member(&params, &["prompt"], &Json::of(&blocks)).unwrap_or(params)
 }
 

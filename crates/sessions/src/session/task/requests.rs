@@ -11,7 +11,10 @@ use crate::session::services::Services;
 use crate::session::{ClientCall, params_for_client};
 
 impl SessionTask {
-    pub(super) async fn requested(&mut self, message: Message) -> Result<(), LogFailure> {
+    pub(super) async fn handle_agent_request(
+        &mut self,
+        message: Message,
+    ) -> Result<(), LogFailure> {
         let Some(DeferredMessage::Request(message)) =
             self.gate.keep_back(DeferredMessage::Request(message))
         else {

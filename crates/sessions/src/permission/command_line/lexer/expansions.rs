@@ -186,11 +186,7 @@ impl Lexer<'_> {
                 '}' => break,
                 '\\' => inner.text.push(self.raw()?),
                 '<' | '>' if self.peek() == Some('(') => self.substitution(&mut inner, quotes)?,
-                '\'' if quotes == Quotes::None => {
-                    let (text, rest) = self.rest.split_once('\'')?;
-                    inner.text.push_str(text);
-                    self.rest = rest;
-                }
+                '\'' if quotes == Quotes::None => self.single_quotes(&mut inner)?,
                 // A quote or a letter: that rests on the shell, and on what comes before.
                 '\'' => return None,
                 '"' => self.inside(|lexer| lexer.double_quotes(&mut inner))?,

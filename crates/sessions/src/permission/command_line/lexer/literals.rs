@@ -11,7 +11,7 @@ use super::line_checks::has_code_names;
 #[derive(Debug, Clone, Default)]
 pub(in super::super) struct RereadRisk {
     /// Variables are worked out as numbers, for which bash runs code that is in their values.
-    pub(super) has_numbers: bool,
+    pub(in super::super) has_numbers: bool,
     /// A variable is set whose name is unknown.
     pub(super) has_names: bool,
     pub(in super::super) literals: Literals,
@@ -22,10 +22,6 @@ impl RereadRisk {
         self.has_numbers |= other.has_numbers;
         self.has_names |= other.has_names;
         self.literals.join(other.literals);
-    }
-
-    pub(in super::super) fn has_numbers(&self) -> bool {
-        self.has_numbers
     }
 
     /// Whether a part of an array may be set whose name is unknown.

@@ -90,7 +90,7 @@ impl Lexer<'_> {
                 c if within.may_end_at(c) => return None,
                 '[' => n_open += 1,
                 ']' => n_open -= 1,
-                '\'' if quotes == Quotes::None => self.rest = self.rest.split_once('\'')?.1,
+                '\'' if quotes == Quotes::None => self.single_quotes(&mut inner)?,
                 '"' => self.inside(|lexer| lexer.double_quotes(&mut inner))?,
                 '$' => self.dollar(&mut inner, quotes)?,
                 '`' => self.backquotes(&mut inner, quotes)?,

@@ -1,30 +1,34 @@
-//! An event log in memory: for tests, and the model of the one on disk.
+//! An event log in memory: what tests need where nothing has to survive, and the model that the one
+//! on disk is checked against.
 //!
-//! Behaves like [`SqliteLog`](crate::SqliteLog) in everything but survival. Simple enough
+//! Behaves like [`SqliteLog`](store::SqliteLog) in everything but survival. Simple enough
 //! to be believed by reading it: one mutex, one ordered map.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use wire::{Event, Millis, Seq, SessionId};
-
-use crate::decisions::{DECISION_KINDS, SEQ_BITS};
-use crate::record::{DEFAULT_MAX_SESSION_BYTES, MAX_FOUND, MAX_READ_BYTES, reserve_for, weight};
-use crate::wake_ups::{LogReach, WakeUps};
-use crate::{
-    AppendedRange, Batch, Claim, ClaimOwner, Damage, DecisionFilter, DecisionPlace, EventLog,
-    LogUsage, LoggedDecision, NewSession, PageStart, RecordChanges, SessionFilter, SessionOrigin,
-    SessionRecord, StoreError,
+use store::{
+    AppendedRange, Batch, Claim, ClaimOwner, DECISION_KINDS, DEFAULT_MAX_SESSION_BYTES, Damage,
+    DecisionFilter, DecisionPlace, EventLog, LogUsage, LoggedDecision, MAX_FOUND, MAX_READ_BYTES,
+    NewSession, PageStart, RecordChanges, SessionFilter, SessionOrigin, SessionRecord, StoreError,
+    check_prefix, mint,
 };
+use tokio::sync::watch;
+use wire::{Draft, Event, Millis, Seq, SessionId};
+
+/// A session's number and a place in its log share one integer, which has so many bits for the
+/// place.
+const SEQ_BITS: u32 = 40;
 
 #[derive(Debug)]
 pub struct MemoryLog {
     sessions: Mutex<BTreeMap<SessionId, MemorySession>>,
-    last_number: AtomicI64,
     claims: Arc<Mutex<HashSet<SessionId>>>,
-    wakes: Arc<WakeUps>,
+    /// How many sessions there ever were.
+    n_made: Mutex<i64>,
+    /// Says that something was appended or deleted.
+    changes: watch::Sender<()>,
     max_session_bytes: u64,
 }
 
@@ -41,9 +45,9 @@ impl MemoryLog {
     pub fn new() -> Self {
         Self {
             sessions: Mutex::default(),
-            last_number: AtomicI64::new(0),
             claims: Arc::default(),
-            wakes: Arc::default(),
+            n_made: Mutex::default(),
+            changes: watch::Sender::default(),
             max_session_bytes: DEFAULT_MAX_SESSION_BYTES,
         }
     }
@@ -69,31 +73,33 @@ impl Default for MemoryLog {
 impl EventLog for MemoryLog {
     async fn create(&self, new: NewSession) -> Result<SessionRecord, StoreError> {
         let origin = new.origin.clone();
-        let record = new.into_record(random_epoch());
+        let record = new.into_record(mint::epoch());
         let mut sessions = self.lock();
         if sessions.contains_key(&record.id) {
             return Err(StoreError::SessionExists(record.id));
         }
-        let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
-        let session = MemorySession { number, record: record.clone(), origin, events: Vec::new() };
+        let mut n_made = lock(&self.n_made);
+        *n_made += 1;
+        let (number, events) = (*n_made, Vec::new());
+        let session = MemorySession { number, record: record.clone(), origin, events };
         sessions.insert(record.id, session);
         Ok(record)
     }
 
     async fn append(&self, batch: Batch) -> Result<AppendedRange, StoreError> {
-        let max_bytes = self.max_session_bytes.saturating_add(reserve_for(&batch));
+        let max_bytes = self.max_session_bytes.saturating_add(batch.reserve());
+        let added = batch.weight();
         let Batch { session: id, drafts, durability: _, changes } = batch;
         let appended = {
             let mut sessions = self.lock();
             let session = sessions.get_mut(&id).ok_or(StoreError::NoSuchSession(id))?;
-            let added: u64 = drafts.iter().map(weight).sum();
             if session.record.bytes + added > max_bytes {
                 let max_bytes = self.max_session_bytes;
                 return Err(StoreError::SessionFull { session: id, max_bytes });
             }
             session.append(drafts, added, changes)
         };
-        self.wakes.publish(id, LogReach::To(appended.last));
+        self.changes.send_replace(());
         Ok(appended)
     }
 
@@ -126,13 +132,15 @@ impl EventLog for MemoryLog {
     }
 
     async fn wait(&self, session: SessionId, after: Seq) -> Result<(), StoreError> {
-        let waiter = self.wakes.register(session);
-        match self.lock().get(&session) {
-            None => return Err(StoreError::NoSuchSession(session)),
-            Some(found) if found.record.head > after => return Ok(()),
-            Some(_) => {}
+        let mut changes = self.changes.subscribe();
+        loop {
+            match self.lock().get(&session) {
+                None => return Err(StoreError::NoSuchSession(session)),
+                Some(found) if found.record.head > after => return Ok(()),
+                Some(_) => {}
+            }
+            changes.changed().await.map_err(|_| StoreError::Closed)?;
         }
-        waiter.reached(after).await
     }
 
     async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, StoreError> {
@@ -184,7 +192,9 @@ impl EventLog for MemoryLog {
             .iter()
             .filter(|(id, _)| wanted(id))
             .flat_map(|(_, session)| session.decisions())
-            .filter(|decision| filter.admits(decision.place))
+            .filter(|decision| filter.since.is_none_or(|since| decision.at >= since))
+            .filter(|decision| filter.until.is_none_or(|until| decision.at < until))
+            .filter(|decision| filter.after.is_none_or(|after| decision.place > after))
             .collect();
         found.sort_by_key(|decision| decision.place);
         let mut bytes = 0;
@@ -205,7 +215,7 @@ impl EventLog for MemoryLog {
 
     async fn delete(&self, session: SessionId) -> Result<bool, StoreError> {
         let was_there = self.lock().remove(&session).is_some();
-        self.wakes.publish(session, LogReach::Deleted);
+        self.changes.send_replace(());
         Ok(was_there)
     }
 
@@ -241,14 +251,9 @@ impl EventLog for MemoryLog {
 }
 
 impl MemorySession {
-    fn append(
-        &mut self,
-        drafts: Vec<wire::Draft>,
-        bytes: u64,
-        changes: RecordChanges,
-    ) -> AppendedRange {
+    fn append(&mut self, drafts: Vec<Draft>, bytes: u64, changes: RecordChanges) -> AppendedRange {
         let first = Seq(self.record.head.0 + 1);
-        for wire::Draft { at, turn, kind, payload } in drafts {
+        for Draft { at, turn, kind, payload } in drafts {
             self.record.head.0 += 1;
             self.record.updated = at;
             self.events.push(Event { seq: self.record.head, at, turn, kind, payload });
@@ -286,48 +291,6 @@ struct MemoryClaim {
 impl Drop for MemoryClaim {
     fn drop(&mut self) {
         lock(&self.claims).remove(&self.session);
-    }
-}
-
-impl NewSession {
-    pub(crate) fn into_record(self, epoch: u64) -> SessionRecord {
-        SessionRecord {
-            id: self.id,
-            epoch,
-            agent: self.agent,
-            cwd: self.cwd,
-            title: None,
-            created: self.created,
-            updated: self.created,
-            head: Seq(0),
-            bytes: 0,
-            active_turn: None,
-            agent_session: None,
-            is_closed: false,
-            details: self.details,
-            damage: None,
-        }
-    }
-}
-
-/// Never 0, which is what an unused slot holds, and small enough for a signed integer.
-pub(crate) fn random_epoch() -> u64 {
-    let drawn = getrandom::u64().unwrap_or_else(|_| {
-        // Without a random source the clock still tells two lives of a log apart.
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        now.map_or(1, |since| u64::try_from(since.as_micros()).unwrap_or(1))
-    });
-    (drawn >> 1).max(1)
-}
-
-pub(crate) fn check_prefix(prefix: &str) -> Result<(), StoreError> {
-    // An empty one would match everything, which nobody means.
-    let is_valid =
-        !prefix.is_empty() && prefix.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-    if is_valid {
-        Ok(())
-    } else {
-        Err(StoreError::InvalidPrefix(prefix.chars().take(80).collect()))
     }
 }
 
