@@ -3,7 +3,7 @@
 
 use runtimes::dialect::{
     CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectName, DialectOutput,
-    DialectReader, OptionChange, PermissionAnswer, PermissionMode, PermissionRequest,
+    DialectReader, OptionChange, Outputs, PermissionAnswer, PermissionMode, PermissionRequest,
 };
 
 use super::invariants::{check_over, text_of};
@@ -25,7 +25,7 @@ fn overhear(name: DialectName, script: &Script) {
     let read = |pieces: &mut dyn Iterator<Item = &[u8]>| {
         let (mut dialect, mut reader) =
             (name.start(), DialectReader::new(name, limit(script.setting)));
-        let mut out = Vec::new();
+        let mut out = Outputs::default();
         for piece in pieces {
             reader.feed(piece, &mut *dialect, &mut out);
         }
@@ -39,7 +39,7 @@ fn overhear(name: DialectName, script: &Script) {
         assert_eq!(text_of(&in_pieces), text_of(&at_once), "it matters where it is cut");
     } else {
         // One by one, so that only what differs is shown.
-        for (in_pieces, at_once) in in_pieces.iter().zip(&at_once) {
+        for (in_pieces, at_once) in in_pieces.iter().zip(at_once.iter()) {
             assert_eq!(in_pieces, at_once, "it matters where it is cut");
         }
         assert_eq!(in_pieces.len(), at_once.len(), "it matters where it is cut");
@@ -48,7 +48,7 @@ fn overhear(name: DialectName, script: &Script) {
 
 /// A process of our own, spoken to as the adapter does.
 fn drive(name: DialectName, script: &Script) {
-    let (mut session, mut out) = (Session::new(name), Vec::new());
+    let (mut session, mut out) = (Session::new(name), Outputs::default());
     let resume = (script.setting & 2 != 0).then(|| "s1".to_owned());
     let opening =
         ConversationOptions { resume, cwd: "/w".into(), ..ConversationOptions::default() };
@@ -74,7 +74,7 @@ fn drive(name: DialectName, script: &Script) {
 struct Session {
     name: DialectName,
     dialect: Box<dyn Dialect>,
-    heard: Vec<DialectOutput>,
+    heard: Outputs,
     /// A turn was begun and has not ended.
     is_running: bool,
     is_cancelling: bool,
@@ -87,7 +87,7 @@ impl Session {
         Self {
             name,
             dialect: name.start(),
-            heard: Vec::new(),
+            heard: Outputs::default(),
             is_running: false,
             is_cancelling: false,
             asks: Vec::new(),
@@ -105,7 +105,7 @@ impl Session {
             return;
         }
         (self.is_running, self.is_cancelling) = (true, false);
-        let mut out = Vec::new();
+        let mut out = Outputs::default();
         self.dialect
             .prompt(&ComposedPrompt { text: "go".to_owned(), images: Vec::new() }, &mut out);
         self.hear(&mut out);
@@ -132,7 +132,7 @@ impl Session {
                         PermissionMode::ALL[n % PermissionMode::ALL.len()],
                     ),
                 };
-                let mut out = Vec::new();
+                let mut out = Outputs::default();
                 self.dialect.set(&setting, &mut out);
                 self.hear(&mut out);
             }
@@ -147,13 +147,13 @@ impl Session {
         for ask in std::mem::take(&mut self.asks) {
             self.answer(&ask, &PermissionAnswer::Cancelled);
         }
-        let mut out = Vec::new();
+        let mut out = Outputs::default();
         self.dialect.interrupt(&mut out);
         self.hear(&mut out);
     }
 
     fn answer(&mut self, ask: &PermissionRequest, answer: &PermissionAnswer) {
-        let mut out = Vec::new();
+        let mut out = Outputs::default();
         self.dialect.answer(&ask.id, answer, &mut out);
         // The CLI waits for it, unless there is more to ask; Codex asks all of it at once.
         let goes_on = out.iter().any(|said| {

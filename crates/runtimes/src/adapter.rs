@@ -11,11 +11,10 @@ mod initialize;
 mod options;
 mod process;
 mod session;
-mod session_start;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bus::connection::{Connection, ConnectionLimits, IncomingMessage};
@@ -29,8 +28,8 @@ use crate::definition::{OptionalArgument, RuntimeDefinition, RuntimeForm};
 use crate::dialect::{DialectName, PermissionMode};
 use crate::scratch::Scratch;
 use initialize::HostCapabilities;
+use options::SessionOptions;
 use session::{AdapterSession, SessionCommand};
-use session_start::SessionStart;
 
 /// One CLI, found and ready to be started.
 #[derive(Debug, Clone)]
@@ -78,7 +77,7 @@ where
     let mut adapter = AdapterServer {
         runtime: Arc::new(runtime),
         connection: connection.clone(),
-        host_capabilities: Arc::default(),
+        host_capabilities: None,
         sessions: HashMap::new(),
         tasks: TaskTracker::new(),
     };
@@ -97,7 +96,7 @@ where
 struct AdapterServer {
     runtime: Arc<AdapterRuntime>,
     connection: Connection,
-    host_capabilities: Arc<OnceLock<HostCapabilities>>,
+    host_capabilities: Option<HostCapabilities>,
     sessions: HashMap<String, mpsc::Sender<SessionCommand>>,
     tasks: TaskTracker,
 }
@@ -138,7 +137,7 @@ impl AdapterServer {
                 let client = HostCapabilities::read(&params);
                 let answer = initialize::answer(&self.runtime, client);
                 // If it is asked twice, the first request's capabilities hold.
-                let _ = self.host_capabilities.set(client);
+                self.host_capabilities.get_or_insert(client);
                 Ok(Some(Json::of(&answer)))
             }
             "authenticate" => Err(initialize::cannot_authenticate(&self.runtime)),
@@ -163,18 +162,20 @@ impl AdapterServer {
         params: &Value,
         resume: Option<String>,
     ) -> Result<(), RpcError> {
-        let start = SessionStart::read(params, resume)?;
+        let id = resume.clone().unwrap_or_else(crate::ids::uuid);
+        let options = SessionOptions::read(&self.runtime, params, resume)?;
         self.sessions.retain(|_, session| !session.is_closed());
-        if self.sessions.contains_key(&start.session) {
+        if self.sessions.contains_key(&id) {
             return Err(RpcError::invalid_request("this session is open already"));
         }
         let (sender, commands) = mpsc::channel(QUEUED_COMMANDS);
-        self.sessions.insert(start.session.clone(), sender);
+        self.sessions.insert(id.clone(), sender);
         let session = AdapterSession::new(
             self.runtime.clone(),
             self.connection.clone(),
-            self.host_capabilities.get().copied().unwrap_or_default(),
-            start,
+            self.host_capabilities.unwrap_or_default(),
+            id,
+            options,
             commands,
         );
         let connection = self.connection.clone();

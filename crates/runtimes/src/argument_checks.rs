@@ -28,20 +28,16 @@ pub enum BadValue {
 pub fn model_id(id: &str) -> Result<(), BadValue> {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || "._:/@+-[]()#=,".contains(c);
     let begins_well = id.starts_with(|c: char| c.is_ascii_alphanumeric());
-    match begins_well && id.len() <= MAX_MODEL_BYTES && id.chars().all(is_fine) {
-        true => Ok(()),
-        false => Err(BadValue::Model(shown(id))),
-    }
+    let is_model = begins_well && id.len() <= MAX_MODEL_BYTES && id.chars().all(is_fine);
+    is_model.then_some(()).ok_or_else(|| BadValue::Model(shown(id)))
 }
 
 /// A lower-case word without blanks, such as a reasoning effort.
 pub fn word(what: &'static str, value: &str) -> Result<(), BadValue> {
     let is_fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
     let begins_well = value.starts_with(|c: char| c.is_ascii_lowercase());
-    match begins_well && value.len() <= 40 && value.chars().all(is_fine) {
-        true => Ok(()),
-        false => Err(BadValue::Word { what, value: shown(value) }),
-    }
+    let is_word = begins_well && value.len() <= 40 && value.chars().all(is_fine);
+    is_word.then_some(()).ok_or_else(|| BadValue::Word { what, value: shown(value) })
 }
 
 /// A CLI's own id of a conversation; with some CLIs it is the path of a file.
@@ -49,10 +45,8 @@ pub fn session_id(id: &str) -> Result<(), BadValue> {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || "._:/@+-=".contains(c);
     let begins_well = id.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/');
     let climbs = id.split('/').any(|part| part == "..");
-    match begins_well && !climbs && id.len() <= MAX_ID_BYTES && id.chars().all(is_fine) {
-        true => Ok(()),
-        false => Err(BadValue::SessionId(shown(id))),
-    }
+    let is_id = begins_well && !climbs && id.len() <= MAX_ID_BYTES && id.chars().all(is_fine);
+    is_id.then_some(()).ok_or_else(|| BadValue::SessionId(shown(id)))
 }
 
 /// A directory that a CLI may use besides its working directory, as text.

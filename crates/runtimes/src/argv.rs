@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use crate::argument_checks::{self, BadValue};
 use crate::definition::{OptionalArgument, PromptChannel, RuntimeForm};
-use crate::dialect::PermissionMode;
+use crate::dialect::{ConversationOptions, PermissionMode};
 
 /// The longest single argument that Linux takes is 128 KiB; some room is left.
 pub const MAX_PROMPT_ARG_BYTES: usize = 120_000;
@@ -17,12 +17,7 @@ pub const MAX_PROMPT_ARG_BYTES: usize = 120_000;
 #[derive(Debug, Clone, Default)]
 pub struct ArgumentValues {
     pub features: BTreeSet<String>,
-    pub permissions: PermissionMode,
-    pub model: Option<String>,
-    pub effort: Option<String>,
-    pub directories: Vec<PathBuf>,
-    pub cwd: PathBuf,
-    pub system_prompt: Option<String>,
+    pub options: ConversationOptions,
     pub conversation: ConversationTarget,
     pub prompt_file: Option<PathBuf>,
     /// The prompt itself, for CLIs that take it as an argument.
@@ -61,9 +56,9 @@ pub fn arguments(form: &RuntimeForm, values: &ArgumentValues) -> Result<Vec<Stri
     for when in form.when.iter().filter(|when| values.features.contains(&when.feature)) {
         args.extend(when.args.iter().cloned());
     }
-    args.extend(mode_arguments(form, values.permissions)?.iter().cloned());
+    args.extend(mode_arguments(form, values.options.permissions)?.iter().cloned());
     // Before values of the user's are in the arguments: braces in those are not ours to fill.
-    let cwd = values.cwd.to_string_lossy();
+    let cwd = values.options.cwd.to_string_lossy();
     for arg in &mut args {
         *arg = arg.replace("{cwd}", &cwd);
         if let Some(file) = &values.prompt_file {
@@ -76,18 +71,18 @@ pub fn arguments(form: &RuntimeForm, values: &ArgumentValues) -> Result<Vec<Stri
         true => filled(form.argument(part), placeholder, value),
         false => Vec::new(),
     };
-    if let Some(model) = &values.model {
+    if let Some(model) = &values.options.model {
         argument_checks::model_id(model)?;
         args.extend(part(OptionalArgument::Model, "{model}", model));
     }
-    if let Some(effort) = &values.effort {
+    if let Some(effort) = &values.options.effort {
         argument_checks::word("effort", effort)?;
         args.extend(part(OptionalArgument::Effort, "{effort}", effort));
     }
-    for dir in &values.directories {
+    for dir in &values.options.directories {
         args.extend(part(OptionalArgument::AddDir, "{dir}", &argument_checks::directory(dir)?));
     }
-    if let Some(text) = &values.system_prompt {
+    if let Some(text) = &values.options.system_prompt {
         args.extend(part(OptionalArgument::SystemPrompt, "{text}", text));
     }
     match &values.conversation {

@@ -55,21 +55,22 @@ pub fn compose(
     blocks: &[Value],
     setting: &PromptContext<'_>,
 ) -> Result<ComposedPrompt, ComposeError> {
-    let mut composed = PromptBuilder::default();
+    let mut builder = PromptBuilder::default();
     for block in blocks {
-        composed.add(block, setting)?;
+        builder.add(block, setting)?;
     }
-    let message = composed.message.trim_end().to_owned();
-    if message.is_empty() && composed.images.is_empty() {
+    let mut prompt = builder.prompt;
+    prompt.text.truncate(prompt.text.trim_end().len());
+    if prompt.text.is_empty() && prompt.images.is_empty() {
         return Err(ComposeError::Empty);
     }
-    Ok(ComposedPrompt { text: message, images: composed.images })
+    Ok(prompt)
 }
 
 #[derive(Default)]
 struct PromptBuilder {
-    message: String,
-    images: Vec<PromptImage>,
+    prompt: ComposedPrompt,
+    /// All images, also those that the text names by path.
     n_images: usize,
 }
 
@@ -90,10 +91,11 @@ impl PromptBuilder {
     }
 
     fn push_text(&mut self, text: &str) {
-        if !self.message.is_empty() && !self.message.ends_with('\n') {
-            self.message.push('\n');
+        let prompt = &mut self.prompt.text;
+        if !prompt.is_empty() && !prompt.ends_with('\n') {
+            prompt.push('\n');
         }
-        self.message.push_str(text);
+        prompt.push_str(text);
     }
 
     /// Adds a file whose text came with the prompt: fenced with more backticks than it has itself.
@@ -129,7 +131,7 @@ impl PromptBuilder {
         match (setting.images, setting.image_dir) {
             (ImageSupport::Protocol, _) => {
                 decoded(data)?;
-                self.images.push(PromptImage { mime_type, data: data.to_owned() });
+                self.prompt.images.push(PromptImage { mime_type, data: data.to_owned() });
             }
             (ImageSupport::AtPath, Some(dir)) => {
                 let path = write_image(dir, self.n_images, &mime_type, data)?;

@@ -76,10 +76,9 @@ const ABORT_GRACE: Duration = Duration::from_millis(900);
 impl DetectOptions {
     /// This machine, without a cache.
     pub fn new(launch: bus::Launch) -> Self {
-        let machine = Machine::here();
         Self {
             launch,
-            machine,
+            machine: Machine::here(),
             cache_dir: None,
             scratch: Scratch::default(),
             refresh: false,

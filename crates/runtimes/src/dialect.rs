@@ -31,13 +31,17 @@ mod tests;
 mod token_counts;
 mod tool_calls;
 
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 use wire::Fault;
 
-use crate::update::{SessionUpdate, ToolCall};
+use crate::update::{
+    CompactionStatus, ContentBlock, NoticeSeverity, PlanEntry, SessionUpdate, TextKind, ToolCall,
+};
 
 pub use reader::DialectReader;
 pub use shared_types::{DialectName, Model};
@@ -67,13 +71,13 @@ pub trait Dialect: std::fmt::Debug + Send {
     /// The process has started. Dialects whose process lives as long as a session initialize it,
     /// start or resume the conversation, and emit [`DialectOutput::ConversationOpened`] or
     /// [`DialectOutput::ConversationLost`] afterwards.
-    fn open(&mut self, _opening: &ConversationOptions, _out: &mut Vec<DialectOutput>) {}
+    fn open(&mut self, _opening: &ConversationOptions, _out: &mut Outputs) {}
 
     /// A turn begins. Dialects that get their prompt by argv, stdin or file only note it.
-    fn prompt(&mut self, _prompt: &ComposedPrompt, _out: &mut Vec<DialectOutput>) {}
+    fn prompt(&mut self, _prompt: &ComposedPrompt, _out: &mut Outputs) {}
 
     /// One line of stdout without its end; never blank.
-    fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>);
+    fn line(&mut self, line: &str, out: &mut Outputs);
 
     /// A line was longer than the limit and was skipped. `head` has the complete members of its
     /// beginning; null if there are none.
@@ -82,24 +86,24 @@ pub trait Dialect: std::fmt::Debug + Send {
     /// the end, the turn ends accordingly; where not even the type of the line is known, the turn
     /// ends with `failure`. A question in it is refused, since nobody can answer it. Dialects
     /// whose turns end with their process at the latest may wait for that.
-    fn oversized_line(&mut self, _head: &Value, _failure: Fault, _out: &mut Vec<DialectOutput>) {}
+    fn oversized_line(&mut self, _head: &Value, _failure: Fault, _out: &mut Outputs) {}
 
     /// The answer to a [`DialectOutput::PermissionRequest`].
-    fn answer(&mut self, _ask: &str, _answer: &PermissionAnswer, _out: &mut Vec<DialectOutput>) {}
+    fn answer(&mut self, _ask: &str, _answer: &PermissionAnswer, _out: &mut Outputs) {}
 
     /// The turn is to stop. Writes an interrupt to the CLI if its protocol has one; `false` when
     /// only a signal stops it.
-    fn interrupt(&mut self, _out: &mut Vec<DialectOutput>) -> bool {
+    fn interrupt(&mut self, _out: &mut Outputs) -> bool {
         false
     }
 
     /// Changes an option for the turns to come. `false` when that takes a new process.
-    fn set(&mut self, _wish: &OptionChange, _out: &mut Vec<DialectOutput>) -> bool {
+    fn set(&mut self, _wish: &OptionChange, _out: &mut Outputs) -> bool {
         false
     }
 
     /// stdout ended. A turn that runs ends here at the latest.
-    fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>);
+    fn end(&mut self, exit: &CliExit, out: &mut Outputs);
 }
 
 /// One output of a dialect, for the session or for the CLI.
@@ -120,6 +124,86 @@ pub enum DialectOutput {
     StdinLine(String),
     /// A line that was not understood.
     UnknownLine(String),
+}
+
+/// The outputs of a dialect, in their order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Outputs(Vec<DialectOutput>);
+
+impl Outputs {
+    fn update(&mut self, update: SessionUpdate) {
+        self.push(DialectOutput::Update(update));
+    }
+
+    /// A piece of a text of the model, of the message that its CLI calls `message_id`; nothing if
+    /// it is empty.
+    fn text(&mut self, kind: TextKind, text: impl Into<String>, message_id: Option<&str>) {
+        let text = text.into();
+        if text.is_empty() {
+            return;
+        }
+        let content = ContentBlock::Text { text };
+        let message_id = message_id.map(str::to_owned);
+        self.update(match kind {
+            TextKind::Message => SessionUpdate::AgentMessageChunk { content, message_id },
+            TextKind::Thought => SessionUpdate::AgentThoughtChunk { content, message_id },
+        });
+    }
+
+    fn plan(&mut self, entries: Vec<PlanEntry>) {
+        self.update(SessionUpdate::Plan { entries });
+    }
+
+    fn notice(&mut self, severity: NoticeSeverity, title: impl Into<String>) {
+        self.update(SessionUpdate::notice(severity, title));
+    }
+
+    pub(crate) fn warn(&mut self, title: impl Into<String>) {
+        self.notice(NoticeSeverity::Warning, title);
+    }
+
+    fn warn_with(&mut self, title: impl Into<String>, description: Option<String>) {
+        let (severity, title) = (NoticeSeverity::Warning, title.into());
+        self.update(SessionUpdate::Notice { severity, title, description });
+    }
+
+    fn compaction(&mut self, id: impl Into<String>, status: CompactionStatus, error: Option<&str>) {
+        let (compaction_id, error) = (id.into(), error.map(str::to_owned));
+        self.update(SessionUpdate::CompactionUpdate { compaction_id, status, error });
+    }
+
+    /// A line for the CLI's stdin.
+    fn write(&mut self, line: &Value) {
+        self.push(DialectOutput::StdinLine(line.to_string()));
+    }
+
+    /// A line that was not understood.
+    fn unknown(&mut self, line: &str) {
+        self.push(DialectOutput::UnknownLine(line.to_owned()));
+    }
+
+    /// A question for the user; `id` is what [`Dialect::answer`] takes.
+    fn ask(&mut self, id: String, call: ToolCall, options: Vec<PermissionOption>) {
+        self.push(DialectOutput::PermissionRequest(PermissionRequest { id, call, options }));
+    }
+
+    fn end_turn(&mut self, ending: TurnOutcome, usage: Option<TokenUsage>) {
+        self.push(DialectOutput::TurnEnded(TurnEnd { ending, usage }));
+    }
+}
+
+impl Deref for Outputs {
+    type Target = Vec<DialectOutput>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl DerefMut for Outputs {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
 }
 
 /// The options with which a conversation is opened.
@@ -189,6 +273,18 @@ impl PermissionOption {
     fn new(id: impl Into<String>, name: impl Into<String>, kind: PermissionOptionKind) -> Self {
         Self { option_id: id.into(), name: name.into(), kind }
     }
+
+    fn allow_once(id: impl Into<String>, name: impl Into<String>) -> Self {
+        Self::new(id, name, PermissionOptionKind::AllowOnce)
+    }
+
+    fn allow_always(id: impl Into<String>, name: impl Into<String>) -> Self {
+        Self::new(id, name, PermissionOptionKind::AllowAlways)
+    }
+
+    fn reject_once(id: impl Into<String>, name: impl Into<String>) -> Self {
+        Self::new(id, name, PermissionOptionKind::RejectOnce)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -234,22 +330,20 @@ impl TurnOutcome {
 }
 
 /// Tokens, as in ACP's `PromptResponse.usage`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenUsage {
     pub total_tokens: u64,
     pub input_tokens: u64,
     pub output_tokens: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub thought_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cached_read_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cached_write_tokens: Option<u64>,
 }
 
 /// Emits the CLI's own id of the conversation if it is not the known one.
-fn learn_session(known: &mut Option<String>, id: &str, out: &mut Vec<DialectOutput>) {
+fn learn_session(known: &mut Option<String>, id: &str, out: &mut Outputs) {
     if !id.is_empty() && known.as_deref() != Some(id) {
         *known = Some(id.to_owned());
         out.push(DialectOutput::SessionId(id.to_owned()));

@@ -1,7 +1,5 @@
 //! Random ids for conversations.
 
-use std::fmt::Write as _;
-
 /// A random UUID (version 4), as CLIs want the ids that we choose for them.
 pub fn uuid() -> String {
     let mut bytes = [0u8; 16];
@@ -14,15 +12,10 @@ pub fn uuid() -> String {
     }
     bytes[6] = (bytes[6] & 0x0f) | 0x40;
     bytes[8] = (bytes[8] & 0x3f) | 0x80;
-    let mut text = String::with_capacity(36);
-    for (n, byte) in bytes.iter().enumerate() {
-        if matches!(n, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    let n = u128::from_be_bytes(bytes);
+    let (start, end) = (n >> 96, n & 0xffff_ffff_ffff);
+    let [second, third, fourth] = [80, 64, 48].map(|shift: u32| (n >> shift) & 0xffff);
+    format!("{start:08x}-{second:04x}-{third:04x}-{fourth:04x}-{end:012x}")
 }
 
 #[cfg(test)]

@@ -74,9 +74,7 @@ impl<'a> McpServer<'a> {
     fn for_codex(self) -> Value {
         match self {
             Self::Remote { url, headers, .. } => json!({ "url": url, "http_headers": headers }),
-            Self::Command { program, args, env } => {
-                json!({ "command": program, "args": args, "env": env })
-            }
+            command @ Self::Command { .. } => command.for_claude(),
         }
     }
 

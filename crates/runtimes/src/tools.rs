@@ -60,14 +60,13 @@ pub fn kind_of(name: &str) -> ToolKind {
 
 /// A call of the tool `name`; of a sub-agent's, if another call was the `parent` of it.
 pub fn call_of(id: &str, name: &str, input: &Value, parent: Option<&str>) -> ToolCall {
-    let locations = locations_of(input);
     ToolCall {
         id: id.to_owned(),
         title: Some(title_of(name, input)),
         name: Some(name.to_owned()),
         kind: Some(kind_of(name)),
         content: diff_of(name, input),
-        locations: (!locations.is_empty()).then_some(locations),
+        locations: locations_of(input),
         raw_input: (!input.is_null()).then(|| input.clone()),
         meta: parent.map(|id| json!({ "switchyard": { "parentToolCallId": id } })),
         ..ToolCall::default()
@@ -141,10 +140,10 @@ pub fn path_of(input: &Value) -> Option<&str> {
 }
 
 /// The files that the input names, with a line where it is known.
-pub fn locations_of(input: &Value) -> Vec<ToolCallLocation> {
-    let Some(path) = path_of(input) else { return Vec::new() };
+fn locations_of(input: &Value) -> Option<Vec<ToolCallLocation>> {
+    let path = path_of(input)?.to_owned();
     let line = ["line", "offset"].iter().find_map(|name| input[name].as_u64());
-    vec![ToolCallLocation { path: path.to_owned(), line }]
+    Some(vec![ToolCallLocation { path, line }])
 }
 
 /// The change that an editing tool makes, if its input says so.
@@ -159,13 +158,8 @@ pub fn diff_of(name: &str, input: &Value) -> Option<Vec<ToolCallContent>> {
         new_text: new.to_owned(),
     };
     if let Value::Array(edits) = &input["edits"] {
-        let diffs: Vec<ToolCallContent> = edits
-            .iter()
-            .filter_map(|edit| {
-                let (old, new) = old_and_new(edit)?;
-                Some(diff(Some(old), new))
-            })
-            .collect();
+        let changes = edits.iter().filter_map(old_and_new);
+        let diffs: Vec<_> = changes.map(|(old, new)| diff(Some(old), new)).collect();
         return (!diffs.is_empty()).then_some(diffs);
     }
     if let Some((old, new)) = old_and_new(input) {

@@ -6,20 +6,20 @@ use std::path::Path;
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 pub use wire::ToolKind;
 
 /// The `update` member of a `session/update`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "sessionUpdate", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum SessionUpdate {
     AgentMessageChunk {
         content: ContentBlock,
-        #[serde(skip_serializing_if = "Option::is_none")]
         message_id: Option<String>,
     },
     AgentThoughtChunk {
         content: ContentBlock,
-        #[serde(skip_serializing_if = "Option::is_none")]
         message_id: Option<String>,
     },
     /// The start of a tool call; once for each call.
@@ -38,58 +38,30 @@ pub enum SessionUpdate {
         config_options: Value,
     },
     SessionInfoUpdate {
-        #[serde(skip_serializing_if = "Option::is_none")]
         title: Option<String>,
-        #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+        #[serde(rename = "_meta")]
         meta: Option<Value>,
     },
     UsageUpdate {
         used: u64,
         size: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
         cost: Option<Cost>,
     },
     /// Something about the run itself: a retry, a warning, a change of model.
     Notice {
         severity: NoticeSeverity,
         title: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
         description: Option<String>,
     },
-    CompactionUpdate(Compaction),
+    /// The CLI makes room in the model's context.
+    CompactionUpdate {
+        compaction_id: String,
+        status: CompactionStatus,
+        error: Option<String>,
+    },
 }
 
 impl SessionUpdate {
-    pub fn text(text: impl Into<String>) -> Self {
-        Self::text_chunk(TextKind::Message, text, None)
-    }
-
-    pub fn thought(text: impl Into<String>) -> Self {
-        Self::text_chunk(TextKind::Thought, text, None)
-    }
-
-    /// A piece of the message that its CLI calls `message_id`.
-    pub fn text_chunk(
-        voice: TextKind,
-        text: impl Into<String>,
-        message_id: Option<String>,
-    ) -> Self {
-        let content = ContentBlock::text(text);
-        match voice {
-            TextKind::Message => Self::AgentMessageChunk { content, message_id },
-            TextKind::Thought => Self::AgentThoughtChunk { content, message_id },
-        }
-    }
-
-    pub fn compaction(
-        id: impl Into<String>,
-        status: CompactionStatus,
-        error: Option<&str>,
-    ) -> Self {
-        let error = error.map(str::to_owned);
-        Self::CompactionUpdate(Compaction { compaction_id: id.into(), status, error })
-    }
-
     pub fn notice(severity: NoticeSeverity, title: impl Into<String>) -> Self {
         Self::Notice { severity, title: title.into(), description: None }
     }
@@ -117,30 +89,23 @@ impl ContentBlock {
 }
 
 /// A tool call or a change of one; in a change, absent members stay as they were.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
     #[serde(rename = "toolCallId")]
     pub id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The CLI's own name of the tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<ToolKind>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<ToolCallStatus>,
     /// Replaces all content sent before.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Vec<ToolCallContent>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub locations: Option<Vec<ToolCallLocation>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_input: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_output: Option<Value>,
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "_meta")]
     pub meta: Option<Value>,
 }
 
@@ -149,16 +114,6 @@ impl ToolCall {
     pub fn of(kind: ToolKind, name: impl Into<String>, title: impl Into<String>) -> Self {
         let (name, title) = (Some(name.into()), Some(title.into()));
         Self { kind: Some(kind), name, title, ..Self::default() }
-    }
-
-    /// A change of a call: its status, and all content that is shown of it now.
-    pub fn change(
-        id: impl Into<String>,
-        status: ToolCallStatus,
-        content: Vec<ToolCallContent>,
-    ) -> Self {
-        let (status, content) = (Some(status), Some(content));
-        Self { id: id.into(), status, content, ..Self::default() }
     }
 
     /// ACP's paths are absolute; models name files as they like.
@@ -187,6 +142,10 @@ pub enum ToolCallStatus {
 }
 
 impl ToolCallStatus {
+    pub fn of_end(has_failed: bool) -> Self {
+        if has_failed { Self::Failed } else { Self::Completed }
+    }
+
     pub fn is_final(self) -> bool {
         matches!(self, Self::Completed | Self::Failed)
     }
@@ -275,16 +234,6 @@ pub enum NoticeSeverity {
     Info,
     Warning,
     Error,
-}
-
-/// A compaction: the CLI makes room in the model's context.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Compaction {
-    pub compaction_id: String,
-    pub status: CompactionStatus,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -1,24 +1,25 @@
-//! The options of a session: model, effort, permissions.
+//! The options of a session: those that it is opened with, and of them model, effort and
+//! permissions, which are offered as ACP's config options.
 //!
-//! Offered as ACP's config options. A value is checked before it is kept; no unchecked value
-//! reaches an argument or the CLI.
+//! A value is checked before it is kept; no unchecked value reaches an argument or the CLI.
+
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use wire::RpcError;
 
 use super::AdapterRuntime;
 use crate::argument_checks::{self, BadValue};
-use crate::argv;
 use crate::definition::OptionalArgument;
-use crate::dialect::{Model, OptionChange, PermissionMode};
+use crate::dialect::{ConversationOptions, Model, OptionChange, PermissionMode};
+use crate::{argv, mcp};
 
 /// The value of an option that leaves the choice to the CLI.
 pub(super) const DEFAULT: &str = "default";
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct SessionOptions {
-    pub(super) model: Option<String>,
-    pub(super) effort: Option<String>,
-    pub(super) permissions: PermissionMode,
+    pub(super) chosen: ConversationOptions,
     /// The models that the CLI itself listed; empty: those of its definition are offered.
     pub(super) models: Vec<Model>,
     /// The model that the CLI said it runs with.
@@ -26,6 +27,42 @@ pub(super) struct SessionOptions {
 }
 
 impl SessionOptions {
+    /// Reads and checks the parameters of `session/new`, or of `session/resume` with the CLI's own
+    /// id of the conversation.
+    pub(super) fn read(
+        runtime: &AdapterRuntime,
+        params: &Value,
+        resume: Option<String>,
+    ) -> Result<Self, RpcError> {
+        let cwd = PathBuf::from(params["cwd"].as_str().unwrap_or_default());
+        if !cwd.is_absolute() {
+            return Err(RpcError::invalid_params("`cwd` must be an absolute path"));
+        }
+        let directories = params["additionalDirectories"].as_array().into_iter().flatten();
+        let mcp_servers = match &params["mcpServers"] {
+            Value::Null => Vec::new(),
+            Value::Array(servers) => servers.clone(),
+            _ => return Err(RpcError::invalid_params("`mcpServers` is not a list")),
+        };
+        mcp::check(&mcp_servers).map_err(RpcError::invalid_params)?;
+        if let Some(id) = &resume {
+            argument_checks::session_id(id).map_err(RpcError::invalid_params)?;
+        }
+        let system = &params["_meta"]["systemPrompt"];
+        let system = system.as_str().or(system["append"].as_str());
+        let chosen = ConversationOptions {
+            cwd,
+            directories: directories.filter_map(Value::as_str).map(PathBuf::from).collect(),
+            resume,
+            model: runtime.definition.models.default.clone(),
+            effort: None,
+            permissions: runtime.permissions,
+            system_prompt: system.filter(|text| !text.trim().is_empty()).map(str::to_owned),
+            mcp_servers,
+        };
+        Ok(Self { chosen, ..Self::default() })
+    }
+
     fn models<'a>(&'a self, runtime: &'a AdapterRuntime) -> &'a [Model] {
         match self.models.is_empty() {
             true => &runtime.definition.models.known,
@@ -34,17 +71,12 @@ impl SessionOptions {
     }
 
     fn efforts<'a>(&'a self, runtime: &'a AdapterRuntime) -> &'a [String] {
-        let wanted = self.model.as_ref().or(self.current.as_ref());
+        let wanted = self.chosen.model.as_ref().or(self.current.as_ref());
         let model = self.models(runtime).iter().find(|model| Some(&model.id) == wanted);
         match model {
             Some(model) if !model.efforts.is_empty() => &model.efforts,
             _ => &runtime.definition.reasoning.efforts,
         }
-    }
-
-    /// Permission modes that the CLI can be held to.
-    fn modes(runtime: &AdapterRuntime) -> Vec<PermissionMode> {
-        argv::modes(&runtime.form).collect()
     }
 
     /// Sets an option, or says why not. `None`: there is nothing to send to the CLI.
@@ -60,7 +92,7 @@ impl SessionOptions {
                 if let Some(model) = &chosen {
                     argument_checks::model_id(model)?;
                 }
-                self.model.clone_from(&chosen);
+                self.chosen.model.clone_from(&chosen);
                 Ok(chosen.map(OptionChange::Model))
             }
             "effort" if runtime.takes(OptionalArgument::Effort) => {
@@ -68,15 +100,14 @@ impl SessionOptions {
                     argument_checks::one_of("effort", effort, self.efforts(runtime))?;
                     argument_checks::word("effort", effort)?;
                 }
-                self.effort.clone_from(&chosen);
+                self.chosen.effort.clone_from(&chosen);
                 Ok(chosen.map(OptionChange::Effort))
             }
             "permissions" => {
-                let modes = Self::modes(runtime);
-                let names: Vec<String> = modes.iter().map(|mode| mode.name().to_owned()).collect();
-                argument_checks::one_of("permissions", value, &names)?;
-                let mode = modes.into_iter().find(|mode| mode.name() == value).unwrap_or_default();
-                self.permissions = mode;
+                let names = argv::modes(&runtime.form).map(|mode| mode.name().to_owned());
+                argument_checks::one_of("permissions", value, &names.collect::<Vec<_>>())?;
+                let mode = PermissionMode::named(value).unwrap_or_default();
+                self.chosen.permissions = mode;
                 Ok(Some(OptionChange::Permissions(mode)))
             }
             _ => {
@@ -99,15 +130,15 @@ impl SessionOptions {
             let values = std::iter::once(DEFAULT).chain(efforts.iter().map(String::as_str));
             options.push(select(
                 ("effort", "Effort", "thought_level"),
-                self.effort.as_deref().unwrap_or(DEFAULT),
+                self.chosen.effort.as_deref().unwrap_or(DEFAULT),
                 values.map(|value| json!({ "value": value, "name": value })).collect(),
             ));
         }
-        let modes = Self::modes(runtime);
-        let values = modes.iter().map(|mode| json!({ "value": mode.name(), "name": mode.name() }));
+        let modes = argv::modes(&runtime.form).map(PermissionMode::name);
+        let values = modes.map(|mode| json!({ "value": mode, "name": mode }));
         options.push(select(
             ("permissions", "Permissions", "mode"),
-            self.permissions.name(),
+            self.chosen.permissions.name(),
             values.collect(),
         ));
         Value::Array(options)
@@ -130,7 +161,7 @@ impl SessionOptions {
             }
             value
         }));
-        let chosen = self.model.as_deref().unwrap_or(DEFAULT);
+        let chosen = self.chosen.model.as_deref().unwrap_or(DEFAULT);
         // A model that the CLI does not list may still be there.
         if chosen != DEFAULT && !models.iter().any(|model| model.id == chosen) {
             values.push(json!({ "value": chosen, "name": chosen }));

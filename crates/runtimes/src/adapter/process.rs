@@ -3,31 +3,35 @@
 //! Always true: its output is read to the end before it counts as over; a CLI that does
 //! not read its stdin blocks nobody but itself; dropping it ends its whole tree.
 
+use std::path::PathBuf;
+
 use bus::{SpawnError, StdinKind, StopLadder, WorkerHandle, WorkerStdin, WorkerStdout};
 use bytes::BytesMut;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 
-use crate::dialect::{CliExit, Dialect, DialectName, DialectOutput, DialectReader};
+use crate::dialect::{CliExit, Dialect, DialectName, DialectReader, Outputs};
 
 /// Lines that may wait for a CLI that is slow to read.
 const QUEUED_LINES: usize = 1024;
 const READ_BYTES: usize = 64 << 10;
 
-/// The content of the CLI's stdin.
+/// The way in which a process gets its prompt.
 #[derive(Debug)]
-pub(super) enum ProcessStdin {
-    /// No stdin at all.
-    None,
-    /// This text, then end of file.
-    Whole(String),
-    /// Lines that the dialect writes while the process runs.
+pub(super) enum PromptInput {
+    /// Lines that the dialect writes to stdin while the process runs.
     Lines,
+    /// This text on stdin, then end of file.
+    Stdin(String),
+    /// An argument; there is no stdin.
+    Argument(String),
+    /// A file that an argument names; there is no stdin.
+    File(PathBuf),
 }
 
 #[derive(Debug)]
 pub(super) struct CliProcess {
-    dialect: Box<dyn Dialect>,
+    pub(super) dialect: Box<dyn Dialect>,
     reader: DialectReader,
     stdout: WorkerStdout,
     handle: WorkerHandle,
@@ -35,17 +39,10 @@ pub(super) struct CliProcess {
     buffer: BytesMut,
     is_drained: bool,
     is_stopping: bool,
-    exit: CliExit,
+    /// The exit status, once it is over.
+    pub(super) exit: CliExit,
     /// It has been given a prompt.
     pub(super) is_used: bool,
-}
-
-/// The result of one read of stdout.
-#[derive(Debug)]
-pub(super) struct ProcessOutput {
-    pub(super) outputs: Vec<DialectOutput>,
-    /// The process is gone and nothing more will come.
-    pub(super) is_over: bool,
 }
 
 impl CliProcess {
@@ -53,11 +50,11 @@ impl CliProcess {
         mut launch: bus::Launch,
         dialect: DialectName,
         max_line_bytes: usize,
-        input: ProcessStdin,
+        input: PromptInput,
     ) -> Result<Self, SpawnError> {
         launch.stdin = match input {
-            ProcessStdin::None => StdinKind::Null,
-            ProcessStdin::Whole(_) | ProcessStdin::Lines => StdinKind::Pipe,
+            PromptInput::Argument(_) | PromptInput::File(_) => StdinKind::Null,
+            PromptInput::Stdin(_) | PromptInput::Lines => StdinKind::Pipe,
         };
         let worker = launch.spawn().await?;
         if let Some(mut stderr) = worker.stderr {
@@ -70,12 +67,12 @@ impl CliProcess {
             });
         }
         let lines = match (input, worker.stdin) {
-            (ProcessStdin::Lines, Some(stdin)) => {
+            (PromptInput::Lines, Some(stdin)) => {
                 let (sender, lines) = mpsc::channel(QUEUED_LINES);
                 task::spawn(write_lines(stdin, lines));
                 Some(sender)
             }
-            (ProcessStdin::Whole(text), Some(mut stdin)) => {
+            (PromptInput::Stdin(text), Some(mut stdin)) => {
                 // A write error means that the CLI closed its stdin; its output says why.
                 task::spawn(async move { stdin.write_all(text.as_bytes()).await });
                 None
@@ -96,19 +93,15 @@ impl CliProcess {
         })
     }
 
-    pub(super) fn dialect(&mut self) -> &mut dyn Dialect {
-        &mut *self.dialect
-    }
-
-    /// Reads its next output. Cancel-safe.
-    pub(super) async fn next(&mut self) -> ProcessOutput {
-        let mut outputs = Vec::new();
+    /// Reads its next output; `true` when the process is gone and nothing more will come.
+    /// Cancel-safe.
+    pub(super) async fn next(&mut self, out: &mut Outputs) -> bool {
         if !self.is_drained {
             self.buffer.reserve(READ_BYTES);
             if let Ok(1..) = self.stdout.read_buf(&mut self.buffer).await {
                 let chunk = self.buffer.split();
-                self.reader.feed(&chunk, &mut *self.dialect, &mut outputs);
-                return ProcessOutput { outputs, is_over: false };
+                self.reader.feed(&chunk, &mut *self.dialect, out);
+                return false;
             }
             self.is_drained = true;
             self.end_soon(StopLadder::default());
@@ -120,13 +113,8 @@ impl CliProcess {
             stderr: self.handle.stderr_tail(),
             is_stopped_by_us: self.is_stopping,
         };
-        self.reader.finish(&self.exit, &mut *self.dialect, &mut outputs);
-        ProcessOutput { outputs, is_over: true }
-    }
-
-    /// The exit status, once it is over.
-    pub(super) fn exit(&self) -> &CliExit {
-        &self.exit
+        self.reader.finish(&self.exit, &mut *self.dialect, out);
+        true
     }
 
     /// Writes a line to its stdin; `false` if too many lines are still unread.

@@ -5,10 +5,10 @@
 
 mod turn;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,20 +16,20 @@ use bus::connection::Connection;
 use bus::{SpawnError, StopLadder};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use tokio::task::AbortHandle;
 use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
 use wire::{Category, Fault, Json, RpcError, RpcId};
 
 use super::AdapterRuntime;
 use super::initialize::HostCapabilities;
 use super::options::SessionOptions;
-use super::process::{CliProcess, ProcessStdin};
-use super::session_start::SessionStart;
+use super::process::{CliProcess, PromptInput};
 use crate::argv::{self, ArgumentValues, ConversationTarget};
 use crate::definition::{McpChannel, OptionalArgument, PromptChannel, ResumeStyle};
-use crate::dialect::{ConversationOptions, DialectOutput, PermissionAnswer};
+use crate::dialect::{
+    ConversationOptions, DialectOutput, Outputs, PermissionAnswer, TurnOutcome, stderr,
+};
 use crate::mcp;
-use crate::update::{NoticeSeverity, SessionUpdate};
 use turn::AdapterTurn;
 
 /// The longest wait for a CLI to open its conversation; one that takes longer hangs.
@@ -51,8 +51,7 @@ pub(super) struct AdapterSession {
     connection: Connection,
     host_capabilities: HostCapabilities,
     id: String,
-    start: SessionStart,
-    choices: SessionOptions,
+    options: SessionOptions,
     commands: mpsc::Receiver<SessionCommand>,
     answers: mpsc::Receiver<(String, PermissionAnswer)>,
     answer_sender: mpsc::Sender<(String, PermissionAnswer)>,
@@ -64,13 +63,14 @@ pub(super) struct AdapterSession {
     /// A turn has ended in this conversation, so that there is something to resume.
     has_history: bool,
     turn: Option<AdapterTurn>,
-    asks: HashMap<String, AbortHandle>,
+    /// The questions to the host without an answer.
+    asks: HashMap<String, AbortOnDropHandle<()>>,
     /// When the process is stopped, if it still runs.
     stop_at: Option<Instant>,
     /// The reason to replace the running process before the next turn.
     restart_reason: Option<String>,
     /// Outputs of the dialect that are not handled yet.
-    pending_outputs: VecDeque<DialectOutput>,
+    pending_outputs: Outputs,
     /// The directory of private files for the CLI: images, MCP servers. Removed with the session.
     scratch: Option<tempfile::TempDir>,
 }
@@ -80,24 +80,19 @@ impl AdapterSession {
         runtime: Arc<AdapterRuntime>,
         connection: Connection,
         host_capabilities: HostCapabilities,
-        start: SessionStart,
+        id: String,
+        options: SessionOptions,
         commands: mpsc::Receiver<SessionCommand>,
     ) -> Self {
         let (answer_sender, answers) = mpsc::channel(QUEUED_ANSWERS);
-        let choices = SessionOptions {
-            permissions: runtime.permissions,
-            model: runtime.definition.models.default.clone(),
-            ..SessionOptions::default()
-        };
         Self {
             runtime,
             connection,
             host_capabilities,
-            id: start.session.clone(),
-            cli_session_id: start.resume.clone(),
-            has_history: start.resume.is_some(),
-            start,
-            choices,
+            id,
+            cli_session_id: options.chosen.resume.clone(),
+            has_history: options.chosen.resume.is_some(),
+            options,
             commands,
             answers,
             answer_sender,
@@ -107,27 +102,27 @@ impl AdapterSession {
             asks: HashMap::new(),
             stop_at: None,
             restart_reason: None,
-            pending_outputs: VecDeque::new(),
+            pending_outputs: Outputs::default(),
             scratch: None,
         }
     }
 
     /// Opens the session, answers `request`, and serves it until it is closed.
     pub(super) async fn run(mut self, request: RpcId) {
-        let opened = self.open().await;
-        let outcome = opened.as_ref().map(|_| self.opened_answer()).map_err(Clone::clone);
+        self.queue_notices_of_unsupported();
+        let outcome = self.open().await.map(|()| self.opened_answer());
+        let is_open = outcome.is_ok();
         let _ = self.connection.respond(&request, outcome).await;
-        if let Ok(early) = opened {
-            self.queue_notices_of_unsupported();
-            self.handle_outputs(early, false).await;
+        if is_open {
+            self.handle_pending_outputs().await;
             while self.next_event().await.is_continue() {}
         }
         self.end().await;
     }
 
     fn opened_answer(&self) -> Json {
-        let mut answer = json!({ "configOptions": self.choices.offered(&self.runtime) });
-        match self.start.resume {
+        let mut answer = json!({ "configOptions": self.options.offered(&self.runtime) });
+        match self.options.chosen.resume {
             None => answer["sessionId"] = json!(self.id),
             // A process that lives with its session has opened the conversation by now.
             Some(_) if self.process.is_some() => {
@@ -138,55 +133,41 @@ impl AdapterSession {
         Json::of(&answer)
     }
 
-    /// Starts a CLI that lives as long as its session; gives its other outputs until it is open.
-    async fn open(&mut self) -> Result<Vec<DialectOutput>, RpcError> {
-        if !self.start.cwd.is_dir() {
-            let cwd = self.start.cwd.display();
+    /// Starts a CLI that lives as long as its session, and waits until the conversation is open.
+    async fn open(&mut self) -> Result<(), RpcError> {
+        let cwd = &self.options.chosen.cwd;
+        if !cwd.is_dir() {
+            let cwd = cwd.display();
             return Err(RpcError::invalid_params(format_args!("there is no directory {cwd}")));
         }
-        // A mode or directory that the CLI does not take is refused now, not with the first prompt.
-        self.arguments(None, None).map_err(|failure| RpcError::from(&failure))?;
-        if self.runtime.form.prompt != PromptChannel::Dialect {
-            return Ok(Vec::new());
-        }
-        self.start_process(ProcessStdin::Lines, None, None)
-            .await
-            .map_err(|failure| RpcError::from(&failure))?;
-        let opening = tokio::time::timeout(OPEN_WITHIN, self.until_open());
-        let opened = opening.await.unwrap_or_else(|_| {
-            let message = format!("the CLI did not open a conversation within {OPEN_WITHIN:?}");
-            Err(Fault::new(Category::Timeout, message))
-        });
-        opened.map_err(|failure| RpcError::from(&failure))
+        self.open_conversation().await.map_err(|failure| RpcError::from(&failure))
     }
 
-    async fn until_open(&mut self) -> Result<Vec<DialectOutput>, Fault> {
-        let mut early = Vec::new();
+    async fn open_conversation(&mut self) -> Result<(), Fault> {
+        // A mode or directory that the CLI does not take is refused now, not with the first prompt.
+        self.arguments(&PromptInput::Lines)?;
+        if self.runtime.form.prompt != PromptChannel::Dialect {
+            return Ok(());
+        }
+        self.start_process(PromptInput::Lines).await?;
+        let opening = tokio::time::timeout(OPEN_WITHIN, self.until_open());
+        opening.await.unwrap_or_else(|_| {
+            let message = format!("the CLI did not open a conversation within {OPEN_WITHIN:?}");
+            Err(Fault::new(Category::Timeout, message))
+        })
+    }
+
+    /// Waits for the CLI to open its conversation; its other outputs are handled afterwards.
+    async fn until_open(&mut self) -> Result<(), Fault> {
+        let mut early = Outputs::default();
+        let (mut is_open, mut is_over) = (false, false);
         loop {
-            let Some(process) = &mut self.process else {
-                return Err(Fault::new(Category::Internal, "the CLI was not started"));
-            };
-            for said in self.pending_outputs.drain(..) {
-                match said {
-                    DialectOutput::StdinLine(line) => drop(process.write(line)),
-                    said => early.push(said),
-                }
-            }
-            let heard = tokio::select! {
-                heard = process.next() => heard,
-                // Only the end of the host is expected here.
-                command = self.commands.recv() => match command {
-                    Some(_) => continue,
-                    None => return Err(Fault::new(Category::Internal, "the host is gone")),
-                },
-            };
-            let mut is_open = false;
-            for said in heard.outputs {
+            for said in std::mem::take(&mut *self.pending_outputs) {
                 match said {
                     DialectOutput::ConversationOpened(opened) => {
                         is_open = true;
-                        self.choices.models.clone_from(&opened.models);
-                        self.choices.current.clone_from(&opened.model);
+                        self.options.models.clone_from(&opened.models);
+                        self.options.current.clone_from(&opened.model);
                         if let Some(id) = opened.session {
                             early.push(DialectOutput::SessionId(id));
                         }
@@ -195,7 +176,7 @@ impl AdapterSession {
                         return Err(self.with_remedy(failure));
                     }
                     DialectOutput::TurnEnded(end) => {
-                        if let crate::dialect::TurnOutcome::Failed(failure) = end.ending {
+                        if let TurnOutcome::Failed(failure) = end.ending {
                             return Err(self.with_remedy(failure));
                         }
                     }
@@ -203,13 +184,24 @@ impl AdapterSession {
                     said => early.push(said),
                 }
             }
-            if heard.is_over {
+            if is_over {
                 let process = self.process.take();
-                let exit = process.map(|process| process.exit().clone()).unwrap_or_default();
-                return Err(self.with_remedy(crate::dialect::stderr::exit_failure(&exit)));
+                let exit = process.map(|process| process.exit).unwrap_or_default();
+                return Err(self.with_remedy(stderr::exit_failure(&exit)));
             }
             if is_open {
-                return Ok(early);
+                self.pending_outputs = early;
+                return Ok(());
+            }
+            let Some(process) = &mut self.process else {
+                return Err(Fault::new(Category::Internal, "the CLI was not started"));
+            };
+            tokio::select! {
+                ended = process.next(&mut self.pending_outputs) => is_over = ended,
+                // Only the end of the host is expected here.
+                command = self.commands.recv() => if command.is_none() {
+                    return Err(Fault::new(Category::Internal, "the host is gone"));
+                },
             }
         }
     }
@@ -220,25 +212,21 @@ impl AdapterSession {
         let takes_servers = self.runtime.form.mcp != McpChannel::None;
         let takes_dirs = self.runtime.takes(OptionalArgument::AddDir);
         let left_out = [
-            ("MCP servers", takes_servers, self.start.mcp_servers.len()),
-            ("further directories", takes_dirs, self.start.directories.len()),
+            ("MCP servers", takes_servers, self.options.chosen.mcp_servers.len()),
+            ("further directories", takes_dirs, self.options.chosen.directories.len()),
         ];
         for (what, is_taken, n) in left_out {
             if !is_taken && n > 0 {
                 let name = &self.runtime.definition.name;
                 let title = format!("{name} takes no {what} from us; {n} left out");
-                self.pending_outputs.push_back(DialectOutput::Update(SessionUpdate::notice(
-                    NoticeSeverity::Warning,
-                    title,
-                )));
+                self.pending_outputs.warn(title);
             }
         }
     }
 
     /// Handles one event: a command, an answer, output of the CLI, or the time to stop it.
     async fn next_event(&mut self) -> ControlFlow<()> {
-        let stop_at = self.stop_at;
-        let is_running = self.process.is_some();
+        let running = self.process.as_mut().zip(Some(&mut self.pending_outputs));
         tokio::select! {
             command = self.commands.recv() => match command {
                 Some(command) => return self.handle_command(command).await,
@@ -249,11 +237,10 @@ impl AdapterSession {
                 self.answered(&ask, &answer);
                 self.handle_pending_outputs().await;
             }
-            heard = next_of(&mut self.process), if is_running => {
-                let is_over = heard.is_over;
-                self.handle_outputs(heard.outputs, is_over).await;
+            is_over = if_any(running.map(|(process, out)| process.next(out))) => {
+                self.handle_outputs(is_over).await;
             }
-            () = until(stop_at), if stop_at.is_some() => self.force_stop(),
+            () = if_any(self.stop_at.map(tokio::time::sleep_until)) => self.force_stop(),
         }
         ControlFlow::Continue(())
     }
@@ -286,29 +273,24 @@ impl AdapterSession {
     }
 
     fn set(&mut self, option: &str, value: &str) -> Result<Json, RpcError> {
-        let before = self.choices.permissions;
-        let change = self.choices.set(&self.runtime, option, value);
+        let before = self.options.chosen.permissions;
+        let change = self.options.set(&self.runtime, option, value);
         let modes = &self.runtime.form.permissions.modes;
         // The arguments of a running process do not change.
-        let is_strict = modes.get(&before) != modes.get(&self.choices.permissions);
+        let is_strict = modes.get(&before) != modes.get(&self.options.chosen.permissions);
         let change = change.map_err(RpcError::invalid_params)?;
         if let Some(process) = &mut self.process {
-            let mut out = Vec::new();
-            let is_told = change.is_some_and(|change| process.dialect().set(&change, &mut out));
+            let out = &mut self.pending_outputs;
+            let is_told = change.is_some_and(|change| process.dialect.set(&change, out));
             if !is_told || is_strict {
                 self.restart_reason = Some(format!("{option}_changed"));
             }
-            self.pending_outputs.extend(out);
         }
-        Ok(Json::of(&json!({ "configOptions": self.choices.offered(&self.runtime) })))
+        Ok(Json::of(&json!({ "configOptions": self.options.offered(&self.runtime) })))
     }
 
     /// The arguments of the next process, and the conversation it is to have.
-    fn arguments(
-        &self,
-        prompt: Option<String>,
-        prompt_file: Option<&Path>,
-    ) -> Result<(Vec<String>, ConversationTarget), Fault> {
+    fn arguments(&self, input: &PromptInput) -> Result<(Vec<String>, ConversationTarget), Fault> {
         let form = &self.runtime.form;
         let conversation = match (&self.cli_session_id, form.resume.style) {
             (_, ResumeStyle::None | ResumeStyle::Protocol) => ConversationTarget::New,
@@ -316,16 +298,16 @@ impl AdapterSession {
             (_, ResumeStyle::Chosen) => ConversationTarget::NewAs(self.id.clone()),
             (_, ResumeStyle::Told) => ConversationTarget::New,
         };
+        let (prompt, prompt_file) = match input {
+            PromptInput::Argument(text) => (Some(text.clone()), None),
+            PromptInput::File(path) => (None, Some(path.clone())),
+            PromptInput::Stdin(_) | PromptInput::Lines => (None, None),
+        };
         let values = ArgumentValues {
             features: self.runtime.features.clone(),
-            permissions: self.choices.permissions,
-            model: self.choices.model.clone(),
-            effort: self.choices.effort.clone(),
-            directories: self.start.directories.clone(),
-            cwd: self.start.cwd.clone(),
-            system_prompt: self.start.system_prompt.clone(),
+            options: self.options.chosen.clone(),
             conversation: conversation.clone(),
-            prompt_file: prompt_file.map(Path::to_owned),
+            prompt_file,
             prompt,
         };
         let mut args = self.runtime.definition.prefix_args.clone();
@@ -339,22 +321,17 @@ impl AdapterSession {
         Ok((args, conversation))
     }
 
-    async fn start_process(
-        &mut self,
-        input: ProcessStdin,
-        prompt: Option<String>,
-        prompt_file: Option<&Path>,
-    ) -> Result<(), Fault> {
-        let (mut args, conversation) = self.arguments(prompt, prompt_file)?;
+    async fn start_process(&mut self, input: PromptInput) -> Result<(), Fault> {
+        let (mut args, conversation) = self.arguments(&input)?;
         let mut env = self.runtime.env.clone();
         let modes = &self.runtime.form.permissions.env;
-        for (name, value) in modes.get(&self.choices.permissions).into_iter().flatten() {
+        for (name, value) in modes.get(&self.options.chosen.permissions).into_iter().flatten() {
             env.set.insert(name.into(), value.into());
         }
-        if !self.start.mcp_servers.is_empty() && self.runtime.form.mcp != McpChannel::None {
+        let style = self.runtime.form.mcp;
+        if !self.options.chosen.mcp_servers.is_empty() && style != McpChannel::None {
             let dir = self.scratch_dir()?;
-            let style = self.runtime.form.mcp;
-            let injected = mcp::inject(style, &self.start.mcp_servers, &dir)
+            let injected = mcp::inject(style, &self.options.chosen.mcp_servers, &dir)
                 .map_err(|error| Fault::new(Category::Internal, error.to_string()))?;
             args.extend(injected.args);
             env.set.extend(injected.env);
@@ -366,18 +343,16 @@ impl AdapterSession {
         let mut launch = self.runtime.launch.clone();
         launch.program = self.runtime.program.clone().into();
         launch.args = args.into_iter().map(Into::into).collect();
-        launch.cwd.clone_from(&self.start.cwd);
+        launch.cwd.clone_from(&self.options.chosen.cwd);
         launch.env = env;
         tracing::debug!(program = ?launch.program, args = ?launch.args, "starting the CLI");
         let started =
             CliProcess::start(launch, self.runtime.dialect, self.runtime.max_line_bytes, input)
                 .await;
         let mut process = started.map_err(|error| self.not_started(&error))?;
-        let mut out = Vec::new();
-        process.dialect().open(&self.opening(), &mut out);
+        process.dialect.open(&self.opening(), &mut self.pending_outputs);
         self.process = Some(process);
         (self.restart_reason, self.stop_at) = (None, None);
-        self.pending_outputs.extend(out);
         Ok(())
     }
 
@@ -407,29 +382,23 @@ impl AdapterSession {
         let form = &self.runtime.form;
         // A system prompt that went by argument is not sent again.
         let is_said = form.has_argument(OptionalArgument::SystemPrompt, &self.runtime.features);
-        let system_prompt = (!is_said).then(|| self.start.system_prompt.clone());
+        let chosen = self.options.chosen.clone();
         ConversationOptions {
-            cwd: self.start.cwd.clone(),
-            directories: self.start.directories.clone(),
             resume: self.cli_session_id.clone().filter(|_| self.has_history),
-            model: self.choices.model.clone(),
-            effort: self.choices.effort.clone(),
-            permissions: self.choices.permissions,
-            system_prompt: system_prompt.flatten(),
-            mcp_servers: self.start.mcp_servers.clone(),
+            system_prompt: chosen.system_prompt.filter(|_| !is_said),
+            ..chosen
         }
     }
 
     /// The session's private directory, made when it is first needed.
     fn scratch_dir(&mut self) -> Result<PathBuf, Fault> {
-        if self.scratch.is_none() {
-            let made = self.runtime.scratch.dir();
-            self.scratch = Some(made.map_err(|error| {
+        let dir = match &mut self.scratch {
+            Some(dir) => dir,
+            none => none.insert(self.runtime.scratch.dir().map_err(|error| {
                 Fault::new(Category::Internal, format!("no temporary directory: {error}"))
-            })?);
-        }
-        let dir = self.scratch.as_ref().map(|dir| dir.path().to_owned());
-        dir.ok_or_else(|| Fault::new(Category::Internal, "no temporary directory"))
+            })?),
+        };
+        Ok(dir.path().to_owned())
     }
 
     /// Adds a remedy: how to log in, if that is the error, or how to go on, if the CLI has ended.
@@ -453,26 +422,20 @@ impl AdapterSession {
 
     /// Ends the process and what is left of a turn.
     async fn end(&mut self) {
-        for (_, ask) in self.asks.drain() {
-            ask.abort();
-        }
+        self.asks.clear();
         let Some(process) = &mut self.process else { return };
         // Most CLIs save and exit at the end of their input.
         process.stop(StopLadder::default());
-        while !process.next().await.is_over {}
+        while !process.next(&mut self.pending_outputs).await {
+            self.pending_outputs.clear();
+        }
     }
 }
 
-async fn next_of(process: &mut Option<CliProcess>) -> super::process::ProcessOutput {
-    match process {
-        Some(process) => process.next().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn until(instant: Option<Instant>) {
-    match instant {
-        Some(instant) => tokio::time::sleep_until(instant).await,
+/// Waits for a future if there is one, else for ever.
+async fn if_any<T>(future: Option<impl Future<Output = T>>) -> T {
+    match future {
+        Some(future) => future.await,
         None => std::future::pending().await,
     }
 }

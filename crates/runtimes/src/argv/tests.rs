@@ -19,13 +19,25 @@ fn form() -> RuntimeForm {
     .unwrap()
 }
 
-fn values() -> ArgumentValues {
-    ArgumentValues {
+fn options() -> ConversationOptions {
+    ConversationOptions {
         permissions: PermissionMode::Auto,
         cwd: "/x".into(),
-        prompt: Some("-p; rm -rf".into()),
-        ..ArgumentValues::default()
+        ..ConversationOptions::default()
     }
+}
+
+fn with(options: ConversationOptions) -> ArgumentValues {
+    let prompt = Some("-p; rm -rf".into());
+    ArgumentValues { options, prompt, ..ArgumentValues::default() }
+}
+
+fn values() -> ArgumentValues {
+    with(options())
+}
+
+fn in_mode(permissions: PermissionMode) -> ArgumentValues {
+    with(ConversationOptions { permissions, ..options() })
 }
 
 #[test]
@@ -38,11 +50,13 @@ fn a_new_conversation() {
 fn everything_in_its_place() {
     let values = ArgumentValues {
         features: ["fast".to_owned()].into(),
-        model: Some("m/1".into()),
-        effort: Some("high".into()),
-        directories: vec!["/".into()],
         conversation: ConversationTarget::Resume("abc".into()),
-        ..values()
+        ..with(ConversationOptions {
+            model: Some("m/1".into()),
+            effort: Some("high".into()),
+            directories: vec!["/".into()],
+            ..options()
+        })
     };
     let args = arguments(&form(), &values).unwrap().join(" ");
     assert_eq!(
@@ -55,9 +69,9 @@ fn everything_in_its_place() {
 #[test]
 fn nothing_unchecked_gets_through() {
     let bad = [
-        ArgumentValues { model: Some("--yolo".into()), ..values() },
-        ArgumentValues { effort: Some("a b".into()), ..values() },
-        ArgumentValues { directories: vec!["nowhere".into()], ..values() },
+        with(ConversationOptions { model: Some("--yolo".into()), ..options() }),
+        with(ConversationOptions { effort: Some("a b".into()), ..options() }),
+        with(ConversationOptions { directories: vec!["nowhere".into()], ..options() }),
         ArgumentValues { conversation: ConversationTarget::Resume("--last".into()), ..values() },
     ];
     for values in bad {
@@ -67,8 +81,7 @@ fn nothing_unchecked_gets_through() {
 
 #[test]
 fn a_mode_that_it_cannot_be_held_to_is_refused() {
-    let error =
-        arguments(&form(), &ArgumentValues { permissions: PermissionMode::Ask, ..values() });
+    let error = arguments(&form(), &in_mode(PermissionMode::Ask));
     assert_eq!(
         error.unwrap_err().to_string(),
         "it cannot be restricted to permission mode `ask` in this form; \
@@ -77,10 +90,7 @@ fn a_mode_that_it_cannot_be_held_to_is_refused() {
     let mut asking = form();
     asking.permissions.asks = true;
     asking.permissions.modes = BTreeMap::new();
-    assert!(
-        arguments(&asking, &ArgumentValues { permissions: PermissionMode::Ask, ..values() })
-            .is_ok()
-    );
+    assert!(arguments(&asking, &in_mode(PermissionMode::Ask)).is_ok());
 }
 
 #[test]
@@ -101,9 +111,9 @@ fn a_prompt_is_never_a_flag() {
         let mut form = form();
         form.args = Vec::new();
         form.prompt_args = template.into_iter().map(str::to_owned).collect();
-        let values = ArgumentValues { prompt: Some("--trust-all-tools".into()), ..values() };
-        let args =
-            arguments(&form, &ArgumentValues { permissions: PermissionMode::ReadOnly, ..values });
+        let values = in_mode(PermissionMode::ReadOnly);
+        let values = ArgumentValues { prompt: Some("--trust-all-tools".into()), ..values };
+        let args = arguments(&form, &values);
         assert_eq!(args.unwrap().join("|"), expected);
     }
 }

@@ -21,11 +21,9 @@ pub struct BadVersion(pub String);
 impl Version {
     /// Exactly `x.y.z`.
     pub fn parse(text: &str) -> Result<Self, BadVersion> {
-        let mut numbers = text.split('.').map(number);
-        match (numbers.next(), numbers.next(), numbers.next(), numbers.next()) {
-            (Some(Some(major)), Some(Some(minor)), Some(Some(patch)), None) => {
-                Ok(Self { major, minor, patch })
-            }
+        let numbers: Option<Vec<u64>> = text.split('.').map(number).collect();
+        match numbers.as_deref() {
+            Some(&[major, minor, patch]) => Ok(Self { major, minor, patch }),
             _ => Err(BadVersion(text.to_owned())),
         }
     }

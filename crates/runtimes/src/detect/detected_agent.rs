@@ -5,12 +5,14 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 
 use crate::catalogue::BuiltInAgent;
 use crate::definition::{PromptChannel, ResumeStyle, RuntimeDefinition, RuntimeForm};
 use crate::dialect::{Model, PermissionMode};
 
 /// One agent, as detection found it. Serialises to what `--json` prints.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DetectedAgent {
@@ -18,12 +20,9 @@ pub struct DetectedAgent {
     pub name: String,
     /// Whether its program exists, works as far as probes show, and one of its forms can be used.
     pub is_usable: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub found_by: Option<ProgramSource>,
     /// The first `x.y.z` in the output of its version probe.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Versions of it that the project's live tests have run; none: never.
     pub live_versions: Vec<String>,
@@ -33,12 +32,10 @@ pub struct DetectedAgent {
     pub models: Vec<Model>,
     pub models_from: ModelsSource,
     /// The model it starts with: configured, or reported by the agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub default_model: Option<String>,
     /// Reasoning efforts that it offers for any model.
     pub efforts: Vec<String>,
     /// The command line that would run it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<LaunchPlan>,
     /// The other forms, and why each was not taken.
     pub passed_over: Vec<SkippedForm>,
@@ -46,11 +43,9 @@ pub struct DetectedAgent {
     /// Probes without a result when the time limit was reached, and why.
     pub unfinished: Vec<String>,
     /// The command to type to log in.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub login: Option<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub install: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub docs: Option<String>,
     pub notes: Vec<String>,
     /// The user's own, or changed by the user.
@@ -103,6 +98,15 @@ impl DetectedAgent {
             is_built_in: true,
             ..Self::default()
         }
+    }
+
+    pub(super) fn diagnose(
+        &mut self,
+        reason: DiagnosisReason,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.diagnoses.push(Diagnosis::new(reason, message, remedy));
     }
 
     /// Its program is there, whether it works or not.
@@ -159,6 +163,7 @@ pub enum ModelsSource {
 }
 
 /// The command line that would run an agent, with placeholders for a session's values.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LaunchPlan {
@@ -170,14 +175,12 @@ pub struct LaunchPlan {
     /// Program and arguments of a new conversation.
     pub argv: Vec<String>,
     /// The same for a resumed conversation, where that takes other arguments.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_argv: Option<Vec<String>>,
     pub resume: ResumeStyle,
     pub prompt_by: PromptChannel,
     pub asks: bool,
     /// Permission modes that it can be held to.
     pub modes: Vec<PermissionMode>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions_note: Option<String>,
     /// Arguments for options of a session: model, effort, directories, system prompt.
     pub optional_args: BTreeMap<&'static str, Vec<String>>,

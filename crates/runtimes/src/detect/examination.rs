@@ -15,7 +15,7 @@ use super::detected_agent::{DetectedAgent, LoginStatus, ModelsSource};
 use super::facts::{AuthFact, FeaturesFact, ModelsFact, ProbeFact, ProgramFacts, VersionFact};
 use super::form_choice;
 use super::probe::{ProbeCommand, ProbeOutcome, ProbeOutput};
-use super::report::{assemble, broken, current_login, probed_program};
+use super::report::{assemble, broken, current_login};
 use super::{DetectOptions, acp_probe, models, program_search};
 use crate::definition::{AuthProbe, ModelList, RuntimeDefinition, RuntimeForm, Version};
 use crate::dialect::PermissionMode;
@@ -179,20 +179,19 @@ impl Examination<'_> {
     /// The models by ACP. `None`: it cannot be asked, or was asked a while ago.
     async fn ask_by_acp(&self) -> Option<ProbeFact<ModelsFact>> {
         let Self { definition, options, path, .. } = self;
-        let known = probed_program(&self.facts);
         let was_asked =
             self.models_before().is_some_and(|fact| fact.is.from != ModelsSource::Listed);
         if !definition.models.acp || was_asked {
             return None;
         }
-        let (chosen, _) = form_choice::choose(definition, path, &known, &options.machine);
+        let (chosen, _) = form_choice::choose(definition, path, &self.facts, &options.machine);
         let (index, program) = chosen?;
         let form = definition.forms.get(index).filter(|form| form.is_acp())?;
         let permit = timeout_at(self.until, ACP_AT_ONCE.acquire()).await;
         let Ok(Ok(_permit)) = permit else {
             return Some(ProbeFact::provisional(failed("too many other agents were asked")));
         };
-        let features = known.features(definition);
+        let features = self.facts.features(definition);
         let whens = form.when.iter().filter(|when| features.contains(&when.feature));
         let own = form.args.iter().chain(whens.flat_map(|when| &when.args));
         let call = self.call_of(&program, Some(form), own.cloned(), self.until);

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::detected_agent::{LoginStatus, ModelsSource};
+use crate::definition::{RuntimeDefinition, Version, VersionRange};
 use crate::dialect::Model;
 
 /// How long a login state is kept: short, somebody may log in or out at any time.
@@ -89,6 +90,27 @@ impl<T> ProbeFact<T> {
 }
 
 impl ProgramFacts {
+    pub(super) fn version(&self) -> Option<Version> {
+        match &self.version.as_ref()?.is {
+            VersionFact::Version(text) => Version::parse(text).ok(),
+            _ => None,
+        }
+    }
+
+    /// The features to assume. Without a help text these are all, unless the version is older
+    /// than any that was tried.
+    pub(super) fn features(&self, definition: &RuntimeDefinition) -> BTreeSet<String> {
+        if let Some(FeaturesFact::Seen(seen)) = self.features.as_ref().map(|fact| &fact.is) {
+            return seen.clone();
+        }
+        let tested = definition.version.tested.as_ref();
+        let tested = tested.and_then(|range| VersionRange::parse(range).ok());
+        let is_old =
+            tested.zip(self.version()).is_some_and(|(range, version)| range.begins_after(version));
+        let flags = definition.features.flags.keys().filter(|_| !is_old);
+        flags.cloned().collect()
+    }
+
     /// The facts without the provisional ones: a probe that was cut short may do better next time.
     pub(super) fn without_provisional(mut self) -> Self {
         self.version.take_if(|fact| fact.is_provisional);

@@ -7,56 +7,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::detected_agent::{LaunchPlan, SkippedForm};
+use super::facts::ProgramFacts;
 use super::{Machine, program_search};
 use crate::argv::{self, ArgumentValues, ConversationTarget};
 use crate::definition::{
-    ImageSupport, McpChannel, OptionalArgument, PromptChannel, ResumeStyle, RuntimeDefinition,
-    RuntimeForm, Version, VersionRange,
+    ImageSupport, McpChannel, OptionalArgument, ResumeStyle, RuntimeDefinition, RuntimeForm,
+    Version,
 };
-use crate::dialect::PermissionMode;
-
-/// Version and features of a program, as probes found them.
-#[derive(Debug, Clone, Default)]
-pub(super) struct ProbedProgram {
-    pub version: Option<Version>,
-    /// `None`: the help text could not be had.
-    pub features: Option<BTreeSet<String>>,
-}
-
-impl ProbedProgram {
-    /// The features to assume. Without a help text these are all, unless the version is older
-    /// than any that was tried.
-    pub(super) fn features(&self, definition: &RuntimeDefinition) -> BTreeSet<String> {
-        let tested = definition.version.tested.as_ref();
-        let tested = tested.and_then(|range| VersionRange::parse(range).ok());
-        let is_old =
-            tested.zip(self.version).is_some_and(|(range, version)| range.begins_after(version));
-        match &self.features {
-            Some(seen) => seen.clone(),
-            None if is_old => BTreeSet::new(),
-            None => definition.features.flags.keys().cloned().collect(),
-        }
-    }
-}
-
-/// Whether the version was tried; `None` if it or the tested range is unknown.
-pub(super) fn is_tested(definition: &RuntimeDefinition, version: Option<Version>) -> Option<bool> {
-    let range = VersionRange::parse(definition.version.tested.as_ref()?).ok()?;
-    Some(range.contains(version?))
-}
+use crate::dialect::{ConversationOptions, PermissionMode};
 
 /// The form to use, its program, and the forms that were passed over.
 pub(super) fn choose(
     definition: &RuntimeDefinition,
     program: &Path,
-    known: &ProbedProgram,
+    facts: &ProgramFacts,
     machine: &Machine,
 ) -> (Option<(usize, PathBuf)>, Vec<SkippedForm>) {
-    let features = known.features(definition);
+    let (version, features) = (facts.version(), facts.features(definition));
     let mut chosen = None;
     let mut passed_over = Vec::new();
     for (index, form) in definition.forms.iter().enumerate() {
-        let why = match usable(form, program, known.version, &features, machine) {
+        let why = match usable(form, program, version, &features, machine) {
             Ok(program) if chosen.is_none() => {
                 chosen = Some((index, program));
                 continue;
@@ -107,10 +78,15 @@ pub(super) fn run(
 ) -> Option<LaunchPlan> {
     let form = definition.forms.get(index)?;
     let modes: Vec<PermissionMode> = argv::modes(form).collect();
+    let mode = modes.first().copied().unwrap_or_default();
+    let options = ConversationOptions {
+        permissions: mode,
+        cwd: "{cwd}".into(),
+        ..ConversationOptions::default()
+    };
     let values = ArgumentValues {
         features: features.clone(),
-        permissions: modes.first().copied().unwrap_or_default(),
-        cwd: "{cwd}".into(),
+        options,
         prompt: Some("{prompt}".into()),
         ..ArgumentValues::default()
     };
@@ -140,7 +116,7 @@ pub(super) fn run(
         .collect();
     let mut env = definition.env.set.clone();
     env.extend(form.env.set.clone());
-    env.extend(form.permissions.env.get(&values.permissions).cloned().unwrap_or_default());
+    env.extend(form.permissions.env.get(&mode).cloned().unwrap_or_default());
     // Values of the user's own may be secrets.
     let shipped = |value: &String| value.len() <= MAX_SHOWN_VALUE && !is_own(definition);
     for value in env.values_mut().filter(|value| !shipped(value)) {
@@ -163,7 +139,6 @@ pub(super) fn run(
         env,
         env_stripped: definition.env.strip.iter().chain(&form.env.strip).cloned().collect(),
     })
-    .filter(|_| form.prompt != PromptChannel::Acp || form.is_acp())
 }
 
 const MAX_SHOWN_VALUE: usize = 200;

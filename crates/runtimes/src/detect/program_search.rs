@@ -23,10 +23,10 @@ enum PathState {
     BrokenLink,
 }
 
-pub(super) fn locate(
-    definition: &RuntimeDefinition,
-    machine: &Machine,
-) -> Result<(PathBuf, ProgramSource), Diagnosis> {
+/// A program and how it was found, or what is wrong.
+type Located = Result<(PathBuf, ProgramSource), Diagnosis>;
+
+pub(super) fn locate(definition: &RuntimeDefinition, machine: &Machine) -> Located {
     if let Some(wanted) = machine.variable(&definition.bin_variable()) {
         return overridden(definition, machine, &PathBuf::from(wanted));
     }
@@ -36,11 +36,7 @@ pub(super) fn locate(
     search(definition, machine)
 }
 
-fn overridden(
-    definition: &RuntimeDefinition,
-    machine: &Machine,
-    wanted: &Path,
-) -> Result<(PathBuf, ProgramSource), Diagnosis> {
+fn overridden(definition: &RuntimeDefinition, machine: &Machine, wanted: &Path) -> Located {
     let variable = definition.bin_variable();
     let path = machine.expand(wanted);
     let problem = match path_state(&path) {
@@ -58,11 +54,7 @@ fn overridden(
     ))
 }
 
-fn configured(
-    definition: &RuntimeDefinition,
-    machine: &Machine,
-    wanted: &Path,
-) -> Result<(PathBuf, ProgramSource), Diagnosis> {
+fn configured(definition: &RuntimeDefinition, machine: &Machine, wanted: &Path) -> Located {
     let path = machine.expand(wanted);
     let what = format!("the configuration names {}", path.display());
     let remedy = format!("correct `command` of agent `{}` in the configuration", definition.id);
@@ -77,10 +69,7 @@ fn configured(
     }
 }
 
-fn search(
-    definition: &RuntimeDefinition,
-    machine: &Machine,
-) -> Result<(PathBuf, ProgramSource), Diagnosis> {
+fn search(definition: &RuntimeDefinition, machine: &Machine) -> Located {
     let extra: Vec<PathBuf> = match &machine.home {
         Some(home) => definition.extra_dirs.iter().map(|dir| home.join(dir)).collect(),
         None => Vec::new(),

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use super::Machine;
 use super::detected_agent::{
-    DetectedAgent, Diagnosis, DiagnosisReason, LoginState, LoginStatus, ModelsSource, ProgramSource,
+    DetectedAgent, DiagnosisReason, LoginState, LoginStatus, ModelsSource, ProgramSource,
 };
 use super::facts::{FeaturesFact, ProgramFacts, VersionFact};
-use super::form_choice::{self, ProbedProgram};
+use super::form_choice;
 use crate::definition::{
-    BrokenVersion, CustomProvider, RuntimeDefinition, RuntimeForm, Version, VersionRange,
+    BrokenVersion, CustomProvider, RuntimeDefinition, RuntimeForm, VersionRange,
 };
 
 pub(super) fn assemble(
@@ -22,13 +22,12 @@ pub(super) fn assemble(
     facts: &ProgramFacts,
 ) -> DetectedAgent {
     let mut found = DetectedAgent::without_facts(definition);
-    let known = probed_program(facts);
     found.found_by = Some(by);
-    found.version = known.version.map(|version| version.to_string());
+    found.version = facts.version().map(|version| version.to_string());
     let works = report_version(definition, &path, facts, &mut found);
-    let features = known.features(definition);
+    let features = facts.features(definition);
     if works {
-        let (chosen, passed_over) = form_choice::choose(definition, &path, &known, machine);
+        let (chosen, passed_over) = form_choice::choose(definition, &path, facts, machine);
         found.passed_over = passed_over;
         found.run = chosen
             .and_then(|(index, program)| form_choice::run(definition, index, &program, &features));
@@ -48,24 +47,12 @@ pub(super) fn assemble(
     found
 }
 
-pub(super) fn probed_program(facts: &ProgramFacts) -> ProbedProgram {
-    let version = match facts.version.as_ref().map(|fact| &fact.is) {
-        Some(VersionFact::Version(text)) => Version::parse(text).ok(),
-        _ => None,
-    };
-    let features = match facts.features.as_ref().map(|fact| &fact.is) {
-        Some(FeaturesFact::Seen(features)) => Some(features.clone()),
-        _ => None,
-    };
-    ProbedProgram { version, features }
-}
-
 /// The entry that says why this version does not work.
 pub(super) fn broken<'a>(
     definition: &'a RuntimeDefinition,
     facts: &ProgramFacts,
 ) -> Option<&'a BrokenVersion> {
-    let version = probed_program(facts).version?;
+    let version = facts.version()?;
     definition.version.broken.iter().find(|broken| {
         VersionRange::parse(&broken.version).is_ok_and(|range| range.contains(version))
     })
@@ -81,24 +68,18 @@ fn report_version(
     let shown = path.display();
     let again = format!("install it again: {}", definition.install);
     let version = facts.version.as_ref().map(|fact| &fact.is);
-    let fatal = match version {
-        Some(VersionFact::NotExecutable(why)) => Some(Diagnosis::new(
-            DiagnosisReason::NotExecutable,
-            format!("{shown} cannot be executed: {why}"),
-            &*again,
-        )),
-        Some(VersionFact::ShimBroken(why)) => Some(Diagnosis::new(
-            DiagnosisReason::ShimBroken,
-            format!("{shown} is broken: {why}"),
-            &*again,
-        )),
-        _ => broken(definition, facts).map(|broken| {
-            let message = format!("{shown} has a version that does not work: {}", broken.version);
-            Diagnosis::new(DiagnosisReason::ShimBroken, message, &*broken.remedy)
-        }),
-    };
-    if let Some(diagnosis) = fatal {
-        found.diagnoses.push(diagnosis);
+    if let Some(VersionFact::NotExecutable(why)) = version {
+        let message = format!("{shown} cannot be executed: {why}");
+        found.diagnose(DiagnosisReason::NotExecutable, message, again);
+        return false;
+    }
+    if let Some(VersionFact::ShimBroken(why)) = version {
+        found.diagnose(DiagnosisReason::ShimBroken, format!("{shown} is broken: {why}"), again);
+        return false;
+    }
+    if let Some(broken) = broken(definition, facts) {
+        let message = format!("{shown} has a version that does not work: {}", broken.version);
+        found.diagnose(DiagnosisReason::ShimBroken, message, &*broken.remedy);
         return false;
     }
     if let Some(VersionFact::Failed(why)) = version {
@@ -114,16 +95,16 @@ fn report_version(
             ),
             false => format!("run it by hand; if it fails there too, {again}"),
         };
-        found.diagnoses.push(Diagnosis::new(DiagnosisReason::VersionProbeFailed, message, remedy));
+        found.diagnose(DiagnosisReason::VersionProbeFailed, message, remedy);
     }
-    if form_choice::is_tested(definition, probed_program(facts).version) == Some(false)
-        && let (Some(version), Some(tested)) = (&found.version, &definition.version.tested)
+    if let (Some(version), Some(tested)) = (facts.version(), &definition.version.tested)
+        && VersionRange::parse(tested).is_ok_and(|range| !range.contains(version))
     {
-        found.diagnoses.push(Diagnosis::new(
+        found.diagnose(
             DiagnosisReason::UntestedVersion,
             format!("version {version} was never tried with Switchyard; versions {tested} were"),
             "it will probably work; if it does not, install one of those versions",
-        ));
+        );
     }
     true
 }
@@ -161,19 +142,17 @@ fn report_login(
     let name = &definition.name;
     match found.auth.state {
         LoginStatus::Ok => {}
-        LoginStatus::Missing => found.diagnoses.push(Diagnosis::new(
-            DiagnosisReason::AuthMissing,
-            format!("{name} is not logged in"),
-            ways,
-        )),
+        LoginStatus::Missing => {
+            found.diagnose(DiagnosisReason::AuthMissing, format!("{name} is not logged in"), ways);
+        }
         LoginStatus::Unknown => {
             let trouble = facts.auth.as_ref().and_then(|fact| fact.is.trouble.clone());
             let why = trouble.map_or_else(String::new, |trouble| format!(": {trouble}"));
-            found.diagnoses.push(Diagnosis::new(
+            found.diagnose(
                 DiagnosisReason::AuthUnknown,
                 format!("cannot tell whether {name} is logged in{why}"),
                 format!("if it asks for a login, {ways}"),
-            ));
+            );
         }
     }
 }

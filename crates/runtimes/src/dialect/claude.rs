@@ -25,12 +25,11 @@ use self::control_channel::ControlChannel;
 use self::questions::ClaudeQuestions;
 use self::stream::ClaudeMessageStream;
 use self::system_lines::Compactions;
-use self::tool_calls::ClaudeToolCalls;
 use self::turn_outcome::ClaudeTurnOutcome;
 use self::usage::UsageCounter;
 use super::{
-    CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectOutput, OptionChange,
-    PermissionAnswer, StopReason, TurnEnd, TurnOutcome, json, learn_session, stderr,
+    CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectOutput, OptionChange, Outputs,
+    PermissionAnswer, StopReason, TurnOutcome, json, learn_session, stderr,
 };
 use crate::update::NoticeSeverity;
 
@@ -42,9 +41,7 @@ pub(super) struct Claude {
     has_had_turn: bool,
     is_lost: bool,
     session: Option<String>,
-    flavour: StreamJsonFlavour,
     stream: ClaudeMessageStream,
-    toolbox: ClaudeToolCalls,
     usage: UsageCounter,
     control: ControlChannel,
     asks: ClaudeQuestions,
@@ -73,20 +70,20 @@ enum StreamJsonFlavour {
 }
 
 impl Dialect for Claude {
-    fn open(&mut self, opening: &ConversationOptions, out: &mut Vec<DialectOutput>) {
+    fn open(&mut self, opening: &ConversationOptions, out: &mut Outputs) {
         if opening.resume.is_none() {
             self.usage.start_at_zero();
         }
         self.control.open(opening, out);
     }
 
-    fn prompt(&mut self, prompt: &ComposedPrompt, out: &mut Vec<DialectOutput>) {
+    fn prompt(&mut self, prompt: &ComposedPrompt, out: &mut Outputs) {
         self.is_driven = true;
         self.begin();
         self.control.prompt(prompt, out);
     }
 
-    fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>) {
+    fn line(&mut self, line: &str, out: &mut Outputs) {
         match json::parse(line) {
             Ok(Value::Array(all)) if all.iter().all(Value::is_object) => {
                 // `--output-format json` prints all lines at once, as one array.
@@ -95,19 +92,19 @@ impl Dialect for Claude {
                 }
             }
             Ok(value) if value.is_object() => self.object(&value, line, out),
-            Ok(_) => out.push(DialectOutput::UnknownLine(line.to_owned())),
+            Ok(_) => out.unknown(line),
             Err(_) => match turn_outcome::of_cut(line) {
                 // It was not cut by the end of the process, and no other end will come.
-                Some(verdict) if self.turn.is_running && self.control.is_listening() => {
+                Some(verdict) if self.turn.is_running && self.control.is_listening => {
                     self.finish(verdict, &Value::Null, out);
                 }
                 Some(verdict) if self.turn.is_running => self.turn.cut = Some(verdict),
-                _ => out.push(DialectOutput::UnknownLine(line.to_owned())),
+                _ => out.unknown(line),
             },
         }
     }
 
-    fn oversized_line(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
+    fn oversized_line(&mut self, head: &Value, failure: Fault, out: &mut Outputs) {
         match head["type"].as_str() {
             Some("result") => self.skipped_result(head, failure, out),
             Some("control_request") if head["request_id"].is_string() => {
@@ -123,12 +120,12 @@ impl Dialect for Claude {
         }
     }
 
-    fn answer(&mut self, ask: &str, answer: &PermissionAnswer, out: &mut Vec<DialectOutput>) {
+    fn answer(&mut self, ask: &str, answer: &PermissionAnswer, out: &mut Outputs) {
         self.asks.answer(ask, answer, out);
     }
 
-    fn interrupt(&mut self, out: &mut Vec<DialectOutput>) -> bool {
-        if !self.control.is_listening() {
+    fn interrupt(&mut self, out: &mut Outputs) -> bool {
+        if !self.control.is_listening {
             return false;
         }
         // An interrupt that finds no turn would hit the next one.
@@ -139,11 +136,11 @@ impl Dialect for Claude {
         true
     }
 
-    fn set(&mut self, change: &OptionChange, out: &mut Vec<DialectOutput>) -> bool {
-        self.control.set(change, self.flavour, out)
+    fn set(&mut self, change: &OptionChange, out: &mut Outputs) -> bool {
+        self.control.set(change, out)
     }
 
-    fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
+    fn end(&mut self, exit: &CliExit, out: &mut Outputs) {
         self.asks.withdraw(out);
         self.compactions.give_up(out);
         let died = stderr::exit_failure(exit);
@@ -151,11 +148,11 @@ impl Dialect for Claude {
             self.lose(&died, out);
         }
         // A process that only prints is a turn, even if it printed none.
-        if !self.has_had_turn && !self.control.is_open() {
+        if !self.has_had_turn && !self.control.is_open {
             self.begin();
         }
         if !self.turn.is_running {
-            return self.toolbox.close(&died.message, out);
+            return self.stream.toolbox.close(&died.message, out);
         }
         let has_answered = exit.code == Some(0) && self.stream.is_settled();
         let verdict = match (self.turn.cut.take(), self.turn.error.take()) {
@@ -173,10 +170,10 @@ impl Dialect for Claude {
 }
 
 impl Claude {
-    fn object(&mut self, value: &Value, line: &str, out: &mut Vec<DialectOutput>) {
-        let is_understood = match value["type"].as_str().unwrap_or_default() {
-            "system" => self.system(value, out),
-            "stream_event" => self.event(value, out),
+    fn object(&mut self, value: &Value, line: &str, out: &mut Outputs) {
+        match value["type"].as_str().unwrap_or_default() {
+            "system" => self.system(value, line, out),
+            "stream_event" => self.event(value, line, out),
             "assistant" => self.assistant(value, out),
             "user" => self.user(value, out),
             "result" => self.result(value, out),
@@ -187,11 +184,8 @@ impl Claude {
             "auth_status" => system_lines::auth_status(value, out),
             // Heartbeats, hints and duplicates.
             "keep_alive" | "tool_progress" | "tool_use_summary" | "prompt_suggestion"
-            | "active_goal" => true,
-            _ => false,
-        };
-        if !is_understood {
-            out.push(DialectOutput::UnknownLine(line.to_owned()));
+            | "active_goal" => {}
+            _ => out.unknown(line),
         }
     }
 
@@ -209,15 +203,15 @@ impl Claude {
         }
     }
 
-    fn notice_session(&mut self, value: &Value, out: &mut Vec<DialectOutput>) {
+    fn notice_session(&mut self, value: &Value, out: &mut Outputs) {
         learn_session(&mut self.session, value["session_id"].as_str().unwrap_or_default(), out);
     }
 
-    fn system(&mut self, value: &Value, out: &mut Vec<DialectOutput>) -> bool {
+    fn system(&mut self, value: &Value, line: &str, out: &mut Outputs) {
         match value["subtype"].as_str().unwrap_or_default() {
             "init" => {
                 if value["qwen_code_version"].is_string() {
-                    self.flavour = StreamJsonFlavour::Qwen;
+                    self.control.flavour = StreamJsonFlavour::Qwen;
                 }
                 self.notice_turn();
                 self.notice_session(value, out);
@@ -227,9 +221,9 @@ impl Claude {
             "retry" => {
                 let data = &value["data"];
                 // The CLI prints it once when it waits and once when it asks.
-                let is_said = self.stream.is_again() && data["attempt"].is_null();
+                let is_said = self.stream.is_again && data["attempt"].is_null();
                 if data["preserveText"] != true {
-                    self.stream.abandon(None, &mut self.toolbox, out);
+                    self.stream.abandon(None, out);
                 }
                 if !is_said {
                     system_lines::qwen_retry(data, out);
@@ -246,26 +240,28 @@ impl Claude {
             "task_notification" => {
                 let call = value["tool_use_id"].as_str().unwrap_or_default();
                 // For an open call the same comes with its result.
-                if !self.toolbox.is_open(call) {
+                if !self.stream.toolbox.calls.is_open(call) {
                     system_lines::task_notification(value, out);
                 }
             }
             "status" | "compact_boundary" => self.compactions.handle(value, out),
-            _ => return system_lines::handle(value, out),
+            _ => {
+                if !system_lines::handle(value, out) {
+                    out.unknown(line);
+                }
+            }
         }
-        true
     }
 
-    fn event(&mut self, value: &Value, out: &mut Vec<DialectOutput>) -> bool {
+    fn event(&mut self, value: &Value, line: &str, out: &mut Outputs) {
         let event = &value["event"];
         let kind = event["type"].as_str().unwrap_or_default();
         if kind == "tool_progress" {
-            self.toolbox.progress(event, out);
-            return true;
+            return self.stream.toolbox.progress(event, out);
         }
         // Text that a sub-agent streams comes again whole.
         if parent_of(value).is_some() {
-            return true;
+            return;
         }
         if matches!(kind, "message_start" | "content_block_start" | "content_block_delta") {
             self.notice_turn();
@@ -285,33 +281,34 @@ impl Claude {
             }
             _ => {}
         }
-        self.stream.event(value, &mut self.toolbox, out)
+        if !self.stream.event(value, out) {
+            out.unknown(line);
+        }
     }
 
-    fn assistant(&mut self, value: &Value, out: &mut Vec<DialectOutput>) -> bool {
+    fn assistant(&mut self, value: &Value, out: &mut Outputs) {
         let message = &value["message"];
         self.notice_turn();
         if let Some(parent) = parent_of(value) {
-            self.toolbox.subagent(parent, &message["content"], out);
-            return true;
+            return self.stream.toolbox.subagent(parent, &message["content"], out);
         }
         self.notice_session(value, out);
         if let Some(reason) = message["stop_reason"].as_str() {
             self.turn.stop_reason = Some(reason.to_owned());
         }
         self.turn.error = turn_outcome::error_in(value);
-        if self.turn.error.is_some() {
-            return true;
+        if self.turn.error.is_none() {
+            self.usage.message(message);
+            self.stream.message(message, out);
         }
-        self.usage.message(message);
-        self.stream.message(message, &mut self.toolbox, out);
-        true
     }
 
-    fn user(&mut self, value: &Value, out: &mut Vec<DialectOutput>) -> bool {
+    /// Handles results of tools. Prompts, summaries and reminders are texts for the model, not for
+    /// people.
+    fn user(&mut self, value: &Value, out: &mut Outputs) {
         let content = &value["message"]["content"];
         let parent = parent_of(value);
-        let has_results = self.toolbox.results(value, content, out);
+        let has_results = self.stream.toolbox.results(value, content, out);
         for block in content.as_array().into_iter().flatten() {
             if let Some(call) = block["tool_use_id"].as_str() {
                 self.asks.settle(call, out);
@@ -330,13 +327,11 @@ impl Claude {
                 self.turn.is_interrupted = true;
             }
         }
-        // Prompts, summaries and reminders are texts for the model, not for people.
-        true
     }
 
-    fn result(&mut self, value: &Value, out: &mut Vec<DialectOutput>) -> bool {
+    fn result(&mut self, value: &Value, out: &mut Outputs) {
         let is_first = !self.has_had_turn;
-        if !self.turn.is_running && is_first && !self.is_driven && !self.control.is_open() {
+        if !self.turn.is_running && is_first && !self.is_driven && !self.control.is_open {
             self.begin();
         }
         let verdict = turn_outcome::of_result(value, &mut self.turn);
@@ -347,7 +342,7 @@ impl Claude {
         } else if value["is_error"] != true {
             self.notice_session(value, out);
         }
-        self.usage.result(value, self.flavour);
+        self.usage.result(value, self.control.flavour);
         // A turn that a background task of the CLI began ends before ours has begun.
         let is_foreign = value["origin"]["kind"] == "task-notification"
             && value["queued_turn_count"].as_u64().unwrap_or_default() > 0;
@@ -355,56 +350,53 @@ impl Claude {
             self.finish(verdict, value, out);
         } else if !self.turn.is_running {
             // The end of a run without a prompt of ours.
-            self.toolbox.close("the CLI did not say how this ended", out);
+            self.stream.toolbox.close("the CLI did not say how this ended", out);
         }
-        true
     }
 
     /// A `result` of which only the beginning could be read.
-    fn skipped_result(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
+    fn skipped_result(&mut self, head: &Value, failure: Fault, out: &mut Outputs) {
         let is_told = head["is_error"].is_boolean();
         // The whole answer is in it; if none came before, it is lost.
-        match is_told && (head["is_error"] == true || self.stream.has_text()) {
-            true => drop(self.result(head, out)),
+        match is_told && (head["is_error"] == true || self.stream.has_text) {
+            true => self.result(head, out),
             false => self.fail(failure, out),
         }
     }
 
-    fn handle_control_response(&mut self, value: &Value, out: &mut Vec<DialectOutput>) -> bool {
-        if let Err(failure) = self.control.answered(value, &mut self.flavour, out) {
+    fn handle_control_response(&mut self, value: &Value, out: &mut Outputs) {
+        if let Err(failure) = self.control.answered(value, out) {
             self.end_refused(failure, out);
         }
-        true
     }
 
     /// The CLI refused `initialize`: there will be no conversation.
-    fn end_refused(&mut self, failure: Fault, out: &mut Vec<DialectOutput>) {
+    fn end_refused(&mut self, failure: Fault, out: &mut Outputs) {
         self.lose(&failure, out);
         self.fail(failure, out);
     }
 
-    fn fail(&mut self, failure: Fault, out: &mut Vec<DialectOutput>) {
+    fn fail(&mut self, failure: Fault, out: &mut Outputs) {
         if self.turn.is_running {
             self.finish(ClaudeTurnOutcome::failed(failure), &Value::Null, out);
         }
     }
 
-    fn handle_control_request(&mut self, value: &Value, out: &mut Vec<DialectOutput>) -> bool {
+    fn handle_control_request(&mut self, value: &Value, out: &mut Outputs) {
         if value["request"]["subtype"] == "can_use_tool" {
             self.notice_turn();
-            self.asks.handle_request(value, &mut self.toolbox, out);
+            self.asks.handle_request(value, &mut self.stream.toolbox, out);
         } else {
             control_channel::refuse(value, out);
         }
-        true
     }
 
-    fn finish(&mut self, verdict: ClaudeTurnOutcome, result: &Value, out: &mut Vec<DialectOutput>) {
+    fn finish(&mut self, verdict: ClaudeTurnOutcome, result: &Value, out: &mut Outputs) {
         match &verdict.ending {
             TurnOutcome::Stopped(StopReason::EndTurn | StopReason::MaxTokens) => {
                 self.stream.release(out);
                 let text = result["result"].as_str().unwrap_or_default();
-                if !self.stream.has_text() && verdict.explains.is_none() {
+                if !self.stream.has_text && verdict.explains.is_none() {
                     self.stream.whole_text(text, out);
                 }
             }
@@ -414,15 +406,15 @@ impl Claude {
             system_lines::notice(NoticeSeverity::Warning, why, out);
         }
         self.compactions.give_up(out);
-        self.toolbox.close(&verdict.ending.open_call_text(), out);
+        self.stream.toolbox.close(&verdict.ending.open_call_text(), out);
         self.usage.emit(out);
         let usage = self.usage.turn_usage();
         self.turn = ClaudeTurn::default();
         self.stream.next_message();
-        out.push(DialectOutput::TurnEnded(TurnEnd { ending: verdict.ending, usage }));
+        out.end_turn(verdict.ending, usage);
     }
 
-    fn lose(&mut self, failure: &Fault, out: &mut Vec<DialectOutput>) {
+    fn lose(&mut self, failure: &Fault, out: &mut Outputs) {
         if !self.is_lost {
             self.is_lost = true;
             out.push(DialectOutput::ConversationLost(failure.clone()));

@@ -15,11 +15,11 @@ mod turn;
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use wire::Fault;
+use wire::{Fault, codes};
 
 use super::codex::errors;
 use super::{
-    CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectOutput, Model, OptionChange,
+    CliExit, ComposedPrompt, ConversationOptions, Dialect, Model, OptionChange, Outputs,
     PermissionAnswer, StopReason, TokenUsage, TurnOutcome, json, learn_session,
 };
 use crate::tools;
@@ -28,9 +28,6 @@ use handshake::CodexTurnSettings;
 use questions::CodexQuestions;
 use streams::CodexStreams;
 use turn::CodexTurn;
-
-/// JSON-RPC's "method not found"; Codex goes on without the answer.
-const NOT_SUPPORTED: i64 = -32601;
 
 #[derive(Debug, Default)]
 pub(super) struct CodexAppServer {
@@ -70,8 +67,9 @@ enum CodexRequest {
 }
 
 impl Dialect for CodexAppServer {
-    fn open(&mut self, opening: &ConversationOptions, out: &mut Vec<DialectOutput>) {
-        self.settings = CodexTurnSettings::of(opening);
+    fn open(&mut self, opening: &ConversationOptions, out: &mut Outputs) {
+        self.settings = CodexTurnSettings::default();
+        self.settings.options.clone_from(opening);
         self.pending_open = Some(opening.clone());
         (self.thread, self.refusal, self.thread_usage) = (None, None, None);
         if self.is_initialized {
@@ -81,7 +79,7 @@ impl Dialect for CodexAppServer {
         }
     }
 
-    fn prompt(&mut self, prompt: &ComposedPrompt, out: &mut Vec<DialectOutput>) {
+    fn prompt(&mut self, prompt: &ComposedPrompt, out: &mut Outputs) {
         if self.turn.is_some() {
             return;
         }
@@ -95,7 +93,7 @@ impl Dialect for CodexAppServer {
         }
     }
 
-    fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>) {
+    fn line(&mut self, line: &str, out: &mut Outputs) {
         let message = json::parse_or_null(line);
         let (method, id) = (message["method"].as_str(), &message["id"]);
         let is_known = match (method, id.is_null()) {
@@ -105,18 +103,17 @@ impl Dialect for CodexAppServer {
             (None, true) => false,
         };
         if !is_known {
-            out.push(DialectOutput::UnknownLine(line.to_owned()));
+            out.unknown(line);
         }
     }
 
-    fn oversized_line(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
+    fn oversized_line(&mut self, head: &Value, failure: Fault, out: &mut Outputs) {
         let (method, id) = (head["method"].as_str(), &head["id"]);
         match (method, id.is_null()) {
             (Some("turn/completed"), true) => self.skipped_end(&head["params"], failure, out),
             (Some(_), true) => {}
             (Some(_), false) => {
-                let error = json!({ "code": NOT_SUPPORTED, "message": failure.message });
-                out.push(DialectOutput::StdinLine(json!({ "id": id, "error": error }).to_string()));
+                refuse(id, &failure.message, out);
             }
             (None, false) => {
                 if let Some(what) = self.take_request(id) {
@@ -128,13 +125,11 @@ impl Dialect for CodexAppServer {
         }
     }
 
-    fn answer(&mut self, ask: &str, answer: &PermissionAnswer, out: &mut Vec<DialectOutput>) {
-        if let Some(line) = self.asks.answer(ask, answer) {
-            out.push(DialectOutput::StdinLine(line));
-        }
+    fn answer(&mut self, ask: &str, answer: &PermissionAnswer, out: &mut Outputs) {
+        self.asks.answer(ask, answer, out);
     }
 
-    fn interrupt(&mut self, out: &mut Vec<DialectOutput>) -> bool {
+    fn interrupt(&mut self, out: &mut Outputs) -> bool {
         if let Some(turn) = &mut self.turn {
             turn.is_cancelling = true;
             self.send_interrupt(out);
@@ -142,12 +137,12 @@ impl Dialect for CodexAppServer {
         true
     }
 
-    fn set(&mut self, change: &OptionChange, _out: &mut Vec<DialectOutput>) -> bool {
+    fn set(&mut self, change: &OptionChange, _out: &mut Outputs) -> bool {
         self.settings.take(change);
         true
     }
 
-    fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
+    fn end(&mut self, exit: &CliExit, out: &mut Outputs) {
         let Some(turn) = &mut self.turn else { return self.asks.withdraw_all(None, out) };
         let ending = match turn.error.take() {
             _ if exit.is_stopped_by_us => TurnOutcome::Stopped(StopReason::Cancelled),
@@ -160,20 +155,14 @@ impl Dialect for CodexAppServer {
 
 impl CodexAppServer {
     /// Sends a request to the server.
-    fn request(
-        &mut self,
-        what: CodexRequest,
-        method: &str,
-        params: Value,
-        out: &mut Vec<DialectOutput>,
-    ) {
+    fn request(&mut self, what: CodexRequest, method: &str, params: Value, out: &mut Outputs) {
         self.n_requests += 1;
         self.pending.insert(self.n_requests, what);
         let line = json!({ "id": self.n_requests, "method": method, "params": params });
-        out.push(DialectOutput::StdinLine(line.to_string()));
+        out.write(&line);
     }
 
-    fn answered(&mut self, id: &Value, message: &Value, out: &mut Vec<DialectOutput>) -> bool {
+    fn answered(&mut self, id: &Value, message: &Value, out: &mut Outputs) -> bool {
         let Some(what) = self.take_request(id) else {
             return self.recorded_answer(&message["result"], out);
         };
@@ -193,12 +182,7 @@ impl CodexAppServer {
         id.as_u64().and_then(|id| self.pending.remove(&id))
     }
 
-    fn settle(
-        &mut self,
-        what: CodexRequest,
-        outcome: Result<&Value, Fault>,
-        out: &mut Vec<DialectOutput>,
-    ) {
+    fn settle(&mut self, what: CodexRequest, outcome: Result<&Value, Fault>, out: &mut Outputs) {
         match (what, outcome) {
             (CodexRequest::Initialize, Ok(_)) => self.initialized(out),
             (CodexRequest::Initialize, Err(failure)) => self.refuse(failure, out),
@@ -221,9 +205,9 @@ impl CodexAppServer {
     }
 
     /// Reads an answer to a request that is not ours, in a recording.
-    fn recorded_answer(&mut self, result: &Value, out: &mut Vec<DialectOutput>) -> bool {
+    fn recorded_answer(&mut self, result: &Value, out: &mut Outputs) -> bool {
         if let Some(thread) = result["thread"]["id"].as_str() {
-            self.learn_thread(thread, out);
+            learn_session(&mut self.thread, thread, out);
             return true;
         }
         // A turn has a notification of its own; handshake and models are not shown.
@@ -232,23 +216,15 @@ impl CodexAppServer {
             .any(|told| told.is_string())
     }
 
-    fn requested(
-        &mut self,
-        method: &str,
-        id: &Value,
-        params: &Value,
-        out: &mut Vec<DialectOutput>,
-    ) -> bool {
+    fn requested(&mut self, method: &str, id: &Value, params: &Value, out: &mut Outputs) -> bool {
         if self.asks.handle_request(method, id, params, &self.streams, out) {
             return true;
         }
-        let error =
-            json!({ "code": NOT_SUPPORTED, "message": format!("{method} is not supported") });
-        out.push(DialectOutput::StdinLine(json!({ "id": id, "error": error }).to_string()));
+        refuse(id, &format!("{method} is not supported"), out);
         false
     }
 
-    fn notified(&mut self, method: &str, params: &Value, out: &mut Vec<DialectOutput>) -> bool {
+    fn notified(&mut self, method: &str, params: &Value, out: &mut Outputs) -> bool {
         if method == "serverRequest/resolved" {
             self.asks.resolved(&params["requestId"], out);
             return true;
@@ -256,13 +232,17 @@ impl CodexAppServer {
         if method == "thread/started" {
             // A thread without a parent is ours, not a sub-agent's.
             if params["thread"]["parentThreadId"].is_null() && self.thread.is_none() {
-                self.learn_thread(params["thread"]["id"].as_str().unwrap_or_default(), out);
+                learn_session(
+                    &mut self.thread,
+                    params["thread"]["id"].as_str().unwrap_or_default(),
+                    out,
+                );
             }
             return true;
         }
         if let Some(thread) = params["threadId"].as_str() {
             if self.thread.is_none() {
-                self.learn_thread(thread, out);
+                learn_session(&mut self.thread, thread, out);
             }
             if self.thread.as_deref() != Some(thread) {
                 return true;
@@ -274,7 +254,7 @@ impl CodexAppServer {
     }
 
     /// Handles notifications about the thread as a whole, or about the server.
-    fn about_thread(&mut self, method: &str, params: &Value, out: &mut Vec<DialectOutput>) -> bool {
+    fn about_thread(&mut self, method: &str, params: &Value, out: &mut Outputs) -> bool {
         let text = |name: &str| params[name].as_str().unwrap_or_default().to_owned();
         match method {
             "warning" | "guardianWarning" => {
@@ -300,18 +280,11 @@ impl CodexAppServer {
             }
             "thread/name/updated" => {
                 let title = params["threadName"].as_str().map(str::to_owned);
-                out.push(DialectOutput::Update(SessionUpdate::SessionInfoUpdate {
-                    title,
-                    meta: None,
-                }));
+                out.update(SessionUpdate::SessionInfoUpdate { title, meta: None });
             }
             _ => return false,
         }
         true
-    }
-
-    fn learn_thread(&mut self, id: &str, out: &mut Vec<DialectOutput>) {
-        learn_session(&mut self.thread, id, out);
     }
 
     /// Emits a notice, not twice in a row: without a network Codex repeats the same for ever.
@@ -320,14 +293,20 @@ impl CodexAppServer {
         severity: NoticeSeverity,
         title: String,
         description: Option<String>,
-        out: &mut Vec<DialectOutput>,
+        out: &mut Outputs,
     ) {
         let said = format!("{title}\n{}", description.as_deref().unwrap_or_default());
         if self.last_notice != said {
             self.last_notice = said;
-            out.push(DialectOutput::Update(tools::long_notice(severity, &title, description)));
+            out.update(tools::long_notice(severity, &title, description));
         }
     }
+}
+
+/// Refuses a request of the server, which goes on without the answer.
+fn refuse(id: &Value, why: &str, out: &mut Outputs) {
+    let error = json!({ "code": codes::METHOD_NOT_FOUND, "message": why });
+    out.write(&json!({ "id": id, "error": error }));
 }
 
 /// Whether a notification is known and ignored: others have the same, or it is about other uses

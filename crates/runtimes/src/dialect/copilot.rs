@@ -14,7 +14,7 @@ use wire::{Category, Fault};
 use super::single_turn::SingleTurn;
 use super::streamed_texts::StreamedTexts;
 use super::tool_calls::ToolCallResult;
-use super::{CliExit, Dialect, DialectOutput, StopReason, TokenUsage, TurnOutcome, json, stderr};
+use super::{CliExit, Dialect, Outputs, StopReason, TokenUsage, TurnOutcome, json, stderr};
 use crate::tools;
 use crate::update::{
     CompactionStatus, NoticeSeverity, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate,
@@ -27,16 +27,14 @@ pub(super) struct Copilot {
     speech: StreamedTexts,
     failure: Option<Fault>,
     is_aborted: bool,
-    usage: Option<TokenUsage>,
     /// The last context usage that was emitted: used and size.
     context: Option<(u64, u64)>,
     intent: Option<String>,
-    plans: std::collections::HashSet<String>,
     n_compactions: u32,
 }
 
 impl Dialect for Copilot {
-    fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>) {
+    fn line(&mut self, line: &str, out: &mut Outputs) {
         let event = json::parse_or_null(line);
         let kind = event["type"].as_str().unwrap_or_default();
         let data = &event["data"];
@@ -67,9 +65,7 @@ impl Dialect for Copilot {
                 self.turn.calls.output(id_of(data), output, out);
             }
             "tool.execution_complete" => self.tool_end(data, out),
-            "session.start" | "session.resume" => {
-                self.turn.session(data["sessionId"].as_str().unwrap_or_default(), out);
-            }
+            "session.start" | "session.resume" => self.turn.learn_session(&data["sessionId"], out),
             "session.info" | "session.warning" => inform(kind, data, out),
             "session.error" => self.failure = Some(failure_of(data)),
             "session.usage_info" => {
@@ -77,10 +73,7 @@ impl Dialect for Copilot {
             }
             "session.title_changed" => {
                 let title = data["title"].as_str().map(str::to_owned);
-                out.push(DialectOutput::Update(SessionUpdate::SessionInfoUpdate {
-                    title,
-                    meta: None,
-                }));
+                out.update(SessionUpdate::SessionInfoUpdate { title, meta: None });
             }
             "session.compaction_start" => {
                 self.n_compactions += 1;
@@ -96,21 +89,21 @@ impl Dialect for Copilot {
             "abort" => self.is_aborted = true,
             "result" => self.result(&event, out),
             _ if is_ignored(kind) => {}
-            _ => out.push(DialectOutput::UnknownLine(line.to_owned())),
+            _ => out.unknown(line),
         }
     }
 
-    fn oversized_line(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
+    fn oversized_line(&mut self, head: &Value, failure: Fault, out: &mut Outputs) {
         match head["type"].as_str() {
             Some("result") if head["exitCode"].is_number() => self.result(head, out),
-            Some("result") | None => self.turn.fail(failure, self.usage, out),
+            Some("result") | None => self.turn.fail(failure, out),
             Some(_) => {}
         }
     }
 
-    fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
+    fn end(&mut self, exit: &CliExit, out: &mut Outputs) {
         let failure = self.failure.take().unwrap_or_else(|| stderr::failure(exit));
-        self.turn.exit(exit, self.usage, TurnOutcome::Failed(failure), out);
+        self.turn.exit(exit, TurnOutcome::Failed(failure), out);
     }
 }
 
@@ -169,12 +162,12 @@ fn id_of_message(voice: TextKind, data: &Value) -> Option<&str> {
 
 impl Copilot {
     /// Each voice is one block, which comes in pieces and then whole.
-    fn whole(&mut self, voice: TextKind, text: &Value, data: &Value, out: &mut Vec<DialectOutput>) {
+    fn whole(&mut self, voice: TextKind, text: &Value, data: &Value, out: &mut Outputs) {
         let text = text.as_str().unwrap_or_default();
         self.speech.push_whole(voice as u64, voice, text, id_of_message(voice, data), out);
     }
 
-    fn retry(&mut self, data: &Value, out: &mut Vec<DialectOutput>) {
+    fn retry(&mut self, data: &Value, out: &mut Outputs) {
         self.speech.retry_message();
         let title = match data["reason"].as_str() {
             Some(reason) => {
@@ -182,44 +175,39 @@ impl Copilot {
             }
             None => "the request failed; trying again".to_owned(),
         };
-        out.push(DialectOutput::Update(SessionUpdate::notice(NoticeSeverity::Warning, title)));
+        out.warn(title);
     }
 
-    fn show_intent(&mut self, intent: &Value, out: &mut Vec<DialectOutput>) {
+    fn show_intent(&mut self, intent: &Value, out: &mut Outputs) {
         let Some(intent) = intent.as_str().filter(|intent| !intent.is_empty()) else { return };
         if self.intent.as_deref() != Some(intent) {
             self.intent = Some(intent.to_owned());
-            out.push(DialectOutput::Update(SessionUpdate::notice(NoticeSeverity::Info, intent)));
+            out.notice(NoticeSeverity::Info, intent);
         }
     }
 
-    fn tool_start(&mut self, data: &Value, parent: Option<&str>, out: &mut Vec<DialectOutput>) {
+    fn tool_start(&mut self, data: &Value, parent: Option<&str>, out: &mut Outputs) {
         let (id, input) = (id_of(data), &data["arguments"]);
         let name = data["toolName"].as_str().unwrap_or("tool");
         if name == "report_intent" {
-            self.plans.insert(id.to_owned());
+            self.turn.calls.hide(id);
             return self.show_intent(&input["intent"], out);
         }
         if matches!(name, "update_todo" | "manage_todo_list")
             && let Some(entries) = plan_of(&input["todos"])
         {
-            self.plans.insert(id.to_owned());
-            out.push(DialectOutput::Update(SessionUpdate::Plan { entries }));
-            return;
+            return self.turn.calls.plan(id, entries, out);
         }
-        self.turn.calls.start_for_subagent(id, name, input, parent, out);
+        self.turn.calls.start(id, name, input, parent, out);
     }
 
-    fn tool_end(&mut self, data: &Value, out: &mut Vec<DialectOutput>) {
+    fn tool_end(&mut self, data: &Value, out: &mut Outputs) {
         let metrics = &data["toolTelemetry"]["metrics"];
         self.report_context(
             &metrics["context_current_tokens"],
             &metrics["context_token_limit"],
             out,
         );
-        if self.plans.contains(id_of(data)) {
-            return;
-        }
         let result = &data["result"];
         let text = result["content"].as_str().or(result.as_str());
         let text = text.or(data["error"]["message"].as_str());
@@ -237,11 +225,11 @@ impl Copilot {
         self.turn.calls.end(id_of(data), outcome, out);
     }
 
-    fn report_context(&mut self, used: &Value, size: &Value, out: &mut Vec<DialectOutput>) {
+    fn report_context(&mut self, used: &Value, size: &Value, out: &mut Outputs) {
         let Some((used, size)) = used.as_u64().zip(size.as_u64()) else { return };
         if size > 0 && self.context != Some((used, size)) {
             self.context = Some((used, size));
-            out.push(DialectOutput::Update(SessionUpdate::UsageUpdate { used, size, cost: None }));
+            out.update(SessionUpdate::UsageUpdate { used, size, cost: None });
         }
     }
 
@@ -249,7 +237,7 @@ impl Copilot {
         let count = |name: &str| data[name].as_u64().unwrap_or_default();
         let (read, write) = (count("cacheReadTokens"), count("cacheWriteTokens"));
         let (input, output) = (count("inputTokens"), count("outputTokens"));
-        self.usage.get_or_insert_default().add(&TokenUsage {
+        self.turn.usage.get_or_insert_default().add(&TokenUsage {
             total_tokens: input.saturating_add(output),
             // Input includes what was read from the cache.
             input_tokens: input.saturating_sub(read),
@@ -260,24 +248,24 @@ impl Copilot {
         });
     }
 
-    fn compact(&self, status: CompactionStatus, error: Option<&str>, out: &mut Vec<DialectOutput>) {
+    fn compact(&self, status: CompactionStatus, error: Option<&str>, out: &mut Outputs) {
         let id = format!("compaction-{}", self.n_compactions);
-        out.push(DialectOutput::Update(SessionUpdate::compaction(id, status, error)));
+        out.compaction(id, status, error);
     }
 
-    fn result(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
-        self.turn.session(event["sessionId"].as_str().unwrap_or_default(), out);
+    fn result(&mut self, event: &Value, out: &mut Outputs) {
+        self.turn.learn_session(&event["sessionId"], out);
         let code = &event["exitCode"];
         let is_well = code.is_null() || code.as_i64() == Some(0);
         match self.failure.take() {
-            Some(failure) => self.turn.fail(failure, self.usage, out),
-            None if self.is_aborted => self.turn.stop(StopReason::Cancelled, self.usage, out),
+            Some(failure) => self.turn.fail(failure, out),
+            None if self.is_aborted => self.turn.stop(StopReason::Cancelled, out),
             None if !is_well => {
                 let failure =
                     Fault::new(Category::ProcessExit, format!("Copilot failed with code {code}"));
-                self.turn.fail(failure, self.usage, out);
+                self.turn.fail(failure, out);
             }
-            None => self.turn.stop(StopReason::EndTurn, self.usage, out),
+            None => self.turn.stop(StopReason::EndTurn, out),
         }
     }
 }
@@ -306,7 +294,7 @@ fn plan_entry(line: &str) -> Option<PlanEntry> {
     })
 }
 
-fn inform(kind: &str, data: &Value, out: &mut Vec<DialectOutput>) {
+fn inform(kind: &str, data: &Value, out: &mut Outputs) {
     // Retries have their own event, and changed files are in the tool calls.
     let what = data["infoType"].as_str().unwrap_or_default();
     if what == "model_retry" || what.starts_with("file_") {
@@ -315,7 +303,7 @@ fn inform(kind: &str, data: &Value, out: &mut Vec<DialectOutput>) {
     let severity =
         if kind == "session.warning" { NoticeSeverity::Warning } else { NoticeSeverity::Info };
     if let Some(message) = data["message"].as_str() {
-        out.push(DialectOutput::Update(SessionUpdate::notice(severity, message)));
+        out.notice(severity, message);
     }
 }
 

@@ -13,11 +13,8 @@ use wire::Fault;
 
 use self::tool_call::CursorToolCall;
 use super::single_turn::SingleTurn;
-use super::{
-    CliExit, Dialect, DialectOutput, StopReason, TokenUsage, TurnOutcome, json, stderr,
-    token_counts,
-};
-use crate::update::{NoticeSeverity, SessionUpdate, ToolCall, ToolCallStatus};
+use super::{CliExit, Dialect, Outputs, StopReason, TokenUsage, TurnOutcome, json, stderr};
+use crate::update::{TextKind, ToolCall, ToolCallStatus};
 
 #[derive(Debug, Default)]
 pub(super) struct Cursor {
@@ -31,7 +28,7 @@ pub(super) struct Cursor {
 }
 
 impl Dialect for Cursor {
-    fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>) {
+    fn line(&mut self, line: &str, out: &mut Outputs) {
         let value = json::parse_or_null(line);
         let is_understood = match value["type"].as_str().unwrap_or_default() {
             "system" if value["subtype"] == "init" => true,
@@ -52,11 +49,7 @@ impl Dialect for Cursor {
             "connection" | "retry" => {
                 let what = value["subtype"].as_str().unwrap_or("again");
                 let kind = value["type"].as_str().unwrap_or_default();
-                let title = format!("{kind}: {what}");
-                out.push(DialectOutput::Update(SessionUpdate::notice(
-                    NoticeSeverity::Warning,
-                    title,
-                )));
+                out.warn(format!("{kind}: {what}"));
                 true
             }
             // An echo of the prompt.
@@ -64,33 +57,33 @@ impl Dialect for Cursor {
             _ => false,
         };
         if is_understood {
-            self.turn.session(value["session_id"].as_str().unwrap_or_default(), out);
+            self.turn.learn_session(&value["session_id"], out);
         } else {
-            out.push(DialectOutput::UnknownLine(line.to_owned()));
+            out.unknown(line);
         }
     }
 
-    fn oversized_line(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
+    fn oversized_line(&mut self, head: &Value, failure: Fault, out: &mut Outputs) {
         match head["type"].as_str() {
             // All text of the turn comes again in it; if none came before, it is lost.
             Some("result") if head["subtype"] == "success" && !self.text.is_empty() => {
                 self.result(head, out);
             }
-            Some("result") | None => self.turn.fail(failure, None, out),
+            Some("result") | None => self.turn.fail(failure, out),
             Some(_) => {}
         }
     }
 
-    fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
+    fn end(&mut self, exit: &CliExit, out: &mut Outputs) {
         let told = self.error.take().map(Fault::from_words);
         let failure = told.unwrap_or_else(|| stderr::failure(exit));
-        self.turn.exit(exit, None, TurnOutcome::Failed(failure), out);
+        self.turn.exit(exit, TurnOutcome::Failed(failure), out);
     }
 }
 
 impl Cursor {
-    fn assistant(&mut self, value: &Value, out: &mut Vec<DialectOutput>) {
-        self.turn.session(value["session_id"].as_str().unwrap_or_default(), out);
+    fn assistant(&mut self, value: &Value, out: &mut Outputs) {
+        self.turn.learn_session(&value["session_id"], out);
         let blocks = value["message"]["content"].as_array().into_iter().flatten();
         let text: String = blocks.filter_map(|block| block["text"].as_str()).collect();
         let is_delta = value["timestamp_ms"].is_number() && value["model_call_id"].is_null();
@@ -125,55 +118,48 @@ impl Cursor {
         if self.has_deltas && is_repeated() { "" } else { text }
     }
 
-    fn say(&mut self, text: &str, out: &mut Vec<DialectOutput>) {
-        if !text.is_empty() {
-            self.text.push_str(text);
-            out.push(DialectOutput::Update(SessionUpdate::text(text)));
-        }
+    fn say(&mut self, text: &str, out: &mut Outputs) {
+        self.text.push_str(text);
+        out.text(TextKind::Message, text, None);
     }
 
-    fn tool_call(&mut self, value: &Value, out: &mut Vec<DialectOutput>) -> bool {
+    fn tool_call(&mut self, value: &Value, out: &mut Outputs) -> bool {
         let Some(tool) = CursorToolCall::read(&value["tool_call"]) else { return false };
         let id = value["call_id"].as_str().or_else(|| value["tool_call"]["toolCallId"].as_str());
         let Some(id) = id.filter(|id| !id.is_empty()) else { return false };
         match value["subtype"].as_str().unwrap_or_default() {
             "started" if tool.is_todo_list() => {}
-            "started" => self.turn.calls.start(id, &tool.name, &tool.args, out),
+            "started" => self.turn.calls.start(id, &tool.name, &tool.args, None, out),
             "completed" if tool.is_todo_list() && !tool.is_failure() => {
                 if let Some(entries) = tool.plan() {
-                    out.push(DialectOutput::Update(SessionUpdate::Plan { entries }));
+                    out.plan(entries);
                 }
             }
             "completed" => {
                 if !self.turn.calls.is_known(id) {
-                    self.turn.calls.start(id, &tool.name, &tool.args, out);
+                    self.turn.calls.start(id, &tool.name, &tool.args, None, out);
                 }
-                let status = if tool.is_failure() {
-                    ToolCallStatus::Failed
-                } else {
-                    ToolCallStatus::Completed
-                };
                 let content = tool.content();
                 let call = ToolCall {
                     id: id.to_owned(),
-                    status: Some(status),
+                    status: Some(ToolCallStatus::of_end(tool.is_failure())),
                     content: (!content.is_empty()).then_some(content),
                     raw_output: (!tool.result.is_null()).then(|| tool.result.clone()),
                     ..ToolCall::default()
                 };
-                self.turn.calls.emit(call, out);
+                self.turn.calls.states.emit(call, out);
             }
             _ => return false,
         }
         true
     }
 
-    fn result(&mut self, value: &Value, out: &mut Vec<DialectOutput>) {
-        if self.turn.has_ended() {
+    fn result(&mut self, value: &Value, out: &mut Outputs) {
+        if self.turn.has_ended {
             return;
         }
-        self.turn.session(value["session_id"].as_str().unwrap_or_default(), out);
-        let usage = usage_of(&value["usage"]);
+        self.turn.learn_session(&value["session_id"], out);
+        self.turn.usage = usage_of(&value["usage"]);
         let is_error = value["is_error"] == true
             || value["subtype"].as_str().is_some_and(|subtype| subtype != "success");
         let ending = match (is_error, self.error.take()) {
@@ -187,17 +173,14 @@ impl Cursor {
             (false, Some(trouble)) => TurnOutcome::Failed(Fault::from_words(trouble)),
             (true, _) => TurnOutcome::Failed(Fault::from_words(error_message(value))),
         };
-        self.turn.end(ending, usage, out);
+        self.turn.end(ending, out);
     }
 }
 
-fn thinking(value: &Value, out: &mut Vec<DialectOutput>) -> bool {
+fn thinking(value: &Value, out: &mut Outputs) -> bool {
     match value["subtype"].as_str().unwrap_or_default() {
         "delta" => {
-            let text = value["text"].as_str().unwrap_or_default();
-            if !text.is_empty() {
-                out.push(DialectOutput::Update(SessionUpdate::thought(text)));
-            }
+            out.text(TextKind::Thought, value["text"].as_str().unwrap_or_default(), None);
             true
         }
         "completed" => true,
@@ -225,9 +208,7 @@ fn usage_of(usage: &Value) -> Option<TokenUsage> {
         cached_write_tokens: number("cacheWriteTokens"),
         ..TokenUsage::default()
     };
-    let cached = [usage.cached_read_tokens, usage.cached_write_tokens];
-    let [read, write] = cached.map(Option::unwrap_or_default);
-    let total = token_counts::sum(&[usage.input_tokens, usage.output_tokens, read, write]);
+    let total = usage.sum_of_parts();
     (total > 0).then_some(TokenUsage { total_tokens: total, ..usage })
 }
 

@@ -7,16 +7,14 @@
 
 mod replay_filter;
 
-use std::collections::HashSet;
-
 use serde_json::Value;
 use wire::{Category, Fault};
 
 use super::single_turn::SingleTurn;
 use super::tool_calls::ToolCallResult;
-use super::{CliExit, Dialect, DialectOutput, StopReason, TokenUsage, TurnOutcome, json, stderr};
+use super::{CliExit, Dialect, Outputs, StopReason, TokenUsage, TurnOutcome, json, stderr};
 use crate::tools;
-use crate::update::{NoticeSeverity, SessionUpdate};
+use crate::update::TextKind;
 use replay_filter::ReplayFilter;
 
 const TRUST_REMEDY: &str =
@@ -30,49 +28,47 @@ const CHATTER: [&str; 4] = ["Warning: ", "YOLO mode ", "Ripgrep is not ", "[STAR
 pub(super) struct Gemini {
     turn: SingleTurn,
     answer: ReplayFilter,
-    /// Ids of the calls that were shown as a plan.
-    plans: HashSet<String>,
     /// The last error in the stream; the result shows whether it ended the turn.
     error: Option<String>,
     is_out_of_turns: bool,
     /// An error of no known category, until the exit code gives one.
-    unclassified: Option<(Fault, Option<TokenUsage>)>,
+    unclassified: Option<Fault>,
 }
 
 impl Dialect for Gemini {
-    fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>) {
+    fn line(&mut self, line: &str, out: &mut Outputs) {
         let event = json::parse_or_null(line);
         match event["type"].as_str().unwrap_or_default() {
-            "init" => self.turn.session(event["session_id"].as_str().unwrap_or_default(), out),
+            "init" => self.turn.learn_session(&event["session_id"], out),
             "message" => self.message(&event, out),
             "tool_use" => self.tool_use(&event, out),
             "tool_result" => self.tool_result(&event, out),
             "error" => self.error(&event, out),
             "result" => self.result(&event, out),
-            _ => out.push(DialectOutput::UnknownLine(line.to_owned())),
+            _ => out.unknown(line),
         }
     }
 
-    fn oversized_line(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
+    fn oversized_line(&mut self, head: &Value, failure: Fault, out: &mut Outputs) {
         match head["type"].as_str() {
             Some("result") if head["status"] == "success" => self.result(head, out),
-            Some("result") | None => self.turn.fail(failure, None, out),
+            Some("result") | None => self.turn.fail(failure, out),
             Some(_) => {}
         }
     }
 
-    fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
+    fn end(&mut self, exit: &CliExit, out: &mut Outputs) {
         self.end_answer(true, out);
-        let (ending, usage) = match self.unclassified.take() {
-            Some((failure, usage)) => (TurnOutcome::Failed(clarified(failure, exit)), usage),
-            None => (ending_of(exit, self.error.take()), None),
+        let ending = match self.unclassified.take() {
+            Some(failure) => TurnOutcome::Failed(clarified(failure, exit)),
+            None => ending_of(exit, self.error.take()),
         };
-        self.turn.exit(exit, usage, ending, out);
+        self.turn.exit(exit, ending, out);
     }
 }
 
 impl Gemini {
-    fn message(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
+    fn message(&mut self, event: &Value, out: &mut Outputs) {
         // An echo of the prompt.
         if event["role"] != "assistant" {
             return;
@@ -81,21 +77,21 @@ impl Gemini {
         let told = self.answer.push(text, event["timestamp"].as_str());
         if told.has_caught_up {
             let title = "the model's stream was dropped; Gemini CLI asked again";
-            out.push(DialectOutput::Update(SessionUpdate::notice(NoticeSeverity::Warning, title)));
+            out.warn(title);
         }
-        say(told.new, out);
+        out.text(TextKind::Message, told.new, None);
     }
 
     /// The stream of one answer is over. Text that was held back as a repetition is emitted after
     /// all if the stream ended well.
-    fn end_answer(&mut self, is_well: bool, out: &mut Vec<DialectOutput>) {
+    fn end_answer(&mut self, is_well: bool, out: &mut Outputs) {
         let withheld = self.answer.end();
         if is_well {
-            say(withheld, out);
+            out.text(TextKind::Message, withheld, None);
         }
     }
 
-    fn tool_use(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
+    fn tool_use(&mut self, event: &Value, out: &mut Outputs) {
         self.end_answer(true, out);
         let id = event["tool_id"].as_str().unwrap_or_default();
         let name = event["tool_name"].as_str().unwrap_or("tool");
@@ -103,19 +99,14 @@ impl Gemini {
         if name == "write_todos"
             && let Some(entries) = tools::plan_of(&input["todos"])
         {
-            self.plans.insert(id.to_owned());
-            out.push(DialectOutput::Update(SessionUpdate::Plan { entries }));
-            return;
+            return self.turn.calls.plan(id, entries, out);
         }
-        self.turn.calls.start(id, name, input, out);
+        self.turn.calls.start(id, name, input, None, out);
     }
 
-    fn tool_result(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
+    fn tool_result(&mut self, event: &Value, out: &mut Outputs) {
         self.end_answer(true, out);
         let id = event["tool_id"].as_str().unwrap_or_default();
-        if self.plans.contains(id) {
-            return;
-        }
         let output = event["output"].as_str();
         let error = event["error"]["message"].as_str();
         let outcome = ToolCallResult {
@@ -127,30 +118,27 @@ impl Gemini {
         self.turn.calls.end(id, outcome, out);
     }
 
-    fn error(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
+    fn error(&mut self, event: &Value, out: &mut Outputs) {
         let message = event["message"].as_str().unwrap_or("an error without a message");
         self.is_out_of_turns |= says_out_of_turns(message);
         if event["severity"] == "warning" {
             self.end_answer(true, out);
-            out.push(DialectOutput::Update(SessionUpdate::notice(
-                NoticeSeverity::Warning,
-                message,
-            )));
+            out.warn(message);
         } else {
             self.end_answer(false, out);
             self.error = Some(message.to_owned());
         }
     }
 
-    fn result(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
-        let usage = usage_of(&event["stats"]);
+    fn result(&mut self, event: &Value, out: &mut Outputs) {
+        self.turn.usage = usage_of(&event["stats"]);
         if event["status"] == "success" {
             self.end_answer(true, out);
             let reason = match self.is_out_of_turns {
                 true => StopReason::MaxTurnRequests,
                 false => StopReason::EndTurn,
             };
-            return self.turn.stop(reason, usage, out);
+            return self.turn.stop(reason, out);
         }
         self.end_answer(false, out);
         let kind = event["error"]["type"].as_str().unwrap_or_default();
@@ -158,24 +146,18 @@ impl Gemini {
         let message = message.or(self.error.take());
         let message = message.unwrap_or_else(|| "Gemini CLI reported an error".to_owned());
         if kind == "FatalCancellationError" {
-            self.turn.stop(StopReason::Cancelled, usage, out);
+            self.turn.stop(StopReason::Cancelled, out);
         } else if self.is_out_of_turns || says_out_of_turns(&message) {
-            self.turn.stop(StopReason::MaxTurnRequests, usage, out);
+            self.turn.stop(StopReason::MaxTurnRequests, out);
         } else {
             let failure = failure_of(&message);
             match failure.category {
                 Category::Internal if event["status"] == "error" => {
-                    self.unclassified = Some((failure, usage));
+                    self.unclassified = Some(failure);
                 }
-                _ => self.turn.fail(failure, usage, out),
+                _ => self.turn.fail(failure, out),
             }
         }
-    }
-}
-
-fn say(text: String, out: &mut Vec<DialectOutput>) {
-    if !text.is_empty() {
-        out.push(DialectOutput::Update(SessionUpdate::text(text)));
     }
 }
 

@@ -43,12 +43,8 @@ pub(super) fn parse_head(head: &str) -> Value {
                 is_text = true;
                 continue;
             }
-            '{' => {
-                open.push('}');
-                continue;
-            }
-            '[' => {
-                open.push(']');
+            '{' | '[' => {
+                open.push(if c == '{' { '}' } else { ']' });
                 continue;
             }
             '}' | ']' => {

@@ -5,16 +5,16 @@
 //! their own. One process, one turn, which ends with the process. Errors are
 //! prose, on stdout or stderr; a session's id is in a `meta` line or on stderr.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde_json::Value;
 use wire::{Category, Fault};
 
 use super::single_turn::SingleTurn;
 use super::tool_calls::ToolCallResult;
-use super::{CliExit, Dialect, DialectOutput, StopReason, TurnOutcome, json, stderr};
+use super::{CliExit, Dialect, Outputs, StopReason, TurnOutcome, json, learn_session, stderr};
 use crate::tools;
-use crate::update::{NoticeSeverity, PlanEntry, SessionUpdate, ToolKind};
+use crate::update::{PlanEntry, TextKind, ToolKind};
 
 /// The column at which prose is wrapped when stdout is no terminal.
 const WRAPPED_AT: usize = 80;
@@ -27,7 +27,6 @@ pub(super) struct Openai {
     turn: SingleTurn,
     /// Names of the tools that were called.
     names: HashMap<String, String>,
-    plans: HashSet<String>,
     /// The text so far of each entry that has an id, for those that are printed as they grow.
     entries: HashMap<String, String>,
     has_answered: bool,
@@ -39,15 +38,13 @@ pub(super) struct Openai {
 }
 
 impl Dialect for Openai {
-    fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>) {
+    fn line(&mut self, line: &str, out: &mut Outputs) {
         let Ok(message @ Value::Object(_)) = json::parse(line) else {
             self.note(line);
-            out.push(DialectOutput::UnknownLine(line.to_owned()));
+            out.unknown(line);
             return;
         };
-        if let Some(id) = message["sessionId"].as_str() {
-            self.turn.session(id, out);
-        }
+        self.turn.learn_session(&message["sessionId"], out);
         match (message["type"].as_str(), message["role"].as_str()) {
             (Some("reasoning"), _) => self.reasoning(&message, out),
             (Some("effect"), _) => self.effect(&message, out),
@@ -55,11 +52,11 @@ impl Dialect for Openai {
             (_, Some("tool")) => self.tool(&message, out),
             (_, Some("user" | "system" | "developer")) => {}
             (Some(kind), Some("meta")) => self.meta(kind, &message, line, out),
-            _ => out.push(DialectOutput::UnknownLine(line.to_owned())),
+            _ => out.unknown(line),
         }
     }
 
-    fn oversized_line(&mut self, head: &Value, failure: Fault, _out: &mut Vec<DialectOutput>) {
+    fn oversized_line(&mut self, head: &Value, failure: Fault, _out: &mut Outputs) {
         let is_other = head["type"].is_string() || head["role"].is_string();
         if head["role"] == "assistant" || !is_other {
             self.has_answered = false;
@@ -67,13 +64,13 @@ impl Dialect for Openai {
         }
     }
 
-    fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
+    fn end(&mut self, exit: &CliExit, out: &mut Outputs) {
         let id = exit.stderr.lines().find_map(|line| line.strip_prefix("To resume this session: "));
         if let Some(id) = id.and_then(|hint| hint.split_whitespace().next_back()) {
-            self.turn.session(id, out);
+            learn_session(&mut self.turn.session, id, out);
         }
         let ending = self.ending(exit);
-        self.turn.exit(exit, None, ending, out);
+        self.turn.exit(exit, ending, out);
     }
 }
 
@@ -87,14 +84,12 @@ impl Openai {
         self.last_width = line.chars().count();
     }
 
-    fn assistant(&mut self, message: &Value, out: &mut Vec<DialectOutput>) {
+    fn assistant(&mut self, message: &Value, out: &mut Outputs) {
         self.has_answered = true;
-        let thought = text_of(&message["reasoning_content"], "");
-        say(SessionUpdate::thought, thought, out);
-        let thought = text_of(&message["content"], "think");
-        say(SessionUpdate::thought, thought, out);
-        let text = self.rest_of(message, text_of(&message["content"], "text"));
-        say(SessionUpdate::text, text, out);
+        let content = &message["content"];
+        out.text(TextKind::Thought, parts_of(&message["reasoning_content"], "", ""), None);
+        out.text(TextKind::Thought, parts_of(content, "think", ""), None);
+        out.text(TextKind::Message, self.rest_of(message, parts_of(content, "text", "")), None);
         for call in message["tool_calls"].as_array().into_iter().flatten() {
             self.call(call, out);
         }
@@ -109,7 +104,7 @@ impl Openai {
         rest
     }
 
-    fn call(&mut self, call: &Value, out: &mut Vec<DialectOutput>) {
+    fn call(&mut self, call: &Value, out: &mut Outputs) {
         let id = call["id"].as_str().unwrap_or_default();
         let name = call["function"]["name"].as_str().unwrap_or("tool");
         let arguments = &call["function"]["arguments"];
@@ -120,21 +115,16 @@ impl Openai {
         self.start(id, name, &input, out);
     }
 
-    fn start(&mut self, id: &str, name: &str, input: &Value, out: &mut Vec<DialectOutput>) {
+    fn start(&mut self, id: &str, name: &str, input: &Value, out: &mut Outputs) {
         if let Some(entries) = plan_of(name, input) {
-            self.plans.insert(id.to_owned());
-            out.push(DialectOutput::Update(SessionUpdate::Plan { entries }));
-            return;
+            return self.turn.calls.plan(id, entries, out);
         }
         self.names.insert(id.to_owned(), name.to_owned());
-        self.turn.calls.start(id, name, input, out);
+        self.turn.calls.start(id, name, input, None, out);
     }
 
-    fn tool(&mut self, message: &Value, out: &mut Vec<DialectOutput>) {
+    fn tool(&mut self, message: &Value, out: &mut Outputs) {
         let id = message["tool_call_id"].as_str().unwrap_or_default();
-        if self.plans.contains(id) {
-            return;
-        }
         let text = parts_of(&message["content"], "text", "\n");
         let name = self.names.get(id).map(String::as_str).unwrap_or_default();
         let outcome = ToolCallResult {
@@ -146,23 +136,22 @@ impl Openai {
         self.turn.calls.end(id, outcome, out);
     }
 
-    fn reasoning(&mut self, entry: &Value, out: &mut Vec<DialectOutput>) {
+    fn reasoning(&mut self, entry: &Value, out: &mut Outputs) {
         let text = entry["text"].as_str().unwrap_or_default().to_owned();
-        let text = self.rest_of(entry, text);
-        say(SessionUpdate::thought, text, out);
+        out.text(TextKind::Thought, self.rest_of(entry, text), None);
     }
 
-    fn effect(&mut self, entry: &Value, out: &mut Vec<DialectOutput>) {
+    fn effect(&mut self, entry: &Value, out: &mut Outputs) {
         let id = entry["id"].as_str().unwrap_or_default();
         let (detail, state) = (&entry["detail"], &entry["state"]);
         let name = detail["toolName"].as_str().or(entry["title"].as_str()).unwrap_or("tool");
         // Tools are named with their family: `file_system.bash`.
         let name = name.rsplit('.').next().unwrap_or(name);
-        if !self.turn.calls.is_known(id) && !self.plans.contains(id) {
+        if !self.turn.calls.is_known(id) {
             self.start(id, name, &detail["input"], out);
         }
         let status = state["status"].as_str().unwrap_or_default();
-        if self.plans.contains(id) || matches!(status, "" | "pending" | "running" | "in_progress") {
+        if matches!(status, "" | "pending" | "running" | "in_progress") {
             return;
         }
         let texts = [&state["outputText"], &state["reason"], &state["error"]];
@@ -176,26 +165,20 @@ impl Openai {
         self.turn.calls.end(id, outcome, out);
     }
 
-    fn meta(&mut self, kind: &str, message: &Value, line: &str, out: &mut Vec<DialectOutput>) {
+    fn meta(&mut self, kind: &str, message: &Value, line: &str, out: &mut Outputs) {
         match kind {
             "system.version" => {}
-            "session.resume_hint" => {
-                self.turn.session(message["session_id"].as_str().unwrap_or_default(), out);
-            }
+            "session.resume_hint" => self.turn.learn_session(&message["session_id"], out),
             "turn.step.retrying" => {
                 let count = |name: &str| message[name].as_u64().unwrap_or_default();
                 let error = message["error_message"].as_str().unwrap_or("the request failed");
-                let title = format!(
+                out.warn(format!(
                     "attempt {} of {}: {error}",
                     count("next_attempt"),
                     count("max_attempts")
-                );
-                out.push(DialectOutput::Update(SessionUpdate::notice(
-                    NoticeSeverity::Warning,
-                    title,
-                )));
+                ));
             }
-            _ => out.push(DialectOutput::UnknownLine(line.to_owned())),
+            _ => out.unknown(line),
         }
     }
 
@@ -225,17 +208,7 @@ impl Openai {
     }
 }
 
-fn say(update: fn(String) -> SessionUpdate, text: String, out: &mut Vec<DialectOutput>) {
-    if !text.is_empty() {
-        out.push(DialectOutput::Update(update(text)));
-    }
-}
-
 /// The text of a message: a string, or the parts of one kind.
-fn text_of(content: &Value, kind: &str) -> String {
-    parts_of(content, kind, "")
-}
-
 fn parts_of(content: &Value, kind: &str, between: &str) -> String {
     match content {
         Value::String(text) if kind != "think" => text.clone(),

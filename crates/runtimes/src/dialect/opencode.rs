@@ -13,45 +13,44 @@ use wire::{Category, Fault};
 
 use super::single_turn::SingleTurn;
 use super::streamed_texts::StreamedTexts;
-use super::tool_calls::{ToolCallResult, ToolCalls};
+use super::tool_calls::ToolCallResult;
 use super::{
-    CliExit, Dialect, DialectOutput, StopReason, TokenUsage, TurnOutcome, json, stderr,
-    token_counts,
+    CliExit, Dialect, Outputs, StopReason, TokenUsage, TurnOutcome, json, stderr, token_counts,
 };
 use crate::tools;
-use crate::update::{ContentBlock, NoticeSeverity, SessionUpdate, TextKind};
+use crate::update::{ContentBlock, TextKind};
 use wire::text::last_screen;
 
 #[derive(Debug, Default)]
 pub(super) struct Opencode {
     turn: SingleTurn,
-    parts: OpencodeToolParts,
+    /// The id under which a part's call was emitted: some models number their calls anew in
+    /// every step, so a call's own id may have been used.
+    ids: HashMap<String, String>,
     steps: OpencodeSteps,
     failure: Option<Fault>,
 }
 
 impl Dialect for Opencode {
-    fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>) {
+    fn line(&mut self, line: &str, out: &mut Outputs) {
         let event = json::parse_or_null(line);
         let kind = event["type"].as_str().unwrap_or_default();
         let part = &event["part"];
         // Sub-agents have sessions of their own; the first one named is the conversation.
-        if let Some(id) = event["sessionID"].as_str()
-            && !self.turn.has_session()
-        {
-            self.turn.session(id, out);
+        if self.turn.session.is_none() {
+            self.turn.learn_session(&event["sessionID"], out);
         }
         match kind {
             "step_start" => self.steps.start(part, out),
             "step_finish" => self.steps.finish(part),
             "text" | "reasoning" => self.steps.part(kind, part, out),
-            "tool_use" => self.parts.tool(part, &mut self.turn.calls, out),
+            "tool_use" => self.tool(part, out),
             "error" => self.failure = Some(failure_of(&event["error"])),
-            _ => out.push(DialectOutput::UnknownLine(line.to_owned())),
+            _ => out.unknown(line),
         }
     }
 
-    fn oversized_line(&mut self, head: &Value, failure: Fault, _out: &mut Vec<DialectOutput>) {
+    fn oversized_line(&mut self, head: &Value, failure: Fault, _out: &mut Outputs) {
         match head["type"].as_str() {
             Some("step_finish") if head["part"]["reason"].is_string() => {
                 self.steps.finish(&head["part"]);
@@ -62,21 +61,21 @@ impl Dialect for Opencode {
         }
     }
 
-    fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
-        let usage = self.steps.usage();
+    fn end(&mut self, exit: &CliExit, out: &mut Outputs) {
+        self.turn.usage = self.steps.usage;
         match self.ending(exit) {
             // A process that lingers after its answer may be ended; the answer is complete.
             TurnOutcome::Stopped(reason) if self.steps.is_complete() => {
-                self.turn.stop(reason, usage, out);
+                self.turn.stop(reason, out);
             }
-            ending => self.turn.exit(exit, usage, ending, out),
+            ending => self.turn.exit(exit, ending, out),
         }
     }
 }
 
 impl Opencode {
     fn ending(&mut self, exit: &CliExit) -> TurnOutcome {
-        let reason = self.steps.reason().unwrap_or_default();
+        let reason = self.steps.reason.as_deref().unwrap_or_default();
         let is_complete = self.steps.is_complete();
         if let Some(failure) = self.failure.take()
             && !(is_complete && exit.code == Some(0))
@@ -96,6 +95,48 @@ impl Opencode {
             "" | "tool-calls" => TurnOutcome::Failed(stderr::failure(exit)),
             _ => TurnOutcome::Stopped(StopReason::EndTurn),
         }
+    }
+
+    /// A tool call, which mostly comes when it has ended.
+    fn tool(&mut self, part: &Value, out: &mut Outputs) {
+        let name = part["tool"].as_str().unwrap_or("tool");
+        let state = &part["state"];
+        let status = state["status"].as_str().unwrap_or_default();
+        if name == "todowrite" && status != "error" {
+            let todos = match &state["input"]["todos"] {
+                Value::Null => &state["metadata"]["todos"],
+                todos => todos,
+            };
+            if let Some(entries) = tools::plan_of(todos) {
+                return out.plan(entries);
+            }
+        }
+        let id = self.id(part);
+        let calls = &mut self.turn.calls;
+        if !calls.is_known(&id) {
+            calls.start(&id, name, &input_of(state), None, out);
+        }
+        match status {
+            "completed" | "error" | "failed" => calls.end(&id, outcome_of(state), out),
+            _ => {
+                if let Some(output) = state["metadata"]["output"].as_str() {
+                    calls.output(&id, output, out);
+                }
+            }
+        }
+    }
+
+    fn id(&mut self, part: &Value) -> String {
+        let part_id = part["id"].as_str().unwrap_or_default();
+        let call_id = part["callID"].as_str().unwrap_or(part_id);
+        if part_id.is_empty() {
+            return call_id.to_owned();
+        }
+        let calls = &self.turn.calls;
+        let id = self.ids.entry(part_id.to_owned()).or_insert_with(|| {
+            if calls.is_known(call_id) { part_id.to_owned() } else { call_id.to_owned() }
+        });
+        id.clone()
     }
 }
 
@@ -135,16 +176,17 @@ struct OpencodeSteps {
     message: Option<String>,
     is_open: bool,
     speech: StreamedTexts,
+    /// The finish reason of the last step, if it has ended.
     reason: Option<String>,
     usage: Option<TokenUsage>,
 }
 
 impl OpencodeSteps {
-    fn start(&mut self, part: &Value, out: &mut Vec<DialectOutput>) {
+    fn start(&mut self, part: &Value, out: &mut Outputs) {
         let message = part["messageID"].as_str();
         if self.is_open && message.is_some() && message == self.message.as_deref() {
             let title = "the model's answer was cut off; it is asked again";
-            out.push(DialectOutput::Update(SessionUpdate::notice(NoticeSeverity::Warning, title)));
+            out.warn(title);
             self.speech.retry_message();
         } else {
             self.speech.begin_message();
@@ -155,7 +197,7 @@ impl OpencodeSteps {
     }
 
     /// A whole part of the message.
-    fn part(&mut self, kind: &str, part: &Value, out: &mut Vec<DialectOutput>) {
+    fn part(&mut self, kind: &str, part: &Value, out: &mut Outputs) {
         let text = part["text"].as_str().unwrap_or_default();
         let voice = if kind == "reasoning" { TextKind::Thought } else { TextKind::Message };
         self.speech.push_piece(voice as u64, voice, text, part["messageID"].as_str(), out);
@@ -184,68 +226,9 @@ impl OpencodeSteps {
         });
     }
 
-    /// The finish reason of the last step, if it has ended.
-    fn reason(&self) -> Option<&str> {
-        self.reason.as_deref()
-    }
-
     /// Whether the last step ended the turn.
     fn is_complete(&self) -> bool {
-        self.reason().is_some_and(|reason| reason != "tool-calls")
-    }
-
-    fn usage(&self) -> Option<TokenUsage> {
-        self.usage
-    }
-}
-
-/// Tool calls, which come as parts of a message and mostly when they have ended.
-#[derive(Debug, Default)]
-struct OpencodeToolParts {
-    /// The id under which a part's call was emitted: some models number their calls anew in
-    /// every step, so a call's own id may have been used.
-    ids: HashMap<String, String>,
-}
-
-impl OpencodeToolParts {
-    fn tool(&mut self, part: &Value, calls: &mut ToolCalls, out: &mut Vec<DialectOutput>) {
-        let name = part["tool"].as_str().unwrap_or("tool");
-        let state = &part["state"];
-        let status = state["status"].as_str().unwrap_or_default();
-        if name == "todowrite" && status != "error" {
-            let todos = match &state["input"]["todos"] {
-                Value::Null => &state["metadata"]["todos"],
-                todos => todos,
-            };
-            if let Some(entries) = tools::plan_of(todos) {
-                out.push(DialectOutput::Update(SessionUpdate::Plan { entries }));
-                return;
-            }
-        }
-        let id = self.id(part, calls);
-        if !calls.is_known(&id) {
-            calls.start(&id, name, &input_of(state), out);
-        }
-        match status {
-            "completed" | "error" | "failed" => calls.end(&id, outcome_of(state), out),
-            _ => {
-                if let Some(output) = state["metadata"]["output"].as_str() {
-                    calls.output(&id, output, out);
-                }
-            }
-        }
-    }
-
-    fn id(&mut self, part: &Value, calls: &ToolCalls) -> String {
-        let part_id = part["id"].as_str().unwrap_or_default();
-        let call_id = part["callID"].as_str().unwrap_or(part_id);
-        if part_id.is_empty() {
-            return call_id.to_owned();
-        }
-        let id = self.ids.entry(part_id.to_owned()).or_insert_with(|| {
-            if calls.is_known(call_id) { part_id.to_owned() } else { call_id.to_owned() }
-        });
-        id.clone()
+        self.reason.as_ref().is_some_and(|reason| reason != "tool-calls")
     }
 }
 

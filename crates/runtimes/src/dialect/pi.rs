@@ -17,10 +17,10 @@ use wire::Fault;
 use super::streamed_texts::StreamedTexts;
 use super::tool_calls::{ToolCallResult, ToolCalls};
 use super::{
-    CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectOutput, OptionChange,
+    CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectOutput, OptionChange, Outputs,
     PermissionAnswer, json,
 };
-use crate::update::{CompactionStatus, ContentBlock, NoticeSeverity, SessionUpdate, TextKind};
+use crate::update::{CompactionStatus, ContentBlock, SessionUpdate, TextKind};
 use dialogs::PiDialogs;
 use handshake::PiHandshake;
 use turn::PiTurn;
@@ -34,7 +34,6 @@ pub(super) struct Pi {
     is_again: bool,
     calls: ToolCalls,
     dialogs: PiDialogs,
-    commands: PiCommands,
     n_compactions: u32,
 }
 
@@ -46,21 +45,21 @@ struct PiCommands {
 
 impl PiCommands {
     /// Writes a command and gives its id.
-    fn send(&mut self, mut command: Value, out: &mut Vec<DialectOutput>) -> String {
+    fn send(&mut self, mut command: Value, out: &mut Outputs) -> String {
         self.n_sent += 1;
         let id = format!("sy{}", self.n_sent);
         command["id"] = Value::from(id.clone());
-        out.push(DialectOutput::StdinLine(command.to_string()));
+        out.write(&command);
         id
     }
 }
 
 impl Dialect for Pi {
-    fn open(&mut self, opening: &ConversationOptions, out: &mut Vec<DialectOutput>) {
-        self.handshake.open(opening, &mut self.commands, out);
+    fn open(&mut self, opening: &ConversationOptions, out: &mut Outputs) {
+        self.handshake.open(opening, out);
     }
 
-    fn prompt(&mut self, prompt: &ComposedPrompt, out: &mut Vec<DialectOutput>) {
+    fn prompt(&mut self, prompt: &ComposedPrompt, out: &mut Outputs) {
         let mut command = json!({ "type": "prompt", "message": prompt.text });
         if !prompt.images.is_empty() {
             let images = prompt.images.iter().map(
@@ -68,13 +67,13 @@ impl Dialect for Pi {
             );
             command["images"] = images.collect();
         }
-        let id = self.commands.send(command, out);
+        let id = self.handshake.commands.send(command, out);
         self.turn.prompted(id, &prompt.text);
         self.speech.begin_message();
         self.is_again = false;
     }
 
-    fn line(&mut self, line: &str, out: &mut Vec<DialectOutput>) {
+    fn line(&mut self, line: &str, out: &mut Outputs) {
         let event = json::parse_or_null(line);
         let kind = event["type"].as_str().unwrap_or_default();
         match kind {
@@ -103,7 +102,7 @@ impl Dialect for Pi {
             "tool_execution_start" => {
                 self.turn.note_activity();
                 let name = event["toolName"].as_str().unwrap_or("tool");
-                self.calls.start(id_of(&event), name, &event["args"], out);
+                self.calls.start(id_of(&event), name, &event["args"], None, out);
             }
             "tool_execution_update" => {
                 let text = text_of(&event["partialResult"]["content"]);
@@ -122,10 +121,7 @@ impl Dialect for Pi {
             "extension_ui_request" => self.dialogs.request(&event, out),
             "extension_error" => {
                 let error = event["error"].as_str().unwrap_or("an extension failed");
-                out.push(DialectOutput::Update(SessionUpdate::notice(
-                    NoticeSeverity::Warning,
-                    error,
-                )));
+                out.warn(error);
             }
             // Other events have the same, or it is of no use to users.
             "turn_start"
@@ -135,11 +131,11 @@ impl Dialect for Pi {
             | "thinking_level_changed"
             | "session_info_changed"
             | "bash_execution_update" => {}
-            _ => out.push(DialectOutput::UnknownLine(line.to_owned())),
+            _ => out.unknown(line),
         }
     }
 
-    fn oversized_line(&mut self, head: &Value, failure: Fault, out: &mut Vec<DialectOutput>) {
+    fn oversized_line(&mut self, head: &Value, failure: Fault, out: &mut Outputs) {
         match head["type"].as_str() {
             // It has all messages of the run; whether another run follows is at its end.
             Some("agent_end") => {
@@ -159,21 +155,20 @@ impl Dialect for Pi {
         }
     }
 
-    fn answer(&mut self, ask: &str, answer: &PermissionAnswer, out: &mut Vec<DialectOutput>) {
+    fn answer(&mut self, ask: &str, answer: &PermissionAnswer, out: &mut Outputs) {
         self.dialogs.answer(ask, answer, out);
     }
 
-    fn interrupt(&mut self, out: &mut Vec<DialectOutput>) -> bool {
-        let id = self.commands.send(json!({ "type": "abort" }), out);
-        self.turn.interrupted(id);
+    fn interrupt(&mut self, out: &mut Outputs) -> bool {
+        self.turn.abort = Some(self.handshake.commands.send(json!({ "type": "abort" }), out));
         true
     }
 
-    fn set(&mut self, change: &OptionChange, out: &mut Vec<DialectOutput>) -> bool {
-        self.handshake.set(change, &mut self.commands, out)
+    fn set(&mut self, change: &OptionChange, out: &mut Outputs) -> bool {
+        self.handshake.set(change, out)
     }
 
-    fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
+    fn end(&mut self, exit: &CliExit, out: &mut Outputs) {
         self.handshake.end(exit, out);
         match self.turn.exit(exit) {
             Some(end) => self.close(end, out),
@@ -183,30 +178,30 @@ impl Dialect for Pi {
 }
 
 impl Pi {
-    fn response(&mut self, event: &Value, line: &str, out: &mut Vec<DialectOutput>) {
+    fn response(&mut self, event: &Value, line: &str, out: &mut Outputs) {
         let id = event["id"].as_str().unwrap_or_default();
-        if self.handshake.response(id, event, &mut self.commands, out) {
+        if self.handshake.response(id, event, out) {
             return;
         }
         match self.turn.response(id, event) {
-            turn::PiNextStep::Unknown => out.push(DialectOutput::UnknownLine(line.to_owned())),
+            turn::PiNextStep::Unknown => out.unknown(line),
             heard => self.take_step(heard, out),
         }
     }
 
     /// Takes the next step of the turn.
-    fn take_step(&mut self, heard: turn::PiNextStep, out: &mut Vec<DialectOutput>) {
+    fn take_step(&mut self, heard: turn::PiNextStep, out: &mut Outputs) {
         match heard {
             turn::PiNextStep::Ask => {
-                let id = self.commands.send(json!({ "type": "get_state" }), out);
-                self.turn.asked(id);
+                let id = self.handshake.commands.send(json!({ "type": "get_state" }), out);
+                self.turn.state_request = Some(id);
             }
             turn::PiNextStep::End => self.end_turn(out),
             turn::PiNextStep::Nothing | turn::PiNextStep::Unknown => {}
         }
     }
 
-    fn speaks(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
+    fn speaks(&mut self, event: &Value, out: &mut Outputs) {
         let voice = match event["type"].as_str().unwrap_or_default() {
             "text_delta" => TextKind::Message,
             "thinking_delta" => TextKind::Thought,
@@ -223,7 +218,7 @@ impl Pi {
         );
     }
 
-    fn message_ends(&mut self, message: &Value, out: &mut Vec<DialectOutput>) {
+    fn message_ends(&mut self, message: &Value, out: &mut Outputs) {
         if message["role"] != "assistant" {
             return;
         }
@@ -242,11 +237,11 @@ impl Pi {
             && used > 0
         {
             let cost = self.turn.cost();
-            out.push(DialectOutput::Update(SessionUpdate::UsageUpdate { used, size, cost }));
+            out.update(SessionUpdate::UsageUpdate { used, size, cost });
         }
     }
 
-    fn tool_ends(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
+    fn tool_ends(&mut self, event: &Value, out: &mut Outputs) {
         let result = &event["result"];
         let outcome = ToolCallResult {
             text: text_of(&result["content"]),
@@ -257,19 +252,16 @@ impl Pi {
         self.calls.end(id_of(event), outcome, out);
     }
 
-    fn retry(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
+    fn retry(&mut self, event: &Value, out: &mut Outputs) {
         self.turn.retries();
         self.is_again = true;
         let count = |name: &str| event[name].as_u64().unwrap_or_default();
         let error = turn::failure_of(event["errorMessage"].as_str().unwrap_or("failed"));
-        out.push(DialectOutput::Update(SessionUpdate::Notice {
-            severity: NoticeSeverity::Warning,
-            title: format!("retry {} of {}", count("attempt"), count("maxAttempts")),
-            description: Some(error.message),
-        }));
+        let title = format!("retry {} of {}", count("attempt"), count("maxAttempts"));
+        out.warn_with(title, Some(error.message));
     }
 
-    fn compacted(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
+    fn compacted(&mut self, event: &Value, out: &mut Outputs) {
         let error = event["errorMessage"].as_str();
         let status = match (event["aborted"] == true, error) {
             (true, _) => CompactionStatus::Cancelled,
@@ -283,12 +275,12 @@ impl Pi {
         }
     }
 
-    fn compact(&self, status: CompactionStatus, error: Option<&str>, out: &mut Vec<DialectOutput>) {
+    fn compact(&self, status: CompactionStatus, error: Option<&str>, out: &mut Outputs) {
         let id = format!("compaction-{}", self.n_compactions);
-        out.push(DialectOutput::Update(SessionUpdate::compaction(id, status, error)));
+        out.compaction(id, status, error);
     }
 
-    fn end_turn(&mut self, out: &mut Vec<DialectOutput>) {
+    fn end_turn(&mut self, out: &mut Outputs) {
         match self.turn.end() {
             Some(end) => self.close(end, out),
             // The end of a run without a prompt.
@@ -296,7 +288,7 @@ impl Pi {
         }
     }
 
-    fn close(&mut self, end: super::TurnEnd, out: &mut Vec<DialectOutput>) {
+    fn close(&mut self, end: super::TurnEnd, out: &mut Outputs) {
         self.dialogs.withdraw(out);
         self.calls.close(&end.ending.open_call_text(), out);
         out.push(DialectOutput::TurnEnded(end));

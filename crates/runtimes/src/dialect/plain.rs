@@ -8,8 +8,8 @@
 
 use super::single_turn::SingleTurn;
 use super::tool_calls::keep_end;
-use super::{CliExit, Dialect, DialectOutput, StopReason, TurnOutcome, stderr};
-use crate::update::{NoticeSeverity, SessionUpdate};
+use super::{CliExit, Dialect, Outputs, StopReason, TurnOutcome, stderr};
+use crate::update::TextKind;
 
 use wire::Fault;
 use wire::text::{LineScreen, Tabs};
@@ -31,26 +31,25 @@ pub(super) struct Plain {
 const MAX_LAST_BYTES: usize = 4096;
 
 impl Dialect for Plain {
-    fn line(&mut self, chunk: &str, out: &mut Vec<DialectOutput>) {
+    fn line(&mut self, chunk: &str, out: &mut Outputs) {
         let mut text = String::new();
         self.screen.push(chunk, &mut text);
         self.say(text, out);
     }
 
-    fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
+    fn end(&mut self, exit: &CliExit, out: &mut Outputs) {
         let mut text = String::new();
         self.screen.finish(&mut text);
         self.say(text, out);
         let is_well = exit.code == Some(0);
         if is_well && !self.has_printed && !exit.is_stopped_by_us {
-            let title = "the CLI ended without printing anything";
-            out.push(DialectOutput::Update(SessionUpdate::notice(NoticeSeverity::Warning, title)));
+            out.warn("the CLI ended without printing anything");
         }
         let ending = match is_well {
             true => TurnOutcome::Stopped(StopReason::EndTurn),
             false => TurnOutcome::Failed(self.failure(exit)),
         };
-        self.turn.exit(exit, None, ending, out);
+        self.turn.exit(exit, ending, out);
     }
 }
 
@@ -62,7 +61,7 @@ impl Default for Plain {
 }
 
 impl Plain {
-    fn say(&mut self, mut text: String, out: &mut Vec<DialectOutput>) {
+    fn say(&mut self, mut text: String, out: &mut Outputs) {
         text.retain(|c| !c.is_control() || matches!(c, '\n' | '\t'));
         if text.is_empty() {
             return;
@@ -70,7 +69,7 @@ impl Plain {
         self.has_printed |= !text.trim().is_empty();
         self.output_tail.push_str(&text);
         keep_end(&mut self.output_tail, MAX_LAST_BYTES);
-        out.push(DialectOutput::Update(SessionUpdate::text(text)));
+        out.text(TextKind::Message, text, None);
     }
 
     fn failure(&self, exit: &CliExit) -> Fault {

@@ -2,8 +2,7 @@
 
 use wire::{Category, Fault, LineError, LineSplitter};
 
-use super::{CliExit, Dialect, DialectName, DialectOutput, json};
-use crate::update::{NoticeSeverity, SessionUpdate};
+use super::{CliExit, Dialect, DialectName, Outputs, json};
 
 /// How much of a line's beginning is kept, in case the line is too long: enough for its type and
 /// its ids.
@@ -25,7 +24,7 @@ impl DialectReader {
         Self { lines: LineSplitter::new(max_line_bytes), head: Vec::new(), text }
     }
 
-    pub fn feed(&mut self, chunk: &[u8], dialect: &mut dyn Dialect, out: &mut Vec<DialectOutput>) {
+    pub fn feed(&mut self, chunk: &[u8], dialect: &mut dyn Dialect, out: &mut Outputs) {
         if let Some(pending) = &mut self.text {
             pending.extend_from_slice(chunk);
             let text = take_text(pending);
@@ -49,12 +48,7 @@ impl DialectReader {
     }
 
     /// stdout ended; a last line may lack its end.
-    pub fn finish(
-        &mut self,
-        exit: &CliExit,
-        dialect: &mut dyn Dialect,
-        out: &mut Vec<DialectOutput>,
-    ) {
+    pub fn finish(&mut self, exit: &CliExit, dialect: &mut dyn Dialect, out: &mut Outputs) {
         match &mut self.text {
             Some(pending) => {
                 if !pending.is_empty() {
@@ -76,18 +70,16 @@ impl DialectReader {
         &self,
         line: Result<bytes::Bytes, LineError>,
         dialect: &mut dyn Dialect,
-        out: &mut Vec<DialectOutput>,
+        out: &mut Outputs,
     ) {
         match line {
-            Ok(line) => dialect.line(&String::from_utf8_lossy(&line), out),
-            Err(LineError::NotUtf8 { line }) => dialect.line(&String::from_utf8_lossy(&line), out),
+            Ok(line) | Err(LineError::NotUtf8 { line }) => {
+                dialect.line(&String::from_utf8_lossy(&line), out);
+            }
             Err(error @ LineError::TooLong { limit }) => {
-                out.push(DialectOutput::UnknownLine(error.to_string()));
+                out.unknown(&error.to_string());
                 // Part of the answer may be missing; whoever reads it should know.
-                out.push(DialectOutput::Update(SessionUpdate::notice(
-                    NoticeSeverity::Warning,
-                    error.to_string(),
-                )));
+                out.warn(error.to_string());
                 let message = format!(
                     "the CLI printed a line that is longer than {limit} bytes; it was skipped, \
                      and the end of the turn may have been in it"

@@ -10,7 +10,7 @@
 /// The text of one message, over all attempts at it.
 #[derive(Debug, Default)]
 pub(super) struct RepetitionFilter {
-    emitted: String,
+    pub(super) emitted: String,
     /// How many bytes of `emitted` the present attempt has repeated; `None` when it is past it.
     at: Option<usize>,
 }
@@ -29,10 +29,6 @@ impl RepetitionFilter {
     /// Whether the present attempt so far only repeats `emitted`.
     pub(super) fn is_repeating(&self) -> bool {
         self.at.is_some()
-    }
-
-    pub(super) fn emitted(&self) -> &str {
-        &self.emitted
     }
 
     /// Whether `piece` agrees with `emitted` from byte `at` on.

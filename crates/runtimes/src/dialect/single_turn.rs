@@ -4,70 +4,44 @@
 //! does not find is reported as lost before that.
 
 use super::tool_calls::ToolCalls;
-use super::{CliExit, DialectOutput, StopReason, TokenUsage, TurnEnd, TurnOutcome, learn_session};
+use super::{CliExit, DialectOutput, Outputs, StopReason, TokenUsage, TurnOutcome, learn_session};
+use serde_json::Value;
 use wire::{Category, Fault};
 
 #[derive(Debug, Default)]
 pub(super) struct SingleTurn {
     pub(super) calls: ToolCalls,
-    has_ended: bool,
-    session: Option<String>,
+    pub(super) has_ended: bool,
+    /// The CLI's own id of the conversation.
+    pub(super) session: Option<String>,
+    /// The tokens of the turn, as far as they are known.
+    pub(super) usage: Option<TokenUsage>,
 }
 
 impl SingleTurn {
-    /// The CLI's own id of the conversation.
-    pub(super) fn session(&mut self, id: &str, out: &mut Vec<DialectOutput>) {
-        learn_session(&mut self.session, id, out);
+    /// Emits the CLI's own id of the conversation, if `id` is one and not known.
+    pub(super) fn learn_session(&mut self, id: &Value, out: &mut Outputs) {
+        learn_session(&mut self.session, id.as_str().unwrap_or_default(), out);
     }
 
-    pub(super) fn has_ended(&self) -> bool {
-        self.has_ended
+    pub(super) fn stop(&mut self, reason: StopReason, out: &mut Outputs) {
+        self.end(TurnOutcome::Stopped(reason), out);
     }
 
-    pub(super) fn has_session(&self) -> bool {
-        self.session.is_some()
-    }
-
-    pub(super) fn stop(
-        &mut self,
-        reason: StopReason,
-        usage: Option<TokenUsage>,
-        out: &mut Vec<DialectOutput>,
-    ) {
-        self.end(TurnOutcome::Stopped(reason), usage, out);
-    }
-
-    pub(super) fn fail(
-        &mut self,
-        failure: Fault,
-        usage: Option<TokenUsage>,
-        out: &mut Vec<DialectOutput>,
-    ) {
-        self.end(TurnOutcome::Failed(failure), usage, out);
+    pub(super) fn fail(&mut self, failure: Fault, out: &mut Outputs) {
+        self.end(TurnOutcome::Failed(failure), out);
     }
 
     /// Ends the turn as the process did: cancelled if we ended it, else with `otherwise`.
-    pub(super) fn exit(
-        &mut self,
-        exit: &CliExit,
-        usage: Option<TokenUsage>,
-        otherwise: TurnOutcome,
-        out: &mut Vec<DialectOutput>,
-    ) {
-        let ending = if exit.is_stopped_by_us {
-            TurnOutcome::Stopped(StopReason::Cancelled)
-        } else {
-            otherwise
+    pub(super) fn exit(&mut self, exit: &CliExit, otherwise: TurnOutcome, out: &mut Outputs) {
+        let ending = match exit.is_stopped_by_us {
+            true => TurnOutcome::Stopped(StopReason::Cancelled),
+            false => otherwise,
         };
-        self.end(ending, usage, out);
+        self.end(ending, out);
     }
 
-    pub(super) fn end(
-        &mut self,
-        ending: TurnOutcome,
-        usage: Option<TokenUsage>,
-        out: &mut Vec<DialectOutput>,
-    ) {
+    pub(super) fn end(&mut self, ending: TurnOutcome, out: &mut Outputs) {
         if self.has_ended {
             // Calls that began after the turn's end are ended by nothing else.
             return self.calls.close("the turn was over", out);
@@ -79,6 +53,6 @@ impl SingleTurn {
         {
             out.push(DialectOutput::ConversationLost(failure.clone()));
         }
-        out.push(DialectOutput::TurnEnded(TurnEnd { ending, usage }));
+        out.end_turn(ending, self.usage);
     }
 }

@@ -50,7 +50,6 @@ fn error_in(text: &str) -> Option<String> {
 /// after them is left out.
 fn error_lines(stderr: &str) -> String {
     const SIGNS: [&str; 5] = ["error", "fatal", "panic", "cannot", "not found"];
-    const MAX_LINES: usize = 3;
     let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
     let tells = |line: &&&str| {
         let line = line.to_lowercase();

@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
-use super::DialectOutput;
+use super::Outputs;
 use super::repetition_filter::RepetitionFilter;
-use crate::update::{SessionUpdate, TextKind};
+use crate::update::TextKind;
 
 #[derive(Debug, Default)]
 pub(super) struct StreamedTexts {
@@ -42,21 +42,14 @@ impl StreamedTexts {
         voice: TextKind,
         piece: &str,
         id: Option<&str>,
-        out: &mut Vec<DialectOutput>,
+        out: &mut Outputs,
     ) {
         self.streamed.entry(block).or_default().push_str(piece);
         let retold = match voice {
             TextKind::Message => &mut self.answer,
             TextKind::Thought => &mut self.thought,
         };
-        let new = retold.push(piece);
-        if !new.is_empty() {
-            out.push(DialectOutput::Update(SessionUpdate::text_chunk(
-                voice,
-                new,
-                id.map(str::to_owned),
-            )));
-        }
+        out.text(voice, retold.push(piece), id);
     }
 
     /// A whole block: emits the part of it that was not streamed.
@@ -66,7 +59,7 @@ impl StreamedTexts {
         voice: TextKind,
         text: &str,
         id: Option<&str>,
-        out: &mut Vec<DialectOutput>,
+        out: &mut Outputs,
     ) {
         let streamed = self.streamed.get(&block).map(String::as_str).unwrap_or_default();
         let rest = text.strip_prefix(streamed).unwrap_or_default();

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{
     CliExit, ComposedPrompt, ConversationOptions, DialectName, DialectOutput, DialectReader,
-    TurnOutcome,
+    Outputs, TurnOutcome,
 };
 pub(super) use fuzz::invariants::{check, check_over, text_of, turn_ends};
 
@@ -88,9 +88,9 @@ pub(super) fn translate(
     bytes: &[u8],
     cuts: &[usize],
     exit: &CliExit,
-) -> Vec<DialectOutput> {
+) -> Outputs {
     let (mut dialect, mut reader) = (name.start(), DialectReader::new(name, MAX_LINE));
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     let mut from = 0;
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
     cuts.sort_unstable();
@@ -222,7 +222,7 @@ fn survives_any_member(name: DialectName, samples: &[Vec<u8>]) {
             for (substitute, is_driven) in
                 substitutes.iter().flat_map(|value| [(*value, false), (*value, true)])
             {
-                let (mut dialect, mut out) = (name.start(), Vec::new());
+                let (mut dialect, mut out) = (name.start(), Outputs::default());
                 if is_driven {
                     dialect.open(&ConversationOptions::default(), &mut out);
                     dialect.prompt(&ComposedPrompt::default(), &mut out);

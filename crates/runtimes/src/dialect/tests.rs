@@ -6,7 +6,7 @@ use wire::Category;
 use super::testing::{check, check_over, text_of, translate, turn_ends};
 use super::{
     CliExit, ComposedPrompt, ConversationOptions, DialectName, DialectOutput, DialectReader,
-    TurnEnd, TurnOutcome,
+    Outputs, TurnEnd, TurnOutcome,
 };
 use DialectName as Name;
 
@@ -153,7 +153,7 @@ fn a_process_that_says_nothing_of_a_turn_was_one_all_the_same() {
 
 #[test]
 fn an_open_session_that_was_asked_nothing_has_no_turn_to_end() {
-    let (mut dialect, mut out) = (Name::ClaudeStreamJson.start(), Vec::new());
+    let (mut dialect, mut out) = (Name::ClaudeStreamJson.start(), Outputs::default());
     dialect.open(&ConversationOptions::default(), &mut out);
     dialect.end(&good(), &mut out);
     assert_eq!(turn_ends(&out), 0);
@@ -162,8 +162,8 @@ fn an_open_session_that_was_asked_nothing_has_no_turn_to_end() {
 const LIMIT: usize = 2000;
 
 /// What is said of a turn that was asked for; nothing but `lines` comes, not even an end.
-fn unended(name: Name, lines: &[Value]) -> Vec<DialectOutput> {
-    let (mut dialect, mut out) = (name.start(), Vec::new());
+fn unended(name: Name, lines: &[Value]) -> Outputs {
+    let (mut dialect, mut out) = (name.start(), Outputs::default());
     let mut reader = DialectReader::new(name, LIMIT);
     dialect
         .prompt(&ComposedPrompt { text: "go".to_owned(), ..ComposedPrompt::default() }, &mut out);
@@ -208,8 +208,8 @@ fn an_end_that_is_too_long_to_be_read_is_an_end() {
     }
 }
 
-fn ended_pi(lines: &[Value]) -> Vec<DialectOutput> {
-    let (mut dialect, mut out) = (Name::PiRpc.start(), Vec::new());
+fn ended_pi(lines: &[Value]) -> Outputs {
+    let (mut dialect, mut out) = (Name::PiRpc.start(), Outputs::default());
     let mut reader = DialectReader::new(Name::PiRpc, LIMIT);
     dialect
         .prompt(&ComposedPrompt { text: "go".to_owned(), ..ComposedPrompt::default() }, &mut out);
@@ -259,7 +259,7 @@ fn a_long_line_that_is_no_end_does_not_end_the_turn() {
     ] {
         let mut lines = vec![line];
         lines.extend(answer(name, "Hello."));
-        let (mut dialect, mut said) = (name.start(), Vec::new());
+        let (mut dialect, mut said) = (name.start(), Outputs::default());
         let mut reader = DialectReader::new(name, LIMIT);
         dialect.prompt(&ComposedPrompt::default(), &mut said);
         reader.feed((joined(&lines) + "\n").as_bytes(), &mut *dialect, &mut said);
@@ -277,7 +277,7 @@ fn an_answer_that_was_too_long_to_be_read_is_a_failure() {
             Name::OpenaiJson => joined(&lines),
             _ => joined(&[lengthened(&answer(name, "Hello.")[1])]),
         };
-        let (mut dialect, mut said) = (name.start(), Vec::new());
+        let (mut dialect, mut said) = (name.start(), Outputs::default());
         let mut reader = DialectReader::new(name, LIMIT);
         reader.feed(lines.as_bytes(), &mut *dialect, &mut said);
         reader.finish(&good(), &mut *dialect, &mut said);
@@ -319,7 +319,7 @@ fn an_answer_to_our_greeting_that_is_too_long_to_be_read_is_no_reason_to_wait() 
         (Name::ClaudeStreamJson, json!({ "type": "control_response", "zz": long })),
         (Name::CodexAppServer, json!({ "id": 1, "result": long })),
     ] {
-        let (mut dialect, mut out) = (name.start(), Vec::new());
+        let (mut dialect, mut out) = (name.start(), Outputs::default());
         let mut reader = DialectReader::new(name, LIMIT);
         dialect.open(&ConversationOptions::default(), &mut out);
         reader.feed((line.to_string() + "\n").as_bytes(), &mut *dialect, &mut out);

@@ -7,13 +7,6 @@ pub(super) fn sum(counts: &[u64]) -> u64 {
     counts.iter().fold(0, |sum, count| sum.saturating_add(*count))
 }
 
-/// Adds to a count that stays absent while it is 0.
-pub(super) fn add(sum: &mut Option<u64>, count: u64) {
-    if count > 0 {
-        *sum = Some(sum.unwrap_or_default().saturating_add(count));
-    }
-}
-
 impl TokenUsage {
     pub(super) fn plus(&self, other: &Self) -> Self {
         self.combine(other, u64::saturating_add)
@@ -39,13 +32,21 @@ impl TokenUsage {
         }
     }
 
-    /// Adds the tokens of one more request to the model.
-    pub(super) fn add(&mut self, more: &TokenUsage) {
-        self.total_tokens = self.total_tokens.saturating_add(more.total_tokens);
-        self.input_tokens = self.input_tokens.saturating_add(more.input_tokens);
-        self.output_tokens = self.output_tokens.saturating_add(more.output_tokens);
-        add(&mut self.thought_tokens, more.thought_tokens.unwrap_or_default());
-        add(&mut self.cached_read_tokens, more.cached_read_tokens.unwrap_or_default());
-        add(&mut self.cached_write_tokens, more.cached_write_tokens.unwrap_or_default());
+    /// Adds the tokens of one more request to the model. A count stays absent while it is 0.
+    pub(super) fn add(&mut self, more: &Self) {
+        let counted = |count: Option<u64>| count.filter(|count| *count > 0);
+        *self = self.plus(&Self {
+            thought_tokens: counted(more.thought_tokens),
+            cached_read_tokens: counted(more.cached_read_tokens),
+            cached_write_tokens: counted(more.cached_write_tokens),
+            ..*more
+        });
+    }
+
+    /// Input, output and what was cached, for CLIs that count each of them apart.
+    pub(super) fn sum_of_parts(&self) -> u64 {
+        let cached = [self.cached_read_tokens, self.cached_write_tokens];
+        let [read, write] = cached.map(Option::unwrap_or_default);
+        sum(&[self.input_tokens, self.output_tokens, read, write])
     }
 }

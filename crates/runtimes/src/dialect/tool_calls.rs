@@ -4,14 +4,14 @@
 //! files and diffs, such that each call starts once and ends once. A diff stays in the content
 //! when output is added to it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::DialectOutput;
+use super::Outputs;
 use crate::tools;
 use crate::update::{
-    ContentBlock, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolKind,
+    ContentBlock, PlanEntry, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolKind,
 };
 
 /// How much of a call's live output is shown: its end, since every update repeats all of it.
@@ -29,7 +29,7 @@ pub(super) struct ToolCallStates {
 impl ToolCallStates {
     /// Emits a call: its start if it is new, else a change of it. Nothing is emitted for a call
     /// that has ended.
-    pub(super) fn emit(&mut self, mut call: ToolCall, out: &mut Vec<DialectOutput>) {
+    pub(super) fn emit(&mut self, mut call: ToolCall, out: &mut Outputs) {
         let is_final = call.status.is_some_and(ToolCallStatus::is_final);
         let update = match self.seen.get(&call.id) {
             Some(true) => return,
@@ -46,7 +46,19 @@ impl ToolCallStates {
             }
         };
         self.seen.insert(call.id, is_final);
-        out.push(DialectOutput::Update(update));
+        out.update(update);
+    }
+
+    /// Emits a change of a call: its status, and all content that is shown of it now.
+    pub(super) fn change(
+        &mut self,
+        id: &str,
+        status: ToolCallStatus,
+        content: Vec<ToolCallContent>,
+        out: &mut Outputs,
+    ) {
+        let (status, content) = (Some(status), Some(content));
+        self.emit(ToolCall { id: id.to_owned(), status, content, ..ToolCall::default() }, out);
     }
 
     pub(super) fn is_known(&self, id: &str) -> bool {
@@ -58,13 +70,10 @@ impl ToolCallStates {
     }
 
     /// Ends every open call as failed, with `why`: the turn is over and nobody else will.
-    pub(super) fn close(&mut self, why: &str, out: &mut Vec<DialectOutput>) {
+    pub(super) fn close(&mut self, why: &str, out: &mut Outputs) {
         for id in std::mem::take(&mut self.order) {
             if self.is_open(&id) {
-                self.emit(
-                    ToolCall::change(id, ToolCallStatus::Failed, vec![ToolCallContent::text(why)]),
-                    out,
-                );
+                self.change(&id, ToolCallStatus::Failed, vec![ToolCallContent::text(why)], out);
             }
         }
     }
@@ -73,9 +82,11 @@ impl ToolCallStates {
 /// Calls that a CLI reports by name and input, with their output while they run.
 #[derive(Debug, Default)]
 pub(super) struct ToolCalls {
-    calls: ToolCallStates,
+    pub(super) states: ToolCallStates,
     /// Running calls in the order they came.
     open: Vec<RunningCall>,
+    /// Ids of calls that are shown in another way, and so not as calls.
+    hidden: HashSet<String>,
 }
 
 #[derive(Debug, Default)]
@@ -95,45 +106,41 @@ pub(super) struct ToolCallResult {
 }
 
 impl ToolCalls {
+    /// Emits the start of a call; of a sub-agent's, if another call was the `parent` of it.
     pub(super) fn start(
         &mut self,
         id: &str,
         name: &str,
         input: &Value,
-        out: &mut Vec<DialectOutput>,
-    ) {
-        self.start_for_subagent(id, name, input, None, out);
-    }
-
-    /// Like `start`, for a call of a sub-agent that was itself called by `parent`.
-    pub(super) fn start_for_subagent(
-        &mut self,
-        id: &str,
-        name: &str,
-        input: &Value,
         parent: Option<&str>,
-        out: &mut Vec<DialectOutput>,
+        out: &mut Outputs,
     ) {
         let call = tools::call_of(id, name, input, parent);
         let changes = call.content.clone().unwrap_or_default();
-        self.calls.emit(ToolCall { status: Some(ToolCallStatus::InProgress), ..call }, out);
-        if self.calls.is_open(id) {
+        self.states.emit(ToolCall { status: Some(ToolCallStatus::InProgress), ..call }, out);
+        if self.states.is_open(id) {
             self.take(id);
             self.open.push(RunningCall { id: id.to_owned(), changes, output: String::new() });
         }
     }
 
-    /// Emits a call that the dialect has put together itself.
-    pub(super) fn emit(&mut self, call: ToolCall, out: &mut Vec<DialectOutput>) {
-        self.calls.emit(call, out);
+    /// Emits the plan of a call that does nothing but set it.
+    pub(super) fn plan(&mut self, id: &str, entries: Vec<PlanEntry>, out: &mut Outputs) {
+        self.hide(id);
+        out.plan(entries);
+    }
+
+    /// Leaves out a call that is shown in another way.
+    pub(super) fn hide(&mut self, id: &str) {
+        self.hidden.insert(id.to_owned());
     }
 
     pub(super) fn is_known(&self, id: &str) -> bool {
-        self.calls.is_known(id)
+        self.states.is_known(id) || self.hidden.contains(id)
     }
 
     /// All output of an open call so far.
-    pub(super) fn output(&mut self, id: &str, text: &str, out: &mut Vec<DialectOutput>) {
+    pub(super) fn output(&mut self, id: &str, text: &str, out: &mut Outputs) {
         let Some(open) = self.open.iter_mut().find(|open| open.id == id) else { return };
         let text = end_of(text, MAX_LIVE_BYTES);
         if text == open.output {
@@ -141,28 +148,27 @@ impl ToolCalls {
         }
         text.clone_into(&mut open.output);
         let content = contents(&open.changes, text, &[]);
-        self.calls.emit(ToolCall::change(id, ToolCallStatus::InProgress, content), out);
+        self.states.change(id, ToolCallStatus::InProgress, content, out);
     }
 
-    pub(super) fn end(&mut self, id: &str, outcome: ToolCallResult, out: &mut Vec<DialectOutput>) {
+    pub(super) fn end(&mut self, id: &str, outcome: ToolCallResult, out: &mut Outputs) {
+        if self.hidden.contains(id) {
+            return;
+        }
         let open = self.take(id).unwrap_or_default();
         let content = contents(&open.changes, &outcome.text, &outcome.images);
         let call = ToolCall {
             id: id.to_owned(),
-            status: Some(if outcome.is_failure {
-                ToolCallStatus::Failed
-            } else {
-                ToolCallStatus::Completed
-            }),
+            status: Some(ToolCallStatus::of_end(outcome.is_failure)),
             content: (!content.is_empty()).then_some(content),
             raw_output: outcome.raw,
             ..ToolCall::default()
         };
-        self.calls.emit(call, out);
+        self.states.emit(call, out);
     }
 
     /// Ends the open calls as failed. Their output stays, with `why` after it.
-    pub(super) fn close(&mut self, why: &str, out: &mut Vec<DialectOutput>) {
+    pub(super) fn close(&mut self, why: &str, out: &mut Outputs) {
         for open in std::mem::take(&mut self.open) {
             let mut text = open.output;
             if !text.is_empty() && !text.ends_with('\n') {
@@ -170,9 +176,9 @@ impl ToolCalls {
             }
             text.push_str(why);
             let content = contents(&open.changes, &text, &[]);
-            self.calls.emit(ToolCall::change(open.id, ToolCallStatus::Failed, content), out);
+            self.states.change(&open.id, ToolCallStatus::Failed, content, out);
         }
-        self.calls.close(why, out);
+        self.states.close(why, out);
     }
 
     fn take(&mut self, id: &str) -> Option<RunningCall> {

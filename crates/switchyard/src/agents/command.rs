@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use runtimes::argv::{self, ArgumentValues};
 use runtimes::definition::{OptionalArgument, RuntimeDefinition, UsageScope};
 use runtimes::detect::Machine;
-use runtimes::dialect::DialectName;
+use runtimes::dialect::{ConversationOptions, DialectName};
 use sessions::host::{AgentCommand, AgentQuirks, SystemPromptSupport, TokenScope};
 use sessions::order::SessionOrder;
 use sessions::permission::PermissionMode;
@@ -83,14 +83,15 @@ async fn named(
     };
     // An adapter knows its definition, and uses the default by itself.
     let default_model = definition.models.default.clone().filter(|_| form.is_acp());
-    let values = ArgumentValues {
-        features: features.clone(),
+    let options = ConversationOptions {
         permissions: mode,
         directories: order.additional_directories.clone(),
         cwd: order.cwd.clone(),
         model: order.initial_options.model.clone().or_else(|| default_model.clone()),
-        ..ArgumentValues::default()
+        ..ConversationOptions::default()
     };
+    let values =
+        ArgumentValues { features: features.clone(), options, ..ArgumentValues::default() };
     // For an adapter, too: an option that its CLI lacks is refused before anything starts.
     let args = argv::arguments(form, &values).map_err(bad)?;
     if form.is_acp() {
@@ -104,7 +105,7 @@ async fn named(
                 no_client_reads: form.quirks.no_client_reads,
                 failure_words: form.quirks.failure_words.clone(),
                 silence_is_failure: form.quirks.silence_is_failure,
-                model_is_set: values.model.is_some()
+                model_is_set: values.options.model.is_some()
                     && form.has_argument(OptionalArgument::Model, &features),
                 default_model,
                 system_prompt: SystemPromptSupport::Unknown,

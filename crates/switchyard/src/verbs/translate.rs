@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use runtimes::dialect::{CliExit, DialectName, DialectOutput, DialectReader, TurnOutcome};
+use runtimes::dialect::{CliExit, DialectName, DialectOutput, DialectReader, Outputs, TurnOutcome};
 use serde_json::{Value, json};
 use sessions::mint;
 use wire::event::{AgentNotification, PermissionRequested, TurnEnded, TurnStarted};
@@ -66,13 +66,13 @@ impl TranslateInput {
     fn take(&mut self, bytes: &[u8], writer: &mut TranslateWriter) {
         match self {
             Self::Dialect { dialect, reader, exit } => {
-                let mut said = Vec::new();
+                let mut outputs = Outputs::default();
                 match bytes {
-                    [] => reader.finish(exit, &mut **dialect, &mut said),
-                    bytes => reader.feed(bytes, &mut **dialect, &mut said),
+                    [] => reader.finish(exit, &mut **dialect, &mut outputs),
+                    bytes => reader.feed(bytes, &mut **dialect, &mut outputs),
                 }
-                for said in said {
-                    writer.write_output(said);
+                for output in outputs.drain(..) {
+                    writer.write_output(output);
                 }
             }
             Self::Acp(lines) => {

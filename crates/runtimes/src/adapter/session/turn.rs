@@ -5,10 +5,11 @@ use std::time::Duration;
 use bus::StopLadder;
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
 use wire::{Category, Fault, Json, RpcError, RpcId};
 
 use super::AdapterSession;
-use crate::adapter::process::ProcessStdin;
+use crate::adapter::process::PromptInput;
 use crate::compose::{self, ComposeError, PromptContext};
 use crate::definition::{PromptChannel, ResumeStyle};
 use crate::dialect::{
@@ -48,41 +49,27 @@ impl AdapterSession {
             return Err(Fault::new(Category::SessionLost, message));
         }
         let prompt = self.compose(blocks)?;
-        let by = self.runtime.form.prompt;
         if let Some(why) = self.restart_reason.take().filter(|_| self.process.is_some()) {
             // A process without a prompt so far is replaced without a notice.
             if self.process.as_ref().is_some_and(|process| process.is_used) {
                 let title =
                     format!("{why}: the CLI is started again and goes on with the conversation");
-                self.update(&SessionUpdate::notice(NoticeSeverity::Info, title)).await;
+                self.update(SessionUpdate::notice(NoticeSeverity::Info, title)).await;
             }
             self.drop_process().await;
-        } else if by != PromptChannel::Dialect {
+        } else if self.runtime.form.prompt != PromptChannel::Dialect {
             self.drop_process().await;
         }
         self.turn = Some(AdapterTurn { request, is_cancelling: false, lost: None });
-        let started = match by {
-            PromptChannel::Dialect if self.process.is_some() => Ok(()),
-            PromptChannel::Dialect | PromptChannel::Acp => {
-                self.start_process(ProcessStdin::Lines, None, None).await
-            }
-            PromptChannel::Stdin => {
-                self.start_process(ProcessStdin::Whole(prompt.text.clone()), None, None).await
-            }
-            PromptChannel::Argv => {
-                self.start_process(ProcessStdin::None, Some(prompt.text.clone()), None).await
-            }
-            PromptChannel::File => self.start_with_file(&prompt.text).await,
-        };
-        if let Err(failure) = started {
+        if self.process.is_none()
+            && let Err(failure) = self.start_for(&prompt.text).await
+        {
             self.turn = None;
             return Err(failure);
         }
         if let Some(process) = &mut self.process {
-            let mut out = Vec::new();
             process.is_used = true;
-            process.dialect().prompt(&prompt, &mut out);
-            self.pending_outputs.extend(out);
+            process.dialect.prompt(&prompt, &mut self.pending_outputs);
         }
         self.handle_pending_outputs().await;
         Ok(())
@@ -106,10 +93,10 @@ impl AdapterSession {
             true => Some(self.scratch_dir()?),
             false => None,
         };
-        let start = &self.start;
-        let roots = std::iter::once(&start.cwd).chain(&start.directories);
+        let chosen = &self.options.chosen;
+        let roots = std::iter::once(&chosen.cwd).chain(&chosen.directories);
         let setting = PromptContext {
-            cwd: &start.cwd,
+            cwd: &chosen.cwd,
             roots: roots.cloned().collect(),
             images,
             image_dir: image_dir.as_deref(),
@@ -124,17 +111,26 @@ impl AdapterSession {
         })
     }
 
-    async fn start_with_file(&mut self, text: &str) -> Result<(), Fault> {
-        let path = self.scratch_dir()?.join("prompt.md");
-        write_private(&path, text.as_bytes()).map_err(|error| {
-            Fault::new(Category::Internal, format!("cannot write {}: {error}", path.display()))
-        })?;
-        self.start_process(ProcessStdin::None, None, Some(&path)).await
+    /// Starts a process that gets this prompt, or reads it from the dialect.
+    async fn start_for(&mut self, prompt: &str) -> Result<(), Fault> {
+        let input = match self.runtime.form.prompt {
+            PromptChannel::Dialect | PromptChannel::Acp => PromptInput::Lines,
+            PromptChannel::Stdin => PromptInput::Stdin(prompt.to_owned()),
+            PromptChannel::Argv => PromptInput::Argument(prompt.to_owned()),
+            PromptChannel::File => {
+                let path = self.scratch_dir()?.join("prompt.md");
+                write_private(&path, prompt.as_bytes()).map_err(|error| {
+                    let message = format!("cannot write {}: {error}", path.display());
+                    Fault::new(Category::Internal, message)
+                })?;
+                PromptInput::File(path)
+            }
+        };
+        self.start_process(input).await
     }
 
     /// Handles the output of one read, and the end of the process.
-    pub(super) async fn handle_outputs(&mut self, said: Vec<DialectOutput>, is_over: bool) {
-        self.pending_outputs.extend(said);
+    pub(super) async fn handle_outputs(&mut self, is_over: bool) {
         self.handle_pending_outputs().await;
         if is_over {
             self.process = None;
@@ -156,8 +152,10 @@ impl AdapterSession {
 
     /// Handles the queued outputs of the dialect, and those that follow from them.
     pub(super) async fn handle_pending_outputs(&mut self) {
-        while let Some(said) = self.pending_outputs.pop_front() {
-            self.handle_output(said).await;
+        while !self.pending_outputs.is_empty() {
+            for said in std::mem::take(&mut *self.pending_outputs) {
+                self.handle_output(said).await;
+            }
         }
     }
 
@@ -169,19 +167,19 @@ impl AdapterSession {
             | DialectOutput::SessionId(_)
             | DialectOutput::PermissionRequest(_)
                 if is_lost => {}
-            DialectOutput::Update(update) => self.update(&update).await,
+            DialectOutput::Update(update) => self.update(update).await,
             DialectOutput::SessionId(id) => self.learn_id(id).await,
             DialectOutput::ConversationOpened(opened) => {
-                let before = self.choices.offered(&self.runtime);
+                let before = self.options.offered(&self.runtime);
                 if !opened.models.is_empty() {
-                    self.choices.models = opened.models;
+                    self.options.models = opened.models;
                 }
                 if opened.model.is_some() {
-                    self.choices.current = opened.model;
+                    self.options.current = opened.model;
                 }
-                let config_options = self.choices.offered(&self.runtime);
+                let config_options = self.options.offered(&self.runtime);
                 if config_options != before {
-                    self.update(&SessionUpdate::ConfigOptionUpdate { config_options }).await;
+                    self.update(SessionUpdate::ConfigOptionUpdate { config_options }).await;
                 }
                 if let Some(id) = opened.session {
                     self.learn_id(id).await;
@@ -193,11 +191,7 @@ impl AdapterSession {
                 }
             }
             DialectOutput::PermissionRequest(ask) => self.ask(ask),
-            DialectOutput::RequestWithdrawn(ask) => {
-                if let Some(task) = self.asks.remove(&ask) {
-                    task.abort();
-                }
-            }
+            DialectOutput::RequestWithdrawn(ask) => drop(self.asks.remove(&ask)),
             DialectOutput::TurnEnded(end) => self.end_turn(end).await,
             DialectOutput::StdinLine(line) => self.write(line),
             DialectOutput::UnknownLine(line) => {
@@ -207,15 +201,13 @@ impl AdapterSession {
         }
     }
 
-    async fn update(&mut self, update: &SessionUpdate) {
-        let mut update = update.clone();
+    async fn update(&mut self, mut update: SessionUpdate) {
         if let SessionUpdate::ToolCall(call) | SessionUpdate::ToolCallUpdate(call) = &mut update {
-            call.make_absolute(&self.start.cwd);
+            call.make_absolute(&self.options.chosen.cwd);
         }
-        let update = &update;
         let is_taken = match update {
             SessionUpdate::Notice { .. } => self.host_capabilities.takes_notices,
-            SessionUpdate::CompactionUpdate(_) => self.host_capabilities.takes_compaction,
+            SessionUpdate::CompactionUpdate { .. } => self.host_capabilities.takes_compaction,
             _ => true,
         };
         let params = Json::of(&json!({ "sessionId": self.id, "update": update }));
@@ -246,12 +238,12 @@ impl AdapterSession {
             return;
         }
         let meta = json!({ "switchyard": { "resumeId": id } });
-        self.update(&SessionUpdate::SessionInfoUpdate { title: None, meta: Some(meta) }).await;
+        self.update(SessionUpdate::SessionInfoUpdate { title: None, meta: Some(meta) }).await;
     }
 
     /// Puts a question of the CLI to the host.
     fn ask(&mut self, mut ask: PermissionRequest) {
-        ask.call.make_absolute(&self.start.cwd);
+        ask.call.make_absolute(&self.options.chosen.cwd);
         let id = ask.id.clone();
         if self.turn.as_ref().is_none_or(|turn| turn.is_cancelling) {
             return self.answered(&id, &PermissionAnswer::Cancelled);
@@ -274,15 +266,13 @@ impl AdapterSession {
             };
             let _ = answering.send((ask.id, answer)).await;
         });
-        self.asks.insert(id, task.abort_handle());
+        self.asks.insert(id, AbortOnDropHandle::new(task));
     }
 
     pub(super) fn answered(&mut self, ask: &str, answer: &PermissionAnswer) {
         self.asks.remove(ask);
         if let Some(process) = &mut self.process {
-            let mut out = Vec::new();
-            process.dialect().answer(ask, answer, &mut out);
-            self.pending_outputs.extend(out);
+            process.dialect.answer(ask, answer, &mut self.pending_outputs);
         }
     }
 
@@ -291,17 +281,11 @@ impl AdapterSession {
         if std::mem::replace(&mut turn.is_cancelling, true) {
             return;
         }
-        let asks: Vec<String> = self.asks.keys().cloned().collect();
-        for ask in asks {
-            if let Some(task) = self.asks.remove(&ask) {
-                task.abort();
-            }
+        for (ask, _) in std::mem::take(&mut self.asks) {
             self.answered(&ask, &PermissionAnswer::Cancelled);
         }
-        let mut out = Vec::new();
-        let is_told =
-            self.process.as_mut().is_some_and(|process| process.dialect().interrupt(&mut out));
-        self.pending_outputs.extend(out);
+        let out = &mut self.pending_outputs;
+        let is_told = self.process.as_mut().is_some_and(|process| process.dialect.interrupt(out));
         let grace = if is_told { INTERRUPT_GRACE } else { Duration::ZERO };
         self.stop_at = Some(Instant::now() + grace);
     }
@@ -320,16 +304,14 @@ impl AdapterSession {
         process.stop(StopLadder::default());
         loop {
             let Some(process) = &mut self.process else { return };
-            let heard = process.next().await;
-            self.handle_outputs(heard.outputs, heard.is_over).await;
+            let is_over = process.next(&mut self.pending_outputs).await;
+            self.handle_outputs(is_over).await;
         }
     }
 
     async fn end_turn(&mut self, end: TurnEnd) {
         let Some(turn) = self.turn.take() else { return };
-        for (_, ask) in self.asks.drain() {
-            ask.abort();
-        }
+        self.asks.clear();
         let ending = match (turn.is_cancelling, turn.lost, end.ending) {
             // The user cancelled it, whatever the CLI reports.
             (true, ..) => TurnOutcome::Stopped(StopReason::Cancelled),

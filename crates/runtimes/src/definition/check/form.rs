@@ -121,11 +121,8 @@ fn resume(form: &RuntimeForm) -> CheckResult {
     match resume.style {
         ResumeStyle::None => require("resume", says_nothing, "has arguments but no style"),
         ResumeStyle::Protocol => {
-            require(
-                "resume.style",
-                is_interactive(form),
-                "`protocol` needs a prompt by dialect or acp",
-            )?;
+            let needs = "`protocol` needs a prompt by dialect or acp";
+            require("resume.style", is_interactive(form), needs)?;
             require("resume", says_nothing, "`protocol` takes no arguments")
         }
         ResumeStyle::Told | ResumeStyle::Chosen => {
@@ -145,11 +142,8 @@ fn permissions(form: &RuntimeForm) -> CheckResult {
     for args in modes.values() {
         placeholder::require_only("permissions.modes", args, &[CWD])?;
     }
-    require(
-        "permissions.asks",
-        !permissions.asks || is_interactive(form),
-        "needs prompt acp or dialect",
-    )?;
+    let may_ask = !permissions.asks || is_interactive(form);
+    require("permissions.asks", may_ask, "needs prompt acp or dialect")?;
     let is_usable = permissions.asks || !modes.is_empty();
     require("permissions.modes", is_usable, "a CLI that does not ask must offer a mode")?;
     for (mode, set) in &permissions.env {

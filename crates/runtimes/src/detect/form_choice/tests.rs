@@ -1,16 +1,23 @@
 use super::*;
 use crate::catalogue;
+use crate::detect::facts::{FeaturesFact, ProbeFact, VersionFact};
 
 fn shipped(id: &str) -> RuntimeDefinition {
     catalogue::shipped().unwrap().iter().find(|one| one.id == id).unwrap().clone()
 }
 
+fn seen(features: &[&str]) -> ProbeFact<FeaturesFact> {
+    let names = features.iter().map(|&name| name.to_owned());
+    ProbeFact::now(FeaturesFact::Seen(names.collect()))
+}
+
 /// The dialect and first argument that would be used.
 fn chosen(id: &str, version: Option<&str>, features: Option<&[&str]>) -> (String, String) {
     let definition = shipped(id);
-    let known = ProbedProgram {
-        version: version.map(|text| Version::parse(text).unwrap()),
-        features: features.map(|names| names.iter().map(|&name| name.to_owned()).collect()),
+    let known = ProgramFacts {
+        version: version.map(|text| ProbeFact::now(VersionFact::Version(text.to_owned()))),
+        features: features.map(seen),
+        ..ProgramFacts::default()
     };
     let (chosen, _) = choose(&definition, Path::new("/x"), &known, &Machine::default());
     let form = &definition.forms[chosen.unwrap().0];
@@ -41,9 +48,10 @@ fn an_old_version_gets_an_older_form() {
     let old = chosen("claude", Some("1.0.40"), Some(&features));
     assert_eq!(old.0, "claude-stream-json");
     let definition = shipped("claude");
-    let known = |version: &str| ProbedProgram {
-        version: Version::parse(version).ok(),
-        features: Some(features.map(str::to_owned).into()),
+    let known = |version: &str| ProgramFacts {
+        version: Some(ProbeFact::now(VersionFact::Version(version.to_owned()))),
+        features: Some(seen(&features)),
+        ..ProgramFacts::default()
     };
     let index = |version: &str| {
         let program = Path::new("/x");
@@ -65,7 +73,7 @@ fn a_form_with_a_program_of_its_own_needs_it() {
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("vibe");
     let definition = shipped("vibe");
-    let choose = || choose(&definition, &program, &ProbedProgram::default(), &Machine::default());
+    let choose = || choose(&definition, &program, &ProgramFacts::default(), &Machine::default());
 
     let (chosen, passed_over) = choose();
     assert_eq!(definition.forms[chosen.unwrap().0].dialect, "plain");

@@ -5,52 +5,45 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use wire::{Category, Fault};
 
 use super::super::{
     ComposedPrompt, ConversationInfo, ConversationOptions, DialectOutput, Model, OptionChange,
-    PermissionMode,
+    Outputs, PermissionMode,
 };
 use super::StreamJsonFlavour;
-use crate::update::{AvailableCommand, AvailableCommandInput, NoticeSeverity, SessionUpdate};
+use crate::update::{AvailableCommand, AvailableCommandInput, SessionUpdate};
 
 /// The subtype of the request that opens a conversation.
 const INITIALIZE: &str = "initialize";
 
 #[derive(Debug, Default)]
 pub(super) struct ControlChannel {
-    is_open: bool,
+    /// Whether we open the conversation. If not, prompts do not go through stdin.
+    pub(super) is_open: bool,
     /// Whether the CLI answered a request, so it reads its stdin.
-    is_listening: bool,
+    pub(super) is_listening: bool,
     has_said_opened: bool,
     count: u64,
     /// Subtypes of the requests without a response, by id.
     waiting: HashMap<String, &'static str>,
     model: Option<String>,
+    pub(super) flavour: StreamJsonFlavour,
 }
 
 impl ControlChannel {
-    pub(super) fn open(&mut self, opening: &ConversationOptions, out: &mut Vec<DialectOutput>) {
+    pub(super) fn open(&mut self, opening: &ConversationOptions, out: &mut Outputs) {
         self.is_open = true;
         self.model.clone_from(&opening.model);
-        let mut request = json!({ "hooks": null });
+        let mut request = json!({ "subtype": INITIALIZE, "hooks": null });
         if let Some(text) = &opening.system_prompt {
             request["appendSystemPrompt"] = json!(text);
         }
-        self.request(INITIALIZE, request, out);
+        self.request(INITIALIZE, &request, out);
     }
 
-    /// Whether we open the conversation. If not, prompts do not go through stdin.
-    pub(super) fn is_open(&self) -> bool {
-        self.is_open
-    }
-
-    pub(super) fn is_listening(&self) -> bool {
-        self.is_listening
-    }
-
-    pub(super) fn prompt(&mut self, prompt: &ComposedPrompt, out: &mut Vec<DialectOutput>) {
+    pub(super) fn prompt(&mut self, prompt: &ComposedPrompt, out: &mut Outputs) {
         if !self.is_open {
             return;
         }
@@ -68,32 +61,31 @@ impl ControlChannel {
             "message": { "role": "user", "content": content },
             "parent_tool_use_id": null,
         });
-        out.push(DialectOutput::StdinLine(line.to_string()));
+        out.write(&line);
     }
 
-    pub(super) fn interrupt(&mut self, out: &mut Vec<DialectOutput>) {
-        self.request("interrupt", json!({}), out);
+    pub(super) fn interrupt(&mut self, out: &mut Outputs) {
+        self.request("interrupt", &json!({ "subtype": "interrupt" }), out);
     }
 
-    pub(super) fn set(
-        &mut self,
-        change: &OptionChange,
-        flavour: StreamJsonFlavour,
-        out: &mut Vec<DialectOutput>,
-    ) -> bool {
+    pub(super) fn set(&mut self, change: &OptionChange, out: &mut Outputs) -> bool {
         if !self.is_listening {
             return false;
         }
         match change {
-            OptionChange::Model(model) => self.request("set_model", json!({ "model": model }), out),
+            OptionChange::Model(model) => {
+                let request = json!({ "subtype": "set_model", "model": model });
+                self.request("set_model", &request, out);
+            }
             OptionChange::Permissions(mode) => {
-                let mode = match (mode, flavour) {
+                let mode = match (mode, self.flavour) {
                     (PermissionMode::AcceptEdits, StreamJsonFlavour::Claude) => "acceptEdits",
                     (PermissionMode::AcceptEdits, StreamJsonFlavour::Qwen) => "auto-edit",
                     // It asks, and our answers differ by mode.
                     _ => "default",
                 };
-                self.request("set_permission_mode", json!({ "mode": mode }), out);
+                let request = json!({ "subtype": "set_permission_mode", "mode": mode });
+                self.request("set_permission_mode", &request, out);
             }
             // An argument of the command line only.
             OptionChange::Effort(_) => return false,
@@ -107,12 +99,7 @@ impl ControlChannel {
     }
 
     /// Handles a `control_response`; an error if it refuses the conversation.
-    pub(super) fn answered(
-        &mut self,
-        line: &Value,
-        flavour: &mut StreamJsonFlavour,
-        out: &mut Vec<DialectOutput>,
-    ) -> Result<(), Fault> {
+    pub(super) fn answered(&mut self, line: &Value, out: &mut Outputs) -> Result<(), Fault> {
         let response = &line["response"];
         let about = match response["request_id"].as_str() {
             Some(id) => self.waiting.remove(id),
@@ -135,37 +122,27 @@ impl ControlChannel {
         if is_initialize && !self.has_said_opened {
             self.has_said_opened = true;
             if body["subtype"] == "initialize" {
-                *flavour = StreamJsonFlavour::Qwen;
+                self.flavour = StreamJsonFlavour::Qwen;
             }
-            out.push(DialectOutput::ConversationOpened(self.opened(body)));
+            let models = body["models"].as_array().into_iter().flatten().filter_map(model_of);
+            let models: Vec<Model> = models.collect();
+            let first = models.iter().find(|model| model.id == "default").map(|m| m.id.clone());
+            let model = self.model.clone().or(first);
+            let opened = ConversationInfo { session: None, model, models };
+            out.push(DialectOutput::ConversationOpened(opened));
             commands(&body["commands"], out);
         }
         if let Some(error) = error.filter(|_| about.is_some()) {
-            let title = format!("the CLI refused {}: {error}", about.unwrap_or_default());
-            out.push(DialectOutput::Update(SessionUpdate::notice(NoticeSeverity::Warning, title)));
+            out.warn(format!("the CLI refused {}: {error}", about.unwrap_or_default()));
         }
         Ok(())
     }
 
-    fn opened(&self, body: &Value) -> ConversationInfo {
-        let models: Vec<Model> =
-            body["models"].as_array().into_iter().flatten().filter_map(model_of).collect();
-        let first = || models.iter().find(|model| model.id == "default").map(|m| m.id.clone());
-        let model = self.model.clone().or_else(first);
-        ConversationInfo { session: None, model, models }
-    }
-
-    fn request(&mut self, subtype: &'static str, request: Value, out: &mut Vec<DialectOutput>) {
+    fn request(&mut self, subtype: &'static str, request: &Value, out: &mut Outputs) {
         self.count += 1;
         let id = format!("switchyard-{}", self.count);
-        self.waiting.insert(id.clone(), subtype);
-        let mut members = Map::new();
-        members.insert("subtype".to_owned(), json!(subtype));
-        if let Value::Object(request) = request {
-            members.extend(request);
-        }
-        let line = json!({ "type": "control_request", "request_id": id, "request": members });
-        out.push(DialectOutput::StdinLine(line.to_string()));
+        out.write(&json!({ "type": "control_request", "request_id": id, "request": request }));
+        self.waiting.insert(id, subtype);
     }
 }
 
@@ -187,7 +164,7 @@ fn refusal(response: &Value) -> Fault {
 }
 
 /// Responds to an unsupported request of the CLI with an error.
-pub(super) fn refuse(line: &Value, out: &mut Vec<DialectOutput>) {
+pub(super) fn refuse(line: &Value, out: &mut Outputs) {
     let Some(id) = line["request_id"].as_str() else { return };
     let what = line["request"]["subtype"].as_str().unwrap_or("this");
     let answer = json!({
@@ -198,11 +175,11 @@ pub(super) fn refuse(line: &Value, out: &mut Vec<DialectOutput>) {
             "error": format!("{what} is not supported by this client"),
         },
     });
-    out.push(DialectOutput::StdinLine(answer.to_string()));
+    out.write(&answer);
 }
 
 /// Emits the slash commands that the CLI offers.
-pub(super) fn commands(commands: &Value, out: &mut Vec<DialectOutput>) {
+pub(super) fn commands(commands: &Value, out: &mut Outputs) {
     let Some(commands) = commands.as_array() else { return };
     let available_commands = commands.iter().filter_map(|command| {
         let hint = command["argumentHint"].as_str().filter(|hint| !hint.is_empty());
@@ -213,7 +190,7 @@ pub(super) fn commands(commands: &Value, out: &mut Vec<DialectOutput>) {
         })
     });
     let available_commands = available_commands.collect();
-    out.push(DialectOutput::Update(SessionUpdate::AvailableCommandsUpdate { available_commands }));
+    out.update(SessionUpdate::AvailableCommandsUpdate { available_commands });
 }
 
 fn model_of(model: &Value) -> Option<Model> {

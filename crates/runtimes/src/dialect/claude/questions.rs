@@ -6,9 +6,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::{
-    DialectOutput, PermissionAnswer, PermissionOption, PermissionOptionKind, PermissionRequest,
-};
+use super::super::{DialectOutput, Outputs, PermissionAnswer, PermissionOption, PermissionRequest};
 use super::tool_calls::ClaudeToolCalls;
 use crate::tools;
 use crate::update::{ToolCall, ToolCallContent, ToolKind};
@@ -46,8 +44,8 @@ struct CanUseToolRequest {
 #[derive(Debug)]
 struct ClaudeQuestion {
     text: String,
-    labels: Vec<String>,
-    descriptions: Vec<String>,
+    /// Label and description of each choice.
+    choices: Vec<(String, String)>,
     takes_several: bool,
 }
 
@@ -56,7 +54,7 @@ impl ClaudeQuestions {
         &mut self,
         line: &Value,
         toolbox: &mut ClaudeToolCalls,
-        out: &mut Vec<DialectOutput>,
+        out: &mut Outputs,
     ) {
         let Some(id) = line["request_id"].as_str().filter(|id| !id.is_empty()) else { return };
         let asked = &line["request"];
@@ -91,12 +89,7 @@ impl ClaudeQuestions {
         self.open.push(request);
     }
 
-    pub(super) fn answer(
-        &mut self,
-        ask: &str,
-        answer: &PermissionAnswer,
-        out: &mut Vec<DialectOutput>,
-    ) {
+    pub(super) fn answer(&mut self, ask: &str, answer: &PermissionAnswer, out: &mut Outputs) {
         let Some(at) = self.open.iter().position(|request| request.ask_id() == ask) else { return };
         let mut request = self.open.remove(at);
         let response = match answer {
@@ -114,30 +107,29 @@ impl ClaudeQuestions {
             "type": "control_response",
             "response": { "subtype": "success", "request_id": request.id, "response": response },
         });
-        out.push(DialectOutput::StdinLine(line.to_string()));
+        out.write(&line);
     }
 
     /// A `control_cancel_request`.
-    pub(super) fn cancel(&mut self, line: &Value, out: &mut Vec<DialectOutput>) -> bool {
+    pub(super) fn cancel(&mut self, line: &Value, out: &mut Outputs) {
         let id = line["request_id"].as_str().unwrap_or_default();
         if let Some(at) = self.open.iter().position(|request| request.id == id) {
             out.push(DialectOutput::RequestWithdrawn(self.open.remove(at).ask_id()));
         }
-        true
     }
 
     /// The call has a result, so its question was answered elsewhere.
-    pub(super) fn settle(&mut self, call: &str, out: &mut Vec<DialectOutput>) {
-        while let Some(at) = self.open.iter().position(|request| request.call.id == call) {
-            out.push(DialectOutput::RequestWithdrawn(self.open.remove(at).ask_id()));
+    pub(super) fn settle(&mut self, call: &str, out: &mut Outputs) {
+        for request in self.open.extract_if(.., |request| request.call.id == call) {
+            out.push(DialectOutput::RequestWithdrawn(request.ask_id()));
         }
     }
 
     /// The process is gone; all questions are withdrawn.
-    pub(super) fn withdraw(&mut self, out: &mut Vec<DialectOutput>) {
-        out.extend(
-            self.open.drain(..).map(|request| DialectOutput::RequestWithdrawn(request.ask_id())),
-        );
+    pub(super) fn withdraw(&mut self, out: &mut Outputs) {
+        for request in self.open.drain(..) {
+            out.push(DialectOutput::RequestWithdrawn(request.ask_id()));
+        }
     }
 }
 
@@ -172,29 +164,16 @@ impl CanUseToolRequest {
     fn options(&self) -> Vec<PermissionOption> {
         if self.tool == "ExitPlanMode" {
             return vec![
-                PermissionOption::new(
-                    ALLOW,
-                    "Start, and ask before each edit",
-                    PermissionOptionKind::AllowOnce,
-                ),
-                PermissionOption::new(
-                    ALWAYS,
-                    "Start, and edit without asking",
-                    PermissionOptionKind::AllowAlways,
-                ),
-                PermissionOption::new(REJECT, "Keep planning", PermissionOptionKind::RejectOnce),
+                PermissionOption::allow_once(ALLOW, "Start, and ask before each edit"),
+                PermissionOption::allow_always(ALWAYS, "Start, and edit without asking"),
+                PermissionOption::reject_once(REJECT, "Keep planning"),
             ];
         }
-        let mut options =
-            vec![PermissionOption::new(ALLOW, "Allow", PermissionOptionKind::AllowOnce)];
+        let mut options = vec![PermissionOption::allow_once(ALLOW, "Allow")];
         if !self.rules.is_empty() {
-            options.push(PermissionOption::new(
-                ALWAYS,
-                always_name(&self.rules),
-                PermissionOptionKind::AllowAlways,
-            ));
+            options.push(PermissionOption::allow_always(ALWAYS, always_name(&self.rules)));
         }
-        options.push(PermissionOption::new(REJECT, "Reject", PermissionOptionKind::RejectOnce));
+        options.push(PermissionOption::reject_once(REJECT, "Reject"));
         options
     }
 
@@ -229,28 +208,25 @@ impl CanUseToolRequest {
 
 impl ClaudeQuestion {
     fn options(&self) -> Vec<PermissionOption> {
-        let choices = self.labels.iter().enumerate();
-        let choices = choices.map(|(n, label)| {
-            PermissionOption::new(format!("{CHOICE}{n}"), label, PermissionOptionKind::AllowOnce)
-        });
-        let all = self
-            .takes_several
-            .then(|| PermissionOption::new(ALL, "All of these", PermissionOptionKind::AllowOnce));
-        let none = PermissionOption::new(REJECT, "Do not answer", PermissionOptionKind::RejectOnce);
+        let choices = self.choices.iter().enumerate();
+        let choices = choices
+            .map(|(n, (label, _))| PermissionOption::allow_once(format!("{CHOICE}{n}"), label));
+        let all = self.takes_several.then(|| PermissionOption::allow_once(ALL, "All of these"));
+        let none = PermissionOption::reject_once(REJECT, "Do not answer");
         choices.chain(all).chain([none]).collect()
     }
 
     fn answer(&self, option: &str) -> Option<String> {
         if option == ALL {
-            return Some(self.labels.join(", "));
+            let labels: Vec<&str> = self.choices.iter().map(|(label, _)| &**label).collect();
+            return Some(labels.join(", "));
         }
         let n: usize = option.strip_prefix(CHOICE)?.parse().ok()?;
-        self.labels.get(n).cloned()
+        self.choices.get(n).map(|(label, _)| label.clone())
     }
 
     fn text_with_choices(&self) -> String {
-        let choices = self.labels.iter().zip(&self.descriptions);
-        let choices = choices.filter(|(_, description)| !description.is_empty());
+        let choices = self.choices.iter().filter(|(_, description)| !description.is_empty());
         let lines = choices.map(|(label, description)| format!("- {label}: {description}"));
         std::iter::once(self.text.clone()).chain(lines).collect::<Vec<_>>().join("\n")
     }
@@ -264,23 +240,17 @@ fn questions_of(tool: &str, input: &Value) -> Vec<ClaudeQuestion> {
     let questions = input["questions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut read: Vec<ClaudeQuestion> = Vec::new();
     for question in questions {
-        let texts = |name: &str| -> Vec<String> {
-            let options = question["options"].as_array().into_iter().flatten();
-            options.map(|one| one[name].as_str().unwrap_or_default().to_owned()).collect()
-        };
-        let labels = texts("label");
-        let text = question["question"].as_str().unwrap_or_default().to_owned();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let options = question["options"].as_array().into_iter().flatten();
+        let choices = options.map(|one| (text(&one["label"]), text(&one["description"])));
+        let choices: Vec<_> = choices.collect();
+        let text = text(&question["question"]);
         let is_new = read.iter().all(|known| known.text != text);
-        if text.is_empty() || labels.is_empty() || !is_new {
+        if text.is_empty() || choices.is_empty() || !is_new {
             return Vec::new();
         }
         let takes_several = question["multiSelect"] == true;
-        read.push(ClaudeQuestion {
-            text,
-            labels,
-            descriptions: texts("description"),
-            takes_several,
-        });
+        read.push(ClaudeQuestion { text, choices, takes_several });
     }
     read
 }

@@ -8,10 +8,10 @@
 
 use serde_json::Value;
 
-use super::super::DialectOutput;
+use super::super::Outputs;
 use super::super::repetition_filter::RepetitionFilter;
 use super::tool_calls::ClaudeToolCalls;
-use crate::update::{SessionUpdate, TextKind};
+use crate::update::TextKind;
 
 /// The beginning of an error that Qwen prints as the end of the answer, and again in its `result`.
 const ERROR_IN_TEXT: &str = "[API Error:";
@@ -22,14 +22,16 @@ pub(super) struct ClaudeMessageStream {
     /// The blocks of the message that is streamed, or was last.
     blocks: Vec<StreamedBlock>,
     is_open: bool,
-    /// The next message is another attempt at the last one.
-    is_again: bool,
+    /// The last message was thrown away, and the next is another attempt at it.
+    pub(super) is_again: bool,
     answer: RepetitionFilter,
     thought: RepetitionFilter,
     /// A text that is held back: an error, or the end of an answer that looks like one.
     held_text: Option<String>,
-    has_text: bool,
+    pub(super) has_text: bool,
     is_settled: bool,
+    /// The tool calls that the messages make.
+    pub(super) toolbox: ClaudeToolCalls,
 }
 
 #[derive(Debug)]
@@ -73,22 +75,13 @@ impl ClaudeMessageStream {
         }
     }
 
-    pub(super) fn has_text(&self) -> bool {
-        self.has_text
-    }
-
-    /// Whether an answer was thrown away, and the next has not begun.
-    pub(super) fn is_again(&self) -> bool {
-        self.is_again
-    }
-
     /// Whether the last message is complete and calls no tools.
     pub(super) fn is_settled(&self) -> bool {
         self.is_settled && !self.is_open
     }
 
     /// Emits a text that comes outside a message.
-    pub(super) fn whole_text(&mut self, text: &str, out: &mut Vec<DialectOutput>) {
+    pub(super) fn whole_text(&mut self, text: &str, out: &mut Outputs) {
         if !text.is_empty() {
             self.release(out);
             self.emit(&StreamedBlockKind::Text, text.to_owned(), out);
@@ -96,7 +89,7 @@ impl ClaudeMessageStream {
     }
 
     /// Emits the held text: it was no error.
-    pub(super) fn release(&mut self, out: &mut Vec<DialectOutput>) {
+    pub(super) fn release(&mut self, out: &mut Outputs) {
         if let Some(text) = self.held_text.take() {
             self.emit(&StreamedBlockKind::Text, text, out);
         }
@@ -108,19 +101,14 @@ impl ClaudeMessageStream {
     }
 
     /// Handles one event of a stream; false when it is unknown.
-    pub(super) fn event(
-        &mut self,
-        value: &Value,
-        toolbox: &mut ClaudeToolCalls,
-        out: &mut Vec<DialectOutput>,
-    ) -> bool {
+    pub(super) fn event(&mut self, value: &Value, out: &mut Outputs) -> bool {
         let event = &value["event"];
         let index = event["index"].as_u64().unwrap_or_default();
         match event["type"].as_str().unwrap_or_default() {
             "message_start" => {
                 if self.is_open {
                     // Older versions do not announce that they gave up on a message.
-                    self.expect_repetition(|block| !block.is_whole, toolbox, out);
+                    self.expect_repetition(|block| !block.is_whole, out);
                 } else if !self.is_again {
                     self.answer.reset();
                     self.thought.reset();
@@ -130,12 +118,12 @@ impl ClaudeMessageStream {
                 self.blocks.clear();
                 (self.is_open, self.is_settled) = (true, false);
             }
-            "content_block_start" => self.block_start(index, &event["content_block"], toolbox, out),
+            "content_block_start" => self.block_start(index, &event["content_block"], out),
             "content_block_delta" => return self.delta(index, &event["delta"], out),
             "message_stop" => {
                 self.is_open = false;
                 if let Some(from) = value["abandoned_blocks"]["from_block_index"].as_u64() {
-                    self.abandon(Some(from), toolbox, out);
+                    self.abandon(Some(from), out);
                 } else {
                     self.settle();
                 }
@@ -148,27 +136,17 @@ impl ClaudeMessageStream {
     }
 
     /// The CLI threw these blocks away and asks the model again.
-    pub(super) fn abandon(
-        &mut self,
-        from: Option<u64>,
-        toolbox: &mut ClaudeToolCalls,
-        out: &mut Vec<DialectOutput>,
-    ) {
+    pub(super) fn abandon(&mut self, from: Option<u64>, out: &mut Outputs) {
         let from = from.unwrap_or_default();
         self.held_text = None;
         self.blocks.retain(|block| block.index >= from);
-        self.expect_repetition(|_| true, toolbox, out);
+        self.expect_repetition(|_| true, out);
         self.blocks.clear();
         (self.is_open, self.is_settled, self.is_again) = (false, false, true);
     }
 
     /// Handles a message, or one block of it, that comes whole.
-    pub(super) fn message(
-        &mut self,
-        message: &Value,
-        toolbox: &mut ClaudeToolCalls,
-        out: &mut Vec<DialectOutput>,
-    ) {
+    pub(super) fn message(&mut self, message: &Value, out: &mut Outputs) {
         let id = message["id"].as_str();
         if !self.is_open && id != self.message.as_deref() && self.blocks.iter().all(|b| b.is_whole)
         {
@@ -180,7 +158,7 @@ impl ClaudeMessageStream {
             Value::String(text) => self.whole(StreamedBlockKind::Text, text, is_same, out),
             Value::Array(blocks) => {
                 for block in blocks {
-                    self.whole_block(block, is_same, toolbox, out);
+                    self.whole_block(block, is_same, out);
                 }
             }
             _ => {}
@@ -190,13 +168,7 @@ impl ClaudeMessageStream {
         }
     }
 
-    fn whole_block(
-        &mut self,
-        block: &Value,
-        is_same: bool,
-        toolbox: &mut ClaudeToolCalls,
-        out: &mut Vec<DialectOutput>,
-    ) {
+    fn whole_block(&mut self, block: &Value, is_same: bool, out: &mut Outputs) {
         let text = |name: &str| block[name].as_str().unwrap_or_default();
         match text("type") {
             "text" => self.whole(StreamedBlockKind::Text, text("text"), is_same, out),
@@ -212,20 +184,14 @@ impl ClaudeMessageStream {
                     Some(known) => known.is_whole = true,
                     None => self.push_whole(StreamedBlockKind::Tool(id.to_owned()), ""),
                 }
-                toolbox.call(block, None, out);
+                self.toolbox.call(block, None, out);
             }
-            kind if kind.ends_with("tool_result") => toolbox.result(block, &Value::Null, out),
+            kind if kind.ends_with("tool_result") => self.toolbox.result(block, &Value::Null, out),
             _ => {}
         }
     }
 
-    fn whole(
-        &mut self,
-        kind: StreamedBlockKind,
-        text: &str,
-        is_same: bool,
-        out: &mut Vec<DialectOutput>,
-    ) {
+    fn whole(&mut self, kind: StreamedBlockKind, text: &str, is_same: bool, out: &mut Outputs) {
         let streamed = self.blocks.iter_mut().find(|b| !b.is_whole && b.kind == kind);
         let rest = streamed.and_then(|block| {
             block.is_whole = true;
@@ -245,23 +211,17 @@ impl ClaudeMessageStream {
         self.say(&kind, rest, out);
     }
 
-    fn block_start(
-        &mut self,
-        index: u64,
-        block: &Value,
-        toolbox: &mut ClaudeToolCalls,
-        out: &mut Vec<DialectOutput>,
-    ) {
+    fn block_start(&mut self, index: u64, block: &Value, out: &mut Outputs) {
         let (kind, text) = match block["type"].as_str().unwrap_or_default() {
             "text" => (StreamedBlockKind::Text, block["text"].as_str()),
             "thinking" => (StreamedBlockKind::Thought, block["thinking"].as_str()),
             kind if kind.ends_with("tool_use") => {
                 self.release(out);
-                toolbox.begin_call(block, out);
+                self.toolbox.begin_call(block, out);
                 (StreamedBlockKind::Tool(block["id"].as_str().unwrap_or_default().to_owned()), None)
             }
             kind if kind.ends_with("tool_result") => {
-                toolbox.result(block, &Value::Null, out);
+                self.toolbox.result(block, &Value::Null, out);
                 (StreamedBlockKind::Other, None)
             }
             _ => (StreamedBlockKind::Other, None),
@@ -271,7 +231,7 @@ impl ClaudeMessageStream {
         self.say(&kind, text, out);
     }
 
-    fn delta(&mut self, index: u64, delta: &Value, out: &mut Vec<DialectOutput>) -> bool {
+    fn delta(&mut self, index: u64, delta: &Value, out: &mut Outputs) -> bool {
         let (kind, text) = match delta["type"].as_str().unwrap_or_default() {
             "text_delta" => (StreamedBlockKind::Text, delta["text"].as_str()),
             "thinking_delta" => (StreamedBlockKind::Thought, delta["thinking"].as_str()),
@@ -304,7 +264,7 @@ impl ClaudeMessageStream {
         self.blocks.push(StreamedBlock { index, kind, text: text.to_owned(), is_whole });
     }
 
-    fn say(&mut self, kind: &StreamedBlockKind, text: &str, out: &mut Vec<DialectOutput>) {
+    fn say(&mut self, kind: &StreamedBlockKind, text: &str, out: &mut Outputs) {
         let (text, error) = split_error(kind, text);
         if !text.is_empty() {
             self.release(out);
@@ -320,27 +280,18 @@ impl ClaudeMessageStream {
         }
     }
 
-    fn emit(&mut self, kind: &StreamedBlockKind, text: String, out: &mut Vec<DialectOutput>) {
+    fn emit(&mut self, kind: &StreamedBlockKind, text: String, out: &mut Outputs) {
         if text.is_empty() {
             return;
         }
         let voice =
             if *kind == StreamedBlockKind::Thought { TextKind::Thought } else { TextKind::Message };
         self.has_text |= voice == TextKind::Message;
-        out.push(DialectOutput::Update(SessionUpdate::text_chunk(
-            voice,
-            text,
-            self.message.clone(),
-        )));
+        out.text(voice, text, self.message.as_deref());
     }
 
     /// Expects the texts of these blocks to come again, and ends their calls, which never run.
-    fn expect_repetition(
-        &mut self,
-        is_dead: impl Fn(&StreamedBlock) -> bool,
-        toolbox: &mut ClaudeToolCalls,
-        out: &mut Vec<DialectOutput>,
-    ) {
+    fn expect_repetition(&mut self, is_dead: impl Fn(&StreamedBlock) -> bool, out: &mut Outputs) {
         for (kind, voice) in [
             (StreamedBlockKind::Text, &mut self.answer),
             (StreamedBlockKind::Thought, &mut self.thought),
@@ -359,7 +310,7 @@ impl ClaudeMessageStream {
         }
         for block in self.blocks.iter().filter(|block| is_dead(block)) {
             if let StreamedBlockKind::Tool(id) = &block.kind {
-                toolbox.drop_call(id, out);
+                self.toolbox.drop_call(id, out);
             }
         }
     }

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::super::DialectOutput;
+use super::super::Outputs;
 use crate::tools;
-use crate::update::{CompactionStatus, NoticeSeverity, SessionUpdate};
+use crate::update::{CompactionStatus, NoticeSeverity};
 
 /// Handles one `system` line; false when its subtype is unknown.
-pub(super) fn handle(line: &Value, out: &mut Vec<DialectOutput>) -> bool {
+pub(super) fn handle(line: &Value, out: &mut Outputs) -> bool {
     let text = |name: &str| line[name].as_str().unwrap_or_default();
     match text("subtype") {
         "api_retry" => api_retry(line, out),
@@ -65,7 +65,7 @@ pub(super) fn handle(line: &Value, out: &mut Vec<DialectOutput>) -> bool {
 }
 
 /// Emits a notice that a background task has ended.
-pub(super) fn task_notification(line: &Value, out: &mut Vec<DialectOutput>) {
+pub(super) fn task_notification(line: &Value, out: &mut Outputs) {
     if line["skip_transcript"] != true && line["ambient"] != true {
         let severity = match line["status"].as_str() {
             Some("failed") => NoticeSeverity::Warning,
@@ -75,7 +75,7 @@ pub(super) fn task_notification(line: &Value, out: &mut Vec<DialectOutput>) {
     }
 }
 
-pub(super) fn rate_limit(line: &Value, out: &mut Vec<DialectOutput>) -> bool {
+pub(super) fn rate_limit(line: &Value, out: &mut Outputs) {
     let info = &line["rate_limit_info"];
     let which = info["rateLimitType"].as_str().unwrap_or("usage").replace('_', " ");
     match info["status"].as_str() {
@@ -89,52 +89,44 @@ pub(super) fn rate_limit(line: &Value, out: &mut Vec<DialectOutput>) -> bool {
         }
         _ => {}
     }
-    true
 }
 
-pub(super) fn auth_status(line: &Value, out: &mut Vec<DialectOutput>) -> bool {
+pub(super) fn auth_status(line: &Value, out: &mut Outputs) {
     notice(NoticeSeverity::Error, line["error"].as_str().unwrap_or_default(), out);
-    true
 }
 
-fn api_retry(line: &Value, out: &mut Vec<DialectOutput>) {
+fn api_retry(line: &Value, out: &mut Outputs) {
     let number = |name: &str| line[name].as_u64();
-    let mut title = "asking the model again".to_owned();
-    if let (Some(attempt), Some(all)) = (number("attempt"), number("max_retries")) {
-        title = format!("{title} ({attempt} of {all})");
-    }
+    let title = retry_title(number("attempt"), number("max_retries"));
     let why = line["error"].as_str().filter(|error| *error != "unknown").unwrap_or("no answer");
     let status = number("error_status").map(|status| format!(", status {status}"));
     let wait = number("retry_delay_ms").map(|wait| format!(", in {wait} ms"));
     let description = [why, &status.unwrap_or_default(), &wait.unwrap_or_default()].concat();
-    out.push(DialectOutput::Update(SessionUpdate::Notice {
-        severity: NoticeSeverity::Warning,
-        title,
-        description: Some(description),
-    }));
+    out.warn_with(title, Some(description));
+}
+
+fn retry_title(attempt: Option<u64>, all: Option<u64>) -> String {
+    match attempt.zip(all) {
+        Some((attempt, all)) => format!("asking the model again ({attempt} of {all})"),
+        None => "asking the model again".to_owned(),
+    }
 }
 
 /// Emits a notice of Qwen's retry, which has no reason.
-pub(super) fn qwen_retry(data: &Value, out: &mut Vec<DialectOutput>) {
+pub(super) fn qwen_retry(data: &Value, out: &mut Outputs) {
     let number = |name: &str| data[name].as_u64();
-    let attempt = number("attempt").zip(number("maxRetries"));
-    let title = match attempt {
-        Some((attempt, all)) => format!("asking the model again ({attempt} of {all})"),
-        None if data["preserveText"] == true => "the model goes on with its answer".to_owned(),
-        None => "asking the model again".to_owned(),
+    let (attempt, all) = (number("attempt"), number("maxRetries"));
+    let title = match data["preserveText"] == true && attempt.zip(all).is_none() {
+        true => "the model goes on with its answer".to_owned(),
+        false => retry_title(attempt, all),
     };
-    let description = number("delayMs").map(|wait| format!("in {wait} ms"));
-    out.push(DialectOutput::Update(SessionUpdate::Notice {
-        severity: NoticeSeverity::Warning,
-        title,
-        description,
-    }));
+    out.warn_with(title, number("delayMs").map(|wait| format!("in {wait} ms")));
 }
 
-pub(super) fn notice(severity: NoticeSeverity, text: &str, out: &mut Vec<DialectOutput>) {
+pub(super) fn notice(severity: NoticeSeverity, text: &str, out: &mut Outputs) {
     let text = text.trim();
     if !text.is_empty() {
-        out.push(DialectOutput::Update(tools::long_notice(severity, text, None)));
+        out.update(tools::long_notice(severity, text, None));
     }
 }
 
@@ -147,30 +139,30 @@ pub(super) struct Compactions {
 
 impl Compactions {
     /// Handles `status` and `compact_boundary` lines.
-    pub(super) fn handle(&mut self, line: &Value, out: &mut Vec<DialectOutput>) {
+    pub(super) fn handle(&mut self, line: &Value, out: &mut Outputs) {
         let is_boundary = line["subtype"] == "compact_boundary";
         if line["status"] == "compacting" {
             if self.open.is_none() {
                 let id = self.next_id(line);
                 self.open = Some(id.clone());
-                say(id, CompactionStatus::InProgress, None, out);
+                out.compaction(id, CompactionStatus::InProgress, None);
             }
         } else if line["compact_result"] == "failed" {
             let error = line["compact_error"].as_str();
             if let Some(id) = self.open.take() {
-                say(id, CompactionStatus::Failed, error, out);
+                out.compaction(id, CompactionStatus::Failed, error);
             }
         } else if is_boundary {
             let id = self.open.take().unwrap_or_else(|| self.next_id(line));
-            say(id, CompactionStatus::Completed, None, out);
+            out.compaction(id, CompactionStatus::Completed, None);
         }
         // Any other status, mostly `requesting`, is a heartbeat.
     }
 
     /// Ends an open compaction as cancelled, since no end of it will come.
-    pub(super) fn give_up(&mut self, out: &mut Vec<DialectOutput>) {
+    pub(super) fn give_up(&mut self, out: &mut Outputs) {
         if let Some(id) = self.open.take() {
-            say(id, CompactionStatus::Cancelled, None, out);
+            out.compaction(id, CompactionStatus::Cancelled, None);
         }
     }
 
@@ -179,8 +171,4 @@ impl Compactions {
         let count = self.count;
         line["uuid"].as_str().map_or_else(|| format!("compaction-{count}"), str::to_owned)
     }
-}
-
-fn say(id: String, status: CompactionStatus, error: Option<&str>, out: &mut Vec<DialectOutput>) {
-    out.push(DialectOutput::Update(SessionUpdate::compaction(id, status, error)));
 }

@@ -8,7 +8,9 @@ use serde_json::Value;
 use crate::dialect::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
-use crate::dialect::{CliExit, DialectName, DialectOutput, StopReason, TurnEnd, TurnOutcome};
+use crate::dialect::{
+    CliExit, DialectName, DialectOutput, Outputs, StopReason, TurnEnd, TurnOutcome,
+};
 use crate::update::{SessionUpdate, ToolCall, ToolCallStatus};
 
 const DIALECT: DialectName = DialectName::ClaudeStreamJson;
@@ -22,7 +24,7 @@ fn all() -> Vec<(&'static str, String, Vec<u8>, CliExit)> {
     of("claude").chain(of("qwen")).collect()
 }
 
-fn one(cli: &str, scenario: &str) -> Vec<DialectOutput> {
+fn one(cli: &str, scenario: &str) -> Outputs {
     let found = all().into_iter().find(|(c, name, ..)| *c == cli && name == scenario);
     let (_, _, bytes, exit) = found.unwrap_or_else(|| panic!("no {cli}/{scenario}"));
     translate(DIALECT, &bytes, &[], &exit)

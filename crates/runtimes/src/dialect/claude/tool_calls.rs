@@ -7,18 +7,18 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::super::DialectOutput;
+use super::super::Outputs;
 use super::super::tool_calls::{MAX_LIVE_BYTES, ToolCallStates, keep_end};
 use super::todos::ClaudeTodos;
 use crate::tools;
-use crate::update::{ContentBlock, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus};
+use crate::update::{ContentBlock, ToolCall, ToolCallContent, ToolCallStatus};
 
 /// The largest file whose old text is shown when it was overwritten.
 const MAX_OLD_FILE_BYTES: usize = 256 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct ClaudeToolCalls {
-    calls: ToolCallStates,
+    pub(super) calls: ToolCallStates,
     /// The inputs of this turn's calls, by id.
     inputs: HashMap<String, ClaudeCallInput>,
     todos: ClaudeTodos,
@@ -40,17 +40,13 @@ impl ClaudeCallInput {
 }
 
 impl ClaudeToolCalls {
-    pub(super) fn is_open(&self, id: &str) -> bool {
-        self.calls.is_open(id)
-    }
-
     /// The call's input, as the model gave it.
     pub(super) fn input_of(&self, id: &str) -> Option<&Value> {
         self.inputs.get(id).map(|input| &input.value)
     }
 
     /// Emits the start of a call whose input is still to come.
-    pub(super) fn begin_call(&mut self, block: &Value, out: &mut Vec<DialectOutput>) {
+    pub(super) fn begin_call(&mut self, block: &Value, out: &mut Outputs) {
         let (id, name) = id_and_name(block);
         if id.is_empty() || ClaudeTodos::is_list(name) {
             return;
@@ -63,12 +59,7 @@ impl ClaudeToolCalls {
     }
 
     /// Emits a call with its input.
-    pub(super) fn call(
-        &mut self,
-        block: &Value,
-        parent: Option<&str>,
-        out: &mut Vec<DialectOutput>,
-    ) {
+    pub(super) fn call(&mut self, block: &Value, parent: Option<&str>, out: &mut Outputs) {
         let (id, name) = id_and_name(block);
         if id.is_empty() {
             return;
@@ -92,7 +83,7 @@ impl ClaudeToolCalls {
         id: &str,
         name: &str,
         value: &Value,
-        out: &mut Vec<DialectOutput>,
+        out: &mut Outputs,
     ) -> ToolCall {
         let parent = self.inputs.get(id).and_then(|input| input.parent.clone());
         let input = ClaudeCallInput { name: name.to_owned(), value: value.clone(), parent };
@@ -106,7 +97,7 @@ impl ClaudeToolCalls {
     }
 
     /// Handles a message of a sub-agent.
-    pub(super) fn subagent(&mut self, parent: &str, content: &Value, out: &mut Vec<DialectOutput>) {
+    pub(super) fn subagent(&mut self, parent: &str, content: &Value, out: &mut Outputs) {
         for block in content.as_array().into_iter().flatten() {
             match block["type"].as_str().unwrap_or_default() {
                 "text" => {
@@ -120,7 +111,7 @@ impl ClaudeToolCalls {
     }
 
     /// Emits live output of a tool, in the streams that have it.
-    pub(super) fn progress(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
+    pub(super) fn progress(&mut self, event: &Value, out: &mut Outputs) {
         let id = event["tool_use_id"].as_str().unwrap_or_default();
         let content = &event["content"];
         let text = content.as_str().or_else(|| content["message"].as_str());
@@ -129,7 +120,7 @@ impl ClaudeToolCalls {
         }
     }
 
-    fn push_live_text(&mut self, parent: &str, text: &str, out: &mut Vec<DialectOutput>) {
+    fn push_live_text(&mut self, parent: &str, text: &str, out: &mut Outputs) {
         if text.is_empty() || !self.calls.is_open(parent) {
             return;
         }
@@ -144,12 +135,7 @@ impl ClaudeToolCalls {
     }
 
     /// Handles the results in a `user` line; false when it has none.
-    pub(super) fn results(
-        &mut self,
-        line: &Value,
-        content: &Value,
-        out: &mut Vec<DialectOutput>,
-    ) -> bool {
+    pub(super) fn results(&mut self, line: &Value, content: &Value, out: &mut Outputs) -> bool {
         let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
         let results = || blocks.iter().filter(|block| block["type"] == "tool_result");
         // The structured output belongs to one call.
@@ -160,7 +146,7 @@ impl ClaudeToolCalls {
         results().next().is_some()
     }
 
-    pub(super) fn result(&mut self, block: &Value, whole: &Value, out: &mut Vec<DialectOutput>) {
+    pub(super) fn result(&mut self, block: &Value, whole: &Value, out: &mut Outputs) {
         let Some(id) = block["tool_use_id"].as_str().filter(|id| !id.is_empty()) else { return };
         let input = self.inputs.remove(id);
         self.live.remove(id);
@@ -170,7 +156,7 @@ impl ClaudeToolCalls {
         let is_plan = ClaudeTodos::is_list(name) && !self.calls.is_known(id);
         if let Some(input) = input.as_ref().filter(|_| is_plan && !is_error) {
             if let Some(entries) = self.todos.change(name, &input.value, block, whole) {
-                out.push(DialectOutput::Update(SessionUpdate::Plan { entries }));
+                out.plan(entries);
             }
             return;
         }
@@ -184,9 +170,8 @@ impl ClaudeToolCalls {
             (Some(input), false) => input.call(id),
             _ => ToolCall { id: id.to_owned(), ..ToolCall::default() },
         };
-        let status = if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
         let call = ToolCall {
-            status: Some(status),
+            status: Some(ToolCallStatus::of_end(is_error)),
             content: Some(content),
             raw_output: Some(raw_output(&block["content"], whole)),
             ..about
@@ -195,18 +180,16 @@ impl ClaudeToolCalls {
     }
 
     /// Ends a call that the model made in an answer that was thrown away.
-    pub(super) fn drop_call(&mut self, id: &str, out: &mut Vec<DialectOutput>) {
+    pub(super) fn drop_call(&mut self, id: &str, out: &mut Outputs) {
         if self.calls.is_open(id) {
             let why = "the model's answer broke off before this was run";
-            self.calls.emit(
-                ToolCall::change(id, ToolCallStatus::Failed, vec![ToolCallContent::text(why)]),
-                out,
-            );
+            let content = vec![ToolCallContent::text(why)];
+            self.calls.change(id, ToolCallStatus::Failed, content, out);
         }
         self.inputs.remove(id);
     }
 
-    pub(super) fn close(&mut self, why: &str, out: &mut Vec<DialectOutput>) {
+    pub(super) fn close(&mut self, why: &str, out: &mut Outputs) {
         self.calls.close(why, out);
         self.inputs.clear();
         self.live.clear();

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::super::{DialectOutput, TokenUsage, token_counts};
+use super::super::{Outputs, TokenUsage};
 use super::StreamJsonFlavour;
 use crate::update::{Cost, SessionUpdate};
 
@@ -56,7 +56,7 @@ impl UsageCounter {
     }
 
     /// Updates the totals of the message that is streamed; some deltas have only some of them.
-    pub(super) fn message_delta(&mut self, usage: &Value, out: &mut Vec<DialectOutput>) {
+    pub(super) fn message_delta(&mut self, usage: &Value, out: &mut Outputs) {
         let last = usage_of(usage);
         let newer = |new: u64, old: u64| if new > 0 { new } else { old };
         self.message.input_tokens = newer(last.input_tokens, self.message.input_tokens);
@@ -65,7 +65,7 @@ impl UsageCounter {
             last.cached_read_tokens.or(self.message.cached_read_tokens);
         self.message.cached_write_tokens =
             last.cached_write_tokens.or(self.message.cached_write_tokens);
-        self.message.total_tokens = sum(&self.message);
+        self.message.total_tokens = self.message.sum_of_parts();
         self.emit(out);
     }
 
@@ -120,14 +120,14 @@ impl UsageCounter {
     }
 
     /// Emits how full the context is, once its size is known.
-    pub(super) fn emit(&mut self, out: &mut Vec<DialectOutput>) {
+    pub(super) fn emit(&mut self, out: &mut Outputs) {
         let used = self.message.total_tokens;
         let Some(size) = self.window().filter(|_| used > 0) else { return };
         let now = (used, size, self.cost);
         if self.last_emitted != Some(now) {
             self.last_emitted = Some(now);
             let cost = self.cost.map(Cost::usd);
-            out.push(DialectOutput::Update(SessionUpdate::UsageUpdate { used, size, cost }));
+            out.update(SessionUpdate::UsageUpdate { used, size, cost });
         }
     }
 
@@ -151,13 +151,6 @@ fn usage_of(value: &Value) -> TokenUsage {
         cached_read_tokens: number("cache_read_input_tokens"),
         cached_write_tokens: number("cache_creation_input_tokens"),
     };
-    usage.total_tokens = number("total_tokens").unwrap_or_else(|| sum(&usage));
+    usage.total_tokens = number("total_tokens").unwrap_or_else(|| usage.sum_of_parts());
     usage
-}
-
-/// The total of a usage. Cached tokens are not part of the input tokens.
-fn sum(usage: &TokenUsage) -> u64 {
-    let cached = [usage.cached_read_tokens, usage.cached_write_tokens];
-    let [read, write] = cached.map(Option::unwrap_or_default);
-    token_counts::sum(&[usage.input_tokens, usage.output_tokens, read, write])
 }

@@ -116,7 +116,7 @@ fn status(item: &Value, phase: ItemPhase) -> ToolCallStatus {
         || either(item, "exit_code", "exitCode").as_i64().is_some_and(|code| code != 0)
         || item["success"] == false
         || ["error", "failure"].iter().any(|name| !item[name].is_null());
-    if has_failed { ToolCallStatus::Failed } else { ToolCallStatus::Completed }
+    ToolCallStatus::of_end(has_failed)
 }
 
 fn command(item: &Value) -> ToolCall {

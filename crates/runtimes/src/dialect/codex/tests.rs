@@ -6,8 +6,8 @@ use super::items::{self, CodexItem, ItemPhase};
 use super::patch::{Hunk, hunks};
 use super::shell_command;
 use super::texts::CodexTexts;
-use crate::dialect::DialectOutput;
 use crate::dialect::testing::text_of;
+use crate::dialect::{DialectOutput, Outputs};
 use crate::update::{SessionUpdate, TextKind, ToolCall, ToolCallContent, ToolCallStatus, ToolKind};
 
 #[test]
@@ -92,46 +92,46 @@ fn ids(said: &[DialectOutput]) -> Vec<&str> {
 
 #[test]
 fn a_message_that_comes_whole_after_its_pieces_is_said_once() {
-    let (mut texts, mut out) = (CodexTexts::default(), Vec::new());
+    let (mut texts, mut out) = (CodexTexts::default(), Outputs::default());
     texts.piece("a", TextKind::Message, "Hel", &mut out);
     texts.piece("a", TextKind::Message, "lo", &mut out);
-    texts.whole("a", TextKind::Message, "Hello, you", &mut out);
-    texts.whole("a", TextKind::Message, "Hello, you", &mut out);
+    texts.item("a", TextKind::Message, "Hello, you", ItemPhase::Completed, &mut out);
+    texts.item("a", TextKind::Message, "Hello, you", ItemPhase::Completed, &mut out);
     texts.piece("a", TextKind::Message, "late", &mut out);
-    texts.whole("b", TextKind::Message, " Bye", &mut out);
+    texts.item("b", TextKind::Message, " Bye", ItemPhase::Completed, &mut out);
     assert_eq!(text_of(&out), "Hello, you Bye");
     assert!(texts.has_said("Hello, you"));
 }
 
 #[test]
 fn a_message_that_is_begun_again_goes_on_where_it_broke_off() {
-    let (mut texts, mut out) = (CodexTexts::default(), Vec::new());
+    let (mut texts, mut out) = (CodexTexts::default(), Outputs::default());
     texts.piece("a", TextKind::Message, "Hello, ", &mut out);
     texts.break_off();
     texts.piece("b", TextKind::Message, "Hel", &mut out);
     texts.break_off();
     texts.piece("c", TextKind::Message, "Hello", &mut out);
     texts.piece("c", TextKind::Message, ", wor", &mut out);
-    texts.whole("c", TextKind::Message, "Hello, world", &mut out);
+    texts.item("c", TextKind::Message, "Hello, world", ItemPhase::Completed, &mut out);
     assert_eq!(text_of(&out), "Hello, world");
     assert_eq!(ids(&out), ["a", "a", "a"]);
 }
 
 #[test]
 fn a_message_that_takes_another_course_is_said_in_full() {
-    let (mut texts, mut out) = (CodexTexts::default(), Vec::new());
+    let (mut texts, mut out) = (CodexTexts::default(), Outputs::default());
     texts.piece("a", TextKind::Message, "Hello", &mut out);
     texts.break_off();
     texts.piece("b", TextKind::Message, "He", &mut out);
     texts.piece("b", TextKind::Message, "y there", &mut out);
-    texts.whole("b", TextKind::Message, "Hey there", &mut out);
+    texts.item("b", TextKind::Message, "Hey there", ItemPhase::Completed, &mut out);
     assert_eq!(text_of(&out), "HelloHey there");
     assert_eq!(ids(&out), ["a", "b"]);
 
-    let (mut texts, mut out) = (CodexTexts::default(), Vec::new());
+    let (mut texts, mut out) = (CodexTexts::default(), Outputs::default());
     texts.piece("a", TextKind::Message, "Hello", &mut out);
     texts.break_off();
-    texts.whole("b", TextKind::Message, "Bye", &mut out);
+    texts.item("b", TextKind::Message, "Bye", ItemPhase::Completed, &mut out);
     assert_eq!(text_of(&out), "HelloBye");
 }
 
@@ -139,11 +139,11 @@ fn a_message_that_takes_another_course_is_said_in_full() {
 fn of_two_messages_that_broke_off_the_later_one_goes_on() {
     // Often: which one it is must not depend on the order of a map.
     for _ in 0..20 {
-        let (mut texts, mut out) = (CodexTexts::default(), Vec::new());
+        let (mut texts, mut out) = (CodexTexts::default(), Outputs::default());
         texts.piece("a", TextKind::Message, "One. ", &mut out);
         texts.piece("b", TextKind::Message, "Two", &mut out);
         texts.break_off();
-        texts.whole("c", TextKind::Message, "Two more.", &mut out);
+        texts.item("c", TextKind::Message, "Two more.", ItemPhase::Completed, &mut out);
         assert_eq!(text_of(&out), "One. Two more.");
         assert_eq!(ids(&out), ["a", "b", "b"]);
     }

@@ -6,9 +6,10 @@
 
 use std::collections::HashMap;
 
-use crate::dialect::DialectOutput;
+use super::items::ItemPhase;
+use crate::dialect::Outputs;
 use crate::dialect::repetition_filter::RepetitionFilter;
-use crate::update::{SessionUpdate, TextKind};
+use crate::update::TextKind;
 
 /// The texts of one turn.
 #[derive(Debug, Default)]
@@ -38,7 +39,7 @@ impl CodexTexts {
         item: &str,
         voice: TextKind,
         piece: &str,
-        out: &mut Vec<DialectOutput>,
+        out: &mut Outputs,
     ) {
         let stream = self.stream(item, voice);
         if !stream.is_whole && !piece.is_empty() {
@@ -46,35 +47,23 @@ impl CodexTexts {
         }
     }
 
-    /// All of an item so far.
-    pub(in crate::dialect) fn update(
+    /// All of an item so far; once it is completed, nothing more will come.
+    pub(in crate::dialect) fn item(
         &mut self,
         item: &str,
         voice: TextKind,
         text: &str,
-        out: &mut Vec<DialectOutput>,
+        phase: ItemPhase,
+        out: &mut Outputs,
     ) {
         let stream = self.stream(item, voice);
-        if stream.is_whole || text.is_empty() {
-            return;
-        }
         // Text that was emitted cannot be taken back, so another wording of it is left out.
-        if stream.text.fits(0, text) || stream.text.is_repeating() {
+        let is_same = || stream.text.fits(0, text) || stream.text.is_repeating();
+        if !stream.is_whole && !text.is_empty() && is_same() {
             stream.text.restart();
             stream.tell(item, text, out);
         }
-    }
-
-    /// All of an item; nothing more will come.
-    pub(in crate::dialect) fn whole(
-        &mut self,
-        item: &str,
-        voice: TextKind,
-        text: &str,
-        out: &mut Vec<DialectOutput>,
-    ) {
-        self.update(item, voice, text, out);
-        self.stream(item, voice).is_whole = true;
+        stream.is_whole |= phase == ItemPhase::Completed;
     }
 
     /// The stream was dropped, and texts that are not whole will come again: of several texts of
@@ -82,7 +71,7 @@ impl CodexTexts {
     pub(in crate::dialect) fn break_off(&mut self) {
         let broken = self.streams.extract_if(|_, stream| !stream.is_whole);
         let mut broken: Vec<CodexTextStream> = broken.map(|(_, stream)| stream).collect();
-        broken.retain(|stream| !stream.text.emitted().is_empty());
+        broken.retain(|stream| !stream.text.emitted.is_empty());
         broken.sort_unstable_by_key(|stream| stream.place);
         for mut stream in broken {
             stream.text.restart();
@@ -93,7 +82,7 @@ impl CodexTexts {
     /// Whether this text was emitted as a message already.
     pub(in crate::dialect) fn has_said(&self, text: &str) -> bool {
         let mut said = self.streams.values().filter(|stream| stream.voice == TextKind::Message);
-        said.any(|stream| stream.text.emitted().trim() == text.trim())
+        said.any(|stream| stream.text.emitted.trim() == text.trim())
     }
 
     fn stream(&mut self, item: &str, voice: TextKind) -> &mut CodexTextStream {
@@ -114,18 +103,11 @@ impl CodexTexts {
 }
 
 impl CodexTextStream {
-    fn tell(&mut self, item: &str, piece: &str, out: &mut Vec<DialectOutput>) {
+    fn tell(&mut self, item: &str, piece: &str, out: &mut Outputs) {
         if self.text.is_repeating() && !self.text.continues_repetition(piece) {
             // It differs from the text before: another message.
             item.clone_into(&mut self.message);
         }
-        let new = self.text.push(piece);
-        if !new.is_empty() {
-            out.push(DialectOutput::Update(SessionUpdate::text_chunk(
-                self.voice,
-                new,
-                Some(self.message.clone()),
-            )));
-        }
+        out.text(self.voice, self.text.push(piece), Some(&self.message));
     }
 }

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 use wire::{Category, Fault};
 
 use super::super::{
-    ConversationInfo, ConversationOptions, DialectOutput, Model, OptionChange, PermissionMode,
-    TokenUsage, TurnOutcome,
+    ConversationInfo, ConversationOptions, DialectOutput, Model, OptionChange, Outputs,
+    PermissionMode, TokenUsage, TurnOutcome, learn_session,
 };
 use super::{CodexAppServer, CodexRequest};
 use crate::mcp;
@@ -16,30 +16,17 @@ const MAX_MODEL_PAGES: u32 = 10;
 /// The settings of a turn: model, effort, permissions, sandbox.
 #[derive(Debug, Default)]
 pub(super) struct CodexTurnSettings {
-    pub(super) model: Option<String>,
-    pub(super) effort: Option<String>,
-    pub(super) permissions: PermissionMode,
-    directories: Vec<Value>,
+    pub(super) options: ConversationOptions,
     /// Sandbox policies that Codex made from its own configuration, by type.
     sandboxes: Map<String, Value>,
 }
 
 impl CodexTurnSettings {
-    pub(super) fn of(opening: &ConversationOptions) -> Self {
-        Self {
-            model: opening.model.clone(),
-            effort: opening.effort.clone(),
-            permissions: opening.permissions,
-            directories: opening.directories.iter().map(|dir| json!(dir)).collect(),
-            sandboxes: Map::new(),
-        }
-    }
-
     pub(super) fn take(&mut self, change: &OptionChange) {
         match change {
-            OptionChange::Model(model) => self.model = Some(model.clone()),
-            OptionChange::Effort(effort) => self.effort = Some(effort.clone()),
-            OptionChange::Permissions(mode) => self.permissions = *mode,
+            OptionChange::Model(model) => self.options.model = Some(model.clone()),
+            OptionChange::Effort(effort) => self.options.effort = Some(effort.clone()),
+            OptionChange::Permissions(mode) => self.options.permissions = *mode,
         }
     }
 
@@ -50,28 +37,27 @@ impl CodexTurnSettings {
     /// asking, and asks for what it does not permit. Rules and users are to see everything
     /// that could change something.
     pub(super) fn approval_policy(&self) -> &'static str {
-        match self.permissions {
+        match self.options.permissions {
             // Nothing can be written, so commands that run unasked only read.
             PermissionMode::ReadOnly => "on-request",
             _ => "untrusted",
         }
     }
 
-    fn may_write(&self) -> bool {
-        !matches!(self.permissions, PermissionMode::ReadOnly | PermissionMode::DenyAll)
-    }
-
     fn sandbox_mode(&self) -> &'static str {
-        if self.may_write() { "workspace-write" } else { "read-only" }
+        if self.options.permissions.allows_changes() { "workspace-write" } else { "read-only" }
     }
 
     /// The sandbox as a policy object, which a turn takes. The one that the thread was opened
     /// with has the user's own settings in it, such as network access.
     pub(super) fn sandbox_policy(&self) -> Value {
-        let name = if self.may_write() { "workspaceWrite" } else { "readOnly" };
+        let name =
+            if self.options.permissions.allows_changes() { "workspaceWrite" } else { "readOnly" };
         match self.sandboxes.get(name) {
             Some(known) => known.clone(),
-            None if self.may_write() => json!({ "type": name, "writableRoots": self.directories }),
+            None if self.options.permissions.allows_changes() => {
+                json!({ "type": name, "writableRoots": self.options.directories })
+            }
             None => json!({ "type": name }),
         }
     }
@@ -84,7 +70,7 @@ impl CodexTurnSettings {
 }
 
 impl CodexAppServer {
-    pub(super) fn initialize(&mut self, out: &mut Vec<DialectOutput>) {
+    pub(super) fn initialize(&mut self, out: &mut Outputs) {
         let client = json!({
             "name": "switchyard",
             "title": "Switchyard",
@@ -93,51 +79,46 @@ impl CodexAppServer {
         self.request(CodexRequest::Initialize, "initialize", json!({ "clientInfo": client }), out);
     }
 
-    pub(super) fn initialized(&mut self, out: &mut Vec<DialectOutput>) {
+    pub(super) fn initialized(&mut self, out: &mut Outputs) {
         self.is_initialized = true;
-        out.push(DialectOutput::StdinLine(json!({ "method": "initialized" }).to_string()));
+        out.write(&json!({ "method": "initialized" }));
         // Requested first, the list is mostly there before the thread is; nothing waits for it.
         self.request(CodexRequest::Models { page: 0 }, "model/list", json!({}), out);
         self.open_thread(out);
     }
 
-    pub(super) fn open_thread(&mut self, out: &mut Vec<DialectOutput>) {
+    pub(super) fn open_thread(&mut self, out: &mut Outputs) {
         let Some(opening) = &self.pending_open else { return };
-        let mut params = Map::new();
-        let mut set = |name: &str, value: Value| params.insert(name.to_owned(), value);
-        set("cwd", json!(opening.cwd));
-        set("approvalPolicy", json!(self.settings.approval_policy()));
-        set("sandbox", json!(self.settings.sandbox_mode()));
-        // Else the user's configuration may let another model approve in our place.
-        set("approvalsReviewer", json!("user"));
+        let mut params = json!({
+            "cwd": opening.cwd,
+            "approvalPolicy": self.settings.approval_policy(),
+            "sandbox": self.settings.sandbox_mode(),
+            // Else the user's configuration may let another model approve in our place.
+            "approvalsReviewer": "user",
+        });
         if let Some(model) = &opening.model {
-            set("model", json!(model));
+            params["model"] = json!(model);
         }
         if let Some(prompt) = &opening.system_prompt {
-            set("developerInstructions", json!(prompt));
+            params["developerInstructions"] = json!(prompt);
         }
         let config = config(opening);
         if !config.is_empty() {
-            set("config", Value::Object(config));
+            params["config"] = Value::Object(config);
         }
         match &opening.resume {
             Some(id) => {
-                set("threadId", json!(id));
+                params["threadId"] = json!(id);
                 // The session has its own log of the conversation.
-                set("excludeTurns", json!(true));
-                self.request(CodexRequest::Resume, "thread/resume", Value::Object(params), out);
+                params["excludeTurns"] = json!(true);
+                self.request(CodexRequest::Resume, "thread/resume", params, out);
             }
-            None => self.request(CodexRequest::Start, "thread/start", Value::Object(params), out),
+            None => self.request(CodexRequest::Start, "thread/start", params, out),
         }
     }
 
     /// The thread is open; `before` are the tokens it had used so far, if known.
-    pub(super) fn opened(
-        &mut self,
-        result: &Value,
-        before: Option<TokenUsage>,
-        out: &mut Vec<DialectOutput>,
-    ) {
+    pub(super) fn opened(&mut self, result: &Value, before: Option<TokenUsage>, out: &mut Outputs) {
         let Some(id) = result["thread"]["id"].as_str() else {
             let failure = Fault::new(Category::Protocol, "Codex opened a thread without an id");
             return self.refuse(failure, out);
@@ -146,7 +127,7 @@ impl CodexAppServer {
         self.thread_usage = before;
         self.model = result["model"].as_str().map(str::to_owned);
         self.settings.learn_sandbox(&result["sandbox"]);
-        self.learn_thread(id, out);
+        learn_session(&mut self.thread, id, out);
         self.say_opened(out);
         if let Some(prompt) = self.pending_prompt.take() {
             self.start_turn(&prompt, out);
@@ -154,7 +135,7 @@ impl CodexAppServer {
     }
 
     /// The thread cannot be opened; a waiting turn ends with the same failure.
-    pub(super) fn refuse(&mut self, failure: Fault, out: &mut Vec<DialectOutput>) {
+    pub(super) fn refuse(&mut self, failure: Fault, out: &mut Outputs) {
         self.pending_open = None;
         self.pending_prompt = None;
         self.refusal = Some(failure.clone());
@@ -162,7 +143,7 @@ impl CodexAppServer {
         self.end_turn(TurnOutcome::Failed(failure), out);
     }
 
-    pub(super) fn listed(&mut self, result: &Value, page: u32, out: &mut Vec<DialectOutput>) {
+    pub(super) fn listed(&mut self, result: &Value, page: u32, out: &mut Outputs) {
         let models = result["data"].as_array().into_iter().flatten();
         self.models.extend(models.filter(|model| model["hidden"] != true).filter_map(read_model));
         if let (Some(cursor), true) = (result["nextCursor"].as_str(), page < MAX_MODEL_PAGES) {
@@ -179,7 +160,7 @@ impl CodexAppServer {
         }
     }
 
-    fn say_opened(&self, out: &mut Vec<DialectOutput>) {
+    fn say_opened(&self, out: &mut Outputs) {
         out.push(DialectOutput::ConversationOpened(ConversationInfo {
             session: self.thread.clone(),
             model: self.model.clone(),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::codex::items;
 use super::super::{
-    DialectOutput, PermissionAnswer, PermissionOption, PermissionOptionKind, PermissionRequest,
+    DialectOutput, Outputs, PermissionAnswer, PermissionOption, PermissionOptionKind,
 };
 use super::streams::CodexStreams;
 use crate::tools;
@@ -29,23 +29,20 @@ struct OpenCodexQuestion {
     /// The server's id of its request.
     request: Value,
     thread: String,
-    replies: HashMap<String, CodexReply>,
-    rejection: CodexReply,
-    cancellation: CodexReply,
+    /// The id of the question, if the request has several: the result answers all of them.
+    question: Option<String>,
+    replies: HashMap<String, Value>,
+    rejection: Value,
+    cancellation: Value,
 }
 
-#[derive(Debug, Clone)]
-enum CodexReply {
-    Result(Value),
-    /// The answer to one question of several.
-    Part {
-        question: String,
-        answers: Vec<String>,
-    },
-}
+/// The names of options that several kinds of questions have.
+const ONCE: &str = "Allow once";
+const FOR_SESSION: &str = "Allow for this session";
+const REJECT: &str = "Reject";
 
-/// An option (kind, id, name) and the result that it stands for.
-type CodexOption = (PermissionOptionKind, &'static str, String, Value);
+/// An option and the result that it stands for.
+type CodexOption = (PermissionOption, Value);
 
 impl CodexQuestions {
     /// Handles a request of the server; `false` if it is no question that is supported.
@@ -55,30 +52,32 @@ impl CodexQuestions {
         id: &Value,
         params: &Value,
         streams: &CodexStreams,
-        out: &mut Vec<DialectOutput>,
+        out: &mut Outputs,
     ) -> bool {
         let item = params["itemId"].as_str().unwrap_or_default();
+        // Older requests call it differently.
+        let old_item = params["callId"].as_str().unwrap_or_default();
         let known = streams.open_call(&params["itemId"]).cloned();
-        let decided = |decision: &Value| json!({ "decision": decision });
+        let decided = |decision: &str| json!({ "decision": decision });
         match method {
             "item/commandExecution/requestApproval" => {
                 let call = known.unwrap_or_else(|| items::asked_command(item, params));
                 let call = about_network(call, &params["networkApprovalContext"]);
                 let choices = decisions(&params["availableDecisions"]);
-                self.ask(id, params, call, choices, decided(&json!("cancel")), out);
+                self.ask(id, params, call, choices, decided("cancel"), out);
             }
             "item/fileChange/requestApproval" => {
                 let call = known.unwrap_or_else(|| items::changed(item, &json!([])));
                 let choices = decisions(&Value::Null);
-                self.ask(id, params, call, choices, decided(&json!("cancel")), out);
+                self.ask(id, params, call, choices, decided("cancel"), out);
             }
             "execCommandApproval" => {
-                let call = items::asked_command(old_call(params), params);
-                self.ask(id, params, call, old_decisions(), decided(&json!("abort")), out);
+                let call = items::asked_command(old_item, params);
+                self.ask(id, params, call, old_decisions(), decided("abort"), out);
             }
             "applyPatchApproval" => {
-                let call = items::asked_changes(old_call(params), &params["fileChanges"]);
-                self.ask(id, params, call, old_decisions(), decided(&json!("abort")), out);
+                let call = items::asked_changes(old_item, &params["fileChanges"]);
+                self.ask(id, params, call, old_decisions(), decided("abort"), out);
             }
             "item/permissions/requestApproval" => {
                 let call = known.unwrap_or_else(|| permissions_call(item, params));
@@ -92,56 +91,48 @@ impl CodexQuestions {
         true
     }
 
-    /// The line that answers the server; `None` if it does not wait for an answer (any more).
-    pub(super) fn answer(&mut self, ask: &str, answer: &PermissionAnswer) -> Option<String> {
-        let at = self.open.iter().position(|open| open.ask == ask)?;
+    /// Answers the server, if it (still) waits for an answer.
+    pub(super) fn answer(&mut self, ask: &str, answer: &PermissionAnswer, out: &mut Outputs) {
+        let Some(at) = self.open.iter().position(|open| open.ask == ask) else { return };
         let open = self.open.remove(at);
         let reply = match answer {
             PermissionAnswer::Chosen(option) => open.replies.get(option).unwrap_or(&open.rejection),
             PermissionAnswer::Cancelled => &open.cancellation,
         };
-        self.reply(&open.request, reply.clone())
+        self.reply(&open, reply.clone(), out);
     }
 
     /// Withdraws a question whose answer the server has, or no longer wants.
-    pub(super) fn resolved(&mut self, request: &Value, out: &mut Vec<DialectOutput>) {
+    pub(super) fn resolved(&mut self, request: &Value, out: &mut Outputs) {
         self.forms.remove(&request.to_string());
-        self.open.retain(|open| {
-            let is_resolved = open.request == *request;
-            if is_resolved {
-                out.push(DialectOutput::RequestWithdrawn(open.ask.clone()));
-            }
-            !is_resolved
-        });
+        for open in self.open.extract_if(.., |open| open.request == *request) {
+            out.push(DialectOutput::RequestWithdrawn(open.ask));
+        }
     }
 
     /// Withdraws all questions, since the turn is over. The server does the same for `thread`;
     /// those of other threads, which may still run, are refused.
-    pub(super) fn withdraw_all(&mut self, thread: Option<&str>, out: &mut Vec<DialectOutput>) {
+    pub(super) fn withdraw_all(&mut self, thread: Option<&str>, out: &mut Outputs) {
         for open in std::mem::take(&mut self.open) {
             out.push(DialectOutput::RequestWithdrawn(open.ask.clone()));
-            if thread.is_some_and(|ours| ours != open.thread)
-                && let Some(line) = self.reply(&open.request, open.rejection)
-            {
-                out.push(DialectOutput::StdinLine(line));
+            if thread.is_some_and(|ours| ours != open.thread) {
+                self.reply(&open, open.rejection.clone(), out);
             }
         }
         self.forms.clear();
     }
 
-    fn reply(&mut self, request: &Value, reply: CodexReply) -> Option<String> {
-        let result = match reply {
-            CodexReply::Result(result) => result,
-            CodexReply::Part { question, answers } => {
-                let form = self.forms.entry(request.to_string()).or_default();
-                form.insert(question, json!({ "answers": answers }));
-                if self.open.iter().any(|open| open.request == *request) {
-                    return None;
-                }
-                json!({ "answers": self.forms.remove(&request.to_string()) })
+    fn reply(&mut self, open: &OpenCodexQuestion, mut result: Value, out: &mut Outputs) {
+        let request = &open.request;
+        if let Some(question) = &open.question {
+            let form = self.forms.entry(request.to_string()).or_default();
+            form.insert(question.clone(), result);
+            if self.open.iter().any(|open| open.request == *request) {
+                return;
             }
-        };
-        Some(json!({ "id": request, "result": result }).to_string())
+            result = json!({ "answers": self.forms.remove(&request.to_string()) });
+        }
+        out.write(&json!({ "id": request, "result": result }));
     }
 
     fn ask(
@@ -151,34 +142,37 @@ impl CodexQuestions {
         mut call: ToolCall,
         choices: Vec<CodexOption>,
         cancellation: Value,
-        out: &mut Vec<DialectOutput>,
+        out: &mut Outputs,
     ) {
         if let Some(reason) = params["reason"].as_str().filter(|reason| !reason.is_empty()) {
             call.content.get_or_insert_default().push(ToolCallContent::text(reason));
         }
         let (mut options, mut replies) = (Vec::new(), HashMap::new());
-        let mut rejection = CodexReply::Result(cancellation.clone());
-        for (kind, option, name, result) in choices {
-            if kind == PermissionOptionKind::RejectOnce {
-                rejection = CodexReply::Result(result.clone());
+        let mut rejection = cancellation.clone();
+        for (mut option, result) in choices {
+            if option.kind == PermissionOptionKind::RejectOnce {
+                rejection = result.clone();
             }
             // The same decision may be offered for several things.
-            let n_same =
-                options.iter().filter(|o: &&PermissionOption| is_same(&o.option_id, option));
-            let option_id = match n_same.count() {
-                0 => option.to_owned(),
-                n => format!("{option}-{n}"),
+            let is_same = |known: &&PermissionOption| {
+                let rest = known.option_id.strip_prefix(option.option_id.as_str());
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
             };
-            replies.insert(option_id.clone(), CodexReply::Result(result));
-            options.push(PermissionOption { option_id, name, kind });
+            let n_same = options.iter().filter(is_same).count();
+            if n_same > 0 {
+                option.option_id = format!("{}-{n_same}", option.option_id);
+            }
+            replies.insert(option.option_id.clone(), result);
+            options.push(option);
         }
         let open = OpenCodexQuestion {
             ask: id.to_string(),
             request: id.clone(),
             thread: params["threadId"].as_str().unwrap_or_default().to_owned(),
+            question: None,
             replies,
             rejection,
-            cancellation: CodexReply::Result(cancellation),
+            cancellation,
         };
         self.put(open, call, options, out);
     }
@@ -188,32 +182,22 @@ impl CodexQuestions {
         open: OpenCodexQuestion,
         call: ToolCall,
         options: Vec<PermissionOption>,
-        out: &mut Vec<DialectOutput>,
+        out: &mut Outputs,
     ) {
         let call = ToolCall { status: Some(ToolCallStatus::Pending), ..call };
-        out.push(DialectOutput::PermissionRequest(PermissionRequest {
-            id: open.ask.clone(),
-            call,
-            options,
-        }));
+        out.ask(open.ask.clone(), call, options);
         self.open.push(open);
     }
 
     /// An elicitation of an MCP server. Codex also asks in this way whether it may call a tool. A
     /// form with fields does not fit a permission request and is declined.
-    fn elicited(
-        &mut self,
-        id: &Value,
-        params: &Value,
-        streams: &CodexStreams,
-        out: &mut Vec<DialectOutput>,
-    ) {
+    fn elicited(&mut self, id: &Value, params: &Value, streams: &CodexStreams, out: &mut Outputs) {
         let fields = &params["requestedSchema"]["properties"];
         let is_question =
             params["mode"] == "form" && fields.as_object().is_none_or(serde_json::Map::is_empty);
         if !is_question {
             let line = json!({ "id": id, "result": { "action": "decline" } });
-            return out.push(DialectOutput::StdinLine(line.to_string()));
+            return out.write(&line);
         }
         let (server, about) = (params["serverName"].as_str().unwrap_or_default(), &params["_meta"]);
         let is_call = about["codex_approval_kind"] == "mcp_tool_call";
@@ -228,36 +212,21 @@ impl CodexQuestions {
             Some(how) => json!({ "action": "accept", "content": {}, "_meta": { "persist": how } }),
             None => json!({ "action": "accept", "content": {} }),
         };
-        let mut choices: Vec<CodexOption> = vec![(
-            PermissionOptionKind::AllowOnce,
-            "accept",
-            "Allow once".to_owned(),
-            accept(None),
-        )];
+        let mut choices: Vec<CodexOption> =
+            vec![(PermissionOption::allow_once("accept", ONCE), accept(None))];
         let offers = |how: &str| {
             about["persist"].as_array().is_some_and(|all| all.iter().any(|one| one == how))
                 || about["persist"] == how
         };
-        if offers("session") {
-            let name = "Allow for this session".to_owned();
-            choices.push((
-                PermissionOptionKind::AllowAlways,
-                "acceptForSession",
-                name,
-                accept(Some("session")),
-            ));
-        }
-        if offers("always") {
-            let name = "Always allow".to_owned();
-            choices.push((
-                PermissionOptionKind::AllowAlways,
-                "acceptAlways",
-                name,
-                accept(Some("always")),
-            ));
+        let persisting = [
+            ("session", "acceptForSession", FOR_SESSION),
+            ("always", "acceptAlways", "Always allow"),
+        ];
+        for (how, option, name) in persisting.into_iter().filter(|(how, ..)| offers(how)) {
+            choices.push((PermissionOption::allow_always(option, name), accept(Some(how))));
         }
         let decline = json!({ "action": "decline" });
-        choices.push((PermissionOptionKind::RejectOnce, "decline", "Reject".to_owned(), decline));
+        choices.push((PermissionOption::reject_once("decline", REJECT), decline));
         self.ask(id, params, call, choices, json!({ "action": "cancel" }), out);
     }
 
@@ -268,35 +237,31 @@ impl CodexQuestions {
         id: &Value,
         params: &Value,
         known: Option<ToolCall>,
-        out: &mut Vec<DialectOutput>,
+        out: &mut Outputs,
     ) {
         let questions = params["questions"].as_array().map_or(&[][..], Vec::as_slice);
         let thread = params["threadId"].as_str().unwrap_or_default();
         for (n, question) in questions.iter().enumerate() {
-            let key = question["id"].as_str().unwrap_or_default().to_owned();
-            let part = |answers: Vec<String>| CodexReply::Part { question: key.clone(), answers };
+            let answers = |answers: &[&str]| json!({ "answers": answers });
             let (mut options, mut replies) = (Vec::new(), HashMap::new());
             for (n, choice) in question["options"].as_array().into_iter().flatten().enumerate() {
                 let Some(label) = choice["label"].as_str() else { continue };
                 let option_id = format!("choice-{n}");
-                replies.insert(option_id.clone(), part(vec![label.to_owned()]));
-                options.push(PermissionOption::new(
-                    option_id,
-                    label,
-                    PermissionOptionKind::AllowOnce,
-                ));
+                replies.insert(option_id.clone(), answers(&[label]));
+                options.push(PermissionOption::allow_once(option_id, label));
             }
             if options.is_empty() {
                 continue;
             }
-            options.push(PermissionOption::new("skip", "Skip", PermissionOptionKind::RejectOnce));
+            options.push(PermissionOption::reject_once("skip", "Skip"));
             let open = OpenCodexQuestion {
                 ask: format!("{id}.{n}"),
                 request: id.clone(),
                 thread: thread.to_owned(),
+                question: Some(question["id"].as_str().unwrap_or_default().to_owned()),
                 replies,
-                rejection: part(Vec::new()),
-                cancellation: part(Vec::new()),
+                rejection: answers(&[]),
+                cancellation: answers(&[]),
             };
             let text = question["question"].as_str().unwrap_or_default();
             let call = known.clone().unwrap_or_else(|| ToolCall {
@@ -311,14 +276,9 @@ impl CodexQuestions {
         }
         if !self.open.iter().any(|open| open.request == *id) {
             let line = json!({ "id": id, "result": { "answers": {} } });
-            out.push(DialectOutput::StdinLine(line.to_string()));
+            out.write(&line);
         }
     }
-}
-
-/// Whether an id was made of `option`.
-fn is_same(option_id: &str, option: &str) -> bool {
-    option_id.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
 /// The options that Codex offers, and a refusal, which it takes even where it does not offer one.
@@ -326,89 +286,60 @@ fn decisions(offered: &Value) -> Vec<CodexOption> {
     let usual = [json!("accept"), json!("acceptForSession")];
     let offered = offered.as_array().map_or(&usual[..], Vec::as_slice);
     let mut choices: Vec<CodexOption> = offered.iter().filter_map(decision).collect();
-    if !choices.iter().any(|(kind, ..)| *kind == PermissionOptionKind::RejectOnce) {
+    if !choices.iter().any(|(option, _)| option.kind == PermissionOptionKind::RejectOnce) {
         choices.extend(decision(&json!("decline")));
     }
     choices
 }
 
 fn decision(decision: &Value) -> Option<CodexOption> {
-    let result = json!({ "decision": decision });
-    let (kind, option, name) = match decision {
-        Value::String(word) => match word.as_str() {
-            "accept" => (PermissionOptionKind::AllowOnce, "accept", "Allow once".to_owned()),
-            "acceptForSession" => (
-                PermissionOptionKind::AllowAlways,
-                "acceptForSession",
-                "Allow for this session".to_owned(),
-            ),
-            "decline" => (PermissionOptionKind::RejectOnce, "decline", "Reject".to_owned()),
-            _ => return None,
-        },
-        Value::Object(_) => {
+    let option = match decision.as_str() {
+        Some("accept") => PermissionOption::allow_once("accept", ONCE),
+        Some("acceptForSession") => PermissionOption::allow_always("acceptForSession", FOR_SESSION),
+        Some("decline") => PermissionOption::reject_once("decline", REJECT),
+        Some(_) => return None,
+        None => {
             let rule = &decision["acceptWithExecpolicyAmendment"]["execpolicy_amendment"];
             let host = &decision["applyNetworkPolicyAmendment"]["network_policy_amendment"];
             if let Some(words) = rule.as_array() {
                 let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
                 let name = tools::one_line(&format!("Always allow `{}`", words.join(" ")));
-                (PermissionOptionKind::AllowAlways, "acceptWithRule", name)
+                PermissionOption::allow_always("acceptWithRule", name)
             } else {
                 let name = host["host"].as_str()?;
                 match host["action"] == "deny" {
-                    true => (
-                        PermissionOptionKind::RejectAlways,
+                    true => PermissionOption::new(
                         "denyHost",
                         format!("Never allow {name}"),
+                        PermissionOptionKind::RejectAlways,
                     ),
-                    false => (
-                        PermissionOptionKind::AllowAlways,
-                        "allowHost",
-                        format!("Always allow {name}"),
-                    ),
+                    false => {
+                        PermissionOption::allow_always("allowHost", format!("Always allow {name}"))
+                    }
                 }
             }
         }
-        _ => return None,
     };
-    Some((kind, option, name, result))
+    Some((option, json!({ "decision": decision })))
 }
 
 fn old_decisions() -> Vec<CodexOption> {
     let denied = json!({ "denied": { "rejection": "rejected by the user" } });
-    let decided = |decision: Value| json!({ "decision": decision });
+    let session = "approved_for_session";
     vec![
-        (
-            PermissionOptionKind::AllowOnce,
-            "approved",
-            "Allow once".to_owned(),
-            decided(json!("approved")),
-        ),
-        (
-            PermissionOptionKind::AllowAlways,
-            "approved_for_session",
-            "Allow for this session".to_owned(),
-            decided(json!("approved_for_session")),
-        ),
-        (PermissionOptionKind::RejectOnce, "denied", "Reject".to_owned(), decided(denied)),
+        (PermissionOption::allow_once("approved", ONCE), json!({ "decision": "approved" })),
+        (PermissionOption::allow_always(session, FOR_SESSION), json!({ "decision": session })),
+        (PermissionOption::reject_once("denied", REJECT), json!({ "decision": denied })),
     ]
-}
-
-fn old_call(params: &Value) -> &str {
-    params["callId"].as_str().unwrap_or_default()
 }
 
 fn grants(wanted: &Value) -> Vec<CodexOption> {
     let grant = |scope: &str| json!({ "permissions": wanted, "scope": scope });
     let none = json!({ "permissions": {}, "scope": "turn" });
     vec![
-        (PermissionOptionKind::AllowOnce, "turn", "Allow for this turn".to_owned(), grant("turn")),
-        (
-            PermissionOptionKind::AllowAlways,
-            "session",
-            "Allow for this session".to_owned(),
-            grant("session"),
-        ),
-        (PermissionOptionKind::RejectOnce, "none", "Reject".to_owned(), none),
+        (PermissionOption::allow_once("turn", "Allow for this turn"), grant("turn")),
+        (PermissionOption::allow_always("session", FOR_SESSION), grant("session")),
+        (PermissionOption::reject_once("none", REJECT), none),
     ]
 }
 

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::super::DialectOutput;
-use super::super::codex::items::PART_BREAK;
+use super::super::Outputs;
+use super::super::codex::items::{ItemPhase, PART_BREAK};
 use super::super::codex::texts::CodexTexts;
 use super::super::tool_calls::{MAX_LIVE_BYTES, ToolCallStates, keep_end};
 use crate::update::{TextKind, ToolCall, ToolCallContent, ToolCallStatus, ToolKind};
@@ -46,7 +46,7 @@ impl CodexStreams {
         is_summary: bool,
         part: u64,
         piece: &str,
-        out: &mut Vec<DialectOutput>,
+        out: &mut Outputs,
     ) {
         let known = self.thoughts.entry(item.to_owned());
         let thought = known.or_insert(ThoughtProgress { is_summary, part });
@@ -65,16 +65,16 @@ impl CodexStreams {
         item: &str,
         summary: &str,
         content: &str,
-        out: &mut Vec<DialectOutput>,
+        out: &mut Outputs,
     ) {
         let is_summary =
             self.thoughts.get(item).map_or(!summary.is_empty(), |thought| thought.is_summary);
         let text = if is_summary { summary } else { content };
-        self.texts.whole(item, TextKind::Thought, text, out);
+        self.texts.item(item, TextKind::Thought, text, ItemPhase::Completed, out);
     }
 
     /// Emits the start, a change or the end of a call.
-    pub(super) fn call(&mut self, call: ToolCall, out: &mut Vec<DialectOutput>) {
+    pub(super) fn call(&mut self, call: ToolCall, out: &mut Outputs) {
         if call.status.is_some_and(ToolCallStatus::is_final) {
             self.open.retain(|open| open.call.id != call.id);
         } else {
@@ -89,17 +89,17 @@ impl CodexStreams {
     }
 
     /// Emits more output of a running call.
-    pub(super) fn output(&mut self, item: &str, piece: &str, out: &mut Vec<DialectOutput>) {
+    pub(super) fn output(&mut self, item: &str, piece: &str, out: &mut Outputs) {
         let Some(open) = self.open.iter_mut().find(|open| open.call.id == item) else { return };
         open.output.push_str(piece);
         keep_end(&mut open.output, MAX_LIVE_BYTES);
         let mut content = open.call.content.clone().unwrap_or_default();
         content.push(ToolCallContent::text(open.output.as_str()));
-        self.calls.emit(ToolCall::change(item, ToolCallStatus::InProgress, content), out);
+        self.calls.change(item, ToolCallStatus::InProgress, content, out);
     }
 
     /// Completes the calls of commands that go on in the background after the turn.
-    pub(super) fn leave_running(&mut self, out: &mut Vec<DialectOutput>) {
+    pub(super) fn leave_running(&mut self, out: &mut Outputs) {
         for open in &self.open {
             if open.call.kind != Some(ToolKind::Execute) || !self.calls.is_open(&open.call.id) {
                 continue;
@@ -108,10 +108,7 @@ impl CodexStreams {
                 (!open.output.is_empty()).then(|| ToolCallContent::text(open.output.as_str()));
             let note = ToolCallContent::text("still running when the turn ended");
             let content = output.into_iter().chain([note]).collect();
-            self.calls.emit(
-                ToolCall::change(open.call.id.as_str(), ToolCallStatus::Completed, content),
-                out,
-            );
+            self.calls.change(&open.call.id, ToolCallStatus::Completed, content, out);
         }
         self.open.clear();
     }

@@ -11,8 +11,7 @@ use super::super::testing::{
 };
 use super::super::{
     CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectName, DialectOutput,
-    OptionChange, PermissionAnswer, PermissionMode, PermissionOptionKind, PromptImage, StopReason,
-    TurnOutcome,
+    OptionChange, Outputs, PermissionAnswer, PermissionMode, PromptImage, StopReason, TurnOutcome,
 };
 use super::CodexAppServer;
 use crate::update::{PlanEntryStatus, SessionUpdate};
@@ -75,7 +74,7 @@ fn nothing_that_a_process_prints_breaks_it() {
 
 /// A thread that is open, and the lines written so far, taken away.
 fn open(opening: &ConversationOptions) -> CodexAppServer {
-    let (mut dialect, mut out) = (CodexAppServer::default(), Vec::new());
+    let (mut dialect, mut out) = (CodexAppServer::default(), Outputs::default());
     dialect.open(opening, &mut out);
     dialect.line(r#"{"id":1,"result":{"userAgent":"x"}}"#, &mut out);
     dialect.line(r#"{"id":2,"result":{"data":[],"nextCursor":null}}"#, &mut out);
@@ -104,7 +103,7 @@ fn prompt(text: &str) -> ComposedPrompt {
 /// A thread with a turn that has started.
 fn running() -> CodexAppServer {
     let mut dialect = open(&ConversationOptions::default());
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     dialect.prompt(&prompt("go"), &mut out);
     feed(&mut dialect, &[json!({ "id": 4, "result": { "turn": { "id": "U" } } })]);
     feed(&mut dialect, &[note("turn/started", json!({ "turn": { "id": "U" } }))]);
@@ -119,8 +118,8 @@ fn note(method: &str, mut params: Value) -> Value {
     json!({ "method": method, "params": params })
 }
 
-fn feed(dialect: &mut CodexAppServer, lines: &[Value]) -> Vec<DialectOutput> {
-    let mut out = Vec::new();
+fn feed(dialect: &mut CodexAppServer, lines: &[Value]) -> Outputs {
+    let mut out = Outputs::default();
     for line in lines {
         dialect.line(&line.to_string(), &mut out);
     }
@@ -139,7 +138,7 @@ fn ended(said: &[DialectOutput]) -> Vec<&TurnOutcome> {
 #[test]
 fn an_interrupt_waits_until_codex_can_take_it() {
     let mut dialect = open(&ConversationOptions::default());
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     dialect.prompt(&prompt("go"), &mut out);
     out.clear();
     assert!(dialect.interrupt(&mut out));
@@ -166,7 +165,7 @@ fn an_interrupt_waits_until_codex_can_take_it() {
 #[test]
 fn a_prompt_that_is_refused_ends_its_turn() {
     let mut dialect = open(&ConversationOptions::default());
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     dialect.prompt(&prompt("go"), &mut out);
     let refused = json!({ "id": 4, "error": { "code": -32600, "message": "thread not found: T" } });
     let out = feed(&mut dialect, &[refused]);
@@ -181,7 +180,7 @@ fn the_end_of_an_earlier_turn_does_not_end_this_one() {
         note("turn/completed", json!({ "turn": { "id": id, "status": "completed", "items": [] } }))
     };
     assert_eq!(ended(&feed(&mut dialect, &[done("U")])).len(), 1);
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     dialect.prompt(&prompt("more"), &mut out);
     assert!(ended(&feed(&mut dialect, &[done("U")])).is_empty());
     let out = feed(
@@ -194,13 +193,13 @@ fn the_end_of_an_earlier_turn_does_not_end_this_one() {
 #[test]
 fn a_process_that_dies_ends_its_turn() {
     let exit = CliExit { code: Some(1), stderr: "boom".to_owned(), ..CliExit::default() };
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     running().end(&exit, &mut out);
     let [TurnOutcome::Failed(failure)] = &ended(&out)[..] else { panic!("{out:?}") };
     assert_eq!(failure.category, Category::ProcessExit);
     assert!(failure.message.contains("boom"));
 
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     running().end(&CliExit { is_stopped_by_us: true, ..exit }, &mut out);
     assert_eq!(ended(&out), [&TurnOutcome::Stopped(StopReason::Cancelled)]);
 }
@@ -270,14 +269,14 @@ fn every_kind_of_item_is_told() {
         json!({ "type": "hologram", "id": "?" }),
     ];
     let mut dialect = running();
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     for item in items {
         for method in ["item/started", "item/completed"] {
-            out.extend(feed(&mut dialect, &[note(method, json!({ "item": item }))]));
+            out.append(&mut feed(&mut dialect, &[note(method, json!({ "item": item }))]));
         }
     }
     let done = json!({ "turn": { "id": "U", "status": "completed", "items": [] } });
-    out.extend(feed(&mut dialect, &[note("turn/completed", done)]));
+    out.append(&mut feed(&mut dialect, &[note("turn/completed", done)]));
     check(&out);
     insta::assert_snapshot!("codex_app_server_items", render(&out));
 }

@@ -1,11 +1,11 @@
 //! One turn of the thread: its start, notifications, interrupts and end.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use wire::{Category, Fault};
 
 use super::super::codex::items::{self, CodexItem, ItemPhase};
 use super::super::codex::{errors, usage_of};
-use super::super::{ComposedPrompt, DialectOutput, StopReason, TokenUsage, TurnEnd, TurnOutcome};
+use super::super::{ComposedPrompt, Outputs, StopReason, TokenUsage, TurnOutcome};
 use super::{CodexAppServer, CodexRequest};
 use crate::tools;
 use crate::update::{CompactionStatus, NoticeSeverity, SessionUpdate, TextKind, ToolCall};
@@ -38,7 +38,7 @@ impl CodexAppServer {
         self.turn = Some(CodexTurn { id, before: self.thread_usage, ..CodexTurn::default() });
     }
 
-    pub(super) fn start_turn(&mut self, prompt: &ComposedPrompt, out: &mut Vec<DialectOutput>) {
+    pub(super) fn start_turn(&mut self, prompt: &ComposedPrompt, out: &mut Outputs) {
         if self.turn.as_ref().is_some_and(|turn| turn.is_cancelling) {
             return self.end_turn(TurnOutcome::Stopped(StopReason::Cancelled), out);
         }
@@ -54,31 +54,31 @@ impl CodexAppServer {
             json!({ "type": "image", "url": url })
         }));
         let settings = &self.settings;
-        let mut params = Map::new();
-        let mut set = |name: &str, value: Value| params.insert(name.to_owned(), value);
-        set("threadId", json!(self.thread));
-        set("input", Value::Array(input));
-        set("approvalPolicy", json!(settings.approval_policy()));
-        set("approvalsReviewer", json!("user"));
-        set("sandboxPolicy", settings.sandbox_policy());
-        if let Some(model) = &settings.model {
-            set("model", json!(model));
+        let mut params = json!({
+            "threadId": self.thread,
+            "input": input,
+            "approvalPolicy": settings.approval_policy(),
+            "approvalsReviewer": "user",
+            "sandboxPolicy": settings.sandbox_policy(),
+        });
+        if let Some(model) = &settings.options.model {
+            params["model"] = json!(model);
         }
-        if let Some(effort) = &settings.effort {
-            set("effort", json!(effort));
+        if let Some(effort) = &settings.options.effort {
+            params["effort"] = json!(effort);
         }
-        self.request(CodexRequest::Turn, "turn/start", Value::Object(params), out);
+        self.request(CodexRequest::Turn, "turn/start", params, out);
     }
 
     /// Codex has taken the prompt; it cannot be interrupted yet.
-    pub(super) fn turn_accepted(&mut self, id: &Value, out: &mut Vec<DialectOutput>) {
+    pub(super) fn turn_accepted(&mut self, id: &Value, out: &mut Outputs) {
         if let (Some(turn), Some(id)) = (&mut self.turn, id.as_str()) {
             turn.id.get_or_insert_with(|| id.to_owned());
         }
         self.send_interrupt(out);
     }
 
-    pub(super) fn send_interrupt(&mut self, out: &mut Vec<DialectOutput>) {
+    pub(super) fn send_interrupt(&mut self, out: &mut Outputs) {
         let Some(turn) = &mut self.turn else { return };
         let Some(id) = turn.id.clone() else { return };
         let is_due = turn.is_cancelling && turn.is_started && !turn.is_interrupt_sent;
@@ -100,12 +100,7 @@ impl CodexAppServer {
     }
 
     /// Handles notifications about a turn of our thread.
-    pub(super) fn about_turn(
-        &mut self,
-        method: &str,
-        params: &Value,
-        out: &mut Vec<DialectOutput>,
-    ) -> bool {
+    pub(super) fn about_turn(&mut self, method: &str, params: &Value, out: &mut Outputs) -> bool {
         let item = params["itemId"].as_str().unwrap_or_default();
         let delta = params["delta"].as_str().unwrap_or_default();
         let part = |name: &str| params[name].as_u64().unwrap_or_default();
@@ -138,7 +133,7 @@ impl CodexAppServer {
             }
             "turn/plan/updated" => {
                 let entries = tools::plan_of(&params["plan"]).unwrap_or_default();
-                out.push(DialectOutput::Update(SessionUpdate::Plan { entries }));
+                out.plan(entries);
             }
             "thread/tokenUsage/updated" => return self.used(params, out),
             "thread/compacted" => self.compacted(&params["turnId"], out),
@@ -174,12 +169,7 @@ impl CodexAppServer {
     }
 
     /// A `turn/completed` line that was too long; `params` are from its beginning.
-    pub(super) fn skipped_end(
-        &mut self,
-        params: &Value,
-        failure: Fault,
-        out: &mut Vec<DialectOutput>,
-    ) {
+    pub(super) fn skipped_end(&mut self, params: &Value, failure: Fault, out: &mut Outputs) {
         let thread = params["threadId"].as_str();
         let is_foreign = thread.is_some() && thread != self.thread.as_deref();
         let told = &params["turn"];
@@ -192,7 +182,7 @@ impl CodexAppServer {
         }
     }
 
-    fn turn_completed(&mut self, told: &Value, out: &mut Vec<DialectOutput>) {
+    fn turn_completed(&mut self, told: &Value, out: &mut Outputs) {
         let id = told["id"].as_str();
         if self.is_other_turn(id) {
             return;
@@ -203,7 +193,7 @@ impl CodexAppServer {
         for item in told["items"].as_array().into_iter().flatten() {
             if let CodexItem::Message(text) = items::read(item, ItemPhase::Completed) {
                 let id = item["id"].as_str().unwrap_or_default();
-                self.streams.texts.whole(id, TextKind::Message, &text, out);
+                self.streams.texts.item(id, TextKind::Message, &text, ItemPhase::Completed, out);
             }
         }
         if let (Some(turn), Some(id)) = (&mut self.turn, id) {
@@ -212,22 +202,19 @@ impl CodexAppServer {
         self.end_turn(ending, out);
     }
 
-    fn item(&mut self, item: &Value, phase: ItemPhase, out: &mut Vec<DialectOutput>) -> bool {
+    fn item(&mut self, item: &Value, phase: ItemPhase, out: &mut Outputs) -> bool {
         self.send_interrupt(out);
         let Some(id) = item["id"].as_str() else { return false };
         let texts = &mut self.streams.texts;
         match (items::read(item, phase), phase) {
-            (CodexItem::Message(text), ItemPhase::Completed) => {
-                texts.whole(id, TextKind::Message, &text, out);
-            }
-            (CodexItem::Message(text), _) => texts.update(id, TextKind::Message, &text, out),
+            (CodexItem::Message(text), _) => texts.item(id, TextKind::Message, &text, phase, out),
             (CodexItem::Thought { summary, content }, ItemPhase::Completed) => {
                 self.streams.thought_whole(id, &summary, &content, out);
             }
             // It begins empty, and goes on in pieces.
             (CodexItem::Thought { .. }, _) => {}
             (CodexItem::Plan(entries), _) => {
-                out.push(DialectOutput::Update(SessionUpdate::Plan { entries }));
+                out.plan(entries);
             }
             (CodexItem::Call(call), _) => self.call(*call, out),
             (CodexItem::Notice(severity, title), _) => self.notice(severity, title, None, out),
@@ -237,7 +224,7 @@ impl CodexAppServer {
             (CodexItem::Compaction, _) => self.compaction(id, CompactionStatus::InProgress, out),
             (CodexItem::Review(text), ItemPhase::Completed) => {
                 if !texts.has_said(&text) {
-                    texts.whole(id, TextKind::Message, &text, out);
+                    texts.item(id, TextKind::Message, &text, phase, out);
                 }
             }
             (CodexItem::Review(_) | CodexItem::UserMessage, _) => {}
@@ -246,7 +233,7 @@ impl CodexAppServer {
         true
     }
 
-    fn call(&mut self, call: ToolCall, out: &mut Vec<DialectOutput>) {
+    fn call(&mut self, call: ToolCall, out: &mut Outputs) {
         let is_late = self.turn.is_none();
         let is_final = call.status.is_some_and(crate::update::ToolCallStatus::is_final);
         // Nothing would end a call that begins after the turn's end.
@@ -258,7 +245,7 @@ impl CodexAppServer {
 
     /// Handles token counts, which come for the thread and for its last request to the model;
     /// after a resume also for turns that are long over.
-    fn used(&mut self, params: &Value, out: &mut Vec<DialectOutput>) -> bool {
+    fn used(&mut self, params: &Value, out: &mut Outputs) -> bool {
         let counts = &params["tokenUsage"];
         let (Some(total), Some(last)) = (usage_of(&counts["total"]), usage_of(&counts["last"]))
         else {
@@ -275,12 +262,12 @@ impl CodexAppServer {
         self.thread_usage = Some(total);
         if let Some(size) = counts["modelContextWindow"].as_u64() {
             let used = last.total_tokens;
-            out.push(DialectOutput::Update(SessionUpdate::UsageUpdate { used, size, cost: None }));
+            out.update(SessionUpdate::UsageUpdate { used, size, cost: None });
         }
         true
     }
 
-    fn failed(&mut self, params: &Value, out: &mut Vec<DialectOutput>) {
+    fn failed(&mut self, params: &Value, out: &mut Outputs) {
         let error = &params["error"];
         let message = error["message"].as_str().unwrap_or_default();
         let details = error["additionalDetails"].as_str().map(str::to_owned);
@@ -296,7 +283,7 @@ impl CodexAppServer {
         }
     }
 
-    fn compaction(&mut self, id: &str, status: CompactionStatus, out: &mut Vec<DialectOutput>) {
+    fn compaction(&mut self, id: &str, status: CompactionStatus, out: &mut Outputs) {
         let told = (id.to_owned(), status);
         if let Some(turn) = &mut self.turn {
             if turn.compaction.as_ref() == Some(&told) {
@@ -304,11 +291,11 @@ impl CodexAppServer {
             }
             turn.compaction = Some(told);
         }
-        out.push(DialectOutput::Update(SessionUpdate::compaction(id, status, None)));
+        out.compaction(id, status, None);
     }
 
     /// Handles the older notification of a compaction, which follows the item.
-    fn compacted(&mut self, turn_id: &Value, out: &mut Vec<DialectOutput>) {
+    fn compacted(&mut self, turn_id: &Value, out: &mut Outputs) {
         let told = self.turn.as_ref().and_then(|turn| turn.compaction.clone());
         match told {
             Some((_, CompactionStatus::Completed)) => {}
@@ -320,7 +307,7 @@ impl CodexAppServer {
         }
     }
 
-    pub(super) fn end_turn(&mut self, ending: TurnOutcome, out: &mut Vec<DialectOutput>) {
+    pub(super) fn end_turn(&mut self, ending: TurnOutcome, out: &mut Outputs) {
         let Some(mut turn) = self.turn.take() else { return };
         self.pending_prompt = None;
         let compaction = match &ending {
@@ -342,7 +329,7 @@ impl CodexAppServer {
         };
         let usage = usage.filter(|usage| usage.total_tokens > 0);
         self.last_turn = turn.id;
-        out.push(DialectOutput::TurnEnded(TurnEnd { ending, usage }));
+        out.end_turn(ending, usage);
     }
 }
 

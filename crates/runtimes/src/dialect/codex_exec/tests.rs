@@ -7,8 +7,8 @@ use super::super::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
 use super::super::{
-    CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectName, DialectOutput, StopReason,
-    TurnEnd, TurnOutcome,
+    CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectName, DialectOutput, Outputs,
+    StopReason, TurnEnd, TurnOutcome,
 };
 use super::CodexExec;
 use crate::update::{PlanEntryStatus, SessionUpdate, ToolCallStatus};
@@ -46,7 +46,7 @@ fn nothing_that_a_process_prints_breaks_it() {
     survives_anything(NAME, recordings("codex").iter().map(|(_, path)| stdout_of(path)).collect());
 }
 
-fn run(lines: &[&str], exit: &CliExit) -> Vec<DialectOutput> {
+fn run(lines: &[&str], exit: &CliExit) -> Outputs {
     translate(NAME, lines.join("\n").as_bytes(), &[], exit)
 }
 
@@ -71,7 +71,7 @@ const DONE: &str = r#"{"type":"turn.completed","usage":{"input_tokens":500,"cach
 #[test]
 fn the_use_of_a_resumed_thread_is_not_taken_for_that_of_its_turn() {
     let mut dialect = CodexExec::default();
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     dialect.open(
         &ConversationOptions { resume: Some("t".to_owned()), ..ConversationOptions::default() },
         &mut out,
@@ -81,7 +81,7 @@ fn the_use_of_a_resumed_thread_is_not_taken_for_that_of_its_turn() {
     assert_eq!(end_of(&out).usage, None);
 
     let mut dialect = CodexExec::default();
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     dialect.open(&ConversationOptions::default(), &mut out);
     dialect.prompt(&ComposedPrompt::default(), &mut out);
     dialect.line(DONE, &mut out);
@@ -94,7 +94,7 @@ fn the_use_of_a_resumed_thread_is_not_taken_for_that_of_its_turn() {
 fn calls_of_two_processes_have_different_ids() {
     let id = || {
         let mut dialect = CodexExec::default();
-        let mut out = Vec::new();
+        let mut out = Outputs::default();
         dialect.open(&ConversationOptions::default(), &mut out);
         dialect.line(
             r#"{"type":"item.started","item":{"id":"item_1","type":"command_execution","command":"ls","status":"in_progress"}}"#,

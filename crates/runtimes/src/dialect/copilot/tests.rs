@@ -6,7 +6,7 @@ use wire::Category;
 use super::super::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
-use super::super::{CliExit, DialectName, DialectOutput, StopReason, TurnOutcome};
+use super::super::{CliExit, DialectName, DialectOutput, Outputs, StopReason, TurnOutcome};
 
 const NAME: DialectName = DialectName::CopilotJson;
 
@@ -43,9 +43,9 @@ fn spoilt_recordings_do_no_harm() {
     survives_anything(NAME, recordings("copilot").iter().map(|(_, p)| stdout_of(p)).collect());
 }
 
-fn said(lines: &[(&str, Value)]) -> Vec<DialectOutput> {
+fn said(lines: &[(&str, Value)]) -> Outputs {
     let mut dialect = NAME.start();
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     for (kind, data) in lines {
         dialect.line(&json!({ "type": kind, "data": data }).to_string(), &mut out);
     }

@@ -8,7 +8,7 @@ use crate::dialect::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
 use crate::dialect::{
-    CliExit, ComposedPrompt, Dialect, DialectName, DialectOutput, StopReason, TurnOutcome,
+    CliExit, ComposedPrompt, Dialect, DialectName, DialectOutput, Outputs, StopReason, TurnOutcome,
 };
 use crate::update::{SessionUpdate, ToolCall, ToolCallStatus};
 
@@ -19,7 +19,7 @@ fn all() -> Vec<(String, Vec<u8>, CliExit)> {
     recordings.map(|(name, path)| (name, stdout_of(&path), exit_of(&path))).collect()
 }
 
-fn one(scenario: &str) -> Vec<DialectOutput> {
+fn one(scenario: &str) -> Outputs {
     let (_, bytes, exit) = all().into_iter().find(|(name, ..)| name == scenario).unwrap();
     translate(DIALECT, &bytes, &[], &exit)
 }
@@ -82,7 +82,7 @@ fn errors_that_only_stderr_tells_are_known() {
         [("not-logged-in", Category::Auth), ("bad-model", Category::ModelUnavailable)]
     {
         let (_, bytes, exit) = all().into_iter().find(|(scenario, ..)| scenario == name).unwrap();
-        let (mut cursor, mut out) = (Cursor::default(), Vec::new());
+        let (mut cursor, mut out) = (Cursor::default(), Outputs::default());
         cursor.prompt(&ComposedPrompt::default(), &mut out);
         for line in String::from_utf8(bytes).unwrap().lines() {
             cursor.line(line, &mut out);
@@ -114,14 +114,14 @@ fn what_comes_after_the_end_does_not_end_it_again() {
 #[test]
 fn unknown_lines_are_passed_on() {
     for line in ["no json", "[1]", r#"{"type":"interaction_query"}"#, r#"{"type":"system"}"#] {
-        let (mut cursor, mut out) = (Cursor::default(), Vec::new());
+        let (mut cursor, mut out) = (Cursor::default(), Outputs::default());
         cursor.line(line, &mut out);
-        assert_eq!(out, [DialectOutput::UnknownLine(line.to_owned())]);
+        assert_eq!(*out, [DialectOutput::UnknownLine(line.to_owned())]);
     }
     let odd = json!({ "type": "tool_call", "subtype": "started", "tool_call": { "x": 1 } });
-    let (mut cursor, mut out) = (Cursor::default(), Vec::new());
+    let (mut cursor, mut out) = (Cursor::default(), Outputs::default());
     cursor.line(&odd.to_string(), &mut out);
-    assert_eq!(out, [DialectOutput::UnknownLine(odd.to_string())]);
+    assert_eq!(*out, [DialectOutput::UnknownLine(odd.to_string())]);
 }
 
 #[test]

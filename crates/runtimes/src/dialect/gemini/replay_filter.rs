@@ -74,9 +74,8 @@ impl ReplayFilter {
     }
 
     fn is_new_attempt(&self, pause: u64) -> bool {
-        let is_enough = self.n_attempts > 0
-            || self.n_pieces > 1
-            || self.retold.emitted().len() >= MIN_LONE_BYTES;
+        let is_enough =
+            self.n_attempts > 0 || self.n_pieces > 1 || self.retold.emitted.len() >= MIN_LONE_BYTES;
         is_enough
             && self.n_attempts < MAX_ATTEMPTS
             && pause >= FIRST_WAIT_MS << self.n_attempts

@@ -6,7 +6,7 @@ use wire::Category;
 use super::super::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
-use super::super::{CliExit, DialectName, DialectOutput, StopReason, TurnOutcome};
+use super::super::{CliExit, DialectName, DialectOutput, Outputs, StopReason, TurnOutcome};
 
 const NAME: DialectName = DialectName::GeminiStreamJson;
 
@@ -46,7 +46,7 @@ fn spoilt_recordings_do_no_harm() {
 }
 
 /// Pieces of an answer with the pause before each.
-fn answer(pieces: &[(u64, &str)], end: &Value) -> Vec<DialectOutput> {
+fn answer(pieces: &[(u64, &str)], end: &Value) -> Outputs {
     let mut now = 3_600_000 * 23 + 59 * 60_000;
     let mut lines = Vec::new();
     for (pause, text) in pieces {
@@ -111,10 +111,10 @@ fn another_wording_after_a_dropped_stream_is_told_in_full() {
 
 fn ending(lines: &[Value], exit: &CliExit) -> TurnOutcome {
     let text = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
-    let said = translate(NAME, text.as_bytes(), &[], exit);
+    let mut said = translate(NAME, text.as_bytes(), &[], exit);
     check(&said);
     assert_eq!(turn_ends(&said), 1);
-    match said.into_iter().next_back() {
+    match said.pop() {
         Some(DialectOutput::TurnEnded(end)) => end.ending,
         other => panic!("the end is {other:?}"),
     }

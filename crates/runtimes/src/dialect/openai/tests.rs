@@ -6,7 +6,7 @@ use wire::Category;
 use super::super::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
-use super::super::{CliExit, DialectName, DialectOutput, StopReason, TurnOutcome};
+use super::super::{CliExit, DialectName, DialectOutput, Outputs, StopReason, TurnOutcome};
 
 const NAME: DialectName = DialectName::OpenaiJson;
 const CLIS: [&str; 3] = ["kimi-cli", "kimi-code", "vibe"];
@@ -29,7 +29,7 @@ fn spoilt_recordings_do_no_harm() {
     survives_anything(NAME, paths.map(|(_, path)| stdout_of(&path)).collect());
 }
 
-fn said(lines: &[Value], exit: &CliExit) -> Vec<DialectOutput> {
+fn said(lines: &[Value], exit: &CliExit) -> Outputs {
     let text = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     let said = translate(NAME, text.as_bytes(), &[], exit);
     check(&said);

@@ -6,10 +6,10 @@
 use serde_json::{Value, json};
 
 use super::super::{
-    DialectOutput, PermissionAnswer, PermissionOption, PermissionOptionKind, PermissionRequest,
+    DialectOutput, Outputs, PermissionAnswer, PermissionOption, PermissionOptionKind,
 };
 use crate::tools;
-use crate::update::{NoticeSeverity, SessionUpdate, ToolCall, ToolKind};
+use crate::update::{NoticeSeverity, ToolCall, ToolKind};
 
 #[derive(Debug, Default)]
 pub(super) struct PiDialogs {
@@ -27,26 +27,27 @@ const YES: &str = "yes";
 const NO: &str = "no";
 
 impl PiDialogs {
-    pub(super) fn request(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
+    pub(super) fn request(&mut self, event: &Value, out: &mut Outputs) {
         let id = event["id"].as_str().unwrap_or_default();
         let title = event["title"].as_str().unwrap_or("an extension asks");
         let message = event["message"].as_str().unwrap_or_default();
         match event["method"].as_str().unwrap_or_default() {
             "confirm" => {
-                let yes = PermissionOption::new(YES, "Yes", PermissionOptionKind::AllowOnce);
-                let options =
-                    vec![yes, PermissionOption::new(NO, "No", PermissionOptionKind::RejectOnce)];
+                let yes = PermissionOption::allow_once(YES, "Yes");
+                let options = vec![yes, PermissionOption::reject_once(NO, "No")];
                 self.ask(id, title, message, Vec::new(), options, out);
             }
             "select" => {
-                let choices = choices_of(&event["options"]);
+                let choices = event["options"].as_array().into_iter().flatten();
+                let choices = choices.filter_map(|name| name.as_str().map(str::to_owned));
+                let choices: Vec<String> = choices.collect();
                 if choices.is_empty() {
-                    return respond(id, json!({ "cancelled": true }), out);
+                    return cancel(id, out);
                 }
                 let options = choices.iter().enumerate();
                 let options = options
-                    .map(|(n, name)| PermissionOption::new(n.to_string(), name, kind_of(name)));
-                let options = options.collect();
+                    .map(|(n, name)| PermissionOption::new(n.to_string(), name, kind_of(name)))
+                    .collect();
                 self.ask(id, title, message, choices, options, out);
             }
             "notify" => {
@@ -55,19 +56,15 @@ impl PiDialogs {
                     Some("warning") => NoticeSeverity::Warning,
                     _ => NoticeSeverity::Info,
                 };
-                out.push(DialectOutput::Update(SessionUpdate::notice(severity, message)));
+                out.notice(severity, message);
             }
             // Decoration of a terminal, without an answer.
             "setStatus" | "setWidget" | "setTitle" | "set_editor_text" => {}
             "input" | "editor" => {
-                let note = format!("an extension wanted an answer that cannot be given: {title}");
-                out.push(DialectOutput::Update(SessionUpdate::notice(
-                    NoticeSeverity::Warning,
-                    note,
-                )));
-                respond(id, json!({ "cancelled": true }), out);
+                out.warn(format!("an extension wanted an answer that cannot be given: {title}"));
+                cancel(id, out);
             }
-            _ => respond(id, json!({ "cancelled": true }), out),
+            _ => cancel(id, out),
         }
     }
 
@@ -78,7 +75,7 @@ impl PiDialogs {
         message: &str,
         choices: Vec<String>,
         options: Vec<PermissionOption>,
-        out: &mut Vec<DialectOutput>,
+        out: &mut Outputs,
     ) {
         let separator = if message.is_empty() { "" } else { ": " };
         let call = ToolCall {
@@ -89,24 +86,15 @@ impl PiDialogs {
             ..ToolCall::default()
         };
         self.open.push(PiDialog { id: id.to_owned(), choices });
-        out.push(DialectOutput::PermissionRequest(PermissionRequest {
-            id: id.to_owned(),
-            call,
-            options,
-        }));
+        out.ask(id.to_owned(), call, options);
     }
 
-    pub(super) fn answer(
-        &mut self,
-        ask: &str,
-        answer: &PermissionAnswer,
-        out: &mut Vec<DialectOutput>,
-    ) {
+    pub(super) fn answer(&mut self, ask: &str, answer: &PermissionAnswer, out: &mut Outputs) {
         let Some(at) = self.open.iter().position(|dialog| dialog.id == ask) else { return };
         let dialog = self.open.remove(at);
         let choice = match answer {
             PermissionAnswer::Chosen(option) => option.as_str(),
-            PermissionAnswer::Cancelled => return respond(ask, json!({ "cancelled": true }), out),
+            PermissionAnswer::Cancelled => return cancel(ask, out),
         };
         let chosen = choice.parse::<usize>().ok().and_then(|n| dialog.choices.get(n));
         let response = match chosen {
@@ -118,7 +106,7 @@ impl PiDialogs {
     }
 
     /// Withdraws all dialogs, since the turn is over.
-    pub(super) fn withdraw(&mut self, out: &mut Vec<DialectOutput>) {
+    pub(super) fn withdraw(&mut self, out: &mut Outputs) {
         for dialog in self.open.drain(..) {
             out.push(DialectOutput::RequestWithdrawn(dialog.id));
         }
@@ -126,21 +114,20 @@ impl PiDialogs {
 }
 
 /// Cancels a dialog whose request could not be read.
-pub(super) fn refuse(event: &Value, out: &mut Vec<DialectOutput>) {
+pub(super) fn refuse(event: &Value, out: &mut Outputs) {
     if let Some(id) = event["id"].as_str() {
-        respond(id, json!({ "cancelled": true }), out);
+        cancel(id, out);
     }
 }
 
-fn respond(id: &str, mut response: Value, out: &mut Vec<DialectOutput>) {
-    response["type"] = Value::from("extension_ui_response");
-    response["id"] = Value::from(id);
-    out.push(DialectOutput::StdinLine(response.to_string()));
+fn cancel(id: &str, out: &mut Outputs) {
+    respond(id, json!({ "cancelled": true }), out);
 }
 
-fn choices_of(options: &Value) -> Vec<String> {
-    let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
-    options.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+fn respond(id: &str, mut response: Value, out: &mut Outputs) {
+    response["type"] = Value::from("extension_ui_response");
+    response["id"] = Value::from(id);
+    out.write(&response);
 }
 
 /// The kind of a choice, guessed from its words.

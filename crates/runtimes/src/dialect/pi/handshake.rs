@@ -9,14 +9,15 @@ use serde_json::{Value, json};
 use wire::{Category, Fault};
 
 use super::super::{
-    CliExit, ConversationInfo, ConversationOptions, DialectOutput, Model, OptionChange,
+    CliExit, ConversationInfo, ConversationOptions, DialectOutput, Model, OptionChange, Outputs,
     learn_session, stderr,
 };
 use super::PiCommands;
-use crate::update::{AvailableCommand, NoticeSeverity, SessionUpdate};
+use crate::update::{AvailableCommand, SessionUpdate};
 
 #[derive(Debug, Default)]
 pub(super) struct PiHandshake {
+    pub(super) commands: PiCommands,
     is_opening: bool,
     resume: Option<String>,
     wished_model: Option<String>,
@@ -35,9 +36,8 @@ pub(super) struct PiHandshake {
 struct PiModel {
     provider: String,
     id: String,
-    name: Option<String>,
-    has_thoughts: bool,
-    context_window: Option<u64>,
+    /// As it is offered, under the id `provider/id`.
+    offered: Model,
 }
 
 /// The purpose of a command of ours, by which its response is read.
@@ -55,35 +55,24 @@ enum PiCommandKind {
 const EFFORTS: [&str; 6] = ["off", "minimal", "low", "medium", "high", "xhigh"];
 
 impl PiHandshake {
-    pub(super) fn open(
-        &mut self,
-        opening: &ConversationOptions,
-        commands: &mut PiCommands,
-        out: &mut Vec<DialectOutput>,
-    ) {
+    pub(super) fn open(&mut self, opening: &ConversationOptions, out: &mut Outputs) {
         self.is_opening = true;
         self.resume.clone_from(&opening.resume);
         self.wished_model.clone_from(&opening.model);
         if let Some(level) = &opening.effort {
-            self.set(&OptionChange::Effort(level.clone()), commands, out);
+            self.set(&OptionChange::Effort(level.clone()), out);
         }
         for (asked, command) in [
             (PiCommandKind::Models, "get_available_models"),
             (PiCommandKind::Commands, "get_commands"),
             (PiCommandKind::State, "get_state"),
         ] {
-            self.ask(asked, json!({ "type": command }), commands, out);
+            self.ask(asked, json!({ "type": command }), out);
         }
     }
 
-    fn ask(
-        &mut self,
-        asked: PiCommandKind,
-        command: Value,
-        commands: &mut PiCommands,
-        out: &mut Vec<DialectOutput>,
-    ) {
-        self.pending.insert(commands.send(command, out), asked);
+    fn ask(&mut self, asked: PiCommandKind, command: Value, out: &mut Outputs) {
+        self.pending.insert(self.commands.send(command, out), asked);
     }
 
     fn waits_for(&self, asked: PiCommandKind) -> bool {
@@ -91,26 +80,20 @@ impl PiHandshake {
     }
 
     /// The id that `--mode json` prints first.
-    pub(super) fn session(&mut self, id: &str, out: &mut Vec<DialectOutput>) {
+    pub(super) fn session(&mut self, id: &str, out: &mut Outputs) {
         learn_session(&mut self.session, id, out);
     }
 
     pub(super) fn context_window(&self) -> Option<u64> {
-        self.model.as_ref()?.context_window
+        self.model.as_ref()?.offered.context
     }
 
     /// `true` when the response was to one of our own commands.
-    pub(super) fn response(
-        &mut self,
-        id: &str,
-        event: &Value,
-        commands: &mut PiCommands,
-        out: &mut Vec<DialectOutput>,
-    ) -> bool {
+    pub(super) fn response(&mut self, id: &str, event: &Value, out: &mut Outputs) -> bool {
         let data = &event["data"];
         // The state is read, whichever command it answers.
         if event["command"] == "get_state" && event["success"] == true {
-            self.model = read_model(&data["model"]);
+            self.model = PiModel::read(&data["model"]);
             if !self.is_opening {
                 self.session(session_of(data), out);
             }
@@ -119,36 +102,33 @@ impl PiHandshake {
         match self.pending.remove(id) {
             None => return false,
             Some(PiCommandKind::Switch) if is_good && data["cancelled"] != true => {
-                self.ask(PiCommandKind::State, json!({ "type": "get_state" }), commands, out);
+                self.ask(PiCommandKind::State, json!({ "type": "get_state" }), out);
             }
             Some(PiCommandKind::Switch) => {
                 self.lose(event["error"].as_str().unwrap_or("pi did not switch"), out);
             }
             Some(PiCommandKind::Models) => {
                 let models = data["models"].as_array().into_iter().flatten();
-                self.models = models.filter_map(read_model).collect();
+                self.models = models.filter_map(PiModel::read).collect();
             }
             Some(PiCommandKind::Commands) => tell_commands(&data["commands"], out),
-            Some(PiCommandKind::State) => self.opened(event, commands, out),
+            Some(PiCommandKind::State) => self.opened(event, out),
             Some(PiCommandKind::Setting) => {
                 if event["command"] == "set_model" && is_good {
-                    self.model = read_model(data).or(self.model.take());
+                    self.model = PiModel::read(data).or(self.model.take());
                 }
                 if event["success"] == false {
                     let error = event["error"].as_str().unwrap_or("pi refused a setting");
-                    out.push(DialectOutput::Update(SessionUpdate::notice(
-                        NoticeSeverity::Warning,
-                        error,
-                    )));
+                    out.warn(error);
                 }
             }
         }
-        self.change_model(commands, out);
+        self.change_model(out);
         self.say_opened(out);
         true
     }
 
-    fn opened(&mut self, event: &Value, commands: &mut PiCommands, out: &mut Vec<DialectOutput>) {
+    fn opened(&mut self, event: &Value, out: &mut Outputs) {
         let data = &event["data"];
         let is_told = event["success"] == true && data.is_object();
         if self.resume.is_none() && !is_told {
@@ -161,7 +141,7 @@ impl PiHandshake {
             // requested again only when the switch is answered.
             self.has_switched = true;
             let command = json!({ "type": "switch_session", "sessionPath": path });
-            return self.ask(PiCommandKind::Switch, command, commands, out);
+            return self.ask(PiCommandKind::Switch, command, out);
         }
         self.session(session_of(data), out);
         self.opened =
@@ -169,21 +149,21 @@ impl PiHandshake {
     }
 
     /// Changes to the model of the session's options, once the models are known.
-    fn change_model(&mut self, commands: &mut PiCommands, out: &mut Vec<DialectOutput>) {
+    fn change_model(&mut self, out: &mut Outputs) {
         if self.opened.is_none() || self.waits_for(PiCommandKind::Models) {
             return;
         }
-        let Some(model) = self.wished_model.take().filter(|model| !self.is_current(model)) else {
+        let Some(wished) = self.wished_model.take() else { return };
+        if self.model.as_ref().is_some_and(|current| current.is_called(&wished)) {
             return;
-        };
-        if !self.set(&OptionChange::Model(model.clone()), commands, out) {
-            let title = format!("pi knows no model `{model}`");
-            out.push(DialectOutput::Update(SessionUpdate::notice(NoticeSeverity::Warning, title)));
+        }
+        if !self.set(&OptionChange::Model(wished.clone()), out) {
+            out.warn(format!("pi knows no model `{wished}`"));
         }
     }
 
     /// pi refused to report its state: the conversation cannot be opened.
-    fn refused(&mut self, event: &Value, out: &mut Vec<DialectOutput>) {
+    fn refused(&mut self, event: &Value, out: &mut Outputs) {
         let error = event["error"].as_str();
         let message = error.unwrap_or("pi reported no state");
         let category = Category::classify(None, message).or(Category::Protocol);
@@ -191,13 +171,13 @@ impl PiHandshake {
     }
 
     /// Reports a conversation that is not open yet as lost.
-    pub(super) fn give_up(&mut self, failure: &Fault, out: &mut Vec<DialectOutput>) {
+    pub(super) fn give_up(&mut self, failure: &Fault, out: &mut Outputs) {
         if std::mem::take(&mut self.is_opening) {
             out.push(DialectOutput::ConversationLost(failure.clone()));
         }
     }
 
-    fn lose(&mut self, why: &str, out: &mut Vec<DialectOutput>) {
+    fn lose(&mut self, why: &str, out: &mut Outputs) {
         self.is_opening = false;
         out.push(DialectOutput::ConversationLost(Fault::new(Category::SessionLost, why)));
     }
@@ -216,7 +196,7 @@ impl PiHandshake {
     }
 
     /// Reports the conversation as open, once state and models are known.
-    fn say_opened(&mut self, out: &mut Vec<DialectOutput>) {
+    fn say_opened(&mut self, out: &mut Outputs) {
         let is_waiting =
             self.waits_for(PiCommandKind::Models) || self.waits_for(PiCommandKind::Setting);
         if !self.is_opening || is_waiting {
@@ -224,17 +204,12 @@ impl PiHandshake {
         }
         let Some(mut opened) = self.opened.take() else { return };
         self.is_opening = false;
-        opened.model = self.model.as_ref().map(PiModel::full_id);
-        opened.models = self.models.iter().map(PiModel::model).collect();
+        opened.model = self.model.as_ref().map(|model| model.offered.id.clone());
+        opened.models = self.models.iter().map(|model| model.offered.clone()).collect();
         out.push(DialectOutput::ConversationOpened(opened));
     }
 
-    pub(super) fn set(
-        &mut self,
-        change: &OptionChange,
-        commands: &mut PiCommands,
-        out: &mut Vec<DialectOutput>,
-    ) -> bool {
+    pub(super) fn set(&mut self, change: &OptionChange, out: &mut Outputs) -> bool {
         let command = match change {
             OptionChange::Model(model) => {
                 let Some((provider, id)) = self.find(model) else { return false };
@@ -244,25 +219,20 @@ impl PiHandshake {
             // pi asks for no permissions.
             OptionChange::Permissions(_) => return false,
         };
-        self.ask(PiCommandKind::Setting, command, commands, out);
+        self.ask(PiCommandKind::Setting, command, out);
         true
     }
 
     /// Provider and id of a model, given as `provider/id` or by a known id alone.
     fn find(&self, model: &str) -> Option<(String, String)> {
-        let known = self.models.iter().find(|known| known.full_id() == model || known.id == model);
-        match known {
+        match self.models.iter().find(|known| known.is_called(model)) {
             Some(known) => Some((known.provider.clone(), known.id.clone())),
             None => model.split_once('/').map(|(p, id)| (p.to_owned(), id.to_owned())),
         }
     }
 
-    fn is_current(&self, model: &str) -> bool {
-        self.model.as_ref().is_some_and(|known| known.full_id() == model || known.id == model)
-    }
-
     /// The process is gone; a conversation that was still to be resumed is reported as lost.
-    pub(super) fn end(&mut self, exit: &CliExit, out: &mut Vec<DialectOutput>) {
+    pub(super) fn end(&mut self, exit: &CliExit, out: &mut Outputs) {
         if std::mem::take(&mut self.is_opening) && self.resume.is_some() && !exit.is_stopped_by_us {
             out.push(DialectOutput::ConversationLost(stderr::failure(exit)));
         }
@@ -270,29 +240,23 @@ impl PiHandshake {
 }
 
 impl PiModel {
-    fn full_id(&self) -> String {
-        format!("{}/{}", self.provider, self.id)
-    }
-
-    fn model(&self) -> Model {
-        let efforts = if self.has_thoughts { &EFFORTS[..] } else { &[] };
-        Model {
-            id: self.full_id(),
-            name: self.name.clone(),
+    fn read(model: &Value) -> Option<Self> {
+        let provider = model["provider"].as_str()?.to_owned();
+        let id = model["id"].as_str()?.to_owned();
+        let efforts = if model["reasoning"] == true { &EFFORTS[..] } else { &[] };
+        let offered = Model {
+            id: format!("{provider}/{id}"),
+            name: model["name"].as_str().map(str::to_owned),
+            context: model["contextWindow"].as_u64().filter(|n| *n > 0),
             efforts: efforts.iter().map(|&effort| effort.to_owned()).collect(),
             ..Model::default()
-        }
+        };
+        Some(Self { provider, id, offered })
     }
-}
 
-fn read_model(model: &Value) -> Option<PiModel> {
-    Some(PiModel {
-        provider: model["provider"].as_str()?.to_owned(),
-        id: model["id"].as_str()?.to_owned(),
-        name: model["name"].as_str().map(str::to_owned),
-        has_thoughts: model["reasoning"] == true,
-        context_window: model["contextWindow"].as_u64().filter(|n| *n > 0),
-    })
+    fn is_called(&self, name: &str) -> bool {
+        self.offered.id == name || self.id == name
+    }
 }
 
 /// The id by which pi resumes: the session's file, or its id.
@@ -304,21 +268,15 @@ fn is_path(session: &str) -> bool {
     session.contains(['/', '\\'])
 }
 
-fn tell_commands(commands: &Value, out: &mut Vec<DialectOutput>) {
-    let commands = commands.as_array().map(Vec::as_slice).unwrap_or_default();
-    let available_commands: Vec<AvailableCommand> = commands
-        .iter()
-        .filter_map(|command| {
-            Some(AvailableCommand {
-                name: command["name"].as_str()?.to_owned(),
-                description: command["description"].as_str().unwrap_or_default().to_owned(),
-                input: None,
-            })
-        })
-        .collect();
+fn tell_commands(commands: &Value, out: &mut Outputs) {
+    let read = |command: &Value| {
+        let name = command["name"].as_str()?.to_owned();
+        let description = command["description"].as_str().unwrap_or_default().to_owned();
+        Some(AvailableCommand { name, description, input: None })
+    };
+    let commands = commands.as_array().into_iter().flatten();
+    let available_commands: Vec<AvailableCommand> = commands.filter_map(read).collect();
     if !available_commands.is_empty() {
-        out.push(DialectOutput::Update(SessionUpdate::AvailableCommandsUpdate {
-            available_commands,
-        }));
+        out.update(SessionUpdate::AvailableCommandsUpdate { available_commands });
     }
 }

@@ -11,8 +11,8 @@ use super::super::testing::{
 };
 use super::super::{
     CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectName, DialectOutput,
-    OptionChange, PermissionAnswer, PermissionMode, PermissionOptionKind, PromptImage, StopReason,
-    TurnOutcome,
+    OptionChange, Outputs, PermissionAnswer, PermissionMode, PermissionOptionKind, PromptImage,
+    StopReason, TurnOutcome,
 };
 
 const NAME: DialectName = DialectName::PiRpc;
@@ -65,12 +65,12 @@ fn spoilt_recordings_do_no_harm() {
 /// A dialect with somebody at the other end.
 struct Talk {
     pi: Box<dyn Dialect>,
-    said: Vec<DialectOutput>,
+    said: Outputs,
 }
 
 impl Talk {
     fn open(opening: &ConversationOptions) -> Self {
-        let mut talk = Self { pi: NAME.start(), said: Vec::new() };
+        let mut talk = Self { pi: NAME.start(), said: Outputs::default() };
         talk.pi.open(opening, &mut talk.said);
         talk
     }

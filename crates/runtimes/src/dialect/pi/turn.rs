@@ -17,9 +17,10 @@ pub(super) struct PiTurn {
     /// Whether the prompt is a slash command, which an extension may handle without a run.
     is_command: bool,
     is_agent_running: bool,
-    abort: Option<String>,
+    /// The id of the command that interrupts the turn.
+    pub(super) abort: Option<String>,
     /// The id of the `get_state` that asks whether anything still runs.
-    state_request: Option<String>,
+    pub(super) state_request: Option<String>,
     last: Option<TurnOutcome>,
     usage: Option<TokenUsage>,
     cost: f64,
@@ -45,14 +46,6 @@ impl PiTurn {
             cost: self.cost,
             ..Self::default()
         };
-    }
-
-    pub(super) fn interrupted(&mut self, id: String) {
-        self.abort = Some(id);
-    }
-
-    pub(super) fn asked(&mut self, id: String) {
-        self.state_request = Some(id);
     }
 
     /// Begins a turn at an event that only a turn has, if none runs and this is a recording.

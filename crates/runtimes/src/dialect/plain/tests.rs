@@ -6,11 +6,11 @@ use wire::Category;
 use super::super::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
-use super::super::{CliExit, DialectName, DialectOutput, StopReason, TurnOutcome};
+use super::super::{CliExit, DialectName, DialectOutput, Outputs, StopReason, TurnOutcome};
 
 const NAME: DialectName = DialectName::Plain;
 
-fn said(bytes: &[u8], exit: &CliExit) -> Vec<DialectOutput> {
+fn said(bytes: &[u8], exit: &CliExit) -> Outputs {
     let said = translate(NAME, bytes, &[], exit);
     check(&said);
     assert_eq!(turn_ends(&said), 1);
@@ -73,7 +73,7 @@ fn what_a_terminal_does_not_show_is_no_text() {
 #[test]
 fn a_long_line_does_not_wait_for_its_end() {
     let mut dialect = NAME.start();
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     dialect.line("short", &mut out);
     assert!(out.is_empty(), "it might still be overwritten");
     let long = "x".repeat(300);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::super::DialectOutput;
+use super::super::{DialectOutput, Outputs};
 use super::{MAX_LIVE_BYTES, ToolCallResult, ToolCalls, end_of};
 use crate::update::{ContentBlock, SessionUpdate, ToolCallContent};
 
@@ -17,8 +17,8 @@ fn last_content(out: &[DialectOutput]) -> Vec<ToolCallContent> {
 
 #[test]
 fn a_change_is_still_there_when_the_call_has_ended() {
-    let (mut calling, mut out) = (ToolCalls::default(), Vec::new());
-    calling.start("1", "write", &json!({ "path": "a.txt", "content": "new" }), &mut out);
+    let (mut calling, mut out) = (ToolCalls::default(), Outputs::default());
+    calling.start("1", "write", &json!({ "path": "a.txt", "content": "new" }), None, &mut out);
     calling.end(
         "1",
         ToolCallResult { text: "done".to_owned(), ..ToolCallResult::default() },
@@ -32,8 +32,8 @@ fn a_change_is_still_there_when_the_call_has_ended() {
 
 #[test]
 fn live_output_is_the_end_of_it_and_said_once() {
-    let (mut calling, mut out) = (ToolCalls::default(), Vec::new());
-    calling.start("1", "bash", &json!({ "command": "yes" }), &mut out);
+    let (mut calling, mut out) = (ToolCalls::default(), Outputs::default());
+    calling.start("1", "bash", &json!({ "command": "yes" }), None, &mut out);
     let long = "é".repeat(MAX_LIVE_BYTES);
     calling.output("1", &long, &mut out);
     calling.output("1", &long, &mut out);
@@ -56,8 +56,8 @@ fn a_text_is_cut_between_characters() {
 
 #[test]
 fn a_call_that_is_cut_off_keeps_what_it_printed() {
-    let (mut calling, mut out) = (ToolCalls::default(), Vec::new());
-    calling.start("1", "bash", &json!({ "command": "make" }), &mut out);
+    let (mut calling, mut out) = (ToolCalls::default(), Outputs::default());
+    calling.start("1", "bash", &json!({ "command": "make" }), None, &mut out);
     calling.output("1", "half", &mut out);
     calling.close("cancelled", &mut out);
     calling.close("cancelled", &mut out);

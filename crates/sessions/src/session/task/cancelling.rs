@@ -118,7 +118,7 @@ impl SessionTask {
         }
     }
 
-    fn spawn_stop(&self) {
+    pub(super) fn spawn_stop(&self) {
         let (Some(agent), Some(commands)) = (self.link.agent(), self.commands.upgrade()) else {
             return;
         };

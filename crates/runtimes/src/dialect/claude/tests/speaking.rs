@@ -6,8 +6,9 @@ use wire::Category;
 use super::{DIALECT, all, ends};
 use crate::dialect::testing::check;
 use crate::dialect::{
-    ComposedPrompt, ConversationOptions, Dialect, DialectOutput, OptionChange, PermissionAnswer,
-    PermissionMode, PermissionOptionKind, PermissionRequest, PromptImage, StopReason, TurnOutcome,
+    ComposedPrompt, ConversationOptions, Dialect, DialectOutput, OptionChange, Outputs,
+    PermissionAnswer, PermissionMode, PermissionOptionKind, PermissionRequest, PromptImage,
+    StopReason, TurnOutcome,
 };
 use crate::update::{SessionUpdate, ToolCallContent};
 
@@ -28,8 +29,8 @@ fn asks(out: &[DialectOutput]) -> Vec<&PermissionRequest> {
 }
 
 /// Opened and listening.
-fn open(opening: &ConversationOptions) -> (Box<dyn Dialect>, Vec<DialectOutput>) {
-    let (mut dialect, mut out) = (DIALECT.start(), Vec::new());
+fn open(opening: &ConversationOptions) -> (Box<dyn Dialect>, Outputs) {
+    let (mut dialect, mut out) = (DIALECT.start(), Outputs::default());
     dialect.open(opening, &mut out);
     let id = written(&out)[0]["request_id"].clone();
     let mut answer: Value = serde_json::from_str(&recorded("input-initialize")[0]).unwrap();
@@ -45,9 +46,9 @@ fn recorded(scenario: &str) -> Vec<String> {
 }
 
 /// A turn of the recording, up to the first ask.
-fn until_ask(scenario: &str) -> (Box<dyn Dialect>, Vec<DialectOutput>, Vec<String>) {
+fn until_ask(scenario: &str) -> (Box<dyn Dialect>, Outputs, Vec<String>) {
     let (mut dialect, _) = open(&ConversationOptions::default());
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     dialect
         .prompt(&ComposedPrompt { text: "go".to_owned(), ..ComposedPrompt::default() }, &mut out);
     out.clear();
@@ -60,8 +61,8 @@ fn until_ask(scenario: &str) -> (Box<dyn Dialect>, Vec<DialectOutput>, Vec<Strin
     (dialect, out, rest)
 }
 
-fn answer(dialect: &mut dyn Dialect, ask: &str, option: &str) -> Vec<DialectOutput> {
-    let mut out = Vec::new();
+fn answer(dialect: &mut dyn Dialect, ask: &str, option: &str) -> Outputs {
+    let mut out = Outputs::default();
     dialect.answer(ask, &PermissionAnswer::Chosen(option.to_owned()), &mut out);
     out
 }
@@ -95,7 +96,7 @@ fn a_prompt_is_written_with_its_images() {
     let (mut dialect, _) = open(&ConversationOptions::default());
     let image = PromptImage { mime_type: "image/png".to_owned(), data: "AAAA".to_owned() };
     let prompt = ComposedPrompt { text: "What is it?".to_owned(), images: vec![image] };
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     dialect.prompt(&prompt, &mut out);
     let line = &written(&out)[0];
     assert_eq!(line["type"], "user");
@@ -109,7 +110,7 @@ fn a_prompt_is_written_with_its_images() {
 
 #[test]
 fn a_cli_that_does_not_listen_is_only_watched() {
-    let (mut dialect, mut out) = (DIALECT.start(), Vec::new());
+    let (mut dialect, mut out) = (DIALECT.start(), Outputs::default());
     dialect
         .prompt(&ComposedPrompt { text: "go".to_owned(), ..ComposedPrompt::default() }, &mut out);
     assert!(!dialect.interrupt(&mut out));
@@ -174,7 +175,7 @@ fn rejecting_goes_on_and_cancelling_does_not() {
 
     let (mut dialect, out, _) = until_ask("input-can-use-tool-deny");
     let ask = asks(&out)[0].clone();
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     dialect.answer(&ask.id, &PermissionAnswer::Cancelled, &mut out);
     let response = &written(&out)[0]["response"]["response"];
     assert_eq!((&response["behavior"], &response["interrupt"]), (&json!("deny"), &json!(true)));
@@ -212,7 +213,7 @@ fn questions_are_asked_one_by_one_and_answered_together() {
 #[test]
 fn a_plan_is_shown_and_started_in_one_of_two_ways() {
     let (mut dialect, _, rest) = until_ask("input-plan-mode");
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     for line in &rest {
         dialect.line(line, &mut out);
     }
@@ -221,7 +222,7 @@ fn a_plan_is_shown_and_started_in_one_of_two_ways() {
     // The ask was settled by the recording; ask again.
     let line = rest.iter().find(|line| line.contains("can_use_tool")).unwrap();
     for (option, mode) in [("allow", None), ("allow-always", Some("acceptEdits"))] {
-        let mut out = Vec::new();
+        let mut out = Outputs::default();
         dialect.line(line, &mut out);
         let out = answer(&mut *dialect, &ask.id, option);
         let response = &written(&out)[0]["response"]["response"];
@@ -234,17 +235,17 @@ fn a_plan_is_shown_and_started_in_one_of_two_ways() {
 fn an_ask_that_the_cli_takes_back_is_withdrawn() {
     let (mut dialect, out, _) = until_ask("input-can-use-tool-deny");
     let ask = asks(&out)[0].clone();
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     let line = json!({ "type": "control_cancel_request", "request_id": ask.id });
     dialect.line(&line.to_string(), &mut out);
-    assert_eq!(out, [DialectOutput::RequestWithdrawn(ask.id.clone())]);
+    assert_eq!(*out, [DialectOutput::RequestWithdrawn(ask.id.clone())]);
     assert!(answer(&mut *dialect, &ask.id, "allow").is_empty());
 }
 
 #[test]
 fn requests_that_nobody_knows_are_refused() {
     for subtype in ["hook_callback", "mcp_message", "elicitation", "news"] {
-        let (mut dialect, mut out) = (DIALECT.start(), Vec::new());
+        let (mut dialect, mut out) = (DIALECT.start(), Outputs::default());
         let line = json!({ "type": "control_request", "request_id": "x",
                            "request": { "subtype": subtype } });
         dialect.line(&line.to_string(), &mut out);
@@ -256,7 +257,7 @@ fn requests_that_nobody_knows_are_refused() {
 #[test]
 fn an_interrupt_is_written_while_a_turn_runs_and_cancels_it() {
     let (mut dialect, _) = open(&ConversationOptions::default());
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     assert!(dialect.interrupt(&mut out));
     assert!(out.is_empty(), "an interrupt without a turn would hit the next one");
     dialect
@@ -277,7 +278,7 @@ fn an_interrupt_is_written_while_a_turn_runs_and_cancels_it() {
 fn options_are_written_as_the_cli_knows_them() {
     let (mut dialect, _) = open(&ConversationOptions::default());
     let mut change = |change: OptionChange| {
-        let mut out = Vec::new();
+        let mut out = Outputs::default();
         let is_done = dialect.set(&change, &mut out);
         (is_done, written(&out).first().map(|line| line["request"].clone()))
     };
@@ -301,7 +302,7 @@ fn options_are_written_as_the_cli_knows_them() {
 #[test]
 fn an_option_that_is_refused_is_told() {
     let (mut dialect, _) = open(&ConversationOptions::default());
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     dialect.set(&OptionChange::Model("x".to_owned()), &mut out);
     let id = written(&out)[0]["request_id"].clone();
     let line = json!({ "type": "control_response", "response":
@@ -317,7 +318,7 @@ fn an_option_that_is_refused_is_told() {
 #[test]
 fn a_resume_of_what_is_gone_is_lost_before_it_is_open() {
     for scenario in ["resume-unknown", "resume-not-uuid"] {
-        let (mut dialect, mut out) = (DIALECT.start(), Vec::new());
+        let (mut dialect, mut out) = (DIALECT.start(), Outputs::default());
         let opening =
             ConversationOptions { resume: Some("x".to_owned()), ..ConversationOptions::default() };
         dialect.open(&opening, &mut out);
@@ -348,7 +349,7 @@ fn a_greeting_that_is_refused_or_garbled_is_no_reason_to_wait() {
         (answer(json!("what?")), Category::Protocol),
         (answer(Value::Null), Category::Protocol),
     ] {
-        let (mut dialect, mut out) = (DIALECT.start(), Vec::new());
+        let (mut dialect, mut out) = (DIALECT.start(), Outputs::default());
         dialect.open(&ConversationOptions::default(), &mut out);
         dialect.prompt(&ComposedPrompt::default(), &mut out);
         out.clear();

@@ -6,15 +6,15 @@ use wire::Category;
 use super::{DIALECT, calls, ends};
 use crate::dialect::testing::{check, text_of, translate, turn_ends};
 use crate::dialect::{
-    CliExit, ComposedPrompt, ConversationOptions, DialectOutput, StopReason, TurnOutcome,
+    CliExit, ComposedPrompt, ConversationOptions, DialectOutput, Outputs, StopReason, TurnOutcome,
 };
 use crate::update::{ContentBlock, SessionUpdate, ToolCallContent, ToolCallStatus};
 
-fn lines(lines: &[Value]) -> Vec<DialectOutput> {
+fn lines(lines: &[Value]) -> Outputs {
     ended(lines, 0)
 }
 
-fn ended(lines: &[Value], code: i32) -> Vec<DialectOutput> {
+fn ended(lines: &[Value], code: i32) -> Outputs {
     let text = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     let exit = CliExit { code: Some(code), ..CliExit::default() };
     let said = translate(DIALECT, text.as_bytes(), &[], &exit);
@@ -357,7 +357,7 @@ fn a_lost_result_after_a_whole_answer_is_no_failure() {
 #[test]
 fn a_turn_that_the_cli_begins_by_itself_is_not_ours() {
     let mut dialect = DIALECT.start();
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     dialect.prompt(&ComposedPrompt::default(), &mut out);
     let mut foreign = done("It is done.");
     foreign["origin"] = json!({ "kind": "task-notification" });
@@ -409,13 +409,15 @@ fn a_compaction_that_fails_says_why() {
     let states: Vec<_> = said
         .iter()
         .filter_map(|said| match said {
-            DialectOutput::Update(SessionUpdate::CompactionUpdate(update)) => Some(update),
+            DialectOutput::Update(SessionUpdate::CompactionUpdate {
+                compaction_id, error, ..
+            }) => Some((compaction_id, error.as_deref())),
             _ => None,
         })
         .collect();
     assert_eq!(states.len(), 2);
-    assert_eq!(states[0].compaction_id, states[1].compaction_id);
-    assert_eq!(states[1].error.as_deref(), Some("no room"));
+    assert_eq!(states[0].0, states[1].0);
+    assert_eq!(states[1].1, Some("no room"));
 }
 
 #[test]
@@ -437,7 +439,7 @@ fn a_call_outside_of_any_message_begins_a_turn_and_ends_with_it() {
 
 #[test]
 fn a_call_that_nobody_asked_for_ends_with_the_process() {
-    let (mut dialect, mut out) = (DIALECT.start(), Vec::new());
+    let (mut dialect, mut out) = (DIALECT.start(), Outputs::default());
     dialect.open(&ConversationOptions::default(), &mut out);
     dialect.prompt(&ComposedPrompt::default(), &mut out);
     for line in [done("a"), whole("1", call("t", "Bash", json!({})))] {
@@ -464,7 +466,7 @@ fn counts_and_indices_that_nothing_can_have_reached_do_no_harm() {
 
 #[test]
 fn a_result_that_is_no_json_ends_the_turn_of_a_process_that_lives_on() {
-    let (mut dialect, mut out) = (DIALECT.start(), Vec::new());
+    let (mut dialect, mut out) = (DIALECT.start(), Outputs::default());
     dialect.open(&ConversationOptions::default(), &mut out);
     dialect.prompt(&ComposedPrompt::default(), &mut out);
     let welcome = json!({ "type": "control_response", "response":

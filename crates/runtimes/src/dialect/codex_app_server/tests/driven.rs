@@ -5,15 +5,16 @@ use std::path::Path;
 use wire::Category;
 
 use super::*;
+use crate::dialect::PermissionOptionKind;
 use crate::update::ToolCallStatus;
 
 /// Plays a recording against the dialect. `prompt`, `answer` and `interrupt` are called where
 /// the recorded client wrote such a thing.
-fn drive(name: &str, opening: &ConversationOptions) -> Vec<DialectOutput> {
+fn drive(name: &str, opening: &ConversationOptions) -> Outputs {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/codex-app-server/0.166.0");
     let text = std::fs::read_to_string(root.join(name).join("transcript.jsonl")).unwrap();
     let mut dialect = CodexAppServer::default();
-    let mut said = Vec::new();
+    let mut said = Outputs::default();
     let mut n_written = 0;
     for line in text.lines() {
         let entry: Value = serde_json::from_str(line).unwrap();
@@ -248,7 +249,7 @@ fn questions_of_the_model_are_answered_together() {
         })
         .collect();
     assert_eq!(asks.len(), 2);
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     dialect.answer(&asks[1], &PermissionAnswer::Chosen("skip".to_owned()), &mut out);
     assert!(out.is_empty());
     dialect.answer(&asks[0], &PermissionAnswer::Chosen("choice-1".to_owned()), &mut out);
@@ -265,7 +266,7 @@ fn permissions_are_granted_as_they_were_asked_for() {
     let wanted = json!({ "network": { "enabled": true } });
     let params = json!({ "itemId": "i", "cwd": "/w", "permissions": wanted, "reason": "to fetch" });
     feed(&mut dialect, &[request(json!("a"), "item/permissions/requestApproval", params)]);
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     dialect.answer("\"a\"", &PermissionAnswer::Chosen("turn".to_owned()), &mut out);
     let granted = json!({ "permissions": wanted, "scope": "turn" });
     assert_eq!(written(&out), [json!({ "id": "a", "result": granted })]);
@@ -291,7 +292,7 @@ fn the_older_questions_are_understood() {
     };
     assert_eq!(run.call.title.as_deref(), Some("ls -l"));
     assert_eq!(json!(patch.call)["content"][0]["newText"], "b\n");
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     dialect.answer("1", &PermissionAnswer::Chosen("no such option".to_owned()), &mut out);
     dialect.answer("2", &PermissionAnswer::Chosen("approved".to_owned()), &mut out);
     dialect.answer("2", &PermissionAnswer::Chosen("approved".to_owned()), &mut out);

@@ -19,7 +19,7 @@ fn the_thread_is_opened_with_what_the_session_wants() {
         ],
         ..ConversationOptions::default()
     };
-    let (mut dialect, mut out) = (CodexAppServer::default(), Vec::new());
+    let (mut dialect, mut out) = (CodexAppServer::default(), Outputs::default());
     dialect.open(&opening, &mut out);
     dialect.line(r#"{"id":1,"result":{}}"#, &mut out);
     let lines = written(&out);
@@ -49,7 +49,7 @@ fn the_thread_is_opened_with_what_the_session_wants() {
 
 #[test]
 fn a_prompt_that_comes_early_waits_for_the_thread() {
-    let (mut dialect, mut out) = (CodexAppServer::default(), Vec::new());
+    let (mut dialect, mut out) = (CodexAppServer::default(), Outputs::default());
     dialect.open(&ConversationOptions::default(), &mut out);
     dialect.prompt(&prompt("go"), &mut out);
     assert_eq!(written(&out).len(), 1);
@@ -68,7 +68,7 @@ fn a_prompt_that_comes_early_waits_for_the_thread() {
 
 #[test]
 fn an_early_prompt_that_is_cancelled_is_never_sent() {
-    let (mut dialect, mut out) = (CodexAppServer::default(), Vec::new());
+    let (mut dialect, mut out) = (CodexAppServer::default(), Outputs::default());
     dialect.open(&ConversationOptions::default(), &mut out);
     dialect.prompt(&prompt("go"), &mut out);
     assert!(dialect.interrupt(&mut out));
@@ -85,7 +85,7 @@ fn an_early_prompt_that_is_cancelled_is_never_sent() {
 
 #[test]
 fn models_that_come_late_do_not_delay_the_opening() {
-    let (mut dialect, mut out) = (CodexAppServer::default(), Vec::new());
+    let (mut dialect, mut out) = (CodexAppServer::default(), Outputs::default());
     dialect.open(&ConversationOptions::default(), &mut out);
     let thread = json!({ "id": 3, "result": { "thread": { "id": "T" }, "model": "m" } });
     let out = feed(&mut dialect, &[json!({ "id": 1, "result": {} }), thread]);
@@ -115,14 +115,14 @@ fn models_that_come_late_do_not_delay_the_opening() {
 
 #[test]
 fn a_thread_that_cannot_be_opened_fails_the_turns() {
-    let (mut dialect, mut out) = (CodexAppServer::default(), Vec::new());
+    let (mut dialect, mut out) = (CodexAppServer::default(), Outputs::default());
     dialect.open(&ConversationOptions::default(), &mut out);
     let refused = json!({ "id": 3, "error": { "code": -32600, "message": "not logged in" } });
     let out = feed(&mut dialect, &[json!({ "id": 1, "result": {} }), refused]);
     assert!(
         matches!(&out[..], [.., DialectOutput::ConversationLost(failure)] if failure.category == Category::Auth)
     );
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     dialect.prompt(&prompt("go"), &mut out);
     let [TurnOutcome::Failed(failure)] = &ended(&out)[..] else { panic!("{out:?}") };
     assert_eq!(failure.category, Category::Auth);
@@ -131,7 +131,7 @@ fn a_thread_that_cannot_be_opened_fails_the_turns() {
 #[test]
 fn changed_options_are_told_with_the_next_turn() {
     let mut dialect = open(&ConversationOptions::default());
-    let mut out = Vec::new();
+    let mut out = Outputs::default();
     for change in [
         OptionChange::Model("small".to_owned()),
         OptionChange::Effort("high".to_owned()),
@@ -163,7 +163,7 @@ fn changed_options_are_told_with_the_next_turn() {
 fn every_mode_has_its_policy_and_the_users_sandbox_is_kept() {
     let policies = PermissionMode::ALL.map(|mode| {
         let mut dialect = open(&ConversationOptions::default());
-        let mut out = Vec::new();
+        let mut out = Outputs::default();
         dialect.set(&OptionChange::Permissions(mode), &mut out);
         dialect.prompt(&prompt("go"), &mut out);
         let params = written(&out)[0]["params"].clone();
