@@ -294,7 +294,7 @@ impl Connection {
     }
 
     fn response_line(&self, id: &RpcId, outcome: RpcResult) -> Option<String> {
-        let is_open = self.calls().open.remove(id);
+        let is_open = self.shared.calls().open.remove(id);
         is_open.then(|| match outcome {
             Ok(result) => wire::result_line(id, result.as_str()),
             Err(error) => wire::error_line(id, &error),
@@ -336,7 +336,7 @@ impl Connection {
     }
 
     pub fn is_closed(&self) -> bool {
-        self.calls().is_closed
+        self.shared.calls().is_closed
     }
 
     async fn send(&self, line: String) -> Result<(), CallError> {
@@ -354,7 +354,7 @@ impl Connection {
     }
 
     fn enlist(&self, waiter: Waiter) -> Result<u64, CallError> {
-        let mut calls = self.calls();
+        let mut calls = self.shared.calls();
         if calls.is_closed {
             return Err(CallError::Closed);
         }
@@ -362,10 +362,6 @@ impl Connection {
         let id = calls.last_id;
         calls.waiting.insert(id, waiter);
         Ok(id)
-    }
-
-    fn calls(&self) -> std::sync::MutexGuard<'_, OpenCalls> {
-        self.shared.calls()
     }
 }
 
@@ -424,7 +420,7 @@ struct CallGuard<'a> {
 impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
         let Some(id) = self.id else { return };
-        self.connection.calls().waiting.remove(&id);
+        self.connection.shared.calls().waiting.remove(&id);
         let params = Json::of(&serde_json::json!({ "requestId": id }));
         // Best effort: a full outbox means that the peer does not listen anyway.
         let _ = self.connection.notify("$/cancel_request", &params);

@@ -5,6 +5,7 @@
 //! the `initialize` of a client that cannot say more than its protocol has, with the token in
 //! `params._meta.switchyard.token`; there it is blanked before the line goes on.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::hint::black_box;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use wire::{Envelope, MessageKind};
+use wire::{Envelope, MessageKind, RpcError, RpcId, codes};
 
 /// The method of the first message with which a client shows its token and chooses its pool.
 pub(crate) const HELLO: &str = "switchyard/hello";
@@ -25,7 +26,15 @@ pub(crate) fn is_hello(line: &[u8], envelope: &Envelope) -> bool {
 
 /// The answer to a hello that asked for one.
 pub(crate) fn welcome(raw_id: &[u8]) -> Bytes {
-    Bytes::from([br#"{"jsonrpc":"2.0","id":"#, raw_id, br#","result":{}}"#, b"\n"].concat())
+    wire::result_line(&id_text(raw_id), "{}").into()
+}
+
+/// A raw id, for an answer; `null` where there is none.
+pub(crate) fn id_text(raw_id: &[u8]) -> Cow<'_, str> {
+    match raw_id {
+        [] => Cow::Borrowed(RpcId::NULL_TEXT),
+        raw_id => String::from_utf8_lossy(raw_id),
+    }
 }
 
 /// The first line of a client, as far as it is about the client itself: token, pool, and what of
@@ -74,11 +83,13 @@ impl FirstMessage {
 
 /// The error response to a client that is not authorized, under the raw id of its message.
 pub fn refusal(raw_id: &[u8], why: &str) -> Bytes {
-    let raw_id = if raw_id.is_empty() { b"null" } else { raw_id };
-    let error = format!(
-        r#","error":{{"code":-32000,"message":"unauthorized: {why}; begin with `{HELLO}` and the token in `params.token`, or put it into `params._meta.switchyard.token` of `initialize`","data":{{"reason":"unauthorized"}}}}}}"#
+    let message = format!(
+        "unauthorized: {why}; begin with `{HELLO}` and the token in `params.token`, or put it into \
+         `params._meta.switchyard.token` of `initialize`"
     );
-    Bytes::from([br#"{"jsonrpc":"2.0","id":"#, raw_id, error.as_bytes(), b"\n"].concat())
+    let data = serde_json::json!({ "reason": "unauthorized" });
+    let error = RpcError::new(codes::AUTH_REQUIRED, message).with_data(&data);
+    wire::error_line(&id_text(raw_id), &error).into()
 }
 
 #[derive(Deserialize)]
@@ -162,10 +173,8 @@ pub(crate) fn greet(line: Bytes, token: Option<&BusToken>) -> Greeting {
             Some(_) => Greeting::refused(b"null", "its first line is no message"),
         };
     };
-    let is_let_in = match (token, &words.token) {
-        (None, _) => true,
-        (Some(token), said) => said.as_deref().is_some_and(|said| token.is(said)),
-    };
+    let said = words.token.as_deref();
+    let is_let_in = token.is_none_or(|token| said.is_some_and(|said| token.is(said)));
     if !is_let_in {
         let why = "its token is wrong or missing";
         return Greeting::Refused { answer: words.refusal(why), why };

@@ -46,7 +46,7 @@ mod port;
 mod setup;
 mod snapshot;
 
-pub use listener::ListenConfig;
+pub use listener::{ListenAddress, ListenConfig};
 pub use port::{Port, PortReceiver, PortSender};
 pub use setup::{IoLimits, KernelSetup, PoolSetup};
 pub use snapshot::{BusSnapshot, ClientSnapshot};

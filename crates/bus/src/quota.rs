@@ -36,26 +36,8 @@ pub struct QuotaReservation {
 
 impl ByteQuota {
     pub fn reserve(self: &Arc<Self>, name: &str) -> QuotaReservation {
-        QuotaReservation {
-            quota: self.clone(),
-            name: name.to_owned(),
-            n_bytes: AtomicUsize::new(0),
-        }
-    }
-
-    /// Counts bytes if there is room. `is_whole`: they cannot be fewer, and have room if this
-    /// client has nothing else.
-    fn take(&self, name: &str, n_bytes: usize, is_whole: bool) -> bool {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = taken.by_name.get(name).copied().unwrap_or(0);
-        let has_room = before + n_bytes <= MAX_EACH && taken.all + n_bytes <= MAX_ALL;
-        let is_alone = is_whole && before == 0;
-        if !(has_room || is_alone) {
-            return false;
-        }
-        taken.all += n_bytes;
-        taken.by_name.insert(name.to_owned(), before + n_bytes);
-        true
+        let (quota, name) = (self.clone(), name.to_owned());
+        QuotaReservation { quota, name, n_bytes: AtomicUsize::new(0) }
     }
 
     fn give_back(&self, name: &str, n_bytes: usize) {
@@ -72,13 +54,13 @@ impl ByteQuota {
 impl QuotaReservation {
     /// Reserves more bytes; false if there is no room for them.
     pub fn take(&self, n_bytes: usize) -> bool {
-        self.book(n_bytes, self.quota.take(&self.name, n_bytes, false))
+        self.count(n_bytes, false)
     }
 
     /// As [`take`](Self::take), for bytes that cannot be fewer: they have room if this client has
     /// nothing else.
     pub fn take_whole(&self, n_bytes: usize) -> bool {
-        self.book(n_bytes, self.quota.take(&self.name, n_bytes, true))
+        self.count(n_bytes, true)
     }
 
     /// The same bytes, counted until the last slice of them is dropped; `None` if there is no room.
@@ -87,9 +69,19 @@ impl QuotaReservation {
             .then(|| Bytes::from_owner(CountedBytes { bytes, reserved: self.clone() }))
     }
 
-    fn book(&self, n_bytes: usize, has_room: bool) -> bool {
-        self.n_bytes.fetch_add(if has_room { n_bytes } else { 0 }, Ordering::Relaxed);
-        has_room
+    /// Counts bytes if there is room. `is_whole`: they cannot be fewer, and have room if this
+    /// client has nothing else.
+    fn count(&self, n_bytes: usize, is_whole: bool) -> bool {
+        let mut taken = self.quota.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = taken.by_name.get(&self.name).copied().unwrap_or(0);
+        let has_room = before + n_bytes <= MAX_EACH && taken.all + n_bytes <= MAX_ALL;
+        let is_alone = is_whole && before == 0;
+        if has_room || is_alone {
+            taken.all += n_bytes;
+            taken.by_name.insert(self.name.clone(), before + n_bytes);
+            self.n_bytes.fetch_add(n_bytes, Ordering::Relaxed);
+        }
+        has_room || is_alone
     }
 
     pub fn n_bytes(&self) -> usize {

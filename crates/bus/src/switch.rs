@@ -63,7 +63,6 @@ mod sending;
 mod session;
 mod session_moves;
 mod supervision;
-mod timeouts;
 mod timers;
 mod waiting_messages;
 mod worker;
@@ -71,7 +70,7 @@ mod worker_choice;
 mod worker_deaths;
 mod worker_messages;
 
-pub use counters::{Counters, PoolState, PoolStatus, SwitchStatus, WorkerState, WorkerStatus};
+pub use counters::{Counters, PoolState, PoolStatus, SwitchStatus, WorkerStatus};
 pub use interface::{
     BusCommand, ClientId, CloseReason, MonotonicMillis, QueueLevel, StopHow, SwitchInput,
     SwitchOutput, WorkerId,
@@ -81,6 +80,7 @@ pub use plan::{
     StartPolicy, SwitchLimits, SwitchPlan,
 };
 pub use refusal::{CLIENT_GONE, NO_ROUTE, OVERLOADED, TIMED_OUT, UNAVAILABLE, WORKER_LOST};
+pub use worker::WorkerStage;
 
 use client::SwitchClient;
 use fan_out::FanOut;

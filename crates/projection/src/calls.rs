@@ -85,7 +85,7 @@ pub enum FileChange {
 }
 
 /// A tool call as it is known so far.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ToolCall {
     pub id: String,
     pub turn: Option<TurnId>,
@@ -166,6 +166,23 @@ impl ToolCall {
                 words => command_line(words.iter().map(AsRef::as_ref)),
             };
             (!line.trim().is_empty()).then_some(line)
+        })
+    }
+
+    /// The texts of its output, without diffs and terminals.
+    pub(crate) fn output_text(&self) -> String {
+        let texts = self.output.iter().filter_map(|output| match output {
+            ToolOutput::Text(text) | ToolOutput::Other(text) => Some(text.as_str()),
+            ToolOutput::Diff(_) | ToolOutput::Terminal(_) => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The files that it changes, as far as its output shows them.
+    pub(crate) fn diffs(&self) -> impl Iterator<Item = &FileDiff> {
+        self.output.iter().filter_map(|output| match output {
+            ToolOutput::Diff(file) => Some(file),
+            _ => None,
         })
     }
 
@@ -313,7 +330,7 @@ impl Calls {
         if key == next {
             self.by_id.insert((turn, id.clone()), key);
             self.latest.insert(id.clone(), key);
-            self.all.push(ToolCall::new(id, turn, at));
+            self.all.push(ToolCall { id, turn, first_seen: at, ..ToolCall::default() });
             self.waiting.push(key);
         }
         let call = self.get_mut(key);
@@ -369,38 +386,17 @@ impl Calls {
         for key in std::mem::take(&mut self.ended) {
             let call = self.get_mut(key);
             *call = ToolCall {
+                id: std::mem::take(&mut call.id),
+                turn: call.turn,
+                first_seen: call.first_seen,
                 status: call.status,
                 title: call.title.take(),
                 is_end_reported: call.is_end_reported,
                 is_orphan: call.is_orphan,
                 is_late: true,
                 is_left_open: call.is_left_open,
-                ..ToolCall::new(std::mem::take(&mut call.id), call.turn, call.first_seen)
+                ..ToolCall::default()
             };
-        }
-    }
-}
-
-impl ToolCall {
-    fn new(id: String, turn: Option<TurnId>, first_seen: Millis) -> Self {
-        Self {
-            id,
-            turn,
-            first_seen,
-            is_orphan: false,
-            is_late: false,
-            is_left_open: false,
-            is_end_reported: false,
-            n_media: 0,
-            parent: None,
-            status: None,
-            name: None,
-            title: None,
-            kind: None,
-            output: Vec::new(),
-            locations: Vec::new(),
-            raw_input: None,
-            raw_output: None,
         }
     }
 }

@@ -2,24 +2,27 @@
 //!
 //! In: the changes of a conversation. Out: a flat stream of envelopes. Turns never overlap and
 //! every start has one end; a tool call starts at most once and ends once, at the latest with its
-//! turn; times never go back. All ids are cuid2 derived from the log, so that the same log read
-//! again gives the same ids.
+//! turn; an end may stand alone, for a call that nobody has seen start. What a sub-agent does
+//! stands between a start and a stop, under an id that is derived from that of its call: the
+//! protocol does not allow that one there. Times never go back. All ids are cuid2 derived from the
+//! log, so that the same log read again gives the same ids.
 
-mod subagents;
-mod tools;
 mod types;
 
 pub use types::{Envelope, EnvelopeEvent, EnvelopeSender, EnvelopeUsage};
 
-use wire::{CallId, Fault, OwnEvent, Seq, TurnId};
+use std::collections::HashSet;
 
+use wire::{CallId, Fault, Json, OwnEvent, Seq, TurnId};
+
+use super::calls::ToolCall;
 use super::content::ContentBlock;
 use super::conversation::{Change, Conversation, Projection};
-use super::media::FileContent;
+use super::inline::inline;
+use super::plan::PlanStep;
 use super::prompts::UserMessage;
 use super::turn::{ActiveTurn, TurnEnd};
 use super::usage::limit_words;
-use subagents::Subagents;
 
 /// A log as session envelopes.
 #[derive(Debug, Clone)]
@@ -34,6 +37,16 @@ pub struct EnvelopesProjection {
     subagents: Subagents,
     /// The output of the current change; empty in between.
     out: Vec<Envelope>,
+}
+
+/// A sub-agent is known by the call that it works for.
+type SubagentKey = (Option<TurnId>, String);
+
+#[derive(Debug, Clone, Default)]
+struct Subagents {
+    begun: HashSet<SubagentKey>,
+    /// Those that have not stopped, in the order in which they began.
+    running: Vec<SubagentKey>,
 }
 
 impl Projection for EnvelopesProjection {
@@ -132,8 +145,7 @@ impl EnvelopesProjection {
     }
 
     fn plan(&mut self, now: &Conversation) {
-        let lines = now.plan().iter();
-        let lines = lines.map(|entry| format!("{} {}", entry.mark(), entry.content));
+        let lines = now.plan().iter().map(PlanStep::line);
         let text = std::iter::once("Plan".to_owned()).chain(lines).collect::<Vec<_>>().join("\n");
         self.remark(text, now);
     }
@@ -144,6 +156,98 @@ impl EnvelopesProjection {
             None => format!("Error: {}", fault.message),
         };
         self.remark(text, now);
+    }
+
+    /// The start of a sub-agent stands before what it does.
+    fn call_seen(&mut self, call: &ToolCall, now: &Conversation) {
+        if let Some(parent) = &call.parent {
+            self.subagent_of(call.turn, parent, now);
+        }
+    }
+
+    fn start_call(&mut self, call: &ToolCall, now: &Conversation) {
+        if call.is_orphan {
+            return;
+        }
+        let name = call.name();
+        let started = EnvelopeEvent::ToolCallStart {
+            call: self.call_id(call.turn, &call.id),
+            name: name.to_owned(),
+            title: inline(call.title.as_deref().unwrap_or(name)),
+            description: inline(&describe(call)),
+            args: call.input().cloned().unwrap_or_else(|| Json::trusted("{}")),
+        };
+        self.push_from(self.subagent_behind(call), call.turn, started, now);
+    }
+
+    /// Images and sounds in a tool's output; the protocol has no place for the rest of it.
+    fn call_media(&mut self, call: &ToolCall, block: &ContentBlock<'_>, now: &Conversation) {
+        if let Some(ev) = media_ev(block) {
+            self.push_from(self.subagent_behind(call), call.turn, ev, now);
+        }
+    }
+
+    fn end_call(&mut self, call: &ToolCall, now: &Conversation) {
+        if !call.is_left_open {
+            self.leave_call(call, now);
+            self.stop_subagent(call.turn, &call.id, now);
+        }
+    }
+
+    fn leave_call(&mut self, call: &ToolCall, now: &Conversation) {
+        let ended = EnvelopeEvent::ToolCallEnd { call: self.call_id(call.turn, &call.id) };
+        self.push_from(self.subagent_behind(call), call.turn, ended, now);
+    }
+
+    fn subagent_behind(&self, call: &ToolCall) -> Option<CallId> {
+        call.parent.as_deref().map(|parent| self.subagent_id(call.turn, parent))
+    }
+
+    fn call_id(&self, turn: Option<TurnId>, id: &str) -> CallId {
+        self.derived_id("call", turn, id)
+    }
+
+    /// An id of ours for something that the agent calls `id` in a turn.
+    fn derived_id(&self, what: &str, turn: Option<TurnId>, id: &str) -> CallId {
+        let turn = turn.as_ref().map_or("", TurnId::as_str);
+        CallId::derived(&[&self.session, what, turn, id].map(str::as_bytes))
+    }
+
+    /// The sub-agent that works for the call `parent`, which has begun by now.
+    fn subagent_of(&mut self, turn: Option<TurnId>, parent: &str, now: &Conversation) -> CallId {
+        let subagent = self.subagent_id(turn, parent);
+        let key = (turn, parent.to_owned());
+        if self.subagents.begun.insert(key.clone()) {
+            let title = now.find_call(turn, parent).and_then(|call| call.title.as_deref());
+            let started = EnvelopeEvent::Start { title: title.map(inline) };
+            self.subagents.running.push(key);
+            self.push_from(Some(subagent), self.turn_of(now), started, now);
+        }
+        subagent
+    }
+
+    fn subagent_id(&self, turn: Option<TurnId>, parent: &str) -> CallId {
+        self.derived_id("subagent", turn, parent)
+    }
+
+    /// The call that a sub-agent worked for has ended.
+    fn stop_subagent(&mut self, turn: Option<TurnId>, parent: &str, now: &Conversation) {
+        let is_its = |key: &SubagentKey| key.0 == turn && key.1 == parent;
+        let Some(place) = self.subagents.running.iter().position(is_its) else { return };
+        let key = self.subagents.running.remove(place);
+        self.stop(&key, now);
+    }
+
+    /// Stops all sub-agents: nothing of a turn goes on after its end.
+    fn stop_subagents(&mut self, now: &Conversation) {
+        for key in std::mem::take(&mut self.subagents.running) {
+            self.stop(&key, now);
+        }
+    }
+
+    fn stop(&mut self, (turn, parent): &SubagentKey, now: &Conversation) {
+        let subagent = self.subagent_id(*turn, parent);
+        self.push_from(Some(subagent), *turn, EnvelopeEvent::Stop {}, now);
     }
 
     /// Pushes an envelope of the agent, or of one of its sub-agents.
@@ -183,6 +287,13 @@ impl EnvelopesProjection {
     }
 }
 
+fn describe(call: &ToolCall) -> String {
+    call.input_text("description")
+        .or_else(|| call.command())
+        .or_else(|| call.locations.first().map(|place| place.path.clone()))
+        .unwrap_or_else(|| format!("Running {}", call.name()))
+}
+
 fn text_ev(text: String) -> Option<EnvelopeEvent> {
     (!text.is_empty()).then_some(EnvelopeEvent::Text { text, thinking: false })
 }
@@ -192,9 +303,7 @@ fn block_ev(block: &ContentBlock<'_>) -> Option<EnvelopeEvent> {
     if let Some(text) = block.text() {
         return text_ev(text.into_owned());
     }
-    let file = block.file().or_else(|| block.media()?.file())?;
-    let FileContent { reference, name, size, mime_type } = file;
-    Some(EnvelopeEvent::File { reference, name, size, mime_type })
+    block.file().or_else(|| block.media()?.file()).map(EnvelopeEvent::File)
 }
 
 /// An image or sound of the agent: the file, or where that is too large, a line about it.

@@ -103,8 +103,9 @@ impl ItemsProjection {
                 };
                 let notice = NoticeItem {
                     tone: NoticeTone::Error,
+                    title: title.to_owned(),
                     detail: fault.remedy,
-                    ..NoticeItem::of(title)
+                    ..NoticeItem::default()
                 };
                 self.push(ConversationPart::Notice(notice), now);
             }
@@ -358,8 +359,12 @@ impl ItemsProjection {
                     StreamKind::Answer => ConversationPart::Answer { text },
                     StreamKind::Thought => ConversationPart::Thought { text },
                     StreamKind::Stderr => {
-                        let notice = NoticeItem::of("diagnostics of the agent");
-                        ConversationPart::Notice(NoticeItem { more: Some(text), ..notice })
+                        let (title, more) = ("diagnostics of the agent".to_owned(), Some(text));
+                        ConversationPart::Notice(NoticeItem {
+                            title,
+                            more,
+                            ..NoticeItem::default()
+                        })
                     }
                 };
                 let item = self.push(part, now);
@@ -398,22 +403,9 @@ fn pretty(json: &str) -> String {
     pretty.unwrap_or_else(|_| json.to_owned())
 }
 
-impl NoticeItem {
-    fn of(title: &str) -> Self {
-        Self {
-            tone: NoticeTone::Info,
-            title: title.to_owned(),
-            detail: None,
-            by: None,
-            more: None,
-            words: None,
-        }
-    }
-}
-
 impl From<Notice> for NoticeItem {
     fn from(told: Notice) -> Self {
         let Notice { tone, text, by, more, .. } = told;
-        Self { tone, title: text, detail: None, by, more, words: None }
+        Self { tone, title: text, by, more, ..Self::default() }
     }
 }

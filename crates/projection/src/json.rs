@@ -8,7 +8,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer, Visitor};
 use serde_json::value::RawValue;
 use wire::{Json, RawJson};
 
@@ -17,8 +18,11 @@ use wire::{Json, RawJson};
 pub struct JsonNode<'a>(&'a str);
 
 /// The members of a JSON object; empty for anything that is no object.
-#[derive(Debug, Clone, Default)]
-pub struct JsonObject<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct JsonObject<'a>(
+    #[serde(borrow, deserialize_with = "wire::members_in_order")]
+    Vec<(LossyText<'a>, &'a RawValue)>,
+);
 
 impl<'a> JsonNode<'a> {
     pub fn of(json: impl Into<RawJson<'a>>) -> Self {
@@ -99,7 +103,7 @@ impl<'a> JsonNode<'a> {
 impl<'a> JsonObject<'a> {
     /// The member `key`, unless it is missing or null.
     pub fn get(&self, key: &str) -> Option<JsonNode<'a>> {
-        let (_, value) = self.0.iter().rev().find(|(name, _)| name == key)?;
+        let (_, value) = self.0.iter().rev().find(|(name, _)| name.0 == key)?;
         Some(JsonNode(value.get())).filter(|node| node.0 != "null")
     }
 
@@ -130,7 +134,7 @@ impl<'a> JsonObject<'a> {
     }
 
     pub fn members(&self) -> impl Iterator<Item = (String, &'a RawValue)> {
-        self.0.iter().map(|(name, value)| (name.clone().into_owned(), *value))
+        self.0.iter().map(|(name, value)| (name.0.clone().into_owned(), *value))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -138,29 +142,8 @@ impl<'a> JsonObject<'a> {
     }
 }
 
+#[derive(Debug, Clone)]
 struct LossyText<'a>(Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for JsonObject<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
-            type Value = JsonObject<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonObject<'de>, A::Error> {
-                let mut members = Vec::new();
-                while let Some((LossyText(name), value)) = map.next_entry()? {
-                    members.push((name, value));
-                }
-                Ok(JsonObject(members))
-            }
-        }
-        deserializer.deserialize_map(Members)
-    }
-}
 
 impl<'de> Deserialize<'de> for LossyText<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -42,6 +42,7 @@ pub use content::ContentBlock;
 pub use conversation::{Change, Conversation, LogReader, Projection};
 pub use diff::{Diff, DiffLine, DiffMark};
 pub use envelopes::{Envelope, EnvelopeEvent, EnvelopeSender, EnvelopeUsage, EnvelopesProjection};
+pub use media::FileContent;
 pub use notice::{Notice, NoticeLevel, NoticeTone};
 pub use plan::PlanStep;
 pub use prompts::{MessageSource, UserMessage};

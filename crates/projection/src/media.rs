@@ -6,6 +6,9 @@
 
 use std::borrow::Cow;
 
+use serde::Serialize;
+use serde_with::skip_serializing_none;
+
 use super::inline::inline;
 use super::json::JsonObject;
 
@@ -13,12 +16,15 @@ use super::json::JsonObject;
 const MAX_CARRIED_BYTES: usize = 1 << 20;
 
 /// A file that a block carries or points to, when its name and size are known.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct FileContent {
-    pub(crate) reference: String,
-    pub(crate) name: String,
-    pub(crate) size: u64,
-    pub(crate) mime_type: Option<String>,
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileContent {
+    #[serde(rename = "ref")]
+    pub reference: String,
+    pub name: String,
+    pub size: u64,
+    pub mime_type: Option<String>,
 }
 
 /// An image or a sound that a block holds.

@@ -24,9 +24,10 @@ pub struct Notice {
     pub more: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeTone {
+    #[default]
     Info,
     Warning,
     Error,

@@ -25,6 +25,11 @@ impl PlanStep {
             _ => "[ ]",
         }
     }
+
+    /// As a line of text.
+    pub(crate) fn line(&self) -> String {
+        format!("{} {}", self.mark(), self.content)
+    }
 }
 
 /// The entries of a `plan` (or of the draft `plan_update`, which has them one level down).

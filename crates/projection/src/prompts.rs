@@ -34,11 +34,8 @@ pub enum MessageSource {
 #[derive(Debug, Clone)]
 struct OpenPrompt {
     turn: Option<TurnId>,
-    by: String,
-    seq: Seq,
-    at: Millis,
-    blocks: Vec<Json>,
-    is_shown: bool,
+    /// The message, until it is shown.
+    unshown: Option<UserMessage>,
     /// Text that the agent may still echo, and below other blocks.
     text: String,
     others: Vec<(String, Option<String>)>,
@@ -84,7 +81,10 @@ impl Prompts {
     }
 
     pub(crate) fn weight(&self) -> usize {
-        let blocks = self.open.iter().flat_map(|prompt| &prompt.blocks);
+        let blocks = self.open.iter().flat_map(|prompt| match &prompt.unshown {
+            Some(UserMessage { source: MessageSource::Prompt(blocks), .. }) => blocks.as_slice(),
+            _ => &[],
+        });
         let texts = self.open.iter().map(|prompt| prompt.text.len());
         blocks.map(|block| block.as_str().len()).chain(texts).sum()
     }
@@ -97,31 +97,14 @@ impl Prompts {
             blocks.iter().filter(|b| b.text().is_none()).map(ContentBlock::identity).collect();
         let blocks = blocks.iter().filter_map(whole_block).collect();
         let Event { turn, seq, at, .. } = *event;
-        self.open.push(OpenPrompt {
-            turn,
-            by: received.by,
-            seq,
-            at,
-            blocks,
-            is_shown: false,
-            text,
-            others,
-        });
+        let source = MessageSource::Prompt(blocks);
+        let message = UserMessage { turn, by: received.by, seq, at, source };
+        self.open.push(OpenPrompt { turn, unshown: Some(message), text, others });
     }
 
     fn show(&mut self, turn: Option<TurnId>, said: &mut Vec<UserMessage>) {
-        let Some(prompt) = self.open.iter_mut().find(|p| p.turn == turn && !p.is_shown) else {
-            return;
-        };
-        prompt.is_shown = true;
-        let source = MessageSource::Prompt(std::mem::take(&mut prompt.blocks));
-        said.push(UserMessage {
-            turn,
-            by: prompt.by.clone(),
-            seq: prompt.seq,
-            at: prompt.at,
-            source,
-        });
+        let mut of_turn = self.open.iter_mut().filter(|prompt| prompt.turn == turn);
+        said.extend(of_turn.find_map(|prompt| prompt.unshown.take()));
     }
 
     fn forget(&mut self, turn: Option<TurnId>) {
@@ -141,7 +124,8 @@ impl Prompts {
             .collect();
         let text = chunk_text(&update);
         let held_text = format!("{}{text}", self.held_back_text);
-        let Some(prompt) = self.open.iter_mut().find(|p| p.turn == turn && p.is_shown) else {
+        let Some(prompt) = self.open.iter_mut().find(|p| p.turn == turn && p.unshown.is_none())
+        else {
             return vec![chunk];
         };
         if let [other] = others.as_slice()
@@ -167,7 +151,7 @@ impl Prompts {
         let held = std::mem::take(&mut self.held_back);
         let text = std::mem::take(&mut self.held_back_text);
         let Some(turn) = held.first().map(|said| said.turn) else { return held };
-        let prompt = self.open.iter_mut().find(|p| p.turn == turn && p.is_shown);
+        let prompt = self.open.iter_mut().find(|p| p.turn == turn && p.unshown.is_none());
         match prompt {
             Some(prompt) if prompt.text.trim() == text.trim() => {
                 prompt.text.clear();

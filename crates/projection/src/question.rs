@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use wire::CallId;
 use wire::event::{DecidedBy, Decider, Limit, PermissionRequested, PermissionResolved};
-use wire::{CallId, Json};
 
 use crate::calls::CallKey;
 use crate::json::{JsonNode, JsonObject};
@@ -26,8 +26,10 @@ pub struct PermissionQuestion<'e> {
     pub options: Vec<PermissionChoice>,
     /// Switchyard itself asks, because this limit is reached.
     pub limit: Option<Limit>,
-    request: JsonNode<'e>,
-    tool_call: Option<JsonNode<'e>>,
+    /// All of it as the agent sent it.
+    pub(crate) request: JsonNode<'e>,
+    /// The call as the agent sent it.
+    pub(crate) tool_call: Option<JsonNode<'e>>,
 }
 
 /// One of the options, in the agent's order: a number that a person types names one.
@@ -77,16 +79,6 @@ impl<'e> PermissionQuestion<'e> {
     /// The agent's own id of the call that it is about.
     pub(crate) fn tool_call_id(&self) -> Option<String> {
         self.tool_call?.object().label("toolCallId").map(Cow::into_owned)
-    }
-
-    /// All of it as the agent sent it.
-    pub(crate) fn request(&self) -> Json {
-        self.request.to_json()
-    }
-
-    /// The call as the agent sent it.
-    pub(crate) fn tool_call(&self) -> Option<Json> {
-        self.tool_call.map(JsonNode::to_json)
     }
 }
 

@@ -5,7 +5,6 @@
 //! known, and one `tool_result`, at the latest when its turn ends; thinking that has started is
 //! ended before anything else is sent.
 
-mod tools;
 mod types;
 
 pub use types::{
@@ -16,13 +15,18 @@ use std::borrow::Cow;
 
 use wire::event::{AgentStderr, OptionSet, SessionCreated, TurnOutcome};
 use wire::event::{PermissionResolved, RecordedOutcome, WorkerStarted};
-use wire::{Category, Fault, Millis, OwnEvent};
+use wire::{Category, Fault, Json, Millis, OwnEvent};
 
+use super::calls::{CallStatus, ToolCall, ToolOutput};
+use super::command_output::CommandOutput;
 use super::content::ContentBlock;
 use super::conversation::{Change, Conversation, Projection};
+use super::diff::unified;
 use super::json::{JsonNode, JsonObject};
+use super::plan::PlanStep;
 use super::question::{PermissionChoice, PermissionQuestion};
 use super::shell::command_line;
+use super::terminals::Terminals;
 use super::turn::TurnEnd;
 use super::usage::limit_words;
 
@@ -71,20 +75,18 @@ impl UiProjection {
                 self.end_thinking(out);
             }
             Change::CallBegan { call, .. } => {
-                out.push(UiEvent::Agent(tools::tool_use(now.call(call))));
+                out.push(UiEvent::Agent(tool_use(now.call(call))));
             }
             Change::CallEnded(call) if !now.call(call).is_left_open => {
-                out.push(UiEvent::Agent(tools::tool_result(now.call(call), now, None)));
+                out.push(UiEvent::Agent(tool_result(now.call(call), now, None)));
             }
             Change::CallLeftOpen { call, outcome } => {
-                let result = tools::tool_result(now.call(call), now, Some(outcome));
+                let result = tool_result(now.call(call), now, Some(outcome));
                 out.push(UiEvent::Agent(result));
             }
             Change::Planned { .. } => {
-                let lines = now.plan().iter();
-                let lines = lines.map(|entry| format!("{} {}", entry.mark(), entry.content));
-                let detail = Some(lines.collect::<Vec<_>>().join("\n"));
-                status(UiStatus { detail, ..UiStatus::labelled("plan") }, out);
+                let lines: Vec<_> = now.plan().iter().map(PlanStep::line).collect();
+                detailed("plan", Some(lines.join("\n")), out);
             }
             Change::Asked(question) => self.asked(&question, out),
             Change::Decided(decision) => out.push(UiEvent::Agent(decided(decision.resolved))),
@@ -113,8 +115,7 @@ impl UiProjection {
             },
             _ => {
                 let detail = (name == "notice").then(|| update.non_blank_text("title")).flatten();
-                let detail = detail.map(Cow::into_owned);
-                status(UiStatus { detail, ..UiStatus::labelled(name) }, out);
+                detailed(name, detail.map(Cow::into_owned), out);
             }
         }
     }
@@ -124,12 +125,10 @@ impl UiProjection {
             OwnEvent::SessionCreated(created) => self.created(created),
             OwnEvent::LimitReached(reached) => {
                 self.end_thinking(out);
-                let detail = Some(limit_words(&reached));
-                status(UiStatus { detail, ..UiStatus::labelled("paused") }, out);
+                detailed("paused", Some(limit_words(&reached)), out);
             }
             OwnEvent::LimitRaised(raised) => {
-                let detail = Some(raised.limit.as_str().to_owned());
-                status(UiStatus { detail, ..UiStatus::labelled("continued") }, out);
+                detailed("continued", Some(raised.limit.as_str().to_owned()), out);
             }
             OwnEvent::CancelRequested(_) => status(UiStatus::labelled("cancelling"), out),
             OwnEvent::AgentQuiet(quiet) => {
@@ -138,8 +137,7 @@ impl UiProjection {
                 status(UiStatus { detail, elapsed_ms, ..label }, out);
             }
             OwnEvent::SessionResumed(resumed) => {
-                let detail = Some(resumed.how.as_str().to_owned());
-                status(UiStatus { detail, ..UiStatus::labelled("resumed") }, out);
+                detailed("resumed", Some(resumed.how.as_str().to_owned()), out);
             }
             // The model that the agent starts with, when nobody chose one.
             OwnEvent::WorkerStarted(WorkerStarted { model: Some(model), .. })
@@ -263,7 +261,7 @@ impl UiProjection {
             tool_use_id: question.tool_call_id(),
             title: question.title.clone(),
             options: options.map(option).collect(),
-            tool_call: question.tool_call(),
+            tool_call: question.tool_call.map(JsonNode::to_json),
         }));
     }
 
@@ -309,6 +307,10 @@ fn status(status: UiStatus, out: &mut Vec<UiEvent>) {
     out.push(UiEvent::Agent(UiAgentUpdate::Status(status)));
 }
 
+fn detailed(label: &str, detail: Option<String>, out: &mut Vec<UiEvent>) {
+    status(UiStatus { detail, ..UiStatus::labelled(label) }, out);
+}
+
 /// The model that was chosen, by either of the two ways that ACP has.
 fn chosen_model(set: &OptionSet<'_>) -> Option<String> {
     let params = JsonNode::of(set.params).object();
@@ -334,6 +336,53 @@ fn model_of(fields: &JsonObject<'_>) -> Option<String> {
     let by_id = || options.iter().find(|o| o.text("id").as_deref() == Some("model"));
     let option = by_category.or_else(by_id)?;
     option.non_blank_text("currentValue").map(Cow::into_owned)
+}
+
+fn tool_use(call: &ToolCall) -> UiAgentUpdate {
+    UiAgentUpdate::ToolUse {
+        id: call.id.clone(),
+        name: call.name().to_owned(),
+        input: call.input().cloned().unwrap_or_else(|| Json::trusted("{}")),
+        started_at: call.first_seen.0,
+    }
+}
+
+/// `turn` is the outcome of the turn, for a call whose own end was not reported: a page must not
+/// wait for it for ever.
+fn tool_result(call: &ToolCall, now: &Conversation, turn: Option<TurnOutcome>) -> UiAgentUpdate {
+    // Some agents call a command that failed a call that went well.
+    let has_failed = || {
+        let end = CommandOutput::of(call, now.terminals()).and_then(|printed| printed.end);
+        end.is_some_and(|end| end.failure().is_some())
+    };
+    let is_error = match turn {
+        Some(outcome) => outcome != TurnOutcome::Completed,
+        None => call.status != Some(CallStatus::Completed) || has_failed(),
+    };
+    let content = result_text(call, now.terminals());
+    UiAgentUpdate::ToolResult { tool_use_id: call.id.clone(), content, is_error }
+}
+
+fn result_text(call: &ToolCall, terminals: &Terminals) -> String {
+    let texts = call.output.iter().map(|output| match output {
+        ToolOutput::Text(text) | ToolOutput::Other(text) => text.clone(),
+        ToolOutput::Diff(file) => unified(file),
+        ToolOutput::Terminal(id) => printed_text(call, terminals)
+            .filter(|text| !text.is_empty())
+            .or_else(|| call.raw_output_text())
+            .unwrap_or_else(|| format!("[terminal {id}]")),
+    });
+    let text = texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
+    if text.is_empty() { call.raw_output_text().unwrap_or_default() } else { text }
+}
+
+/// The output of the call's command, and how it failed if it did.
+fn printed_text(call: &ToolCall, terminals: &Terminals) -> Option<String> {
+    let CommandOutput { text, end, .. } = CommandOutput::of(call, terminals)?;
+    Some(match end.and_then(|end| end.failure()) {
+        Some(failure) => format!("{text}\n\n{failure}").trim_start().to_owned(),
+        None => text,
+    })
 }
 
 #[cfg(test)]

@@ -201,18 +201,12 @@ impl EnvelopeHead {
         let (result, has_id) = (self.result.whole, self.id.is_some());
         let has_error =
             self.error.is_some() && !(result.is_some() && self.error.of(line) == b"null");
-        match (self.method.is_some(), has_id, result.is_some(), has_error) {
-            (true, _, true, _) | (true, _, _, true) => {
-                Err("it is a request and a response at once")
-            }
-            (true, true, ..) => Ok((MessageKind::Request, self.params.whole)),
-            (true, false, ..) => Ok((MessageKind::Notification, self.params.whole)),
-            (false, _, true, true) => Err("it has a result and an error"),
-            (false, true, true, false) => Ok((MessageKind::Response, result)),
-            (false, true, false, true) => Ok((MessageKind::Error, self.error)),
-            (false, false, ..) => Err("it has neither method nor id"),
-            (false, true, false, false) => Err("it has neither method, result nor error"),
-        }
+        let kind = MessageKind::of((self.method.is_some(), has_id, result.is_some(), has_error))?;
+        Ok(match kind {
+            MessageKind::Request | MessageKind::Notification => (kind, self.params.whole),
+            MessageKind::Response => (kind, result),
+            MessageKind::Error => (kind, self.error),
+        })
     }
 }
 

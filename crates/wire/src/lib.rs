@@ -38,7 +38,7 @@ pub use message::{Message, MessageError, MessageKind, UpdatePeek, salvage_id};
 pub use permission_mode::PermissionMode;
 pub use readable::readable;
 pub use rpc::{RpcError, RpcId, codes, error_line, notification_line, request_line, result_line};
-pub use splice::{remove_member, set_member};
+pub use splice::{members_in_order, raw_members, remove_member, set_member};
 pub use tool_kind::ToolKind;
 pub use values::{has_more_values, has_too_many_values};
 

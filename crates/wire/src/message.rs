@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 use crate::Json;
 use crate::limits::MAX_NESTING;
 use crate::rpc::{RpcError, RpcId, codes};
+use crate::values::outside_strings;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageKind {
@@ -23,6 +24,26 @@ pub enum MessageKind {
     Notification,
     Response,
     Error,
+}
+
+impl MessageKind {
+    /// The kind of a message, by whether it has a method, an id, a result and an error; or why it
+    /// is none.
+    #[inline]
+    pub(crate) fn of(members: (bool, bool, bool, bool)) -> Result<Self, &'static str> {
+        match members {
+            (true, _, true, _) | (true, _, _, true) => {
+                Err("it is a request and a response at once")
+            }
+            (true, true, ..) => Ok(Self::Request),
+            (true, false, ..) => Ok(Self::Notification),
+            (false, _, true, true) => Err("it has a result and an error"),
+            (false, true, true, false) => Ok(Self::Response),
+            (false, true, false, true) => Ok(Self::Error),
+            (false, false, ..) => Err("it has neither method nor id"),
+            (false, true, false, false) => Err("it has neither method, result nor error"),
+        }
+    }
 }
 
 /// One JSON-RPC message; all text is a slice of its line.
@@ -186,32 +207,14 @@ impl<'a> MessageHead<'a> {
             return invalid("`id` is neither a number nor a string nor null");
         }
         let error = self.error.filter(|raw| self.result.is_none() || raw.get() != "null");
-        match (&self.method, &id, self.result, error) {
-            (Some(_), _, Some(_), _) | (Some(_), _, _, Some(_)) => {
-                invalid("it is a request and a response at once")
-            }
-            (Some(_), Some(_), None, None) => Ok((MessageKind::Request, self.params)),
-            (Some(_), None, None, None) => Ok((MessageKind::Notification, self.params)),
-            (None, Some(_), Some(result), None) => Ok((MessageKind::Response, Some(result))),
-            (None, Some(_), None, Some(error)) => Ok((MessageKind::Error, Some(error))),
-            (None, _, Some(_), Some(_)) => invalid("it has a result and an error"),
-            (None, None, ..) => invalid("it has neither method nor id"),
-            (None, Some(_), None, None) => invalid("it has neither method, result nor error"),
+        let (has_method, has_result) = (self.method.is_some(), self.result.is_some());
+        match MessageKind::of((has_method, id.is_some(), has_result, error.is_some())) {
+            Ok(MessageKind::Response) => Ok((MessageKind::Response, self.result)),
+            Ok(MessageKind::Error) => Ok((MessageKind::Error, error)),
+            Ok(kind) => Ok((kind, self.params)),
+            Err(why) => invalid(why),
         }
     }
-}
-
-#[derive(serde::Deserialize)]
-#[serde(field_identifier, rename_all = "lowercase")]
-enum HeadKey {
-    Jsonrpc,
-    Id,
-    Method,
-    Params,
-    Result,
-    Error,
-    #[serde(other)]
-    Other,
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for MessageHead<'a> {
@@ -224,17 +227,15 @@ impl<'de: 'a, 'a> Deserialize<'de> for MessageHead<'a> {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<MessageHead<'a>, A::Error> {
                 let mut head = MessageHead::default();
-                while let Some(key) = map.next_key()? {
-                    match key {
-                        HeadKey::Jsonrpc => once(&mut head.jsonrpc, map.next_value()?)?,
-                        HeadKey::Id => once(&mut head.id, map.next_value()?)?,
-                        HeadKey::Method => {
-                            once(&mut head.method, map.next_value::<BorrowedText>()?.0)?;
-                        }
-                        HeadKey::Params => once(&mut head.params, map.next_value()?)?,
-                        HeadKey::Result => once(&mut head.result, map.next_value()?)?,
-                        HeadKey::Error => once(&mut head.error, map.next_value()?)?,
-                        HeadKey::Other => _ = map.next_value::<IgnoredAny>()?,
+                while let Some(BorrowedText(key)) = map.next_key()? {
+                    match &*key {
+                        "jsonrpc" => once(&mut head.jsonrpc, map.next_value()?)?,
+                        "id" => once(&mut head.id, map.next_value()?)?,
+                        "method" => once(&mut head.method, map.next_value::<BorrowedText>()?.0)?,
+                        "params" => once(&mut head.params, map.next_value()?)?,
+                        "result" => once(&mut head.result, map.next_value()?)?,
+                        "error" => once(&mut head.error, map.next_value()?)?,
+                        _ => _ = map.next_value::<IgnoredAny>()?,
                     }
                 }
                 Ok(head)
@@ -261,11 +262,13 @@ impl<'de: 'a, 'a> Deserialize<'de> for UpdatePeek<'a> {
                 while let Some(key) = map.next_key::<BorrowedText>()? {
                     match &*key.0 {
                         "sessionId" => once(&mut peek.session, map.next_value()?)?,
-                        "update" => once(&mut update, map.next_value::<UpdateTag>()?)?,
+                        "update" => once(&mut update, map.next_value::<&RawValue>()?)?,
                         _ => _ = map.next_value::<IgnoredAny>()?,
                     }
                 }
-                peek.update = update.and_then(|UpdateTag(name)| name);
+                // An update of another shape is still an update; it just has no name.
+                let tagged = update.map(|raw| serde_json::from_str::<TaggedUpdate>(raw.get()));
+                peek.update = tagged.and_then(|tagged| tagged.ok()?.name);
                 Ok(peek)
             }
         }
@@ -278,22 +281,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for UpdatePeek<'a> {
 #[derive(serde::Deserialize)]
 struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// `sessionUpdate` of an update, if there is one.
-struct UpdateTag<'a>(Option<Cow<'a, str>>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for UpdateTag<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(serde::Deserialize)]
-        struct TaggedUpdate<'a> {
-            #[serde(borrow, rename = "sessionUpdate", default)]
-            name: Option<Cow<'a, str>>,
-        }
-        let raw = <&'de RawValue>::deserialize(deserializer)?;
-        // An update of another shape is still an update; it just has no name.
-        Ok(Self(
-            serde_json::from_str::<TaggedUpdate>(raw.get()).ok().and_then(|tagged| tagged.name),
-        ))
-    }
+/// An update, of which only the name is read.
+#[derive(serde::Deserialize)]
+struct TaggedUpdate<'a> {
+    #[serde(borrow, rename = "sessionUpdate", default)]
+    name: Option<Cow<'a, str>>,
 }
 
 fn once<T, E: serde::de::Error>(slot: &mut Option<T>, value: T) -> Result<(), E> {
@@ -333,23 +325,15 @@ fn why_unreadable(text: &str, error: &serde_json::Error) -> MessageError {
 }
 
 fn is_deeper_than(text: &[u8], limit: usize) -> bool {
-    let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
-    for byte in text {
-        match (in_string, byte) {
-            (true, _) if is_escaped => is_escaped = false,
-            (true, b'\\') => is_escaped = true,
-            (true | false, b'"') => in_string = !in_string,
-            (false, b'{' | b'[') => {
-                depth += 1;
-                if depth > limit {
-                    return true;
-                }
-            }
-            (false, b'}' | b']') => depth = depth.saturating_sub(1),
+    let mut depth = 0_usize;
+    outside_strings(text).any(|byte| {
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
             _ => {}
         }
-    }
-    false
+        depth > limit
+    })
 }
 
 #[cfg(test)]

@@ -165,11 +165,11 @@ pub fn notification_line(method: &str, params: &str) -> String {
 }
 
 /// A successful response as one line, newline included.
-pub fn result_line(id: &RpcId, result: &str) -> String {
+pub fn result_line(id: &impl fmt::Display, result: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n")
 }
 
 /// An error response as one line, newline included.
-pub fn error_line(id: &RpcId, error: &RpcError) -> String {
+pub fn error_line(id: &impl fmt::Display, error: &RpcError) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{}}}\n", Json::of(error).as_str())
 }

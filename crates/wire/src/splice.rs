@@ -1,4 +1,8 @@
-//! Changes one place of a JSON text and leaves every other byte as it is.
+//! Reads the members of a JSON object, and changes one place of a JSON text; every other byte stays
+//! as it is.
+
+use std::fmt;
+use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -9,79 +13,81 @@ use crate::{Json, NotJson};
 /// missing. Members that are not on the path keep their bytes and their order.
 pub fn set_member(object: &Json, path: &[&str], value: &Json) -> Result<Json, NotJson> {
     let Some((name, rest)) = path.split_first() else { return Ok(value.clone()) };
-    let mut members = ObjectMembers::of(object)?;
-    let old = members.get(name);
-    let new = match (rest, old) {
+    let members = lenient_members(object)?;
+    let mut members: Vec<(&str, &str)> =
+        members.iter().map(|(key, value)| (key.as_str(), value.get())).collect();
+    let old = members.iter_mut().find(|(key, _)| key == name);
+    let new = match (rest, &old) {
         ([], _) => value.clone(),
-        (_, Some(old)) if old.as_str().starts_with('{') => set_member(old, rest, value)?,
+        (_, Some((_, old))) if old.starts_with('{') => {
+            set_member(&Json::trusted(*old), rest, value)?
+        }
         _ => set_member(&Json::trusted("{}"), rest, value)?,
     };
-    members.set(name, new);
-    Ok(members.to_json())
+    match old {
+        Some((_, old)) => *old = new.as_str(),
+        None => members.push((name, new.as_str())),
+    }
+    Ok(joined(members))
 }
 
 /// Takes the top-level member `name` away.
 pub fn remove_member(object: &Json, name: &str) -> Result<Json, NotJson> {
-    let mut members = ObjectMembers::of(object)?;
-    members.0.retain(|(key, _)| key != name);
-    Ok(members.to_json())
+    let members = lenient_members(object)?;
+    let others = members.iter().filter(|(key, _)| key != name);
+    Ok(joined(others.map(|(key, value)| (key.as_str(), value.get()))))
 }
 
-/// An object's members in order, values raw.
-struct ObjectMembers(Vec<(String, Json)>);
-
-impl ObjectMembers {
-    fn of(object: &Json) -> Result<Self, NotJson> {
-        serde_json::from_str(object.as_str()).or_else(|_| {
-            // `null` and absent results of lenient agents become objects once we add to them.
-            Json::parse(object.as_str()).map(|_| Self(Vec::new()))
-        })
-    }
-
-    fn get(&self, name: &str) -> Option<&Json> {
-        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value)
-    }
-
-    fn set(&mut self, name: &str, value: Json) {
-        match self.0.iter_mut().find(|(key, _)| key == name) {
-            Some((_, slot)) => *slot = value,
-            None => self.0.push((name.to_owned(), value)),
-        }
-    }
-
-    fn to_json(&self) -> Json {
-        let mut out = String::from("{");
-        for (index, (key, value)) in self.0.iter().enumerate() {
-            if index > 0 {
-                out.push(',');
-            }
-            out.push_str(Json::of(key).as_str());
-            out.push(':');
-            out.push_str(value.as_str());
-        }
-        out.push('}');
-        Json::trusted(out)
-    }
+/// The members of an object in order, values raw.
+pub fn raw_members(object: &str) -> Result<Vec<(String, &RawValue)>, serde_json::Error> {
+    let mut reader = serde_json::Deserializer::from_str(object);
+    let members = members_in_order(&mut reader)?;
+    reader.end().map(|()| members)
 }
 
-impl<'de> Deserialize<'de> for ObjectMembers {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MembersVisitor;
-        impl<'de> Visitor<'de> for MembersVisitor {
-            type Value = ObjectMembers;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ObjectMembers, A::Error> {
-                let mut members = Vec::new();
-                while let Some((key, value)) = map.next_entry::<String, &RawValue>()? {
-                    members.push((key, Json::from(value)));
-                }
-                Ok(ObjectMembers(members))
-            }
+/// Reads a map as a list, with every member as often as it is there.
+pub fn members_in_order<'de, D, K, V>(deserializer: D) -> Result<Vec<(K, V)>, D::Error>
+where
+    D: Deserializer<'de>,
+    K: Deserialize<'de>,
+    V: Deserialize<'de>,
+{
+    struct MembersVisitor<K, V>(PhantomData<(K, V)>);
+    impl<'de, K: Deserialize<'de>, V: Deserialize<'de>> Visitor<'de> for MembersVisitor<K, V> {
+        type Value = Vec<(K, V)>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
         }
-        deserializer.deserialize_map(MembersVisitor)
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut members = Vec::new();
+            while let Some(member) = map.next_entry()? {
+                members.push(member);
+            }
+            Ok(members)
+        }
     }
+    deserializer.deserialize_map(MembersVisitor(PhantomData))
+}
+
+fn lenient_members(object: &Json) -> Result<Vec<(String, &RawValue)>, NotJson> {
+    raw_members(object.as_str()).or_else(|_| {
+        // `null` and absent results of lenient agents become objects once we add to them.
+        Json::parse(object.as_str()).map(|_| Vec::new())
+    })
+}
+
+fn joined<'a>(members: impl IntoIterator<Item = (&'a str, &'a str)>) -> Json {
+    let mut out = String::from("{");
+    for (index, (key, value)) in members.into_iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        out.push_str(Json::of(&key).as_str());
+        out.push(':');
+        out.push_str(value);
+    }
+    out.push('}');
+    Json::trusted(out)
 }
 
 #[cfg(test)]

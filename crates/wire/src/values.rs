@@ -11,25 +11,22 @@ pub fn has_too_many_values(text: &[u8]) -> bool {
 /// Whether a text that may be JSON has more than `max` values. A text that is too short for that
 /// is not looked at.
 pub fn has_more_values(text: &[u8], max: usize) -> bool {
-    if text.len() <= max {
-        return false;
-    }
-    let (mut n_values, mut is_string, mut is_escaped) = (0_usize, false, false);
-    for byte in text {
+    let begins_value = |byte: &u8| matches!(byte, b'[' | b'{' | b',');
+    text.len() > max && outside_strings(text).filter(begins_value).nth(max).is_some()
+}
+
+/// The bytes of a JSON text that stand outside of its strings.
+pub(crate) fn outside_strings(text: &[u8]) -> impl Iterator<Item = u8> {
+    let (mut is_string, mut is_escaped) = (false, false);
+    text.iter().copied().filter(move |byte| {
         match byte {
             _ if is_escaped => is_escaped = false,
             b'\\' if is_string => is_escaped = true,
             b'"' => is_string = !is_string,
-            b'[' | b'{' | b',' if !is_string => {
-                n_values += 1;
-                if n_values > max {
-                    return true;
-                }
-            }
-            _ => {}
+            _ => return !is_string,
         }
-    }
-    false
+        false
+    })
 }
 
 #[cfg(test)]

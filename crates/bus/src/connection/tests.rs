@@ -188,14 +188,14 @@ async fn answers_that_the_peer_does_not_take_count_as_open_requests() {
             connection.respond(&request.id(), Ok(large)).await.unwrap();
         }));
     }
-    while connection.calls().open.n_unread < 2 {
+    while connection.shared.calls().open.n_unread < 2 {
         tokio::task::yield_now().await;
     }
     for answer in answering {
         peer.next_line().await.unwrap();
         answer.await.unwrap();
     }
-    assert_eq!(connection.calls().open.n_unread, 0);
+    assert_eq!(connection.shared.calls().open.n_unread, 0);
 }
 
 #[tokio::test]

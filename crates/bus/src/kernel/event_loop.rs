@@ -28,7 +28,7 @@ use super::inbox::ReadBuffer;
 use super::listener::{ClientTransport, Listener};
 use super::mailbox::{LoopMessage, Mailbox, clear_bell};
 use super::setup::{IoLimits, KernelSetup, PoolSetup};
-use crate::switch::history::Recorder;
+use crate::switch::history;
 use crate::switch::{
     BusCommand, ClientId, IdMap, MonotonicMillis, PoolState, Switch, SwitchInput, SwitchOutput,
     WorkerId,
@@ -92,7 +92,8 @@ enum Party {
 }
 
 struct Recording {
-    recorder: Recorder,
+    /// What was not written into the file yet.
+    text: String,
     file: File,
 }
 
@@ -108,7 +109,7 @@ impl EventLoop {
         let recording = match &setup.record {
             None => None,
             Some(path) => Some(Recording {
-                recorder: Recorder::new(&plan, seed),
+                text: history::beginning(&plan, seed),
                 file: private_file(path)
                     .map_err(|source| BusError::Record { path: path.clone(), source })?,
             }),
@@ -429,7 +430,7 @@ impl EventLoop {
         self.n_listeners += 1;
         let party = Party::Listener(self.n_listeners);
         if let Err(error) = epoll::add(&self.epoll, &listener, party.token(), EventFlags::IN) {
-            tracing::error!(%error, listener = %listener.listen, "cannot listen");
+            tracing::error!(%error, listener = %listener.listen.at, "cannot listen");
             return;
         }
         self.listeners.insert(self.n_listeners, listener);
@@ -443,8 +444,8 @@ impl Recording {
         input: &SwitchInput,
         outputs: &[SwitchOutput],
     ) -> std::io::Result<()> {
-        self.recorder.step(at, input, outputs);
-        self.file.write_all(self.recorder.take().as_bytes())
+        history::record_step(&mut self.text, at, input, outputs);
+        self.file.write_all(std::mem::take(&mut self.text).as_bytes())
     }
 }
 

@@ -21,11 +21,19 @@ use crate::hello::BusToken;
 
 /// A listener's address, and the token and pool of its clients.
 #[derive(Debug, Clone)]
-pub enum ListenConfig {
+pub struct ListenConfig {
+    pub at: ListenAddress,
+    /// The token that clients must show.
+    pub token: Option<BusToken>,
+    pub pool: Option<Arc<str>>,
+}
+
+#[derive(Debug, Clone)]
+pub enum ListenAddress {
     /// Without a token on a loopback address only.
-    Tcp { address: SocketAddr, token: Option<BusToken>, pool: Option<Arc<str>> },
+    Tcp(SocketAddr),
     /// `mode` is that of the socket file; with 0600 the peer must be of our user, or root.
-    Unix { path: PathBuf, mode: u32, pool: Option<Arc<str>> },
+    Unix { path: PathBuf, mode: u32 },
 }
 
 #[derive(Debug)]
@@ -55,11 +63,11 @@ pub(super) enum ClientTransport {
 
 impl Listener {
     pub(super) fn open(mut listen: ListenConfig) -> Result<Self, BusError> {
-        let place = listen.to_string();
+        let place = listen.at.to_string();
         let refused = |source| BusError::Listen { place: place.clone(), source };
-        let (socket, file) = match &mut listen {
-            ListenConfig::Tcp { address, token, .. } => {
-                if token.is_none() && !address.ip().is_loopback() {
+        let (socket, file) = match &mut listen.at {
+            ListenAddress::Tcp(address) => {
+                if listen.token.is_none() && !address.ip().is_loopback() {
                     return Err(BusError::OpenToAll(*address));
                 }
                 let socket = TcpListener::bind(*address).map_err(refused)?;
@@ -67,7 +75,7 @@ impl Listener {
                 *address = socket.local_addr().map_err(refused)?;
                 (OwnedFd::from(socket), None)
             }
-            ListenConfig::Unix { path, mode, .. } => {
+            ListenAddress::Unix { path, mode } => {
                 let (socket, file) = bind_unix(path, *mode).map_err(refused)?;
                 (socket, Some(file))
             }
@@ -88,15 +96,14 @@ impl Listener {
                 Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => continue,
                 Err(errno) => return Err(errno),
             };
-            let via = match &self.listen {
-                ListenConfig::Tcp { .. } => {
+            let via = match &self.listen.at {
+                ListenAddress::Tcp(_) => {
                     let _slower = sockopt::set_tcp_nodelay(&socket, true);
                     set_keepalive(&socket);
-                    ClientTransport::Tcp(
-                        rustix::net::getpeername(&socket).ok().flatten().and_then(to_address),
-                    )
+                    let peer = rustix::net::getpeername(&socket).ok().flatten();
+                    ClientTransport::Tcp(peer.and_then(|peer| SocketAddr::try_from(peer).ok()))
                 }
-                ListenConfig::Unix { mode, .. } => {
+                ListenAddress::Unix { mode, .. } => {
                     let is_private = mode.trailing_zeros() >= 6;
                     let uid = sockopt::socket_peercred(&socket).map(|peer| peer.uid);
                     let own = rustix::process::geteuid();
@@ -115,22 +122,10 @@ impl Listener {
         }
     }
 
-    pub(super) fn token(&self) -> Option<&BusToken> {
-        match &self.listen {
-            ListenConfig::Tcp { token, .. } => token.as_ref(),
-            ListenConfig::Unix { .. } => None,
-        }
-    }
-
-    pub(super) fn pool(&self) -> Option<&Arc<str>> {
-        let (ListenConfig::Tcp { pool, .. } | ListenConfig::Unix { pool, .. }) = &self.listen;
-        pool.as_ref()
-    }
-
     pub(super) fn address(&self) -> Option<SocketAddr> {
-        match self.listen {
-            ListenConfig::Tcp { address, .. } => Some(address),
-            ListenConfig::Unix { .. } => None,
+        match self.listen.at {
+            ListenAddress::Tcp(address) => Some(address),
+            ListenAddress::Unix { .. } => None,
         }
     }
 }
@@ -149,10 +144,6 @@ fn set_keepalive(socket: &OwnedFd) {
         .and_then(|()| sockopt::set_tcp_keepidle(socket, IDLE))
         .and_then(|()| sockopt::set_tcp_keepintvl(socket, INTERVAL))
         .and_then(|()| sockopt::set_tcp_keepcnt(socket, 4));
-}
-
-fn to_address(any: rustix::net::SocketAddrAny) -> Option<SocketAddr> {
-    SocketAddr::try_from(any).ok()
 }
 
 fn bind_unix(path: &Path, mode: u32) -> io::Result<(OwnedFd, SocketFile)> {
@@ -191,10 +182,10 @@ impl Drop for SocketFile {
     }
 }
 
-impl std::fmt::Display for ListenConfig {
+impl std::fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Tcp { address, .. } => write!(f, "tcp {address}"),
+            Self::Tcp(address) => write!(f, "tcp {address}"),
             Self::Unix { path, .. } => write!(f, "unix {}", path.display()),
         }
     }

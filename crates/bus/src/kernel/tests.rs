@@ -58,7 +58,8 @@ async fn what_makes_no_sense_is_refused_and_changes_nothing() {
     let bus = Bus::start(without_workers()).unwrap();
     assert!(matches!(bus.reload(nothing).await, Err(BusError::Plan(_))));
     assert_eq!(bus.snapshot().await.unwrap().pools.len(), 1);
-    let open = ListenConfig::Tcp { address: ([0, 0, 0, 0], 0).into(), token: None, pool: None };
+    let at = ListenAddress::Tcp(([0, 0, 0, 0], 0).into());
+    let open = ListenConfig { at, token: None, pool: None };
     assert!(matches!(bus.listen(open).await, Err(BusError::OpenToAll(_))));
     soon(bus.abort()).await.unwrap();
 }
@@ -68,7 +69,8 @@ async fn a_socket_file_is_private_replaced_when_stale_and_removed() {
     use std::os::unix::fs::PermissionsExt as _;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("bus.sock");
-    let listen = || ListenConfig::Unix { path: path.clone(), mode: 0o600, pool: None };
+    let at = ListenAddress::Unix { path: path.clone(), mode: 0o600 };
+    let listen = || ListenConfig { at: at.clone(), token: None, pool: None };
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
 
     let bus = Bus::start(without_workers()).unwrap();

@@ -75,7 +75,16 @@ fn keep() -> io::Result<()> {
                     &control,
                     KeeperReport::Started { pid: started.pid, in_cgroup: started.cgroup.is_some() },
                 );
-                Keeper::new(control, started).run(child_ended).await;
+                let keeper = Keeper {
+                    control,
+                    has_owner: true,
+                    worker: started.pid,
+                    is_worker_reaped: false,
+                    cgroup: started.cgroup,
+                    freezer: Freezer::default(),
+                    ending: TreeEnding::NotYet,
+                };
+                keeper.run(child_ended).await;
             }
             Err(failure) => tell(&control, KeeperReport::Failed(failure)),
         }
@@ -131,18 +140,6 @@ enum TreeEnding {
 }
 
 impl Keeper {
-    fn new(control: UnixStream, started: start::WorkerChild) -> Self {
-        Self {
-            control,
-            has_owner: true,
-            worker: started.pid,
-            is_worker_reaped: false,
-            cgroup: started.cgroup,
-            freezer: Freezer::default(),
-            ending: TreeEnding::NotYet,
-        }
-    }
-
     async fn run(mut self, mut child_ended: Signal) {
         while self.reap() {
             let wake_at = self.wake_at();

@@ -24,12 +24,8 @@ const READ_BYTES: usize = 64 * 1024;
 /// One line without its newline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StderrLine {
-    /// Lossy UTF-8.
+    /// Lossy UTF-8; of a line that is longer than 8 KiB its beginning.
     pub text: String,
-    /// The line was longer than 8 KiB and the rest is missing.
-    pub is_cut: bool,
-    /// How many lines before this one were dropped because the reader was slow.
-    pub n_dropped_before: u64,
 }
 
 /// Lines as they come. Dropping it is fine: stderr is drained anyway.
@@ -74,8 +70,6 @@ impl StderrTail {
 /// is room.
 pub(crate) struct StderrSink {
     line: Vec<u8>,
-    is_cut: bool,
-    n_dropped_before: u64,
     n_dropped: Arc<AtomicU64>,
     lines: mpsc::Sender<StderrLine>,
 }
@@ -83,13 +77,7 @@ pub(crate) struct StderrSink {
 pub(crate) fn channel() -> (StderrSink, StderrLines) {
     let (sender, lines) = mpsc::channel(QUEUE_LINES);
     let n_dropped = Arc::new(AtomicU64::new(0));
-    let sink = StderrSink {
-        line: Vec::new(),
-        is_cut: false,
-        n_dropped_before: 0,
-        n_dropped: Arc::clone(&n_dropped),
-        lines: sender,
-    };
+    let sink = StderrSink { line: Vec::new(), n_dropped: Arc::clone(&n_dropped), lines: sender };
     (sink, StderrLines { lines, n_dropped })
 }
 
@@ -125,25 +113,16 @@ impl StderrSink {
 
     fn extend(&mut self, bytes: &[u8]) {
         let room = MAX_LINE_BYTES - self.line.len();
-        self.is_cut |= bytes.len() > room;
         self.line.extend(bytes.iter().take(room));
     }
 
     fn pass_on(&mut self) {
         let bytes = self.line.strip_suffix(b"\r").unwrap_or(&self.line);
-        let line = StderrLine {
-            text: String::from_utf8_lossy(bytes).into_owned(),
-            is_cut: self.is_cut,
-            n_dropped_before: self.n_dropped_before,
-        };
+        let line = StderrLine { text: String::from_utf8_lossy(bytes).into_owned() };
         self.line.clear();
-        self.is_cut = false;
-        match self.lines.try_send(line) {
-            Ok(()) => self.n_dropped_before = 0,
-            Err(_full_or_closed) => {
-                self.n_dropped_before += 1;
-                self.n_dropped.fetch_add(1, Ordering::Relaxed);
-            }
+        if self.lines.try_send(line).is_err() {
+            // The queue is full, or nobody listens.
+            self.n_dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 }

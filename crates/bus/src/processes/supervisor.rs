@@ -83,25 +83,18 @@ pub(crate) async fn supervise(
         Ok(Ok(worker)) => {
             // A caller that is gone has dropped its handles too; `watch_over` notices that.
             let _caller_gone = started.send(Ok(worker));
-            let end = charge.watch_over(&mut reports, &lives, wanted_states).await;
-            charge.finish(end, &lives).await;
+            let is_keeper_lost = charge.watch_over(&mut reports, &lives, wanted_states).await;
+            charge.finish(is_keeper_lost, &lives).await;
         }
         Ok(Err(error)) => {
-            charge.undo(matches!(error, HandshakeError::Failed(_))).await;
+            charge.clean_up(!matches!(error, HandshakeError::Failed(_))).await;
             let _caller_gone = started.send(Err(error));
         }
         Err(_elapsed) => {
-            charge.undo(false).await;
+            charge.clean_up(true).await;
             let _caller_gone = started.send(Err(HandshakeError::KeeperSilent));
         }
     }
-}
-
-/// How the control socket came to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum KeeperEnd {
-    TreeEmpty,
-    Lost,
 }
 
 impl SupervisedWorker {
@@ -127,20 +120,21 @@ impl SupervisedWorker {
         }
     }
 
+    /// Returns whether the keeper was lost before the tree was empty.
     async fn watch_over(
         &mut self,
         reports: &mut ReportReader,
         lives: &watch::Sender<WorkerLife>,
         mut wanted_states: watch::Receiver<WantedState>,
-    ) -> KeeperEnd {
-        let mut end = KeeperEnd::Lost;
+    ) -> bool {
+        let mut is_keeper_lost = true;
         let mut has_handles = true;
         let mut answer_by: Option<Instant> = None;
         loop {
             tokio::select! {
                 report = reports.next(&self.control) => match report {
-                    None => return end,
-                    Some(KeeperReport::Empty) => end = KeeperEnd::TreeEmpty,
+                    None => return is_keeper_lost,
+                    Some(KeeperReport::Empty) => is_keeper_lost = false,
                     Some(KeeperReport::Stuck(n)) => {
                         answer_by = None;
                         lives.send_modify(|life| life.end(n.unsigned_abs()));
@@ -168,30 +162,35 @@ impl SupervisedWorker {
         }
     }
 
-    async fn finish(mut self, end: KeeperEnd, lives: &watch::Sender<WorkerLife>) {
-        let mut n_left = 0;
-        if end == KeeperEnd::Lost {
+    async fn finish(mut self, is_keeper_lost: bool, lives: &watch::Sender<WorkerLife>) {
+        if is_keeper_lost {
             tracing::warn!(keeper = self.keeper_pid, "keeper lost, ending its worker's processes");
             lives.send_modify(WorkerLife::lose_keeper);
-            // It may live and only have closed, or garbled, its socket.
-            let _gone = self.keeper.start_kill();
-            n_left = self.end_without_keeper().await;
         }
-        self.clear(n_left).await;
+        let n_left = self.clean_up(is_keeper_lost).await;
         if let Some(drain) = self.drain.take() {
             let _still_held_outside = timeout(DRAIN_WAIT, drain).await;
         }
         lives.send_modify(|life| life.end(n_left));
     }
 
-    /// Cleans up after a failed start.
-    async fn undo(mut self, is_reported_by_keeper: bool) {
+    /// Ends what a lost keeper has left, and removes the cgroup and the record; returns how many
+    /// processes could not be ended.
+    async fn clean_up(&mut self, is_keeper_lost: bool) -> u32 {
         let mut n_left = 0;
-        if !is_reported_by_keeper {
+        if is_keeper_lost {
+            // It may live and only have closed, or garbled, its socket.
             let _gone = self.keeper.start_kill();
             n_left = self.end_without_keeper().await;
         }
-        self.clear(n_left).await;
+        let _reaped = self.keeper.wait().await;
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.remove();
+        }
+        if let (0, Some(record)) = (n_left, &self.record) {
+            let _gone = fs::remove_file(record);
+        }
+        n_left
     }
 
     /// Ends the worker's processes in place of its keeper, which stays our zombie meanwhile, so
@@ -209,16 +208,6 @@ impl SupervisedWorker {
             Err(_) => Some(end_marked(&self.marker, Some(keeper), self.cgroup.as_ref())),
         };
         end.map_or(1, |end| u32::try_from(end.n_left).unwrap_or(u32::MAX))
-    }
-
-    async fn clear(&mut self, n_left: u32) {
-        let _reaped = self.keeper.wait().await;
-        if let Some(cgroup) = &self.cgroup {
-            cgroup.remove();
-        }
-        if let (0, Some(record)) = (n_left, &self.record) {
-            let _gone = fs::remove_file(record);
-        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use wire::{Envelope, MessageKind, Span};
 
+use super::fan_out::FanOutAnswer;
 use super::hash::NameKey;
 use super::ids::{PoolId, SessionKey};
 use super::line_edits::{LineEdits, number, quoted};
@@ -35,7 +36,10 @@ impl Switch {
                     self.link_opened(client, from);
                 }
             }
-            CallKind::Fan(fan, part) => self.fan_answered(fan, part, line, envelope),
+            CallKind::Fan(fan, part) => {
+                let answer = FanOutAnswer::Line(Bytes::copy_from_slice(line), *envelope);
+                self.fan_part(fan, part, answer);
+            }
             CallKind::Move => {
                 if let Some(session) = call.session {
                     self.move_answered(session, is_ok);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::client::{HalfClose, SwitchClient, WorkerRequest};
 use super::hash::IdMap;
 use super::ids::CallKey;
-use super::line_edits::{Digits, RawId, cancel_request, session_cancel};
+use super::line_edits::{cancel_request, session_cancel};
 use super::pool::SwitchPool;
 use super::refusal::{CLIENT_GONE, Refusal};
 use super::routed_message::CallKind;
@@ -97,16 +97,12 @@ impl Switch {
                 self.set_timer(until, Timer::Grace(key));
             }
         }
-        for worker in workers {
-            self.retire_used(worker);
-        }
-    }
-
-    /// Replaces a worker whose only client left: the next one must find nothing of it.
-    fn retire_used(&mut self, id: WorkerId) {
-        let Some(worker) = self.workers.get(&id) else { return };
-        if worker.clients.is_empty() && self.is_private(worker.pool) {
-            self.retire(id);
+        for id in workers {
+            let Some(worker) = self.workers.get(&id) else { continue };
+            // The next client must find nothing of the one that had the worker for itself.
+            if worker.clients.is_empty() && self.is_private(worker.pool) {
+                self.retire(id);
+            }
         }
     }
 
@@ -115,7 +111,7 @@ impl Switch {
         calls.sort_unstable();
         for key in calls {
             if self.leave_open(key) {
-                let line = cancel_request(Digits::of(key.n).as_bytes());
+                let line = cancel_request(key.n);
                 self.out.push(SwitchOutput::ToWorker { worker: key.worker, line });
                 continue;
             }
@@ -123,7 +119,7 @@ impl Switch {
             let is_told =
                 self.workers.get(&key.worker).is_some_and(|w| w.stage != WorkerStage::Stopping);
             if is_told && call.kind != CallKind::Replay {
-                let line = cancel_request(Digits::of(key.n).as_bytes());
+                let line = cancel_request(key.n);
                 self.out.push(SwitchOutput::ToWorker { worker: key.worker, line });
                 let session = call.session.and_then(|key| self.sessions.get(key));
                 if let (CallKind::Prompt, Some(session)) = (call.kind, session) {
@@ -164,15 +160,15 @@ impl Switch {
         for (n, ask) in asks {
             if let Some(worker) = self.workers.get_mut(&ask.worker) {
                 worker.asks.retain(|key| *key != (id, n));
-                self.refuse_ask(ask.worker, &ask.id, refusal);
+                self.refuse_ask(ask.worker, ask.id.as_bytes(), refusal);
             }
         }
     }
 
     /// Tells a worker that nobody answers its request.
-    pub(super) fn refuse_ask(&mut self, worker: WorkerId, id: &RawId, refusal: &Refusal) {
+    pub(super) fn refuse_ask(&mut self, worker: WorkerId, raw_id: &[u8], refusal: &Refusal) {
         if self.workers.get(&worker).is_some_and(|worker| worker.stage != WorkerStage::Stopping) {
-            self.out.push(SwitchOutput::ToWorker { worker, line: refusal.to_line(id.as_bytes()) });
+            self.out.push(SwitchOutput::ToWorker { worker, line: refusal.to_line(raw_id) });
         }
     }
 
@@ -216,7 +212,7 @@ impl Switch {
     pub(super) fn can_be_asked(&mut self, id: ClientId, by: WorkerId, raw_id: &[u8]) -> bool {
         let can = self.clients.get(&id).is_some_and(|client| client.finish.is_none());
         if !can {
-            self.refuse_ask(by, &RawId::new(raw_id), &cannot_answer());
+            self.refuse_ask(by, raw_id, &cannot_answer());
         }
         can
     }

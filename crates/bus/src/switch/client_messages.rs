@@ -52,7 +52,12 @@ impl Switch {
             return self.client_message(id, &line);
         }
         if is_hello(line, &envelope) {
-            return self.late_hello(id, line, &envelope);
+            // Said again, or late; the worker does not get it.
+            if envelope.kind == MessageKind::Request {
+                let line = welcome(envelope.id.of(line));
+                self.out.push(SwitchOutput::ToClient { client: id, line });
+            }
+            return;
         }
         let Some(client) = self.clients.get_mut(&id) else { return };
         client.has_sent_message = true;
@@ -66,14 +71,6 @@ impl Switch {
             MessageKind::Response | MessageKind::Error => {
                 self.client_answer(id, line, &envelope);
             }
-        }
-    }
-
-    /// Answers a client that says hello again, or late; its worker does not get the hello.
-    fn late_hello(&mut self, id: ClientId, line: &[u8], envelope: &Envelope) {
-        if envelope.kind == MessageKind::Request {
-            self.out
-                .push(SwitchOutput::ToClient { client: id, line: welcome(envelope.id.of(line)) });
         }
     }
 

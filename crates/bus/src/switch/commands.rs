@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::ids::PoolId;
 use super::pool::{CircuitBreaker, PoolMode, SlotState};
 use super::refusal::Refusal;
-use super::timeouts::Timeouts;
+use super::routed_message::Timeouts;
 use super::timers::Timer;
 use super::worker::WorkerStage;
 use super::{BusCommand, PoolPlan, Sharing, Switch, SwitchPlan, WorkerId};

@@ -89,7 +89,7 @@ pub struct WorkerStatus {
     /// Filled in by the event loop, like the queued bytes and whether it is paused; `None` before
     /// it runs.
     pub pid: Option<u32>,
-    pub state: WorkerState,
+    pub state: WorkerStage,
     #[serde(rename = "requests")]
     pub n_calls: usize,
     #[serde(rename = "sessions")]
@@ -102,15 +102,6 @@ pub struct WorkerStatus {
     pub n_queued_bytes: Option<usize>,
     #[serde(rename = "paused")]
     pub is_paused: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum WorkerState {
-    Starting,
-    Running,
-    Draining,
-    Stopping,
 }
 
 impl Switch {
@@ -143,12 +134,7 @@ impl Switch {
                 worker: worker.id,
                 slot: worker.slot,
                 pid: None,
-                state: match worker.stage {
-                    WorkerStage::Starting => WorkerState::Starting,
-                    WorkerStage::Running => WorkerState::Running,
-                    WorkerStage::Draining { .. } => WorkerState::Draining,
-                    WorkerStage::Stopping => WorkerState::Stopping,
-                },
+                state: worker.stage,
                 n_calls: worker.calls.len(),
                 n_sessions: worker.sessions.len(),
                 n_clients: worker.clients.len(),

@@ -96,10 +96,10 @@ impl Switch {
                         return Ok(Destination::At(worker, Some(key)));
                     }
                     // Cancellations and the like must still reach the running requests.
-                    Some(WorkerStage::Draining { .. }) if !is_request => {
+                    Some(WorkerStage::Draining) if !is_request => {
                         return Ok(Destination::At(worker, Some(key)));
                     }
-                    Some(WorkerStage::Draining { .. } | WorkerStage::Stopping) if !is_free => {
+                    Some(WorkerStage::Draining | WorkerStage::Stopping) if !is_free => {
                         return Err(self.pool_refusal(pool, Refusal::draining()));
                     }
                     _ => self.detach_session(key),
@@ -146,10 +146,7 @@ impl Switch {
         let pool = self.pool_for(client, routed)?;
         let is_waiting = self.is_waiting(client, pool);
         let home = self.clients.get(&client).and_then(|client| client.home(pool));
-        let is_running = |worker: &WorkerId| {
-            self.workers.get(worker).is_some_and(|worker| worker.stage == WorkerStage::Running)
-        };
-        let home = home.filter(is_running);
+        let home = home.filter(|home| self.is_running(*home));
         if is_waiting {
             return Ok(Destination::Wait(pool));
         }
@@ -199,6 +196,10 @@ impl Switch {
             let mut fan_out = pool.plan.fan_out.iter();
             !pool.is_private() && fan_out.any(|name| name.as_bytes() == &*method)
         })
+    }
+
+    pub(super) fn is_running(&self, worker: WorkerId) -> bool {
+        self.workers.get(&worker).is_some_and(|worker| worker.stage == WorkerStage::Running)
     }
 
     pub(super) fn is_private(&self, pool: PoolId) -> bool {

@@ -21,8 +21,8 @@ use super::merge::{self, WorkerPage};
 use super::refusal::Refusal;
 use super::routed_message::{CallKind, RoutedMessage};
 use super::session::SwitchSession;
-use super::worker::WorkerStage;
 use super::{ClientId, Switch, SwitchOutput, WorkerId};
+use crate::hello::id_text;
 
 #[derive(Debug)]
 pub(super) struct FanOut {
@@ -38,7 +38,7 @@ struct FanOutPart {
 }
 
 #[derive(Debug)]
-enum FanOutAnswer {
+pub(super) enum FanOutAnswer {
     /// A whole response, an error or not, with its parsed envelope.
     Line(Bytes, Envelope),
     Refused(Refusal),
@@ -87,28 +87,14 @@ impl Switch {
 
     fn running_workers(&self, pool: PoolId) -> Vec<WorkerId> {
         let Some(pool) = self.pools.get(&pool) else { return Vec::new() };
-        let is_running = |id: &WorkerId| {
-            self.workers.get(id).is_some_and(|worker| worker.stage == WorkerStage::Running)
-        };
-        pool.workers().filter(is_running).collect()
-    }
-
-    pub(super) fn fan_answered(
-        &mut self,
-        fan: FanOutId,
-        part: u32,
-        line: &[u8],
-        envelope: &Envelope,
-    ) {
-        let answer = FanOutAnswer::Line(Bytes::copy_from_slice(line), *envelope);
-        self.fan_part(fan, part, answer);
+        pool.workers().filter(|worker| self.is_running(*worker)).collect()
     }
 
     pub(super) fn fan_refused(&mut self, fan: FanOutId, part: u32, refusal: &Refusal) {
         self.fan_part(fan, part, FanOutAnswer::Refused(refusal.clone()));
     }
 
-    fn fan_part(&mut self, id: FanOutId, part: u32, answer: FanOutAnswer) {
+    pub(super) fn fan_part(&mut self, id: FanOutId, part: u32, answer: FanOutAnswer) {
         let Some(fan) = self.fans.get_mut(&id) else { return };
         if let Some(part) = fan.parts.get_mut(part as usize) {
             part.answer.get_or_insert(answer);
@@ -116,52 +102,30 @@ impl Switch {
         if fan.parts.iter().all(|part| part.answer.is_some())
             && let Some(fan) = self.fans.remove(&id)
         {
-            self.end_fan(&fan);
+            self.end_fan(fan);
         }
     }
 
-    fn end_fan(&mut self, fan: &FanOut) {
-        let line = match &fan.parts[..] {
-            [FanOutPart { worker, answer: Some(FanOutAnswer::Line(line, envelope)) }]
-                if !self.has_aliases(*worker) =>
-            {
-                replaced(line, envelope.id, fan.id.as_bytes())
+    fn end_fan(&mut self, FanOut { client, id, parts }: FanOut) {
+        let is_alone = matches!(&parts[..], [part] if !self.has_aliases(part.worker));
+        let pages = || parts.iter().filter_map(|part| self.page(part)).collect::<Vec<_>>();
+        let merged = if is_alone { None } else { merge::merge(&pages()) };
+        let first = parts.iter().find_map(|part| part.answer.as_ref());
+        let line = match (merged, first) {
+            (Some(result), _) => wire::result_line(&id_text(id.as_bytes()), &result).into(),
+            (None, Some(FanOutAnswer::Line(line, envelope))) => {
+                replaced(line, envelope.id, id.as_bytes())
             }
-            parts => match self.merged(parts) {
-                Some(result) => merge::result_line(fan.id.as_bytes(), &result),
-                None => return self.end_failed_fan(fan),
-            },
+            (None, Some(FanOutAnswer::Refused(refusal))) => {
+                return self.answer_refused(client, id.as_bytes(), refusal);
+            }
+            (None, None) => return,
         };
         self.counters.answered_by_workers += 1;
-        self.answer_asker(fan.client, line);
-    }
-
-    fn end_failed_fan(&mut self, fan: &FanOut) {
-        let first = fan.parts.iter().find_map(|part| part.answer.as_ref());
-        match first {
-            Some(FanOutAnswer::Line(line, envelope)) => {
-                self.counters.answered_by_workers += 1;
-                let line = replaced(line, envelope.id, fan.id.as_bytes());
-                self.answer_asker(fan.client, line);
-            }
-            Some(FanOutAnswer::Refused(refusal)) => {
-                let refusal = refusal.clone();
-                self.answer_refused(fan.client, fan.id.as_bytes(), &refusal);
-            }
-            None => {}
+        if self.clients.contains_key(&client) {
+            self.count_answer(client);
+            self.out.push(SwitchOutput::ToClient { client, line });
         }
-    }
-
-    fn answer_asker(&mut self, id: ClientId, line: Bytes) {
-        if self.clients.contains_key(&id) {
-            self.count_answer(id);
-            self.out.push(SwitchOutput::ToClient { client: id, line });
-        }
-    }
-
-    fn merged(&self, parts: &[FanOutPart]) -> Option<String> {
-        let pages: Vec<_> = parts.iter().filter_map(|part| self.page(part)).collect();
-        merge::merge(&pages)
     }
 
     fn page<'a>(&'a self, part: &'a FanOutPart) -> Option<WorkerPage<'a>> {

@@ -41,10 +41,6 @@ impl Hasher for IdHasher {
         }
     }
 
-    fn write_u32(&mut self, n: u32) {
-        self.write_u64(u64::from(n));
-    }
-
     fn write_u64(&mut self, n: u64) {
         // The table uses the upper and the lower bits, so both must depend on all of `n`.
         let spread = (self.0.rotate_left(5) ^ n).wrapping_mul(GOLDEN);

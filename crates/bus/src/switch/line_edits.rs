@@ -144,9 +144,8 @@ pub(super) fn quoted(text: &str) -> String {
     Json::of(&text).as_str().to_owned()
 }
 
-pub(super) fn cancel_request(raw_id: &[u8]) -> Bytes {
-    let id = String::from_utf8_lossy(raw_id);
-    wire::notification_line("$/cancel_request", &format!("{{\"requestId\":{id}}}")).into()
+pub(super) fn cancel_request(n: u64) -> Bytes {
+    wire::notification_line("$/cancel_request", &format!("{{\"requestId\":{n}}}")).into()
 }
 
 pub(super) fn session_cancel(session: &str) -> Bytes {

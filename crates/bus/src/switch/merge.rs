@@ -2,13 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use wire::Json;
+use wire::{Json, raw_members};
 
 use super::WorkerId;
 
@@ -31,9 +28,7 @@ pub(super) fn merge(pages: &[WorkerPage<'_>]) -> Option<String> {
     let mut members: Vec<(String, MergedMember<'_>)> = Vec::new();
     let (mut seen, mut cursors, mut is_any) = (BTreeSet::new(), Vec::new(), false);
     for page in pages {
-        let Ok(RawMembers(found)) = serde_json::from_str::<RawMembers<'_>>(page.result) else {
-            continue;
-        };
+        let Ok(found) = raw_members(page.result) else { continue };
         is_any = true;
         for (name, raw) in found {
             if name == NEXT {
@@ -140,38 +135,7 @@ pub(super) fn targets(
     running: &[WorkerId],
 ) -> Vec<(WorkerId, Option<String>)> {
     let mut seen = BTreeSet::new();
-    let is_fine = |worker: WorkerId, seen: &mut BTreeSet<WorkerId>| {
-        running.contains(&worker) && seen.insert(worker)
-    };
-    let fine = cursors.into_iter().filter(|(worker, _)| is_fine(*worker, &mut seen));
+    let cursors = cursors.into_iter();
+    let fine = cursors.filter(|(worker, _)| running.contains(worker) && seen.insert(*worker));
     fine.map(|(worker, cursor)| (worker, Some(cursor))).collect()
-}
-
-pub(super) fn result_line(raw_id: &[u8], result: &str) -> Bytes {
-    let parts: [&[u8]; 5] =
-        [b"{\"jsonrpc\":\"2.0\",\"id\":", raw_id, b",\"result\":", result.as_bytes(), b"}\n"];
-    parts.concat().into()
-}
-
-/// An object's members in order, values raw.
-struct RawMembers<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for RawMembers<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MembersVisitor<'a>(std::marker::PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for MembersVisitor<'a> {
-            type Value = RawMembers<'a>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawMembers<'a>, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(RawMembers(members))
-            }
-        }
-        deserializer.deserialize_map(MembersVisitor(std::marker::PhantomData))
-    }
 }

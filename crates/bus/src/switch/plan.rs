@@ -158,9 +158,9 @@ impl SwitchPlan {
             if !names.insert(&pool.name) {
                 return Err(PlanError::PoolTwice(pool.name.clone()));
             }
-            pool.check().map_err(|why| PlanError::Pool { pool: pool.name.clone(), why })?;
+            pool.check()?;
         }
-        self.limits.check().map_err(PlanError::Limits)
+        self.limits.check()
     }
 }
 
@@ -188,43 +188,45 @@ impl PoolPlan {
         }
     }
 
-    fn check(&self) -> Result<(), &'static str> {
-        match self {
-            _ if self.name.is_empty() => Err("its name is empty"),
-            _ if self.max > MAX_WORKERS => Err("it may have too many workers; 4096 are enough"),
-            _ if self.max == 0 => Err("it may have no workers; `max` must be at least 1"),
-            _ if self.min > self.max => Err("`min` is larger than `max`"),
+    pub fn check(&self) -> Result<(), PlanError> {
+        let why = match self {
+            _ if self.name.is_empty() => "its name is empty",
+            _ if self.max > MAX_WORKERS => "it may have too many workers; 4096 are enough",
+            _ if self.max == 0 => "it may have no workers; `max` must be at least 1",
+            _ if self.min > self.max => "`min` is larger than `max`",
             _ if self.min == 0 && self.start == StartPolicy::Ahead => {
-                Err("nothing is started ahead with `min` = 0; start it on demand")
+                "nothing is started ahead with `min` = 0; start it on demand"
             }
             _ if self.backoff.initial > self.backoff.max => {
-                Err("the first backoff is longer than the longest")
+                "the first backoff is longer than the longest"
             }
-            _ if self.backoff.jitter_percent > 100 => Err("jitter is more than 100 percent"),
-            _ if self.request_timeout == Some(0) => Err("the request timeout is zero"),
-            _ if self.prompt_timeout == Some(0) => Err("the prompt timeout is zero"),
-            _ if self.max_sessions_per_worker == Some(0) => Err("workers may have no sessions"),
-            _ if self.idle_stop == Some(0) => Err("the idle time is zero"),
+            _ if self.backoff.jitter_percent > 100 => "jitter is more than 100 percent",
+            _ if self.request_timeout == Some(0) => "the request timeout is zero",
+            _ if self.prompt_timeout == Some(0) => "the prompt timeout is zero",
+            _ if self.max_sessions_per_worker == Some(0) => "workers may have no sessions",
+            _ if self.idle_stop == Some(0) => "the idle time is zero",
             Self { ping: Some(ping), .. } if ping.interval == 0 || ping.timeout == 0 => {
-                Err("the ping's interval or timeout is zero")
+                "the ping's interval or timeout is zero"
             }
-            _ => Ok(()),
-        }
+            _ => return Ok(()),
+        };
+        Err(PlanError::Pool { pool: self.name.clone(), why })
     }
 }
 
 impl SwitchLimits {
-    fn check(&self) -> Result<(), &'static str> {
+    pub fn check(&self) -> Result<(), PlanError> {
         let are_ordered = |marks: QueueMarks| marks.low <= marks.high && marks.high <= marks.full;
-        match () {
-            () if self.max_clients == 0 => Err("`max_clients` is zero"),
-            () if self.max_open_per_client == 0 => Err("`max_open_per_client` is zero"),
-            () if self.max_sessions == 0 => Err("`max_sessions` is zero"),
+        let why = match () {
+            () if self.max_clients == 0 => "`max_clients` is zero",
+            () if self.max_open_per_client == 0 => "`max_open_per_client` is zero",
+            () if self.max_sessions == 0 => "`max_sessions` is zero",
             () if !are_ordered(self.client_queue) || !are_ordered(self.worker_queue) => {
-                Err("queue marks must rise from low to high to full")
+                "queue marks must rise from low to high to full"
             }
-            () => Ok(()),
-        }
+            () => return Ok(()),
+        };
+        Err(PlanError::Limits(why))
     }
 }
 

@@ -6,10 +6,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde_json::{Map, Value};
+use serde::Serialize;
 use wire::{RpcError, codes};
 
 use super::WorkerId;
+use crate::hello::id_text;
 
 /// Error codes of the switch, beside those of JSON-RPC and ACP.
 pub const WORKER_LOST: i64 = -32010;
@@ -19,20 +20,27 @@ pub const TIMED_OUT: i64 = -32013;
 pub const NO_ROUTE: i64 = -32014;
 pub const CLIENT_GONE: i64 = -32015;
 
-#[derive(Debug, Clone)]
+/// An error; what is serialised of it is its `data`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Refusal {
+    #[serde(skip)]
     code: i64,
-    reason: &'static str,
+    #[serde(skip)]
     message: String,
+    reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pool: Option<Arc<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     worker: Option<WorkerId>,
-    retry_after: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_ms: Option<u64>,
 }
 
 impl Refusal {
     pub(super) fn new(code: i64, reason: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { code, reason, message, pool: None, worker: None, retry_after: None }
+        Self { code, reason, message, pool: None, worker: None, retry_after_ms: None }
     }
 
     /// A part of a request that would have to be remembered is too long for that.
@@ -100,33 +108,13 @@ impl Refusal {
 
     #[must_use]
     pub(super) fn retry_after(mut self, n_millis: u64) -> Self {
-        self.retry_after = Some(n_millis);
+        self.retry_after_ms = Some(n_millis);
         self
     }
 
     /// The error response as one line, under the asker's own id.
     pub(super) fn to_line(&self, raw_id: &[u8]) -> Bytes {
-        let mut data = Map::new();
-        data.insert("reason".into(), self.reason.into());
-        if let Some(pool) = &self.pool {
-            data.insert("pool".into(), (**pool).into());
-        }
-        if let Some(worker) = self.worker {
-            data.insert("worker".into(), worker.0.into());
-        }
-        if let Some(retry_after) = self.retry_after {
-            data.insert("retryAfterMs".into(), retry_after.into());
-        }
-        let error = RpcError::new(self.code, &*self.message).with_data(&Value::Object(data));
-        let error = wire::Json::of(&error);
-        let id = if raw_id.is_empty() { b"null" } else { raw_id };
-        let parts: [&[u8]; 5] = [
-            b"{\"jsonrpc\":\"2.0\",\"id\":",
-            id,
-            b",\"error\":",
-            error.as_str().as_bytes(),
-            b"}\n",
-        ];
-        parts.concat().into()
+        let error = RpcError::new(self.code, &*self.message).with_data(self);
+        wire::error_line(&id_text(raw_id), &error).into()
     }
 }

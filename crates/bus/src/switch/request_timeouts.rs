@@ -4,11 +4,10 @@
 //! costs next to nothing.
 
 use super::ids::{CallKey, PoolId};
-use super::line_edits::{Digits, cancel_request};
+use super::line_edits::cancel_request;
 use super::pool::SwitchPool;
 use super::refusal::Refusal;
-use super::routed_message::RoutedMessage;
-use super::timeouts::Timeouts;
+use super::routed_message::{RoutedMessage, Timeouts};
 use super::timers::Timer;
 use super::worker::SwitchWorker;
 use super::{ClientId, MonotonicMillis, Switch, SwitchOutput, WorkerId};
@@ -40,7 +39,7 @@ impl Switch {
         for worker in workers {
             for (n, limit) in self.overdue(worker, timeouts) {
                 self.counters.timed_out += 1;
-                let line = cancel_request(Digits::of(n).as_bytes());
+                let line = cancel_request(n);
                 self.out.push(SwitchOutput::ToWorker { worker, line });
                 let refusal = self.pool_refusal(id, Refusal::timed_out(limit));
                 self.time_out(CallKey { worker, n }, &refusal.of_worker(worker));

@@ -1,11 +1,11 @@
-//! A message of a client on its way to a worker.
+//! A message of a client on its way to a worker, and how long its answer may take.
 
 use std::borrow::Cow;
 
 use wire::{Envelope, MessageKind};
 
-use super::MonotonicMillis;
 use super::ids::{FanOutId, SessionKey};
+use super::{MonotonicMillis, PoolPlan};
 
 /// The kinds of requests that the switch tells apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,5 +65,33 @@ impl<'a> RoutedMessage<'a> {
     /// A copy that can wait: without the read buffer that its line is a part of.
     pub(super) fn detached(self) -> RoutedMessage<'static> {
         RoutedMessage { line: Cow::Owned(self.line.into_owned()), ..self }
+    }
+}
+
+/// The timeouts of requests by kind, counted from when these came.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Timeouts {
+    prompt: Option<u64>,
+    /// For a replayed `initialize` and a move of a session, for which a prompt may wait.
+    before: Option<u64>,
+    other: Option<u64>,
+}
+
+impl Timeouts {
+    pub(super) fn new(plan: &PoolPlan) -> Self {
+        let (prompt, other) = (plan.prompt_timeout, plan.request_timeout);
+        Self { prompt, before: other.or(prompt), other }
+    }
+
+    pub(super) fn of(self, kind: CallKind) -> Option<u64> {
+        match kind {
+            CallKind::Prompt => self.prompt,
+            CallKind::Replay | CallKind::Move => self.before,
+            _ => self.other,
+        }
+    }
+
+    pub(super) fn of_message(self, routed: &RoutedMessage<'_>) -> Option<u64> {
+        self.of(routed.kind).filter(|_| routed.is_request())
     }
 }

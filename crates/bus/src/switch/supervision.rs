@@ -9,7 +9,7 @@ use super::hash::NameMap;
 use super::ids::PoolId;
 use super::pool::{CircuitBreaker, PoolMode, SlotState, SwitchPool};
 use super::refusal::Refusal;
-use super::timeouts::Timeouts;
+use super::routed_message::Timeouts;
 use super::timers::Timer;
 use super::worker::{SwitchWorker, WorkerStage};
 use super::{MonotonicMillis, PoolPlan, RestartPolicy, StopHow, Switch, SwitchOutput, WorkerId};
@@ -191,24 +191,25 @@ impl Switch {
             WorkerStage::Running => {
                 let timeout = self.pools.get(&worker.pool).map_or(0, |p| p.plan.drain_timeout);
                 let until = self.now.after(timeout);
-                worker.stage = WorkerStage::Draining { until };
+                (worker.stage, worker.drains_until) = (WorkerStage::Draining, Some(until));
                 self.set_timer(until, Timer::Drain(id));
                 self.stop_if_drained(id);
             }
-            WorkerStage::Draining { .. } | WorkerStage::Stopping => {}
+            WorkerStage::Draining | WorkerStage::Stopping => {}
         }
     }
 
     pub(super) fn stop_if_drained(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get(&id) else { return };
-        if matches!(worker.stage, WorkerStage::Draining { .. }) && worker.calls.is_empty() {
+        if worker.stage == WorkerStage::Draining && worker.calls.is_empty() {
             self.stop(id, StopHow::Gently);
         }
     }
 
     pub(super) fn drain_timed_out(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get(&id) else { return };
-        if !matches!(worker.stage, WorkerStage::Draining { until } if until <= self.now) {
+        let is_over = worker.drains_until.is_some_and(|until| until <= self.now);
+        if worker.stage != WorkerStage::Draining || !is_over {
             return;
         }
         let refusal = Refusal::worker_lost("it is stopped and its time to drain is over");
@@ -220,9 +221,11 @@ impl Switch {
     /// Gives nothing new to a worker that has closed its output. Its open requests fail with its
     /// exit, which also says why, or through the event loop, which does not wait long for that.
     pub(super) fn worker_mute(&mut self, id: WorkerId) {
-        let is_live = |worker: &&mut SwitchWorker| matches!(worker.stage, WorkerStage::Running);
-        let Some(worker) = self.workers.get_mut(&id).filter(is_live) else { return };
-        worker.stage = WorkerStage::Draining { until: MonotonicMillis(u64::MAX) };
+        let Some(worker) = self.workers.get_mut(&id).filter(|w| w.stage == WorkerStage::Running)
+        else {
+            return;
+        };
+        worker.stage = WorkerStage::Draining;
         self.retries.push(worker.pool);
     }
 

@@ -1,8 +1,9 @@
 //! Tests are little histories: what goes in, and what must come out below it. In what is
 //! expected, `…` stands for any text.
 
-use super::history::{output_text, read_input_for_tests};
+use super::history::output_text;
 use super::*;
+use replaying::read_input;
 
 mod clients;
 mod deaths;
@@ -14,6 +15,7 @@ mod moves;
 mod plans;
 mod pressure;
 mod replay;
+mod replaying;
 mod requests;
 mod sessions;
 mod sharing;
@@ -31,7 +33,7 @@ fn run(switch: &mut Switch, script: &str) {
     while let Some(line) = lines.next() {
         let Some(step) = line.strip_prefix("> ") else { panic!("no input: {line}") };
         let (at, input) = step.split_once(' ').unwrap();
-        let input = read_input_for_tests(input).unwrap();
+        let input = read_input(input).unwrap();
         let mut out = Vec::new();
         switch.take(MonotonicMillis(at.parse().unwrap()), input, &mut out);
         let found: Vec<String> = out.iter().map(output_text).collect();

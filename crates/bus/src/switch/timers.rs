@@ -138,7 +138,7 @@ impl Switch {
                     idle.push(worker.id);
                 }
                 WorkerStage::Running | WorkerStage::Starting => n_busy += 1,
-                WorkerStage::Draining { .. } | WorkerStage::Stopping => {}
+                WorkerStage::Draining | WorkerStage::Stopping => {}
             }
         }
         if n_busy == 0 && pool.waiting.is_empty() && pool.plan.start == StartPolicy::OnDemand {

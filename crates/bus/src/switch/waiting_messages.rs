@@ -8,9 +8,8 @@ use std::collections::VecDeque;
 
 use super::ids::PoolId;
 use super::refusal::Refusal;
-use super::routed_message::{CallKind, RoutedMessage};
+use super::routed_message::{CallKind, RoutedMessage, Timeouts};
 use super::session::SessionLocation;
-use super::timeouts::Timeouts;
 use super::{ClientId, Switch};
 
 impl Switch {

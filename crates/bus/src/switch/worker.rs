@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde::Serialize;
 use wire::Envelope;
 
 use super::hash::{IdMap, NameMap};
 use super::ids::{PoolId, SessionKey};
 use super::line_edits::RawId;
-use super::routed_message::CallKind;
-use super::timeouts::Timeouts;
+use super::routed_message::{CallKind, Timeouts};
 use super::{ClientId, MonotonicMillis, QueueLevel, WorkerId};
 
 #[derive(Debug, Default)]
@@ -18,6 +18,8 @@ pub(super) struct SwitchWorker {
     pub(super) pool: PoolId,
     pub(super) slot: u32,
     pub(super) stage: WorkerStage,
+    /// When it is stopped at the latest, if it drains.
+    pub(super) drains_until: Option<MonotonicMillis>,
     /// Whether it is ended by our decision and not by its failure.
     pub(super) is_retired: bool,
     /// The failure for which it is ended, if there was one.
@@ -62,15 +64,14 @@ pub(super) struct SwitchWorker {
     pub(super) n_memory_bytes: u64,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum WorkerStage {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum WorkerStage {
     #[default]
     Starting,
     Running,
-    /// Takes no new requests; stops when its own have ended, or at that time.
-    Draining {
-        until: MonotonicMillis,
-    },
+    /// Takes no new requests; stops when its own have ended, or when its time to drain is over.
+    Draining,
     Stopping,
 }
 

@@ -53,7 +53,7 @@ impl Switch {
                         best = Some((rank, worker.id));
                     }
                 }
-                WorkerStage::Draining { .. } | WorkerStage::Stopping => {}
+                WorkerStage::Draining | WorkerStage::Stopping => {}
             }
         }
         if let Some((_, worker)) = best {
@@ -85,7 +85,7 @@ impl Switch {
                 }
                 WorkerStage::Starting => n_starting += 1,
                 WorkerStage::Running => n_running += 1,
-                WorkerStage::Draining { .. } | WorkerStage::Stopping => {}
+                WorkerStage::Draining | WorkerStage::Stopping => {}
             }
         }
         let is_fresh = |id: &WorkerId| {

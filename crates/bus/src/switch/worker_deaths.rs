@@ -1,7 +1,7 @@
 //! The end of a worker: what happens to its requests, sessions and clients.
 
 use super::ids::SessionKey;
-use super::line_edits::{Digits, cancel_request};
+use super::line_edits::cancel_request;
 use super::refusal::Refusal;
 use super::routed_message::{CallKind, RoutedMessage};
 use super::session::SessionLocation;
@@ -33,7 +33,7 @@ impl Switch {
         for (client, n) in asks {
             let known = self.clients.get_mut(&client);
             if known.is_some_and(|client| client.asks.remove(&n).is_some()) {
-                let line = cancel_request(Digits::of(n).as_bytes());
+                let line = cancel_request(n);
                 self.out.push(SwitchOutput::ToClient { client, line });
             }
         }

@@ -174,15 +174,10 @@ impl Switch {
             self.out.push(SwitchOutput::ToWorker { worker: from, line: refusal.to_line(raw_id) });
             return;
         }
-        let is_stopping = worker.stage == WorkerStage::Stopping;
         let Some((client_id, session)) = self.whom_to_ask(from, line, envelope) else {
             let message = "no client can be asked: it left, or several share this worker";
             let refusal = Refusal::new(CLIENT_GONE, "no_client", message);
-            if !is_stopping {
-                self.out
-                    .push(SwitchOutput::ToWorker { worker: from, line: refusal.to_line(raw_id) });
-            }
-            return;
+            return self.refuse_ask(from, raw_id, &refusal);
         };
         if !self.can_be_asked(client_id, from, raw_id) {
             return;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_with::skip_serializing_none;
 use wire::{CallId, Json, TurnId};
 
-use crate::TurnUsage;
+use crate::{FileContent, TurnUsage};
 use wire::event::TurnOutcome;
 
 #[skip_serializing_none]
@@ -61,13 +61,7 @@ pub enum EnvelopeEvent {
     ToolCallEnd {
         call: CallId,
     },
-    File {
-        #[serde(rename = "ref")]
-        reference: String,
-        name: String,
-        size: u64,
-        mime_type: Option<String>,
-    },
+    File(FileContent),
     TurnEnd {
         status: TurnOutcome,
         /// ACP's own word for why the turn ended.

@@ -36,7 +36,7 @@ impl ItemsProjection {
             is_for_person: asked.is_for_person,
             limit: asked.limit,
             title: title.unwrap_or_else(|| "The agent asks for permission".to_owned()),
-            request: asked.request(),
+            request: asked.request.to_json(),
             options: options.map(option).collect(),
             tool_call_id: asked.tool_call_id(),
             resolution: None,
@@ -119,9 +119,7 @@ fn of_decider(by: &Decider, waited_ms: Option<u64>) -> Resolution {
         who: by.who,
         detail: by.detail.clone(),
         rule: by.rule.clone(),
-        allowed: None,
-        choice: None,
-        response: None,
         waited_ms,
+        ..Resolution::default()
     }
 }

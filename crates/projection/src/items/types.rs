@@ -205,7 +205,7 @@ pub struct QuestionOption {
 
 /// How a question was answered.
 #[skip_serializing_none]
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Resolution {
     pub who: DecidedBy,
@@ -227,7 +227,7 @@ pub struct Resolution {
 
 /// A remark beside the conversation.
 #[skip_serializing_none]
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NoticeItem {
     pub tone: NoticeTone,

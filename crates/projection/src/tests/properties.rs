@@ -287,7 +287,7 @@ proptest! {
                     prop_assert_eq!(*n_ends, 1);
                 }
                 EnvelopeEvent::Text { text, .. } => prop_assert!(!text.is_empty()),
-                EnvelopeEvent::Service { .. } | EnvelopeEvent::File { .. } => {}
+                EnvelopeEvent::Service { .. } | EnvelopeEvent::File(_) => {}
             }
             prop_assert!(serde_json::to_string(envelope).is_ok());
         }

@@ -10,10 +10,11 @@ use std::collections::HashSet;
 use anstyle::Style;
 use serde_json::Value;
 
-use super::{TextProjection, output, whole_line};
-use crate::calls::{CallKey, CallLocation, ToolCall, ToolOutput};
+use super::tools::{diff_heading, diff_style};
+use super::{TextProjection, output};
+use crate::calls::{CallKey, CallLocation, ToolCall};
 use crate::conversation::Conversation;
-use crate::diff::{Diff, DiffMark};
+use crate::diff::Diff;
 use crate::json::JsonNode;
 use crate::unshown_input::{ShownChange, ShownParts, names_path, short_path};
 use wire::text::{sanitize, sanitize_line};
@@ -60,10 +61,8 @@ impl TextProjection {
         self.output.marked(output::ASKING, "?", question, out);
         let mut rows = QuestionRows { width: self.options.width, rows: Vec::new() };
         describe(call, &headline, now.cwd(), &mut rows);
-        for output in &call.output {
-            if let ToolOutput::Diff(file) = output {
-                marks.note_diff(file);
-            }
+        for file in call.diffs() {
+            marks.note_diff(file);
         }
         let limit = if is_asked { MAX_ROWS } else { MAX_ROWS_DECIDED };
         self.is_question_long = rows.rows.len() > limit;
@@ -85,15 +84,9 @@ impl TextProjection {
 fn describe(call: &ToolCall, headline: &str, cwd: Option<&str>, rows: &mut QuestionRows) {
     // Titles are the agent's words; the input is what will run.
     let command = call.command();
-    let files = || {
-        call.output.iter().filter_map(|output| match output {
-            ToolOutput::Diff(file) => Some(file),
-            _ => None,
-        })
-    };
     let beside = ShownParts {
         command: command.as_deref(),
-        changes: files().map(ShownChange::of).collect(),
+        changes: call.diffs().map(ShownChange::of).collect(),
         cwd,
     };
     let input = call.raw_input.as_ref().map(input_value).unwrap_or_default();
@@ -106,14 +99,9 @@ fn describe(call: &ToolCall, headline: &str, cwd: Option<&str>, rows: &mut Quest
     } else {
         rows.push_members(&rest);
     }
-    for file in files() {
+    for file in call.diffs() {
         let diff = Diff::of(&file.change);
-        let path = whole_line(short_path(&file.path, cwd));
-        let counts = match diff.lines.len() {
-            0 => "no line changed".to_owned(),
-            _ => format!("+{} -{}", diff.n_added, diff.n_removed),
-        };
-        rows.push(output::STRONG, INDENT, &format!("{path} ({counts})"));
+        rows.push(output::STRONG, INDENT, &diff_heading(file, &diff, cwd));
         for line in &diff.lines {
             let text = format!("{}{}", line.mark.sign(), sanitize(&line.text));
             rows.push(diff_style(line.mark), INDENT, text.trim_end());
@@ -136,16 +124,6 @@ fn describe(call: &ToolCall, headline: &str, cwd: Option<&str>, rows: &mut Quest
 /// The input as a value; one that is nested too deep to be read stays as it came.
 fn input_value(input: &wire::Json) -> Value {
     input.read().unwrap_or_else(|_| JsonNode::of(input).raw().into())
-}
-
-pub(super) fn diff_style(mark: DiffMark) -> Style {
-    match mark {
-        DiffMark::Hunk => output::BUSY,
-        DiffMark::Same => output::PLAIN,
-        DiffMark::Added => output::GOOD,
-        DiffMark::Removed => output::BAD,
-        DiffMark::Note => output::DIM,
-    }
 }
 
 struct QuestionRows {
@@ -217,11 +195,7 @@ impl QuestionRows {
 
     /// The agent's text about the call, unless it only repeats the input; then the input.
     fn push_texts(&mut self, call: &ToolCall, input: &Value) {
-        let texts = call.output.iter().filter_map(|output| match output {
-            ToolOutput::Text(text) | ToolOutput::Other(text) => Some(text.as_str()),
-            ToolOutput::Diff(_) | ToolOutput::Terminal(_) => None,
-        });
-        let said = texts.collect::<Vec<_>>().join("\n");
+        let said = call.output_text();
         let input = pretty(input);
         let dense = |text: &str| text.split_whitespace().collect::<String>();
         let is_said = !input.is_empty() && dense(&said).contains(&dense(&input));

@@ -7,13 +7,14 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use anstyle::Style;
+
 use super::output::TextOutput;
-use super::question_details::diff_style;
 use super::{TextProjection, output, whole_line};
-use crate::calls::{CallKey, CallStatus, FileDiff, ToolCall, ToolOutput};
+use crate::calls::{CallKey, CallStatus, FileDiff, ToolCall};
 use crate::command_output::CommandOutput;
 use crate::conversation::Conversation;
-use crate::diff::Diff;
+use crate::diff::{Diff, DiffMark};
 use crate::terminals::CommandEnd;
 use crate::unshown_input::{short_path, without_cwd};
 use wire::text::{sanitize, sanitize_line};
@@ -100,10 +101,8 @@ impl TextProjection {
             _ if is_fresh => {}
             _ => self.output.marked(output::GOOD, "✓", &headline, out),
         }
-        for output in &call.output {
-            if let ToolOutput::Diff(file) = output
-                && marks.note_diff(file)
-            {
+        for file in call.diffs() {
+            if marks.note_diff(file) {
                 self.show_diff(file, now.cwd(), out);
             }
         }
@@ -176,12 +175,8 @@ impl TextProjection {
 
     fn show_diff(&mut self, file: &FileDiff, cwd: Option<&str>, out: &mut String) {
         let diff = Diff::of(&file.change);
-        let path = whole_line(short_path(&file.path, cwd));
-        let counts = match diff.lines.len() {
-            0 => "no line changed".to_owned(),
-            _ => format!("+{} -{}", diff.n_added, diff.n_removed),
-        };
-        self.output.line(output::STRONG, &format!("  {path} ({counts})"), out);
+        let heading = format!("  {}", diff_heading(file, &diff, cwd));
+        self.output.line(output::STRONG, &heading, out);
         let limit = if self.options.verbose { DIFF_LINES_VERBOSE } else { DIFF_LINES };
         for line in diff.lines.iter().take(limit) {
             let text = format!("  {}{}", line.mark.sign(), cut(&sanitize(&line.text)));
@@ -191,11 +186,7 @@ impl TextProjection {
     }
 
     fn show_output(&mut self, call: &ToolCall, limit: usize, out: &mut String) {
-        let texts = call.output.iter().filter_map(|output| match output {
-            ToolOutput::Text(text) | ToolOutput::Other(text) => Some(text.as_str()),
-            ToolOutput::Diff(_) | ToolOutput::Terminal(_) => None,
-        });
-        let mut text = texts.collect::<Vec<_>>().join("\n");
+        let mut text = call.output_text();
         if text.trim().is_empty() {
             text = call.raw_output_text().unwrap_or_default();
         }
@@ -212,6 +203,25 @@ impl TextProjection {
             let noun = if rest == 1 { "line" } else { "lines" };
             self.output.line(output::DIM, &format!("  … {rest} more {noun}"), out);
         }
+    }
+}
+
+pub(super) fn diff_style(mark: DiffMark) -> Style {
+    match mark {
+        DiffMark::Hunk => output::BUSY,
+        DiffMark::Same => output::PLAIN,
+        DiffMark::Added => output::GOOD,
+        DiffMark::Removed => output::BAD,
+        DiffMark::Note => output::DIM,
+    }
+}
+
+/// The line above a diff: the file, and how many of its lines change.
+pub(super) fn diff_heading(file: &FileDiff, diff: &Diff<'_>, cwd: Option<&str>) -> String {
+    let path = whole_line(short_path(&file.path, cwd));
+    match diff.lines.len() {
+        0 => format!("{path} (no line changed)"),
+        _ => format!("{path} (+{} -{})", diff.n_added, diff.n_removed),
     }
 }
 

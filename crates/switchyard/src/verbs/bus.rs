@@ -6,25 +6,20 @@ use std::process::ExitCode;
 use crate::cli::bus::{BusArgs, BusVerb};
 use crate::config::Config;
 use crate::outcome::Failure;
+use crate::terminal;
 use crate::terminal::output::print;
 use crate::terminal::paint::Paint;
 use control::{BusSelector, ControlRequest};
-use source::say;
 
 mod check;
 mod control;
 mod file;
-mod file_reading;
 mod limits_table;
 mod listener;
-mod meter;
 mod pool_table;
-mod report;
 mod serve;
 mod setup;
-mod source;
 mod status;
-mod stdio_bus;
 mod token;
 mod units;
 mod ws;
@@ -88,4 +83,9 @@ fn one_file(file: Option<PathBuf>, named: Option<PathBuf>) -> Result<Option<Path
         (Some(_), Some(_)) => Err(Failure::usage("-c and --config are the same; give one")),
         (file, named) => Ok(file.or(named)),
     }
+}
+
+/// Prints a message of the bus on stderr.
+fn say(text: &str) {
+    terminal::say(&format!("switchyard bus: {text}"));
 }

@@ -3,11 +3,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
 use crate::bus::{Stage, apart, assert_served, pid_of, pool};
-use bus::switch::history::replay;
 use rustix::process::Signal;
 use serde_json::json;
 use testkit::line_client::LineClient;
 use testkit::proc;
+
+// Part of the switch's own tests, too.
+#[path = "../../../bus/src/switch/tests/replaying.rs"]
+mod replaying;
+use replaying::replay;
 
 #[test]
 fn a_recorded_run_under_faults_is_the_same_when_replayed() {

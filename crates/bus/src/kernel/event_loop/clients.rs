@@ -89,8 +89,8 @@ impl EventLoop {
             match listener.accept() {
                 Ok(None) => return,
                 Ok(Some((socket, via))) => {
-                    let token = listener.token().cloned();
-                    let pool = listener.pool().cloned();
+                    let (token, pool) =
+                        (listener.listen.token.clone(), listener.listen.pool.clone());
                     self.add_client(socket, via, token, pool);
                 }
                 Err(errno) => {

@@ -30,10 +30,14 @@ const MAX_STDERR_CHARS: usize = 300;
 /// How long the report of an exit waits for the rest of stderr.
 const STDERR_WAIT: Duration = Duration::from_millis(100);
 
+#[derive(Default)]
 pub(super) struct WorkerConnection {
     pool: Arc<str>,
     ladder: StopLadder,
-    process: WorkerProcess,
+    /// Its process, once it is started.
+    process: Option<WorkerProcess>,
+    /// How it is to be stopped, if that was asked for before it was started.
+    wanted_stop: Option<StopHow>,
     pub(super) inbox: LineCutter,
     pub(super) outbox: Outbox,
     pub(super) is_paused: bool,
@@ -49,21 +53,15 @@ pub(super) struct WorkerConnection {
     exit: Option<(ExitReport, String)>,
 }
 
-enum WorkerProcess {
-    Starting { wanted: Option<StopHow> },
-    Runs { stdin: Option<OwnedFd>, stdout: Option<OwnedFd>, handle: WorkerHandle },
+struct WorkerProcess {
+    stdin: Option<OwnedFd>,
+    stdout: Option<OwnedFd>,
+    handle: WorkerHandle,
 }
 
 impl WorkerConnection {
     pub(super) fn pid(&self) -> Option<u32> {
-        match &self.process {
-            WorkerProcess::Starting { .. } => None,
-            WorkerProcess::Runs { handle, .. } => Some(handle.pid()),
-        }
-    }
-
-    fn has_closed_stdout(&self) -> bool {
-        matches!(self.process, WorkerProcess::Runs { stdout: None, .. })
+        self.process.as_ref().map(|process| process.handle.pid())
     }
 }
 
@@ -76,17 +74,7 @@ impl EventLoop {
         let edge = WorkerConnection {
             pool: Arc::clone(pool),
             ladder: setup.ladder,
-            process: WorkerProcess::Starting { wanted: None },
-            inbox: LineCutter::default(),
-            outbox: Outbox::default(),
-            is_paused: false,
-            is_read: false,
-            is_touched: false,
-            blocked_since: None,
-            is_waiting_to_write: false,
-            is_closing: false,
-            half_ended_since: None,
-            exit: None,
+            ..WorkerConnection::default()
         };
         let name = format!("{pool}/{slot}");
         let task = watch_worker(id, name, setup.launch.clone(), self.mailbox.clone());
@@ -106,14 +94,10 @@ impl EventLoop {
         };
         let token = Party::WorkerOutput(id).token();
         let is_readable = epoll::add(&self.epoll, &stdout, token, EventFlags::IN).is_ok();
-        let wanted = match worker.process {
-            WorkerProcess::Starting { wanted } => wanted,
-            WorkerProcess::Runs { .. } => None,
-        };
         tracing::info!(pool = &*worker.pool, pid = handle.pid(), "worker runs");
         worker.is_read = is_readable;
-        worker.process = WorkerProcess::Runs { stdin: Some(stdin), stdout: Some(stdout), handle };
-        match wanted {
+        worker.process = Some(WorkerProcess { stdin: Some(stdin), stdout: Some(stdout), handle });
+        match worker.wanted_stop {
             Some(how) => self.stop_worker(id, how),
             None if is_readable => {
                 self.feed(SwitchInput::WorkerRuns { worker: id });
@@ -125,13 +109,11 @@ impl EventLoop {
 
     pub(super) fn stop_worker(&mut self, id: WorkerId, how: StopHow) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
-        let handle = match &mut worker.process {
-            WorkerProcess::Starting { wanted } => {
-                *wanted = Some(how);
-                return;
-            }
-            WorkerProcess::Runs { handle, .. } => handle.clone(),
+        let Some(WorkerProcess { handle, .. }) = &worker.process else {
+            worker.wanted_stop = Some(how);
+            return;
         };
+        let handle = handle.clone();
         worker.is_closing = true;
         match how {
             StopHow::AtOnce => {
@@ -178,7 +160,7 @@ impl EventLoop {
     pub(super) fn settle_worker_input(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         worker.is_touched = false;
-        let WorkerProcess::Runs { stdin, .. } = &mut worker.process else { return };
+        let Some(WorkerProcess { stdin, .. }) = &mut worker.process else { return };
         let Some(pipe) = stdin else {
             worker.outbox.clear();
             return;
@@ -230,7 +212,7 @@ impl EventLoop {
 
     pub(super) fn settle_worker_output(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
-        let WorkerProcess::Runs { stdout: Some(pipe), .. } = &worker.process else { return };
+        let Some(WorkerProcess { stdout: Some(pipe), .. }) = &worker.process else { return };
         let is_read = !worker.is_paused;
         if is_read != worker.is_read {
             worker.is_read = is_read;
@@ -243,7 +225,7 @@ impl EventLoop {
     pub(super) fn worker_readable(&mut self, id: WorkerId) {
         let max_line_bytes = self.edges.max_worker_line_bytes;
         let Some(worker) = self.workers.get_mut(&id) else { return };
-        let WorkerProcess::Runs { stdout, .. } = &mut worker.process else { return };
+        let Some(WorkerProcess { stdout, .. }) = &mut worker.process else { return };
         let Some(pipe) = stdout else { return };
         let (buffer, n) = match self.buffer.read(&*pipe) {
             Ok(read) => read,
@@ -289,7 +271,8 @@ impl EventLoop {
 
     fn worker_half_ended(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
-        if worker.exit.is_some() && worker.has_closed_stdout() {
+        let has_closed = worker.process.as_ref().is_some_and(|process| process.stdout.is_none());
+        if worker.exit.is_some() && has_closed {
             return self.finish_worker(id);
         }
         worker.half_ended_since.get_or_insert(self.now);
@@ -348,7 +331,7 @@ impl EventLoop {
                 .pools
                 .get(&worker.pool)
                 .is_some_and(|pool| pool.plan.max_memory_bytes.is_some());
-            if let WorkerProcess::Runs { handle, .. } = &worker.process
+            if let Some(WorkerProcess { handle, .. }) = &worker.process
                 && has_limit
             {
                 keepers.push((*id, handle.keeper_pid()));
@@ -375,17 +358,16 @@ fn memory_of_trees(keepers: &[(WorkerId, u32)]) -> Vec<(WorkerId, u64)> {
 
 /// Starts a worker, reports its start and its end, and stays until all its processes are gone.
 async fn watch_worker(id: WorkerId, name: String, launch: Launch, mailbox: Mailbox) {
-    let started = match launch.spawn().await {
-        Ok(worker) => split_worker(worker),
-        Err(error) => Err(error.to_string()),
-    };
-    let (started, stderr) = match started {
-        Ok((started, stderr)) => (Ok(started), stderr),
+    let started = launch.spawn().await.map_err(|error| error.to_string()).and_then(split_worker);
+    let (started, running) = match started {
+        Ok((started, stderr)) => {
+            let handle = started.handle.clone();
+            (Ok(started), Some((handle, stderr)))
+        }
         Err(why) => (Err(why), None),
     };
-    let handle = started.as_ref().ok().map(|started| started.handle.clone());
     let told = mailbox.send(LoopMessage::WorkerStarted { worker: id, started }).await;
-    let (Ok(()), Some(handle)) = (told, handle) else { return };
+    let (Ok(()), Some((handle, stderr))) = (told, running) else { return };
     let log = log_stderr(name, stderr);
     let life = async {
         let report = handle.exited().await;

@@ -177,9 +177,9 @@ proptest! {
         seed: u64,
         ops in prop::collection::vec(op(), 1..120),
     ) {
-        let first = run_world(plan, seed, &ops).recorder.take();
-        let second = run_world(plan, seed, &ops).recorder.take();
+        let first = std::mem::take(&mut run_world(plan, seed, &ops).recorded);
+        let second = std::mem::take(&mut run_world(plan, seed, &ops).recorded);
         prop_assert_eq!(&first, &second);
-        prop_assert_eq!(super::super::history::replay(&first), Ok(()));
+        prop_assert_eq!(super::replaying::replay(&first), Ok(()));
     }
 }

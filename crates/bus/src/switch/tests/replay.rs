@@ -1,6 +1,6 @@
 //! Recorded histories run again, and come out the same.
 
-use super::super::history::{HistoryError, Recorder, replay};
+use super::replaying::{HistoryError, replay};
 use super::*;
 
 /// Two clients, two pools, an alias, a death, a move, a reload and a drain.
@@ -55,8 +55,8 @@ fn every_input_survives_being_written_down() {
         SwitchInput::Command(BusCommand::RecoverPool("p".into())),
         SwitchInput::Command(BusCommand::RestartPool("p".into())),
     ] {
-        let text = super::super::history::input_text(&input);
-        assert_eq!(read_input_for_tests(&text), Ok(input), "{text}");
+        let text = history::input_text(&input);
+        assert_eq!(read_input(&text), Ok(input), "{text}");
     }
 }
 
@@ -68,15 +68,14 @@ fn rerecord() {
     let inputs = RECORDED.lines().filter_map(|line| line.strip_prefix("> "));
     let mut plan = plan_of(vec![pool("p", 2), pool("q", 1)]);
     plan.limits.session_grace = 1000;
-    let mut recorder = Recorder::new(&plan, 42);
+    let mut text = history::beginning(&plan, 42);
     let mut switch = Switch::new(plan, 42).unwrap();
     for step in inputs {
         let (at, input) = step.split_once(' ').unwrap();
-        let (at, input) =
-            (MonotonicMillis(at.parse().unwrap()), read_input_for_tests(input).unwrap());
+        let (at, input) = (MonotonicMillis(at.parse().unwrap()), read_input(input).unwrap());
         let mut out = Vec::new();
         switch.take(at, input.clone(), &mut out);
-        recorder.step(at, &input, &out);
+        history::record_step(&mut text, at, &input, &out);
     }
-    println!("{}", recorder.take());
+    println!("{text}");
 }

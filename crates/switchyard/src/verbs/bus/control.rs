@@ -21,7 +21,7 @@ use tokio::io::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use super::source::BusSource;
+use super::setup::BusSource;
 use super::status;
 use crate::daemon::in_process::remove_dead_sockets;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};

@@ -10,15 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use bus::{Bus, BusToken, IoLimits, ListenConfig};
+use bus::{Bus, BusToken, IoLimits, ListenAddress, ListenConfig};
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use super::listener::{BusAddress, BusListener};
-use super::setup::BusSetup;
-use super::source::{BusSource, say};
-use super::{control, token, ws};
+use super::setup::{BusSetup, BusSource};
+use super::{control, say, token, ws};
 use crate::cli::bus::BusServeArgs;
 use crate::config::Config;
 use crate::daemon::session_context;
@@ -137,15 +136,17 @@ async fn listen(
 ) -> Result<String, Failure> {
     let pool: Option<Arc<str>> = listener.pool.as_deref().map(Into::into);
     let token = token.cloned();
-    Ok(match &listener.at {
+    let at = match &listener.at {
         BusAddress::Tcp(address) => {
-            let listen = ListenConfig::Tcp { address: *address, token, pool };
-            let address = bus.listen(listen).await?.unwrap_or(*address);
-            format!("tcp {address}")
+            let at = ListenAddress::Tcp(*address);
+            let became = bus.listen(ListenConfig { at, token, pool }).await?;
+            BusAddress::Tcp(became.unwrap_or(*address))
         }
         BusAddress::Unix(path, mode) => {
-            bus.listen(ListenConfig::Unix { path: path.clone(), mode: *mode, pool }).await?;
-            format!("unix {}", path.display())
+            let at = ListenAddress::Unix { path: path.clone(), mode: *mode };
+            // Its file says who may connect.
+            bus.listen(ListenConfig { at, token: None, pool }).await?;
+            listener.at.clone()
         }
         BusAddress::Ws(address) => {
             let door = ws::WsListener {
@@ -156,9 +157,10 @@ async fn listen(
                 max_unfinished_bytes: edges.max_unfinished_bytes,
                 connections: connections.clone(),
             };
-            format!("ws {}", ws::listen(door, *address).await?)
+            BusAddress::Ws(ws::listen(door, *address).await?)
         }
-    })
+    };
+    Ok(at.to_string())
 }
 
 fn check_pool(pool: Option<&str>, setup: &bus::KernelSetup) -> Result<(), Failure> {

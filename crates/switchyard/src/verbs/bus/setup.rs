@@ -1,8 +1,9 @@
 //! Makes of a bus file the setup with which a bus is started.
 //!
-//! In: a [`BusFile`] and this user's configuration. Out: plans, launches, limits and
-//! listeners that fit together, or what is wrong and what to do. Whether programs are there
-//! is not looked at: a bus starts without them, and its pools say what is missing.
+//! In: its file, at the start and at each reload, and this user's configuration. Out: plans,
+//! launches, limits and listeners that fit together, or what is wrong and what to do. Whether
+//! programs are there is not looked at: a bus starts without them, and its pools say what is
+//! missing.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -10,16 +11,17 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bus::switch::{PlanError, PoolPlan, SwitchLimits, SwitchPlan};
-use bus::{Environment, IoLimits, KernelSetup, Launch, PoolSetup};
+use anyhow::Context as _;
+use bus::switch::PlanError;
+use bus::{Bus, Environment, IoLimits, KernelSetup, Launch, PoolSetup};
 use sessions::order::SessionOrder;
 
-use super::file::BusFile;
+use super::file::{BusFile, read_text};
 use super::listener::{BusAddress, BusListener};
 use super::pool_table::{PoolEntry, PoolProgram};
+use super::say;
 use super::units::show_bytes;
 use crate::agents::command::agent_command;
-
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure};
 
@@ -33,6 +35,51 @@ pub(crate) struct BusSetup {
     pub(crate) setup: KernelSetup,
     pub(crate) listeners: Vec<BusListener>,
     pub(crate) token_file: Option<PathBuf>,
+}
+
+/// The file of a bus, and all that is needed to read it again.
+pub(super) struct BusSource {
+    pub(super) path: PathBuf,
+    here: PathBuf,
+    record: Option<PathBuf>,
+    pub(super) config: Config,
+    /// The file's listeners at the start.
+    listeners: Vec<BusListener>,
+}
+
+impl BusSource {
+    /// Opens the source, and reads the first setup from it.
+    pub(super) async fn open(
+        path: &Path,
+        record: Option<PathBuf>,
+        config: Config,
+    ) -> Result<(Self, BusSetup), Failure> {
+        let here = std::env::current_dir().context("cannot find the working directory")?;
+        let path = here.join(path);
+        let mut source = Self { path, here, record, config, listeners: Vec::new() };
+        let first = source.read().await?;
+        source.listeners.clone_from(&first.listeners);
+        Ok((source, first))
+    }
+
+    async fn read(&self) -> Result<BusSetup, Failure> {
+        let file = BusFile::parse(&read_text(&self.path)?, &self.path, &self.here);
+        let file = file.map_err(|wrong| wrong.failure(&self.path))?;
+        for warning in warnings(&file) {
+            say(&warning);
+        }
+        let mut read = prepare(file, &self.config, &self.here).await?;
+        read.setup.record.clone_from(&self.record);
+        Ok(read)
+    }
+
+    /// Reloads pools and limits; listeners stay as they are. Returns a note for the user.
+    pub(super) async fn reload(&self, bus: &Bus) -> Result<Option<&'static str>, Failure> {
+        let BusSetup { setup, listeners, .. } = self.read().await?;
+        bus.reload(setup).await?;
+        let note = "other listeners take effect when the bus is started again";
+        Ok((listeners != self.listeners).then_some(note))
+    }
 }
 
 /// Everything that a bus needs. `here` is where it is started.
@@ -53,23 +100,16 @@ pub(crate) async fn prepare(
     }
     let BusFile { limits, edges, listeners, token_file, .. } = file;
     let setup = KernelSetup { pools, limits, edges, record: None };
-    match problems.is_empty() {
-        true => Ok(BusSetup { setup, listeners, token_file }),
-        false => Err(first_of(problems)),
-    }
-}
-
-fn first_of(problems: Vec<Failure>) -> Failure {
-    let n_more = problems.len().saturating_sub(1);
-    let Some(first) = problems.into_iter().next() else {
-        return Failure::new(ERROR, "something is wrong");
+    let mut problems = problems.into_iter();
+    let Some(first) = problems.next() else {
+        return Ok(BusSetup { setup, listeners, token_file });
     };
-    let more = format!("{n_more} more: `switchyard bus check` tells all");
-    match (n_more, first.hint.clone()) {
+    let more = format!("{} more: `switchyard bus check` tells all", problems.len());
+    Err(match (problems.len(), first.hint.clone()) {
         (0, _) => first,
         (_, None) => first.hint(more),
         (_, Some(hint)) => first.hint(format!("{hint}; and {more}")),
-    }
+    })
 }
 
 /// The settings of a file that cannot work as they are written.
@@ -83,12 +123,9 @@ pub(super) fn problems(file: &BusFile) -> Vec<Failure> {
         if !names.insert(&pool.plan.name) {
             found.push(plan_failure(&PlanError::PoolTwice(pool.plan.name.clone())));
         }
-        let alone = SwitchPlan { pools: vec![pool.plan.clone()], limits: SwitchLimits::default() };
-        found.extend(alone.check().err().map(|error| plan_failure(&error)));
+        found.extend(pool.plan.check().err().map(|error| plan_failure(&error)));
     }
-    let any = vec![PoolPlan::fixed("any", "", 1)];
-    let alone = SwitchPlan { pools: any, limits: file.limits.clone() };
-    found.extend(alone.check().err().map(|error| plan_failure(&error)));
+    found.extend(file.limits.check().err().map(|error| plan_failure(&error)));
     found.extend(edge_problems(&file.edges).into_iter().map(|why| Failure::new(ERROR, why)));
     let mut addresses = BTreeSet::new();
     for listener in &file.listeners {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use bus::BusToken;
 
-use super::source::say;
+use super::say;
 use crate::config::Config;
 use crate::home::make_private_dir;
 use crate::outcome::{ERROR, Failure};

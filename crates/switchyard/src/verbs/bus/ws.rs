@@ -4,17 +4,26 @@
 //! client. The token may come with the handshake (`Authorization: Bearer …`, or for pages in
 //! a browser, which cannot say that, the subprotocol `switchyard.token.…`) or in the first
 //! message.
+//!
+//! The library gathers a message until it is whole and does not say how much it has. So the bytes
+//! are counted where they come in: a connection may read so much before it has become a message,
+//! and all connections together may too. Before a client is authenticated, it is little.
 
 #![expect(clippy::result_large_err, reason = "the type is the library's")]
 
+use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context as TaskContext, Poll, ready};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use bus::{Bus, BusToken, Port, PortReceiver, PortSender};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -26,8 +35,6 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 use tokio_util::task::TaskTracker;
 
-use super::meter::{MeteredStream, UnfinishedBudget, UnfinishedMeter};
-
 /// Connections that are still at their handshake.
 const MAX_HANDSHAKES: usize = 256;
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
@@ -35,6 +42,10 @@ const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 /// A client that says nothing for so long is pinged, and closed if it does not answer for as
 /// long again.
 const SILENCE: Duration = Duration::from_secs(30);
+/// How much a connection may send before it is authenticated, handshake included.
+const MAX_UNAUTHENTICATED_BYTES: usize = 128 << 10;
+/// Headers of frames and the library's own buffer, beside the message.
+const SLACK_BYTES: usize = 256 << 10;
 const TOKEN_PROTOCOL: &str = "switchyard.token.";
 
 /// The settings of a WebSocket listener: the token that lets clients in, and their pool.
@@ -276,6 +287,105 @@ async fn downstream(
     let reason = CloseFrame { code: CloseCode::Away, reason: "the bus closed this client".into() };
     sink.send(Message::Close(Some(reason))).await?;
     Ok(())
+}
+
+/// The bytes of unfinished messages of all connections of a listener.
+#[derive(Debug)]
+struct UnfinishedBudget {
+    n_bytes: AtomicUsize,
+    max_bytes: usize,
+}
+
+impl UnfinishedBudget {
+    fn new(max_bytes: usize) -> Arc<Self> {
+        Arc::new(Self { n_bytes: AtomicUsize::new(0), max_bytes })
+    }
+}
+
+/// The bytes that one connection has read since its last whole message.
+#[derive(Debug)]
+struct UnfinishedMeter {
+    n_bytes: AtomicUsize,
+    max_bytes: AtomicUsize,
+    budget: Arc<UnfinishedBudget>,
+}
+
+impl UnfinishedMeter {
+    fn new(budget: &Arc<UnfinishedBudget>) -> Arc<Self> {
+        Arc::new(Self {
+            n_bytes: AtomicUsize::new(0),
+            max_bytes: AtomicUsize::new(MAX_UNAUTHENTICATED_BYTES),
+            budget: Arc::clone(budget),
+        })
+    }
+
+    /// Notes that the client is authenticated: from now on messages may be as long as this.
+    fn admit(&self, max_message_bytes: usize) {
+        self.max_bytes.store(max_message_bytes.saturating_add(SLACK_BYTES), Ordering::Relaxed);
+    }
+
+    /// Notes that a message is whole.
+    fn reset(&self) {
+        let n_bytes = self.n_bytes.swap(0, Ordering::Relaxed);
+        self.budget.n_bytes.fetch_sub(n_bytes, Ordering::Relaxed);
+    }
+
+    fn add(&self, n_bytes: usize) -> io::Result<()> {
+        let own = self.n_bytes.fetch_add(n_bytes, Ordering::Relaxed) + n_bytes;
+        let all = self.budget.n_bytes.fetch_add(n_bytes, Ordering::Relaxed) + n_bytes;
+        let why = match () {
+            () if own > self.max_bytes.load(Ordering::Relaxed) => "its message is too long",
+            () if all > self.budget.max_bytes => "unfinished messages hold too much",
+            () => return Ok(()),
+        };
+        Err(io::Error::other(why))
+    }
+}
+
+impl Drop for UnfinishedMeter {
+    fn drop(&mut self) {
+        self.reset();
+    }
+}
+
+/// A connection whose bytes are counted.
+#[derive(Debug)]
+struct MeteredStream {
+    stream: TcpStream,
+    meter: Arc<UnfinishedMeter>,
+}
+
+impl AsyncRead for MeteredStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut TaskContext<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let n_before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        Poll::Ready(self.meter.add(buffer.filled().len() - n_before))
+    }
+}
+
+impl AsyncWrite for MeteredStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut TaskContext<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut TaskContext<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(
+        mut self: Pin<&mut Self>,
+        context: &mut TaskContext<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::super::history::Recorder;
+use super::super::super::history::{beginning, record_step};
 use super::agents::Agent;
 use super::people::Person;
 use super::*;
@@ -12,7 +12,7 @@ const MAX_OUTBOX: usize = 2500 + 12_000;
 
 pub(super) struct World {
     pub(super) switch: Switch,
-    pub(super) recorder: Recorder,
+    pub(super) recorded: String,
     pub(super) now: u64,
     pub(super) plan: SwitchPlan,
     pub(super) people: BTreeMap<u64, Person>,
@@ -40,7 +40,7 @@ impl World {
     pub(super) fn new(plan: SwitchPlan, seed: u64) -> Self {
         let mut world = Self {
             switch: Switch::new(plan.clone(), seed).unwrap(),
-            recorder: Recorder::new(&plan, seed),
+            recorded: beginning(&plan, seed),
             now: 0,
             plan,
             people: BTreeMap::new(),
@@ -63,7 +63,7 @@ impl World {
     pub(super) fn give(&mut self, input: SwitchInput) -> Vec<SwitchOutput> {
         let mut out = Vec::new();
         self.switch.take(MonotonicMillis(self.now), input.clone(), &mut out);
-        self.recorder.step(MonotonicMillis(self.now), &input, &out);
+        record_step(&mut self.recorded, MonotonicMillis(self.now), &input, &out);
         for output in &out {
             self.adopt();
             self.deliver(output);
@@ -320,7 +320,7 @@ pub(super) fn pick<T: Copy>(items: &[T], n: u8) -> Option<T> {
 impl Drop for World {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            println!("--- history\n{}", self.recorder.take());
+            println!("--- history\n{}", self.recorded);
         }
     }
 }

@@ -12,10 +12,10 @@ use std::time::Duration;
 use bus::switch::RestartPolicy;
 use serde_json::{Map, Value};
 
-use super::file::{BusFile, BusFileFormat, BusFileProblem};
-use super::limits_table::{LimitsTable, QueueLimit};
-use super::pool_table::{IntensityTable, PoolEntry, PoolTable};
-use super::units::{BusWait, ByteSize, WaitOrNever};
+use super::{BusFile, BusFileFormat, BusFileProblem};
+use crate::verbs::bus::limits_table::{LimitsTable, QueueLimit};
+use crate::verbs::bus::pool_table::{IntensityTable, PoolEntry, PoolTable};
+use crate::verbs::bus::units::{BusWait, ByteSize, WaitOrNever};
 
 const MAX_RESTARTS: u64 = 5;
 const RESTART_WINDOW_SEC: u64 = 60;

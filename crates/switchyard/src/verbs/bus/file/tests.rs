@@ -1,4 +1,5 @@
 use super::*;
+use crate::outcome::USAGE;
 use crate::verbs::bus::listener::BusAddress;
 use crate::verbs::bus::pool_table::{PoolEntry, PoolProgram};
 use crate::verbs::bus::setup::{problems, warnings};
@@ -134,20 +135,21 @@ fn an_error_says_where_it_is() {
 fn a_file_that_is_not_there_is_a_usage_error_and_a_wrong_one_is_not() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("bus.toml");
-    let missing = BusFile::read(&path, dir.path()).unwrap_err();
-    assert!(matches!(missing, BusFileError::Unreadable { .. }));
-    assert!(missing.to_string().starts_with(&format!("cannot read {}: No such", path.display())));
+    let missing = read_text(&path).unwrap_err();
+    assert_eq!(missing.code, USAGE);
+    assert!(missing.message.starts_with(&format!("cannot read {}: No such", path.display())));
 
     std::fs::write(&path, "[pools]\n").unwrap();
-    let wrong = BusFile::read(&path, dir.path()).unwrap_err();
+    let wrong = BusFile::parse(&read_text(&path).unwrap(), &path, dir.path()).unwrap_err();
+    let wrong = wrong.failure(&path);
     let start = format!("{}:1:2: unknown field `pools`", path.display());
-    assert!(wrong.to_string().starts_with(&start), "{wrong}");
+    assert!(wrong.message.starts_with(&start) && wrong.code == ERROR, "{wrong}");
 
     std::fs::write(&path, vec![b' '; 5 << 20]).unwrap();
-    let large = BusFile::read(&path, dir.path()).unwrap_err();
-    assert!(large.to_string().ends_with("it has more than 4194304 bytes"), "{large}");
+    let large = read_text(&path).unwrap_err();
+    assert!(large.message.ends_with("it has more than 4194304 bytes"), "{large}");
     std::fs::write(&path, [0xff, 0xfe]).unwrap();
-    assert!(matches!(BusFile::read(&path, dir.path()), Err(BusFileError::Unreadable { .. })));
+    assert_eq!(read_text(&path).unwrap_err().code, USAGE);
 }
 
 /// The fenced blocks of the docs in one language.
