@@ -57,9 +57,7 @@ pub(crate) fn run(
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
     let wanted = EventsRequest::run(turn, after, headers)?;
-    let start = wanted.cursor.start(record.epoch, record.head);
-    let reader =
-        EventReader::new(daemon, record, &wanted, start, daemon.load.budget(&principal.name));
+    let reader = EventReader::new(daemon, record, &wanted, daemon.load.budget(&principal.name));
     let source = FrameSource::Log(Box::new(reader));
     Ok(sse::respond(FrameStream::new(source, daemon, principal)?))
 }
@@ -75,11 +73,9 @@ async fn events(
     let wanted = EventsRequest::read(&asked, request.headers())?;
     let record = daemon.visible(&id, &principal).await?;
     let handshake = Handshake::read(request.headers(), &socket::PROTOCOLS)?;
-    let start = wanted.cursor.start(record.epoch, record.head);
-    let reader =
-        EventReader::new(&daemon, &record, &wanted, start, daemon.load.budget(&principal.name));
-    let stream = FrameStream::new(FrameSource::Log(Box::new(reader)), &daemon, &principal)?;
-    Ok(respond(handshake, request, stream))
+    let reader = EventReader::new(&daemon, &record, &wanted, daemon.load.budget(&principal.name));
+    let source = FrameSource::Log(Box::new(reader));
+    Ok(respond(handshake, request, FrameStream::new(source, &daemon, &principal)?))
 }
 
 /// Changes in the list of sessions.

@@ -183,6 +183,7 @@ impl Guard {
     fn decide(&self, parts: &Parts, arrival: &ConnectionInfo) -> Result<GuardDecision, Problem> {
         check_shape(parts)?;
         let allowed = self.allowed();
+        let answered_here = |admitted| Ok(GuardDecision { admitted, readable_by: None });
         // Unix sockets cannot be reached by a browser, and have no host name.
         let (page, called) = match arrival.local {
             None => (RequestOrigin::None, None),
@@ -193,15 +194,11 @@ impl Guard {
                 let page = allowed.origins.check(parts, called.host(), is_tls, is_document)?;
                 // Our page has no service worker.
                 if parts.headers.get("service-worker").is_some_and(|what| what == "script") {
-                    return Ok(GuardDecision {
-                        admitted: Admission::NoServiceWorker,
-                        readable_by: None,
-                    });
+                    return answered_here(Admission::NoServiceWorker);
                 }
                 if let RequestedHost::Elsewhere { page: there, was_page, .. } = &called {
                     if is_document {
-                        let admitted = Admission::Redirect(address(there, parts)?);
-                        return Ok(GuardDecision { admitted, readable_by: None });
+                        return answered_here(Admission::Redirect(address(there, parts)?));
                     }
                     check_elsewhere(parts, there, *was_page)?;
                 }
@@ -262,7 +259,11 @@ impl Guard {
                 if is_first {
                     tracing::warn!(%peer, "too many failures; further ones are not logged for a while");
                 }
-                too_many(retry_after)
+                Problem::of(kinds::TOO_MANY_FAILURES)
+                    .detail(
+                        "from this address; requests with a valid token or login are still served",
+                    )
+                    .retry_after(retry_after)
             }
         }
     }
@@ -425,12 +426,6 @@ fn check_elsewhere(parts: &Parts, page: &str, was_page: bool) -> Result<(), Prob
 pub(crate) fn is_upgrade(parts: &Parts) -> bool {
     let asks = parts.headers.contains_key("upgrade") || parts.method == Method::CONNECT;
     asks && parts.version <= Version::HTTP_11
-}
-
-fn too_many(retry_after: u32) -> Problem {
-    Problem::of(kinds::TOO_MANY_FAILURES)
-        .detail("from this address; requests with a valid token or login are still served")
-        .retry_after(retry_after)
 }
 
 #[cfg(test)]

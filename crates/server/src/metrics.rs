@@ -89,8 +89,23 @@ pub enum SlowClient {
 /// An open stream; dropped when it closes.
 #[derive(Debug)]
 pub struct OpenStream {
-    open: Gauge,
+    _open: GaugeGuard,
     sent: Counter,
+}
+
+/// Raises a gauge by one until it is dropped.
+#[derive(Debug)]
+struct GaugeGuard(Gauge);
+
+impl GaugeGuard {
+    fn one(gauges: &Gauges<1>, agent: Cow<'static, str>) -> Self {
+        Self::of(gauges.get_or_create_owned(&[("agent", agent)]))
+    }
+
+    fn of(gauge: Gauge) -> Self {
+        gauge.inc();
+        Self(gauge)
+    }
 }
 
 impl OpenStream {
@@ -99,9 +114,9 @@ impl OpenStream {
     }
 }
 
-impl Drop for OpenStream {
+impl Drop for GaugeGuard {
     fn drop(&mut self) {
-        self.open.dec();
+        self.0.dec();
     }
 }
 
@@ -190,9 +205,8 @@ impl Metrics {
     #[must_use]
     pub fn stream(&self, kind: impl Into<Cow<'static, str>>) -> OpenStream {
         let labels = [("kind", kind.into())];
-        let open = self.0.streams.get_or_create_owned(&labels);
-        open.inc();
-        OpenStream { open, sent: self.0.bytes_out.get_or_create_owned(&labels) }
+        let open = GaugeGuard::of(self.0.streams.get_or_create_owned(&labels));
+        OpenStream { _open: open, sent: self.0.bytes_out.get_or_create_owned(&labels) }
     }
 
     pub fn slow_client(&self, what: SlowClient) {

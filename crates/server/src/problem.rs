@@ -8,7 +8,7 @@ pub(crate) mod kinds;
 
 use std::num::NonZeroU32;
 
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::Value;
@@ -114,13 +114,9 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let body = wire::Json::of(&self).as_str().to_owned();
-        let mut response = (status, body).into_response();
-        let headers = response.headers_mut();
-        let kind = HeaderValue::from_static("application/problem+json");
-        headers.insert(header::CONTENT_TYPE, kind);
-        if let Some(seconds) = self.retry_after {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-        }
+        let kind = [(header::CONTENT_TYPE, "application/problem+json")];
+        let after = self.retry_after.map(|seconds| [(header::RETRY_AFTER, seconds)]);
+        let mut response = (status, kind, after, body).into_response();
         response.extensions_mut().insert(self);
         response
     }

@@ -20,11 +20,12 @@ use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tokio_util::sync::CancellationToken;
+use wire::Millis;
 
 use crate::locking::Locking as _;
 use crate::page_name::PageName;
 use crate::principal::{Principal, Role};
-use files::{TokenFileStamps, TokenFiles};
+use files::{TokenFileStamp, TokenFiles};
 pub use record::BrowserLogin;
 pub use record::TokenInfo;
 pub(crate) use record::mac;
@@ -105,7 +106,7 @@ pub struct Tokens {
 #[derive(Debug, Default)]
 struct LoadedTokens {
     /// What the files looked like when they were read; none when they could not be.
-    stamps: Option<TokenFileStamps>,
+    stamps: Option<[Option<TokenFileStamp>; 2]>,
     entries: Vec<TokenEntry>,
     /// The last error of reading them, which is logged once, not with every request.
     complaint: Option<String>,
@@ -290,7 +291,7 @@ impl Tokens {
             name: entry.record.name.clone(),
             role: entry.record.role,
             own_sessions: entry.record.own_sessions,
-            since: entry.record.since(),
+            since: Millis(entry.record.since.map_or(0, Timestamp::as_millisecond)),
             is_local: false,
             is_worker: false,
             revoked: entry.revoked.clone(),
@@ -362,12 +363,10 @@ impl Tokens {
                 ..TokenRecord::new(ADMIN.to_owned(), &token, Role::Admin)
             })
         });
-        match (admin, self.files.records()) {
-            (Ok(admin), Ok(others)) => (admin.into_iter().chain(others).collect(), Ok(())),
-            (Ok(admin), Err(error)) => (admin.into_iter().collect(), Err(error)),
-            (Err(error), Ok(others)) => (others, Err(error)),
-            (Err(error), Err(_)) => (Vec::new(), Err(error)),
-        }
+        let mut records = Vec::new();
+        let admin = admin.map(|admin| records.extend(admin));
+        let others = self.files.records().map(|others| records.extend(others));
+        (records, admin.and(others))
     }
 
     /// Changes the table on disk, alone among all processes, and then here.

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use sessions::context::SessionContext;
 use sessions::notices::Notice;
 use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 use wire::{CallId, SessionId};
 
@@ -96,7 +97,7 @@ impl Announcer {
                     Ok((number, attempt)) => self.settle(number, attempt),
                     Err(error) => tracing::error!(%error, "the task of a notification failed"),
                 },
-                () = until(due) => {}
+                () = sleep_until(due.unwrap_or_else(Instant::now).into()), if due.is_some() => {}
             }
         }
         self.stop().await;
@@ -227,13 +228,6 @@ impl Announcer {
         if n_left > 0 {
             tracing::warn!(n_left, to = self.webhook.shown(), "stopped before all was delivered");
         }
-    }
-}
-
-async fn until(due: Option<Instant>) {
-    match due {
-        Some(due) => tokio::time::sleep_until(due.into()).await,
-        None => std::future::pending().await,
     }
 }
 

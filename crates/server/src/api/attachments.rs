@@ -55,7 +55,7 @@ pub(crate) async fn upload(
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|_| Problem::bad_request("the body broke off"))?;
-        upload.write(chunk).await?;
+        upload = upload.write(chunk).await?;
     }
     let attachment = upload.finish().await?;
     // The session may have been deleted meanwhile, and its files with it.

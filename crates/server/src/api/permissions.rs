@@ -220,6 +220,7 @@ pub(crate) async fn answer(
         let _asked = session.offer().await;
         question = listed();
     }
+    let mut is_answered = false;
     if let Some(question) = question {
         let is_unattended = matches!(answer.outcome, Some(AnswerRefusal::Unattended));
         let answer = checked_answer(answer, &question)?;
@@ -232,11 +233,11 @@ pub(crate) async fn answer(
         let answering = |session: SessionHandle| async move {
             session.answer(request_id, answer.clone(), by.clone()).await
         };
-        if daemon.registry.with(record.id, answering).await? {
-            return decision(&daemon, &principal, record.id, request_id).await;
-        }
+        is_answered = daemon.registry.with(record.id, answering).await?;
     }
     match question_outcome(&daemon, &principal, record.id, request_id).await? {
+        QuestionOutcome::Decided(decision) if is_answered => Ok(Json(*decision)),
+        _ if is_answered => Err(Problem::internal("the decision is not in the log")),
         QuestionOutcome::Unknown => Err(missing()),
         QuestionOutcome::Over => Err(Problem::of(kinds::NOT_PENDING)),
         QuestionOutcome::Decided(decision) => {
@@ -281,18 +282,6 @@ fn checked_answer(
                 "this question wants `{wanted}`, or `outcome`: `cancelled` or `rejected`"
             )))
         }
-    }
-}
-
-async fn decision(
-    daemon: &Daemon,
-    principal: &Principal,
-    session: SessionId,
-    request: CallId,
-) -> Result<Json<QuestionDecision>, Problem> {
-    match question_outcome(daemon, principal, session, request).await? {
-        QuestionOutcome::Decided(decision) => Ok(Json(*decision)),
-        _ => Err(Problem::internal("the decision is not in the log")),
     }
 }
 

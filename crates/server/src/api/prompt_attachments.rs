@@ -95,7 +95,10 @@ async fn block(
     };
     let block = match held {
         Some(bytes) if is_image => Some(image_block(&bytes, &attachment.mime_type, path)),
-        Some(bytes) => text(bytes).map(|text| embedded(attachment, path, &text)),
+        Some(bytes) => String::from_utf8(bytes)
+            .ok()
+            .filter(|text| !text.contains('\0'))
+            .map(|text| embedded(attachment, path, &text)),
         None => None,
     };
     // Measured as JSON, where a control character takes six bytes.
@@ -118,10 +121,6 @@ async fn read(file: std::fs::File, attachment: &Attachment) -> Result<Option<Vec
     let bytes = reading.await?.map_err(Problem::internal)?;
     // Another length means that somebody else has written to the file.
     Ok(Some(bytes).filter(|bytes| bytes.len() as u64 == size))
-}
-
-fn text(bytes: Vec<u8>) -> Option<String> {
-    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
 }
 
 fn embedded(attachment: &Attachment, path: &Path, text: &str) -> Value {

@@ -69,18 +69,10 @@ pub(crate) fn mime_type(start: &[u8], name: &str) -> &'static str {
         Some("html" | "htm") => "text/html",
         Some("xml" | "svg") => "text/xml",
         Some("yaml" | "yml") => "application/yaml",
-        _ => match is_text(start) {
-            true => "text/plain",
-            false => "application/octet-stream",
+        // A character that is cut in two at the end may still be one of a text.
+        _ => match std::str::from_utf8(start).is_err_and(|error| error.error_len().is_some()) {
+            true => "application/octet-stream",
+            false => "text/plain",
         },
-    }
-}
-
-/// Whether the beginning of a file could be the beginning of a text.
-fn is_text(start: &[u8]) -> bool {
-    match std::str::from_utf8(start) {
-        Ok(_) => true,
-        // A character that is cut in two at the end.
-        Err(error) => error.error_len().is_none(),
     }
 }

@@ -19,12 +19,6 @@ use crate::dir_handles::make_dir;
 
 #[derive(Debug)]
 pub(crate) struct Upload {
-    /// Taken while a thread writes, and when the upload is finished.
-    open: Option<OpenUpload>,
-}
-
-#[derive(Debug)]
-struct OpenUpload {
     dir: Dir,
     file: File,
     id: CallId,
@@ -36,7 +30,7 @@ struct OpenUpload {
     room: AttachmentRoom,
 }
 
-impl Drop for OpenUpload {
+impl Drop for Upload {
     fn drop(&mut self) {
         if !self.is_kept {
             // A file that cannot be removed now is removed with the session.
@@ -59,58 +53,48 @@ impl Upload {
         };
         let file = create().map_err(AttachmentError::io("make the file"))?;
         let start = Vec::new();
-        let open = OpenUpload { dir, file, id, name, by, size: 0, start, is_kept: false, room };
-        Ok(Self { open: Some(open) })
+        Ok(Self { dir, file, id, name, by, size: 0, start, is_kept: false, room })
     }
 
     /// Appends a chunk of the body.
-    pub(crate) async fn write(&mut self, bytes: Bytes) -> Result<(), AttachmentError> {
-        let mut open = self.open.take().ok_or_else(broken)?;
-        self.open = Some(blocking(move || open.write(&bytes).map(|()| open)).await?);
-        Ok(())
+    pub(crate) async fn write(mut self, bytes: Bytes) -> Result<Self, AttachmentError> {
+        blocking(move || {
+            self.size += bytes.len() as u64;
+            // More than was announced would be more than there is room for.
+            if self.size > MAX_FILE_BYTES.min(self.room.n_bytes) {
+                return Err(AttachmentError::TooLarge);
+            }
+            let wanted = N_SNIFFED_BYTES.saturating_sub(self.start.len()).min(bytes.len());
+            self.start.extend_from_slice(bytes.get(..wanted).unwrap_or_default());
+            self.file.write_all(&bytes).map_err(AttachmentError::io("write the file"))?;
+            Ok(self)
+        })
+        .await
     }
 
     /// Completes the upload: the file exists from now on.
-    pub(crate) async fn finish(mut self) -> Result<Attachment, AttachmentError> {
-        let mut open = self.open.take().ok_or_else(broken)?;
-        blocking(move || open.finish()).await
+    pub(crate) async fn finish(self) -> Result<Attachment, AttachmentError> {
+        blocking(move || {
+            let mut upload = self;
+            let attachment = Attachment {
+                id: upload.id,
+                name: upload.name.clone(),
+                mime_type: name::mime_type(&upload.start, &upload.name).to_owned(),
+                size: upload.size,
+                created: mint::now().0,
+                by: upload.by.clone(),
+            };
+            let keep = || {
+                upload.file.sync_all()?;
+                storage::write_note(&upload.dir, &attachment)
+            };
+            keep().map_err(|error| match error.kind() {
+                ErrorKind::NotFound => AttachmentError::SessionGone,
+                _ => AttachmentError::io("keep the file")(error),
+            })?;
+            upload.is_kept = true;
+            Ok(attachment)
+        })
+        .await
     }
-}
-
-impl OpenUpload {
-    fn write(&mut self, bytes: &[u8]) -> Result<(), AttachmentError> {
-        self.size += bytes.len() as u64;
-        // More than was announced would be more than there is room for.
-        if self.size > MAX_FILE_BYTES.min(self.room.n_bytes) {
-            return Err(AttachmentError::TooLarge);
-        }
-        let wanted = N_SNIFFED_BYTES.saturating_sub(self.start.len()).min(bytes.len());
-        self.start.extend_from_slice(bytes.get(..wanted).unwrap_or_default());
-        self.file.write_all(bytes).map_err(AttachmentError::io("write the file"))
-    }
-
-    fn finish(&mut self) -> Result<Attachment, AttachmentError> {
-        let attachment = Attachment {
-            id: self.id,
-            name: self.name.clone(),
-            mime_type: name::mime_type(&self.start, &self.name).to_owned(),
-            size: self.size,
-            created: mint::now().0,
-            by: self.by.clone(),
-        };
-        let keep = || {
-            self.file.sync_all()?;
-            storage::write_note(&self.dir, &attachment)
-        };
-        keep().map_err(|error| match error.kind() {
-            ErrorKind::NotFound => AttachmentError::SessionGone,
-            _ => AttachmentError::io("keep the file")(error),
-        })?;
-        self.is_kept = true;
-        Ok(attachment)
-    }
-}
-
-fn broken() -> AttachmentError {
-    AttachmentError::io("go on")(std::io::Error::other("an earlier write failed"))
 }

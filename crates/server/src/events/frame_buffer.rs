@@ -20,7 +20,7 @@ pub(super) enum FrameEncoding {
 #[derive(Debug)]
 pub(super) struct FrameBuffer {
     dress: FrameEncoding,
-    text: String,
+    pub(super) text: String,
     frames: Vec<FrameEnd>,
 }
 
@@ -36,25 +36,8 @@ impl FrameBuffer {
         Self { dress, text: String::new(), frames: Vec::new() }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.text.is_empty()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.text.len()
-    }
-
     pub(super) fn n_frames(&self) -> usize {
         self.frames.len()
-    }
-
-    #[cfg(test)]
-    pub(super) fn text(&self) -> &str {
-        &self.text
-    }
-
-    pub(super) fn into_text(self) -> String {
-        self.text
     }
 
     /// Each frame with its id.
@@ -72,16 +55,6 @@ impl FrameBuffer {
         self.frames.iter().rev().find_map(|frame| frame.id)
     }
 
-    /// A frame that stands for a place in the log. `data` writes one JSON value.
-    pub(super) fn push_event(
-        &mut self,
-        id: FrameId,
-        name: Option<&str>,
-        data: impl FnOnce(&mut String),
-    ) {
-        self.push(Some(id), name, data);
-    }
-
     /// A frame about the stream itself.
     pub(super) fn push_notice(&mut self, name: &str, data: &impl Serialize) {
         let data = wire::Json::of(data);
@@ -97,7 +70,13 @@ impl FrameBuffer {
         }
     }
 
-    fn push(&mut self, id: Option<FrameId>, name: Option<&str>, data: impl FnOnce(&mut String)) {
+    /// A frame, with an id if it stands for a place in the log. `data` writes one JSON value.
+    pub(super) fn push(
+        &mut self,
+        id: Option<FrameId>,
+        name: Option<&str>,
+        data: impl FnOnce(&mut String),
+    ) {
         // Writing to a String cannot fail.
         match self.dress {
             FrameEncoding::Sse => {

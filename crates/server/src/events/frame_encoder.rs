@@ -71,15 +71,20 @@ impl FrameEncoder {
         let frames = match words {
             EncoderVocabulary::Log => {
                 if !sent_to.covers(whole.place) {
-                    buffer.push_event(whole, None, |text| event.write_json(text));
+                    buffer.push(Some(whole), None, |text| event.write_json(text));
                 }
                 return;
             }
             EncoderVocabulary::Projected(vocabulary) => vocabulary.frames(event),
             EncoderVocabulary::Run(run) => run.read(event),
         };
-        for (id, Frame { name, data }) in numbered(event.seq, sent_to, epoch, &frames) {
-            buffer.push_event(id, *name, |text| text.push_str(data.as_str()));
+        for (n, Frame { name, data }) in (1..).zip(&frames) {
+            let part = u32::try_from(n).ok().filter(|_| n < frames.len());
+            let place = LogPosition { seq: event.seq, part };
+            if !sent_to.covers(place) {
+                let id = FrameId { place, epoch };
+                buffer.push(Some(id), *name, |text| text.push_str(data.as_str()));
+            }
         }
         // The end of a run is sent to everybody: a client that comes back after it and gets nothing
         // would reconnect again and again.
@@ -87,7 +92,7 @@ impl FrameEncoder {
         if let (EncoderVocabulary::Run(_), Some(end)) =
             (words, end.filter(|_| sent_to.covers(whole.place)))
         {
-            buffer.push_event(whole, end.name, |text| text.push_str(end.data.as_str()));
+            buffer.push(Some(whole), end.name, |text| text.push_str(end.data.as_str()));
         }
     }
 
@@ -99,23 +104,6 @@ impl FrameEncoder {
             }
         }
     }
-}
-
-/// The frames of an event that the reader has not seen, with their ids.
-fn numbered<T>(
-    seq: Seq,
-    sent_to: LogPosition,
-    epoch: u64,
-    said: &[T],
-) -> impl Iterator<Item = (FrameId, &T)> {
-    let n_said = said.len();
-    let numbered = (1_u32..).zip(said).map(move |(part, one)| {
-        let is_last = usize::try_from(part).is_ok_and(|part| part == n_said);
-        (LogPosition { seq, part: (!is_last).then_some(part) }, one)
-    });
-    numbered
-        .filter(move |(place, _)| !sent_to.covers(*place))
-        .map(move |(place, one)| (FrameId { place, epoch }, one))
 }
 
 #[cfg(test)]

@@ -41,17 +41,11 @@ pub(super) struct EventReader {
     is_at_end: bool,
     /// A recovery up to here belongs to the epoch that the reader knows.
     epoch_known_to: Seq,
-    opening: Option<StreamOpening>,
+    /// What the first frames tell, until they are written.
+    opening: Option<StreamStart>,
     ending: Option<StreamEnd>,
     /// Whether the client was told, since the last event, that the session's task has failed.
     is_halt_sent: bool,
-}
-
-/// Content of the first frames.
-#[derive(Debug, Clone, Copy)]
-struct StreamOpening {
-    head: Seq,
-    start: StreamStart,
 }
 
 impl EventReader {
@@ -59,9 +53,9 @@ impl EventReader {
         daemon: &Arc<Daemon>,
         record: &SessionRecord,
         wanted: &EventsRequest,
-        start: StreamStart,
         budget: ReadBudget,
     ) -> Self {
+        let start = wanted.cursor.start(record.epoch, record.head);
         let told = match start {
             StreamStart::After(place) => place,
             StreamStart::Resync(_) => LogPosition::START,
@@ -79,7 +73,7 @@ impl EventReader {
             taken: None,
             is_at_end: false,
             epoch_known_to: record.head,
-            opening: Some(StreamOpening { head: record.head, start }),
+            opening: Some(start),
             ending: None,
             is_halt_sent: false,
         }
@@ -95,7 +89,7 @@ impl EventReader {
         loop {
             let is_silent = !self.read_ahead.as_slice().is_empty();
             let is_suspect = self.encode_pending(buffer);
-            if self.ending.is_some() || !buffer.is_empty() {
+            if self.ending.is_some() || !buffer.text.is_empty() {
                 return self.ending.take();
             }
             if is_silent {
@@ -122,7 +116,7 @@ impl EventReader {
         loop {
             // Events of a new epoch are not sent any more now.
             let is_suspect = self.encode_pending(buffer);
-            if self.ending.is_some() || !buffer.is_empty() {
+            if self.ending.is_some() || !buffer.text.is_empty() {
                 return self.ending.take();
             }
             self.taken = None;
@@ -154,7 +148,9 @@ impl EventReader {
         }
     }
 
-    fn open(&self, StreamOpening { head, start }: StreamOpening, buffer: &mut FrameBuffer) {
+    fn open(&self, start: StreamStart, buffer: &mut FrameBuffer) {
+        // Nothing was read yet, so this is the log's end as it was when the reader came.
+        let head = self.epoch_known_to;
         buffer.push_comment("retry: 1000");
         // Readers of a run expect `start` and know of no other beginning.
         if !matches!(self.log.format, StreamFormat::Run(_)) {
@@ -185,10 +181,10 @@ impl EventReader {
     /// Writes frames of the events that were read, until the buffer is full. True if the log may have
     /// another epoch from the next event on.
     fn encode_pending(&mut self, buffer: &mut FrameBuffer) -> bool {
-        while buffer.len() < BUFFER_BYTES && buffer.n_frames() < BUFFER_FRAMES {
+        while buffer.text.len() < BUFFER_BYTES && buffer.n_frames() < BUFFER_FRAMES {
             let Some(event) = self.read_ahead.next() else { break };
             if event.kind == Kind::LogRecovered && event.seq > self.epoch_known_to {
-                self.drop_read_ahead(buffer.len());
+                self.drop_read_ahead(buffer.text.len());
                 return true;
             }
             self.encoder.encode(&event, buffer);

@@ -97,7 +97,7 @@ impl SessionChanges {
         }
         loop {
             self.write_changes(buffer);
-            if !buffer.is_empty() {
+            if !buffer.text.is_empty() {
                 return Ok(());
             }
             tokio::time::sleep(POLL_EVERY).await;
@@ -111,7 +111,7 @@ impl SessionChanges {
         let (Some(sent), Some(sending)) = (&self.sent, &mut self.sending) else { return };
         if !Arc::ptr_eq(sent, &sending.now) {
             for (id, entry) in sending.now.range((sending.after, Bound::Unbounded)) {
-                if buffer.len() >= MAX_BUFFER_BYTES {
+                if buffer.text.len() >= MAX_BUFFER_BYTES {
                     return;
                 }
                 sending.after = Bound::Excluded(*id);

@@ -7,12 +7,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 use crate::daemon::StreamPace;
-use crate::limits::holding;
 
 /// Before this, what was read ahead is kept: reading it again would cost more than the memory.
 const SHORT_WAIT: Duration = Duration::from_millis(100);
@@ -57,36 +55,8 @@ impl SlowReaderTimer {
 /// watched.
 pub(super) const CHUNK_BYTES: usize = 48 << 10;
 
-/// Lets one chunk out at a time.
-#[derive(Debug, Clone)]
-pub(super) struct ChunkGate(Arc<Semaphore>);
-
-/// The right to send a chunk.
-#[derive(Debug)]
-pub(super) struct ChunkPermit(OwnedSemaphorePermit);
-
-impl ChunkGate {
-    pub(super) fn new() -> Self {
-        Self(Arc::new(Semaphore::new(1)))
-    }
-
-    /// Waits until the chunk before has left.
-    pub(super) async fn pass(&self) -> ChunkPermit {
-        loop {
-            // The gate is never closed.
-            if let Ok(permit) = self.0.clone().acquire_owned().await {
-                return ChunkPermit(permit);
-            }
-        }
-    }
-}
-
-impl ChunkPermit {
-    /// `bytes` with the permit inside: it is released when they are dropped.
-    pub(super) fn attach_to(self, bytes: Bytes) -> Bytes {
-        holding(bytes, self.0)
-    }
-}
+/// Lets one chunk out at a time: each holds the lock until its last byte is dropped.
+pub(super) type ChunkGate = Arc<Mutex<()>>;
 
 #[cfg(test)]
 mod tests;

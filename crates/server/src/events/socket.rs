@@ -88,7 +88,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> EventSocket<S> {
                 buffer.push_notice("heartbeat", &serde_json::json!({}));
             }
             messages.extend(self.messages(&buffer));
-            self.stream.n_held = buffer.len();
+            self.stream.n_held = buffer.text.len();
             drop(buffer);
             let written = self.write(messages).await;
             self.stream.n_held = 0;
@@ -116,7 +116,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> EventSocket<S> {
         if !self.is_batched {
             return buffer.frames().map(|(id, text)| (id, Message::text(text))).collect();
         }
-        if buffer.is_empty() {
+        if buffer.text.is_empty() {
             return Vec::new();
         }
         let frames: Vec<&str> = buffer.frames().map(|(_, text)| text).collect();

@@ -5,24 +5,26 @@
 //! so a connection that is gone takes all of this with it.
 
 use axum::body::Body;
-use axum::http::{HeaderName, HeaderValue, header};
-use axum::response::Response;
+use axum::http::{HeaderName, header};
+use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures_util::stream;
+use tokio::sync::OwnedMutexGuard;
 use tokio::time::timeout;
 
 use super::ending::StreamEnd;
 use super::frame_buffer::{FrameBuffer, FrameEncoding};
 use super::query::FrameId;
-use super::slow_reader::{CHUNK_BYTES, ChunkGate, ChunkPermit, SlowReaderStep, SlowReaderTimer};
+use super::slow_reader::{CHUNK_BYTES, ChunkGate, SlowReaderStep, SlowReaderTimer};
 use super::stream::{FrameStream, LAST_FRAME_WITHIN, StreamOutput};
+use crate::limits::holding;
 use crate::metrics::OpenStream;
 
 pub(super) fn respond(stream: FrameStream) -> Response {
     let outflow = SseBody {
         open: stream.metrics.stream("sse"),
         stream,
-        gate: ChunkGate::new(),
+        gate: ChunkGate::default(),
         rest: Bytes::new(),
         last_id: None,
         stage: SseStage::Open,
@@ -31,17 +33,13 @@ pub(super) fn respond(stream: FrameStream) -> Response {
         let chunk = outflow.next().await?;
         Some((chunk, outflow))
     });
-    let mut response = Response::new(Body::from_stream(chunks));
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store"),
         // Proxies that buffer would keep events back.
         (HeaderName::from_static("x-accel-buffering"), "no"),
     ];
-    for (name, value) in headers {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
-    }
-    response
+    (headers, Body::from_stream(chunks)).into_response()
 }
 
 /// The error that breaks off the body of a reader that is evicted.
@@ -74,7 +72,7 @@ impl SseBody {
         match std::mem::replace(&mut self.stage, SseStage::Closed) {
             SseStage::Closed => return None,
             SseStage::Evicting(gate) => {
-                return timeout(LAST_FRAME_WITHIN, gate.pass())
+                return timeout(LAST_FRAME_WITHIN, gate.lock())
                     .await
                     .is_err()
                     .then_some(Err(Eviction));
@@ -93,7 +91,7 @@ impl SseBody {
                 if self.rest.is_empty() {
                     self.stream.n_held = 0;
                 }
-                Some(Ok(pass.attach_to(chunk)))
+                Some(Ok(holding(chunk, pass)))
             }
             Err(ending) => self.end(&ending).await,
         }
@@ -107,15 +105,15 @@ impl SseBody {
             StreamOutput::Over(_) => self.stage = SseStage::Closing,
         }
         self.last_id = buffer.last_id().or(self.last_id);
-        self.rest = Bytes::from(buffer.into_text());
+        self.rest = Bytes::from(buffer.text);
         self.stream.n_held = self.rest.len();
     }
 
     /// Waits until the reader has taken the chunk before, as long as we wait for readers.
-    async fn pass(&mut self) -> Result<ChunkPermit, StreamEnd> {
+    async fn pass(&mut self) -> Result<OwnedMutexGuard<()>, StreamEnd> {
         let mut patience = SlowReaderTimer::new(self.stream.pace);
         let mut is_slow = false;
-        let passing = self.gate.pass();
+        let passing = self.gate.clone().lock_owned();
         tokio::pin!(passing);
         loop {
             tokio::select! {
@@ -149,8 +147,9 @@ impl SseBody {
         }
         let mut buffer = FrameBuffer::new(FrameEncoding::Sse);
         ending.write(&mut buffer);
-        let gate = ChunkGate::new();
-        let last = gate.pass().await.attach_to(Bytes::from(buffer.into_text()));
+        let gate = ChunkGate::default();
+        let pass = gate.clone().lock_owned().await;
+        let last = holding(Bytes::from(buffer.text), pass);
         self.stage = SseStage::Evicting(gate);
         Some(Ok(last))
     }

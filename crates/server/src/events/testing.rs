@@ -103,9 +103,8 @@ impl One {
     ) -> EventReader {
         let record = self.record().await;
         let wanted = EventsRequest { cursor, format, until };
-        let start = cursor.start(record.epoch, record.head);
         let budget = self.daemon.load.budget(&self.principal.name);
-        EventReader::new(&self.daemon, &record, &wanted, start, budget)
+        EventReader::new(&self.daemon, &record, &wanted, budget)
     }
 
     pub(super) async fn stream(&self) -> FrameStream {

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::{Frame, SizeHint};
 use tokio_util::sync::CancellationToken;
 
-use super::connection_info::BusyGuard;
-use super::stream_shares::StreamShare;
 use crate::limits::{ByteQuota, QuotaReservation, RETRY_AFTER_SECONDS, holding};
 use crate::problem::{Problem, kinds};
 
@@ -77,15 +77,6 @@ impl HttpBody for QuotaBody {
 /// noticed it stays within a second.
 pub(super) const GOODBYE: Duration = Duration::from_millis(300);
 
-/// A body that comes as a stream: neither its length nor its end is known beforehand.
-pub(super) struct RevocableBody {
-    inner: Body,
-    end: Pin<Box<dyn Future<Output = ()> + Send>>,
-    is_cut: bool,
-    _busy: BusyGuard,
-    _share: Arc<StreamShare>,
-}
-
 /// Waits until a revoked token's connections have had their time; for ever without a token.
 pub(super) async fn revoked_for_long(revoked: Option<CancellationToken>) {
     until_revoked(revoked).await;
@@ -100,45 +91,31 @@ pub(super) async fn until_revoked(revoked: Option<CancellationToken>) {
     }
 }
 
-impl RevocableBody {
-    pub(super) fn wrap(
-        inner: Body,
-        revoked: Option<CancellationToken>,
-        busy: BusyGuard,
-        share: Arc<StreamShare>,
-    ) -> Body {
-        let end = Box::pin(revoked_for_long(revoked));
-        Body::new(Self { inner, end, is_cut: false, _busy: busy, _share: share })
-    }
-}
-
 #[derive(Debug, thiserror::Error)]
 #[error("the token was revoked")]
 struct TokenRevoked;
 
-impl HttpBody for RevocableBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if self.is_cut {
-            return Poll::Ready(None);
+/// A body that comes as a stream: neither its length nor its end is known beforehand. `held` is
+/// released with it.
+pub(super) fn revocable<H: Send + 'static>(
+    inner: Body,
+    revoked: Option<CancellationToken>,
+    held: H,
+) -> Body {
+    let end = Box::pin(revoked_for_long(revoked));
+    let frames = stream::unfold(Some((inner, end, held)), async |open| {
+        let (mut inner, mut end, held) = open?;
+        tokio::select! {
+            biased;
+            () = &mut end => Some((Err(axum::Error::new(TokenRevoked)), None)),
+            frame = inner.frame() => Some((frame?, Some((inner, end, held)))),
         }
-        if self.end.as_mut().poll(cx).is_ready() {
-            self.is_cut = true;
-            return Poll::Ready(Some(Err(axum::Error::new(TokenRevoked))));
-        }
-        Pin::new(&mut self.inner).poll_frame(cx)
-    }
+    });
+    Body::new(StreamBody::new(frames))
 }
 
 #[cfg(test)]
 mod tests {
-    use http_body_util::BodyExt;
-
     use axum::http::StatusCode;
 
     use super::*;

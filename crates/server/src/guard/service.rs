@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::response::{IntoResponse, Response};
 use tower::ServiceExt;
 
-use super::answer_body::{RevocableBody, revoked_for_long, until_revoked};
+use super::answer_body::{revocable, revoked_for_long, until_revoked};
 use super::connection_info::BusyGuard;
 use super::stream_shares::StreamShares;
 use super::{
@@ -149,7 +149,7 @@ impl GuardedRouter {
             });
             return response;
         }
-        response.map(|body| RevocableBody::wrap(body, revoked, busy, share))
+        response.map(|body| revocable(body, revoked, (busy, share)))
     }
 
     async fn serve(

@@ -5,31 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bus::ExitReport;
-use prometheus_client::metrics::gauge::Gauge;
 use sessions::observer::{ObservationGuard, Observer, ReceivedPrompt, TurnWatch};
 
-use super::{Gauges, Metrics, labels};
+use super::{GaugeGuard, Metrics, labels};
 use wire::event::TurnEnded;
-
-/// Raises a gauge by one until it is dropped.
-struct GaugeGuard(Gauge);
-
-impl GaugeGuard {
-    fn one(gauges: &Gauges<1>, agent: Cow<'static, str>) -> Self {
-        Self::of(gauges.get_or_create_owned(&[("agent", agent)]))
-    }
-
-    fn of(gauge: Gauge) -> Self {
-        gauge.inc();
-        Self(gauge)
-    }
-}
-
-impl Drop for GaugeGuard {
-    fn drop(&mut self) {
-        self.0.dec();
-    }
-}
 
 struct TurnMetrics {
     metrics: Metrics,

@@ -38,6 +38,7 @@ pub(super) struct Conversation {
     pub(super) id: String,
     /// The session it began with, if it has begun.
     pub(super) main: SessionId,
+    /// The namespace of its id.
     owner: String,
 }
 
@@ -48,7 +49,11 @@ impl Runs {
         new: &NewRun,
         principal: &Principal,
     ) -> Result<Conversation, Problem> {
-        let owner = owner(principal);
+        // Principals that see everything share theirs; others have their own.
+        let owner = match principal.own_sessions {
+            true => principal.namespace(),
+            false => String::new(),
+        };
         let Some(id) = &new.conversation_id else {
             let main = match &new.client_request_id {
                 // The same when the request comes again.
@@ -103,15 +108,6 @@ impl Runs {
             }
         }
         Ok(None)
-    }
-}
-
-/// The namespace of conversations: principals that see everything share theirs; others have their
-/// own.
-fn owner(principal: &Principal) -> String {
-    match principal.own_sessions {
-        true => principal.namespace(),
-        false => String::new(),
     }
 }
 

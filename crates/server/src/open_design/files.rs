@@ -119,7 +119,7 @@ impl Runs {
             let file = tokio::fs::File::from_std(file).take(picture.size);
             let mut chunks = ReaderStream::with_capacity(file, CHUNK);
             while let Some(chunk) = chunks.next().await {
-                upload.write(chunk.map_err(|error| lost(error.into()))?).await?;
+                upload = upload.write(chunk.map_err(|error| lost(error.into()))?).await?;
             }
             let attachment = upload.finish().await?;
             picture.path = all.path(session, &attachment);

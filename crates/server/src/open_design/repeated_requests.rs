@@ -5,7 +5,7 @@
 //! done is in the log; here is only what is too short-lived for it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::OwnedMutexGuard;
 
@@ -73,34 +73,23 @@ pub(super) fn other_request() -> Problem {
 
 /// One request at a time in each conversation.
 #[derive(Debug, Default)]
-pub(super) struct ConversationLocks(Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>);
-
-/// The lock of a conversation.
-#[derive(Debug)]
-pub(super) struct ConversationLock<'a> {
-    queues: &'a ConversationLocks,
-    conversation: String,
-    held: Option<OwnedMutexGuard<()>>,
-}
+pub(super) struct ConversationLocks(Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>);
 
 impl ConversationLocks {
-    pub(super) async fn enter(&self, conversation: &str) -> ConversationLock<'_> {
-        let queue = self.0.locked().entry(conversation.to_owned()).or_default().clone();
-        let mut place =
-            ConversationLock { queues: self, conversation: conversation.to_owned(), held: None };
-        place.held = Some(queue.lock_owned().await);
-        place
+    /// The lock of a conversation. It exists for as long as somebody has it or waits for it.
+    pub(super) async fn enter(&self, conversation: &str) -> OwnedMutexGuard<()> {
+        self.lock_of(conversation).lock_owned().await
     }
-}
 
-impl Drop for ConversationLock<'_> {
-    fn drop(&mut self) {
-        self.held = None;
-        let mut queues = self.queues.0.locked();
-        // The last one out: only the table still has it.
-        if queues.get(&self.conversation).is_some_and(|queue| Arc::strong_count(queue) == 1) {
-            queues.remove(&self.conversation);
+    fn lock_of(&self, conversation: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut known = self.0.locked();
+        if let Some(lock) = known.get(conversation).and_then(Weak::upgrade) {
+            return lock;
         }
+        known.retain(|_, lock| lock.strong_count() > 0);
+        let lock = Arc::default();
+        known.insert(conversation.to_owned(), Arc::downgrade(&lock));
+        lock
     }
 }
 

@@ -141,20 +141,14 @@ impl RunVocabulary {
             "protocolVersion": PROTOCOL_VERSION,
             "cwd": self.session.cwd,
             "conversationId": note.conversation_id,
+            "projectId": note.project_id,
+            "model": note.model,
+            "reasoning": note.reasoning,
+            "assistantMessageId": note.assistant_message_id,
+            "permissions": note.permissions,
         });
-        let given = [
-            ("projectId", note.project_id),
-            ("model", note.model),
-            ("reasoning", note.reasoning),
-            ("assistantMessageId", note.assistant_message_id),
-        ];
-        for (name, value) in given {
-            if let Some(value) = value {
-                start[name] = json!(value);
-            }
-        }
-        if let Some(mode) = note.permissions {
-            start["permissions"] = json!(mode);
+        if let Value::Object(members) = &mut start {
+            members.retain(|_, value| !value.is_null());
         }
         out.push(Frame::named("start", &start));
         self.status(UiStatus { label: "initializing".to_owned(), ..UiStatus::default() }, out);
@@ -200,7 +194,11 @@ impl RunVocabulary {
                 UiEvent::End(end) => self.end(&end, out),
             }
         }
-        self.tell_question(event, out);
+        // The front end cannot answer; whoever can does it under `/v1`.
+        if event.question_for_person().is_some() {
+            let label = "waiting_for_permission".to_owned();
+            self.status(UiStatus { label, ..UiStatus::default() }, out);
+        }
     }
 
     /// Writes the model that the agent uses, once in every run.
@@ -221,14 +219,6 @@ impl RunVocabulary {
     fn warn(&mut self, message: String, out: &mut Vec<Frame>) {
         let label = "warning".to_owned();
         self.status(UiStatus { label, detail: Some(message), ..UiStatus::default() }, out);
-    }
-
-    /// The front end cannot answer; whoever can does it under `/v1`.
-    fn tell_question(&mut self, event: &Event, out: &mut Vec<Frame>) {
-        if event.question_for_person().is_some() {
-            let label = "waiting_for_permission".to_owned();
-            self.status(UiStatus { label, ..UiStatus::default() }, out);
-        }
     }
 
     fn fail(&mut self, fault: &Fault, out: &mut Vec<Frame>) {

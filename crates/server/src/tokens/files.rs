@@ -30,15 +30,9 @@ pub(super) struct TokenFiles {
     table: PathBuf,
 }
 
-/// The metadata by which a change of the two files is noticed.
+/// The metadata by which a change of a file is noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TokenFileStamps {
-    admin: Option<TokenFileStamp>,
-    table: Option<TokenFileStamp>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct TokenFileStamp {
+pub(super) struct TokenFileStamp {
     inode: u64,
     len: u64,
     mode: u32,
@@ -90,7 +84,8 @@ impl TokenFiles {
         Err(TokensError::Busy { path })
     }
 
-    pub(super) fn stamps(&self) -> Option<TokenFileStamps> {
+    /// The stamps of the two files, as far as they exist; `None` if that cannot be told.
+    pub(super) fn stamps(&self) -> Option<[Option<TokenFileStamp>; 2]> {
         let stamp = |path: &Path| match std::fs::symlink_metadata(path) {
             Ok(metadata) => Ok(Some(TokenFileStamp {
                 inode: metadata.ino(),
@@ -102,7 +97,7 @@ impl TokenFiles {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         };
-        Some(TokenFileStamps { admin: stamp(&self.admin).ok()?, table: stamp(&self.table).ok()? })
+        Some([stamp(&self.admin).ok()?, stamp(&self.table).ok()?])
     }
 
     pub(super) fn admin_token(&self) -> Result<Option<String>, TokensError> {

@@ -12,7 +12,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_with::skip_serializing_none;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
-use wire::Millis;
 
 use super::{BROWSER_PREFIX, Sha256Sum, TOKEN_PREFIX, sha256};
 use crate::page_name::PageName;
@@ -82,10 +81,6 @@ impl TokenRecord {
 
     pub(super) fn is_expired(&self, now: Timestamp) -> bool {
         self.expires.is_some_and(|expires| expires <= now)
-    }
-
-    pub(super) fn since(&self) -> Millis {
-        Millis(self.since.map_or(0, Timestamp::as_millisecond))
     }
 
     pub(super) fn is_browser(&self) -> bool {

@@ -14,12 +14,12 @@ fn frames_are_written_as_server_sent_events() {
 
     buffer.push_comment("retry: 1000");
     buffer.push_notice("stream", &json!({ "head": 7 }));
-    buffer.push_event(id(3), None, |text| text.push_str(r#"{"seq":3}"#));
-    buffer.push_event(id(4), Some("agent"), |text| text.push_str("{}"));
+    buffer.push(Some(id(3)), None, |text| text.push_str(r#"{"seq":3}"#));
+    buffer.push(Some(id(4)), Some("agent"), |text| text.push_str("{}"));
 
     let expected = "retry: 1000\n\nevent: stream\ndata: {\"head\":7}\n\n\
                     id: 3-ab\ndata: {\"seq\":3}\n\nid: 4-ab\nevent: agent\ndata: {}\n\n";
-    assert_eq!(buffer.text(), expected);
+    assert_eq!(buffer.text, expected);
     assert_eq!(buffer.last_id(), Some(id(4)));
     assert_eq!(buffer.frames().map(|(_, text)| text).collect::<String>(), expected);
 }
@@ -30,7 +30,7 @@ fn frames_are_written_as_objects() {
 
     buffer.push_comment("retry: 1000");
     buffer.push_notice("stream", &json!({ "head": 7 }));
-    buffer.push_event(id(3), None, |text| text.push_str(r#"{"seq":3}"#));
+    buffer.push(Some(id(3)), None, |text| text.push_str(r#"{"seq":3}"#));
 
     let frames: Vec<Value> =
         buffer.frames().map(|(_, text)| serde_json::from_str(text).unwrap()).collect();
@@ -47,10 +47,10 @@ fn frames_are_written_as_objects() {
 fn a_carriage_return_between_tokens_does_not_end_the_line() {
     let mut buffer = FrameBuffer::new(FrameEncoding::Sse);
 
-    buffer.push_event(id(1), None, |text| text.push_str("{\"a\":\r1,\r\n\"b\":\"\\r\"}"));
+    buffer.push(Some(id(1)), None, |text| text.push_str("{\"a\":\r1,\r\n\"b\":\"\\r\"}"));
 
-    let data = buffer.text().lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+    let data = buffer.text.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
     let read: Value = serde_json::from_str(data).unwrap();
     assert_eq!(read, json!({ "a": 1, "b": "\r" }));
-    assert!(!buffer.text().contains('\r'));
+    assert!(!buffer.text.contains('\r'));
 }

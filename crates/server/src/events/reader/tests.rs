@@ -82,7 +82,7 @@ async fn a_reader_that_is_dropped_in_any_wait_loses_nothing() {
         let mut buffer = FrameBuffer::new(FrameEncoding::Object);
         let waiting = reader.next(&mut buffer);
         assert!(tokio::time::timeout(std::time::Duration::ZERO, waiting).await.is_err());
-        assert!(buffer.is_empty());
+        assert!(buffer.text.is_empty());
     }
     one.append(vec![draft(Kind::Error)]).await;
 
@@ -103,7 +103,7 @@ async fn what_was_let_go_is_read_again() {
     while seqs(&frames).last() != Some(&head) {
         let mut buffer = FrameBuffer::new(FrameEncoding::Object);
         assert_eq!(reader.next(&mut buffer).await, None);
-        assert!(buffer.n_frames() <= BUFFER_FRAMES && buffer.len() <= 2 * BUFFER_BYTES);
+        assert!(buffer.n_frames() <= BUFFER_FRAMES && buffer.text.len() <= 2 * BUFFER_BYTES);
         frames
             .extend(buffer.frames().map(|(_, text)| serde_json::from_str::<Value>(text).unwrap()));
         reader.drop_read_ahead(0);

@@ -147,7 +147,7 @@ async fn much_that_is_new_is_told_in_pages_and_all_of_it_once() {
     while told.len() < expected.len() {
         let mut buffer = FrameBuffer::new(FrameEncoding::Object);
         assert_eq!(lists.next(&mut buffer).await, None);
-        assert!(buffer.len() < MAX_BUFFER_BYTES + 4096, "{}", buffer.len());
+        assert!(buffer.text.len() < MAX_BUFFER_BYTES + 4096, "{}", buffer.text.len());
         told.extend(buffer.frames().map(|(_, text)| {
             let frame: Value = serde_json::from_str(text).unwrap();
             frame["data"]["session"].as_str().unwrap().to_owned()
