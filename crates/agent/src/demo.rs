@@ -101,8 +101,7 @@ where
                         // A turn that was cancelled in between does not wait for it any more.
                         let _ = done.send(());
                     }
-                    Some(ConnectionOrder::Exit(code)) => break ConnectionEnd::Exit(code),
-                    Some(ConnectionOrder::Abort) => break ConnectionEnd::Abort,
+                    Some(ConnectionOrder::End(end)) => break end,
                     None => break ConnectionEnd::Eof,
                 },
                 () = &mut reading, if is_reading => {

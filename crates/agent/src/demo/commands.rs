@@ -14,7 +14,7 @@ mod updates;
 
 pub(super) use process::flood_stderr;
 
-use super::connection::ConnectionOrder;
+use super::ConnectionEnd;
 use super::turn::{DemoTurn, OnCancel, PromptOutcome};
 use CommandRow::{Announced, Command, Heading};
 use client::TerminalEnd;
@@ -298,7 +298,7 @@ async fn perform(
         }
 
         "crash" => process::crash(turn, arguments.word()).await?,
-        "abort" => turn.connection.order_the_end(ConnectionOrder::Abort).await,
+        "abort" => turn.connection.order_the_end(ConnectionEnd::Abort).await,
         "stuck" => process::stop_reading(turn).await,
         "stderr" => process::write_lines(arguments.number()?).await,
         "stderr-flood" => flood_stderr(arguments.number()?).await,
@@ -308,7 +308,7 @@ async fn perform(
         }
         "no-newline" => {
             turn.raw(turn.chunk_line(arguments.rest()).trim_end().to_owned()).await;
-            turn.connection.order_the_end(ConnectionOrder::Exit(0)).await;
+            turn.connection.order_the_end(ConnectionEnd::Exit(0)).await;
         }
 
         "flood" => misbehave::flood(turn, arguments.number()?, arguments.number_or(0)?).await,

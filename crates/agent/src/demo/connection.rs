@@ -4,6 +4,7 @@
 //! which they were made; answers to calls. All state is behind one lock, which is never held across
 //! an await.
 
+use super::ConnectionEnd;
 use super::options::{DemoOptions, IdStyle};
 use super::session::{DemoSession, RecordStore};
 use bytes::Bytes;
@@ -61,8 +62,7 @@ impl DemoConnectionState {
 pub(super) enum ConnectionOrder {
     /// The sender confirms that nothing more will be read.
     StopReading(oneshot::Sender<()>),
-    Exit(i32),
-    Abort,
+    End(ConnectionEnd),
 }
 
 impl DemoConnection {
@@ -146,8 +146,8 @@ impl DemoConnection {
     }
 
     /// Gives an order and never returns: the reader ends this task when it carries the order out.
-    pub(super) async fn order_the_end(&self, order: ConnectionOrder) -> ! {
-        let _ = self.orders.send(order).await;
+    pub(super) async fn order_the_end(&self, end: ConnectionEnd) -> ! {
+        let _ = self.orders.send(ConnectionOrder::End(end)).await;
         std::future::pending().await
     }
 }
@@ -177,7 +177,11 @@ impl PendingCalls {
     }
 
     pub(super) fn wait(&mut self, id: &str) -> oneshot::Receiver<ClientAnswer> {
-        self.forget_abandoned();
+        // A cancelled turn leaves its questions behind, and the client need not ever answer them.
+        self.waiting.retain(|_, queue| {
+            queue.retain(|asker| !asker.is_closed());
+            !queue.is_empty()
+        });
         let (sender, receiver) = oneshot::channel();
         self.waiting.entry(id.to_owned()).or_default().push_back(sender);
         receiver
@@ -192,14 +196,6 @@ impl PendingCalls {
         if queue.is_empty() {
             self.waiting.remove(id);
         }
-    }
-
-    /// A cancelled turn leaves its questions behind, and the client need not ever answer them.
-    fn forget_abandoned(&mut self) {
-        self.waiting.retain(|_, queue| {
-            queue.retain(|asker| !asker.is_closed());
-            !queue.is_empty()
-        });
     }
 }
 

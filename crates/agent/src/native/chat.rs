@@ -52,8 +52,8 @@ impl MessagePart {
 }
 
 /// The parts as text; images are only named.
-pub fn parts_as_text(parts: &[MessagePart]) -> String {
-    let texts = parts.iter().map(|part| match part {
+pub fn parts_as_text<'a>(parts: impl IntoIterator<Item = &'a MessagePart>) -> String {
+    let texts = parts.into_iter().map(|part| match part {
         MessagePart::Text { text } => text.clone(),
         MessagePart::Image { mime, .. } => format!("[Image: {mime}]"),
     });

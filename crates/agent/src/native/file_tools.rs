@@ -30,14 +30,24 @@ pub(super) fn all() -> Vec<Arc<Tool>> {
 
 /// The directory at `path`, or the session's own.
 async fn directory(files: &Files, path: Option<&str>) -> Result<ResolvedPath, ToolError> {
-    let place = files.resolve(path.filter(|path| !path.is_empty()).unwrap_or(".")).await?;
-    match files.look(&place).await? {
-        None => Err(files.missing(&place).await),
-        Some(facts) if facts.kind == FileKind::Directory => Ok(place),
-        Some(_) => Err(ToolError(format!(
+    match found_at(files, path).await? {
+        (place, FileKind::Directory) => Ok(place),
+        (place, _) => Err(ToolError(format!(
             "`{}` is not a directory; use `read` for a file",
             files.shown(&place)
         ))),
+    }
+}
+
+/// What is at `path`, or the session's own directory.
+async fn found_at(
+    files: &Files,
+    path: Option<&str>,
+) -> Result<(ResolvedPath, FileKind), ToolError> {
+    let place = files.resolve(path.filter(|path| !path.is_empty()).unwrap_or(".")).await?;
+    match files.look(&place).await? {
+        Some(facts) => Ok((place, facts.kind)),
+        None => Err(files.missing(&place).await),
     }
 }
 

@@ -14,8 +14,10 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bus::connection::CallError;
+use roots::walk::{WalkStop, stoppable};
 use roots::{FileFacts, FileKind, ResolvedPath, Roots};
 use serde_json::json;
 use wire::ToolKind;
@@ -35,6 +37,7 @@ use text::TextDigest;
 
 /// Largest text: more is nothing that a model reads or an editor shows.
 pub(super) const MAX_TEXT_BYTES: u64 = 10 << 20;
+const WALK_WITHIN: Duration = Duration::from_secs(20);
 /// A session that reads more files has to read the oldest again before it changes them.
 const MAX_SEEN: usize = 4096;
 
@@ -207,12 +210,16 @@ impl Files {
         self.shared.change_lock.lock().await
     }
 
-    /// Runs work that may wait for the disk.
-    pub(super) async fn with_roots<T: Send + 'static>(
+    /// Walks through directories, not longer than [`WALK_WITHIN`]. The walk ends soon after nobody
+    /// waits for it.
+    pub(super) async fn walk<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Roots) -> T + Send + 'static,
+        work: impl FnOnce(&Roots, &WalkStop) -> T + Send + 'static,
     ) -> Result<T, ToolError> {
-        self.blocking(move |shared| work(&shared.roots)).await
+        stoppable(WALK_WITHIN, async |stop| {
+            self.blocking(move |shared| work(&shared.roots, &stop)).await
+        })
+        .await
     }
 
     /// Asks a client that has rules about an access without its help. An error says which rule

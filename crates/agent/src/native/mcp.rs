@@ -30,7 +30,7 @@ use super::settings::KeeperSettings;
 use super::tool::Tool;
 
 pub use self::spec::{
-    McpConfig, SecretValues, ServerSpec, ServerTransport, SpecError, TransportName, from_acp,
+    McpConfig, SecretValues, ServerSpec, ServerTransport, TransportName, from_acp,
 };
 
 /// Settings that the servers of a session share.

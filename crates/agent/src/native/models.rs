@@ -122,17 +122,13 @@ impl Models {
             Some(providers) => (providers, None),
             None => {
                 let found = discovery::look(&self.candidates, &self.advice).await;
-                let found = found.map_err(|nothing| ModelFailure {
-                    category: Category::BadInput,
-                    message: nothing.to_string(),
+                let found = found.map_err(|nothing| {
+                    ModelFailure::new(Category::BadInput, nothing.to_string())
                 })?;
                 let says = discovery::summary(&found);
                 let mut setup = setup.clone();
                 setup.adopt(found);
-                let none = || ModelFailure {
-                    category: Category::Internal,
-                    message: "no endpoint".to_owned(),
-                };
+                let none = || ModelFailure::new(Category::Internal, "no endpoint");
                 (Providers::new(&setup).ok_or_else(none)?, Some(says))
             }
         };

@@ -12,13 +12,14 @@ use serde_json::{Value, json};
 use store::RecordChanges;
 use tokio_util::sync::CancellationToken;
 use wire::RpcError;
+use wire::event::StopReason;
 
 use super::chat::TokenUsage;
 use super::journal::JournalItem;
 use super::session::{NativeSession, TurnError};
 use super::slash_commands::{self, SlashOutcome};
 use super::tool::by_name;
-use super::turn::{ModelTurn, TurnStop};
+use super::turn::ModelTurn;
 use super::{content, context, context_tools, lock, sub_agent};
 use session_conversation::SessionConversation;
 
@@ -64,7 +65,7 @@ impl NativeSession {
         cancel: &CancellationToken,
     ) -> Result<Value, RpcError> {
         match self.turn(blocks, cancel).await {
-            Ok((stop, usage)) => Ok(answer(stop, usage)),
+            Ok((stop, usage)) => Ok(answer(&stop, usage)),
             Err(TurnError::Model(failure)) => {
                 tracing::error!(category = failure.category.as_str(), error = %failure, "a turn failed");
                 // The user reads the error where the answer would have been.
@@ -73,7 +74,7 @@ impl NativeSession {
                 if let Err(error) = self.journal.add(JournalItem::Failed { message }).await {
                     tracing::error!(%error, "the failure could not be logged");
                 }
-                let mut answer = answer(TurnStop::EndTurn, TokenUsage::default());
+                let mut answer = answer(&StopReason::EndTurn, TokenUsage::default());
                 let error = json!({ "category": failure.category, "message": failure.message });
                 answer["_meta"] = json!({ "switchyard": { "error": error } });
                 Ok(answer)
@@ -86,14 +87,14 @@ impl NativeSession {
         self: &Arc<Self>,
         blocks: Vec<Value>,
         cancel: &CancellationToken,
-    ) -> Result<(TurnStop, TokenUsage), TurnError> {
+    ) -> Result<(StopReason, TokenUsage), TurnError> {
         self.instructions.check(&self.workspace.client).await;
         let text = content::plain(&blocks);
         let blocks = match slash_commands::read(&text, self).await {
             SlashOutcome::None => blocks,
             SlashOutcome::Done(words) => {
                 self.say(&words).await;
-                return Ok((TurnStop::EndTurn, TokenUsage::default()));
+                return Ok((StopReason::EndTurn, TokenUsage::default()));
             }
             SlashOutcome::Compact => {
                 let mut talk = SessionConversation::new(self);
@@ -102,7 +103,7 @@ impl NativeSession {
                     () = cancel.cancelled() => true,
                     made = talk.compact() => made.map(|()| false)?,
                 };
-                let stop = if is_cancelled { TurnStop::Cancelled } else { TurnStop::EndTurn };
+                let stop = if is_cancelled { StopReason::Cancelled } else { StopReason::EndTurn };
                 return Ok((stop, talk.usage));
             }
             SlashOutcome::Prompt(text) => vec![json!({ "type": "text", "text": text })],
@@ -116,7 +117,7 @@ impl NativeSession {
         self.announce_found().await;
         tokio::select! {
             biased;
-            () = cancel.cancelled() => return Ok((TurnStop::Cancelled, TokenUsage::default())),
+            () = cancel.cancelled() => return Ok((StopReason::Cancelled, TokenUsage::default())),
             () = self.report_servers() => {}
         }
         let tools = sub_agent::tools(self).into_iter().chain(context_tools::of(self, cancel));
@@ -176,7 +177,7 @@ impl NativeSession {
     }
 }
 
-fn answer(stop: TurnStop, usage: TokenUsage) -> Value {
+fn answer(stop: &StopReason, usage: TokenUsage) -> Value {
     let mut answer = json!({ "stopReason": stop.as_str() });
     if usage != TokenUsage::default() {
         answer["usage"] = json!({

@@ -81,7 +81,7 @@ pub enum SandboxError {
 }
 
 /// A command line in its sandbox, whose files and directories stay until this is dropped.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct SandboxedCommand {
     pub(crate) argv: Vec<OsString>,
     pub(crate) variables: Vec<(OsString, OsString)>,
@@ -155,12 +155,7 @@ impl Sandbox {
     ) -> Result<SandboxedCommand, SandboxError> {
         self.check()?;
         let SandboxMode::Workspace { network } = self.mode else {
-            return Ok(SandboxedCommand {
-                argv,
-                variables: Vec::new(),
-                restrictions: None,
-                _stays: None,
-            });
+            return Ok(SandboxedCommand { argv, ..SandboxedCommand::default() });
         };
         let tmp = self.private_directory()?;
         let roots: Vec<PathBuf> =
@@ -170,6 +165,7 @@ impl Sandbox {
         }
         let places = ProtectedPlaces::survey(&roots, self.hidden.paths());
         let closed = if network { "" } else { ", and there is no network" };
+        let hidden = hidden_paths::hidden_everywhere(&self.hidden);
         let (argv, seen_tmp, told, standing) = match (&self.bubblewrap, &self.landlock) {
             // A link cannot be mounted over; Landlock keeps its directory from being changed.
             (Ok(bubblewrap), landlock) if places.links.is_empty() || landlock.is_err() => {
@@ -181,7 +177,7 @@ impl Sandbox {
                     roots: &roots,
                     places: &places,
                     tmp: tmp.path(),
-                    hidden: &hidden_paths::hidden_everywhere(&self.hidden),
+                    hidden: &hidden,
                 };
                 let argv = bubblewrap.argv(&inside, network, cwd, argv);
                 let what = format!(
@@ -191,7 +187,6 @@ impl Sandbox {
                 (argv, Path::new("/tmp"), what, standing)
             }
             (_, _) => {
-                let hidden = hidden_paths::hidden_everywhere(&self.hidden);
                 let is_inside = |path: &&PathBuf| roots.iter().any(|root| path.starts_with(root));
                 if let Some(inside) = hidden.iter().find(is_inside) {
                     return Err(SandboxError::Exposed(inside.clone()));

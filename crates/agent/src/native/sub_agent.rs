@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+use wire::event::StopReason;
 
 use super::assemble::AssembledAnswer;
 use super::chat::{ChatMessage, MessagePart, push_user};
@@ -21,7 +22,7 @@ use super::tool::arguments::string;
 use super::tool::{
     CallContent, PreparedCall, Tool, ToolContext, ToolError, ToolKind, ToolOutput, Toolbox, by_name,
 };
-use super::turn::{ConversationResult, ModelTurn, TextKind, TurnConversation, TurnStop};
+use super::turn::{ConversationResult, ModelTurn, TextKind, TurnConversation};
 
 const FOR_A_TASK: &str = "You work on one task that another agent has given you. Nobody can answer \
      questions. Your last message is all that comes back to it: put everything in it that was \
@@ -102,7 +103,7 @@ impl SubAgent {
         let ended = turn.run(&mut self.talk).await;
         let words = self.talk.last_words(n_before);
         match ended {
-            Ok(TurnStop::EndTurn | TurnStop::MaxTokens) if !words.is_empty() => Ok(words),
+            Ok(StopReason::EndTurn | StopReason::MaxTokens) if !words.is_empty() => Ok(words),
             Ok(stop) => Err(ToolError(format!(
                 "The sub-agent ended without an answer ({}). What it had said: {words}",
                 stop.as_str()

@@ -119,14 +119,7 @@ pub struct ToolContext {
 }
 
 /// Content that a running call has shown last: all that is left of it when it is interrupted.
-#[derive(Debug, Clone, Default)]
-pub struct CallProgress(Arc<Mutex<Vec<CallContent>>>);
-
-impl CallProgress {
-    pub fn shown(&self) -> Vec<CallContent> {
-        lock(&self.0).clone()
-    }
-}
+pub type CallProgress = Arc<Mutex<Vec<CallContent>>>;
 
 /// The workspace of a session, which all its calls share.
 #[derive(Debug)]
@@ -143,8 +136,7 @@ impl ToolContext {
     /// Shows more of the call that runs, while it runs. What is shown replaces what was.
     pub fn show(&self, content: &[CallContent], locations: &[Location]) {
         if !content.is_empty() {
-            let mut shown = lock(&self.progress.0);
-            *shown = content.to_vec();
+            *lock(&self.progress) = content.to_vec();
         }
         let mut update = json!({
             "sessionUpdate": "tool_call_update", "toolCallId": self.call, "status": "in_progress",

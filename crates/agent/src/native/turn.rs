@@ -11,34 +11,13 @@ mod calls;
 use futures_util::StreamExt as _;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+use wire::event::StopReason;
 
 use super::assemble::{AssembledAnswer, Assembly};
 use super::chat::{ChatMessage, ChatRequest, Delta, FinishReason, MessagePart, TokenUsage};
 use super::models::ChosenModel;
 use super::session::{NativeSession, TurnError};
 use super::tool::Toolbox;
-
-/// Why a turn stopped, as ACP has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TurnStop {
-    EndTurn,
-    MaxTokens,
-    MaxTurnRequests,
-    Refusal,
-    Cancelled,
-}
-
-impl TurnStop {
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::EndTurn => "end_turn",
-            Self::MaxTokens => "max_tokens",
-            Self::MaxTurnRequests => "max_turn_requests",
-            Self::Refusal => "refusal",
-            Self::Cancelled => "cancelled",
-        }
-    }
-}
 
 /// The kind of a model's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,24 +90,24 @@ impl ModelTurn<'_> {
     pub(super) async fn run(
         &self,
         talk: &mut impl TurnConversation,
-    ) -> Result<TurnStop, TurnError> {
+    ) -> Result<StopReason, TurnError> {
         let mut failing = calls::FailedCalls::default();
         let mut used = 0;
         let mut has_made_room = false;
         for _ in 0..self.session.limits.max_requests {
             tokio::select! {
                 biased;
-                () = self.cancel.cancelled() => return Ok(TurnStop::Cancelled),
+                () = self.cancel.cancelled() => return Ok(StopReason::Cancelled),
                 made = talk.make_room(used) => made?,
             }
             let said = match self.ask(talk).await {
                 Ok(Some(said)) => said,
-                Ok(None) => return Ok(TurnStop::Cancelled),
+                Ok(None) => return Ok(StopReason::Cancelled),
                 Err(TurnError::Model(failure)) if failure.is_too_long() && !has_made_room => {
                     has_made_room = true;
                     let is_less = tokio::select! {
                         biased;
-                        () = self.cancel.cancelled() => return Ok(TurnStop::Cancelled),
+                        () = self.cancel.cancelled() => return Ok(StopReason::Cancelled),
                         is_less = talk.shrink() => is_less?,
                     };
                     match is_less {
@@ -147,18 +126,16 @@ impl ModelTurn<'_> {
             let answer = talk.keep_answer(said).await?;
             if calls.is_empty() {
                 return Ok(match finish {
-                    Some(FinishReason::Length) => TurnStop::MaxTokens,
-                    Some(FinishReason::Filtered) => TurnStop::Refusal,
-                    Some(FinishReason::Stop | FinishReason::Calls) | None => TurnStop::EndTurn,
+                    Some(FinishReason::Length) => StopReason::MaxTokens,
+                    Some(FinishReason::Filtered) => StopReason::Refusal,
+                    Some(FinishReason::Stop | FinishReason::Calls) | None => StopReason::EndTurn,
                 });
             }
-            match self.run_calls(talk, answer, &calls, &mut failing).await? {
-                calls::TurnFlow::GoOn => {}
-                calls::TurnFlow::Cancelled => return Ok(TurnStop::Cancelled),
-                calls::TurnFlow::Stuck => return Ok(TurnStop::MaxTurnRequests),
+            if let Some(stop) = self.run_calls(talk, answer, &calls, &mut failing).await? {
+                return Ok(stop);
             }
         }
-        Ok(TurnStop::MaxTurnRequests)
+        Ok(StopReason::MaxTurnRequests)
     }
 
     /// Asks the model and passes on what it says while it says it. Nothing, if the turn is

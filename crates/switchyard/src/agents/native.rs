@@ -52,8 +52,8 @@ pub(crate) fn key_names(config: &Config) -> Vec<String> {
 /// The MCP servers of every session.
 fn servers(config: &Config) -> Result<Vec<ServerSpec>, Failure> {
     let specs = config.file.native.mcp.iter().map(|(name, table)| table.to_spec(name));
-    let specs: Result<_, _> = specs.filter_map(Result::transpose).collect();
-    specs.map_err(|error| Failure::usage(error.to_string()))
+    let specs: Result<_, String> = specs.filter_map(Result::transpose).collect();
+    specs.map_err(Failure::usage)
 }
 
 fn resolve(config: &Config) -> Result<ModelSetup, Failure> {
@@ -153,7 +153,7 @@ pub(crate) async fn detect(config: &Config, by_daemon: bool) -> DetectedAgent {
     let servers = config.file.native.mcp.iter().map(|(name, table)| match table.to_spec(name) {
         Ok(Some(_)) => json!({ "name": name }),
         Ok(None) => json!({ "name": name, "problem": "switched off" }),
-        Err(error) => json!({ "name": name, "problem": error.to_string() }),
+        Err(error) => json!({ "name": name, "problem": error }),
     });
     tell("mcpServers", servers.collect());
     let models = match resolve(config) {

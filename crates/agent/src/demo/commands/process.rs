@@ -3,8 +3,8 @@
 //! In: arguments. Out: orders to the connection, bytes on stderr, processes.
 //! What the script said before it died is still delivered to a client that reads.
 
-use super::UsageError;
 use super::tools::PretendedCall;
+use super::{ConnectionEnd, UsageError};
 use crate::demo::connection::ConnectionOrder;
 use crate::demo::turn::DemoTurn;
 use std::process::Stdio;
@@ -61,7 +61,7 @@ pub(super) async fn crash(turn: &DemoTurn, when: Option<&str>) -> Result<(), Usa
     if n_steps > 2 {
         call.complete(turn).await;
     }
-    turn.connection.order_the_end(ConnectionOrder::Exit(code)).await
+    turn.connection.order_the_end(ConnectionEnd::Exit(code)).await
 }
 
 /// Writes so many bytes to stderr, however long nobody reads them.

@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use super::context_editor::shortened;
 use super::side_requests;
-use crate::native::chat::MessagePart;
 use crate::native::commands::{self, CommandEnd, CommandRequest, permission_key};
 use crate::native::context::{Overlay, pieces};
 use crate::native::display_text;
@@ -98,12 +97,7 @@ async fn verify(
         content.push(CallContent::Text(display_text::asked(&said)));
         text = format!("{text}\n\n{said}");
     }
-    Ok(ToolOutput {
-        parts: vec![MessagePart::text(text)],
-        content,
-        title: Some(title),
-        ..ToolOutput::default()
-    })
+    Ok(ToolOutput { content, title: Some(title), ..ToolOutput::text(text) })
 }
 
 async fn judgement(session: &NativeSession, outcome: &str) -> Result<Judgement, ToolError> {

@@ -59,7 +59,7 @@ fn prepare(asked: ClassifyArguments, editor: ContextEditor) -> PreparedCall {
         }
         let threads = classify(&editor, asked.hint.as_deref()).await?;
         let text = shown(&threads);
-        let _alone = editor.lock_changes().await;
+        let _alone = editor.change_lock.lock().await;
         editor.keep(JournalItem::Threads { threads }).await?;
         Ok(text_output(text))
     };

@@ -106,7 +106,7 @@ async fn change(
     numbers: Option<PartNumbers>,
     shape: PartShape,
 ) -> Result<ToolOutput, ToolError> {
-    let _alone = editor.lock_changes().await;
+    let _alone = editor.change_lock.lock().await;
     let entries = editor.entries();
     let (pieces, overlay) = (pieces(&entries), Overlay::of(&entries));
     let edited = overlay.edited();

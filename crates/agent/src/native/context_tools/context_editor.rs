@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::Mutex;
 
 use crate::native::chat::MessagePart;
 use crate::native::context::{self, ContextPiece, Overlay, PieceRole};
@@ -23,16 +23,12 @@ pub(super) const MAX_TEXT_CHARS: usize = 40_000;
 pub(super) struct ContextEditor {
     pub(super) session: Arc<NativeSession>,
     /// Calls of one answer run side by side; what one looked at must still be so when it writes.
-    change_lock: Arc<Mutex<()>>,
+    pub(super) change_lock: Arc<Mutex<()>>,
 }
 
 impl ContextEditor {
     pub(super) fn new(session: &Arc<NativeSession>) -> Self {
         Self { session: session.clone(), change_lock: Arc::default() }
-    }
-
-    pub(super) async fn lock_changes(&self) -> MutexGuard<'_, ()> {
-        self.change_lock.lock().await
     }
 
     pub(super) fn entries(&self) -> Vec<JournalEntry> {

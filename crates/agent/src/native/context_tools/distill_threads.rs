@@ -39,12 +39,6 @@ enum ThreadNames {
     Many(Vec<String>),
 }
 
-struct DistillRequest {
-    threads: Vec<String>,
-    name: String,
-    note: Option<String>,
-}
-
 pub(super) fn tool(editor: ContextEditor) -> Arc<Tool> {
     let description = "Puts a note in the place of one or more threads, by the names that \
         classifier_threads found or thread_park gave. The note is yours if you give one; \
@@ -75,23 +69,27 @@ fn prepare(asked: DistillArguments, editor: ContextEditor) -> Result<PreparedCal
     };
     let note = note.map(|note| checked_text("note", &note)).transpose()?;
     let title = format!("Distil {}", display_text::title(&threads.join(", ")));
-    let wanted = DistillRequest { threads, name, note };
-    let work = async move { distill(&editor, wanted).await };
+    let work = async move { distill(&editor, &threads, name, note).await };
     Ok(PreparedCall::free(title, work))
 }
 
-async fn distill(editor: &ContextEditor, wanted: DistillRequest) -> Result<ToolOutput, ToolError> {
+async fn distill(
+    editor: &ContextEditor,
+    threads: &[String],
+    name: String,
+    note: Option<String>,
+) -> Result<ToolOutput, ToolError> {
     // The note takes a request to write, and stands for what was there when it was begun.
     let (parts, material, replaced) = {
-        let _alone = editor.lock_changes().await;
-        gather(editor, &wanted)?
+        let _alone = editor.change_lock.lock().await;
+        gather(editor, threads, &name)?
     };
-    let note = match wanted.note {
+    let note = match note {
         Some(note) => note,
         None => write_note(editor, &material).await?,
     };
-    let _alone = editor.lock_changes().await;
-    let (name, cover) = (wanted.name, CoveringKind::Distilled);
+    let _alone = editor.change_lock.lock().await;
+    let cover = CoveringKind::Distilled;
     let what = format!("`{name}` stands for {} parts.", parts.len());
     let old = replaced.into_iter().filter(|old| *old != name);
     let old: Vec<_> = old.map(|name| JournalItem::Uncovered { name }).collect();
@@ -105,19 +103,21 @@ async fn distill(editor: &ContextEditor, wanted: DistillRequest) -> Result<ToolO
 /// The parts of the threads, their text, and the notes that the new one replaces.
 fn gather(
     editor: &ContextEditor,
-    wanted: &DistillRequest,
+    threads: &[String],
+    note_name: &str,
 ) -> Result<(Vec<u64>, String, Vec<String>), ToolError> {
     let entries = editor.entries();
     let (in_view, overlay) = (pieces(&entries), Overlay::of(&entries));
-    let is_taken = overlay.named(&wanted.name).is_some() && !wanted.threads.contains(&wanted.name);
+    let is_taken =
+        overlay.named(note_name).is_some() && !threads.iter().any(|name| name == note_name);
     if is_taken {
-        return Err(ToolError(format!("There is a `{}` already; use another name.", wanted.name)));
+        return Err(ToolError(format!("There is a `{note_name}` already; use another name.")));
     }
     let present: Vec<u64> =
         in_view.iter().filter(|piece| piece.is_current).map(|piece| piece.group).collect();
     let mut parts: Vec<u64> = Vec::new();
     let mut replaced = Vec::new();
-    for name in &wanted.threads {
+    for name in threads {
         if let Some(covering) = overlay.named(name) {
             parts.extend(&covering.parts);
             replaced.push(name.clone());

@@ -49,7 +49,7 @@ fn prepare(asked: ObjectiveArguments, editor: ContextEditor) -> Result<PreparedC
                 None => "There is no objective.".to_owned(),
             }));
         }
-        let _alone = editor.lock_changes().await;
+        let _alone = editor.change_lock.lock().await;
         let text = match &objective {
             Some(text) => format!("The objective is now:\n{text}"),
             None => "There is no objective any more.".to_owned(),

@@ -110,7 +110,7 @@ async fn park(
     note: String,
     range: Option<PartNumbers>,
 ) -> Result<ToolOutput, ToolError> {
-    let _alone = editor.lock_changes().await;
+    let _alone = editor.change_lock.lock().await;
     let entries = editor.entries();
     let (pieces, overlay) = (pieces(&entries), Overlay::of(&entries));
     if overlay.named(&name).is_some() {
@@ -148,7 +148,7 @@ async fn park(
 }
 
 async fn recall(editor: &ContextEditor, name: &str) -> Result<ToolOutput, ToolError> {
-    let _alone = editor.lock_changes().await;
+    let _alone = editor.change_lock.lock().await;
     let entries = editor.entries();
     let overlay = Overlay::of(&entries);
     let Some(covering) = overlay.named(name) else {

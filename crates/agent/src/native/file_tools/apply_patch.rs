@@ -5,11 +5,10 @@ use std::sync::Arc;
 use roots::ResolvedPath;
 use serde::Deserialize;
 
-use crate::native::files::{FileText, Files, MAX_TEXT_BYTES, PlannedFileChange, difference};
+use crate::native::files::{FileText, Files, MAX_TEXT_BYTES, PlannedFileChange};
 use crate::native::tool::arguments::string;
 use crate::native::tool::{
-    CallContent, CallDescription, Location, PreparedCall, Tool, ToolContext, ToolError, ToolKind,
-    ToolOutput,
+    CallDescription, PreparedCall, Tool, ToolContext, ToolError, ToolKind, ToolOutput,
 };
 
 mod envelope;
@@ -185,20 +184,9 @@ fn shown(files: &Files, planned: &[PlannedFileChange]) -> CallDescription {
         [one, two, rest @ ..] => format!("Patch {one}, {two} and {} more", rest.len()),
         [] => "Patch".into(),
     };
-    let text = |side: &Option<FileText>| side.as_ref().map(|text| text.as_str().to_owned());
-    let content: Vec<CallContent> = planned
-        .iter()
-        .map(|change| {
-            let new = text(&change.new).unwrap_or_default();
-            difference::diff(change.place.path(), text(&change.old).as_deref(), &new)
-        })
-        .collect();
-    let locations = planned.iter().map(|change| {
-        let sides = change.old.as_ref().zip(change.new.as_ref());
-        let line = sides.map(|(old, new)| difference::first_line(old.as_str(), new.as_str()));
-        Location::of(&change.place, line)
-    });
-    CallDescription { kind: Some(kind(planned)), title, locations: locations.collect(), content }
+    let content = planned.iter().map(PlannedFileChange::diff).collect();
+    let locations = planned.iter().map(PlannedFileChange::location).collect();
+    CallDescription { kind: Some(kind(planned)), title, locations, content }
 }
 
 /// A patch that takes files away is more than an edit.

@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use roots::ResolvedPath;
 use serde::Deserialize;
 
-use crate::native::files::{FileText, MAX_TEXT_BYTES, PlannedFileChange, difference};
+use crate::native::files::{FileText, MAX_TEXT_BYTES, PlannedFileChange};
 use crate::native::tool::arguments::{self, boolean, string};
 use crate::native::tool::{
-    CallContent, CallDescription, Location, PreparedCall, Tool, ToolContext, ToolError, ToolKind,
-    ToolOutput,
+    CallDescription, Location, PreparedCall, Tool, ToolContext, ToolError, ToolKind, ToolOutput,
 };
 
 /// Places that an error names.
@@ -54,27 +54,27 @@ async fn prepare(asked: EditArguments, context: ToolContext) -> Result<PreparedC
             Some(old)
         }
     };
-    let edited = edit(&asked, &name, old.as_ref())?;
+    let edited = edit(&asked, &name, &place, old)?;
     let shown = CallDescription {
         title: format!("Edit {name}"),
         locations: vec![Location::of(&place, u32::try_from(edited.line).ok())],
-        content: vec![shown_diff(&place, old.as_ref(), &edited.text)],
+        content: vec![edited.change.diff()],
         ..CallDescription::default()
     };
     let need = files.need_to_change(&[&place]);
     let work = async move {
         let permit = files.lock_changes().await;
-        let (old, edited, content) = match files.read(&place).await? {
+        let (edited, content) = match files.read(&place).await? {
             // Another call of the same model came first: the edit is made in what it left.
-            Some(now) if Some(&now) != old.as_ref() => {
+            Some(now) if Some(&now) != edited.change.old.as_ref() => {
                 files.check_seen(&place, &now)?;
-                let edited = edit(&asked, &name, Some(&now))?;
-                let content = vec![shown_diff(&place, Some(&now), &edited.text)];
-                (Some(now), edited, content)
+                let edited = edit(&asked, &name, &place, Some(now))?;
+                let content = vec![edited.change.diff()];
+                (edited, content)
             }
-            _ => (old, edited, Vec::new()),
+            _ => (edited, Vec::new()),
         };
-        files.change(&permit, &[PlannedFileChange::new(place, old, Some(edited.text))]).await?;
+        files.change(&permit, &[edited.change]).await?;
         Ok(ToolOutput { content, ..ToolOutput::text(format!("edited `{name}`: {}", edited.about)) })
     };
     Ok(PreparedCall { shown, need, work: Box::pin(work) })
@@ -82,7 +82,7 @@ async fn prepare(asked: EditArguments, context: ToolContext) -> Result<PreparedC
 
 #[derive(Debug)]
 struct EditResult {
-    text: FileText,
+    change: PlannedFileChange,
     line: usize,
     about: String,
 }
@@ -90,10 +90,11 @@ struct EditResult {
 fn edit(
     asked: &EditArguments,
     name: &str,
-    old: Option<&FileText>,
+    place: &ResolvedPath,
+    old: Option<FileText>,
 ) -> Result<EditResult, ToolError> {
-    let whole = old.map(FileText::plain).unwrap_or_default();
-    let to_plain = |text: &str| match old.is_some_and(FileText::is_crlf) {
+    let whole = old.as_ref().map(FileText::plain).unwrap_or_default();
+    let to_plain = |text: &str| match old.as_ref().is_some_and(FileText::is_crlf) {
         true => text.replace("\r\n", "\n"),
         false => text.to_owned(),
     };
@@ -103,15 +104,12 @@ fn edit(
     if text.len() as u64 > MAX_TEXT_BYTES {
         return Err(ToolError(format!("`{name}` would become too large")));
     }
-    let text = match old {
+    let new = match &old {
         Some(old) => old.with_format_of(&text),
         None => FileText::new(text),
     };
-    Ok(EditResult { text, line, about })
-}
-
-fn shown_diff(place: &roots::ResolvedPath, old: Option<&FileText>, new: &FileText) -> CallContent {
-    difference::diff(place.path(), old.map(FileText::as_str), new.as_str())
+    let change = PlannedFileChange::new(place.clone(), old, Some(new));
+    Ok(EditResult { change, line, about })
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -320,10 +318,8 @@ fn not_found(whole: &str, old: &str) -> String {
 }
 
 fn splice(whole: &str, range: Range<usize>, new: &str) -> String {
-    let mut text = String::with_capacity(whole.len() + new.len());
-    text.push_str(whole.get(..range.start).unwrap_or_default());
-    text.push_str(new);
-    text.push_str(whole.get(range.end..).unwrap_or_default());
+    let mut text = whole.to_owned();
+    text.replace_range(range, new);
     text
 }
 

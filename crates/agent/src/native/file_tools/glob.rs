@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use roots::{FileKind, ResolvedPath, Roots};
 use serde::Deserialize;
@@ -14,12 +14,11 @@ use crate::native::tool::arguments::string;
 use crate::native::tool::{
     Location, PreparedCall, Tool, ToolContext, ToolError, ToolKind, ToolOutput,
 };
-use roots::walk::{WalkBounds, WalkEnd, WalkStop, stoppable, walk};
+use roots::walk::{WalkBounds, WalkEnd, WalkStop, walk};
 
 const MAX_SHOWN: usize = 200;
 /// Matches kept while the newest are looked for.
 const MAX_FOUND: usize = 100_000;
-const WITHIN: Duration = Duration::from_secs(20);
 
 #[derive(Deserialize)]
 struct GlobArguments {
@@ -53,14 +52,11 @@ async fn prepare(asked: GlobArguments, context: ToolContext) -> Result<PreparedC
     };
     let work = async move {
         let at = place.clone();
-        let found = stoppable(WITHIN, async |stop| {
-            let work = move |roots: &Roots| {
-                newest(roots, &at, &stop, &|path| match is_absolute {
-                    true => glob.is_match(at.path().join(path)),
-                    false => glob.is_match(path),
-                })
-            };
-            files.with_roots(work).await
+        let found = files.walk(move |roots, stop| {
+            newest(roots, &at, stop, &|path| match is_absolute {
+                true => glob.is_match(at.path().join(path)),
+                false => glob.is_match(path),
+            })
         });
         let (found, end) = found.await?.map_err(ToolError::new)?;
         if found.is_empty() {

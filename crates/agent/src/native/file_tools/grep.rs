@@ -9,7 +9,6 @@ use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use globset::GlobMatcher;
 use grep_matcher::Matcher;
@@ -18,11 +17,11 @@ use grep_searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkFinish,
     SinkMatch,
 };
-use roots::walk::{WalkBounds, WalkEnd, WalkStop, stoppable, walk};
+use roots::walk::{WalkBounds, WalkEnd, WalkStop, walk};
 use roots::{FileKind, ResolvedPath, Roots};
 use serde::Deserialize;
 
-use super::name_matcher;
+use super::{found_at, name_matcher};
 use crate::native::tool::arguments::{self, boolean, integer, string, word};
 use crate::native::tool::{
     Location, PreparedCall, Tool, ToolContext, ToolError, ToolKind, ToolOutput,
@@ -33,7 +32,6 @@ const MAX_MATCHES: usize = 2_000;
 const MAX_CONTEXT: usize = 50;
 /// How often a search is repeated without files that turn out to be denied.
 const MAX_ROUNDS: usize = 5;
-const WITHIN: Duration = Duration::from_secs(20);
 /// A pattern that compiles to more is a mistake.
 const MAX_REGEX_BYTES: usize = 10 << 20;
 const MAX_CHARS: usize = 30_000;
@@ -98,12 +96,8 @@ pub(super) fn tool() -> Arc<Tool> {
 
 async fn prepare(asked: GrepArguments, context: ToolContext) -> Result<PreparedCall, ToolError> {
     let files = context.workspace.files.clone();
-    let given = asked.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(".");
-    let place = files.resolve(given).await?;
-    let is_file = match files.look(&place).await? {
-        None => return Err(files.missing(&place).await),
-        Some(facts) => facts.kind == FileKind::File,
-    };
+    let (place, kind) = found_at(&files, asked.path.as_deref()).await?;
+    let is_file = kind == FileKind::File;
     let around = asked.context.unwrap_or_default();
     let glob = asked.glob.as_deref().filter(|glob| !glob.is_empty());
     let mut plan = GrepPlan {
@@ -125,13 +119,9 @@ async fn prepare(asked: GrepArguments, context: ToolContext) -> Result<PreparedC
     let work = async move {
         for _ in 0..MAX_ROUNDS {
             let (namer, at) = (files.clone(), place.clone());
-            let found = stoppable(WITHIN, async |stop| {
-                let work = move |roots: &Roots| {
-                    let report =
-                        scan(roots, &at, is_file, &plan, &stop, &|place| namer.shown(place));
-                    (plan, report)
-                };
-                files.with_roots(work).await
+            let found = files.walk(move |roots, stop| {
+                let report = scan(roots, &at, is_file, &plan, stop, &|place| namer.shown(place));
+                (plan, report)
             });
             let (used, report) = found.await?;
             plan = used;

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Duration;
 
 use roots::FileKind;
 use serde::Deserialize;
@@ -13,13 +12,12 @@ use crate::native::tool::{
     CallDescription, CallNeed, Location, PreparedCall, Tool, ToolContext, ToolError, ToolKind,
     ToolOutput,
 };
-use roots::walk::{WalkBounds, WalkEnd, stoppable, walk};
+use roots::walk::{WalkBounds, WalkEnd, walk};
 
 const DEFAULT_DEPTH: usize = 2;
 const MAX_DEPTH: usize = 10;
 const MAX_ENTRIES: usize = 500;
 const MAX_CHARS: usize = 30_000;
-const WITHIN: Duration = Duration::from_secs(20);
 
 #[derive(Deserialize)]
 struct ListArguments {
@@ -53,30 +51,27 @@ async fn prepare(asked: ListArguments, context: ToolContext) -> Result<PreparedC
     let depth = asked.depth.unwrap_or(DEFAULT_DEPTH).clamp(1, MAX_DEPTH);
     let bounds = WalkBounds { max_entries: MAX_ENTRIES, depth };
     let work = async move {
-        let (tree, end) = stoppable(WITHIN, async |stop| {
-            let work = move |roots: &roots::Roots| {
-                let mut tree = String::new();
-                let end = walk(roots, &place, bounds, &stop, &mut |found| {
-                    let indent = "  ".repeat(found.path.components().count() - 1);
-                    let name = found.name.to_string_lossy();
-                    let _ = match found.kind {
-                        FileKind::Directory => writeln!(tree, "{indent}{name}/"),
-                        FileKind::Link => {
-                            let to = found.folder.link(found.name).unwrap_or_default();
-                            writeln!(tree, "{indent}{name} -> {}", to.display())
-                        }
-                        _ => writeln!(tree, "{indent}{name}"),
-                    };
-                    match tree.len() < MAX_CHARS {
-                        true => ControlFlow::Continue(()),
-                        false => ControlFlow::Break(()),
+        let walking = files.walk(move |roots, stop| {
+            let mut tree = String::new();
+            let end = walk(roots, &place, bounds, stop, &mut |found| {
+                let indent = "  ".repeat(found.path.components().count() - 1);
+                let name = found.name.to_string_lossy();
+                let _ = match found.kind {
+                    FileKind::Directory => writeln!(tree, "{indent}{name}/"),
+                    FileKind::Link => {
+                        let to = found.folder.link(found.name).unwrap_or_default();
+                        writeln!(tree, "{indent}{name} -> {}", to.display())
                     }
-                });
-                (tree, end)
-            };
-            files.with_roots(work).await
-        })
-        .await?;
+                    _ => writeln!(tree, "{indent}{name}"),
+                };
+                match tree.len() < MAX_CHARS {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                }
+            });
+            (tree, end)
+        });
+        let (tree, end) = walking.await?;
         let note = match end.map_err(ToolError::new)? {
             WalkEnd::Whole if tree.is_empty() => "(empty, or everything in it is ignored)",
             WalkEnd::Whole => "",

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::native::files::{FileText, MAX_TEXT_BYTES, PlannedFileChange, difference};
+use crate::native::files::{FileText, MAX_TEXT_BYTES, PlannedFileChange};
 use crate::native::tool::arguments::string;
 use crate::native::tool::{
-    CallDescription, CallNeed, Location, PreparedCall, Tool, ToolContext, ToolError, ToolKind,
-    ToolOutput,
+    CallDescription, CallNeed, PreparedCall, Tool, ToolContext, ToolError, ToolKind, ToolOutput,
 };
 
 #[derive(Deserialize)]
@@ -45,28 +44,24 @@ async fn prepare(asked: WriteArguments, context: ToolContext) -> Result<Prepared
         Some(old) => old.replaced_by(&asked.content),
         None => FileText::new(asked.content),
     };
-    let line = old.as_ref().map(|old| difference::first_line(old.as_str(), new.as_str()));
+    let n_lines = new.as_str().lines().count();
+    let change = PlannedFileChange::new(place, old, Some(new));
     let shown = CallDescription {
         title: format!("Write {name}"),
-        locations: vec![Location::of(&place, line)],
-        content: vec![difference::diff(
-            place.path(),
-            old.as_ref().map(FileText::as_str),
-            new.as_str(),
-        )],
+        locations: vec![change.location()],
+        content: vec![change.diff()],
         ..CallDescription::default()
     };
-    if old.as_ref() == Some(&new) {
+    if change.old == change.new {
         let done = ToolOutput::text(format!("`{name}` already has exactly this content"));
         let work = Box::pin(async { Ok(done) });
         return Ok(PreparedCall { shown, need: CallNeed::Nothing, work });
     }
-    let need = files.need_to_change(&[&place]);
-    let n_lines = new.as_str().lines().count();
-    let did = if old.is_some() { "replaced" } else { "made" };
+    let need = files.need_to_change(&[&change.place]);
+    let did = if change.old.is_some() { "replaced" } else { "made" };
     let work = async move {
         let permit = files.lock_changes().await;
-        files.change(&permit, &[PlannedFileChange::new(place, old, Some(new))]).await?;
+        files.change(&permit, &[change]).await?;
         Ok(ToolOutput::text(format!("{did} `{name}` ({n_lines} lines)")))
     };
     Ok(PreparedCall { shown, need, work: Box::pin(work) })

@@ -5,9 +5,9 @@ use std::io::ErrorKind;
 use roots::ResolvedPath;
 use wire::ToolKind;
 
-use super::{ChangePermit, FileText, Files};
+use super::{ChangePermit, FileText, Files, difference};
 use crate::native::lock;
-use crate::native::tool_call::ToolError;
+use crate::native::tool_call::{CallContent, Location, ToolError};
 
 /// A change of one file.
 #[derive(Debug, Clone)]
@@ -30,6 +30,19 @@ impl PlannedFileChange {
         new: Option<FileText>,
     ) -> Self {
         Self { place, old, new, mode: None, is_moved: false }
+    }
+
+    /// The diff, for people.
+    pub(in crate::native) fn diff(&self) -> CallContent {
+        let [old, new] = [&self.old, &self.new].map(|side| side.as_ref().map(FileText::as_str));
+        difference::diff(self.place.path(), old, new.unwrap_or_default())
+    }
+
+    /// The place, with the first line that changes.
+    pub(in crate::native) fn location(&self) -> Location {
+        let sides = self.old.as_ref().zip(self.new.as_ref());
+        let line = sides.map(|(old, new)| difference::first_line(old.as_str(), new.as_str()));
+        Location::of(&self.place, line)
     }
 
     /// The kinds of access that this is, for rules.

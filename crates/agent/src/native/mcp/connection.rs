@@ -78,12 +78,9 @@ struct ConnectFailure {
 }
 
 impl McpConnection {
-    pub(super) async fn open(
-        spec: &ServerSpec,
-        settings: &McpSettings,
-        within: Duration,
-    ) -> Result<Self, String> {
+    pub(super) async fn open(spec: &ServerSpec, settings: &McpSettings) -> Result<Self, String> {
         let mut worker = None;
+        let within = spec.start_within;
         let opening = timeout(within, open_either(spec, settings, &mut worker));
         let why = match opening.await {
             Ok(Ok(connection)) => return Ok(connection),

@@ -61,7 +61,6 @@ enum ServerPhase {
     /// Ended. Ends are counted, so that a request for a new start is never taken for a later one's.
     Down {
         n_ends: u64,
-        why: String,
     },
 }
 
@@ -141,14 +140,14 @@ impl McpServer {
 
     fn end(&self, n_ends: u64, why: String) {
         self.state.send_modify(|state| {
-            state.fault = Some(why.clone());
-            state.phase = ServerPhase::Down { n_ends, why };
+            state.fault = Some(why);
+            state.phase = ServerPhase::Down { n_ends };
         });
     }
 
     async fn open(&self) -> Result<(McpConnection, Arc<Vec<OfferedTool>>), String> {
         let within = self.spec.start_within;
-        let connection = McpConnection::open(&self.spec, &self.settings, within).await?;
+        let connection = McpConnection::open(&self.spec, &self.settings).await?;
         let asked = timeout(within, offered_tools::ask(&connection.peer, within)).await;
         match asked.unwrap_or_else(|_| Err("did not list its tools in time".to_owned())) {
             Ok(offers) => Ok((connection, Arc::new(offers))),
@@ -249,17 +248,18 @@ impl McpServer {
     async fn peer(&self) -> Result<Peer<RoleClient>, String> {
         let mut state = self.state.subscribe();
         let mut asked_for = None;
+        let over = || "belongs to a session that is over".to_owned();
         let running = async {
             loop {
-                let phase = state.borrow_and_update().phase.clone();
+                let ServerState { phase, fault, .. } = state.borrow_and_update().clone();
                 match phase {
                     ServerPhase::Up(peer) if !peer.is_transport_closed() => return Ok(peer),
-                    ServerPhase::Down { n_ends, why }
+                    ServerPhase::Down { n_ends }
                         if asked_for.is_some_and(|asked| asked < n_ends) =>
                     {
-                        return Err(why);
+                        return Err(fault.unwrap_or_default());
                     }
-                    ServerPhase::Down { n_ends, .. } => {
+                    ServerPhase::Down { n_ends } => {
                         asked_for = Some(n_ends);
                         self.restart_after.send_modify(|wanted| *wanted = n_ends.max(*wanted));
                     }
@@ -267,11 +267,10 @@ impl McpServer {
                     ServerPhase::Up(_) | ServerPhase::Starting => {}
                 }
                 if state.changed().await.is_err() {
-                    return Err("belongs to a session that is over".to_owned());
+                    return Err(over());
                 }
             }
         };
-        let over = || "belongs to a session that is over".to_owned();
         let ready = self.is_over.run_until_cancelled(running);
         // Starting, and then listing its tools.
         match timeout(self.spec.start_within * 2 + SLACK, ready).await {

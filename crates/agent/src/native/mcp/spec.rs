@@ -54,31 +54,6 @@ pub enum ServerTransport {
 /// Variables or headers, whose values are not for logs.
 pub type SecretValues = BTreeMap<String, Secret>;
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SpecError {
-    #[error("an MCP server must be an object with a `name`")]
-    Nameless,
-    #[error("the name of an MCP server is longer than {MAX_NAME_CHARS} characters")]
-    LongName,
-    #[error(
-        "the MCP server `{name}` has neither a `command` nor a `url`; \
-         hint: give `command` and `args`, or `url`"
-    )]
-    Neither { name: String },
-    #[error("the MCP server `{name}` has a `command` and a `url`; hint: keep one of them")]
-    Both { name: String },
-    #[error("`{member}` of the MCP server `{name}` belongs to {with}; hint: remove it")]
-    OutOfPlace { name: String, member: &'static str, with: &'static str },
-    #[error("`{member}` of the MCP server `{name}` must be {wanted}")]
-    Member { name: String, member: &'static str, wanted: &'static str },
-    #[error("the MCP server `{name}` is of type `{kind}`; only stdio, http and sse are supported")]
-    Kind { name: String, kind: String },
-    #[error("the URL of the MCP server `{name}` cannot be used: {why}")]
-    Url { name: String, why: String },
-    #[error("the header `{header}` of the MCP server `{name}` {why}")]
-    Header { name: String, header: String, why: &'static str },
-}
-
 /// Reads `session/new.mcpServers`. Servers that cannot be used are left out and reported.
 pub fn from_acp(servers: &Value) -> (Vec<ServerSpec>, Vec<ServerFault>) {
     let entries = match servers {
@@ -117,22 +92,19 @@ fn named_entry(name: &str, entry: &Value) -> Value {
 impl ServerSpec {
     /// One entry of `mcpServers`. What the schema wants as a list of pairs may be a map, and
     /// what it wants untagged may have its type.
-    pub fn from_acp(entry: &Value) -> Result<Self, SpecError> {
+    pub fn from_acp(entry: &Value) -> Result<Self, String> {
         let name = checked_name(entry["name"].as_str().unwrap_or_default())?;
         let told = if entry["type"].is_string() { &entry["type"] } else { &entry["transport"] };
         let kind = match (told, entry["command"].is_null(), entry["url"].is_null()) {
             (Value::String(kind), ..) => kind.as_str(),
             (_, false, _) => "stdio",
             (_, true, false) => "http",
-            (_, true, true) => return Err(SpecError::Neither { name }),
+            (_, true, true) => return Err(neither(&name)),
         };
-        let bad = |member, wanted| SpecError::Member { name: name.clone(), member, wanted };
+        let bad = |member: &str, wanted: &str| bad_member(&name, member, wanted);
         let named =
             |member| pairs(&entry[member]).ok_or_else(|| bad(member, "a list of { name, value }"));
-        let url = || match entry["url"].as_str() {
-            Some(url) => checked_url(&name, url),
-            None => Err(bad("url", "a URL")),
-        };
+        let url = || checked_url(&name, entry["url"].as_str().ok_or_else(|| bad("url", "a URL"))?);
         let headers = || checked_headers(&name, named("headers")?);
         let reach = match kind {
             "stdio" => ServerTransport::Command {
@@ -144,7 +116,12 @@ impl ServerSpec {
                 ServerTransport::Http { url: url()?, headers: headers()? }
             }
             "sse" => ServerTransport::Sse { url: url()?, headers: headers()? },
-            other => return Err(SpecError::Kind { kind: other.to_owned(), name: name.clone() }),
+            other => {
+                return Err(format!(
+                    "the MCP server `{name}` is of type `{other}`; only stdio, http and sse are \
+                     supported"
+                ));
+            }
         };
         check_command(&name, &reach)?;
         Ok(Self {
@@ -186,13 +163,18 @@ pub enum TransportName {
 
 impl McpConfig {
     /// `None` if it is switched off.
-    pub fn to_spec(&self, name: &str) -> Result<Option<ServerSpec>, SpecError> {
+    pub fn to_spec(&self, name: &str) -> Result<Option<ServerSpec>, String> {
         let name = checked_name(name)?;
-        let out_of_place =
-            |member, with| SpecError::OutOfPlace { name: name.clone(), member, with };
+        let out_of_place = |member: &str, with: &str| {
+            format!("`{member}` of the MCP server `{name}` belongs to {with}; hint: remove it")
+        };
         let reach = match (&self.command, &self.url) {
-            (None, None) => return Err(SpecError::Neither { name }),
-            (Some(_), Some(_)) => return Err(SpecError::Both { name }),
+            (None, None) => return Err(neither(&name)),
+            (Some(_), Some(_)) => {
+                return Err(format!(
+                    "the MCP server `{name}` has a `command` and a `url`; hint: keep one of them"
+                ));
+            }
             (Some(_), None) if self.transport.is_some() => {
                 return Err(out_of_place("transport", "a `url`"));
             }
@@ -223,8 +205,7 @@ impl McpConfig {
         let some_time = |wait: Option<ConfigDuration>, usual, member| match wait {
             None => Ok(usual),
             Some(ConfigDuration(Duration::ZERO)) => {
-                let wanted = "some time, such as `30s` or `5m`";
-                Err(SpecError::Member { name: name.clone(), member, wanted })
+                Err(bad_member(&name, member, "some time, such as `30s` or `5m`"))
             }
             Some(ConfigDuration(wait)) => Ok(wait),
         };
@@ -240,16 +221,29 @@ impl McpConfig {
     }
 }
 
-fn checked_name(name: &str) -> Result<String, SpecError> {
+fn neither(name: &str) -> String {
+    format!(
+        "the MCP server `{name}` has neither a `command` nor a `url`; hint: give `command` and \
+         `args`, or `url`"
+    )
+}
+
+fn bad_member(name: &str, member: &str, wanted: &str) -> String {
+    format!("`{member}` of the MCP server `{name}` must be {wanted}")
+}
+
+fn checked_name(name: &str) -> Result<String, String> {
     match name.trim() {
-        "" => Err(SpecError::Nameless),
-        name if name.chars().count() > MAX_NAME_CHARS => Err(SpecError::LongName),
+        "" => Err("an MCP server must be an object with a `name`".to_owned()),
+        name if name.chars().count() > MAX_NAME_CHARS => {
+            Err(format!("the name of an MCP server is longer than {MAX_NAME_CHARS} characters"))
+        }
         name => Ok(name.to_owned()),
     }
 }
 
-fn checked_url(name: &str, text: &str) -> Result<String, SpecError> {
-    let failed = |why: String| SpecError::Url { name: name.to_owned(), why };
+fn checked_url(name: &str, text: &str) -> Result<String, String> {
+    let failed = |why: String| format!("the URL of the MCP server `{name}` cannot be used: {why}");
     // The text itself may hold a token, so it is not repeated.
     let url = reqwest::Url::parse(text).map_err(|error| failed(error.to_string()))?;
     match url.scheme() {
@@ -258,12 +252,11 @@ fn checked_url(name: &str, text: &str) -> Result<String, SpecError> {
     }
 }
 
-fn checked_headers(name: &str, headers: SecretValues) -> Result<SecretValues, SpecError> {
+fn checked_headers(name: &str, headers: SecretValues) -> Result<SecretValues, String> {
     for (header, value) in &headers {
-        let failed = |why| SpecError::Header {
-            name: name.to_owned(),
-            header: header.chars().take(MAX_NAME_CHARS).collect(),
-            why,
+        let failed = |why: &str| {
+            let header: String = header.chars().take(MAX_NAME_CHARS).collect();
+            format!("the header `{header}` of the MCP server `{name}` {why}")
         };
         let parsed = HeaderName::from_bytes(header.as_bytes())
             .map_err(|_invalid| failed("is no name of a header"))?;
@@ -277,9 +270,9 @@ fn checked_headers(name: &str, headers: SecretValues) -> Result<SecretValues, Sp
 }
 
 /// Refuses a command that `execve` would refuse, or cut short without a word.
-fn check_command(name: &str, reach: &ServerTransport) -> Result<(), SpecError> {
+fn check_command(name: &str, reach: &ServerTransport) -> Result<(), String> {
     let ServerTransport::Command { program, args, env } = reach else { return Ok(()) };
-    let failed = |member, wanted| Err(SpecError::Member { name: name.to_owned(), member, wanted });
+    let failed = |member: &str, wanted: &str| Err(bad_member(name, member, wanted));
     let has_nul = |text: &str| text.contains('\0');
     if program.trim().is_empty() || has_nul(program) {
         return failed("command", "the name or path of a program");

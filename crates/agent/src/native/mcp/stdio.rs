@@ -18,7 +18,8 @@ use rmcp::transport::Transport;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use wire::{LineError, LineSplitter};
 
 use super::McpSettings;
@@ -104,20 +105,14 @@ pub(super) struct StdioTransport {
     /// Cancelled when the server has stopped reading.
     has_stopped_reading: CancellationToken,
     reason: EndReason,
-    _writer_ends_with_us: DropGuard,
+    _writer: AbortOnDropHandle<()>,
 }
 
 impl StdioTransport {
     fn new(stdin: WorkerStdin, stdout: WorkerStdout, reason: EndReason) -> Self {
         let (outbox, lines) = mpsc::channel(OUTBOX_LINES);
-        let (has_stopped_reading, is_over) = (CancellationToken::new(), CancellationToken::new());
-        task::spawn(write(
-            stdin,
-            lines,
-            is_over.clone(),
-            has_stopped_reading.clone(),
-            Arc::clone(&reason),
-        ));
+        let has_stopped_reading = CancellationToken::new();
+        let writing = write(stdin, lines, has_stopped_reading.clone(), Arc::clone(&reason));
         Self {
             stdout,
             splitter: LineSplitter::new(MAX_MESSAGE_BYTES),
@@ -127,7 +122,7 @@ impl StdioTransport {
             outbox: Some(outbox),
             has_stopped_reading,
             reason,
-            _writer_ends_with_us: is_over.drop_guard(),
+            _writer: AbortOnDropHandle::new(task::spawn(writing)),
         }
     }
 
@@ -140,25 +135,21 @@ impl StdioTransport {
 async fn write(
     mut stdin: WorkerStdin,
     mut lines: mpsc::Receiver<Vec<u8>>,
-    is_over: CancellationToken,
     has_stopped_reading: CancellationToken,
     reason: EndReason,
 ) {
-    let writing = async {
-        while let Some(line) = lines.recv().await {
-            match timeout(WRITE_WITHIN, stdin.write_all(&line)).await {
-                Ok(Ok(())) => {}
-                // The server is gone, which is noticed at its stdout.
-                Ok(Err(_broken_pipe)) => return,
-                Err(_elapsed) => {
-                    let _ = reason.set("does not read what it is sent".to_owned());
-                    has_stopped_reading.cancel();
-                    return;
-                }
+    while let Some(line) = lines.recv().await {
+        match timeout(WRITE_WITHIN, stdin.write_all(&line)).await {
+            Ok(Ok(())) => {}
+            // The server is gone, which is noticed at its stdout.
+            Ok(Err(_broken_pipe)) => return,
+            Err(_elapsed) => {
+                let _ = reason.set("does not read what it is sent".to_owned());
+                has_stopped_reading.cancel();
+                return;
             }
         }
-    };
-    is_over.run_until_cancelled(writing).await;
+    }
 }
 
 impl Transport<RoleClient> for StdioTransport {

@@ -178,9 +178,8 @@ async fn summarise(
             summary => return summary,
         }
     }
-    Err(last.unwrap_or_else(|| ModelFailure {
-        category: Category::Internal,
-        message: "The session cannot be summarised.".to_owned(),
+    Err(last.unwrap_or_else(|| {
+        ModelFailure::new(Category::Internal, "The session cannot be summarised.")
     }))
 }
 

@@ -19,7 +19,7 @@ use wire::Category;
 use super::chunk::{ChunkError, ChunkParser};
 use super::failure::{RequestFault, Retry, error_in_answer, refusal};
 use super::quirks::EndpointQuirks;
-use super::reader::{BodyPiece, BodyReader};
+use super::reader::{BodyError, BodyPiece, BodyReader};
 use super::{ModelFailure, Provider, backoff, body, client};
 use crate::native::chat::{ChatRequest, Delta, TokenUsage};
 use crate::native::cost;
@@ -108,39 +108,33 @@ impl AnswerMachine {
                 }
                 return Some(Ok(delta));
             }
-            match std::mem::replace(&mut self.stage, AnswerStage::Over) {
+            let stage = match std::mem::replace(&mut self.stage, AnswerStage::Over) {
                 AnswerStage::Over => return None,
                 AnswerStage::Failed(failure) => return Some(Err(failure)),
                 AnswerStage::Wait(wait) => {
                     tokio::time::sleep(wait).await;
-                    self.stage = AnswerStage::Send;
+                    Ok(AnswerStage::Send)
                 }
-                AnswerStage::Send => match self.send().await {
-                    Ok(stage) => self.stage = stage,
-                    Err(trouble) => self.retry_or_fail(trouble),
-                },
-                AnswerStage::Read(mut reading) => match self.read(&mut reading).await {
-                    Ok(true) => reading.drain(),
-                    Ok(false) => self.stage = AnswerStage::Read(reading),
-                    Err(trouble) => self.retry_or_fail(trouble),
-                },
-            }
+                AnswerStage::Send => self.send().await,
+                AnswerStage::Read(reading) => self.read(reading).await,
+            };
+            self.stage = stage.unwrap_or_else(|trouble| self.retry_or_fail(trouble));
         }
     }
 
     /// Tries again, if that can help and nothing has come yet; what has come is given out first.
-    fn retry_or_fail(&mut self, trouble: RequestFault) {
+    fn retry_or_fail(&mut self, trouble: RequestFault) -> AnswerStage {
         let RequestFault { failure, retry } = trouble;
         let waits = self.provider.endpoint().waits;
         let asked = match retry {
             Retry::After(asked) if !self.has_token && self.ready.is_empty() => asked,
-            _ => return self.fail(failure),
+            _ => return AnswerStage::Failed(failure),
         };
         let attempt = self.n_retries + 1;
         let wait = backoff::wait(waits.retry_first, attempt, asked);
         let is_too_long = asked.is_some_and(|asked| asked > backoff::MAX_WAITED);
         if is_too_long || attempt > waits.max_retries || self.waited + wait > backoff::MAX_WAITED {
-            return self.fail(failure);
+            return AnswerStage::Failed(failure);
         }
         tracing::warn!(
             attempt,
@@ -151,7 +145,7 @@ impl AnswerMachine {
         self.n_retries = attempt;
         self.waited += wait;
         self.ready.push_back(Delta::Retrying { attempt, wait, why: failure.message });
-        self.stage = AnswerStage::Wait(wait);
+        AnswerStage::Wait(wait)
     }
 
     /// Sets the cost: as the endpoint reports it, else from the prices that are known.
@@ -159,10 +153,6 @@ impl AnswerMachine {
         let told = usage.nano_usd.or(self.header_cost);
         let price = || self.provider.price(&self.request.model);
         usage.nano_usd = told.or_else(|| price().map(|price| price.of(*usage)));
-    }
-
-    fn fail(&mut self, failure: ModelFailure) {
-        self.stage = AnswerStage::Failed(failure);
     }
 
     async fn send(&mut self) -> Result<AnswerStage, RequestFault> {
@@ -199,7 +189,6 @@ impl AnswerMachine {
             let retry_after = retry_after(response.headers());
             let said = explanation(response).await;
             let trouble = refusal(endpoint, &self.url, status.as_u16(), &said, retry_after);
-            let is_about_size = trouble.failure.is_too_long();
             match self.quirks.learn(&body, status.as_u16(), &said) {
                 Some(quirks) if quirks.no_tools && !self.quirks.no_tools => {
                     // Known from now on; whoever asked decides what to ask without tools.
@@ -207,7 +196,7 @@ impl AnswerMachine {
                     self.ready.push_back(Delta::ToolsRefused { why: trouble.failure.message });
                     return Ok(AnswerStage::Over);
                 }
-                Some(quirks) if !is_about_size => {
+                Some(quirks) if !trouble.failure.is_too_long() => {
                     tracing::debug!(?quirks, "the endpoint does not take a parameter");
                     self.quirks = quirks;
                 }
@@ -216,8 +205,8 @@ impl AnswerMachine {
         }
     }
 
-    /// Reads once. `true` when the answer is whole.
-    async fn read(&mut self, reading: &mut AnswerBody) -> Result<bool, RequestFault> {
+    /// Reads once, and gives what is to be done next.
+    async fn read(&mut self, mut reading: Box<AnswerBody>) -> Result<AnswerStage, RequestFault> {
         let provider = self.provider.clone();
         let endpoint = provider.endpoint();
         let limit = reading.limit(endpoint.waits.idle);
@@ -226,10 +215,7 @@ impl AnswerMachine {
         match read {
             Ok(Ok(Some(bytes))) => {
                 let fed = reading.reader.feed(&bytes, &mut reading.pieces);
-                self.take(reading)?;
-                fed.map_err(|error| {
-                    ModelFailure::protocol(endpoint, &self.url, &error.to_string())
-                })?;
+                self.take(&mut reading, fed)?;
             }
             // The answer was whole before the connection was lost or fell silent.
             Ok(Err(_)) | Err(_) if has_finish => {
@@ -238,7 +224,7 @@ impl AnswerMachine {
             }
             Ok(Ok(None)) => {
                 reading.is_over = true;
-                self.end(reading)?;
+                self.end(&mut reading)?;
             }
             Ok(Err(error)) => {
                 let failure = match self.has_token {
@@ -258,13 +244,20 @@ impl AnswerMachine {
                 return Err(ModelFailure::silence(endpoint, &self.url, within).into());
             }
         }
-        if reading.is_done {
-            reading.chunks.end(&mut self.ready);
+        if !reading.is_done {
+            return Ok(AnswerStage::Read(reading));
         }
-        Ok(reading.is_done)
+        reading.chunks.end(&mut self.ready);
+        reading.drain();
+        Ok(AnswerStage::Over)
     }
 
-    fn take(&mut self, reading: &mut AnswerBody) -> Result<(), RequestFault> {
+    /// Takes what was read, up to where the reading failed.
+    fn take(
+        &mut self,
+        reading: &mut AnswerBody,
+        read: Result<(), BodyError>,
+    ) -> Result<(), RequestFault> {
         let endpoint = self.provider.endpoint();
         for piece in reading.pieces.drain(..) {
             if reading.is_done {
@@ -289,7 +282,9 @@ impl AnswerMachine {
                 }
             }
         }
-        Ok(())
+        let failed =
+            |error: BodyError| ModelFailure::protocol(endpoint, &self.url, &error.to_string());
+        Ok(read.map_err(failed)?)
     }
 
     /// The body is over, with or without `[DONE]`.
@@ -297,9 +292,7 @@ impl AnswerMachine {
         let provider = self.provider.clone();
         let endpoint = provider.endpoint();
         let finished = reading.reader.finish(&mut reading.pieces);
-        self.take(reading)?;
-        finished
-            .map_err(|error| ModelFailure::protocol(endpoint, &self.url, &error.to_string()))?;
+        self.take(reading, finished)?;
         if reading.is_done || reading.chunks.has_finish() {
             reading.is_done = true;
             return Ok(());

@@ -172,21 +172,16 @@ impl MessageEncoder {
         if !self.takes_images {
             return parts_as_text(parts);
         }
-        let images: Vec<_> = parts
-            .iter()
-            .filter(|part| matches!(part, MessagePart::Image { .. }))
-            .cloned()
-            .collect();
+        let is_image = |part: &&MessagePart| matches!(part, MessagePart::Image { .. });
+        let (images, texts): (Vec<_>, Vec<_>) = parts.iter().partition(is_image);
         if images.is_empty() {
             return parts_as_text(parts);
         }
         shown.push(MessagePart::text(format!("[Images of the tool call {call}]")));
-        shown.extend(images);
-        let texts: Vec<_> =
-            parts.iter().filter(|part| matches!(part, MessagePart::Text { .. })).cloned().collect();
+        shown.extend(images.into_iter().cloned());
         match texts.is_empty() {
             true => "[The image follows.]".to_owned(),
-            false => parts_as_text(&texts),
+            false => parts_as_text(texts),
         }
     }
 }

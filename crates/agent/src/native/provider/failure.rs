@@ -25,13 +25,6 @@ pub struct ModelFailure {
     pub message: String,
 }
 
-impl ModelFailure {
-    /// The conversation does not fit into the model's window.
-    pub fn is_too_long(&self) -> bool {
-        self.category == Category::PromptTooLarge
-    }
-}
-
 /// A failure that a repetition may mend.
 #[derive(Debug)]
 pub(super) struct RequestFault {
@@ -53,6 +46,15 @@ impl From<ModelFailure> for RequestFault {
 }
 
 impl ModelFailure {
+    /// The conversation does not fit into the model's window.
+    pub fn is_too_long(&self) -> bool {
+        self.category == Category::PromptTooLarge
+    }
+
+    pub(in crate::native) fn new(category: Category, message: impl Into<String>) -> Self {
+        Self { category, message: message.into() }
+    }
+
     pub(super) fn network(endpoint: &Endpoint, url: &Url, error: &reqwest::Error) -> Self {
         let category = match error.is_timeout() {
             true => Category::Timeout,

@@ -9,11 +9,13 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
+use wire::event::StopReason;
 
 use super::{ModelTurn, TurnConversation};
 use crate::native::call_arguments;
 use crate::native::chat::{MessagePart, ModelToolCall};
 use crate::native::display_text;
+use crate::native::lock;
 use crate::native::permission_gate::GateVerdict;
 use crate::native::session::TurnError;
 use crate::native::tool::{
@@ -31,15 +33,6 @@ const MAX_REMEMBERED: usize = 1000;
 /// The result of a call that was cancelled, by the user or because the client went away.
 const CANCELLED: &str =
     "[The turn was cancelled and this call interrupted. It is not known how far it went.]";
-
-/// How a turn goes on after the calls of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TurnFlow {
-    GoOn,
-    Cancelled,
-    /// The model repeats itself.
-    Stuck,
-}
 
 /// Calls that failed in this turn.
 #[derive(Debug, Default)]
@@ -83,13 +76,14 @@ struct TurnCall<'a> {
 }
 
 impl ModelTurn<'_> {
+    /// Runs the calls of an answer. Nothing, if the turn goes on after them.
     pub(super) async fn run_calls(
         &self,
         talk: &mut impl TurnConversation,
         answer: u64,
         calls: &[ModelToolCall],
         failing: &mut FailedCalls,
-    ) -> Result<TurnFlow, TurnError> {
+    ) -> Result<Option<StopReason>, TurnError> {
         let calls = calls.iter().enumerate().map(|(index, asked)| TurnCall {
             asked,
             shown: json!({
@@ -102,18 +96,18 @@ impl ModelTurn<'_> {
         let calls = calls.collect();
         let running = FuturesUnordered::new();
         let mut batch = CallBatch { turn: self, talk, failing, answer, calls, running };
-        let flow = batch.run().await?;
-        if flow == TurnFlow::Cancelled {
+        let stop = batch.run().await?;
+        if stop == Some(StopReason::Cancelled) {
             // Running calls are dropped, which ends them.
             batch.running.clear();
             batch.close_all().await?;
         }
-        Ok(flow)
+        Ok(stop)
     }
 }
 
 impl<T: TurnConversation> CallBatch<'_, T> {
-    async fn run(&mut self) -> Result<TurnFlow, TurnError> {
+    async fn run(&mut self) -> Result<Option<StopReason>, TurnError> {
         for index in 0..self.calls.len() {
             let call = self.calls[index].asked;
             if self.failing.counts.get(&key(call)).is_some_and(|n| *n >= MAX_SAME_FAILURES) {
@@ -125,7 +119,8 @@ impl<T: TurnConversation> CallBatch<'_, T> {
                 self.begin(index, ToolKind::Other).await?;
                 self.end(index, Err(error)).await?;
                 if self.failing.n_repeats >= MAX_REPEATS {
-                    return Ok(TurnFlow::Stuck);
+                    // The model repeats itself.
+                    return Ok(Some(StopReason::MaxTurnRequests));
                 }
                 continue;
             }
@@ -134,8 +129,8 @@ impl<T: TurnConversation> CallBatch<'_, T> {
             self.begin(index, kind).await?;
             // What it would change is looked at when it is prepared: a file must have been read.
             let only_looks = matches!(kind, ToolKind::Read | ToolKind::Search | ToolKind::Think);
-            if !only_looks && self.wait_for_all().await? == TurnFlow::Cancelled {
-                return Ok(TurnFlow::Cancelled);
+            if !only_looks && let Some(stop) = self.wait_for_all().await? {
+                return Ok(Some(stop));
             }
             let context = ToolContext {
                 workspace: self.turn.session.workspace.clone(),
@@ -150,7 +145,7 @@ impl<T: TurnConversation> CallBatch<'_, T> {
                     self.calls[index].shown["rawInput"] = arguments.clone();
                     tokio::select! {
                         biased;
-                        () = self.turn.cancel.cancelled() => return Ok(TurnFlow::Cancelled),
+                        () = self.turn.cancel.cancelled() => return Ok(Some(StopReason::Cancelled)),
                         prepared = tool.prepare(arguments, &context) => prepared,
                     }
                 }
@@ -158,8 +153,8 @@ impl<T: TurnConversation> CallBatch<'_, T> {
             match prepared {
                 Err(error) => self.end(index, Err(error)).await?,
                 Ok(prepared) => {
-                    if self.go(index, kind, prepared).await? == TurnFlow::Cancelled {
-                        return Ok(TurnFlow::Cancelled);
+                    if let Some(stop) = self.go(index, kind, prepared).await? {
+                        return Ok(Some(stop));
                     }
                 }
             }
@@ -173,12 +168,12 @@ impl<T: TurnConversation> CallBatch<'_, T> {
         index: usize,
         kind: ToolKind,
         prepared: PreparedCall,
-    ) -> Result<TurnFlow, TurnError> {
+    ) -> Result<Option<StopReason>, TurnError> {
         self.describe(index, &prepared);
         let PreparedCall { need, work, .. } = prepared;
         let is_asked = need != CallNeed::Nothing;
-        if is_asked && self.wait_for_all().await? == TurnFlow::Cancelled {
-            return Ok(TurnFlow::Cancelled);
+        if is_asked && let Some(stop) = self.wait_for_all().await? {
+            return Ok(Some(stop));
         }
         let session = self.turn.session;
         let asked = self.calls[index].shown.clone();
@@ -192,16 +187,16 @@ impl<T: TurnConversation> CallBatch<'_, T> {
         );
         let verdict = tokio::select! {
             biased;
-            () = self.turn.cancel.cancelled() => return Ok(TurnFlow::Cancelled),
+            () = self.turn.cancel.cancelled() => return Ok(Some(StopReason::Cancelled)),
             verdict = passing => verdict,
         };
         match verdict {
             GateVerdict::Run => {}
             // A client answers so when it cancels the turn.
-            GateVerdict::Cancelled => return Ok(TurnFlow::Cancelled),
+            GateVerdict::Cancelled => return Ok(Some(StopReason::Cancelled)),
             GateVerdict::Refused(why) => {
                 self.end(index, Err(ToolError(why))).await?;
-                return Ok(TurnFlow::GoOn);
+                return Ok(None);
             }
         }
         self.calls[index].shown["status"] = json!("in_progress");
@@ -213,18 +208,18 @@ impl<T: TurnConversation> CallBatch<'_, T> {
         self.running.push(Box::pin(async move { (index, work.await) }));
         match is_asked {
             true => self.wait_for_all().await,
-            false => Ok(TurnFlow::GoOn),
+            false => Ok(None),
         }
     }
 
-    async fn wait_for_all(&mut self) -> Result<TurnFlow, TurnError> {
+    async fn wait_for_all(&mut self) -> Result<Option<StopReason>, TurnError> {
         loop {
             let ended = tokio::select! {
                 biased;
-                () = self.turn.cancel.cancelled() => return Ok(TurnFlow::Cancelled),
+                () = self.turn.cancel.cancelled() => return Ok(Some(StopReason::Cancelled)),
                 ended = self.running.next() => ended,
             };
-            let Some((index, result)) = ended else { return Ok(TurnFlow::GoOn) };
+            let Some((index, result)) = ended else { return Ok(None) };
             self.end(index, result).await?;
         }
     }
@@ -290,7 +285,7 @@ impl<T: TurnConversation> CallBatch<'_, T> {
             if !*is_over {
                 shown["status"] = json!("failed");
                 // The output so far stays to be seen.
-                set_shown(shown, &progress.shown(), &[]);
+                set_shown(shown, &lock(progress), &[]);
                 self.close(index, vec![MessagePart::text(CANCELLED)]).await?;
             }
         }

@@ -221,10 +221,10 @@ fn find(lines: &[&str], from: usize, hunk: &Hunk<'_>) -> Result<usize, String> {
         // Nothing but new lines: below the head, or at the end.
         return Ok(if hunk.heads.is_empty() || hunk.is_at_end { lines.len() } else { from + 1 });
     }
-    for alike in [same as fn(&str, &str) -> bool, same_but_ends, same_but_indent] {
+    for alike in [str::eq as fn(&str, &str) -> bool, same_but_ends, same_but_indent] {
         let fits = |at: &usize| {
-            let there = lines.get(*at..*at + old.len()).unwrap_or_default();
-            there.len() == old.len() && there.iter().zip(&old).all(|(one, two)| alike(one, two))
+            let there = lines.get(*at..*at + old.len());
+            there.is_some_and(|there| there.iter().zip(&old).all(|(one, two)| alike(one, two)))
         };
         let last = lines.len().saturating_sub(old.len());
         let mut found: Vec<usize> = (from..=last).filter(fits).collect();
@@ -251,8 +251,4 @@ fn find(lines: &[&str], from: usize, hunk: &Hunk<'_>) -> Result<usize, String> {
     Err(format!(
         "its old lines, from `{first}` on, are not in the file in this order; read the file again"
     ))
-}
-
-fn same(one: &str, two: &str) -> bool {
-    one == two
 }

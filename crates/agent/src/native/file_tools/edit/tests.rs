@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::native::file_tools::read;
 use crate::native::testing::{TestSession, text_of};
-use crate::native::tool::CallNeed;
+use crate::native::tool::{CallContent, CallNeed};
 
 fn ask(old: &str, new: &str) -> Value {
     json!({ "path": "a.txt", "old_string": old, "new_string": new })

@@ -1,4 +1,5 @@
 use std::os::unix::fs::symlink;
+use std::time::Duration;
 
 use grep_regex::RegexMatcher;
 use roots::Roots;

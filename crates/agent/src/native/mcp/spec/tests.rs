@@ -73,7 +73,7 @@ fn what_cannot_be_used_is_told_with_the_name_of_the_server() {
         (json!({ "name": "a", "type": "acp", "serverId": "1" }), "of type `acp`"),
     ];
     for (entry, expected) in cases {
-        let error = ServerSpec::from_acp(&entry).unwrap_err().to_string();
+        let error = ServerSpec::from_acp(&entry).unwrap_err();
         assert!(error.contains(expected), "{entry} gave: {error}");
     }
 }
@@ -92,7 +92,7 @@ fn a_bad_entry_does_not_cost_the_others() {
 
 fn config(value: Value) -> Result<Option<ServerSpec>, String> {
     let config: McpConfig = serde_json::from_value(value).map_err(|error| error.to_string())?;
-    config.to_spec("a").map_err(|error| error.to_string())
+    config.to_spec("a")
 }
 
 #[test]
@@ -139,5 +139,5 @@ fn secrets_are_not_shown() {
     let shown = format!("{:?}", ServerSpec::from_acp(&entry).unwrap());
     assert!(shown.contains("X-Key") && !shown.contains("hunter2"), "{shown}");
     let url = ServerSpec::from_acp(&json!({ "name": "a", "url": "ftp://u:hunter2@h" }));
-    assert!(!url.unwrap_err().to_string().contains("hunter2"));
+    assert!(!url.unwrap_err().contains("hunter2"));
 }
