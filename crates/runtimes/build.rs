@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 #[path = "../wire/src/permission_mode.rs"]
 mod permission_mode;
+#[path = "../wire/src/token_scope.rs"]
+mod token_scope;
 
 // An inline module with a path, so that `definition.rs` finds its own modules below `src`.
 #[path = "src"]
@@ -23,6 +25,7 @@ mod runtimes {
     pub mod dialect {
         mod shared_types;
         pub use crate::permission_mode::PermissionMode;
+        pub use crate::token_scope::TokenScope;
         pub use shared_types::{DialectName, Model};
     }
 }
@@ -37,6 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=src/definition");
     println!("cargo::rerun-if-changed=src/dialect/shared_types.rs");
     println!("cargo::rerun-if-changed=../wire/src/permission_mode.rs");
+    println!("cargo::rerun-if-changed=../wire/src/token_scope.rs");
 
     let mut list = String::from("[\n");
     let mut owners: BTreeMap<String, PathBuf> = BTreeMap::new();

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::dialect::{DialectName, Model, PermissionMode};
+use super::dialect::{DialectName, Model, PermissionMode, TokenScope};
 
 pub use check::DefinitionError;
 pub use version::{BadVersion, Version, VersionRange};
@@ -452,21 +452,7 @@ pub struct Quirks {
     /// It does not end when its input ends, so stopping it does not wait for that.
     pub stays_at_eof: bool,
     /// The requests that its token counts at the end of a turn cover.
-    pub usage: UsageScope,
-}
-
-/// The requests to a model that an agent's token counts at the end of a turn cover.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum UsageScope {
-    #[default]
-    Turn,
-    /// Only the last one of the turn.
-    LastCall,
-    /// All of the session, also those of earlier processes.
-    Session,
-    /// All since the process opened the session.
-    Process,
+    pub usage: TokenScope,
 }
 
 #[cfg(test)]

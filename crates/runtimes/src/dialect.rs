@@ -45,8 +45,8 @@ use crate::update::{
 
 pub use reader::DialectReader;
 pub use shared_types::{DialectName, Model};
-pub use wire::PermissionMode;
 pub use wire::event::StopReason;
+pub use wire::{PermissionMode, TokenScope};
 
 impl DialectName {
     /// A fresh state machine.

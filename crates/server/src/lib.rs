@@ -1,7 +1,7 @@
-//! The daemon's listeners and fronts: HTTP, events, ACP for many clients.
+//! The daemon's listeners and transports: HTTP, events, ACP for many clients.
 //!
 //! In: connections. Out: the daemon's sessions, created, followed, steered and approved by whoever
-//! holds a token. One guard stands on every way in. Nothing here knows an agent's dialect or SQL.
+//! holds a token. One guard stands on every way in. Nothing here knows how an agent is driven, or SQL.
 
 mod access;
 pub mod acp;

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use bus::{ExitReport, SpawnError, StopStep, WorkerHandle};
 use tokio::sync::watch;
-use wire::Json;
+use wire::{Json, TokenScope};
 
 use crate::observer::StartupStep;
 use crate::options::InitialOptions;
@@ -73,19 +73,6 @@ pub struct AgentQuirks {
     pub stays_at_eof: bool,
     /// The scope of the token counts that it reports at the end of a turn.
     pub token_scope: TokenScope,
-}
-
-/// The scope of the token counts at the end of a turn.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum TokenScope {
-    #[default]
-    Turn,
-    /// The turn's last request to the model; of the others nothing is known.
-    LastCall,
-    /// All turns so far, whichever process took them.
-    Session,
-    /// All turns since this process has the session.
-    Process,
 }
 
 /// Whether `_meta.systemPrompt` of `session/new` reaches an agent.

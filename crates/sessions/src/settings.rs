@@ -1,6 +1,7 @@
 //! The limits and waits of sessions, each with its default and its reason, and their
 //! observers.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,14 +9,14 @@ use bus::StopLadder;
 
 use bus::connection::ConnectionLimits;
 use roots::ForbiddenDirs;
+use serde::{Deserialize, Serialize};
 
 use crate::observer::Observers;
 use crate::permission::PermissionMode;
 
 #[derive(Debug, Clone)]
 pub struct SessionSettings {
-    pub worker_line_bytes: usize,
-    pub client_line_bytes: usize,
+    pub limits: SessionLimits,
     /// A peer that takes no byte for this long is stalled.
     pub write_stall: Duration,
     /// `npx` and `uvx` download the agent on the first start.
@@ -30,13 +31,6 @@ pub struct SessionSettings {
     pub permission_within: Duration,
     /// A running turn without any message is reported after this, then after twice as long.
     pub quiet_after: Duration,
-    pub max_queued_prompts: usize,
-    /// Sessions of one network client, or of all agents that make some. Years of daily use, and
-    /// still read by a list in a moment.
-    pub max_sessions_per_token: usize,
-    pub max_terminals: usize,
-    pub terminal_output_bytes: usize,
-    pub max_restarts: usize,
     pub restart_window: Duration,
     pub circuit_open: Duration,
     /// Each session has a directory of its own name below this, which its agent may read.
@@ -54,11 +48,42 @@ pub struct SessionSettings {
     pub put_aside_after: Option<Duration>,
 }
 
-impl Default for SessionSettings {
+/// What sessions may use at most, by the names that the configuration has for it.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SessionLimits {
+    pub worker_line_bytes: usize,
+    pub client_line_bytes: usize,
+    pub queued_prompts: usize,
+    /// Sessions of one network client, or of all agents that make some. Years of daily use, and
+    /// still read by a list in a moment.
+    pub sessions_per_token: NonZeroUsize,
+    pub terminals: usize,
+    pub terminal_output_bytes: usize,
+    /// Restarts of an agent within `restart_window`.
+    pub restarts: usize,
+}
+
+impl Default for SessionLimits {
     fn default() -> Self {
+        // Evaluated by the compiler, which would refuse a zero.
+        const SESSIONS_PER_TOKEN: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
         Self {
             worker_line_bytes: wire::limits::WORKER_LINE_BYTES,
             client_line_bytes: wire::limits::CLIENT_LINE_BYTES,
+            queued_prompts: 16,
+            sessions_per_token: SESSIONS_PER_TOKEN,
+            terminals: 16,
+            terminal_output_bytes: 1 << 20,
+            restarts: 5,
+        }
+    }
+}
+
+impl Default for SessionSettings {
+    fn default() -> Self {
+        Self {
+            limits: SessionLimits::default(),
             write_stall: Duration::from_secs(30),
             initialize_within: Duration::from_secs(120),
             open_within: Duration::from_secs(120),
@@ -66,11 +91,6 @@ impl Default for SessionSettings {
             stop: StopLadder::default(),
             permission_within: Duration::from_secs(600),
             quiet_after: Duration::from_secs(30),
-            max_queued_prompts: 16,
-            max_sessions_per_token: 10_000,
-            max_terminals: 16,
-            terminal_output_bytes: 1 << 20,
-            max_restarts: 5,
             restart_window: Duration::from_secs(180),
             circuit_open: Duration::from_secs(60),
             own_dirs: None,
@@ -87,7 +107,7 @@ impl Default for SessionSettings {
 impl SessionSettings {
     pub(crate) fn worker_connection(&self) -> ConnectionLimits {
         ConnectionLimits {
-            max_line_bytes: self.worker_line_bytes,
+            max_line_bytes: self.limits.worker_line_bytes,
             max_values: wire::limits::WORKER_VALUES,
             outbox_bytes: bus::connection::OUTBOX_BYTES,
             write_stall: self.write_stall,
@@ -100,7 +120,7 @@ impl SessionSettings {
         /// Bytes that wait for one client: there may be many that read nothing.
         const OUTBOX: usize = 512 << 10;
         ConnectionLimits {
-            max_line_bytes: self.client_line_bytes,
+            max_line_bytes: self.limits.client_line_bytes,
             max_values: wire::limits::CLIENT_VALUES,
             outbox_bytes: OUTBOX,
             write_stall: WRITE_STALL,

@@ -4,7 +4,8 @@
 //! In: batches of drafts and changes to a session's record. Out: numbered events, records
 //! and wake-ups. One trait, [`EventLog`], and behind it [`SqliteLog`] on disk, shared by several
 //! processes. Tests have a log in memory, which is also the model that the one on disk is checked
-//! against. Nothing here knows what an event means.
+//! against. Nothing here knows what an event means, but for which kinds are decisions: the audit
+//! lists those.
 
 mod chain;
 mod claim;

@@ -8,7 +8,6 @@ pub(crate) mod serve;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use server::daemon::StreamPace;
 use sessions::observer::Observers;
 use sessions::permission::{PermissionMode, PermissionPolicy, RulesFile};
-use sessions::settings::SessionSettings;
+use sessions::settings::{SessionLimits, SessionSettings};
 use store::Durability;
 
 use crate::home::Home;
@@ -44,7 +43,7 @@ pub(crate) struct Config {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ConfigFile {
     pub(crate) store: StoreConfig,
-    pub(crate) limits: LimitsConfig,
+    pub(crate) limits: SessionLimits,
     pub(crate) waits: WaitsConfig,
     pub(crate) permissions: PermissionsConfig,
     pub(crate) workers: WorkersConfig,
@@ -84,34 +83,6 @@ impl Default for StoreConfig {
 enum DurabilityName {
     Process,
     Power,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct LimitsConfig {
-    worker_line_bytes: usize,
-    client_line_bytes: usize,
-    queued_prompts: usize,
-    sessions_per_token: NonZeroUsize,
-    terminals: usize,
-    terminal_output_bytes: usize,
-    restarts: usize,
-}
-
-impl Default for LimitsConfig {
-    fn default() -> Self {
-        let usual = SessionSettings::default();
-        Self {
-            worker_line_bytes: usual.worker_line_bytes,
-            client_line_bytes: usual.client_line_bytes,
-            queued_prompts: usual.max_queued_prompts,
-            sessions_per_token: NonZeroUsize::new(usual.max_sessions_per_token)
-                .unwrap_or(NonZeroUsize::MAX),
-            terminals: usual.max_terminals,
-            terminal_output_bytes: usual.terminal_output_bytes,
-            restarts: usual.max_restarts,
-        }
-    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -268,13 +239,7 @@ impl Config {
         SessionSettings {
             observers: self.observers.clone(),
             forbidden: self.home.forbidden(),
-            worker_line_bytes: limits.worker_line_bytes,
-            client_line_bytes: limits.client_line_bytes,
-            max_queued_prompts: limits.queued_prompts,
-            max_sessions_per_token: limits.sessions_per_token.get(),
-            max_terminals: limits.terminals,
-            terminal_output_bytes: limits.terminal_output_bytes,
-            max_restarts: limits.restarts,
+            limits: *limits,
             initialize_within: waits.initialize.0,
             open_within: waits.open.0,
             write_stall: waits.write_stall.0,

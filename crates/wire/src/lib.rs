@@ -17,6 +17,7 @@ mod readable;
 mod rpc;
 mod splice;
 mod string_enum;
+mod token_scope;
 mod tool_kind;
 mod values;
 
@@ -39,6 +40,7 @@ pub use permission_mode::PermissionMode;
 pub use readable::readable;
 pub use rpc::{RpcError, RpcId, codes, error_line, notification_line, request_line, result_line};
 pub use splice::{members_in_order, raw_members, remove_member, set_member};
+pub use token_scope::TokenScope;
 pub use tool_kind::ToolKind;
 pub use values::{has_more_values, has_too_many_values};
 

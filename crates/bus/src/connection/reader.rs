@@ -76,7 +76,7 @@ impl ConnectionReader {
             },
             _ => line,
         };
-        // A message is a slice of its line; nothing of its body has been read so far.
+        // A message is a slice of its line; of its body only the number of values is looked at.
         let parsed = match Message::parse(line.clone()) {
             Ok(_) if wire::has_more_values(&line, self.limits.max_values) => {
                 Err(MessageError::TooManyValues)

@@ -118,7 +118,7 @@ impl HttpConnections {
             over: CancellationToken::new(),
         });
         self.make_room(&principal.name)?.insert(connection.id.clone(), connection.clone());
-        let max_line = daemon.registry.context().settings.worker_line_bytes;
+        let max_line = daemon.registry.context().settings.limits.worker_line_bytes;
         let front =
             super::serve(daemon.clone(), principal.clone(), agent, "http", tokio::io::split(far));
         let (connections, carried) = (self.clone(), connection.clone());

@@ -34,7 +34,8 @@ pub(super) async fn serve(
     io: TokioIo<Upgraded>,
 ) {
     let settings = &daemon.registry.context().settings;
-    let (max_heard, max_line) = (settings.client_line_bytes, settings.worker_line_bytes);
+    let (max_heard, max_line) =
+        (settings.limits.client_line_bytes, settings.limits.worker_line_bytes);
     let begun = Arc::new(begun);
     let config = WebSocketConfig::default()
         .max_message_size(Some(max_heard))

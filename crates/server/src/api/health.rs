@@ -167,7 +167,7 @@ pub(crate) async fn capabilities(
         limits: CapabilityLimits {
             attachment_bytes: attachments::MAX_FILE_BYTES,
             session_attachment_bytes: attachments::MAX_SESSION_BYTES,
-            queued_prompts: daemon.registry.context().settings.max_queued_prompts,
+            queued_prompts: daemon.registry.context().settings.limits.queued_prompts,
         },
         you: Caller {
             name: principal.name,

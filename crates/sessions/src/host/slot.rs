@@ -137,12 +137,12 @@ impl HostSlot {
     }
 
     fn check_circuit(&self, starts: &mut VecDeque<Instant>) -> Result<(), HostError> {
-        let SessionSettings { max_restarts, restart_window, circuit_open, .. } = self.settings;
+        let SessionSettings { limits, restart_window, circuit_open, .. } = self.settings;
         while starts.front().is_some_and(|start| start.elapsed() > restart_window) {
             starts.pop_front();
         }
         // The first start is no restart.
-        if starts.len() <= max_restarts {
+        if starts.len() <= limits.restarts {
             return Ok(());
         }
         let since_last = starts.back().map_or(circuit_open, Instant::elapsed);

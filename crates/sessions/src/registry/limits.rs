@@ -64,7 +64,7 @@ impl SessionRegistry {
         if !maker.is_limited {
             return Ok(None);
         }
-        let max = self.context.settings.max_sessions_per_token;
+        let max = self.context.settings.limits.sessions_per_token.get();
         let (making, n_making) = CountGuard::begin(&self.making, maker.name.clone());
         let n_made = self.context.log.n_made_by(&maker.name, maker.since, max).await?;
         match n_made + n_making <= max {

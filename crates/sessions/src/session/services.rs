@@ -60,7 +60,7 @@ impl Services {
         judge: Arc<Judge>,
     ) -> Self {
         let terminals =
-            Terminals::new(setup, settings.max_terminals, settings.terminal_output_bytes);
+            Terminals::new(setup, settings.limits.terminals, settings.limits.terminal_output_bytes);
         let serving = Arc::new(Semaphore::new(MAX_AT_ONCE));
         let reading = Arc::new(Semaphore::new(MAX_READING));
         Self { roots, own_dir, terminals, judge, serving, reading }

@@ -125,7 +125,7 @@ impl SessionTask {
         let now = Instant::now();
         let task = Self {
             details: SessionDetails::read(&record),
-            turns: Turns::new(context.settings.max_queued_prompts),
+            turns: Turns::new(context.settings.limits.queued_prompts),
             context,
             id: record.id,
             public_id: record.id.to_string(),

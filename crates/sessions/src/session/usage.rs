@@ -7,10 +7,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use wire::Json;
 use wire::event::UsageScope;
-
-use crate::host::TokenScope;
+use wire::{Json, TokenScope};
 
 /// The token sums that an agent reported last, by the names it gave.
 pub(crate) type TokenSums = BTreeMap<String, u64>;

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use runtimes::argv::{self, ArgumentValues};
-use runtimes::definition::{OptionalArgument, RuntimeDefinition, UsageScope};
+use runtimes::definition::{OptionalArgument, RuntimeDefinition};
 use runtimes::detect::Machine;
 use runtimes::dialect::{ConversationOptions, DialectName};
-use sessions::host::{AgentCommand, AgentQuirks, SystemPromptSupport, TokenScope};
+use sessions::host::{AgentCommand, AgentQuirks, SystemPromptSupport};
 use sessions::order::SessionOrder;
 use sessions::permission::PermissionMode;
 
@@ -113,12 +113,7 @@ async fn named(
                 login: Some(definition.login_hint()),
                 edit_tools: form.quirks.edit_tools.clone(),
                 stays_at_eof: form.quirks.stays_at_eof,
-                token_scope: match form.quirks.usage {
-                    UsageScope::Turn => TokenScope::Turn,
-                    UsageScope::LastCall => TokenScope::LastCall,
-                    UsageScope::Session => TokenScope::Session,
-                    UsageScope::Process => TokenScope::Process,
-                },
+                token_scope: form.quirks.usage,
             },
             ..command(order, &definition.id, run.program.into(), all)
         });

@@ -32,7 +32,7 @@ pub(crate) use refusal::refuse;
 pub(crate) async fn serve(args: AcpArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {
     let stop = CancellationToken::new();
     stop_on_signals(&stop)?;
-    let max_line_bytes = config.settings().client_line_bytes;
+    let max_line_bytes = config.file.limits.client_line_bytes;
     match prepare(&args, &config).await {
         Ok(EditorBackend::Relayed(socket)) => relay::serve(socket, max_line_bytes, stop).await,
         Ok(EditorBackend::InProcess(own, order)) => {

@@ -40,7 +40,7 @@ pub(crate) async fn serve(args: AdapterArgs, config: Config) -> Result<ExitCode,
         env,
         launch,
         scratch: args.scratch.map(Scratch::below).unwrap_or_default(),
-        max_line_bytes: config.settings().worker_line_bytes,
+        max_line_bytes: config.file.limits.worker_line_bytes,
         definition: *definition,
         form,
     };

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use store::RecordChanges;
 use wire::event::{AgentNotification, AgentStderr, StopReason, TurnEnded, WorkerExited};
-use wire::{Category, Draft, Fault, Json, Kind, Message, RpcError, codes};
+use wire::{Category, Draft, Fault, Json, Kind, Message, RpcError, TokenScope, codes};
 
 use super::{LogFailure, SessionTask};
-use crate::host::{AgentMessage, AgentQuirks, TokenScope, last_lines};
+use crate::host::{AgentMessage, AgentQuirks, last_lines};
 use crate::observer::ObservedToolCall;
 use crate::permission::TurnToolCalls;
 use crate::session::params_for_client;

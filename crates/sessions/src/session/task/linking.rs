@@ -7,11 +7,11 @@ use bus::connection::CallError;
 use serde_json::Value;
 use store::RecordChanges;
 use wire::event::{ResumeWay, SessionResumed, TurnStarted, WorkerStarted};
-use wire::{Fault, Json, RpcError, TurnId};
+use wire::{Fault, Json, RpcError, TokenScope, TurnId};
 
 use super::{LogFailure, SessionTask};
 use crate::context::draft;
-use crate::host::{AgentMessages, Host, TokenScope};
+use crate::host::{AgentMessages, Host};
 use crate::link::{self, EarlierSession, LinkOutcome};
 use crate::observer::{self, StartupStep};
 use crate::options::{OptionChoice, offered_values};

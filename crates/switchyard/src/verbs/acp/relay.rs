@@ -32,7 +32,7 @@ pub(super) async fn open(
     config: &Config,
     daemon: &RunningDaemon,
 ) -> Result<DaemonSocket, Failure> {
-    let max_bytes = config.settings().worker_line_bytes;
+    let max_bytes = config.file.limits.worker_line_bytes;
     let limits = WebSocketConfig::default()
         .max_message_size(Some(max_bytes))
         .max_frame_size(Some(max_bytes));
