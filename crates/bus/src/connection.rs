@@ -227,12 +227,12 @@ impl Connection {
         });
         let stall = writer::StallRule { after: limits.write_stall, patience };
         task::spawn(writer::run(writer, lines, stall, closing, stalled));
-        let heard = reader::ConnectionReader {
+        let reading = reader::ConnectionReader {
             limits: limits.clone(),
             quota,
             shared: Arc::downgrade(&shared),
         };
-        task::spawn(heard.run(reader, batches_in));
+        task::spawn(reading.run(reader, batches_in));
         (Self { shared }, Inbox { batches })
     }
 
@@ -281,7 +281,8 @@ impl Connection {
     pub async fn respond(&self, id: &RpcId, outcome: RpcResult) -> Result<(), CallError> {
         let Some(line) = self.response_line(id, outcome) else { return Ok(()) };
         // A peer that does not read its answers has no more of them made than it may ask for.
-        let _unread = UnreadAnswer::count(&self.shared);
+        self.shared.calls().open.n_unread += 1;
+        let _unread = UnreadAnswer(&self.shared);
         self.send(line).await
     }
 
@@ -384,9 +385,9 @@ impl ConnectionState {
         })
     }
 
-    /// Takes out the waiter for the answer to a request of ours.
+    /// Takes out the waiter for the answer to a request of ours: all that we gave out are numbers.
     fn take_waiter(&self, id: &RpcId) -> Option<Waiter> {
-        self.calls().waiting.remove(&id.as_number()?)
+        self.calls().waiting.remove(&id.as_str().parse().ok()?)
     }
 
     fn calls(&self) -> std::sync::MutexGuard<'_, OpenCalls> {
@@ -395,15 +396,8 @@ impl ConnectionState {
     }
 }
 
-/// Counts an answer that waits for room in the outbox.
+/// An answer that is counted as waiting for room in the outbox, until this is dropped.
 struct UnreadAnswer<'a>(&'a ConnectionState);
-
-impl<'a> UnreadAnswer<'a> {
-    fn count(shared: &'a ConnectionState) -> Self {
-        shared.calls().open.n_unread += 1;
-        Self(shared)
-    }
-}
 
 impl Drop for UnreadAnswer<'_> {
     fn drop(&mut self) {

@@ -53,7 +53,7 @@ impl DaemonClient {
     }
 
     pub fn session(&self, id: SessionId) -> SessionClient {
-        SessionClient::new(self.clone(), id)
+        SessionClient { client: self.clone(), id }
     }
 
     pub async fn get<A: DeserializeOwned>(&self, path: &str) -> Result<A, ClientError> {

@@ -9,8 +9,8 @@ use crate::{ClientError, DaemonClient, Follower};
 /// A session by its id. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct SessionClient {
-    client: DaemonClient,
-    id: SessionId,
+    pub(crate) client: DaemonClient,
+    pub(crate) id: SessionId,
 }
 
 /// The answer to a question of an agent.
@@ -38,10 +38,6 @@ struct PromptAccepted {
 }
 
 impl SessionClient {
-    pub(crate) fn new(client: DaemonClient, id: SessionId) -> Self {
-        Self { client, id }
-    }
-
     pub fn id(&self) -> SessionId {
         self.id
     }

@@ -124,16 +124,13 @@ impl ToolCall {
         }
     }
 
-    /// Whether the agent may still be writing the input. Some agents open a call as `pending` with
-    /// part of its input and fill in the rest, so what is shown only once has to wait; a call that
-    /// has output, or is not reported as pending, is past that.
-    fn is_being_written(&self) -> bool {
-        self.status == Some(CallStatus::Pending) && self.output.is_empty()
-    }
-
     /// Whether enough is known to say what it is about.
     pub fn has_enough_to_show(&self) -> bool {
-        (self.input().is_some() || !self.locations.is_empty()) && !self.is_being_written()
+        // Some agents open a call as `pending` with part of its input and fill in the rest, so what
+        // is shown only once has to wait; a call that has output, or is not reported as pending, is
+        // past that.
+        let is_being_written = self.status == Some(CallStatus::Pending) && self.output.is_empty();
+        (self.input().is_some() || !self.locations.is_empty()) && !is_being_written
     }
 
     /// The input as an object with members, once there is one.
@@ -288,7 +285,7 @@ pub(crate) struct Calls {
     /// Calls that ended with the current event; projections may still read their contents.
     ended: Vec<CallKey>,
     /// Calls that have not begun, as too little is known of them.
-    waiting: Vec<CallKey>,
+    pub(crate) waiting: Vec<CallKey>,
 }
 
 impl Calls {
@@ -344,11 +341,6 @@ impl Calls {
     pub(crate) fn begin(&mut self, key: CallKey) -> bool {
         let place = self.waiting.iter().position(|waiting| *waiting == key);
         place.map(|place| self.waiting.remove(place)).is_some()
-    }
-
-    /// Marks all waiting calls as begun, and returns them.
-    pub(crate) fn begin_all(&mut self) -> Vec<CallKey> {
-        std::mem::take(&mut self.waiting)
     }
 
     /// Marks a call as ended; true the first time.

@@ -33,7 +33,7 @@ pub struct Conversation {
     last_ended: Option<TurnId>,
     prompts: Prompts,
     calls: Calls,
-    terminals: Terminals,
+    pub(crate) terminals: Terminals,
     questions: OpenQuestions,
     plan: Vec<PlanStep>,
     context: UsageTracker,
@@ -141,10 +141,6 @@ impl Conversation {
         self.calls.find(turn, id).map(|key| self.calls.get(key))
     }
 
-    pub(crate) fn terminals(&self) -> &Terminals {
-        &self.terminals
-    }
-
     pub fn plan(&self) -> &[PlanStep] {
         &self.plan
     }
@@ -169,7 +165,7 @@ impl Conversation {
     /// their input will come.
     fn begin_waiting_calls(&mut self, changes: &mut Vec<Change<'_>>) {
         let begin = |call| Change::CallBegan { call, is_asked: false };
-        changes.extend(self.calls.begin_all().into_iter().map(begin));
+        changes.extend(std::mem::take(&mut self.calls.waiting).into_iter().map(begin));
     }
 
     fn begin_call(&mut self, call: CallKey, is_asked: bool, changes: &mut Vec<Change<'_>>) {

@@ -135,7 +135,10 @@ impl EnvelopesProjection {
 
     fn end_turn(&mut self, end: TurnEnd, now: &Conversation) {
         let turn = self.active.take();
-        self.stop_subagents(now);
+        // Nothing of a turn goes on after its end.
+        for subagent in std::mem::take(&mut self.subagents.running) {
+            self.stop(&subagent, now);
+        }
         let (status, stop_reason) = (end.outcome, end.stop_reason());
         self.push(EnvelopeSender::Agent, turn, EnvelopeEvent::TurnEnd { status, stop_reason }, now);
         if let Some(envelope) = self.out.last_mut() {
@@ -238,13 +241,6 @@ impl EnvelopesProjection {
         self.stop(&key, now);
     }
 
-    /// Stops all sub-agents: nothing of a turn goes on after its end.
-    fn stop_subagents(&mut self, now: &Conversation) {
-        for key in std::mem::take(&mut self.subagents.running) {
-            self.stop(&key, now);
-        }
-    }
-
     fn stop(&mut self, (turn, parent): &SubagentKey, now: &Conversation) {
         let subagent = self.subagent_id(*turn, parent);
         self.push_from(Some(subagent), *turn, EnvelopeEvent::Stop {}, now);
@@ -294,14 +290,11 @@ fn describe(call: &ToolCall) -> String {
         .unwrap_or_else(|| format!("Running {}", call.name()))
 }
 
-fn text_ev(text: String) -> Option<EnvelopeEvent> {
-    (!text.is_empty()).then_some(EnvelopeEvent::Text { text, thinking: false })
-}
-
 /// The event for text, or for a file that is embedded or linked.
 fn block_ev(block: &ContentBlock<'_>) -> Option<EnvelopeEvent> {
     if let Some(text) = block.text() {
-        return text_ev(text.into_owned());
+        let text = text.into_owned();
+        return (!text.is_empty()).then_some(EnvelopeEvent::Text { text, thinking: false });
     }
     block.file().or_else(|| block.media()?.file()).map(EnvelopeEvent::File)
 }

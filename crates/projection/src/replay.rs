@@ -20,7 +20,8 @@ pub use terminals::{OutputPace, TerminalsAsText};
 pub struct AcpReplay {
     session: String,
     prompts: Prompts,
-    terminals: TerminalsAsText,
+    /// After the replay, to go on with live events.
+    pub terminals: TerminalsAsText,
 }
 
 impl AcpReplay {
@@ -35,11 +36,6 @@ impl AcpReplay {
     #[must_use]
     pub fn serving_terminals(self) -> Self {
         Self { terminals: TerminalsAsText::new(&self.session, true), ..self }
-    }
-
-    /// The terminals after the replay, to go on with live events.
-    pub fn into_terminals(self) -> TerminalsAsText {
-        self.terminals
     }
 
     pub fn project(&mut self, event: &Event, out: &mut Vec<Json>) {

@@ -352,14 +352,14 @@ fn tool_use(call: &ToolCall) -> UiAgentUpdate {
 fn tool_result(call: &ToolCall, now: &Conversation, turn: Option<TurnOutcome>) -> UiAgentUpdate {
     // Some agents call a command that failed a call that went well.
     let has_failed = || {
-        let end = CommandOutput::of(call, now.terminals()).and_then(|printed| printed.end);
+        let end = CommandOutput::of(call, &now.terminals).and_then(|printed| printed.end);
         end.is_some_and(|end| end.failure().is_some())
     };
     let is_error = match turn {
         Some(outcome) => outcome != TurnOutcome::Completed,
         None => call.status != Some(CallStatus::Completed) || has_failed(),
     };
-    let content = result_text(call, now.terminals());
+    let content = result_text(call, &now.terminals);
     UiAgentUpdate::ToolResult { tool_use_id: call.id.clone(), content, is_error }
 }
 

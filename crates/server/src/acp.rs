@@ -129,7 +129,8 @@ fn profile(
         since: principal.since,
         roots: daemon.roots_of(principal).to_owned(),
         budget: daemon.load.budget(&principal.name),
-        quota: (!principal.is_local).then(|| daemon.load.hold_messages(&principal.name)),
+        quota: (!principal.is_local)
+            .then(|| Arc::new(daemon.load.messages.reserve(&principal.name))),
         permits: daemon.load.requests(&principal.name),
         revoked: principal.revoked.clone(),
         owns_registry: false,

@@ -24,7 +24,7 @@ use wire::{Fault, SessionId};
 use crate::attachments::Attachments;
 use crate::locking::Locking as _;
 use crate::metrics::Metrics;
-use crate::open_design::settings::OpenDesignSettings as RunSettings;
+use crate::open_design::settings::OpenDesignSettings;
 use crate::principal::Principal;
 use crate::problem::{Problem, shown};
 use agents::KnownAgents;
@@ -98,7 +98,7 @@ pub struct Daemon {
     pub(crate) load: Load,
     pub(crate) session_snapshots: SessionSnapshots,
     pub(crate) vocabulary_snapshots: VocabularySnapshots,
-    open_design: Mutex<RunSettings>,
+    open_design: Mutex<OpenDesignSettings>,
 }
 
 impl Daemon {
@@ -127,12 +127,12 @@ impl Daemon {
     }
 
     /// The settings of runs under `/api`.
-    pub(crate) fn open_design(&self) -> RunSettings {
+    pub(crate) fn open_design(&self) -> OpenDesignSettings {
         self.open_design.locked().clone()
     }
 
     /// Replaces the settings of runs under `/api`; runs that have begun keep theirs.
-    pub fn set_open_design(&self, settings: RunSettings) {
+    pub fn set_open_design(&self, settings: OpenDesignSettings) {
         *self.open_design.locked() = settings;
     }
 

@@ -6,7 +6,7 @@
 
 pub(crate) mod error;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use store::{Batch, Claim, NewSession, RecordChanges, SessionRecord, StoreError};
@@ -65,7 +65,9 @@ impl ClaimedSession {
         let new_params = again.reopen_params(&self.made_of.new_params);
         let now = SessionDirectories::checked(&new_params, &context.settings.forbidden)?.cwd;
         let before = SessionDirectories::read(&self.made_of.new_params).map(|place| place.cwd);
-        if let Some(before) = before.ok().filter(|before| !is_same_dir(before, &now)) {
+        let is_elsewhere =
+            |before: &PathBuf| *before != now && before.canonicalize().ok().as_ref() != Some(&now);
+        if let Some(before) = before.ok().filter(is_elsewhere) {
             let (before, now) = (before.display(), now.display());
             self.changed.push(format!("cwd_changed: it was {before} and is {now}"));
         }
@@ -78,10 +80,6 @@ impl ClaimedSession {
         let changes = RecordChanges { origin, details, ..RecordChanges::default() };
         Ok(context.log.update(self.record.id, changes).await?)
     }
-}
-
-fn is_same_dir(one: &Path, other: &Path) -> bool {
-    one == other || one.canonicalize().is_ok_and(|one| one == other)
 }
 
 /// A new session, whose agent is started with the first prompt if its order says so. `params` are

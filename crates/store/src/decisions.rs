@@ -53,17 +53,13 @@ impl DecisionFilter {
 /// A place in the order of decisions: where the next page begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DecisionPlace {
-    at: Millis,
-    key: i64,
+    pub(crate) at: Millis,
+    pub(crate) key: i64,
 }
 
 impl DecisionPlace {
     pub fn new(at: Millis, key: i64) -> Self {
         Self { at, key }
-    }
-
-    pub(crate) fn parts(self) -> (Millis, i64) {
-        (self.at, self.key)
     }
 
     /// Reads what `to_string` wrote.

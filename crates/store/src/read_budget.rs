@@ -79,7 +79,8 @@ impl ReadBudget {
     /// Waits for its turn to have so many bytes in memory; more than the whole budget counts as all
     /// of it.
     pub async fn take(&self, n_bytes: usize) -> ReadPermit {
-        let _waiting = WaitingReader::new(&self.0.n_waiting);
+        self.0.n_waiting.fetch_add(1, Ordering::Relaxed);
+        let _waiting = WaitingReader(&self.0.n_waiting);
         loop {
             // It is never closed.
             if let Ok(permit) = self.0.free.clone().acquire_many_owned(cost(n_bytes)).await {
@@ -118,15 +119,8 @@ impl ReadPermit {
     }
 }
 
-/// Counts one waiting reader, until it is dropped.
+/// A reader that is counted as waiting, until this is dropped.
 struct WaitingReader<'a>(&'a AtomicUsize);
-
-impl<'a> WaitingReader<'a> {
-    fn new(n_waiting: &'a AtomicUsize) -> Self {
-        n_waiting.fetch_add(1, Ordering::Relaxed);
-        Self(n_waiting)
-    }
-}
 
 impl Drop for WaitingReader<'_> {
     fn drop(&mut self) {

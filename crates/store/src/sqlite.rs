@@ -196,11 +196,21 @@ impl SqliteLog {
         answer.await.map_err(|_| StoreError::Closed)?
     }
 
+    /// Has one of the readers answer a question.
     async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&mut Connection) -> SqliteResult<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        reader::ask(&self.queues()?.questions, self.files.database.clone(), question).await
+        let (reply, answer) = oneshot::channel();
+        let path = self.files.database.clone();
+        let query: ReaderQuery = Box::new(move |connection| {
+            // Nobody waits any more: the caller was dropped.
+            if !reply.is_closed() {
+                let _ = reply.send(question(connection).map_err(|fault| fault.at(&path)));
+            }
+        });
+        self.queues()?.questions.send(query).await.map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
     }
 
     /// The records in the rows that are found.
@@ -237,12 +247,12 @@ impl Drop for SqliteLog {
 impl EventLog for SqliteLog {
     async fn create(&self, new: NewSession) -> Result<SessionRecord, StoreError> {
         self.files.check_space()?;
-        self.write(Durability::Process, 0, move |step| step.create(&new)).await
+        self.write(Durability::Process, 0, move |transaction| transaction.create(&new)).await
     }
 
     async fn append(&self, batch: Batch) -> Result<AppendedRange, StoreError> {
         let bytes = batch.drafts.iter().map(|draft| draft.payload.as_str().len()).sum();
-        self.write(batch.durability, bytes, move |step| step.append(&batch)).await
+        self.write(batch.durability, bytes, move |transaction| transaction.append(&batch)).await
     }
 
     async fn sync(&self) -> Result<(), StoreError> {
@@ -311,7 +321,8 @@ impl EventLog for SqliteLog {
     }
 
     async fn update(&self, session: SessionId, changes: RecordChanges) -> Result<(), StoreError> {
-        self.write(Durability::Process, 0, move |step| step.update(session, &changes)).await
+        self.write(Durability::Process, 0, move |transaction| transaction.update(session, &changes))
+            .await
     }
 
     async fn delete(&self, session: SessionId) -> Result<bool, StoreError> {
@@ -321,7 +332,7 @@ impl EventLog for SqliteLog {
             ClaimOwner::Nobody | ClaimOwner::ThisLog => Ok(()),
         })
         .await?;
-        self.write(Durability::Power, 0, move |step| step.delete(session)).await
+        self.write(Durability::Power, 0, move |transaction| transaction.delete(session)).await
     }
 
     async fn claim(&self, session: SessionId) -> Result<Claim, StoreError> {
@@ -339,7 +350,7 @@ impl EventLog for SqliteLog {
     }
 
     async fn recover(&self, session: SessionId) -> Result<Option<Damage>, StoreError> {
-        self.write(Durability::Power, 0, move |step| step.recover(session)).await
+        self.write(Durability::Power, 0, move |transaction| transaction.recover(session)).await
     }
 
     async fn usage(&self) -> Result<LogUsage, StoreError> {

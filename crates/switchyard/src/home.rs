@@ -126,11 +126,6 @@ pub(crate) fn make_private_dir(path: &Path) -> Result<(), Failure> {
     })
 }
 
-/// The home directory of whoever runs this, if there is one.
-pub(crate) fn user_home() -> Option<PathBuf> {
-    absolute("HOME").ok().flatten()
-}
-
 fn link_home(notes: &Path, own: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(notes)?;
     for entry in notes.read_dir()?.flatten() {
@@ -162,7 +157,7 @@ pub(crate) fn forbid(directories: Vec<PathBuf>, noted_in: Vec<PathBuf>) -> Forbi
     })
 }
 
-fn absolute(name: &str) -> Result<Option<PathBuf>> {
+pub(crate) fn absolute(name: &str) -> Result<Option<PathBuf>> {
     let Some(value) = env::var_os(name).filter(|value| !value.is_empty()) else { return Ok(None) };
     let path = PathBuf::from(value);
     if !path.is_absolute() {

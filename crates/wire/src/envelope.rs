@@ -219,7 +219,7 @@ impl EnvelopeBody {
             self.whole = scanner.value(1)?;
             return Ok(());
         }
-        let start = scanner.position();
+        let start = scanner.at;
         scanner.open_object()?;
         while let Some(member) = scanner.next_member()? {
             match member {

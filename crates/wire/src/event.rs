@@ -76,7 +76,10 @@ impl Event {
     pub fn own(&self) -> Option<OwnEvent<'_>> {
         let own = OwnEvent::read(&self.kind, &self.payload);
         let is_end = self.kind == Kind::TurnEnded;
-        own.or_else(|| is_end.then(|| TurnEnded::failed(unreadable_end()).into()))
+        own.or_else(|| {
+            let why = "the log does not say in a readable way how this turn ended";
+            is_end.then(|| TurnEnded::failed(Fault::new(Category::Internal, why)).into())
+        })
     }
 
     /// The question that it puts to a person.
@@ -102,10 +105,6 @@ impl Event {
         out.push_str(self.payload.as_str());
         out.push('}');
     }
-}
-
-fn unreadable_end() -> Fault {
-    Fault::new(Category::Internal, "the log does not say in a readable way how this turn ended")
 }
 
 #[cfg(test)]

@@ -44,11 +44,6 @@ impl RpcId {
         (starts_well || raw == Self::NULL_TEXT).then(|| Self(raw.into()))
     }
 
-    /// The number, when the id is one that we could have given out.
-    pub fn as_number(&self) -> Option<u64> {
-        self.0.parse().ok()
-    }
-
     pub fn as_str(&self) -> &str {
         &self.0
     }

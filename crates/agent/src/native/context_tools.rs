@@ -36,7 +36,7 @@ use context_editor::ContextEditor;
 /// The context tools of a session's own conversation, for one turn. A sub-agent has a conversation
 /// that nobody keeps, and of these `verify` alone.
 pub(super) fn of(session: &Arc<NativeSession>, cancel: &CancellationToken) -> Vec<Arc<Tool>> {
-    let editor = ContextEditor::new(session);
+    let editor = ContextEditor { session: session.clone(), change_lock: Arc::default() };
     let make = |name: ContextToolName| match name {
         ContextToolName::ContextEdit => context_edit::tool(editor.clone()),
         ContextToolName::ThreadPark => thread_park::tool(editor.clone()),

@@ -168,7 +168,8 @@ impl EventLoop {
                     return;
                 }
             }
-            self.look_at_clock();
+            let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+            self.now = MonotonicMillis(elapsed);
             for event in &events {
                 self.event(Party::of(event.data), event.flags);
                 if self.n_read_bytes > MAX_UNWRITTEN_BYTES {
@@ -228,7 +229,9 @@ impl EventLoop {
         };
         let mut outputs = Vec::new();
         self.switch.take(self.now, input.clone(), &mut outputs);
-        if let Err(error) = recording.note(self.now, &input, &outputs) {
+        history::record_step(&mut recording.text, self.now, &input, &outputs);
+        let text = std::mem::take(&mut recording.text);
+        if let Err(error) = recording.file.write_all(text.as_bytes()) {
             tracing::error!(%error, "the run is no longer recorded");
             self.recording = None;
         }
@@ -290,11 +293,6 @@ impl EventLoop {
                 break;
             }
         }
-    }
-
-    fn look_at_clock(&mut self) {
-        let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.now = MonotonicMillis(elapsed);
     }
 
     fn timeout(&self) -> Option<rustix::event::Timespec> {
@@ -434,18 +432,6 @@ impl EventLoop {
             return;
         }
         self.listeners.insert(self.n_listeners, listener);
-    }
-}
-
-impl Recording {
-    fn note(
-        &mut self,
-        at: MonotonicMillis,
-        input: &SwitchInput,
-        outputs: &[SwitchOutput],
-    ) -> std::io::Result<()> {
-        history::record_step(&mut self.text, at, input, outputs);
-        self.file.write_all(std::mem::take(&mut self.text).as_bytes())
     }
 }
 

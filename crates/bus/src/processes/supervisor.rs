@@ -165,7 +165,7 @@ impl SupervisedWorker {
     async fn finish(mut self, is_keeper_lost: bool, lives: &watch::Sender<WorkerLife>) {
         if is_keeper_lost {
             tracing::warn!(keeper = self.keeper_pid, "keeper lost, ending its worker's processes");
-            lives.send_modify(WorkerLife::lose_keeper);
+            lives.send_modify(|life| life.exit.get_or_insert_default().keeper_lost = true);
         }
         let n_left = self.clean_up(is_keeper_lost).await;
         if let Some(drain) = self.drain.take() {
@@ -219,10 +219,6 @@ impl WorkerLife {
             _ => return,
         };
         self.exit = Some(ExitReport { code, signal, ..ExitReport::default() });
-    }
-
-    fn lose_keeper(&mut self) {
-        self.exit.get_or_insert_default().keeper_lost = true;
     }
 
     fn end(&mut self, n_left: u32) {

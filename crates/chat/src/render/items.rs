@@ -118,7 +118,9 @@ fn tool_lines(
         }
     };
     let mut head = Vec::new();
-    if !shown.kind.is_empty() && shown.kind != "other" && !begins_with(&shown.title, &shown.kind) {
+    // A title may say already what kind of call it is.
+    let is_said = shown.title.to_lowercase().starts_with(&shown.kind.to_lowercase());
+    if !shown.kind.is_empty() && shown.kind != "other" && !is_said {
         head.push(Span::styled(format!("{} ", shown.kind), canvas.dim()));
     }
     let title = if shown.title.is_empty() { "a tool" } else { &shown.title };
@@ -186,11 +188,6 @@ fn failure(shown: &CardText, state: &ChatState) -> Option<String> {
         _ => None,
     });
     state.conversation.terminal(terminals.next()?)?.end.as_ref()?.failure()
-}
-
-/// Whether a title says already what kind of call it is.
-fn begins_with(title: &str, kind: &str) -> bool {
-    title.to_lowercase().starts_with(&kind.to_lowercase())
 }
 
 /// The first lines of a text that may be long.

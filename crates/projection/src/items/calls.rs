@@ -53,7 +53,7 @@ impl ItemsProjection {
 
     pub(super) fn call_ended(&mut self, key: CallKey, now: &Conversation) {
         let call = now.call(key);
-        let end = CommandOutput::of(call, now.terminals()).and_then(|printed| printed.end);
+        let end = CommandOutput::of(call, &now.terminals).and_then(|printed| printed.end);
         let failure = end.as_ref().and_then(CommandEnd::failure);
         let failure = failure.filter(|_| call.status != Some(CallStatus::Cancelled));
         let until = Some(now.at().0);

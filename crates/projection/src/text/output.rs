@@ -37,7 +37,8 @@ pub(super) struct TextOutput {
     /// Whether the last line is empty, so that parts are already apart.
     is_after_blank: bool,
     sanitizer: Sanitizer,
-    n_writes: u64,
+    /// Changes with every write, so that a line can tell whether it is still the last.
+    pub(super) n_writes: u64,
 }
 
 impl TextOutput {
@@ -104,11 +105,6 @@ impl TextOutput {
         if !self.is_line_start {
             self.line_here(PLAIN, "", out);
         }
-    }
-
-    /// Changes with every write, so that a line can tell whether it is still the last.
-    pub(super) fn n_writes(&self) -> u64 {
-        self.n_writes
     }
 
     /// Notes that somebody else has written on the terminal: no line of ours is the last any more.

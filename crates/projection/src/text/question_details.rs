@@ -89,9 +89,13 @@ fn describe(call: &ToolCall, headline: &str, cwd: Option<&str>, rows: &mut Quest
         changes: call.diffs().map(ShownChange::of).collect(),
         cwd,
     };
-    let input = call.raw_input.as_ref().map(input_value).unwrap_or_default();
+    let input: Value = call.raw_input.as_ref().map_or(Value::Null, |input| {
+        // What is nested too deep to be read stays as it came.
+        input.read().unwrap_or_else(|_| JsonNode::of(input).raw().into())
+    });
     if let Some(command) = &command {
-        rows.push_command(command);
+        // Empty lines go, so that the first line to be seen has the prompt sign.
+        rows.push_lines(command.trim_start_matches(['\n', '\r']), "  $ ", "  > ");
     }
     let rest = beside.unshown(&input);
     if command.is_none() && beside.changes.is_empty() {
@@ -119,11 +123,6 @@ fn describe(call: &ToolCall, headline: &str, cwd: Option<&str>, rows: &mut Quest
             rows.push_lines(short_path(path, cwd), INDENT, INDENT);
         }
     }
-}
-
-/// The input as a value; one that is nested too deep to be read stays as it came.
-fn input_value(input: &wire::Json) -> Value {
-    input.read().unwrap_or_else(|_| JsonNode::of(input).raw().into())
 }
 
 struct QuestionRows {
@@ -172,11 +171,6 @@ impl QuestionRows {
             let lead = if index == 0 { first } else { next };
             self.push(output::PLAIN, lead, &sanitize_line(line, usize::MAX));
         }
-    }
-
-    fn push_command(&mut self, command: &str) {
-        // Empty lines go, so that the first line to be seen has the prompt sign.
-        self.push_lines(command.trim_start_matches(['\n', '\r']), "  $ ", "  > ");
     }
 
     /// Members of the input that nothing else shows: where a command runs, for how long.

@@ -45,7 +45,7 @@ pub(super) struct PrintedCall {
 impl PrintedCall {
     /// Notes the line that was just printed for the call.
     pub(super) fn note_headline(&mut self, headline: String, page: &TextOutput) {
-        self.announced = Some((headline, page.n_writes()));
+        self.announced = Some((headline, page.n_writes));
     }
 
     /// Notes a diff; true if it was not shown before.
@@ -77,7 +77,7 @@ impl TextProjection {
         let headline = self.headline(call, now.cwd());
         let is_fresh =
             !self.take_back_line(&marks, &headline, out) && self.is_last_line(&marks, &headline);
-        let printed = CommandOutput::of(call, now.terminals());
+        let printed = CommandOutput::of(call, &now.terminals);
         let end = printed.as_ref().and_then(|printed| printed.end.as_ref());
         // Some agents call a command that failed a call that went well.
         let failure = end.and_then(CommandEnd::failure);
@@ -137,7 +137,7 @@ impl TextProjection {
         // Never too few: what may be two columns wide counts as that.
         let columns: usize = line.chars().map(|c| if c < '\u{1100}' { 1 } else { 2 }).sum();
         let is_row = MARK_COLUMNS + columns < self.options.width;
-        let can = is_row && *at == self.output.n_writes();
+        let can = is_row && *at == self.output.n_writes;
         if can {
             self.output.take_back_row(out);
         }
@@ -146,7 +146,7 @@ impl TextProjection {
 
     pub(super) fn is_last_line(&self, marks: &PrintedCall, headline: &str) -> bool {
         let told = marks.announced.as_ref();
-        told.is_some_and(|(line, at)| line == headline && *at == self.output.n_writes())
+        told.is_some_and(|(line, at)| line == headline && *at == self.output.n_writes)
     }
 
     /// What the call does, in one line: its title, and the path or command if the title

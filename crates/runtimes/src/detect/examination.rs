@@ -261,7 +261,8 @@ fn version_of(ran: &ProbeOutput) -> VersionFact {
         _ => {}
     }
     let found = Version::find(&ran.stdout);
-    let found = found.or_else(|| ran.is_success().then(|| Version::find(&ran.stderr)).flatten());
+    let is_success = ran.code == Some(0);
+    let found = found.or_else(|| is_success.then(|| Version::find(&ran.stderr)).flatten());
     match found {
         Some(version) => VersionFact::Version(version.to_string()),
         None => VersionFact::Failed(last_output(ran)),

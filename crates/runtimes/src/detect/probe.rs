@@ -54,12 +54,6 @@ pub(super) struct ProbeOutput {
     pub stderr: String,
 }
 
-impl ProbeOutput {
-    pub(super) fn is_success(&self) -> bool {
-        self.code == Some(0)
-    }
-}
-
 impl ProbeCommand<'_> {
     pub(super) async fn run(self) -> ProbeOutcome {
         let dir = match self.scratch.dir() {

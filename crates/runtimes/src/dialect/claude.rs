@@ -29,7 +29,7 @@ use self::turn_outcome::ClaudeTurnOutcome;
 use self::usage::UsageCounter;
 use super::{
     CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectOutput, OptionChange, Outputs,
-    PermissionAnswer, StopReason, TurnOutcome, json, learn_session, stderr,
+    PermissionAnswer, StopReason, TokenUsage, TurnOutcome, json, learn_session, stderr,
 };
 use crate::update::NoticeSeverity;
 
@@ -72,7 +72,8 @@ enum StreamJsonFlavour {
 impl Dialect for Claude {
     fn open(&mut self, opening: &ConversationOptions, out: &mut Outputs) {
         if opening.resume.is_none() {
-            self.usage.start_at_zero();
+            // The conversation is new.
+            self.usage.before = Some(TokenUsage::default());
         }
         self.control.open(opening, out);
     }
@@ -178,7 +179,11 @@ impl Claude {
             "user" => self.user(value, out),
             "result" => self.result(value, out),
             "control_request" => self.handle_control_request(value, out),
-            "control_response" => self.handle_control_response(value, out),
+            "control_response" => {
+                if let Err(failure) = self.control.answered(value, out) {
+                    self.end_refused(failure, out);
+                }
+            }
             "control_cancel_request" => self.asks.cancel(value, out),
             "rate_limit_event" => system_lines::rate_limit(value, out),
             "auth_status" => system_lines::auth_status(value, out),
@@ -364,12 +369,6 @@ impl Claude {
         }
     }
 
-    fn handle_control_response(&mut self, value: &Value, out: &mut Outputs) {
-        if let Err(failure) = self.control.answered(value, out) {
-            self.end_refused(failure, out);
-        }
-    }
-
     /// The CLI refused `initialize`: there will be no conversation.
     fn end_refused(&mut self, failure: Fault, out: &mut Outputs) {
         self.lose(&failure, out);
@@ -400,7 +399,8 @@ impl Claude {
                     self.stream.whole_text(text, out);
                 }
             }
-            _ => self.stream.forget_error(),
+            // It was the error that ends the turn.
+            _ => self.stream.held_text = None,
         }
         if let Some(why) = &verdict.explains {
             system_lines::notice(NoticeSeverity::Warning, why, out);

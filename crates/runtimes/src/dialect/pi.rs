@@ -18,7 +18,7 @@ use super::streamed_texts::StreamedTexts;
 use super::tool_calls::{ToolCallResult, ToolCalls};
 use super::{
     CliExit, ComposedPrompt, ConversationOptions, Dialect, DialectOutput, OptionChange, Outputs,
-    PermissionAnswer, json,
+    PermissionAnswer, TurnOutcome, json,
 };
 use crate::update::{CompactionStatus, ContentBlock, SessionUpdate, TextKind};
 use dialogs::PiDialogs;
@@ -148,7 +148,8 @@ impl Dialect for Pi {
             Some(_) => {}
             None => {
                 self.handshake.give_up(&failure, out);
-                if let Some(end) = self.turn.fail(failure) {
+                self.turn.last = Some(TurnOutcome::Failed(failure));
+                if let Some(end) = self.turn.end() {
                     self.close(end, out);
                 }
             }

@@ -79,7 +79,8 @@ pub(crate) async fn transcript(
     let (log, budget) = (daemon.registry.log(), daemon.load.budget(&principal.name));
     let mut taken = Some(budget.take(MAX_PAGE_BYTES).await);
     let mut vocabulary = format.vocabulary(record.id);
-    let mut after = if format.is_stateful() { Seq(0) } else { Seq(begin) };
+    // All other formats depend on the events before.
+    let mut after = if format == TranscriptFormat::Json { Seq(begin) } else { Seq(0) };
     let (mut items, mut n_events, mut n_bytes) = (Vec::new(), 0, 0);
     let mut next = None;
     'reading: while after < record.head {
@@ -238,11 +239,6 @@ impl TranscriptFormat {
                 Vocabulary::text(TextProjection::new(style).with_prompts())
             }
         }
-    }
-
-    /// Whether the frames of an event depend on the events before it.
-    pub(crate) fn is_stateful(self) -> bool {
-        self != Self::Json
     }
 }
 

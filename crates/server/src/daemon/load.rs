@@ -11,7 +11,7 @@ use sessions::front::RequestPermits;
 use store::ReadBudget;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::limits::{ByteQuota, QuotaReservation};
+use crate::limits::ByteQuota;
 use crate::locking::Locking as _;
 use crate::problem::{Problem, ProblemKind, kinds};
 
@@ -35,7 +35,7 @@ const MAX_IDLE_CLIENTS: usize = 256;
 pub(crate) struct Load {
     all: LoadLimits,
     /// Quota of large ACP messages until they were handled.
-    messages: Arc<ByteQuota>,
+    pub(crate) messages: Arc<ByteQuota>,
     /// Clients by the names of their tokens.
     clients: Mutex<HashMap<String, ClientLoad>>,
 }
@@ -112,11 +112,6 @@ impl Load {
     /// A client's limit of open ACP requests.
     pub(crate) fn requests(&self, client: &str) -> RequestPermits {
         self.client(client).requests
-    }
-
-    /// A client's quota of large messages, which count until they were handled.
-    pub(crate) fn hold_messages(&self, client: &str) -> Arc<QuotaReservation> {
-        Arc::new(self.messages.reserve(client))
     }
 
     fn client(&self, name: &str) -> ClientLoad {

@@ -19,7 +19,7 @@ pub(super) enum FrameEncoding {
 
 #[derive(Debug)]
 pub(super) struct FrameBuffer {
-    dress: FrameEncoding,
+    encoding: FrameEncoding,
     pub(super) text: String,
     frames: Vec<FrameEnd>,
 }
@@ -32,8 +32,8 @@ struct FrameEnd {
 }
 
 impl FrameBuffer {
-    pub(super) fn new(dress: FrameEncoding) -> Self {
-        Self { dress, text: String::new(), frames: Vec::new() }
+    pub(super) fn new(encoding: FrameEncoding) -> Self {
+        Self { encoding, text: String::new(), frames: Vec::new() }
     }
 
     pub(super) fn n_frames(&self) -> usize {
@@ -63,7 +63,7 @@ impl FrameBuffer {
 
     /// A line that clients do not see as a frame; nothing on a WebSocket.
     pub(super) fn push_comment(&mut self, line: &str) {
-        if self.dress == FrameEncoding::Sse {
+        if self.encoding == FrameEncoding::Sse {
             self.text.push_str(line);
             self.text.push_str("\n\n");
             self.frames.push(FrameEnd { end: self.text.len(), id: None });
@@ -78,7 +78,7 @@ impl FrameBuffer {
         data: impl FnOnce(&mut String),
     ) {
         // Writing to a String cannot fail.
-        match self.dress {
+        match self.encoding {
             FrameEncoding::Sse => {
                 if let Some(id) = id {
                     let _ = writeln!(self.text, "id: {id}");

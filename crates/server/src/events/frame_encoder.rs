@@ -16,7 +16,7 @@ use crate::open_design::run_vocabulary::{RunVocabulary, is_end};
 pub(super) struct FrameEncoder {
     sent_to: LogPosition,
     epoch: u64,
-    words: EncoderVocabulary,
+    vocabulary: EncoderVocabulary,
 }
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl FrameEncoder {
             let (seq, vocabulary) = known.unwrap_or_else(|| (Seq(0), new(session)));
             (EncoderVocabulary::Projected(vocabulary), seq)
         };
-        let (words, after) = match format {
+        let (vocabulary, after) = match format {
             StreamFormat::Acp => (EncoderVocabulary::Log, sent_to.complete()),
             StreamFormat::Ui => begin(|_| Vocabulary::ui()),
             StreamFormat::Envelopes => begin(|session| Vocabulary::envelopes(session.to_string())),
@@ -49,7 +49,7 @@ impl FrameEncoder {
                 (EncoderVocabulary::Run(Box::new(RunVocabulary::new(turn))), Seq(0))
             }
         };
-        (Self { sent_to, epoch, words }, after)
+        (Self { sent_to, epoch, vocabulary }, after)
     }
 
     /// Keeps a snapshot, from which other readers can begin.
@@ -59,16 +59,16 @@ impl FrameEncoder {
         read_to: Seq,
         snapshots: &VocabularySnapshots,
     ) {
-        if let EncoderVocabulary::Projected(vocabulary) = &self.words {
+        if let EncoderVocabulary::Projected(vocabulary) = &self.vocabulary {
             snapshots.keep(log, read_to, vocabulary);
         }
     }
 
     pub(super) fn encode(&mut self, event: &Event, buffer: &mut FrameBuffer) {
-        let Self { sent_to, epoch, words } = self;
+        let Self { sent_to, epoch, vocabulary } = self;
         let (sent_to, epoch) = (*sent_to, *epoch);
         let whole = FrameId { place: LogPosition { seq: event.seq, part: None }, epoch };
-        let frames = match words {
+        let frames = match vocabulary {
             EncoderVocabulary::Log => {
                 if !sent_to.covers(whole.place) {
                     buffer.push(Some(whole), None, |text| event.write_json(text));
@@ -90,7 +90,7 @@ impl FrameEncoder {
         // would reconnect again and again.
         let end = frames.last().filter(|one| is_end(one));
         if let (EncoderVocabulary::Run(_), Some(end)) =
-            (words, end.filter(|_| sent_to.covers(whole.place)))
+            (vocabulary, end.filter(|_| sent_to.covers(whole.place)))
         {
             buffer.push(Some(whole), end.name, |text| text.push_str(end.data.as_str()));
         }
@@ -98,7 +98,7 @@ impl FrameEncoder {
 
     /// Writes the end of a run of which the log has none.
     pub(super) fn conclude(&mut self, buffer: &mut FrameBuffer) {
-        if let EncoderVocabulary::Run(run) = &mut self.words {
+        if let EncoderVocabulary::Run(run) = &mut self.vocabulary {
             for Frame { name, data } in run.conclude() {
                 buffer.push_notice(name.unwrap_or_default(), &data);
             }

@@ -140,18 +140,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> EventSocket<S> {
                 socket.flush().await
             };
             tokio::pin!(writing);
-            let mut patience = SlowReaderTimer::new(stream.pace);
+            let mut timer = SlowReaderTimer::new(stream.pace);
             let mut n_bytes = n_written();
             loop {
                 tokio::select! {
                     biased;
                     written = &mut writing => break written.map(|()| None)?,
                     ending = stream.cut_off() => break Some(ending),
-                    step = patience.next() => {
+                    step = timer.next() => {
                         // A message can be much larger than what a reader must take in time.
                         if n_written() - n_bytes >= CHUNK_BYTES as u64 {
                             n_bytes = n_written();
-                            patience = SlowReaderTimer::new(stream.pace);
+                            timer = SlowReaderTimer::new(stream.pace);
                             continue;
                         }
                         match step {

@@ -21,7 +21,7 @@ use crate::limits::holding;
 use crate::metrics::OpenStream;
 
 pub(super) fn respond(stream: FrameStream) -> Response {
-    let outflow = SseBody {
+    let body = SseBody {
         open: stream.metrics.stream("sse"),
         stream,
         gate: ChunkGate::default(),
@@ -29,9 +29,9 @@ pub(super) fn respond(stream: FrameStream) -> Response {
         last_id: None,
         stage: SseStage::Open,
     };
-    let chunks = stream::unfold(outflow, async |mut outflow| {
-        let chunk = outflow.next().await?;
-        Some((chunk, outflow))
+    let chunks = stream::unfold(body, async |mut body| {
+        let chunk = body.next().await?;
+        Some((chunk, body))
     });
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
@@ -111,7 +111,7 @@ impl SseBody {
 
     /// Waits until the reader has taken the chunk before, as long as we wait for readers.
     async fn pass(&mut self) -> Result<OwnedMutexGuard<()>, StreamEnd> {
-        let mut patience = SlowReaderTimer::new(self.stream.pace);
+        let mut timer = SlowReaderTimer::new(self.stream.pace);
         let mut is_slow = false;
         let passing = self.gate.clone().lock_owned();
         tokio::pin!(passing);
@@ -125,7 +125,7 @@ impl SseBody {
                     return Ok(pass);
                 }
                 ending = self.stream.cut_off() => return Err(ending),
-                step = patience.next() => match step {
+                step = timer.next() => match step {
                     _ if step == SlowReaderStep::Evict || self.stream.is_too_much() => {
                         self.stream.evict();
                         return Err(StreamEnd::Evicted { resume_after: self.last_id });

@@ -1,7 +1,6 @@
 //! The metrics as an observer of sessions.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bus::ExitReport;
@@ -72,12 +71,5 @@ impl Observer for Metrics {
     fn appended(&self, n_events: usize, took: Duration) {
         self.0.events.inc_by(n_events as u64);
         self.0.appends.observe(took.as_secs_f64());
-    }
-}
-
-impl Metrics {
-    /// The metrics as an observer of sessions.
-    pub fn as_observer(&self) -> Arc<dyn Observer> {
-        Arc::new(self.clone())
     }
 }

@@ -156,7 +156,7 @@ impl Front {
             }
             feed::until_sent(taken, &self.client).await;
         }
-        Ok(projection.into_terminals())
+        Ok(projection.terminals)
     }
 
     /// Starts sending a session's log to the client.

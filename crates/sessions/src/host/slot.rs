@@ -24,7 +24,7 @@ pub struct HostSlot {
     settings: SessionSettings,
     state: Mutex<HostSlotState>,
     /// The pools behind it, for a slot that came from them.
-    backing: OnceLock<PoolBacking>,
+    pub(crate) backing: OnceLock<PoolBacking>,
     /// Ends a start that is under way.
     closing: CancellationToken,
 }
@@ -52,12 +52,6 @@ impl HostSlot {
     pub fn new(command: AgentCommand, setup: WorkerSetup, settings: SessionSettings) -> Self {
         let (backing, closing) = (OnceLock::new(), CancellationToken::new());
         Self { command, setup, settings, state: Mutex::default(), backing, closing }
-    }
-
-    /// Ties the slot to the pools; once.
-    pub(crate) fn attach_pools(&self, backing: PoolBacking) {
-        // A slot is handed out once.
-        let _ = self.backing.set(backing);
     }
 
     /// Whether the agent serves other sessions too, so that this one may not end it.

@@ -50,7 +50,8 @@ impl PoolsInner {
         drop(state);
         let (pools, prepared) = (Arc::downgrade(self), Mutex::new(prepared));
         let is_over = AtomicBool::new(false);
-        slot.attach_pools(PoolBacking { pools, id, key, shared, is_over, prepared });
+        // A slot is handed out once.
+        let _ = slot.backing.set(PoolBacking { pools, id, key, shared, is_over, prepared });
         if self.closing.is_cancelled() {
             slot.refuse_starts();
             self.end_slot(slot.clone());

@@ -45,7 +45,7 @@ impl SessionRegistry {
         maker: Option<Maker>,
     ) -> Result<SessionId, RegistryError> {
         self.check_open()?;
-        let _place = self.fork_permit(maker.as_ref()).await;
+        let _place = self.forks.enter(maker.as_ref().map_or("", |maker| &maker.name)).await;
         let _making = self.check_room(maker.as_ref()).await?;
         let parent = self.record(id).await?;
         let cut = self.whole_turns(id, up_to.unwrap_or(parent.head)).await?;

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::{RegistryError, SessionRegistry};
-use crate::fair_limiter::FairPermit;
 use crate::lock::lock;
 use crate::order::{Maker, OrderError};
 
@@ -71,10 +70,6 @@ impl SessionRegistry {
             true => Ok(Some(making)),
             false => Err(RegistryError::TooMany { name: maker.name.clone(), max }),
         }
-    }
-
-    pub(super) async fn fork_permit(&self, maker: Option<&Maker>) -> FairPermit {
-        self.forks.enter(maker.map_or("", |maker| &maker.name)).await
     }
 
     /// Puts sessions aside that nobody uses, if there are many awake.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use roots::Roots;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use wire::{Json, RpcError};
+use wire::RpcError;
 
 use crate::name_list::names;
 use crate::permission::{
@@ -78,11 +78,6 @@ impl Judge {
             }
             _ => Ok(()),
         }
-    }
-
-    /// The answer to [`CHECK`].
-    pub(super) fn check_answer(&self, params: &str) -> Result<Json, RpcError> {
-        self.request(CHECK, params).map(|()| Json::trusted("{}"))
     }
 
     /// Judges reading or editing a file that may be reached, by its real path.

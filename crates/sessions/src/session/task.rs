@@ -251,7 +251,7 @@ impl SessionTask {
                     Some(batch) => self.handle_batch(batch).await?,
                     None => self.agent_is_gone().await?,
                 },
-                () = self.services.terminals.log.wait_for_output() => {}
+                () = self.services.terminals.log.new_output.notified() => {}
                 () = tokio::time::sleep_until(due_at.into()), if deadline.is_some() => {
                     self.on_deadline().await?;
                 }
@@ -304,7 +304,10 @@ impl SessionTask {
             SessionTaskCommand::Linked(Err(fault)) => self.not_linked(&fault).await?,
             SessionTaskCommand::Stopping(step) => self.note_stop_step(step).await?,
             SessionTaskCommand::Pass(pass) => self.pass(pass),
-            SessionTaskCommand::Link { reply } => self.link_for(reply),
+            SessionTaskCommand::Link { reply } => {
+                self.link.await_offer(reply);
+                self.start_agent();
+            }
             SessionTaskCommand::OptionsChanged(options) => {
                 self.offer_has(&["configOptions"], &options);
             }

@@ -138,7 +138,8 @@ impl OutputSampler {
         if !pieces.is_empty() {
             self.n_pieces =
                 self.n_pieces.saturating_add(pieces.len().try_into().unwrap_or(u32::MAX));
-            self.next_at = Some(now + self.pace());
+            let n_doublings = (self.n_pieces / PIECES_AT_A_PACE).min(MAX_PACE_DOUBLINGS);
+            self.next_at = Some(now + PACE * 2_u32.pow(n_doublings));
         }
         pieces
     }
@@ -149,10 +150,6 @@ impl OutputSampler {
 
     fn may_sample(&self) -> bool {
         self.n_samples < MAX_SAMPLES && self.max_sample_bytes > EVENT_COST + NOTE_COST
-    }
-
-    fn pace(&self) -> Duration {
-        PACE * 2_u32.pow((self.n_pieces / PIECES_AT_A_PACE).min(MAX_PACE_DOUBLINGS))
     }
 
     fn add(&mut self, text: &str) {

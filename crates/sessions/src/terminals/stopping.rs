@@ -60,8 +60,11 @@ impl Terminals {
         // Before looking at what is open: what is being started is either seen here or sees this.
         *lock(&self.stopped) = turn;
         let open = lock(&self.open);
-        let meant =
-            open.values().filter(|terminal| is_meant(terminal) && terminal.begins_to_stop());
+        // Each is stopped once, and none that has ended.
+        let begins_to_stop = |terminal: &Terminal| {
+            terminal.report().is_none() && !terminal.is_stopping.swap(true, Ordering::Relaxed)
+        };
+        let meant = open.values().filter(|terminal| is_meant(terminal) && begins_to_stop(terminal));
         let endings: Vec<_> = meant.map(|terminal| task::spawn(end(terminal.clone()))).collect();
         StoppedCommands { n_commands: endings.len(), endings }
     }
@@ -72,13 +75,6 @@ impl Terminals {
             true => Err(RpcError::internal("the turn was cancelled: it starts no more commands")),
             false => Ok(()),
         }
-    }
-}
-
-impl Terminal {
-    /// True once, and never for one that has ended.
-    fn begins_to_stop(&self) -> bool {
-        self.report().is_none() && !self.is_stopping.swap(true, Ordering::Relaxed)
     }
 }
 

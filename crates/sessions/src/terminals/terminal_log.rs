@@ -19,7 +19,8 @@ use crate::lock::lock;
 #[derive(Debug, Default)]
 pub(crate) struct TerminalLog {
     entries: Mutex<Vec<TerminalLogEntry>>,
-    new_output: Arc<Notify>,
+    /// Notified when there is something for the log where there was nothing.
+    pub(crate) new_output: Arc<Notify>,
 }
 
 /// A terminal whose end the log does not have.
@@ -59,11 +60,6 @@ impl TerminalLog {
         let entry = TerminalLogEntry { terminal, turn, sampler: told.clone(), is_logged: sender };
         lock(&self.entries).push(entry);
         (TerminalLogWriter { sampler: told, new_output: self.new_output.clone() }, is_told)
-    }
-
-    /// Waits until there is something for the log where there was nothing.
-    pub(crate) async fn wait_for_output(&self) {
-        self.new_output.notified().await;
     }
 
     /// When something is due for the log, if anything has come.

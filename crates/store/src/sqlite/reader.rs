@@ -4,11 +4,10 @@
 //! hold the writer up, and a question is bounded in what it returns, so no snapshot lives
 //! long. Events are checked against the chain before anybody sees them.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, ToSql};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use wire::{Event, Json, Kind, Millis, Seq, SessionId, TurnId};
 
 use super::fault::SqliteResult;
@@ -30,23 +29,6 @@ pub(super) fn run(mut connection: Connection, queue: &Arc<Mutex<mpsc::Receiver<R
         let Some(question) = next else { return };
         question(&mut connection);
     }
-}
-
-/// Puts `ask` into the queue and waits for its answer.
-pub(super) async fn ask<T: Send + 'static>(
-    queue: &mpsc::Sender<ReaderQuery>,
-    path: PathBuf,
-    ask: impl FnOnce(&mut Connection) -> SqliteResult<T> + Send + 'static,
-) -> Result<T, StoreError> {
-    let (reply, answer) = oneshot::channel();
-    let question: ReaderQuery = Box::new(move |connection| {
-        // Nobody waits any more: the caller was dropped.
-        if !reply.is_closed() {
-            let _ = reply.send(ask(connection).map_err(|fault| fault.at(&path)));
-        }
-    });
-    queue.send(question).await.map_err(|_| StoreError::Closed)?;
-    answer.await.map_err(|_| StoreError::Closed)?
 }
 
 pub(super) fn head(connection: &Connection, session: SessionId) -> SqliteResult<Option<Seq>> {
@@ -260,7 +242,7 @@ pub(super) fn decision_listing(filter: &DecisionFilter) -> (String, Vec<Box<dyn 
         sql += " AND e.at < ?";
         values.push(Box::new(until.0));
     }
-    if let Some((at, key)) = filter.after.map(DecisionPlace::parts) {
+    if let Some(DecisionPlace { at, key }) = filter.after {
         sql += " AND (e.at, e.key) > (?, ?)";
         values.push(Box::new(at.0));
         values.push(Box::new(key));

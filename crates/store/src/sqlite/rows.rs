@@ -104,10 +104,6 @@ pub(super) fn find_lost(connection: &Connection, heads: &Heads) -> SqliteResult<
 }
 
 impl SessionRow {
-    pub(super) fn new(key: i64, record: SessionRecord, head_crc: u32) -> Self {
-        Self { key, record, head_crc, revision: 0, is_intact: true }
-    }
-
     /// `None` when a field does not have the shape that was written.
     pub(super) fn read(row: &SqlRow<'_>) -> Option<Self> {
         let text = |index: usize| row.get_ref(index).ok()?.as_str().ok();

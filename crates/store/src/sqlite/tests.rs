@@ -187,8 +187,9 @@ async fn an_origin_that_was_tampered_with_is_told_and_dropped_when_the_loss_is_a
         let log = open(&dir);
         log.create(NewSession { origin: Some(origin()), ..new("a") }).await.unwrap();
         assert_eq!(log.recover(id("a")).await.unwrap(), None);
-        let tamper =
-            move |step: &mut LogTransaction<'_>| Ok(step.connection.execute(damage, [])?);
+        let tamper = move |transaction: &mut LogTransaction<'_>| {
+            Ok(transaction.connection.execute(damage, [])?)
+        };
         log.write(Durability::Process, 0, tamper).await.unwrap();
 
         let refused = log.origin(id("a")).await.unwrap_err();

@@ -41,7 +41,9 @@ impl LogTransaction<'_> {
         }
         let key = self.free_key()?;
         self.heads.reserve(key)?;
-        let row = SessionRow::new(key, new.clone().into_record(mint::epoch()), chain::root(new.id));
+        let record = new.clone().into_record(mint::epoch());
+        let head_crc = chain::root(new.id);
+        let row = SessionRow { key, record, head_crc, revision: 0, is_intact: true };
         row.insert(self.connection)?;
         if let Some(origin) = &new.origin {
             origins::put(self.connection, key, new.created, origin)?;

@@ -39,8 +39,8 @@ const SWEPT_EVENTS: i64 = 1000;
 pub(super) trait WriteJob: Send {
     fn bytes(&self) -> usize;
     fn durability(&self) -> Durability;
-    /// Runs the step and keeps its answer. An error means that the transaction is lost.
-    fn run(&mut self, step: &mut LogTransaction<'_>) -> SqliteResult<()>;
+    /// Runs the job and keeps its answer. An error means that the transaction is lost.
+    fn run(&mut self, transaction: &mut LogTransaction<'_>) -> SqliteResult<()>;
     /// Gives the kept answer, or the error that took its place.
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
 }
@@ -64,8 +64,8 @@ impl<T: Send, F: FnMut(&mut LogTransaction<'_>) -> SqliteResult<T> + Send> Write
         self.durability
     }
 
-    fn run(&mut self, step: &mut LogTransaction<'_>) -> SqliteResult<()> {
-        self.done = Some(match (self.work)(step) {
+    fn run(&mut self, transaction: &mut LogTransaction<'_>) -> SqliteResult<()> {
+        self.done = Some(match (self.work)(transaction) {
             Ok(value) => Ok(value),
             Err(SqliteFault::Store(refusal)) if refusal.is_refusal() => Err(refusal),
             Err(fault) => return Err(fault),
@@ -149,16 +149,16 @@ impl LogWriter {
     fn transact(&mut self, group: &mut [Box<dyn WriteJob>]) -> SqliteResult<Vec<CommitEffect>> {
         let behavior = TransactionBehavior::Immediate;
         let tx = self.connection.transaction_with_behavior(behavior)?;
-        let mut step = LogTransaction {
+        let mut transaction = LogTransaction {
             connection: &tx,
             heads: &self.heads,
             max_session_bytes: self.max_session_bytes,
             effects: Vec::with_capacity(group.len()),
         };
         for job in group {
-            job.run(&mut step)?;
+            job.run(&mut transaction)?;
         }
-        let effects = step.effects;
+        let effects = transaction.effects;
         tx.commit()?;
         Ok(effects)
     }

@@ -41,7 +41,7 @@ pub(super) fn assemble(
     metrics: &Metrics,
 ) -> Result<Arc<Daemon>, Failure> {
     context.settings.own_dirs = Some(config.home.state.join("sessions"));
-    context.settings.observers = context.settings.observers.and(metrics.as_observer());
+    context.settings.observers = context.settings.observers.and(Arc::new(metrics.clone()));
     context.settings.worker_idle = Some(wanted.worker_idle.0);
     context.settings.put_aside_after = Some(wanted.put_aside.0);
     let state = &config.home.state;
@@ -67,7 +67,7 @@ pub(super) fn assemble(
         other_bases: elsewhere,
         default_agent: wanted.agent.clone(),
         roots: wanted.roots.clone(),
-        home: home::user_home(),
+        home: home::absolute("HOME").ok().flatten(),
         sessions_dir,
         projects_dir,
         pace: config.pace(),

@@ -34,7 +34,7 @@ pub(crate) struct Listeners {
     page_host: Option<String>,
     private: BoundSocket,
     tcp: Vec<BoundSocket>,
-    unix: Vec<(PathBuf, BoundSocket)>,
+    pub(super) unix: Vec<(PathBuf, BoundSocket)>,
 }
 
 /// The tasks that serve the listeners.
@@ -167,10 +167,6 @@ impl Listeners {
     pub(super) fn tcp_addresses(&self) -> Vec<String> {
         let address = |bound: &BoundSocket| bound.local_addr().map(|address| address.to_string());
         self.tcp.iter().filter_map(address).collect()
-    }
-
-    pub(super) fn unix_paths(&self) -> Vec<PathBuf> {
-        self.unix.iter().map(|(path, _)| path.clone()).collect()
     }
 
     pub(super) fn serve(

@@ -66,7 +66,7 @@ impl DaemonLock {
             since: sessions::mint::now().0,
             http: listeners.base(),
             tcp: listeners.tcp_addresses(),
-            unix: listeners.unix_paths(),
+            unix: listeners.unix.iter().map(|(path, _)| path.clone()).collect(),
             config: Some(config.to_owned()),
         };
         let (path, new) = (self.run.join("daemon.json"), self.run.join("daemon.json.new"));

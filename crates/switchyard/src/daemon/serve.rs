@@ -70,8 +70,8 @@ pub(crate) async fn serve(
     daemon.set_open_design(open_design.with(&args, config.file.permissions.mode));
     task::spawn(guard.tokens().clone().watch(daemon.stopping.clone()));
     // Whoever opens a link of the webhook is rarely at this machine.
-    let announced = elsewhere.first().cloned().unwrap_or_else(|| listeners.base());
-    let mut announcing = WebhookTask::new(announced);
+    let base_url = elsewhere.first().cloned().unwrap_or_else(|| listeners.base());
+    let mut announcing = WebhookTask { base_url, running: None };
     // From the first note on: turns that an earlier daemon left were ended just now.
     announcing.run(webhook, &daemon, 0)?;
     presence.announce(&listeners, &config.home.config)?;
@@ -162,10 +162,6 @@ struct WebhookTask {
 }
 
 impl WebhookTask {
-    fn new(base_url: String) -> Self {
-        Self { base_url, running: None }
-    }
-
     /// Announces what is noted after `after_note`, and questions that wait, to this webhook instead
     /// of the one before; to nobody if there is none.
     fn run(

@@ -20,7 +20,7 @@ pub(crate) struct Formatter {
     /// Whether the last thing written ended its line.
     is_line_ended: bool,
     /// Shown until there is something to print.
-    spinner: Option<Spinner>,
+    pub(crate) spinner: Option<Spinner>,
     /// How often stderr had been written to at the last event.
     n_stderr_writes: u64,
 }
@@ -83,11 +83,6 @@ impl Formatter {
         if let Vocabulary::Text(text) = &mut self.vocabulary {
             text.settle(&mut self.out);
         }
-    }
-
-    /// Shows a spinner until the first output.
-    pub(crate) fn wait_with(&mut self, spinner: Spinner) {
-        self.spinner = Some(spinner);
     }
 
     /// Ends the last line, if it is still open; nothing follows.

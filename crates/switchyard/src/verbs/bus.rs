@@ -34,7 +34,12 @@ pub(crate) async fn dispatch(
     if let (Some(_), Some(flag)) = (&verb, serve.given_flag()) {
         return Err(Failure::usage(format!("{flag} is for serving, not for this command")));
     }
-    let file = one_file(file, named)?;
+    let file = match (file, named) {
+        (Some(_), Some(_)) => {
+            return Err(Failure::usage("-c and --config are the same; give one"));
+        }
+        (file, named) => file.or(named),
+    };
     let needed = || {
         file.clone().ok_or_else(|| {
             Failure::usage("which file? Give it with -c FILE")
@@ -75,13 +80,6 @@ pub(crate) async fn dispatch(
             tell(ControlRequest::Restart { pool }, done).await
         }
         None => serve::serve(needed()?, serve, config).await,
-    }
-}
-
-fn one_file(file: Option<PathBuf>, named: Option<PathBuf>) -> Result<Option<PathBuf>, Failure> {
-    match (file, named) {
-        (Some(_), Some(_)) => Err(Failure::usage("-c and --config are the same; give one")),
-        (file, named) => Ok(file.or(named)),
     }
 }
 

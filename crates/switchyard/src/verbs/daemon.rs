@@ -59,8 +59,10 @@ async fn start(config: &Config) -> Result<ExitCode, Failure> {
         .open(&path)
         .with_context(|| format!("cannot write {}", path.display()))?;
     let begin = log.metadata().map_or(0, |about| about.len());
+    // `--config FILE` and `-v`, which stand before the verb.
+    let global_words = std::env::args_os().skip(1).take_while(|word| word != "daemon");
     let mut child = Command::new(own_exe())
-        .args(without_config(global_words()))
+        .args(without_config(global_words))
         .args(config.to_args())
         .arg("serve")
         .args(without_config(words))
@@ -107,11 +109,6 @@ fn without_config(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
         !(std::mem::replace(&mut is_value, is_flag) || is_flag || is_both)
     });
     rest
-}
-
-/// `--config FILE` and `-v`, which stand before the verb.
-fn global_words() -> Vec<OsString> {
-    std::env::args_os().skip(1).take_while(|word| word != "daemon").collect()
 }
 
 async fn stop(config: &Config, now: bool) -> Result<ExitCode, Failure> {

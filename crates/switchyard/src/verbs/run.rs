@@ -60,14 +60,11 @@ pub(crate) async fn run(mut args: RunArgs, config: Arc<Config>) -> Result<ExitCo
         },
         signal = signals.next() => Ok(RunEnd::With(signal)),
     };
-    match ended {
-        // After a second signal: the keepers end what we leave behind.
-        Ok(RunEnd::AtOnce(code)) => Ok(ExitCode::from(code)),
-        ended => {
-            daemon.end().await;
-            ended.map(|ended| ExitCode::from(ended.code()))
-        }
+    // After a second signal the keepers end what we leave behind.
+    if !matches!(ended, Ok(RunEnd::AtOnce(_))) {
+        daemon.end().await;
     }
+    ended.map(|(RunEnd::With(code) | RunEnd::AtOnce(code))| ExitCode::from(code))
 }
 
 /// Whether a running daemon may be used: it cannot be given permissions for this run alone.

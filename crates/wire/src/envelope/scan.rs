@@ -60,7 +60,7 @@ impl Member {
 
 pub(super) struct Scanner<'a> {
     text: &'a [u8],
-    at: usize,
+    pub(super) at: usize,
     last: LastToken,
     /// Whether the line has control characters, if only as space.
     has_control: bool,
@@ -91,10 +91,6 @@ impl<'a> Scanner<'a> {
             self.last = LastToken::Comma;
         }
         is_usual.then_some(VERSION)
-    }
-
-    pub(super) fn position(&self) -> usize {
-        self.at
     }
 
     pub(super) fn span_from(&self, start: usize) -> Span {

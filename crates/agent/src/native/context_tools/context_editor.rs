@@ -27,10 +27,6 @@ pub(super) struct ContextEditor {
 }
 
 impl ContextEditor {
-    pub(super) fn new(session: &Arc<NativeSession>) -> Self {
-        Self { session: session.clone(), change_lock: Arc::default() }
-    }
-
     pub(super) fn entries(&self) -> Vec<JournalEntry> {
         self.session.journal.all()
     }

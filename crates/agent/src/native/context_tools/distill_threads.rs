@@ -151,7 +151,8 @@ async fn write_note(editor: &ContextEditor, material: &str) -> Result<String, To
     // Half of the window, at four characters to a token.
     let fits = usize::try_from(window.saturating_mul(2)).unwrap_or(usize::MAX);
     let material = shortened(material, fits.min(MAX_MATERIAL_CHARS));
-    let note = side_requests::ask(&editor.session, SYSTEM, material).await?;
+    let request = side_requests::opening(SYSTEM, material);
+    let note = side_requests::answer(&editor.session, request).await?;
     match note.is_empty() {
         true => Err(ToolError::new("The model wrote no note; give one as `note`.")),
         false => Ok(shortened(&note, MAX_TEXT_CHARS)),

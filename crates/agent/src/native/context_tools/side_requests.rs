@@ -14,14 +14,6 @@ use crate::native::tool::ToolError;
 const MAX_ANSWER_CHARS: usize = 200_000;
 const MAX_TRIES: usize = 2;
 
-pub(super) async fn ask(
-    session: &NativeSession,
-    system: &str,
-    prompt: String,
-) -> Result<String, ToolError> {
-    answer(session, opening(system, prompt)).await
-}
-
 /// Asks for one JSON object and nothing else; `check` says what is wrong with it.
 pub(super) async fn ask_json<T: DeserializeOwned>(
     session: &NativeSession,
@@ -51,12 +43,15 @@ pub(super) async fn ask_json<T: DeserializeOwned>(
     )))
 }
 
-fn opening(system: &str, prompt: String) -> Vec<ChatMessage> {
+pub(super) fn opening(system: &str, prompt: String) -> Vec<ChatMessage> {
     let system = ChatMessage::System { text: system.to_owned() };
     vec![system, ChatMessage::User { parts: vec![MessagePart::text(prompt)] }]
 }
 
-async fn answer(session: &NativeSession, messages: Vec<ChatMessage>) -> Result<String, ToolError> {
+pub(super) async fn answer(
+    session: &NativeSession,
+    messages: Vec<ChatMessage>,
+) -> Result<String, ToolError> {
     let failed = |error| ToolError(format!("The model could not be asked: {error}"));
     let chosen = session.chosen().await.map_err(failed)?;
     let request = ChatRequest {

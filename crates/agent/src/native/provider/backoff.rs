@@ -19,9 +19,11 @@ pub(super) fn wait(first: Duration, attempt: u32, asked: Option<Duration>) -> Du
         return asked.min(MAX_WAIT);
     }
     let doubled = first.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(MAX_BACKOFF);
+    // Seeded from the system's randomness once per thread, and different each time.
+    let random = RandomState::new().build_hasher().finish().to_le_bytes()[0];
     // Between three quarters and five quarters: those who failed together do not come back
     // together.
-    doubled.mul_f64(0.75 + f64::from(random_byte()) / 510.0)
+    doubled.mul_f64(0.75 + f64::from(random) / 510.0)
 }
 
 /// The time in `Retry-After`: seconds, or a date.
@@ -36,11 +38,6 @@ pub(super) fn asked(value: &str, now: Timestamp) -> Option<Duration> {
     let date = jiff::fmt::rfc2822::parse(value).ok()?;
     // A date that has passed means: now.
     Some(Duration::try_from(date.timestamp().duration_since(now)).unwrap_or_default())
-}
-
-fn random_byte() -> u8 {
-    // Seeded from the system's randomness once per thread, and different each time.
-    RandomState::new().build_hasher().finish().to_le_bytes()[0]
 }
 
 #[cfg(test)]

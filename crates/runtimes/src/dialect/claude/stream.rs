@@ -27,7 +27,7 @@ pub(super) struct ClaudeMessageStream {
     answer: RepetitionFilter,
     thought: RepetitionFilter,
     /// A text that is held back: an error, or the end of an answer that looks like one.
-    held_text: Option<String>,
+    pub(super) held_text: Option<String>,
     pub(super) has_text: bool,
     is_settled: bool,
     /// The tool calls that the messages make.
@@ -93,11 +93,6 @@ impl ClaudeMessageStream {
         if let Some(text) = self.held_text.take() {
             self.emit(&StreamedBlockKind::Text, text, out);
         }
-    }
-
-    /// Drops the held text: it was the error that ends the turn.
-    pub(super) fn forget_error(&mut self) {
-        self.held_text = None;
     }
 
     /// Handles one event of a stream; false when it is unknown.

@@ -23,7 +23,7 @@ pub(super) struct UsageCounter {
     /// The usage of all earlier messages of this turn.
     messages: TokenUsage,
     /// The conversation's total before this turn, if known.
-    before: Option<TokenUsage>,
+    pub(super) before: Option<TokenUsage>,
     turn: Option<TokenUsage>,
     cost: Option<f64>,
     /// The last update that was emitted (used, size, cost), so that none is emitted twice.
@@ -31,11 +31,6 @@ pub(super) struct UsageCounter {
 }
 
 impl UsageCounter {
-    /// The conversation is new: its total before this turn is 0.
-    pub(super) fn start_at_zero(&mut self) {
-        self.before = Some(TokenUsage::default());
-    }
-
     pub(super) fn begin(&mut self) {
         self.messages = TokenUsage::default();
         self.turn = None;

@@ -61,12 +61,6 @@ impl CodexTurnSettings {
             None => json!({ "type": name }),
         }
     }
-
-    fn learn_sandbox(&mut self, policy: &Value) {
-        if let Some(name) = policy["type"].as_str() {
-            self.sandboxes.insert(name.to_owned(), policy.clone());
-        }
-    }
 }
 
 impl CodexAppServer {
@@ -126,7 +120,9 @@ impl CodexAppServer {
         self.pending_open = None;
         self.thread_usage = before;
         self.model = result["model"].as_str().map(str::to_owned);
-        self.settings.learn_sandbox(&result["sandbox"]);
+        if let Some(name) = result["sandbox"]["type"].as_str() {
+            self.settings.sandboxes.insert(name.to_owned(), result["sandbox"].clone());
+        }
         learn_session(&mut self.thread, id, out);
         self.say_opened(out);
         if let Some(prompt) = self.pending_prompt.take() {

@@ -21,7 +21,7 @@ pub(super) struct PiTurn {
     pub(super) abort: Option<String>,
     /// The id of the `get_state` that asks whether anything still runs.
     pub(super) state_request: Option<String>,
-    last: Option<TurnOutcome>,
+    pub(super) last: Option<TurnOutcome>,
     usage: Option<TokenUsage>,
     cost: f64,
 }
@@ -185,12 +185,6 @@ impl PiTurn {
         };
         (self.prompt, self.abort, self.state_request) = (None, None, None);
         Some(TurnEnd { ending, usage: self.usage.take() })
-    }
-
-    /// Ends a turn that runs because its end could not be read.
-    pub(super) fn fail(&mut self, failure: Fault) -> Option<TurnEnd> {
-        self.last = Some(TurnOutcome::Failed(failure));
-        self.end()
     }
 
     /// The process is gone.

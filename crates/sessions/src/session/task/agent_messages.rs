@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use store::RecordChanges;
 use wire::event::{AgentNotification, AgentStderr, StopReason, TurnEnded, WorkerExited};
-use wire::{Category, Draft, Fault, Json, Kind, Message, RpcError, TokenScope, codes};
+use wire::{Category, Draft, Fault, Json, Kind, RpcError, TokenScope, codes};
 
 use super::{LogFailure, SessionTask};
 use crate::host::{AgentMessage, AgentQuirks, last_lines};
@@ -50,7 +50,10 @@ impl SessionTask {
                     drafts.push(Draft { at, turn, kind, payload });
                 }
                 AgentMessage::Notification(message) => {
-                    drafts.push(self.notification_draft(&message));
+                    let params = params_for_client(&message, &self.public_id);
+                    let method = message.method().to_owned();
+                    let notification = AgentNotification { method, params: params.as_raw() };
+                    drafts.push(self.event(notification));
                 }
                 AgentMessage::Stderr(line) => {
                     drafts.push(Draft::own(at, turn, AgentStderr { text: line.text }));
@@ -151,12 +154,6 @@ impl SessionTask {
             let title = known.map_or_else(|| text("title").unwrap_or_default(), |call| &call.title);
             self.silence.last_act().hear_tool(title, text("status"));
         }
-    }
-
-    fn notification_draft(&self, message: &Message) -> Draft {
-        let params = params_for_client(message, &self.public_id);
-        let method = message.method().to_owned();
-        self.event(AgentNotification { method, params: params.as_raw() })
     }
 
     /// The answer to a request of ours: only the running prompt has one.

@@ -18,7 +18,7 @@ use crate::options::{OptionChoice, offered_values};
 use crate::permission::TurnToolCalls;
 use crate::relink::{made_of, relink};
 use crate::session::link_state::{CurrentOffer, LinkState, LinkWaiters};
-use crate::session::{AgentOffer, ForwardedRequest, ReplySender, SessionTaskCommand};
+use crate::session::{AgentOffer, ForwardedRequest, SessionTaskCommand};
 
 /// An agent that has the session, and is listened to.
 #[derive(Debug)]
@@ -208,12 +208,6 @@ impl SessionTask {
             self.end_turn_with(turn, fault.clone()).await?;
         }
         Ok(())
-    }
-
-    /// Replies with the agent's options, once it runs.
-    pub(super) fn link_for(&mut self, reply: ReplySender<Result<Json, Fault>>) {
-        self.link.await_offer(reply);
-        self.start_agent();
     }
 
     /// The agent's options and capabilities, while it runs.

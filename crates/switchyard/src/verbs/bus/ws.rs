@@ -80,7 +80,8 @@ pub(super) async fn listen(door: WsListener, address: SocketAddr) -> Result<Sock
 }
 
 async fn accept(listener: TcpListener, door: WsListener) {
-    let budget = UnfinishedBudget::new(door.max_unfinished_bytes);
+    let max_bytes = door.max_unfinished_bytes;
+    let budget = Arc::new(UnfinishedBudget { n_bytes: AtomicUsize::new(0), max_bytes });
     let handshakes = Arc::new(Semaphore::new(MAX_HANDSHAKES));
     loop {
         match listener.accept().await {
@@ -294,12 +295,6 @@ async fn downstream(
 struct UnfinishedBudget {
     n_bytes: AtomicUsize,
     max_bytes: usize,
-}
-
-impl UnfinishedBudget {
-    fn new(max_bytes: usize) -> Arc<Self> {
-        Arc::new(Self { n_bytes: AtomicUsize::new(0), max_bytes })
-    }
 }
 
 /// The bytes that one connection has read since its last whole message.

@@ -62,10 +62,6 @@ impl TurnFacts {
         Failure::new(outcome::ERROR, message).hinting(remedy.as_ref()).say();
     }
 
-    fn was_refused(&self) -> bool {
-        self.was_rejected || self.was_denied_unattended
-    }
-
     /// The hint beside [`outcome::DENIED`].
     pub(super) fn hint(&self) -> &'static str {
         match self.was_denied_unattended {
@@ -77,7 +73,8 @@ impl TurnFacts {
     pub(super) fn exit_code(&self) -> u8 {
         let Some(end) = &self.end else { return outcome::ERROR };
         // Some agents end their turn as cancelled when they are told no.
-        let was_told_no = !self.was_cancelled && self.was_refused();
+        let was_refused = self.was_rejected || self.was_denied_unattended;
+        let was_told_no = !self.was_cancelled && was_refused;
         let was_cut_by_denial = self.limit.is_some() || was_told_no;
         // A turn may end by itself just before it is stopped at its limit.
         let was_denied = self.limit.is_some() || self.was_denied_unattended;

@@ -48,14 +48,6 @@ pub(super) enum RunEnd {
     AtOnce(u8),
 }
 
-impl RunEnd {
-    pub(super) fn code(&self) -> u8 {
-        match self {
-            Self::With(code) | Self::AtOnce(code) => *code,
-        }
-    }
-}
-
 /// The events that end a run from outside.
 struct ExternalEnds<'a> {
     signals: &'a mut Signals,
@@ -91,7 +83,7 @@ impl<'a> Turns<'a> {
         let formatter = Formatter::new(args.format, opened.session.id(), style, false);
         let mut formatter = formatter.replacing_call_lines();
         if args.format == OutputFormat::Text {
-            formatter.wait_with(Spinner::start("waiting for the agent …"));
+            formatter.spinner = Some(Spinner::start("waiting for the agent …"));
         }
         let questions =
             if asker.is_some() { QuestionHandling::Here } else { QuestionHandling::Elsewhere };
