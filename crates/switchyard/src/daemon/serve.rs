@@ -73,7 +73,7 @@ pub(crate) async fn serve(
     let base_url = elsewhere.first().cloned().unwrap_or_else(|| listeners.base());
     let mut announcing = WebhookTask { base_url, running: None };
     // From the first note on: turns that an earlier daemon left were ended just now.
-    announcing.run(webhook, &daemon, 0)?;
+    announcing.run(webhook, &daemon, || 0)?;
     presence.announce(&listeners, &config.home.config)?;
     let new_link = |base: &String| login.new_link(base, &Principal::local());
     let link = new_link(&listeners.page_base()).context("cannot make a login link")?;
@@ -141,8 +141,9 @@ fn reload(
     daemon.registry.set_policy(new.policy());
     daemon.set_open_design(new.file.open_design.with(args, new.file.permissions.mode));
     daemon.registry.pools().configure(new.file.warm.settings(config.home.shared()));
-    let noted = daemon.registry.context().notices.next_number();
-    announcing.run(webhook, daemon, noted).map_err(said)
+    // Asked for when the one before announces no more: what it did announce is not announced again.
+    let after_note = || daemon.registry.context().notices.next_number();
+    announcing.run(webhook, daemon, after_note).map_err(said)
 }
 
 /// Checks the `[webhook]` table; before anything is started for it.
@@ -168,14 +169,14 @@ impl WebhookTask {
         &mut self,
         webhook: Option<Webhook>,
         daemon: &Daemon,
-        after_note: u64,
+        after_note: impl FnOnce() -> u64,
     ) -> Result<(), Failure> {
         if let Some((stop, _)) = self.running.take() {
             stop.cancel();
         }
         let Some(webhook) = webhook else { return Ok(()) };
         let (context, stop) = (daemon.registry.context().clone(), CancellationToken::new());
-        let task = webhook::start(context, webhook, &self.base_url, after_note, stop.clone())
+        let task = webhook::start(context, webhook, &self.base_url, after_note(), stop.clone())
             .map_err(|error| Failure::new(1, error.to_string()))?;
         self.running = Some((stop, task));
         Ok(())

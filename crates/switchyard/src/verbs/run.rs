@@ -25,7 +25,8 @@ use turns::{RunEnd, Turns};
 
 pub(crate) async fn run(mut args: RunArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {
     let word = arguments::take_prompt(&mut args)?;
-    let prompt = PromptInput::attaching(&args.attach)?;
+    // Refused before anything waits for stdin; what is sent is as it is then.
+    PromptInput::attaching(&args.attach)?;
     let agent = args.agent.agent.as_deref();
     if let Some(agent) = agent.filter(|_| args.command.is_empty() && args.session.is_none()) {
         crate::agents::find(agent, &config)?.check(&config)?;
@@ -40,7 +41,7 @@ pub(crate) async fn run(mut args: RunArgs, config: Arc<Config>) -> Result<ExitCo
         },
         (None, word) => prompt::read_text(word.as_deref().unwrap_or_default())?,
     };
-    let prompt = prompt.with_text(&text);
+    let prompt = PromptInput::attaching(&args.attach)?.with_text(&text);
     // Not earlier: until here an interrupt simply ends us, also while stdin is read.
     let mut signals = Signals::listen()?;
     let running = RunningDaemon::find_for(&config).filter(|_| can_be_elsewhere(&args));
