@@ -154,7 +154,9 @@ fn written(value: &Value) -> String {
     match value {
         Value::String(text) => wire::Json::of(text).as_str().to_owned(),
         Value::Float(number) => format!("{number:?}"),
-        Value::Integer(_) | Value::Boolean(_) | Value::Datetime(_) => value.to_string(),
+        Value::Integer(number) => number.to_string(),
+        Value::Boolean(flag) => flag.to_string(),
+        Value::Datetime(time) => time.to_string(),
         Value::Array(items) => {
             let items: Vec<String> = items.iter().map(written).collect();
             format!("[{}]", items.join(", "))
