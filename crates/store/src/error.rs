@@ -14,6 +14,13 @@ use crate::Damage;
 pub enum StoreError {
     #[error("there is no session `{0}`")]
     NoSuchSession(SessionId),
+    /// The second copy of the heads knows it, and the database does not.
+    #[error(
+        "session `{session}` and its {} events are missing from the database; restore it from a \
+         backup, or delete the session",
+        .head.0
+    )]
+    SessionLost { session: SessionId, head: Seq },
     #[error("session `{0}` exists already")]
     SessionExists(SessionId),
     #[error("session `{session}` is in use by {}", owner(*.pid))]
@@ -51,6 +58,9 @@ pub enum StoreError {
     /// power cut.
     #[error("`{path}` could not be synced to disk: {detail}")]
     SyncFailed { path: PathBuf, detail: String },
+    /// What is written goes into files that have no name any more.
+    #[error("`{path}` was removed or replaced while it was in use: {saved}")]
+    FilesGone { path: PathBuf, saved: String },
     #[error("cannot {action} `{path}`: {detail}")]
     Io { action: &'static str, path: PathBuf, detail: String },
     #[error("the log is shut down")]
@@ -72,6 +82,30 @@ impl StoreError {
                 Self::DiskFull { path }
             }
             _ => Self::Io { action, path, detail: error.to_string() },
+        }
+    }
+
+    /// Whether the log as a whole is in trouble, and not one request or one session.
+    pub fn is_trouble(&self) -> bool {
+        match self {
+            Self::CorruptDatabase { .. }
+            | Self::NotALog { .. }
+            | Self::DiskFull { .. }
+            | Self::Busy { .. }
+            | Self::SyncFailed { .. }
+            | Self::FilesGone { .. }
+            | Self::Io { .. } => true,
+            Self::NoSuchSession(_)
+            | Self::SessionLost { .. }
+            | Self::SessionExists(_)
+            | Self::InUse { .. }
+            | Self::InvalidPrefix(_)
+            | Self::SessionFull { .. }
+            | Self::Damaged { .. }
+            | Self::Corrupt { .. }
+            | Self::CorruptRecord { .. }
+            | Self::NewerSchema { .. }
+            | Self::Closed => false,
         }
     }
 

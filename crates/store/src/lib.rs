@@ -12,6 +12,7 @@ mod claim;
 mod decisions;
 mod error;
 mod heads;
+mod health;
 mod log;
 pub mod mint;
 mod private_file;
@@ -23,6 +24,7 @@ mod wake_ups;
 pub use claim::{Claim, ClaimOwner};
 pub use decisions::{DECISION_KINDS, DecisionFilter, DecisionPlace, LoggedDecision};
 pub use error::StoreError;
+pub use health::{LogHealth, LogTrouble, LostSession, TroubleKind};
 pub use log::{EventLog, check_prefix};
 pub use read_budget::{BudgetedRead, ReadBudget, ReadPermit};
 pub use record::{
@@ -30,4 +32,4 @@ pub use record::{
     MAX_READ_BYTES, NewSession, PageStart, PruneRule, RecordChanges, SessionFilter, SessionOrigin,
     SessionRecord,
 };
-pub use sqlite::{LostSession, SqliteLog, SqliteOptions};
+pub use sqlite::{SqliteLog, SqliteOptions};

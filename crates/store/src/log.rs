@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use wire::{Event, Millis, Seq, SessionId};
 
 use crate::{
-    AppendedRange, Batch, Claim, ClaimOwner, Damage, DecisionFilter, LogUsage, LoggedDecision,
+    AppendedRange, Batch, Claim, ClaimOwner, Damage, DecisionFilter, LogHealth, LogUsage, LoggedDecision,
     NewSession, PageStart, PruneRule, RecordChanges, SessionFilter, SessionOrigin, SessionRecord,
     StoreError,
 };
@@ -81,6 +81,16 @@ pub trait EventLog: Send + Sync + 'static {
     async fn recover(&self, session: SessionId) -> Result<Option<Damage>, StoreError>;
 
     async fn usage(&self) -> Result<LogUsage, StoreError>;
+
+    /// What is wrong with the log just now, as far as it was noticed.
+    fn health(&self) -> LogHealth {
+        LogHealth::default()
+    }
+
+    /// Tries whether the log takes appends, and so finds out that it does again.
+    async fn probe(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     /// Removes old sessions and returns their ids.
     async fn prune(&self, rule: PruneRule) -> Result<Vec<SessionId>, StoreError> {

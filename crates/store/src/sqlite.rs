@@ -10,6 +10,7 @@ mod fault;
 mod files;
 mod origins;
 mod reader;
+mod rescue;
 mod rows;
 mod schema;
 mod syncer;
@@ -20,7 +21,7 @@ mod writer;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use async_trait::async_trait;
@@ -29,17 +30,19 @@ use tokio::sync::{mpsc, oneshot};
 use wire::{Event, Millis, Seq, SessionId};
 
 use crate::heads::Heads;
+use crate::health::HealthNotes;
 use crate::wake_ups::WakeUps;
 use crate::{
     AppendedRange, Batch, Claim, ClaimOwner, DEFAULT_MAX_SESSION_BYTES, Damage, DecisionFilter,
-    Durability, EventLog, LogUsage, LoggedDecision, NewSession, RecordChanges, SessionFilter,
-    SessionOrigin, SessionRecord, StoreError, check_prefix,
+    Durability, EventLog, LogHealth, LogTrouble, LogUsage, LoggedDecision, LostSession, NewSession,
+    RecordChanges, SessionFilter, SessionOrigin, SessionRecord, StoreError, TroubleKind,
+    check_prefix, mint,
 };
 use claims::FileClaims;
 use fault::SqliteResult;
-use files::LogFiles;
+use files::{LogFiles, OpenFiles};
 use reader::ReaderQuery;
-pub use rows::LostSession;
+use rescue::FileWatch;
 use syncer::Syncer;
 use transaction::LogTransaction;
 use writer::{LogWriter, WriteJob, WriteTask};
@@ -68,7 +71,10 @@ pub struct SqliteLog {
     heads: Arc<Heads>,
     claims: Arc<FileClaims>,
     wakes: Arc<WakeUps>,
-    lost: Vec<LostSession>,
+    /// Sessions found missing at `open`, without those that were deleted since.
+    lost: Mutex<Vec<LostSession>>,
+    health: Arc<HealthNotes>,
+    open_files: OpenFiles,
     /// Set by the syncer when the disk refused a sync, cleared by the writer.
     is_sync_broken: Arc<AtomicBool>,
     /// `None` only while the log is being dropped.
@@ -101,13 +107,16 @@ impl SqliteLog {
         // The statements above have made the WAL file, and the connection keeps it.
         let wal = File::open(&files.wal).map_err(StoreError::io("open", &files.wal))?;
         files.sync_dir()?;
+        let open_files = files.opened()?;
         let mut log = Self {
             claims: FileClaims::new(files.claims.clone()),
             wakes: Arc::default(),
             files,
             options,
             heads,
-            lost,
+            lost: Mutex::new(lost),
+            health: Arc::default(),
+            open_files,
             is_sync_broken: Arc::default(),
             queues: None,
             writer: None,
@@ -118,8 +127,12 @@ impl SqliteLog {
     }
 
     /// Sessions found missing at `open`. `delete` makes the log forget them.
-    pub fn lost_sessions(&self) -> &[LostSession] {
-        &self.lost
+    pub fn lost_sessions(&self) -> Vec<LostSession> {
+        self.lost().clone()
+    }
+
+    fn lost(&self) -> MutexGuard<'_, Vec<LostSession>> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn start(&mut self, connection: Connection, wal: File) -> Result<(), StoreError> {
@@ -132,10 +145,12 @@ impl SqliteLog {
             wal_path: self.files.wal.clone(),
             heads: Arc::clone(&self.heads),
             is_broken: Arc::clone(&self.is_sync_broken),
+            health: Arc::clone(&self.health),
         };
         let writer = LogWriter {
             connection,
-            files: self.files.clone(),
+            watch: FileWatch::new(self.files.clone(), self.open_files.clone()),
+            health: Arc::clone(&self.health),
             heads: Arc::clone(&self.heads),
             wakes: Arc::clone(&self.wakes),
             max_session_bytes: self.options.max_session_bytes,
@@ -179,6 +194,12 @@ impl SqliteLog {
         thread.map_err(StoreError::io("start a thread for", &self.files.dir))
     }
 
+    fn check_space(&self) -> Result<(), StoreError> {
+        self.files.check_space().inspect_err(|error| {
+            self.health.fail(TroubleKind::Writing, error.clone());
+        })
+    }
+
     fn queues(&self) -> Result<&LogQueues, StoreError> {
         self.queues.as_ref().ok_or(StoreError::Closed)
     }
@@ -210,7 +231,9 @@ impl SqliteLog {
             }
         });
         self.queues()?.questions.send(query).await.map_err(|_| StoreError::Closed)?;
-        answer.await.map_err(|_| StoreError::Closed)?
+        let answered = answer.await.map_err(|_| StoreError::Closed)?;
+        self.health.note(TroubleKind::Reading, &answered);
+        answered
     }
 
     /// The records in the rows that are found.
@@ -246,7 +269,7 @@ impl Drop for SqliteLog {
 #[async_trait]
 impl EventLog for SqliteLog {
     async fn create(&self, new: NewSession) -> Result<SessionRecord, StoreError> {
-        self.files.check_space()?;
+        self.check_space()?;
         self.write(Durability::Process, 0, move |transaction| transaction.create(&new)).await
     }
 
@@ -289,7 +312,13 @@ impl EventLog for SqliteLog {
     async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, StoreError> {
         let found =
             self.records(move |connection| Ok(rows::load(connection, id)?.into_iter().collect()));
-        Ok(found.await?.pop())
+        match found.await?.pop() {
+            Some(record) => Ok(Some(record)),
+            None => match self.lost().iter().find(|lost| lost.id == id) {
+                Some(lost) => Err(StoreError::SessionLost { session: id, head: lost.head }),
+                None => Ok(None),
+            },
+        }
     }
 
     async fn origin(&self, session: SessionId) -> Result<Option<SessionOrigin>, StoreError> {
@@ -332,7 +361,10 @@ impl EventLog for SqliteLog {
             ClaimOwner::Nobody | ClaimOwner::ThisLog => Ok(()),
         })
         .await?;
-        self.write(Durability::Power, 0, move |transaction| transaction.delete(session)).await
+        let delete = move |transaction: &mut LogTransaction<'_>| transaction.delete(session);
+        let was_there = self.write(Durability::Power, 0, delete).await?;
+        self.lost().retain(|lost| lost.id != session);
+        Ok(was_there)
     }
 
     async fn claim(&self, session: SessionId) -> Result<Claim, StoreError> {
@@ -364,6 +396,23 @@ impl EventLog for SqliteLog {
             Ok(LogUsage { bytes_on_disk, n_sessions: n_sessions.cast_unsigned() })
         })
         .await
+    }
+
+    fn health(&self) -> LogHealth {
+        let mut troubles = self.health.troubles();
+        // Nobody may have written since.
+        let is_known = troubles.iter().any(|trouble| trouble.kind == TroubleKind::Files);
+        if let Some(path) = self.open_files.first_gone().filter(|_| !is_known) {
+            let saved = "nothing is taken from now on".to_owned();
+            let error = StoreError::FilesGone { path: path.to_owned(), saved };
+            troubles.insert(0, LogTrouble { kind: TroubleKind::Files, since: mint::now(), error });
+        }
+        LogHealth { troubles, lost: self.lost_sessions() }
+    }
+
+    async fn probe(&self) -> Result<(), StoreError> {
+        self.check_space()?;
+        self.write(Durability::Process, 0, |transaction| transaction.touch()).await
     }
 }
 

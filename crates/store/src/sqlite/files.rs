@@ -5,7 +5,7 @@
 //! process closes *any* handle to it: so nothing here opens the file once it is in place.
 
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt as _, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::heads::Heads;
@@ -22,6 +22,22 @@ pub(super) struct LogFiles {
     pub(super) wal: PathBuf,
     pub(super) heads: PathBuf,
     pub(super) claims: PathBuf,
+}
+
+/// Which files the log has open, by device and inode: under the same names there may be others.
+#[derive(Debug, Clone)]
+pub(super) struct OpenFiles(Vec<(PathBuf, (u64, u64))>);
+
+impl OpenFiles {
+    /// The first of them that is no longer under its name.
+    pub(super) fn first_gone(&self) -> Option<&Path> {
+        let is_gone = |(path, known): &&(PathBuf, (u64, u64))| match fs::metadata(path) {
+            Ok(found) => (found.dev(), found.ino()) != *known,
+            // Anything else (no permission, an error of the disk) is told by whoever reads or writes.
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        };
+        self.0.iter().find(is_gone).map(|(path, _)| path.as_path())
+    }
 }
 
 impl LogFiles {
@@ -77,6 +93,16 @@ impl LogFiles {
              it, or move `heads` and `switchyard.db-wal` away to start anew"
         );
         Err(StoreError::NotALog { path: self.database.clone(), detail })
+    }
+
+    /// To be called when they are open.
+    pub(super) fn opened(&self) -> Result<OpenFiles, StoreError> {
+        let identity = |path: &PathBuf| {
+            let found = fs::metadata(path).map_err(StoreError::io("look at", path))?;
+            Ok((path.clone(), (found.dev(), found.ino())))
+        };
+        let open = [&self.database, &self.wal, &self.heads].map(identity);
+        Ok(OpenFiles(open.into_iter().collect::<Result<_, StoreError>>()?))
     }
 
     /// The file appears under its name already closed and with its final mode.

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rusqlite::{Connection, OptionalExtension, Row as SqlRow, ToSql};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Row as SqlRow, ToSql};
 use tokio::sync::mpsc;
 use wire::{Event, Json, Kind, Millis, Seq, SessionId, TurnId};
 
@@ -138,8 +138,14 @@ pub(super) fn events(
     let mut bytes = 0;
     let (mut seq, wanted) = (after.0, row.record.head.0.min(after.0.saturating_add_signed(limit)));
     while seq < wanted && bytes < MAX_READ_BYTES {
-        // An error in the middle of the tree ends the good part just like a bad checksum.
-        let next = found.next().ok().flatten();
+        let next = match found.next() {
+            Ok(next) => next,
+            // Damage in the middle of the tree ends the good part just like a bad checksum.
+            Err(error) if is_damage(&error) => None,
+            // The disk may give the rest another time.
+            Err(error) if events.is_empty() => return Err(error.into()),
+            Err(_) => return Ok(events),
+        };
         let event = next.and_then(|sql_row| checked(sql_row, &row, seq + 1, previous));
         let Some((event, crc)) = event else {
             return if events.is_empty() { Err(bad(seq + 1).into()) } else { Ok(events) };
@@ -149,6 +155,11 @@ pub(super) fn events(
         events.push(event);
     }
     Ok(events)
+}
+
+fn is_damage(error: &rusqlite::Error) -> bool {
+    // Without a code it is a column of the wrong type.
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt) | None)
 }
 
 fn crc_at(connection: &Connection, key: i64) -> SqliteResult<Option<u32>> {

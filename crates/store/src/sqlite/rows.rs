@@ -11,7 +11,7 @@ use wire::{Json, Millis, Seq, SessionId, TurnId};
 use super::fault::{SqliteFault, SqliteResult};
 use super::schema::SEQ_BITS;
 use crate::heads::{HeadSlot, Heads};
-use crate::{Damage, SessionRecord, StoreError};
+use crate::{Damage, LostSession, SessionRecord, StoreError};
 
 /// The columns, in the order in which [`SessionRow::read`] takes them.
 pub(super) const COLUMNS: &str = "key, id, epoch, agent, cwd, title, created, updated, head, \
@@ -24,13 +24,6 @@ pub(super) struct SessionRow {
     pub(super) head_crc: u32,
     pub(super) revision: u64,
     pub(super) is_intact: bool,
-}
-
-/// A session that the second copy of the heads knows and the database does not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LostSession {
-    pub id: SessionId,
-    pub head: Seq,
 }
 
 /// The row of `session` if there is one, checked.

@@ -108,6 +108,10 @@ fn connect(path: &Path) -> SqliteResult<Connection> {
     Ok(connection)
 }
 
+pub(super) fn write_version(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "user_version", VERSION)
+}
+
 fn ensure_tables(connection: &mut Connection, path: &Path) -> SqliteResult<()> {
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found: i64 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -126,7 +130,7 @@ fn ensure_tables(connection: &mut Connection, path: &Path) -> SqliteResult<()> {
         tx.execute(step, [])?;
     }
     if !steps.is_empty() {
-        tx.pragma_update(None, "user_version", VERSION)?;
+        write_version(&tx)?;
     }
     tx.commit()?;
     Ok(())

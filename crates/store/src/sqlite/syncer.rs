@@ -24,8 +24,9 @@ use rusqlite::Connection;
 use tokio::sync::mpsc;
 
 use super::fault::SqliteFault;
-use crate::StoreError;
 use crate::heads::Heads;
+use crate::health::HealthNotes;
+use crate::{StoreError, TroubleKind};
 
 /// Requests beyond this hold the writer up, which is what bounds them.
 pub(super) const QUEUED_SYNCS: usize = 1024;
@@ -40,6 +41,7 @@ pub(super) struct Syncer {
     pub(super) wal_path: PathBuf,
     pub(super) heads: Arc<Heads>,
     pub(super) is_broken: Arc<AtomicBool>,
+    pub(super) health: Arc<HealthNotes>,
 }
 
 impl Syncer {
@@ -47,6 +49,7 @@ impl Syncer {
         let mut waiting = Vec::new();
         while queue.blocking_recv_many(&mut waiting, QUEUED_SYNCS) > 0 {
             let synced = self.sync();
+            self.health.note(TroubleKind::Syncing, &synced);
             for request in waiting.drain(..) {
                 request(synced.clone());
             }

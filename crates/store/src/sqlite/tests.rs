@@ -374,6 +374,7 @@ fn a_refused_sync_is_told_and_not_believed_the_second_time() {
         wal_path: dir.path().join("wal"),
         heads: Arc::new(Heads::open(&dir.path().join("heads")).unwrap()),
         is_broken: Arc::default(),
+        health: Arc::default(),
     };
     let (requests, queue) = mpsc::channel(2);
     let (told, answers) = std::sync::mpsc::channel();

@@ -14,12 +14,13 @@ use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use super::fault::{SqliteFault, SqliteResult};
-use super::files::LogFiles;
+use super::rescue::FileWatch;
 use super::schema::{BUSY_TIMEOUT, SEQ_BITS};
 use super::transaction::{CommitEffect, LogTransaction};
 use crate::heads::Heads;
+use crate::health::HealthNotes;
 use crate::wake_ups::WakeUps;
-use crate::{Durability, StoreError};
+use crate::{Durability, StoreError, TroubleKind};
 
 /// Callers beyond this wait before their job is queued.
 pub(super) const QUEUED_JOBS: usize = 1024;
@@ -82,7 +83,8 @@ impl<T: Send, F: FnMut(&mut LogTransaction<'_>) -> SqliteResult<T> + Send> Write
 
 pub(super) struct LogWriter {
     pub(super) connection: Connection,
-    pub(super) files: LogFiles,
+    pub(super) watch: FileWatch,
+    pub(super) health: Arc<HealthNotes>,
     pub(super) heads: Arc<Heads>,
     pub(super) wakes: Arc<WakeUps>,
     pub(super) max_session_bytes: u64,
@@ -134,16 +136,31 @@ impl LogWriter {
     }
 
     fn commit(&mut self, mut group: Vec<Box<dyn WriteJob>>) {
-        if let Err(error) = self.mend_sync() {
-            return refuse(group, &error);
+        let is_ready = self.watch.check(&self.connection).and_then(|()| self.mend_sync());
+        if let Err(error) = is_ready {
+            return self.refuse(group, error);
         }
         match self.transact(&mut group) {
-            Ok(effects) => self.finish(group, &effects),
-            Err(fault) if group.len() == 1 => refuse(group, &fault.at(&self.files.database)),
+            Ok(effects) => {
+                self.health.clear(TroubleKind::Files);
+                self.health.clear(TroubleKind::Writing);
+                self.finish(group, &effects);
+            }
+            Err(fault) if group.len() == 1 => {
+                let error = fault.at(&self.watch.files.database);
+                self.refuse(group, error);
+            }
             // One of them may be to blame, by its size for example. Alone, each gets the
             // answer that it deserves.
             Err(_) => group.into_iter().for_each(|job| self.commit(vec![job])),
         }
+    }
+
+    fn refuse(&self, group: Vec<Box<dyn WriteJob>>, error: StoreError) {
+        for job in group {
+            job.answer(Err(error.clone()));
+        }
+        self.health.fail(TroubleKind::Writing, error);
     }
 
     fn transact(&mut self, group: &mut [Box<dyn WriteJob>]) -> SqliteResult<Vec<CommitEffect>> {
@@ -197,7 +214,7 @@ impl LogWriter {
         if !self.is_sync_broken.load(Ordering::Acquire) {
             return Ok(());
         }
-        let path = &self.files.database;
+        let path = &self.watch.files.database;
         let is_busy: bool = self
             .connection
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
@@ -209,6 +226,7 @@ impl LogWriter {
             return Err(StoreError::SyncFailed { path: path.clone(), detail });
         }
         self.is_sync_broken.store(false, Ordering::Release);
+        self.health.clear(TroubleKind::Syncing);
         tracing::warn!(path = %path.display(), "syncing works again after an error");
         Ok(())
     }
@@ -227,15 +245,9 @@ impl LogWriter {
         if let Err(fault) = swept {
             // The next deletion or the next start tries again.
             self.has_doomed = false;
-            let error = fault.at(&self.files.database);
+            let error = fault.at(&self.watch.files.database);
             tracing::warn!(%error, "events of a deleted session are left for later");
         }
-    }
-}
-
-fn refuse(group: Vec<Box<dyn WriteJob>>, error: &StoreError) {
-    for job in group {
-        job.answer(Err(error.clone()));
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use store::{EventLog, StoreError};
+use store::{EventLog, LogHealth, StoreError, TroubleKind};
 
 use crate::fixture::{batch, id, new, open, read_all, temp};
 
@@ -52,7 +52,13 @@ async fn a_full_disk_refuses_appends_until_there_is_space_again() {
     assert!(matches!(refusal, StoreError::DiskFull { .. }), "{refusal:?}");
     assert!(n_acknowledged > 0);
     assert_eq!(read_all(&log, id("a")).await.0.len(), n_acknowledged);
+    let troubles = log.health().troubles;
+    assert_eq!(troubles.len(), 1, "{troubles:?}");
+    assert_eq!((troubles[0].kind, &troubles[0].error), (TroubleKind::Writing, &refusal));
+    assert_eq!(log.probe().await, Err(refusal));
     fs::remove_file(&ballast).unwrap();
+    log.probe().await.unwrap();
+    assert_eq!(log.health(), LogHealth::default());
     log.append(batch("a", &["there is space again"])).await.unwrap();
     drop(log);
     let log = open(&disk.0);

@@ -7,6 +7,7 @@ mod basics;
 mod closing;
 mod corrupt;
 mod disk_full;
+mod files_gone;
 mod fixture;
 mod kill;
 mod model;
