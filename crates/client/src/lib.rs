@@ -60,6 +60,24 @@ impl DaemonClient {
         self.call(Method::GET, path, None).await
     }
 
+    /// The daemon's health, which it also tells when something is wrong with it.
+    pub async fn health(&self) -> Result<Value, ClientError> {
+        let request = request(Method::GET, "/v1/health").body(Full::default())?;
+        let exchange = async {
+            let mut answer = self.transport.send(request).await?;
+            let status = answer.response.status();
+            let body = answer.response.body_mut().collect().await?.to_bytes();
+            match read::<Value>(&body) {
+                // Degraded, it says so with an error's status.
+                Ok(health) if health["status"].is_string() => Ok(health),
+                _ => Err(ClientError::refused(status.as_u16(), &body)),
+            }
+        };
+        tokio::time::timeout(HEALTH_CHECK_TIMEOUT, exchange)
+            .await
+            .map_err(|_| ClientError::Silent)?
+    }
+
     pub async fn post<A: DeserializeOwned>(
         &self,
         path: &str,

@@ -13,11 +13,12 @@ use std::time::{Duration, Instant};
 
 use sessions::fair_limiter::FairLimiter;
 use sessions::host::AgentCapabilities;
+use sessions::open::OpenError;
 use sessions::order::SessionOrder;
 use sessions::permission::PermissionMode;
 use sessions::registry::{RegistryError, SessionRegistry};
 use sessions::session::SessionHandle;
-use store::SessionRecord;
+use store::{SessionRecord, StoreError};
 use tokio_util::sync::CancellationToken;
 use wire::{Fault, SessionId};
 
@@ -156,7 +157,18 @@ impl Daemon {
     ) -> Result<SessionRecord, Problem> {
         let missing = || Problem::not_found(format!("there is no session `{}`", shown(id)));
         let parsed = SessionId::parse(id).map_err(|_| missing())?;
-        let record = self.registry.record(parsed).await.map_err(|_| missing())?;
+        let record = match self.registry.record(parsed).await {
+            // Every id is denied in the same words, whether it is of somebody else's session or none.
+            Err(RegistryError::NoSuchSession(_)) => return Err(missing()),
+            // Whose it was, nobody knows any more.
+            Err(RegistryError::Open(OpenError::Store(StoreError::SessionLost { .. })))
+                if principal.own_sessions =>
+            {
+                return Err(missing());
+            }
+            // A session that cannot be read exists; its client must not forget it.
+            record => record?,
+        };
         match principal.sees(&record) {
             true => Ok(record),
             false => Err(missing()),

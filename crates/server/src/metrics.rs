@@ -25,7 +25,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Metric, Registry, Unit};
 
 use collectors::MetricSource;
-pub use collectors::WarmPool;
+pub use collectors::{LogState, WarmPool};
 use labels::LabelValues;
 pub use web::{measure, router};
 
@@ -77,6 +77,7 @@ struct MetricFamilies {
     auth_failures: Counters<1>,
     bytes_out: Counters<1>,
     dropped: Arc<MetricSource<u64>>,
+    log_state: Arc<MetricSource<LogState>>,
 }
 
 /// The step against a client that does not read fast enough.
@@ -130,6 +131,8 @@ impl Metrics {
         let build = [("version", env!("CARGO_PKG_VERSION"))];
         all.register("build", "The version that runs", Info::new(build));
         let (warm, dropped): (Arc<MetricSource<_>>, Arc<MetricSource<_>>) = Default::default();
+        let log_state: Arc<MetricSource<_>> = Arc::default();
+        all.register_collector(Box::new(collectors::LogStateCollector(log_state.clone())));
         all.register_collector(Box::new(collectors::WarmPoolCollector(warm.clone())));
         all.register_collector(Box::new(collectors::DroppedLinesCollector(dropped.clone())));
         let inner = MetricFamilies {
@@ -170,6 +173,7 @@ impl Metrics {
                 "Bytes of events sent to clients, by kind of stream",
             ),
             dropped,
+            log_state,
             agents: Arc::new(LabelValues::fixed(agents)),
             routes: LabelValues::growing(MAX_ROUTES),
             deciders: LabelValues::growing(MAX_DECIDERS),
@@ -232,6 +236,11 @@ impl Metrics {
             }
             pools
         });
+    }
+
+    /// Sets the source of the event log's state.
+    pub fn log_state_from(&self, source: impl Fn() -> LogState + Send + Sync + 'static) {
+        self.0.log_state.set(source);
     }
 
     /// Sets the source of the number of lines that the process's own log has dropped so far.

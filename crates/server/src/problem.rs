@@ -54,6 +54,10 @@ impl Problem {
         }
     }
 
+    pub(crate) fn is(&self, kind: ProblemKind) -> bool {
+        self.kind == kind.urn
+    }
+
     #[must_use]
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());

@@ -7,16 +7,22 @@ use std::sync::Arc;
 use store::{
     Batch, Durability, EventLog, PageStart, RecordChanges, SessionFilter, SessionRecord, StoreError,
 };
-use wire::event::LogRecovered;
+use tokio::task::JoinSet;
+use wire::event::{DropReason, LogRecovered, TurnEnded};
 use wire::{Draft, Kind, OwnEvent, Seq, SessionId};
 
-use crate::details::{SessionDetails, TurnEndSummary};
+use crate::details::SessionDetails;
+use crate::halted::HaltedSessions;
 use crate::mint;
 use crate::notices::{Notice, Notices};
 use crate::pending::PendingQuestions;
 use crate::permission::RuleBook;
 use crate::settings::{SessionSettings, WorkerSetup};
 use unfinished::UnfinishedTurns;
+pub(crate) use unfinished::WaitingPrompt;
+
+/// Sessions that are put right at a time: enough to share the syncs of the disk.
+const MAX_RECOVERED_AT_ONCE: usize = 32;
 
 #[derive(Clone)]
 pub struct SessionContext {
@@ -28,6 +34,8 @@ pub struct SessionContext {
     /// Questions that wait for a person.
     pub pending: Arc<PendingQuestions>,
     pub notices: Arc<Notices>,
+    /// Sessions that could not go on, until they are put right.
+    pub halted: Arc<HaltedSessions>,
 }
 
 impl std::fmt::Debug for SessionContext {
@@ -46,42 +54,62 @@ impl SessionContext {
             rules: RuleBook::default(),
             pending: Arc::default(),
             notices: Arc::default(),
+            halted: Arc::default(),
         }
     }
 
     /// Ends the turns of sessions whose process died, so that they can be used again, and
-    /// removes forks that were never whole.
-    /// Sessions that a living process owns are left alone.
+    /// removes forks that were never whole. Returns the sessions in which prompts wait that never
+    /// began, the oldest first. Sessions that a living process owns are left alone.
     pub async fn recover(&self) -> Result<Vec<SessionId>, StoreError> {
-        let filter = SessionFilter {
+        let mut filter = SessionFilter {
             has_active_turn: Some(true),
             limit: SessionFilter::MAX_LIMIT,
             ..SessionFilter::default()
         };
-        let mut recovered = Vec::new();
-        for record in self.log.sessions(filter).await? {
-            match self.recover_one(record.id).await {
-                Ok(is_there) => recovered.extend(is_there.then_some(record.id)),
-                Err(StoreError::InUse { .. } | StoreError::NoSuchSession(_)) => {}
-                // One session that cannot be put right must not keep the others away.
-                Err(error) => {
-                    tracing::error!(session = %record.id, %error, "cannot repair a session");
+        let mut waiting = Vec::new();
+        loop {
+            let page = self.log.sessions(filter.clone()).await?;
+            let Some(last) = page.last() else { break };
+            filter.before = Some(PageStart::of(last));
+            let mut recovering = JoinSet::new();
+            for record in page {
+                if recovering.len() >= MAX_RECOVERED_AT_ONCE {
+                    waiting.extend(recovering.join_next().await.and_then(Result::ok).flatten());
                 }
+                let context = self.clone();
+                recovering.spawn(task::boxed(async move {
+                    let has_waiting = context.recover_one(record.id).await;
+                    has_waiting.then_some((record.updated, record.id))
+                }));
             }
+            waiting.extend(recovering.join_all().await.into_iter().flatten());
         }
-        Ok(recovered)
+        waiting.sort_unstable();
+        Ok(waiting.into_iter().map(|(_, id)| id).collect())
     }
 
-    /// False if it was a fork that had to be removed.
-    async fn recover_one(&self, id: SessionId) -> Result<bool, StoreError> {
-        let _claim = self.log.claim(id).await?;
-        // It may have ended between the listing and the claim.
-        match self.log.session(id).await? {
-            Some(record) if SessionDetails::read(&record).is_partial => {
-                self.remove_partial(id).await.map(|()| false)
+    /// Whether prompts wait in the session. One that cannot be put right must not keep the others
+    /// away.
+    async fn recover_one(&self, id: SessionId) -> bool {
+        let recovering = async {
+            let _claim = self.log.claim(id).await?;
+            // It may have ended between the listing and the claim.
+            match self.log.session(id).await? {
+                Some(record) if SessionDetails::read(&record).is_partial => {
+                    self.remove_partial(id).await.map(|()| false)
+                }
+                Some(record) => Ok(!self.repair(&record).await?.is_empty()),
+                None => Ok(false),
             }
-            Some(record) => self.repair(&record).await.map(|()| true),
-            None => Ok(true),
+        };
+        match recovering.await {
+            Ok(has_waiting) => has_waiting,
+            Err(StoreError::InUse { .. } | StoreError::NoSuchSession(_)) => false,
+            Err(error) => {
+                tracing::error!(session = %id, %error, "cannot repair a session");
+                false
+            }
         }
     }
 
@@ -91,33 +119,78 @@ impl SessionContext {
         self.log.delete(id).await.map(drop)
     }
 
-    /// Puts one claimed session right: reports lost events, ends an interrupted turn, drops
-    /// prompts that never got their turn.
-    pub async fn repair(&self, record: &SessionRecord) -> Result<(), StoreError> {
+    /// Ends whatever an earlier process, or a failed task of this one, left open in a session, and
+    /// drops the prompts that wait.
+    pub(crate) async fn end_unfinished(&self, id: SessionId) -> Result<(), StoreError> {
+        let _claim = self.log.claim(id).await?;
+        let Some(record) = self.log.session(id).await? else { return Ok(()) };
+        self.put_right(&record, true).await.map(drop)
+    }
+
+    /// Puts one claimed session right: reports lost events, and ends the turn that an earlier
+    /// process, or a failed task of this one, left open. Returns the prompts that wait.
+    pub(crate) async fn repair(
+        &self,
+        record: &SessionRecord,
+    ) -> Result<Vec<WaitingPrompt>, StoreError> {
+        self.put_right(record, false).await
+    }
+
+    async fn put_right(
+        &self,
+        record: &SessionRecord,
+        drops_waiting: bool,
+    ) -> Result<Vec<WaitingPrompt>, StoreError> {
         let mut drafts = Vec::new();
         if let Some(damage) = self.log.recover(record.id).await? {
             let (lost_from, lost_to) = (damage.lost_from.0, damage.lost_to.0);
             drafts.push((draft(None, LogRecovered { lost_from, lost_to }), false));
         }
-        if record.active_turn.is_some() {
-            drafts.extend(UnfinishedTurns::find(&*self.log, record).await?.close(record));
+        if record.active_turn.is_none() && drafts.is_empty() {
+            self.halted.remove(record.id);
+            return Ok(Vec::new());
         }
-        let active_turn = record.active_turn.map(|_| None);
-        let ended = drafts.iter().rev().find(|(draft, _)| draft.kind == Kind::TurnEnded);
-        let details = ended.map(|_| {
-            let mut details = SessionDetails::read(record);
-            details.last_end = Some(TurnEndSummary::of(&unfinished::interrupted()));
-            details.to_json()
-        });
+        let mut unfinished = match record.active_turn {
+            Some(_) => UnfinishedTurns::find(&*self.log, record).await?,
+            None => UnfinishedTurns::default(),
+        };
+        let halt = self.halted.get(record.id);
+        let why = match &halt {
+            Some(halt) => unfinished::not_logged(&halt.why),
+            None => unfinished::interrupted(),
+        };
+        drafts.extend(unfinished.close(record, &why));
+        let is_dropped =
+            |turn| drops_waiting || halt.as_ref().is_some_and(|halt| halt.dropped.has(turn));
+        let dropped = unfinished.drop_waiting(is_dropped, DropReason::Cancelled);
+        drafts.extend(dropped.into_iter().map(|draft| (draft, false)));
+        let waiting = unfinished.waiting();
+        let active_turn = waiting.first().map(|prompt| prompt.turn);
+        if drafts.is_empty() && active_turn == record.active_turn {
+            self.halted.remove(record.id);
+            return Ok(waiting);
+        }
+        let mut details = SessionDetails::read(record);
+        for (draft, _) in &drafts {
+            let Some(turn) = draft.turn else { continue };
+            match draft.kind {
+                Kind::TurnEnded => {
+                    let ended = TurnEnded::failed(why.clone());
+                    details.note_end(turn, &ended);
+                }
+                Kind::PromptDropped => details.note_dropped(turn),
+                _ => {}
+            }
+        }
+        let details = Some(details.to_json());
+        let active_turn = Some(active_turn);
         let changes = RecordChanges { active_turn, details, ..RecordChanges::default() };
-        if drafts.is_empty() && active_turn.is_none() {
-            return Ok(());
-        }
         let told: Vec<(Kind, bool)> =
             drafts.iter().map(|(draft, is_news)| (draft.kind.clone(), *is_news)).collect();
         let drafts = drafts.into_iter().map(|(draft, _)| draft).collect();
         let batch = Batch::new(record.id, drafts).durable(Durability::Power).with(changes);
         let appended = self.log.append(batch).await?;
+        self.halted.remove(record.id);
         for (seq, (kind, _)) in (appended.first.0..).zip(told).filter(|(_, (_, is_news))| *is_news)
         {
             let notice = match kind {
@@ -127,7 +200,7 @@ impl SessionContext {
             };
             self.notices.add(record.id, notice);
         }
-        Ok(())
+        Ok(waiting)
     }
 
     /// Moves what a claimed session of an earlier version was made of out of its details.

@@ -113,6 +113,19 @@ pub struct ClientRequest {
 pub struct PromptRequest {
     pub turn: TurnId,
     pub digest: String,
+    /// What became of it; nothing while it waits or runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<PromptEnd>,
+}
+
+/// What became of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PromptEnd {
+    /// Its turn has ended, with this stop reason.
+    Ended(String),
+    /// Its turn never began.
+    Dropped,
 }
 
 /// Named prompts that are remembered: clients repeat what they just sent, not one long before.
@@ -181,7 +194,25 @@ impl SessionDetails {
         if self.requests.len() >= MAX_REQUESTS {
             self.requests.remove(0);
         }
-        self.requests.push(PromptRequest { turn, digest });
+        self.requests.push(PromptRequest { turn, digest, end: None });
+    }
+
+    /// Notes the end of a turn.
+    pub(crate) fn note_end(&mut self, turn: TurnId, ended: &TurnEnded<'_>) {
+        let summary = TurnEndSummary::of(ended);
+        self.end_request(turn, PromptEnd::Ended(summary.stop_reason.clone()));
+        self.last_end = Some(summary);
+    }
+
+    /// Notes that a prompt will not have its turn.
+    pub(crate) fn note_dropped(&mut self, turn: TurnId) {
+        self.end_request(turn, PromptEnd::Dropped);
+    }
+
+    fn end_request(&mut self, turn: TurnId, end: PromptEnd) {
+        if let Some(request) = self.requests.iter_mut().find(|request| request.turn == turn) {
+            request.end = Some(end);
+        }
     }
 
     pub(crate) fn note_prompt(&mut self, text: &str) {

@@ -260,13 +260,14 @@ impl Front {
     }
 
     /// Hands a prompt to its session. It is answered when its turn has ended.
-    async fn prompt(&self, message: &Message) -> Result<(), RpcError> {
-        let open = self.scoped(message)?;
+    async fn prompt(self: &Arc<Self>, message: &Message) -> Result<(), RpcError> {
+        self.scoped(message)?;
         let params = message.body_json();
         if params.read::<PromptShape>().is_err() {
             return Err(RpcError::invalid_params("`prompt` is not a list of content blocks"));
         }
         self.may_act()?;
+        let open = self.usable(message).await?;
         let params = match self.is_local() {
             true => params,
             false => allow_list::allowed_members(&params, allow_list::PROMPT_MEMBERS),

@@ -14,6 +14,7 @@ pub mod fair_limiter;
 mod fault;
 mod file_stamp;
 pub mod front;
+pub mod halted;
 pub mod host;
 pub mod link;
 mod lock;

@@ -14,7 +14,7 @@ use wire::event::SessionCreated;
 use wire::{Json, Seq, SessionId};
 
 use crate::budget::Budget;
-use crate::context::SessionContext;
+use crate::context::{SessionContext, WaitingPrompt};
 use crate::details::{CreationParams, SessionDetails};
 use crate::host::HostSlot;
 use crate::link::{self, AgentLink, LinkOutcome};
@@ -53,6 +53,8 @@ pub struct ClaimedSession {
     pub(crate) claim: Claim,
     /// Differences since the session was last opened, for the resume report.
     pub(crate) changed: Vec<String>,
+    /// Prompts of its log that never began.
+    waiting: Vec<WaitingPrompt>,
 }
 
 impl ClaimedSession {
@@ -196,7 +198,8 @@ async fn begin(
     let answer = link.as_ref().map_or_else(|| Json::trusted("{}"), |link| link.answer.clone());
     let preface = made_of.preface.clone();
     let linked = link.map(|link| LinkOutcome { link, resumed: None, recap: None, preface });
-    let claimed = ClaimedSession { record, made_of, claim, changed: Vec::new() };
+    let (changed, waiting) = (Vec::new(), Vec::new());
+    let claimed = ClaimedSession { record, made_of, claim, changed, waiting };
     let handle = match start(context, options, claimed, &place, linked) {
         Ok(handle) => handle,
         Err(error) => {
@@ -238,11 +241,11 @@ pub async fn claim(context: &SessionContext, id: SessionId) -> Result<ClaimedSes
         context.remove_partial(id).await?;
         return Err(missing());
     }
-    context.repair(&record).await?;
+    let waiting = context.repair(&record).await?;
     context.move_creation_params(&record).await?;
     let record = context.log.session(id).await?.ok_or_else(missing)?;
     let made_of = CreationParams::read(&*context.log, &record).await?;
-    Ok(ClaimedSession { record, made_of, claim, changed: Vec::new() })
+    Ok(ClaimedSession { record, made_of, claim, changed: Vec::new(), waiting })
 }
 
 fn start(
@@ -255,8 +258,8 @@ fn start(
     // This session needs none that was opened in advance.
     let _ = options.slot.take_prepared(None);
     let roots: Vec<PathBuf> = place.all().cloned().collect();
-    let ClaimedSession { record, claim, changed, .. } = claimed;
+    let ClaimedSession { record, claim, changed, waiting, .. } = claimed;
     let (slot, policy) = (options.slot.clone(), options.policy.clone());
-    let start = SessionTaskStart { record, claim, changed, slot, policy, linked };
+    let start = SessionTaskStart { record, claim, changed, slot, policy, linked, waiting };
     Ok(SessionHandle::start(context, start, &roots)?)
 }

@@ -9,6 +9,7 @@
 mod ending;
 mod fork;
 mod limits;
+mod mending;
 mod starting;
 mod status;
 mod waking;
@@ -131,14 +132,15 @@ impl std::fmt::Debug for SessionRegistry {
 }
 
 impl SessionRegistry {
-    /// Call it inside a runtime: a task looks after the workers that are kept `warm`.
+    /// Call it inside a runtime: one task looks after the workers that are kept `warm`, another
+    /// after sessions that could not go on.
     pub fn new(
         context: SessionContext,
         agents: Arc<dyn AgentSource>,
         policy: PermissionPolicy,
         warm: WarmSettings,
     ) -> Arc<Self> {
-        Arc::new(Self {
+        let registry = Arc::new(Self {
             pools: Pools::new(context.setup.clone(), context.settings.clone(), warm),
             context,
             agents,
@@ -150,7 +152,9 @@ impl SessionRegistry {
             forks: FairLimiter::new(limits::MAX_FORKS),
             put_aside_at: Mutex::default(),
             stopping: CancellationToken::new(),
-        })
+        });
+        registry.keep_mending();
+        registry
     }
 
     pub fn context(&self) -> &SessionContext {
@@ -251,8 +255,7 @@ impl SessionRegistry {
         self.live_session(id).map(|live| live.handle).filter(|handle| !handle.is_over())
     }
 
-    /// The phase of the session's task, also why it ended: that is known until the session is
-    /// woken again, or many others were.
+    /// The phase of the session's task, until it has ended.
     pub fn phase(&self, id: SessionId) -> Option<watch::Receiver<SessionPhase>> {
         self.live_session(id).map(|live| live.handle.phase())
     }

@@ -28,7 +28,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use wire::{CallId, Fault, Json, Message, RpcError, RpcId, Seq, SessionId, TurnId};
 
 use crate::budget::BudgetLimits;
-use crate::context::SessionContext;
+use crate::context::{SessionContext, WaitingPrompt};
 use crate::details::ClientRequest;
 use crate::host::{AgentCapabilities, HostSlot};
 use crate::link::LinkOutcome;
@@ -122,6 +122,8 @@ pub(crate) struct SessionTaskStart {
     pub(crate) policy: PermissionPolicy,
     /// The agent, if it has the session already.
     pub(crate) linked: Option<LinkOutcome>,
+    /// Prompts of the log that never began.
+    pub(crate) waiting: Vec<WaitingPrompt>,
 }
 
 /// A cheap handle on a running session.
@@ -233,9 +235,9 @@ impl SessionHandle {
         let forbidden = context.settings.forbidden.renewed();
         let roots = Arc::new(Roots::open(roots, &forbidden)?);
         let commands_of_task = sender.downgrade();
-        let (session, linked) =
+        let (session, linked, waiting) =
             SessionTask::new(context.clone(), start, roots, commands_of_task, phase_sender);
-        ::task::spawn(session.run(commands, linked));
+        ::task::spawn(session.run(commands, linked, waiting));
         Ok(handle)
     }
 

@@ -63,6 +63,23 @@ impl LogHealth {
     }
 }
 
+impl LogTrouble {
+    /// Every name that a trouble can have.
+    pub const NAMES: [&'static str; 5] =
+        ["disk_full", "files_gone", "write_failed", "sync_failed", "read_failed"];
+
+    /// What is wrong, in a word for programs.
+    pub fn name(&self) -> &'static str {
+        match (self.kind, &self.error) {
+            (_, StoreError::DiskFull { .. }) => "disk_full",
+            (TroubleKind::Files, _) => "files_gone",
+            (TroubleKind::Writing, _) => "write_failed",
+            (TroubleKind::Syncing, _) => "sync_failed",
+            (TroubleKind::Reading, _) => "read_failed",
+        }
+    }
+}
+
 impl TroubleKind {
     /// What is wrong, as the beginning of a sentence.
     pub fn words(self) -> &'static str {
@@ -116,8 +133,12 @@ impl HealthNotes {
         self.has_any.store(true, Ordering::Release);
     }
 
+    pub(crate) fn has_any(&self) -> bool {
+        self.has_any.load(Ordering::Acquire)
+    }
+
     pub(crate) fn clear(&self, kind: TroubleKind) {
-        if !self.has_any.load(Ordering::Acquire) {
+        if !self.has_any() {
             return;
         }
         let mut troubles = self.lock();
@@ -128,7 +149,7 @@ impl HealthNotes {
     }
 
     pub(crate) fn troubles(&self) -> Vec<LogTrouble> {
-        if !self.has_any.load(Ordering::Acquire) {
+        if !self.has_any() {
             return Vec::new();
         }
         let mut troubles = self.lock();

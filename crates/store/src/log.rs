@@ -9,9 +9,9 @@ use async_trait::async_trait;
 use wire::{Event, Millis, Seq, SessionId};
 
 use crate::{
-    AppendedRange, Batch, Claim, ClaimOwner, Damage, DecisionFilter, LogHealth, LogUsage, LoggedDecision,
-    NewSession, PageStart, PruneRule, RecordChanges, SessionFilter, SessionOrigin, SessionRecord,
-    StoreError,
+    AppendedRange, Batch, Claim, ClaimOwner, Damage, DecisionFilter, LogHealth, LogUsage,
+    LoggedDecision, NewSession, PageStart, PruneRule, RecordChanges, SessionFilter, SessionOrigin,
+    SessionRecord, StoreError,
 };
 
 #[async_trait]

@@ -399,6 +399,7 @@ impl EventLog for SqliteLog {
     }
 
     fn health(&self) -> LogHealth {
+        let _noted = self.check_space();
         let mut troubles = self.health.troubles();
         // Nobody may have written since.
         let is_known = troubles.iter().any(|trouble| trouble.kind == TroubleKind::Files);

@@ -29,6 +29,7 @@
 
 pub mod browser;
 pub mod daemon;
+pub mod disk_faults;
 pub mod event_client;
 pub mod helper_programs;
 pub mod json_schema;
@@ -38,6 +39,7 @@ pub mod model_server;
 pub mod proc;
 pub mod schema;
 pub mod sdk_client;
+pub mod small_disk;
 pub mod tap;
 pub mod test_executables;
 pub mod test_home;

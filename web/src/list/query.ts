@@ -2,8 +2,8 @@
 // be linked to.
 import type { Session, SessionStatus } from "../api/types";
 
-/** A session's status as a person sees it: idle, but its last turn failed. */
-export type ShownStatus = SessionStatus | "failed";
+/** A session's status as a person sees it: failed as well if it is idle, but its last turn has failed. */
+export type ShownStatus = SessionStatus;
 
 export interface Query {
   words: string;
@@ -25,8 +25,9 @@ export function shownStatusOf(session: Session): ShownStatus {
   return failureOf(session) ? "failed" : session.status;
 }
 
-/** Why the session's last turn failed, if it did and none has begun since. */
+/** Why the session cannot go on, or why its last turn failed if none has begun since. */
 export function failureOf(session: Session): { message: string; remedy?: string | null } | undefined {
+  if (session.status === "failed") return { message: session.halted ?? "the session could not go on" };
   if (session.status !== "idle" && session.status !== "closed") return undefined;
   if (session.lastTurn?.stopReason !== "error") return undefined;
   return session.lastTurn.error ?? { message: "the turn failed" };

@@ -125,7 +125,7 @@ impl Requests {
             Effect::Refresh => {
                 ChatMessage::Info(Box::new(client.get(base()?).await.map_err(told)?))
             }
-            Effect::CheckUptime => match client.get::<Value>("/v1/health").await {
+            Effect::CheckUptime => match client.health().await {
                 Ok(health) => match health["uptimeSeconds"].as_i64() {
                     // Seconds are cut off, so it may be almost one more.
                     Some(seconds) => {

@@ -6,7 +6,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Serialize;
+use store::{LogHealth, LogTrouble, LogUsage, StoreError};
 use utoipa::ToSchema;
+use wire::SessionId;
 
 use crate::attachments;
 use crate::daemon::Daemon;
@@ -60,7 +62,7 @@ pub(crate) async fn alive() -> &'static str {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Health {
-    /// `ok`, `degraded` if the log cannot be read, or `stopping`.
+    /// `ok`, `degraded` if the log cannot be read or written, or `stopping`.
     status: &'static str,
     version: &'static str,
     uptime_seconds: u64,
@@ -83,27 +85,76 @@ pub(crate) struct SessionCount {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StoreHealth {
+    /// Nothing fails just now.
     ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_on_disk: Option<u64>,
+    /// The first of the troubles.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    /// What fails just now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    troubles: Vec<StoreTrouble>,
+    /// Sessions that were found missing from the database, until they are deleted. Not for tokens
+    /// that are limited to their own sessions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    lost_sessions: Vec<SessionId>,
+    /// Sessions that could not go on, and were not put right yet.
+    halted_sessions: usize,
+}
+
+/// Something about the log that fails.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct StoreTrouble {
+    /// `disk_full`, `files_gone`, `write_failed`, `sync_failed` or `read_failed`.
+    kind: &'static str,
+    /// Milliseconds since 1970.
+    since: i64,
+    /// The last error, and what to do.
+    detail: String,
+}
+
+impl From<LogTrouble> for StoreTrouble {
+    fn from(trouble: LogTrouble) -> Self {
+        let detail = trouble.error.to_string();
+        Self { kind: trouble.name(), since: trouble.since.0, detail }
+    }
+}
+
+impl StoreHealth {
+    /// The health of a log, and its size if that could be found out and is to be told.
+    fn of(daemon: &Daemon, usage: &Result<LogUsage, StoreError>, sees_all: bool) -> Self {
+        let LogHealth { troubles, lost } = daemon.registry.log().health();
+        let unreadable = usage.as_ref().err().map(ToString::to_string);
+        let first = troubles.first().map(|trouble| trouble.error.to_string());
+        let lost_sessions = lost.into_iter().filter(|_| sees_all).map(|lost| lost.id).collect();
+        Self {
+            ok: usage.is_ok() && troubles.is_empty(),
+            bytes_on_disk: usage.as_ref().ok().filter(|_| sees_all).map(|now| now.bytes_on_disk),
+            error: first.or(unreadable),
+            troubles: troubles.into_iter().map(StoreTrouble::from).collect(),
+            lost_sessions,
+            halted_sessions: daemon.registry.context().halted.n_halted(),
+        }
+    }
 }
 
 /// The health of the daemon and its log.
 #[utoipa::path(get, path = "/v1/health", operation_id = "getHealth", tag = "daemon",
     responses((status = 200, description = "All is well", body = Health),
-        (status = 503, description = "The log cannot be read, or the daemon is stopping", body = Health)))]
+        (status = 503, description = "The log cannot be read or written, or the daemon is stopping", body = Health)))]
 pub(crate) async fn health(
     Observer(principal): Observer,
     State(daemon): State<Arc<Daemon>>,
 ) -> (StatusCode, Json<Health>) {
     let usage = daemon.registry.log().usage().await;
-    let (known, sees_all) = (usage.as_ref().ok(), !principal.own_sessions);
-    let status = match &usage {
+    let sees_all = !principal.own_sessions;
+    let store = StoreHealth::of(&daemon, &usage, sees_all);
+    let status = match store.ok {
         _ if daemon.stopping.is_cancelled() => "stopping",
-        Ok(_) => "ok",
-        Err(_) => "degraded",
+        true => "ok",
+        false => "degraded",
     };
     let health = Health {
         status,
@@ -111,13 +162,9 @@ pub(crate) async fn health(
         uptime_seconds: daemon.started.elapsed().as_secs(),
         sessions: sees_all.then(|| SessionCount {
             live: daemon.registry.n_live(),
-            total: known.map(|usage| usage.n_sessions),
+            total: usage.ok().map(|usage| usage.n_sessions),
         }),
-        store: StoreHealth {
-            ok: usage.is_ok(),
-            bytes_on_disk: known.filter(|_| sees_all).map(|usage| usage.bytes_on_disk),
-            error: usage.as_ref().err().map(ToString::to_string),
-        },
+        store,
     };
     let code = if status == "ok" { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (code, Json(health))

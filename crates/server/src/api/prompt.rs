@@ -8,10 +8,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sessions::details::{ClientRequest, SessionDetails};
+use sessions::details::{ClientRequest, PromptEnd, PromptRequest, SessionDetails};
 use sessions::mint;
-use sessions::session::{PromptAcceptance, SessionHandle};
+use sessions::session::{PromptAcceptance, QueuedPrompt, SessionHandle};
+use store::SessionRecord;
 use utoipa::ToSchema;
+use wire::event::StopReason;
 use wire::{SessionId, TurnId};
 
 use super::session::SessionView;
@@ -58,6 +60,50 @@ pub(crate) struct PromptReceipt {
     /// The same request was taken before; nothing was prompted now.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     reused: bool,
+    /// What became of it, if it was taken before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fate: Option<PromptFate>,
+}
+
+/// What became of a prompt.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PromptFate {
+    state: PromptState,
+    /// How its turn has ended: ACP's stop reason, or `error`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop_reason: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum PromptState {
+    /// Its turn begins when those before it have ended.
+    Waiting,
+    Running,
+    Ended,
+    /// Its turn will not begin.
+    Dropped,
+}
+
+impl PromptFate {
+    fn of(daemon: &Daemon, record: &SessionRecord, taken: &PromptRequest, is_queued: bool) -> Self {
+        let is_awake = || daemon.registry.awake_handle(record.id).is_some();
+        let (state, stop_reason) = match (&taken.end, record.active_turn) {
+            (Some(PromptEnd::Ended(reason)), _) => (PromptState::Ended, Some(reason.clone())),
+            (Some(PromptEnd::Dropped), _) => (PromptState::Dropped, None),
+            (None, _) if daemon.registry.has_halted(record.id, taken.turn) => {
+                (PromptState::Ended, Some(StopReason::Error.as_str().to_owned()))
+            }
+            (None, Some(active)) if active == taken.turn && !is_queued && is_awake() => {
+                (PromptState::Running, None)
+            }
+            (None, Some(_)) => (PromptState::Waiting, None),
+            // Of an earlier version, which noted no ends.
+            (None, None) => (PromptState::Ended, None),
+        };
+        Self { state, stop_reason }
+    }
 }
 
 /// Prompts the session; what follows is in its events.
@@ -73,8 +119,10 @@ pub(crate) async fn prompt(
         let why = format!("a prompt has at most {MAX_ATTACHMENTS} attachments");
         return Err(Problem::bad_request(why));
     }
-    let accepted =
-        |turn_id, reused| (StatusCode::ACCEPTED, Json(PromptReceipt { turn_id, reused }));
+    let accepted = |turn_id, fate: Option<PromptFate>| {
+        let receipt = PromptReceipt { turn_id, reused: fate.is_some(), fate };
+        (StatusCode::ACCEPTED, Json(receipt))
+    };
     let request_turn = |id| request_turn(id, &prompt, &principal, record.id);
     let request = prompt.client_request_id.as_deref().map(request_turn).transpose()?;
     // Asked before anything is read or woken: the attachments may be gone by now.
@@ -82,7 +130,7 @@ pub(crate) async fn prompt(
         && let Some(taken) = SessionDetails::read(&record).request(*turn)
     {
         return match taken.digest == request.digest {
-            true => Ok(accepted(*turn, true)),
+            true => Ok(accepted(*turn, Some(fate(&daemon, record.id, *turn).await?))),
             false => Err(Problem::other_request()),
         };
     }
@@ -111,7 +159,31 @@ pub(crate) async fn prompt(
     };
     let received = daemon.registry.with(record.id, prompting).await?;
     drop(enclosed.place);
-    Ok(accepted(turn, received == PromptAcceptance::Known))
+    let fate = match received {
+        PromptAcceptance::New => None,
+        PromptAcceptance::Known => Some(fate(&daemon, record.id, turn).await?),
+    };
+    Ok(accepted(turn, fate))
+}
+
+/// What became of a prompt that was taken before.
+async fn fate(daemon: &Daemon, id: SessionId, turn: TurnId) -> Result<PromptFate, Problem> {
+    let waiting = waiting(daemon, id).await;
+    let is_queued = waiting.iter().any(|queued| queued.turn == turn);
+    // Read after the queue: a prompt that has left it is in the record.
+    let record = daemon.registry.record(id).await?;
+    let taken = SessionDetails::read(&record).request(turn).cloned();
+    let taken = taken.unwrap_or(PromptRequest { turn, digest: String::new(), end: None });
+    Ok(PromptFate::of(daemon, &record, &taken, is_queued))
+}
+
+/// The prompts that wait in a session.
+async fn waiting(daemon: &Daemon, id: SessionId) -> Vec<QueuedPrompt> {
+    match daemon.registry.awake_handle(id) {
+        // A session that was unloaded just now has no queue.
+        Some(session) => session.waiting().await.unwrap_or_default(),
+        None => Vec::new(),
+    }
 }
 
 /// The turn id of a prompt with a request id. It is derived from that id, so that it is the same
@@ -194,11 +266,7 @@ pub(crate) struct QueueEntry {
     responses((status = 200, description = "The queue", body = PromptQueue)))]
 pub(crate) async fn queue(session: SessionRequest<Observer>) -> Result<Json<PromptQueue>, Problem> {
     let (daemon, _, record) = session.visible().await?;
-    let waiting = match daemon.registry.awake_handle(record.id) {
-        // A session that was unloaded just now has no queue.
-        Some(session) => session.waiting().await.unwrap_or_default(),
-        None => Vec::new(),
-    };
+    let waiting = waiting(&daemon, record.id).await;
     let record = daemon.registry.record(record.id).await?;
     let is_waiting = |turn: &TurnId| waiting.iter().any(|queued| queued.turn == *turn);
     let running = record.active_turn.filter(|turn| !is_waiting(turn));

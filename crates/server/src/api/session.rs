@@ -26,7 +26,7 @@ use super::options::{AgentOptions, SessionLimits, SessionUsage};
 use crate::daemon::Daemon;
 use crate::input::{Admin, JsonBody, Observer, Operator, OptionalJsonBody, SessionRequest};
 use crate::principal::Principal;
-use crate::problem::Problem;
+use crate::problem::{Problem, kinds};
 use crate::request_names::digest;
 
 /// Longer ones are no titles.
@@ -103,7 +103,7 @@ pub(crate) struct SessionView {
     epoch: String,
     /// Size of its events in the log.
     bytes: u64,
-    /// Why it stopped with a failure; missing again once it is loaded anew.
+    /// Why it could not go on; missing again once it does, which it tries by itself.
     halted: Option<String>,
     /// The turn that runs or is about to.
     active_turn: Option<String>,
@@ -145,8 +145,11 @@ impl SessionView {
         let details = SessionDetails::read(&record);
         // A session without limits and usage has the default budget.
         let budget = Some(&details.budget).filter(|budget| !budget.is_default());
+        let status = daemon.registry.status(&record).await;
+        // Nothing runs in a session that could not go on, whatever its log says last.
+        let active_turn = record.active_turn.filter(|_| status != SessionStatus::Failed);
         Self {
-            status: daemon.registry.status(&record).await,
+            status,
             clients: daemon.registry.n_clients(record.id),
             halted: daemon.registry.halted(record.id),
             id: record.id,
@@ -160,7 +163,7 @@ impl SessionView {
             head: record.head.0,
             epoch: format!("{:x}", record.epoch),
             bytes: record.bytes,
-            active_turn: record.active_turn.map(|turn| turn.to_string()),
+            active_turn: active_turn.map(|turn| turn.to_string()),
             made_by: details.made_by,
             permissions: details.permissions,
             limits: budget.map(|budget| SessionLimits::of(&budget.limits())),
@@ -410,8 +413,16 @@ pub(crate) async fn close(session: SessionRequest<Operator>) -> Result<Json<Sess
     params(("id" = String, Path, description = "The session")),
     responses((status = 204, description = "Gone")))]
 pub(crate) async fn delete(session: SessionRequest<Admin>) -> Result<StatusCode, Problem> {
-    let (daemon, _, record) = session.visible().await?;
-    daemon.registry.delete(record.id).await?;
-    daemon.vocabulary_snapshots.forget(record.id);
+    let daemon = session.daemon.clone();
+    let named = SessionId::parse(&session.id);
+    let id = match session.visible().await {
+        // What is left of it is forgotten.
+        Err(problem) if problem.is(kinds::SESSION_MISSING) => {
+            named.map_err(|error| Problem::bad_request(error.to_string()))?
+        }
+        found => found?.2.id,
+    };
+    daemon.registry.delete(id).await?;
+    daemon.vocabulary_snapshots.forget(id);
     Ok(StatusCode::NO_CONTENT)
 }

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use sessions::details::{ClientRequest, SessionDetails};
-use sessions::registry::SessionRegistry;
-use store::SessionFilter;
+use sessions::registry::{RegistryError, SessionRegistry};
+use store::{SessionFilter, SessionRecord};
 use tokio::sync::OnceCell;
 use wire::SessionId;
 
@@ -27,6 +27,19 @@ pub(crate) struct CreatedSessions {
     names: Mutex<RequestNames<Arc<CreatedSessionEntry>, MAX_REMEMBERED>>,
     /// Principals whose request ids were read back from the log.
     read_back: tokio::sync::Mutex<HashSet<String>>,
+}
+
+/// The record of a session, if it is still there. A log that cannot be read is an error: a session
+/// is not made a second time because of it.
+async fn existing(
+    registry: &SessionRegistry,
+    id: SessionId,
+) -> Result<Option<SessionRecord>, Problem> {
+    match registry.record(id).await {
+        Ok(record) => Ok(Some(record)),
+        Err(RegistryError::NoSuchSession(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 #[derive(Debug)]
@@ -53,7 +66,7 @@ impl CreatedSessions {
         loop {
             let entry = self.entry(&name, &request.digest);
             if let Some(id) = entry.session.get()
-                && let Ok(record) = registry.record(*id).await
+                && let Some(record) = existing(registry, *id).await?
                 && !principal.made(&record)
             {
                 // An earlier principal of this name made it.
@@ -71,7 +84,7 @@ impl CreatedSessions {
             let made = making.await.copied();
             let is_new = is_new.load(Ordering::Relaxed);
             match made {
-                Ok(id) if is_new || registry.record(id).await.is_ok() => {
+                Ok(id) if is_new || existing(registry, id).await?.is_some() => {
                     return Ok((id, is_new));
                 }
                 // It was deleted meanwhile.

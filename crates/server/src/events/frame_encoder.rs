@@ -96,10 +96,15 @@ impl FrameEncoder {
         }
     }
 
-    /// Writes the end of a run of which the log has none.
-    pub(super) fn conclude(&mut self, buffer: &mut FrameBuffer) {
+    /// Whether it is one run alone that is read, and that has not begun.
+    pub(super) fn is_run_waiting(&self) -> bool {
+        matches!(&self.vocabulary, EncoderVocabulary::Run(run) if run.is_waiting())
+    }
+
+    /// Writes the end of a run of which the log has none, and `why` it has none.
+    pub(super) fn conclude(&mut self, why: Option<&str>, buffer: &mut FrameBuffer) {
         if let EncoderVocabulary::Run(run) = &mut self.vocabulary {
-            for Frame { name, data } in run.conclude() {
+            for Frame { name, data } in run.conclude(why) {
                 buffer.push_notice(name.unwrap_or_default(), &data);
             }
         }

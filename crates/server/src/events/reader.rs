@@ -44,8 +44,8 @@ pub(super) struct EventReader {
     /// What the first frames tell, until they are written.
     opening: Option<StreamStart>,
     ending: Option<StreamEnd>,
-    /// Whether the client was told, since the last event, that the session's task has failed.
-    is_halt_sent: bool,
+    /// Why the session could not go on, if the client was told that since the last event.
+    halted: Option<String>,
 }
 
 impl EventReader {
@@ -75,7 +75,7 @@ impl EventReader {
             epoch_known_to: record.head,
             opening: Some(start),
             ending: None,
-            is_halt_sent: false,
+            halted: None,
         }
     }
 
@@ -143,7 +143,9 @@ impl EventReader {
     pub(super) fn close(&mut self, ending: &StreamEnd, buffer: &mut FrameBuffer) {
         match (self.log.format, ending) {
             // Its `end` is the last that a reader of a run waits for.
-            (StreamFormat::Run(_), StreamEnd::Done(_)) => self.encoder.conclude(buffer),
+            (StreamFormat::Run(_), StreamEnd::Done(_)) => {
+                self.encoder.conclude(self.halted.as_deref(), buffer);
+            }
             _ => ending.write(buffer),
         }
     }
@@ -189,7 +191,7 @@ impl EventReader {
             }
             self.encoder.encode(&event, buffer);
             self.read_to = event.seq;
-            self.is_halt_sent = false;
+            self.halted = None;
             if self.is_awaited_end(&event) {
                 self.ending = Some(StreamEnd::Done("turn_ended"));
                 break;
@@ -226,8 +228,7 @@ impl EventReader {
                 // Its last events may have been written between the reading and the question.
                 self.read_page().await?;
                 if self.read_ahead.as_slice().is_empty() {
-                    buffer.push_notice("session_halted", &json!({ "detail": why }));
-                    self.is_halt_sent = true;
+                    self.tell_halt(why, buffer);
                 }
                 return Ok(());
             }
@@ -250,8 +251,25 @@ impl EventReader {
 
     /// The failure of the session's task, which the log may not be able to record.
     fn halt(&self) -> HaltWatch {
-        let is_wanted = !self.is_halt_sent && !matches!(self.log.format, StreamFormat::Run(_));
-        HaltWatch(is_wanted.then(|| self.daemon.registry.phase(self.log.session)).flatten())
+        let (registry, id) = (&self.daemon.registry, self.log.session);
+        // A run that waits goes on when the session can.
+        match self.halted.is_some() || self.encoder.is_run_waiting() {
+            true => HaltWatch::default(),
+            false => HaltWatch { why: registry.halted(id), phase: registry.phase(id) },
+        }
+    }
+
+    /// Writes that the session could not go on. Who waits for an end has it with that: the log may
+    /// have none for long.
+    fn tell_halt(&mut self, why: String, buffer: &mut FrameBuffer) {
+        // Readers of a run know of no notices; its last frames say it.
+        if !matches!(self.log.format, StreamFormat::Run(_)) {
+            buffer.push_notice("session_halted", &json!({ "detail": why }));
+        }
+        self.halted = Some(why);
+        if self.until != StreamUntil::Cut {
+            self.ending = Some(StreamEnd::Done("session_halted"));
+        }
     }
 
     async fn read_page(&mut self) -> Result<(), StreamEnd> {
@@ -296,18 +314,23 @@ impl EventReader {
 
 /// A watch for the failure of a session's task, and why it failed: its log takes no more events,
 /// and so may not record it.
-#[derive(Debug)]
-pub(super) struct HaltWatch(pub(super) Option<watch::Receiver<SessionPhase>>);
+#[derive(Debug, Default)]
+pub(super) struct HaltWatch {
+    /// Why it failed before.
+    pub(super) why: Option<String>,
+    pub(super) phase: Option<watch::Receiver<SessionPhase>>,
+}
 
 impl HaltWatch {
     pub(super) fn why(&self) -> Option<String> {
-        self.0.as_ref()?.borrow().halted().map(str::to_owned)
+        let now = || self.phase.as_ref()?.borrow().halted().map(str::to_owned);
+        self.why.clone().or_else(now)
     }
 
     /// Waits until it has come, which is never where the session ends in good order, or is not
     /// awake: then its next event is what comes first.
     pub(super) async fn come(&mut self) {
-        if let Some(phase) = &mut self.0
+        if let Some(phase) = &mut self.phase
             && phase.wait_for(|phase| phase.halted().is_some()).await.is_ok()
         {
             return;

@@ -9,6 +9,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
+use store::{LogHealth, LogTrouble};
 
 /// The source of a number; empty until it is set.
 pub(super) struct MetricSource<T>(RwLock<Option<Box<dyn Fn() -> T + Send + Sync>>>);
@@ -47,6 +48,36 @@ impl Collector for DroppedLinesCollector {
         let (name, help) = ("log_lines_dropped", "Lines that the daemon's own log left out");
         let kind = counter.metric_type();
         counter.encode(encoder.encode_descriptor(name, help, None, kind)?)
+    }
+}
+
+/// The state of the event log.
+#[derive(Debug, Clone, Default)]
+pub struct LogState {
+    pub health: LogHealth,
+    /// Sessions that could not go on, and were not put right yet.
+    pub n_halted: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct LogStateCollector(pub(super) Arc<MetricSource<LogState>>);
+
+impl Collector for LogStateCollector {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
+        let Some(LogState { health, n_halted }) = self.0.ask() else { return Ok(()) };
+        let (name, help) = ("store_trouble", "1 for what fails just now about the event log");
+        let mut gauges = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for kind in LogTrouble::NAMES {
+            let is_there = health.troubles.iter().any(|trouble| trouble.name() == kind);
+            let gauge = ConstGauge::new(i64::from(is_there));
+            gauge.encode(gauges.encode_family(&[("kind", kind)])?)?;
+        }
+        let mut gauge = |name: &str, help: &str, n: usize| {
+            let gauge = ConstGauge::new(i64::try_from(n).unwrap_or(i64::MAX));
+            gauge.encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
+        };
+        gauge("sessions_lost", "Sessions missing from the database", health.lost.len())?;
+        gauge("sessions_halted", "Sessions that could not go on", n_halted)
     }
 }
 

@@ -1,7 +1,8 @@
 use bus::ExitReport;
 use sessions::observer::{Observer, ReceivedPrompt};
+use store::{LogHealth, LogTrouble, LostSession, StoreError, TroubleKind};
 use wire::event::{StopReason, TurnEnded};
-use wire::{Json, SessionId, TurnId};
+use wire::{Json, Millis, Seq, SessionId, TurnId};
 
 use super::*;
 
@@ -137,6 +138,22 @@ fn requests_appends_and_refusals_are_counted() {
     ] {
         assert_eq!(value(&metrics, name), Some(wanted), "{name}");
     }
+}
+
+#[test]
+fn trouble_with_the_log_is_told_by_its_kind() {
+    let metrics = metrics();
+    let full = "switchyard_store_trouble{kind=\"disk_full\"}";
+    assert_eq!(value(&metrics, full), None, "nobody has said anything");
+    let error = StoreError::DiskFull { path: "switchyard.db".into() };
+    let trouble = LogTrouble { kind: TroubleKind::Writing, since: Millis(1), error };
+    let lost = LostSession { id: SessionId::derived(&[b"a"]), head: Seq(3) };
+    let health = LogHealth { troubles: vec![trouble], lost: vec![lost] };
+    metrics.log_state_from(move || LogState { health: health.clone(), n_halted: 2 });
+    assert_eq!(value(&metrics, full), Some(1.0));
+    assert_eq!(value(&metrics, "switchyard_store_trouble{kind=\"read_failed\"}"), Some(0.0));
+    assert_eq!(value(&metrics, "switchyard_sessions_lost"), Some(1.0));
+    assert_eq!(value(&metrics, "switchyard_sessions_halted"), Some(2.0));
 }
 
 #[test]

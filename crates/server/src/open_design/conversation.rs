@@ -26,7 +26,7 @@ use super::Runs;
 use super::run_request::NewRun;
 use crate::locking::Locking as _;
 use crate::principal::Principal;
-use crate::problem::Problem;
+use crate::problem::{Problem, kinds};
 
 /// How much of its session's id a run's id begins with: enough to find one session, and
 /// little enough to leave the rest of it unknown.
@@ -66,13 +66,25 @@ impl Runs {
         };
         // A conversation whose id was made here.
         if let Ok(main) = SessionId::parse(id)
-            && let Ok(record) = self.daemon.visible(id, principal).await
+            && let Some(record) = self.visible(id, principal).await?
             && ConversationNote::read(&record).is_some_and(|note| note.conversation_id == *id)
         {
             return Ok(Conversation { id: id.clone(), main, owner });
         }
         let main = SessionId::derived(&["conversation", &owner, id].map(str::as_bytes));
         Ok(Conversation { id: id.clone(), main, owner })
+    }
+
+    /// A session that `principal` may see, if there is one.
+    pub(super) async fn visible(
+        &self,
+        id: &str,
+        principal: &Principal,
+    ) -> Result<Option<SessionRecord>, Problem> {
+        match self.daemon.visible(id, principal).await {
+            Err(problem) if problem.is(kinds::NOT_FOUND) => Ok(None),
+            found => found.map(Some),
+        }
     }
 
     /// The session in which `agent` talks in this conversation, and its record, if it exists.

@@ -97,7 +97,8 @@ pub(super) async fn list(
         for record in &page {
             if fits(record) {
                 let all = runs.run_indexes.runs(&**runs.daemon.registry.log(), record).await?;
-                found.extend(all.into_iter().filter(|run| statuses.contains(&run.status)));
+                let all = all.into_iter().map(|run| runs.as_it_stands(run));
+                found.extend(all.filter(|run| statuses.contains(&run.status)));
             }
             next = Some(PageStart::of(record));
             if found.len() >= limit {

@@ -13,11 +13,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use store::SessionRecord;
 use tokio::time::Instant;
-use wire::TurnId;
+use wire::{Category, Fault, TurnId};
 
 use super::Runs;
 use super::conversation::session_prefix;
-use super::run_index::Run;
+use super::run_index::{Run, RunStatus};
 use super::run_request::NewRun;
 use crate::input::{PathParams, QueryParams};
 use crate::principal::{Principal, Role};
@@ -74,14 +74,26 @@ impl Runs {
         let turn = TurnId::parse(id).map_err(|_| missing())?;
         let log = self.daemon.registry.log();
         for record in log.find(session_prefix(&turn)).await? {
-            let Ok(record) = self.daemon.visible(record.id.as_str(), principal).await else {
+            let Some(record) = self.visible(record.id.as_str(), principal).await? else {
                 continue;
             };
             if let Some((run, _)) = self.run_indexes.run(&**log, &record, turn).await? {
-                return Ok((record, run));
+                return Ok((record, self.as_it_stands(run)));
             }
         }
         Err(missing())
+    }
+
+    /// A run of the log, as it is: nothing runs in a session that could not go on.
+    pub(super) fn as_it_stands(&self, mut run: Run) -> Run {
+        let registry = &self.daemon.registry;
+        if run.status == RunStatus::Running
+            && registry.has_halted(run.session_id, run.id)
+            && let Some(why) = registry.halted(run.session_id)
+        {
+            run.fail(&Fault::new(Category::Internal, why));
+        }
+        run
     }
 
     /// Stops a run, and no other that may have come after it. Answers when it has ended.
@@ -105,6 +117,10 @@ impl Runs {
                 (Some(session), Some(_)) => {
                     session.drop_queued(run.id).await?;
                 }
+                (None, Some(_)) if self.daemon.registry.halted(record.id).is_some() => {
+                    let session = self.daemon.registry.session(record.id).await?;
+                    session.drop_queued(run.id).await?;
+                }
                 (None, Some(_)) => {
                     let why = "another process has this conversation";
                     return Err(Problem::of(kinds::IN_USE).detail(why));
@@ -123,7 +139,7 @@ impl Runs {
             let Some((now, heard)) = self.run_indexes.run(&**log, record, run.id).await? else {
                 return Ok(run);
             };
-            run = now;
+            run = self.as_it_stands(now);
             if !run.status.is_active() {
                 return Ok(run);
             }

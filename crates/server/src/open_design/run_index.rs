@@ -193,7 +193,7 @@ impl Run {
         }
     }
 
-    fn fail(&mut self, fault: &Fault) {
+    pub(super) fn fail(&mut self, fault: &Fault) {
         (self.status, self.exit_code) = (RunStatus::Failed, Some(1));
         self.error = Some(fault.message.chars().take(MAX_ERROR_CHARS).collect());
         self.error_code = Some(run_code(fault.category, self.had_worker));

@@ -103,11 +103,17 @@ impl RunVocabulary {
         out
     }
 
-    /// Frames for the end of a run of which the log has none.
-    pub(crate) fn conclude(&mut self) -> Vec<Frame> {
+    /// Whether its turn has not begun.
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self.stage, RunStage::Before | RunStage::Waiting)
+    }
+
+    /// Frames for the end of a run of which the log has none, and `why` it has none.
+    pub(crate) fn conclude(&mut self, why: Option<&str>) -> Vec<Frame> {
         let mut out = Vec::new();
         if self.stage != RunStage::Over {
-            self.fail(&Fault::new(Category::Internal, "the log has no end of this run"), &mut out);
+            let why = why.unwrap_or("the log has no end of this run");
+            self.fail(&Fault::new(Category::Internal, why), &mut out);
             out.push(self.ended(None, UiEndStatus::Failed, json!({})));
             self.stage = RunStage::Over;
         }

@@ -53,7 +53,11 @@ impl From<StoreError> for Problem {
             StoreError::Damaged { .. }
             | StoreError::Corrupt { .. }
             | StoreError::CorruptRecord { .. } => Self::of(kinds::DAMAGED).detail(said),
+            StoreError::SessionLost { .. } => Self::of(kinds::SESSION_MISSING).detail(said),
             StoreError::DiskFull { .. } => Self::of(kinds::DISK_FULL).detail(said),
+            error if error.is_trouble() => {
+                Self::of(kinds::LOG_UNAVAILABLE).detail(said).retry_after(5)
+            }
             _ => Self::internal(said),
         }
     }

@@ -68,6 +68,8 @@ kinds! {
     TOO_MANY_TOKENS: 409 "too-many-tokens" "there are too many tokens";
     STREAM_BUSY: 409 "busy" "this stream has a reader already";
 
+    SESSION_MISSING: 410 "lost" "the session is missing from the log" "NOT_FOUND";
+
     BODY_TOO_LARGE: 413 "body-too-large" "the body is too large" "PAYLOAD_TOO_LARGE";
     FILE_TOO_LARGE: 413 "body-too-large" "the file is too large" "PAYLOAD_TOO_LARGE";
     LONG_PROMPT: 413 "prompt-too-large" "the prompt is too large" "AGENT_PROMPT_TOO_LARGE";
@@ -89,6 +91,7 @@ kinds! {
     SESSION_OVER: 503 "session-over" "the session could not go on";
     SHUTTING_DOWN: 503 "shutting-down" "the daemon is shutting down" "UPSTREAM_UNAVAILABLE";
     TOO_MANY_REQUESTS: 503 "too-many-requests" "too many requests wait";
+    LOG_UNAVAILABLE: 503 "log-unavailable" "the log cannot be used just now" "UPSTREAM_UNAVAILABLE";
     TOO_MANY_CONNECTIONS: 503 "too-many-connections" "too many connections";
     DISK_FULL: 507 "disk-full" "the disk is full";
 

@@ -1,7 +1,8 @@
 //! Turns and questions that a process which died left open in a session's log.
 //!
 //! In: the session's events. Out: the events that end what was begun, so that nobody waits
-//! for a turn that will not end, and the audit says of every question what became of it.
+//! for a turn that will not end, and the audit says of every question what became of it; and the
+//! prompts that never began, which still can.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use wire::{CallId, Category, Draft, Event, Fault, Json, Kind, Seq, TurnId};
 use super::draft;
 use crate::permission::{PolicyQuestion, summary};
 
+const SEND_AGAIN: &str = "send the prompt again";
 /// Events read at once.
 const PAGE: usize = 512;
 /// A session has far fewer questions at a time; beyond this a log is not one of ours.
@@ -24,9 +26,18 @@ const MAX_QUESTIONS: usize = 4096;
 
 #[derive(Default)]
 pub(super) struct UnfinishedTurns {
-    /// Received and never ended, in order, and whether they started.
-    turns: Vec<(TurnId, bool)>,
+    /// Started and never ended, in order.
+    started: Vec<TurnId>,
+    waiting: Vec<WaitingPrompt>,
     questions: BTreeMap<CallId, OpenQuestion>,
+}
+
+/// A prompt that was accepted, and whose turn has not begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WaitingPrompt {
+    pub(crate) turn: TurnId,
+    /// Its place in the log.
+    pub(crate) seq: Seq,
 }
 
 struct OpenQuestion {
@@ -60,12 +71,16 @@ impl UnfinishedTurns {
 
     fn see(&mut self, event: &Event) {
         match (&event.kind, event.turn) {
-            (Kind::PromptReceived, Some(turn)) => self.turns.push((turn, false)),
+            (Kind::PromptReceived, Some(turn)) => {
+                self.waiting.push(WaitingPrompt { turn, seq: event.seq });
+            }
             (Kind::TurnStarted, Some(turn)) => {
-                self.turns.iter_mut().filter(|(t, _)| *t == turn).for_each(|(_, s)| *s = true);
+                self.waiting.retain(|prompt| prompt.turn != turn);
+                self.started.push(turn);
             }
             (Kind::TurnEnded | Kind::PromptDropped, Some(turn)) => {
-                self.turns.retain(|(t, _)| *t != turn);
+                self.waiting.retain(|prompt| prompt.turn != turn);
+                self.started.retain(|started| *started != turn);
             }
             _ => self.see_question(event),
         }
@@ -87,21 +102,31 @@ impl UnfinishedTurns {
         }
     }
 
-    /// The events that close it all: questions first, then the turns that they were asked in. The
-    /// flag says whether somebody had been asked.
-    pub(super) fn close(self, record: &SessionRecord) -> Vec<(Draft, bool)> {
-        let questions = self.questions.into_iter();
+    /// The events that close what was begun, for the reason `why`: questions first, then the turns
+    /// that they were asked in. The flag says whether somebody had been asked.
+    pub(super) fn close(&mut self, record: &SessionRecord, why: &Fault) -> Vec<(Draft, bool)> {
+        let questions = std::mem::take(&mut self.questions).into_iter();
         let mut drafts: Vec<_> = questions
             .map(|(id, question)| (question.withdrawn(id, record), question.was_asked))
             .collect();
-        drafts.extend(self.turns.into_iter().map(|(turn, has_started)| {
-            let draft = match has_started {
-                true => draft(Some(turn), interrupted()),
-                false => draft(Some(turn), PromptDropped { reason: DropReason::Interrupted }),
-            };
-            (draft, true)
-        }));
+        let ended = |turn| (draft(Some(turn), TurnEnded::failed(why.clone())), true);
+        drafts.extend(self.started.drain(..).map(ended));
         drafts
+    }
+
+    /// The events that drop prompts that wait.
+    pub(super) fn drop_waiting(
+        &mut self,
+        is_dropped: impl Fn(TurnId) -> bool,
+        reason: DropReason,
+    ) -> Vec<Draft> {
+        let dropped = self.waiting.extract_if(.., |prompt| is_dropped(prompt.turn));
+        dropped.map(|prompt| draft(Some(prompt.turn), PromptDropped { reason })).collect()
+    }
+
+    /// The prompts that wait, in order.
+    pub(super) fn waiting(self) -> Vec<WaitingPrompt> {
+        self.waiting
     }
 }
 
@@ -130,9 +155,17 @@ impl OpenQuestion {
     }
 }
 
-/// The end of a turn whose process died.
-pub(super) fn interrupted() -> TurnEnded<'static> {
+/// The fault of a turn whose process died.
+pub(super) fn interrupted() -> Fault {
     let message = "Switchyard ended while this turn was running";
-    let fault = Fault::new(Category::Interrupted, message).remedy("send the prompt again");
-    TurnEnded::failed(fault)
+    Fault::new(Category::Interrupted, message).remedy(SEND_AGAIN)
+}
+
+/// The fault of a turn that could not go on in the log.
+pub(super) fn not_logged(why: &str) -> Fault {
+    let message = format!(
+        "the agent was stopped because the log could not keep what it said; the last of it is \
+         missing: {why}"
+    );
+    Fault::new(Category::Internal, message).remedy(SEND_AGAIN)
 }

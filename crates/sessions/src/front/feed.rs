@@ -6,15 +6,17 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::Value;
-use store::{BudgetedRead, EventLog, ReadBudget, ReadPermit};
+use store::{BudgetedRead, EventLog, ReadBudget, ReadPermit, StoreError};
 use tokio::task::AbortHandle;
 use wire::event::{AgentNotification, AskedQuestion, StopReason, TurnEnded};
 use wire::{CallId, Event, Json, Kind, OwnEvent, RawJson, RpcError, RpcId, Seq, TurnId};
 
 use super::introduction::ClientCapabilities;
 use super::refusal;
+use crate::halted::HaltedSessions;
 use crate::link;
 use crate::lock::lock;
 use crate::pending::PendingQuestions;
@@ -25,6 +27,8 @@ use projection::{AcpReplay, OutputPace, TerminalsAsText};
 
 /// Events read at once.
 const PAGE: usize = 256;
+/// The pause before a log that could not be read is read again.
+const READ_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// The client's prompts that wait for their turn to end.
 pub(super) type WaitingPrompts = Arc<Mutex<HashMap<TurnId, RpcId>>>;
@@ -48,6 +52,7 @@ pub(super) struct Feed {
     pub(super) asking: HashMap<CallId, AbortHandle>,
     pub(super) calls: Vec<ClientCall>,
     pub(super) pending: Arc<PendingQuestions>,
+    pub(super) halted: Arc<HaltedSessions>,
     /// Switchyard's own terminals, which the client cannot look into, as text.
     pub(super) terminals: TerminalsAsText,
 }
@@ -65,7 +70,19 @@ impl Feed {
                 _ => None,
             };
             let reading = self.budget.read(&*log, self.handle.id(), self.cursor, PAGE).await;
-            let Ok(BudgetedRead { events, taken }) = reading else { break };
+            let BudgetedRead { events, taken } = match reading {
+                Ok(read) => read,
+                Err(StoreError::NoSuchSession(_) | StoreError::Closed) => break,
+                Err(error) => {
+                    // How they end cannot be told any more. What comes later may be read again.
+                    self.fail_prompts(Some(error.to_string())).await;
+                    if over.is_some() {
+                        break;
+                    }
+                    tokio::time::sleep(READ_AGAIN_AFTER).await;
+                    continue;
+                }
+            };
             for event in &events {
                 self.send_event(event).await;
                 self.cursor = event.seq;
@@ -258,6 +275,8 @@ impl Feed {
     async fn fail_prompts(&self, why: Option<String>) {
         let why = why.unwrap_or_else(|| "the session has ended".into());
         let waiting = std::mem::take(&mut *lock(&self.prompts));
+        // Whoever was told that a prompt has failed sends it again.
+        self.halted.drop_turns(self.handle.id(), waiting.keys().copied());
         for id in waiting.into_values() {
             let _ = self.client.respond(&id, Err(RpcError::internal(&why))).await;
         }

@@ -96,19 +96,46 @@ impl Front {
         replays: bool,
     ) -> RpcResult {
         let answer = wire::remove_member(&open.answer, "sessionId").map_err(RpcError::internal)?;
-        if !replays {
-            return Ok(answer);
+        if replays || open.handle.is_over() {
+            self.follow_anew(named, open, replays).await?;
         }
+        Ok(answer)
+    }
+
+    /// Follows a session anew that the client has open: one that could not go on is woken for it.
+    async fn follow_anew(
+        self: &Arc<Self>,
+        named: &str,
+        open: &OpenSession,
+        replays: bool,
+    ) -> Result<(), RpcError> {
         open.feed.abort();
         let id = open.handle.id();
+        let handle = self.registry.session(id).await?;
         let record = self.registry.log().session(id).await.map_err(OpenError::from)?;
         let Some(record) = record else { return Err(RpcError::not_found(named)) };
         let alias = (named != id.as_str()).then(|| named.to_owned());
-        let replayed = self.replay(&record, alias.as_deref()).await?;
-        let (handle, answer_kept) = (open.handle.clone(), open.answer.clone());
-        let opened = OpenedSession { handle, answer: answer_kept, cursor: record.head };
-        self.start_feed(opened, alias, open.prompts.clone(), Some(replayed)).await?;
-        Ok(answer)
+        let replayed = match replays {
+            true => Some(self.replay(&record, alias.as_deref()).await?),
+            false => None,
+        };
+        let opened = OpenedSession { handle, answer: open.answer.clone(), cursor: record.head };
+        self.start_feed(opened, alias, open.prompts.clone(), replayed).await
+    }
+
+    /// The session that a message is about, as the client has it open, and able to go on: whatever
+    /// kept it from that may be over.
+    pub(super) async fn usable(
+        self: &Arc<Self>,
+        message: &Message,
+    ) -> Result<OpenSession, RpcError> {
+        let open = self.scoped(message)?;
+        if !open.handle.is_over() {
+            return Ok(open);
+        }
+        let named = named_session(message)?;
+        self.follow_anew(&named, &open, false).await?;
+        self.scoped(message)
     }
 
     /// A session by our id, or by the agent's.
@@ -199,6 +226,7 @@ impl Front {
             asking: std::collections::HashMap::default(),
             calls: Vec::new(),
             pending: registry.context().pending.clone(),
+            halted: registry.context().halted.clone(),
             terminals: replayed.unwrap_or_else(|| TerminalsAsText::new(&public_id, true)),
         };
         let feed = self.tasks.spawn(task::boxed(feed.run())).abort_handle();

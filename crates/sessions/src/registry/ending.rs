@@ -30,9 +30,27 @@ impl SessionRegistry {
             let _ended = session.cancel(by).await;
             return Ok(());
         }
-        match self.context.log.owner(id).await? {
-            ClaimOwner::Other { pid } => Err(StoreError::InUse { session: id, pid }.into()),
-            ClaimOwner::Nobody | ClaimOwner::ThisLog => Ok(()),
+        if let ClaimOwner::Other { pid } = self.context.log.owner(id).await? {
+            return Err(StoreError::InUse { session: id, pid }.into());
+        }
+        if self.record(id).await?.active_turn.is_none() {
+            return Ok(());
+        }
+        // What a failure or an earlier process left is not to run, whenever the log takes that.
+        let is_halted = self.halted(id).is_some();
+        self.context.halted.drop_all(id);
+        match self.context.end_unfinished(id).await {
+            Err(StoreError::InUse { .. }) => {
+                // Its task is just ending, or somebody wakes it.
+                match self.session(id).await {
+                    Ok(session) => drop(session.cancel(by).await),
+                    Err(_) if is_halted => {}
+                    Err(error) => return Err(error),
+                }
+                Ok(())
+            }
+            Err(_) if is_halted => Ok(()),
+            ended => Ok(ended?),
         }
     }
 
@@ -55,6 +73,7 @@ impl SessionRegistry {
                 }
             }
         }
+        self.cancel(id, "close").await?;
         let record = self.record(id).await?;
         if record.is_closed {
             return Ok(());
@@ -68,9 +87,18 @@ impl SessionRegistry {
 
     /// Ends a session and removes its log and its own directory.
     pub async fn delete(&self, id: SessionId) -> Result<(), RegistryError> {
-        self.record(id).await?;
-        let _claim = self.end_for_good(id).await?;
+        match self.record(id).await {
+            // What is left of it can be forgotten.
+            Err(RegistryError::Open(open::OpenError::Store(StoreError::SessionLost {
+                ..
+            }))) => {}
+            found => {
+                found?;
+                let _claim = self.end_for_good(id).await?;
+            }
+        }
         self.context.log.delete(id).await?;
+        self.context.halted.remove(id);
         if let Some(dirs) = &self.context.settings.own_dirs
             && let Err(error) = tokio::fs::remove_dir_all(dirs.join(id.as_str())).await
             && error.kind() != std::io::ErrorKind::NotFound

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 use store::{ClaimOwner, EventLog, SessionRecord, StoreError};
 use utoipa::ToSchema;
-use wire::{Seq, SessionId};
+use wire::{Seq, SessionId, TurnId};
 
 use super::SessionRegistry;
 use crate::session::SessionPhase;
@@ -22,6 +22,8 @@ pub enum SessionStatus {
     RequiresAction,
     /// Its process ended in the middle of a turn.
     Interrupted,
+    /// It could not go on, because its log could not.
+    Failed,
     Closed,
     Damaged,
 }
@@ -30,15 +32,22 @@ pub enum SessionStatus {
 const MAX_SEARCHED_EVENTS: usize = 500;
 
 impl SessionRegistry {
-    /// Why the session's task halted; none once it is woken again.
+    /// Why the session could not go on; none once it is woken again.
     pub fn halted(&self, id: SessionId) -> Option<String> {
-        self.phase(id)?.borrow().halted().map(str::to_owned)
+        self.context.halted.get(id).map(|halt| halt.why)
+    }
+
+    /// Whether `turn` ran when the session could not go on: it does not run any more, also where
+    /// the log does not say so yet.
+    pub fn has_halted(&self, id: SessionId, turn: TurnId) -> bool {
+        self.context.halted.get(id).is_some_and(|halt| halt.turn == Some(turn))
     }
 
     pub async fn status(&self, record: &SessionRecord) -> SessionStatus {
         let phase = self.awake_handle(record.id).map(|handle| handle.phase().borrow().clone());
         match (record, phase) {
             (SessionRecord { damage: Some(_), .. }, _) => SessionStatus::Damaged,
+            (_, None) if self.halted(record.id).is_some() => SessionStatus::Failed,
             (_, Some(SessionPhase::RequiresAction)) => SessionStatus::RequiresAction,
             // Listed a moment before the session's own task says so.
             _ if self.context.pending.count(record.id) > 0 => SessionStatus::RequiresAction,

@@ -20,7 +20,7 @@ use roots::Roots;
 use serde_json::json;
 use store::{Batch, Claim, Durability, RecordChanges, StoreError};
 use tokio::sync::{mpsc, watch};
-use wire::event::{DropReason, OptionSet, PromptDropped};
+use wire::event::{DropReason, OptionSet};
 use wire::{Category, Draft, Fault, Json, Kind, Millis, OwnEvent, Seq, SessionId, TurnId};
 
 use super::cancelling::Cancelling;
@@ -34,8 +34,9 @@ use super::silence::Silence;
 use super::turn_progress::TurnProgress;
 use super::turns::Turns;
 use super::{ReplySender, SessionError, SessionPhase, SessionTaskCommand, SessionTaskStart};
-use crate::context::{SessionContext, draft};
+use crate::context::{SessionContext, WaitingPrompt, draft};
 use crate::details::SessionDetails;
+use crate::halted::{DroppedPrompts, Halt};
 use crate::host::HostSlot;
 use crate::link::LinkOutcome;
 use crate::mint;
@@ -105,8 +106,8 @@ impl SessionTask {
         roots: Arc<Roots>,
         commands: mpsc::WeakSender<SessionTaskCommand>,
         phase: watch::Sender<SessionPhase>,
-    ) -> (Self, Option<LinkOutcome>) {
-        let SessionTaskStart { record, claim, changed, slot, policy, linked } = start;
+    ) -> (Self, Option<LinkOutcome>, Vec<WaitingPrompt>) {
+        let SessionTaskStart { record, claim, changed, slot, policy, linked, waiting } = start;
         let judge = Arc::new(Judge {
             policy,
             rules: context.rules.clone(),
@@ -151,15 +152,19 @@ impl SessionTask {
             is_closed: false,
             _claim: claim,
         };
-        (task, linked)
+        (task, linked, waiting)
     }
 
     pub(super) async fn run(
         mut self,
         mut commands: mpsc::Receiver<SessionTaskCommand>,
         linked: Option<LinkOutcome>,
+        waiting: Vec<WaitingPrompt>,
     ) {
-        let ended = self.run_until_end(&mut commands, linked).await;
+        let ended = match self.restore(&waiting).await {
+            Ok(()) => self.run_until_end(&mut commands, linked).await,
+            Err(failure) => Err(failure),
+        };
         let over = match ended {
             Ok(SessionTaskEnd::Finished) => SessionPhase::Over(None),
             Ok(SessionTaskEnd::PutAside) => SessionPhase::PutAside,
@@ -189,15 +194,22 @@ impl SessionTask {
     async fn halt(&mut self, halt: &LogFailure) {
         tracing::warn!(session = %self.id, why = halt.0, "session halted");
         let (turn, why) = (self.turns.current(), halt.0.clone());
-        self.context.notices.add(self.id, Notice::Halted { turn, why });
+        self.context.notices.add(self.id, Notice::Halted { turn, why: why.clone() });
         // No longer listening comes first: the agent's last messages would wait for us, and we
         // for the agent.
         let agent = self.release();
-        if let Some(running) = self.turns.running() {
+        let mut is_logged = self.turns.queued().next().is_none();
+        let running = self.turns.running().map(|running| running.turn);
+        if let Some(turn) = running {
             let fault = Fault::new(Category::Internal, &halt.0);
             // A session that is full has room for this; a full disk has not.
-            let _ = self.end_turn_with(running.turn, fault).await;
+            is_logged &= self.end_turn_with(turn, fault).await.is_ok();
         }
+        let dropped = DroppedPrompts::default();
+        let halt = Halt { why: why.clone(), turn: running, is_logged, dropped };
+        self.context.halted.add(self.id, halt);
+        // Everybody is told now: an agent may take its time to end.
+        self.phase.send_replace(SessionPhase::Over(Some(why)));
         if let Some(agent) = agent {
             agent.host.stop(|_| {}).await;
         }
@@ -275,10 +287,7 @@ impl SessionTask {
             SessionTaskCommand::Drop { turn, reply } => {
                 let is_dropped = self.turns.drop_queued(turn);
                 if is_dropped {
-                    let reason = DropReason::Dropped;
-                    let drafts = vec![draft(Some(turn), PromptDropped { reason })];
-                    let changes = self.next_turn_is_active();
-                    self.append(drafts, changes).await?;
+                    self.log_dropped(&[turn], DropReason::Dropped).await?;
                 }
                 tell(reply, is_dropped);
             }

@@ -100,6 +100,11 @@ impl<P> Turns<P> {
         Ok(())
     }
 
+    /// Queues a prompt that was accepted before, however many wait.
+    pub(crate) fn restore(&mut self, turn: TurnId, prompt: P) {
+        self.queue.push_back((turn, prompt));
+    }
+
     /// Starts the next prompt, unless a turn runs or nothing waits.
     pub(crate) fn start_next(&mut self) -> Option<(TurnId, P)> {
         if self.running.is_some() {

@@ -142,8 +142,7 @@ impl LogWriter {
         }
         match self.transact(&mut group) {
             Ok(effects) => {
-                self.health.clear(TroubleKind::Files);
-                self.health.clear(TroubleKind::Writing);
+                self.note_success();
                 self.finish(group, &effects);
             }
             Err(fault) if group.len() == 1 => {
@@ -153,6 +152,14 @@ impl LogWriter {
             // One of them may be to blame, by its size for example. Alone, each gets the
             // answer that it deserves.
             Err(_) => group.into_iter().for_each(|job| self.commit(vec![job])),
+        }
+    }
+
+    fn note_success(&self) {
+        // On a full disk a small append may still find a place, where the next one does not.
+        if self.health.has_any() && self.watch.files.check_space().is_ok() {
+            self.health.clear(TroubleKind::Files);
+            self.health.clear(TroubleKind::Writing);
         }
     }
 

@@ -2,42 +2,29 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 use store::{EventLog, LogHealth, StoreError, TroubleKind};
 
+use testkit::small_disk::SmallDisk;
+
 use crate::fixture::{batch, id, new, open, read_all, temp};
 
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    fn mount(at: PathBuf) -> Option<Self> {
-        fs::create_dir(&at).unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"])
-            .arg(&at)
-            .output()
-            .is_ok_and(|output| output.status.success());
-        mounted.then_some(Self(at))
+/// Where this user may mount one.
+fn small_disk(over: PathBuf) -> Option<SmallDisk> {
+    let disk = SmallDisk::mount(&over, "2m");
+    if disk.is_none() {
+        eprintln!("skipped: mounting a tmpfs is not permitted here");
     }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
+    disk
 }
 
 #[tokio::test]
 async fn a_full_disk_refuses_appends_until_there_is_space_again() {
     let dir = temp();
-    let Some(disk) = SmallDisk::mount(dir.path().join("disk")) else {
-        eprintln!("skipped: mounting a tmpfs is not permitted here");
-        return;
-    };
-    let ballast = disk.0.join("ballast");
+    let Some(disk) = small_disk(dir.path().join("disk")) else { return };
+    let ballast = disk.path().join("ballast");
     fs::write(&ballast, vec![0; 512 * 1024]).unwrap();
-    let log = open(&disk.0);
+    let log = open(disk.path());
     log.create(new("a")).await.unwrap();
 
     let text = "x".repeat(5000);
@@ -61,7 +48,7 @@ async fn a_full_disk_refuses_appends_until_there_is_space_again() {
     assert_eq!(log.health(), LogHealth::default());
     log.append(batch("a", &["there is space again"])).await.unwrap();
     drop(log);
-    let log = open(&disk.0);
+    let log = open(disk.path());
     assert_eq!(log.session(id("a")).await.unwrap().unwrap().damage, None);
     let (events, error) = read_all(&log, id("a")).await;
     assert_eq!((events.len(), error), (n_acknowledged + 1, None));
@@ -70,16 +57,11 @@ async fn a_full_disk_refuses_appends_until_there_is_space_again() {
 #[tokio::test]
 async fn what_has_no_room_for_its_first_words_is_not_made() {
     let dir = temp();
-    let Some(disk) = SmallDisk::mount(dir.path().join("disk")) else {
-        eprintln!("skipped: mounting a tmpfs is not permitted here");
-        return;
-    };
-    let log = open(&disk.0);
+    let Some(disk) = small_disk(dir.path().join("disk")) else { return };
+    let log = open(disk.path());
     log.create(new("a")).await.unwrap();
     // There is some, but hardly any.
-    let ballast = fs::File::create(disk.0.join("ballast")).unwrap();
-    std::io::copy(&mut std::io::repeat(0), &mut &ballast).unwrap_err();
-    ballast.set_len(ballast.metadata().unwrap().len() - (128 << 10)).unwrap();
+    disk.fill_but(128 << 10);
 
     let refusal = log.create(new("b")).await.unwrap_err();
 

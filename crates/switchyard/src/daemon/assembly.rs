@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use runtimes::catalogue::BuiltInAgent;
 use server::daemon::{Daemon, DaemonSettings};
-use server::metrics::{Metrics, WarmPool};
+use server::metrics::{LogState, Metrics, WarmPool};
 use sessions::context::SessionContext;
 use sessions::host::AgentCommand;
 use sessions::order::SessionOrder;
@@ -57,6 +57,8 @@ pub(super) fn assemble(
     metrics.warm_pools_from(move || {
         weak.upgrade().map(|registry| warm_pools(&registry)).unwrap_or_default()
     });
+    let (log, halted) = (registry.log().clone(), registry.context().halted.clone());
+    metrics.log_state_from(move || LogState { health: log.health(), n_halted: halted.n_halted() });
     let projects_dir = wanted.projects.clone().unwrap_or_else(|| config.home.projects());
     let sessions_dir = state.join("sessions");
     for dir in [&projects_dir, &sessions_dir] {

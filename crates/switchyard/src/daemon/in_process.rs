@@ -69,7 +69,9 @@ impl InProcessDaemon {
         config: &Arc<Config>,
         options: InProcessOptions,
     ) -> Result<Self, Failure> {
-        let mut context = session_context::open(config).await?;
+        // Prompts that an earlier process left go on in a daemon that stays, or when their session is
+        // opened.
+        let (mut context, _) = session_context::open(config).await?;
         context.settings.forced_mode = options.overrides_mode.then_some(options.policy.mode);
         context.settings.questions_wait = options.can_ask;
         let (own, guarded) = Self::new(config, context, options.policy, options.is_warm)?;

@@ -61,7 +61,7 @@ pub(crate) async fn serve(
     let login = Login::new(guard.clone());
     let elsewhere = listeners.bases_elsewhere(&wanted);
     let bases = (listeners.page_base(), elsewhere.clone());
-    let mut context = session_context::open(&config).await?;
+    let (mut context, waiting) = session_context::open(&config).await?;
     context.settings.questions_wait = true;
     context.move_all_creation_params().await?;
     let daemon = assemble(&config, &wanted, bases, context, config.policy(), true, &metrics)?;
@@ -99,6 +99,7 @@ pub(crate) async fn serve(
         .layer(axum::middleware::from_fn_with_state(metrics, metrics::measure));
     let serving = listeners.serve(&daemon, &guard, router);
     service.ready(&status);
+    daemon.registry.resume_waiting(waiting);
     let again = async |service: &DaemonService| {
         reload(&args, &config, &guard, &daemon, service, &mut announcing)
     };

@@ -7,6 +7,7 @@ use runtimes::scratch::Scratch;
 use sessions::context::SessionContext;
 use sessions::settings::WorkerSetup;
 use store::{EventLog, PruneRule, SqliteLog};
+use wire::SessionId;
 
 use crate::config::Config;
 use crate::home::make_private_dir;
@@ -25,14 +26,15 @@ pub(crate) fn open_unrecovered(config: &Config) -> Result<SessionContext, Failur
     Ok(SessionContext::new(open_log(config)?, config.settings(), setup))
 }
 
-/// A session context that is ready to run sessions, swept of what an earlier crash left.
-pub(crate) async fn open(config: &Config) -> Result<SessionContext, Failure> {
+/// A session context that is ready to run sessions, swept of what an earlier crash left; and the
+/// sessions in which prompts of an earlier process wait.
+pub(crate) async fn open(config: &Config) -> Result<(SessionContext, Vec<SessionId>), Failure> {
     let context = open_unrecovered(config)?;
     sweep(config).await;
     context.rules.follow(config.rules_file()).map_err(anyhow::Error::from)?;
-    context.recover().await?;
+    let waiting = context.recover().await?;
     prune(config, &context).await?;
-    Ok(context)
+    Ok((context, waiting))
 }
 
 /// Ends workers and removes temporary files that an earlier crash left.

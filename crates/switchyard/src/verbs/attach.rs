@@ -138,6 +138,9 @@ impl AttachView {
         if let Some(why) = self.log.halted.take() {
             let why = sanitize_line(&why, MAX_WHY_CHARS);
             terminal::say(&format!("the session could not go on: {why}"));
+            // The log may not be able to say so.
+            (self.open_turns, self.questions) = (Vec::new(), Vec::new());
+            self.stop = Some(StopReason::Error);
         }
         let mut offers_more = false;
         for event in &events {

@@ -149,7 +149,7 @@ async fn status(config: &Config, as_json: bool) -> Result<ExitCode, Failure> {
         }
         return Ok(ExitCode::from(NOT_FOUND));
     };
-    let health: Value = daemon.client.get("/v1/health").await?;
+    let health = daemon.client.health().await?;
     let at = &daemon.info;
     if as_json {
         let all = json!({ "running": true, "daemon": at, "health": health });
@@ -181,14 +181,34 @@ fn state(health: &Value) -> String {
     // Writing to a String cannot fail.
     _ = writeln!(text, "sessions  {}{total} in memory", count(&sessions["live"]));
     let store = &health["store"];
-    _ = match store["error"].as_str() {
-        Some(error) => writeln!(text, "log       {error}"),
-        None => writeln!(
+    let troubles = store["troubles"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if let Some(bytes) = store["bytesOnDisk"].as_u64() {
+        _ = writeln!(text, "log       {} MB on disk", bytes.div_ceil(1 << 20));
+    }
+    for trouble in troubles {
+        let since = trouble["since"].as_u64().unwrap_or_default();
+        let now = u64::try_from(sessions::mint::now().0).unwrap_or_default();
+        let lasts = shown_time(Duration::from_millis(now.saturating_sub(since)));
+        _ = writeln!(text, "trouble   {} (for {lasts})", word(&trouble["detail"]));
+    }
+    if let (Some(error), true) = (store["error"].as_str(), troubles.is_empty()) {
+        _ = writeln!(text, "trouble   {error}");
+    }
+    let n_halted = count(&store["haltedSessions"]);
+    if n_halted > 0 {
+        _ = writeln!(
             text,
-            "log       {} MB on disk",
-            count(&store["bytesOnDisk"]).div_ceil(1 << 20)
-        ),
-    };
+            "halted    {n_halted} sessions could not go on; they do when the log can"
+        );
+    }
+    for lost in store["lostSessions"].as_array().into_iter().flatten() {
+        let id = word(lost);
+        _ = writeln!(
+            text,
+            "lost      session {id} is missing from the log; restore a backup, or forget it: \
+             switchyard sessions delete {id}"
+        );
+    }
     text
 }
 

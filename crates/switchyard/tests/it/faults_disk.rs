@@ -20,9 +20,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use testkit::proc;
 use testkit::sdk_client::{ClientBehavior, SdkClient};
+use testkit::small_disk::SmallDisk;
 use testkit::test_home::{PATIENCE, TestHome, wait_until};
 
 /// A few times what one page of events and one batch of messages take, far below what a flood is.
@@ -118,41 +119,20 @@ fn a_reader_that_stops_reading_costs_no_memory_and_gets_everything_later() {
     home.assert_empty_within(PATIENCE);
 }
 
-/// A small file system of its own as the home.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    /// Nothing when this user may not mount.
-    fn mount(home: &TestHome, size: &str) -> Option<Self> {
-        let dir = home.path().join("small");
-        fs::create_dir(&dir).unwrap();
-        let options = format!("size={size},mode=0700");
-        let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&dir).status();
-        if !mounted.is_ok_and(|status| status.success()) {
-            println!("skipped: a file system of 8 MiB could not be mounted");
-            return None;
-        }
-        fs::copy(home.path().join("switchyard.toml"), dir.join("switchyard.toml")).unwrap();
-        Some(Self(dir))
+/// A small file system of its own as the home; nothing when this user may not mount one.
+pub(crate) fn small_disk(home: &TestHome, size: &str) -> Option<SmallDisk> {
+    let config = fs::read(home.path().join("switchyard.toml")).unwrap_or_default();
+    let disk = SmallDisk::mount(home.path(), size);
+    if disk.is_none() {
+        println!("skipped: a file system of {size} could not be mounted");
     }
-
-    /// What a command says that tells no events.
-    fn output(&self, home: &TestHome, args: &[&str]) -> crate::cli::Ran {
-        home.command(args).env("SWITCHYARD_HOME", &self.0).output().unwrap().into()
-    }
-
-    fn run(&self, home: &TestHome, args: &[&str]) -> Ran {
-        let mut command = home.command(args);
-        command.env("SWITCHYARD_HOME", &self.0);
-        Live::start(command).finish()
-    }
+    fs::write(home.path().join("switchyard.toml"), config).unwrap();
+    disk
 }
 
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
-    }
+/// What a command says that tells no events.
+fn output(home: &TestHome, args: &[&str]) -> crate::cli::Ran {
+    home.command(args).output().unwrap().into()
 }
 
 #[test]
@@ -168,15 +148,14 @@ fn a_full_disk_stops_an_agent_that_floods() {
 #[test]
 fn a_daemon_that_finds_no_space_names_the_file() {
     let home = home();
-    let Some(disk) = SmallDisk::mount(&home, "4m") else { return };
+    let Some(disk) = small_disk(&home, "4m") else { return };
     // Everything is there but for what is written anew with each start.
-    assert_eq!(disk.output(&home, &["run", "demo", "say hello"]).code, 0);
-    assert_eq!(disk.output(&home, &["token", "show"]).code, 0);
-    let filler = fs::File::create(disk.0.join("filler")).unwrap();
-    std::io::copy(&mut std::io::repeat(0), &mut &filler).unwrap_err();
-    let refused = disk.output(&home, &["serve", "--host", "127.0.0.1:0"]);
+    assert_eq!(output(&home, &["run", "demo", "say hello"]).code, 0);
+    assert_eq!(output(&home, &["token", "show"]).code, 0);
+    disk.fill();
+    let refused = output(&home, &["serve", "--host", "127.0.0.1:0"]);
     assert_eq!(refused.code, 1, "{refused:?}");
-    assert!(refused.err.contains(disk.0.to_str().unwrap()), "{refused:?}");
+    assert!(refused.err.contains(disk.path().to_str().unwrap()), "{refused:?}");
     assert!(refused.err.contains("free some"), "{refused:?}");
     assert!(refused.err.contains("SWITCHYARD_HOME=DIR"), "{refused:?}");
 }
@@ -184,9 +163,8 @@ fn a_daemon_that_finds_no_space_names_the_file() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_is_told_of_a_full_disk() {
     let home = home();
-    let Some(disk) = SmallDisk::mount(&home, "4m") else { return };
-    let mut command = home.tokio_command(["acp", "demo"]);
-    command.env("SWITCHYARD_HOME", &disk.0);
+    let Some(_disk) = small_disk(&home, "4m") else { return };
+    let command = home.tokio_command(["acp", "demo"]);
     let client = SdkClient::ready(command, ClientBehavior::default()).await.unwrap();
     let session = client.new_session(home.work()).await.unwrap().session_id;
     let told = client.prompt(&session, &["text 1 500000 ; sleep 20"; 20].join(" ; ")).await;
@@ -199,10 +177,9 @@ async fn a_client_is_told_of_a_full_disk() {
 #[track_caller]
 fn check_full_disk(script: &str) {
     let home = home();
-    let Some(disk) = SmallDisk::mount(&home, "8m") else { return };
-    let filler = disk.0.join("filler");
-    fs::write(&filler, vec![0; 4 << 20]).unwrap();
-    let full = disk.run(&home, &["run", "demo", script, "--format", "json"]);
+    let Some(disk) = small_disk(&home, "8m") else { return };
+    disk.fill_but(4 << 20);
+    let full = run(&home, ["run", "demo", script, "--format", "json"]);
     assert_eq!(full.code, Some(1), "{}", full.stderr);
     assert!(
         full.stderr.contains("no space left") && full.stderr.contains("free some"),
@@ -212,29 +189,29 @@ fn check_full_disk(script: &str) {
     assert!(full.text().len() > 2 << 20, "not even what there was room for");
     home.assert_empty_within(PATIENCE);
 
-    let log = disk.run(&home, &["sessions", "export", "last"]);
+    let log = run(&home, ["sessions", "export", "last"]);
     assert_eq!(log.code, Some(0), "the log is not readable: {}", log.stderr);
     assert_whole(&log, &full.lines);
-    let shown = home.command(["sessions", "show", "last"]).env("SWITCHYARD_HOME", &disk.0).output();
+    let shown = home.command(["sessions", "show", "last"]).output();
     assert!(shown.unwrap().status.success());
 
-    let refused = disk.run(&home, &["run", "-s", "last", script, "--format", "json"]);
+    let refused = run(&home, ["run", "-s", "last", script, "--format", "json"]);
     assert_eq!(refused.code, Some(1), "{}", refused.stderr);
     assert!(refused.stderr.to_lowercase().contains("no space left"), "{}", refused.stderr);
 
     // What could not even keep its first words is not made.
-    let fresh = disk.output(&home, &["run", "demo", "say hello"]);
+    let fresh = output(&home, &["run", "demo", "say hello"]);
     assert_eq!(fresh.code, 1, "{fresh:?}");
     assert!(fresh.err.to_lowercase().contains("no space left"), "{fresh:?}");
     assert!(fresh.err.contains("SWITCHYARD_HOME"), "{fresh:?}");
     let listed: Value =
-        serde_json::from_str(&disk.output(&home, &["sessions", "list", "--json"]).out).unwrap();
+        serde_json::from_str(&output(&home, &["sessions", "list", "--json"]).out).unwrap();
     assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
 
-    fs::remove_file(filler).unwrap();
-    let next = disk.run(&home, &["run", "-s", "last", "echo once more", "--format", "json"]);
+    disk.free();
+    let next = run(&home, ["run", "-s", "last", "echo once more", "--format", "json"]);
     assert_eq!(next.code, Some(0), "{}", next.stderr);
-    let log = disk.run(&home, &["sessions", "export", "last"]);
+    let log = run(&home, ["sessions", "export", "last"]);
     assert_whole(&log, &full.lines);
     assert_whole(&log, &next.lines);
     let n_started = log.of_kind("turn_started").len();

@@ -124,7 +124,7 @@ fn a_killed_switchyard_loses_nothing_it_has_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_prompt_that_waited_when_switchyard_was_killed_is_not_forgotten() {
+async fn a_prompt_that_waited_when_switchyard_was_killed_runs_when_its_session_is_opened() {
     let home = home();
     let client = SdkClient::ready(home.tokio_command(["acp", "demo"]), ClientBehavior::default())
         .await
@@ -132,17 +132,26 @@ async fn a_prompt_that_waited_when_switchyard_was_killed_is_not_forgotten() {
     let session = client.new_session(home.work()).await.unwrap().session_id;
     let running = client.start_prompt(&session, "echo started ; hang");
     client.wait_for(&session, |update| format!("{update:?}").contains("started")).await;
-    let waiting = client.start_prompt(&session, "echo never");
+    let waiting = client.start_prompt(&session, "echo before it, ");
     let is_logged = wait_until(PATIENCE, || export(&home).of_kind("prompt_received").len() == 2);
     assert!(is_logged, "the second prompt is not in the log");
     proc::kill9(client.pid());
     drop((running, waiting, client));
     home.assert_empty_within(PATIENCE);
-    assert_usable(&home);
-    let log = export(&home);
-    assert_eq!(log.of_kind("prompt_received").len(), 3);
-    let n_closed = log.of_kind("turn_ended").len() + log.of_kind("prompt_dropped").len();
-    assert_eq!(n_closed, 3, "a prompt has no end: {:#?}", log.lines);
+    // A command that has nothing to do with the session leaves it alone.
+    assert_eq!(run(&home, ["run", "demo", "echo elsewhere", "--format", "json"]).code, Some(0));
+    let session = session.to_string();
+    let log = run(&home, ["sessions", "export", &session]);
+    assert_eq!(log.of_kind("turn_started").len(), 1, "{:#?}", log.lines);
+
+    let next = run(&home, ["run", "-s", &session, "echo once more", "--format", "json"]);
+
+    assert_eq!(next.code, Some(0), "{}", next.stderr);
+    assert_eq!(next.text(), "before it,once more");
+    let log = run(&home, ["sessions", "export", &session]);
+    let n_of = |kind| log.of_kind(kind).len();
+    assert_eq!((n_of("prompt_received"), n_of("turn_ended"), n_of("prompt_dropped")), (3, 3, 0));
+    home.assert_empty_within(PATIENCE);
 }
 
 #[test]

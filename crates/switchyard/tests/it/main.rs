@@ -37,6 +37,7 @@ mod habits;
 mod limits;
 mod limits_session;
 mod limits_stage;
+mod log_trouble;
 mod logs;
 mod native;
 mod native_conformance;

@@ -44,7 +44,7 @@ string_enum! {
         Dropped = "dropped",
         /// The session had reached a limit, and nobody let it go on.
         Limit = "limit",
-        /// Switchyard ended before its turn.
+        /// Switchyard ended before its turn; in logs of earlier versions, which did not keep it.
         Interrupted = "interrupted",
         /// A word of a newer version.
         Unknown = "unknown",

@@ -88,7 +88,8 @@ export function Head({ open, store, title, isRaw, onRaw }: Props) {
 /** The status by the log, which is newer than the list; otherwise the list's. */
 function statusOf({ conversation, isRead }: OpenSession, session: Session): SessionStatus {
   // The log does not say that nobody goes on with the turn.
-  if (session.status === "interrupted" && conversation.seq <= session.head) return "interrupted";
+  const { status } = session;
+  if ((status === "interrupted" || status === "failed") && conversation.seq <= session.head) return status;
   if (conversation.waiting.length > 0) return "requires_action";
   if (conversation.running) return "running";
   const isOver = isRead && conversation.seq >= session.head && (session.status === "running" || session.status === "requires_action");

@@ -30,7 +30,7 @@ fn log(lines: &[(Option<TurnId>, &str, Value)]) -> Vec<Event> {
 fn told(lines: &[(Option<TurnId>, &str, Value)]) -> Vec<(&'static str, Value)> {
     let mut words = RunVocabulary::new(own());
     let mut out: Vec<Frame> = log(lines).iter().flat_map(|event| words.read(event)).collect();
-    out.extend(words.conclude());
+    out.extend(words.conclude(None));
     out.into_iter().map(|frame| (frame.name.unwrap(), frame.data.read().unwrap())).collect()
 }
 

@@ -11,11 +11,11 @@ use std::time::Instant;
 
 use bus::StopStep;
 use store::RecordChanges;
-use wire::Json;
 use wire::event::{
     CancelRequested, CancelRung, CancelStep, DecidedBy, Decider, DropReason, PromptDropped,
     SessionClosed, StopReason, TurnEnded,
 };
+use wire::{Json, TurnId};
 
 use super::{LogFailure, SessionTask};
 use crate::context::draft;
@@ -33,11 +33,8 @@ impl SessionTask {
         }
         let dropped = self.turns.drop_all_queued();
         let reason = if by == "limit" { DropReason::Limit } else { DropReason::Cancelled };
-        let dropped = dropped.into_iter().map(|turn| draft(Some(turn), PromptDropped { reason }));
-        let dropped: Vec<_> = dropped.collect();
         if !dropped.is_empty() {
-            let changes = self.next_turn_is_active();
-            self.append(dropped, changes).await?;
+            self.log_dropped(&dropped, reason).await?;
         }
         if self.turns.running().is_none() {
             self.withdraw_limit(&Decider::new(DecidedBy::Cancel)).await?;
@@ -65,6 +62,20 @@ impl SessionTask {
         }
         self.cancelling.asked(Instant::now() + self.context.settings.cancel_grace);
         Ok(())
+    }
+
+    /// Logs that prompts were taken out of the queue.
+    pub(super) async fn log_dropped(
+        &mut self,
+        turns: &[TurnId],
+        reason: DropReason,
+    ) -> Result<(), LogFailure> {
+        let drafts = turns.iter().map(|turn| draft(Some(*turn), PromptDropped { reason }));
+        let drafts = drafts.collect();
+        turns.iter().for_each(|turn| self.details.note_dropped(*turn));
+        let details = Some(self.details.to_json());
+        let changes = RecordChanges { details, ..self.next_turn_is_active() };
+        self.append(drafts, changes).await
     }
 
     /// No turn runs any more: tells whoever waited for that.

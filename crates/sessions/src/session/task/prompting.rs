@@ -8,8 +8,8 @@ use wire::event::{DecidedBy, Decider, PromptReceived, TurnEnded, TurnStarted};
 use wire::{Category, Draft, Event, Fault, Json, OwnEvent, RawJson, Seq, TurnId};
 
 use super::{LogFailure, SessionTask};
-use crate::context::draft;
-use crate::details::{TurnEndSummary, prompt_text};
+use crate::context::{WaitingPrompt, draft};
+use crate::details::prompt_text;
 use crate::memory;
 use crate::notices::Notice;
 use crate::observer::{ReceivedPrompt, TurnWatch, WatchGuards};
@@ -48,6 +48,29 @@ impl PendingPrompt {
 }
 
 impl SessionTask {
+    /// Queues the prompts of the log that never began, in their order.
+    pub(super) async fn restore(&mut self, waiting: &[WaitingPrompt]) -> Result<(), LogFailure> {
+        for WaitingPrompt { turn, seq } in waiting {
+            let events = self.context.log.read(self.id, Seq(seq.0 - 1), 1).await?;
+            let Some(OwnEvent::PromptReceived(received)) = events.first().and_then(Event::own)
+            else {
+                return Err(not_in_log(*seq));
+            };
+            let params = Json::of(&PromptParts { prompt: received.prompt, meta: received.meta });
+            let text = prompt_text(&params);
+            let watch = self.watch(*turn, &params);
+            let mut prompt = PendingPrompt { params, logged_at: None, text, watch };
+            prompt.put_aside(*seq);
+            self.turns.restore(*turn, prompt);
+        }
+        Ok(())
+    }
+
+    fn watch(&self, turn: TurnId, params: &Json) -> WatchGuards<dyn TurnWatch> {
+        let prompt = ReceivedPrompt { session: self.id, turn, agent: &self.judge.agent, params };
+        self.context.settings.observers.watch(|observer| observer.prompt(&prompt))
+    }
+
     /// Logs a prompt and starts or queues it.
     pub(super) async fn receive(
         &mut self,
@@ -90,9 +113,7 @@ impl SessionTask {
         let received = PromptReceived { by, prompt, meta, client_request_id };
         let received = draft(Some(turn), received);
         // There is room; it was checked before anything was logged.
-        let prompted =
-            ReceivedPrompt { session: self.id, turn, agent: &self.judge.agent, params: &params };
-        let watch = self.context.settings.observers.watch(|observer| observer.prompt(&prompted));
+        let watch = self.watch(turn, &params);
         let _ = self.turns.enqueue(turn, PendingPrompt { params, logged_at: None, text, watch });
         let is_next = self.turns.next() == Some(turn) && self.link.agent().is_some();
         let may_start =
@@ -146,7 +167,7 @@ impl SessionTask {
             }
             _ => None,
         };
-        with.ok_or_else(|| LogFailure(format!("the prompt at {} is not in the log", seq.0)))
+        with.ok_or_else(|| not_in_log(seq))
     }
 
     /// Sends a prompt to the agent, once its start is logged behind `drafts`.
@@ -229,7 +250,7 @@ impl SessionTask {
         let mut ended = self.cancelling.end_of(ended);
         self.details.budget.end_turn(&ended);
         ended.cost_usd = self.details.budget.turn_cost_usd();
-        self.details.last_end = Some(TurnEndSummary::of(&ended));
+        self.details.note_end(turn, &ended);
         self.progress.end().ended(&ended);
         self.silence.forget_acts();
         self.tools.clear();
@@ -250,11 +271,11 @@ impl SessionTask {
 }
 
 /// The content of a prompt's params beside the session's id.
-#[derive(serde::Deserialize)]
+#[derive(serde::Serialize, serde::Deserialize)]
 struct PromptParts<'a> {
     #[serde(borrow)]
     prompt: RawJson<'a>,
-    #[serde(borrow, rename = "_meta")]
+    #[serde(borrow, rename = "_meta", skip_serializing_if = "Option::is_none")]
     meta: Option<RawJson<'a>>,
 }
 
@@ -268,6 +289,10 @@ impl Default for PromptParts<'_> {
     fn default() -> Self {
         Self { prompt: RawJson::EMPTY_LIST, meta: None }
     }
+}
+
+fn not_in_log(prompt: Seq) -> LogFailure {
+    LogFailure(format!("the prompt at {} is not in the log", prompt.0))
 }
 
 /// Puts a text block before the others.

@@ -89,7 +89,7 @@ async fn a_session_that_another_process_has_is_refused_with_its_number() {
 
     drop(claim);
     let cancelled = api.post(&format!("{path}/cancel"), &json!({})).await.is(200).body;
-    assert_eq!(cancelled["status"], "interrupted", "there is nothing to be stopped");
+    assert_eq!(cancelled["status"], "idle", "what a dead process left is ended");
     let other = api.get("/v1/sessions/x").await.is(404).body;
     assert_eq!(other.get("process"), None);
 }

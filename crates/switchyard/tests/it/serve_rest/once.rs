@@ -27,7 +27,8 @@ async fn a_prompt_with_a_name_is_prompted_once() {
     // After the death of the daemon.
     let api = api.restart().await;
     let again = api.post(&path, &prompt).await.is(202).body;
-    assert_eq!(again, json!({ "turnId": turn, "reused": true }));
+    let fate = json!({ "state": "ended", "stopReason": "end_turn" });
+    assert_eq!(again, json!({ "turnId": turn, "reused": true, "fate": fate }));
     api.post(&path, &other).await.refused(409, "idempotency-conflict");
     let next = json!({ "prompt": "echo more", "clientRequestId": "r2" });
     let next = api.post(&path, &next).await.is(202).body;

@@ -1,0 +1,51 @@
+//! Prompts that were accepted and had not begun when the daemon ended.
+
+use serde_json::json;
+
+use super::{home, talking};
+use crate::serve_rest::{Api, of_kind, text};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn prompts_that_waited_when_the_daemon_was_killed_run_in_order_and_once() {
+    let api = Api::start_in(home()).await;
+    let session = talking(&api).await;
+    let path = format!("/v1/sessions/{session}/prompt");
+    let large = "x".repeat(200_000);
+    let prompts = ["echo first of two", &format!("echo second of two {large}")];
+    let prompts = prompts.map(|text| json!({ "prompt": text, "clientRequestId": &text[5..11] }));
+    let mut turns = Vec::new();
+    for prompt in &prompts {
+        let accepted = api.post(&path, prompt).await.is(202).body;
+        turns.push(accepted["turnId"].clone());
+    }
+    let never_started = json!({ "agent": "demo", "cwd": api.home.work(), "startsLater": true });
+    let other = api.post("/v1/sessions", &never_started).await.is(201).body;
+    let other = other["id"].as_str().unwrap();
+    api.prompt(other, "echo not begun").await;
+
+    // Twice: the second daemon may be killed before it comes to them.
+    let api = api.restart().await.restart().await;
+
+    api.until_said(&session, "second of two").await;
+    api.until_said(other, "not begun").await;
+    api.until_idle(&session).await;
+    let events = api.events(&session).await;
+    assert_eq!(of_kind(&events, "prompt_dropped").len(), 0, "{events:?}");
+    let started = of_kind(&events, "turn_started");
+    let started: Vec<_> = started.iter().skip(1).map(|event| event["turn"].clone()).collect();
+    assert!(is_in_order_and_once(&started, &turns), "{started:?} of {turns:?}");
+    let ended = of_kind(&events, "turn_ended");
+    assert_eq!(ended[0]["payload"]["error"]["category"], "interrupted");
+    assert!(text(&events).contains("second of two"));
+    for (prompt, turn) in prompts.iter().zip(&turns) {
+        let again = api.post(&path, prompt).await.is(202).body;
+        assert_eq!((&again["turnId"], &again["reused"]), (turn, &true.into()));
+        assert_eq!(again["fate"]["state"], "ended", "{again}");
+    }
+    assert_eq!(api.events(&session).await.len(), events.len(), "nothing was prompted again");
+}
+
+/// A turn that had begun when the daemon was killed for the second time has ended then.
+fn is_in_order_and_once(started: &[serde_json::Value], turns: &[serde_json::Value]) -> bool {
+    started == turns
+}
