@@ -9,7 +9,6 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::thread;
 use std::time::Duration;
 
 use rustix::net::Shutdown;
@@ -22,7 +21,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::cgroup::Cgroup;
 use super::control::{KeeperReport, MAX_REPORT_BYTES, StartFailure, StartOrder, WantedState};
 use super::exit::ExitReport;
-use super::marked_processes::end_marked;
+use super::lost_workers;
+use super::marked_processes::LostWorker;
 use super::marker::Marker;
 use super::spawn::{WorkerFds, send_at_once, send_order};
 
@@ -196,18 +196,13 @@ impl SupervisedWorker {
     /// Ends the worker's processes in place of its keeper, which stays our zombie meanwhile, so
     /// that the number of its session stays its own.
     async fn end_without_keeper(&self) -> u32 {
-        let (marker, keeper, cgroup) = (self.marker.clone(), self.keeper_pid, self.cgroup.clone());
-        let (done, on_done) = oneshot::channel();
-        // Not `spawn_blocking`, which panics when no thread can be had: a worker that used up all
-        // processes is one of the reasons to come here.
-        let thread = thread::Builder::new().name("end-marked".into()).spawn(move || {
-            let _runtime_gone = done.send(end_marked(&marker, Some(keeper), cgroup.as_ref()));
-        });
-        let end = match thread {
-            Ok(_detached) => on_done.await.ok(),
-            Err(_) => Some(end_marked(&self.marker, Some(keeper), self.cgroup.as_ref())),
+        let lost = LostWorker {
+            marker: self.marker.clone(),
+            keeper: Some(self.keeper_pid),
+            cgroup: self.cgroup.clone(),
         };
-        end.map_or(1, |end| u32::try_from(end.n_left).unwrap_or(u32::MAX))
+        let ended = lost_workers::end(lost).await;
+        ended.map_or(1, |end| u32::try_from(end.n_left).unwrap_or(u32::MAX))
     }
 }
 

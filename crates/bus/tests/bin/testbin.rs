@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         ["parent", program_dir, records, cgroups] => {
             parent(program_dir, Path::new(records), *cgroups == "cgroups");
         }
+        ["threads", dir] => threads(dir),
         ["exhausted", dir] => exhausted(dir),
         ["fds"] => fds(),
         ["noisy", n_bytes] => noisy(n_bytes.parse().unwrap()),
@@ -82,6 +83,18 @@ fn parent(dir: &str, records: &Path, cgroups: bool) {
         let worker = start_hostile(dir, Some(records), cgroups).await;
         say(&format!("{} {}", worker.handle.keeper_pid(), worker.handle.id()));
         std::future::pending::<()>().await;
+    });
+}
+
+/// Each of its threads starts a descendant, and stays.
+fn threads(dir: &str) {
+    thread::scope(|scope| {
+        for _ in 0..N_HOSTILE {
+            scope.spawn(|| {
+                Command::new(own_exe()).args(["linger", dir]).spawn().unwrap();
+                hang()
+            });
+        }
     });
 }
 

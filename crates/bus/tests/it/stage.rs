@@ -92,6 +92,10 @@ impl Witnesses {
         self.0.len()
     }
 
+    pub(crate) fn has(&self, pid: u32) -> bool {
+        self.0.contains_key(&pid.cast_signed())
+    }
+
     pub(crate) fn without(mut self, pid: u32) -> Self {
         self.0.remove(&pid.cast_signed());
         self

@@ -17,7 +17,7 @@ use crate::kernel::mailbox::{LoopMessage, Mailbox, StartedWorker};
 use crate::kernel::outbox::{FlushOutcome, Outbox};
 use crate::processes::exit::ExitReport;
 use crate::processes::launch::Launch;
-use crate::processes::procs;
+use crate::processes::process_tree;
 use crate::processes::stderr::StderrLines;
 use crate::processes::worker::{StopLadder, Worker, WorkerHandle};
 use crate::switch::{MonotonicMillis, StopHow, SwitchInput, WorkerId};
@@ -353,7 +353,7 @@ impl EventLoop {
 
 fn memory_of_trees(keepers: &[(WorkerId, u32)]) -> Vec<(WorkerId, u64)> {
     let pids: Vec<u32> = keepers.iter().map(|(_, keeper)| *keeper).collect();
-    keepers.iter().map(|(worker, _)| *worker).zip(procs::resident_bytes(&pids)).collect()
+    keepers.iter().map(|(worker, _)| *worker).zip(process_tree::resident_bytes(&pids)).collect()
 }
 
 /// Starts a worker, reports its start and its end, and stays until all its processes are gone.
