@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 
 use tokio::sync::{oneshot, watch};
 
@@ -17,6 +17,7 @@ use super::descriptors;
 use super::environment::Environment;
 use super::keeper::VERB;
 use super::marker::Marker;
+use super::orphans;
 use super::program;
 use super::record::{self, ProcessIdentity, WorkerRecord};
 use super::spawn::{self, StderrKind, StdinKind, WorkerPipes};
@@ -109,7 +110,7 @@ impl Launch {
     /// The worker is supervised by a task of the runtime this is called in: when that runtime is
     /// shut down, the worker is ended.
     pub async fn spawn(self) -> Result<Worker, SpawnError> {
-        adopt_orphans();
+        orphans::adopt();
         let marker = Marker::random().map_err(SpawnError::Pipes)?;
         let pipes = WorkerPipes::open(self.stdin, self.stderr).map_err(SpawnError::Pipes)?;
         if let Some(dir) = &self.records_dir {
@@ -118,7 +119,7 @@ impl Launch {
         let (keeper, control) = spawn::start_keeper(&self.keeper_exe, &self.keeper_args)
             .map_err(|source| SpawnError::Keeper { exe: self.keeper_exe.clone(), source })?;
         // A keeper that is dropped from here on sees its lifeline close and exits.
-        let keeper_pid = keeper.id().unwrap_or_default().cast_signed();
+        let keeper_pid = keeper.pid();
         let cgroup = self.cgroups.then(|| Cgroup::create(&marker)).flatten();
         let record = match &self.records_dir {
             None => None,
@@ -152,8 +153,7 @@ impl Launch {
         let (lives, life) = watch::channel(WorkerLife::default());
         let (started, on_started) = oneshot::channel();
         let id = marker.to_string();
-        let charge =
-            SupervisedWorker { marker, keeper, keeper_pid, control, record, cgroup, drain };
+        let charge = SupervisedWorker { marker, keeper, control, record, cgroup, drain };
         task::spawn(supervise(charge, order, pipes.workers, started, lives, wanted_states));
 
         match on_started.await.unwrap_or(Err(HandshakeError::KeeperLost)) {
@@ -166,17 +166,6 @@ impl Launch {
             Err(error) => Err(spawn_error(error, self.program, self.cwd)),
         }
     }
-}
-
-/// When a keeper is killed, its worker's processes become our children instead of init's, so that
-/// we can reap what we end.
-fn adopt_orphans() {
-    static ADOPT: Once = Once::new();
-    ADOPT.call_once(|| {
-        if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
-            tracing::warn!(%error, "cannot adopt the processes of a killed keeper");
-        }
-    });
 }
 
 fn write_record(

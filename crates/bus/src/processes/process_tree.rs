@@ -31,6 +31,18 @@ pub(crate) fn below(root: i32) -> Vec<Proc> {
     }
 }
 
+/// The children of a process, the dead ones that it has not waited for among them. They may have
+/// gone by now, and their pids may mean others.
+pub(crate) fn children(parent: i32) -> Vec<i32> {
+    match has_lists_of_children() {
+        true => listed_children(parent),
+        false => {
+            let all = snapshot().into_iter();
+            all.filter(|process| process.parent == parent).map(|process| process.pid).collect()
+        }
+    }
+}
+
 /// Everything below `roots` among `all`, without the roots.
 pub(crate) fn descendants(roots: &[i32], all: &[Proc]) -> Vec<Proc> {
     let children = by_parent(all);

@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use rustix::net::Shutdown;
 use tokio::net::UnixStream;
-use tokio::process::Child;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -24,6 +23,7 @@ use super::exit::ExitReport;
 use super::lost_workers;
 use super::marked_processes::LostWorker;
 use super::marker::Marker;
+use super::orphans::KeeperProcess;
 use super::spawn::{WorkerFds, send_at_once, send_order};
 
 /// A cold start of the binary from a slow disk on a busy machine takes seconds; more means that
@@ -60,8 +60,7 @@ pub(crate) enum HandshakeError {
 /// Everything on Switchyard's side that belongs to one worker.
 pub(crate) struct SupervisedWorker {
     pub(crate) marker: Marker,
-    pub(crate) keeper: Child,
-    pub(crate) keeper_pid: i32,
+    pub(crate) keeper: KeeperProcess,
     pub(crate) control: UnixStream,
     pub(crate) record: Option<PathBuf>,
     pub(crate) cgroup: Option<Cgroup>,
@@ -155,7 +154,7 @@ impl SupervisedWorker {
                 }
                 () = sleep_until(answer_by.unwrap_or_else(Instant::now)), if answer_by.is_some() => {
                     answer_by = None;
-                    tracing::warn!(keeper = self.keeper_pid, "keeper does not answer, killing it");
+                    tracing::warn!(keeper = self.keeper.pid(), "keeper does not answer, killing it");
                     let _gone = self.keeper.start_kill();
                 }
             }
@@ -164,7 +163,10 @@ impl SupervisedWorker {
 
     async fn finish(mut self, is_keeper_lost: bool, lives: &watch::Sender<WorkerLife>) {
         if is_keeper_lost {
-            tracing::warn!(keeper = self.keeper_pid, "keeper lost, ending its worker's processes");
+            tracing::warn!(
+                keeper = self.keeper.pid(),
+                "keeper lost, ending its worker's processes"
+            );
             lives.send_modify(|life| life.exit.get_or_insert_default().keeper_lost = true);
         }
         let n_left = self.clean_up(is_keeper_lost).await;
@@ -198,7 +200,7 @@ impl SupervisedWorker {
     async fn end_without_keeper(&self) -> u32 {
         let lost = LostWorker {
             marker: self.marker.clone(),
-            keeper: Some(self.keeper_pid),
+            keeper: Some(self.keeper.pid()),
             cgroup: self.cgroup.clone(),
         };
         let ended = lost_workers::end(lost).await;

@@ -9,3 +9,4 @@ mod pipes;
 mod stage;
 mod surroundings;
 mod tree;
+mod zombies;

@@ -99,6 +99,7 @@ fn children_of_every_thread_are_found() {
 
     for _ in &forkers {
         let child = children_started.recv().unwrap();
+        assert!(children(own).contains(&child));
         let found = walk(own).into_iter().find(|process| process.pid == child);
         found.unwrap().signal(rustix::process::Signal::KILL).unwrap();
     }
