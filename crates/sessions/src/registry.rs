@@ -9,6 +9,7 @@
 mod ending;
 mod fork;
 mod limits;
+mod shutdown;
 mod starting;
 mod status;
 mod waking;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::{oneshot, watch};
+use tokio_util::sync::CancellationToken;
 
 use super::cgroup::Cgroup;
 use super::control::{StartFailure, StartOrder, WantedState};
@@ -43,6 +44,9 @@ pub struct Launch {
     pub records_dir: Option<PathBuf>,
     /// Use a cgroup per worker where we may make one.
     pub cgroups: bool,
+    /// When it is cancelled, the worker has a moment to end, whatever else it was promised: for an
+    /// owner that has to end itself, with all that it has launched.
+    pub hurry: CancellationToken,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +88,7 @@ impl Launch {
             keeper_args: vec![VERB.into()],
             records_dir: None,
             cgroups: true,
+            hurry: CancellationToken::new(),
         }
     }
 
@@ -153,7 +158,8 @@ impl Launch {
         let (lives, life) = watch::channel(WorkerLife::default());
         let (started, on_started) = oneshot::channel();
         let id = marker.to_string();
-        let charge = SupervisedWorker { marker, keeper, control, record, cgroup, drain };
+        let charge =
+            SupervisedWorker { marker, keeper, control, record, cgroup, drain, hurry: self.hurry };
         task::spawn(supervise(charge, order, pipes.workers, started, lives, wanted_states));
 
         match on_started.await.unwrap_or(Err(HandshakeError::KeeperLost)) {

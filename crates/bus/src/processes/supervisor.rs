@@ -16,6 +16,7 @@ use tokio::net::UnixStream;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::cgroup::Cgroup;
 use super::control::{KeeperReport, MAX_REPORT_BYTES, StartFailure, StartOrder, WantedState};
@@ -32,6 +33,9 @@ const START_WAIT: Duration = Duration::from_secs(30);
 /// A living keeper answers a kill with "empty" or, after 5 s, with "stuck". One that does neither
 /// is stopped or wedged, and is replaced by ourselves.
 const KEEPER_WAIT: Duration = Duration::from_secs(10);
+/// From SIGTERM to SIGKILL for a worker that is hurried: as long as its keeper gives it when nobody
+/// is there to decide.
+const HURRIED_WAIT: Duration = Duration::from_millis(500);
 /// After the tree is gone only bytes already in the pipe are left to read, unless somebody
 /// outside the tree was given the descriptor.
 const DRAIN_WAIT: Duration = Duration::from_secs(1);
@@ -65,6 +69,8 @@ pub(crate) struct SupervisedWorker {
     pub(crate) record: Option<PathBuf>,
     pub(crate) cgroup: Option<Cgroup>,
     pub(crate) drain: Option<JoinHandle<()>>,
+    /// Cancelled when the worker is to end soon, whatever its handles want.
+    pub(crate) hurry: CancellationToken,
 }
 
 /// Supervises from the order to the last process. Everything the caller must hear comes through
@@ -129,6 +135,8 @@ impl SupervisedWorker {
         let mut is_keeper_lost = true;
         let mut has_handles = true;
         let mut answer_by: Option<Instant> = None;
+        let mut is_hurried = false;
+        let mut kill_at: Option<Instant> = None;
         loop {
             tokio::select! {
                 report = reports.next(&self.control) => match report {
@@ -151,6 +159,16 @@ impl SupervisedWorker {
                     if wanted.is_none_or(|wanted| wanted == WantedState::Kill) {
                         answer_by.get_or_insert(Instant::now() + KEEPER_WAIT);
                     }
+                }
+                () = self.hurry.cancelled(), if !is_hurried => {
+                    is_hurried = true;
+                    send_at_once(&self.control, &[WantedState::Term.encode()]);
+                    kill_at = Some(Instant::now() + HURRIED_WAIT);
+                }
+                () = sleep_until(kill_at.unwrap_or_else(Instant::now)), if kill_at.is_some() => {
+                    kill_at = None;
+                    send_at_once(&self.control, &[WantedState::Kill.encode()]);
+                    answer_by.get_or_insert(Instant::now() + KEEPER_WAIT);
                 }
                 () = sleep_until(answer_by.unwrap_or_else(Instant::now)), if answer_by.is_some() => {
                     answer_by = None;

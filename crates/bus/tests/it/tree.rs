@@ -167,6 +167,30 @@ async fn what_each_thread_of_a_worker_has_started_is_ended() {
 }
 
 #[tokio::test]
+async fn a_worker_that_is_hurried_has_a_moment_and_is_killed() {
+    let Hostile { worker, witnesses, place } = Hostile::start("stay", false).await;
+    let hurry = tokio_util::sync::CancellationToken::new();
+    let mut launch = launch_testbin(["hang"]);
+    launch.hurry = hurry.clone();
+    let polite = launch.spawn().await.unwrap();
+    let marks = tempfile::tempdir().unwrap();
+    let mut launch = launch_testbin(["hostile", marks.path().to_str().unwrap(), "stay"]);
+    launch.hurry = hurry.clone();
+    let mut deaf = launch.spawn().await.unwrap();
+    assert_eq!(read_line(&mut deaf.stdout).await, "ready");
+
+    hurry.cancel();
+
+    assert_eq!(polite.handle.ended().await.signal, Some(15));
+    assert_eq!(deaf.handle.ended().await.n_left, 0);
+    assert!(Witnesses::marked_in(marks.path()).are_gone());
+    assert_eq!(witnesses.n_living(), witnesses.len(), "one with another owner goes on");
+    worker.handle.kill();
+    worker.handle.ended().await;
+    Hostile::nothing_is_left(&witnesses, worker.handle.id(), place.path()).await;
+}
+
+#[tokio::test]
 async fn a_launcher_that_swallows_signals_is_ended_with_its_child() {
     let place = tempfile::tempdir().unwrap();
     let script = r#"trap "" TERM; "$0" linger "$1"; echo never"#;
