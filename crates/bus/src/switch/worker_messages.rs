@@ -85,6 +85,16 @@ impl Switch {
         }
     }
 
+    /// Nothing that the worker says is heard before that line ends, so it is ended if somebody has
+    /// waited for an answer all the time.
+    pub(super) fn worker_line_unfinished(&mut self, from: WorkerId, n_millis: u64) {
+        let Some(worker) = self.workers.get(&from) else { return };
+        let is_late = |call: &WorkerCall| self.now.since(call.received) >= n_millis;
+        if worker.calls.values().any(is_late) {
+            self.worker_stuck(from, "it does not end a line that it has begun");
+        }
+    }
+
     pub(super) fn worker_notification(&mut self, from: WorkerId, line: &[u8], envelope: &Envelope) {
         if envelope.request_id.is_some()
             && is_cancellation(&envelope.method.bytes(line).unwrap_or_default())

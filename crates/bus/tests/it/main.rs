@@ -9,4 +9,5 @@ mod pipes;
 mod stage;
 mod surroundings;
 mod tree;
+mod unfinished;
 mod zombies;
