@@ -4,6 +4,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use super::*;
+use crate::processes::procs::freeze_and_kill;
 
 fn process(pid: i32, parent: i32) -> Proc {
     Proc {
@@ -49,9 +50,9 @@ impl Shells {
 
 impl Drop for Shells {
     fn drop(&mut self) {
-        for process in below(self.pid()) {
-            let _gone = process.signal(rustix::process::Signal::KILL);
-        }
+        // Any of them may be about to start another one.
+        Proc::read(self.pid()).unwrap().signal(rustix::process::Signal::STOP).unwrap();
+        freeze_and_kill(|| below(self.pid()));
         self.top.kill().unwrap();
         self.top.wait().unwrap();
     }
