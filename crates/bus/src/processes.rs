@@ -16,6 +16,8 @@
 //! | the keeper | Switchyard ([`supervisor`]) | marker in the environment, keeper's session, cgroup |
 //! | both | [`sweep`](record::sweep) at the next start | record file, marker in the environment, cgroup |
 //!
+//! What a dead keeper leaves becomes our child, and is reaped once it is dead ([`orphans`]).
+//!
 //! We do not use a PID namespace: for ordinary users it needs a user namespace, which changes
 //! what uid 0 and file ownership mean below it, and so breaks sudo, git's ownership check and the
 //! sandboxes that agents bring along. Nor PDEATHSIG: it fires when the spawning *thread* ends.
@@ -27,8 +29,11 @@ pub(crate) mod environment;
 pub(crate) mod exit;
 pub mod keeper;
 pub(crate) mod launch;
+mod lost_workers;
 mod marked_processes;
 mod marker;
+mod orphans;
+pub(crate) mod process_tree;
 pub(crate) mod procs;
 mod program;
 pub(crate) mod record;

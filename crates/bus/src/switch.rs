@@ -177,6 +177,9 @@ impl Switch {
             }
             SwitchInput::WorkerMute { worker } => switch.worker_mute(worker),
             SwitchInput::WorkerStuck { worker } => switch.worker_stuck(worker, "it is stuck"),
+            SwitchInput::WorkerLineUnfinished { worker, n_millis } => {
+                switch.worker_line_unfinished(worker, n_millis);
+            }
             SwitchInput::WorkerMemory { worker, n_bytes } => switch.worker_memory(worker, n_bytes),
             SwitchInput::WorkerOutbox { worker, level } => switch.worker_level(worker, level),
             SwitchInput::TimePassed => switch.time_passed(),

@@ -399,7 +399,7 @@ impl Front {
         self.requests.close();
         let _ = tokio::time::timeout(LEAVE_GRACE, self.requests.wait()).await;
         if self.profile.owns_registry {
-            tokio::join!(self.registry.shut_down(Duration::ZERO), self.leave());
+            tokio::join!(self.registry.shut_down(), self.leave());
             // The feeds send how the turns ended, and end with their sessions.
             self.tasks.close();
             let _ = tokio::time::timeout(LEAVE_GRACE, self.tasks.wait()).await;

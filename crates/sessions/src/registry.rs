@@ -10,6 +10,7 @@ mod ending;
 mod fork;
 mod limits;
 mod mending;
+mod shutdown;
 mod starting;
 mod status;
 mod waking;

@@ -10,6 +10,7 @@ use bus::StopLadder;
 use bus::connection::ConnectionLimits;
 use roots::ForbiddenDirs;
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
 
 use crate::observer::Observers;
 use crate::permission::PermissionMode;
@@ -136,6 +137,8 @@ pub struct WorkerSetup {
     /// The directory in which running workers are noted, for the sweep after a crash.
     pub records_dir: Option<PathBuf>,
     pub cgroups: bool,
+    /// Cancelled when all that was started has to end now.
+    pub hurry: CancellationToken,
 }
 
 impl WorkerSetup {
@@ -149,6 +152,7 @@ impl WorkerSetup {
         launch.keeper_args.clone_from(&self.keeper_args);
         launch.records_dir.clone_from(&self.records_dir);
         launch.cgroups = self.cgroups;
+        launch.hurry = self.hurry.clone();
         launch
     }
 }

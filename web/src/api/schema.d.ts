@@ -1058,7 +1058,7 @@ export interface components {
         };
         Health: {
             sessions?: components["schemas"]["SessionCount"] | null;
-            /** @description `ok`, `degraded` if the log cannot be read, or `stopping`. */
+            /** @description `ok`, `degraded` if the log cannot be read or written, or `stopping`. */
             status: string;
             store: components["schemas"]["StoreHealth"];
             /** Format: int64 */
@@ -1436,6 +1436,12 @@ export interface components {
         PromptDropped: {
             reason: components["schemas"]["DropReason"];
         };
+        /** @description What became of a prompt. */
+        PromptFate: {
+            state: components["schemas"]["PromptState"];
+            /** @description How its turn has ended: ACP's stop reason, or `error`. */
+            stopReason?: string | null;
+        };
         PromptQueue: {
             /** @description The prompts that wait, in order. */
             queued: components["schemas"]["QueueEntry"][];
@@ -1443,6 +1449,7 @@ export interface components {
             running?: string | null;
         };
         PromptReceipt: {
+            fate?: components["schemas"]["PromptFate"] | null;
             /** @description The same request was taken before; nothing was prompted now. */
             reused?: boolean;
             /** @description The turn that the prompt begins, or will when those before it have ended. */
@@ -1458,6 +1465,8 @@ export interface components {
             /** @description ACP's content blocks. */
             prompt: unknown;
         };
+        /** @enum {string} */
+        PromptState: "waiting" | "running" | "ended" | "dropped";
         ProofRequest: {
             /** @description As in the challenge. */
             by?: components["schemas"]["ProofSecret"];
@@ -1620,7 +1629,7 @@ export interface components {
             cwd: string;
             /** @description Changes when events were lost. */
             epoch: string;
-            /** @description Why it stopped with a failure; missing again once it is loaded anew. */
+            /** @description Why it could not go on; missing again once it does, which it tries by itself. */
             halted?: string | null;
             /**
              * Format: int64
@@ -1758,7 +1767,7 @@ export interface components {
             verified: components["schemas"]["ResumeProof"];
         };
         /** @enum {string} */
-        SessionStatus: "idle" | "running" | "requires_action" | "interrupted" | "closed" | "damaged";
+        SessionStatus: "idle" | "running" | "requires_action" | "interrupted" | "failed" | "closed" | "damaged";
         /** @description The usage of a session over its whole life, as far as its agent reports it. */
         SessionUsage: {
             /** Format: double */
@@ -1792,8 +1801,31 @@ export interface components {
         StoreHealth: {
             /** Format: int64 */
             bytesOnDisk?: number | null;
+            /** @description The first of the troubles. */
             error?: string | null;
+            /** @description Sessions that could not go on, and were not put right yet. */
+            haltedSessions: number;
+            /**
+             * @description Sessions that were found missing from the database, until they are deleted. Not for tokens
+             *     that are limited to their own sessions.
+             */
+            lostSessions?: string[];
+            /** @description Nothing fails just now. */
             ok: boolean;
+            /** @description What fails just now. */
+            troubles?: components["schemas"]["StoreTrouble"][];
+        };
+        /** @description Something about the log that fails. */
+        StoreTrouble: {
+            /** @description The last error, and what to do. */
+            detail: string;
+            /** @description `disk_full`, `files_gone`, `write_failed`, `sync_failed` or `read_failed`. */
+            kind: string;
+            /**
+             * Format: int64
+             * @description Milliseconds since 1970.
+             */
+            since: number;
         };
         /** @description New output of a terminal, or how its command ended. */
         TerminalChange: {
@@ -2275,7 +2307,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
-            /** @description The log cannot be read, or the daemon is stopping */
+            /** @description The log cannot be read or written, or the daemon is stopping */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -36,6 +36,16 @@ impl LineCutter {
         self.unfinished.len()
     }
 
+    /// Whether a line has begun and not ended.
+    pub(super) fn is_in_line(&self) -> bool {
+        self.is_skipping || !self.unfinished.is_empty()
+    }
+
+    /// Whether that line is too long, and lost.
+    pub(super) fn is_skipping(&self) -> bool {
+        self.is_skipping
+    }
+
     /// Takes the next line off the chunk. After `None` the chunk is used up.
     pub(super) fn cut(&mut self, chunk: &mut Bytes, max_line_bytes: usize) -> Option<LineCut> {
         while !chunk.is_empty() {

@@ -36,7 +36,8 @@ pub struct IoLimits {
     pub max_worker_line_bytes: usize,
     /// Bytes that the unfinished lines of all clients may hold together.
     pub max_unfinished_bytes: usize,
-    /// A client that stops in the middle of a line for so long is closed.
+    /// A client that stops in the middle of a line for so long is closed; a worker is ended if
+    /// somebody waits for it meanwhile.
     pub line_timeout: u64,
     /// How long a client may take to show its token, where one is needed.
     pub hello_timeout: u64,

@@ -30,7 +30,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::cgroup::Cgroup;
 use super::control::{KeeperReport, WantedState};
-use super::procs::{Proc, descendants, freeze_and_kill, living, snapshot, terminate};
+use super::process_tree;
+use super::procs::{Proc, freeze_and_kill, living, terminate};
 use super::spawn::{self, send_at_once};
 use crate::process_calls;
 use freezer::Freezer;
@@ -257,7 +258,7 @@ impl Keeper {
 }
 
 fn below_us() -> Vec<Proc> {
-    let all = descendants(&[getpid().as_raw_nonzero().get()], &snapshot());
+    let all = process_tree::below(getpid().as_raw_nonzero().get());
     living(&all).copied().collect()
 }
 

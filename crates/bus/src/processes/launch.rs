@@ -7,9 +7,10 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 
 use tokio::sync::{oneshot, watch};
+use tokio_util::sync::CancellationToken;
 
 use super::cgroup::Cgroup;
 use super::control::{StartFailure, StartOrder, WantedState};
@@ -17,6 +18,7 @@ use super::descriptors;
 use super::environment::Environment;
 use super::keeper::VERB;
 use super::marker::Marker;
+use super::orphans;
 use super::program;
 use super::record::{self, ProcessIdentity, WorkerRecord};
 use super::spawn::{self, StderrKind, StdinKind, WorkerPipes};
@@ -42,6 +44,9 @@ pub struct Launch {
     pub records_dir: Option<PathBuf>,
     /// Use a cgroup per worker where we may make one.
     pub cgroups: bool,
+    /// When it is cancelled, the worker has a moment to end, whatever else it was promised: for an
+    /// owner that has to end itself, with all that it has launched.
+    pub hurry: CancellationToken,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +88,7 @@ impl Launch {
             keeper_args: vec![VERB.into()],
             records_dir: None,
             cgroups: true,
+            hurry: CancellationToken::new(),
         }
     }
 
@@ -109,7 +115,7 @@ impl Launch {
     /// The worker is supervised by a task of the runtime this is called in: when that runtime is
     /// shut down, the worker is ended.
     pub async fn spawn(self) -> Result<Worker, SpawnError> {
-        adopt_orphans();
+        orphans::adopt();
         let marker = Marker::random().map_err(SpawnError::Pipes)?;
         let pipes = WorkerPipes::open(self.stdin, self.stderr).map_err(SpawnError::Pipes)?;
         if let Some(dir) = &self.records_dir {
@@ -118,7 +124,7 @@ impl Launch {
         let (keeper, control) = spawn::start_keeper(&self.keeper_exe, &self.keeper_args)
             .map_err(|source| SpawnError::Keeper { exe: self.keeper_exe.clone(), source })?;
         // A keeper that is dropped from here on sees its lifeline close and exits.
-        let keeper_pid = keeper.id().unwrap_or_default().cast_signed();
+        let keeper_pid = keeper.pid();
         let cgroup = self.cgroups.then(|| Cgroup::create(&marker)).flatten();
         let record = match &self.records_dir {
             None => None,
@@ -153,7 +159,7 @@ impl Launch {
         let (started, on_started) = oneshot::channel();
         let id = marker.to_string();
         let charge =
-            SupervisedWorker { marker, keeper, keeper_pid, control, record, cgroup, drain };
+            SupervisedWorker { marker, keeper, control, record, cgroup, drain, hurry: self.hurry };
         task::spawn(supervise(charge, order, pipes.workers, started, lives, wanted_states));
 
         match on_started.await.unwrap_or(Err(HandshakeError::KeeperLost)) {
@@ -166,17 +172,6 @@ impl Launch {
             Err(error) => Err(spawn_error(error, self.program, self.cwd)),
         }
     }
-}
-
-/// When a keeper is killed, its worker's processes become our children instead of init's, so that
-/// we can reap what we end.
-fn adopt_orphans() {
-    static ADOPT: Once = Once::new();
-    ADOPT.call_once(|| {
-        if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
-            tracing::warn!(%error, "cannot adopt the processes of a killed keeper");
-        }
-    });
 }
 
 fn write_record(

@@ -25,10 +25,6 @@ impl Marker {
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
-
-    pub(crate) fn environment_entry(&self) -> Vec<u8> {
-        format!("{MARKER_VARIABLE}={self}").into_bytes()
-    }
 }
 
 impl fmt::Display for Marker {

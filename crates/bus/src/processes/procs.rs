@@ -6,7 +6,7 @@
 //! killed is frozen first: stopped processes do not fork, so looking again until nothing new turns
 //! up finds every one of them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs;
 
 use rustix::io::Errno;
@@ -26,6 +26,9 @@ pub(crate) struct Proc {
     pub(crate) session: i32,
     /// In clock ticks since boot: field 22 of `/proc/PID/stat`.
     pub(crate) start: u64,
+    /// Not so of the dead. Of others it says that they are just dying, but for the few that go on in
+    /// their other threads.
+    pub(crate) has_main_thread: bool,
     /// Dead, but not yet reaped by its parent.
     pub(crate) is_zombie: bool,
     /// Stopped by a signal, so that it does nothing until it is continued.
@@ -68,12 +71,6 @@ impl Proc {
             let _not_ours_or_still_alive = waitpid(Some(pid), WaitOptions::NOHANG);
         }
     }
-
-    /// Whether `entry` (`NAME=value`) is in the environment it was started with.
-    pub(crate) fn has_environment_entry(&self, entry: &[u8]) -> bool {
-        fs::read(format!("/proc/{}/environ", self.pid))
-            .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|found| found == entry))
-    }
 }
 
 /// All processes we can see. Not one moment in time: what forks meanwhile may be missed, so
@@ -84,26 +81,6 @@ pub(crate) fn snapshot() -> Vec<Proc> {
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .filter_map(Proc::read)
         .collect()
-}
-
-/// Everything below `roots`, without the roots.
-pub(crate) fn descendants(roots: &[i32], all: &[Proc]) -> Vec<Proc> {
-    let mut children: HashMap<i32, Vec<&Proc>> = HashMap::new();
-    for process in all {
-        children.entry(process.parent).or_default().push(process);
-    }
-    let mut seen: HashSet<i32> = roots.iter().copied().collect();
-    let mut to_visit = roots.to_vec();
-    let mut found = Vec::new();
-    while let Some(pid) = to_visit.pop() {
-        for child in children.get(&pid).into_iter().flatten() {
-            if seen.insert(child.pid) {
-                found.push(**child);
-                to_visit.push(child.pid);
-            }
-        }
-    }
-    found
 }
 
 /// Sends SIGTERM to all.
@@ -148,17 +125,6 @@ pub(crate) fn living(processes: &[Proc]) -> impl Iterator<Item = &Proc> {
     processes.iter().filter(|process| !process.is_zombie)
 }
 
-/// The resident memory of each keeper's worker with everything it started, in the order of
-/// `keepers`; 0 for those that are gone. Walks all of `/proc`, so it blocks for a moment.
-pub fn resident_bytes(keepers: &[u32]) -> Vec<u64> {
-    let all = snapshot();
-    let of_tree = |keeper: &u32| {
-        let tree = descendants(&[keeper.cast_signed()], &all);
-        tree.iter().map(Proc::n_resident_bytes).sum()
-    };
-    keepers.iter().map(of_tree).collect()
-}
-
 fn parse_stat(stat: &[u8]) -> Option<Proc> {
     // The name in parentheses may itself hold spaces, parentheses and any other byte.
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;
@@ -166,12 +132,16 @@ fn parse_stat(stat: &[u8]) -> Option<Proc> {
     let rest = std::str::from_utf8(stat.get(name_end + 1..)?).ok()?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     let field = |number: usize| fields.get(number - 3).copied();
+    // The state is that of the main thread, which stays until all others have ended.
+    let has_main_thread = !matches!(field(3)?, "Z" | "X");
+    let has_threads = field(20)?.parse::<u32>().ok()? > 1;
     Some(Proc {
         pid: pid.parse().ok()?,
         parent: field(4)?.parse().ok()?,
         session: field(6)?.parse().ok()?,
         start: field(22)?.parse().ok()?,
-        is_zombie: matches!(field(3)?, "Z" | "X"),
+        has_main_thread,
+        is_zombie: !has_main_thread && !has_threads,
         is_stopped: field(3)? == "T",
     })
 }

@@ -15,7 +15,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 
 use super::cgroup::Cgroup;
-use super::marked_processes::end_marked;
+use super::marked_processes::{LostWorker, MarkedCleanup, end_marked, find_mark};
 use super::marker::Marker;
 use super::procs::Proc;
 
@@ -37,7 +37,7 @@ impl ProcessIdentity {
     }
 
     pub(crate) fn is_alive(self) -> bool {
-        Proc::read(self.pid).is_some_and(|now| now.start == self.start && !now.is_zombie)
+        Proc::read(self.pid).is_some_and(|now| now.start == self.start && now.has_main_thread)
     }
 }
 
@@ -50,6 +50,10 @@ pub(crate) struct WorkerRecord {
 }
 
 impl WorkerRecord {
+    fn is_supervised(&self) -> bool {
+        self.owner.is_alive() || self.keeper.is_alive()
+    }
+
     pub(crate) fn write(&self, dir: &Path) -> io::Result<PathBuf> {
         let path = dir.join(format!("{}.{EXTENSION}", self.marker));
         let unfinished = path.with_extension("tmp");
@@ -148,6 +152,8 @@ pub fn sweep(dir: &Path) -> io::Result<SweepReport> {
         return Ok(swept);
     }
     check_dir(dir)?;
+    let own_marks = own_marks();
+    let mut left: Vec<(WorkerRecord, PathBuf)> = Vec::new();
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
         if path.extension().is_none_or(|extension| extension != EXTENSION) {
@@ -157,36 +163,43 @@ pub fn sweep(dir: &Path) -> io::Result<SweepReport> {
             // Gone since we listed it: its owner removed it.
             None if !path.exists() => {}
             None => swept.n_unreadable += 1,
-            Some(record) if is_still_supervised(&record) => swept.n_alive += 1,
-            Some(record) => swept.ended.push(end(&record, &path)),
+            // A Switchyard that itself ran inside a worker must not end itself.
+            Some(record) if own_marks.contains(&record.marker) => swept.n_alive += 1,
+            Some(record) if record.is_supervised() => swept.n_alive += 1,
+            Some(record) => left.push((record, path)),
         }
+    }
+    if left.is_empty() {
+        return Ok(swept);
+    }
+    let lost = left.iter().map(|(WorkerRecord { marker, cgroup, .. }, _)| LostWorker {
+        marker: marker.clone(),
+        keeper: None,
+        cgroup: cgroup.clone(),
+    });
+    let cleanups = end_marked(lost);
+    for ((record, path), MarkedCleanup { pids, n_left }) in left.iter().zip(cleanups) {
+        if let Some(cgroup) = &record.cgroup {
+            cgroup.remove();
+        }
+        if n_left == 0 {
+            let _gone = fs::remove_file(path);
+        }
+        let pids = pids.iter().map(|pid| pid.cast_unsigned()).collect();
+        swept.ended.push(SweptWorker { id: record.marker.to_string(), pids, n_left });
     }
     Ok(swept)
 }
 
-fn is_still_supervised(record: &WorkerRecord) -> bool {
-    record.owner.is_alive() || record.keeper.is_alive() || runs_in_worker(&record.marker)
-}
-
-/// A Switchyard that itself ran inside a worker must not end itself.
-fn runs_in_worker(marker: &Marker) -> bool {
-    Proc::read(std::process::id().cast_signed())
-        .is_some_and(|own| own.has_environment_entry(&marker.environment_entry()))
-}
-
-fn end(record: &WorkerRecord, path: &Path) -> SweptWorker {
-    let end = end_marked(&record.marker, None, record.cgroup.as_ref());
-    if let Some(cgroup) = &record.cgroup {
-        cgroup.remove();
-    }
-    if end.n_left == 0 {
-        let _gone = fs::remove_file(path);
-    }
-    SweptWorker {
-        id: record.marker.to_string(),
-        pids: end.pids.iter().map(|pid| pid.cast_unsigned()).collect(),
-        n_left: end.n_left,
-    }
+/// The markers of workers that this process runs in.
+fn own_marks() -> Vec<Marker> {
+    let mut own = Vec::new();
+    let mut note = |mark: &[u8]| {
+        own.extend(str::from_utf8(mark).ok().and_then(Marker::parse));
+        None::<()>
+    };
+    find_mark(std::process::id().cast_signed(), &mut note);
+    own
 }
 
 #[cfg(test)]

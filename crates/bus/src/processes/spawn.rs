@@ -23,27 +23,31 @@ use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::{Receiver, Sender};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use wire::Json;
 
 use super::control::{MAX_ORDER_BYTES, StartOrder};
+use super::orphans::KeeperProcess;
 
 /// Worker's stdin, stdout and stderr. All are close-on-exec; only the keeper hands them on.
 pub(crate) type WorkerFds = [OwnedFd; 3];
 
 /// Starts a keeper that waits for its order. Our end of the control socket comes back.
-pub(crate) fn start_keeper(exe: &Path, args: &[OsString]) -> io::Result<(Child, UnixStream)> {
+pub(crate) fn start_keeper(
+    exe: &Path,
+    args: &[OsString],
+) -> io::Result<(KeeperProcess, UnixStream)> {
     let (ours, keepers) = StdUnixStream::pair()?;
     ours.set_nonblocking(true)?;
     let control = UnixStream::from_std(ours)?;
-    let keeper = Command::new(exe)
+    let mut command = Command::new(exe);
+    command
         .args(args)
         .env_clear()
         .stdin(Stdio::from(OwnedFd::from(keepers)))
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
-    Ok((keeper, control))
+        .stderr(Stdio::null());
+    Ok((KeeperProcess::start(&mut command)?, control))
 }
 
 /// Sends the order and the worker's descriptors; our copies of these are closed afterwards, so that

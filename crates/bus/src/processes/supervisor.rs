@@ -9,21 +9,22 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::thread;
 use std::time::Duration;
 
 use rustix::net::Shutdown;
 use tokio::net::UnixStream;
-use tokio::process::Child;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::cgroup::Cgroup;
 use super::control::{KeeperReport, MAX_REPORT_BYTES, StartFailure, StartOrder, WantedState};
 use super::exit::ExitReport;
-use super::marked_processes::end_marked;
+use super::lost_workers;
+use super::marked_processes::LostWorker;
 use super::marker::Marker;
+use super::orphans::KeeperProcess;
 use super::spawn::{WorkerFds, send_at_once, send_order};
 
 /// A cold start of the binary from a slow disk on a busy machine takes seconds; more means that
@@ -32,6 +33,9 @@ const START_WAIT: Duration = Duration::from_secs(30);
 /// A living keeper answers a kill with "empty" or, after 5 s, with "stuck". One that does neither
 /// is stopped or wedged, and is replaced by ourselves.
 const KEEPER_WAIT: Duration = Duration::from_secs(10);
+/// From SIGTERM to SIGKILL for a worker that is hurried: as long as its keeper gives it when nobody
+/// is there to decide.
+const HURRIED_WAIT: Duration = Duration::from_millis(500);
 /// After the tree is gone only bytes already in the pipe are left to read, unless somebody
 /// outside the tree was given the descriptor.
 const DRAIN_WAIT: Duration = Duration::from_secs(1);
@@ -60,12 +64,13 @@ pub(crate) enum HandshakeError {
 /// Everything on Switchyard's side that belongs to one worker.
 pub(crate) struct SupervisedWorker {
     pub(crate) marker: Marker,
-    pub(crate) keeper: Child,
-    pub(crate) keeper_pid: i32,
+    pub(crate) keeper: KeeperProcess,
     pub(crate) control: UnixStream,
     pub(crate) record: Option<PathBuf>,
     pub(crate) cgroup: Option<Cgroup>,
     pub(crate) drain: Option<JoinHandle<()>>,
+    /// Cancelled when the worker is to end soon, whatever its handles want.
+    pub(crate) hurry: CancellationToken,
 }
 
 /// Supervises from the order to the last process. Everything the caller must hear comes through
@@ -130,6 +135,8 @@ impl SupervisedWorker {
         let mut is_keeper_lost = true;
         let mut has_handles = true;
         let mut answer_by: Option<Instant> = None;
+        let mut is_hurried = false;
+        let mut kill_at: Option<Instant> = None;
         loop {
             tokio::select! {
                 report = reports.next(&self.control) => match report {
@@ -153,9 +160,19 @@ impl SupervisedWorker {
                         answer_by.get_or_insert(Instant::now() + KEEPER_WAIT);
                     }
                 }
+                () = self.hurry.cancelled(), if !is_hurried => {
+                    is_hurried = true;
+                    send_at_once(&self.control, &[WantedState::Term.encode()]);
+                    kill_at = Some(Instant::now() + HURRIED_WAIT);
+                }
+                () = sleep_until(kill_at.unwrap_or_else(Instant::now)), if kill_at.is_some() => {
+                    kill_at = None;
+                    send_at_once(&self.control, &[WantedState::Kill.encode()]);
+                    answer_by.get_or_insert(Instant::now() + KEEPER_WAIT);
+                }
                 () = sleep_until(answer_by.unwrap_or_else(Instant::now)), if answer_by.is_some() => {
                     answer_by = None;
-                    tracing::warn!(keeper = self.keeper_pid, "keeper does not answer, killing it");
+                    tracing::warn!(keeper = self.keeper.pid(), "keeper does not answer, killing it");
                     let _gone = self.keeper.start_kill();
                 }
             }
@@ -164,7 +181,10 @@ impl SupervisedWorker {
 
     async fn finish(mut self, is_keeper_lost: bool, lives: &watch::Sender<WorkerLife>) {
         if is_keeper_lost {
-            tracing::warn!(keeper = self.keeper_pid, "keeper lost, ending its worker's processes");
+            tracing::warn!(
+                keeper = self.keeper.pid(),
+                "keeper lost, ending its worker's processes"
+            );
             lives.send_modify(|life| life.exit.get_or_insert_default().keeper_lost = true);
         }
         let n_left = self.clean_up(is_keeper_lost).await;
@@ -196,18 +216,13 @@ impl SupervisedWorker {
     /// Ends the worker's processes in place of its keeper, which stays our zombie meanwhile, so
     /// that the number of its session stays its own.
     async fn end_without_keeper(&self) -> u32 {
-        let (marker, keeper, cgroup) = (self.marker.clone(), self.keeper_pid, self.cgroup.clone());
-        let (done, on_done) = oneshot::channel();
-        // Not `spawn_blocking`, which panics when no thread can be had: a worker that used up all
-        // processes is one of the reasons to come here.
-        let thread = thread::Builder::new().name("end-marked".into()).spawn(move || {
-            let _runtime_gone = done.send(end_marked(&marker, Some(keeper), cgroup.as_ref()));
-        });
-        let end = match thread {
-            Ok(_detached) => on_done.await.ok(),
-            Err(_) => Some(end_marked(&self.marker, Some(keeper), self.cgroup.as_ref())),
+        let lost = LostWorker {
+            marker: self.marker.clone(),
+            keeper: Some(self.keeper.pid()),
+            cgroup: self.cgroup.clone(),
         };
-        end.map_or(1, |end| u32::try_from(end.n_left).unwrap_or(u32::MAX))
+        let ended = lost_workers::end(lost).await;
+        ended.map_or(1, |end| u32::try_from(end.n_left).unwrap_or(u32::MAX))
     }
 }
 

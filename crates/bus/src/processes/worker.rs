@@ -107,7 +107,7 @@ impl WorkerHandle {
         let WorkerHandleState { started, keeper_pid, .. } = &*self.shared;
         // A pid that came to mean another process has another parent.
         Proc::read(started.pid)
-            .is_some_and(|process| !process.is_zombie && process.parent == *keeper_pid)
+            .is_some_and(|process| process.has_main_thread && process.parent == *keeper_pid)
     }
 
     pub fn containment(&self) -> Containment {

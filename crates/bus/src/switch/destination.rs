@@ -5,7 +5,7 @@ use std::sync::Arc;
 use wire::{Envelope, Json, Span, codes};
 
 use super::hash::NameKey;
-use super::ids::{PoolId, SessionKey};
+use super::ids::{CallKey, PoolId, SessionKey};
 use super::pool::SwitchPool;
 use super::refusal::Refusal;
 use super::routed_message::{CallKind, RoutedMessage};
@@ -167,6 +167,9 @@ impl Switch {
         if opens && self.sessions.len() >= self.limits.max_sessions {
             return Err(Refusal::overloaded("too many sessions"));
         }
+        if opens && self.n_sessions_of(client) >= self.limits.max_sessions_per_client {
+            return Err(Refusal::overloaded("this client has too many sessions"));
+        }
         match self.choose(client, pool, opens) {
             WorkerChoice::Worker(_) if !names_session && self.is_fan_out(pool, routed) => {
                 Ok(Destination::All(pool))
@@ -181,6 +184,20 @@ impl Switch {
             WorkerChoice::Wait => Ok(Destination::Wait(pool)),
             WorkerChoice::Refuse(refusal) => Err(refusal),
         }
+    }
+
+    /// The sessions that a client has, and the requests of it that will open one.
+    fn n_sessions_of(&self, client: ClientId) -> usize {
+        let Some(client) = self.clients.get(&client) else { return 0 };
+        let has = client.sessions.len();
+        if has + client.calls.len() < self.limits.max_sessions_per_client {
+            return has;
+        }
+        let opens = |key: &&CallKey| {
+            let call = self.workers.get(&key.worker).and_then(|worker| worker.calls.get(&key.n));
+            call.is_some_and(|call| call.kind == CallKind::Open)
+        };
+        has + client.calls.keys().filter(opens).count()
     }
 
     fn has_own_session(&self, worker: WorkerId, routed: &RoutedMessage<'_>) -> bool {

@@ -70,6 +70,9 @@ pub fn input_text(input: &SwitchInput) -> String {
         }
         SwitchInput::WorkerMute { worker } => format!("worker-mute {}", worker.0),
         SwitchInput::WorkerStuck { worker } => format!("worker-stuck {}", worker.0),
+        SwitchInput::WorkerLineUnfinished { worker, n_millis } => {
+            format!("worker-line-unfinished {} {n_millis}", worker.0)
+        }
         SwitchInput::WorkerMemory { worker, n_bytes } => {
             format!("worker-memory {} {n_bytes}", worker.0)
         }

@@ -107,6 +107,12 @@ pub enum SwitchInput {
     WorkerStuck {
         worker: WorkerId,
     },
+    /// It has stopped in the middle of a line, or says one that is far too long, for so many
+    /// milliseconds.
+    WorkerLineUnfinished {
+        worker: WorkerId,
+        n_millis: u64,
+    },
     WorkerMemory {
         worker: WorkerId,
         n_bytes: u64,

@@ -114,6 +114,8 @@ pub struct SwitchLimits {
     /// Requests of one client that wait for an answer.
     pub max_open_per_client: usize,
     pub max_sessions: usize,
+    /// Sessions that one client has open.
+    pub max_sessions_per_client: usize,
     pub client_queue: QueueMarks,
     /// `full` also bounds what waits for a pool whose workers are still starting.
     pub worker_queue: QueueMarks,
@@ -221,6 +223,7 @@ impl SwitchLimits {
             () if self.max_clients == 0 => "`max_clients` is zero",
             () if self.max_open_per_client == 0 => "`max_open_per_client` is zero",
             () if self.max_sessions == 0 => "`max_sessions` is zero",
+            () if self.max_sessions_per_client == 0 => "`max_sessions_per_client` is zero",
             () if !are_ordered(self.client_queue) || !are_ordered(self.worker_queue) => {
                 "queue marks must rise from low to high to full"
             }
@@ -236,6 +239,7 @@ impl Default for SwitchLimits {
             max_clients: 4096,
             max_open_per_client: 4096,
             max_sessions: 65_536,
+            max_sessions_per_client: 16_384,
             client_queue: QueueMarks { low: 512 << 10, high: 2 << 20, full: 64 << 20 },
             worker_queue: QueueMarks { low: 1 << 20, high: 4 << 20, full: 64 << 20 },
             session_grace: 300_000,

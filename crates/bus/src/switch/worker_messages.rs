@@ -17,7 +17,9 @@ use super::worker::{WorkerCall, WorkerStage};
 use super::{ClientId, Switch, SwitchOutput, WorkerId};
 
 /// Requests of one worker that clients may have open.
-const MAX_ASKS: usize = 1024;
+const MAX_ASKS: usize = 8192;
+/// Those that one client may have open of it: a client that answers none leaves room for others.
+const MAX_ASKS_OF_CLIENT: usize = 1024;
 /// Bytes of notifications about a session that a worker may send before the answer that names it.
 const MAX_EARLY_BYTES: usize = 4 << 20;
 
@@ -80,6 +82,16 @@ impl Switch {
             (None, false, [only]) => self.fail_call(from, *only, &refusal),
             // Some client would wait for ever, and it cannot be known which.
             (None, false, _) => self.worker_stuck(from, "its answer was too long to be read"),
+        }
+    }
+
+    /// Nothing that the worker says is heard before that line ends, so it is ended if somebody has
+    /// waited for an answer all the time.
+    pub(super) fn worker_line_unfinished(&mut self, from: WorkerId, n_millis: u64) {
+        let Some(worker) = self.workers.get(&from) else { return };
+        let is_late = |call: &WorkerCall| self.now.since(call.received) >= n_millis;
+        if worker.calls.values().any(is_late) {
+            self.worker_stuck(from, "it does not end a line that it has begun");
         }
     }
 
@@ -166,6 +178,12 @@ impl Switch {
         edits.apply(line)
     }
 
+    fn has_asked_enough(&self, from: WorkerId, client: ClientId) -> bool {
+        let asks = self.workers.get(&from).map(|worker| &worker.asks[..]).unwrap_or_default();
+        let to_client = || asks.iter().filter(|(asked, _)| *asked == client).count();
+        asks.len() >= MAX_ASKS_OF_CLIENT && to_client() >= MAX_ASKS_OF_CLIENT
+    }
+
     fn worker_request(&mut self, from: WorkerId, line: &[u8], envelope: &Envelope) {
         let raw_id = envelope.id.of(line);
         let Some(worker) = self.workers.get(&from) else { return };
@@ -180,6 +198,11 @@ impl Switch {
             return self.refuse_ask(from, raw_id, &refusal);
         };
         if !self.can_be_asked(client_id, from, raw_id) {
+            return;
+        }
+        if self.has_asked_enough(from, client_id) {
+            let refusal = Refusal::overloaded("the client has too many requests of this worker");
+            self.out.push(SwitchOutput::ToWorker { worker: from, line: refusal.to_line(raw_id) });
             return;
         }
         let Some(client) = self.clients.get_mut(&client_id) else { return };

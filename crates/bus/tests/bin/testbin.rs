@@ -20,6 +20,8 @@ fn main() -> ExitCode {
         ["parent", program_dir, records, cgroups] => {
             parent(program_dir, Path::new(records), *cgroups == "cgroups");
         }
+        ["adopter", dir, worker] => adopter(dir, worker),
+        ["threads", dir] => threads(dir),
         ["exhausted", dir] => exhausted(dir),
         ["fds"] => fds(),
         ["noisy", n_bytes] => noisy(n_bytes.parse().unwrap()),
@@ -85,6 +87,34 @@ fn parent(dir: &str, records: &Path, cgroups: bool) {
     });
 }
 
+/// A Switchyard in small that has a child of its own, beside a worker that is `hostile` or has a
+/// descendant that shed its marker; it waits for that child when it is told to.
+fn adopter(dir: &str, worker: &str) {
+    on_runtime(async {
+        let worker = match worker {
+            "hostile" => start_hostile(dir, None, false).await,
+            _ => start_shedding(dir).await,
+        };
+        let mut own = Command::new("sh").args(["-c", "exit 7"]).spawn().unwrap();
+        say(&worker.handle.keeper_pid().to_string());
+        tokio::io::AsyncReadExt::read_u8(&mut tokio::io::stdin()).await.unwrap();
+        say(&own.wait().unwrap().to_string());
+        std::future::pending::<()>().await;
+    });
+}
+
+/// Each of its threads starts a descendant, and stays.
+fn threads(dir: &str) {
+    thread::scope(|scope| {
+        for _ in 0..N_HOSTILE {
+            scope.spawn(|| {
+                Command::new(own_exe()).args(["linger", dir]).spawn().unwrap();
+                hang()
+            });
+        }
+    });
+}
+
 /// A Switchyard that loses a keeper when it can have no more threads.
 fn exhausted(dir: &str) {
     on_runtime(async {
@@ -108,6 +138,14 @@ async fn start_hostile(dir: &str, records: Option<&Path>, cgroups: bool) -> bus:
     let mut ready = [0; 6];
     tokio::io::AsyncReadExt::read_exact(&mut worker.stdout, &mut ready).await.unwrap();
     worker
+}
+
+async fn start_shedding(dir: &str) -> bus::Worker {
+    let mut launch = bus::Launch::new("sh", "/");
+    let script = r#"(env -i "$0" linger "$1" &); exec cat"#;
+    launch.args = vec!["-c".into(), script.into(), own_exe().into(), dir.into()];
+    launch.cgroups = false;
+    launch.spawn().await.unwrap()
 }
 
 fn on_runtime(story: impl Future<Output = ()>) {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use bus::sweep;
@@ -23,14 +24,19 @@ struct Parent {
 
 impl Parent {
     fn start(cgroups: bool) -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let records = place.path().join("records");
+        Self::start_in(place, &records, cgroups)
+    }
+
+    fn start_in(place: TempDir, records: &Path, cgroups: bool) -> Self {
         // Init would reap the keeper of a killed parent; here we do, and nobody above us.
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap();
-        let place = tempfile::tempdir().unwrap();
         let marks = place.path().join("marks");
         fs::create_dir(&marks).unwrap();
         let mut process = Command::new(testbin())
             .args(["parent".as_ref(), marks.as_os_str()])
-            .arg(place.path().join("records"))
+            .arg(records)
             .arg(if cgroups { "cgroups" } else { "keeper" })
             .stdout(Stdio::piped())
             .spawn()
@@ -46,6 +52,18 @@ impl Parent {
 
     fn records(&self) -> std::path::PathBuf {
         self.place.path().join("records")
+    }
+
+    /// Kills it and its keeper, so that nobody is left to end the worker's processes.
+    async fn kill_with_keeper(&mut self) {
+        // The keeper first: stopped, so that it cannot act on its parent's death.
+        let keeper = rustix::process::Pid::from_raw(self.keeper_pid.cast_signed()).unwrap();
+        rustix::process::kill_process(keeper, rustix::process::Signal::STOP).unwrap();
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+        kill_9(self.keeper_pid);
+        until("keeper gone", || is_gone_once_reaped(self.keeper_pid)).await;
+        assert!(self.witnesses.n_living() >= 5, "the tree outlived both");
     }
 }
 
@@ -77,14 +95,7 @@ async fn when_parent_and_keeper_are_killed_the_sweep_ends_the_tree() {
     for cgroups in [false, true] {
         let mut parent = Parent::start(cgroups);
 
-        // The keeper first: stopped, so that it cannot act on its parent's death.
-        let keeper = rustix::process::Pid::from_raw(parent.keeper_pid.cast_signed()).unwrap();
-        rustix::process::kill_process(keeper, rustix::process::Signal::STOP).unwrap();
-        parent.process.kill().unwrap();
-        parent.process.wait().unwrap();
-        kill_9(parent.keeper_pid);
-        until("keeper gone", || is_gone_once_reaped(parent.keeper_pid)).await;
-        assert!(parent.witnesses.n_living() >= 5, "the tree outlived both");
+        parent.kill_with_keeper().await;
 
         let swept = sweep(&parent.records()).unwrap();
 
@@ -97,6 +108,36 @@ async fn when_parent_and_keeper_are_killed_the_sweep_ends_the_tree() {
         assert!(!has_cgroup(&parent.id));
         assert!(is_empty(&parent.records()));
     }
+}
+
+#[tokio::test]
+async fn a_sweep_ends_many_workers_and_tells_whose_processes_they_were() {
+    let place = tempfile::tempdir().unwrap();
+    let records = place.path().join("records");
+    let mut parents = Vec::new();
+    for cgroups in [false, true, false] {
+        parents.push(Parent::start_in(tempfile::tempdir().unwrap(), &records, cgroups));
+    }
+    let mut alive = Parent::start_in(tempfile::tempdir().unwrap(), &records, false);
+    for parent in &mut parents {
+        parent.kill_with_keeper().await;
+    }
+
+    let swept = sweep(&records).unwrap();
+
+    assert_eq!((swept.n_alive, swept.ended.len()), (1, 3));
+    for parent in &parents {
+        let ended = swept.ended.iter().find(|ended| ended.id == parent.id).unwrap();
+        assert_eq!(ended.n_left, 0);
+        let own = |pid: &u32| parent.witnesses.has(*pid);
+        assert!(ended.pids.iter().all(own), "{ended:?} {:?}", parent.witnesses);
+        until("tree gone", || parent.witnesses.are_gone()).await;
+    }
+    assert_eq!(alive.witnesses.n_living(), alive.witnesses.len(), "the supervised one stays");
+    alive.process.kill().unwrap();
+    alive.process.wait().unwrap();
+    until("tree gone", || alive.witnesses.are_gone()).await;
+    until("keeper gone", || is_gone_once_reaped(alive.keeper_pid)).await;
 }
 
 #[test]

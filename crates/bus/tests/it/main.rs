@@ -9,3 +9,5 @@ mod pipes;
 mod stage;
 mod surroundings;
 mod tree;
+mod unfinished;
+mod zombies;

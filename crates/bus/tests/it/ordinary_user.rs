@@ -1,4 +1,4 @@
-//! The stories of `tree`, `crash` and `pausing` again, as a user who may nothing.
+//! The stories of `tree`, `crash`, `pausing` and `zombies` again, as a user who may nothing.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -27,7 +27,7 @@ fn an_ordinary_user_gets_the_same_promises() {
     let output = Command::new("setpriv")
         .args([&format!("--reuid={NOBODY}"), &format!("--regid={NOBODY}"), "--clear-groups"])
         .arg(&tests)
-        .args(["tree::", "crash::", "pausing::", "--test-threads=2"])
+        .args(["tree::", "crash::", "pausing::", "zombies::", "--test-threads=2"])
         .env("BUS_TESTBIN", &bin)
         .env("TMPDIR", "/tmp")
         .current_dir("/")

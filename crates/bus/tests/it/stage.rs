@@ -59,6 +59,13 @@ pub(crate) struct Witnesses(HashMap<i32, String>);
 impl Witnesses {
     /// Everything at and below `root`, zombies too, and every process that left its mark in `dir`.
     pub(crate) fn of(root: u32, dir: &Path) -> Self {
+        let mut found = Self::at_and_below(root);
+        found.0.extend(Self::marked_in(dir).0);
+        found
+    }
+
+    /// Everything at and below `root`, zombies too.
+    pub(crate) fn at_and_below(root: u32) -> Self {
         let mut stats: HashMap<i32, (i32, String)> = HashMap::new();
         for pid in pids() {
             if let Some(stat) = stat(pid) {
@@ -75,7 +82,6 @@ impl Witnesses {
                 stats.iter().filter(|(_, (parent, _))| *parent == pid).map(|(child, _)| *child),
             );
         }
-        found.0.extend(Self::marked_in(dir).0);
         found
     }
 
@@ -90,6 +96,14 @@ impl Witnesses {
 
     pub(crate) fn len(&self) -> usize {
         self.0.len()
+    }
+
+    pub(crate) fn has(&self, pid: u32) -> bool {
+        self.0.contains_key(&pid.cast_signed())
+    }
+
+    pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
+        self.0.keys().map(|pid| pid.cast_unsigned())
     }
 
     pub(crate) fn without(mut self, pid: u32) -> Self {
@@ -193,6 +207,10 @@ fn is_in_frozen_cgroup(pid: i32) -> bool {
 fn state(pid: i32) -> Option<char> {
     let bytes = fs::read(format!("/proc/{pid}/stat")).ok()?;
     String::from_utf8_lossy(&bytes).rsplit_once(')')?.1.trim_start().chars().next()
+}
+
+pub(crate) fn parent_of(pid: u32) -> Option<u32> {
+    stat(pid.cast_signed()).map(|(parent, _)| parent.cast_unsigned())
 }
 
 /// Parent and start time.

@@ -135,6 +135,62 @@ async fn a_killed_keeper_is_noticed_and_replaced() {
 }
 
 #[tokio::test]
+async fn keepers_that_are_killed_together_are_all_replaced() {
+    let mut all = Vec::new();
+    for n in 0..soak::size(6, 60) {
+        all.push(Hostile::start("stay", n % 2 == 0).await);
+    }
+
+    for one in &all {
+        kill_9(one.worker.handle.keeper_pid());
+    }
+
+    for Hostile { worker, witnesses, place } in all {
+        let report = worker.handle.ended().await;
+        assert_eq!((report.keeper_lost, report.n_left), (true, 0), "{report}");
+        Hostile::nothing_is_left(&witnesses, worker.handle.id(), place.path()).await;
+    }
+}
+
+#[tokio::test]
+async fn what_each_thread_of_a_worker_has_started_is_ended() {
+    let place = tempfile::tempdir().unwrap();
+    let worker = launch_testbin(["threads", place.path().to_str().unwrap()]).spawn().await.unwrap();
+    until("all run", || Witnesses::marked_in(place.path()).len() == 5).await;
+    let witnesses = Witnesses::of(worker.handle.keeper_pid(), place.path());
+
+    worker.handle.kill();
+    let report = worker.handle.ended().await;
+
+    assert_eq!((report.keeper_lost, report.n_left), (false, 0), "{report}");
+    assert!(witnesses.are_gone());
+}
+
+#[tokio::test]
+async fn a_worker_that_is_hurried_has_a_moment_and_is_killed() {
+    let Hostile { worker, witnesses, place } = Hostile::start("stay", false).await;
+    let hurry = tokio_util::sync::CancellationToken::new();
+    let mut launch = launch_testbin(["hang"]);
+    launch.hurry = hurry.clone();
+    let polite = launch.spawn().await.unwrap();
+    let marks = tempfile::tempdir().unwrap();
+    let mut launch = launch_testbin(["hostile", marks.path().to_str().unwrap(), "stay"]);
+    launch.hurry = hurry.clone();
+    let mut deaf = launch.spawn().await.unwrap();
+    assert_eq!(read_line(&mut deaf.stdout).await, "ready");
+
+    hurry.cancel();
+
+    assert_eq!(polite.handle.ended().await.signal, Some(15));
+    assert_eq!(deaf.handle.ended().await.n_left, 0);
+    assert!(Witnesses::marked_in(marks.path()).are_gone());
+    assert_eq!(witnesses.n_living(), witnesses.len(), "one with another owner goes on");
+    worker.handle.kill();
+    worker.handle.ended().await;
+    Hostile::nothing_is_left(&witnesses, worker.handle.id(), place.path()).await;
+}
+
+#[tokio::test]
 async fn a_launcher_that_swallows_signals_is_ended_with_its_child() {
     let place = tempfile::tempdir().unwrap();
     let script = r#"trap "" TERM; "$0" linger "$1"; echo never"#;

@@ -60,6 +60,7 @@ impl One {
             keeper_args: Vec::new(),
             records_dir: None,
             cgroups: false,
+            hurry: tokio_util::sync::CancellationToken::new(),
         };
         let settings = sessions::settings::SessionSettings::default();
         let context = SessionContext::new(log.clone(), settings, setup);

@@ -1,25 +1,21 @@
-//! Cancelling, closing and deleting sessions of the registry, and shutting all of them down.
+//! Cancelling, closing and deleting sessions of the registry.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use store::{Batch, Claim, ClaimOwner, RecordChanges, StoreError};
 use wire::SessionId;
 use wire::event::SessionClosed;
 
-use super::{LiveSession, RegistryEntry, RegistryError, SessionRegistry};
+use super::{RegistryError, SessionRegistry};
 use crate::context::draft;
 use crate::lock::lock;
 use crate::open;
-use crate::session::{SessionError, SessionPhase};
+use crate::session::SessionError;
 
 /// How often a session that is to be deleted is ended, if others wake it again and again.
 const MAX_END_TRIES: u32 = 40;
 /// The wait before it is ended again: another process may just be opening it.
 const END_AGAIN_AFTER: Duration = Duration::from_millis(50);
-
-/// Where turns get no grace, the wait for cancelled ones that do not end is this short as well.
-const CANCEL_WITHIN_NO_GRACE: Duration = Duration::from_secs(2);
 
 impl SessionRegistry {
     /// Cancels the turns of the session, if it is awake. Refused if another process has it: its
@@ -131,45 +127,5 @@ impl SessionRegistry {
                 Err(error) => return Err(error.into()),
             }
         }
-    }
-
-    /// Takes no new work, lets turns finish for as long as `grace`, then cancels them, and
-    /// ends every worker.
-    pub async fn shut_down(&self, grace: Duration) {
-        self.stopping.cancel();
-        let entries: Vec<Arc<RegistryEntry>> = lock(&self.entries).values().cloned().collect();
-        let live: Vec<&LiveSession> = entries.iter().filter_map(|entry| entry.get()).collect();
-        let all_idle = async {
-            for live in &live {
-                let mut phase = live.handle.phase();
-                let is_done = |phase: &SessionPhase| {
-                    !matches!(phase, SessionPhase::Running | SessionPhase::RequiresAction)
-                };
-                let _ = phase.wait_for(is_done).await;
-            }
-        };
-        let _ = tokio::time::timeout(grace, all_idle).await;
-        for live in &live {
-            let _ = live.handle.cancel_soon("shutdown").await;
-        }
-        let all_cancelled = async {
-            for live in &live {
-                let _ = live.handle.cancel("shutdown").await;
-            }
-        };
-        let patience = self.context.settings.cancel_grace;
-        let within = if grace.is_zero() { patience.min(CANCEL_WITHIN_NO_GRACE) } else { patience };
-        let _ = tokio::time::timeout(within, all_cancelled).await;
-        // All at once: each may take the whole stop ladder.
-        let mut ending = tokio::task::JoinSet::new();
-        for entry in entries.clone() {
-            ending.spawn(task::boxed(async move {
-                if let Some(live) = entry.get() {
-                    live.end().await;
-                }
-            }));
-        }
-        ending.join_all().await;
-        self.pools.shut_down().await;
     }
 }

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bus::StopLadder;
 use sessions::host::AgentCommand;
 use sessions::mint;
 use sessions::order::SessionOrder;
 use sessions::permission::{PermissionMode, PermissionPolicy};
 use sessions::registry::{AgentSource, SessionRegistry};
 use sessions::session::{SessionError, SessionHandle};
+use sessions::settings::SessionSettings;
 use tokio::sync::mpsc;
 use wire::Fault;
 use wire::{Json, Kind, Seq};
@@ -65,7 +67,7 @@ async fn the_second_session_of_a_registry_is_warm_and_closing_it_ends_its_worker
         registry.close(id).await.unwrap();
     }
     until("their workers are gone", || stage.processes().len() == 1).await;
-    registry.shut_down(std::time::Duration::ZERO).await;
+    registry.shut_down().await;
     stage.until_none_left().await;
 }
 
@@ -81,7 +83,7 @@ async fn a_session_that_starts_later_leaves_the_warm_worker_where_it_is() {
     assert_eq!((n_warm(&registry), stage.starts().len()), (1, 2));
     registry.close(later.handle.id()).await.unwrap();
     assert_eq!(n_warm(&registry), 1);
-    registry.shut_down(std::time::Duration::ZERO).await;
+    registry.shut_down().await;
     stage.until_none_left().await;
 }
 
@@ -98,9 +100,46 @@ async fn sessions_of_a_registry_share_a_worker_and_close_alone() {
     let passed = second.handle.forward("session/list", &Json::trusted("{}")).await.unwrap();
     assert!(passed.is_ok());
     assert_eq!(registry.pools().snapshot().keys[0].in_use, 1);
-    registry.shut_down(std::time::Duration::ZERO).await;
+    registry.shut_down().await;
     stage.until_none_left().await;
     assert_eq!(stage.starts().len(), 1);
+}
+
+/// Ends neither with its input nor at SIGTERM, and neither does what it leaves behind.
+const DEAF: &str = r#"trap "" TERM
+echo $$ >> "$STAGE/starts"
+"$AGENT" --all-sessions --state "$STAGE/sessions" "$@"
+exec sleep 1000
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn at_the_limit_of_a_drain_no_agent_has_its_usual_patience() {
+    // Whoever waited for any of these would wait longer than the test does.
+    let for_ever = soak::PATIENCE * 10;
+    let settings = SessionSettings {
+        cancel_grace: for_ever,
+        stop: StopLadder { after_eof: for_ever, after_term: for_ever },
+        ..SessionSettings::default()
+    };
+    let stage = Stage::with(quiet(), settings);
+    std::fs::write(stage.path("deaf.sh"), DEAF).unwrap();
+    let command = stage.script("work", "deaf.sh", &[]);
+    let registry = registry(&stage, &command);
+    let [busy, _idle] = [
+        registry.create(order(&command)).await.unwrap(),
+        registry.create(order(&command)).await.unwrap(),
+    ];
+    until("one stands ready", || n_warm(&registry) == 1).await;
+    busy.handle.prompt(mint::turn_id(), prompt("hang-hard"), "test").await.unwrap();
+
+    let limit = std::time::Duration::from_millis(100);
+    tokio::time::timeout(soak::PATIENCE, registry.drain(limit)).await.unwrap();
+
+    stage.until_none_left().await;
+    let events = stage.context.log.read(busy.handle.id(), Seq(0), 10_000).await.unwrap();
+    let ends: Vec<_> = events.iter().filter(|event| event.kind == Kind::TurnEnded).collect();
+    assert_eq!(ends.len(), 1);
+    assert!(ends[0].payload.as_str().contains("cancelled"), "{:?}", ends[0].payload);
 }
 
 fn prompt(text: &str) -> Json {
@@ -138,6 +177,6 @@ async fn prompts_that_meet_a_close_end_with_it_or_wake_the_session() {
         events.iter().any(|e| e.turn == Some(turn) && e.kind == Kind::TurnEnded)
     })
     .await;
-    registry.shut_down(std::time::Duration::ZERO).await;
+    registry.shut_down().await;
     stage.until_none_left().await;
 }

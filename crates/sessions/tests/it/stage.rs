@@ -60,6 +60,7 @@ impl Stage {
             keeper_args: vec!["__keeper".into()],
             records_dir: None,
             cgroups: false,
+            hurry: tokio_util::sync::CancellationToken::new(),
         };
         let context =
             SessionContext::new(Arc::new(MemoryLog::new()), settings.clone(), setup.clone());

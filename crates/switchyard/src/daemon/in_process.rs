@@ -8,7 +8,6 @@
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::Router;
@@ -116,9 +115,7 @@ impl InProcessDaemon {
     pub(crate) async fn stop_sessions(&self) {
         self.daemon.stopping.cancel();
         // The keepers end what we leave behind.
-        let _ =
-            tokio::time::timeout(SHUTDOWN_GRACE, self.daemon.registry.shut_down(Duration::ZERO))
-                .await;
+        let _ = tokio::time::timeout(SHUTDOWN_GRACE, self.daemon.registry.shut_down()).await;
     }
 
     /// Does the same, and closes streams and the socket.

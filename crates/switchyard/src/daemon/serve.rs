@@ -107,7 +107,7 @@ pub(crate) async fn serve(
     presence.withdraw();
     daemon.stopping.cancel();
     let ending = async {
-        daemon.registry.shut_down(wanted.drain.0).await;
+        daemon.registry.drain(wanted.drain.0).await;
         // Whoever follows a turn has seen its end.
         daemon.ended.cancel();
         serving.end().await;

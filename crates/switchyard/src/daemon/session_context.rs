@@ -22,6 +22,7 @@ pub(crate) fn open_unrecovered(config: &Config) -> Result<SessionContext, Failur
         keeper_args: vec![bus::keeper::VERB.into()],
         records_dir: Some(config.home.workers()),
         cgroups: config.file.workers.cgroups,
+        hurry: tokio_util::sync::CancellationToken::new(),
     };
     Ok(SessionContext::new(open_log(config)?, config.settings(), setup))
 }

@@ -17,7 +17,7 @@ use crate::kernel::mailbox::{LoopMessage, Mailbox, StartedWorker};
 use crate::kernel::outbox::{FlushOutcome, Outbox};
 use crate::processes::exit::ExitReport;
 use crate::processes::launch::Launch;
-use crate::processes::procs;
+use crate::processes::process_tree;
 use crate::processes::stderr::StderrLines;
 use crate::processes::worker::{StopLadder, Worker, WorkerHandle};
 use crate::switch::{MonotonicMillis, StopHow, SwitchInput, WorkerId};
@@ -46,6 +46,8 @@ pub(super) struct WorkerConnection {
     /// Since when its pipe takes nothing.
     blocked_since: Option<MonotonicMillis>,
     is_waiting_to_write: bool,
+    /// Since when no byte has come of a line that it has begun, or since when that line is too long.
+    unfinished_since: Option<MonotonicMillis>,
     /// No more input; once the outbox is empty the pipe is closed.
     is_closing: bool,
     /// Since when one of the signs of its end is there.
@@ -254,6 +256,16 @@ impl EventLoop {
         }
         drop(chunk);
         self.buffer.give_back(buffer);
+        let Some(worker) = self.workers.get_mut(&id) else { return };
+        if !worker.inbox.is_in_line() {
+            worker.unfinished_since = None;
+            return;
+        }
+        // More of a line that is lost is no progress.
+        if !(worker.inbox.is_skipping() && worker.unfinished_since.is_some()) {
+            worker.unfinished_since = Some(self.now);
+        }
+        self.watch();
     }
 
     fn worker_cut(&mut self, worker: WorkerId, cut: LineCut) {
@@ -295,11 +307,20 @@ impl EventLoop {
     /// Finds workers that take no input, and those of whose end only one sign has come.
     pub(super) fn tick_workers(&mut self) {
         let (mut stuck, mut ended, mut is_watching) = (Vec::new(), Vec::new(), false);
-        for (id, worker) in &self.workers {
+        let mut unfinished = Vec::new();
+        for (id, worker) in &mut self.workers {
             let has_passed = |since: Option<MonotonicMillis>, n: u64| {
                 since.is_some_and(|since| self.now.since(since) >= n)
             };
             is_watching |= worker.blocked_since.is_some() || worker.half_ended_since.is_some();
+            if worker.is_paused && worker.unfinished_since.is_some() {
+                // It is we who do not read.
+                worker.unfinished_since = Some(self.now);
+            }
+            is_watching |= worker.unfinished_since.is_some();
+            if has_passed(worker.unfinished_since, self.edges.line_timeout) {
+                unfinished.push(*id);
+            }
             let is_late = has_passed(worker.half_ended_since, HALF_ENDED_WAIT);
             match worker.exit {
                 Some(_) if is_late => ended.push(*id),
@@ -313,6 +334,10 @@ impl EventLoop {
         }
         for worker in stuck {
             self.feed(SwitchInput::WorkerStuck { worker });
+        }
+        let n_millis = self.edges.line_timeout;
+        for worker in unfinished {
+            self.feed(SwitchInput::WorkerLineUnfinished { worker, n_millis });
         }
         for id in ended {
             self.finish_worker(id);
@@ -353,7 +378,7 @@ impl EventLoop {
 
 fn memory_of_trees(keepers: &[(WorkerId, u32)]) -> Vec<(WorkerId, u64)> {
     let pids: Vec<u32> = keepers.iter().map(|(_, keeper)| *keeper).collect();
-    keepers.iter().map(|(worker, _)| *worker).zip(procs::resident_bytes(&pids)).collect()
+    keepers.iter().map(|(worker, _)| *worker).zip(process_tree::resident_bytes(&pids)).collect()
 }
 
 /// Starts a worker, reports its start and its end, and stays until all its processes are gone.

@@ -6,9 +6,27 @@ fn a_name_full_of_parentheses_does_not_shift_the_fields() {
 
     let process = parse_stat(stat).unwrap();
 
-    let plain =
-        Proc { pid: 42, parent: 7, session: 9, start: 5555, is_zombie: false, is_stopped: false };
+    let plain = Proc {
+        pid: 42,
+        parent: 7,
+        session: 9,
+        start: 5555,
+        has_main_thread: true,
+        is_zombie: false,
+        is_stopped: false,
+    };
     assert_eq!(process, plain);
+}
+
+#[test]
+fn a_process_lives_while_one_of_its_threads_does() {
+    let stat = |n_threads: u32| {
+        let stat = format!("42 (a) Z 7 42 9 0 -1 4 1 0 0 0 1 2 3 4 20 0 {n_threads} 0 5555 1");
+        parse_stat(stat.as_bytes()).unwrap()
+    };
+
+    assert!(stat(1).is_zombie && !stat(1).has_main_thread);
+    assert!(!stat(2).is_zombie && !stat(2).has_main_thread, "another thread runs");
 }
 
 #[test]
@@ -16,25 +34,6 @@ fn a_cut_stat_is_nobody() {
     for stat in [&b""[..], b"42", b"42 (a)", b"42 (a) S 7 42"] {
         assert_eq!(parse_stat(stat), None);
     }
-}
-
-#[test]
-fn descendants_are_found_at_any_depth_and_loops_end() {
-    let process = |pid, parent| Proc {
-        pid,
-        parent,
-        session: 0,
-        start: 0,
-        is_zombie: false,
-        is_stopped: false,
-    };
-    let all = [process(2, 1), process(3, 2), process(4, 9), process(9, 4), process(5, 3)];
-
-    let mut pids: Vec<i32> = descendants(&[1], &all).iter().map(|found| found.pid).collect();
-
-    pids.sort_unstable();
-    assert_eq!(pids, [2, 3, 5]);
-    assert_eq!(descendants(&[4], &all).len(), 1);
 }
 
 #[test]

@@ -43,6 +43,25 @@ fn everybody_who_waits_for_a_dead_worker_is_told_at_once() {
 }
 
 #[test]
+fn a_worker_that_ends_no_line_is_ended_if_somebody_has_waited_for_as_long() {
+    run(
+        &mut running(fixed(1), 1),
+        r#"
+        > 100 worker-line-unfinished 1 100
+        > 150 client-line 1 {"id":1,"method":"m"}
+        < to-worker 1 {"id":1,"method":"m"}
+        > 200 worker-line-unfinished 1 100
+        > 250 worker-line-unfinished 1 100
+        < stop-worker 1 at-once
+        < to-client 1 {"jsonrpc":"2.0","id":1,"error":{"code":-32010,"message":"the worker was lost: it does not end a line that it has begun",…
+        > 251 worker-died 1 signal 9
+        > 351 time-passed
+        < start-worker 2 p/0
+        "#,
+    );
+}
+
+#[test]
 fn a_stuck_worker_is_ended_and_its_requests_with_it() {
     run(
         &mut running(fixed(1), 1),

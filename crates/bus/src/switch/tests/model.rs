@@ -137,6 +137,7 @@ fn plan_number(n: u8) -> SwitchPlan {
             max_clients: 4,
             max_open_per_client: 8,
             max_sessions: 12,
+            max_sessions_per_client: 6,
             client_queue: QueueMarks { low: 300, high: 900, full: 2500 },
             worker_queue: QueueMarks { low: 300, high: 900, full: 2500 },
             session_grace: 800,

@@ -46,6 +46,7 @@ fn every_input_survives_being_written_down() {
         SwitchInput::WorkerExited { worker, is_success: true, status: "exit 0".into() },
         SwitchInput::WorkerExited { worker, is_success: false, status: String::new() },
         SwitchInput::WorkerStuck { worker },
+        SwitchInput::WorkerLineUnfinished { worker, n_millis: 9 },
         SwitchInput::WorkerMemory { worker, n_bytes: 9 },
         SwitchInput::WorkerOutbox { worker, level: QueueLevel::High },
         SwitchInput::TimePassed,

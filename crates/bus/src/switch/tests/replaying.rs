@@ -111,6 +111,10 @@ pub(super) fn read_input(text: &str) -> Result<SwitchInput, String> {
         },
         "worker-mute" => SwitchInput::WorkerMute { worker: worker()? },
         "worker-stuck" => SwitchInput::WorkerStuck { worker: worker()? },
+        "worker-line-unfinished" => SwitchInput::WorkerLineUnfinished {
+            worker: worker()?,
+            n_millis: tail.parse().map_err(|_| "the time is no number")?,
+        },
         "worker-memory" => SwitchInput::WorkerMemory {
             worker: worker()?,
             n_bytes: tail.parse().map_err(|_| "the size is no number")?,

@@ -279,3 +279,44 @@ fn a_prompt_that_waits_for_a_worker_is_not_timed_out_with_the_rest() {
         "#,
     );
 }
+
+#[test]
+fn a_client_that_answers_nothing_leaves_room_for_questions_to_others() {
+    let mut switch = running(fixed(1), 2);
+    run(
+        &mut switch,
+        r#"
+        > 1 client-line 1 {"id":1,"method":"session/new"}
+        < to-worker 1 {"id":1,"method":"session/new"}
+        > 1 worker-line 1 {"id":1,"result":{"sessionId":"s"}}
+        < to-client 1 {"id":1,"result":{"sessionId":"s"}}
+        > 1 client-line 2 {"id":1,"method":"session/new"}
+        < to-worker 1 {"id":2,"method":"session/new"}
+        > 1 worker-line 1 {"id":2,"result":{"sessionId":"t"}}
+        < to-client 2 {"id":1,"result":{"sessionId":"t"}}
+        "#,
+    );
+    let mut out = Vec::new();
+    let mut ask = |switch: &mut Switch, id: u32, session: &str| {
+        let line = format!(r#"{{"id":{id},"method":"ask","params":{{"sessionId":"{session}"}}}}"#);
+        let input = SwitchInput::WorkerLine { worker: WorkerId(1), line: line.into() };
+        switch.take(MonotonicMillis(2), input, &mut out);
+        output_text(&out.pop().unwrap())
+    };
+    for id in 0..1024 {
+        assert!(ask(&mut switch, id, "s").starts_with("to-client 1 "));
+    }
+
+    let refused = ask(&mut switch, 1024, "s");
+
+    assert!(refused.starts_with("to-worker 1 ") && refused.contains("overloaded"), "{refused}");
+    assert!(ask(&mut switch, 1025, "t").starts_with("to-client 2 "));
+    run(
+        &mut switch,
+        r#"
+        > 3 client-line 1 {"id":7,"result":{}}
+        < to-worker 1 {"id":6,"result":{}}
+        "#,
+    );
+    assert!(ask(&mut switch, 1026, "s").starts_with("to-client 1 "));
+}

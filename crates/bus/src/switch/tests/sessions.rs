@@ -197,6 +197,33 @@ fn sessions_have_a_limit_in_all_and_per_worker() {
 }
 
 #[test]
+fn a_client_cannot_take_all_sessions() {
+    let limits = SwitchLimits { max_sessions_per_client: 1, ..SwitchLimits::default() };
+    let mut switch = running(SwitchPlan { pools: vec![pool("p", 1)], limits }, 2);
+    run(
+        &mut switch,
+        r#"
+        > 1 client-line 1 {"id":1,"method":"session/new"}
+        < to-worker 1 {"id":1,"method":"session/new"}
+        > 2 client-line 1 {"id":2,"method":"session/new"}
+        < to-client 1 {"jsonrpc":"2.0","id":2,"error":{"code":-32012,"message":"overloaded: this client has too many sessions",…
+        > 3 worker-line 1 {"id":1,"result":{"sessionId":"s"}}
+        < to-client 1 {"id":1,"result":{"sessionId":"s"}}
+        > 4 client-line 1 {"id":3,"method":"session/load","params":{"sessionId":"other"}}
+        < to-client 1 {"jsonrpc":"2.0","id":3,"error":{"code":-32012,…
+        > 5 client-line 2 {"id":1,"method":"session/new"}
+        < to-worker 1 {"id":2,"method":"session/new"}
+        > 6 client-line 1 {"id":4,"method":"session/close","params":{"sessionId":"s"}}
+        < to-worker 1 {"id":3,"method":"session/close","params":{"sessionId":"s"}}
+        > 7 worker-line 1 {"id":3,"result":{}}
+        < to-client 1 {"id":4,"result":{}}
+        > 8 client-line 1 {"id":5,"method":"session/new"}
+        < to-worker 1 {"id":4,"method":"session/new"}
+        "#,
+    );
+}
+
+#[test]
 fn a_session_whose_client_left_before_it_was_opened_can_be_claimed() {
     let mut switch = running(fixed(2), 2);
     run(

@@ -15,6 +15,7 @@ pub(super) struct LimitsTable {
     pub(super) max_clients: Option<usize>,
     pub(super) max_open_per_client: Option<usize>,
     pub(super) max_sessions: Option<usize>,
+    pub(super) max_sessions_per_client: Option<usize>,
     pub(super) client_queue: Option<QueueLimit>,
     pub(super) worker_queue: Option<QueueLimit>,
     pub(super) session_grace: Option<BusWait>,
@@ -68,6 +69,9 @@ impl LimitsTable {
             max_clients: self.max_clients.unwrap_or(usual.max_clients),
             max_open_per_client: self.max_open_per_client.unwrap_or(usual.max_open_per_client),
             max_sessions: self.max_sessions.unwrap_or(usual.max_sessions),
+            max_sessions_per_client: self
+                .max_sessions_per_client
+                .unwrap_or(usual.max_sessions_per_client),
             client_queue: marks(self.client_queue, usual.client_queue),
             worker_queue: marks(self.worker_queue, usual.worker_queue),
             session_grace: BusWait::millis_or(self.session_grace, usual.session_grace),
@@ -116,6 +120,7 @@ pub(super) fn changed_limits(limits: &SwitchLimits, edges: &IoLimits) -> Vec<Cha
             ("max_clients", limits.max_clients.to_string()),
             ("max_open_per_client", limits.max_open_per_client.to_string()),
             ("max_sessions", limits.max_sessions.to_string()),
+            ("max_sessions_per_client", limits.max_sessions_per_client.to_string()),
             ("client_queue", queue(limits.client_queue)),
             ("worker_queue", queue(limits.worker_queue)),
             ("session_grace", show_millis(limits.session_grace)),

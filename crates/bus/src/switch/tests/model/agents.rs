@@ -80,6 +80,7 @@ impl World {
             _ if !agent.is_running => {}
             Op::AgentReads(_) => self.agent_reads(id),
             Op::AgentStuck(_) => {
+                self.give(SwitchInput::WorkerLineUnfinished { worker, n_millis: 1000 });
                 self.give(SwitchInput::WorkerStuck { worker });
             }
             Op::AgentSwells(_) => {

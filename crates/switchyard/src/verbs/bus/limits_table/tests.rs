@@ -16,6 +16,7 @@ fn every_limit_can_be_set() {
         max_clients = 1
         max_open_per_client = 2
         max_sessions = 3
+        max_sessions_per_client = 2
         client_queue = { low = 4, high = "5KiB", full = "6MiB" }
         worker_queue = { low = "7B", high = 8, full = 9 }
         session_grace = "10s"
@@ -35,6 +36,7 @@ fn every_limit_can_be_set() {
         max_clients: 1,
         max_open_per_client: 2,
         max_sessions: 3,
+        max_sessions_per_client: 2,
         client_queue: marks(4, 5 << 10, 6 << 20),
         worker_queue: marks(7, 8, 9),
         session_grace: 10_000,
