@@ -83,24 +83,69 @@ type ReplySender<T> = oneshot::Sender<T>;
 #[derive(Debug)]
 enum SessionTaskCommand {
     Prompt(NewPrompt, ReplySender<Result<PromptAcceptance, SessionError>>),
-    Cancel { by: String, done: ReplySender<usize> },
-    Drop { turn: TurnId, reply: ReplySender<bool> },
-    Answer { request: CallId, answer: SubmittedAnswer, by: Decider, reply: ReplySender<bool> },
-    Attach { client: AttachedClient, done: ReplySender<()> },
+    Cancel {
+        by: String,
+        done: ReplySender<usize>,
+    },
+    /// Cancels the running turn alone.
+    StopTurn {
+        by: String,
+        done: ReplySender<usize>,
+    },
+    /// No turn is to begin any more.
+    Hold,
+    Drop {
+        turn: TurnId,
+        reply: ReplySender<bool>,
+    },
+    Answer {
+        request: CallId,
+        answer: SubmittedAnswer,
+        by: Decider,
+        reply: ReplySender<bool>,
+    },
+    Attach {
+        client: AttachedClient,
+        done: ReplySender<()>,
+    },
     Detach(u64),
-    NoteSetting { method: String, params: Json },
-    SetLimits { limits: BudgetLimits, by: String, done: ReplySender<()> },
+    NoteSetting {
+        method: String,
+        params: Json,
+    },
+    SetLimits {
+        limits: BudgetLimits,
+        by: String,
+        done: ReplySender<()>,
+    },
     Linked(Result<LinkOutcome, Fault>),
     Stopping(bus::StopStep),
     Pass(ForwardedRequest),
-    Link { reply: ReplySender<Result<Json, Fault>> },
+    Link {
+        reply: ReplySender<Result<Json, Fault>>,
+    },
     OptionsChanged(Json),
-    Waiting { reply: ReplySender<Vec<QueuedPrompt>> },
-    Peek { reply: ReplySender<Option<AgentOffer>> },
-    Rename { title: Option<String>, by: String, done: ReplySender<()> },
-    Notify { method: String, params: Json },
-    Close { done: ReplySender<()> },
-    Finish { done: ReplySender<()> },
+    Waiting {
+        reply: ReplySender<Vec<QueuedPrompt>>,
+    },
+    Peek {
+        reply: ReplySender<Option<AgentOffer>>,
+    },
+    Rename {
+        title: Option<String>,
+        by: String,
+        done: ReplySender<()>,
+    },
+    Notify {
+        method: String,
+        params: Json,
+    },
+    Close {
+        done: ReplySender<()>,
+    },
+    Finish {
+        done: ReplySender<()>,
+    },
     PutAsideIfUnused,
 }
 
@@ -285,6 +330,17 @@ impl SessionHandle {
         let (done, _) = oneshot::channel();
         let command = SessionTaskCommand::Cancel { by: by.into(), done };
         self.commands.send(command).await.map_err(|_| self.over())
+    }
+
+    /// From now on no turn begins, and prompts that wait are left to the next process.
+    pub(crate) async fn hold(&self) -> Result<(), SessionError> {
+        self.commands.send(SessionTaskCommand::Hold).await.map_err(|_| self.over())
+    }
+
+    /// Cancels the turn that runs, and leaves those that wait; returns when none is running.
+    pub(crate) async fn stop_turn(&self, by: impl Into<String>) -> Result<usize, SessionError> {
+        let by = by.into();
+        self.ask(|done| SessionTaskCommand::StopTurn { by, done }).await
     }
 
     /// Takes a prompt that still waits out of the queue; false if it does not wait.

@@ -1,7 +1,7 @@
 //! A disk in trouble, for a program of ours: reads, writes, syncs and opens of chosen files fail.
 //!
 //! In: what is to fail. Out: the environment of a command, whose calls of the C library then do; what
-//! fails can be changed while it runs. It takes a C compiler, which SQLite takes, too.
+//! fails can be changed while it runs. It takes a C compiler, as the build does, too.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;

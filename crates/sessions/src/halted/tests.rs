@@ -40,7 +40,9 @@ fn of_too_many_the_last_ones_are_kept() {
     let halted = HaltedSessions::default();
     let sessions: Vec<SessionId> = (0..=MAX_HALTED).map(|_| mint::session_id()).collect();
 
-    sessions.iter().for_each(|session| halted.add(*session, halt(false)));
+    for session in &sessions {
+        halted.add(*session, halt(false));
+    }
 
     assert_eq!(halted.n_halted(), MAX_HALTED);
     assert_eq!((halted.get(sessions[0]), halted.unlogged().len()), (None, MAX_HALTED));

@@ -23,25 +23,37 @@ const CANCEL_WITHIN_HURRY: Duration = Duration::from_secs(1);
 /// is over within two seconds.
 const EOF_WITHIN_HURRY: Duration = Duration::from_millis(200);
 
+/// What becomes of prompts that wait when all turns are cancelled.
+#[derive(Debug, Clone, Copy)]
+enum WaitingPrompts {
+    Dropped,
+    Kept,
+}
+
 impl SessionRegistry {
     /// Takes no new work, cancels the turns that run, and ends every worker with the patience that
     /// is usual.
     pub async fn shut_down(&self) {
         self.stopping.cancel();
         let entries = self.all_entries();
-        self.cancel_all(&entries, CANCEL_WITHIN_NO_GRACE).await;
+        self.cancel_all(&entries, WaitingPrompts::Dropped, CANCEL_WITHIN_NO_GRACE).await;
         self.end_all(entries).await;
     }
 
     /// Takes no new work, and lets turns and agents come to an end until `limit` has passed. Then
-    /// cancels the turns that are left, and ends every worker within two seconds.
+    /// cancels the turns that are left, and ends every worker within two seconds. Prompts that wait
+    /// are left to the next process.
     pub async fn drain(&self, limit: Duration) {
         let until = Instant::now() + limit;
         self.stopping.cancel();
         let entries = self.all_entries();
+        for live in all_live(&entries) {
+            let _ = live.handle.hold().await;
+        }
         let _ = timeout_at(until, all_idle(&entries)).await;
         let left = until.saturating_duration_since(Instant::now());
-        self.cancel_all(&entries, left.max(CANCEL_WITHIN_HURRY)).await;
+        let within = left.max(CANCEL_WITHIN_HURRY);
+        self.cancel_all(&entries, WaitingPrompts::Kept, within).await;
         let hurry_at = until.max(Instant::now() + EOF_WITHIN_HURRY);
         let ending = self.end_all(entries);
         tokio::pin!(ending);
@@ -58,16 +70,23 @@ impl SessionRegistry {
 
     /// Cancels all turns, and waits for those that do not end, no longer than for one that a client
     /// has cancelled.
-    async fn cancel_all(&self, entries: &[Arc<RegistryEntry>], within: Duration) {
-        let all_cancelled = async {
-            // All are told before any is waited for.
-            for live in all_live(entries) {
-                let _ = live.handle.cancel_soon("shutdown").await;
-            }
-            for live in all_live(entries) {
-                let _ = live.handle.cancel("shutdown").await;
-            }
-        };
+    async fn cancel_all(
+        &self,
+        entries: &[Arc<RegistryEntry>],
+        waiting: WaitingPrompts,
+        within: Duration,
+    ) {
+        let mut cancelling = tokio::task::JoinSet::new();
+        for live in all_live(entries) {
+            let handle = live.handle.clone();
+            cancelling.spawn(task::boxed(async move {
+                let _ = match waiting {
+                    WaitingPrompts::Dropped => handle.cancel("shutdown").await,
+                    WaitingPrompts::Kept => handle.stop_turn("shutdown").await,
+                };
+            }));
+        }
+        let all_cancelled = cancelling.join_all();
         let _ = timeout(within.min(self.context.settings.cancel_grace), all_cancelled).await;
     }
 

@@ -284,6 +284,8 @@ impl SessionTask {
                 };
             }
             SessionTaskCommand::Cancel { by, done } => self.cancel(&by, Some(done)).await?,
+            SessionTaskCommand::StopTurn { by, done } => self.stop_turn(&by, Some(done)).await?,
+            SessionTaskCommand::Hold => self.turns.hold(),
             SessionTaskCommand::Drop { turn, reply } => {
                 let is_dropped = self.turns.drop_queued(turn);
                 if is_dropped {
@@ -424,7 +426,7 @@ impl SessionTask {
     fn publish_phase(&self) {
         let phase = match self.turns.running() {
             _ if self.gate.is_paused() => SessionPhase::RequiresAction,
-            None if self.turns.queued().next().is_some() => SessionPhase::Running,
+            None if self.turns.has_next() => SessionPhase::Running,
             None => SessionPhase::Idle,
             Some(_) if self.questions.is_empty() => SessionPhase::Running,
             Some(_) => SessionPhase::RequiresAction,

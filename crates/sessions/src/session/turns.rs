@@ -17,6 +17,8 @@ pub(crate) struct Turns<P> {
     last: Option<TurnId>,
     queue: VecDeque<(TurnId, P)>,
     max_queued: usize,
+    /// No turn begins any more; what waits stays as it is.
+    is_held: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +39,7 @@ pub enum NotQueued {
 
 impl<P> Turns<P> {
     pub(crate) fn new(max_queued: usize) -> Self {
-        Self { running: None, last: None, queue: VecDeque::new(), max_queued }
+        Self { running: None, last: None, queue: VecDeque::new(), max_queued, is_held: false }
     }
 
     pub(crate) fn running(&self) -> Option<CurrentTurn> {
@@ -105,9 +107,19 @@ impl<P> Turns<P> {
         self.queue.push_back((turn, prompt));
     }
 
-    /// Starts the next prompt, unless a turn runs or nothing waits.
+    /// From now on no turn begins: what waits is left to the next process.
+    pub(crate) fn hold(&mut self) {
+        self.is_held = true;
+    }
+
+    /// Whether a prompt waits that may begin when nothing runs.
+    pub(crate) fn has_next(&self) -> bool {
+        !self.is_held && !self.queue.is_empty()
+    }
+
+    /// Starts the next prompt, unless a turn runs or none may begin.
     pub(crate) fn start_next(&mut self) -> Option<(TurnId, P)> {
-        if self.running.is_some() {
+        if self.running.is_some() || self.is_held {
             return None;
         }
         let (turn, prompt) = self.queue.pop_front()?;

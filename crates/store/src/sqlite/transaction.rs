@@ -10,7 +10,7 @@ use wire::{Seq, SessionId, TurnId};
 use super::fault::{SqliteFault, SqliteResult};
 use super::origins;
 use super::rows::{self, SessionRow};
-use super::schema::{self, MAX_SESSION_KEY, SEQ_BITS};
+use super::schema::{MAX_SESSION_KEY, SEQ_BITS};
 use crate::chain::{self, ChainedEvent};
 use crate::heads::{HeadSlot, Heads};
 use crate::wake_ups::LogReach;
@@ -126,11 +126,6 @@ impl LogTransaction<'_> {
         }
         changes.clone().apply(&mut row.record);
         row.update(self.connection)
-    }
-
-    /// Writes what is there already, which needs the same of the disk as anything else.
-    pub(super) fn touch(&mut self) -> SqliteResult<()> {
-        Ok(schema::write_version(self.connection)?)
     }
 
     /// The events go later, in portions: a large session must not hold everybody up.

@@ -23,18 +23,28 @@ use crate::session::cancelling::CancelResult;
 use crate::session::{ReplySender, SessionTaskCommand};
 
 impl SessionTask {
+    /// Drops the prompts that wait, and has the running turn come to its end.
     pub(super) async fn cancel(
+        &mut self,
+        by: &str,
+        done: Option<ReplySender<usize>>,
+    ) -> Result<(), LogFailure> {
+        let dropped = self.turns.drop_all_queued();
+        let reason = if by == "limit" { DropReason::Limit } else { DropReason::Cancelled };
+        if !dropped.is_empty() {
+            self.log_dropped(&dropped, reason).await?;
+        }
+        self.stop_turn(by, done).await
+    }
+
+    /// Has the running turn come to its end; prompts that wait stay as they are.
+    pub(super) async fn stop_turn(
         &mut self,
         by: &str,
         done: Option<ReplySender<usize>>,
     ) -> Result<(), LogFailure> {
         if let Some(done) = done {
             self.cancelling.wait(done);
-        }
-        let dropped = self.turns.drop_all_queued();
-        let reason = if by == "limit" { DropReason::Limit } else { DropReason::Cancelled };
-        if !dropped.is_empty() {
-            self.log_dropped(&dropped, reason).await?;
         }
         if self.turns.running().is_none() {
             self.withdraw_limit(&Decider::new(DecidedBy::Cancel)).await?;
@@ -72,7 +82,9 @@ impl SessionTask {
     ) -> Result<(), LogFailure> {
         let drafts = turns.iter().map(|turn| draft(Some(*turn), PromptDropped { reason }));
         let drafts = drafts.collect();
-        turns.iter().for_each(|turn| self.details.note_dropped(*turn));
+        for turn in turns {
+            self.details.note_dropped(*turn);
+        }
         let details = Some(self.details.to_json());
         let changes = RecordChanges { details, ..self.next_turn_is_active() };
         self.append(drafts, changes).await

@@ -136,7 +136,7 @@ impl SessionTask {
         if self.turns.running().is_some() {
             return Ok(());
         }
-        if self.turns.queued().next().is_none() {
+        if !self.turns.has_next() {
             // The prompt that the question was about is gone.
             self.withdraw_limit(&Decider::new(DecidedBy::Cancel)).await?;
             return self.unpause().await;

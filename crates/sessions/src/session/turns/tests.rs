@@ -16,6 +16,7 @@ enum Step {
     End(u8),
     DropQueued(u8),
     DropAll,
+    Hold,
 }
 
 fn any_step() -> impl Strategy<Value = Step> {
@@ -27,6 +28,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         4 => id.clone().prop_map(Step::End),
         1 => id.prop_map(Step::DropQueued),
         1 => Just(Step::DropAll),
+        1 => Just(Step::Hold),
     ]
 }
 
@@ -37,6 +39,7 @@ struct Model {
     running: Option<u8>,
     ended: Vec<u8>,
     started: Vec<u8>,
+    is_held: bool,
 }
 
 proptest! {
@@ -59,7 +62,7 @@ proptest! {
                 }
                 Step::StartNext => {
                     let expected = match model.running {
-                        None if !model.waiting.is_empty() => Some(model.waiting.remove(0)),
+                        None if !model.is_held && !model.waiting.is_empty() => Some(model.waiting.remove(0)),
                         _ => None,
                     };
                     prop_assert_eq!(turns.start_next(), expected.map(|n| (turn(n), n)));
@@ -94,10 +97,15 @@ proptest! {
                     let dropped: Vec<_> = model.waiting.drain(..).map(turn).collect();
                     prop_assert_eq!(turns.drop_all_queued(), dropped);
                 }
+                Step::Hold => {
+                    turns.hold();
+                    model.is_held = true;
+                }
             }
             prop_assert_eq!(turns.running().map(|r| r.turn), model.running.map(turn));
             let queued: Vec<_> = turns.queued().collect();
             prop_assert_eq!(&queued, &model.waiting.iter().copied().map(turn).collect::<Vec<_>>());
+            prop_assert_eq!(turns.has_next(), !model.is_held && !model.waiting.is_empty());
             let distinct: HashSet<_> = queued.iter().collect();
             prop_assert_eq!(distinct.len(), queued.len());
         }

@@ -33,7 +33,7 @@ async fn prompts_that_waited_when_the_daemon_was_killed_run_in_order_and_once() 
     assert_eq!(of_kind(&events, "prompt_dropped").len(), 0, "{events:?}");
     let started = of_kind(&events, "turn_started");
     let started: Vec<_> = started.iter().skip(1).map(|event| event["turn"].clone()).collect();
-    assert!(is_in_order_and_once(&started, &turns), "{started:?} of {turns:?}");
+    assert_eq!(started, turns, "in order and once");
     let ended = of_kind(&events, "turn_ended");
     assert_eq!(ended[0]["payload"]["error"]["category"], "interrupted");
     assert!(text(&events).contains("second of two"));
@@ -45,7 +45,24 @@ async fn prompts_that_waited_when_the_daemon_was_killed_run_in_order_and_once() 
     assert_eq!(api.events(&session).await.len(), events.len(), "nothing was prompted again");
 }
 
-/// A turn that had begun when the daemon was killed for the second time has ended then.
-fn is_in_order_and_once(started: &[serde_json::Value], turns: &[serde_json::Value]) -> bool {
-    started == turns
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn prompts_that_wait_when_the_daemon_is_stopped_run_after_the_next_start() {
+    let home = home();
+    let config = home.path().join("switchyard.toml");
+    let config_before = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("{config_before}\n[serve]\ndrain = '0s'\n")).unwrap();
+    let api = Api::start_in(home).await;
+    let session = talking(&api).await;
+    api.prompt(&session, "echo when it is back").await;
+
+    let home = api.home;
+    assert!(api.daemon.stop().success());
+    let api = Api::start_in(home).await;
+
+    api.until_said(&session, "when it is back").await;
+    api.until_idle(&session).await;
+    let events = api.events(&session).await;
+    let ended = of_kind(&events, "turn_ended");
+    let ended: Vec<_> = ended.iter().map(|event| &event["payload"]["stopReason"]).collect();
+    assert_eq!(ended, ["cancelled", "end_turn"], "{events:?}");
 }
