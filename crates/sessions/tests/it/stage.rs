@@ -138,7 +138,7 @@ impl Stage {
     /// How many sessions the agent keeps.
     pub(crate) fn n_agent_sessions(&self) -> usize {
         let Ok(entries) = fs::read_dir(self.path("sessions")) else { return 0 };
-        entries.flatten().filter(|entry| entry.path().extension() == Some("json".as_ref())).count()
+        entries.flatten().filter(|entry| entry.path().extension() == Some("jsonl".as_ref())).count()
     }
 
     /// From now on no new worker gets ready.
