@@ -1,6 +1,6 @@
 //! Errors of an agent's process or its session as faults, with remedies for the user.
 
-use wire::fault::LOGIN_REMEDY;
+use wire::fault::{DESCRIPTORS_REMEDY, LOGIN_REMEDY};
 use wire::{Category, Fault};
 
 use crate::host::{HostError, StartError};
@@ -14,6 +14,9 @@ impl From<&HostError> for Fault {
     fn from(error: &HostError) -> Self {
         let message = error.to_string();
         match error {
+            HostError::Start(start) if start.is_out_of_descriptors() => {
+                Self::new(Category::Internal, message).remedy(DESCRIPTORS_REMEDY)
+            }
             HostError::Start(StartError::Spawn(spawn)) => match spawn {
                 bus::SpawnError::NotFound { .. } => Self::new(Category::AgentNotFound, message)
                     .remedy("install the agent, or give its full path after `--`"),

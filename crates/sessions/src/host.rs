@@ -119,6 +119,17 @@ pub enum StartError {
     TooLong(usize),
 }
 
+impl StartError {
+    /// Whether it did not start because too many files are open.
+    pub(crate) fn is_out_of_descriptors(&self) -> bool {
+        match self {
+            Self::Spawn(error) => error.is_out_of_descriptors(),
+            Self::Place(error) => error.is_out_of_descriptors(),
+            _ => false,
+        }
+    }
+}
+
 /// The wait after the end of input for agents that do not end then: enough to write what is left.
 const AFTER_EOF_IF_STAYING: Duration = Duration::from_millis(200);
 

@@ -32,6 +32,7 @@ exec "$AGENT" --all-sessions --state "$STAGE/sessions" "$@"
 pub(crate) struct Stage {
     home: tempfile::TempDir,
     mark: String,
+    pub(crate) log: Arc<MemoryLog>,
     pub(crate) context: SessionContext,
     pub(crate) pools: Arc<Pools>,
 }
@@ -61,11 +62,11 @@ impl Stage {
             records_dir: None,
             cgroups: false,
         };
-        let context =
-            SessionContext::new(Arc::new(MemoryLog::new()), settings.clone(), setup.clone());
+        let log = Arc::new(MemoryLog::new());
+        let context = SessionContext::new(log.clone(), settings.clone(), setup.clone());
         let pools = Arc::new(Pools::new(setup, settings, warm));
         let n = LAST.fetch_add(1, Ordering::Relaxed);
-        Self { home, mark: format!("{}-{n}", std::process::id()), context, pools }
+        Self { home, mark: format!("{}-{n}", std::process::id()), log, context, pools }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
