@@ -64,6 +64,11 @@ impl MemoryLog {
         self.troubles.fail(call, error);
     }
 
+    /// Lets no call fail any more.
+    pub fn mend(&self) {
+        self.troubles.mend();
+    }
+
     /// Lets every such call wait, until the result is dropped.
     pub fn hold(&self, call: LogCall) -> WaitingCalls<'_> {
         self.troubles.hold(call)

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod fork;
+mod leaving;
 mod making;
 mod pools_bounds;
 mod pools_registry;

@@ -33,12 +33,12 @@ impl AgentSource for One {
     }
 }
 
-fn registry(stage: &Stage, command: &AgentCommand) -> Arc<SessionRegistry> {
+pub(crate) fn registry(stage: &Stage, command: &AgentCommand) -> Arc<SessionRegistry> {
     let agents = Arc::new(One(command.clone()));
     SessionRegistry::new(stage.context.clone(), agents, PermissionPolicy::default(), quiet())
 }
 
-fn order(command: &AgentCommand) -> SessionOrder {
+pub(crate) fn order(command: &AgentCommand) -> SessionOrder {
     SessionOrder {
         agent: Some(command.name.clone()),
         cwd: command.cwd.clone(),
@@ -103,7 +103,7 @@ async fn sessions_of_a_registry_share_a_worker_and_close_alone() {
     assert_eq!(stage.starts().len(), 1);
 }
 
-fn prompt(text: &str) -> Json {
+pub(crate) fn prompt(text: &str) -> Json {
     Json::of(&serde_json::json!({ "prompt": [{ "type": "text", "text": text }] }))
 }
 

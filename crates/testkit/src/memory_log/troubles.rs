@@ -37,6 +37,10 @@ impl Troubles {
         lock(&self.failures).insert(call, error);
     }
 
+    pub(super) fn mend(&self) {
+        lock(&self.failures).clear();
+    }
+
     pub(super) fn hold(&self, call: LogCall) -> WaitingCalls<'_> {
         let (sender, n_waiting) = watch::channel(0);
         lock(&self.waits).insert(call, sender);
