@@ -38,6 +38,8 @@ impl From<&HostError> for Fault {
             HostError::Start(_) => Self::new(Category::Protocol, message),
             HostError::CircuitOpen { .. } => Self::new(Category::ProcessExit, message)
                 .remedy("see the agent's stderr in the session's events"),
+            HostError::KeepsFailing(_) => Self::new(Category::ProcessExit, message)
+                .remedy("do what the error asks for; the agent is then tried again by itself"),
             HostError::ShuttingDown => Self::new(Category::Internal, message),
         }
     }

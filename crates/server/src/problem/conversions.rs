@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 
+use sessions::host::HostError;
 use sessions::open::OpenError;
 use sessions::order::OrderError;
 use sessions::registry::RegistryError;
@@ -30,6 +31,10 @@ impl From<RegistryError> for Problem {
             RegistryError::Open(OpenError::Store(error)) => return error.into(),
             RegistryError::Open(OpenError::TooManyOpenFiles(_)) => {
                 return Self::too_many_open_files(fault.message);
+            }
+            RegistryError::Open(OpenError::Host(HostError::KeepsFailing(failing))) => {
+                let seconds = u32::try_from(failing.wait.as_secs()).unwrap_or(u32::MAX);
+                return Self::from(fault).retry_after(seconds);
             }
             RegistryError::Open(OpenError::OptionNotSet(error)) => return error.into(),
             RegistryError::Session(error) => return error.into(),

@@ -48,6 +48,10 @@ impl Api {
 
     pub(crate) async fn start_in(home: TestHome) -> Self {
         let daemon = Daemon::start(&home);
+        Self::of(home, daemon).await
+    }
+
+    pub(crate) async fn of(home: TestHome, daemon: Daemon) -> Self {
         let client = daemon.client();
         let document = client.get(daemon.url("/v1/openapi.json")).send().await.unwrap();
         let document = Arc::new(Document::new(document.json().await.unwrap()));
