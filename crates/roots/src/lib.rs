@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use rustix::io::Errno;
 
 mod folder;
 mod forbidden;
@@ -73,6 +74,17 @@ impl RootsError {
         match self {
             Self::Open { source, .. } | Self::Io { source, .. } => Some(source.kind()),
             _ => None,
+        }
+    }
+
+    /// Whether it was not opened because too many files are open.
+    pub fn is_out_of_descriptors(&self) -> bool {
+        match self {
+            Self::Open { source, .. } | Self::Io { source, .. } => {
+                let errno = Errno::from_io_error(source);
+                matches!(errno, Some(Errno::MFILE | Errno::NFILE))
+            }
+            _ => false,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Errors of an agent's process or its session as faults, with remedies for the user.
 
-use wire::fault::LOGIN_REMEDY;
+use wire::fault::{DESCRIPTORS_REMEDY, LOGIN_REMEDY};
 use wire::{Category, Fault};
 
 use crate::host::{HostError, StartError};
@@ -14,6 +14,9 @@ impl From<&HostError> for Fault {
     fn from(error: &HostError) -> Self {
         let message = error.to_string();
         match error {
+            HostError::Start(start) if start.is_out_of_descriptors() => {
+                Self::new(Category::Internal, message).remedy(DESCRIPTORS_REMEDY)
+            }
             HostError::Start(StartError::Spawn(spawn)) => match spawn {
                 bus::SpawnError::NotFound { .. } => Self::new(Category::AgentNotFound, message)
                     .remedy("install the agent, or give its full path after `--`"),
@@ -35,6 +38,8 @@ impl From<&HostError> for Fault {
             HostError::Start(_) => Self::new(Category::Protocol, message),
             HostError::CircuitOpen { .. } => Self::new(Category::ProcessExit, message)
                 .remedy("see the agent's stderr in the session's events"),
+            HostError::KeepsFailing(_) => Self::new(Category::ProcessExit, message)
+                .remedy("do what the error asks for; the agent is then tried again by itself"),
             HostError::ShuttingDown => Self::new(Category::Internal, message),
         }
     }

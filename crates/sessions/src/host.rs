@@ -7,6 +7,7 @@
 //! process tree is ended, every session is told, and `ended` says how.
 
 mod capabilities;
+mod circuit;
 mod memory_budget;
 mod routes;
 mod slot;
@@ -27,6 +28,8 @@ use crate::settings::{SessionSettings, WorkerSetup};
 use bus::connection::{CallError, Connection};
 
 pub use capabilities::{AgentCapabilities, AuthMethod};
+pub use circuit::AgentKeepsFailing;
+pub(crate) use circuit::{FailingAgents, StartCircuit};
 pub(crate) use memory_budget::MemoryShare;
 pub(crate) use routes::{AgentMessage, AgentMessages};
 use routes::{Routes, dispatch};
@@ -119,6 +122,29 @@ pub enum StartError {
     TooLong(usize),
 }
 
+impl StartError {
+    /// Whether it was the agent's process that failed, and not what is needed to start it.
+    fn is_of_agent(&self) -> bool {
+        match self {
+            Self::DiedEarly { .. }
+            | Self::Silent { .. }
+            | Self::Refused(_)
+            | Self::OtherVersion(_)
+            | Self::TooLong(_) => true,
+            Self::Spawn(_) | Self::Place(_) => false,
+        }
+    }
+
+    /// Whether it did not start because too many files are open.
+    pub(crate) fn is_out_of_descriptors(&self) -> bool {
+        match self {
+            Self::Spawn(error) => error.is_out_of_descriptors(),
+            Self::Place(error) => error.is_out_of_descriptors(),
+            _ => false,
+        }
+    }
+}
+
 /// The wait after the end of input for agents that do not end then: enough to write what is left.
 const AFTER_EOF_IF_STAYING: Duration = Duration::from_millis(200);
 
@@ -154,6 +180,9 @@ pub struct Host {
     ended: watch::Receiver<Option<ExitReport>>,
     /// We asked it to end.
     is_stopping: AtomicBool,
+    circuit: StartCircuit,
+    /// It has answered when it was asked to open a session.
+    has_answered: AtomicBool,
 }
 
 impl Drop for Host {
@@ -166,11 +195,27 @@ impl Drop for Host {
 }
 
 impl Host {
-    /// Starts the agent and shakes hands with it.
-    pub async fn start(
+    /// Starts the agent and shakes hands with it; tells its circuit if that fails.
+    pub(crate) async fn start(
         command: &AgentCommand,
         setup: &WorkerSetup,
         settings: &SessionSettings,
+        circuit: &StartCircuit,
+    ) -> Result<Arc<Self>, StartError> {
+        let started = Self::begin(command, setup, settings, circuit).await;
+        if let Err(error) = &started
+            && error.is_of_agent()
+        {
+            circuit.failed(error.to_string(), settings.limits.restarts);
+        }
+        started
+    }
+
+    async fn begin(
+        command: &AgentCommand,
+        setup: &WorkerSetup,
+        settings: &SessionSettings,
+        circuit: &StartCircuit,
     ) -> Result<Arc<Self>, StartError> {
         // The path may lead elsewhere by now than when the session was made.
         if settings.forbidden.renewed().covers(&command.cwd) {
@@ -222,6 +267,8 @@ impl Host {
             memory_budget: memory_budget::MemoryBudget::default(),
             ended,
             is_stopping: AtomicBool::new(false),
+            circuit: circuit.clone(),
+            has_answered: AtomicBool::new(false),
         };
         let initializing = observers.step(StartupStep::Initialize, &command.name);
         let introduction = capabilities::initialize_params(&host.settings, &host.quirks);
@@ -273,6 +320,20 @@ impl Host {
     /// The agent's output that was no ACP, of both streams.
     fn early_output(&self) -> String {
         format!("{}\n{}", self.routes.early_garbage(), self.worker.stderr_tail())
+    }
+
+    /// Notes that the agent answered when it was asked to open a session, if only to refuse it.
+    pub(crate) fn session_answered(&self) {
+        if !self.has_answered.swap(true, Ordering::Relaxed) {
+            self.circuit.succeeded();
+        }
+    }
+
+    /// Notes that the agent did not, and why. One that did before is no start that has failed.
+    pub(crate) fn session_not_answered(&self, why: String) {
+        if !self.is_stopping() && !self.has_answered.load(Ordering::Relaxed) {
+            self.circuit.failed(why, self.settings.limits.restarts);
+        }
     }
 
     pub fn pid(&self) -> u32 {

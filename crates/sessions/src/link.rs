@@ -106,6 +106,27 @@ pub(crate) async fn open_new(
     public_id: &str,
     params: &Json,
 ) -> Result<AgentLink, LinkError> {
+    let opened = ask_for_new(host, public_id, params).await;
+    note_answer(host, opened.as_ref().err());
+    opened
+}
+
+/// Tells the host whether its agent has answered: one that ends or is silent instead, each time that
+/// it is started, is not started for ever.
+fn note_answer(host: &Host, error: Option<&LinkError>) {
+    match error {
+        Some(error @ (LinkError::AgentEnded | LinkError::Silent { .. })) => {
+            host.session_not_answered(error.to_string());
+        }
+        _ => host.session_answered(),
+    }
+}
+
+async fn ask_for_new(
+    host: &Arc<Host>,
+    public_id: &str,
+    params: &Json,
+) -> Result<AgentLink, LinkError> {
     let _opening = host.routes.opening();
     host.resume();
     let answer = call(host, "session/new", params).await?;
@@ -127,6 +148,16 @@ pub(crate) async fn open_new(
 
 /// Brings an earlier conversation back, or starts a new one that will get it as text.
 pub(crate) async fn reopen(
+    host: &Arc<Host>,
+    public_id: &str,
+    known: &EarlierSession,
+) -> Result<(AgentLink, SessionResumed), LinkError> {
+    let reopened = ask_for_earlier(host, public_id, known).await;
+    note_answer(host, reopened.as_ref().err());
+    reopened
+}
+
+async fn ask_for_earlier(
     host: &Arc<Host>,
     public_id: &str,
     known: &EarlierSession,
@@ -155,7 +186,7 @@ pub(crate) async fn reopen(
             tried.push("the agent can neither resume nor load sessions".into());
         }
     }
-    let mut link = open_new(host, public_id, &known.made_of.new_params).await?;
+    let mut link = ask_for_new(host, public_id, &known.made_of.new_params).await?;
     let has_history = known.last_prompt.is_some();
     link.how = if has_history { ResumeWay::Reseed } else { ResumeWay::New };
     let report =

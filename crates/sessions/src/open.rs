@@ -1,14 +1,15 @@
 //! Creates sessions, and opens earlier ones again.
 //!
 //! In: where the agent runs and what `session/new` is to say. Out: a running session whose
-//! agent knows it, and the agent's own answer. Nothing is left in the log when the agent
-//! refuses a new session.
+//! agent knows it, and the agent's own answer. Nothing is left in the log of a new session that
+//! could not be made, or that nobody waits for any more.
 
 pub(crate) mod error;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use roots::{Roots, RootsError};
 use store::{Batch, Claim, NewSession, RecordChanges, SessionRecord, StoreError};
 use wire::event::SessionCreated;
 use wire::{Json, Seq, SessionId};
@@ -94,7 +95,7 @@ pub async fn new(
     SessionDirectories::checked(params, &context.settings.forbidden)?;
     if options.order.starts_later {
         let id = options.order.id.unwrap_or_else(mint::session_id);
-        return begin(context, options, id, params, None).await;
+        return make(context, options, id, params, None).await;
     }
     let observers = &context.settings.observers;
     // A session that was opened in advance has its id already.
@@ -113,17 +114,82 @@ pub async fn new(
             (id, observer::with_parent(observers.trace_of(params), opening).await?)
         }
     };
-    let opened = begin(context, options, id, params, Some(link)).await?;
-    if let Err(error) =
-        apply_options(&opened.handle, &options.slot, &options.order.initial_options).await
-    {
-        options.slot.shut_down().await;
-        let _ = opened.handle.finish().await;
-        // Nothing was said in it yet.
-        context.log.delete(id).await?;
-        return Err(error.into());
+    make(context, options, id, params, Some(link)).await
+}
+
+/// Makes a session in a task of its own, which ends what it has begun: whoever ordered the session
+/// may go away meanwhile, and nobody could tell one that is half made from a whole one.
+async fn make(
+    context: &SessionContext,
+    options: &OpenOptions,
+    id: SessionId,
+    params: &Json,
+    link: Option<AgentLink>,
+) -> Result<OpenedSession, OpenError> {
+    let (context, options, params) = (context.clone(), options.clone(), params.clone());
+    let making = task::spawn(async move {
+        let is_linked = link.is_some();
+        let opened = begin(&context, &options, id, &params, link).await?;
+        let (handle, slot) = (opened.handle.clone(), options.slot.clone());
+        let mut newborn = NewbornSession { context, slot, handle, is_taken: false };
+        let initial_options = &options.order.initial_options;
+        if is_linked
+            && let Err(error) = apply_options(&newborn.handle, &newborn.slot, initial_options).await
+        {
+            newborn.is_taken = true;
+            newborn.discard().await?;
+            return Err(error.into());
+        }
+        Ok::<_, OpenError>((opened, newborn))
+    });
+    match making.await {
+        Ok(made) => {
+            let (opened, mut newborn) = made?;
+            newborn.is_taken = true;
+            Ok(opened)
+        }
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime is going away, and this task with it.
+            Err(_) => std::future::pending().await,
+        },
     }
-    Ok(opened)
+}
+
+/// A new session, which is removed again unless whoever ordered it takes it.
+#[derive(Clone)]
+struct NewbornSession {
+    context: SessionContext,
+    slot: Arc<HostSlot>,
+    handle: SessionHandle,
+    is_taken: bool,
+}
+
+impl NewbornSession {
+    /// Ends the session, in which nothing was said yet, and removes it from the log.
+    async fn discard(&self) -> Result<(), StoreError> {
+        self.slot.shut_down().await;
+        let _ = self.handle.finish().await;
+        self.context.log.delete(self.handle.id()).await.map(drop)
+    }
+}
+
+impl Drop for NewbornSession {
+    fn drop(&mut self) {
+        // Without a runtime the process is about to end.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        if self.is_taken {
+            return;
+        }
+        let mut newborn = self.clone();
+        newborn.is_taken = true;
+        runtime.spawn(task::boxed(async move {
+            if let Err(error) = newborn.discard().await {
+                let id = newborn.handle.id();
+                tracing::warn!(session = %id, %error, "cannot remove a session that nobody took");
+            }
+        }));
+    }
 }
 
 /// Sets the options that the session was to get.
@@ -151,7 +217,13 @@ pub fn wake(
 ) -> Result<SessionHandle, OpenError> {
     let place =
         SessionDirectories::checked(&claimed.made_of.new_params, &context.settings.forbidden)?;
-    start(context, options, claimed, &place, None)
+    let roots = open_roots(context, &place)?;
+    Ok(start(context, options, claimed, roots, None))
+}
+
+fn open_roots(context: &SessionContext, place: &SessionDirectories) -> Result<Roots, RootsError> {
+    let paths: Vec<PathBuf> = place.all().cloned().collect();
+    Roots::open(&paths, &context.settings.forbidden.renewed())
 }
 
 async fn begin(
@@ -162,6 +234,9 @@ async fn begin(
     link: Option<AgentLink>,
 ) -> Result<OpenedSession, OpenError> {
     let place = SessionDirectories::checked(params, &context.settings.forbidden)?;
+    // All that may fail for want of something goes before what would have to be undone.
+    let roots = open_roots(context, &place)?;
+    let claim = context.log.claim(id).await?;
     let (agent, order) = (options.slot.command(), &options.order);
     let preface = preface::of(order, agent, params, &place.cwd).await;
     let made_by = order.made_by();
@@ -175,7 +250,6 @@ async fn begin(
         origin: Some(made_of.to_origin(made_by.clone())),
     };
     context.log.create(new).await?;
-    let claim = context.log.claim(id).await?;
     let created = SessionCreated {
         agent: agent.name.clone(),
         command: agent.argv(),
@@ -187,27 +261,27 @@ async fn begin(
     let created = vec![context::draft(None, created)];
     let title = order.title.clone().map(Some);
     let changes = RecordChanges { title, ..RecordChanges::default() };
-    if let Err(error) = context.log.append(Batch::new(id, created).with(changes)).await {
-        // An empty one is of no use; where there is no space it may have to stay.
-        let _ = context.log.delete(id).await;
-        return Err(error.into());
-    }
-    let Some(record) = context.log.session(id).await? else {
-        return Err(StoreError::NoSuchSession(id).into());
+    let begun = context.log.append(Batch::new(id, created).with(changes)).await;
+    let record = match begun {
+        Ok(_) => context.log.session(id).await,
+        Err(error) => Err(error),
+    };
+    let record = match record.and_then(|record| record.ok_or(StoreError::NoSuchSession(id))) {
+        Ok(record) => record,
+        Err(error) => {
+            // An empty one is of no use; where there is no space it may have to stay.
+            if let Err(error) = context.log.delete(id).await {
+                tracing::warn!(session = %id, %error, "cannot remove a session that was not made");
+            }
+            return Err(error.into());
+        }
     };
     let answer = link.as_ref().map_or_else(|| Json::trusted("{}"), |link| link.answer.clone());
     let preface = made_of.preface.clone();
     let linked = link.map(|link| LinkOutcome { link, resumed: None, recap: None, preface });
     let (changed, waiting) = (Vec::new(), Vec::new());
     let claimed = ClaimedSession { record, made_of, claim, changed, waiting };
-    let handle = match start(context, options, claimed, &place, linked) {
-        Ok(handle) => handle,
-        Err(error) => {
-            // Nothing was said in it yet.
-            context.log.delete(id).await?;
-            return Err(error);
-        }
-    };
+    let handle = start(context, options, claimed, roots, linked);
     Ok(OpenedSession { handle, answer, cursor: Seq(0) })
 }
 
@@ -252,14 +326,13 @@ fn start(
     context: &SessionContext,
     options: &OpenOptions,
     claimed: ClaimedSession,
-    place: &SessionDirectories,
+    roots: Roots,
     linked: Option<LinkOutcome>,
-) -> Result<SessionHandle, OpenError> {
+) -> SessionHandle {
     // This session needs none that was opened in advance.
     let _ = options.slot.take_prepared(None);
-    let roots: Vec<PathBuf> = place.all().cloned().collect();
     let ClaimedSession { record, claim, changed, waiting, .. } = claimed;
     let (slot, policy) = (options.slot.clone(), options.policy.clone());
     let start = SessionTaskStart { record, claim, changed, slot, policy, linked, waiting };
-    Ok(SessionHandle::start(context, start, &roots)?)
+    SessionHandle::start(context, start, roots)
 }

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wire::Json;
 
-use crate::host::{AgentCommand, HostSlot};
+use crate::host::{AgentCommand, FailingAgents, HostSlot};
 use crate::lock::lock;
 use crate::settings::{SessionSettings, WorkerSetup};
 
@@ -49,6 +49,7 @@ pub struct Pools {
 struct PoolsInner {
     setup: WorkerSetup,
     settings: SessionSettings,
+    failing: FailingAgents,
     state: Mutex<PoolsState>,
     closing: CancellationToken,
     /// Background tasks, so that a shut-down can wait for them.
@@ -67,6 +68,7 @@ impl Pools {
         let inner = Arc::new(PoolsInner {
             setup,
             settings,
+            failing: FailingAgents::default(),
             state: Mutex::new(PoolsState { warm, ..PoolsState::default() }),
             closing: CancellationToken::new(),
             tasks: TaskTracker::new(),
@@ -148,7 +150,8 @@ impl Pools {
 
 impl PoolsInner {
     fn cold_slot(&self, command: AgentCommand) -> Arc<HostSlot> {
-        let slot = HostSlot::new(command, self.setup.clone(), self.settings.clone());
+        let (setup, settings) = (self.setup.clone(), self.settings.clone());
+        let slot = HostSlot::among(&self.failing, command, setup, settings);
         if self.closing.is_cancelled() {
             slot.refuse_starts();
         }

@@ -8,6 +8,7 @@
 
 mod ending;
 mod fork;
+mod leaving;
 mod limits;
 mod mending;
 mod shutdown;
@@ -62,7 +63,7 @@ pub struct SessionRegistry {
     policy: Mutex<PermissionPolicy>,
     /// The pools that workers come from, which end with it.
     pools: Pools,
-    entries: Mutex<HashMap<SessionId, Arc<RegistryEntry>>>,
+    entries: Arc<RegistryEntries>,
     client_counts: CountsByKey<SessionId>,
     pub(crate) initialize_answers: Mutex<InitializeAnswers>,
     /// Sessions that are being made, by the names of their makers.
@@ -82,6 +83,8 @@ pub(crate) type ClientPresence = CountGuard<SessionId>;
 
 /// A session's entry in the registry, from the first request for it on; empty while it is woken.
 type RegistryEntry = OnceCell<LiveSession>;
+
+type RegistryEntries = Mutex<HashMap<SessionId, Arc<RegistryEntry>>>;
 
 #[derive(Debug, Clone)]
 struct LiveSession {
@@ -146,7 +149,7 @@ impl SessionRegistry {
             context,
             agents,
             policy: Mutex::new(policy),
-            entries: Mutex::default(),
+            entries: Arc::default(),
             client_counts: Arc::default(),
             initialize_answers: Mutex::default(),
             making: Arc::default(),
@@ -221,7 +224,9 @@ impl SessionRegistry {
 
     pub(crate) fn register(&self, handle: &SessionHandle, slot: Arc<HostSlot>) {
         let live = LiveSession { handle: handle.clone(), slot };
-        lock(&self.entries).insert(handle.id(), Arc::new(OnceCell::new_with(Some(live))));
+        let entry = Arc::new(OnceCell::new_with(Some(live)));
+        lock(&self.entries).insert(handle.id(), entry.clone());
+        self.remove_at_end(&entry, handle);
         self.put_aside_unused();
     }
 
@@ -256,7 +261,8 @@ impl SessionRegistry {
         self.live_session(id).map(|live| live.handle).filter(|handle| !handle.is_over())
     }
 
-    /// The phase of the session's task, until it has ended.
+    /// The phase of the session's task, until it has ended; of one that halted until it is woken again,
+    /// or many others are awake.
     pub fn phase(&self, id: SessionId) -> Option<watch::Receiver<SessionPhase>> {
         self.live_session(id).map(|live| live.handle.phase())
     }
@@ -314,13 +320,6 @@ impl SessionRegistry {
         match self.stopping.is_cancelled() {
             true => Err(RegistryError::ShuttingDown),
             false => Ok(()),
-        }
-    }
-
-    fn remove(&self, id: SessionId, entry: &Arc<RegistryEntry>) {
-        let mut entries = lock(&self.entries);
-        if entries.get(&id).is_some_and(|other| Arc::ptr_eq(other, entry)) {
-            entries.remove(&id);
         }
     }
 }

@@ -19,7 +19,6 @@ mod turn_progress;
 mod turns;
 mod usage;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use roots::Roots;
@@ -269,21 +268,16 @@ pub enum SubmittedAnswer {
 
 impl SessionHandle {
     /// Starts the session's task. Of `roots` the working directory is the first.
-    pub(crate) fn start(
-        context: &SessionContext,
-        start: SessionTaskStart,
-        roots: &[PathBuf],
-    ) -> Result<Self, roots::RootsError> {
+    pub(crate) fn start(context: &SessionContext, start: SessionTaskStart, roots: Roots) -> Self {
         let (sender, commands) = mpsc::channel(MAX_COMMANDS);
         let (phase_sender, phase) = watch::channel(SessionPhase::Idle);
         let handle = Self { id: start.record.id, commands: sender.clone(), phase };
-        let forbidden = context.settings.forbidden.renewed();
-        let roots = Arc::new(Roots::open(roots, &forbidden)?);
+        let roots = Arc::new(roots);
         let commands_of_task = sender.downgrade();
         let (session, linked, waiting) =
             SessionTask::new(context.clone(), start, roots, commands_of_task, phase_sender);
         ::task::spawn(session.run(commands, linked, waiting));
-        Ok(handle)
+        handle
     }
 
     pub fn id(&self) -> SessionId {

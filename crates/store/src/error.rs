@@ -52,6 +52,8 @@ pub enum StoreError {
     NewerSchema { path: PathBuf, found: i64, known: i64 },
     #[error("no space left for `{path}`: free some, the log then goes on by itself")]
     DiskFull { path: PathBuf },
+    #[error("cannot {action} `{path}`: too many files are open")]
+    TooManyOpenFiles { action: &'static str, path: PathBuf },
     #[error("`{path}` stayed locked by another process: {detail}")]
     Busy { path: PathBuf, detail: String },
     /// The disk refused a sync. What was committed can be read, but may not survive a
@@ -81,6 +83,9 @@ impl StoreError {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
                 Self::DiskFull { path }
             }
+            _ if wire::fault::is_out_of_descriptors(&error) => {
+                Self::TooManyOpenFiles { action, path }
+            }
             _ => Self::Io { action, path, detail: error.to_string() },
         }
     }
@@ -105,6 +110,7 @@ impl StoreError {
             | Self::Corrupt { .. }
             | Self::CorruptRecord { .. }
             | Self::NewerSchema { .. }
+            | Self::TooManyOpenFiles { .. }
             | Self::Closed => false,
         }
     }

@@ -70,7 +70,8 @@ pub trait EventLog: Send + Sync + 'static {
     async fn delete(&self, session: SessionId) -> Result<bool, StoreError>;
 
     /// Makes this log the only one that may host the session, until the claim is dropped
-    /// or the process dies. The log trusts its callers to append only with a claim.
+    /// or the process dies. The log trusts its callers to append only with a claim. The session
+    /// need not be there: whoever makes one claims it first.
     async fn claim(&self, session: SessionId) -> Result<Claim, StoreError>;
 
     /// The owner of the session's claim just now.
@@ -148,7 +149,7 @@ async fn remove_if_idle<L: EventLog + ?Sized>(
 ) -> Result<bool, StoreError> {
     let _claim = match log.claim(seen.id).await {
         Ok(claim) => claim,
-        Err(StoreError::InUse { .. } | StoreError::NoSuchSession(_)) => return Ok(false),
+        Err(StoreError::InUse { .. }) => return Ok(false),
         Err(error) => return Err(error),
     };
     // Somebody may have used the session between the listing and the claim.

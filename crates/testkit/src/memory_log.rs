@@ -4,6 +4,8 @@
 //! Behaves like [`SqliteLog`](store::SqliteLog) in everything but survival. Simple enough
 //! to be believed by reading it: one mutex, one ordered map.
 
+mod troubles;
+
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,6 +18,9 @@ use store::{
 };
 use tokio::sync::watch;
 use wire::{Draft, Event, Millis, Seq, SessionId};
+
+use troubles::Troubles;
+pub use troubles::{LogCall, WaitingCalls};
 
 /// A session's number and a place in its log share one integer, which has so many bits for the
 /// place.
@@ -30,6 +35,7 @@ pub struct MemoryLog {
     /// Says that something was appended or deleted.
     changes: watch::Sender<()>,
     max_session_bytes: u64,
+    troubles: Troubles,
 }
 
 #[derive(Debug)]
@@ -49,7 +55,23 @@ impl MemoryLog {
             n_made: Mutex::default(),
             changes: watch::Sender::default(),
             max_session_bytes: DEFAULT_MAX_SESSION_BYTES,
+            troubles: Troubles::default(),
         }
+    }
+
+    /// Lets every such call fail from now on.
+    pub fn fail(&self, call: LogCall, error: StoreError) {
+        self.troubles.fail(call, error);
+    }
+
+    /// Lets no call fail any more.
+    pub fn mend(&self) {
+        self.troubles.mend();
+    }
+
+    /// Lets every such call wait, until the result is dropped.
+    pub fn hold(&self, call: LogCall) -> WaitingCalls<'_> {
+        self.troubles.hold(call)
     }
 
     #[must_use]
@@ -72,6 +94,7 @@ impl Default for MemoryLog {
 #[async_trait]
 impl EventLog for MemoryLog {
     async fn create(&self, new: NewSession) -> Result<SessionRecord, StoreError> {
+        self.troubles.meet(LogCall::Create).await?;
         let origin = new.origin.clone();
         let record = new.into_record(mint::epoch());
         let mut sessions = self.lock();
@@ -87,6 +110,7 @@ impl EventLog for MemoryLog {
     }
 
     async fn append(&self, batch: Batch) -> Result<AppendedRange, StoreError> {
+        self.troubles.meet(LogCall::Append).await?;
         let max_bytes = self.max_session_bytes.saturating_add(batch.reserve());
         let added = batch.weight();
         let Batch { session: id, drafts, durability: _, changes } = batch;
@@ -144,6 +168,7 @@ impl EventLog for MemoryLog {
     }
 
     async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, StoreError> {
+        self.troubles.meet(LogCall::Session).await?;
         Ok(self.lock().get(&id).map(|session| session.record.clone()))
     }
 
@@ -220,9 +245,7 @@ impl EventLog for MemoryLog {
     }
 
     async fn claim(&self, session: SessionId) -> Result<Claim, StoreError> {
-        if !self.lock().contains_key(&session) {
-            return Err(StoreError::NoSuchSession(session));
-        }
+        self.troubles.meet(LogCall::Claim).await?;
         if !lock(&self.claims).insert(session) {
             return Err(StoreError::InUse { session, pid: Some(std::process::id()) });
         }

@@ -77,6 +77,18 @@ impl From<&Fault> for RpcError {
     }
 }
 
+/// What to do where [`is_out_of_descriptors`] says so.
+pub const DESCRIPTORS_REMEDY: &str = "close sessions that nobody needs, or raise the limit of open \
+     files (`ulimit -n`, `LimitNOFILE=` of a systemd unit)";
+
+/// Whether a file could not be opened because the process, or the machine, has too many open.
+pub fn is_out_of_descriptors(error: &std::io::Error) -> bool {
+    // The same numbers wherever Switchyard runs; the standard library has no name for them.
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
+}
+
 /// The prefix of an error that the agent gave as its answer.
 pub const AGENT_ERROR_PREFIX: &str = "the agent answered with an error: ";
 pub const LOGIN_REMEDY: &str = "log in with the agent's own command line";

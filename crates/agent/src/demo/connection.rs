@@ -6,7 +6,8 @@
 
 use super::ConnectionEnd;
 use super::options::{DemoOptions, IdStyle};
-use super::session::{DemoSession, RecordStore};
+use super::session::record_store::RecordStore;
+use super::session::{DemoRecord, DemoSession};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -33,7 +34,7 @@ pub(super) struct DemoConnection {
     /// Whole lines, or many lines in one frame: the only way to stdout.
     frames: mpsc::Sender<Bytes>,
     state: Mutex<DemoConnectionState>,
-    /// The lock keeps saves in order: each one takes its snapshot while it holds it.
+    /// The lock keeps saves in order: each one takes what is unsaved while it holds it.
     pub(super) store: tokio::sync::Mutex<RecordStore>,
     /// Distinguishes the ids of this process from those of earlier ones on the same state.
     id_suffix: String,
@@ -79,10 +80,18 @@ impl DemoConnection {
             calls: PendingCalls::new(options.ids),
             n_ids: 0,
         };
-        let store = tokio::sync::Mutex::new(RecordStore::new(options.state.clone()));
+        let store = RecordStore::new(options.state.clone());
+        store.start_clean_up();
         let started = jiff::Timestamp::now().as_microsecond();
         let id_suffix = format!("{started:x}-{:x}", std::process::id());
-        Self { options, orders, frames, state: Mutex::new(state), store, id_suffix }
+        Self {
+            options,
+            orders,
+            frames,
+            state: Mutex::new(state),
+            store: tokio::sync::Mutex::new(store),
+            id_suffix,
+        }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, DemoConnectionState> {
@@ -135,14 +144,34 @@ impl DemoConnection {
         }
     }
 
-    /// Writes the session's record to the store.
+    /// Writes to the store what of the session's record is not there yet.
     pub(super) async fn save(&self, session: &str) -> io::Result<()> {
         let store = self.store.lock().await;
-        let record = self.state().sessions.get(session).map(|it| it.record.clone());
-        match record {
-            Some(record) => store.save(&record).await,
-            None => Ok(()),
+        let Some(unsaved) = self.change_record(session, DemoRecord::take_unsaved) else {
+            return Ok(());
+        };
+        if store.write(session, unsaved).await.is_ok() {
+            return Ok(());
         }
+        // Another process may have removed the file, or a part of a line be in it.
+        let take_all = |record: &mut DemoRecord| {
+            record.not_saved();
+            record.take_unsaved()
+        };
+        let Some(all) = self.change_record(session, take_all) else { return Ok(()) };
+        let written = store.write(session, all).await;
+        if written.is_err() {
+            self.change_record(session, DemoRecord::not_saved);
+        }
+        written
+    }
+
+    fn change_record<T>(
+        &self,
+        session: &str,
+        change: impl FnOnce(&mut DemoRecord) -> T,
+    ) -> Option<T> {
+        self.state().sessions.get_mut(session).map(|session| change(&mut session.record))
     }
 
     /// Gives an order and never returns: the reader ends this task when it carries the order out.

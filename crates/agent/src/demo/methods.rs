@@ -7,8 +7,9 @@
 
 use super::commands;
 use super::connection::{DemoConnection, invalid, read, unknown_session};
-use super::session::{DemoRecord, DemoSession};
+use super::session::{DemoRecord, DemoSession, RecordHead};
 use super::settings::DemoSettings;
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -193,7 +194,7 @@ impl DemoConnection {
             self.send_update(&id, &commands::available()).await;
         }
         let session = DemoSession::open(DemoRecord::new(id.clone(), params.cwd));
-        let mut result = self.describe(&session.record);
+        let mut result = self.describe(session.record.head());
         self.state().sessions.insert(id.clone(), session);
         self.save(&id).await.map_err(storage)?;
         result["sessionId"] = Value::from(id.as_str());
@@ -202,20 +203,21 @@ impl DemoConnection {
 
     async fn load(&self, params: LoadSessionParams) -> MethodResult {
         let LoadSessionParams { session_id, cwd, .. } = params;
-        let record = self.reopen(&session_id, cwd).await?;
-        for update in &record.history {
-            self.send_update(&session_id, update).await;
+        let result = self.reopen(&session_id, cwd).await?;
+        let updates =
+            self.state().sessions.get(&session_id).map(|session| session.record.updates());
+        for update in updates.unwrap_or_default() {
+            self.send_update(&session_id, &update).await;
         }
-        let result = self.describe(&record);
         Ok(MethodReply { result, then: Some((session_id, commands::available())) })
     }
 
     async fn resume(&self, params: ResumeSessionParams) -> MethodResult {
-        let record = self.reopen(&params.session_id, params.cwd).await?;
-        Ok(self.describe(&record).into())
+        Ok(self.reopen(&params.session_id, params.cwd).await?.into())
     }
 
-    async fn reopen(&self, id: &str, cwd: String) -> Result<DemoRecord, RpcError> {
+    /// Opens an earlier session; gives what there is to choose in it.
+    async fn reopen(&self, id: &str, cwd: String) -> Result<Value, RpcError> {
         self.check(&cwd)?;
         if self.options.forgets {
             return Err(unknown_session(id));
@@ -232,8 +234,9 @@ impl DemoConnection {
         let mut state = self.state();
         let session = state.sessions.get_mut(id).ok_or_else(|| unknown_session(id))?;
         session.is_open = true;
-        session.record.cwd = cwd;
-        Ok(session.record.clone())
+        session.record.updated_at = Timestamp::now();
+        session.record.set_cwd(cwd);
+        Ok(self.describe(session.record.head()))
     }
 
     async fn list(&self, params: ListSessionsParams) -> MethodResult {
@@ -242,31 +245,43 @@ impl DemoConnection {
             Some(cursor) => cursor.parse().map_err(|_| invalid("no such cursor"))?,
             None => 0,
         };
-        let on_disk = self.store.lock().await.list().await;
-        let found = on_disk.into_iter().map(|record| (record.session_id.clone(), record));
-        let mut found: HashMap<String, DemoRecord> = found.collect();
+        let store = self.store.lock().await.clone();
+        let mut used: HashMap<String, Timestamp> = store.list().await.into_iter().collect();
         for (id, session) in &self.state().sessions {
-            found.insert(id.clone(), session.record.clone());
+            used.insert(id.clone(), session.record.updated_at);
         }
-        let is_meant =
-            |record: &DemoRecord| params.cwd.as_ref().is_none_or(|cwd| *cwd == record.cwd);
-        let mut records: Vec<DemoRecord> = found.into_values().filter(is_meant).collect();
+        let mut used: Vec<(String, Timestamp)> = used.into_iter().collect();
         // Newest first; the id makes the order the same on every page.
-        records.sort_by(|a, b| {
-            b.updated_at.cmp(&a.updated_at).then_with(|| a.session_id.cmp(&b.session_id))
-        });
-        let info = |record: &DemoRecord| {
-            json!({
-                "sessionId": record.session_id,
-                "cwd": record.cwd,
-                "title": record.title,
-                "updatedAt": record.updated_at,
-            })
-        };
-        let sessions: Vec<Value> = records.iter().skip(skip).take(LIST_PAGE).map(info).collect();
+        used.sort_by(|(a, used_a), (b, used_b)| used_b.cmp(used_a).then_with(|| a.cmp(b)));
+        // Only as many are read as it takes to know whether there is another page.
+        let end = skip.saturating_add(LIST_PAGE);
+        let (mut n_meant, mut sessions) = (0, Vec::new());
+        for (id, updated_at) in used {
+            let in_memory =
+                self.state().sessions.get(&id).map(|session| session.record.head().clone());
+            let head = match in_memory {
+                Some(head) => Some(head),
+                None => store.head(&id).await,
+            };
+            let is_meant =
+                |head: &RecordHead| params.cwd.as_ref().is_none_or(|cwd| *cwd == head.cwd);
+            let Some(head) = head.filter(is_meant) else { continue };
+            n_meant += 1;
+            if n_meant > end {
+                break;
+            }
+            if n_meant > skip {
+                sessions.push(json!({
+                    "sessionId": id,
+                    "cwd": head.cwd,
+                    "title": head.title,
+                    "updatedAt": updated_at.to_string(),
+                }));
+            }
+        }
         let mut result = json!({ "sessions": sessions });
-        if records.len() > skip.saturating_add(LIST_PAGE) {
-            result["nextCursor"] = Value::from((skip + LIST_PAGE).to_string());
+        if n_meant > end {
+            result["nextCursor"] = Value::from(end.to_string());
         }
         Ok(result.into())
     }
@@ -317,10 +332,10 @@ impl DemoConnection {
         let options = {
             let mut state = self.state();
             let session = state.open_session(id)?;
-            if !apply(&mut session.record.settings) {
+            if !apply(session.record.settings_mut()) {
                 return Err(invalid("no such option or no such value"));
             }
-            session.record.settings.options()
+            session.record.head().settings.options()
         };
         // The choice holds for this process even when it cannot be written down.
         let _ = self.save(id).await;
@@ -328,11 +343,11 @@ impl DemoConnection {
     }
 
     /// The modes and config options of a session, for the answers to new, load and resume.
-    fn describe(&self, record: &DemoRecord) -> Value {
+    fn describe(&self, head: &RecordHead) -> Value {
         match self.has_config() {
             true => json!({
-                "modes": record.settings.modes(),
-                "configOptions": record.settings.options(),
+                "modes": head.settings.modes(),
+                "configOptions": head.settings.options(),
             }),
             false => json!({}),
         }

@@ -16,7 +16,8 @@ const SESSION_METHODS: [&str; 5] = ["load", "resume", "list", "close", "delete"]
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches, not a state")]
 pub struct DemoOptions {
-    /// Keep each session as a JSON file here, so that another process can go on with it.
+    /// Keep each session as a file of JSON lines here, so that another process can go on with it.
+    /// What was not used for long is removed at the next start.
     pub state: Option<PathBuf>,
     /// Which of the optional `session/*` methods are advertised and served.
     pub offers: BTreeSet<&'static str>,
@@ -58,7 +59,7 @@ pub enum IdStyle {
 
 /// One line per flag, for the usage text of the binary.
 pub const USAGE: &str = "\
---state DIR          keep sessions as JSON files in DIR
+--state DIR          keep sessions in DIR, each as a file of JSON lines
 --load --resume --list --close --delete
                      advertise and serve these session methods
 --all-sessions       all five of them

@@ -126,7 +126,7 @@ impl DemoTurn {
     }
 
     pub(super) fn cwd(&self) -> String {
-        self.change(|session| session.record.cwd.clone()).unwrap_or_default()
+        self.change(|session| session.record.head().cwd.clone()).unwrap_or_default()
     }
 }
 

@@ -187,8 +187,8 @@ impl Journal {
     ) -> Result<Self, StoreError> {
         let id = mint::session_id();
         let (agent, cwd, created) = (AGENT.to_owned(), cwd.to_owned(), mint::now());
-        log.create(NewSession { id, agent, cwd, created, details, origin: None }).await?;
         let claim = log.claim(id).await?;
+        log.create(NewSession { id, agent, cwd, created, details, origin: None }).await?;
         let claim = Mutex::new(Some(claim));
         Ok(Self { log: log.clone(), id, entries: Mutex::default(), claim })
     }

@@ -116,6 +116,41 @@ async fn a_crash_does_not_forget_the_prompt_that_caused_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_session_whose_file_is_removed_meanwhile_is_written_again() {
+    let state = tempfile::tempdir().unwrap();
+    let flags = ["--state", state.path().to_str().unwrap(), "--all-sessions"];
+    let (mut client, session) = Client::with_session(&flags).await;
+    client.prompt(&session, "remember the milk").await;
+    std::fs::remove_file(state.path().join(format!("{session}.jsonl"))).unwrap();
+    client.prompt(&session, "remember the bread").await;
+    client.finish().await;
+
+    let mut client = Client::start(&flags);
+    client.initialize().await;
+    client.call("session/resume", reopen(&session)).await;
+    let text = client.prompt(&session, "recall").await.text();
+    assert!(text.contains("note 1: the milk\nnote 2: the bread\n"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_resumed_is_the_first_of_the_list() {
+    let state = tempfile::tempdir().unwrap();
+    let flags = ["--state", state.path().to_str().unwrap(), "--all-sessions"];
+    let (mut client, session) = Client::with_session(&flags).await;
+    client.prompt(&session, "title The first").await;
+    for _ in 0..60 {
+        client.new_session().await;
+    }
+    client.finish().await;
+
+    let mut client = Client::start(&flags);
+    client.initialize().await;
+    client.call("session/resume", reopen(&session)).await;
+    let list = client.call("session/list", json!({ "cwd": "/tmp" })).await;
+    assert_eq!(list.response["result"]["sessions"][0]["title"], "The first");
+}
+
+#[tokio::test(start_paused = true)]
 async fn sessions_are_listed_closed_and_deleted() {
     let state = tempfile::tempdir().unwrap();
     let flags = ["--state", state.path().to_str().unwrap(), "--all-sessions"];

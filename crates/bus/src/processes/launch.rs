@@ -72,6 +72,21 @@ pub enum SpawnError {
     KeeperSilent { program: OsString },
 }
 
+impl SpawnError {
+    /// Whether it did not start because too many files are open, here or in its keeper.
+    pub fn is_out_of_descriptors(&self) -> bool {
+        match self {
+            Self::NotExecutable { source, .. }
+            | Self::BadCwd { source, .. }
+            | Self::Exec { source, .. }
+            | Self::Pipes(source)
+            | Self::Record { source, .. }
+            | Self::Keeper { source, .. } => wire::fault::is_out_of_descriptors(source),
+            Self::NotFound { .. } | Self::KeeperLost { .. } | Self::KeeperSilent { .. } => false,
+        }
+    }
+}
+
 impl Launch {
     /// A worker with piped stdin and captured stderr, our environment, and ourselves, re-executed
     /// with `__keeper`, as its keeper.

@@ -216,6 +216,7 @@ impl From<roots::RootsError> for Problem {
             roots::RootsError::NotAbsolute(_)
             | roots::RootsError::NotAPath(_)
             | roots::RootsError::Home(_) => Self::bad_request(said),
+            error if error.is_out_of_descriptors() => Self::too_many_open_files(said),
             roots::RootsError::Open { source, .. } | roots::RootsError::Io { source, .. } => {
                 match source.kind() {
                     std::io::ErrorKind::PermissionDenied => Self::forbidden(said),

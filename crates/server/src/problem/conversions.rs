@@ -2,15 +2,20 @@
 
 use std::num::NonZeroU32;
 
+use sessions::host::HostError;
 use sessions::open::OpenError;
 use sessions::order::OrderError;
 use sessions::registry::RegistryError;
 use sessions::session::{ChooseError, NotQueued, SessionError};
 use store::StoreError;
 use wire::Fault;
+use wire::fault::DESCRIPTORS_REMEDY;
 
 use super::Problem;
 use super::kinds::{self, ProblemKind};
+
+/// Seconds after which a file may be opened again: sessions that nobody uses are put aside by then.
+const DESCRIPTORS_RETRY_AFTER: u32 = 5;
 
 impl From<RegistryError> for Problem {
     fn from(error: RegistryError) -> Self {
@@ -24,6 +29,13 @@ impl From<RegistryError> for Problem {
                 return Self::of(kinds::SHUTTING_DOWN).detail(fault.message).retry_after(5);
             }
             RegistryError::Open(OpenError::Store(error)) => return error.into(),
+            RegistryError::Open(OpenError::TooManyOpenFiles(_)) => {
+                return Self::too_many_open_files(fault.message);
+            }
+            RegistryError::Open(OpenError::Host(HostError::KeepsFailing(failing))) => {
+                let seconds = u32::try_from(failing.wait.as_secs()).unwrap_or(u32::MAX);
+                return Self::from(fault).retry_after(seconds);
+            }
             RegistryError::Open(OpenError::OptionNotSet(error)) => return error.into(),
             RegistryError::Session(error) => return error.into(),
             // There is no such agent, or it cannot be started as it is requested.
@@ -54,6 +66,7 @@ impl From<StoreError> for Problem {
             | StoreError::Corrupt { .. }
             | StoreError::CorruptRecord { .. } => Self::of(kinds::DAMAGED).detail(said),
             StoreError::SessionLost { .. } => Self::of(kinds::SESSION_MISSING).detail(said),
+            StoreError::TooManyOpenFiles { .. } => Self::too_many_open_files(said),
             StoreError::DiskFull { .. } => Self::of(kinds::DISK_FULL).detail(said),
             error if error.is_trouble() => {
                 Self::of(kinds::LOG_UNAVAILABLE).detail(said).retry_after(5)
@@ -108,6 +121,13 @@ impl Problem {
     pub(crate) fn other_request() -> Self {
         Self::of(kinds::IDEMPOTENCY_CONFLICT)
             .remedy("use a new `clientRequestId` for every new request")
+    }
+
+    pub(crate) fn too_many_open_files(detail: String) -> Self {
+        Self::of(kinds::TOO_MANY_OPEN_FILES)
+            .detail(detail)
+            .remedy(DESCRIPTORS_REMEDY)
+            .retry_after(DESCRIPTORS_RETRY_AFTER)
     }
 
     fn of_kind(kind: ProblemKind, Fault { message, remedy, .. }: Fault) -> Self {

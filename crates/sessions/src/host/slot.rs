@@ -3,7 +3,8 @@
 //! A slot from the pools takes a worker that stands ready, or shares one with other slots.
 //!
 //! Always true: at most one process at a time, and no more than so many starts in a
-//! window; then the slot refuses for a while instead of looping.
+//! window; then the slot refuses for a while instead of looping. So do all slots together, of an
+//! agent that cannot be started in any.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -13,7 +14,7 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use wire::Json;
 
-use super::{AgentCommand, Host, StartError};
+use super::{AgentCommand, AgentKeepsFailing, FailingAgents, Host, StartCircuit, StartError};
 use crate::pools::{PoolBacking, PreparedSession};
 use crate::settings::{SessionSettings, WorkerSetup};
 
@@ -22,6 +23,7 @@ pub struct HostSlot {
     command: AgentCommand,
     setup: WorkerSetup,
     settings: SessionSettings,
+    circuit: StartCircuit,
     state: Mutex<HostSlotState>,
     /// The pools behind it, for a slot that came from them.
     pub(crate) backing: OnceLock<PoolBacking>,
@@ -44,14 +46,27 @@ pub enum HostError {
          it is not started again for another {wait:?}"
     )]
     CircuitOpen { starts: usize, window: Duration, wait: Duration },
+    #[error(transparent)]
+    KeepsFailing(#[from] AgentKeepsFailing),
     #[error("Switchyard is shutting down")]
     ShuttingDown,
 }
 
 impl HostSlot {
     pub fn new(command: AgentCommand, setup: WorkerSetup, settings: SessionSettings) -> Self {
+        Self::among(&FailingAgents::default(), command, setup, settings)
+    }
+
+    /// A slot that is refused the agent when it keeps failing in others.
+    pub(crate) fn among(
+        agents: &FailingAgents,
+        command: AgentCommand,
+        setup: WorkerSetup,
+        settings: SessionSettings,
+    ) -> Self {
+        let circuit = agents.circuit_of(&command);
         let (backing, closing) = (OnceLock::new(), CancellationToken::new());
-        Self { command, setup, settings, state: Mutex::default(), backing, closing }
+        Self { command, setup, settings, circuit, state: Mutex::default(), backing, closing }
     }
 
     /// Whether the agent serves other sessions too, so that this one may not end it.
@@ -113,7 +128,11 @@ impl HostSlot {
             // Two processes of one agent could fight over the same session files.
             gone.ended().await;
         }
-        self.check_circuit(&mut state.starts)?;
+        if let Err(error) = self.check_circuit(&mut state.starts) {
+            // Why the agent fails everywhere says more than that it ends here.
+            self.circuit.try_start(&self.settings)?;
+            return Err(error);
+        }
         state.starts.push_back(Instant::now());
         let backing = self.backing.get();
         if let Some(backing) = backing
@@ -122,7 +141,8 @@ impl HostSlot {
             state.host = Some(host.clone());
             return Ok(host);
         }
-        let host = Host::start(&self.command, &self.setup, &self.settings).await?;
+        self.circuit.try_start(&self.settings)?;
+        let host = Host::start(&self.command, &self.setup, &self.settings, &self.circuit).await?;
         state.host = Some(host.clone());
         if let Some(backing) = backing {
             backing.started();

@@ -1,6 +1,8 @@
 //! Why a session could not be opened.
 
+use roots::RootsError;
 use store::StoreError;
+use wire::fault::DESCRIPTORS_REMEDY;
 use wire::{Category, Fault, RpcError, codes};
 
 use crate::host::HostError;
@@ -10,18 +12,50 @@ use crate::session::error::ChooseError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
+    /// What could not be done for want of a file descriptor, and that this was why.
+    #[error("{0}")]
+    TooManyOpenFiles(String),
     #[error(transparent)]
-    Host(#[from] HostError),
+    Host(HostError),
     #[error(transparent)]
     Link(#[from] LinkError),
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
     #[error(transparent)]
-    Roots(#[from] roots::RootsError),
+    Roots(RootsError),
     #[error(transparent)]
     Place(#[from] OrderError),
     #[error(transparent)]
     OptionNotSet(#[from] ChooseError),
+}
+
+impl From<HostError> for OpenError {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Start(start) if start.is_out_of_descriptors() => {
+                Self::TooManyOpenFiles(start.to_string())
+            }
+            error => Self::Host(error),
+        }
+    }
+}
+
+impl From<StoreError> for OpenError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::TooManyOpenFiles { .. } => Self::TooManyOpenFiles(error.to_string()),
+            error => Self::Store(error),
+        }
+    }
+}
+
+impl From<RootsError> for OpenError {
+    fn from(error: RootsError) -> Self {
+        match error.is_out_of_descriptors() {
+            true => Self::TooManyOpenFiles(error.to_string()),
+            false => Self::Roots(error),
+        }
+    }
 }
 
 impl From<&OpenError> for Fault {
@@ -35,6 +69,9 @@ impl From<&OpenError> for Fault {
             }
             OpenError::Store(_) => Self::new(Category::Internal, error.to_string()),
             OpenError::OptionNotSet(error) => error.into(),
+            OpenError::TooManyOpenFiles(said) => {
+                Self::new(Category::Internal, said).remedy(DESCRIPTORS_REMEDY)
+            }
             OpenError::Roots(_) | OpenError::Place(_) => {
                 Self::new(Category::BadInput, error.to_string())
             }

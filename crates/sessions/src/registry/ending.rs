@@ -93,8 +93,11 @@ impl SessionRegistry {
                 let _claim = self.end_for_good(id).await?;
             }
         }
-        self.context.log.delete(id).await?;
         self.context.halted.remove(id);
+        if !self.context.log.delete(id).await? {
+            // Another was faster.
+            return Err(RegistryError::NoSuchSession(id.to_string()));
+        }
         if let Some(dirs) = &self.context.settings.own_dirs
             && let Err(error) = tokio::fs::remove_dir_all(dirs.join(id.as_str())).await
             && error.kind() != std::io::ErrorKind::NotFound

@@ -87,8 +87,8 @@ impl SessionRegistry {
             details: details.to_json(),
             origin,
         };
-        log.create(new).await?;
         let _claim = log.claim(fork).await?;
+        log.create(new).await?;
         let created = SessionCreated {
             agent: parent.agent.clone(),
             command: details.command.clone(),

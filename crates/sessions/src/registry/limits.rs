@@ -76,10 +76,11 @@ impl SessionRegistry {
     pub(super) fn put_aside_unused(&self) {
         let entries = {
             let mut entries = lock(&self.entries);
-            entries.retain(|_, entry| entry.get().is_none_or(|live| !live.handle.is_gone()));
             if entries.len() <= MAX_AWAKE || !self.may_put_aside() {
                 return;
             }
+            // Those that halted are told of for as long as there is room.
+            entries.retain(|_, entry| entry.get().is_none_or(|live| !live.handle.is_gone()));
             entries.values().cloned().collect::<Vec<_>>()
         };
         for live in entries.iter().filter_map(|entry| entry.get()) {

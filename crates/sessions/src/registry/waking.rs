@@ -73,7 +73,12 @@ impl SessionRegistry {
             self.check_open()?;
             let entry = lock(&self.entries).entry(id).or_default().clone();
             self.put_aside_unused();
-            let live = match entry.get_or_try_init(|| self.wake(id, again)).await {
+            let waking = || async {
+                let live = self.wake(id, again).await?;
+                self.remove_at_end(&entry, &live.handle);
+                Ok(live)
+            };
+            let live = match entry.get_or_try_init(waking).await {
                 Ok(live) => live,
                 Err(error) => {
                     self.remove(id, &entry);

@@ -35,12 +35,12 @@ impl AgentSource for One {
     }
 }
 
-fn registry(stage: &Stage, command: &AgentCommand) -> Arc<SessionRegistry> {
+pub(crate) fn registry(stage: &Stage, command: &AgentCommand) -> Arc<SessionRegistry> {
     let agents = Arc::new(One(command.clone()));
     SessionRegistry::new(stage.context.clone(), agents, PermissionPolicy::default(), quiet())
 }
 
-fn order(command: &AgentCommand) -> SessionOrder {
+pub(crate) fn order(command: &AgentCommand) -> SessionOrder {
     SessionOrder {
         agent: Some(command.name.clone()),
         cwd: command.cwd.clone(),
@@ -142,7 +142,7 @@ async fn at_the_limit_of_a_drain_no_agent_has_its_usual_patience() {
     assert!(ends[0].payload.as_str().contains("cancelled"), "{:?}", ends[0].payload);
 }
 
-fn prompt(text: &str) -> Json {
+pub(crate) fn prompt(text: &str) -> Json {
     Json::of(&serde_json::json!({ "prompt": [{ "type": "text", "text": text }] }))
 }
 

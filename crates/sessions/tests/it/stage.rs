@@ -32,6 +32,7 @@ exec "$AGENT" --all-sessions --state "$STAGE/sessions" "$@"
 pub(crate) struct Stage {
     home: tempfile::TempDir,
     mark: String,
+    pub(crate) log: Arc<MemoryLog>,
     pub(crate) context: SessionContext,
     pub(crate) pools: Arc<Pools>,
 }
@@ -62,11 +63,11 @@ impl Stage {
             cgroups: false,
             hurry: tokio_util::sync::CancellationToken::new(),
         };
-        let context =
-            SessionContext::new(Arc::new(MemoryLog::new()), settings.clone(), setup.clone());
+        let log = Arc::new(MemoryLog::new());
+        let context = SessionContext::new(log.clone(), settings.clone(), setup.clone());
         let pools = Arc::new(Pools::new(setup, settings, warm));
         let n = LAST.fetch_add(1, Ordering::Relaxed);
-        Self { home, mark: format!("{}-{n}", std::process::id()), context, pools }
+        Self { home, mark: format!("{}-{n}", std::process::id()), log, context, pools }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -139,7 +140,7 @@ impl Stage {
     /// How many sessions the agent keeps.
     pub(crate) fn n_agent_sessions(&self) -> usize {
         let Ok(entries) = fs::read_dir(self.path("sessions")) else { return 0 };
-        entries.flatten().filter(|entry| entry.path().extension() == Some("json".as_ref())).count()
+        entries.flatten().filter(|entry| entry.path().extension() == Some("jsonl".as_ref())).count()
     }
 
     /// From now on no new worker gets ready.

@@ -98,24 +98,24 @@ pub(super) fn variable(name: &str) -> String {
 }
 
 pub(super) async fn remember(turn: &DemoTurn, note: &str) {
-    turn.change(|session| session.record.notes.push(note.to_owned()));
+    turn.change(|session| session.record.remember_note(note.to_owned()));
     turn.say(format!("I will remember: {note}\n")).await;
 }
 
 pub(super) fn recall(turn: &DemoTurn) -> String {
-    let memory = turn.change(|session| {
-        let record = &session.record;
-        // The last prompt is the one that asks.
-        let n_prompts = record.prompts.len().saturating_sub(1);
-        let mut text =
-            format!("I remember {n_prompts} earlier prompts and {} notes.\n", record.notes.len());
-        for (n, prompt) in record.prompts.iter().take(n_prompts).enumerate() {
-            let _ = writeln!(text, "prompt {}: {prompt}", n + 1);
-        }
-        for (n, note) in record.notes.iter().enumerate() {
-            let _ = writeln!(text, "note {}: {note}", n + 1);
-        }
-        text
-    });
-    memory.unwrap_or_else(|| "This session was deleted.\n".to_owned())
+    let memory = turn.change(|session| (session.record.prompts(), session.record.notes()));
+    let Some((mut prompts, notes)) = memory else {
+        return "This session was deleted.\n".to_owned();
+    };
+    // The last prompt is the one that asks.
+    prompts.pop();
+    let mut text =
+        format!("I remember {} earlier prompts and {} notes.\n", prompts.len(), notes.len());
+    for (n, prompt) in prompts.iter().enumerate() {
+        let _ = writeln!(text, "prompt {}: {prompt}", n + 1);
+    }
+    for (n, note) in notes.iter().enumerate() {
+        let _ = writeln!(text, "note {}: {note}", n + 1);
+    }
+    text
 }

@@ -4,8 +4,8 @@
 //! A kind that the client must ask for is not sent to a client that did not.
 
 use crate::demo::connection::update_line;
-use crate::demo::session::now;
 use crate::demo::turn::DemoTurn;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 // Numbers that a float cannot hold and a spelling that a rewrite would lose: what arrives at the
@@ -46,17 +46,16 @@ pub(super) async fn usage(turn: &DemoTurn) {
 }
 
 pub(super) async fn mode(turn: &DemoTurn, mode: &str) {
-    turn.change(|session| session.record.settings.set_mode(mode));
+    turn.change(|session| session.record.settings_mut().set_mode(mode));
     turn.update(json!({ "sessionUpdate": "current_mode_update", "currentModeId": mode })).await;
 }
 
 pub(super) async fn title(turn: &DemoTurn, title: &str) {
-    let updated_at = now();
-    turn.change(|session| session.record.title = Some(title.to_owned()));
+    turn.change(|session| session.record.set_title(title));
     turn.update(json!({
         "sessionUpdate": "session_info_update",
         "title": title,
-        "updatedAt": updated_at,
+        "updatedAt": Timestamp::now().to_string(),
     }))
     .await;
 }

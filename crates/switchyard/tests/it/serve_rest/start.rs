@@ -42,6 +42,30 @@ async fn an_agent_can_be_started_before_the_first_prompt() {
     api.send(start().json(&json!({ "autch": "x" }))).await.refused(400, "bad-input");
 }
 
+#[tokio::test]
+async fn an_agent_that_always_fails_is_not_started_for_every_new_session() {
+    let api = Api::start().await;
+    let starts = api.home.path().join("starts");
+    let script = format!("echo x >> '{}'; echo 'no key' >&2; exit 3", starts.display());
+    let new = json!({ "agent": "x", "cwd": api.home.work(), "command": ["/bin/sh", "-c", script] });
+    let mut n_refused = 0;
+    for _ in 0..20 {
+        let answer = api.post_locally("/v1/sessions", &new).await;
+        let body = answer.refused(502, "process-exit").says("no key").body;
+        if body["detail"].as_str().unwrap().starts_with("`x` could not be started 6 times") {
+            n_refused += 1;
+            assert!((1..=61).contains(&body["retry_after"].as_u64().unwrap()), "{body}");
+        }
+    }
+    assert_eq!(n_refused, 14);
+    assert_eq!(std::fs::read_to_string(&starts).unwrap().lines().count(), 6);
+
+    let other = json!({ "agent": "demo", "cwd": api.home.work() });
+    api.post("/v1/sessions", &other).await.is(201);
+    let listed = api.get("/v1/sessions").await.is(200).body;
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
+}
+
 /// A home in which the agent `mine` is the demo agent with these flags.
 fn write_agent(home: &TestHome, flags: &[&str], more: &str) {
     let args: Vec<&str> = [&["demo-agent"], flags].concat();

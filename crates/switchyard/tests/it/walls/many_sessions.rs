@@ -3,6 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 use store::{EventLog, RecordChanges, SessionFilter, SqliteLog, SqliteOptions};
+use testkit::daemon::Daemon;
 use testkit::line_client::LineClient;
 use testkit::proc;
 use testkit::test_home::{PATIENCE, switchyard, wait_until};
@@ -160,6 +161,38 @@ async fn sessions_that_nobody_uses_hold_few_files_open() {
     }
     let is_so = || n_open() < before + 900;
     assert!(wait_until(PATIENCE, is_so), "{} are open", n_open());
+}
+
+/// A daemon that may have few files open is asked for more sessions than it can have awake.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_for_which_no_file_can_be_opened_is_refused_as_such_and_not_there() {
+    let home = switchyard(EXE);
+    std::fs::write(home.path().join("switchyard.toml"), "[serve]\nput_aside = \"1h\"\n").unwrap();
+    let limited = "ulimit -n 128; exec \"$0\" serve --host 127.0.0.1:0";
+    let command = home.other("sh", ["-c", limited, EXE]);
+    let daemon = Daemon::start_command(&home, command);
+    let api = Api::of(home, daemon).await;
+    let new = json!({ "agent": "demo", "cwd": api.home.work(), "startsLater": true });
+
+    let mut made = Vec::new();
+    let mut n_refused = 0;
+    for _ in 0..100 {
+        let answer = api.post("/v1/sessions", &new).await;
+        if answer.status == 201 {
+            made.push(answer.body["id"].as_str().unwrap().to_owned());
+            continue;
+        }
+        let body = answer.refused(503, "too-many-open-files").body;
+        assert!(body["remedy"].as_str().unwrap().contains("ulimit -n"), "{body}");
+        n_refused += 1;
+    }
+
+    assert!(n_refused > 0);
+    let listed = api.get("/v1/sessions?limit=100").await.is(200).body;
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), made.len());
+    // One that ends makes room for the next.
+    api.delete(&format!("/v1/sessions/{}", made[0])).await.is(204);
+    api.post("/v1/sessions", &new).await.is(201);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
