@@ -8,10 +8,13 @@
 mod claims;
 mod fault;
 mod files;
+pub mod maintenance;
 mod origins;
 mod reader;
 mod rows;
 mod schema;
+mod spare_room;
+mod sweeper;
 mod syncer;
 mod transaction;
 mod watcher;
@@ -40,6 +43,7 @@ use fault::SqliteResult;
 use files::LogFiles;
 use reader::ReaderQuery;
 pub use rows::LostSession;
+use spare_room::SpareRoom;
 use syncer::Syncer;
 use transaction::LogTransaction;
 use writer::{LogWriter, WriteJob, WriteTask};
@@ -69,6 +73,8 @@ pub struct SqliteLog {
     claims: Arc<FileClaims>,
     wakes: Arc<WakeUps>,
     lost: Vec<LostSession>,
+    /// Locked, so that nobody replaces the files.
+    _in_use: File,
     /// Set by the syncer when the disk refused a sync, cleared by the writer.
     is_sync_broken: Arc<AtomicBool>,
     /// `None` only while the log is being dropped.
@@ -88,9 +94,23 @@ impl SqliteLog {
     /// Opens the log in `dir` and makes it when there is none. Blocks on the disk.
     pub fn open(dir: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
         let files = LogFiles::new(dir);
+        match Self::open_files(&files, options.clone()) {
+            // What is kept for a full disk is enough to open the log and to delete from it.
+            Err(StoreError::DiskFull { .. }) if SpareRoom::of(&files).release() => {
+                Self::open_files(&files, options)
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_files(files: &LogFiles, options: SqliteOptions) -> Result<Self, StoreError> {
+        let files = files.clone();
         let _alone = files.prepare()?;
+        maintenance::repair_before_open(&files);
+        let in_use = files.share()?;
         files.ensure_database()?;
         let at = |fault: fault::SqliteFault| fault.at(&files.database);
+        let has_remains = files.has_wal();
         let connection = schema::open_writer(&files.database).map_err(at)?;
         schema::check_sessions(&connection, &files.database).map_err(at)?;
         let heads = Arc::new(Heads::open(&files.heads)?);
@@ -108,12 +128,13 @@ impl SqliteLog {
             options,
             heads,
             lost,
+            _in_use: in_use,
             is_sync_broken: Arc::default(),
             queues: None,
             writer: None,
             threads: Vec::new(),
         };
-        log.start(connection, wal)?;
+        log.start(connection, wal, has_remains)?;
         Ok(log)
     }
 
@@ -122,11 +143,16 @@ impl SqliteLog {
         &self.lost
     }
 
-    fn start(&mut self, connection: Connection, wal: File) -> Result<(), StoreError> {
+    fn start(
+        &mut self,
+        connection: Connection,
+        wal: File,
+        has_remains: bool,
+    ) -> Result<(), StoreError> {
         let (jobs, job_queue) = mpsc::channel(writer::QUEUED_JOBS);
         let (syncs, sync_queue) = mpsc::channel(syncer::QUEUED_SYNCS);
         let (questions, question_queue) = mpsc::channel(reader::QUEUED_QUESTIONS);
-        let (nudges, nudge_queue) = mpsc::channel(syncer::QUEUED_NUDGES);
+        let (checkpointer, nudge_queue, is_to_empty) = syncer::Checkpointer::new();
         let syncer = Syncer {
             wal,
             wal_path: self.files.wal.clone(),
@@ -143,8 +169,9 @@ impl SqliteLog {
             is_sync_broken: Arc::clone(&self.is_sync_broken),
             // A process that died may have left some.
             has_doomed: true,
-            has_remains: false,
-            checkpointer: nudges,
+            has_remains,
+            checkpointer,
+            spare: SpareRoom::of(&self.files),
             wal_bytes: 0,
         };
         let question_queue = Arc::new(Mutex::new(question_queue));
@@ -158,7 +185,8 @@ impl SqliteLog {
         self.threads.push(self.spawn("store-watcher", watch)?);
         let path = self.files.database.clone();
         let connection = schema::open_checkpointer(&path).map_err(|fault| fault.at(&path))?;
-        let checkpoint = move || syncer::run_checkpointer(&connection, &path, nudge_queue);
+        let checkpoint =
+            move || syncer::run_checkpointer(&connection, &path, nudge_queue, &is_to_empty);
         self.threads.push(self.spawn("store-checkpointer", checkpoint)?);
         self.threads.push(self.spawn("store-syncer", move || syncer.run(sync_queue))?);
         self.writer = Some(self.spawn("store-writer", move || writer.run(job_queue))?);
@@ -189,9 +217,19 @@ impl SqliteLog {
         bytes: usize,
         work: impl FnMut(&mut LogTransaction<'_>) -> SqliteResult<T> + Send + 'static,
     ) -> Result<T, StoreError> {
+        self.enqueue(durability, bytes, false, work).await
+    }
+
+    async fn enqueue<T: Send + 'static>(
+        &self,
+        durability: Durability,
+        bytes: usize,
+        frees_space: bool,
+        work: impl FnMut(&mut LogTransaction<'_>) -> SqliteResult<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         let durability = durability.max(self.options.durability);
-        let task = WriteTask { bytes, durability, work, done: None, reply };
+        let task = WriteTask { bytes, durability, frees_space, work, done: None, reply };
         self.queues()?.jobs.send(Box::new(task)).await.map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)?
     }
@@ -332,7 +370,8 @@ impl EventLog for SqliteLog {
             ClaimOwner::Nobody | ClaimOwner::ThisLog => Ok(()),
         })
         .await?;
-        self.write(Durability::Power, 0, move |transaction| transaction.delete(session)).await
+        self.enqueue(Durability::Power, 0, true, move |transaction| transaction.delete(session))
+            .await
     }
 
     async fn claim(&self, session: SessionId) -> Result<Claim, StoreError> {

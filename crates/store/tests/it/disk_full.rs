@@ -8,13 +8,13 @@ use store::{EventLog, StoreError};
 
 use crate::fixture::{batch, id, new, open, read_all, temp};
 
-struct SmallDisk(PathBuf);
+pub(crate) struct SmallDisk(pub(crate) PathBuf);
 
 impl SmallDisk {
-    fn mount(at: PathBuf) -> Option<Self> {
+    pub(crate) fn mount(at: PathBuf, size: &str) -> Option<Self> {
         fs::create_dir(&at).unwrap();
         let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"])
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
             .arg(&at)
             .output()
             .is_ok_and(|output| output.status.success());
@@ -31,7 +31,7 @@ impl Drop for SmallDisk {
 #[tokio::test]
 async fn a_full_disk_refuses_appends_until_there_is_space_again() {
     let dir = temp();
-    let Some(disk) = SmallDisk::mount(dir.path().join("disk")) else {
+    let Some(disk) = SmallDisk::mount(dir.path().join("disk"), "2m") else {
         eprintln!("skipped: mounting a tmpfs is not permitted here");
         return;
     };
@@ -64,7 +64,7 @@ async fn a_full_disk_refuses_appends_until_there_is_space_again() {
 #[tokio::test]
 async fn what_has_no_room_for_its_first_words_is_not_made() {
     let dir = temp();
-    let Some(disk) = SmallDisk::mount(dir.path().join("disk")) else {
+    let Some(disk) = SmallDisk::mount(dir.path().join("disk"), "2m") else {
         eprintln!("skipped: mounting a tmpfs is not permitted here");
         return;
     };

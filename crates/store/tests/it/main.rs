@@ -6,8 +6,11 @@
 mod basics;
 mod closing;
 mod corrupt;
+mod deleting;
 mod disk_full;
 mod fixture;
 mod kill;
+mod maintenance;
 mod model;
 mod processes;
+mod repair;
