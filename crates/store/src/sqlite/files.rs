@@ -7,6 +7,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::heads::Heads;
 use crate::{StoreError, private_file};
@@ -14,6 +15,11 @@ use crate::{StoreError, private_file};
 /// The free space that a new session needs: several times what it and the write-ahead log take
 /// until the first prompt.
 const LEAST_SPACE: u64 = 256 << 10;
+
+/// Attempts to share the log, with pauses between them: a check has it alone for a moment, to read
+/// the write-ahead log.
+const SHARE_TRIES: u32 = 50;
+const SHARE_PAUSE: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Clone)]
 pub(super) struct LogFiles {
@@ -63,14 +69,17 @@ impl LogFiles {
     /// meanwhile.
     pub(super) fn share(&self) -> Result<File, StoreError> {
         let lock = private_file::open(&self.in_use)?;
-        match lock.try_lock_shared() {
-            Ok(()) => Ok(lock),
-            Err(TryLockError::WouldBlock) => Err(StoreError::Busy {
-                path: self.database.clone(),
-                detail: "it is being repaired, compacted or restored".into(),
-            }),
-            Err(TryLockError::Error(error)) => Err(StoreError::io("lock", &self.in_use)(error)),
+        for _ in 0..SHARE_TRIES {
+            match lock.try_lock_shared() {
+                Ok(()) => return Ok(lock),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(SHARE_PAUSE),
+                Err(TryLockError::Error(error)) => {
+                    return Err(StoreError::io("lock", &self.in_use)(error));
+                }
+            }
         }
+        let detail = "it is being repaired, compacted or restored".into();
+        Err(StoreError::Busy { path: self.database.clone(), detail })
     }
 
     /// Keeps everybody else out until the returned file is dropped, so that files can be replaced.

@@ -144,6 +144,17 @@ pub(super) fn is_current(connection: &Connection) -> bool {
     stored_tables(connection).is_ok_and(|tables| tables == TABLES)
 }
 
+/// Refuses what is no log at all; a damaged one passes.
+pub(super) fn require_log(connection: &Connection, path: &Path) -> SqliteResult<()> {
+    match connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? {
+        0 => {
+            let detail = "it has no version".into();
+            Err(StoreError::NotALog { path: path.into(), detail }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Refuses a database that is not a log of this version.
 pub(super) fn require_current(connection: &Connection, path: &Path) -> SqliteResult<()> {
     let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;

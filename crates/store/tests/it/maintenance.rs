@@ -295,3 +295,33 @@ async fn compacting_frees_the_slots_of_deleted_sessions() {
     assert_eq!(left.len(), 11);
     assert!(left.iter().all(|record| record.damage.is_none()));
 }
+
+#[tokio::test]
+async fn a_log_whose_files_are_being_replaced_is_not_opened() {
+    let dir = temp();
+    drop(open(dir.path()));
+    let alone = fs::File::open(dir.path().join("in-use.lock")).unwrap();
+    alone.lock().unwrap();
+
+    let refused = SqliteLog::open(dir.path(), store::SqliteOptions::default()).unwrap_err();
+
+    assert!(matches!(refused, StoreError::Busy { .. }), "{refused:?}");
+    drop(alone);
+    open(dir.path());
+}
+
+#[tokio::test]
+async fn the_database_of_a_closed_log_can_be_checked_alone_and_leaves_nothing_beside_it() {
+    let (dir, place) = (temp(), temp());
+    let log = open(dir.path());
+    filled(&log, &["a"], 5).await;
+    drop(log);
+    let file = place.path().join("a copy with 100 % ?#.db");
+    fs::copy(dir.path().join(DATABASE), &file).unwrap();
+
+    let report = checked(CheckedPlace::File(&file));
+
+    assert!(report.is_sound(), "{report:?}");
+    assert_eq!((report.n_sessions, report.n_events), (1, 10));
+    assert_eq!(place.path().read_dir().unwrap().count(), 1);
+}

@@ -96,6 +96,7 @@ pub(super) fn open_file(file: &Path) -> Result<LogSource, StoreError> {
     // Otherwise `SQLite` would say no more than that it cannot open it.
     drop(std::fs::File::open(file).map_err(StoreError::io("open", file))?);
     let connection = schema::open_file(file).map_err(|fault| fault.at(file))?;
+    schema::require_log(&connection, file).map_err(|fault| fault.at(file))?;
     Ok(LogSource { connection, heads: None, path: file.to_owned() })
 }
 
