@@ -2,6 +2,7 @@
 //! between requests is a file of its own here.
 
 pub(crate) mod agents;
+pub mod backup_status;
 mod created_sessions;
 pub(crate) mod load;
 pub(crate) mod session_snapshots;
@@ -29,6 +30,7 @@ use crate::open_design::settings::OpenDesignSettings;
 use crate::principal::Principal;
 use crate::problem::{Problem, shown};
 use agents::KnownAgents;
+use backup_status::BackupStatus;
 use created_sessions::CreatedSessions;
 use load::Load;
 use session_snapshots::SessionSnapshots;
@@ -90,6 +92,8 @@ pub struct Daemon {
     pub stopping: CancellationToken,
     /// Cancelled when every turn has ended: so do streams and connections.
     pub ended: CancellationToken,
+    /// How the last scheduled backup of the log went.
+    pub backups: BackupStatus,
     pub(crate) started: Instant,
     pub(crate) agents: KnownAgents,
     pub(crate) created_sessions: CreatedSessions,
@@ -113,6 +117,7 @@ impl Daemon {
             metrics,
             stopping: CancellationToken::new(),
             ended: CancellationToken::new(),
+            backups: BackupStatus::default(),
             started: Instant::now(),
             agents: KnownAgents::default(),
             created_sessions: CreatedSessions::default(),

@@ -79,7 +79,7 @@ impl SessionContext {
                 }
                 let context = self.clone();
                 recovering.spawn(task::boxed(async move {
-                    let has_waiting = context.recover_one(record.id).await;
+                    let has_waiting = context.try_recover(record.id).await;
                     has_waiting.then_some((record.updated, record.id))
                 }));
             }
@@ -89,21 +89,23 @@ impl SessionContext {
         Ok(waiting.into_iter().map(|(_, id)| id).collect())
     }
 
-    /// Whether prompts wait in the session. One that cannot be put right must not keep the others
-    /// away.
-    async fn recover_one(&self, id: SessionId) -> bool {
-        let recovering = async {
-            let _claim = self.log.claim(id).await?;
-            // It may have ended between the listing and the claim.
-            match self.log.session(id).await? {
-                Some(record) if SessionDetails::read(&record).is_partial => {
-                    self.remove_partial(id).await.map(|()| false)
-                }
-                Some(record) => Ok(!self.repair(&record).await?.is_empty()),
-                None => Ok(false),
+    /// Does the same for one session; true if prompts wait in it.
+    pub async fn recover_session(&self, id: SessionId) -> Result<bool, StoreError> {
+        let _claim = self.log.claim(id).await?;
+        // It may have ended between the listing and the claim.
+        match self.log.session(id).await? {
+            Some(record) if SessionDetails::read(&record).is_partial => {
+                self.remove_partial(id).await.map(|()| false)
             }
-        };
-        match recovering.await {
+            Some(record) => Ok(!self.repair(&record).await?.is_empty()),
+            None => Ok(false),
+        }
+    }
+
+    /// As [`recover_session`](Self::recover_session); one that cannot be put right must not keep the
+    /// others away.
+    async fn try_recover(&self, id: SessionId) -> bool {
+        match self.recover_session(id).await {
             Ok(has_waiting) => has_waiting,
             Err(StoreError::InUse { .. } | StoreError::NoSuchSession(_)) => false,
             Err(error) => {

@@ -42,7 +42,9 @@ pub enum StoreError {
     /// `recover` takes the record as it is.
     #[error("the record of session `{session}` does not match its checksum")]
     CorruptRecord { session: SessionId },
-    #[error("`{path}` is damaged: {detail}; it was left as it is, restore it from a backup")]
+    #[error(
+        "`{path}` is damaged: {detail}; it was left as it is; `switchyard store repair` saves what can be read"
+    )]
     CorruptDatabase { path: PathBuf, detail: String },
     #[error("`{path}` is not an event log: {detail}; it was left as it is")]
     NotALog { path: PathBuf, detail: String },
@@ -54,6 +56,15 @@ pub enum StoreError {
     DiskFull { path: PathBuf },
     #[error("cannot {action} `{path}`: too many files are open")]
     TooManyOpenFiles { action: &'static str, path: PathBuf },
+    /// Its files cannot be replaced while others have it open.
+    #[error("`{path}` is in use by another process")]
+    LogInUse { path: PathBuf },
+    #[error("`{path}` is there already")]
+    FileExists { path: PathBuf },
+    #[error("`{path}` needs {} MB more, and {} MB are free", mb(*.needed), mb(*.free))]
+    NoRoom { path: PathBuf, needed: u64, free: u64 },
+    #[error("`{path}` is no sound backup: {detail}")]
+    DamagedBackup { path: PathBuf, detail: String },
     #[error("`{path}` stayed locked by another process: {detail}")]
     Busy { path: PathBuf, detail: String },
     /// The disk refused a sync. What was committed can be read, but may not survive a
@@ -71,6 +82,10 @@ pub enum StoreError {
 
 fn owner(pid: Option<u32>) -> String {
     pid.map_or_else(|| "another process".into(), |pid| format!("process {pid}"))
+}
+
+fn mb(bytes: u64) -> u64 {
+    bytes.div_ceil(1 << 20)
 }
 
 impl StoreError {
@@ -111,6 +126,10 @@ impl StoreError {
             | Self::CorruptRecord { .. }
             | Self::NewerSchema { .. }
             | Self::TooManyOpenFiles { .. }
+            | Self::LogInUse { .. }
+            | Self::FileExists { .. }
+            | Self::NoRoom { .. }
+            | Self::DamagedBackup { .. }
             | Self::Closed => false,
         }
     }

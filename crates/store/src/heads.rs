@@ -11,6 +11,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::FallocateFlags;
 use wire::{Seq, SessionId};
 
 use crate::{StoreError, private_file};
@@ -19,6 +20,9 @@ const SLOT_BYTES: usize = 64;
 const SLOT_BYTES_U64: u64 = SLOT_BYTES as u64;
 /// First byte of a slot that was written; an unused one is all zeros.
 const WRITTEN: u8 = 0xA5;
+/// The unit in which file systems free space.
+const HOLE_BYTES: usize = 4096;
+const HOLE_BYTES_U64: u64 = HOLE_BYTES as u64;
 /// Slots per read when all are looked at.
 const SCAN_SLOTS: usize = 1024;
 
@@ -88,6 +92,49 @@ impl Heads {
     /// Every slot that can be read, with its key.
     pub(crate) fn all(&self) -> Vec<(i64, HeadSlot)> {
         let mut found = Vec::new();
+        self.scan(|key, bytes| found.extend(HeadSlot::decode(bytes).map(|slot| (key, slot))));
+        found
+    }
+
+    /// Slots that were written and do not match their checksum.
+    pub(crate) fn n_unreadable(&self) -> u64 {
+        let mut n = 0;
+        self.scan(|_, bytes| {
+            let is_unused = bytes.iter().all(|byte| *byte == 0);
+            n += u64::from(!is_unused && HeadSlot::decode(bytes).is_none());
+        });
+        n
+    }
+
+    /// Frees the space of all blocks below `last_key` that hold nothing but cleared slots, and of
+    /// whose keys `is_used` says no. The file's length says which keys were given out, so it stays.
+    pub(crate) fn punch_cleared(
+        &self,
+        last_key: i64,
+        is_used: impl Fn(i64, i64) -> bool,
+    ) -> Result<(), StoreError> {
+        let last_key = u64::try_from(last_key).unwrap_or_default();
+        let mut block = [0; HOLE_BYTES];
+        let mut start = 0;
+        while (start + HOLE_BYTES_U64) / SLOT_BYTES_U64 <= last_key {
+            let n =
+                self.file.read_at(&mut block, start).map_err(StoreError::io("read", &self.path))?;
+            let keys = [start, start + HOLE_BYTES_U64 - SLOT_BYTES_U64]
+                .map(|at| i64::try_from(at / SLOT_BYTES_U64).unwrap_or(i64::MAX));
+            if n == HOLE_BYTES && block.iter().all(|byte| *byte == 0) && !is_used(keys[0], keys[1])
+            {
+                let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                if rustix::fs::fallocate(&self.file, flags, start, HOLE_BYTES_U64).is_err() {
+                    // Not every file system has holes.
+                    return Ok(());
+                }
+            }
+            start += HOLE_BYTES_U64;
+        }
+        Ok(())
+    }
+
+    fn scan(&self, mut see: impl FnMut(i64, &[u8])) {
         let mut buffer = vec![0; SCAN_SLOTS * SLOT_BYTES];
         let mut first_key = 0;
         while let Some(start) = offset(first_key) {
@@ -97,11 +144,10 @@ impl Heads {
                 break;
             }
             for (key, bytes) in (first_key..).zip(slots) {
-                found.extend(HeadSlot::decode(bytes).map(|slot| (key, slot)));
+                see(key, bytes);
             }
             first_key += i64::try_from(n_bytes / SLOT_BYTES).unwrap_or(1);
         }
-        found
     }
 }
 

@@ -32,4 +32,5 @@ pub use record::{
     MAX_READ_BYTES, NewSession, PageStart, PruneRule, RecordChanges, SessionFilter, SessionOrigin,
     SessionRecord,
 };
+pub use sqlite::maintenance;
 pub use sqlite::{SqliteLog, SqliteOptions};

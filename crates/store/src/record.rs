@@ -3,7 +3,7 @@
 //! Plain values with public fields. A [`SessionRecord`] is a copy of what the log knew at
 //! one moment; it never updates itself.
 
-use wire::{Draft, Json, Millis, Seq, SessionId, TurnId};
+use wire::{Draft, Json, Kind, Millis, Seq, SessionId, TurnId};
 
 /// What an acknowledged batch survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -45,8 +45,7 @@ impl Batch {
 
     /// The size of its drafts as it counts against the limits; the same in every store.
     pub fn weight(&self) -> u64 {
-        let weight = |draft: &Draft| draft.payload.as_str().len() + draft.kind.as_str().len();
-        self.drafts.iter().map(|draft| weight(draft) as u64 + EVENT_OVERHEAD).sum()
+        self.drafts.iter().map(|draft| event_weight(&draft.kind, &draft.payload)).sum()
     }
 
     /// How far beyond the limit it may go.
@@ -269,6 +268,11 @@ pub struct LogUsage {
     /// Size of the log's files. Space of deleted sessions is used again, not returned.
     pub bytes_on_disk: u64,
     pub n_sessions: u64,
+}
+
+/// The size of one event as it counts against the limits.
+pub(crate) fn event_weight(kind: &Kind, payload: &Json) -> u64 {
+    (payload.as_str().len() + kind.as_str().len()) as u64 + EVENT_OVERHEAD
 }
 
 /// Bytes that an event takes beside its payload and kind: its key, time, turn and checksum.

@@ -8,11 +8,14 @@
 mod claims;
 mod fault;
 mod files;
+pub mod maintenance;
 mod origins;
 mod reader;
 mod rescue;
 mod rows;
 mod schema;
+mod spare_room;
+mod sweeper;
 mod syncer;
 mod transaction;
 mod watcher;
@@ -43,6 +46,7 @@ use fault::SqliteResult;
 use files::{LogFiles, OpenFiles};
 use reader::ReaderQuery;
 use rescue::FileWatch;
+use spare_room::SpareRoom;
 use syncer::Syncer;
 use transaction::LogTransaction;
 use writer::{LogWriter, WriteJob, WriteTask};
@@ -75,6 +79,8 @@ pub struct SqliteLog {
     lost: Mutex<Vec<LostSession>>,
     health: Arc<HealthNotes>,
     open_files: OpenFiles,
+    /// Locked, so that nobody replaces the files.
+    _in_use: File,
     /// Set by the syncer when the disk refused a sync, cleared by the writer.
     is_sync_broken: Arc<AtomicBool>,
     /// `None` only while the log is being dropped.
@@ -94,9 +100,23 @@ impl SqliteLog {
     /// Opens the log in `dir` and makes it when there is none. Blocks on the disk.
     pub fn open(dir: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
         let files = LogFiles::new(dir);
+        match Self::open_files(&files, options.clone()) {
+            // What is kept for a full disk is enough to open the log and to delete from it.
+            Err(StoreError::DiskFull { .. }) if SpareRoom::of(&files).release() => {
+                Self::open_files(&files, options)
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_files(files: &LogFiles, options: SqliteOptions) -> Result<Self, StoreError> {
+        let files = files.clone();
         let _alone = files.prepare()?;
+        maintenance::repair_before_open(&files);
+        let in_use = files.share()?;
         files.ensure_database()?;
         let at = |fault: fault::SqliteFault| fault.at(&files.database);
+        let has_remains = files.has_wal();
         let connection = schema::open_writer(&files.database).map_err(at)?;
         schema::check_sessions(&connection, &files.database).map_err(at)?;
         let heads = Arc::new(Heads::open(&files.heads)?);
@@ -117,12 +137,13 @@ impl SqliteLog {
             lost: Mutex::new(lost),
             health: Arc::default(),
             open_files,
+            _in_use: in_use,
             is_sync_broken: Arc::default(),
             queues: None,
             writer: None,
             threads: Vec::new(),
         };
-        log.start(connection, wal)?;
+        log.start(connection, wal, has_remains)?;
         Ok(log)
     }
 
@@ -135,11 +156,16 @@ impl SqliteLog {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn start(&mut self, connection: Connection, wal: File) -> Result<(), StoreError> {
+    fn start(
+        &mut self,
+        connection: Connection,
+        wal: File,
+        has_remains: bool,
+    ) -> Result<(), StoreError> {
         let (jobs, job_queue) = mpsc::channel(writer::QUEUED_JOBS);
         let (syncs, sync_queue) = mpsc::channel(syncer::QUEUED_SYNCS);
         let (questions, question_queue) = mpsc::channel(reader::QUEUED_QUESTIONS);
-        let (nudges, nudge_queue) = mpsc::channel(syncer::QUEUED_NUDGES);
+        let (checkpointer, nudge_queue, is_to_empty) = syncer::Checkpointer::new();
         let syncer = Syncer {
             wal,
             wal_path: self.files.wal.clone(),
@@ -158,8 +184,9 @@ impl SqliteLog {
             is_sync_broken: Arc::clone(&self.is_sync_broken),
             // A process that died may have left some.
             has_doomed: true,
-            has_remains: false,
-            checkpointer: nudges,
+            has_remains,
+            checkpointer,
+            spare: SpareRoom::of(&self.files),
             wal_bytes: 0,
         };
         let question_queue = Arc::new(Mutex::new(question_queue));
@@ -173,7 +200,8 @@ impl SqliteLog {
         self.threads.push(self.spawn("store-watcher", watch)?);
         let path = self.files.database.clone();
         let connection = schema::open_checkpointer(&path).map_err(|fault| fault.at(&path))?;
-        let checkpoint = move || syncer::run_checkpointer(&connection, &path, nudge_queue);
+        let checkpoint =
+            move || syncer::run_checkpointer(&connection, &path, nudge_queue, &is_to_empty);
         self.threads.push(self.spawn("store-checkpointer", checkpoint)?);
         self.threads.push(self.spawn("store-syncer", move || syncer.run(sync_queue))?);
         self.writer = Some(self.spawn("store-writer", move || writer.run(job_queue))?);
@@ -210,9 +238,19 @@ impl SqliteLog {
         bytes: usize,
         work: impl FnMut(&mut LogTransaction<'_>) -> SqliteResult<T> + Send + 'static,
     ) -> Result<T, StoreError> {
+        self.enqueue(durability, bytes, false, work).await
+    }
+
+    async fn enqueue<T: Send + 'static>(
+        &self,
+        durability: Durability,
+        bytes: usize,
+        frees_space: bool,
+        work: impl FnMut(&mut LogTransaction<'_>) -> SqliteResult<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         let durability = durability.max(self.options.durability);
-        let task = WriteTask { bytes, durability, work, done: None, reply };
+        let task = WriteTask { bytes, durability, frees_space, work, done: None, reply };
         self.queues()?.jobs.send(Box::new(task)).await.map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)?
     }
@@ -362,7 +400,7 @@ impl EventLog for SqliteLog {
         })
         .await?;
         let delete = move |transaction: &mut LogTransaction<'_>| transaction.delete(session);
-        let was_there = self.write(Durability::Power, 0, delete).await?;
+        let was_there = self.enqueue(Durability::Power, 0, true, delete).await?;
         self.lost().retain(|lost| lost.id != session);
         Ok(was_there)
     }

@@ -11,6 +11,7 @@ pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod session;
 pub(crate) mod sessions;
+pub(crate) mod store;
 pub(crate) mod translate;
 
 use std::ffi::OsString;
@@ -69,6 +70,9 @@ pub(crate) enum Verb {
     /// List, show, follow, export and delete sessions
     #[command(subcommand)]
     Sessions(sessions::SessionsVerb),
+    /// Check, back up, restore, repair and compact the log
+    #[command(subcommand)]
+    Store(store::StoreVerb),
     /// Stop the running turn of a session, in whichever process it runs
     Cancel {
         /// Session id, the beginning of one, or `last`

@@ -67,13 +67,26 @@ pub(crate) struct StoreConfig {
     max_session_bytes: u64,
     pub(crate) keep_days: Option<u32>,
     pub(crate) max_total_bytes: Option<u64>,
+    pub(crate) backup_every: Option<ConfigWait>,
+    /// Relative to the configuration.
+    backup_dir: Option<PathBuf>,
+    pub(crate) backup_keep: usize,
 }
 
 impl Default for StoreConfig {
     fn default() -> Self {
         let store::SqliteOptions { durability, max_session_bytes } =
             store::SqliteOptions::default();
-        Self { durability, max_session_bytes, keep_days: None, max_total_bytes: None }
+        Self {
+            durability,
+            max_session_bytes,
+            keep_days: None,
+            max_total_bytes: None,
+            backup_every: None,
+            backup_dir: None,
+            // A week of daily ones.
+            backup_keep: 7,
+        }
     }
 }
 
@@ -221,6 +234,9 @@ fn load_at(path: Option<&Path>, may_be_missing: bool) -> Result<Config> {
             home.config.display()
         );
     }
+    if file.store.backup_every.is_some_and(|every| every.0.is_zero()) {
+        bail!("{}: store.backup_every needs a time, such as \"1d\"", home.config.display());
+    }
     Ok(Config { home, file, observers: Observers::default(), raw_tables: written })
 }
 
@@ -270,6 +286,13 @@ impl Config {
     pub(crate) fn store_options(&self) -> store::SqliteOptions {
         let StoreConfig { durability, max_session_bytes, .. } = self.file.store;
         store::SqliteOptions { durability, max_session_bytes }
+    }
+
+    /// The directory of scheduled backups.
+    pub(crate) fn backup_dir(&self) -> PathBuf {
+        let base = self.home.config.parent().unwrap_or(Path::new("/"));
+        let named = self.file.store.backup_dir.as_ref();
+        named.map_or_else(|| self.home.state.join("backups"), |dir| base.join(dir))
     }
 
     /// The environment variables of custom agents; some of them are keys.

@@ -4,6 +4,7 @@
 pub(crate) mod activation;
 mod addresses;
 mod assembly;
+mod backups;
 mod browser;
 pub(crate) mod in_process;
 mod listeners;

@@ -174,6 +174,7 @@ async fn run_verb(
         Verb::Token(verb) => verbs::token::dispatch(verb, config).await,
         Verb::Attach(args) => attach::attach(args, Arc::new(config)).await,
         Verb::Sessions(verb) => verbs::sessions::dispatch(verb, Arc::new(config)).await,
+        Verb::Store(verb) => verbs::store::dispatch(verb, config).await,
         Verb::Cancel { session } => verbs::sessions::cancel(&session, Arc::new(config)).await,
         Verb::NativeAgent(args) => native::serve(args, config).await,
         Verb::Adapter(args) => adapter::serve(args, config).await,

@@ -14,6 +14,8 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) const TIMEOUT: u8 = 3;
 pub(crate) const NOT_FOUND: u8 = 4;
 pub(crate) const DENIED: u8 = 5;
+/// The log, or a backup of it.
+pub(crate) const DAMAGED: u8 = 6;
 pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) const TERMINATED: u8 = 143;
 

@@ -1,5 +1,6 @@
 //! The properties of the terminal, and messages on stderr.
 
+pub(crate) mod confirm;
 pub(crate) mod format;
 pub(crate) mod log_view;
 pub(crate) mod output;

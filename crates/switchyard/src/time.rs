@@ -48,5 +48,10 @@ pub(crate) fn timestamp(at: Millis) -> String {
     jiff::Timestamp::from_millisecond(at.0).map(|at| at.to_string()).unwrap_or_default()
 }
 
+/// The same in the name of a file: `2026-11-03T09-00-00Z`.
+pub(crate) fn file_timestamp(at: Millis) -> String {
+    timestamp(Millis(at.0 - at.0.rem_euclid(1000))).replace(':', "-")
+}
+
 #[cfg(test)]
 mod tests;

@@ -12,5 +12,6 @@ pub(crate) mod daemon;
 pub(crate) mod run;
 mod session_args;
 pub(crate) mod sessions;
+pub(crate) mod store;
 pub(crate) mod token;
 pub(crate) mod translate;

@@ -12,6 +12,7 @@ use wire::SessionId;
 
 use crate::attachments;
 use crate::daemon::Daemon;
+use crate::daemon::backup_status::LastBackup;
 use crate::input::Observer;
 use crate::principal::Role;
 
@@ -102,6 +103,25 @@ pub(crate) struct StoreHealth {
     lost_sessions: Vec<SessionId>,
     /// Sessions that could not go on, and were not put right yet.
     halted_sessions: usize,
+    /// The last backup by the schedule, since the daemon was started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_backup: Option<BackupHealth>,
+}
+
+/// How a scheduled backup of the log went.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct BackupHealth {
+    /// Milliseconds since 1970.
+    at: i64,
+    /// Why there is none, or why it is not sound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl From<LastBackup> for BackupHealth {
+    fn from(last: LastBackup) -> Self {
+        Self { at: last.at.0, error: last.error }
+    }
 }
 
 /// Something about the log that fails.
@@ -136,6 +156,7 @@ impl StoreHealth {
             troubles: troubles.into_iter().map(StoreTrouble::from).collect(),
             lost_sessions,
             halted_sessions: daemon.registry.context().halted.n_halted(),
+            last_backup: daemon.backups.last().filter(|_| sees_all).map(BackupHealth::from),
         }
     }
 }

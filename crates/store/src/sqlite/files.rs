@@ -4,9 +4,10 @@
 //! `SQLite` holds POSIX locks on the database file, which the kernel drops as soon as this
 //! process closes *any* handle to it: so nothing here opens the file once it is in place.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt as _, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::heads::Heads;
 use crate::{StoreError, private_file};
@@ -15,13 +16,23 @@ use crate::{StoreError, private_file};
 /// until the first prompt.
 const LEAST_SPACE: u64 = 256 << 10;
 
+/// Attempts to share the log, with pauses between them: a check has it alone for a moment, to read
+/// the write-ahead log.
+const SHARE_TRIES: u32 = 50;
+const SHARE_PAUSE: Duration = Duration::from_millis(20);
+
 #[derive(Debug, Clone)]
 pub(super) struct LogFiles {
     pub(super) dir: PathBuf,
     pub(super) database: PathBuf,
     pub(super) wal: PathBuf,
+    pub(super) shm: PathBuf,
     pub(super) heads: PathBuf,
     pub(super) claims: PathBuf,
+    /// Locked by everybody who has the log open; alone by whoever replaces its files.
+    in_use: PathBuf,
+    /// See [`super::spare_room`].
+    pub(super) spare: PathBuf,
 }
 
 /// Which files the log has open, by device and inode: under the same names there may be others.
@@ -46,8 +57,11 @@ impl LogFiles {
             dir: dir.to_owned(),
             database: dir.join("switchyard.db"),
             wal: dir.join("switchyard.db-wal"),
+            shm: dir.join("switchyard.db-shm"),
             heads: dir.join("heads"),
             claims: dir.join("claims"),
+            in_use: dir.join("in-use.lock"),
+            spare: dir.join("spare-room"),
         }
     }
 
@@ -67,6 +81,58 @@ impl LogFiles {
         Ok(lock)
     }
 
+    /// Says that the log is in use, until the returned file is dropped: its files are not replaced
+    /// meanwhile.
+    pub(super) fn share(&self) -> Result<File, StoreError> {
+        let lock = private_file::open(&self.in_use)?;
+        for _ in 0..SHARE_TRIES {
+            match lock.try_lock_shared() {
+                Ok(()) => return Ok(lock),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(SHARE_PAUSE),
+                Err(TryLockError::Error(error)) => {
+                    return Err(StoreError::io("lock", &self.in_use)(error));
+                }
+            }
+        }
+        let detail = "it is being repaired, compacted or restored".into();
+        Err(StoreError::Busy { path: self.database.clone(), detail })
+    }
+
+    /// Keeps everybody else out until the returned file is dropped, so that files can be replaced.
+    pub(super) fn take_alone(&self) -> Result<File, StoreError> {
+        let lock = private_file::open(&self.in_use)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(lock),
+            Err(TryLockError::WouldBlock) => {
+                Err(StoreError::LogInUse { path: self.database.clone() })
+            }
+            Err(TryLockError::Error(error)) => Err(StoreError::io("lock", &self.in_use)(error)),
+        }
+    }
+
+    /// Refuses to go on where there is no log.
+    pub(super) fn require_database(&self) -> Result<(), StoreError> {
+        match fs::metadata(&self.database) {
+            Ok(meta) if meta.len() > 0 => Ok(()),
+            Ok(_) => {
+                let detail = "it is empty".into();
+                Err(StoreError::NotALog { path: self.database.clone(), detail })
+            }
+            Err(error) => Err(StoreError::io("find", &self.database)(error)),
+        }
+    }
+
+    /// Whether this path has the name of one of the log's own files.
+    pub(super) fn is_own(&self, path: &Path) -> bool {
+        let own = [&self.database, &self.wal, &self.shm, &self.heads, &self.in_use, &self.spare];
+        own.iter().any(|own| own.file_name() == path.file_name())
+    }
+
+    /// Whether the write-ahead log holds anything.
+    pub(super) fn has_wal(&self) -> bool {
+        fs::metadata(&self.wal).is_ok_and(|meta| meta.len() > 0)
+    }
+
     /// Makes sure that there is a database file and that starting from it destroys nothing.
     pub(super) fn ensure_database(&self) -> Result<(), StoreError> {
         match fs::metadata(&self.database) {
@@ -82,7 +148,7 @@ impl LogFiles {
 
     /// `SQLite` takes an empty file for a new database and deletes the WAL beside it.
     fn refuse_to_start_over(&self) -> Result<(), StoreError> {
-        let has_wal = fs::metadata(&self.wal).is_ok_and(|meta| meta.len() > 0);
+        let has_wal = self.has_wal();
         let has_heads = self.heads.exists();
         let n_known = if has_heads { Heads::open(&self.heads)?.all().len() } else { 0 };
         if !has_wal && n_known == 0 {
@@ -122,10 +188,7 @@ impl LogFiles {
     /// Whether there is room for a new session: one that could not log its first events would stay
     /// as an empty one, for which there is hardly room to delete it.
     pub(super) fn check_space(&self) -> Result<(), StoreError> {
-        let Ok(found) = rustix::fs::statvfs(&self.dir) else { return Ok(()) };
-        // Some file systems do not say how large they are.
-        let is_known = found.f_blocks > 0;
-        match is_known && found.f_bavail.saturating_mul(found.f_frsize) < LEAST_SPACE {
+        match free_space(&self.dir).is_some_and(|free| free < LEAST_SPACE) {
             true => Err(StoreError::DiskFull { path: self.database.clone() }),
             false => Ok(()),
         }
@@ -137,4 +200,10 @@ impl LogFiles {
             .and_then(|dir| dir.sync_all())
             .map_err(StoreError::io("sync", &self.dir))
     }
+}
+
+/// The bytes that we may still write into `dir`, if its file system says how large it is.
+pub(super) fn free_space(dir: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(dir).ok()?;
+    (found.f_blocks > 0).then(|| found.f_bavail.saturating_mul(found.f_frsize))
 }

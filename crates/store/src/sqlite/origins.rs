@@ -2,7 +2,7 @@
 
 use crc32fast::Hasher;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow, ToSql, params};
 use wire::{Json, Millis, SessionId};
 
 use super::fault::SqliteResult;
@@ -40,10 +40,30 @@ pub(super) fn load(
     connection: &Connection,
     session: SessionId,
 ) -> SqliteResult<Option<SessionOrigin>> {
-    let sql = "SELECT sessions.key, made_by, origins.created, made_of, origins.crc, origin_crc \
-               FROM sessions LEFT JOIN origins USING (key) WHERE id = ?1";
-    let mut select = connection.prepare_cached(sql)?;
-    let found = select.query_row([session.as_str()], |row| {
+    load_where(connection, session, "id = ?1", session.as_str())
+}
+
+/// The same by the session's key, without the index of ids, which may be damaged.
+pub(super) fn load_by_key(
+    connection: &Connection,
+    session: SessionId,
+    key: i64,
+) -> SqliteResult<Option<SessionOrigin>> {
+    load_where(connection, session, "sessions.key = ?1", key)
+}
+
+fn load_where(
+    connection: &Connection,
+    session: SessionId,
+    condition: &str,
+    value: impl ToSql,
+) -> SqliteResult<Option<SessionOrigin>> {
+    let sql = format!(
+        "SELECT sessions.key, made_by, origins.created, made_of, origins.crc, origin_crc \
+         FROM sessions LEFT JOIN origins USING (key) WHERE {condition}"
+    );
+    let mut select = connection.prepare_cached(&sql)?;
+    let found = select.query_row([value], |row| {
         let is_named = row.get_ref(5)? != ValueRef::Null;
         let is_there = row.get_ref(4)? != ValueRef::Null;
         Ok((is_named || is_there).then(|| checked(row)))

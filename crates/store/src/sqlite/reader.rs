@@ -118,14 +118,26 @@ pub(super) fn events(
     // One snapshot: the head must be the one that these events lead to.
     let tx = connection.transaction()?;
     let row = rows::load_or_refuse(&tx, session)?;
+    events_of(&tx, &row, after, limit)
+}
+
+/// The same for a row that was read before: events up to its head never change, unless they are
+/// deleted.
+pub(super) fn events_of(
+    tx: &Connection,
+    row: &SessionRow,
+    after: Seq,
+    limit: usize,
+) -> SqliteResult<Vec<Event>> {
     if after >= row.record.head || limit == 0 {
         return Ok(Vec::new());
     }
+    let session = row.record.id;
     let bad = |seq: u64| StoreError::Corrupt { session, seq: Seq(seq) };
     let first_key = row.base() + after.0.cast_signed();
     let mut previous = match after {
         Seq(0) => chain::root(session),
-        _ => crc_at(&tx, first_key)?.ok_or_else(|| bad(after.0))?,
+        _ => crc_at(tx, first_key)?.ok_or_else(|| bad(after.0))?,
     };
 
     let sql = "SELECT key, at, turn, kind, payload, crc FROM events \
@@ -146,7 +158,7 @@ pub(super) fn events(
             Err(error) if events.is_empty() => return Err(error.into()),
             Err(_) => return Ok(events),
         };
-        let event = next.and_then(|sql_row| checked(sql_row, &row, seq + 1, previous));
+        let event = next.and_then(|sql_row| checked(sql_row, row, seq + 1, previous));
         let Some((event, crc)) = event else {
             return if events.is_empty() { Err(bad(seq + 1).into()) } else { Ok(events) };
         };

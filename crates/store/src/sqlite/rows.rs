@@ -5,11 +5,13 @@
 //! heads, the sessions that vanished as a whole.
 
 use crc32fast::Hasher;
+use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 use wire::{Json, Millis, Seq, SessionId, TurnId};
 
 use super::fault::{SqliteFault, SqliteResult};
 use super::schema::SEQ_BITS;
+use crate::chain;
 use crate::heads::{HeadSlot, Heads};
 use crate::{Damage, LostSession, SessionRecord, StoreError};
 
@@ -58,6 +60,33 @@ pub(super) fn load_unchecked(
         Some(Some(row)) if row.record.id == session => Ok(Some(row)),
         Some(_) => Err(StoreError::CorruptRecord { session }.into()),
     }
+}
+
+/// The row under `key`, checked or not. An error also when no more can be read of it than that it
+/// is there.
+pub(super) fn load_by_key(connection: &Connection, key: i64) -> SqliteResult<Option<SessionRow>> {
+    let sql = format!("SELECT {COLUMNS} FROM sessions WHERE key = ?1");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let unreadable = || rusqlite::Error::InvalidColumnType(0, "row".into(), Type::Null);
+    let row = statement.query_row([key], |row| SessionRow::read(row).ok_or_else(unreadable));
+    Ok(row.optional()?)
+}
+
+/// A record that fails its checksum may lie about the head; the events do not.
+pub(super) fn take_head_from_events(
+    connection: &Connection,
+    row: &mut SessionRow,
+) -> SqliteResult<()> {
+    let base = row.base();
+    let sql = "SELECT key, crc FROM events WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT 1";
+    let last: Option<(i64, u32)> = connection
+        .prepare_cached(sql)?
+        .query_row([base + 1, base | ((1 << SEQ_BITS) - 1)], |r| Ok((r.get(0)?, r.get(1)?)))
+        .optional()?;
+    let (key, crc) = last.unwrap_or((base, chain::root(row.record.id)));
+    row.record.head = Seq((key - base).cast_unsigned());
+    row.head_crc = crc;
+    Ok(())
 }
 
 /// The record for callers, with what the second copy of the head says about it.

@@ -3,9 +3,12 @@
 //! Out: connections that are set up alike. The tables found are compared word by word with
 //! the ones written here, so that damage to the schema is an error and not a surprise.
 
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::fault::{SqliteFault, SqliteResult};
@@ -57,6 +60,9 @@ const TABLES: [&str; 10] = [
     "CREATE INDEX sessions_with_turn ON sessions (updated, id) WHERE active_turn IS NOT NULL",
 ];
 
+pub(super) const INSERT_EVENT: &str = "INSERT INTO events (key, at, turn, kind, payload, crc) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+
 /// Transactions are short; whoever holds the lock this long is stuck.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -70,6 +76,7 @@ const CACHE_KIB: i32 = 4096;
 
 pub(super) fn open_writer(path: &Path) -> SqliteResult<Connection> {
     let mut connection = connect(path)?;
+    give_pages_back(&connection)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     connection.pragma_update(None, "journal_size_limit", WAL_BYTES_KEPT)?;
@@ -77,6 +84,88 @@ pub(super) fn open_writer(path: &Path) -> SqliteResult<Connection> {
     connection.pragma_update(None, "secure_delete", true)?;
     ensure_tables(&mut connection, path)?;
     Ok(connection)
+}
+
+/// Has a new database give free pages back in steps. It can be said only before the first page is
+/// written; older databases are made anew by `compact`.
+fn give_pages_back(connection: &Connection) -> SqliteResult<()> {
+    let n_pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
+    if n_pages == 0 {
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    }
+    Ok(())
+}
+
+/// Tables in an empty file that nobody else knows yet. Nothing in it is safe, not even against an
+/// error, until it was closed and synced.
+pub(super) fn open_draft(path: &Path) -> SqliteResult<Connection> {
+    let mut connection = connect(path)?;
+    give_pages_back(&connection)?;
+    connection.pragma_update(None, "journal_mode", "OFF")?;
+    connection.pragma_update(None, "synchronous", "OFF")?;
+    ensure_tables(&mut connection, path)?;
+    Ok(connection)
+}
+
+/// For looking at a log that may be damaged: closing it leaves the write-ahead log as it is.
+pub(super) fn open_for_check(path: &Path) -> SqliteResult<Connection> {
+    let connection = open_reader(path)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    Ok(connection)
+}
+
+/// A database that nobody writes to. Nothing is made beside it, unless a write-ahead log belongs to
+/// it.
+pub(super) fn open_file(path: &Path) -> SqliteResult<Connection> {
+    let mut wal = path.as_os_str().to_owned();
+    wal.push("-wal");
+    if Path::new(&wal).exists() {
+        return open_for_check(path);
+    }
+    let mut uri = "file:".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        let is_plain = byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
+        // Writing to a String cannot fail.
+        let _ = if is_plain {
+            write!(uri, "{}", char::from(*byte))
+        } else {
+            write!(uri, "%{byte:02x}")
+        };
+    }
+    uri.push_str("?immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    set_up(Connection::open_with_flags(uri, flags)?)
+}
+
+/// Whether the tables are those of this version, as far as can be read.
+pub(super) fn is_current(connection: &Connection) -> bool {
+    stored_tables(connection).is_ok_and(|tables| tables == TABLES)
+}
+
+/// Refuses what is no log at all; a damaged one passes.
+pub(super) fn require_log(connection: &Connection, path: &Path) -> SqliteResult<()> {
+    match connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? {
+        0 => {
+            let detail = "it has no version".into();
+            Err(StoreError::NotALog { path: path.into(), detail }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a database that is not a log of this version.
+pub(super) fn require_current(connection: &Connection, path: &Path) -> SqliteResult<()> {
+    let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if found > VERSION {
+        return Err(StoreError::NewerSchema { path: path.into(), found, known: VERSION }.into());
+    }
+    if found < VERSION || !is_current(connection) {
+        let detail = "its tables are not those of an event log of this version".into();
+        return Err(StoreError::NotALog { path: path.into(), detail }.into());
+    }
+    Ok(())
 }
 
 /// For the checkpointer, which writes to the database file but never to the tables.
@@ -95,7 +184,10 @@ pub(super) fn open_reader(path: &Path) -> SqliteResult<Connection> {
 
 fn connect(path: &Path) -> SqliteResult<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
+    set_up(Connection::open_with_flags(path, flags)?)
+}
+
+fn set_up(connection: Connection) -> SqliteResult<Connection> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     // Commits do not wait for the disk; the syncer does that for those who ask.
     connection.pragma_update(None, "synchronous", "NORMAL")?;

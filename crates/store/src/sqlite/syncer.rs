@@ -19,11 +19,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::mpsc;
 
-use super::fault::SqliteFault;
+use super::fault::{SqliteFault, SqliteResult};
+use super::schema::BUSY_TIMEOUT;
 use crate::heads::Heads;
 use crate::health::HealthNotes;
 use crate::{StoreError, TroubleKind};
@@ -33,6 +35,9 @@ pub(super) const QUEUED_SYNCS: usize = 1024;
 
 /// Nudges while one is waiting already say nothing new.
 pub(super) const QUEUED_NUDGES: usize = 1;
+
+/// Between two attempts to empty the WAL: readers are done in a few milliseconds.
+const EMPTY_AGAIN: Duration = Duration::from_millis(50);
 
 pub(super) type SyncRequest = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
@@ -75,21 +80,81 @@ impl Syncer {
     }
 }
 
+/// The writer's end of the checkpointer.
+#[derive(Debug, Clone)]
+pub(super) struct Checkpointer {
+    nudges: mpsc::Sender<()>,
+    /// The WAL is to be emptied, because it may hold what was deleted.
+    is_to_empty: Arc<AtomicBool>,
+}
+
+impl Checkpointer {
+    /// With the queue and the flag that its thread takes.
+    pub(super) fn new() -> (Self, mpsc::Receiver<()>, Arc<AtomicBool>) {
+        let (nudges, queue) = mpsc::channel(QUEUED_NUDGES);
+        let is_to_empty = Arc::<AtomicBool>::default();
+        (Self { nudges, is_to_empty: Arc::clone(&is_to_empty) }, queue, is_to_empty)
+    }
+
+    /// False if a nudge waits already.
+    pub(super) fn nudge(&self) -> bool {
+        self.nudges.try_send(()).is_ok()
+    }
+
+    /// Asks for the WAL to be emptied as soon as no reader is in the way.
+    pub(super) fn empty_wal(&self) {
+        self.is_to_empty.store(true, Ordering::Release);
+        // A nudge that waits already finds the flag.
+        self.nudge();
+    }
+}
+
 /// The thread that copies the WAL back into the database, when the writer nudges it. It works
 /// beside the writer, which therefore does not wait for the disk. It frees the WAL only if nobody
 /// writes for a moment; under unbroken load the writer does the last bit itself when the WAL has
-/// grown large.
+/// grown large. What was deleted has to leave the WAL, so it is emptied then, however often that
+/// has to be tried.
 pub(super) fn run_checkpointer(
     connection: &Connection,
     path: &Path,
     mut nudges: mpsc::Receiver<()>,
+    is_to_empty: &AtomicBool,
 ) {
     while nudges.blocking_recv().is_some() {
         let sql = "PRAGMA wal_checkpoint(PASSIVE)";
-        if let Err(error) = connection.query_row(sql, [], |_| Ok(())) {
+        let mut copied = connection.query_row(sql, [], |_| Ok(())).map_err(SqliteFault::from);
+        while copied.is_ok() && is_to_empty.swap(false, Ordering::AcqRel) {
+            match empty_wal(connection) {
+                Ok(true) => {}
+                Ok(false) => {
+                    is_to_empty.store(true, Ordering::Release);
+                    // Nobody is left to write: closing the log empties it.
+                    if nudges.is_closed() {
+                        return;
+                    }
+                    std::thread::sleep(EMPTY_AGAIN);
+                }
+                Err(fault) => {
+                    // The next nudge tries again.
+                    is_to_empty.store(true, Ordering::Release);
+                    copied = Err(fault);
+                }
+            }
+        }
+        if let Err(fault) = copied {
             // Nothing is lost: the WAL keeps what could not be copied.
-            let error = SqliteFault::from(error).at(path);
+            let error = fault.at(path);
             tracing::warn!(%error, "the log could not be copied back into its database");
         }
     }
+}
+
+/// Copies all of the WAL into the database and empties it. Waits for nobody: false if a reader or a
+/// writer is in the way.
+pub(super) fn empty_wal(connection: &Connection) -> SqliteResult<bool> {
+    connection.busy_timeout(Duration::ZERO)?;
+    let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+    let is_busy = connection.query_row(sql, [], |row| row.get::<_, bool>(0));
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    Ok(!is_busy?)
 }

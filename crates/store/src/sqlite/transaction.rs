@@ -10,7 +10,7 @@ use wire::{Seq, SessionId, TurnId};
 use super::fault::{SqliteFault, SqliteResult};
 use super::origins;
 use super::rows::{self, SessionRow};
-use super::schema::{MAX_SESSION_KEY, SEQ_BITS};
+use super::schema::{INSERT_EVENT, MAX_SESSION_KEY, SEQ_BITS};
 use crate::chain::{self, ChainedEvent};
 use crate::heads::{HeadSlot, Heads};
 use crate::wake_ups::LogReach;
@@ -87,9 +87,7 @@ impl LogTransaction<'_> {
 
     fn insert_events(&self, row: &mut SessionRow, batch: &Batch) -> SqliteResult<()> {
         let base = row.base();
-        let sql = "INSERT INTO events (key, at, turn, kind, payload, crc) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-        let mut insert = self.connection.prepare_cached(sql)?;
+        let mut insert = self.connection.prepare_cached(INSERT_EVENT)?;
         for draft in &batch.drafts {
             let seq = Seq(row.record.head.0 + 1);
             let link = ChainedEvent {
@@ -157,7 +155,7 @@ impl LogTransaction<'_> {
         let found = rows::load_unchecked(self.connection, session)?;
         let mut row = found.ok_or(StoreError::NoSuchSession(session))?;
         if !row.is_intact {
-            self.take_head_from_events(&mut row)?;
+            rows::take_head_from_events(self.connection, &mut row)?;
         }
         let was_intact = row.is_intact && self.has_intact_origin(&row)?;
         let head = row.record.head;
@@ -181,22 +179,6 @@ impl LogTransaction<'_> {
             }
             loaded => loaded.map(|_| true),
         }
-    }
-
-    /// A record that fails its checksum may lie about the head; the events do not.
-    fn take_head_from_events(&self, row: &mut SessionRow) -> SqliteResult<()> {
-        let base = row.base();
-        let sql = "SELECT key, crc FROM events WHERE key BETWEEN ?1 AND ?2 \
-                   ORDER BY key DESC LIMIT 1";
-        let last: Option<(i64, u32)> = self
-            .connection
-            .prepare_cached(sql)?
-            .query_row([base + 1, base | ((1 << SEQ_BITS) - 1)], |r| Ok((r.get(0)?, r.get(1)?)))
-            .optional()?;
-        let (key, crc) = last.unwrap_or((base, chain::root(row.record.id)));
-        row.record.head = Seq((key - base).cast_unsigned());
-        row.head_crc = crc;
-        Ok(())
     }
 
     /// A row that may be written to. Appending to a log that lost its tail would give the

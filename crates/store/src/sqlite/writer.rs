@@ -8,14 +8,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use super::fault::{SqliteFault, SqliteResult};
 use super::rescue::FileWatch;
-use super::schema::{BUSY_TIMEOUT, SEQ_BITS};
+use super::spare_room::SpareRoom;
+use super::sweeper::sweep_once;
+use super::syncer::{Checkpointer, empty_wal};
 use super::transaction::{CommitEffect, LogTransaction};
 use crate::heads::Heads;
 use crate::health::HealthNotes;
@@ -33,13 +34,13 @@ const GROUPED_BYTES: usize = 4 * 1024 * 1024;
 const NUDGE_AFTER_BYTES: usize = 4 * 1024 * 1024;
 /// Pages that a commit writes beside those that its events fill: the row, its indexes.
 const COMMIT_BYTES: usize = 4 * 4096;
-/// Events of a deleted session removed per transaction: a few milliseconds.
-const SWEPT_EVENTS: i64 = 1000;
 
 /// Work for the writer, with somebody waiting for the answer.
 pub(super) trait WriteJob: Send {
     fn bytes(&self) -> usize;
     fn durability(&self) -> Durability;
+    /// Whether it may use the spare room when the disk is full.
+    fn frees_space(&self) -> bool;
     /// Runs the job and keeps its answer. An error means that the transaction is lost.
     fn run(&mut self, transaction: &mut LogTransaction<'_>) -> SqliteResult<()>;
     /// Gives the kept answer, or the error that took its place.
@@ -49,6 +50,7 @@ pub(super) trait WriteJob: Send {
 pub(super) struct WriteTask<T, F> {
     pub(super) bytes: usize,
     pub(super) durability: Durability,
+    pub(super) frees_space: bool,
     pub(super) work: F,
     pub(super) done: Option<Result<T, StoreError>>,
     pub(super) reply: oneshot::Sender<Result<T, StoreError>>,
@@ -63,6 +65,10 @@ impl<T: Send, F: FnMut(&mut LogTransaction<'_>) -> SqliteResult<T> + Send> Write
 
     fn durability(&self) -> Durability {
         self.durability
+    }
+
+    fn frees_space(&self) -> bool {
+        self.frees_space
     }
 
     fn run(&mut self, transaction: &mut LogTransaction<'_>) -> SqliteResult<()> {
@@ -94,7 +100,8 @@ pub(super) struct LogWriter {
     pub(super) has_doomed: bool,
     /// The WAL may still hold what was removed from the database.
     pub(super) has_remains: bool,
-    pub(super) checkpointer: mpsc::Sender<()>,
+    pub(super) checkpointer: Checkpointer,
+    pub(super) spare: SpareRoom,
     /// Bytes written since the checkpointer was nudged, roughly.
     pub(super) wal_bytes: usize,
 }
@@ -103,6 +110,7 @@ impl LogWriter {
     /// Runs until every sender of jobs is gone and the queue is empty. Gives the connection back,
     /// to be closed after all others.
     pub(super) fn run(mut self, mut queue: mpsc::Receiver<Box<dyn WriteJob>>) -> Connection {
+        self.spare.take();
         while let Some(first) = self.next_job(&mut queue) {
             let mut bytes = first.bytes();
             let mut group = vec![first];
@@ -113,11 +121,24 @@ impl LogWriter {
             }
             self.commit(group);
             self.wal_bytes += bytes + COMMIT_BYTES;
-            if self.wal_bytes > NUDGE_AFTER_BYTES && self.checkpointer.try_send(()).is_ok() {
-                self.wal_bytes = 0;
+            if self.wal_bytes > NUDGE_AFTER_BYTES {
+                self.have_wal_copied();
             }
         }
         self.connection
+    }
+
+    /// Nudges the checkpointer. Where space is scarce the writer waits for the copy: otherwise the disk
+    /// could be full of log for which the database has no room any more.
+    fn have_wal_copied(&mut self) {
+        if self.spare.is_scarce() {
+            self.empty_wal();
+        } else if self.checkpointer.nudge() {
+            self.spare.take();
+        } else {
+            return;
+        }
+        self.wal_bytes = 0;
     }
 
     /// Waits for the next job; meanwhile removes the events of deleted sessions.
@@ -145,10 +166,7 @@ impl LogWriter {
                 self.note_success();
                 self.finish(group, &effects);
             }
-            Err(fault) if group.len() == 1 => {
-                let error = fault.at(&self.watch.files.database);
-                self.refuse(group, error);
-            }
+            Err(fault) if group.len() == 1 => self.refuse_or_make_room(group, fault),
             // One of them may be to blame, by its size for example. Alone, each gets the
             // answer that it deserves.
             Err(_) => group.into_iter().for_each(|job| self.commit(vec![job])),
@@ -195,7 +213,7 @@ impl LogWriter {
             }
             match &effect.head {
                 Some((key, slot)) => self.heads.put(*key, slot),
-                None => self.has_doomed = true,
+                None => (self.has_doomed, self.has_remains) = (true, true),
             }
             self.wakes.publish(effect.session, effect.reach);
         }
@@ -238,49 +256,53 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Removes a portion of the events of one deleted session; after the last one also from the
-    /// WAL.
-    fn sweep(&mut self) {
-        let swept = sweep_once(&mut self.connection).and_then(|is_more| {
-            self.has_remains |= is_more;
-            self.has_doomed = is_more;
-            if self.has_remains && !is_more {
-                self.has_remains = !empty_wal(&self.connection)?;
-            }
-            Ok(())
-        });
-        if let Err(fault) = swept {
-            // The next deletion or the next start tries again.
-            self.has_doomed = false;
+    /// On a full disk a deletion gets the spare room, and what it deletes is swept at once: others
+    /// would find no space meanwhile anyway.
+    fn refuse_or_make_room(&mut self, mut group: Vec<Box<dyn WriteJob>>, fault: SqliteFault) {
+        let error = fault.at(&self.watch.files.database);
+        let is_full = matches!(error, StoreError::DiskFull { .. });
+        let may_free = is_full && group.iter().all(|job| job.frees_space());
+        if !may_free || !self.spare.release() {
+            return self.refuse(group, error);
+        }
+        tracing::warn!("the disk is full: deleting with the room that was kept for this");
+        self.empty_wal();
+        match self.transact(&mut group) {
+            Ok(effects) => self.finish(group, &effects),
+            Err(fault) => return self.refuse(group, fault.at(&self.watch.files.database)),
+        }
+        while self.has_doomed {
+            self.sweep();
+            // So that the next portion goes where this one was.
+            self.empty_wal();
+        }
+        self.spare.take();
+    }
+
+    /// Copies all of the WAL into the database and empties it, if no reader is in the way.
+    fn empty_wal(&self) {
+        if let Err(fault) = empty_wal(&self.connection) {
             let error = fault.at(&self.watch.files.database);
-            tracing::warn!(%error, "events of a deleted session are left for later");
+            tracing::warn!(%error, "the log could not be copied back into its database");
         }
     }
-}
 
-/// Removes one portion; true while there is more to remove.
-fn sweep_once(connection: &mut Connection) -> SqliteResult<bool> {
-    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let doomed: Option<i64> = tx.query_row("SELECT min(key) FROM doomed", [], |r| r.get(0))?;
-    let Some(key) = doomed else { return Ok(false) };
-    let first = key << SEQ_BITS;
-    let last = first | ((1 << SEQ_BITS) - 1);
-    let sql = "DELETE FROM events WHERE key IN \
-               (SELECT key FROM events WHERE key BETWEEN ?1 AND ?2 ORDER BY key LIMIT ?3)";
-    let n_removed = tx.prepare_cached(sql)?.execute([first, last, SWEPT_EVENTS])?;
-    if n_removed == 0 {
-        tx.prepare_cached("DELETE FROM doomed WHERE key = ?1")?.execute([key])?;
+    /// Removes a portion of what was deleted; after the last one also from the WAL.
+    fn sweep(&mut self) {
+        match sweep_once(&mut self.connection) {
+            Ok(true) => self.has_remains = true,
+            Ok(false) => {
+                self.has_doomed = false;
+                if std::mem::take(&mut self.has_remains) {
+                    self.checkpointer.empty_wal();
+                }
+            }
+            Err(fault) => {
+                // The next deletion or the next start tries again.
+                self.has_doomed = false;
+                let error = fault.at(&self.watch.files.database);
+                tracing::warn!(%error, "events of a deleted session are left for later");
+            }
+        }
     }
-    tx.commit()?;
-    Ok(true)
-}
-
-/// Copies all of the WAL into the database and empties it. Waits for no reader: false if there is
-/// one.
-fn empty_wal(connection: &Connection) -> SqliteResult<bool> {
-    connection.busy_timeout(Duration::ZERO)?;
-    let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
-    let is_busy = connection.query_row(sql, [], |row| row.get::<_, bool>(0));
-    connection.busy_timeout(BUSY_TIMEOUT)?;
-    Ok(!is_busy?)
 }

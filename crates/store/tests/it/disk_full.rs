@@ -1,17 +1,16 @@
 //! A real full disk: a small tmpfs, where that is permitted.
 
 use std::fs;
-use std::path::PathBuf;
 
 use store::{EventLog, LogHealth, StoreError, TroubleKind};
-
+use tempfile::TempDir;
 use testkit::small_disk::SmallDisk;
 
 use crate::fixture::{batch, id, new, open, read_all, temp};
 
 /// Where this user may mount one.
-fn small_disk(over: PathBuf) -> Option<SmallDisk> {
-    let disk = SmallDisk::mount(&over, "2m");
+pub(crate) fn small_disk(dir: &TempDir, size: &str) -> Option<SmallDisk> {
+    let disk = SmallDisk::mount(&dir.path().join("disk"), size);
     if disk.is_none() {
         eprintln!("skipped: mounting a tmpfs is not permitted here");
     }
@@ -21,7 +20,7 @@ fn small_disk(over: PathBuf) -> Option<SmallDisk> {
 #[tokio::test]
 async fn a_full_disk_refuses_appends_until_there_is_space_again() {
     let dir = temp();
-    let Some(disk) = small_disk(dir.path().join("disk")) else { return };
+    let Some(disk) = small_disk(&dir, "2m") else { return };
     let ballast = disk.path().join("ballast");
     fs::write(&ballast, vec![0; 512 * 1024]).unwrap();
     let log = open(disk.path());
@@ -57,7 +56,7 @@ async fn a_full_disk_refuses_appends_until_there_is_space_again() {
 #[tokio::test]
 async fn what_has_no_room_for_its_first_words_is_not_made() {
     let dir = temp();
-    let Some(disk) = small_disk(dir.path().join("disk")) else { return };
+    let Some(disk) = small_disk(&dir, "2m") else { return };
     let log = open(disk.path());
     log.create(new("a")).await.unwrap();
     // There is some, but hardly any.

@@ -6,9 +6,12 @@
 mod basics;
 mod closing;
 mod corrupt;
+mod deleting;
 mod disk_full;
 mod files_gone;
 mod fixture;
 mod kill;
+mod maintenance;
 mod model;
 mod processes;
+mod repair;

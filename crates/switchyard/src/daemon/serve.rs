@@ -21,6 +21,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::assembly::{SHUTDOWN_GRACE, assemble};
+use super::backups::BackupSchedule;
 use super::browser::BrowserLaunch;
 use super::listeners::Listeners;
 use super::presence::{DaemonLock, private_socket};
@@ -74,6 +75,9 @@ pub(crate) async fn serve(
     let mut announcing = WebhookTask { base_url, running: None };
     // From the first note on: turns that an earlier daemon left were ended just now.
     announcing.run(webhook, &daemon, || 0)?;
+    if let Some(schedule) = BackupSchedule::of(&config) {
+        task::spawn(schedule.run(daemon.clone(), daemon.stopping.clone()));
+    }
     presence.announce(&listeners, &config.home.config)?;
     let new_link = |base: &String| login.new_link(base, &Principal::local());
     let link = new_link(&listeners.page_base()).context("cannot make a login link")?;

@@ -186,13 +186,17 @@ fn state(health: &Value) -> String {
         _ = writeln!(text, "log       {} MB on disk", bytes.div_ceil(1 << 20));
     }
     for trouble in troubles {
-        let since = trouble["since"].as_u64().unwrap_or_default();
-        let now = u64::try_from(sessions::mint::now().0).unwrap_or_default();
-        let lasts = shown_time(Duration::from_millis(now.saturating_sub(since)));
+        let lasts = shown_time(since(count(&trouble["since"])));
         _ = writeln!(text, "trouble   {} (for {lasts})", word(&trouble["detail"]));
     }
     if let (Some(error), true) = (store["error"].as_str(), troubles.is_empty()) {
         _ = writeln!(text, "trouble   {error}");
+    }
+    let backup = &store["lastBackup"];
+    if let Some(at) = backup["at"].as_u64() {
+        let outcome = backup["error"].as_str().map_or("made", |_| "failed");
+        let why = backup["error"].as_str().map(|error| format!(": {error}")).unwrap_or_default();
+        _ = writeln!(text, "backup    {outcome} {} ago{why}", shown_time(since(at)));
     }
     let n_halted = count(&store["haltedSessions"]);
     if n_halted > 0 {
@@ -210,6 +214,12 @@ fn state(health: &Value) -> String {
         );
     }
     text
+}
+
+/// The time that has passed since then.
+fn since(millis: u64) -> Duration {
+    let now = u64::try_from(sessions::mint::now().0).unwrap_or_default();
+    Duration::from_millis(now.saturating_sub(millis))
 }
 
 /// The two largest units that say something.

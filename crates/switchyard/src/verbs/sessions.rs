@@ -1,6 +1,5 @@
 //! `switchyard sessions …` and `switchyard cancel`.
 
-use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -20,6 +19,7 @@ use crate::daemon::in_process;
 use crate::outcome::Failure;
 use crate::session_info::{SessionInfo, shown};
 use crate::terminal;
+use crate::terminal::confirm::confirm;
 use crate::terminal::format::{Formatter, style};
 use crate::terminal::log_view::{LogView, QuestionHandling, read_all};
 use crate::terminal::output::{OutputTarget, print};
@@ -28,6 +28,8 @@ use crate::this_process::require_a_person;
 use crate::time::days_ago;
 use crate::time::timestamp;
 use crate::verbs::session_args::working_directory;
+
+const UNDELETED: &str = "nothing was deleted";
 
 pub(crate) async fn dispatch(verb: SessionsVerb, config: Arc<Config>) -> Result<ExitCode, Failure> {
     if matches!(verb, SessionsVerb::Delete { .. } | SessionsVerb::Prune { .. }) {
@@ -181,7 +183,7 @@ async fn delete(client: &DaemonClient, named: &[String], yes: bool) -> Result<()
     }
     let line = |session: &SessionInfo| format!("  {}  {}", session.id, session.shown_title());
     let titles: Vec<String> = sessions.iter().map(line).collect();
-    confirm(&format!("Delete for good:\n{}\nSure?", titles.join("\n")), yes)?;
+    confirm(&format!("Delete for good:\n{}\nSure?", titles.join("\n")), UNDELETED, yes)?;
     let spinner = Spinner::start("deleting …");
     for SessionInfo { id, .. } in sessions {
         client.session(id).delete().await?;
@@ -196,7 +198,7 @@ async fn prune(
     keep: usize,
     yes: bool,
 ) -> Result<(), Failure> {
-    confirm(&format!("Delete sessions that were not used for {older_than} days?"), yes)?;
+    confirm(&format!("Delete sessions that were not used for {older_than} days?"), UNDELETED, yes)?;
     let before = days_ago(older_than);
     let spinner = Spinner::start("deleting …");
     let all = SessionInfo::list(client, "", usize::MAX).await?;
@@ -236,22 +238,6 @@ pub(crate) async fn cancel(named: &str, config: Arc<Config>) -> Result<ExitCode,
     let state = if before.is_running() { "idle now" } else { "not running" };
     terminal::say(&format!("session {} is {state}", before.id));
     Ok(ExitCode::SUCCESS)
-}
-
-fn confirm(question: &str, yes: bool) -> Result<(), Failure> {
-    if yes {
-        return Ok(());
-    }
-    if !terminal::can_ask() {
-        return Err(Failure::usage("nobody is there to confirm").hint("add --yes"));
-    }
-    let _ = write!(std::io::stderr(), "{question} [y/N] ");
-    let mut line = String::new();
-    let _ = std::io::stdin().read_line(&mut line);
-    match line.trim() {
-        "y" | "Y" | "yes" => Ok(()),
-        _ => Err(Failure::new(1, "nothing was deleted")),
-    }
 }
 
 async fn audit(client: &DaemonClient, args: &AuditArgs) -> Result<(), Failure> {

@@ -62,6 +62,7 @@ mod serve_events;
 mod serve_open_design;
 mod serve_rest;
 mod service;
+mod store;
 mod tidy;
 mod traces;
 mod waiting;
