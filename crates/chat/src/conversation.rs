@@ -368,6 +368,9 @@ impl ChatConversation {
     pub(crate) fn halted(&mut self, why: &str) {
         let turn = self.running;
         self.note(turn, NoteTone::Bad, format!("the session cannot go on: {}", lines(why, 2000)));
+        (self.running, self.is_cancelling) = (None, false);
+        // Nobody is left who could hear the answers.
+        self.questions.clear();
     }
 
     fn notice(&mut self, notice: Option<&Notice>, now: &Conversation) {

@@ -23,7 +23,7 @@ pub(crate) struct Halt {
     pub(crate) why: String,
     /// The turn that ran.
     pub(crate) turn: Option<TurnId>,
-    /// The log has the end of all that was begun.
+    /// The log has the end of all that was begun, or can never take it.
     pub(crate) is_logged: bool,
     /// Prompts that still wait, and are not to run.
     pub(crate) dropped: DroppedPrompts,

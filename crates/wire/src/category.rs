@@ -27,7 +27,7 @@ string_enum! {
         /// The agent sent something that cannot be understood.
         Protocol = "protocol",
         BadInput = "bad_input",
-        /// Switchyard ended in the middle of it.
+        /// Switchyard ended in the middle of it, or could not keep it in the log.
         Interrupted = "interrupted",
         /// The agent has forgotten the conversation.
         SessionLost = "session_lost",

@@ -54,7 +54,8 @@ export class OpenSessionStore {
       },
       onHead: (head) => this.#set({ head, halted: undefined, isRead: this.#open.isRead || head === 0 }),
       onHalt: (halted) => {
-        this.#set({ halted });
+        // The log may not say for long that nothing runs any more, and that nobody hears an answer.
+        this.#set({ halted, conversation: { ...this.#open.conversation, running: undefined, waiting: [] } });
         this.readSessionSoon();
       },
     });

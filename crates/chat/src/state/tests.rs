@@ -376,10 +376,14 @@ fn a_session_that_cannot_go_on_says_why() {
     use crate::conversation::ChatPart;
 
     let mut state = opened();
+    let mut log = Log::in_turn();
+    hear(&mut state, log.prompt("slow"));
+    hear(&mut state, [log.ask('q')]);
     let effects = state.handle_message(ChatMessage::Stream(FollowerMessage::Halted(
         "the log is\u{1b}[2J full".into(),
     )));
     assert_eq!(effects, [Effect::Refresh]);
+    assert!(!state.is_running() && state.question().is_none(), "nothing goes on in it");
     let Some(ChatPart::Note(_, text)) = state.conversation.items().last().map(|item| &item.part)
     else {
         panic!("{:?}", state.conversation.items())

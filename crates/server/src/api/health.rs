@@ -101,8 +101,10 @@ pub(crate) struct StoreHealth {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
     lost_sessions: Vec<SessionId>,
-    /// Sessions that could not go on, and were not put right yet.
-    halted_sessions: usize,
+    /// Sessions that could not go on, and were not put right yet. Not for tokens that are limited
+    /// to their own sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    halted_sessions: Option<usize>,
     /// The last backup by the schedule, since the daemon was started.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_backup: Option<BackupHealth>,
@@ -155,7 +157,7 @@ impl StoreHealth {
             error: first.or(unreadable),
             troubles: troubles.into_iter().map(StoreTrouble::from).collect(),
             lost_sessions,
-            halted_sessions: daemon.registry.context().halted.n_halted(),
+            halted_sessions: sees_all.then(|| daemon.registry.context().halted.n_halted()),
             last_backup: daemon.backups.last().filter(|_| sees_all).map(BackupHealth::from),
         }
     }

@@ -167,5 +167,5 @@ pub(super) fn not_logged(why: &str) -> Fault {
         "the agent was stopped because the log could not keep what it said; the last of it is \
          missing: {why}"
     );
-    Fault::new(Category::Internal, message).remedy(SEND_AGAIN)
+    Fault::new(Category::Interrupted, message).remedy(SEND_AGAIN)
 }

@@ -91,11 +91,15 @@ enum SessionTaskEnd {
 
 /// The log failed; the session cannot go on.
 #[derive(Debug)]
-pub(super) struct LogFailure(pub(super) String);
+pub(super) struct LogFailure {
+    pub(super) why: String,
+    /// It is the log as a whole, and not this session, and so may pass by itself.
+    pub(super) may_pass: bool,
+}
 
 impl From<StoreError> for LogFailure {
     fn from(error: StoreError) -> Self {
-        Self(error.to_string())
+        Self { why: error.to_string(), may_pass: error.is_trouble() }
     }
 }
 
@@ -170,7 +174,7 @@ impl SessionTask {
             Ok(SessionTaskEnd::PutAside) => SessionPhase::PutAside,
             Err(halt) => {
                 self.halt(&halt).await;
-                SessionPhase::Over(Some(halt.0))
+                SessionPhase::Over(Some(halt.why))
             }
         };
         self.abandon_shared();
@@ -192,19 +196,25 @@ impl SessionTask {
 
     /// Ends a session whose log failed. An agent must not work on where nothing can be logged.
     async fn halt(&mut self, halt: &LogFailure) {
-        tracing::warn!(session = %self.id, why = halt.0, "session halted");
-        let (turn, why) = (self.turns.current(), halt.0.clone());
+        let (turn, why) = (self.turns.current(), halt.why.clone());
+        tracing::warn!(session = %self.id, why, "session halted");
         self.context.notices.add(self.id, Notice::Halted { turn, why: why.clone() });
         // No longer listening comes first: the agent's last messages would wait for us, and we
         // for the agent.
         let agent = self.release();
-        let mut is_logged = self.turns.queued().next().is_none();
         let running = self.turns.running().map(|running| running.turn);
+        let mut is_ended = true;
         if let Some(turn) = running {
-            let fault = Fault::new(Category::Internal, &halt.0);
+            let fault = Fault::new(Category::Internal, &why);
             // A session that is full has room for this; a full disk has not.
-            is_logged &= self.end_turn_with(turn, fault).await.is_ok();
+            is_ended = self.end_turn_with(turn, fault).await.is_ok();
         }
+        if !halt.may_pass {
+            // Those that wait would meet the same.
+            let _ = self.drop_waiting(DropReason::Limit).await;
+        }
+        // What does not pass by itself is not tried again.
+        let is_logged = !halt.may_pass || (is_ended && self.turns.queued().next().is_none());
         let dropped = DroppedPrompts::default();
         let halt = Halt { why: why.clone(), turn: running, is_logged, dropped };
         self.context.halted.add(self.id, halt);
@@ -278,7 +288,7 @@ impl SessionTask {
                 let _ = match received {
                     Ok(received) => reply.send(received),
                     Err(halt) => {
-                        let _ = reply.send(Err(SessionError::Over(halt.0.clone())));
+                        let _ = reply.send(Err(SessionError::Over(halt.why.clone())));
                         return Err(halt);
                     }
                 };

@@ -20,7 +20,7 @@ use testkit::sdk_client::{ClientBehavior, SdkClient};
 use testkit::small_disk::SmallDisk;
 use testkit::test_home::{PATIENCE, pause_between_polls, wait_until};
 
-use crate::faults::home;
+use crate::faults::{configured, home};
 use crate::faults_disk::small_disk;
 use crate::serve_rest::{Api, of_kind, text};
 

@@ -94,7 +94,7 @@ impl TurnEnded<'_> {
         Self { error: Some(fault), ..Self::of(StopReason::Error) }
     }
 
-    /// Whether Switchyard ended in the middle of it, and its next process has found it.
+    /// Whether it was left open, because Switchyard ended or could not log it, and closed later.
     pub fn was_interrupted(&self) -> bool {
         self.error.as_ref().is_some_and(|fault| fault.category == Category::Interrupted)
     }

@@ -29,12 +29,17 @@ impl SessionTask {
         by: &str,
         done: Option<ReplySender<usize>>,
     ) -> Result<(), LogFailure> {
-        let dropped = self.turns.drop_all_queued();
         let reason = if by == "limit" { DropReason::Limit } else { DropReason::Cancelled };
-        if !dropped.is_empty() {
-            self.log_dropped(&dropped, reason).await?;
-        }
+        self.drop_waiting(reason).await?;
         self.stop_turn(by, done).await
+    }
+
+    pub(super) async fn drop_waiting(&mut self, reason: DropReason) -> Result<(), LogFailure> {
+        let dropped = self.turns.drop_all_queued();
+        match dropped.is_empty() {
+            true => Ok(()),
+            false => self.log_dropped(&dropped, reason).await,
+        }
     }
 
     /// Has the running turn come to its end; prompts that wait stay as they are.
@@ -87,7 +92,8 @@ impl SessionTask {
         }
         let details = Some(self.details.to_json());
         let changes = RecordChanges { details, ..self.next_turn_is_active() };
-        self.append(drafts, changes).await
+        // A session that is full has room for the ends of what it has taken.
+        self.append_durably(drafts, changes).await
     }
 
     /// No turn runs any more: tells whoever waited for that.

@@ -292,7 +292,8 @@ impl Default for PromptParts<'_> {
 }
 
 fn not_in_log(prompt: Seq) -> LogFailure {
-    LogFailure(format!("the prompt at {} is not in the log", prompt.0))
+    let why = format!("the prompt at {} is not in the log", prompt.0);
+    LogFailure { why, may_pass: false }
 }
 
 /// Puts a text block before the others.

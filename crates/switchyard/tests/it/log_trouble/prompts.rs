@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{home, talking};
+use super::{configured, home, talking};
 use crate::serve_rest::{Api, of_kind, text};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -23,8 +23,7 @@ async fn prompts_that_waited_when_the_daemon_was_killed_run_in_order_and_once() 
     let other = other["id"].as_str().unwrap();
     api.prompt(other, "echo not begun").await;
 
-    // Twice: the second daemon may be killed before it comes to them.
-    let api = api.restart().await.restart().await;
+    let api = api.restart().await;
 
     api.until_said(&session, "second of two").await;
     api.until_said(other, "not begun").await;
@@ -65,4 +64,23 @@ async fn prompts_that_wait_when_the_daemon_is_stopped_run_after_the_next_start()
     let ended = of_kind(&events, "turn_ended");
     let ended: Vec<_> = ended.iter().map(|event| &event["payload"]["stopReason"]).collect();
     assert_eq!(ended, ["cancelled", "end_turn"], "{events:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn prompts_that_wait_in_a_session_that_is_full_are_dropped() {
+    let api = Api::start_in(configured("[store]\nmax_session_bytes = 100000\n")).await;
+    let session = talking(&api).await;
+    let turn = api.prompt(&session, "echo no room for it").await;
+
+    let now = api.until(&session, |now| now["status"] == "failed").await;
+
+    assert!(now["halted"].as_str().unwrap().contains("reached its limit"), "{now}");
+    let events = api.events(&session).await;
+    let dropped = of_kind(&events, "prompt_dropped");
+    assert_eq!(dropped.len(), 1, "{now}");
+    assert_eq!(
+        (&dropped[0]["turn"], &dropped[0]["payload"]["reason"]),
+        (&turn.into(), &"limit".into())
+    );
+    assert_eq!(of_kind(&events, "turn_ended").len(), 1);
 }

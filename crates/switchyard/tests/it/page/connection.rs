@@ -7,6 +7,7 @@ use testkit::test_home::{PATIENCE, TestHome};
 use super::talking::assert_clean;
 use super::{COMPOSER, STOP, Visit};
 use crate::browser_attack::with_pass;
+use crate::faults_disk::small_disk;
 use crate::serve_events::{home, prompt};
 
 /// Says across the page that what it shows may be old.
@@ -197,4 +198,28 @@ async fn until_evicted(daemon: &Daemon) {
         assert!(std::time::Instant::now() < deadline, "never evicted:\n{text}");
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_in_the_middle_of_a_turn_is_seen_and_so_is_its_end() {
+    let home = home();
+    let Some(disk) = small_disk(&home, "16m") else { return };
+    let visit = Visit::start_in(home).await;
+    let session = visit.session().await;
+    visit.say("slow 1000000 5").await;
+    visit.until_text(".row-answer", "chunk 3").await;
+
+    disk.fill();
+
+    visit.until_text(".notice", "The session cannot go on: no space left").await;
+    visit.until_text(".status-badge", "Failed").await;
+    visit.until_gone(STOP).await;
+    visit.picture("full-disk").await;
+    disk.free();
+    visit.until_text(".row-end", "the log could not keep what it said").await;
+    visit.until_text(".status-badge", "Idle").await;
+    assert_eq!(visit.count(".notice").await, 0, "it is over");
+    visit.say("echo and on it goes").await;
+    visit.until_text(".row-answer", "and on it goes").await;
+    visit.until_idle(&session).await;
 }
