@@ -720,6 +720,16 @@ export interface components {
             /** @description In the order of time: who decided what about which call, and by which rule. */
             rows: Record<string, unknown>[];
         };
+        /** @description How a scheduled backup of the log went. */
+        BackupHealth: {
+            /**
+             * Format: int64
+             * @description Milliseconds since 1970.
+             */
+            at: number;
+            /** @description Why there is none, or why it is not sound. */
+            error?: string | null;
+        };
         /** @description A file that a call reads or writes, and perhaps the line. */
         CallLocation: {
             /** Format: int64 */
@@ -1803,8 +1813,12 @@ export interface components {
             bytesOnDisk?: number | null;
             /** @description The first of the troubles. */
             error?: string | null;
-            /** @description Sessions that could not go on, and were not put right yet. */
-            haltedSessions: number;
+            /**
+             * @description Sessions that could not go on, and were not put right yet. Not for tokens that are limited
+             *     to their own sessions.
+             */
+            haltedSessions?: number | null;
+            lastBackup?: components["schemas"]["BackupHealth"] | null;
             /**
              * @description Sessions that were found missing from the database, until they are deleted. Not for tokens
              *     that are limited to their own sessions.
