@@ -1,6 +1,5 @@
 //! Sessions that leave the registry.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use sessions::mint;
@@ -44,8 +43,9 @@ async fn why_a_session_halted_is_known_after_others_came_and_went() {
     let registry = registry(&stage, &command);
     let later = SessionOrder { starts_later: true, ..order(&command) };
     let session = registry.create(order(&command)).await.unwrap().handle;
-    let path = PathBuf::from("log");
-    stage.log.fail(LogCall::Append, StoreError::DiskFull { path });
+    // What may pass by itself would be put right by itself.
+    let full = StoreError::SessionFull { session: session.id(), max_bytes: 1 };
+    stage.log.fail(LogCall::Append, full);
     session.prompt(mint::turn_id(), prompt("help"), "test").await.unwrap_err();
     session.ended().await;
     stage.log.mend();
@@ -53,7 +53,7 @@ async fn why_a_session_halted_is_known_after_others_came_and_went() {
     let other = registry.create(later).await.unwrap().handle.id();
     until("the other has left", || registry.phase(other).is_none()).await;
 
-    assert!(registry.halted(session.id()).unwrap().contains("no space left"));
+    assert!(registry.halted(session.id()).unwrap().contains("reached its limit"));
     registry.shut_down().await;
     stage.until_none_left().await;
 }
