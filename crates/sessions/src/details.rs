@@ -197,6 +197,11 @@ impl SessionDetails {
         self.requests.push(PromptRequest { turn, digest, end: None });
     }
 
+    /// Takes the note of a prompt back that was not accepted.
+    pub(crate) fn forget_request(&mut self, turn: TurnId) {
+        self.requests.retain(|request| request.turn != turn);
+    }
+
     /// Notes the end of a turn.
     pub(crate) fn note_end(&mut self, turn: TurnId, ended: &TurnEnded<'_>) {
         let summary = TurnEndSummary::of(ended);

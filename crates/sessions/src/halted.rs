@@ -23,8 +23,8 @@ pub(crate) struct Halt {
     pub(crate) why: String,
     /// The turn that ran.
     pub(crate) turn: Option<TurnId>,
-    /// The log has the end of all that was begun, or can never take it.
-    pub(crate) is_logged: bool,
+    /// It is trouble with the log as a whole, which may pass by itself.
+    pub(crate) may_pass: bool,
     /// Prompts that still wait, and are not to run.
     pub(crate) dropped: DroppedPrompts,
 }
@@ -97,11 +97,11 @@ impl HaltedSessions {
         lock(&self.table).forget(session);
     }
 
-    /// Those whose logs lack something, the oldest first.
-    pub(crate) fn unlogged(&self) -> Vec<SessionId> {
+    /// Those that can go on when the log can, the oldest first.
+    pub(crate) fn to_mend(&self) -> Vec<SessionId> {
         let table = lock(&self.table);
-        let lacks = |id: &&SessionId| table.halts.get(*id).is_some_and(|halt| !halt.is_logged);
-        table.order.iter().filter(lacks).copied().collect()
+        let may_pass = |id: &&SessionId| table.halts.get(*id).is_some_and(|halt| halt.may_pass);
+        table.order.iter().filter(may_pass).copied().collect()
     }
 
     pub fn n_halted(&self) -> usize {

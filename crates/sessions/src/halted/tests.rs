@@ -1,24 +1,24 @@
 use super::*;
 use crate::mint;
 
-fn halt(is_logged: bool) -> Halt {
+fn halt(may_pass: bool) -> Halt {
     let (why, dropped) = ("the disk is full".to_owned(), DroppedPrompts::default());
-    Halt { why, turn: None, is_logged, dropped }
+    Halt { why, turn: None, may_pass, dropped }
 }
 
 #[test]
-fn those_whose_logs_lack_something_come_in_their_order() {
+fn those_that_can_go_on_come_in_their_order() {
     let halted = HaltedSessions::default();
-    let (first, told, last) = (mint::session_id(), mint::session_id(), mint::session_id());
+    let (first, full, last) = (mint::session_id(), mint::session_id(), mint::session_id());
 
-    halted.add(last, halt(false));
-    halted.add(first, halt(false));
-    halted.add(told, halt(true));
-    halted.add(last, halt(false));
+    halted.add(last, halt(true));
+    halted.add(first, halt(true));
+    halted.add(full, halt(false));
+    halted.add(last, halt(true));
 
-    assert_eq!(halted.unlogged(), [first, last]);
+    assert_eq!(halted.to_mend(), [first, last]);
     halted.remove(first);
-    assert_eq!((halted.unlogged(), halted.n_halted()), (vec![last], 2));
+    assert_eq!((halted.to_mend(), halted.n_halted()), (vec![last], 2));
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn prompts_that_somebody_gave_up_are_known() {
     let halted = HaltedSessions::default();
     let (session, turns) = (mint::session_id(), [mint::turn_id(), mint::turn_id()]);
     let has = |turn| halted.get(session).is_some_and(|halt| halt.dropped.has(turn));
-    halted.add(session, halt(false));
+    halted.add(session, halt(true));
 
     halted.drop_turns(session, [turns[0]]);
 
@@ -41,10 +41,10 @@ fn of_too_many_the_last_ones_are_kept() {
     let sessions: Vec<SessionId> = (0..=MAX_HALTED).map(|_| mint::session_id()).collect();
 
     for session in &sessions {
-        halted.add(*session, halt(false));
+        halted.add(*session, halt(true));
     }
 
     assert_eq!(halted.n_halted(), MAX_HALTED);
-    assert_eq!((halted.get(sessions[0]), halted.unlogged().len()), (None, MAX_HALTED));
-    assert_eq!(halted.get(sessions[1]), Some(halt(false)));
+    assert_eq!((halted.get(sessions[0]), halted.to_mend().len()), (None, MAX_HALTED));
+    assert_eq!(halted.get(sessions[1]), Some(halt(true)));
 }

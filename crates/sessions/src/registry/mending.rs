@@ -31,7 +31,7 @@ pub(super) async fn run(registry: Weak<SessionRegistry>) {
     loop {
         let Some(known) = registry.upgrade() else { return };
         let (stopping, halted) = (known.stopping.clone(), known.context.halted.clone());
-        let is_waiting = !halted.unlogged().is_empty();
+        let is_waiting = !halted.to_mend().is_empty();
         drop(known);
         tokio::select! {
             () = stopping.cancelled() => return,
@@ -83,7 +83,7 @@ impl SessionRegistry {
             return false;
         }
         let mut is_all = true;
-        for id in self.context.halted.unlogged() {
+        for id in self.context.halted.to_mend() {
             if self.stopping.is_cancelled() {
                 return true;
             }

@@ -203,20 +203,17 @@ impl SessionTask {
         // for the agent.
         let agent = self.release();
         let running = self.turns.running().map(|running| running.turn);
-        let mut is_ended = true;
         if let Some(turn) = running {
             let fault = Fault::new(Category::Internal, &why);
             // A session that is full has room for this; a full disk has not.
-            is_ended = self.end_turn_with(turn, fault).await.is_ok();
+            let _ = self.end_turn_with(turn, fault).await;
         }
         if !halt.may_pass {
             // Those that wait would meet the same.
             let _ = self.drop_waiting(DropReason::Limit).await;
         }
-        // What does not pass by itself is not tried again.
-        let is_logged = !halt.may_pass || (is_ended && self.turns.queued().next().is_none());
         let dropped = DroppedPrompts::default();
-        let halt = Halt { why: why.clone(), turn: running, is_logged, dropped };
+        let halt = Halt { why: why.clone(), turn: running, may_pass: halt.may_pass, dropped };
         self.context.halted.add(self.id, halt);
         // Everybody is told now: an agent may take its time to end.
         self.phase.send_replace(SessionPhase::Over(Some(why)));

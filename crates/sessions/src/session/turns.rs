@@ -144,6 +144,12 @@ impl<P> Turns<P> {
         ends
     }
 
+    /// Takes a prompt back that was never logged, whether it waits or was to begin.
+    pub(crate) fn forget(&mut self, turn: TurnId) {
+        self.drop_queued(turn);
+        self.end(turn);
+    }
+
     /// Takes a waiting prompt out of the queue.
     pub(crate) fn drop_queued(&mut self, turn: TurnId) -> bool {
         let before = self.queue.len();

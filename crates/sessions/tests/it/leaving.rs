@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use sessions::details::ClientRequest;
 use sessions::mint;
 use sessions::order::SessionOrder;
+use sessions::session::PromptAcceptance;
 use sessions::settings::SessionSettings;
 use store::StoreError;
 use testkit::memory_log::LogCall;
+use wire::Seq;
 
 use crate::pools_registry::{order, prompt, registry};
 use crate::stage::{Stage, quiet, until};
@@ -54,6 +57,31 @@ async fn why_a_session_halted_is_known_after_others_came_and_went() {
     until("the other has left", || registry.phase(other).is_none()).await;
 
     assert!(registry.halted(session.id()).unwrap().contains("reached its limit"));
+    registry.shut_down().await;
+    stage.until_none_left().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_that_could_not_be_logged_leaves_no_trace_and_can_be_sent_again() {
+    let stage = Stage::with(quiet(), SessionSettings::default());
+    let command = stage.agent("work");
+    let registry = registry(&stage, &command);
+    let session = registry.create(order(&command)).await.unwrap().handle;
+    let (id, turn) = (session.id(), mint::turn_id());
+    let request = ClientRequest { id: "a".to_owned(), digest: "a".to_owned() };
+    let path = std::path::PathBuf::from("log");
+    stage.log.fail(LogCall::Append, StoreError::DiskFull { path });
+    session.prompt_once(turn, prompt("help"), "test", request.clone()).await.unwrap_err();
+    until("it has halted", || registry.halted(id).is_some()).await;
+    stage.log.mend();
+
+    until("it can go on", || registry.halted(id).is_none()).await;
+
+    let events = stage.context.log.read(id, Seq(0), 1000).await.unwrap();
+    assert!(events.iter().all(|event| event.turn != Some(turn)), "{events:?}");
+    let session = registry.session(id).await.unwrap();
+    let accepted = session.prompt_once(turn, prompt("help"), "test", request).await.unwrap();
+    assert_eq!(accepted, PromptAcceptance::New);
     registry.shut_down().await;
     stage.until_none_left().await;
 }

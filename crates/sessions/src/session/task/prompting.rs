@@ -118,15 +118,24 @@ impl SessionTask {
         let is_next = self.turns.next() == Some(turn) && self.link.agent().is_some();
         let may_start =
             !self.gate.is_paused() && self.details.budget.reached_before_turn().is_none();
-        match (is_next && may_start).then(|| self.turns.start_next()).flatten() {
+        let head_before = self.head;
+        let logged = match (is_next && may_start).then(|| self.turns.start_next()).flatten() {
             // One commit for both, because the agent waits for it.
-            Some((turn, prompt)) => self.begin(turn, prompt, vec![received], changes).await?,
-            None => {
-                self.append(vec![received], changes).await?;
-                let logged_at = self.head;
-                if let Some(last) = self.turns.last_queued() {
-                    last.put_aside(logged_at);
-                }
+            Some((turn, prompt)) => self.begin(turn, prompt, vec![received], changes).await,
+            None => self.append(vec![received], changes).await,
+        };
+        if let Err(failure) = logged {
+            if self.head == head_before {
+                // It was not accepted: nothing of it is to be found, and it can be sent again.
+                self.turns.forget(turn);
+                self.details.forget_request(turn);
+            }
+            return Err(failure);
+        }
+        if self.turns.running().is_none_or(|running| running.turn != turn) {
+            let logged_at = self.head;
+            if let Some(last) = self.turns.last_queued() {
+                last.put_aside(logged_at);
             }
         }
         Ok(Ok(PromptAcceptance::New))
