@@ -38,9 +38,8 @@ impl FileWatch {
         });
         let saved = match saved {
             Ok(copy) => format!(
-                "the log was saved as `{}`; end Switchyard, remove `{}` and put that in its place",
-                copy.display(),
-                files.wal.display()
+                "the log was saved; end Switchyard, then `switchyard store restore {}`",
+                copy.display()
             ),
             Err(error) => format!(
                 "its contents are in memory of process {} alone, and could not be saved: {error}",

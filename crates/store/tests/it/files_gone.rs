@@ -36,7 +36,7 @@ async fn a_log_whose_database_was_removed_takes_nothing_and_loses_nothing() {
     assert_eq!(copies.len(), 1, "saved once: {copies:?}");
     assert!(refusal.to_string().contains(copies[0].to_str().unwrap()), "{refusal}");
     assert_eq!(fs::metadata(&copies[0]).unwrap().permissions().mode() & 0o777, 0o600);
-    // As the refusal says.
+    // What a restore comes to.
     drop(log);
     fs::rename(&copies[0], dir.path().join("switchyard.db")).unwrap();
     let _ = fs::remove_file(dir.path().join("switchyard.db-wal"));

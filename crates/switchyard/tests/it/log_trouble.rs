@@ -250,15 +250,15 @@ async fn a_database_that_was_removed_takes_nothing_and_loses_nothing() {
     let health = until_health(&api, |health| health["status"] == "degraded").await;
     assert_eq!(health["store"]["troubles"][0]["kind"], "files_gone", "{health}");
     let refused = api.post("/v1/sessions", &json!({ "agent": "demo", "cwd": "/tmp" })).await;
-    refused.refused(503, "log-unavailable").says("the log was saved as");
+    refused.refused(503, "log-unavailable").says("switchyard store restore");
     // As the refusal says.
     let home = api.kill();
     let files = std::fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().path());
     let is_saved = |path: &std::path::PathBuf| path.to_string_lossy().contains("switchyard-saved-");
     let saved: Vec<_> = files.filter(is_saved).collect();
     assert_eq!(saved.len(), 1, "{saved:?}");
-    std::fs::remove_file(home.path().join("switchyard.db-wal")).unwrap();
-    std::fs::rename(&saved[0], &database).unwrap();
+    let restored = home.command(["store", "restore", "--yes"]).arg(&saved[0]).output().unwrap();
+    assert!(restored.status.success() && database.exists(), "{restored:?}");
     let api = Api::start_in(home).await;
     let events = api.events(&session).await;
     assert!(text(&events).contains("chunk 3"), "{events:?}");
