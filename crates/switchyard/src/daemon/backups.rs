@@ -2,7 +2,8 @@
 //!
 //! In: `[store] backup_every`, `backup_dir` and `backup_keep`. Out: a file per backup, named by its
 //! time, of which the newest stay; and how the last one went. A backup that fails, or that finds
-//! something damaged, removes no older one.
+//! something damaged, removes no older one; and the last one before the log has lost much of its size
+//! stays for a while, because nobody may have noticed the loss yet.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,6 +25,21 @@ const SUFFIX: &str = ".db";
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(60 * 60);
 /// The clock is looked at so often: it may be set, and the machine may sleep.
 const LOOK_EVERY: Duration = Duration::from_secs(10 * 60);
+
+/// The last backup that is so many times as large as the newest is kept beside the newest ones: a log
+/// that was pruned may have become as small, one that was lost has.
+const LOSS_FACTOR: u64 = 2;
+/// For so long: whoever misses something does so within a month, and what was deleted is to be gone
+/// from backups at some time.
+const LOSS_NOTICED_WITHIN: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// A backup that was made by schedule.
+#[derive(Debug, Clone)]
+struct MadeBackup {
+    path: PathBuf,
+    n_bytes: u64,
+    age: Duration,
+}
 
 #[derive(Debug, Clone)]
 pub(super) struct BackupSchedule {
@@ -77,11 +93,7 @@ impl BackupSchedule {
     /// The time until the next backup, by the newest that is there.
     fn due_in(&self) -> Duration {
         let newest = self.made().into_iter().next_back();
-        let made_at = newest.and_then(|path| path.metadata().ok()?.modified().ok());
-        let Some(made_at) = made_at else { return Duration::ZERO };
-        // One from the future says that the clock was set back.
-        let age = SystemTime::now().duration_since(made_at).unwrap_or_default();
-        self.every.saturating_sub(age)
+        newest.map_or(Duration::ZERO, |newest| self.every.saturating_sub(newest.age))
     }
 
     fn make(&self) -> Result<(), String> {
@@ -101,25 +113,46 @@ impl BackupSchedule {
     }
 
     /// The backups that were made by schedule, the oldest first.
-    fn made(&self) -> Vec<PathBuf> {
+    fn made(&self) -> Vec<MadeBackup> {
         let Ok(entries) = self.dir.read_dir() else { return Vec::new() };
-        let is_ours = |path: &PathBuf| path.file_name().is_some_and(|name| is_own(Path::new(name)));
-        let mut all: Vec<PathBuf> =
-            entries.flatten().map(|entry| entry.path()).filter(is_ours).collect();
-        all.sort();
+        let paths = entries.flatten().map(|entry| entry.path());
+        let mut all: Vec<MadeBackup> = paths.filter_map(MadeBackup::read).collect();
+        all.sort_by(|one, other| one.path.cmp(&other.path));
         all
     }
 
     fn remove_old(&self) -> usize {
         let made = self.made();
-        let n_old = made.len().saturating_sub(self.keep);
-        for path in &made[..n_old] {
+        let old = old_of(&made, self.keep);
+        for MadeBackup { path, .. } in &old {
             if let Err(error) = std::fs::remove_file(path) {
                 tracing::warn!(path = %path.display(), %error, "cannot remove an old backup");
             }
         }
-        n_old
+        old.len()
     }
+}
+
+impl MadeBackup {
+    /// Nothing if it is not a backup of the schedule.
+    fn read(path: PathBuf) -> Option<Self> {
+        let is_ours = path.file_name().is_some_and(|name| is_own(Path::new(name)));
+        let about = path.metadata().ok().filter(|_| is_ours)?;
+        // One from the future says that the clock was set back.
+        let age = SystemTime::now().duration_since(about.modified().ok()?).unwrap_or_default();
+        Some(Self { n_bytes: about.len(), age, path })
+    }
+}
+
+/// Those of the backups `made`, the oldest first, that are to go where `keep` are kept.
+fn old_of(made: &[MadeBackup], keep: usize) -> Vec<&MadeBackup> {
+    let n_now = made.last().map_or(0, |newest| newest.n_bytes);
+    let is_before_loss = |backup: &&MadeBackup| {
+        backup.n_bytes > n_now.saturating_mul(LOSS_FACTOR) && backup.age < LOSS_NOTICED_WITHIN
+    };
+    let before_loss = made.iter().rfind(is_before_loss).map(|backup| &backup.path);
+    let old = made.iter().take(made.len().saturating_sub(keep));
+    old.filter(|backup| Some(&backup.path) != before_loss).collect()
 }
 
 /// Whether a file has the name of a scheduled backup: nothing else in the directory is touched.
@@ -137,9 +170,38 @@ fn is_own(name: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    //! Only what the schedule has made is ever removed.
+    //! Only what the schedule has made is ever removed, and not all that a lost log can be had back
+    //! from.
 
     use super::*;
+
+    fn made(sizes: &[u64], age: Duration) -> Vec<MadeBackup> {
+        let backup = |(n, n_bytes): (usize, &u64)| MadeBackup {
+            path: PathBuf::from(n.to_string()),
+            n_bytes: *n_bytes,
+            age,
+        };
+        sizes.iter().enumerate().map(backup).collect()
+    }
+
+    fn removed(sizes: &[u64], keep: usize, age: Duration) -> Vec<PathBuf> {
+        let made = made(sizes, age);
+        old_of(&made, keep).into_iter().map(|backup| backup.path.clone()).collect()
+    }
+
+    #[test]
+    fn the_oldest_go() {
+        assert_eq!(removed(&[9, 9, 9, 5], 2, Duration::ZERO), ["0", "1"].map(PathBuf::from));
+        assert_eq!(removed(&[9], 2, Duration::ZERO), [""; 0].map(PathBuf::from));
+    }
+
+    #[test]
+    fn the_last_one_before_a_loss_stays_until_it_was_noticed() {
+        let after_loss = [100, 200, 10, 11, 12];
+        assert_eq!(removed(&after_loss, 2, Duration::ZERO), ["0", "2"].map(PathBuf::from));
+        let noticed = removed(&after_loss, 2, LOSS_NOTICED_WITHIN);
+        assert_eq!(noticed, ["0", "1", "2"].map(PathBuf::from));
+    }
 
     #[test]
     fn only_names_of_scheduled_backups_are_taken_for_them() {
