@@ -5,9 +5,10 @@
 //! field that is missing or null leaves what was known. A call belongs to the turn it was first
 //! seen in; the same id in another turn is another call.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::LazyLock;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 use wire::{Json, Millis, TurnId};
@@ -17,7 +18,7 @@ use super::json::{JsonNode, JsonObject};
 use super::shell::command_line;
 
 /// The status of a tool call.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallStatus {
     #[default]
@@ -48,7 +49,7 @@ impl CallStatus {
 }
 
 /// A piece of a tool's output.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToolOutput {
     Text(String),
     Diff(FileDiff),
@@ -60,7 +61,7 @@ pub enum ToolOutput {
 
 /// A file that a call reads or writes, and perhaps the line.
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CallLocation {
     pub path: String,
     #[schema(nullable = false)]
@@ -68,13 +69,13 @@ pub struct CallLocation {
 }
 
 /// A file before and after.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FileDiff {
     pub path: String,
     pub change: FileChange,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum FileChange {
     Texts {
         old: Option<String>,
@@ -85,7 +86,9 @@ pub enum FileChange {
 }
 
 /// A tool call as it is known so far.
-#[derive(Debug, Clone, Default)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ToolCall {
     pub id: String,
     pub turn: Option<TurnId>,
@@ -262,8 +265,10 @@ fn read_block(block: &ContentBlock<'_>) -> Option<ToolOutput> {
 }
 
 /// The key of a tool call in its conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CallKey(usize);
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct CallKey(u64);
 
 /// The kind of message that reports a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -273,42 +278,38 @@ pub(crate) enum ReportKind {
     Question,
 }
 
-/// The calls of a session, in the order they were first seen.
-#[derive(Debug, Clone, Default)]
+/// Calls that are over and still known. An update of an older one makes another call: agents send
+/// such updates late, but not that late.
+pub(crate) const MAX_OVER: usize = 512;
+
+/// The calls of a session: those that are open, and the newest of those that are over.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Calls {
-    all: Vec<ToolCall>,
-    by_id: HashMap<(Option<TurnId>, String), CallKey>,
-    /// The last call with an id, whatever its turn.
-    latest: HashMap<String, CallKey>,
-    /// Index of the first call after those of earlier turns.
-    current_from: usize,
+    /// In the order in which they were first seen.
+    known: BTreeMap<CallKey, ToolCall>,
+    /// The calls with an id, the latest at the end; agents use ids again in later turns.
+    by_id: BTreeMap<String, Vec<CallKey>>,
+    next: CallKey,
+    /// The first call that is not of an earlier turn.
+    current_from: CallKey,
     /// Calls that ended with the current event; projections may still read their contents.
     ended: Vec<CallKey>,
+    /// Calls that are over, in the order in which they ended.
+    over: VecDeque<CallKey>,
     /// Calls that have not begun, as too little is known of them.
     pub(crate) waiting: Vec<CallKey>,
 }
 
 impl Calls {
-    pub(crate) fn get(&self, CallKey(index): CallKey) -> &ToolCall {
-        // A key is made when its call is kept, and no call is ever removed.
-        &self.all[index]
-    }
-
-    fn get_mut(&mut self, CallKey(index): CallKey) -> &mut ToolCall {
-        &mut self.all[index]
-    }
-
-    /// About how many bytes the calls that are over take.
-    pub(crate) fn weight(&self) -> usize {
-        // Each id stands in two maps as well.
-        let texts =
-            |call: &ToolCall| 3 * call.id.len() + call.title.as_ref().map_or(0, String::len);
-        let texts: usize = self.all.iter().map(texts).sum();
-        texts + self.all.len() * 2 * std::mem::size_of::<ToolCall>()
+    /// An empty call, if so many others have ended since that it was forgotten.
+    pub(crate) fn get(&self, key: CallKey) -> &ToolCall {
+        static FORGOTTEN: LazyLock<ToolCall> = LazyLock::new(ToolCall::default);
+        self.known.get(&key).unwrap_or_else(|| &FORGOTTEN)
     }
 
     pub(crate) fn find(&self, turn: Option<TurnId>, id: &str) -> Option<CallKey> {
-        self.by_id.get(&(turn, id.to_owned())).copied()
+        let with_id = self.by_id.get(id)?.iter().rev();
+        with_id.copied().find(|key| self.get(*key).turn == turn)
     }
 
     /// Merges `fields` into their call, which may be a new one.
@@ -320,20 +321,26 @@ impl Calls {
         at: Millis,
     ) -> CallKey {
         let id = fields.label("toolCallId").unwrap_or_default().into_owned();
-        let next = CallKey(self.all.len());
+        let next = self.next;
         // An update after the call's turn, or outside of any turn, belongs to that call.
-        let latest = self.latest.get(&id).copied().filter(|_| sighting == ReportKind::Update);
-        let key = self.find(turn, &id).or(latest).unwrap_or(next);
+        let latest = || self.by_id.get(&id)?.last().copied();
+        let is_update = sighting == ReportKind::Update;
+        let known = self.find(turn, &id).or_else(|| latest().filter(|_| is_update));
+        let key = known.unwrap_or(next);
         if key == next {
-            self.by_id.insert((turn, id.clone()), key);
-            self.latest.insert(id.clone(), key);
-            self.all.push(ToolCall { id, turn, first_seen: at, ..ToolCall::default() });
+            self.next = CallKey(next.0 + 1);
+            self.by_id.entry(id.clone()).or_default().push(key);
             self.waiting.push(key);
         }
-        let call = self.get_mut(key);
+        let call = self.known.entry(key).or_insert_with(|| ToolCall {
+            id,
+            turn,
+            first_seen: at,
+            ..ToolCall::default()
+        });
         call.merge(fields);
         // The result of a call that nobody has seen start.
-        call.is_orphan |= key == next && sighting == ReportKind::Update && call.is_ended();
+        call.is_orphan |= key == next && is_update && call.is_ended();
         key
     }
 
@@ -346,37 +353,44 @@ impl Calls {
     /// Marks a call as ended; true the first time.
     pub(crate) fn end(&mut self, key: CallKey) -> bool {
         self.ended.push(key);
-        !std::mem::replace(&mut self.get_mut(key).is_end_reported, true)
+        let call = self.known.get_mut(&key);
+        call.is_some_and(|call| !std::mem::replace(&mut call.is_end_reported, true))
     }
 
     /// Marks the calls of the ending turn whose end was not reported as left open, and returns
     /// them.
     pub(crate) fn leave_open(&mut self) -> Vec<CallKey> {
-        let current = (self.current_from..self.all.len()).map(CallKey);
-        let open: Vec<_> = current.filter(|key| !self.get(*key).is_end_reported).collect();
-        for key in &open {
-            self.get_mut(*key).is_left_open = true;
-        }
+        let current = self.known.range_mut(self.current_from..);
+        let open = current.filter(|(_, call)| !call.is_end_reported);
+        let open: Vec<_> = open
+            .map(|(key, call)| {
+                call.is_left_open = true;
+                *key
+            })
+            .collect();
         self.ended.extend(&open);
-        self.current_from = self.all.len();
+        self.current_from = self.next;
         open
     }
 
     /// The images and sounds of a call that were not shown before; each report repeats the earlier
     /// ones.
     pub(crate) fn new_media<T>(&mut self, key: CallKey, media: Vec<T>) -> Vec<T> {
-        let call = self.get_mut(key);
+        let Some(call) = self.known.get_mut(&key) else { return media };
         let n_shown = call.n_media;
         call.n_media = n_shown.max(media.len());
         let is_over = call.is_end_reported;
         media.into_iter().skip(n_shown).filter(|_| !is_over).collect()
     }
 
-    /// Frees the contents of calls that are over; their ids stay, so that late updates are
+    /// Frees the contents of calls that are over; their ids stay for long, so that late updates are
     /// recognized.
     pub(crate) fn free_ended(&mut self) {
         for key in std::mem::take(&mut self.ended) {
-            let call = self.get_mut(key);
+            let Some(call) = self.known.get_mut(&key) else { continue };
+            if !call.is_late {
+                self.over.push_back(key);
+            }
             *call = ToolCall {
                 id: std::mem::take(&mut call.id),
                 turn: call.turn,
@@ -389,6 +403,20 @@ impl Calls {
                 is_left_open: call.is_left_open,
                 ..ToolCall::default()
             };
+        }
+        while self.over.len() > MAX_OVER {
+            let Some(oldest) = self.over.pop_front() else { break };
+            self.forget(oldest);
+        }
+    }
+
+    fn forget(&mut self, key: CallKey) {
+        let Some(call) = self.known.remove(&key) else { return };
+        if let Some(with_id) = self.by_id.get_mut(&call.id) {
+            with_id.retain(|other| *other != key);
+            if with_id.is_empty() {
+                self.by_id.remove(&call.id);
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ mod change;
 
 pub use change::Change;
 
+use serde::{Deserialize, Serialize};
 use wire::{Event, Fault, Millis, Seq, TurnId};
 
 use crate::calls::{CallKey, Calls, ToolCall};
@@ -22,7 +23,7 @@ use crate::turn::{ActiveTurn, TurnEnd};
 use crate::usage::{ConversationUsage, UsageTracker};
 
 /// The state of a session according to its log, up to some event.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Conversation {
     seq: Seq,
     at: Millis,
@@ -53,7 +54,7 @@ pub trait Projection {
 }
 
 /// Reads a log and renders it in one vocabulary. A copy goes on from the same event.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LogReader<P> {
     conversation: Conversation,
     projection: P,
@@ -148,11 +149,6 @@ impl Conversation {
     /// Tokens, context and cost of the session so far, as its agent reports them.
     pub fn usage(&self) -> &ConversationUsage {
         &self.context.usage
-    }
-
-    /// About how many bytes are kept while no turn runs.
-    pub(crate) fn weight(&self) -> usize {
-        self.calls.weight() + self.terminals.weight() + self.prompts.weight()
     }
 
     fn settle(&mut self) -> Vec<Change<'static>> {

@@ -11,8 +11,9 @@ mod types;
 
 pub use types::{Envelope, EnvelopeEvent, EnvelopeSender, EnvelopeUsage};
 
-use std::collections::HashSet;
+use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
 use wire::{CallId, Fault, Json, OwnEvent, Seq, TurnId};
 
 use super::calls::ToolCall;
@@ -25,7 +26,7 @@ use super::turn::{ActiveTurn, TurnEnd};
 use super::usage::limit_words;
 
 /// A log as session envelopes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct EnvelopesProjection {
     session: String,
     /// The turn that runs, by an id of ours if it has none.
@@ -36,17 +37,38 @@ pub struct EnvelopesProjection {
     n_of_event: u64,
     subagents: Subagents,
     /// The output of the current change; empty in between.
+    #[serde(skip)]
     out: Vec<Envelope>,
 }
+
+/// Sub-agents that are remembered; one that speaks again after so many others begins anew.
+const MAX_SUBAGENTS: usize = 1024;
 
 /// A sub-agent is known by the call that it works for.
 type SubagentKey = (Option<TurnId>, String);
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Subagents {
-    begun: HashSet<SubagentKey>,
+    /// The newest of those that have begun.
+    begun: VecDeque<SubagentKey>,
     /// Those that have not stopped, in the order in which they began.
     running: Vec<SubagentKey>,
+}
+
+impl Subagents {
+    /// True the first time.
+    fn begin(&mut self, key: &SubagentKey) -> bool {
+        // One that speaks is most likely one of the last.
+        if self.begun.iter().rev().any(|known| known == key) {
+            return false;
+        }
+        if self.begun.len() >= MAX_SUBAGENTS {
+            self.begun.pop_front();
+        }
+        self.begun.push_back(key.clone());
+        self.running.push(key.clone());
+        true
+    }
 }
 
 impl Projection for EnvelopesProjection {
@@ -220,10 +242,9 @@ impl EnvelopesProjection {
     fn subagent_of(&mut self, turn: Option<TurnId>, parent: &str, now: &Conversation) -> CallId {
         let subagent = self.subagent_id(turn, parent);
         let key = (turn, parent.to_owned());
-        if self.subagents.begun.insert(key.clone()) {
+        if self.subagents.begin(&key) {
             let title = now.find_call(turn, parent).and_then(|call| call.title.as_deref());
             let started = EnvelopeEvent::Start { title: title.map(inline) };
-            self.subagents.running.push(key);
             self.push_from(Some(subagent), self.turn_of(now), started, now);
         }
         subagent

@@ -8,8 +8,9 @@ mod calls;
 mod questions;
 mod types;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use wire::event::{PromptReceived, TerminalExited, TerminalOutput};
 use wire::{CallId, Json, OwnEvent, Seq, TurnId};
 
@@ -33,35 +34,53 @@ pub use types::{
 const MAX_COMMANDS: usize = 500;
 
 /// The projection to items.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ItemsProjection {
     /// The last event that made items, and how many.
     seq: Seq,
     n_of_event: usize,
     last: LastItem,
-    plan: Option<ConversationItem>,
+    /// The item of the plan.
+    plan: Option<ItemHead>,
     call_items: BTreeMap<CallKey, CallItem>,
-    questions: HashMap<CallId, UnansweredQuestion>,
+    questions: BTreeMap<CallId, UnansweredQuestion>,
     queue: Vec<QueuedPrompt>,
     /// A prompt that was shown already, and whose turn begins now.
     next: Option<QueuedPrompt>,
     running: Option<RunningTurn>,
     /// The output of the current change; empty in between.
+    #[serde(skip)]
     out: ItemChanges,
 }
 
 /// The last item, where what comes next may belong to it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 enum LastItem {
     #[default]
     Other,
     /// A streamed item: its kind, its turn, its key.
     Streamed(StreamKind, Option<TurnId>, String),
-    /// A message that an agent sends for the user.
-    RelayedMessage(Box<ConversationItem>),
+    /// A message that an agent sends for the user, and its blocks so far.
+    RelayedMessage(ItemHead, Vec<Json>),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// An item without its contents.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct ItemHead {
+    key: String,
+    seq: u64,
+    time: i64,
+    turn: Option<String>,
+}
+
+impl ItemHead {
+    fn with(&self, part: ConversationPart) -> ConversationItem {
+        let Self { key, seq, time, turn } = self.clone();
+        ConversationItem { key, seq, time, turn, part }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum StreamKind {
     Answer,
     Thought,
@@ -117,15 +136,7 @@ impl ItemsProjection {
         }
     }
 
-    /// About how many bytes it keeps.
-    pub(crate) fn weight(&self) -> usize {
-        let prompts = self.queue.iter().chain(&self.next).flat_map(|prompt| &prompt.blocks);
-        let texts: usize = prompts.map(|block| block.as_str().len()).sum();
-        let n_items = usize::from(self.plan.is_some()) + self.questions.len();
-        self.call_items.len() * std::mem::size_of::<CallItem>() + n_items * (4 << 10) + texts
-    }
-
-    fn push(&mut self, part: ConversationPart, now: &Conversation) -> ConversationItem {
+    fn push(&mut self, part: ConversationPart, now: &Conversation) -> ItemHead {
         if std::mem::replace(&mut self.seq, now.seq()) != now.seq() {
             self.n_of_event = 0;
         }
@@ -136,10 +147,10 @@ impl ItemsProjection {
         };
         self.n_of_event += 1;
         let turn = now.event_turn().map(|turn| turn.to_string());
-        let item = ConversationItem { key, seq, time: now.at().0, turn, part };
+        let head = ItemHead { key, seq, time: now.at().0, turn };
         self.last = LastItem::Other;
-        self.out.push(ConversationChange::Item { item: item.clone() });
-        item
+        self.out.push(ConversationChange::Item { item: head.with(part) });
+        head
     }
 
     fn prompt(&mut self, said: UserMessage, now: &Conversation) {
@@ -155,16 +166,15 @@ impl ItemsProjection {
             (MessageSource::Agent(params), last) => {
                 let content = JsonNode::of(&params).object().object("update").get("content");
                 let new = content.map(JsonNode::to_json);
-                if let LastItem::RelayedMessage(mut item) = last {
-                    if let ConversationPart::Prompt { blocks, .. } = &mut item.part {
-                        blocks.extend(new);
-                    }
-                    self.out.push(ConversationChange::Replace { item: (*item).clone() });
-                    self.last = LastItem::RelayedMessage(item);
+                if let LastItem::RelayedMessage(head, mut blocks) = last {
+                    blocks.extend(new);
+                    let part = ConversationPart::Prompt { by: None, blocks: blocks.clone() };
+                    self.out.push(ConversationChange::Replace { item: head.with(part) });
+                    self.last = LastItem::RelayedMessage(head, blocks);
                 } else {
-                    let part =
-                        ConversationPart::Prompt { by: None, blocks: new.into_iter().collect() };
-                    self.last = LastItem::RelayedMessage(Box::new(self.push(part, now)));
+                    let blocks: Vec<Json> = new.into_iter().collect();
+                    let part = ConversationPart::Prompt { by: None, blocks: blocks.clone() };
+                    self.last = LastItem::RelayedMessage(self.push(part, now), blocks);
                 }
             }
         }
@@ -172,10 +182,9 @@ impl ItemsProjection {
 
     fn planned(&mut self, now: &Conversation) {
         let part = ConversationPart::Plan { entries: now.plan().to_vec() };
-        match &mut self.plan {
-            Some(item) => {
-                item.part = part;
-                self.out.push(ConversationChange::Replace { item: item.clone() });
+        match &self.plan {
+            Some(head) => {
+                self.out.push(ConversationChange::Replace { item: head.with(part) });
             }
             None => self.plan = Some(self.push(part, now)),
         }

@@ -63,7 +63,7 @@ pub use ui::{
 };
 pub use unshown_input::{ShownChange, ShownParts, names_path, short_path, without_cwd};
 pub use usage::TurnUsage;
-pub use vocabulary::{Frame, Vocabulary};
+pub use vocabulary::{Frame, STATE_VERSION, Vocabulary};
 pub use wire::text::{Sanitizer, sanitize, sanitize_line};
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! An agent's plan: its steps and their states.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
@@ -8,7 +8,7 @@ use crate::json::{JsonNode, JsonObject};
 
 /// One line of a plan.
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanStep {
     pub content: String,
     pub status: String,

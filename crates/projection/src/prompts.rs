@@ -5,13 +5,14 @@
 //! answer, and a dropped one is never shown. An agent's echo of the prompt as `user_message_chunk`
 //! is left out; anything else that it sends there is shown.
 
+use serde::{Deserialize, Serialize};
 use wire::{Event, Json, Kind, Millis, OwnEvent, Seq, TurnId};
 
 use super::content::{ContentBlock, blocks, chunk_text, update_of};
 use super::json::JsonNode;
 
 /// A message of the user, or one that the agent sends for the user.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserMessage {
     pub turn: Option<TurnId>,
     /// The sender, as the log names them; empty for a message of the agent.
@@ -22,7 +23,7 @@ pub struct UserMessage {
     pub source: MessageSource,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MessageSource {
     /// A prompt: its content blocks.
     Prompt(Vec<Json>),
@@ -31,7 +32,7 @@ pub enum MessageSource {
 }
 
 /// A prompt whose turn has not ended.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct OpenPrompt {
     turn: Option<TurnId>,
     /// The message, until it is shown.
@@ -41,7 +42,7 @@ struct OpenPrompt {
     others: Vec<(String, Option<String>)>,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Prompts {
     open: Vec<OpenPrompt>,
     is_turn_active: bool,
@@ -78,15 +79,6 @@ impl Prompts {
             _ => {}
         }
         said
-    }
-
-    pub(crate) fn weight(&self) -> usize {
-        let blocks = self.open.iter().flat_map(|prompt| match &prompt.unshown {
-            Some(UserMessage { source: MessageSource::Prompt(blocks), .. }) => blocks.as_slice(),
-            _ => &[],
-        });
-        let texts = self.open.iter().map(|prompt| prompt.text.len());
-        blocks.map(|block| block.as_str().len()).chain(texts).sum()
     }
 
     fn receive(&mut self, event: &Event) {

@@ -1,8 +1,9 @@
 //! Permission questions, which a person, a rule or the mode decides, and their decisions.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use wire::CallId;
 use wire::event::{DecidedBy, Decider, Limit, PermissionRequested, PermissionResolved};
 
@@ -33,7 +34,7 @@ pub struct PermissionQuestion<'e> {
 }
 
 /// One of the options, in the agent's order: a number that a person types names one.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PermissionChoice {
     /// Empty where the agent gives none, so that nobody can choose it.
     pub id: String,
@@ -112,8 +113,8 @@ pub fn decider_phrase(by: &Decider) -> String {
 }
 
 /// The options of the open questions, by their request ids.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct OpenQuestions(HashMap<CallId, Vec<PermissionChoice>>);
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct OpenQuestions(BTreeMap<CallId, Vec<PermissionChoice>>);
 
 impl OpenQuestions {
     pub(crate) fn ask(&mut self, question: &PermissionQuestion<'_>) {

@@ -13,6 +13,7 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
 use wire::{Event, Kind, OwnEvent};
 
 use super::content::{chunk_text, update_of};
@@ -26,7 +27,7 @@ const VIBE_RETRY_METHOD: &str = "_session/retrying";
 const MAX_BYTES: usize = 1 << 20;
 
 /// The answer of a turn, over all attempts at it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RepeatFilter {
     answer: String,
     /// How much of `answer` the current attempt has repeated; `None` when it is past it.

@@ -8,7 +8,7 @@
 
 mod terminals;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use wire::event::PromptReceived;
 use wire::{Event, Json};
 
@@ -16,7 +16,7 @@ use super::prompts::{MessageSource, Prompts, UserMessage};
 pub use terminals::{OutputPace, TerminalsAsText};
 
 /// Projects a log into the updates of a `session/load`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AcpReplay {
     session: String,
     prompts: Prompts,

@@ -4,6 +4,7 @@
 //! may come before or after the tool call that shows its terminal. Memory is bounded: of each
 //! terminal the end is kept, and of all terminals those that were used last.
 
+use serde::{Deserialize, Serialize};
 use wire::OwnEvent;
 use wire::event::TerminalExited;
 
@@ -12,13 +13,13 @@ const KEPT_BYTES: usize = 32 << 10;
 /// Terminals kept; more than a session has open at once.
 const MAX_TERMINALS: usize = 64;
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Terminals {
     /// By their last output, the latest at the end.
     known: Vec<Terminal>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Terminal {
     pub(crate) id: String,
     /// Raw output, escape sequences included.
@@ -27,7 +28,7 @@ pub(crate) struct Terminal {
 }
 
 /// How a command ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CommandEnd {
     Code(i64),
     /// The signal's name or number.
@@ -71,10 +72,6 @@ impl Terminals {
             }
             _ => None,
         }
-    }
-
-    pub(crate) fn weight(&self) -> usize {
-        self.known.iter().map(|terminal| terminal.text.len()).sum()
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<&Terminal> {

@@ -1,12 +1,13 @@
 //! A turn of a conversation, and how it ended.
 
+use serde::{Deserialize, Serialize};
 use wire::event::{DropReason, StopReason, TurnEnded, TurnOutcome, UsageScope};
 use wire::{Category, Fault, Millis, Seq, TurnId, fault};
 
 use crate::usage::TurnUsage;
 
 /// A turn that runs.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ActiveTurn {
     pub id: Option<TurnId>,
     /// The event that started it.

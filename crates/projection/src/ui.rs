@@ -13,6 +13,7 @@ pub use types::{
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
 use wire::event::{AgentStderr, OptionSet, SessionCreated, TurnOutcome};
 use wire::event::{PermissionResolved, RecordedOutcome, WorkerStarted};
 use wire::{Category, Fault, Json, Millis, OwnEvent};
@@ -37,11 +38,12 @@ const PROTOCOL_VERSION: u32 = 1;
 const MAX_EARLY_EVENTS: usize = 64;
 
 /// A log as events for a user interface.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct UiProjection {
     /// Fields of the session's first event, which each turn's `start` repeats.
     start: UiStart,
     /// Events before the first turn; they are sent after its `start`, which has to come first.
+    #[serde(skip)]
     early_events: Vec<UiEvent>,
     has_begun: bool,
     /// The running turn has had output of the agent.
@@ -63,6 +65,11 @@ impl Projection for UiProjection {
 }
 
 impl UiProjection {
+    /// Whether it can be stored: what it sends after the first `start` is not.
+    pub(crate) fn is_storable(&self) -> bool {
+        self.early_events.is_empty()
+    }
+
     fn change(&mut self, change: Change<'_>, now: &Conversation, out: &mut Vec<UiEvent>) {
         match change {
             Change::TurnStarted => self.start_turn(now, out),

@@ -3,7 +3,7 @@
 //! In: a `turn_ended` or a `usage_update`. Out: one set of numbers. A
 //! number that no agent gave stays unknown; it is never taken for zero.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
@@ -90,7 +90,7 @@ impl TurnUsage {
 
 /// Tokens, context window and cost of a session, as its agent reports them.
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConversationUsage {
     /// Tokens in the model's context now.
@@ -105,14 +105,14 @@ pub struct ConversationUsage {
     pub cost_before: f64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ConversationCost {
     pub amount: f64,
     pub currency: String,
 }
 
 /// The usage of a session so far, and its cost before the running turn.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct UsageTracker {
     pub(crate) usage: ConversationUsage,
     cost_at_turn_start: f64,

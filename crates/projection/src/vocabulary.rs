@@ -7,9 +7,12 @@ use wire::{Event, Json};
 
 use crate::items::{ConversationChanges, ItemsProjection};
 use crate::{
-    AcpReplay, AnswerProjection, Conversation, EnvelopesProjection, LogReader, TextProjection,
-    UiProjection,
+    AcpReplay, AnswerProjection, EnvelopesProjection, LogReader, TextProjection, UiProjection,
 };
+
+/// The version of the states that [`Vocabulary::state`] returns: to be raised whenever a log gives
+/// another state than before, so that no old one is taken for a new one.
+pub const STATE_VERSION: u32 = 1;
 
 /// The format in which a client reads a log, and its state. A copy goes on from the same event.
 #[derive(Debug, Clone)]
@@ -68,33 +71,39 @@ impl Vocabulary {
         Self::Envelopes(Box::new(LogReader::new(EnvelopesProjection::new(session))))
     }
 
+    pub fn acp(session: impl Into<String>) -> Self {
+        Self::Acp(Box::new(AcpReplay::new(session)))
+    }
+
+    /// Those that can be stored, before the first event.
+    pub fn all_with_states(session: &str) -> [Self; 4] {
+        [Self::acp(session), Self::ui(), Self::envelopes(session), Self::conversation()]
+    }
+
     pub fn text(text: TextProjection) -> Self {
         Self::Text(Box::new(LogReader::new(text)))
     }
 
-    fn conversation_of(&self) -> Option<&Conversation> {
+    /// Its state, from which [`Self::restored`] makes a copy; `None` where that cannot be.
+    pub fn state(&self) -> Option<Json> {
         match self {
-            Self::Ui(reader) => Some(reader.conversation()),
-            Self::Envelopes(reader) => Some(reader.conversation()),
-            Self::Conversation(reader) => Some(reader.conversation()),
-            Self::Text(reader) => Some(reader.conversation()),
-            Self::Answer(reader) => Some(reader.conversation()),
-            Self::Events | Self::Acp(_) => None,
+            Self::Acp(replay) => Some(Json::of(replay)),
+            Self::Ui(reader) => reader.projection().is_storable().then(|| Json::of(reader)),
+            Self::Envelopes(reader) => Some(Json::of(reader)),
+            Self::Conversation(reader) => Some(Json::of(reader)),
+            Self::Events | Self::Text(_) | Self::Answer(_) => None,
         }
     }
 
-    /// Whether no turn runs where it has come to.
-    pub fn is_idle(&self) -> bool {
-        self.conversation_of().is_none_or(|conversation| conversation.turn().is_none())
-    }
-
-    /// About how many bytes it takes to keep it while no turn runs.
-    pub fn weight(&self) -> usize {
-        let own = match self {
-            Self::Conversation(reader) => reader.projection().weight(),
-            _ => 0,
-        };
-        own + self.conversation_of().map_or(0, Conversation::weight)
+    /// A copy of the vocabulary of this kind that had this state.
+    pub fn restored(&self, state: &str) -> Option<Self> {
+        match self {
+            Self::Acp(_) => serde_json::from_str(state).ok().map(Self::Acp),
+            Self::Ui(_) => serde_json::from_str(state).ok().map(Self::Ui),
+            Self::Envelopes(_) => serde_json::from_str(state).ok().map(Self::Envelopes),
+            Self::Conversation(_) => serde_json::from_str(state).ok().map(Self::Conversation),
+            Self::Events | Self::Text(_) | Self::Answer(_) => None,
+        }
     }
 
     /// The frames for the next event.

@@ -6,6 +6,7 @@ pub mod backup_status;
 mod created_sessions;
 pub(crate) mod load;
 pub(crate) mod session_snapshots;
+mod snapshot_builder;
 pub(crate) mod vocabulary_snapshots;
 
 use std::path::PathBuf;
@@ -113,7 +114,6 @@ impl Daemon {
         metrics: Metrics,
     ) -> Arc<Self> {
         Arc::new(Self {
-            registry,
             metrics,
             stopping: CancellationToken::new(),
             ended: CancellationToken::new(),
@@ -126,7 +126,11 @@ impl Daemon {
             listings: FairLimiter::new(MAX_SEARCHES),
             load: Load::default(),
             session_snapshots: SessionSnapshots::default(),
-            vocabulary_snapshots: VocabularySnapshots::default(),
+            vocabulary_snapshots: VocabularySnapshots::below(
+                settings.sessions_dir.clone(),
+                registry.log().clone(),
+            ),
+            registry,
             open_design: Mutex::default(),
             settings,
         })

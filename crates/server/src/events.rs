@@ -48,7 +48,7 @@ pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
 
 /// A turn alone, as the UI of Open Design reads it: from `start`, or from where the client
 /// left it, to `end`.
-pub(crate) fn run(
+pub(crate) async fn run(
     daemon: &Arc<Daemon>,
     principal: &Principal,
     record: &SessionRecord,
@@ -57,7 +57,8 @@ pub(crate) fn run(
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
     let wanted = EventsRequest::run(turn, after, headers)?;
-    let reader = EventReader::new(daemon, record, &wanted, daemon.load.budget(&principal.name));
+    let budget = daemon.load.budget(&principal.name);
+    let reader = EventReader::new(daemon, record, &wanted, budget).await;
     let source = FrameSource::Log(Box::new(reader));
     Ok(sse::respond(FrameStream::new(source, daemon, principal)?))
 }
@@ -73,7 +74,8 @@ async fn events(
     let wanted = EventsRequest::read(&asked, request.headers())?;
     let record = daemon.visible(&id, &principal).await?;
     let handshake = Handshake::read(request.headers(), &socket::PROTOCOLS)?;
-    let reader = EventReader::new(&daemon, &record, &wanted, daemon.load.budget(&principal.name));
+    let budget = daemon.load.budget(&principal.name);
+    let reader = EventReader::new(&daemon, &record, &wanted, budget).await;
     let source = FrameSource::Log(Box::new(reader));
     Ok(respond(handshake, request, FrameStream::new(source, &daemon, &principal)?))
 }

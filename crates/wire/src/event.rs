@@ -29,17 +29,21 @@ pub use turn::{
     TurnEnded, TurnOutcome, TurnStarted, UsageScope,
 };
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{Category, Fault, Json, TurnId};
 
 /// Position in one session's log: starts at 1, has no gaps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 pub struct Seq(pub u64);
 
 /// Milliseconds since the Unix epoch, as the wall clock showed them. Order comes from
 /// [`Seq`]; clocks jump.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 pub struct Millis(pub i64);
 
 /// An event before the log has given it a place.

@@ -9,8 +9,8 @@ fn call(pieces: &[Value]) -> ToolCall {
         let piece = Json::of(piece);
         calls.merge(None, &JsonNode::of(&piece).object(), ReportKind::Update, Millis(0));
     }
-    assert_eq!(calls.all.len(), 1);
-    calls.all.remove(0)
+    assert_eq!(calls.known.len(), 1);
+    calls.known.into_values().next().unwrap()
 }
 
 #[test]
@@ -99,4 +99,33 @@ fn a_command_may_be_a_string_or_an_argv() {
     assert_eq!(command(json!({ "command": ["ls", "-l"] })).as_deref(), Some("ls -l"));
     assert_eq!(command(json!({ "command": 5 })), None);
     assert_eq!(command(json!("ls")), None);
+}
+
+fn report(calls: &mut Calls, id: &str, status: &str) -> CallKey {
+    let piece = Json::of(&json!({ "toolCallId": id, "status": status }));
+    let key = calls.merge(None, &JsonNode::of(&piece).object(), ReportKind::Update, Millis(0));
+    calls.begin(key);
+    if calls.get(key).is_ended() {
+        calls.end(key);
+    }
+    calls.free_ended();
+    key
+}
+
+#[test]
+fn the_oldest_calls_that_are_over_are_forgotten_and_no_open_one() {
+    let mut calls = Calls::default();
+    let open = report(&mut calls, "open", "in_progress");
+    let first = report(&mut calls, "0", "completed");
+    for n in 1..=MAX_OVER {
+        assert_eq!(report(&mut calls, "0", "completed"), first, "{n} later calls are over");
+        // A late update does not make it younger.
+        report(&mut calls, &n.to_string(), "completed");
+    }
+
+    assert_ne!(report(&mut calls, "0", "completed"), first);
+    assert_eq!(report(&mut calls, "open", "in_progress"), open);
+    assert_eq!(calls.known.len(), MAX_OVER + 1);
+    assert_eq!(calls.by_id.len(), MAX_OVER + 1);
+    assert_eq!(calls.get(first).id, "", "a forgotten call is an empty one");
 }

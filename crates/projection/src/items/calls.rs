@@ -1,20 +1,21 @@
 //! Tool calls as items: the members of a call that an event changes, with the agent's own bytes.
 
+use serde::{Deserialize, Serialize};
 use wire::Json;
 
 use super::{CommandExit, ConversationChange, ConversationPart, ItemsProjection, ToolItem};
-use crate::calls::{self, CallKey, CallStatus};
+use crate::calls::{self, CallKey, CallStatus, MAX_OVER};
 use crate::command_output::CommandOutput;
 use crate::content::parent_call;
 use crate::conversation::Conversation;
 use crate::json::{JsonNode, JsonObject};
 use crate::terminals::CommandEnd;
 
-/// Calls whose items are known; an update of an older call makes another item.
-const MAX_CALL_ITEMS: usize = 4_096;
+/// Calls whose items are known: as many as are known themselves, and some that are open.
+const MAX_CALL_ITEMS: usize = MAX_OVER + 256;
 
 /// The item of a call.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct CallItem {
     pub(super) key: String,
     /// The event that made the item.

@@ -1,11 +1,12 @@
 //! Questions as items, and how they were answered.
 
+use serde::{Deserialize, Serialize};
 use wire::event::{Decider, ElicitationRequested, ElicitationResolved, RecordedOutcome};
 use wire::{CallId, Json};
 
 use super::{
-    ConversationChange, ConversationItem, ConversationPart, ItemsProjection, QuestionForm,
-    QuestionItem, QuestionOption, Resolution, ToolItem,
+    ConversationChange, ConversationPart, ItemHead, ItemsProjection, QuestionForm, QuestionItem,
+    QuestionOption, Resolution, ToolItem,
 };
 use crate::calls::CallKey;
 use crate::conversation::Conversation;
@@ -13,9 +14,10 @@ use crate::json::JsonNode;
 use crate::question::{self, PermissionDecision};
 
 /// A question that was not answered.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct UnansweredQuestion {
-    item: ConversationItem,
+    head: ItemHead,
+    question: Box<QuestionItem>,
     /// The call that it is about.
     call: Option<CallKey>,
 }
@@ -71,8 +73,9 @@ impl ItemsProjection {
         if let Some(call) = call.filter(|_| question.is_for_person) {
             self.change_call(call, ToolItem { is_asked: Some(true), ..ToolItem::default() });
         }
-        let item = self.push(ConversationPart::Question(Box::new(question)), now);
-        self.questions.insert(id, UnansweredQuestion { item, call });
+        let question = Box::new(question);
+        let head = self.push(ConversationPart::Question(question.clone()), now);
+        self.questions.insert(id, UnansweredQuestion { head, question, call });
     }
 
     pub(super) fn decided(&mut self, decision: &PermissionDecision, now: &Conversation) {
@@ -93,23 +96,23 @@ impl ItemsProjection {
     }
 
     fn resolve(&mut self, id: CallId, how: Resolution, now: &Conversation) {
-        let Some(UnansweredQuestion { mut item, call }) = self.questions.remove(&id) else {
+        let Some(UnansweredQuestion { head, mut question, call }) = self.questions.remove(&id)
+        else {
             return;
         };
         if let Some(call) = call
             && let Some(item_of_call) = self.call_items.get_mut(&call)
         {
             // A question from before the call was known is no waiting time of the call.
-            if item.seq > item_of_call.seq {
-                let waited = u64::try_from(now.at().0.saturating_sub(item.time));
+            if head.seq > item_of_call.seq {
+                let waited = u64::try_from(now.at().0.saturating_sub(head.time));
                 item_of_call.waited_ms += waited.unwrap_or_default();
             }
             let (is_asked, waited_ms) = (Some(false), Some(item_of_call.waited_ms));
             self.change_call(call, ToolItem { is_asked, waited_ms, ..ToolItem::default() });
         }
-        if let ConversationPart::Question(question) = &mut item.part {
-            question.resolution = Some(how);
-        }
+        question.resolution = Some(how);
+        let item = head.with(ConversationPart::Question(question));
         self.out.push(ConversationChange::Replace { item });
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Types only. What an agent sent is in them as it came.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 use wire::event::{DecidedBy, Limit, RulePlace};
@@ -166,7 +166,7 @@ pub struct CommandExit {
 
 /// A question of the agent, or of Switchyard where a limit is reached.
 #[skip_serializing_none]
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QuestionItem {
     pub request_id: String,
@@ -186,7 +186,7 @@ pub struct QuestionItem {
     pub resolution: Option<Resolution>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionForm {
     /// One of the options is to be chosen.
@@ -195,7 +195,7 @@ pub enum QuestionForm {
     Elicitation,
 }
 
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QuestionOption {
     pub option_id: String,
@@ -205,7 +205,7 @@ pub struct QuestionOption {
 
 /// How a question was answered.
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Resolution {
     pub who: DecidedBy,
@@ -299,7 +299,7 @@ pub struct ConversationState {
     pub has_new_settings: bool,
 }
 
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunningTurn {
     pub turn: String,
@@ -309,7 +309,7 @@ pub struct RunningTurn {
 }
 
 /// A prompt whose turn has not begun.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueuedPrompt {
     pub turn: String,

@@ -4,6 +4,7 @@
 //! output, as a block of Markdown; and an update of the tool call that shows a terminal when there
 //! is more output. Everything else about an update stays byte for byte.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use wire::{Event, Json, Kind};
 
@@ -15,7 +16,7 @@ const SHOWN_BYTES: usize = 8 << 10;
 /// Tool calls that show a terminal and may be updated again.
 const MAX_CALLS: usize = 64;
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct TerminalsAsText {
     session: String,
     terminals: Terminals,
@@ -24,7 +25,7 @@ pub struct TerminalsAsText {
     all_are_ours: bool,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct TerminalCall {
     id: String,
     /// As the agent gave it.

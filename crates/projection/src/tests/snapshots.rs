@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::recording::events_of;
 use crate::{
-    AcpReplay, AnswerProjection, EnvelopesProjection, LogReader, TextOptions, TextProjection,
-    UiProjection, Vocabulary,
+    AcpReplay, AnswerProjection, EnvelopesProjection, LogReader, STATE_VERSION, TextOptions,
+    TextProjection, UiProjection, Vocabulary,
 };
 
 const RECORDINGS: [&str; 11] = [
@@ -122,4 +122,24 @@ fn the_answer_alone() {
         writeln!(answers, "{name}: {answer:?}").unwrap();
     }
     insta::assert_snapshot!("quiet", answers);
+}
+
+/// The states that are stored. Where one differs, [`STATE_VERSION`] is to be raised.
+#[test]
+fn states_of_the_vocabularies() {
+    let mut states = String::new();
+    for name in ["claude-agent-acp-edit", "copilot-shell-fail", "hermes-plan"] {
+        for mut vocabulary in Vocabulary::all_with_states("session") {
+            let events = events_of(name);
+            // In the middle of a turn, and after it.
+            for (n, event) in (1..).zip(&events) {
+                vocabulary.frames(event);
+                if n == events.len() * 2 / 3 || n == events.len() {
+                    let state = vocabulary.state().expect("a state");
+                    writeln!(states, "{name} {n}: {}", state.as_str()).unwrap();
+                }
+            }
+        }
+    }
+    insta::assert_snapshot!(format!("states-of-version-{STATE_VERSION}"), states);
 }

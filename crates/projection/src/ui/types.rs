@@ -3,7 +3,7 @@
 //! Types only. `permission_request` and `permission_resolved` are additions; a client that
 //! does not know a type ignores it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use wire::{Category, Json};
 
@@ -46,7 +46,7 @@ impl UiEvent {
 
 /// A turn starts.
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UiStart {
     pub run_id: Option<String>,

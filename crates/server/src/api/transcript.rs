@@ -7,7 +7,7 @@ use axum::body::{Body, Bytes};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use projection::{AcpReplay, Frame, TextOptions, TextProjection, Vocabulary};
+use projection::{Frame, TextOptions, TextProjection, Vocabulary};
 use serde::{Deserialize, Serialize};
 use store::{EventLog, ReadBudget, ReadPermit};
 use utoipa::{IntoParams, ToSchema};
@@ -15,6 +15,7 @@ use wire::{Seq, SessionId};
 
 use super::document::TranscriptData;
 use crate::daemon::load::LoadPermit;
+use crate::daemon::vocabulary_snapshots::{SnapshotFormat, SnapshotKey};
 use crate::input::{self, Observer, QueryParams, SessionRequest};
 use crate::limits::with_stall_timeout;
 use crate::problem::Problem;
@@ -78,9 +79,19 @@ pub(crate) async fn transcript(
     let _place = daemon.load.lookup(&principal.name).await;
     let (log, budget) = (daemon.registry.log(), daemon.load.budget(&principal.name));
     let mut taken = Some(budget.take(MAX_PAGE_BYTES).await);
-    let mut vocabulary = format.vocabulary(record.id);
-    // All other formats depend on the events before.
-    let mut after = if format == TranscriptFormat::Json { Seq(begin) } else { Seq(0) };
+    let snapshots = &daemon.vocabulary_snapshots;
+    let key = format.snapshots().map(|format| {
+        let (session, epoch) = (record.id, record.epoch);
+        SnapshotKey { session, epoch, format }
+    });
+    let (mut after, mut vocabulary) = match key {
+        Some(key) => snapshots.before(key, Seq(begin)).await,
+        None => (Seq(0), format.vocabulary(record.id)),
+    };
+    if format == TranscriptFormat::Json {
+        // All others depend on the events before.
+        after = Seq(begin);
+    }
     let (mut items, mut n_events, mut n_bytes) = (Vec::new(), 0, 0);
     let mut next = None;
     'reading: while after < record.head {
@@ -107,6 +118,9 @@ pub(crate) async fn transcript(
             after = event.seq;
             let said = vocabulary.frames(event).into_iter().map(Frame::into_json);
             let said: Vec<_> = said.collect();
+            if let Some(key) = key {
+                snapshots.keep(key, event.seq, &vocabulary);
+            }
             if event.seq.0 > begin {
                 n_events += 1;
                 n_bytes += said.iter().map(|said| said.as_str().len()).sum::<usize>();
@@ -227,17 +241,25 @@ pub(crate) enum TranscriptFormat {
 
 impl TranscriptFormat {
     pub(crate) fn vocabulary(self, session: SessionId) -> Vocabulary {
-        match self {
-            Self::Json => Vocabulary::Events,
-            Self::Acp => Vocabulary::Acp(Box::new(AcpReplay::new(session.to_string()))),
-            Self::Ui => Vocabulary::ui(),
-            Self::Envelopes => Vocabulary::envelopes(session.to_string()),
-            Self::Conversation => Vocabulary::conversation(),
-            Self::Text => {
+        match (self.snapshots(), self) {
+            (Some(format), _) => format.vocabulary(session),
+            (None, Self::Text) => {
                 let style =
                     TextOptions { color: false, width: 0, verbose: false, show_thinking: true };
                 Vocabulary::text(TextProjection::new(style).with_prompts())
             }
+            (None, _) => Vocabulary::Events,
+        }
+    }
+
+    /// The format of its snapshots, if there are any.
+    fn snapshots(self) -> Option<SnapshotFormat> {
+        match self {
+            Self::Acp => Some(SnapshotFormat::Acp),
+            Self::Ui => Some(SnapshotFormat::Ui),
+            Self::Envelopes => Some(SnapshotFormat::Envelopes),
+            Self::Conversation => Some(SnapshotFormat::Conversation),
+            Self::Json | Self::Text => None,
         }
     }
 }

@@ -1,46 +1,62 @@
 //! Snapshots of vocabularies, from which a reader goes on in the middle of a log.
 //!
-//! The frames of a vocabulary depend on all events before. So that a reader that comes back does
-//! not replay a long log from its first event, states of vocabularies are kept from when nothing
-//! ran: a few, each small, the newest.
+//! The frames of a vocabulary depend on all events before. So that neither a page of a long
+//! transcript nor a reader that comes back has the log read from its first event, states are kept
+//! at intervals beside the session's other files. Readers keep them as they pass, and
+//! [`snapshot_builder`](super::snapshot_builder) where nobody does.
+//!
+//! Always true: a snapshot that is missing, damaged or of another version costs time and nothing
+//! else; all of them can be removed at any moment.
 
-use std::collections::VecDeque;
-use std::sync::Mutex;
+mod storage;
+
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use projection::Vocabulary;
-use serde::Serialize;
-use wire::{Seq, SessionId, TurnId};
+use store::EventLog;
+use wire::{Seq, SessionId};
 
-use crate::locking::Locking as _;
+use crate::dir_handles::blocking;
 
-/// Snapshots of all sessions together.
-const MAX_KEPT: usize = 64;
-const MAX_KEPT_BYTES: usize = 8 << 20;
-/// Limit of one snapshot, beyond which the log is read again: that of some thousand calls is
-/// smaller.
-const MAX_BYTES: usize = 2 << 20;
-/// Events between two snapshots of a log; fewer are quickly read.
-const LEAST_EVENTS: u64 = 256;
+/// Events between two snapshots of a log. So many are read in some ten milliseconds.
+pub(super) const SPACING: u64 = 4096;
+/// A state of so many bytes is kept every [`SPACING`] events, one that is larger as much more
+/// rarely: the snapshots of a log take a small part of what the log does.
+const BYTES_FOR_SPACING: usize = 128 << 10;
+/// A state that is larger is not kept at all.
+const MAX_BYTES: usize = 4 << 20;
 
-#[derive(Debug)]
-pub(crate) struct VocabularySnapshots {
-    kept: Mutex<VecDeque<VocabularySnapshot>>,
-    /// Events between two snapshots of the same log.
-    least_events: u64,
+/// A vocabulary that remembers events, and of which there are snapshots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SnapshotFormat {
+    Acp,
+    Ui,
+    Envelopes,
+    Conversation,
 }
 
-impl Default for VocabularySnapshots {
-    fn default() -> Self {
-        Self::every(LEAST_EVENTS)
+impl SnapshotFormat {
+    pub(crate) const ALL: [Self; 4] = [Self::Acp, Self::Ui, Self::Envelopes, Self::Conversation];
+
+    /// As it is before the first event.
+    pub(crate) fn vocabulary(self, session: SessionId) -> Vocabulary {
+        match self {
+            Self::Acp => Vocabulary::acp(session.to_string()),
+            Self::Ui => Vocabulary::ui(),
+            Self::Envelopes => Vocabulary::envelopes(session.to_string()),
+            Self::Conversation => Vocabulary::conversation(),
+        }
     }
-}
 
-#[derive(Debug)]
-struct VocabularySnapshot {
-    log: SnapshotKey,
-    seq: Seq,
-    n_bytes: usize,
-    vocabulary: Vocabulary,
+    fn name(self) -> &'static str {
+        match self {
+            Self::Acp => "acp",
+            Self::Ui => "ui",
+            Self::Envelopes => "envelopes",
+            Self::Conversation => "conversation",
+        }
+    }
 }
 
 /// A log in one vocabulary.
@@ -48,127 +64,80 @@ struct VocabularySnapshot {
 pub(crate) struct SnapshotKey {
     pub(crate) session: SessionId,
     pub(crate) epoch: u64,
-    pub(crate) format: StreamFormat,
+    pub(crate) format: SnapshotFormat,
 }
 
-/// The vocabulary of the frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum StreamFormat {
-    Acp,
-    Ui,
-    Envelopes,
-    Conversation,
-    /// One turn alone, as the UI of Open Design reads it.
-    Run(TurnId),
+/// The snapshots of all sessions.
+#[derive(Clone)]
+pub(crate) struct VocabularySnapshots {
+    log: Arc<dyn EventLog>,
+    /// The sessions' own directories.
+    sessions: PathBuf,
+}
+
+impl std::fmt::Debug for VocabularySnapshots {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VocabularySnapshots").field("in", &self.sessions).finish_non_exhaustive()
+    }
 }
 
 impl VocabularySnapshots {
-    pub(crate) fn every(least_events: u64) -> Self {
-        Self { kept: Mutex::default(), least_events }
+    pub(crate) fn below(sessions: PathBuf, log: Arc<dyn EventLog>) -> Self {
+        Self { log, sessions }
     }
 
-    /// Keeps a vocabulary that has read up to `seq`, unless that is not worth it.
+    /// The vocabulary as it was after the last snapshot that is not after `seq`, and the event that
+    /// it had read to; as it is before the first event, if there is none.
+    pub(crate) async fn before(&self, log: SnapshotKey, seq: Seq) -> (Seq, Vocabulary) {
+        let fresh = (Seq(0), log.format.vocabulary(log.session));
+        if seq.0 < SPACING {
+            return fresh;
+        }
+        let sessions = self.sessions.clone();
+        let found = blocking(move || Ok(storage::load(&sessions, log, seq))).await;
+        found.ok().flatten().unwrap_or(fresh)
+    }
+
+    /// Keeps a vocabulary that has just read the event `seq`, if one is to be kept there. Nobody
+    /// waits for that.
     pub(crate) fn keep(&self, log: SnapshotKey, seq: Seq, vocabulary: &Vocabulary) {
-        let mut kept = self.kept.locked();
-        let last = kept.iter().filter(|one| one.log == log).map(|one| one.seq.0).max();
-        let is_new = seq.0 >= last.unwrap_or_default() + self.least_events;
-        if !is_new || !vocabulary.is_idle() {
+        if !seq.0.is_multiple_of(SPACING) || storage::is_kept(&self.sessions, log, seq) {
             return;
         }
-        let n_bytes = vocabulary.weight();
-        if n_bytes > MAX_BYTES {
+        let Some(state) = vocabulary.state() else { return };
+        let n_bytes = state.as_str().len();
+        let factor = n_bytes.div_ceil(BYTES_FOR_SPACING).next_power_of_two() as u64;
+        if n_bytes > MAX_BYTES || !seq.0.is_multiple_of(SPACING * factor) {
             return;
         }
-        kept.push_back(VocabularySnapshot { log, seq, n_bytes, vocabulary: vocabulary.clone() });
-        let mut n_kept_bytes: usize = kept.iter().map(|one| one.n_bytes).sum();
-        while kept.len() > MAX_KEPT || n_kept_bytes > MAX_KEPT_BYTES {
-            let Some(oldest) = kept.pop_front() else { break };
-            n_kept_bytes -= oldest.n_bytes;
-        }
+        let Self { log: events, sessions } = self.clone();
+        task::spawn(async move {
+            let store = {
+                let sessions = sessions.clone();
+                blocking(move || storage::store(&sessions, log, seq, &state))
+            };
+            if let Err(error) = store.await {
+                tracing::debug!(session = %log.session, %error, "no snapshot of a vocabulary");
+            }
+            // What is written while a session is deleted would be left over.
+            if let Ok(None) = events.session(log.session).await {
+                let _ = blocking(move || storage::remove(&sessions, log.session)).await;
+            }
+        });
     }
 
-    /// The last snapshot that is not after `seq`.
-    pub(crate) fn before(&self, log: SnapshotKey, seq: Seq) -> Option<(Seq, Vocabulary)> {
-        let kept = self.kept.locked();
-        let fitting = kept.iter().filter(|one| one.log == log && one.seq <= seq);
-        let last = fitting.max_by_key(|one| one.seq)?;
-        Some((last.seq, last.vocabulary.clone()))
-    }
-
-    /// Drops the snapshots of a deleted session.
-    pub(crate) fn forget(&self, session: SessionId) {
-        let mut kept = self.kept.locked();
-        kept.retain(|one| one.log.session != session);
+    /// The last event that all vocabularies of a log have a snapshot of. Those of other epochs are
+    /// removed.
+    pub(crate) async fn kept_to(&self, session: SessionId, epoch: u64) -> Seq {
+        let sessions = self.sessions.clone();
+        let listed = blocking(move || {
+            let last = |format| storage::last(&sessions, SnapshotKey { session, epoch, format });
+            storage::remove_other_epochs(&sessions, session, epoch);
+            Ok(SnapshotFormat::ALL.map(last).into_iter().min().unwrap_or_default())
+        });
+        listed.await.unwrap_or_default()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::events::testing;
-
-    #[test]
-    fn a_few_are_kept_where_nothing_runs_and_none_of_a_session_that_is_gone() {
-        let log = |n: u8| SnapshotKey {
-            session: SessionId::from_entropy(&[n; 64]),
-            epoch: 1,
-            format: StreamFormat::Ui,
-        };
-        let snapshots = VocabularySnapshots::every(2);
-        let mut vocabulary = Vocabulary::ui();
-        let mut n_idle = 0;
-        for event in testing::events() {
-            vocabulary.frames(&event);
-            n_idle += u64::from(vocabulary.is_idle());
-            snapshots.keep(log(0), event.seq, &vocabulary);
-        }
-        let n_kept = snapshots.kept.lock().unwrap().len() as u64;
-        assert!(n_kept > 0 && n_kept < n_idle, "{n_kept} of {n_idle}");
-        let (seq, _) = snapshots.before(log(0), Seq(u64::MAX)).unwrap();
-        assert!(snapshots.before(log(0), Seq(seq.0 - 1)).is_none_or(|(before, _)| before < seq));
-        assert!(snapshots.before(log(1), Seq(u64::MAX)).is_none());
-        assert!(snapshots.before(SnapshotKey { epoch: 2, ..log(0) }, Seq(u64::MAX)).is_none());
-        for n in 1..=100 {
-            snapshots.keep(log(n), Seq(1000), &vocabulary);
-        }
-        assert_eq!(snapshots.kept.lock().unwrap().len(), MAX_KEPT);
-        let n_bytes: usize = snapshots.kept.lock().unwrap().iter().map(|one| one.n_bytes).sum();
-        assert!(n_bytes > 0 && n_bytes <= MAX_KEPT_BYTES);
-        snapshots.forget(log(100).session);
-        assert!(snapshots.before(log(100), Seq(u64::MAX)).is_none());
-    }
-
-    /// It is long sessions that need them.
-    #[test]
-    fn a_session_of_many_calls_is_kept_and_all_together_weigh_little() {
-        let recorded = testing::events();
-        let turn = recorded.iter().find_map(|event| event.turn);
-        let event = |seq: u64, kind: &str, payload: &serde_json::Value| wire::Event {
-            seq: Seq(seq),
-            at: wire::Millis(0),
-            turn,
-            kind: wire::Kind::from_log(kind),
-            payload: wire::Json::of(payload),
-        };
-        let mut vocabulary = Vocabulary::conversation();
-        for n in 1..=2000 {
-            let output = "x".repeat(2000);
-            let update = serde_json::json!({ "toolCallId": format!("call-{n}"), "title": "Read it",
-                "status": "completed", "rawInput": { "path": "a" }, "rawOutput": output });
-            let payload = serde_json::json!({ "sessionId": "s", "update": update });
-            vocabulary.frames(&event(n, "tool_call", &payload));
-        }
-        vocabulary.frames(&event(2001, "session_closed", &serde_json::json!({})));
-        let snapshots = VocabularySnapshots::default();
-        for n in 0..30 {
-            let session = SessionId::from_entropy(&[n; 64]);
-            let log = SnapshotKey { session, epoch: 1, format: StreamFormat::Conversation };
-            snapshots.keep(log, Seq(2001), &vocabulary);
-            assert!(snapshots.before(log, Seq(3000)).is_some(), "{} bytes", vocabulary.weight());
-        }
-        let kept = snapshots.kept.lock().unwrap();
-        assert!(kept.len() > 1 && kept.len() < 30);
-        assert!(kept.iter().map(|one| one.n_bytes).sum::<usize>() <= MAX_KEPT_BYTES);
-    }
-}
+mod tests;

@@ -5,17 +5,18 @@
 //! that was cut anywhere goes on as if it had not been.
 
 use projection::{Frame, Vocabulary};
-use wire::{Event, Seq, SessionId};
+use wire::{Event, Seq};
 
 use super::frame_buffer::FrameBuffer;
-use super::query::{FrameId, LogPosition};
-use crate::daemon::vocabulary_snapshots::{SnapshotKey, StreamFormat, VocabularySnapshots};
+use super::query::{FrameId, LogPosition, LogView, StreamFormat};
+use crate::daemon::vocabulary_snapshots::{SnapshotKey, VocabularySnapshots};
 use crate::open_design::run_vocabulary::{RunVocabulary, is_end};
 
 #[derive(Debug)]
 pub(super) struct FrameEncoder {
     sent_to: LogPosition,
     epoch: u64,
+    snapshots: Option<SnapshotKey>,
     vocabulary: EncoderVocabulary,
 }
 
@@ -29,43 +30,47 @@ enum EncoderVocabulary {
 impl FrameEncoder {
     /// An encoder for a reader who has come to `sent_to`, and the event after which it needs the log:
     /// frames depend on all events before them, but for those that a snapshot covers.
-    pub(super) fn new(
-        log: SnapshotKey,
+    pub(super) async fn new(
+        log: LogView,
         sent_to: LogPosition,
         snapshots: &VocabularySnapshots,
     ) -> (Self, Seq) {
-        let SnapshotKey { session, epoch, format } = log;
-        let begin = |new: fn(SessionId) -> Vocabulary| {
-            let known = snapshots.before(log, sent_to.complete());
-            let (seq, vocabulary) = known.unwrap_or_else(|| (Seq(0), new(session)));
-            (EncoderVocabulary::Projected(vocabulary), seq)
-        };
-        let (vocabulary, after) = match format {
-            StreamFormat::Acp => (EncoderVocabulary::Log, sent_to.complete()),
-            StreamFormat::Ui => begin(|_| Vocabulary::ui()),
-            StreamFormat::Envelopes => begin(|session| Vocabulary::envelopes(session.to_string())),
-            StreamFormat::Conversation => begin(|_| Vocabulary::conversation()),
+        match log.snapshots() {
+            Some(key) => {
+                let (after, vocabulary) = snapshots.before(key, sent_to.complete()).await;
+                (Self::after(log, sent_to, vocabulary), after)
+            }
+            None => Self::without_snapshots(log, sent_to),
+        }
+    }
+
+    /// An encoder whose vocabulary has read the log up to some event that is not after `sent_to`.
+    fn after(log: LogView, sent_to: LogPosition, vocabulary: Vocabulary) -> Self {
+        let (epoch, snapshots) = (log.epoch, log.snapshots());
+        Self { sent_to, epoch, snapshots, vocabulary: EncoderVocabulary::Projected(vocabulary) }
+    }
+
+    fn without_snapshots(log: LogView, sent_to: LogPosition) -> (Self, Seq) {
+        let (vocabulary, after) = match log.format {
             StreamFormat::Run(turn) => {
                 (EncoderVocabulary::Run(Box::new(RunVocabulary::new(turn))), Seq(0))
             }
+            _ => (EncoderVocabulary::Log, sent_to.complete()),
         };
-        (Self { sent_to, epoch, vocabulary }, after)
+        (Self { sent_to, epoch: log.epoch, snapshots: None, vocabulary }, after)
     }
 
-    /// Keeps a snapshot, from which other readers can begin.
-    pub(super) fn keep_snapshot(
-        &self,
-        log: SnapshotKey,
-        read_to: Seq,
-        snapshots: &VocabularySnapshots,
-    ) {
-        if let EncoderVocabulary::Projected(vocabulary) = &self.vocabulary {
-            snapshots.keep(log, read_to, vocabulary);
+    /// Keeps a snapshot after the event that was encoded last, if it is time for one.
+    pub(super) fn keep_snapshot(&self, read_to: Seq, snapshots: &VocabularySnapshots) {
+        if let (Some(key), EncoderVocabulary::Projected(vocabulary)) =
+            (self.snapshots, &self.vocabulary)
+        {
+            snapshots.keep(key, read_to, vocabulary);
         }
     }
 
     pub(super) fn encode(&mut self, event: &Event, buffer: &mut FrameBuffer) {
-        let Self { sent_to, epoch, vocabulary } = self;
+        let Self { sent_to, epoch, vocabulary, snapshots: _ } = self;
         let (sent_to, epoch) = (*sent_to, *epoch);
         let whole = FrameId { place: LogPosition { seq: event.seq, part: None }, epoch };
         let frames = match vocabulary {

@@ -7,10 +7,10 @@
 use std::fmt;
 
 use axum::http::HeaderMap;
-use serde::Deserialize;
-use wire::{Seq, TurnId};
+use serde::{Deserialize, Serialize};
+use wire::{Seq, SessionId, TurnId};
 
-use crate::daemon::vocabulary_snapshots::StreamFormat;
+use crate::daemon::vocabulary_snapshots::{SnapshotFormat, SnapshotKey};
 use crate::problem::Problem;
 
 /// The query of a request, not parsed yet.
@@ -106,6 +106,47 @@ pub(super) struct LogPosition {
     pub(super) seq: Seq,
     /// The frame, from 1 on; none for the last one of the event.
     pub(super) part: Option<u32>,
+}
+
+/// The vocabulary of the frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum StreamFormat {
+    /// The events as they are.
+    Acp,
+    Ui,
+    Envelopes,
+    Conversation,
+    /// One turn alone, as the UI of Open Design reads it.
+    Run(TurnId),
+}
+
+/// A log as a stream tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LogView {
+    pub(super) session: SessionId,
+    pub(super) epoch: u64,
+    pub(super) format: StreamFormat,
+}
+
+impl LogView {
+    /// The key of its snapshots, if there are any.
+    pub(super) fn snapshots(self) -> Option<SnapshotKey> {
+        let Self { session, epoch, format } = self;
+        Some(SnapshotKey { session, epoch, format: format.snapshots()? })
+    }
+}
+
+impl StreamFormat {
+    /// That of its snapshots, if its frames depend on the events before.
+    pub(super) fn snapshots(self) -> Option<SnapshotFormat> {
+        match self {
+            Self::Ui => Some(SnapshotFormat::Ui),
+            Self::Envelopes => Some(SnapshotFormat::Envelopes),
+            Self::Conversation => Some(SnapshotFormat::Conversation),
+            Self::Acp | Self::Run(_) => None,
+        }
+    }
 }
 
 impl LogPosition {

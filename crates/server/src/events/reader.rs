@@ -14,9 +14,10 @@ use wire::{Event, Kind, Seq};
 use super::ending::StreamEnd;
 use super::frame_buffer::FrameBuffer;
 use super::frame_encoder::FrameEncoder;
-use super::query::{EventsRequest, LogPosition, ResyncReason, StreamStart, StreamUntil};
+use super::query::{
+    EventsRequest, LogPosition, LogView, ResyncReason, StreamFormat, StreamStart, StreamUntil,
+};
 use crate::daemon::Daemon;
-use crate::daemon::vocabulary_snapshots::{SnapshotKey, StreamFormat};
 
 /// Events read at once.
 const N_READ: usize = 256;
@@ -27,7 +28,7 @@ const BUFFER_FRAMES: usize = 256;
 #[derive(Debug)]
 pub(super) struct EventReader {
     daemon: Arc<Daemon>,
-    log: SnapshotKey,
+    log: LogView,
     until: StreamUntil,
     encoder: FrameEncoder,
     /// The last event that the encoder was given.
@@ -49,7 +50,7 @@ pub(super) struct EventReader {
 }
 
 impl EventReader {
-    pub(super) fn new(
+    pub(super) async fn new(
         daemon: &Arc<Daemon>,
         record: &SessionRecord,
         wanted: &EventsRequest,
@@ -60,8 +61,8 @@ impl EventReader {
             StreamStart::After(place) => place,
             StreamStart::Resync(_) => LogPosition::START,
         };
-        let log = SnapshotKey { session: record.id, epoch: record.epoch, format: wanted.format };
-        let (encoder, read_to) = FrameEncoder::new(log, told, &daemon.vocabulary_snapshots);
+        let log = LogView { session: record.id, epoch: record.epoch, format: wanted.format };
+        let (encoder, read_to) = FrameEncoder::new(log, told, &daemon.vocabulary_snapshots).await;
         Self {
             daemon: daemon.clone(),
             log,
@@ -191,6 +192,7 @@ impl EventReader {
             }
             self.encoder.encode(&event, buffer);
             self.read_to = event.seq;
+            self.encoder.keep_snapshot(event.seq, &self.daemon.vocabulary_snapshots);
             self.halted = None;
             if self.is_awaited_end(&event) {
                 self.ending = Some(StreamEnd::Done("turn_ended"));
@@ -212,7 +214,8 @@ impl EventReader {
         if record.epoch != self.log.epoch {
             self.log.epoch = record.epoch;
             (self.encoder, self.read_to) =
-                FrameEncoder::new(self.log, LogPosition::START, &self.daemon.vocabulary_snapshots);
+                FrameEncoder::new(self.log, LogPosition::START, &self.daemon.vocabulary_snapshots)
+                    .await;
             self.write_resync(ResyncReason::OtherEpoch, record.head, buffer);
         }
         Ok(())
@@ -232,7 +235,6 @@ impl EventReader {
                 }
                 return Ok(());
             }
-            self.encoder.keep_snapshot(self.log, self.read_to, &self.daemon.vocabulary_snapshots);
             if let Some(reason) = self.is_over().await? {
                 // Its end may have been written between the reading and the question.
                 self.read_page().await?;

@@ -1,6 +1,7 @@
 //! A daemon in memory with one session in its log, for tests; and a recorded log, of several turns
 //! with all that the demo agent can do.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,10 +18,9 @@ use testkit::MemoryLog;
 use tokio::sync::mpsc;
 use wire::{Category, Draft, Event, Fault, Json, Kind, Millis, Seq, SessionId, TurnId};
 
-use super::query::{Cursor, EventsRequest, StreamUntil};
+use super::query::{Cursor, EventsRequest, StreamFormat, StreamUntil};
 use super::reader::EventReader;
 use super::stream::{FrameSource, FrameStream};
-use crate::daemon::vocabulary_snapshots::StreamFormat;
 use crate::daemon::{Daemon, DaemonSettings, StreamPace};
 use crate::metrics::Metrics;
 use crate::principal::Principal;
@@ -52,8 +52,12 @@ impl AgentSource for NoAgents {
 }
 
 impl One {
-    /// The log is the recorded one.
+    /// The log is the recorded one. Sessions have no directories of their own.
     pub(crate) async fn new() -> Self {
+        Self::with_sessions_dir(PathBuf::new()).await
+    }
+
+    pub(crate) async fn with_sessions_dir(sessions_dir: PathBuf) -> Self {
         let log = Arc::new(MemoryLog::new());
         let setup = WorkerSetup {
             keeper_exe: "/nonexistent".into(),
@@ -69,7 +73,7 @@ impl One {
         let registry = SessionRegistry::new(context, Arc::new(NoAgents), policy, warm);
         let daemon = Daemon::new(
             registry,
-            DaemonSettings { pace: PACE, ..DaemonSettings::default() },
+            DaemonSettings { pace: PACE, sessions_dir, ..DaemonSettings::default() },
             Metrics::new(["demo"]),
         );
         let id = SessionId::from_entropy(&[3; 64]);
@@ -92,7 +96,7 @@ impl One {
         self.log.append(Batch::new(self.id, drafts)).await.unwrap();
     }
 
-    pub(super) async fn record(&self) -> SessionRecord {
+    pub(crate) async fn record(&self) -> SessionRecord {
         self.log.session(self.id).await.unwrap().unwrap()
     }
 
@@ -105,7 +109,7 @@ impl One {
         let record = self.record().await;
         let wanted = EventsRequest { cursor, format, until };
         let budget = self.daemon.load.budget(&self.principal.name);
-        EventReader::new(&self.daemon, &record, &wanted, budget)
+        EventReader::new(&self.daemon, &record, &wanted, budget).await
     }
 
     pub(super) async fn stream(&self) -> FrameStream {
@@ -114,7 +118,7 @@ impl One {
     }
 }
 
-fn new_session(id: SessionId, created: Millis) -> NewSession {
+pub(crate) fn new_session(id: SessionId, created: Millis) -> NewSession {
     NewSession {
         id,
         agent: "demo".into(),
@@ -139,7 +143,7 @@ pub(crate) fn events() -> Vec<Event> {
     lines.map(|line| event(serde_json::from_str(line).unwrap())).collect()
 }
 
-pub(super) fn drafts() -> Vec<Draft> {
+pub(crate) fn drafts() -> Vec<Draft> {
     let draft = |Event { at, turn, kind, payload, .. }| Draft { at, turn, kind, payload };
     events().into_iter().map(draft).collect()
 }

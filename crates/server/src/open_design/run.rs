@@ -165,7 +165,7 @@ pub(super) async fn events(
 ) -> Result<Response, Problem> {
     let (record, run) = runs.find(&principal, &id).await?;
     let after = wanted.after.filter(|after| !after.is_empty());
-    crate::events::run(&runs.daemon, &principal, &record, run.id, after, &headers)
+    crate::events::run(&runs.daemon, &principal, &record, run.id, after, &headers).await
 }
 
 /// Begins a run and streams it. Whoever closes the connection leaves the run alone, unless
@@ -184,7 +184,7 @@ pub(super) async fn chat(
     let record = runs.daemon.registry.record(begun.session).await?;
     let headers = HeaderMap::new();
     let streamed =
-        crate::events::run(&runs.daemon, &principal, &record, begun.run, None, &headers)?;
+        crate::events::run(&runs.daemon, &principal, &record, begun.run, None, &headers).await?;
     let Some(leash) = ends_with_us else { return Ok(streamed) };
     let (head, body) = streamed.into_parts();
     let held = body.into_data_stream().map(move |chunk| {

@@ -75,6 +75,8 @@ pub(crate) async fn serve(
     let mut announcing = WebhookTask { base_url, running: None };
     // From the first note on: turns that an earlier daemon left were ended just now.
     announcing.run(webhook, &daemon, || 0)?;
+    let building = daemon.clone();
+    task::spawn(async move { building.build_snapshots(&building.stopping).await });
     if let Some(schedule) = BackupSchedule::of(&config) {
         task::spawn(schedule.run(daemon.clone(), daemon.stopping.clone()));
     }
