@@ -459,7 +459,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Makes a session that begins with the conversation of this one. */
+        /**
+         * Makes a session that begins with the conversation of this one. With `Prefer: respond-async` it is
+         *     told at once, with the status `copying`; copying goes on also if the client leaves.
+         */
         post: operations["forkSession"];
         delete?: never;
         options?: never;
@@ -1777,7 +1780,7 @@ export interface components {
             verified: components["schemas"]["ResumeProof"];
         };
         /** @enum {string} */
-        SessionStatus: "idle" | "running" | "requires_action" | "interrupted" | "failed" | "closed" | "damaged";
+        SessionStatus: "idle" | "running" | "requires_action" | "interrupted" | "failed" | "closed" | "damaged" | "copying";
         /** @description The usage of a session over its whole life, as far as its agent reports it. */
         SessionUsage: {
             /** Format: double */
@@ -3046,6 +3049,15 @@ export interface operations {
         responses: {
             /** @description The new session */
             201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description The new session, while it is copied */
+            202: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -10,6 +10,7 @@ const LOOK: Record<ShownStatus, { word: string; tone: string; icon: IconName }> 
   failed: { word: "Failed", tone: "bad", icon: "warning" },
   damaged: { word: "Damaged", tone: "bad", icon: "warning" },
   closed: { word: "Closed", tone: "", icon: "stop" },
+  copying: { word: "Copying", tone: "", icon: "clock" },
 };
 
 export function StatusBadge({ status, pending = 0 }: { status: ShownStatus; pending?: number }) {

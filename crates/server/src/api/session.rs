@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -19,6 +19,7 @@ use sessions::permission::PermissionMode;
 use sessions::registry::SessionStatus;
 use sessions::session::SessionHandle;
 use store::SessionRecord;
+use tokio::sync::oneshot;
 use utoipa::ToSchema;
 use wire::{Fault, Seq, SessionId};
 
@@ -382,20 +383,40 @@ pub(crate) struct ForkBody {
     up_to: Option<u64>,
 }
 
-/// Makes a session that begins with the conversation of this one.
+/// Makes a session that begins with the conversation of this one. With `Prefer: respond-async` it is
+/// told at once, with the status `copying`; copying goes on also if the client leaves.
 #[utoipa::path(post, path = "/v1/sessions/{id}/fork", operation_id = "forkSession", tag = "sessions", request_body = Option<ForkBody>,
     params(("id" = String, Path, description = "The session")),
-    responses((status = 201, description = "The new session", body = SessionView)))]
+    responses((status = 201, description = "The new session", body = SessionView),
+        (status = 202, description = "The new session, while it is copied", body = SessionView)))]
 pub(crate) async fn fork(
     session: SessionRequest<Operator>,
+    headers: HeaderMap,
     OptionalJsonBody(fork): OptionalJsonBody<ForkBody>,
 ) -> Result<Response, Problem> {
     let (daemon, principal, record) = session.visible().await?;
     let (registry, maker) = (daemon.registry.clone(), Some(principal.maker()));
-    let forking = async move { registry.fork(record.id, fork.up_to.map(Seq), maker).await };
-    let forked = task::spawn(forking).await;
-    let id = forked??;
+    let (sender, made) = oneshot::channel();
+    let forking = task::spawn(async move {
+        let made = |id| {
+            let _ = sender.send(id);
+        };
+        registry.fork_telling(record.id, fork.up_to.map(Seq), maker, made).await
+    });
+    if prefers_early_answer(&headers)
+        && let Ok(id) = made.await
+    {
+        return Ok(with_location(StatusCode::ACCEPTED, SessionView::now(&daemon, id).await?));
+    }
+    let id = forking.await??;
     Ok(with_location(StatusCode::CREATED, SessionView::now(&daemon, id).await?))
+}
+
+/// Whether the client asks for an answer before the work is done (RFC 7240).
+fn prefers_early_answer(headers: &HeaderMap) -> bool {
+    let values = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+    let mut wanted = values.flat_map(|value| value.split(','));
+    wanted.any(|one| one.trim().eq_ignore_ascii_case("respond-async"))
 }
 
 /// Cancels what runs and ends the session's worker; it can be prompted again.
@@ -423,6 +444,5 @@ pub(crate) async fn delete(session: SessionRequest<Admin>) -> Result<StatusCode,
         found => found?.2.id,
     };
     daemon.registry.delete(id).await?;
-    daemon.vocabulary_snapshots.forget(id);
     Ok(StatusCode::NO_CONTENT)
 }

@@ -2,7 +2,7 @@
 //!
 //! The log is copied, not shared: either can be deleted. No agent is believed to be able to
 //! fork; the new session's agent gets the conversation with the first prompt. A fork is whole
-//! or it is not there.
+//! or it is not there; until it is whole its status is `copying`, and nobody can prompt it.
 
 use store::{Batch, NewSession, RecordChanges, SessionRecord};
 use wire::event::SessionCreated;
@@ -15,8 +15,11 @@ use crate::{context, mint};
 
 /// The end of a fork's title; a fork of a fork has it once.
 const FORK: &str = " (fork)";
-/// Events copied at once.
-const PAGE: usize = 256;
+/// Events copied at once: a commit of some milliseconds, so that the appends of others, which wait
+/// for it, hardly notice.
+const PAGE: usize = 512;
+/// Events read at once to find the last whole turn.
+const SCANNED: usize = 2048;
 
 /// The part of a session's log that a fork copies.
 #[derive(Debug, Default)]
@@ -44,19 +47,31 @@ impl SessionRegistry {
         up_to: Option<Seq>,
         maker: Option<Maker>,
     ) -> Result<SessionId, RegistryError> {
+        self.fork_telling(id, up_to, maker, |_| {}).await
+    }
+
+    /// As [`fork`](Self::fork); `made` is told the fork's id as soon as there is one, before the
+    /// conversation is copied.
+    pub async fn fork_telling(
+        &self,
+        id: SessionId,
+        up_to: Option<Seq>,
+        maker: Option<Maker>,
+        made: impl FnOnce(SessionId) + Send,
+    ) -> Result<SessionId, RegistryError> {
         self.check_open()?;
         let _place = self.forks.enter(maker.as_ref().map_or("", |maker| &maker.name)).await;
         let _making = self.check_room(maker.as_ref()).await?;
         let parent = self.record(id).await?;
-        let cut = self.whole_turns(id, up_to.unwrap_or(parent.head)).await?;
         let fork = mint::session_id();
-        let made = self.copy(&parent, fork, &cut, maker.as_ref()).await;
-        if made.is_err()
-            && let Err(error) = self.context.log.delete(fork).await
-        {
-            tracing::warn!(session = %fork, %error, "cannot remove an incomplete fork");
+        let copied = self.copy(&parent, fork, up_to, maker.as_ref(), made).await;
+        if let Err(error) = &copied {
+            tracing::info!(session = %parent.id, %error, "a fork could not be made");
+            if let Err(error) = self.context.log.delete(fork).await {
+                tracing::warn!(session = %fork, %error, "cannot remove an incomplete fork");
+            }
         }
-        made.map(|()| fork)
+        copied.map(|()| fork)
     }
 
     /// Until it is whole, the copy has a turn that runs and says that it is partial, so that
@@ -65,8 +80,9 @@ impl SessionRegistry {
         &self,
         parent: &SessionRecord,
         fork: SessionId,
-        cut: &ForkRange,
+        up_to: Option<Seq>,
         maker: Option<&Maker>,
+        made: impl FnOnce(SessionId) + Send,
     ) -> Result<(), RegistryError> {
         let log = &self.context.log;
         let made_by = maker.map(|maker| maker.name.clone());
@@ -75,7 +91,6 @@ impl SessionRegistry {
         let _ = details.take_creation_params();
         let origin = Some(made_of.to_origin(made_by.clone()));
         details.made_by = made_by;
-        details.last_prompt.clone_from(&cut.last_prompt);
         // Request ids of clients hold within one session.
         (details.made_for, details.requests) = (None, Vec::new());
         details.is_partial = true;
@@ -89,6 +104,11 @@ impl SessionRegistry {
         };
         let _claim = log.claim(fork).await?;
         log.create(new).await?;
+        let active_turn = Some(Some(mint::turn_id()));
+        log.update(fork, RecordChanges { active_turn, ..RecordChanges::default() }).await?;
+        made(fork);
+        let cut = self.whole_turns(parent.id, up_to.unwrap_or(parent.head)).await?;
+        details.last_prompt.clone_from(&cut.last_prompt);
         let created = SessionCreated {
             agent: parent.agent.clone(),
             command: details.command.clone(),
@@ -102,23 +122,24 @@ impl SessionRegistry {
             true => title.clone(),
             false => format!("{title}{FORK}"),
         });
-        let active_turn = Some(Some(mint::turn_id()));
-        let changes = RecordChanges { title: Some(title), active_turn, ..RecordChanges::default() };
-        log.append(Batch::new(fork, created).with(changes)).await?;
+        let changes = RecordChanges { title: Some(title), ..RecordChanges::default() };
+        let mut batch = Batch::new(fork, created).with(changes);
         let mut after = Seq(0);
         while after < cut.end {
-            let events = log.read(parent.id, after, PAGE).await?;
+            // The next events are read while the ones before are written.
+            let (events, appended) =
+                tokio::join!(log.read(parent.id, after, PAGE), log.append(batch));
+            appended?;
+            let events = events?;
             let Some(last) = events.last() else {
                 return Err(RegistryError::NoSuchSession(parent.id.to_string()));
             };
             after = last.seq;
             maker.map_or(Ok(()), Maker::check)?;
             let kept = events.iter().filter(|event| cut.takes(event));
-            let drafts: Vec<Draft> = kept.map(|event| copied(event, fork)).collect();
-            if !drafts.is_empty() {
-                log.append(Batch::new(fork, drafts)).await?;
-            }
+            batch = Batch::new(fork, kept.map(|event| copied(event, fork)).collect());
         }
+        log.append(batch).await?;
         details.is_partial = false;
         let whole = RecordChanges {
             active_turn: Some(None),
@@ -135,7 +156,7 @@ impl SessionRegistry {
         let (mut after, mut last) = (Seq(0), None);
         let mut waiting: Vec<(TurnId, String)> = Vec::new();
         while after < up_to {
-            let events = self.context.log.read(id, after, PAGE).await?;
+            let events = self.context.log.read(id, after, SCANNED).await?;
             let Some(newest) = events.last() else { break };
             after = newest.seq;
             for event in events.iter().filter(|event| event.seq <= up_to) {

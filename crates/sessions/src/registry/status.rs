@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use wire::{Seq, SessionId, TurnId};
 
 use super::SessionRegistry;
+use crate::details::SessionDetails;
 use crate::session::SessionPhase;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -26,6 +27,8 @@ pub enum SessionStatus {
     Failed,
     Closed,
     Damaged,
+    /// It is a fork whose conversation is still being copied.
+    Copying,
 }
 
 /// Last events that are searched for an open question: an agent that waits says little meanwhile.
@@ -47,6 +50,11 @@ impl SessionRegistry {
         let phase = self.awake_handle(record.id).map(|handle| handle.phase().borrow().clone());
         match (record, phase) {
             (SessionRecord { damage: Some(_), .. }, _) => SessionStatus::Damaged,
+            (SessionRecord { active_turn: Some(_), .. }, None)
+                if SessionDetails::read(record).is_partial =>
+            {
+                SessionStatus::Copying
+            }
             (_, None) if self.halted(record.id).is_some() => SessionStatus::Failed,
             (_, Some(SessionPhase::RequiresAction)) => SessionStatus::RequiresAction,
             // Listed a moment before the session's own task says so.

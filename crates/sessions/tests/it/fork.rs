@@ -11,7 +11,7 @@ use sessions::mint;
 use sessions::order::{Maker, OrderError, SessionOrder};
 use sessions::permission::{PermissionMode, PermissionPolicy};
 use sessions::pools::WarmSettings;
-use sessions::registry::{AgentSource, RegistryError, SessionRegistry};
+use sessions::registry::{AgentSource, RegistryError, SessionRegistry, SessionStatus};
 use sessions::settings::{SessionSettings, WorkerSetup};
 use store::{
     AppendedRange, Batch, Claim, ClaimOwner, Damage, DecisionFilter, EventLog, LogUsage,
@@ -23,7 +23,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use wire::{Category, Draft, Event, Fault, Json, Kind, Millis, Seq, SessionId, TurnId};
 
-/// Longer than what is read at once.
+/// Longer than what is copied at once.
 const N_EVENTS: u64 = 700;
 
 /// What a log does when it is read for the `at`th time.
@@ -145,11 +145,11 @@ impl Scene {
     /// A session with one long turn that ended long ago, and a log where something happens in
     /// the second page of copying it.
     async fn with(then: Then, events: Vec<Draft>) -> Self {
-        let n_pages = events.len().div_ceil(256);
         let log = Arc::new(Eventful {
             inner: MemoryLog::new(),
             n_reads: AtomicUsize::new(0),
-            at: n_pages + 1,
+            // One read finds the last whole turn.
+            at: 2,
             then,
             has_come: Notify::new(),
             revoked: CancellationToken::new(),
@@ -245,7 +245,9 @@ async fn a_fork_that_a_crash_cut_off_is_removed_by_the_next_process() {
         forked = scene.registry.fork(scene.parent, None, None) => panic!("{forked:?}"),
         () = scene.log.has_come.notified() => {}
     }
-    assert_eq!(scene.ids().await.len(), 2);
+    let fork = scene.ids().await.into_iter().find(|id| *id != scene.parent).unwrap();
+    let record = scene.log.session(fork).await.unwrap().unwrap();
+    assert_eq!(scene.registry.status(&record).await, SessionStatus::Copying);
     scene.registry.context().recover().await.unwrap();
     assert_eq!(scene.ids().await, [scene.parent]);
 }

@@ -154,6 +154,12 @@ async fn a_fork_begins_with_what_was_said_and_goes_its_own_way() {
     let fork = api.post(&path, &json!({ "upTo": head })).await.is(201).body;
     let whole = api.send(api.request(Method::POST, &path)).await.is(201).body;
 
+    let early = api.request(Method::POST, &path).header("prefer", "wait=5, respond-async");
+    let early = api.send(early).await.is(202).body;
+    let early = early["id"].as_str().unwrap();
+    assert_eq!(api.until_idle(early).await["title"], whole["title"]);
+    assert_eq!(text(&api.events(early).await), "firstsecond");
+
     let fork = fork["id"].as_str().unwrap();
     assert_eq!(text(&api.events(fork).await), "first");
     assert_eq!(text(&api.events(whole["id"].as_str().unwrap()).await), "firstsecond");
