@@ -53,6 +53,7 @@ mod native_speech;
 mod native_task;
 mod native_tools;
 mod page;
+mod random_traffic;
 mod run_stdin;
 mod schema_run;
 mod serve_acp;
