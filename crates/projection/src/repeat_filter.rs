@@ -30,6 +30,8 @@ const MAX_BYTES: usize = 1 << 20;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RepeatFilter {
     answer: String,
+    /// It was longer than what is remembered, which is nothing then.
+    is_too_long: bool,
     /// How much of `answer` the current attempt has repeated; `None` when it is past it.
     at: Option<usize>,
 }
@@ -65,21 +67,27 @@ impl RepeatFilter {
 
     /// The answer is attempted again, from its beginning.
     fn restart(&mut self) {
-        self.at = (!self.answer.is_empty() && self.answer.len() <= MAX_BYTES).then_some(0);
+        self.at = (!self.answer.is_empty()).then_some(0);
+    }
+
+    fn remember(&mut self, new: &str) {
+        if self.is_too_long || self.answer.len() + new.len() > MAX_BYTES {
+            (self.answer, self.is_too_long) = (String::new(), true);
+        } else {
+            self.answer.push_str(new);
+        }
     }
 
     /// The part of `piece` that was not shown before.
     fn add<'a>(&mut self, piece: &'a str) -> Cow<'a, str> {
         let Some(at) = self.at else {
-            if self.answer.len() <= MAX_BYTES {
-                self.answer.push_str(piece);
-            }
+            self.remember(piece);
             return Cow::Borrowed(piece);
         };
         let (before, rest) = self.answer.split_at_checked(at).unwrap_or((&self.answer, ""));
         if let Some(new) = piece.strip_prefix(rest) {
-            self.answer.push_str(new);
             self.at = None;
+            self.remember(new);
             Cow::Borrowed(new)
         } else if rest.starts_with(piece) {
             self.at = Some(at + piece.len());
