@@ -34,7 +34,7 @@ fn agree(line: &[u8], message: &Message, envelope: &Envelope) {
         match message.peek() {
             Ok(peek) => {
                 let session = peek.session_id().filter(|name| !name.is_empty());
-                assert_eq!(session, envelope.session.text(line));
+                assert_eq!(session, envelope.session.text(line).as_deref());
             }
             Err(MessageError::Invalid { why, .. }) => assert!(is_half(&why), "{why}"),
             Err(error) => panic!("{error}"),

@@ -74,6 +74,18 @@ pub enum IncomingMessage {
     },
 }
 
+impl IncomingMessage {
+    /// The size of its line, as far as that is at hand.
+    pub fn n_bytes(&self) -> usize {
+        match self {
+            Self::Request(message) | Self::Notification(message) | Self::Unmatched(message) => {
+                message.line().len()
+            }
+            Self::Reply(_) | Self::Tagged { .. } | Self::BadLine(_) | Self::BadMessage { .. } => 0,
+        }
+    }
+}
+
 /// How the peer answered.
 pub type RpcResult = Result<Json, RpcError>;
 

@@ -20,6 +20,7 @@ pub use processes::environment::Environment;
 pub use processes::exit::ExitReport;
 pub use processes::keeper::{self, is_below_keeper};
 pub use processes::launch::{Launch, SpawnError};
+pub use processes::paced_output::{PacedOutput, READ_BYTES};
 pub use processes::process_tree::resident_bytes;
 pub use processes::record::{SweepReport, SweptWorker, sweep};
 pub use processes::spawn::{StderrKind, StdinKind};

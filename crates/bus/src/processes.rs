@@ -33,6 +33,7 @@ mod lost_workers;
 mod marked_processes;
 mod marker;
 mod orphans;
+pub(crate) mod paced_output;
 pub(crate) mod process_tree;
 pub(crate) mod procs;
 mod program;

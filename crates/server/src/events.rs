@@ -92,6 +92,7 @@ async fn lists(
 }
 
 fn respond(handshake: Option<Handshake>, request: Request, stream: FrameStream) -> Response {
+    let stream = stream.over(&request);
     match handshake {
         Some(handshake) => socket::respond(handshake, request, stream),
         None => sse::respond(stream),

@@ -14,7 +14,7 @@ use axum::body::Bytes;
 pub use body::WaitBudget;
 pub use body::{BodyFault, BodyLimits, MeteredBody};
 pub use bus::quota::{ByteQuota, QuotaReservation};
-pub use stall_guard::StallGuard;
+pub use stall_guard::{LastWords, LastWordsGuard, StallGuard};
 pub(crate) use stall_timeout::with_stall_timeout;
 
 /// One client may have a quarter of a listener's connections, if others want some.

@@ -9,17 +9,16 @@ mod output_sampler;
 mod stopping;
 mod terminal_log;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bus::{ExitReport, StderrKind, StdinKind, WorkerHandle, WorkerStdout};
+use bus::{ExitReport, PacedOutput, READ_BYTES, StderrKind, StdinKind, WorkerHandle, WorkerStdout};
 use roots::Roots;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use wire::{Json, RpcError, TurnId};
@@ -61,7 +60,7 @@ struct Terminal {
 
 #[derive(Debug)]
 struct TerminalOutputBuffer {
-    bytes: Vec<u8>,
+    bytes: VecDeque<u8>,
     limit: usize,
     is_truncated: bool,
 }
@@ -204,20 +203,21 @@ impl Terminals {
         let limit = limit.unwrap_or(self.max_output_bytes).min(self.max_output_bytes);
         let (ended_sender, ended) = watch::channel(None);
         let id = format!("term_{}", crate::mint::turn_id());
+        let stdout = worker.handle.paced(worker.stdout);
         let (writer, is_told) = self.log.begin(id.clone(), turn, self.max_output_bytes);
         let terminal = Arc::new(Terminal {
             turn,
             worker: worker.handle,
             is_stopping: AtomicBool::new(false),
             output: Mutex::new(TerminalOutputBuffer {
-                bytes: Vec::new(),
+                bytes: VecDeque::new(),
                 limit,
                 is_truncated: false,
             }),
             ended,
             is_logged: is_told,
         });
-        task::spawn(drain(worker.stdout, Arc::downgrade(&terminal), writer, ended_sender));
+        task::spawn(drain(stdout, Arc::downgrade(&terminal), writer, ended_sender));
         lock(&self.open).insert(id.clone(), terminal.clone());
         // The turn may have been stopped while the command was being started.
         self.check_not_stopped(turn).inspect_err(|_| {
@@ -259,8 +259,8 @@ impl Terminal {
 
     fn describe(&self) -> Value {
         let (text, is_truncated) = {
-            let output = lock(&self.output);
-            (String::from_utf8_lossy(&output.bytes).into_owned(), output.is_truncated)
+            let mut output = lock(&self.output);
+            (output.text(), output.is_truncated)
         };
         let mut answer = json!({ "output": text, "truncated": is_truncated });
         if let Some(report) = self.report() {
@@ -271,28 +271,31 @@ impl Terminal {
 }
 
 impl TerminalOutputBuffer {
-    /// Keeps the end of the output, beginning at a whole character.
+    /// Keeps the end of the output.
     fn push(&mut self, chunk: &[u8]) {
-        self.bytes.extend_from_slice(chunk);
-        if self.bytes.len() <= self.limit {
-            return;
-        }
-        self.is_truncated = true;
-        let mut from = self.bytes.len() - self.limit;
-        while self.bytes.get(from).is_some_and(|byte| byte & 0xc0 == 0x80) {
-            from += 1;
-        }
-        self.bytes.drain(..from);
+        let kept = &chunk[chunk.len().saturating_sub(self.limit)..];
+        let n_over = (self.bytes.len() + kept.len()).saturating_sub(self.limit);
+        self.is_truncated |= n_over > 0 || kept.len() < chunk.len();
+        self.bytes.drain(..n_over);
+        self.bytes.extend(kept);
+    }
+
+    /// What is kept, beginning at a whole character.
+    fn text(&mut self) -> String {
+        let bytes = &*self.bytes.make_contiguous();
+        let is_inside = |byte: &&u8| self.is_truncated && **byte & 0xc0 == 0x80;
+        let n_inside = bytes.iter().take_while(is_inside).count();
+        String::from_utf8_lossy(&bytes[n_inside..]).into_owned()
     }
 }
 
 async fn drain(
-    mut stdout: WorkerStdout,
+    mut stdout: PacedOutput<WorkerStdout>,
     terminal: std::sync::Weak<Terminal>,
     writer: TerminalLogWriter,
     ended: watch::Sender<Option<ExitReport>>,
 ) {
-    let mut chunk = vec![0; 16 << 10];
+    let mut chunk = vec![0; READ_BYTES];
     while let Ok(n @ 1..) = stdout.read(&mut chunk).await {
         writer.push(&chunk[..n]);
         // A released terminal is read on, so that the command is not blocked while dying.

@@ -311,9 +311,9 @@ impl EventLog for SqliteLog {
         self.write(Durability::Process, 0, move |transaction| transaction.create(&new)).await
     }
 
-    async fn append(&self, batch: Batch) -> Result<AppendedRange, StoreError> {
+    async fn append(&self, mut batch: Batch) -> Result<AppendedRange, StoreError> {
         let bytes = batch.drafts.iter().map(|draft| draft.payload.as_str().len()).sum();
-        self.write(batch.durability, bytes, move |transaction| transaction.append(&batch)).await
+        self.write(batch.durability, bytes, move |transaction| transaction.append(&mut batch)).await
     }
 
     async fn sync(&self) -> Result<(), StoreError> {

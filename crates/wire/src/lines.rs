@@ -17,6 +17,8 @@ pub enum LineError {
     TooLong { limit: usize },
     #[error("a line of {} bytes is not valid UTF-8; it was skipped", .line.len())]
     NotUtf8 { line: Bytes },
+    #[error("there is no memory for a line of more than {n_bytes} bytes")]
+    NoMemory { n_bytes: usize },
 }
 
 #[derive(Debug)]
@@ -37,6 +39,23 @@ impl LineSplitter {
     /// The buffer into which the next chunk is to be read. Append only.
     pub fn buffer(&mut self) -> &mut BytesMut {
         &mut self.buffer
+    }
+
+    /// Makes room for a chunk of that size. Where there is none for a large line and for one copy of
+    /// it, this is an error, and not the end of the process.
+    pub fn make_room(&mut self, n_chunk: usize) -> Result<(), LineError> {
+        let n_bytes = self.buffer.len();
+        if n_bytes >= LARGE_BYTES && self.buffer.capacity() - n_bytes < n_chunk {
+            // The buffer doubles.
+            let n_wanted = (self.buffer.capacity() + n_chunk).saturating_mul(4);
+            let has_room = Vec::<u8>::new().try_reserve_exact(n_wanted).is_ok();
+            if !has_room {
+                self.drop_buffer();
+                return Err(LineError::NoMemory { n_bytes });
+            }
+        }
+        self.buffer.reserve(n_chunk);
+        Ok(())
     }
 
     pub fn feed(&mut self, chunk: &[u8]) {

@@ -136,16 +136,20 @@ impl Message {
     }
 
     /// Reads the session and the update's name from the body, for routing and logging.
-    pub fn peek(&self) -> Result<UpdatePeek<'_>, MessageError> {
-        serde_json::from_str(self.body()).map_err(|error| self.invalid(&error))
+    pub fn peek(&self) -> Result<UpdatePeek, MessageError> {
+        let body = self.body();
+        let view: BodyView = serde_json::from_str(body).map_err(|error| self.invalid(&error))?;
+        Ok(UpdatePeek {
+            session: view.session.and_then(|raw| span(body.as_bytes(), raw.get())),
+            session_id: view.session.and_then(|raw| serde_json::from_str(raw.get()).ok()),
+            update: view.update.map(Cow::into_owned),
+        })
     }
 
     /// The body with its top-level `sessionId`, if it has one, replaced.
-    pub fn body_for_session(&self, peek: &UpdatePeek<'_>, session: &str) -> Json {
+    pub fn body_for_session(&self, peek: &UpdatePeek, session: &str) -> Json {
         let body = self.body();
-        let Some(range) = peek.session.and_then(|raw| span(body.as_bytes(), raw.get())) else {
-            return Json::trusted(body);
-        };
+        let Some(range) = &peek.session else { return Json::trusted(body) };
         let mut out = String::with_capacity(body.len() + session.len());
         out.push_str(body.get(..range.start).unwrap_or_default());
         out.push_str(Json::of(&session).as_str());
@@ -166,21 +170,29 @@ impl Message {
 
 /// The session and the update's name in a body, of which nothing else is decoded.
 #[derive(Debug, Clone, Default)]
-pub struct UpdatePeek<'a> {
-    session: Option<&'a RawValue>,
-    update: Option<Cow<'a, str>>,
+pub struct UpdatePeek {
+    /// Where `sessionId` stands in the body.
+    session: Option<Range<usize>>,
+    session_id: Option<String>,
+    update: Option<String>,
 }
 
-impl UpdatePeek<'_> {
+impl UpdatePeek {
     /// `sessionId`, when it is a string.
-    pub fn session_id(&self) -> Option<Cow<'_, str>> {
-        serde_json::from_str(self.session?.get()).ok()
+    pub fn session_id(&self) -> Option<&str> {
+        self.session_id.as_deref()
     }
 
     /// `update.sessionUpdate`.
     pub fn update_name(&self) -> Option<&str> {
         self.update.as_deref()
     }
+}
+
+#[derive(Default)]
+struct BodyView<'a> {
+    session: Option<&'a RawValue>,
+    update: Option<Cow<'a, str>>,
 }
 
 #[derive(Default)]
@@ -245,19 +257,19 @@ impl<'de: 'a, 'a> Deserialize<'de> for MessageHead<'a> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for UpdatePeek<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for BodyView<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct PeekVisitor<'a>(std::marker::PhantomData<&'a ()>);
         impl<'de: 'a, 'a> Visitor<'de> for PeekVisitor<'a> {
-            type Value = UpdatePeek<'a>;
+            type Value = BodyView<'a>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("params")
             }
-            fn visit_unit<E>(self) -> Result<UpdatePeek<'a>, E> {
-                Ok(UpdatePeek::default())
+            fn visit_unit<E>(self) -> Result<BodyView<'a>, E> {
+                Ok(BodyView::default())
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<UpdatePeek<'a>, A::Error> {
-                let mut peek = UpdatePeek::default();
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<BodyView<'a>, A::Error> {
+                let mut peek = BodyView::default();
                 let mut update = None;
                 while let Some(key) = map.next_key::<BorrowedText>()? {
                     match &*key.0 {

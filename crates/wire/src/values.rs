@@ -17,16 +17,31 @@ pub fn has_more_values(text: &[u8], max: usize) -> bool {
 
 /// The bytes of a JSON text that stand outside of its strings.
 pub(crate) fn outside_strings(text: &[u8]) -> impl Iterator<Item = u8> {
-    let (mut is_string, mut is_escaped) = (false, false);
-    text.iter().copied().filter(move |byte| {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if is_string => is_escaped = true,
-            b'"' => is_string = !is_string,
-            _ => return !is_string,
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        loop {
+            let (&byte, after) = rest.split_first()?;
+            if byte != b'"' {
+                rest = after;
+                return Some(byte);
+            }
+            rest = after_string(after);
         }
-        false
     })
+}
+
+/// What follows a string, of which the first quote is gone.
+fn after_string(mut rest: &[u8]) -> &[u8] {
+    // Strings are most of a large message, and looked at a few dozen bytes at a time.
+    while let Some(at) = memchr::memchr2(b'"', b'\\', rest) {
+        let is_end = rest.get(at) == Some(&b'"');
+        let next = if is_end { at + 1 } else { at + 2 };
+        rest = rest.get(next..).unwrap_or_default();
+        if is_end {
+            return rest;
+        }
+    }
+    &[]
 }
 
 #[cfg(test)]

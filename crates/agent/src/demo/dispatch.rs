@@ -64,7 +64,7 @@ async fn handle(
         }),
         Err(error) => {
             let code = match error {
-                LineError::TooLong { .. } => codes::INVALID_REQUEST,
+                LineError::TooLong { .. } | LineError::NoMemory { .. } => codes::INVALID_REQUEST,
                 LineError::NotUtf8 { .. } => codes::PARSE,
             };
             Err((RpcId::null(), RpcError::new(code, error.to_string())))

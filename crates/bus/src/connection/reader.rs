@@ -28,7 +28,10 @@ impl ConnectionReader {
     ) {
         let mut lines = LineSplitter::new(self.limits.max_line_bytes);
         loop {
-            lines.buffer().reserve(READ_BYTES);
+            if let Err(error) = lines.make_room(READ_BYTES) {
+                let _nobody_listens = batches.send(vec![IncomingMessage::BadLine(error)]).await;
+                break;
+            }
             let read = tokio::select! {
                 read = reader.read_buf(lines.buffer()) => read,
                 // Nobody listens any more.
@@ -58,6 +61,11 @@ impl ConnectionReader {
     }
 
     fn read_line(&self, line: Result<Bytes, wire::LineError>, batch: &mut Vec<IncomingMessage>) {
+        let n_bytes = line.as_ref().map_or(0, Bytes::len);
+        task::beside_others(n_bytes, || self.read_message(line, batch));
+    }
+
+    fn read_message(&self, line: Result<Bytes, wire::LineError>, batch: &mut Vec<IncomingMessage>) {
         let shared = &self.shared;
         let line = match line {
             Ok(line) => line,

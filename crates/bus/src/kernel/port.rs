@@ -11,7 +11,7 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use wire::{LineError, LineSplitter};
+use wire::LineSplitter;
 
 const READ_BYTES: usize = 64 << 10;
 
@@ -80,7 +80,7 @@ impl PortReceiver {
         loop {
             match self.lines.next_line() {
                 Some(Ok(line)) => return Ok(Some(line)),
-                Some(Err(error @ (LineError::TooLong { .. } | LineError::NotUtf8 { .. }))) => {
+                Some(Err(error)) => {
                     return Err(io::Error::new(io::ErrorKind::InvalidData, error));
                 }
                 None => {}

@@ -19,6 +19,7 @@ use super::environment::Environment;
 use super::keeper::VERB;
 use super::marker::Marker;
 use super::orphans;
+use super::paced_output::PacedOutput;
 use super::program;
 use super::record::{self, ProcessIdentity, WorkerRecord};
 use super::spawn::{self, StderrKind, StdinKind, WorkerPipes};
@@ -152,11 +153,13 @@ impl Launch {
             },
         };
 
+        let (lives, life) = watch::channel(WorkerLife::default());
         let tail = Arc::new(StderrTail::default());
         let (drain, stderr) = match pipes.stderr {
             None => (None, None),
             Some(pipe) => {
                 let (sink, lines) = stderr::channel();
+                let pipe = PacedOutput::new(pipe, life.clone());
                 let drain = task::spawn(stderr::drain(pipe, Arc::clone(&tail), sink));
                 (Some(drain), Some(lines))
             }
@@ -170,7 +173,6 @@ impl Launch {
             n_descriptors: descriptors::limit_of_workers(),
         };
         let (wanted, wanted_states) = watch::channel(WantedState::Run);
-        let (lives, life) = watch::channel(WorkerLife::default());
         let (started, on_started) = oneshot::channel();
         let id = marker.to_string();
         let charge =

@@ -1,16 +1,17 @@
 //! A worker's stderr: always read, never kept whole.
 //!
-//! In: bytes, as fast as the worker writes them. Out: the last 16 KiB for error messages, and
-//! lines for whoever listens. Nobody has to listen: a full queue drops lines and counts them, so
-//! that a worker never blocks on its stderr.
+//! In: bytes, as fast as the worker writes them, but for a flood. Out: the last 16 KiB for error
+//! messages, and lines for whoever listens. Nobody has to listen: a full queue drops lines and
+//! counts them, so that a worker never blocks on its stderr for want of a reader.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
+
+use super::paced_output::{PacedOutput, READ_BYTES};
 
 /// Enough for a stack trace; it goes into error messages and events.
 const TAIL_BYTES: usize = 16 * 1024;
@@ -18,8 +19,6 @@ const TAIL_BYTES: usize = 16 * 1024;
 const MAX_LINE_BYTES: usize = 8 * 1024;
 /// With the line limit this bounds the queue to 1 MiB per worker.
 const QUEUE_LINES: usize = 128;
-/// Bytes that the kernel hands over at once from a default pipe.
-const READ_BYTES: usize = 64 * 1024;
 
 /// One line without its newline.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +81,11 @@ pub(crate) fn channel() -> (StderrSink, StderrLines) {
 }
 
 /// Reads until the last writer is gone.
-pub(crate) async fn drain(mut stderr: pipe::Receiver, tail: Arc<StderrTail>, mut sink: StderrSink) {
+pub(crate) async fn drain(
+    mut stderr: PacedOutput<pipe::Receiver>,
+    tail: Arc<StderrTail>,
+    mut sink: StderrSink,
+) {
     let mut chunk = vec![0; READ_BYTES];
     while let Ok(n) = stderr.read(&mut chunk).await {
         let Some(read) = chunk.get(..n).filter(|read| !read.is_empty()) else { break };

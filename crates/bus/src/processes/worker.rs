@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use super::control::WantedState;
 use super::exit::ExitReport;
+use super::paced_output::PacedOutput;
 use super::procs::Proc;
 use super::stderr::{StderrLines, StderrTail};
 use super::supervisor::{WorkerLife, WorkerStart};
@@ -120,6 +121,11 @@ impl WorkerHandle {
     /// The last 16 KiB of stderr at most, lossy UTF-8. Complete after [`ended`](Self::ended).
     pub fn stderr_tail(&self) -> String {
         self.shared.tail.text()
+    }
+
+    /// Its output, to be read at the pace that all commands share.
+    pub fn paced(&self, stdout: WorkerStdout) -> PacedOutput<WorkerStdout> {
+        PacedOutput::new(stdout, self.shared.life.clone())
     }
 
     /// Resolves when the direct worker process has exited. Others it started may still live for

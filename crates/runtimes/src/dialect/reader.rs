@@ -76,6 +76,7 @@ impl DialectReader {
             Ok(line) | Err(LineError::NotUtf8 { line }) => {
                 dialect.line(&String::from_utf8_lossy(&line), out);
             }
+            Err(error @ LineError::NoMemory { .. }) => out.warn(error.to_string()),
             Err(error @ LineError::TooLong { limit }) => {
                 out.unknown(&error.to_string());
                 // Part of the answer may be missing; whoever reads it should know.

@@ -109,8 +109,7 @@ fn scoped(message: Message, named: Option<&str>) -> Result<(Message, Option<Stri
     if is_reply || message.method().starts_with("$/") {
         return Ok((message, None));
     }
-    let said =
-        message.peek().ok().and_then(|peek| peek.session_id().map(std::borrow::Cow::into_owned));
+    let said = message.peek().ok().and_then(|peek| peek.session_id().map(str::to_owned));
     match (said, named) {
         (Some(said), Some(named)) if said != named => {
             Err(Problem::bad_request("`Acp-Session-Id` is not `params.sessionId`"))

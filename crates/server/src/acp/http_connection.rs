@@ -226,7 +226,7 @@ impl HttpConnection {
         let session = match message.kind() {
             MessageKind::Request | MessageKind::Notification => {
                 let peek = message.peek().ok();
-                peek.and_then(|peek| peek.session_id().map(std::borrow::Cow::into_owned))
+                peek.and_then(|peek| peek.session_id().map(str::to_owned))
             }
             _ => {
                 let id = message.id();

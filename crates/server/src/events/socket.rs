@@ -55,8 +55,8 @@ async fn serve(io: TokioIo<Upgraded>, stream: FrameStream, is_batched: bool) {
     let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
     let open = stream.metrics.stream("ws");
     let mut line = EventSocket { socket, n_written, stream, open, is_batched, last_id: None };
-    if let Some(ending) = line.run().await {
-        line.close(&ending).await;
+    if let Some((ending, last)) = line.run().await {
+        line.close(&ending, last).await;
     }
 }
 
@@ -72,9 +72,9 @@ struct EventSocket<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> EventSocket<S> {
-    /// Runs the stream, and returns why it is over, if the client is still there. Where it ended by
-    /// itself, the last frame has been sent.
-    async fn run(&mut self) -> Option<StreamEnd> {
+    /// Runs the stream, and returns why it is over and what is left to be sent, if the client is
+    /// still there.
+    async fn run(&mut self) -> Option<(StreamEnd, Vec<Message>)> {
         loop {
             let mut buffer = FrameBuffer::new(FrameEncoding::Object);
             let next = tokio::select! {
@@ -90,23 +90,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> EventSocket<S> {
             messages.extend(self.messages(&buffer));
             self.stream.n_held = buffer.text.len();
             drop(buffer);
-            let written = self.write(messages).await;
-            self.stream.n_held = 0;
-            match written {
+            match self.write(messages).await {
                 // The client has gone, in one way or another.
                 Err(_) => return None,
                 Ok(Some(ending)) => {
                     let mut buffer = FrameBuffer::new(FrameEncoding::Object);
                     ending.write(&mut buffer);
-                    for (_, message) in self.messages(&buffer) {
-                        let _ = self.socket.feed(message).await;
-                    }
-                    return Some(ending);
+                    let last = self.messages(&buffer);
+                    return Some((ending, last.into_iter().map(|(_, message)| message).collect()));
                 }
-                Ok(None) => {}
+                Ok(None) => self.stream.n_held = 0,
             }
             if let StreamOutput::Over(ending) = next {
-                return Some(ending);
+                return Some((ending, Vec::new()));
             }
         }
     }
@@ -178,15 +174,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> EventSocket<S> {
         }))
     }
 
-    /// Closes the WebSocket as far as the client takes part, in bounded time.
-    async fn close(&mut self, ending: &StreamEnd) {
+    /// Sends the last messages and closes the WebSocket as far as the client takes part, in bounded
+    /// time.
+    async fn close(&mut self, ending: &StreamEnd, last: Vec<Message>) {
         let frame = CloseFrame { code: ending.close_code().into(), reason: ending.name().into() };
-        let closing = async {
-            self.socket.close(Some(frame)).await?;
-            until_gone(&mut self.socket).await;
-            Ok::<(), tungstenite::Error>(())
+        let (within, guard) = self.stream.time_for_last_frame(ending, self.stream.n_held);
+        let Self { socket, stream, .. } = self;
+        let telling = async {
+            for message in last {
+                socket.feed(message).await?;
+            }
+            socket.close(Some(frame)).await
         };
-        let _ = timeout(LAST_FRAME_WITHIN, closing).await;
+        let told = tokio::select! {
+            told = timeout(within, telling) => told,
+            _ = stream.cut_off(), if guard.is_some() => return,
+        };
+        if let Ok(Ok(())) = told {
+            let _ = timeout(LAST_FRAME_WITHIN, until_gone(socket)).await;
+        }
     }
 }
 

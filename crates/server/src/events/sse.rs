@@ -4,6 +4,8 @@
 //! next chunk; it gets one when the one before has left. Everything happens while it asks,
 //! so a connection that is gone takes all of this with it.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::{HeaderName, header};
 use axum::response::{IntoResponse as _, Response};
@@ -16,8 +18,8 @@ use super::ending::StreamEnd;
 use super::frame_buffer::{FrameBuffer, FrameEncoding};
 use super::query::FrameId;
 use super::slow_reader::{CHUNK_BYTES, ChunkGate, SlowReaderStep, SlowReaderTimer};
-use super::stream::{FrameStream, LAST_FRAME_WITHIN, StreamOutput};
-use crate::limits::holding;
+use super::stream::{FrameStream, StreamOutput};
+use crate::limits::{LastWordsGuard, holding};
 use crate::metrics::OpenStream;
 
 pub(super) fn respond(stream: FrameStream) -> Response {
@@ -26,6 +28,7 @@ pub(super) fn respond(stream: FrameStream) -> Response {
         stream,
         gate: ChunkGate::default(),
         rest: Bytes::new(),
+        n_page: 0,
         last_id: None,
         stage: SseStage::Open,
     };
@@ -53,6 +56,8 @@ struct SseBody {
     gate: ChunkGate,
     /// What is left of a page that is larger than a chunk.
     rest: Bytes,
+    /// Bytes of the page that the last chunk is of, which keeps all of it.
+    n_page: usize,
     /// Id of the last frame that was handed out.
     last_id: Option<FrameId>,
     stage: SseStage,
@@ -63,19 +68,28 @@ enum SseStage {
     /// What is in `rest` is the last.
     Closing,
     /// The last frame is on its way to a reader that takes nothing.
-    Evicting(ChunkGate),
+    Telling(LastFrame),
     Closed,
+}
+
+/// A last frame that waits for its reader.
+struct LastFrame {
+    gate: ChunkGate,
+    within: Duration,
+    /// The reader was evicted, so that something else may end the stream before it is back.
+    guard: Option<LastWordsGuard>,
 }
 
 impl SseBody {
     async fn next(&mut self) -> Option<Result<Bytes, Eviction>> {
         match std::mem::replace(&mut self.stage, SseStage::Closed) {
             SseStage::Closed => return None,
-            SseStage::Evicting(gate) => {
-                return timeout(LAST_FRAME_WITHIN, gate.lock())
-                    .await
-                    .is_err()
-                    .then_some(Err(Eviction));
+            SseStage::Telling(last) => {
+                let is_taken = tokio::select! {
+                    taken = timeout(last.within, last.gate.lock()) => taken.is_ok(),
+                    _ = self.stream.cut_off(), if last.guard.is_some() => false,
+                };
+                return (!is_taken).then_some(Err(Eviction));
             }
             SseStage::Closing if self.rest.is_empty() => return None,
             stage => self.stage = stage,
@@ -107,6 +121,7 @@ impl SseBody {
         self.last_id = buffer.last_id().or(self.last_id);
         self.rest = Bytes::from(buffer.text);
         self.stream.n_held = self.rest.len();
+        self.n_page = self.rest.len();
     }
 
     /// Waits until the reader has taken the chunk before, as long as we wait for readers.
@@ -150,7 +165,8 @@ impl SseBody {
         let gate = ChunkGate::default();
         let pass = gate.clone().lock_owned().await;
         let last = holding(Bytes::from(buffer.text), pass);
-        self.stage = SseStage::Evicting(gate);
+        let (within, guard) = self.stream.time_for_last_frame(ending, self.n_page);
+        self.stage = SseStage::Telling(LastFrame { gate, within, guard });
         Some(Ok(last))
     }
 }

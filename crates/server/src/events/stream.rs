@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use axum::extract::Request;
 use serde_json::json;
 use store::ReadBudget;
 use tokio::time::Instant;
@@ -13,12 +14,18 @@ use super::reader::EventReader;
 use super::session_changes::SessionChanges;
 use crate::daemon::load::LoadPermit;
 use crate::daemon::{Daemon, StreamPace};
+use crate::guard::ConnectionInfo;
+use crate::limits::{LastWords, LastWordsGuard};
 use crate::metrics::{Metrics, SlowClient};
 use crate::principal::Principal;
 use crate::problem::Problem;
 
 /// Time for a last frame to be written to a client that takes nothing.
 pub(super) const LAST_FRAME_WITHIN: Duration = Duration::from_millis(250);
+
+/// A reader that was evicted because it takes nothing has so many times what it was given before: it
+/// may be a laptop that was closed, and reads why the stream is over when it comes back.
+const LAST_WORDS_FACTOR: u32 = 10;
 
 /// When the daemon stops, the rest of the log is still sent to those who take it, for so long.
 const REST_WITHIN: Duration = Duration::from_secs(2);
@@ -64,6 +71,8 @@ pub(super) struct FrameStream {
     pub(super) pace: StreamPace,
     pub(super) metrics: Metrics,
     is_slow: bool,
+    /// Of the connection, if there is one.
+    last_words: LastWords,
     budget: ReadBudget,
     /// Bytes of the buffer that its reader has not taken yet.
     pub(super) n_held: usize,
@@ -96,10 +105,20 @@ impl FrameStream {
             pace: daemon.settings.pace,
             metrics: daemon.metrics.clone(),
             is_slow: false,
+            last_words: LastWords::default(),
             budget: daemon.load.budget(&principal.name),
             n_held: 0,
             _place: daemon.load.stream(&principal.name)?,
         })
+    }
+
+    /// Notes the connection on which it goes out.
+    #[must_use]
+    pub(super) fn over(mut self, request: &Request) -> Self {
+        if let Some(connection) = request.extensions().get::<ConnectionInfo>() {
+            self.last_words = connection.activity.last_words.clone();
+        }
+        self
     }
 
     /// Fills an empty buffer. Dropping the future loses nothing.
@@ -170,6 +189,20 @@ impl FrameStream {
     /// Counts that the reader loses its connection.
     pub(super) fn evict(&self) {
         self.metrics.slow_client(SlowClient::Evicted);
+    }
+
+    /// The time that the reader has for the last frame. An evicted one has long, unless much would
+    /// stay in memory for it: its connection waits for as long as the guard is held.
+    pub(super) fn time_for_last_frame(
+        &self,
+        ending: &StreamEnd,
+        n_bytes: usize,
+    ) -> (Duration, Option<LastWordsGuard>) {
+        if !matches!(ending, StreamEnd::Evicted { .. }) || ReadBudget::is_large(n_bytes) {
+            return (LAST_FRAME_WITHIN, None);
+        }
+        let within = self.pace.evict_after.saturating_mul(LAST_WORDS_FACTOR);
+        (within, Some(self.last_words.wait(within)))
     }
 }
 

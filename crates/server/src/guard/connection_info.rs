@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::credentials;
 use super::peer_user::PeerUser;
 use super::stream_shares::ConnectionShare;
+use crate::limits::LastWords;
 use crate::principal::{Principal, Role};
 use crate::problem::Problem;
 
@@ -98,6 +99,8 @@ pub struct ConnectionActivity {
     n_now: AtomicUsize,
     n_ever: AtomicUsize,
     client: OnceLock<String>,
+    /// What its client is told last, if that waits for it.
+    pub last_words: LastWords,
     pub(super) share: ConnectionShare,
     /// The user at the other end; looked up when it matters.
     pub(super) user: OnceLock<PeerUser>,

@@ -3,22 +3,72 @@
 //!
 //! It lies below TLS and HTTP, and stays below a WebSocket, so nothing that is spoken above
 //! can keep a connection from ending. A peer stalls when it takes not one byte for too long
-//! while bytes wait for it; a quiet connection with nothing to send does not stall.
+//! while bytes wait for it; a quiet connection with nothing to send does not stall. Where what waits
+//! is the last that it is told ([`LastWords`]), it has longer.
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Sleep;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+/// How long the peer of a connection has for what it is told last, while there is something.
+#[derive(Debug, Clone, Default)]
+pub struct LastWords(Arc<AtomicU64>);
+
+/// Held while a last word waits for the peer.
+#[derive(Debug)]
+pub struct LastWordsGuard(LastWords);
+
+impl LastWords {
+    pub fn wait(&self, within: Duration) -> LastWordsGuard {
+        let millis = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
+        self.0.store(millis, Ordering::Relaxed);
+        LastWordsGuard(self.clone())
+    }
+
+    /// The time that the peer has, while a last word waits for it.
+    pub fn within(&self) -> Option<Duration> {
+        let millis = self.0.load(Ordering::Relaxed);
+        (millis > 0).then(|| Duration::from_millis(millis))
+    }
+}
+
+impl Drop for LastWordsGuard {
+    fn drop(&mut self) {
+        self.0.0.store(0, Ordering::Relaxed);
+    }
+}
+
+/// A stream whose system may have a patience of its own with its peer.
+pub trait Patient {
+    fn set_patience(&self, _patience: Duration) {}
+}
+
+impl Patient for TcpStream {
+    fn set_patience(&self, patience: Duration) {
+        let millis = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
+        let _as_before = sockopt::set_tcp_user_timeout(self, millis);
+    }
+}
+
+impl Patient for UnixStream {}
 
 #[derive(Debug)]
 pub struct StallGuard<S> {
     inner: S,
     stall_timeout: Duration,
+    last_words: LastWords,
+    /// What the peer has now, of the two.
+    patience: Duration,
     /// Runs while the peer takes nothing.
     alarm: Option<Pin<Box<Sleep>>>,
     cut: CancellationToken,
@@ -29,16 +79,19 @@ pub struct StallGuard<S> {
     _place: Option<OwnedSemaphorePermit>,
 }
 
-impl<S> StallGuard<S> {
+impl<S: Patient> StallGuard<S> {
     pub fn new(
         inner: S,
         stall_timeout: Duration,
+        last_words: LastWords,
         cut: CancellationToken,
         place: Option<OwnedSemaphorePermit>,
     ) -> Self {
         Self {
             inner,
             stall_timeout,
+            last_words,
+            patience: stall_timeout,
             alarm: None,
             cut_reading: Box::pin(cut.clone().cancelled_owned()),
             cut_writing: Box::pin(cut.clone().cancelled_owned()),
@@ -56,8 +109,13 @@ impl<S> StallGuard<S> {
             self.alarm = None;
             return outcome;
         }
-        let timeout = self.stall_timeout;
-        let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
+        let patience = self.last_words.within().unwrap_or(self.stall_timeout);
+        if patience != self.patience {
+            self.patience = patience;
+            self.inner.set_patience(patience);
+            self.alarm = None;
+        }
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
         if alarm.as_mut().poll(cx).is_ready() {
             self.cut.cancel();
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the peer stalls")));
@@ -94,7 +152,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for StallGuard<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
+impl<S: AsyncWrite + Patient + Unpin> AsyncWrite for StallGuard<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -167,13 +167,17 @@ impl AcceptedConnection {
     pub async fn secure(self) -> io::Result<(ConnectionStream, ConnectionInfo)> {
         let Self { raw, info, tls, place, limits } = self;
         let (place, stall, cut) = (Some(place), limits.stall_timeout, info.cut.clone());
+        let last_words = info.activity.last_words.clone();
         let stream = match (raw, tls) {
-            (RawStream::Tcp(tcp), None) => Either::Left(StallGuard::new(tcp, stall, cut, place)),
+            (RawStream::Tcp(tcp), None) => {
+                Either::Left(StallGuard::new(tcp, stall, last_words, cut, place))
+            }
             (RawStream::Unix(unix), _) => {
-                Either::Right(Either::Left(StallGuard::new(unix, stall, cut, place)))
+                Either::Right(Either::Left(StallGuard::new(unix, stall, last_words, cut, place)))
             }
             (RawStream::Tcp(tcp), Some(tls)) => {
-                let shaking = tls.acceptor().accept(StallGuard::new(tcp, stall, cut, place));
+                let shaking =
+                    tls.acceptor().accept(StallGuard::new(tcp, stall, last_words, cut, place));
                 let shaken = tokio::time::timeout(limits.head_timeout, shaking).await;
                 Either::Right(Either::Right(Box::new(shaken.map_err(io::Error::from)??)))
             }

@@ -1,7 +1,8 @@
 //! The open connections, the oldest first, and which of them is evicted when the limit is reached.
 //!
-//! Unauthenticated connections go first, so that they keep nobody out. Then a client that has more
-//! than its share of the limit, so that one alone does not either.
+//! Unauthenticated connections go first, so that they keep nobody out; then those of readers that
+//! stand still and have been given up. Then a client that has more than its share of the limit, so
+//! that one alone does not either.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, Weak};
@@ -51,6 +52,7 @@ impl OpenConnections {
         let mut open = self.open.locked();
         open.retain(|connection| connection.activity().is_some());
         let is_stranger = |activity: &ConnectionActivity| activity.client().is_none();
+        let is_given_up = |activity: &ConnectionActivity| activity.last_words.within().is_some();
         let largest = self.largest_client(&open);
         let is_surplus = |activity: &ConnectionActivity| {
             !activity.is_busy()
@@ -59,7 +61,8 @@ impl OpenConnections {
         let find = |is_it: &dyn Fn(&ConnectionActivity) -> bool| {
             open.iter().position(|connection| connection.activity().is_some_and(|one| is_it(&one)))
         };
-        let place = find(&is_stranger).or_else(|| find(&is_surplus))?;
+        let place =
+            find(&is_stranger).or_else(|| find(&is_given_up)).or_else(|| find(&is_surplus))?;
         open.remove(place).map(|connection| connection.cut)
     }
 

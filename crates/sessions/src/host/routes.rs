@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use bus::{ExitReport, StderrLine, StderrLines, StopLadder, WorkerHandle};
 use tokio::sync::{mpsc, watch};
-use wire::{Json, Kind, Message, RpcError};
+use wire::{Json, Kind, Message, RpcError, UpdatePeek};
 
 use bus::connection::{Connection, Inbox, IncomingMessage, RpcResult};
 
@@ -72,7 +72,7 @@ struct RouteTable {
     by_tag: HashMap<u64, String>,
     last_tag: u64,
     n_opening: usize,
-    parked: Vec<(String, Message)>,
+    parked: Vec<(UpdatePeek, Message)>,
     sessionless: Option<mpsc::Sender<Vec<AgentMessage>>>,
     /// Lines that are no ACP, from before there was a session to log them.
     garbage: Vec<String>,
@@ -125,13 +125,11 @@ impl Routes {
             return None;
         }
         let mut early = Vec::new();
-        table.parked.retain(|(session, message)| {
-            let is_ours = session == agent_session;
-            if is_ours {
-                early.push(to_session(message.clone(), public_id));
-            }
-            !is_ours
-        });
+        let is_ours =
+            |(peek, _): &mut (UpdatePeek, Message)| peek.session_id() == Some(agent_session);
+        for (peek, message) in table.parked.extract_if(.., is_ours) {
+            early.push(to_session(message, &peek, public_id));
+        }
         if !early.is_empty() {
             // The channel is new and has room.
             let _ = sender.try_send(early);
@@ -225,26 +223,26 @@ impl Routes {
             }
             IncomingMessage::Request(message) | IncomingMessage::Notification(message) => message,
         };
-        let session = match message.peek() {
-            Ok(peek) => peek.session_id().map(std::borrow::Cow::into_owned),
+        let peek = match message.peek() {
+            Ok(peek) => peek,
             Err(error) => return Some(DispatchTarget::Refuse(message, error.to_rpc().1)),
         };
         let mut table = lock(&self.table);
-        let Some(session) = session else {
-            return Some(match &table.sessionless {
-                Some(sessionless) => {
-                    DispatchTarget::Session(sessionless.clone(), to_session(message, ""))
-                }
+        let Some(session) = peek.session_id() else {
+            let sessionless = table.sessionless.clone();
+            drop(table);
+            return Some(match sessionless {
+                Some(sender) => DispatchTarget::Session(sender, to_session(message, &peek, "")),
                 None => DispatchTarget::nobody(message),
             });
         };
-        if let Some(route) = table.by_session.get(&session) {
+        if let Some(route) = table.by_session.get(session) {
             let (sender, public_id) = (route.sender.clone(), route.public_id.clone());
             drop(table);
-            return Some(DispatchTarget::Session(sender, to_session(message, &public_id)));
+            return Some(DispatchTarget::Session(sender, to_session(message, &peek, &public_id)));
         }
         if table.n_opening > 0 && table.has_room_for(&message) {
-            table.parked.push((session, message));
+            table.parked.push((peek, message));
             return None;
         }
         Some(DispatchTarget::nobody(message))
@@ -266,21 +264,17 @@ impl DispatchTarget {
     }
 }
 
-fn to_session(message: Message, public_id: &str) -> AgentMessage {
+fn to_session(message: Message, peek: &UpdatePeek, public_id: &str) -> AgentMessage {
     if message.kind() == wire::MessageKind::Request {
         return AgentMessage::Request(message);
     }
     if message.method() != "session/update" {
         return AgentMessage::Notification(message);
     }
-    let (kind, payload) = match message.peek() {
-        Ok(peek) => (
-            Kind::update(peek.update_name().unwrap_or_default()),
-            message.body_for_session(&peek, public_id),
-        ),
-        Err(error) => return AgentMessage::Garbage(error.to_string()),
-    };
-    AgentMessage::Update { kind, payload }
+    AgentMessage::Update {
+        kind: Kind::update(peek.update_name().unwrap_or_default()),
+        payload: message.body_for_session(peek, public_id),
+    }
 }
 
 /// Hands out the agent's messages until it is gone, then ends what is left of its process tree.
@@ -320,7 +314,10 @@ pub(super) async fn dispatch(
 async fn hand_out(batch: Vec<IncomingMessage>, connection: &Connection, routes: &Arc<Routes>) {
     let mut group: Option<(mpsc::Sender<Vec<AgentMessage>>, Vec<AgentMessage>)> = None;
     for incoming in batch {
-        let Some(target) = routes.route(incoming) else { continue };
+        let n_bytes = incoming.n_bytes();
+        let Some(target) = task::beside_others(n_bytes, || routes.route(incoming)) else {
+            continue;
+        };
         let goes_on = match (&group, &target) {
             (Some((current, _)), DispatchTarget::Session(next, _)) => current.same_channel(next),
             _ => false,

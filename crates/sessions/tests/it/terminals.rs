@@ -92,6 +92,41 @@ async fn a_flood_is_cut_in_the_middle_and_holds_nobody_up() {
     session.end().await;
 }
 
+/// Bytes that a process has written.
+fn n_written(pid: &str) -> u64 {
+    let counts = fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
+    counts.lines().find_map(|line| line.strip_prefix("wchar: ")).unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_command_that_prints_without_end_is_held_up_and_ends_when_it_is_stopped() {
+    // More than the pace of all floods, and than is free of them for each.
+    const PACE: u64 = 40 << 20;
+    const FREE: u64 = 16 << 20;
+    let stage = Stage::new(quiet());
+    let session = stage.open(&stage.agent("work")).await;
+    let began = std::time::Instant::now();
+    begin(&session, r#"run sh -c "echo $$; exec yes""#).await;
+    let first = session.until_event("it prints", |event| event.kind == Kind::TerminalOutput).await;
+    let pid = payload(&first)["data"].as_str().unwrap().lines().next().unwrap().to_owned();
+
+    let mut n_bytes = 0;
+    while n_bytes < FREE + PACE {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        n_bytes = n_written(&pid);
+    }
+    // Read after the bytes were: a slow machine has had time for more, never for less.
+    let may_be = FREE + PACE * u64::try_from(began.elapsed().as_millis()).unwrap() / 1000;
+    assert!(n_bytes <= may_be, "{n_bytes} of {may_be}");
+
+    session.opened.handle.cancel("test").await.unwrap();
+    let events = session.events().await;
+    let exited = &events[position(&events, |event| event.kind == Kind::TerminalExited)];
+    assert_eq!(payload(exited)["signal"], "15");
+    assert!(printed(&events).ends_with("\ny\ny\n"));
+    session.end().await;
+}
+
 #[tokio::test]
 async fn what_was_printed_before_a_cancel_is_in_the_turn() {
     let stage = Stage::new(quiet());

@@ -66,9 +66,10 @@ pub(super) const INSERT_EVENT: &str = "INSERT INTO events (key, at, turn, kind, 
 /// Transactions are short; whoever holds the lock this long is stuck.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// At 64 MiB of WAL the writer itself copies what the checkpointer has left. Small enough
-/// to be read again after a crash in a moment.
-const CHECKPOINT_PAGES: u32 = 16_000;
+/// At 160 MiB of WAL the writer itself copies what the checkpointer has left. Small enough to be
+/// read again after a crash in a moment, and so large that one event of the size of the longest line
+/// (64 MiB) is copied by the checkpointer: everybody who appends would wait for the writer.
+const CHECKPOINT_PAGES: u32 = 40_000;
 /// After a burst the WAL file shrinks to this when it is reused.
 const WAL_BYTES_KEPT: u32 = 32 * 1024 * 1024;
 /// Page cache of a connection, in KiB (negative for `SQLite` means KiB, not pages).

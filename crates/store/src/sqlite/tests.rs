@@ -391,3 +391,31 @@ fn a_refused_sync_is_told_and_not_believed_the_second_time() {
     assert_eq!(answers.len(), 2);
     assert!(answers.iter().all(|a| matches!(a, Err(StoreError::SyncFailed { .. }))), "{answers:?}");
 }
+
+#[tokio::test]
+async fn large_events_between_small_ones_are_stored_whole_and_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = open(&dir);
+    for name in ["a", "b"] {
+        log.create(new(name)).await.unwrap();
+    }
+    let large = |letter: &str| Json::of(&letter.repeat(5 << 20));
+    let draft = |payload| Draft { at: Millis(2), turn: None, kind: Kind::TurnStarted, payload };
+    let mixed =
+        vec![draft(Json::of(&1)), draft(large("x")), draft(Json::of(&2)), draft(large("y"))];
+
+    let (first, small, second) = tokio::join!(
+        log.append(Batch::new(id("a"), mixed.clone())),
+        log.append(batch("b", 3)),
+        log.append(Batch::new(id("b"), mixed.clone())),
+    );
+
+    let starts = [first.unwrap().first, second.unwrap().first];
+    assert_eq!(small.unwrap().last, Seq(3));
+    for (name, start) in ["a", "b"].into_iter().zip(starts) {
+        for (seq, wanted) in (start.0..).zip(&mixed) {
+            let events = log.read(id(name), Seq(seq - 1), 1).await.unwrap();
+            assert!(events[0].payload == wanted.payload, "{name} {seq}");
+        }
+    }
+}

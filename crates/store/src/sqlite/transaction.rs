@@ -5,7 +5,7 @@
 //! transaction can go on.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use wire::{Seq, SessionId, TurnId};
+use wire::{Json, Seq, SessionId, TurnId};
 
 use super::fault::{SqliteFault, SqliteResult};
 use super::origins;
@@ -18,11 +18,16 @@ use crate::{
     AppendedRange, Batch, Damage, NewSession, RecordChanges, SessionRecord, StoreError, mint,
 };
 
+/// Size of a payload that is let go as early as possible.
+const LARGE_BYTES: usize = 1 << 20;
+
 /// One transaction under way.
 pub(super) struct LogTransaction<'a> {
     pub(super) connection: &'a Connection,
     pub(super) heads: &'a Heads,
     pub(super) max_session_bytes: u64,
+    /// A step that fails is not tried again, so it need not keep what it was given.
+    pub(super) is_last_try: bool,
     pub(super) effects: Vec<CommitEffect>,
 }
 
@@ -65,7 +70,7 @@ impl LogTransaction<'_> {
         Ok(if key > MAX_SESSION_KEY { in_use + 1 } else { key })
     }
 
-    pub(super) fn append(&mut self, batch: &Batch) -> SqliteResult<AppendedRange> {
+    pub(super) fn append(&mut self, batch: &mut Batch) -> SqliteResult<AppendedRange> {
         let session = batch.session;
         let mut row = self.intact_row(session)?;
         let added = batch.weight();
@@ -85,10 +90,10 @@ impl LogTransaction<'_> {
         Ok(AppendedRange { first, last: row.record.head })
     }
 
-    fn insert_events(&self, row: &mut SessionRow, batch: &Batch) -> SqliteResult<()> {
+    fn insert_events(&self, row: &mut SessionRow, batch: &mut Batch) -> SqliteResult<()> {
         let base = row.base();
         let mut insert = self.connection.prepare_cached(INSERT_EVENT)?;
-        for draft in &batch.drafts {
+        for draft in &mut batch.drafts {
             let seq = Seq(row.record.head.0 + 1);
             let link = ChainedEvent {
                 seq,
@@ -99,7 +104,15 @@ impl LogTransaction<'_> {
             };
             let crc = link.crc(batch.session, row.head_crc);
             let key = base + seq.0.cast_signed();
-            insert.execute(params![key, link.at.0, link.turn, link.kind, link.payload, crc])?;
+            let values = params![key, link.at.0, link.turn, link.kind, link.payload, crc];
+            for (index, value) in values.iter().enumerate() {
+                insert.raw_bind_parameter(index + 1, value)?;
+            }
+            if self.is_last_try && draft.payload.as_str().len() >= LARGE_BYTES {
+                // SQLite has a copy of its own now, and makes another one when it runs.
+                draft.payload = Json::trusted("");
+            }
+            insert.raw_execute()?;
             row.record.head = seq;
             row.record.updated = draft.at;
             row.head_crc = crc;

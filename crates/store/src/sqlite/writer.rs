@@ -111,11 +111,17 @@ impl LogWriter {
     /// to be closed after all others.
     pub(super) fn run(mut self, mut queue: mpsc::Receiver<Box<dyn WriteJob>>) -> Connection {
         self.spare.take();
-        while let Some(first) = self.next_job(&mut queue) {
+        let mut large = None;
+        while let Some(first) = large.take().or_else(|| self.next_job(&mut queue)) {
             let mut bytes = first.bytes();
             let mut group = vec![first];
             while group.len() < GROUPED_JOBS && bytes < GROUPED_BYTES {
                 let Ok(job) = queue.try_recv() else { break };
+                if job.bytes() >= GROUPED_BYTES {
+                    // It comes next, by itself: those before it do not wait for it.
+                    large = Some(job);
+                    break;
+                }
                 bytes += job.bytes();
                 group.push(job);
             }
@@ -195,6 +201,8 @@ impl LogWriter {
             connection: &tx,
             heads: &self.heads,
             max_session_bytes: self.max_session_bytes,
+            // Only what frees space is tried again alone, and that brings nothing large.
+            is_last_try: group.len() == 1,
             effects: Vec::with_capacity(group.len()),
         };
         for job in group {

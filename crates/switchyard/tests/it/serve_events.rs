@@ -8,6 +8,7 @@
 
 mod batch;
 mod ends;
+mod memory;
 mod slow;
 
 use serde_json::{Value, json};

@@ -20,6 +20,7 @@ fn name(line: Result<Bytes, LineError>) -> Result<String, &'static str> {
         Ok(line) => Ok(String::from_utf8(line.to_vec()).unwrap()),
         Err(LineError::TooLong { .. }) => Err("too long"),
         Err(LineError::NotUtf8 { .. }) => Err("not utf-8"),
+        Err(LineError::NoMemory { .. }) => Err("no memory"),
     }
 }
 
@@ -91,4 +92,15 @@ proptest! {
 
         prop_assert_eq!(split_in(&chunks, limit), split_in(&[&input], limit));
     }
+}
+
+#[test]
+fn a_large_line_that_has_no_room_is_an_error() {
+    // More than any machine has.
+    let too_much = isize::MAX.cast_unsigned() / 4;
+    let mut lines = LineSplitter::new(usize::MAX / 8);
+    lines.make_room(LARGE_BYTES).unwrap();
+    lines.feed(&vec![b'x'; LARGE_BYTES]);
+    assert_eq!(lines.make_room(too_much), Err(LineError::NoMemory { n_bytes: LARGE_BYTES }));
+    assert!(lines.buffer().is_empty() && lines.buffer().capacity() == 0, "it is let go");
 }

@@ -81,7 +81,7 @@ fn a_peek_finds_session_and_update() {
 
     let peek = message.peek().unwrap();
 
-    assert_eq!(peek.session_id().as_deref(), Some("a\"b"));
+    assert_eq!(peek.session_id(), Some("a\"b"));
     assert_eq!(peek.update_name(), Some("plan"));
     assert_eq!(
         message.body_for_session(&peek, "mine").as_str(),

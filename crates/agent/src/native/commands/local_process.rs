@@ -6,8 +6,10 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use bus::{ExitReport, StderrKind, StdinKind, StopLadder, WorkerHandle, WorkerStdout};
-use tokio::io::AsyncReadExt as _;
+use bus::{
+    ExitReport, PacedOutput, READ_BYTES, StderrKind, StdinKind, StopLadder, WorkerHandle,
+    WorkerStdout,
+};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::environment::{CommandVariables, variables};
@@ -27,7 +29,6 @@ const DESCENDANTS_WITHIN: Duration = Duration::from_secs(3);
 /// Pause between progress updates: people read slower, and each replaces the one before.
 const SHOW_EVERY: Duration = Duration::from_millis(100);
 const SHOWN_BYTES: usize = 8 << 10;
-const READ_BYTES: usize = 16 << 10;
 
 pub(super) async fn run(
     context: &ToolContext,
@@ -72,7 +73,7 @@ async fn follow(
     context: &ToolContext,
     limit: Duration,
 ) -> CommandEnd {
-    let reading = read(stdout, kept, context);
+    let reading = read(handle.paced(stdout), kept, context);
     tokio::pin!(reading);
     let ending = async {
         match timeout(limit, handle.exited()).await {
@@ -98,7 +99,11 @@ async fn follow(
 }
 
 /// Reads until the last process that could write is gone; shows the output as it comes.
-async fn read(mut stdout: WorkerStdout, kept: &Mutex<OutputBuffer>, context: &ToolContext) {
+async fn read(
+    mut stdout: PacedOutput<WorkerStdout>,
+    kept: &Mutex<OutputBuffer>,
+    context: &ToolContext,
+) {
     let mut chunk = vec![0; READ_BYTES];
     let mut show_at = Instant::now();
     let mut is_fresh = false;

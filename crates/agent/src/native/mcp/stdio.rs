@@ -181,7 +181,7 @@ impl Transport<RoleClient> for StdioTransport {
                     Err(LineError::NotUtf8 { line }) => {
                         self.filter.admit(String::from_utf8_lossy(&line).as_bytes())
                     }
-                    Err(error @ LineError::TooLong { .. }) => {
+                    Err(error @ (LineError::TooLong { .. } | LineError::NoMemory { .. })) => {
                         self.own_errors.extend(self.filter.fail_all(&error.to_string()));
                         break;
                     }

@@ -145,6 +145,22 @@ async fn a_reader_that_takes_its_last_frame_is_let_go_properly() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_reader_that_comes_back_after_its_eviction_reads_why_it_was() {
+    let one = One::new().await;
+    flood(&one).await;
+    let mut chunks = chunks(&one).await;
+    let held = chunks.next().await.unwrap().unwrap();
+    let last = chunks.next().await.unwrap().unwrap();
+    assert!(last.starts_with(b"event: client_evicted\n"));
+
+    let ending = tokio::spawn(async move { chunks.next().await });
+    tokio::time::sleep(PACE.evict_after * 5).await;
+    drop((held, last));
+
+    assert!(ending.await.unwrap().is_none(), "the body ends properly, however late");
+}
+
+#[tokio::test(start_paused = true)]
 async fn revocation_and_stop_end_streams_of_readers_that_take_nothing_too() {
     for ending in ["revoked", "daemon_stopping"] {
         let one = One::new().await;

@@ -23,6 +23,20 @@ fn the_oldest_goes_that_is_still_there_and_still_nobody() {
 }
 
 #[test]
+fn a_reader_that_was_given_up_makes_way_also_while_it_is_told_so() {
+    let open = OpenConnections::new(4);
+    let all = filled(&open, 4);
+    for (_, activity) in &all {
+        activity.note_client("a");
+    }
+    let _busy: Vec<_> = all.iter().map(|(_, activity)| activity.enter()).collect();
+    assert!(open.to_evict().is_none());
+    let _told = all[2].1.last_words.wait(std::time::Duration::from_secs(1));
+    open.to_evict().unwrap().cancel();
+    assert!(all[2].0.is_cancelled());
+}
+
+#[test]
 fn a_client_with_more_than_its_part_makes_way_with_what_it_does_not_use() {
     let open = OpenConnections::new(8);
     let all = filled(&open, 8);

@@ -46,7 +46,8 @@ impl SessionTask {
         for message in batch {
             match message {
                 AgentMessage::Update { kind, payload } => {
-                    self.learn(&kind, &payload, &mut changes);
+                    let n_bytes = payload.as_str().len();
+                    ::task::beside_others(n_bytes, || self.learn(&kind, &payload, &mut changes));
                     drafts.push(Draft { at, turn, kind, payload });
                 }
                 AgentMessage::Notification(message) => {

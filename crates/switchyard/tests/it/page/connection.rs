@@ -155,8 +155,8 @@ async fn a_page_that_is_too_slow_loses_its_connection_and_misses_nothing() {
     visit.until_text(".row-end", "Done").await;
     visit.until_gone(BANNER).await;
     visit.picture("evicted").await;
-    // The daemon's last word has a moment to get through; a page that stood still longer than that
-    // has only lost its connection. Whatever is said is said once.
+    // The daemon's last word waits ten times as long as the daemon did; a page that stood still
+    // longer than that has only lost its connection. Whatever is said is said once.
     let said = visit.texts(NOTICES).await;
     assert!(said.len() <= 1 && said.iter().all(|one| one.contains("too slow")), "{said:?}");
     visit.until_idle(&session).await;

@@ -29,6 +29,20 @@ async fn stage() -> (TestHome, Daemon, String) {
     (home, daemon, session)
 }
 
+async fn until_evicted(daemon: &Daemon, n_evicted: usize) {
+    let counted = format!("switchyard_slow_clients_total{{what=\"evicted\"}} {n_evicted}");
+    let give_up_at = std::time::Instant::now() + PATIENCE;
+    loop {
+        let metrics = daemon.client().get(daemon.url("/metrics")).send().await.unwrap();
+        let metrics = metrics.text().await.unwrap();
+        if metrics.lines().any(|line| line == counted) {
+            return;
+        }
+        assert!(std::time::Instant::now() < give_up_at, "it was not evicted:\n{metrics}");
+        testkit::test_home::pause_between_polls().await;
+    }
+}
+
 /// Reads to the end of the log from wherever it was left, and what the stream said by the way.
 fn read_on(
     client: &mut EventClient,
@@ -49,21 +63,26 @@ fn read_on(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reader_that_takes_nothing_loses_its_connection_and_not_one_event() {
+async fn a_reader_that_takes_nothing_is_given_up_hears_so_later_and_loses_not_one_event() {
     let (home, daemon, session) = stage().await;
     let log = exported(&home, &session);
+    let mut n_evicted = 0;
     for carrier in CARRIERS {
         let request = EventQuery::new(carrier, &session).query("until=idle");
         let mut client = EventClient::open(&daemon, &request);
         let ends = client.ends();
         assert!(ends.is_open_remotely());
 
-        // It has lost its connection before it begins to read.
-        assert!(until(PATIENCE, || !ends.is_open_remotely()).await, "it was not evicted");
+        // It has been given up before it begins to read, and then hears so.
+        n_evicted += 1;
+        until_evicted(&daemon, n_evicted).await;
 
         let (mut tally, mut last_id) = (Tally::default(), None);
-        read_on(&mut client, &mut tally, &mut last_id);
+        let said = read_on(&mut client, &mut tally, &mut last_id);
         assert!(tally.n_events < log.n_events, "nothing was held back from it");
+        assert_eq!(said.last().map(String::as_str), Some("client_evicted"), "{carrier:?}");
+        drop(client);
+        assert!(until(PATIENCE, || !ends.is_open_remotely()).await, "its connection stays");
         let request = request.after(last_id.as_deref());
         let said = read_on(&mut EventClient::open(&daemon, &request), &mut tally, &mut last_id);
         assert_eq!(said.last().map(String::as_str), Some("stream_end"));
