@@ -1067,6 +1067,11 @@ export interface components {
             upTo?: number | null;
         };
         Health: {
+            /**
+             * @description Limits of workers that are wanted and not in force. Not for tokens that are limited to their
+             *     own sessions.
+             */
+            missingLimits?: components["schemas"]["MissingWorkerLimit"][];
             sessions?: components["schemas"]["SessionCount"] | null;
             /** @description `ok`, `degraded` if the log cannot be read or written, or `stopping`. */
             status: string;
@@ -1162,6 +1167,13 @@ export interface components {
              *     page has moved to another host name.
              */
             tabSecret: string;
+        };
+        /** @description A limit of workers that is not in force. */
+        MissingWorkerLimit: {
+            /** @description By its name in `[workers]` of the configuration: `pids`, `memory_bytes` or `cpu_weight`. */
+            limit: string;
+            /** @description Why it is not. */
+            reason: string;
         };
         /** @description A prompt to be sent. */
         NewPrompt: {

@@ -122,7 +122,7 @@ impl SessionTask {
         let services = Arc::new(Services::new(
             roots,
             own_dirs.map(|dirs| dirs.join(record.id.as_str())),
-            context.setup.clone(),
+            context.setup.of_session(record.id),
             &context.settings,
             judge.clone(),
         ));
