@@ -14,7 +14,7 @@ pub use types::{
 use std::borrow::Cow;
 
 use wire::event::{AgentStderr, OptionSet, SessionCreated, TurnOutcome};
-use wire::event::{PermissionResolved, RecordedOutcome, WorkerStarted};
+use wire::event::{PermissionResolved, RecordedOutcome, TerminalExited, WorkerStarted};
 use wire::{Category, Fault, Json, Millis, OwnEvent};
 
 use super::calls::{CallStatus, ToolCall, ToolOutput};
@@ -129,6 +129,9 @@ impl UiProjection {
             }
             OwnEvent::LimitRaised(raised) => {
                 detailed("continued", Some(raised.limit.as_str().to_owned()), out);
+            }
+            OwnEvent::TerminalExited(TerminalExited { lost: true, .. }) => {
+                status(UiStatus::labelled("command_lost"), out);
             }
             OwnEvent::CancelRequested(_) => status(UiStatus::labelled("cancelling"), out),
             OwnEvent::AgentQuiet(quiet) => {

@@ -1857,6 +1857,8 @@ export interface components {
         TerminalChange: {
             exit?: components["schemas"]["CommandExit"];
             id: string;
+            /** @description Nobody knows how its command ended. */
+            isLost?: boolean;
             /** @description The log has less than was printed. */
             isTruncated?: boolean;
             text?: string;
@@ -1868,6 +1870,11 @@ export interface components {
              * @default null
              */
             exitCode: number;
+            /**
+             * @description Nobody knows how it ended, or when: Switchyard was not there any more to see it.
+             * @default false
+             */
+            lost: boolean;
             /** @default null */
             signal: string;
             /** @default  */
