@@ -16,7 +16,7 @@
 //! | `prompt`, `slash_commands` | a prompt and its answer: slash commands, the tools of its turn, the turn, a summary where room has to be made |
 //! | `prompt::session_conversation` | what a turn sees of its session: its journal, its client, its model |
 //! | `session` | what one conversation has: its journal, options, MCP servers, what it cost, the one turn that runs |
-//! | `turn`, `turn::calls` | the loop: ask the model, run its calls, again |
+//! | `turn`, `turn::calls`, `turn_bounds` | the loop: ask the model, run its calls, again; how often, for all who work for a turn |
 //! | `assemble`, `provider` | an answer from fragments; requests, streams, retries, what went wrong in words |
 //! | `models`, `providers`, `config`, `discovery` | which endpoints and models there are |
 //! | `journal`, `context`, `replay` | what happened; what of it is sent to a model; what a client is shown again |
@@ -84,6 +84,7 @@ mod todo;
 pub mod tool;
 mod tool_call;
 mod turn;
+mod turn_bounds;
 mod webfetch;
 
 pub use options::{efforts, modes};

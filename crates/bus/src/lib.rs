@@ -15,6 +15,7 @@ pub use kernel::{
     PoolSetup, Port, PortReceiver, PortSender,
 };
 pub use process_calls::{give_free_memory_back, give_large_memory_back};
+pub use processes::cgroup::{GroupLimits, LimitHit, MOST_CPU_WEIGHT, MissingLimit, WorkerLimits};
 pub use processes::descriptors::raise_descriptor_limit;
 pub use processes::environment::Environment;
 pub use processes::exit::ExitReport;

@@ -22,7 +22,7 @@
 //! what uid 0 and file ownership mean below it, and so breaks sudo, git's ownership check and the
 //! sandboxes that agents bring along. Nor PDEATHSIG: it fires when the spawning *thread* ends.
 
-mod cgroup;
+pub(crate) mod cgroup;
 mod control;
 pub(crate) mod descriptors;
 pub(crate) mod environment;
@@ -32,6 +32,7 @@ pub(crate) mod launch;
 mod lost_workers;
 mod marked_processes;
 mod marker;
+mod oom_score;
 mod orphans;
 pub(crate) mod paced_output;
 pub(crate) mod process_tree;

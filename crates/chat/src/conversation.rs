@@ -267,6 +267,8 @@ impl ChatConversation {
             }
             OwnEvent::ElicitationResolved(resolved) => self.form_resolved(resolved, now),
             OwnEvent::OptionSet(_) => self.n_option_changes += 1,
+            // Its card says how.
+            OwnEvent::TerminalExited(_) => return,
             // The activity line shows it.
             OwnEvent::CancelRequested(_) => {
                 self.is_cancelling = self.running.is_some();

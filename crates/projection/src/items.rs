@@ -388,8 +388,9 @@ fn exit(exited: &TerminalExited) -> ConversationChange {
     ConversationChange::Terminal(TerminalChange {
         id: exited.terminal_id.clone(),
         text: String::new(),
-        exit: Some(CommandExit { code, signal }),
+        exit: (!exited.lost).then_some(CommandExit { code, signal }),
         is_truncated: exited.truncated,
+        is_lost: exited.lost,
     })
 }
 

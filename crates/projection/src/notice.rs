@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use wire::OwnEvent;
 use wire::event::{
     AgentQuiet, CancelRung, CancelStep, DropReason, LimitRaised, LogRecovered, OptionSet,
-    ResumeProof, ResumeWay, SessionCreated, SessionResumed, WorkerExited,
+    ResumeProof, ResumeWay, SessionCreated, SessionResumed, TerminalExited, WorkerExited,
 };
 
 use crate::json::{JsonNode, JsonObject};
@@ -115,6 +115,10 @@ impl Notice {
                     NoticeTone::Warning,
                     format!("a prompt that waited was not sent ({why})"),
                 )
+            }
+            OwnEvent::TerminalExited(TerminalExited { lost: true, .. }) => {
+                let told = "a command was lost when Switchyard was killed";
+                Self::prominent(NoticeTone::Warning, told)
             }
             OwnEvent::LogRecovered(LogRecovered { lost_from, lost_to }) => {
                 let lost = format!("events {lost_from} to {lost_to} are missing");

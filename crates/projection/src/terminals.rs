@@ -36,11 +36,16 @@ pub enum CommandEnd {
     TimedOut,
     /// Neither an exit code nor a signal is known.
     Unknown,
+    /// Nobody was there any more to see how it ended.
+    Lost,
 }
 
 impl CommandEnd {
     /// The end as its terminal reported it.
     pub fn from_terminal(exited: &TerminalExited) -> Self {
+        if exited.lost {
+            return Self::Lost;
+        }
         let signal = exited.signal.clone().map(Self::Signal);
         signal.or(exited.exit_code.map(|code| Self::Code(code.into()))).unwrap_or(Self::Unknown)
     }
@@ -52,6 +57,7 @@ impl CommandEnd {
             Self::Code(code) => Some(format!("failed with exit code {code}")),
             Self::Signal(signal) => Some(format!("was killed by {signal}")),
             Self::TimedOut => Some("took too long and was ended".to_owned()),
+            Self::Lost => Some("was lost; nobody knows how it ended".to_owned()),
         }
     }
 }

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use wire::event::{AgentStderr, OptionSet, SessionCreated, TurnOutcome};
-use wire::event::{PermissionResolved, RecordedOutcome, WorkerStarted};
+use wire::event::{PermissionResolved, RecordedOutcome, TerminalExited, WorkerStarted};
 use wire::{Category, Fault, Json, Millis, OwnEvent};
 
 use super::calls::{CallStatus, ToolCall, ToolOutput};
@@ -136,6 +136,9 @@ impl UiProjection {
             }
             OwnEvent::LimitRaised(raised) => {
                 detailed("continued", Some(raised.limit.as_str().to_owned()), out);
+            }
+            OwnEvent::TerminalExited(TerminalExited { lost: true, .. }) => {
+                status(UiStatus::labelled("command_lost"), out);
             }
             OwnEvent::CancelRequested(_) => status(UiStatus::labelled("cancelling"), out),
             OwnEvent::AgentQuiet(quiet) => {

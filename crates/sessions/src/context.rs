@@ -148,13 +148,15 @@ impl SessionContext {
             let (lost_from, lost_to) = (damage.lost_from.0, damage.lost_to.0);
             drafts.push((draft(None, LogRecovered { lost_from, lost_to }), false));
         }
-        if record.active_turn.is_none() && drafts.is_empty() {
+        let mut details = SessionDetails::read(record);
+        let is_unfinished = record.active_turn.is_some() || !details.open_commands.is_empty();
+        if !is_unfinished && drafts.is_empty() {
             self.halted.remove(record.id);
             return Ok(Vec::new());
         }
-        let mut unfinished = match record.active_turn {
-            Some(_) => UnfinishedTurns::find(&*self.log, record).await?,
-            None => UnfinishedTurns::default(),
+        let mut unfinished = match is_unfinished {
+            true => UnfinishedTurns::find(&*self.log, record).await?,
+            false => UnfinishedTurns::default(),
         };
         let halt = self.halted.get(record.id);
         let why = match &halt {
@@ -168,11 +170,11 @@ impl SessionContext {
         drafts.extend(dropped.into_iter().map(|draft| (draft, false)));
         let waiting = unfinished.waiting();
         let active_turn = waiting.first().map(|prompt| prompt.turn);
-        if drafts.is_empty() && active_turn == record.active_turn {
+        let has_noted = !std::mem::take(&mut details.open_commands).is_empty();
+        if drafts.is_empty() && active_turn == record.active_turn && !has_noted {
             self.halted.remove(record.id);
             return Ok(waiting);
         }
-        let mut details = SessionDetails::read(record);
         for (draft, _) in &drafts {
             let Some(turn) = draft.turn else { continue };
             match draft.kind {
@@ -220,18 +222,24 @@ impl SessionContext {
             .await
     }
 
-    /// The same for all sessions that nobody has claimed: lists by maker read the origins.
-    pub async fn move_all_creation_params(&self) -> Result<(), StoreError> {
+    /// Puts right, of all sessions that nobody has claimed, what is seen in their records alone, and
+    /// seen by others before the session is woken: commands that ran when no turn did, and where an
+    /// earlier version kept what they were made of, because lists by maker read the origins.
+    pub async fn look_through_records(&self) -> Result<(), StoreError> {
         let mut filter =
             SessionFilter { limit: SessionFilter::MAX_LIMIT, ..SessionFilter::default() };
         loop {
             let page = self.log.sessions(filter.clone()).await?;
             let Some(last) = page.last() else { return Ok(()) };
             filter.before = Some(PageStart::of(last));
-            for record in page
-                .iter()
-                .filter(|record| SessionDetails::read(record).creation_params().is_some())
-            {
+            for record in &page {
+                let details = SessionDetails::read(record);
+                if !details.open_commands.is_empty() {
+                    self.try_recover(record.id).await;
+                }
+                if details.creation_params().is_none() {
+                    continue;
+                }
                 let renewed = match self.log.claim(record.id).await {
                     Ok(_claim) => self.move_creation_params(record).await,
                     Err(error) => Err(error),

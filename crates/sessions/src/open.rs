@@ -105,6 +105,7 @@ pub async fn new(
         None => {
             let id = options.order.id.unwrap_or_else(mint::session_id);
             let opening = async {
+                options.slot.belongs_to(id);
                 let host = options.slot.host().await?;
                 let opening =
                     observers.step(StartupStep::OpenSession, &options.slot.command().name);
@@ -333,6 +334,7 @@ fn start(
     let _ = options.slot.take_prepared(None);
     let ClaimedSession { record, claim, changed, waiting, .. } = claimed;
     let (slot, policy) = (options.slot.clone(), options.policy.clone());
+    slot.belongs_to(record.id);
     let start = SessionTaskStart { record, claim, changed, slot, policy, linked, waiting };
     SessionHandle::start(context, start, roots)
 }

@@ -5,12 +5,12 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bus::StopLadder;
-
 use bus::connection::ConnectionLimits;
+use bus::{StopLadder, WorkerLimits};
 use roots::ForbiddenDirs;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
+use wire::SessionId;
 
 use crate::observer::Observers;
 use crate::permission::PermissionMode;
@@ -137,11 +137,17 @@ pub struct WorkerSetup {
     /// The directory in which running workers are noted, for the sweep after a crash.
     pub records_dir: Option<PathBuf>,
     pub cgroups: bool,
+    pub limits: WorkerLimits,
     /// Cancelled when all that was started has to end now.
     pub hurry: CancellationToken,
 }
 
 impl WorkerSetup {
+    /// The same for the workers of a session, which have limits together.
+    pub(crate) fn of_session(&self, id: SessionId) -> Self {
+        Self { limits: self.limits.of_session(id.as_str()), ..self.clone() }
+    }
+
     pub(crate) fn launch(
         &self,
         program: impl Into<std::ffi::OsString>,
@@ -152,6 +158,7 @@ impl WorkerSetup {
         launch.keeper_args.clone_from(&self.keeper_args);
         launch.records_dir.clone_from(&self.records_dir);
         launch.cgroups = self.cgroups;
+        launch.limits = self.limits.clone();
         launch.hurry = self.hurry.clone();
         launch
     }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use bus::StopLadder;
+use bus::{GroupLimits, MOST_CPU_WEIGHT, MissingLimit, StopLadder, WorkerLimits};
 use runtimes::catalogue::CustomAgent;
 use serde::{Deserialize, Serialize};
 use server::daemon::StreamPace;
@@ -171,11 +171,46 @@ impl PermissionsConfig {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct WorkersConfig {
     pub(crate) cgroups: bool,
+    /// Limits of one worker with all that it starts; zero for none.
+    pids: u64,
+    memory_bytes: u64,
+    cpu_weight: u64,
+    /// Limits of the workers of one session together.
+    session: GroupLimits,
 }
 
 impl Default for WorkersConfig {
     fn default() -> Self {
-        Self { cgroups: true }
+        Self {
+            cgroups: true,
+            // A fork bomb stops here, and the machine, which has room for 32768 by default, goes
+            // on. A build with a compiler and its threads on each of a hundred cores has half as
+            // many.
+            pids: 4096,
+            memory_bytes: 0,
+            cpu_weight: 0,
+            session: GroupLimits::default(),
+        }
+    }
+}
+
+impl WorkersConfig {
+    fn worker(&self) -> GroupLimits {
+        let Self { pids, memory_bytes, cpu_weight, .. } = *self;
+        GroupLimits { pids, memory_bytes, cpu_weight }
+    }
+
+    /// The limits as far as this machine allows them, from now on. To be called before this process
+    /// starts anything, in one that runs sessions or a bus.
+    pub(crate) fn prepare_limits(&self) -> WorkerLimits {
+        let limits = match self.cgroups {
+            true => WorkerLimits::prepare(self.worker(), self.session),
+            false => WorkerLimits::without_cgroups(self.worker(), self.session),
+        };
+        for MissingLimit { limit, why } in limits.missing() {
+            tracing::info!(limit, why, "a limit of workers is not in force");
+        }
+        limits
     }
 }
 
@@ -231,6 +266,13 @@ fn load_at(path: Option<&Path>, may_be_missing: bool) -> Result<Config> {
     if lines.into_iter().any(|bytes| bytes < MIN_LINE_BYTES) {
         bail!(
             "{}: limits.worker_line_bytes and limits.client_line_bytes need {MIN_LINE_BYTES} or more",
+            home.config.display()
+        );
+    }
+    let weights = [file.workers.cpu_weight, file.workers.session.cpu_weight];
+    if weights.into_iter().any(|weight| weight > MOST_CPU_WEIGHT) {
+        bail!(
+            "{}: cpu_weight in [workers] is at most {MOST_CPU_WEIGHT}; 100 is usual, 0 leaves it so",
             home.config.display()
         );
     }

@@ -1070,6 +1070,11 @@ export interface components {
             upTo?: number | null;
         };
         Health: {
+            /**
+             * @description Limits of workers that are wanted and not in force. Not for tokens that are limited to their
+             *     own sessions.
+             */
+            missingLimits?: components["schemas"]["MissingWorkerLimit"][];
             sessions?: components["schemas"]["SessionCount"] | null;
             /** @description `ok`, `degraded` if the log cannot be read or written, or `stopping`. */
             status: string;
@@ -1165,6 +1170,13 @@ export interface components {
              *     page has moved to another host name.
              */
             tabSecret: string;
+        };
+        /** @description A limit of workers that is not in force. */
+        MissingWorkerLimit: {
+            /** @description By its name in `[workers]` of the configuration: `pids`, `memory_bytes` or `cpu_weight`. */
+            limit: string;
+            /** @description Why it is not. */
+            reason: string;
         };
         /** @description A prompt to be sent. */
         NewPrompt: {
@@ -1848,6 +1860,8 @@ export interface components {
         TerminalChange: {
             exit?: components["schemas"]["CommandExit"];
             id: string;
+            /** @description Nobody knows how its command ended. */
+            isLost?: boolean;
             /** @description The log has less than was printed. */
             isTruncated?: boolean;
             text?: string;
@@ -1859,6 +1873,11 @@ export interface components {
              * @default null
              */
             exitCode: number;
+            /**
+             * @description Nobody knows how it ended, or when: Switchyard was not there any more to see it.
+             * @default false
+             */
+            lost: boolean;
             /** @default null */
             signal: string;
             /** @default  */

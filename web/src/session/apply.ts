@@ -7,7 +7,7 @@ import { ConversationDraft } from "./draft";
 import type { AnswerItem, Conversation, Item, NoticeItem, QuestionItem, ThoughtItem, ToolItem } from "./items";
 import { list, object } from "../api/json";
 import { grow, NO_TEXT } from "./split";
-import { ended, keepTail, loseTerminals, nameTerminals, printed } from "./terminals";
+import { ended, keepTail, loseTerminals, lost, nameTerminals, printed } from "./terminals";
 
 export function apply(before: Conversation, all: readonly ConversationChanges[]): Conversation {
   let draft: ConversationDraft | undefined;
@@ -45,6 +45,7 @@ function applyOne(draft: ConversationDraft, change: ConversationChange, time: nu
     case "append":
       return appended(draft, change.key, change.text, time);
     case "terminal":
+      if (change.isLost) return lost(draft, change.id);
       return change.exit ? ended(draft, change.id, change.exit, change.isTruncated ?? false) : printed(draft, change.id, change.text ?? "");
     case "terminals_lost":
       return loseTerminals(draft);

@@ -20,6 +20,11 @@ export function ended(draft: ConversationDraft, id: string, exit: TerminalOutput
   note(draft, id, ({ text }) => ({ text, exit, isTruncated }));
 }
 
+/** Notes that nobody knows how a command ended. */
+export function lost(draft: ConversationDraft, id: string): void {
+  note(draft, id, (output) => ({ ...output, isLost: true }));
+}
+
 function note(draft: ConversationDraft, id: string, change: (output: TerminalOutput) => TerminalOutput): void {
   const { output, calls } = draft.terminal(id) ?? { output: NOTHING, calls: [] };
   const next = change(output);

@@ -26,16 +26,15 @@ mod thread_park;
 
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
 use super::session::NativeSession;
 use super::settings::ContextToolName;
 use super::tool::Tool;
+use super::turn_bounds::TurnBounds;
 use context_editor::ContextEditor;
 
 /// The context tools of a session's own conversation, for one turn. A sub-agent has a conversation
 /// that nobody keeps, and of these `verify` alone.
-pub(super) fn of(session: &Arc<NativeSession>, cancel: &CancellationToken) -> Vec<Arc<Tool>> {
+pub(super) fn of(session: &Arc<NativeSession>, bounds: &TurnBounds) -> Vec<Arc<Tool>> {
     let editor = ContextEditor { session: session.clone(), change_lock: Arc::default() };
     let make = |name: ContextToolName| match name {
         ContextToolName::ContextEdit => context_edit::tool(editor.clone()),
@@ -44,7 +43,7 @@ pub(super) fn of(session: &Arc<NativeSession>, cancel: &CancellationToken) -> Ve
         ContextToolName::DistillThreads => distill_threads::tool(editor.clone()),
         ContextToolName::ObjectiveSet => objective_set::tool(editor.clone()),
         ContextToolName::Verify => checks::tool(session.clone()),
-        ContextToolName::Refine => refine::tool(session.clone(), cancel.clone()),
+        ContextToolName::Refine => refine::tool(session.clone(), bounds.clone()),
     };
     session.context_tools().0.into_iter().map(make).collect()
 }

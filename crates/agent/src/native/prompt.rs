@@ -20,6 +20,7 @@ use super::session::{NativeSession, TurnError};
 use super::slash_commands::{self, SlashOutcome};
 use super::tool::by_name;
 use super::turn::ModelTurn;
+use super::turn_bounds::TurnBounds;
 use super::{content, context, context_tools, lock, sub_agent};
 use session_conversation::SessionConversation;
 
@@ -120,11 +121,12 @@ impl NativeSession {
             () = cancel.cancelled() => return Ok((StopReason::Cancelled, TokenUsage::default())),
             () = self.report_servers() => {}
         }
-        let tools = sub_agent::tools(self).into_iter().chain(context_tools::of(self, cancel));
-        let tools = by_name(tools.chain([sub_agent::tool(self.clone(), cancel.clone())]));
+        let bounds = TurnBounds::new(cancel.clone(), self.limits.max_requests);
+        let tools = sub_agent::tools(self).into_iter().chain(context_tools::of(self, &bounds));
+        let tools = by_name(tools.chain([sub_agent::tool(self.clone(), bounds.clone())]));
         let mut talk = SessionConversation::new(self);
         talk.tools_tokens = context::tool_tokens(tools.values().map(|tool| &tool.spec));
-        let turn = ModelTurn { session: self, tools: &tools, cancel };
+        let turn = ModelTurn { session: self, tools: &tools, bounds: &bounds };
         let stop = turn.run(&mut talk).await?;
         Ok((stop, talk.usage))
     }

@@ -129,7 +129,7 @@ pub struct ContextSettings {
 /// Limits of one turn.
 #[derive(Debug, Clone, Copy)]
 pub struct TurnLimits {
-    /// Requests to the model in one turn.
+    /// Requests to the model in one turn, by whoever works for it.
     pub max_requests: u32,
     /// Share of the window, in percent, at which room is made.
     pub compact_at_percent: u64,

@@ -2,13 +2,12 @@
 //!
 //! The sub-agent's reading and trying does not fill the window here: only its last text comes back.
 //! Its own tool calls are shown to the client like all others, and ask for permission like all
-//! others; it cannot start further tasks.
+//! others; it cannot start further tasks. Its requests count as those of the turn that it works for.
 
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 use wire::event::StopReason;
 
 use super::assemble::AssembledAnswer;
@@ -23,6 +22,7 @@ use super::tool::{
     CallContent, PreparedCall, Tool, ToolContext, ToolError, ToolKind, ToolOutput, Toolbox, by_name,
 };
 use super::turn::{ConversationResult, ModelTurn, TextKind, TurnConversation};
+use super::turn_bounds::TurnBounds;
 
 const FOR_A_TASK: &str = "You work on one task that another agent has given you. Nobody can answer \
      questions. Your last message is all that comes back to it: put everything in it that was \
@@ -36,7 +36,7 @@ struct TaskArguments {
     prompt: String,
 }
 
-pub(super) fn tool(session: Arc<NativeSession>, cancel: CancellationToken) -> Arc<Tool> {
+pub(super) fn tool(session: Arc<NativeSession>, bounds: TurnBounds) -> Arc<Tool> {
     let description = "Gives a self-contained piece of work (a search through many files, a \
         question about the code, a separate change) to a sub-agent with the same tools and an \
         empty context. It sees nothing of this conversation: the prompt must say everything. Its \
@@ -47,9 +47,9 @@ pub(super) fn tool(session: Arc<NativeSession>, cancel: CancellationToken) -> Ar
         string("prompt", about).required(),
     ];
     let prepare = move |asked: TaskArguments, context: &ToolContext| {
-        let (session, cancel, context) = (session.clone(), cancel.clone(), context.clone());
+        let (session, bounds, context) = (session.clone(), bounds.clone(), context.clone());
         let work = async move {
-            let words = SubAgent::new(session, cancel, context).work_on(asked.prompt).await?;
+            let words = SubAgent::new(session, bounds, context).work_on(asked.prompt).await?;
             let content = vec![CallContent::Text(words.clone())];
             Ok(ToolOutput { content, ..ToolOutput::text(words) })
         };
@@ -70,7 +70,7 @@ pub(super) fn tools(session: &Arc<NativeSession>) -> Vec<Arc<Tool>> {
 /// A sub-agent: a second conversation, which can be given one thing after another.
 pub(super) struct SubAgent {
     session: Arc<NativeSession>,
-    cancel: CancellationToken,
+    bounds: TurnBounds,
     tools: Toolbox,
     talk: SubAgentConversation,
 }
@@ -79,7 +79,7 @@ impl SubAgent {
     /// A sub-agent that belongs to the call of `context`.
     pub(super) fn new(
         session: Arc<NativeSession>,
-        cancel: CancellationToken,
+        bounds: TurnBounds,
         context: ToolContext,
     ) -> Self {
         let tools = by_name(tools(&session));
@@ -92,14 +92,14 @@ impl SubAgent {
             said: String::new(),
             n_answers: 0,
         };
-        Self { session, cancel, tools, talk }
+        Self { session, bounds, tools, talk }
     }
 
     /// Works on a prompt; returns the last words of the answer.
     pub(super) async fn work_on(&mut self, prompt: String) -> Result<String, ToolError> {
         push_user(&mut self.talk.messages, vec![MessagePart::text(prompt)]);
         let n_before = self.talk.messages.len();
-        let turn = ModelTurn { session: &self.session, tools: &self.tools, cancel: &self.cancel };
+        let turn = ModelTurn { session: &self.session, tools: &self.tools, bounds: &self.bounds };
         let ended = turn.run(&mut self.talk).await;
         let words = self.talk.last_words(n_before);
         match ended {

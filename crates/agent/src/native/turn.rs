@@ -10,7 +10,6 @@ mod calls;
 
 use futures_util::StreamExt as _;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 use wire::event::StopReason;
 
 use super::assemble::{AssembledAnswer, Assembly};
@@ -18,6 +17,7 @@ use super::chat::{ChatMessage, ChatRequest, Delta, FinishReason, MessagePart, To
 use super::models::ChosenModel;
 use super::session::{NativeSession, TurnError};
 use super::tool::Toolbox;
+use super::turn_bounds::TurnBounds;
 
 /// The kind of a model's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub(super) fn call_id(answer: u64, index: usize) -> String {
 pub(super) struct ModelTurn<'a> {
     pub session: &'a NativeSession,
     pub tools: &'a Toolbox,
-    pub cancel: &'a CancellationToken,
+    pub bounds: &'a TurnBounds,
 }
 
 impl ModelTurn<'_> {
@@ -94,10 +94,10 @@ impl ModelTurn<'_> {
         let mut failing = calls::FailedCalls::default();
         let mut used = 0;
         let mut has_made_room = false;
-        for _ in 0..self.session.limits.max_requests {
+        while self.bounds.take_request() {
             tokio::select! {
                 biased;
-                () = self.cancel.cancelled() => return Ok(StopReason::Cancelled),
+                () = self.bounds.cancel.cancelled() => return Ok(StopReason::Cancelled),
                 made = talk.make_room(used) => made?,
             }
             let said = match self.ask(talk).await {
@@ -107,7 +107,7 @@ impl ModelTurn<'_> {
                     has_made_room = true;
                     let is_less = tokio::select! {
                         biased;
-                        () = self.cancel.cancelled() => return Ok(StopReason::Cancelled),
+                        () = self.bounds.cancel.cancelled() => return Ok(StopReason::Cancelled),
                         is_less = talk.shrink() => is_less?,
                     };
                     match is_less {
@@ -152,7 +152,7 @@ impl ModelTurn<'_> {
         loop {
             let next = tokio::select! {
                 biased;
-                () = self.cancel.cancelled() => {
+                () = self.bounds.cancel.cancelled() => {
                     talk.keep_answer(cut_off(assembly)).await?;
                     return Ok(None);
                 }

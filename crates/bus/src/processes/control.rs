@@ -11,6 +11,8 @@ use std::ffi::OsString;
 use serde::{Deserialize, Serialize};
 use wire::Json;
 
+use super::cgroup::LimitHit;
+
 /// Above what `execve` takes for arguments and environment on any default Linux, of which each byte
 /// is up to four here.
 pub(crate) const MAX_ORDER_BYTES: usize = 64 * 1024 * 1024;
@@ -74,6 +76,8 @@ pub(crate) enum KeeperReport {
         in_cgroup: bool,
     },
     Failed(StartFailure),
+    /// The limit that explains the worker's end, which is reported next.
+    AtLimit(LimitHit),
     ExitedWith(i32),
     KilledBy(i32),
     /// Killing has lasted long and this many processes still live; the keeper goes on trying.

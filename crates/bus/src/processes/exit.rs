@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::cgroup::LimitHit;
+
 /// The end of the direct worker process.
 ///
 /// At most one of `code` and `signal` is there; neither when the keeper was lost before it
@@ -10,6 +12,8 @@ use std::fmt;
 pub struct ExitReport {
     pub code: Option<i32>,
     pub signal: Option<i32>,
+    /// The limit that explains it, where one is known to.
+    pub limit: Option<LimitHit>,
     /// The keeper died before the tree was gone, so we ended the tree without it.
     pub keeper_lost: bool,
     /// Processes that could not be ended (another user's after sudo, or stuck in the kernel).
@@ -36,6 +40,9 @@ impl fmt::Display for ExitReport {
                 None => write!(f, "killed by signal {signal}")?,
             },
             (None, None) => write!(f, "exit status unknown")?,
+        }
+        if let Some(limit) = self.limit {
+            write!(f, ", {limit}")?;
         }
         if self.keeper_lost {
             write!(f, ", keeper lost")?;

@@ -162,6 +162,13 @@ impl Keeper {
         loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == self.worker => {
+                    let was_killed = status.terminating_signal() == Some(StopSignal::KILL.as_raw());
+                    if status.exit_status() != Some(0)
+                        && let Some(hit) =
+                            self.cgroup.as_ref().and_then(|group| group.limit_hit(was_killed))
+                    {
+                        tell(&self.control, KeeperReport::AtLimit(hit));
+                    }
                     if let Some(code) = status.exit_status() {
                         tell(&self.control, KeeperReport::ExitedWith(code));
                     } else if let Some(signal) = status.terminating_signal() {

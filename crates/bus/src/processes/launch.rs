@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::cgroup::Cgroup;
+use super::cgroup::{Cgroup, WorkerLimits};
 use super::control::{StartFailure, StartOrder, WantedState};
 use super::descriptors;
 use super::environment::Environment;
@@ -45,6 +45,8 @@ pub struct Launch {
     pub records_dir: Option<PathBuf>,
     /// Use a cgroup per worker where we may make one.
     pub cgroups: bool,
+    /// What it may use, in that cgroup.
+    pub limits: WorkerLimits,
     /// When it is cancelled, the worker has a moment to end, whatever else it was promised: for an
     /// owner that has to end itself, with all that it has launched.
     pub hurry: CancellationToken,
@@ -104,6 +106,7 @@ impl Launch {
             keeper_args: vec![VERB.into()],
             records_dir: None,
             cgroups: true,
+            limits: WorkerLimits::default(),
             hurry: CancellationToken::new(),
         }
     }
@@ -141,7 +144,7 @@ impl Launch {
             .map_err(|source| SpawnError::Keeper { exe: self.keeper_exe.clone(), source })?;
         // A keeper that is dropped from here on sees its lifeline close and exits.
         let keeper_pid = keeper.pid();
-        let cgroup = self.cgroups.then(|| Cgroup::create(&marker)).flatten();
+        let cgroup = self.cgroups.then(|| Cgroup::create(&marker, &self.limits)).flatten();
         let record = match &self.records_dir {
             None => None,
             Some(dir) => match write_record(dir, &marker, keeper_pid, cgroup.as_ref()) {

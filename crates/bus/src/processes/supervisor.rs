@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::cgroup::Cgroup;
+use super::cgroup::{Cgroup, LimitHit};
 use super::control::{KeeperReport, MAX_REPORT_BYTES, StartFailure, StartOrder, WantedState};
 use super::exit::ExitReport;
 use super::lost_workers;
@@ -43,6 +43,8 @@ const DRAIN_WAIT: Duration = Duration::from_secs(1);
 /// The state of a worker, as its handles watch it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WorkerLife {
+    /// What its keeper has said of the reason for its end.
+    limit: Option<LimitHit>,
     pub(crate) exit: Option<ExitReport>,
     pub(crate) is_ended: bool,
 }
@@ -231,9 +233,11 @@ impl WorkerLife {
         let (code, signal) = match report {
             KeeperReport::ExitedWith(code) => (Some(code), None),
             KeeperReport::KilledBy(signal) => (None, Some(signal)),
+            KeeperReport::AtLimit(hit) => return self.limit = Some(hit),
             _ => return,
         };
-        self.exit = Some(ExitReport { code, signal, ..ExitReport::default() });
+        let limit = self.limit;
+        self.exit = Some(ExitReport { code, signal, limit, ..ExitReport::default() });
     }
 
     fn end(&mut self, n_left: u32) {

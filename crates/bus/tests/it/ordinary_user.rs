@@ -27,7 +27,14 @@ fn an_ordinary_user_gets_the_same_promises() {
     let output = Command::new("setpriv")
         .args([&format!("--reuid={NOBODY}"), &format!("--regid={NOBODY}"), "--clear-groups"])
         .arg(&tests)
-        .args(["tree::", "crash::", "pausing::", "zombies::", "--test-threads=2"])
+        .args([
+            "tree::",
+            "crash::",
+            "pausing::",
+            "zombies::",
+            "memory_runs_out",
+            "--test-threads=2",
+        ])
         .env("BUS_TESTBIN", &bin)
         .env("TMPDIR", "/tmp")
         .current_dir("/")

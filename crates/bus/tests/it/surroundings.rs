@@ -5,7 +5,7 @@ use std::process::Command;
 
 use bus::Environment;
 
-use crate::stage::{launch, launch_testbin, read_all, testbin};
+use crate::stage::{launch, launch_testbin, read_all, read_line, testbin};
 
 #[tokio::test]
 async fn a_worker_sees_three_descriptors() {
@@ -77,4 +77,23 @@ async fn a_worker_leads_its_own_group_and_gets_default_signals() {
     // The real-time signals are the C library's business, and may come from our own starter.
     let mask = u64::from_str_radix(ignored.trim().rsplit('\t').next().unwrap(), 16).unwrap();
     assert_eq!(mask & 0x7fff_ffff, 0, "{ignored}");
+}
+
+fn oom_score(pid: u32) -> i32 {
+    fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).unwrap().trim().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_worker_dies_before_its_keeper_and_both_before_us_when_memory_runs_out() {
+    let mut launch = launch("sh", ["-c", "cat /proc/self/oom_score_adj; exec cat"]);
+    launch.cgroups = false;
+    let mut worker = launch.spawn().await.unwrap();
+
+    // What it was born with; nothing is changed when it runs already.
+    let own: i32 = read_line(&mut worker.stdout).await.parse().unwrap();
+
+    assert_eq!(oom_score(worker.handle.pid()), own);
+    let keeper = oom_score(worker.handle.keeper_pid());
+    let ours = oom_score(std::process::id());
+    assert!(ours < keeper && keeper < own, "{ours} {keeper} {own}");
 }

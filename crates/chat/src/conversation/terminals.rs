@@ -60,6 +60,7 @@ pub(crate) enum CommandState {
 impl Terminal {
     pub(crate) fn state(&self) -> CommandState {
         match () {
+            () if self.end == Some(CommandEnd::Lost) => CommandState::Lost,
             () if self.end.is_some() => CommandState::Ended,
             () if !self.has_printed => CommandState::Unknown,
             () if self.is_lost => CommandState::Lost,
@@ -76,7 +77,9 @@ impl Terminal {
                 Err(_) => format!("ended by {}", line(signal, 40)),
             }),
             CommandEnd::Code(code @ (..0 | 1..)) => Some(format!("exit code {code}")),
-            CommandEnd::Code(0) | CommandEnd::TimedOut | CommandEnd::Unknown => None,
+            CommandEnd::Code(0) | CommandEnd::TimedOut | CommandEnd::Unknown | CommandEnd::Lost => {
+                None
+            }
         }
     }
 }

@@ -253,6 +253,24 @@ fn a_terminals_output_finds_its_card_whichever_comes_first() {
 }
 
 #[test]
+fn a_command_whose_end_nobody_saw_is_lost_also_if_it_had_printed_nothing() {
+    let card = json!({
+        "sessionUpdate": "tool_call", "toolCallId": "t", "status": "completed",
+        "content": [{ "type": "terminal", "terminalId": "term_1" }],
+    });
+    let mut log = Log::in_turn();
+    let mut talk = heard(&[log.update(&card)]);
+    let before = talk.items()[0].revision;
+
+    let lost = json!({ "terminalId": "term_1", "lost": true });
+    talk.apply_event(&log.event("terminal_exited", &lost));
+
+    assert_eq!(talk.terminal("term_1").unwrap().state(), super::CommandState::Lost);
+    assert_ne!(talk.items()[0].revision, before);
+    assert_eq!(talk.items().len(), 1, "its card says it");
+}
+
+#[test]
 fn fences_around_an_output_are_left_out_and_others_stay() {
     let shown = |text: &str| {
         let mut log = Log::in_turn();

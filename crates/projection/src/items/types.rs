@@ -58,6 +58,9 @@ pub struct TerminalChange {
     /// The log has less than was printed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_truncated: bool,
+    /// Nobody knows how its command ended.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_lost: bool,
 }
 
 /// One item of the conversation.

@@ -25,6 +25,9 @@ fn pieces_become_one_text_and_the_end_is_known() {
         ("one two", &Some(CommandEnd::Signal("9".into())))
     );
     assert_eq!(terminals.get("b").unwrap().end, None);
+    let lost = json!({ "terminalId": "b", "lost": true });
+    terminals.apply(&event(Kind::TerminalExited, &lost).own().unwrap());
+    assert_eq!(terminals.get("b").unwrap().end, Some(CommandEnd::Lost));
     assert!(terminals.get("c").is_none());
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use bus::MissingLimit;
 use serde::Serialize;
 use store::{LogHealth, LogTrouble, LogUsage, StoreError};
 use utoipa::ToSchema;
@@ -71,6 +72,25 @@ pub(crate) struct Health {
     #[serde(skip_serializing_if = "Option::is_none")]
     sessions: Option<SessionCount>,
     store: StoreHealth,
+    /// Limits of workers that are wanted and not in force. Not for tokens that are limited to their
+    /// own sessions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing_limits: Vec<MissingWorkerLimit>,
+}
+
+/// A limit of workers that is not in force.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct MissingWorkerLimit {
+    /// By its name in `[workers]` of the configuration: `pids`, `memory_bytes` or `cpu_weight`.
+    limit: &'static str,
+    /// Why it is not.
+    reason: String,
+}
+
+impl From<&MissingLimit> for MissingWorkerLimit {
+    fn from(missing: &MissingLimit) -> Self {
+        Self { limit: missing.limit, reason: missing.why.clone() }
+    }
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -179,6 +199,7 @@ pub(crate) async fn health(
         true => "ok",
         false => "degraded",
     };
+    let missing = daemon.registry.context().setup.limits.missing();
     let health = Health {
         status,
         version: env!("CARGO_PKG_VERSION"),
@@ -188,6 +209,7 @@ pub(crate) async fn health(
             total: usage.ok().map(|usage| usage.n_sessions),
         }),
         store,
+        missing_limits: missing.iter().filter(|_| sees_all).map(Into::into).collect(),
     };
     let code = if status == "ok" { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (code, Json(health))

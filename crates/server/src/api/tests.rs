@@ -52,6 +52,7 @@ impl Served {
             keeper_args: Vec::new(),
             records_dir: None,
             cgroups: false,
+            limits: bus::WorkerLimits::default(),
             hurry: tokio_util::sync::CancellationToken::new(),
         };
         let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());

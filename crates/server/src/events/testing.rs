@@ -64,6 +64,7 @@ impl One {
             keeper_args: Vec::new(),
             records_dir: None,
             cgroups: false,
+            limits: bus::WorkerLimits::default(),
             hurry: tokio_util::sync::CancellationToken::new(),
         };
         let settings = sessions::settings::SessionSettings::default();

@@ -65,6 +65,7 @@ impl Stage {
             keeper_args: Vec::new(),
             records_dir: None,
             cgroups: false,
+            limits: bus::WorkerLimits::default(),
             hurry: tokio_util::sync::CancellationToken::new(),
         };
         let context = SessionContext::new(log, SessionSettings::default(), setup);

@@ -1,8 +1,8 @@
-//! Turns and questions that a process which died left open in a session's log.
+//! Turns, questions and commands that a process which died left open in a session's log.
 //!
 //! In: the session's events. Out: the events that end what was begun, so that nobody waits
-//! for a turn that will not end, and the audit says of every question what became of it; and the
-//! prompts that never began, which still can.
+//! for a turn that will not end, the audit says of every question what became of it, and no command
+//! seems to run; and the prompts that never began, which still can.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,11 +11,12 @@ use serde_json::json;
 use store::{EventLog, SessionRecord, StoreError};
 use wire::event::{
     DecidedBy, Decider, DropReason, ElicitationResolved, PermissionResolved, PromptDropped,
-    RecordedOutcome, TurnEnded,
+    RecordedOutcome, TerminalExited, TurnEnded,
 };
-use wire::{CallId, Category, Draft, Event, Fault, Json, Kind, Seq, TurnId};
+use wire::{CallId, Category, Draft, Event, Fault, Json, Kind, OwnEvent, Seq, TurnId};
 
 use super::draft;
+use crate::details::SessionDetails;
 use crate::permission::{PolicyQuestion, summary};
 
 const SEND_AGAIN: &str = "send the prompt again";
@@ -23,6 +24,8 @@ const SEND_AGAIN: &str = "send the prompt again";
 const PAGE: usize = 512;
 /// A session has far fewer questions at a time; beyond this a log is not one of ours.
 const MAX_QUESTIONS: usize = 4096;
+/// The same for commands of which no end is known.
+const MAX_COMMANDS: usize = 4096;
 
 #[derive(Default)]
 pub(super) struct UnfinishedTurns {
@@ -30,6 +33,8 @@ pub(super) struct UnfinishedTurns {
     started: Vec<TurnId>,
     waiting: Vec<WaitingPrompt>,
     questions: BTreeMap<CallId, OpenQuestion>,
+    /// Terminals whose command has not ended, each with the turn that it was last heard of in.
+    commands: BTreeMap<String, Option<TurnId>>,
 }
 
 /// A prompt that was accepted, and whose turn has not begun.
@@ -52,7 +57,9 @@ impl UnfinishedTurns {
         log: &dyn EventLog,
         record: &SessionRecord,
     ) -> Result<Self, StoreError> {
-        let mut open = Self::default();
+        let noted = SessionDetails::read(record).open_commands;
+        let commands = noted.into_iter().map(|terminal| (terminal, None)).collect();
+        let mut open = Self { commands, ..Self::default() };
         let mut after = Seq(0);
         loop {
             let events = match log.read(record.id, after, PAGE).await {
@@ -82,14 +89,21 @@ impl UnfinishedTurns {
                 self.waiting.retain(|prompt| prompt.turn != turn);
                 self.started.retain(|started| *started != turn);
             }
-            _ => self.see_question(event),
+            _ => self.see_own(event),
         }
     }
 
-    fn see_question(&mut self, event: &Event) {
+    fn see_own(&mut self, event: &Event) {
         let Some(own) = event.own() else { return };
         if let Some(id) = own.answered_question() {
             self.questions.remove(&id);
+        }
+        match &own {
+            OwnEvent::TerminalOutput(printed) if self.commands.len() < MAX_COMMANDS => {
+                self.commands.insert(printed.terminal_id.clone(), event.turn);
+            }
+            OwnEvent::TerminalExited(exited) => _ = self.commands.remove(&exited.terminal_id),
+            _ => {}
         }
         if let Some(asked) = own.question().filter(|_| self.questions.len() < MAX_QUESTIONS) {
             let question = OpenQuestion {
@@ -102,13 +116,18 @@ impl UnfinishedTurns {
         }
     }
 
-    /// The events that close what was begun, for the reason `why`: questions first, then the turns
-    /// that they were asked in. The flag says whether somebody had been asked.
+    /// The events that close what was begun, for the reason `why`: questions and commands first, then
+    /// the turns that they were of. The flag says whether somebody is to hear of it.
     pub(super) fn close(&mut self, record: &SessionRecord, why: &Fault) -> Vec<(Draft, bool)> {
         let questions = std::mem::take(&mut self.questions).into_iter();
         let mut drafts: Vec<_> = questions
             .map(|(id, question)| (question.withdrawn(id, record), question.was_asked))
             .collect();
+        let commands = std::mem::take(&mut self.commands).into_iter();
+        drafts.extend(commands.map(|(terminal_id, turn)| {
+            let lost = TerminalExited { terminal_id, lost: true, ..TerminalExited::default() };
+            (draft(turn, lost), false)
+        }));
         let ended = |turn| (draft(Some(turn), TurnEnded::failed(why.clone())), true);
         drafts.extend(self.started.drain(..).map(ended));
         drafts

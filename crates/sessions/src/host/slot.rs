@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
-use wire::Json;
+use wire::{Json, SessionId};
 
 use super::{AgentCommand, AgentKeepsFailing, FailingAgents, Host, StartCircuit, StartError};
 use crate::pools::{PoolBacking, PreparedSession};
@@ -25,6 +25,8 @@ pub struct HostSlot {
     settings: SessionSettings,
     circuit: StartCircuit,
     state: Mutex<HostSlotState>,
+    /// The session that has it, whose limits hold for what is started here.
+    session: OnceLock<SessionId>,
     /// The pools behind it, for a slot that came from them.
     pub(crate) backing: OnceLock<PoolBacking>,
     /// Ends a start that is under way.
@@ -65,8 +67,15 @@ impl HostSlot {
         settings: SessionSettings,
     ) -> Self {
         let circuit = agents.circuit_of(&command);
-        let (backing, closing) = (OnceLock::new(), CancellationToken::new());
-        Self { command, setup, settings, circuit, state: Mutex::default(), backing, closing }
+        let (session, backing) = (OnceLock::new(), OnceLock::new());
+        let (state, closing) = (Mutex::default(), CancellationToken::new());
+        Self { command, setup, settings, circuit, state, session, backing, closing }
+    }
+
+    /// Notes whose slot it is, for what is started here from now on. One that came with an agent,
+    /// or shares one, has an agent of no session.
+    pub(crate) fn belongs_to(&self, session: SessionId) {
+        self.session.get_or_init(|| session);
     }
 
     /// Whether the agent serves other sessions too, so that this one may not end it.
@@ -142,7 +151,9 @@ impl HostSlot {
             return Ok(host);
         }
         self.circuit.try_start(&self.settings)?;
-        let host = Host::start(&self.command, &self.setup, &self.settings, &self.circuit).await?;
+        let session = self.session.get();
+        let setup = session.map_or_else(|| self.setup.clone(), |id| self.setup.of_session(*id));
+        let host = Host::start(&self.command, &setup, &self.settings, &self.circuit).await?;
         state.host = Some(host.clone());
         if let Some(backing) = backing {
             backing.started();

@@ -93,6 +93,8 @@ impl SessionRegistry {
         details.made_by = made_by;
         // Request ids of clients hold within one session.
         (details.made_for, details.requests) = (None, Vec::new());
+        // It has none of the parent's commands.
+        details.open_commands.clear();
         details.is_partial = true;
         let new = NewSession {
             id: fork,

@@ -209,6 +209,7 @@ mod tests {
             keeper_args: Vec::new(),
             records_dir: None,
             cgroups: false,
+            limits: bus::WorkerLimits::default(),
             hurry: tokio_util::sync::CancellationToken::new(),
         };
         Services::new(roots, None, setup, &SessionSettings::default(), Arc::new(judge))

@@ -122,7 +122,7 @@ impl SessionTask {
         let services = Arc::new(Services::new(
             roots,
             own_dirs.map(|dirs| dirs.join(record.id.as_str())),
-            context.setup.clone(),
+            context.setup.of_session(record.id),
             &context.settings,
             judge.clone(),
         ));
@@ -410,13 +410,30 @@ impl SessionTask {
     async fn log_terminals(&mut self, ending: Option<TurnId>) -> Result<(), LogFailure> {
         let terminal_log = &self.services.terminals.log;
         let TerminalEvents { drafts, waited_for } = terminal_log.take(Instant::now(), ending);
-        if drafts.is_empty() {
+        let is_noted = self.note_open_commands();
+        if drafts.is_empty() && !is_noted {
             return Ok(());
         }
+        let changes = if is_noted { self.record() } else { RecordChanges::default() };
+        if drafts.is_empty() {
+            return Ok(self.context.log.update(self.id, changes).await?);
+        }
         self.silence.begin_anew(Instant::now());
-        self.append(drafts, RecordChanges::default()).await?;
+        self.append(drafts, changes).await?;
         drop(waited_for);
         Ok(())
+    }
+
+    /// Notes in the details which commands run while no turn does; whether that is new. While one
+    /// does, a crash has the whole log looked at for its sake, and the end of the turn notes them.
+    fn note_open_commands(&mut self) -> bool {
+        if self.turns.running().is_some() {
+            return false;
+        }
+        let open = self.services.terminals.log.open();
+        let is_new = open != self.details.open_commands;
+        self.details.open_commands = open;
+        is_new
     }
 
     /// An event of the running turn, now.

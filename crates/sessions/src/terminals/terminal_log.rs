@@ -59,12 +59,19 @@ impl TerminalLog {
         let (sender, is_told) = watch::channel(());
         let entry = TerminalLogEntry { terminal, turn, sampler: told.clone(), is_logged: sender };
         lock(&self.entries).push(entry);
+        // One that is begun outside of a turn is noted in the session's record.
+        self.new_output.notify_one();
         (TerminalLogWriter { sampler: told, new_output: self.new_output.clone() }, is_told)
     }
 
     /// When something is due for the log, if anything has come.
     pub(crate) fn due(&self, now: Instant) -> Option<Instant> {
         lock(&self.entries).iter().filter_map(|entry| lock(&entry.sampler).due(now)).min()
+    }
+
+    /// The terminals whose end the log does not have.
+    pub(crate) fn open(&self) -> Vec<String> {
+        lock(&self.entries).iter().map(|entry| entry.terminal.clone()).collect()
     }
 
     /// The events that are due; and of the terminals of a turn that ends all that there are.
@@ -95,6 +102,7 @@ impl TerminalLogEntry {
                     exit_code: report.code,
                     signal: report.signal.map(|signal| signal.to_string()),
                     truncated: is_truncated,
+                    lost: false,
                 };
                 draft(self.turn, exited)
             }

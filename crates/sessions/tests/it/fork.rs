@@ -170,6 +170,7 @@ impl Scene {
             keeper_args: Vec::new(),
             records_dir: None,
             cgroups: false,
+            limits: bus::WorkerLimits::default(),
             hurry: CancellationToken::new(),
         };
         let context = SessionContext::new(log.clone(), SessionSettings::default(), setup);

@@ -61,6 +61,7 @@ impl Stage {
             keeper_args: vec!["__keeper".into()],
             records_dir: None,
             cgroups: false,
+            limits: bus::WorkerLimits::default(),
             hurry: tokio_util::sync::CancellationToken::new(),
         };
         let log = Arc::new(MemoryLog::new());

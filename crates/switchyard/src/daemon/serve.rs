@@ -64,7 +64,7 @@ pub(crate) async fn serve(
     let bases = (listeners.page_base(), elsewhere.clone());
     let (mut context, waiting) = session_context::open(&config).await?;
     context.settings.questions_wait = true;
-    context.move_all_creation_params().await?;
+    context.look_through_records().await?;
     let daemon = assemble(&config, &wanted, bases, context, config.policy(), true, &metrics)?;
     daemon.sweep_attachments().await;
     let open_design = &config.file.open_design;

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use bus::WorkerLimits;
 use runtimes::scratch::Scratch;
 use sessions::context::SessionContext;
 use sessions::settings::WorkerSetup;
@@ -22,6 +23,7 @@ pub(crate) fn open_unrecovered(config: &Config) -> Result<SessionContext, Failur
         keeper_args: vec![bus::keeper::VERB.into()],
         records_dir: Some(config.home.workers()),
         cgroups: config.file.workers.cgroups,
+        limits: WorkerLimits::default(),
         hurry: tokio_util::sync::CancellationToken::new(),
     };
     Ok(SessionContext::new(open_log(config)?, config.settings(), setup))
@@ -30,7 +32,8 @@ pub(crate) fn open_unrecovered(config: &Config) -> Result<SessionContext, Failur
 /// A session context that is ready to run sessions, swept of what an earlier crash left; and the
 /// sessions in which prompts of an earlier process wait.
 pub(crate) async fn open(config: &Config) -> Result<(SessionContext, Vec<SessionId>), Failure> {
-    let context = open_unrecovered(config)?;
+    let mut context = open_unrecovered(config)?;
+    context.setup.limits = config.file.workers.prepare_limits();
     sweep(config).await;
     context.rules.follow(config.rules_file()).map_err(anyhow::Error::from)?;
     let waiting = context.recover().await?;

@@ -205,6 +205,10 @@ fn state(health: &Value) -> String {
             "halted    {n_halted} sessions could not go on; they do when the log can"
         );
     }
+    for missing in health["missingLimits"].as_array().into_iter().flatten() {
+        let (limit, why) = (word(&missing["limit"]), word(&missing["reason"]));
+        _ = writeln!(text, "limits    {limit} of workers is not in force: {why}");
+    }
     for lost in store["lostSessions"].as_array().into_iter().flatten() {
         let id = word(lost);
         _ = writeln!(

@@ -112,6 +112,30 @@ fn the_daemons_status_and_end_are_told_in_words() {
 }
 
 #[test]
+fn a_limit_of_workers_that_is_not_in_force_is_told_with_the_reason() {
+    let home = home();
+    let config = home.path().join("switchyard.toml");
+    std::fs::write(&config, "[workers]\ncgroups = false\nmemory_bytes = 1073741824\n").unwrap();
+    let daemon = Daemon::start_with(&home, &[]);
+
+    let status = run(&home, &["daemon", "status"]);
+
+    for limit in ["pids", "memory_bytes"] {
+        let line =
+            format!("limits    {limit} of workers is not in force: `cgroups` is switched off\n");
+        assert!(status.out.contains(&line), "{status:?}");
+    }
+    assert!(!status.out.contains("cpu_weight"), "nobody asked for it: {status:?}");
+    assert_eq!(run(&home, &["run", "demo", "say hi"]).code, 0);
+    drop(daemon);
+
+    std::fs::write(&config, "[workers]\nsession = { cpu_weight = 10001 }\n").unwrap();
+    let refused = run(&home, &["config", "check"]);
+    assert_ne!(refused.code, 0);
+    assert!(refused.err.contains("at most 10000"), "{refused:?}");
+}
+
+#[test]
 fn the_configuration_in_effect_is_whole() {
     let home = home();
     std::fs::write(

@@ -41,6 +41,7 @@ impl Stage {
             keeper_args: vec!["__keeper".into()],
             records_dir: None,
             cgroups,
+            limits: bus::WorkerLimits::default(),
             hurry: tokio_util::sync::CancellationToken::new(),
         };
         let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());

@@ -11,7 +11,7 @@ use futures_util::StreamExt as _;
 use serde_json::Value;
 use testkit::daemon::Daemon;
 use testkit::event_client::{EventClient, EventFrame, EventQuery, EventTransport};
-use testkit::test_home::{PATIENCE, TestHome};
+use testkit::test_home::{PATIENCE, TestHome, wait_until};
 
 use crate::serve_events::{home, new_session, prompt};
 
@@ -74,6 +74,53 @@ async fn many_running_sessions_survive_the_death_of_the_daemon() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn commands_that_an_idle_session_had_left_running_are_lost_once_at_the_next_start() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let (idle, done) = (new_session(&daemon, &home).await, new_session(&daemon, &home).await);
+    let left = "terminal-leave sh -c 'echo begun; exec sleep 1000' ; terminal-leave sleep 1000";
+    prompt(&daemon, &idle, left).await;
+    prompt(&daemon, &done, "terminal-leave sh -c 'echo begun'").await;
+    let has = |session: &str, words: &str| export(&home, session).contains(words);
+    let is_begun = |session: &str| has(session, "turn_ended") && has(session, "begun\\n");
+    assert!(wait_until(PATIENCE, || is_begun(&idle) && has(&done, "terminal_exited")));
+    assert!(!has(&idle, "terminal_exited"));
+    daemon.kill9();
+    home.assert_empty_within(PATIENCE);
+
+    let daemon = Daemon::start(&home);
+
+    let lost = ends_of_commands(&home, &idle);
+    assert_eq!(lost.len(), 2, "{lost:?}");
+    assert!(lost.iter().all(|end| end["lost"] == true && end["exitCode"].is_null()), "{lost:?}");
+    let ended = ends_of_commands(&home, &done);
+    assert!(matches!(&ended[..], [end] if end["exitCode"] == 0), "{ended:?}");
+    let words = [("text", "a command was lost"), ("ui", "command_lost")];
+    for (vocabulary, said) in words {
+        let url = daemon.url(&format!("/v1/sessions/{idle}/transcript?format={vocabulary}"));
+        let told = daemon.client().get(url).send().await.unwrap().text().await.unwrap();
+        assert_eq!(told.matches(said).count(), 2, "{told}");
+    }
+    let size = export(&home, &idle).len();
+    daemon.kill9();
+    let _daemon = Daemon::start(&home);
+    assert_eq!(export(&home, &idle).len(), size, "it is told once");
+}
+
+fn export(home: &TestHome, session: &str) -> String {
+    let exported = home.command(["sessions", "export", session]).output().unwrap();
+    String::from_utf8(exported.stdout).unwrap()
+}
+
+/// The payloads of `terminal_exited`.
+fn ends_of_commands(home: &TestHome, session: &str) -> Vec<Value> {
+    let exported = export(home, session);
+    let events = exported.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let ends = events.filter(|event| event["kind"] == "terminal_exited");
+    ends.map(|event| event["payload"].clone()).collect()
+}
+
 /// In order; all at once would only wait for each other.
 async fn few_at_a_time<T>(work: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
     futures_util::stream::iter(work).buffered(8).collect().await
@@ -123,8 +170,7 @@ fn read_on(client: &mut EventClient, mut one: Watched) -> Watched {
 }
 
 fn check(home: &TestHome, one: &Watched, next: &str) {
-    let exported = home.command(["sessions", "export", &one.session]).output().unwrap();
-    let exported = String::from_utf8(exported.stdout).unwrap();
+    let exported = export(home, &one.session);
     let log: Vec<&str> = exported.lines().collect();
     let seen: Vec<&str> = one.seen.iter().map(|frame| &*frame.data).collect();
     assert_eq!(seen, log[..seen.len()], "session {}", one.session);

@@ -67,6 +67,9 @@ pub struct TerminalExited {
     /// Not all that it printed is in the log.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
+    /// Nobody knows how it ended, or when: Switchyard was not there any more to see it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
 }
 
 /// One line that the agent wrote to stderr.

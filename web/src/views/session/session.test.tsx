@@ -260,6 +260,7 @@ test("a card says that its command still runs, or was lost, or by which signal i
   expect(badges().all).toEqual(["Still running", "Done"]);
   expect(badges(["worker_exited", { signal: 9 }]).all).toEqual(["Lost", "Done"]);
   expect(badges(["worker_started", {}]).all).toEqual(["Lost", "Done"]);
+  expect(badges(["terminal_exited", { terminalId: "term_1", lost: true }, "t1"]).all).toEqual(["Lost", "Done"]);
   expect(badges(["terminal_exited", { terminalId: "term_1", exitCode: 0 }, "t1"], ["worker_exited", { stopped: true }]).all).toEqual([
     "Done",
   ]);

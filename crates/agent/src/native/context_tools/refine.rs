@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use tokio_util::sync::CancellationToken;
 
 use super::checks::ProjectChecks;
 use super::context_editor::{checked_text, first_words, text_output};
@@ -17,6 +16,7 @@ use crate::native::tool::arguments::{self as given, integer, string};
 use crate::native::tool::{
     CallContent, CallDescription, PreparedCall, Tool, ToolContext, ToolError, ToolKind, ToolOutput,
 };
+use crate::native::turn_bounds::TurnBounds;
 
 const ROUNDS: usize = 3;
 /// Upper limit of rounds: a sub-agent that has not come nearer by then will not.
@@ -29,7 +29,7 @@ struct RefineArguments {
     rounds: Option<usize>,
 }
 
-pub(super) fn tool(session: Arc<NativeSession>, cancel: CancellationToken) -> Arc<Tool> {
+pub(super) fn tool(session: Arc<NativeSession>, bounds: TurnBounds) -> Arc<Tool> {
     let description = "Lets a sub-agent work on an instruction, runs the project's checks, and \
         lets it go on with what failed, until they pass or the rounds are used up. The \
         sub-agent sees nothing of this conversation: the instruction must say everything.";
@@ -37,7 +37,7 @@ pub(super) fn tool(session: Arc<NativeSession>, cancel: CancellationToken) -> Ar
     let arguments =
         [string("instruction", "What is to be done").required(), integer("rounds", &rounds)];
     let prepare = move |asked, context: ToolContext| {
-        let sub_agent = SubAgent::new(session.clone(), cancel.clone(), context.clone());
+        let sub_agent = SubAgent::new(session.clone(), bounds.clone(), context.clone());
         prepare(asked, sub_agent, context)
     };
     Tool::new("refine", ToolKind::Execute, description, arguments, prepare)

@@ -71,16 +71,34 @@ async fn one_that_fails_is_an_error_for_the_model() {
 
 #[tokio::test]
 async fn one_that_says_nothing_is_an_error_too() {
-    let limits = TurnLimits { max_requests: 4, ..TurnLimits::default() };
-    let play = Play::with(Cast { limits, ..Cast::default() }).await;
+    let play = Play::new().await;
     play.server.answer(task("x"));
-    for _ in 0..4 {
-        play.server.answer(calls([("list", json!({}))]));
-    }
+    play.server.answer(text(""));
     play.server.answer(text("It got lost."));
     play.prompt("go").await;
     let results = play.server.last_chat().new_tool_results();
-    assert!(results[0].contains("without an answer (max_turn_requests)"), "{results:?}");
+    assert!(results[0].contains("without an answer (end_turn)"), "{results:?}");
+}
+
+#[tokio::test]
+async fn all_sub_agents_of_a_turn_share_its_limit_of_requests() {
+    let limits = TurnLimits { max_requests: 7, ..TurnLimits::default() };
+    let play = Play::with(Cast { limits, ..Cast::default() }).await;
+    play.server.answer_with(|asked| match asked.last_user().as_str() {
+        "go" => calls(["one", "two"].map(|n| ("task", json!({ "description": n, "prompt": n })))),
+        _ => calls([("list", json!({}))]),
+    });
+
+    let ended = play.prompt("go").await;
+
+    assert_eq!(ended["stopReason"], "max_turn_requests");
+    assert_eq!(play.server.chats().len(), 7);
+    // Both calls have their results, so the next turn can go on, with a limit of its own.
+    play.server.answer_with(|_| text("Enough."));
+    assert_eq!(play.prompt("stop it").await["stopReason"], "end_turn");
+    let results = play.server.last_chat().tool_results();
+    assert_eq!(results.len(), 2);
+    assert!(results.iter().all(|result| result.contains("(max_turn_requests)")), "{results:?}");
 }
 
 #[tokio::test]

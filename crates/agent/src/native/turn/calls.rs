@@ -145,7 +145,7 @@ impl<T: TurnConversation> CallBatch<'_, T> {
                     self.calls[index].shown["rawInput"] = arguments.clone();
                     tokio::select! {
                         biased;
-                        () = self.turn.cancel.cancelled() => return Ok(Some(StopReason::Cancelled)),
+                        () = self.turn.bounds.cancel.cancelled() => return Ok(Some(StopReason::Cancelled)),
                         prepared = tool.prepare(arguments, &context) => prepared,
                     }
                 }
@@ -187,7 +187,7 @@ impl<T: TurnConversation> CallBatch<'_, T> {
         );
         let verdict = tokio::select! {
             biased;
-            () = self.turn.cancel.cancelled() => return Ok(Some(StopReason::Cancelled)),
+            () = self.turn.bounds.cancel.cancelled() => return Ok(Some(StopReason::Cancelled)),
             verdict = passing => verdict,
         };
         match verdict {
@@ -216,7 +216,7 @@ impl<T: TurnConversation> CallBatch<'_, T> {
         loop {
             let ended = tokio::select! {
                 biased;
-                () = self.turn.cancel.cancelled() => return Ok(Some(StopReason::Cancelled)),
+                () = self.turn.bounds.cancel.cancelled() => return Ok(Some(StopReason::Cancelled)),
                 ended = self.running.next() => ended,
             };
             let Some((index, result)) = ended else { return Ok(None) };

@@ -42,6 +42,8 @@ fn every_report_survives_the_way() {
         KeeperReport::Failed(StartFailure::NotFound),
         KeeperReport::Failed(StartFailure::NotExecutable(13)),
         KeeperReport::Failed(StartFailure::Other(7)),
+        KeeperReport::AtLimit(LimitHit::Memory { limit: u64::MAX, of_session: true }),
+        KeeperReport::AtLimit(LimitHit::MachineMemory),
         KeeperReport::ExitedWith(255),
         KeeperReport::KilledBy(9),
         KeeperReport::Stuck(3),

@@ -1,8 +1,8 @@
 //! Starting the worker from inside its keeper.
 //!
 //! In: an order and three descriptors. Out: a pid, or which of the four ways it went wrong. The
-//! keeper itself goes to the worker's directory and into its cgroup, lets the worker be born
-//! there and comes back: that needs no code between fork and exec, and tells a bad directory from
+//! keeper itself goes to the worker's directory and into its cgroup, with the worker's score
+//! for want of memory, lets the worker be born there and comes back: that needs no code between fork and exec, and tells a bad directory from
 //! a bad program.
 
 use std::env;
@@ -18,6 +18,7 @@ use crate::processes::cgroup::Cgroup;
 use crate::processes::control::{StartFailure, StartOrder};
 use crate::processes::descriptors;
 use crate::processes::marker::{MARKER_VARIABLE, Marker};
+use crate::processes::oom_score;
 use crate::processes::program;
 use crate::processes::spawn::WorkerFds;
 
@@ -29,6 +30,7 @@ pub(super) struct WorkerChild {
 
 pub(super) fn start(order: StartOrder, fds: WorkerFds) -> Result<WorkerChild, StartFailure> {
     let marker = order.variable(MARKER_VARIABLE).and_then(OsStr::to_str).and_then(Marker::parse);
+    let outside = Cgroup::own();
     let entered = marker
         .and_then(|marker| Cgroup::existing(order.cgroup.clone()?.into(), &marker))
         .filter(|cgroup| cgroup.enter().is_ok());
@@ -36,10 +38,14 @@ pub(super) fn start(order: StartOrder, fds: WorkerFds) -> Result<WorkerChild, St
     if let Some(n) = order.n_descriptors {
         descriptors::lower_limit(n);
     }
+    let score_before = oom_score::raise_for_worker();
     let pid = execute(order, fds);
+    if let Some(before) = score_before {
+        oom_score::lower_for_keeper(before);
+    }
 
     // If we cannot leave, killing the group would kill us: then we do without it.
-    let cgroup = entered.filter(|cgroup| cgroup.leave().is_ok());
+    let cgroup = entered.filter(|_| outside.is_some_and(|outside| outside.enter().is_ok()));
     // A keeper must not keep a directory busy that somebody wants to unmount.
     let _stay = env::set_current_dir("/");
     if let (Err(_), Some(cgroup)) = (&pid, &cgroup) {

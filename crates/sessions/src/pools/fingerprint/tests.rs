@@ -11,6 +11,7 @@ fn setup() -> WorkerSetup {
         keeper_args: Vec::new(),
         records_dir: None,
         cgroups: false,
+        limits: bus::WorkerLimits::default(),
         hurry: tokio_util::sync::CancellationToken::new(),
     }
 }

@@ -260,6 +260,7 @@ impl SessionTask {
         self.details.budget.end_turn(&ended);
         ended.cost_usd = self.details.budget.turn_cost_usd();
         self.details.note_end(turn, &ended);
+        self.note_open_commands();
         self.progress.end().ended(&ended);
         self.silence.forget_acts();
         self.tools.clear();

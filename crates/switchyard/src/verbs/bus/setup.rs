@@ -90,9 +90,11 @@ pub(crate) async fn prepare(
 ) -> Result<BusSetup, Failure> {
     let mut problems = problems(&file);
     let mut pools = Vec::new();
+    let limits = config.file.workers.prepare_limits();
     for pool in file.pools {
         match launch(&pool, config, here).await {
-            Ok(launch) => {
+            Ok(mut launch) => {
+                launch.limits = limits.clone();
                 pools.push(PoolSetup { plan: pool.plan, launch, ladder: pool.ladder });
             }
             Err(problem) => problems.push(problem),
