@@ -64,7 +64,10 @@ impl From<StoreError> for Problem {
             }
             StoreError::Damaged { .. }
             | StoreError::Corrupt { .. }
-            | StoreError::CorruptRecord { .. } => Self::of(kinds::DAMAGED).detail(said),
+            | StoreError::CorruptRecord { .. } => {
+                let remedy = error.remedy().map(str::to_owned);
+                Self { remedy, ..Self::of(kinds::DAMAGED).detail(said) }
+            }
             StoreError::SessionLost { .. } => Self::of(kinds::SESSION_MISSING).detail(said),
             StoreError::TooManyOpenFiles { .. } => Self::too_many_open_files(said),
             StoreError::DiskFull { .. } => Self::of(kinds::DISK_FULL).detail(said),
