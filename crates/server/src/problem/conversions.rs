@@ -92,7 +92,8 @@ impl From<SessionError> for Problem {
                     "raise them: `limits` of PATCH, or `--max-turns`, `--max-tokens` … of a run",
                 )
             }
-            SessionError::Over(_) | SessionError::PutAside => {
+            SessionError::Halted(failure) => failure.clone().into(),
+            SessionError::Over | SessionError::PutAside => {
                 Self::of(kinds::SESSION_OVER).detail(error.to_string()).retry_after(1)
             }
         }
