@@ -8,6 +8,7 @@
 
 mod damage;
 mod faults;
+mod files;
 mod prompts;
 
 use std::process::{Child, Stdio};
