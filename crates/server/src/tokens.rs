@@ -276,7 +276,7 @@ impl Tokens {
         let presented = (presented.len() <= MAX_TOKEN_BYTES).then(|| sha256(presented))?;
         let live = self.live.locked();
         let is_it = |record: &&TokenRecord| bool::from(record.digest.ct_eq(&presented));
-        let record = live.removed.iter().filter(is_it).last()?;
+        let record = live.removed.iter().find(is_it)?;
         let file = self.files.file_of(&record.name).display();
         Some(format!(
             "`{file}`, which had this token, was removed; the daemon makes a new one when it \
