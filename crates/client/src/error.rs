@@ -79,6 +79,22 @@ impl ClientError {
         self.refusal().map(|refusal| refusal.status)
     }
 
+    /// The problem at which a stream has ended.
+    pub(crate) fn in_stream(problem: &serde_json::Value) -> Self {
+        // One without a status may be over the next time.
+        const UNAVAILABLE: u16 = 503;
+        let text = |member: &str| problem[member].as_str().map(str::to_owned);
+        let status = problem["status"].as_u64().and_then(|status| status.try_into().ok());
+        let kind = text("type").unwrap_or_default();
+        Self::Refused(Box::new(DaemonRefusal {
+            status: status.unwrap_or(UNAVAILABLE),
+            slug: kind.rsplit(':').next().unwrap_or_default().to_owned(),
+            message: text("detail").unwrap_or_else(|| "the log cannot be read".to_owned()),
+            remedy: text("remedy"),
+            process: None,
+        }))
+    }
+
     pub(crate) fn refused(status: u16, body: &[u8]) -> Self {
         #[derive(Deserialize)]
         struct Problem {

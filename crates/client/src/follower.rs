@@ -128,7 +128,13 @@ impl Follower {
             "session_deleted" => FollowerMessage::Over(ClientError::SessionDeleted),
             "client_evicted" => self.lost("we were too slow".to_owned()),
             "daemon_stopping" => self.lost("the daemon stops".to_owned()),
-            "stream_error" => self.lost(detail("the log cannot be read")),
+            "stream_error" => {
+                let error = ClientError::in_stream(&data);
+                match error.is_final() {
+                    true => FollowerMessage::Over(error),
+                    false => self.lost(error.to_string()),
+                }
+            }
             _ => return None,
         })
     }

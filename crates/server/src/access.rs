@@ -158,6 +158,9 @@ async fn change<T: Send + 'static>(
     Ok(done??)
 }
 
+/// Seconds after which another process has changed the tokens: that takes milliseconds.
+const LOCK_RETRY_AFTER: u32 = 1;
+
 impl From<TokensError> for Problem {
     fn from(error: TokensError) -> Self {
         let said = error.to_string();
@@ -166,7 +169,17 @@ impl From<TokensError> for Problem {
             TokensError::Taken(_) => Self::of(kinds::NAME_TAKEN).detail(said),
             TokensError::BadName(_) | TokensError::Admin => Self::bad_request(said),
             TokensError::Full => Self::of(kinds::TOO_MANY_TOKENS).detail(said),
-            _ => Self::internal(said),
+            TokensError::Io { source, .. } if wire::fault::is_out_of_descriptors(&source) => {
+                Self::too_many_open_files(said)
+            }
+            TokensError::Io { source, .. } => Self::of_file(source.kind(), said),
+            TokensError::DirGone { .. }
+            | TokensError::NotPrivate { .. }
+            | TokensError::Unreadable { .. } => Self::of(kinds::FILES_UNAVAILABLE).detail(said),
+            TokensError::Busy { .. } => {
+                Self::of(kinds::FILES_UNAVAILABLE).detail(said).retry_after(LOCK_RETRY_AFTER)
+            }
+            TokensError::Entropy(_) => Self::internal(said),
         }
     }
 }

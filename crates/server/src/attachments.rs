@@ -93,10 +93,7 @@ impl From<AttachmentError> for Problem {
             AttachmentError::Full => Self::of(kinds::ATTACHMENTS_FULL)
                 .detail(detail)
                 .remedy("delete some of its attachments"),
-            AttachmentError::Io { error, .. } if error.kind() == io::ErrorKind::StorageFull => {
-                Self::of(kinds::DISK_FULL).detail(detail)
-            }
-            AttachmentError::Io { .. } => Self::internal(detail),
+            AttachmentError::Io { error, .. } => Self::of_file(error.kind(), detail),
         }
     }
 }

@@ -317,7 +317,13 @@ impl Guard {
     /// A good token is let in however many bad ones came from its address: all clients of a
     /// machine share one, and a token cannot be guessed.
     fn evaluate(&self, token: &str, peer: &Peer) -> Result<Principal, Problem> {
-        self.tokens.check(token).ok_or_else(|| self.note_failure(peer, "wrong token"))
+        if let Some(principal) = self.tokens.check(token) {
+            return Ok(principal);
+        }
+        Err(match self.tokens.why_removed(token) {
+            Some(why) => Problem::of(kinds::FILES_UNAVAILABLE).detail(why),
+            None => self.note_failure(peer, "wrong token"),
+        })
     }
 
     /// Refuses logins of browsers from processes of other users of this machine.

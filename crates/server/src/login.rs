@@ -318,7 +318,7 @@ async fn log_out(
             let line = cookie(&name, "", 0, arrival.is_tls)?;
             Ok((StatusCode::NO_CONTENT, line).into_response())
         }
-        Err(error) => Err(Problem::internal(error)),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -6,6 +6,7 @@
 mod conversions;
 pub(crate) mod kinds;
 
+use std::io::ErrorKind;
 use std::num::NonZeroU32;
 
 use axum::http::{StatusCode, header};
@@ -98,6 +99,15 @@ impl Problem {
 
     pub fn not_found(what: impl Into<String>) -> Self {
         Self::of(kinds::NOT_FOUND).detail(what)
+    }
+
+    /// A file of our own could not be read or written.
+    pub(crate) fn of_file(why: ErrorKind, detail: impl Into<String>) -> Self {
+        let kind = match why {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => kinds::DISK_FULL,
+            _ => kinds::FILES_UNAVAILABLE,
+        };
+        Self::of(kind).detail(detail)
     }
 
     pub fn internal(detail: impl ToString) -> Self {

@@ -5,7 +5,9 @@
 //! `tokens.json` holds all others as digests, and of a browser's login the secret that its parts
 //! are made from. Both are private files, and commands use them with or without a running daemon:
 //! whoever changes them, the daemon notices before the next request, and cuts open connections
-//! within a second. Tokens in a file that cannot be trusted are refused.
+//! within a second. Tokens in a file that cannot be trusted are refused. Those of a file that was
+//! removed are not accepted either, but not called wrong; and where the whole directory is gone,
+//! which revokes nothing, the last ones that were known stay good.
 
 mod files;
 mod record;
@@ -58,6 +60,8 @@ pub(crate) type Sha256Sum = [u8; 32];
 pub enum TokensError {
     #[error("cannot {what} {}: {source}", path.display())]
     Io { what: &'static str, path: PathBuf, source: std::io::Error },
+    #[error("{} was removed or replaced; the tokens that were known stay good", path.display())]
+    DirGone { path: PathBuf },
     #[error("{} {why}", path.display())]
     NotPrivate { path: PathBuf, why: &'static str },
     #[error("{} cannot be understood: {why}", path.display())]
@@ -108,6 +112,8 @@ struct LoadedTokens {
     /// What the files looked like when they were read; none when they could not be.
     stamps: Option<[Option<TokenFileStamp>; 2]>,
     entries: Vec<TokenEntry>,
+    /// The records of files that were removed.
+    removed: Vec<TokenRecord>,
     /// The last error of reading them, which is logged once, not with every request.
     complaint: Option<String>,
 }
@@ -265,6 +271,19 @@ impl Tokens {
             .map(|(principal, _)| principal)
     }
 
+    /// Why a token that was good is not any more, if nobody has revoked it.
+    pub(crate) fn why_removed(&self, presented: &str) -> Option<String> {
+        let presented = (presented.len() <= MAX_TOKEN_BYTES).then(|| sha256(presented))?;
+        let live = self.live.locked();
+        let is_it = |record: &&TokenRecord| bool::from(record.digest.ct_eq(&presented));
+        let record = live.removed.iter().find(is_it)?;
+        let file = self.files.file_of(&record.name).display();
+        Some(format!(
+            "`{file}`, which had this token, was removed; the daemon makes a new one when it \
+                      starts again"
+        ))
+    }
+
     /// The login that a cookie is of, where the page is called `place`.
     pub(crate) fn check_cookie(
         &self,
@@ -325,11 +344,16 @@ impl Tokens {
         if live.stamps.is_some() && live.stamps == self.files.stamps() {
             return;
         }
-        let complaint = self.load(&mut live).err().map(|error| error.to_string());
+        let loaded = if self.files.is_dir_gone() {
+            Err(TokensError::DirGone { path: self.files.dir().to_owned() })
+        } else {
+            self.load(&mut live)
+        };
+        let complaint = loaded.err().map(|error| error.to_string());
         if let Some(complaint) =
             complaint.as_ref().filter(|now| live.complaint.as_ref() != Some(now))
         {
-            tracing::error!(%complaint, "a file of tokens cannot be trusted; none in it is accepted");
+            tracing::error!(%complaint, "the tokens cannot be read");
         }
         live.complaint = complaint;
     }
@@ -347,8 +371,15 @@ impl Tokens {
             };
             live.entries.push(TokenEntry { record, revoked });
         }
+        let is_removed = |record: &TokenRecord| {
+            stamps.is_some_and(|stamps| stamps[usize::from(record.name != ADMIN)].is_none())
+        };
+        live.removed.retain(&is_removed);
         for gone in before {
             gone.revoked.cancel();
+            if is_removed(&gone.record) && !gone.record.is_browser() {
+                live.removed.push(gone.record);
+            }
         }
         live.stamps = outcome.is_ok().then_some(stamps).flatten();
         outcome

@@ -14,8 +14,10 @@ use wire::{SessionId, TurnId};
 
 use crate::lock::lock;
 
-/// More than one daemon has awake; each takes as much as a line of text.
+/// More than one daemon has awake; each takes as much as a line of text, and one for each prompt.
 const MAX_HALTED: usize = 4096;
+/// Of a waiting prompt: enough to recognise it.
+const MAX_TEXT_BYTES: usize = 500;
 
 /// Why a session's task failed, and what its log lacks because of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,8 +27,37 @@ pub(crate) struct Halt {
     pub(crate) turn: Option<TurnId>,
     /// It is trouble with the log as a whole, which may pass by itself.
     pub(crate) may_pass: bool,
+    /// The prompts that waited, each with the beginning of its text.
+    waiting: Vec<QueuedPrompt>,
     /// Prompts that still wait, and are not to run.
     pub(crate) dropped: DroppedPrompts,
+}
+
+impl Halt {
+    pub(crate) fn new(
+        why: String,
+        turn: Option<TurnId>,
+        may_pass: bool,
+        mut waiting: Vec<QueuedPrompt>,
+    ) -> Self {
+        for QueuedPrompt { text, .. } in &mut waiting {
+            text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
+            text.shrink_to_fit();
+        }
+        Self { why, turn, may_pass, waiting, dropped: DroppedPrompts::default() }
+    }
+
+    /// The prompts that are to run when the session goes on.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &QueuedPrompt> {
+        self.waiting.iter().filter(|prompt| !self.dropped.has(prompt.turn))
+    }
+}
+
+/// A prompt that waits for its turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueuedPrompt {
+    pub turn: TurnId,
+    pub text: String,
 }
 
 /// Prompts of a halted session that somebody has given up since.

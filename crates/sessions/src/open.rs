@@ -316,6 +316,8 @@ pub async fn claim(context: &SessionContext, id: SessionId) -> Result<ClaimedSes
         context.remove_partial(id).await?;
         return Err(missing());
     }
+    // What it would say could not be relied on, and the next repair would cut it off.
+    context.log.check_end(id).await?;
     let waiting = context.repair(&record).await?;
     context.move_creation_params(&record).await?;
     let record = context.log.session(id).await?.ok_or_else(missing)?;

@@ -11,6 +11,7 @@ mod fork;
 mod leaving;
 mod limits;
 mod mending;
+mod queue;
 mod shutdown;
 mod starting;
 mod status;

@@ -22,7 +22,7 @@ mod usage;
 use std::sync::Arc;
 
 use roots::Roots;
-use store::{Claim, SessionRecord};
+use store::{Claim, SessionRecord, StoreError};
 use tokio::sync::{mpsc, oneshot, watch};
 use wire::{CallId, Fault, Json, Message, RpcError, RpcId, Seq, SessionId, TurnId};
 
@@ -35,6 +35,7 @@ use crate::options::{OptionChoice, request_for};
 use crate::permission::{Decider, PermissionPolicy};
 use bus::connection::{Connection, RpcResult};
 
+pub use crate::halted::QueuedPrompt;
 use clients::AttachedClient;
 pub use error::{ChooseError, SessionError};
 pub(crate) use judge::{is_of_client, passes_for_judged};
@@ -60,17 +61,17 @@ pub enum SessionPhase {
     Running,
     /// Running, or about to, and waiting for a person.
     RequiresAction,
-    /// The session's task has ended; why, if not on request.
-    Over(Option<String>),
+    /// The session's task has ended; why the log failed, if not on request.
+    Over(Option<StoreError>),
     /// The session's task has ended because nobody used it.
     PutAside,
 }
 
 impl SessionPhase {
     /// Why its task has ended before its time.
-    pub fn halted(&self) -> Option<&str> {
+    pub fn halted(&self) -> Option<&StoreError> {
         match self {
-            Self::Over(why) => why.as_deref(),
+            Self::Over(why) => why.as_ref(),
             _ => None,
         }
     }
@@ -246,13 +247,6 @@ struct ForwardedRequest {
     method: String,
     params: Json,
     reply: ReplySender<RpcResult>,
-}
-
-/// A prompt that waits for its turn.
-#[derive(Debug, Clone)]
-pub struct QueuedPrompt {
-    pub turn: TurnId,
-    pub text: String,
 }
 
 /// A client's answer to a question.
@@ -471,9 +465,9 @@ impl SessionHandle {
 
     fn over(&self) -> SessionError {
         match &*self.phase.borrow() {
-            SessionPhase::Over(Some(why)) => SessionError::Over(why.clone()),
+            SessionPhase::Over(Some(why)) => SessionError::Halted(why.clone()),
             SessionPhase::PutAside => SessionError::PutAside,
-            _ => SessionError::Over("it has ended".into()),
+            _ => SessionError::Over,
         }
     }
 }

@@ -61,7 +61,7 @@ pub enum StoreError {
     LogInUse { path: PathBuf },
     #[error("`{path}` is there already")]
     FileExists { path: PathBuf },
-    #[error("`{path}` needs {} MB more, and {} MB are free", mb(*.needed), mb(*.free))]
+    #[error("`{path}` needs {} MB more, and {} MB are free", mb(*.needed), *.free >> 20)]
     NoRoom { path: PathBuf, needed: u64, free: u64 },
     #[error("`{path}` is no sound backup: {detail}")]
     DamagedBackup { path: PathBuf, detail: String },
@@ -105,6 +105,38 @@ impl StoreError {
         }
     }
 
+    /// The file that it is about.
+    pub(crate) fn path_mut(&mut self) -> Option<&mut PathBuf> {
+        match self {
+            Self::CorruptDatabase { path, .. }
+            | Self::NotALog { path, .. }
+            | Self::NewerSchema { path, .. }
+            | Self::DiskFull { path }
+            | Self::TooManyOpenFiles { path, .. }
+            | Self::LogInUse { path }
+            | Self::FileExists { path }
+            | Self::NoRoom { path, .. }
+            | Self::DamagedBackup { path, .. }
+            | Self::Busy { path, .. }
+            | Self::SyncFailed { path, .. }
+            | Self::FilesGone { path, .. }
+            | Self::Io { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// What can be done about it, where the error itself does not say so.
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Corrupt { .. } | Self::CorruptRecord { .. } | Self::Damaged { .. } => Some(
+                "what is before the damage can be read; `switchyard daemon stop`, then `switchyard \
+                 store repair` keeps that and lets the session go on behind it, or `switchyard store \
+                 restore FILE` goes back to a backup",
+            ),
+            _ => None,
+        }
+    }
+
     /// Whether the log as a whole is in trouble, and not one request or one session.
     pub fn is_trouble(&self) -> bool {
         match self {
@@ -142,6 +174,7 @@ impl StoreError {
                 | Self::SessionExists(_)
                 | Self::SessionFull { .. }
                 | Self::Damaged { .. }
+                | Self::Corrupt { .. }
                 | Self::CorruptRecord { .. }
         )
     }

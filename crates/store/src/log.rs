@@ -39,6 +39,14 @@ pub trait EventLog: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<Event>, StoreError>;
 
+    /// Looks whether the log of a session can be gone on with: checks its last events, about as much
+    /// as one `read` gives, and again the place where a read has met damage before. While damage is
+    /// known of, [`StoreError::Corrupt`] refuses what is appended: a repair would cut it off again.
+    async fn check_end(&self, session: SessionId) -> Result<(), StoreError> {
+        let _ = session;
+        Ok(())
+    }
+
     /// Waits until the log holds an event after `after`, whoever appends it.
     async fn wait(&self, session: SessionId, after: Seq) -> Result<(), StoreError>;
 

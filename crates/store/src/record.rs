@@ -131,7 +131,7 @@ pub struct SessionRecord {
     pub damage: Option<Damage>,
 }
 
-/// Acknowledged events that the log no longer has.
+/// Acknowledged events that the log no longer has, or that are behind a damaged one, which was read.
 ///
 /// `lost_to` before `lost_from` means that no event is missing, only later changes to the
 /// record (title, active turn …).

@@ -6,6 +6,7 @@
 //! each session's head, and `claims/`, one locked file per session in use.
 
 mod claims;
+mod damaged_sessions;
 mod fault;
 mod files;
 pub mod maintenance;
@@ -42,6 +43,7 @@ use crate::{
     check_prefix, mint,
 };
 use claims::FileClaims;
+use damaged_sessions::DamagedSessions;
 use fault::SqliteResult;
 use files::{LogFiles, OpenFiles};
 use reader::ReaderQuery;
@@ -77,6 +79,7 @@ pub struct SqliteLog {
     wakes: Arc<WakeUps>,
     /// Sessions found missing at `open`, without those that were deleted since.
     lost: Mutex<Vec<LostSession>>,
+    damaged: Arc<DamagedSessions>,
     health: Arc<HealthNotes>,
     open_files: OpenFiles,
     /// Locked, so that nobody replaces the files.
@@ -135,6 +138,7 @@ impl SqliteLog {
             options,
             heads,
             lost: Mutex::new(lost),
+            damaged: Arc::default(),
             health: Arc::default(),
             open_files,
             _in_use: in_use,
@@ -178,6 +182,7 @@ impl SqliteLog {
             watch: FileWatch::new(self.files.clone(), self.open_files.clone()),
             health: Arc::clone(&self.health),
             heads: Arc::clone(&self.heads),
+            damaged: Arc::clone(&self.damaged),
             wakes: Arc::clone(&self.wakes),
             max_session_bytes: self.options.max_session_bytes,
             syncer: syncs.clone(),
@@ -279,10 +284,14 @@ impl SqliteLog {
         &self,
         find: impl FnOnce(&Connection) -> SqliteResult<Vec<rows::SessionRow>> + Send + 'static,
     ) -> Result<Vec<SessionRecord>, StoreError> {
-        let heads = Arc::clone(&self.heads);
+        let (heads, damaged) = (Arc::clone(&self.heads), Arc::clone(&self.damaged));
         self.ask(move |connection| {
-            let found = find(connection)?;
-            found.into_iter().map(|row| rows::checked_record(connection, &heads, row)).collect()
+            let checked = |row| {
+                let record = rows::checked_record(connection, &heads, row)?;
+                let damage = record.damage.or_else(|| damaged.damage_of(&record));
+                Ok(SessionRecord { damage, ..record })
+            };
+            find(connection)?.into_iter().map(checked).collect()
         })
         .await
     }
@@ -335,7 +344,21 @@ impl EventLog for SqliteLog {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<Event>, StoreError> {
-        self.ask(move |connection| reader::events(connection, session, after, limit)).await
+        let read = self.ask(move |connection| reader::events(connection, session, after, limit));
+        let read = read.await;
+        self.damaged.note(&read);
+        read
+    }
+
+    async fn check_end(&self, session: SessionId) -> Result<(), StoreError> {
+        let known = self.damaged.first_bad(session);
+        let checked = self.ask(move |connection| reader::check_end(connection, session, known));
+        let checked = checked.await;
+        if checked.is_ok() {
+            self.damaged.forget(session);
+        }
+        self.damaged.note(&checked);
+        checked
     }
 
     async fn wait(&self, session: SessionId, after: Seq) -> Result<(), StoreError> {
@@ -402,6 +425,7 @@ impl EventLog for SqliteLog {
         let delete = move |transaction: &mut LogTransaction<'_>| transaction.delete(session);
         let was_there = self.enqueue(Durability::Power, 0, true, delete).await?;
         self.lost().retain(|lost| lost.id != session);
+        self.damaged.forget(session);
         Ok(was_there)
     }
 

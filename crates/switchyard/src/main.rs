@@ -20,6 +20,7 @@ mod verbs;
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Parser;
 
@@ -33,6 +34,10 @@ use home::make_private_dir;
 use logging::Logging;
 use outcome::Failure;
 use verbs::{acp, adapter, attach, bus, chat, run, translate};
+
+/// The wait at the end of a daemon for its last tasks, with which the log is closed and its
+/// write-ahead log emptied: that takes milliseconds. After it a thread hangs in a call to the disk.
+const LOG_CLOSES_WITHIN: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
@@ -67,9 +72,14 @@ fn main() -> ExitCode {
     }
     let cli = Cli::parse_from(cli::normalized_args(std::env::args_os()));
     let logging = logging::start(cli.verbose);
+    let is_daemon = matches!(cli.verb, Verb::Serve(_));
     let ended = runtime.block_on(dispatch(cli, &logging, inherited));
-    // A thread may still wait for a line that nobody will type.
-    runtime.shutdown_background();
+    if is_daemon {
+        runtime.shutdown_timeout(LOG_CLOSES_WITHIN);
+    } else {
+        // A thread may still wait for a line that nobody will type.
+        runtime.shutdown_background();
+    }
     logging.flush();
     match ended {
         Ok(code) => code,

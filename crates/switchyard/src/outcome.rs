@@ -26,7 +26,8 @@ const BY_CATEGORY: [(Category, u8); 3] = [
     (Category::AgentNotFound, NOT_FOUND),
 ];
 /// The exit code by the HTTP status of a daemon's refusal, where its category is not listed above.
-const BY_STATUS: [(u16, u8); 4] = [(400, USAGE), (403, DENIED), (404, NOT_FOUND), (422, USAGE)];
+const BY_STATUS: [(u16, u8); 5] =
+    [(400, USAGE), (403, DENIED), (404, NOT_FOUND), (410, DAMAGED), (422, USAGE)];
 
 const NO_SPACE: &str =
     "free some space there; `SWITCHYARD_HOME=DIR` puts everything on another disk";
@@ -192,6 +193,7 @@ impl From<client::ClientError> for Failure {
         let code = match (&error, error.refusal()) {
             (ClientError::SessionDeleted, _) => NOT_FOUND,
             (_, Some(refusal)) if refusal.slug == "limit-reached" => DENIED,
+            (_, Some(refusal)) if refusal.slug == "damaged" => DAMAGED,
             (_, Some(refusal)) => {
                 let category = refusal.category();
                 let by_category = BY_CATEGORY.iter().find(|(one, _)| Some(*one) == category);

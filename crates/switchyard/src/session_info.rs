@@ -8,7 +8,7 @@ use sessions::budget::BudgetLimits;
 use sessions::mint;
 use wire::{Millis, Seq, SessionId};
 
-use crate::outcome::{Failure, NOT_FOUND};
+use crate::outcome::{DAMAGED, Failure, NOT_FOUND};
 use crate::time::timestamp;
 
 /// A session as the API describes it.
@@ -45,22 +45,15 @@ struct SessionInfoPage {
 impl SessionInfo {
     /// The session that `named` means: its id, the beginning of one, or `last`.
     pub(crate) async fn find(client: &DaemonClient, named: &str) -> Result<Self, Failure> {
-        let not_found = |what: &str| {
-            Failure::new(NOT_FOUND, format!("there is no session {what}"))
-                .hint("`switchyard sessions list` shows what there is")
-        };
-        if named.is_empty() {
-            return Err(Failure::usage("a session's name cannot be empty"));
-        }
-        if named == "last" {
-            return Self::list(client, "", 1).await?.pop().ok_or_else(|| not_found("yet"));
-        }
-        let mut found = Self::list(client, &format!("&id={}", encoded(named)), 2).await?;
-        match found.len() {
-            0 => Err(not_found(&format!("`{named}`"))),
-            1 => Ok(found.remove(0)),
-            n => Err(Failure::usage(format!("`{named}` could be {n} sessions or more"))
-                .hint("give more of the id")),
+        match NamedSession::find(client, named).await? {
+            NamedSession::There(session) => Ok(*session),
+            NamedSession::Lost(id) => {
+                let why = format!("session {id} is missing from the log");
+                Err(Failure::new(DAMAGED, why).hint(format!(
+                    "`switchyard store restore FILE` goes back to a backup that has it; \
+                     `switchyard sessions delete {id}` forgets it"
+                )))
+            }
         }
     }
 
@@ -134,6 +127,63 @@ impl SessionInfo {
             _ => format!("{}d", seconds / 86400),
         }
     }
+}
+
+/// What a name of a session means.
+#[derive(Debug)]
+pub(crate) enum NamedSession {
+    There(Box<SessionInfo>),
+    /// It was there, and is missing from the log.
+    Lost(SessionId),
+}
+
+impl NamedSession {
+    /// The session that `named` means: its id, the beginning of one, or `last`.
+    pub(crate) async fn find(client: &DaemonClient, named: &str) -> Result<Self, Failure> {
+        let not_found = |what: &str| {
+            Failure::new(NOT_FOUND, format!("there is no session {what}"))
+                .hint("`switchyard sessions list` shows what there is")
+        };
+        if named.is_empty() {
+            return Err(Failure::usage("a session's name cannot be empty"));
+        }
+        let there = |session| Ok(Self::There(Box::new(session)));
+        if named == "last" {
+            let last = SessionInfo::list(client, "", 1).await?.pop();
+            return there(last.ok_or_else(|| not_found("yet"))?);
+        }
+        let ambiguous = |n: usize| {
+            Failure::usage(format!("`{named}` could be {n} sessions or more"))
+                .hint("give more of the id")
+        };
+        let mut found = SessionInfo::list(client, &format!("&id={}", encoded(named)), 2).await?;
+        if found.len() > 1 {
+            return Err(ambiguous(found.len()));
+        }
+        if let Some(session) = found.pop() {
+            return there(session);
+        }
+        match *lost(client, named).await? {
+            [] => Err(not_found(&format!("`{named}`"))),
+            [id] => Ok(Self::Lost(id)),
+            ref several => Err(ambiguous(several.len())),
+        }
+    }
+
+    pub(crate) fn id(&self) -> SessionId {
+        match self {
+            Self::There(session) => session.id,
+            Self::Lost(id) => *id,
+        }
+    }
+}
+
+/// The sessions that are missing from the log and whose ids begin so.
+async fn lost(client: &DaemonClient, prefix: &str) -> Result<Vec<SessionId>, Failure> {
+    let health = client.health().await?;
+    let all = health["store"]["lostSessions"].as_array().into_iter().flatten();
+    let ids = all.filter_map(|id| SessionId::parse(id.as_str()?).ok());
+    Ok(ids.filter(|id| id.as_str().starts_with(prefix)).collect())
 }
 
 /// A text on one safe line, not too long for a list.

@@ -7,6 +7,7 @@ pub(crate) mod output;
 pub(crate) mod paint;
 pub(crate) mod prompt;
 pub(crate) mod questions;
+pub(crate) mod size;
 pub(crate) mod spinner;
 
 use std::io::{IsTerminal, Write};

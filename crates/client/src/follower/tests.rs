@@ -123,3 +123,19 @@ async fn whoever_goes_back_hears_again_what_came_since() {
     }
     assert!(script.asked.lock().unwrap().iter().all(|path| path.ends_with("after=3")));
 }
+
+#[tokio::test]
+async fn a_damaged_log_ends_the_stream_for_good_and_one_that_fails_does_not() {
+    let fails = remark("stream_error", r#"{"status":503,"detail":"the disk refuses"}"#);
+    let damaged = r#"{"type":"urn:x:damaged","status":409,"detail":"event 2 is damaged"}"#;
+    let damaged = remark("stream_error", damaged);
+
+    let (heard, _) = heard(vec![
+        (200, format!("{OPENED}{}{fails}", event(1))),
+        (200, format!("{OPENED}{damaged}")),
+    ])
+    .await;
+
+    let expected = ["live", "1", "lost: the disk refuses", "live", "over: event 2 is damaged"];
+    assert_eq!(heard, expected);
+}

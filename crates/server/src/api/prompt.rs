@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sessions::details::{ClientRequest, PromptEnd, PromptRequest, SessionDetails};
 use sessions::mint;
-use sessions::session::{PromptAcceptance, QueuedPrompt, SessionHandle};
+use sessions::session::{PromptAcceptance, SessionHandle};
 use store::SessionRecord;
 use utoipa::ToSchema;
 use wire::event::StopReason;
@@ -95,6 +95,9 @@ impl PromptFate {
             (None, _) if daemon.registry.has_halted(record.id, taken.turn) => {
                 (PromptState::Ended, Some(StopReason::Error.as_str().to_owned()))
             }
+            (None, _) if daemon.registry.is_given_up(record.id, taken.turn) => {
+                (PromptState::Dropped, None)
+            }
             (None, Some(active)) if active == taken.turn && !is_queued && is_awake() => {
                 (PromptState::Running, None)
             }
@@ -168,22 +171,13 @@ pub(crate) async fn prompt(
 
 /// What became of a prompt that was taken before.
 async fn fate(daemon: &Daemon, id: SessionId, turn: TurnId) -> Result<PromptFate, Problem> {
-    let waiting = waiting(daemon, id).await;
+    let waiting = daemon.registry.waiting(id).await;
     let is_queued = waiting.iter().any(|queued| queued.turn == turn);
     // Read after the queue: a prompt that has left it is in the record.
     let record = daemon.registry.record(id).await?;
     let taken = SessionDetails::read(&record).request(turn).cloned();
     let taken = taken.unwrap_or(PromptRequest { turn, digest: String::new(), end: None });
     Ok(PromptFate::of(daemon, &record, &taken, is_queued))
-}
-
-/// The prompts that wait in a session.
-async fn waiting(daemon: &Daemon, id: SessionId) -> Vec<QueuedPrompt> {
-    match daemon.registry.awake_handle(id) {
-        // A session that was unloaded just now has no queue.
-        Some(session) => session.waiting().await.unwrap_or_default(),
-        None => Vec::new(),
-    }
 }
 
 /// The turn id of a prompt with a request id. It is derived from that id, so that it is the same
@@ -266,10 +260,14 @@ pub(crate) struct QueueEntry {
     responses((status = 200, description = "The queue", body = PromptQueue)))]
 pub(crate) async fn queue(session: SessionRequest<Observer>) -> Result<Json<PromptQueue>, Problem> {
     let (daemon, _, record) = session.visible().await?;
-    let waiting = waiting(&daemon, record.id).await;
+    let waiting = daemon.registry.waiting(record.id).await;
     let record = daemon.registry.record(record.id).await?;
     let is_waiting = |turn: &TurnId| waiting.iter().any(|queued| queued.turn == *turn);
-    let running = record.active_turn.filter(|turn| !is_waiting(turn));
+    let is_over = |turn: &TurnId| {
+        daemon.registry.has_halted(record.id, *turn)
+            || daemon.registry.is_given_up(record.id, *turn)
+    };
+    let running = record.active_turn.filter(|turn| !is_waiting(turn) && !is_over(turn));
     let queued = waiting
         .iter()
         .map(|queued| QueueEntry {
@@ -293,11 +291,7 @@ pub(crate) async fn drop_queued(
     let record = daemon.visible(&id, &principal).await?;
     let missing = || Problem::not_found(format!("no prompt `{}` waits", shown(&turn)));
     let turn = TurnId::parse(&turn).map_err(|_| missing())?;
-    let is_dropped = match daemon.registry.awake_handle(record.id) {
-        Some(session) => session.drop_queued(turn).await.unwrap_or_default(),
-        None => false,
-    };
-    match is_dropped {
+    match daemon.registry.drop_queued(record.id, turn).await {
         true => Ok(StatusCode::NO_CONTENT),
         false if record.active_turn == Some(turn) => {
             Err(Problem::of(kinds::NOT_QUEUED).remedy("cancel the session"))

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use projection::{Frame, TextOptions, TextProjection, Vocabulary};
 use serde::{Deserialize, Serialize};
-use store::{EventLog, ReadBudget, ReadPermit};
+use store::{EventLog, ReadBudget, ReadPermit, StoreError};
 use utoipa::{IntoParams, ToSchema};
 use wire::{Seq, SessionId};
 
@@ -95,7 +95,14 @@ pub(crate) async fn transcript(
     let (mut items, mut n_events, mut n_bytes) = (Vec::new(), 0, 0);
     let mut next = None;
     'reading: while after < record.head {
-        let mut events = log.read(record.id, after, PAGE).await?;
+        let mut events = match log.read(record.id, after, PAGE).await {
+            // Who reads on is told; what is before the damage is readable.
+            Err(StoreError::Corrupt { .. }) if !items.is_empty() => {
+                next = Some(after.0);
+                break;
+            }
+            read => read?,
+        };
         if events.is_empty() {
             break;
         }

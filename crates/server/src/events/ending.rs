@@ -5,6 +5,7 @@ use store::StoreError;
 
 use super::frame_buffer::FrameBuffer;
 use super::query::FrameId;
+use crate::problem::Problem;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum StreamEnd {
@@ -17,8 +18,9 @@ pub(super) enum StreamEnd {
     Evicted {
         resume_after: Option<FrameId>,
     },
-    /// The log cannot be read any further.
-    Broken(String),
+    /// The log cannot be read any further. It may be another time, unless the problem is the client's
+    /// to solve.
+    Broken(Box<Problem>),
 }
 
 impl StreamEnd {
@@ -41,7 +43,7 @@ impl StreamEnd {
                 "reason": "too_slow",
                 "resumeAfter": resume_after.map(|id| id.to_string()),
             }),
-            Self::Broken(detail) => json!({ "detail": detail }),
+            Self::Broken(problem) => json!(problem),
         };
         buffer.push_notice(self.name(), &data);
     }
@@ -61,7 +63,7 @@ impl From<StoreError> for StreamEnd {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::NoSuchSession(_) => Self::SessionDeleted,
-            error => Self::Broken(error.to_string()),
+            error => Self::Broken(Box::new(error.into())),
         }
     }
 }

@@ -325,7 +325,7 @@ pub(super) struct HaltWatch {
 
 impl HaltWatch {
     pub(super) fn why(&self) -> Option<String> {
-        let now = || self.phase.as_ref()?.borrow().halted().map(str::to_owned);
+        let now = || self.phase.as_ref()?.borrow().halted().map(ToString::to_string);
         self.why.clone().or_else(now)
     }
 

@@ -273,7 +273,7 @@ async fn blocking<T: Send + 'static>(
             Problem::of(kinds::FILE_TOO_LARGE).detail(why)
         }
         io::ErrorKind::NotADirectory => Problem::bad_request("`dir` is no directory"),
-        _ => Problem::internal(format!("cannot keep the file: {error}")),
+        kind => Problem::of_file(kind, format!("cannot keep the file: {error}")),
     })
 }
 

@@ -64,7 +64,10 @@ impl From<StoreError> for Problem {
             }
             StoreError::Damaged { .. }
             | StoreError::Corrupt { .. }
-            | StoreError::CorruptRecord { .. } => Self::of(kinds::DAMAGED).detail(said),
+            | StoreError::CorruptRecord { .. } => {
+                let remedy = error.remedy().map(str::to_owned);
+                Self { remedy, ..Self::of(kinds::DAMAGED).detail(said) }
+            }
             StoreError::SessionLost { .. } => Self::of(kinds::SESSION_MISSING).detail(said),
             StoreError::TooManyOpenFiles { .. } => Self::too_many_open_files(said),
             StoreError::DiskFull { .. } => Self::of(kinds::DISK_FULL).detail(said),
@@ -89,7 +92,8 @@ impl From<SessionError> for Problem {
                     "raise them: `limits` of PATCH, or `--max-turns`, `--max-tokens` … of a run",
                 )
             }
-            SessionError::Over(_) | SessionError::PutAside => {
+            SessionError::Halted(failure) => failure.clone().into(),
+            SessionError::Over | SessionError::PutAside => {
                 Self::of(kinds::SESSION_OVER).detail(error.to_string()).retry_after(1)
             }
         }

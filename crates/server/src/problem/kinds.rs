@@ -92,6 +92,7 @@ kinds! {
     SHUTTING_DOWN: 503 "shutting-down" "the daemon is shutting down" "UPSTREAM_UNAVAILABLE";
     TOO_MANY_REQUESTS: 503 "too-many-requests" "too many requests wait";
     LOG_UNAVAILABLE: 503 "log-unavailable" "the log cannot be used just now" "UPSTREAM_UNAVAILABLE";
+    FILES_UNAVAILABLE: 503 "files-unavailable" "files of the daemon cannot be used just now" "UPSTREAM_UNAVAILABLE";
     TOO_MANY_CONNECTIONS: 503 "too-many-connections" "too many connections";
     TOO_MANY_OPEN_FILES: 503 "too-many-open-files" "too many files are open";
     DISK_FULL: 507 "disk-full" "the disk is full";

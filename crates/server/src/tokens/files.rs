@@ -14,7 +14,7 @@ use rustix::fs::{FlockOperation, OFlags};
 use serde::{Deserialize, Serialize};
 
 use super::record::TokenRecord;
-use super::{MAX_TOKENS, TokensError};
+use super::{ADMIN, MAX_TOKENS, TokensError};
 
 /// Limit of a file: the whole table with the longest names is a quarter of this.
 const MAX_FILE_BYTES: u64 = 256 << 10;
@@ -26,6 +26,8 @@ const VERSION: u32 = 1;
 #[derive(Debug)]
 pub(super) struct TokenFiles {
     dir: PathBuf,
+    /// By which it is known that another one has taken its place.
+    dir_identity: (u64, u64),
     admin: PathBuf,
     table: PathBuf,
 }
@@ -62,12 +64,32 @@ impl TokenFiles {
         if metadata.mode() & 0o002 != 0 {
             return refused("can be written by everybody; run `chmod o-w` on it");
         }
-        let dir = dir.to_owned();
-        Ok(Self { admin: dir.join("token"), table: dir.join("tokens.json"), dir })
+        let (dir, dir_identity) = (dir.to_owned(), identity(&metadata));
+        Ok(Self { admin: dir.join("token"), table: dir.join("tokens.json"), dir, dir_identity })
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The file that has the token of this name.
+    pub(super) fn file_of(&self, name: &str) -> &Path {
+        if name == ADMIN { &self.admin } else { &self.table }
+    }
+
+    /// Whether the directory was moved away, removed or replaced: nobody has changed the tokens.
+    pub(super) fn is_dir_gone(&self) -> bool {
+        match std::fs::metadata(&self.dir) {
+            Ok(metadata) => identity(&metadata) != self.dir_identity,
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        }
     }
 
     /// Keeps other processes from changing the files until it is dropped.
     pub(super) fn lock(&self) -> Result<File, TokensError> {
+        if self.is_dir_gone() {
+            return Err(TokensError::DirGone { path: self.dir.clone() });
+        }
         let path = self.dir.join("tokens.lock");
         let failed = |source| TokensError::Io { what: "lock", path: path.clone(), source };
         let mut options = OpenOptions::new();
@@ -165,6 +187,10 @@ impl TokenFiles {
             failed(error)
         })
     }
+}
+
+fn identity(metadata: &std::fs::Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
 }
 
 /// Reads a file that must be ours alone; none if there is none.

@@ -284,6 +284,50 @@ fn a_table_that_cannot_be_read_lets_nobody_in_but_the_admin() {
 }
 
 #[test]
+fn tokens_of_a_removed_file_open_nothing_and_are_not_called_wrong() {
+    let (dir, tokens) = table();
+    let secret = tokens.add(named("ci", Role::Operator)).unwrap();
+    let (admin, other) = (tokens.admin_token().unwrap(), "sy_another_one_that_never_was");
+    assert!(tokens.check(&secret).is_some());
+
+    for file in ["token", "tokens.json"] {
+        fs::remove_file(dir.path().join(file)).unwrap();
+    }
+
+    for token in [&admin, &secret] {
+        assert!(tokens.check(token).is_none());
+        let why = tokens.why_removed(token).unwrap();
+        assert!(why.contains("was removed"), "{why}");
+    }
+    assert!(tokens.check(other).is_none() && tokens.why_removed(other).is_none());
+    // Whoever makes a table anew has said which tokens there are.
+    tokens.add(named("other", Role::Operator)).unwrap();
+    assert!(tokens.check(&secret).is_none() && tokens.why_removed(&secret).is_none());
+}
+
+#[test]
+fn a_directory_that_is_gone_revokes_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let state = home.path().join("state");
+    let tokens = Tokens::open(&state).unwrap();
+    let secret = tokens.add(named("ci", Role::Operator)).unwrap();
+    let (admitted, admin) = (tokens.check(&secret).unwrap(), tokens.admin_token().unwrap());
+    let is_good = || tokens.check(&secret).is_some_and(|one| one.name == "ci");
+
+    fs::rename(&state, home.path().join("elsewhere")).unwrap();
+    assert!(is_good() && tokens.check(&admin).is_some());
+    fs::create_dir(&state).unwrap();
+    assert!(is_good(), "another directory is not ours");
+    assert!(!admitted.revoked.is_cancelled());
+    assert!(tokens.add(named("more", Role::Operator)).is_err(), "it would be lost");
+
+    fs::remove_dir(&state).unwrap();
+    fs::rename(home.path().join("elsewhere"), &state).unwrap();
+    tokens.revoke("ci").unwrap();
+    assert!(!is_good() && admitted.revoked.is_cancelled());
+}
+
+#[test]
 fn the_table_has_an_end() {
     let (dir, tokens) = table();
     let past = Some(Timestamp::now());

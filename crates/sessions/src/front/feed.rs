@@ -65,7 +65,7 @@ impl Feed {
         loop {
             // Looked at before the log is read: what was logged by then is sent first.
             let over = match &*phase.borrow_and_update() {
-                SessionPhase::Over(why) => Some(why.clone()),
+                SessionPhase::Over(why) => Some(why.as_ref().map(ToString::to_string)),
                 SessionPhase::PutAside => Some(None),
                 _ => None,
             };

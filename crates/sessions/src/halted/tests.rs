@@ -2,8 +2,7 @@ use super::*;
 use crate::mint;
 
 fn halt(may_pass: bool) -> Halt {
-    let (why, dropped) = ("the disk is full".to_owned(), DroppedPrompts::default());
-    Halt { why, turn: None, may_pass, dropped }
+    Halt::new("the disk is full".to_owned(), None, may_pass, Vec::new())
 }
 
 #[test]
@@ -33,6 +32,21 @@ fn prompts_that_somebody_gave_up_are_known() {
     assert_eq!(turns.map(has), [true, false]);
     halted.drop_all(session);
     assert_eq!(turns.map(has), [true, true]);
+}
+
+#[test]
+fn prompts_that_wait_are_known_until_they_are_given_up() {
+    let halted = HaltedSessions::default();
+    let (session, turns) = (mint::session_id(), [mint::turn_id(), mint::turn_id()]);
+    let prompt = |turn| QueuedPrompt { turn, text: "ä".repeat(MAX_TEXT_BYTES) };
+    let waiting = turns.map(prompt).to_vec();
+    halted.add(session, Halt::new("the disk is full".to_owned(), None, true, waiting));
+
+    halted.drop_turns(session, [turns[0]]);
+
+    let halt = halted.get(session).unwrap();
+    let left: Vec<_> = halt.waiting().map(|prompt| (prompt.turn, prompt.text.len())).collect();
+    assert_eq!(left, [(turns[1], MAX_TEXT_BYTES)]);
 }
 
 #[test]

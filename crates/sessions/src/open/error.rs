@@ -67,7 +67,10 @@ impl From<&OpenError> for Fault {
                 Self::new(Category::Rejected, error.to_string())
                     .remedy("wait for its turn to end, or stop it with `switchyard cancel`")
             }
-            OpenError::Store(_) => Self::new(Category::Internal, error.to_string()),
+            OpenError::Store(store) => {
+                let fault = Self::new(Category::Internal, error.to_string());
+                store.remedy().map_or_else(|| fault.clone(), |remedy| fault.clone().remedy(remedy))
+            }
             OpenError::OptionNotSet(error) => error.into(),
             OpenError::TooManyOpenFiles(said) => {
                 Self::new(Category::Internal, said).remedy(DESCRIPTORS_REMEDY)

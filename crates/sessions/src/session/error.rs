@@ -1,5 +1,6 @@
 //! Errors of commands to a session.
 
+use store::StoreError;
 use wire::{Category, Fault, RpcError};
 
 use super::turns::NotQueued;
@@ -13,8 +14,11 @@ pub enum SessionError {
     /// Somebody said at this limit that it is enough.
     #[error("{0}, and was stopped there; raise the limit to go on")]
     LimitReached(Box<ReachedLimit>),
+    /// Its log failed.
     #[error("the session cannot go on: {0}")]
-    Over(String),
+    Halted(StoreError),
+    #[error("the session has ended")]
+    Over,
     /// It is in the log alone, because it was closed, idle for long, or others needed the room; it
     /// can be woken.
     #[error("the session is not in memory any more; try again")]

@@ -36,7 +36,7 @@ use super::turns::Turns;
 use super::{ReplySender, SessionError, SessionPhase, SessionTaskCommand, SessionTaskStart};
 use crate::context::{SessionContext, WaitingPrompt, draft};
 use crate::details::SessionDetails;
-use crate::halted::{DroppedPrompts, Halt};
+use crate::halted::Halt;
 use crate::host::HostSlot;
 use crate::link::LinkOutcome;
 use crate::mint;
@@ -90,18 +90,7 @@ enum SessionTaskEnd {
 }
 
 /// The log failed; the session cannot go on.
-#[derive(Debug)]
-pub(super) struct LogFailure {
-    pub(super) why: String,
-    /// It is the log as a whole, and not this session, and so may pass by itself.
-    pub(super) may_pass: bool,
-}
-
-impl From<StoreError> for LogFailure {
-    fn from(error: StoreError) -> Self {
-        Self { why: error.to_string(), may_pass: error.is_trouble() }
-    }
-}
+pub(super) type LogFailure = StoreError;
 
 impl SessionTask {
     pub(super) fn new(
@@ -172,9 +161,9 @@ impl SessionTask {
         let over = match ended {
             Ok(SessionTaskEnd::Finished) => SessionPhase::Over(None),
             Ok(SessionTaskEnd::PutAside) => SessionPhase::PutAside,
-            Err(halt) => {
-                self.halt(&halt).await;
-                SessionPhase::Over(Some(halt.why))
+            Err(failure) => {
+                self.halt(&failure).await;
+                SessionPhase::Over(Some(failure))
             }
         };
         self.abandon_shared();
@@ -195,8 +184,10 @@ impl SessionTask {
     }
 
     /// Ends a session whose log failed. An agent must not work on where nothing can be logged.
-    async fn halt(&mut self, halt: &LogFailure) {
-        let (turn, why) = (self.turns.current(), halt.why.clone());
+    async fn halt(&mut self, failure: &LogFailure) {
+        let (turn, why) = (self.turns.current(), failure.to_string());
+        // It is the log as a whole, and not this session.
+        let may_pass = failure.is_trouble();
         tracing::warn!(session = %self.id, why, "session halted");
         self.context.notices.add(self.id, Notice::Halted { turn, why: why.clone() });
         // No longer listening comes first: the agent's last messages would wait for us, and we
@@ -208,15 +199,14 @@ impl SessionTask {
             // A session that is full has room for this; a full disk has not.
             let _ = self.end_turn_with(turn, fault).await;
         }
-        if !halt.may_pass {
+        if !may_pass {
             // Those that wait would meet the same.
             let _ = self.drop_waiting(DropReason::Limit).await;
         }
-        let dropped = DroppedPrompts::default();
-        let halt = Halt { why: why.clone(), turn: running, may_pass: halt.may_pass, dropped };
-        self.context.halted.add(self.id, halt);
+        let waiting = self.turns.waiting(|prompt| prompt.text.clone());
+        self.context.halted.add(self.id, Halt::new(why, running, may_pass, waiting));
         // Everybody is told now: an agent may take its time to end.
-        self.phase.send_replace(SessionPhase::Over(Some(why)));
+        self.phase.send_replace(SessionPhase::Over(Some(failure.clone())));
         if let Some(agent) = agent {
             agent.host.stop(|_| {}).await;
         }
@@ -284,9 +274,9 @@ impl SessionTask {
                 let received = self.receive(prompt).await;
                 let _ = match received {
                     Ok(received) => reply.send(received),
-                    Err(halt) => {
-                        let _ = reply.send(Err(SessionError::Over(halt.why.clone())));
-                        return Err(halt);
+                    Err(failure) => {
+                        let _ = reply.send(Err(SessionError::Halted(failure.clone())));
+                        return Err(failure);
                     }
                 };
             }

@@ -10,6 +10,8 @@ use std::collections::VecDeque;
 
 use wire::TurnId;
 
+use crate::halted::QueuedPrompt;
+
 #[derive(Debug)]
 pub(crate) struct Turns<P> {
     running: Option<CurrentTurn>,
@@ -70,9 +72,9 @@ impl<P> Turns<P> {
     }
 
     /// The prompts that wait, in order, as `shown` shows them.
-    pub(crate) fn waiting(&self, shown: impl Fn(&P) -> String) -> Vec<super::QueuedPrompt> {
+    pub(crate) fn waiting(&self, shown: impl Fn(&P) -> String) -> Vec<QueuedPrompt> {
         let shown =
-            |(turn, prompt): &(TurnId, P)| super::QueuedPrompt { turn: *turn, text: shown(prompt) };
+            |(turn, prompt): &(TurnId, P)| QueuedPrompt { turn: *turn, text: shown(prompt) };
         self.queue.iter().map(shown).collect()
     }
 

@@ -122,6 +122,12 @@ impl LogFiles {
         }
     }
 
+    /// Whether anything is left of a log, with or without its database.
+    pub(super) fn has_traces(&self) -> bool {
+        let has = |path: &Path| fs::metadata(path).is_ok_and(|meta| meta.len() > 0);
+        [&self.database, &self.wal, &self.heads].into_iter().any(|path| has(path))
+    }
+
     /// Whether this path has the name of one of the log's own files.
     pub(super) fn is_own(&self, path: &Path) -> bool {
         let own = [&self.database, &self.wal, &self.shm, &self.heads, &self.in_use, &self.spare];
@@ -155,8 +161,9 @@ impl LogFiles {
             return Ok(());
         }
         let detail = format!(
-            "it is missing or empty, but the files beside it know of {n_known} sessions; restore \
-             it, or move `heads` and `switchyard.db-wal` away to start anew"
+            "it is missing or empty, but the files beside it know of {n_known} sessions; \
+             `switchyard store restore FILE` goes back to a backup, `switchyard store repair` \
+             starts anew and names what is lost"
         );
         Err(StoreError::NotALog { path: self.database.clone(), detail })
     }

@@ -8,6 +8,7 @@ mod backup;
 mod check;
 mod compact;
 mod copying;
+mod reading_place;
 mod salvage;
 mod swap;
 mod wal_frames;
@@ -42,6 +43,13 @@ pub struct SessionFinding {
     pub problems: Vec<SessionProblem>,
     /// Its last event that can be read and is the one that was written, if it is there at all.
     pub intact_to: Option<Seq>,
+}
+
+impl SessionFinding {
+    /// Whether nothing of it is left but that it was there.
+    pub fn is_lost(&self) -> bool {
+        self.problems.iter().any(|problem| matches!(problem, SessionProblem::Lost { .. }))
+    }
 }
 
 /// What is wrong with a session.

@@ -19,6 +19,9 @@ use crate::{DecisionFilter, DecisionPlace, LoggedDecision, SessionFilter, StoreE
 
 /// Callers beyond this wait before their question is queued.
 pub(super) const QUEUED_QUESTIONS: usize = 256;
+/// Last events that are checked before a session goes on: with those of its last turns, whoever
+/// prompts it again hardly waits for them.
+const CHECKED_EVENTS: usize = 1000;
 
 pub(super) type ReaderQuery = Box<dyn FnOnce(&mut Connection) + Send>;
 
@@ -167,6 +170,55 @@ pub(super) fn events_of(
         events.push(event);
     }
     Ok(events)
+}
+
+/// Checks the last events of a session, and the one at `known` as well.
+pub(super) fn check_end(
+    connection: &mut Connection,
+    session: SessionId,
+    known: Option<Seq>,
+) -> SqliteResult<()> {
+    let tx = connection.transaction()?;
+    let row = rows::load_or_refuse(&tx, session)?;
+    if let Some(known) = known {
+        events_of(&tx, &row, Seq(known.0.saturating_sub(1)), 1)?;
+    }
+    let mut at = start_of_end(&tx, &row)?;
+    while let Some(last) = events_of(&tx, &row, at, CHECKED_EVENTS)?.last() {
+        at = last.seq;
+    }
+    Ok(())
+}
+
+/// The place behind which a session's last events lie: no more than one read gives.
+fn start_of_end(tx: &Connection, row: &SessionRow) -> SqliteResult<Seq> {
+    let sql = "SELECT key, octet_length(payload) FROM events WHERE key > ?1 AND key <= ?2 \
+               ORDER BY key DESC LIMIT ?3";
+    let mut select = tx.prepare_cached(sql)?;
+    let head = row.record.head.0.cast_signed();
+    let limit = i64::try_from(CHECKED_EVENTS).unwrap_or(i64::MAX);
+    let mut found = select.query([row.base(), row.base() + head, limit])?;
+    let (mut before, mut bytes) = (head - 1, 0);
+    loop {
+        match found.next() {
+            Ok(Some(event)) => {
+                before = event.get::<_, i64>(0)? - row.base() - 1;
+                // One that has none is damaged, which reading it tells.
+                bytes += event.get::<_, i64>(1).unwrap_or_default();
+            }
+            Ok(None) => break,
+            // So that the damaged one is read, which says so.
+            Err(error) if is_damage(&error) => {
+                before -= 1;
+                break;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if usize::try_from(bytes).is_ok_and(|bytes| bytes >= MAX_READ_BYTES) {
+            break;
+        }
+    }
+    Ok(Seq(before.max(0).cast_unsigned()))
 }
 
 fn is_damage(error: &rusqlite::Error) -> bool {

@@ -7,6 +7,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use wire::{Json, Seq, SessionId, TurnId};
 
+use super::damaged_sessions::DamagedSessions;
 use super::fault::{SqliteFault, SqliteResult};
 use super::origins;
 use super::rows::{self, SessionRow};
@@ -25,6 +26,7 @@ const LARGE_BYTES: usize = 1 << 20;
 pub(super) struct LogTransaction<'a> {
     pub(super) connection: &'a Connection,
     pub(super) heads: &'a Heads,
+    pub(super) damaged: &'a DamagedSessions,
     pub(super) max_session_bytes: u64,
     /// A step that fails is not tried again, so it need not keep what it was given.
     pub(super) is_last_try: bool,
@@ -72,6 +74,7 @@ impl LogTransaction<'_> {
 
     pub(super) fn append(&mut self, batch: &mut Batch) -> SqliteResult<AppendedRange> {
         let session = batch.session;
+        self.damaged.check(session)?;
         let mut row = self.intact_row(session)?;
         let added = batch.weight();
         if row.record.bytes + added > self.max_session_bytes.saturating_add(batch.reserve()) {
@@ -165,6 +168,7 @@ impl LogTransaction<'_> {
     }
 
     pub(super) fn recover(&mut self, session: SessionId) -> SqliteResult<Option<Damage>> {
+        self.damaged.check(session)?;
         let found = rows::load_unchecked(self.connection, session)?;
         let mut row = found.ok_or(StoreError::NoSuchSession(session))?;
         if !row.is_intact {

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
+use super::damaged_sessions::DamagedSessions;
 use super::fault::{SqliteFault, SqliteResult};
 use super::rescue::FileWatch;
 use super::spare_room::SpareRoom;
@@ -92,6 +93,7 @@ pub(super) struct LogWriter {
     pub(super) watch: FileWatch,
     pub(super) health: Arc<HealthNotes>,
     pub(super) heads: Arc<Heads>,
+    pub(super) damaged: Arc<DamagedSessions>,
     pub(super) wakes: Arc<WakeUps>,
     pub(super) max_session_bytes: u64,
     pub(super) syncer: mpsc::Sender<super::syncer::SyncRequest>,
@@ -200,6 +202,7 @@ impl LogWriter {
         let mut transaction = LogTransaction {
             connection: &tx,
             heads: &self.heads,
+            damaged: &self.damaged,
             max_session_bytes: self.max_session_bytes,
             // Only what frees space is tried again alone, and that brings nothing large.
             is_last_try: group.len() == 1,

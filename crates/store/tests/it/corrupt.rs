@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use store::{
-    Damage, EventLog, RecordChanges, SessionFilter, SessionOrigin, SessionRecord, SqliteLog,
-    SqliteOptions, StoreError,
+    Damage, EventLog, LogHealth, RecordChanges, SessionFilter, SessionOrigin, SessionRecord,
+    SqliteLog, SqliteOptions, StoreError,
 };
 use tempfile::TempDir;
 use wire::{Event, Seq};
@@ -255,7 +255,71 @@ async fn events_around_a_damaged_one_stay_readable() {
     assert_eq!(log.read(id("a"), Seq(0), 9).await.unwrap().len(), 1);
     assert_eq!(log.read(id("a"), Seq(1), 9).await, Err(corrupt));
     assert_eq!(log.read(id("a"), Seq(2), 9).await.unwrap().len(), 1);
-    log.append(batch("a", &["four"])).await.unwrap();
+}
+
+/// A log with a damaged event in the middle of session `a`, beside `b`.
+async fn damaged_in_its_middle(dir: &Path) {
+    let log = open(dir);
+    for name in ["a", "b"] {
+        log.create(new(name)).await.unwrap();
+    }
+    log.append(batch("a", &["one", "two", "three"])).await.unwrap();
+    drop(log);
+    let path = dir.join(DATABASE);
+    let mut bytes = fs::read(&path).unwrap();
+    let at = bytes.windows(5).position(|window| window == b"\"two\"").unwrap();
+    bytes[at + 1] ^= 1;
+    fs::write(&path, bytes).unwrap();
+}
+
+#[tokio::test]
+async fn nothing_is_appended_behind_damage_that_was_met() {
+    let place = temp();
+    damaged_in_its_middle(place.path()).await;
+    let corrupt = StoreError::Corrupt { session: id("a"), seq: Seq(2) };
+    let is_damaged = async |log: &SqliteLog| log.session(id("a")).await.unwrap().unwrap().damage;
+
+    // Met by whoever reads, and by whoever looks before going on.
+    for is_read in [true, false] {
+        let log = open(place.path());
+        assert_eq!(is_damaged(&log).await, None, "nobody has looked");
+        if is_read {
+            assert_eq!(log.read(id("a"), Seq(1), 9).await, Err(corrupt.clone()));
+        } else {
+            assert_eq!(log.check_end(id("a")).await, Err(corrupt.clone()));
+        }
+
+        assert_eq!(log.append(batch("a", &["four"])).await, Err(corrupt.clone()));
+        assert_eq!(log.recover(id("a")).await, Err(corrupt.clone()));
+        let damage = Damage { lost_from: Seq(2), lost_to: Seq(3) };
+        assert_eq!(is_damaged(&log).await, Some(damage));
+        assert_eq!(log.check_end(id("a")).await, Err(corrupt.clone()));
+        assert_eq!(log.read(id("a"), Seq(0), 1).await.unwrap().len(), 1, "what is before it");
+        log.check_end(id("b")).await.unwrap();
+        log.append(batch("b", &["the others go on"])).await.unwrap();
+        assert_eq!(log.health(), LogHealth::default());
+        if !is_read {
+            assert!(log.delete(id("a")).await.unwrap());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_of_any_length_is_checked_at_its_end() {
+    let place = temp();
+    let log = open(place.path());
+    log.create(new("a")).await.unwrap();
+    log.check_end(id("a")).await.unwrap();
+    let large = "x".repeat(700_000);
+    for text in ["small", &large, "small", &large, "small"] {
+        log.append(batch("a", &[text])).await.unwrap();
+        log.check_end(id("a")).await.unwrap();
+    }
+    let many = vec!["small"; 1500];
+    log.append(batch("a", &many)).await.unwrap();
+    log.check_end(id("a")).await.unwrap();
+    let missing = log.check_end(id("b")).await;
+    assert_eq!(missing, Err(StoreError::NoSuchSession(id("b"))));
 }
 
 #[tokio::test]

@@ -5,9 +5,12 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
 
 use store::maintenance::{
-    CheckOptions, CheckedPlace, RepairReport, SessionFinding, SessionProblem, check, repair,
+    CheckOptions, CheckReport, CheckedPlace, RepairReport, SessionFinding, SessionProblem, check,
+    repair,
 };
-use store::{EventLog, SessionFilter, SessionOrigin, SessionRecord, SqliteLog, StoreError};
+use store::{
+    EventLog, SessionFilter, SessionOrigin, SessionRecord, SqliteLog, SqliteOptions, StoreError,
+};
 use tempfile::TempDir;
 use wire::{Event, Seq, SessionId};
 
@@ -92,6 +95,10 @@ fn repaired(dir: &Path) -> RepairReport {
     repair(dir, "damaged", &mut |_| {}).unwrap()
 }
 
+fn checked(dir: &Path) -> CheckReport {
+    check(CheckedPlace::Log(dir), CheckOptions::default(), &mut |_| {}).unwrap()
+}
+
 fn of(report: &RepairReport, session: SessionId) -> Option<&SessionFinding> {
     report.copied.findings.iter().find(|finding| finding.session == Some(session))
 }
@@ -138,18 +145,26 @@ async fn trials(file: &str, n: u64) -> Vec<usize> {
         let what = format!("{file}, seed {seed:#x}, trial {trial}, bit {bit}");
         flip(&dir.path().join(file), bit);
 
+        let told = (file == WAL).then(|| checked(dir.path()));
         let report = repaired(dir.path());
 
+        if let Some(told) = told {
+            let repaired = (&report.copied.findings, report.wal);
+            assert_eq!((&told.findings, told.wal), repaired, "{what}: a check says what is saved");
+        }
         let is_kept = report.kept.is_some();
         assert_eq!(is_kept, dir.path().join("damaged").join(DATABASE).exists(), "{what}");
         let nameless = report.copied.findings.iter().filter(|one| one.session.is_none()).count();
         assert_eq!(nameless, 0, "{what}: the second copy names them");
         let log = open(dir.path());
-        assert_eq!(log.lost_sessions(), [], "{what}");
+        let lost: Vec<_> = report.copied.findings.iter().filter(|one| one.is_lost()).collect();
+        let named: Vec<_> = log.lost_sessions().iter().map(|one| Some(one.id)).collect();
+        assert_eq!(lost.iter().map(|one| one.session).collect::<Vec<_>>(), named, "{what}");
         audit(&log, &report, &killed.expected, &what).await;
         drop(log);
-        let again = check(CheckedPlace::Log(dir.path()), CheckOptions::default(), &mut |_| {});
-        assert!(again.as_ref().unwrap().is_sound(), "{what}: {again:?}");
+        let again = checked(dir.path());
+        assert!(again.structure.is_empty() && again.wal.is_none(), "{what}: {again:?}");
+        assert_eq!(again.findings.iter().collect::<Vec<_>>(), lost, "{what}");
         costs.push(report.copied.findings.len());
     }
     println!("{file}: sessions that one bit has cost: {costs:?}");
@@ -226,7 +241,59 @@ async fn a_database_of_which_nothing_is_left_names_what_is_lost() {
 
     assert_eq!(report.copied.findings.len(), SESSIONS);
     assert!(report.copied.findings.iter().all(|finding| finding.session.is_some()));
-    assert_eq!(open(dir.path()).sessions(SessionFilter::default()).await.unwrap(), []);
+    remembers(dir.path(), &report).await;
+}
+
+/// Panics unless the log in `dir` is empty, and names all sessions of the report until each is deleted.
+async fn remembers(dir: &Path, report: &RepairReport) {
+    assert_eq!(checked(dir).findings, report.copied.findings);
+    let again = repair(dir, "damaged again", &mut |_| {}).unwrap();
+    assert_eq!((again.kept, &again.copied.findings), (None, &report.copied.findings));
+    let log = open(dir);
+    assert_eq!(log.sessions(SessionFilter::default()).await.unwrap(), []);
+    assert_eq!(log.lost_sessions().len(), SESSIONS);
+    for lost in log.lost_sessions() {
+        assert!(log.delete(lost.id).await.unwrap());
+    }
+    drop(log);
+    assert!(checked(dir).is_sound());
+}
+
+#[tokio::test]
+async fn a_log_whose_database_is_gone_begins_anew_and_names_what_is_lost() {
+    for left in [None, Some(0), Some(100), Some(4096)] {
+        let dir = Killed::make().await.copied();
+        drop(open(dir.path()));
+        let file = dir.path().join(DATABASE);
+        match left {
+            Some(left) => fs::write(&file, vec![0x5a; left]).unwrap(),
+            None => fs::remove_file(&file).unwrap(),
+        }
+        let refused = SqliteLog::open(dir.path(), SqliteOptions::default()).unwrap_err();
+        let is_told = refused.to_string().contains("switchyard store repair");
+        assert!(is_told || matches!(refused, StoreError::NotALog { .. }), "{refused}");
+
+        let report = repaired(dir.path());
+
+        assert_eq!(report.copied.findings.len(), SESSIONS);
+        remembers(dir.path(), &report).await;
+    }
+}
+
+#[tokio::test]
+async fn a_write_ahead_log_without_its_database_is_read() {
+    let place = temp();
+    let log = open(place.path());
+    log.create(new("a")).await.unwrap();
+    log.append(batch("a", &["one", "two"])).await.unwrap();
+    let dir = temp();
+    copy(place.path(), dir.path());
+    fs::remove_file(dir.path().join(DATABASE)).unwrap();
+
+    let report = repaired(dir.path());
+
+    assert_eq!(report.copied.findings, []);
+    assert_eq!(read_all(&open(dir.path()), id("a")).await.0.len(), 2);
 }
 
 #[tokio::test]

@@ -76,15 +76,17 @@ impl BackupSchedule {
             let schedule = self.clone();
             let made = tokio::task::spawn_blocking(move || schedule.make()).await;
             let made = made.unwrap_or_else(|error| Err(error.to_string()));
-            let error = made.err();
+            // Trying again brings nothing back that is lost.
+            let is_due_again = made.is_err();
+            let error = made.unwrap_or_else(Some);
             if let Some(error) = &error {
                 let dir = self.dir.display();
                 tracing::error!(%error, %dir, "the scheduled backup failed; `switchyard store \
                     check` says whether the log is sound");
             }
-            wait = match &error {
-                Some(_) => TRY_AGAIN_AFTER.min(self.every),
-                None => self.due_in(),
+            wait = match is_due_again {
+                true => TRY_AGAIN_AFTER.min(self.every),
+                false => self.due_in(),
             };
             daemon.backups.set(LastBackup { at: mint::now(), error });
         }
@@ -96,20 +98,28 @@ impl BackupSchedule {
         newest.map_or(Duration::ZERO, |newest| self.every.saturating_sub(newest.age))
     }
 
-    fn make(&self) -> Result<(), String> {
+    /// Makes one. Says what is wrong with it, if it is whole all the same.
+    fn make(&self) -> Result<Option<String>, String> {
         make_private_dir(&self.dir).map_err(|failure| failure.with_hint())?;
         let file = self.dir.join(format!("{PREFIX}{}{SUFFIX}", file_timestamp(mint::now())));
         let options = BackupOptions { overwrites: true };
         let report = maintenance::backup(&self.state, &file, options, &mut |_| {});
         let report = report.map_err(|error| error.to_string())?;
-        if !report.findings.is_empty() {
-            let n = report.findings.len();
-            return Err(format!("{n} sessions are damaged; older backups are kept"));
+        let n_lost = report.findings.iter().filter(|finding| finding.is_lost()).count();
+        match report.findings.len() - n_lost {
+            0 if n_lost > 0 => {
+                return Ok(Some(format!(
+                    "{n_lost} sessions are missing from the log; older backups are kept until these \
+                     are deleted"
+                )));
+            }
+            0 => {}
+            n => return Err(format!("{n} sessions are damaged; older backups are kept")),
         }
         let n_removed = self.remove_old();
         let file = file.display();
         tracing::info!(%file, sessions = report.n_sessions, n_removed, "the log was backed up");
-        Ok(())
+        Ok(None)
     }
 
     /// The backups that were made by schedule, the oldest first.

@@ -21,6 +21,7 @@ use crate::home::make_private_dir;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
 use crate::terminal;
 use crate::terminal::output::print;
+use crate::terminal::size::Size;
 use crate::terminal::spinner::Spinner;
 use crate::this_process::own_exe;
 use crate::this_process::require_a_person;
@@ -183,7 +184,7 @@ fn state(health: &Value) -> String {
     let store = &health["store"];
     let troubles = store["troubles"].as_array().map(Vec::as_slice).unwrap_or_default();
     if let Some(bytes) = store["bytesOnDisk"].as_u64() {
-        _ = writeln!(text, "log       {} MB on disk", bytes.div_ceil(1 << 20));
+        _ = writeln!(text, "log       {} on disk", Size(bytes));
     }
     for trouble in troubles {
         let lasts = shown_time(since(count(&trouble["since"])));

@@ -17,7 +17,7 @@ use crate::command_daemon::CommandDaemon;
 use crate::config::Config;
 use crate::daemon::in_process;
 use crate::outcome::Failure;
-use crate::session_info::{SessionInfo, shown};
+use crate::session_info::{NamedSession, SessionInfo, shown};
 use crate::terminal;
 use crate::terminal::confirm::confirm;
 use crate::terminal::format::{Formatter, style};
@@ -179,13 +179,16 @@ async fn export(
 async fn delete(client: &DaemonClient, named: &[String], yes: bool) -> Result<(), Failure> {
     let mut sessions = Vec::new();
     for name in named {
-        sessions.push(SessionInfo::find(client, name).await?);
+        sessions.push(NamedSession::find(client, name).await?);
     }
-    let line = |session: &SessionInfo| format!("  {}  {}", session.id, session.shown_title());
+    let line = |session: &NamedSession| match session {
+        NamedSession::There(session) => format!("  {}  {}", session.id, session.shown_title()),
+        NamedSession::Lost(id) => format!("  {id}  (missing from the log)"),
+    };
     let titles: Vec<String> = sessions.iter().map(line).collect();
     confirm(&format!("Delete for good:\n{}\nSure?", titles.join("\n")), UNDELETED, yes)?;
     let spinner = Spinner::start("deleting …");
-    for SessionInfo { id, .. } in sessions {
+    for id in sessions.iter().map(NamedSession::id) {
         client.session(id).delete().await?;
         spinner.aside(|| terminal::say(&format!("deleted {id}")));
     }

@@ -11,6 +11,7 @@ use sessions::mint;
 use store::StoreError;
 use store::maintenance::{
     self, BackupOptions, CheckOptions, CheckedPlace, OnProgress, Progress, RepairReport,
+    SessionFinding,
 };
 
 use crate::cli::store::{BackupArgs, CheckArgs, RestoreArgs, StoreVerb};
@@ -20,6 +21,7 @@ use crate::outcome::{DAMAGED, ERROR, Failure};
 use crate::terminal::confirm::confirm;
 use crate::terminal::output::print;
 use crate::terminal::paint::Paint;
+use crate::terminal::size::Size;
 use crate::terminal::spinner::Spinner;
 use crate::this_process::require_a_person;
 use crate::time::file_timestamp;
@@ -43,13 +45,18 @@ fn check(args: &CheckArgs, config: &Config) -> Result<ExitCode, Failure> {
     };
     let options = CheckOptions { is_full: args.full };
     let found = with_progress("checking", |told| maintenance::check(place, options, told))?;
+    let is_all_lost = || found.findings.iter().all(SessionFinding::is_lost);
     let way_out = match &args.file {
+        None if found.structure.is_empty() && found.wal.is_none() && is_all_lost() => LOST,
         Some(_) => "use another backup: `switchyard store restore` takes no damaged one",
         None => WAY_OUT,
     };
     show(args.json, &report::check_json(&found), || report::check_text(&found, paint(), way_out))?;
     Ok(code(found.is_sound()))
 }
+
+const LOST: &str = "`switchyard store restore FILE` goes back to a backup that has them; `switchyard \
+                    sessions delete ID` forgets one";
 
 const WAY_OUT: &str = "`switchyard daemon stop`, then `switchyard store repair` saves what can be \
                        read, or `switchyard store restore FILE` goes back to a backup";
@@ -117,9 +124,8 @@ fn compact(as_json: bool, config: &Config) -> Result<ExitCode, Failure> {
         "bytesAfter": done.bytes_after,
         "rebuilt": done.is_rebuilt,
     });
-    let mb = |bytes: u64| bytes.div_ceil(1 << 20);
     show(as_json, &json, || {
-        format!("{} MB, before {} MB\n", mb(done.bytes_after), mb(done.bytes_before))
+        format!("{}, before {}\n", Size(done.bytes_after), Size(done.bytes_before))
     })?;
     Ok(ExitCode::SUCCESS)
 }

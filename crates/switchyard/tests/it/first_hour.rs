@@ -103,7 +103,7 @@ fn the_daemons_status_and_end_are_told_in_words() {
     let home = home();
     let _daemon = Daemon::start_with(&home, &[]);
     let status = run(&home, &["daemon", "status"]);
-    for line in ["status    ok\n", "sessions  0 of 0 in memory\n", "MB on disk\n"] {
+    for line in ["status    ok\n", "sessions  0 of 0 in memory\n", "KB on disk\n"] {
         assert!(status.out.contains(line), "{status:?}");
     }
     assert!(!status.out.contains(['{', '"']), "{status:?}");

@@ -6,7 +6,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
+mod damage;
 mod faults;
+mod files;
 mod prompts;
 
 use std::process::{Child, Stdio};
@@ -25,6 +27,7 @@ use crate::faults_disk::small_disk;
 use crate::serve_rest::{Api, of_kind, text};
 
 const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
 
 /// Never ends by itself, and leaves no second without an event.
 const TALK: &str = "slow 1000000 5";

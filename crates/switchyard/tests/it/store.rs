@@ -155,6 +155,45 @@ fn scheduled_backups_are_made_and_old_ones_removed() {
 }
 
 #[test]
+fn a_daemon_that_was_stopped_leaves_all_in_its_database() {
+    let home = home();
+    for _ in 0..3 {
+        let daemon = Daemon::start(&home);
+        well(&home, &["run", "demo", "say hello"]);
+        assert!(daemon.stop().success());
+
+        let wal = fs::metadata(home.path().join("switchyard.db-wal"));
+        assert_eq!(wal.map_or(0, |wal| wal.len()), 0, "what is left in the write-ahead log");
+    }
+}
+
+#[test]
+fn what_cannot_be_a_backup_is_told_before_anything_is_done() {
+    let home = home();
+    well(&home, &["run", "demo", "say hello"]);
+    let dir = home.work().join("dir");
+    fs::create_dir(&dir).unwrap();
+    let (dir, log) = (dir.to_str().unwrap(), home.path().join("switchyard.db"));
+    let refused: [(&[&str], &str); 5] = [
+        (&["store", "backup", dir], "it is a directory"),
+        (&["store", "backup", "--force", dir], "it is a directory"),
+        (&["store", "check", "--file", dir], "it is a directory"),
+        (&["store", "restore", "--yes", dir], "it is a directory"),
+        (&["store", "restore", "--yes", log.to_str().unwrap()], "a file of the log itself"),
+    ];
+    for (words, why) in refused {
+        let output = run(&home, words);
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {}", text(&output));
+        assert!(text(&output).contains(why), "{words:?}: {}", text(&output));
+    }
+    let elsewhere = home.work().join("not-there/backup.db");
+    let output = run(&home, &["store", "backup", elsewhere.to_str().unwrap()]);
+    let said = text(&output);
+    assert!(said.contains("not-there/backup.db`") && !said.contains(".draft"), "{said}");
+    assert_eq!(n_sessions(&home), 1, "nothing was replaced");
+}
+
+#[test]
 fn what_is_no_log_is_told() {
     let home = home();
     let missing = run(&home, &["store", "check"]);

@@ -54,7 +54,7 @@ impl SessionTask {
             let events = self.context.log.read(self.id, Seq(seq.0 - 1), 1).await?;
             let Some(OwnEvent::PromptReceived(received)) = events.first().and_then(Event::own)
             else {
-                return Err(not_in_log(*seq));
+                return Err(self.not_in_log(*seq));
             };
             let params = Json::of(&PromptParts { prompt: received.prompt, meta: received.meta });
             let text = prompt_text(&params);
@@ -176,7 +176,12 @@ impl SessionTask {
             }
             _ => None,
         };
-        with.ok_or_else(|| not_in_log(seq))
+        with.ok_or_else(|| self.not_in_log(seq))
+    }
+
+    /// The failure of a log that has no prompt at `seq`, where there was one.
+    fn not_in_log(&self, seq: Seq) -> LogFailure {
+        LogFailure::Corrupt { session: self.id, seq }
     }
 
     /// Sends a prompt to the agent, once its start is logged behind `drafts`.
@@ -299,11 +304,6 @@ impl Default for PromptParts<'_> {
     fn default() -> Self {
         Self { prompt: RawJson::EMPTY_LIST, meta: None }
     }
-}
-
-fn not_in_log(prompt: Seq) -> LogFailure {
-    let why = format!("the prompt at {} is not in the log", prompt.0);
-    LogFailure { why, may_pass: false }
 }
 
 /// Puts a text block before the others.

@@ -11,7 +11,7 @@ use super::super::files::LogFiles;
 use super::super::schema;
 use super::check::open_file;
 use super::copying::{CopyReport, DraftDatabase, Epochs, LogSource, copy_all, remove_if_there};
-use super::swap::{draft_of, replace, require_space};
+use super::swap::{draft_of, plainly, replace, require_space};
 use super::{KeptFiles, OnProgress};
 use crate::StoreError;
 use crate::heads::Heads;
@@ -33,13 +33,27 @@ pub fn backup(
 ) -> Result<CopyReport, StoreError> {
     let files = LogFiles::new(dir);
     files.require_database()?;
+    let refused = |detail: &str| {
+        let (path, detail) = (file.to_owned(), detail.to_owned());
+        Err(StoreError::Io { action: "write the backup to", path, detail })
+    };
     if is_within(file, dir) && files.is_own(file) {
-        let detail = "it is a file of the log itself".into();
-        return Err(StoreError::Io { action: "write the backup to", path: file.into(), detail });
+        return refused("it is a file of the log itself");
+    }
+    if file.is_dir() {
+        return refused("it is a directory; name a file in it");
     }
     if !options.overwrites && file.exists() {
         return Err(StoreError::FileExists { path: file.into() });
     }
+    write_backup(&files, file, on_progress).map_err(plainly)
+}
+
+fn write_backup(
+    files: &LogFiles,
+    file: &Path,
+    on_progress: OnProgress<'_>,
+) -> Result<CopyReport, StoreError> {
     let _in_use = files.share()?;
     let connection =
         schema::open_for_check(&files.database).map_err(|fault| fault.at(&files.database))?;
@@ -49,7 +63,7 @@ pub fn backup(
     require_space(&place, source.weight())?;
     let draft_path = draft_of(file);
     let mut draft = DraftDatabase::begin(&draft_path)?;
-    let report = copy_all(&source, &mut draft, Epochs::Same, (None, false), on_progress)?;
+    let report = copy_all(&source, &mut draft, Epochs::Same, None, on_progress)?;
     draft.finish()?;
     fs::rename(&draft_path, file).map_err(StoreError::io("create", file))?;
     File::open(&place).and_then(|dir| dir.sync_all()).map_err(StoreError::io("sync", &place))?;
@@ -66,8 +80,22 @@ pub fn restore(
     on_progress: OnProgress<'_>,
 ) -> Result<(CopyReport, Option<KeptFiles>), StoreError> {
     let files = LogFiles::new(dir);
+    if is_within(file, dir) && files.is_own(file) {
+        let detail = "it is a file of the log itself, not a backup".into();
+        return Err(StoreError::Io { action: "restore", path: file.into(), detail });
+    }
     let _alone_in_open = files.prepare()?;
     let _alone = files.take_alone()?;
+    restore_files(&files, file, keep, on_progress).map_err(plainly)
+}
+
+fn restore_files(
+    files: &LogFiles,
+    file: &Path,
+    keep: &str,
+    on_progress: OnProgress<'_>,
+) -> Result<(CopyReport, Option<KeptFiles>), StoreError> {
+    let dir = &files.dir;
     let source = open_file(file)?;
     schema::require_current(&source.connection, file).map_err(|fault| fault.at(file))?;
     require_space(dir, source.weight())?;
@@ -75,7 +103,7 @@ pub fn restore(
     let mut draft = DraftDatabase::begin(&draft_path)?;
     remove_if_there(&heads_path)?;
     let heads = Heads::open(&heads_path)?;
-    let report = copy_all(&source, &mut draft, Epochs::New, (Some(&heads), false), on_progress)?;
+    let report = copy_all(&source, &mut draft, Epochs::New, Some(&heads), on_progress)?;
     if let Some(finding) = report.findings.first() {
         let n = report.findings.len();
         let first = finding.problems.first().map(ToString::to_string).unwrap_or_default();
@@ -87,7 +115,7 @@ pub fn restore(
     heads.sync()?;
     let had_log = files.database.exists();
     let kept = had_log.then(|| KeptFiles { dir: dir.join(keep) });
-    replace(&files, &draft_path, Some(&heads_path), kept.as_ref().map(|kept| kept.dir.as_path()))?;
+    replace(files, &draft_path, Some(&heads_path), kept.as_ref().map(|kept| kept.dir.as_path()))?;
     Ok((report, kept))
 }
 

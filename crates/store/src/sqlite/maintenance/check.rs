@@ -11,6 +11,8 @@ use super::super::fault::SqliteFault;
 use super::super::files::LogFiles;
 use super::super::schema;
 use super::copying::{LogSource, Nowhere};
+use super::reading_place::ReadingPlace;
+use super::swap::plainly;
 use super::wal_frames::{self, WalDamage};
 use super::{OnProgress, Progress, SessionFinding};
 use crate::StoreError;
@@ -37,7 +39,8 @@ pub struct CheckReport {
     pub is_structure_complete: bool,
     /// What `SQLite` says is wrong with the structure, the first complaints.
     pub structure: Vec<String>,
-    /// Pages that were committed behind a damaged place of the write-ahead log.
+    /// Pages that were committed behind a damaged place of the write-ahead log. They are checked as
+    /// well, and saved when the log is next opened or repaired.
     pub wal: Option<WalDamage>,
     pub findings: Vec<SessionFinding>,
     /// Slots of the second copy that cannot be read. They say nothing, and harm nobody.
@@ -60,15 +63,23 @@ pub fn check(
         CheckedPlace::Log(dir) => {
             let files = LogFiles::new(dir);
             files.require_database()?;
-            let (wal, is_in_use) = match files.take_alone() {
-                Ok(_alone) => (wal_frames::damage(&files.wal)?, false),
+            let (wal, is_in_use, mended) = match files.take_alone() {
+                Ok(_alone) => {
+                    let wal = wal_frames::damage(&files.wal)?;
+                    // What lies behind the damage is saved when the log is next opened.
+                    let mended = wal.map(|_| ReadingPlace::make(&files, "check"));
+                    (wal, false, mended.transpose().map_err(plainly)?)
+                }
                 // Whoever has it open has read the write-ahead log already.
-                Err(StoreError::LogInUse { .. }) => (None, true),
+                Err(StoreError::LogInUse { .. }) => (None, true, None),
                 Err(error) => return Err(error),
             };
             let _in_use = files.share()?;
             let at = |fault: SqliteFault| fault.at(&files.database);
-            let connection = schema::open_for_check(&files.database).map_err(at)?;
+            let connection = match &mended {
+                Some(mended) => mended.open(&files)?.0,
+                None => schema::open_for_check(&files.database).map_err(at)?,
+            };
             let heads = if files.heads.exists() { Some(Heads::open(&files.heads)?) } else { None };
             let size = std::fs::metadata(&files.database).map_or(0, |meta| meta.len());
             let is_full = options.is_full || !is_in_use || size <= CHECKED_BESIDE_OTHERS;
@@ -94,7 +105,11 @@ pub enum CheckedPlace<'a> {
 /// A database that nobody writes to, without the files of a log beside it.
 pub(super) fn open_file(file: &Path) -> Result<LogSource, StoreError> {
     // Otherwise `SQLite` would say no more than that it cannot open it.
-    drop(std::fs::File::open(file).map_err(StoreError::io("open", file))?);
+    let opened = std::fs::File::open(file).and_then(|file| file.metadata());
+    if opened.map_err(StoreError::io("open", file))?.is_dir() {
+        let detail = "it is a directory; name a file in it".into();
+        return Err(StoreError::Io { action: "read", path: file.into(), detail });
+    }
     let connection = schema::open_file(file).map_err(|fault| fault.at(file))?;
     schema::require_log(&connection, file).map_err(|fault| fault.at(file))?;
     Ok(LogSource { connection, heads: None, path: file.to_owned() })

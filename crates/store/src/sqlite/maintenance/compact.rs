@@ -17,7 +17,7 @@ use super::super::sweeper::{INCREMENTAL, return_pages};
 use super::super::syncer::empty_wal;
 use super::check::structure_of;
 use super::copying::{DraftDatabase, Epochs, LogSource, copy_all};
-use super::swap::{draft_of, replace, require_space};
+use super::swap::{draft_of, plainly, replace, require_space};
 use super::{OnProgress, Progress};
 use crate::StoreError;
 use crate::heads::Heads;
@@ -43,7 +43,7 @@ pub fn compact(dir: &Path, on_progress: OnProgress<'_>) -> Result<CompactReport,
     let bytes_before = bytes_on_disk(&files);
     let is_rebuilt = !give_pages_back(&files, on_progress)?;
     if is_rebuilt {
-        rebuild(&files, on_progress)?;
+        rebuild(&files, on_progress).map_err(plainly)?;
     }
     if files.heads.exists() {
         let _in_use = files.share()?;
@@ -98,8 +98,9 @@ fn rebuild(files: &LogFiles, on_progress: OnProgress<'_>) -> Result<(), StoreErr
     require_space(&files.dir, source.weight())?;
     let draft_path = draft_of(&files.database);
     let mut draft = DraftDatabase::begin(&draft_path)?;
-    let copied = copy_all(&source, &mut draft, Epochs::Same, (None, false), on_progress)?;
-    if !copied.findings.is_empty() || !structure_of(&source).is_empty() {
+    let copied = copy_all(&source, &mut draft, Epochs::Same, None, on_progress)?;
+    let is_damaged = copied.findings.iter().any(|finding| !finding.is_lost());
+    if is_damaged || !structure_of(&source).is_empty() {
         let detail = "what is damaged would not be copied".into();
         return Err(StoreError::CorruptDatabase { path: files.database.clone(), detail });
     }

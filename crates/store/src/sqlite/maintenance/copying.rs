@@ -347,13 +347,13 @@ pub struct CopyReport {
 }
 
 /// Copies everything that is intact. With `heads`, these get a slot for each session; that of a
-/// session that lost something says so, until the loss is accepted by `recover`; so does, with
-/// `remembers_lost`, that of one that is lost as a whole, until it is deleted.
+/// session that lost something says so, until the loss is accepted by `recover`; so does that of one
+/// that is lost as a whole, until it is deleted.
 pub(super) fn copy_all(
     source: &LogSource,
     draft: &mut DraftDatabase,
     epochs: Epochs,
-    (heads, remembers_lost): (Option<&Heads>, bool),
+    heads: Option<&Heads>,
     on_progress: OnProgress<'_>,
 ) -> Result<CopyReport, StoreError> {
     let mut report = CopyReport::default();
@@ -366,7 +366,7 @@ pub(super) fn copy_all(
         let is_damaged = walked.finding.is_some();
         report.findings.extend(walked.finding);
         let Some(mut row) = walked.row else {
-            if let (Some(heads), Some(slot)) = (heads, walked.slot.filter(|_| remembers_lost)) {
+            if let (Some(heads), Some(slot)) = (heads, walked.slot) {
                 heads.put(key, &slot);
             }
             continue;

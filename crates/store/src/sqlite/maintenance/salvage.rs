@@ -2,31 +2,24 @@
 //!
 //! Every intact session is copied whole, a damaged one up to its first bad event, and what is lost
 //! is named. The write-ahead log is read over damaged places. The second copy of the heads goes on
-//! telling of each damaged session that something is missing, until its loss is accepted.
+//! telling of each damaged session that something is missing, until its loss is accepted, and of each
+//! lost one that it is, until it is deleted.
 
-use std::fs::{self, File};
-use std::io::Read as _;
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _};
-use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::fs;
+use std::path::Path;
 
 use rusqlite::Connection;
 
 use super::super::fault::SqliteFault;
 use super::super::files::LogFiles;
-use super::super::schema;
-use super::check::{CheckReport, structure_of};
+use super::check::structure_of;
 use super::copying::{CopyReport, DraftDatabase, Epochs, LogSource, copy_all, remove_if_there};
-use super::swap::{draft_of, link, replace, require_space};
+use super::reading_place::ReadingPlace;
+use super::swap::{draft_of, plainly, replace, require_space};
 use super::wal_frames::{self, WalDamage};
 use super::{KeptFiles, OnProgress};
-use crate::StoreError;
 use crate::heads::Heads;
-
-/// `SQLite`'s default, which we never change.
-const PAGE: usize = 4096;
-/// In the first page: the change counter at which the size in it was written.
-const VERSION_VALID_FOR: std::ops::Range<usize> = 92..96;
+use crate::{StoreError, mint};
 
 /// What was done about a damaged log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,16 +32,18 @@ pub struct RepairReport {
 }
 
 /// Repairs the log in `dir`; its old files are kept in a directory `keep` beside it. Nobody may have
-/// the log open.
+/// the log open. Sessions that are lost are named, and are no reason to replace files.
 pub fn repair(
     dir: &Path,
     keep: &str,
     on_progress: OnProgress<'_>,
 ) -> Result<RepairReport, StoreError> {
     let files = LogFiles::new(dir);
-    files.require_database()?;
+    if !files.has_traces() {
+        files.require_database()?;
+    }
     let _alone = files.take_alone()?;
-    repair_files(&files, keep, false, on_progress)
+    repair_files(&files, keep, on_progress).map_err(plainly)
 }
 
 /// Repairs a log that is about to be opened if its write-ahead log is damaged where `SQLite` would
@@ -64,8 +59,7 @@ pub(in super::super) fn repair_before_open(files: &LogFiles) {
     let path = files.wal.display();
     let (n_damaged, n_behind) = (wal.n_damaged, wal.n_behind);
     tracing::error!(%path, n_damaged, n_behind, "the write-ahead log is damaged: repairing the log");
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    match repair_files(files, &format!("damaged-{}", since.as_secs()), true, &mut |_| {}) {
+    match repair_files(files, &kept_now(), &mut |_| {}) {
         Ok(RepairReport { copied, kept, .. }) => {
             let n_damaged = copied.findings.len();
             let kept = kept.map(|kept| kept.dir);
@@ -77,21 +71,32 @@ pub(in super::super) fn repair_before_open(files: &LogFiles) {
     }
 }
 
+/// The name of a directory for files that are replaced now.
+fn kept_now() -> String {
+    let now = || -> rusqlite::Result<String> {
+        let sql = "SELECT strftime('damaged-%Y-%m-%dT%H-%M-%SZ')";
+        Connection::open_in_memory()?.query_row(sql, [], |row| row.get(0))
+    };
+    now().unwrap_or_else(|_| format!("damaged-{}", mint::now().0))
+}
+
 fn repair_files(
     files: &LogFiles,
     keep: &str,
-    remembers_lost: bool,
     on_progress: OnProgress<'_>,
 ) -> Result<RepairReport, StoreError> {
     let dir = &files.dir;
     let size = |path: &Path| fs::metadata(path).map_or(0, |meta| meta.len());
     require_space(dir, size(&files.database) + 2 * size(&files.wal))?;
     let wal = wal_frames::damage(&files.wal)?;
-    let reading = ReadingPlace::make(files)?;
+    let reading = ReadingPlace::make(files, "repair")?;
     let (connection, is_first_page_new) = reading.open(files)?;
     let heads = if files.heads.exists() { Some(Heads::open(&files.heads)?) } else { None };
     let source = LogSource { connection, heads, path: files.database.clone() };
     let mut structure = structure_of(&source);
+    if reading.is_database_missing {
+        structure.push("the database is missing or empty".into());
+    }
     if is_first_page_new {
         structure.push("the first page does not say where the tables are".into());
     }
@@ -99,15 +104,9 @@ fn repair_files(
     let mut draft = DraftDatabase::begin(&draft_path)?;
     remove_if_there(&heads_path)?;
     let heads = Heads::open(&heads_path)?;
-    let copied =
-        copy_all(&source, &mut draft, Epochs::Same, (Some(&heads), remembers_lost), on_progress)?;
-    let told = CheckReport {
-        structure: structure.clone(),
-        findings: copied.findings.clone(),
-        wal,
-        ..CheckReport::default()
-    };
-    if told.is_sound() {
+    let copied = copy_all(&source, &mut draft, Epochs::Same, Some(&heads), on_progress)?;
+    let is_damaged = copied.findings.iter().any(|finding| !finding.is_lost());
+    if structure.is_empty() && wal.is_none() && !is_damaged {
         remove_if_there(&heads_path)?;
         return Ok(RepairReport { copied, structure, wal, kept: None });
     }
@@ -119,60 +118,4 @@ fn repair_files(
     let kept = KeptFiles { dir: dir.join(keep) };
     replace(files, &draft_path, Some(&heads_path), Some(&kept.dir))?;
     Ok(RepairReport { copied, structure, wal, kept: Some(kept) })
-}
-
-/// A directory where the database has a second name, and beside it a write-ahead log without damaged
-/// places. `SQLite` finds the one by the name of the other, and the real files stay as they are.
-struct ReadingPlace {
-    dir: PathBuf,
-    database: PathBuf,
-}
-
-impl ReadingPlace {
-    fn make(files: &LogFiles) -> Result<Self, StoreError> {
-        let dir = draft_of(&files.dir.join("repair"));
-        // What an interrupted attempt left.
-        let _ = fs::remove_dir_all(&dir);
-        fs::DirBuilder::new().mode(0o700).create(&dir).map_err(StoreError::io("create", &dir))?;
-        let place = LogFiles::new(&dir);
-        let made = Self { dir, database: place.database };
-        link(&files.database, &made.database)?;
-        wal_frames::mend(&files.wal, &place.wal)?;
-        Ok(made)
-    }
-
-    /// The first page says where all tables are. If it is damaged, that of a new database takes its
-    /// place: all logs that were made by this version have their tables in the same places.
-    /// With whether that was necessary.
-    fn open(&self, files: &LogFiles) -> Result<(Connection, bool), StoreError> {
-        let at = |fault: SqliteFault| fault.at(&files.database);
-        match schema::open_for_check(&self.database) {
-            Ok(connection) if schema::is_current(&connection) => Ok((connection, false)),
-            _ => {
-                self.replace_first_page(files)?;
-                Ok((schema::open_for_check(&self.database).map_err(at)?, true))
-            }
-        }
-    }
-
-    fn replace_first_page(&self, files: &LogFiles) -> Result<(), StoreError> {
-        let sample_path = draft_of(&self.database);
-        DraftDatabase::begin(&sample_path)?.finish()?;
-        let replace = || -> std::io::Result<()> {
-            let mut first = [0; PAGE];
-            File::open(&sample_path)?.read_exact(&mut first)?;
-            // Not the size that the sample has: the file's own counts if these do not match.
-            first[VERSION_VALID_FOR].fill(0xff);
-            fs::remove_file(&self.database)?;
-            fs::copy(&files.database, &self.database)?;
-            File::options().write(true).open(&self.database)?.write_all_at(&first, 0)
-        };
-        replace().map_err(StoreError::io("copy", &files.database))
-    }
-}
-
-impl Drop for ReadingPlace {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.dir);
-    }
 }

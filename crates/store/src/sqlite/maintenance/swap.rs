@@ -15,11 +15,24 @@ use crate::StoreError;
 /// Beside the data itself: tables, indexes, and what else happens on the disk meanwhile.
 const MARGIN: u64 = 16 << 20;
 
+const DRAFT: &str = "draft";
+
 /// The name of the database while it is made.
 pub(super) fn draft_of(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".draft");
+    name.push(".");
+    name.push(DRAFT);
     path.with_file_name(name)
+}
+
+/// An error about a file in the making, as one about the file that was to be made.
+pub(super) fn plainly(mut error: StoreError) -> StoreError {
+    if let Some(path) = error.path_mut()
+        && path.extension().is_some_and(|extension| extension == DRAFT)
+    {
+        *path = path.with_extension("");
+    }
+    error
 }
 
 /// Refuses what would not fit beside the log.

@@ -8,6 +8,7 @@ use store::maintenance::{
 };
 
 use crate::terminal::paint::Paint;
+use crate::terminal::size::Size;
 
 /// Sessions that are listed for a person; `--json` lists all.
 const MAX_LISTED: usize = 50;
@@ -58,6 +59,7 @@ fn findings_json(findings: &[SessionFinding]) -> Value {
             "session": finding.session.map(|id| id.to_string()),
             "problems": problems,
             "intactTo": finding.intact_to.map(|seq| seq.0),
+            "lost": finding.is_lost(),
         })
     };
     findings.iter().map(one).collect()
@@ -68,7 +70,7 @@ pub(super) fn amount(copied: &CopyReport) -> String {
 }
 
 fn amounts(sessions: u64, events: u64, bytes: u64) -> String {
-    format!("{sessions} sessions, {events} events, {} MB", bytes.div_ceil(1 << 20))
+    format!("{sessions} sessions, {events} events, {}", Size(bytes))
 }
 
 pub(super) fn check_text(found: &CheckReport, paint: Paint, way_out: &str) -> String {
@@ -86,6 +88,10 @@ pub(super) fn check_text(found: &CheckReport, paint: Paint, way_out: &str) -> St
                  and in use; --full checks it as well\n";
     }
     text += &damage(&found.structure, found.wal, paint);
+    if found.wal.is_some() {
+        text += "what lies behind is checked below; it is saved when the log is next opened, or by \
+                 `switchyard store repair`\n";
+    }
     text += &damaged(&found.findings, paint, "");
     if found.is_sound() {
         text += &paint.good("all is well\n");
@@ -96,16 +102,25 @@ pub(super) fn check_text(found: &CheckReport, paint: Paint, way_out: &str) -> St
 }
 
 pub(super) fn repair_text(repaired: &RepairReport, paint: Paint) -> String {
-    if repaired.kept.is_none() {
+    let findings = &repaired.copied.findings;
+    if repaired.kept.is_none() && findings.is_empty() {
         return format!("nothing was wrong: {}\n", amount(&repaired.copied));
     }
     let mut text = damage(&repaired.structure, repaired.wal, paint);
-    text += &damaged(&repaired.copied.findings, paint, "");
-    _ = writeln!(text, "{} {}", paint.good("saved"), amount(&repaired.copied));
-    text += &kept(repaired.kept.as_ref());
-    if !repaired.copied.findings.is_empty() {
+    text += &damaged(findings, paint, "");
+    if repaired.kept.is_some() {
+        _ = writeln!(text, "{} {}", paint.good("saved"), amount(&repaired.copied));
+        text += &kept(repaired.kept.as_ref());
+    } else {
+        _ = writeln!(text, "nothing else was wrong: {}", amount(&repaired.copied));
+    }
+    if !findings.is_empty() {
         text += "hint: if a backup has more of these sessions, `switchyard store restore FILE` goes \
                  back to it\n";
+    }
+    if findings.iter().any(SessionFinding::is_lost) {
+        text +=
+            "hint: what is lost is named until it is deleted: `switchyard sessions delete ID`\n";
     }
     text
 }

@@ -2,7 +2,6 @@
 
 use super::*;
 
-const ENOSPC: i32 = 28;
 const WAL: [&str; 2] = [".db-wal", "-"];
 const DATABASE: [&str; 2] = [".db", "-"];
 const HEADS: [&str; 2] = ["/heads", "-"];

@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use super::{configured, home, talking};
+use testkit::disk_faults::{DiskFault, FaultyCalls};
+
+use super::{EIO, ENOSPC, configured, home, on_faulty_disk, talking, until_health};
 use crate::serve_rest::{Api, of_kind, text};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -83,4 +85,68 @@ async fn prompts_that_wait_in_a_session_that_is_full_are_dropped() {
         (&turn.into(), &"limit".into())
     );
     assert_eq!(of_kind(&events, "turn_ended").len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_prompt_that_the_log_does_not_take_is_refused_like_the_next() {
+    let (api, disk) = on_faulty_disk().await;
+    let session = api.session().await;
+    api.prompt(&session, "echo awake").await;
+    api.until_idle(&session).await;
+    let path = format!("/v1/sessions/{session}/prompt");
+    let prompt = json!({ "prompt": "echo not accepted" });
+    for (error, status, slug) in [(ENOSPC, 507, "disk-full"), (EIO, 503, "log-unavailable")] {
+        let files = [".db-wal", "-"];
+        disk.fail(&DiskFault { calls: FaultyCalls::WRITES, error, every: 1, files });
+
+        for _ in 0..2 {
+            api.post(&path, &prompt).await.refused(status, slug);
+        }
+
+        disk.heal();
+        until_health(&api, |health| health["status"] == "ok").await;
+        api.prompt(&session, "echo it goes on").await;
+        api.until_idle(&session).await;
+    }
+    assert!(!text(&api.events(&session).await).contains("not accepted"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_queue_of_a_session_that_cannot_go_on_is_what_the_prompts_are_told() {
+    let (api, disk) = on_faulty_disk().await;
+    let session = talking(&api).await;
+    let path = format!("/v1/sessions/{session}");
+    let prompts = ["echo it is my turn", "echo not wanted any more"];
+    let prompts = prompts.map(|text| json!({ "prompt": text, "clientRequestId": &text[5..11] }));
+    let mut turns = Vec::new();
+    for prompt in &prompts {
+        let accepted = api.post(&format!("{path}/prompt"), prompt).await.is(202).body;
+        turns.push(accepted["turnId"].as_str().unwrap().to_owned());
+    }
+    let files = [".db-wal", "-"];
+    disk.fail(&DiskFault { calls: FaultyCalls::WRITES, error: ENOSPC, every: 1, files });
+    api.until(&session, |now| now["status"] == "failed").await;
+
+    let queue = api.get(&format!("{path}/queue")).await.is(200).body;
+
+    assert_eq!(queue["running"], json!(null), "{queue}");
+    let queued = queue["queued"].as_array().unwrap();
+    let ids: Vec<&str> = queued.iter().map(|one| one["turnId"].as_str().unwrap()).collect();
+    assert_eq!(ids, turns, "{queue}");
+    assert_eq!(queued[0]["text"], "echo it is my turn");
+    let second = format!("{path}/queue/{}", turns[1]);
+    api.delete(&second).await.is(204);
+    api.delete(&second).await.refused(404, "not-found");
+    let queue = api.get(&format!("{path}/queue")).await.is(200).body;
+    assert_eq!(queue["queued"].as_array().unwrap().len(), 1, "{queue}");
+    for (prompt, fate) in prompts.iter().zip(["waiting", "dropped"]) {
+        let again = api.post(&format!("{path}/prompt"), prompt).await.is(202).body;
+        assert_eq!(again["fate"], json!({ "state": fate }));
+    }
+    disk.heal();
+    api.until_said(&session, "it is my turn").await;
+    api.until_idle(&session).await;
+    let events = api.events(&session).await;
+    assert!(!text(&events).contains("not wanted"), "{events:?}");
+    assert_eq!(of_kind(&events, "prompt_dropped").len(), 1);
 }

@@ -324,6 +324,6 @@ async fn a_planted_link_is_not_followed() {
     let elsewhere = api.home.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     symlink(&elsewhere, &dir).unwrap();
-    upload(&api, &session, "a.txt", b"x".to_vec()).await.refused(500, "internal");
+    upload(&api, &session, "a.txt", b"x".to_vec()).await.refused(503, "files-unavailable");
     assert_eq!(n_files(&elsewhere), 0);
 }
