@@ -279,6 +279,14 @@ impl SqliteLog {
         answered
     }
 
+    /// Looks again where damage was met: a failing disk may have given something else for a moment.
+    async fn check_known_damage(&self, session: SessionId) -> Result<(), StoreError> {
+        match self.damaged.first_bad(session) {
+            Some(_) => self.check_end(session).await,
+            None => Ok(()),
+        }
+    }
+
     /// The records in the rows that are found.
     async fn records(
         &self,
@@ -321,6 +329,7 @@ impl EventLog for SqliteLog {
     }
 
     async fn append(&self, mut batch: Batch) -> Result<AppendedRange, StoreError> {
+        self.check_known_damage(batch.session).await?;
         let bytes = batch.drafts.iter().map(|draft| draft.payload.as_str().len()).sum();
         self.write(batch.durability, bytes, move |transaction| transaction.append(&mut batch)).await
     }
@@ -440,6 +449,7 @@ impl EventLog for SqliteLog {
     }
 
     async fn recover(&self, session: SessionId) -> Result<Option<Damage>, StoreError> {
+        self.check_known_damage(session).await?;
         self.write(Durability::Power, 0, move |transaction| transaction.recover(session)).await
     }
 

@@ -85,13 +85,12 @@ async fn a_read_that_is_given_up_loses_nothing() {
 async fn what_a_worker_leaves_in_its_pipe_is_read_at_once() {
     let n_bytes = FREE_BYTES + BYTES_PER_SECOND;
     let (mut output, life) = output_of(tokio::io::repeat(b'y').take(n_bytes), a_pace());
-    let exit = Some(crate::ExitReport::default());
     let (mut chunk, mut n_read) = (vec![0; READ_BYTES], 0);
     while n_read < FREE_BYTES + BYTES_PER_SECOND / 2 {
         n_read += output.read(&mut chunk).await.unwrap() as u64;
     }
     let began = PausedInstant::now();
-    life.send(WorkerLife { exit, ..WorkerLife::default() }).unwrap();
+    life.send_modify(|life| life.exit = Some(crate::ExitReport::default()));
     while let n @ 1.. = output.read(&mut chunk).await.unwrap() {
         n_read += n as u64;
     }
