@@ -406,7 +406,7 @@ impl SessionTask {
         }
         let changes = if is_noted { self.record() } else { RecordChanges::default() };
         if drafts.is_empty() {
-            return Ok(self.context.log.update(self.id, changes).await?);
+            return self.context.log.update(self.id, changes).await;
         }
         self.silence.begin_anew(Instant::now());
         self.append(drafts, changes).await?;
