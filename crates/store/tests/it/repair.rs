@@ -186,6 +186,35 @@ async fn a_flipped_bit_of_the_write_ahead_log_costs_what_shared_its_page() {
     assert!(n_many * 10 <= costs.len(), "{costs:?}");
 }
 
+/// `SQLite` ends its reading of the write-ahead log at such a frame, though no page is damaged.
+#[tokio::test]
+async fn a_damaged_checksum_in_the_write_ahead_log_costs_nothing() {
+    const HEADER: usize = 32;
+    const FRAME: usize = 24 + 4096;
+    const SUM: std::ops::Range<usize> = 16..24;
+    let killed = Killed::make().await;
+    let n_frames = (fs::read(killed.copied().path().join(WAL)).unwrap().len() - HEADER) / FRAME;
+    assert!(n_frames > 20, "{n_frames}");
+    // That of the last frame is proven by none.
+    for frame in (0..n_frames - 1).step_by(n_frames / 10) {
+        let dir = killed.copied();
+        let byte = HEADER + frame * FRAME + SUM.start + frame % SUM.len();
+        flip(&dir.path().join(WAL), byte as u64 * 8 + 3);
+        let what = format!("frame {frame} of {n_frames}");
+
+        let told = checked(dir.path());
+        assert_eq!(told.findings, [], "{what}");
+        let damage = told.wal.expect("damage");
+        assert_eq!((damage.n_damaged, damage.n_behind), (1, (n_frames - frame) as u64), "{what}");
+
+        let log = open(dir.path());
+        assert_eq!(log.lost_sessions(), [], "{what}");
+        for (record, _, events) in &killed.expected {
+            assert_eq!(read_all(&log, record.id).await, (events.clone(), None), "{what}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn what_is_not_damaged_is_left_as_it_is() {
     let killed = Killed::make().await;

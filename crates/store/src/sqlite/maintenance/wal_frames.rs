@@ -24,7 +24,7 @@ const USUAL_PAGE: usize = 4096;
 /// Damage that `SQLite` would answer by dropping more than what is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WalDamage {
-    /// Pages that do not match their checksum.
+    /// Pages that do not match their checksum, or of which that is damaged.
     pub n_damaged: u64,
     /// Intact pages behind the first of those, all committed.
     pub n_behind: u64,
@@ -32,12 +32,20 @@ pub struct WalDamage {
 
 type Checksum = (u32, u32);
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Frame {
+    Intact,
+    /// Only its checksum is damaged, which the next frame proves. `SQLite` ends its reading here.
+    WrongSum,
+    Damaged,
+}
+
 /// Which frames are intact, and what the header says.
 struct WalScan {
     is_big_endian: bool,
     page: usize,
-    /// Intact or not, up to the last commit.
-    frames: Vec<bool>,
+    /// Up to the last commit.
+    frames: Vec<Frame>,
     salts: [u8; 8],
     header: [u8; HEADER],
     is_header_damaged: bool,
@@ -47,11 +55,14 @@ struct WalScan {
 /// what `SQLite` reads as well.
 pub(super) fn damage(path: &Path) -> Result<Option<WalDamage>, StoreError> {
     let Some(scan) = scan(path)? else { return Ok(None) };
-    let first_bad = scan.frames.iter().position(|is_intact| !is_intact);
+    let count = |frames: &[Frame], of: fn(&Frame) -> bool| {
+        frames.iter().filter(|frame| of(frame)).count() as u64
+    };
+    let first_bad = scan.frames.iter().position(|frame| *frame != Frame::Intact);
     let start = if scan.is_header_damaged { Some(0) } else { first_bad };
     Ok(start.map(|start| WalDamage {
-        n_damaged: scan.frames.iter().filter(|is_intact| !**is_intact).count() as u64,
-        n_behind: scan.frames.iter().skip(start).filter(|is_intact| **is_intact).count() as u64,
+        n_damaged: count(&scan.frames, |frame| *frame != Frame::Intact),
+        n_behind: count(&scan.frames[start..], |frame| *frame != Frame::Damaged),
     }))
 }
 
@@ -79,9 +90,9 @@ fn write_mended(scan: &WalScan, path: &Path, target: &Path) -> std::io::Result<(
     put(&mut header[24..], sum);
     out.write_all(&header)?;
     let mut frame = vec![0; FRAME_HEADER + scan.page];
-    for is_intact in &scan.frames {
+    for found in &scan.frames {
         source.read_exact(&mut frame)?;
-        if !is_intact {
+        if *found == Frame::Damaged {
             continue;
         }
         sum = frame_sum(sum, &frame, scan.is_big_endian);
@@ -139,13 +150,13 @@ fn scan_file(file: File) -> std::io::Result<Option<WalScan>> {
         if is_intact && own != from_stored {
             // Only the checksum of the one before was damaged, and this one proves that.
             if let Some(before) = scan.frames.last_mut() {
-                *before = true;
+                *before = Frame::WrongSum;
             }
         }
         // If this frame's own checksum is what was damaged, the next one matches the computed.
         computed = if own == from_computed { from_computed } else { from_stored };
         stored = own;
-        scan.frames.push(is_intact);
+        scan.frames.push(if is_intact { Frame::Intact } else { Frame::Damaged });
         if is_intact && word(&frame, 4) != 0 {
             n_committed = scan.frames.len();
         }
