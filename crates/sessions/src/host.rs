@@ -135,6 +135,14 @@ impl StartError {
         }
     }
 
+    /// The directory whose disk is full, if that is why it did not start.
+    pub(crate) fn full_disk(&self) -> Option<&std::path::Path> {
+        match self {
+            Self::Spawn(error) => error.full_disk(),
+            _ => None,
+        }
+    }
+
     /// Whether it did not start because too many files are open.
     pub(crate) fn is_out_of_descriptors(&self) -> bool {
         match self {

@@ -309,8 +309,15 @@ fn details(options: &OpenOptions, made_of: &CreationParams, is_unstarted: bool) 
 
 /// Takes an earlier session over, unless another process has it.
 pub async fn claim(context: &SessionContext, id: SessionId) -> Result<ClaimedSession, OpenError> {
-    let claim = context.log.claim(id).await?;
     let missing = || OpenError::Store(StoreError::NoSuchSession(id));
+    let claim = match context.log.claim(id).await {
+        Err(error @ StoreError::InUse { .. }) => {
+            let record = context.log.session(id).await?.ok_or_else(missing)?;
+            let is_copying = SessionDetails::read(&record).is_partial;
+            return Err(if is_copying { OpenError::Copying(id) } else { error.into() });
+        }
+        claim => claim?,
+    };
     let record = context.log.session(id).await?.ok_or_else(missing)?;
     if SessionDetails::read(&record).is_partial {
         context.remove_partial(id).await?;

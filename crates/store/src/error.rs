@@ -133,6 +133,14 @@ impl StoreError {
                  store repair` keeps that and lets the session go on behind it, or `switchyard store \
                  restore FILE` goes back to a backup",
             ),
+            Self::SessionLost { .. } => Some(
+                "`switchyard store restore FILE` goes back to a backup that has it; deleting the \
+                 session forgets it",
+            ),
+            Self::DiskFull { .. } => Some("free some space on the disk of Switchyard's log"),
+            error if error.is_trouble() => {
+                Some("`switchyard daemon status` and `switchyard store check` say more")
+            }
             _ => None,
         }
     }

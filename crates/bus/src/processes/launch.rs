@@ -76,6 +76,16 @@ pub enum SpawnError {
 }
 
 impl SpawnError {
+    /// The directory whose disk is full, if that is why it was not started.
+    pub fn full_disk(&self) -> Option<&Path> {
+        match self {
+            Self::Record { dir, source } if source.kind() == io::ErrorKind::StorageFull => {
+                Some(dir)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether it did not start because too many files are open, here or in its keeper.
     pub fn is_out_of_descriptors(&self) -> bool {
         match self {

@@ -22,7 +22,7 @@ const MAX_UNCOVERED: u64 = 2 * SPACING;
 /// Events read at once.
 const PAGE: usize = 256;
 /// After each page there is a pause of so many times what it took: agents and readers come first.
-const PAUSE_FACTOR: u32 = 3;
+const PAUSE_FACTOR: u32 = 2;
 
 /// What is known of the long sessions.
 #[derive(Debug, Default)]
@@ -50,46 +50,60 @@ impl Daemon {
 }
 
 impl SnapshotBuilder {
-    /// Looks at the sessions in which something has happened since the last round.
+    /// Works on the sessions in which something has happened since the last round. Whichever has
+    /// grown last comes first, also if it grows meanwhile: somebody is more likely to read it.
     async fn round(&mut self, daemon: &Daemon) -> Result<(), StoreError> {
-        let limit = SessionFilter::MAX_LIMIT;
-        let mut filter = SessionFilter { limit, ..SessionFilter::default() };
         let mut newest = self.seen;
-        loop {
-            let page = daemon.registry.log().sessions(filter.clone()).await?;
-            let Some(last) = page.last() else { break };
-            filter.before = Some(PageStart::of(last));
-            newest = newest.max(page.first().map(|record| record.updated));
-            // What came in the same millisecond is looked at twice.
-            let is_old =
-                |record: &SessionRecord| self.seen.is_some_and(|seen| record.updated < seen);
-            let is_done = page.iter().any(is_old);
-            for record in page.into_iter().filter(|record| record.head.0 >= MAX_UNCOVERED) {
-                if let Err(error) = self.build(daemon, &record).await {
-                    tracing::debug!(session = %record.id, %error, "no snapshots of a log");
-                }
-            }
-            if is_done {
-                break;
+        while let Some(record) = self.next(daemon, &mut newest).await? {
+            if let Err(error) = self.build(daemon, &record).await {
+                tracing::debug!(session = %record.id, %error, "no snapshots of a log");
             }
         }
         self.seen = newest;
         Ok(())
     }
 
+    /// The next session to be worked on. `newest` becomes the newest activity of all.
+    async fn next(
+        &mut self,
+        daemon: &Daemon,
+        newest: &mut Option<Millis>,
+    ) -> Result<Option<SessionRecord>, StoreError> {
+        let limit = SessionFilter::MAX_LIMIT;
+        let mut filter = SessionFilter { limit, ..SessionFilter::default() };
+        loop {
+            let page = daemon.registry.log().sessions(filter.clone()).await?;
+            let Some(last) = page.last() else { return Ok(None) };
+            filter.before = Some(PageStart::of(last));
+            *newest = (*newest).max(page.first().map(|record| record.updated));
+            for record in page {
+                // What came in the same millisecond is looked at twice.
+                if self.seen.is_some_and(|seen| record.updated < seen) {
+                    return Ok(None);
+                }
+                if record.head.0 >= MAX_UNCOVERED && self.is_due(daemon, &record).await {
+                    return Ok(Some(record));
+                }
+            }
+        }
+    }
+
+    /// Whether enough of a log is covered by no snapshot.
+    async fn is_due(&mut self, daemon: &Daemon, record: &SessionRecord) -> bool {
+        let SessionRecord { id, epoch, head, .. } = *record;
+        let read_to = match self.built.get(&id) {
+            Some((of, read_to)) if *of == epoch => *read_to,
+            _ => daemon.vocabulary_snapshots.kept_to(id, epoch).await,
+        };
+        self.built.insert(id, (epoch, read_to));
+        head.0.saturating_sub(read_to.0) >= MAX_UNCOVERED
+    }
+
     async fn build(&mut self, daemon: &Daemon, record: &SessionRecord) -> Result<(), StoreError> {
         let SessionRecord { id: session, epoch, head, .. } = *record;
         let snapshots = &daemon.vocabulary_snapshots;
-        let read_to = match self.built.get(&session) {
-            Some((of, read_to)) if *of == epoch => *read_to,
-            _ => snapshots.kept_to(session, epoch).await,
-        };
-        let is_due = head.0.saturating_sub(read_to.0) >= MAX_UNCOVERED;
         // One that cannot be read is tried again when it has grown as much.
-        self.built.insert(session, (epoch, if is_due { head } else { read_to }));
-        if !is_due {
-            return Ok(());
-        }
+        self.built.insert(session, (epoch, head));
         let key = |format| SnapshotKey { session, epoch, format };
         let mut readers: Vec<(SnapshotKey, Seq, Vocabulary)> = Vec::new();
         for format in SnapshotFormat::ALL {

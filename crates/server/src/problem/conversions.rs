@@ -29,6 +29,9 @@ impl From<RegistryError> for Problem {
                 return Self::of(kinds::SHUTTING_DOWN).detail(fault.message).retry_after(5);
             }
             RegistryError::Open(OpenError::Store(error)) => return error.into(),
+            RegistryError::Open(OpenError::Copying(_)) => {
+                return Self::of_kind(kinds::IN_USE, fault).retry_after(1);
+            }
             RegistryError::Open(OpenError::TooManyOpenFiles(_)) => {
                 return Self::too_many_open_files(fault.message);
             }
@@ -51,7 +54,7 @@ impl From<RegistryError> for Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
-        let said = error.to_string();
+        let (said, remedy) = (error.to_string(), error.remedy());
         match error {
             StoreError::NoSuchSession(id) => Self::not_found(format!("there is no session `{id}`")),
             StoreError::InvalidPrefix(_) => Self::bad_request(said),
@@ -65,14 +68,15 @@ impl From<StoreError> for Problem {
             StoreError::Damaged { .. }
             | StoreError::Corrupt { .. }
             | StoreError::CorruptRecord { .. } => {
-                let remedy = error.remedy().map(str::to_owned);
-                Self { remedy, ..Self::of(kinds::DAMAGED).detail(said) }
+                Self::of(kinds::DAMAGED).detail(said).advised(remedy)
             }
-            StoreError::SessionLost { .. } => Self::of(kinds::SESSION_MISSING).detail(said),
+            StoreError::SessionLost { .. } => {
+                Self::of(kinds::SESSION_MISSING).detail(said).advised(remedy)
+            }
             StoreError::TooManyOpenFiles { .. } => Self::too_many_open_files(said),
-            StoreError::DiskFull { .. } => Self::of(kinds::DISK_FULL).detail(said),
+            StoreError::DiskFull { .. } => Self::of(kinds::DISK_FULL).detail(said).advised(remedy),
             error if error.is_trouble() => {
-                Self::of(kinds::LOG_UNAVAILABLE).detail(said).retry_after(5)
+                Self::of(kinds::LOG_UNAVAILABLE).detail(said).advised(remedy).retry_after(5)
             }
             _ => Self::internal(said),
         }
@@ -132,6 +136,10 @@ impl Problem {
             .detail(detail)
             .remedy(DESCRIPTORS_REMEDY)
             .retry_after(DESCRIPTORS_RETRY_AFTER)
+    }
+
+    fn advised(self, remedy: Option<&str>) -> Self {
+        Self { remedy: remedy.map(str::to_owned).or(self.remedy), ..self }
     }
 
     fn of_kind(kind: ProblemKind, Fault { message, remedy, .. }: Fault) -> Self {

@@ -266,11 +266,19 @@ impl Front {
         if !self.profile.may_delete {
             return Err(RpcError::new(codes::INVALID_REQUEST, "only admins may delete sessions"));
         }
-        // Deleting what is not there is done already.
-        if let Some(record) = self.find(&named).await? {
+        let lost = async || {
+            let id = SessionId::parse(&named).ok()?;
+            let found = self.registry.log().session(id).await;
+            matches!(found, Err(store::StoreError::SessionLost { .. })).then_some(id)
+        };
+        // What is left of a lost one can be forgotten.
+        if let Some(id) = lost().await {
+            self.registry.delete(id).await?;
+        } else if let Some(record) = self.find(&named).await? {
             self.delete_in_agent(&record).await;
             self.registry.delete(record.id).await?;
         }
+        // Deleting what is not there is done already.
         if let Some(open) = lock(&self.sessions).remove(&named) {
             open.feed.abort();
         }

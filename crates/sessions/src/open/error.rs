@@ -3,7 +3,7 @@
 use roots::RootsError;
 use store::StoreError;
 use wire::fault::DESCRIPTORS_REMEDY;
-use wire::{Category, Fault, RpcError, codes};
+use wire::{Category, Fault, RpcError, SessionId, codes};
 
 use crate::host::HostError;
 use crate::link::LinkError;
@@ -15,6 +15,9 @@ pub enum OpenError {
     /// What could not be done for want of a file descriptor, and that this was why.
     #[error("{0}")]
     TooManyOpenFiles(String),
+    /// A fork that is not whole yet.
+    #[error("session `{0}` is a fork that is still being copied")]
+    Copying(SessionId),
     #[error(transparent)]
     Host(HostError),
     #[error(transparent)]
@@ -35,6 +38,10 @@ impl From<HostError> for OpenError {
             HostError::Start(start) if start.is_out_of_descriptors() => {
                 Self::TooManyOpenFiles(start.to_string())
             }
+            HostError::Start(ref start) => match start.full_disk() {
+                Some(path) => Self::Store(StoreError::DiskFull { path: path.to_owned() }),
+                None => Self::Host(error),
+            },
             error => Self::Host(error),
         }
     }
@@ -67,6 +74,8 @@ impl From<&OpenError> for Fault {
                 Self::new(Category::Rejected, error.to_string())
                     .remedy("wait for its turn to end, or stop it with `switchyard cancel`")
             }
+            OpenError::Copying(_) => Self::new(Category::Rejected, error.to_string())
+                .remedy("send it again when the fork is `idle`"),
             OpenError::Store(store) => {
                 let fault = Self::new(Category::Internal, error.to_string());
                 store.remedy().map_or_else(|| fault.clone(), |remedy| fault.clone().remedy(remedy))
@@ -90,7 +99,9 @@ impl From<OpenError> for RpcError {
                 LinkError::AuthRequired { error, .. } | LinkError::Refused { error, .. },
             ) => return error.clone(),
             OpenError::Store(StoreError::NoSuchSession(_)) => codes::NOT_FOUND,
-            OpenError::Store(StoreError::InUse { .. }) => codes::INVALID_REQUEST,
+            OpenError::Store(StoreError::InUse { .. }) | OpenError::Copying(_) => {
+                codes::INVALID_REQUEST
+            }
             OpenError::OptionNotSet(_) => codes::INVALID_PARAMS,
             _ => return Self::from(&Fault::from(&error)),
         };

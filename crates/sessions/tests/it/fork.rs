@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use sessions::context::SessionContext;
 use sessions::host::AgentCommand;
 use sessions::mint;
+use sessions::open::OpenError;
 use sessions::order::{Maker, OrderError, SessionOrder};
 use sessions::permission::{PermissionMode, PermissionPolicy};
 use sessions::pools::WarmSettings;
@@ -242,13 +243,18 @@ async fn forks_of_forks_are_not_called_so_again_and_again() {
 #[tokio::test]
 async fn a_fork_that_a_crash_cut_off_is_removed_by_the_next_process() {
     let scene = Scene::with(Then::Hangs, a_long_turn()).await;
-    tokio::select! {
-        forked = scene.registry.fork(scene.parent, None, None) => panic!("{forked:?}"),
-        () = scene.log.has_come.notified() => {}
+    {
+        let mut forking = std::pin::pin!(scene.registry.fork(scene.parent, None, None));
+        tokio::select! {
+            forked = &mut forking => panic!("{forked:?}"),
+            () = scene.log.has_come.notified() => {}
+        }
+        let fork = scene.ids().await.into_iter().find(|id| *id != scene.parent).unwrap();
+        let record = scene.log.session(fork).await.unwrap().unwrap();
+        assert_eq!(scene.registry.status(&record).await, SessionStatus::Copying);
+        let refused = sessions::open::claim(scene.registry.context(), fork).await.map(drop);
+        assert!(matches!(refused, Err(OpenError::Copying(id)) if id == fork), "{refused:?}");
     }
-    let fork = scene.ids().await.into_iter().find(|id| *id != scene.parent).unwrap();
-    let record = scene.log.session(fork).await.unwrap().unwrap();
-    assert_eq!(scene.registry.status(&record).await, SessionStatus::Copying);
     scene.registry.context().recover().await.unwrap();
     assert_eq!(scene.ids().await, [scene.parent]);
 }

@@ -12,6 +12,9 @@ use std::time::Duration;
 use crate::heads::Heads;
 use crate::{StoreError, private_file};
 
+/// The beginning of the name of a copy that is saved when the files are removed under a log.
+pub(super) const SAVED_COPY: &str = "switchyard-saved-";
+
 /// The free space that a new session needs: several times what it and the write-ahead log take
 /// until the first prompt.
 const LEAST_SPACE: u64 = 256 << 10;
@@ -160,12 +163,27 @@ impl LogFiles {
         if !has_wal && n_known == 0 {
             return Ok(());
         }
+        let backup = match self.saved_copy() {
+            Some(copy) => format!("`switchyard store restore {}` brings back", copy.display()),
+            None => "`switchyard store restore FILE` goes back to a backup".to_owned(),
+        };
+        let of_copy = self.saved_copy().map_or("", |_| " what was saved when it was removed");
         let detail = format!(
             "it is missing or empty, but the files beside it know of {n_known} sessions; \
-             `switchyard store restore FILE` goes back to a backup, `switchyard store repair` \
-             starts anew and names what is lost"
+             {backup}{of_copy}, `switchyard store repair` starts anew and names what is lost"
         );
         Err(StoreError::NotALog { path: self.database.clone(), detail })
+    }
+
+    /// The newest copy that was saved when the files were removed under a log.
+    fn saved_copy(&self) -> Option<PathBuf> {
+        let entries = fs::read_dir(&self.dir).ok()?.flatten().map(|entry| entry.path());
+        let is_copy = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            name.starts_with(SAVED_COPY) && name.ends_with(".db")
+        };
+        // The time in their names has as many digits in each.
+        entries.filter(is_copy).max()
     }
 
     /// To be called when they are open.

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use rusqlite::Connection;
 
 use super::fault::{SqliteFault, SqliteResult};
-use super::files::{LogFiles, OpenFiles};
+use super::files::{LogFiles, OpenFiles, SAVED_COPY};
 use crate::{StoreError, mint};
 
 /// Looks after the files that a log has open.
@@ -51,7 +51,7 @@ impl FileWatch {
 }
 
 fn save(connection: &Connection, files: &LogFiles) -> SqliteResult<PathBuf> {
-    let copy = files.dir.join(format!("switchyard-saved-{}.db", mint::now().0));
+    let copy = files.dir.join(format!("{SAVED_COPY}{}.db", mint::now().0));
     // SQLite makes new files readable for all, but fills an empty one as it is.
     let mut options = OpenOptions::new();
     let opened = options.write(true).create_new(true).mode(0o600).open(&copy);

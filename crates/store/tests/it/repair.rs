@@ -302,9 +302,19 @@ async fn a_log_whose_database_is_gone_begins_anew_and_names_what_is_lost() {
         let is_told = refused.to_string().contains("switchyard store repair");
         assert!(is_told || matches!(refused, StoreError::NotALog { .. }), "{refused}");
 
-        let report = repaired(dir.path());
+        let told = if left.is_none_or(|left| left == 0) { Some(checked(dir.path())) } else { None };
+        // Another repair of the same second has used the name.
+        fs::create_dir(dir.path().join("damaged")).unwrap();
+        let report = repair(dir.path(), "damaged", &mut |_| {}).unwrap();
+        assert_eq!(report.kept.as_ref().unwrap().dir, dir.path().join("damaged-2"));
 
         assert_eq!(report.copied.findings.len(), SESSIONS);
+        if let Some(told) = told {
+            assert_eq!(
+                (told.findings, told.structure),
+                (report.copied.findings.clone(), report.structure.clone())
+            );
+        }
         remembers(dir.path(), &report).await;
     }
 }

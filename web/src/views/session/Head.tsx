@@ -89,6 +89,7 @@ export function Head({ open, store, title, isRaw, onRaw }: Props) {
 function statusOf({ conversation, isRead }: OpenSession, session: Session): SessionStatus {
   // The log does not say that nobody goes on with the turn.
   const { status } = session;
+  if (status === "copying" || status === "damaged") return status;
   if ((status === "interrupted" || status === "failed") && conversation.seq <= session.head) return status;
   if (conversation.waiting.length > 0) return "requires_action";
   if (conversation.running) return "running";

@@ -11,7 +11,7 @@ use super::super::files::LogFiles;
 use super::super::schema;
 use super::check::open_file;
 use super::copying::{CopyReport, DraftDatabase, Epochs, LogSource, copy_all, remove_if_there};
-use super::swap::{draft_of, plainly, replace, require_space};
+use super::swap::{draft_of, plainly, replace, require_space, unused};
 use super::{KeptFiles, OnProgress};
 use crate::StoreError;
 use crate::heads::Heads;
@@ -114,7 +114,7 @@ fn restore_files(
     draft.finish()?;
     heads.sync()?;
     let had_log = files.database.exists();
-    let kept = had_log.then(|| KeptFiles { dir: dir.join(keep) });
+    let kept = had_log.then(|| KeptFiles { dir: unused(dir, keep) });
     replace(files, &draft_path, Some(&heads_path), kept.as_ref().map(|kept| kept.dir.as_path()))?;
     Ok((report, kept))
 }

@@ -24,6 +24,9 @@ const MAX_COMPLAINTS: usize = 20;
 /// being emptied: beside others only if it takes no more than a second or two.
 const CHECKED_BESIDE_OTHERS: u64 = 512 << 20;
 
+/// What is wrong with the structure of a log that has no database.
+pub(super) const DATABASE_MISSING: &str = "the database is missing or empty";
+
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CheckOptions {
     /// Check the whole structure also if the log is large and in use.
@@ -62,12 +65,16 @@ pub fn check(
     match place {
         CheckedPlace::Log(dir) => {
             let files = LogFiles::new(dir);
-            files.require_database()?;
+            let has_database = files.require_database();
+            if !files.has_traces() {
+                has_database.clone()?;
+            }
             let (wal, is_in_use, mended) = match files.take_alone() {
                 Ok(_alone) => {
                     let wal = wal_frames::damage(&files.wal)?;
                     // What lies behind the damage is saved when the log is next opened.
-                    let mended = wal.map(|_| ReadingPlace::make(&files, "check"));
+                    let is_to_mend = wal.is_some() || has_database.is_err();
+                    let mended = is_to_mend.then(|| ReadingPlace::make(&files, "check"));
                     (wal, false, mended.transpose().map_err(plainly)?)
                 }
                 // Whoever has it open has read the write-ahead log already.
@@ -84,7 +91,11 @@ pub fn check(
             let size = std::fs::metadata(&files.database).map_or(0, |meta| meta.len());
             let is_full = options.is_full || !is_in_use || size <= CHECKED_BESIDE_OTHERS;
             let source = LogSource { connection, heads, path: files.database.clone() };
-            Ok(CheckReport { wal, ..check_source(&source, is_full, on_progress)? })
+            let mut report = CheckReport { wal, ..check_source(&source, is_full, on_progress)? };
+            if has_database.is_err() {
+                report.structure.push(DATABASE_MISSING.into());
+            }
+            Ok(report)
         }
         CheckedPlace::File(file) => {
             let source = open_file(file)?;

@@ -12,10 +12,10 @@ use rusqlite::Connection;
 
 use super::super::fault::SqliteFault;
 use super::super::files::LogFiles;
-use super::check::structure_of;
+use super::check::{DATABASE_MISSING, structure_of};
 use super::copying::{CopyReport, DraftDatabase, Epochs, LogSource, copy_all, remove_if_there};
 use super::reading_place::ReadingPlace;
-use super::swap::{draft_of, plainly, replace, require_space};
+use super::swap::{draft_of, plainly, replace, require_space, unused};
 use super::wal_frames::{self, WalDamage};
 use super::{KeptFiles, OnProgress};
 use crate::heads::Heads;
@@ -95,7 +95,7 @@ fn repair_files(
     let source = LogSource { connection, heads, path: files.database.clone() };
     let mut structure = structure_of(&source);
     if reading.is_database_missing {
-        structure.push("the database is missing or empty".into());
+        structure.push(DATABASE_MISSING.into());
     }
     if is_first_page_new {
         structure.push("the first page does not say where the tables are".into());
@@ -115,7 +115,7 @@ fn repair_files(
     let closed = source.connection.close();
     closed.map_err(|(_, error)| SqliteFault::from(error).at(&files.database))?;
     drop(reading);
-    let kept = KeptFiles { dir: dir.join(keep) };
+    let kept = KeptFiles { dir: unused(dir, keep) };
     replace(files, &draft_path, Some(&heads_path), Some(&kept.dir))?;
     Ok(RepairReport { copied, structure, wal, kept: Some(kept) })
 }

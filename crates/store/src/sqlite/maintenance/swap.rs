@@ -73,6 +73,13 @@ pub(super) fn replace(
     files.sync_dir()
 }
 
+/// A name that no file has: two repairs can come within a second.
+pub(super) fn unused(dir: &Path, name: &str) -> PathBuf {
+    let numbered = (2..).map(|n| dir.join(format!("{name}-{n}")));
+    let mut names = std::iter::once(dir.join(name)).chain(numbered);
+    names.find(|path| !path.exists()).unwrap_or_else(|| dir.join(name))
+}
+
 /// Gives the files a second name in a directory of their own, which costs no space.
 fn keep_files(files: &LogFiles, keep: &Path) -> Result<(), StoreError> {
     fs::DirBuilder::new().mode(0o700).create(keep).map_err(StoreError::io("create", keep))?;

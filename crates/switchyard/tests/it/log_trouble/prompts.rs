@@ -71,8 +71,16 @@ async fn prompts_that_wait_when_the_daemon_is_stopped_run_after_the_next_start()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn prompts_that_wait_in_a_session_that_is_full_are_dropped() {
     let api = Api::start_in(configured("[store]\nmax_session_bytes = 100000\n")).await;
-    let session = talking(&api).await;
+    let session = api.session().await;
+    let path = format!("/v1/sessions/{session}/permissions");
+    // The agent waits for an answer, and fills the log after it.
+    api.prompt(&session, "permission execute ls ; flood 10000 100").await;
+    api.until(&session, |now| now["status"] == "requires_action").await;
     let turn = api.prompt(&session, "echo no room for it").await;
+    let waiting = api.get(&path).await.is(200).body;
+    let question = waiting["permissions"][0]["requestId"].as_str().expect("a question");
+    let yes = json!({ "optionId": waiting["permissions"][0]["options"][0]["optionId"] });
+    api.post(&format!("{path}/{question}"), &yes).await.is(200);
 
     let now = api.until(&session, |now| now["status"] == "failed").await;
 
