@@ -17,8 +17,9 @@ pub fn boxed<T>(future: impl Future<Output = T> + Send + 'static) -> BoxedFuture
     Box::pin(future)
 }
 
-/// Bytes of text that are read through in about a millisecond.
-pub const LONG_BYTES: usize = 256 << 10;
+/// Bytes of text that are read through in some ten milliseconds, which nobody notices. Every thread
+/// that takes over keeps memory of its own, so this is for the few that are longer.
+pub const LONG_BYTES: usize = 4 << 20;
 
 /// Works on `n_bytes`, which takes long if they are many: the other tasks of this thread go on on
 /// another one meanwhile, where the runtime has more than one.
