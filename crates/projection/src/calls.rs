@@ -328,7 +328,7 @@ impl Calls {
         let known = self.find(turn, &id).or_else(|| latest().filter(|_| is_update));
         let key = known.unwrap_or(next);
         if key == next {
-            self.next = CallKey(next.0 + 1);
+            self.next = CallKey(next.0.saturating_add(1));
             self.by_id.entry(id.clone()).or_default().push(key);
             self.waiting.push(key);
         }

@@ -1,6 +1,6 @@
 //! The context that all sessions of a process share, and the repair of what an earlier one left.
 
-mod unfinished;
+pub(crate) mod unfinished;
 
 use std::sync::Arc;
 

@@ -66,8 +66,8 @@ pub struct SessionDetails {
     /// Its title was given by a person, so the agent's are not taken.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_titled: bool,
-    /// Commands that went on when no turn ran any more, by their terminals; for the process after
-    /// this one, should this one be killed. Some of them may have ended since a turn has begun.
+    /// Commands that run, by their terminals; for the process after this one, should this one be
+    /// killed.
     #[serde(rename = "commands", skip_serializing_if = "Vec::is_empty")]
     pub(crate) open_commands: Vec<String>,
     /// How the last turn ended.

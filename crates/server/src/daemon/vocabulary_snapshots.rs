@@ -25,7 +25,7 @@ pub(super) const SPACING: u64 = 4096;
 /// rarely: the snapshots of a log take a small part of what the log does.
 const BYTES_FOR_SPACING: usize = 128 << 10;
 /// A state that is larger is not kept at all.
-const MAX_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 /// A vocabulary that remembers events, and of which there are snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

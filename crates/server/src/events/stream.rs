@@ -1,5 +1,6 @@
 //! A stream of frames, until somebody or something ends it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::Request;
@@ -14,8 +15,8 @@ use super::reader::EventReader;
 use super::session_changes::SessionChanges;
 use crate::daemon::load::LoadPermit;
 use crate::daemon::{Daemon, StreamPace};
-use crate::guard::ConnectionInfo;
-use crate::limits::{LastWords, LastWordsGuard};
+use crate::guard::{ConnectionActivity, ConnectionInfo};
+use crate::limits::LastWordsGuard;
 use crate::metrics::{Metrics, SlowClient};
 use crate::principal::Principal;
 use crate::problem::Problem;
@@ -71,12 +72,13 @@ pub(super) struct FrameStream {
     pub(super) pace: StreamPace,
     pub(super) metrics: Metrics,
     is_slow: bool,
-    /// Of the connection, if there is one.
-    last_words: LastWords,
+    /// The connection that it goes out on, if there is one.
+    connection: Option<Arc<ConnectionActivity>>,
     budget: ReadBudget,
     /// Bytes of the buffer that its reader has not taken yet.
     pub(super) n_held: usize,
-    _place: LoadPermit,
+    /// None when it has made way for others.
+    place: Option<LoadPermit>,
 }
 
 /// Outcome of waiting for the next frames.
@@ -105,10 +107,10 @@ impl FrameStream {
             pace: daemon.settings.pace,
             metrics: daemon.metrics.clone(),
             is_slow: false,
-            last_words: LastWords::default(),
+            connection: None,
             budget: daemon.load.budget(&principal.name),
             n_held: 0,
-            _place: daemon.load.stream(&principal.name)?,
+            place: Some(daemon.load.stream(&principal.name)?),
         })
     }
 
@@ -116,7 +118,7 @@ impl FrameStream {
     #[must_use]
     pub(super) fn over(mut self, request: &Request) -> Self {
         if let Some(connection) = request.extensions().get::<ConnectionInfo>() {
-            self.last_words = connection.activity.last_words.clone();
+            self.connection = Some(connection.activity.clone());
         }
         self
     }
@@ -186,9 +188,13 @@ impl FrameStream {
         self.metrics.slow_client(SlowClient::Warned);
     }
 
-    /// Counts that the reader loses its connection.
-    pub(super) fn evict(&self) {
+    /// Counts that the reader loses its connection. Until it has, others may have its place.
+    pub(super) fn evict(&mut self) {
         self.metrics.slow_client(SlowClient::Evicted);
+        self.place = None;
+        if let Some(connection) = &self.connection {
+            connection.give_back_stream();
+        }
     }
 
     /// The time that the reader has for the last frame. An evicted one has long, unless much would
@@ -202,7 +208,9 @@ impl FrameStream {
             return (LAST_FRAME_WITHIN, None);
         }
         let within = self.pace.evict_after.saturating_mul(LAST_WORDS_FACTOR);
-        (within, Some(self.last_words.wait(within)))
+        let last_words = self.connection.as_ref().map(|connection| &connection.last_words);
+        let waiting = last_words.cloned().unwrap_or_default().wait(within);
+        (within, Some(waiting))
     }
 }
 

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::credentials;
 use super::peer_user::PeerUser;
-use super::stream_shares::ConnectionShare;
+use super::stream_shares::{ConnectionShare, StreamShare};
 use crate::limits::LastWords;
 use crate::principal::{Principal, Role};
 use crate::problem::Problem;
@@ -107,6 +107,11 @@ pub struct ConnectionActivity {
 }
 
 impl ConnectionActivity {
+    /// Lets the place of its one stream go to another, which is of more use to somebody.
+    pub(crate) fn give_back_stream(&self) {
+        StreamShare::give_back_last(&self.share);
+    }
+
     pub fn enter(self: &Arc<Self>) -> BusyGuard {
         self.n_now.fetch_add(1, Ordering::Relaxed);
         self.n_ever.fetch_add(1, Ordering::Relaxed);

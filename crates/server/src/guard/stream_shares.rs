@@ -6,6 +6,7 @@
 //! Streams that share a connection, as HTTP/2 lets them, take one place together.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use crate::limits::{CLIENT_SHARE_DIVISOR, RETRY_AFTER_SECONDS};
@@ -34,6 +35,31 @@ struct ShareCounts {
 pub(crate) struct StreamShare {
     shares: Arc<StreamShares>,
     name: String,
+    is_given_back: AtomicBool,
+}
+
+impl StreamShare {
+    /// Gives back what the last stream of a connection has, before that ends.
+    pub(crate) fn give_back_last(connection: &ConnectionShare) {
+        let known = connection.locked();
+        // Its streams, and this.
+        if let Some(share) = known.upgrade().filter(|share| Arc::strong_count(share) <= 2) {
+            share.give_back();
+        }
+    }
+
+    fn give_back(&self) {
+        if self.is_given_back.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let mut taken = self.shares.taken.locked();
+        taken.n_all = taken.n_all.saturating_sub(1);
+        let n_left = taken.by_name.get(&self.name).map_or(0, |n| n.saturating_sub(1));
+        match n_left {
+            0 => taken.by_name.remove(&self.name),
+            n => taken.by_name.insert(self.name.clone(), n),
+        };
+    }
 }
 
 /// The share of a connection, while it has streams.
@@ -56,7 +82,8 @@ impl StreamShares {
         is_begun: bool,
     ) -> Result<Arc<StreamShare>, Problem> {
         let mut known = connection.locked();
-        if let Some(share) = known.upgrade() {
+        let is_taken = |share: &Arc<StreamShare>| !share.is_given_back.load(Ordering::Relaxed);
+        if let Some(share) = known.upgrade().filter(is_taken) {
             return Ok(share);
         }
         let name = principal.map(|one| one.name.clone()).unwrap_or_default();
@@ -73,7 +100,8 @@ impl StreamShares {
         taken.n_all += 1;
         taken.by_name.insert(name.clone(), n_own + 1);
         drop(taken);
-        let share = Arc::new(StreamShare { shares: self.clone(), name });
+        let is_given_back = AtomicBool::new(false);
+        let share = Arc::new(StreamShare { shares: self.clone(), name, is_given_back });
         *known = Arc::downgrade(&share);
         Ok(share)
     }
@@ -81,13 +109,7 @@ impl StreamShares {
 
 impl Drop for StreamShare {
     fn drop(&mut self) {
-        let mut taken = self.shares.taken.locked();
-        taken.n_all = taken.n_all.saturating_sub(1);
-        let n_left = taken.by_name.get(&self.name).map_or(0, |n| n.saturating_sub(1));
-        match n_left {
-            0 => taken.by_name.remove(&self.name),
-            n => taken.by_name.insert(self.name.clone(), n),
-        };
+        self.give_back();
     }
 }
 

@@ -28,7 +28,7 @@ const MAX_QUESTIONS: usize = 4096;
 const MAX_COMMANDS: usize = 4096;
 
 #[derive(Default)]
-pub(super) struct UnfinishedTurns {
+pub(crate) struct UnfinishedTurns {
     /// Started and never ended, in order.
     started: Vec<TurnId>,
     waiting: Vec<WaitingPrompt>,
@@ -76,7 +76,7 @@ impl UnfinishedTurns {
         }
     }
 
-    fn see(&mut self, event: &Event) {
+    pub(crate) fn see(&mut self, event: &Event) {
         match (&event.kind, event.turn) {
             (Kind::PromptReceived, Some(turn)) => {
                 self.waiting.push(WaitingPrompt { turn, seq: event.seq });
@@ -93,14 +93,21 @@ impl UnfinishedTurns {
         }
     }
 
+    /// A command that runs.
+    pub(crate) fn see_command(&mut self, terminal_id: String, turn: Option<TurnId>) {
+        if self.commands.len() < MAX_COMMANDS {
+            self.commands.insert(terminal_id, turn);
+        }
+    }
+
     fn see_own(&mut self, event: &Event) {
         let Some(own) = event.own() else { return };
         if let Some(id) = own.answered_question() {
             self.questions.remove(&id);
         }
         match &own {
-            OwnEvent::TerminalOutput(printed) if self.commands.len() < MAX_COMMANDS => {
-                self.commands.insert(printed.terminal_id.clone(), event.turn);
+            OwnEvent::TerminalOutput(printed) => {
+                self.see_command(printed.terminal_id.clone(), event.turn);
             }
             OwnEvent::TerminalExited(exited) => _ = self.commands.remove(&exited.terminal_id),
             _ => {}
@@ -118,7 +125,7 @@ impl UnfinishedTurns {
 
     /// The events that close what was begun, for the reason `why`: questions and commands first, then
     /// the turns that they were of. The flag says whether somebody is to hear of it.
-    pub(super) fn close(&mut self, record: &SessionRecord, why: &Fault) -> Vec<(Draft, bool)> {
+    pub(crate) fn close(&mut self, record: &SessionRecord, why: &Fault) -> Vec<(Draft, bool)> {
         let questions = std::mem::take(&mut self.questions).into_iter();
         let mut drafts: Vec<_> = questions
             .map(|(id, question)| (question.withdrawn(id, record), question.was_asked))
@@ -175,7 +182,7 @@ impl OpenQuestion {
 }
 
 /// The fault of a turn whose process died.
-pub(super) fn interrupted() -> Fault {
+pub(crate) fn interrupted() -> Fault {
     let message = "Switchyard ended while this turn was running";
     Fault::new(Category::Interrupted, message).remedy(SEND_AGAIN)
 }

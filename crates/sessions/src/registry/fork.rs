@@ -9,7 +9,9 @@ use wire::event::SessionCreated;
 use wire::{Draft, Event, Json, Kind, Seq, SessionId, TurnId};
 
 use super::{RegistryError, SessionRegistry};
+use crate::context::unfinished::{UnfinishedTurns, interrupted};
 use crate::details::{CreationParams, SessionDetails, excerpt, prompt_text};
+use crate::open::OpenError;
 use crate::order::Maker;
 use crate::{context, mint};
 
@@ -63,6 +65,10 @@ impl SessionRegistry {
         let _place = self.forks.enter(maker.as_ref().map_or("", |maker| &maker.name)).await;
         let _making = self.check_room(maker.as_ref()).await?;
         let parent = self.record(id).await?;
+        // What is not whole itself would be taken for all of it.
+        if SessionDetails::read(&parent).is_partial {
+            return Err(OpenError::Copying(id).into());
+        }
         let fork = mint::session_id();
         let copied = self.copy(&parent, fork, up_to, maker.as_ref(), made).await;
         if let Err(error) = &copied {
@@ -93,8 +99,9 @@ impl SessionRegistry {
         details.made_by = made_by;
         // Request ids of clients hold within one session.
         (details.made_for, details.requests) = (None, Vec::new());
-        // It has none of the parent's commands.
-        details.open_commands.clear();
+        // It has none of the parent's commands: those that still run are lost to it.
+        let mut noted = std::mem::take(&mut details.open_commands);
+        let mut unfinished = UnfinishedTurns::default();
         details.is_partial = true;
         let new = NewSession {
             id: fork,
@@ -138,10 +145,20 @@ impl SessionRegistry {
             };
             after = last.seq;
             maker.map_or(Ok(()), Maker::check)?;
-            let kept = events.iter().filter(|event| cut.takes(event));
+            let kept = events.iter().filter(|event| cut.takes(event)).inspect(|event| {
+                // A command that has printed nothing is known by the tool call that shows it.
+                for shown in noted.extract_if(.., |id| event.payload.as_str().contains(&**id)) {
+                    unfinished.see_command(shown, event.turn);
+                }
+                unfinished.see(event);
+            });
             batch = Batch::new(fork, kept.map(|event| copied(event, fork)).collect());
         }
-        log.append(batch).await?;
+        let lost = unfinished.close(parent, &interrupted());
+        batch.drafts.extend(lost.into_iter().map(|(draft, _)| draft));
+        if !batch.drafts.is_empty() {
+            log.append(batch).await?;
+        }
         details.is_partial = false;
         let whole = RecordChanges {
             active_turn: Some(None),

@@ -414,12 +414,9 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Notes in the details which commands run while no turn does; whether that is new. While one
-    /// does, a crash has the whole log looked at for its sake, and the end of the turn notes them.
+    /// Notes in the details which commands run, for whoever comes after a crash; whether that is new.
+    /// One that prints nothing is nowhere else.
     fn note_open_commands(&mut self) -> bool {
-        if self.turns.running().is_some() {
-            return false;
-        }
         let open = self.services.terminals.log.open();
         let is_new = open != self.details.open_commands;
         self.details.open_commands = open;

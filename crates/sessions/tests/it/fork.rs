@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
+use serde_json::{Value, json};
 use sessions::context::SessionContext;
 use sessions::host::AgentCommand;
 use sessions::mint;
@@ -254,6 +255,14 @@ async fn a_fork_that_a_crash_cut_off_is_removed_by_the_next_process() {
         assert_eq!(scene.registry.status(&record).await, SessionStatus::Copying);
         let refused = sessions::open::claim(scene.registry.context(), fork).await.map(drop);
         assert!(matches!(refused, Err(OpenError::Copying(id)) if id == fork), "{refused:?}");
+        // Of what is there so far, somebody else would take it for the whole conversation.
+        let revoked = CancellationToken::new();
+        let maker = Maker { name: "x".into(), since: Millis(0), is_limited: false, revoked };
+        let refused = scene.registry.fork(fork, None, Some(maker)).await;
+        assert!(
+            matches!(refused, Err(RegistryError::Open(OpenError::Copying(id))) if id == fork),
+            "{refused:?}"
+        );
     }
     scene.registry.context().recover().await.unwrap();
     assert_eq!(scene.ids().await, [scene.parent]);
@@ -301,4 +310,37 @@ async fn a_fork_has_no_prompt_that_only_waited() {
     assert_eq!(events.len(), 4, "{events:?}");
     let details = scene.registry.record(fork).await.unwrap().details;
     assert!(details.as_str().contains(r#""lastPrompt":"one""#), "{details:?}");
+}
+
+#[tokio::test]
+async fn commands_that_still_run_in_the_parent_are_lost_to_the_fork() {
+    let turn = mint::turn_id();
+    let printed = |id: &str| json!({ "terminalId": id, "data": "a" }).to_string();
+    let shown =
+        json!({ "update": { "content": [{ "type": "terminal", "terminalId": "silent" }] } });
+    let events = vec![
+        prompt(turn, "one"),
+        event(turn, Kind::TurnStarted, "{}"),
+        event(turn, Kind::from_log("tool_call"), &shown.to_string()),
+        event(turn, Kind::TerminalOutput, &printed("ended")),
+        event(turn, Kind::TerminalOutput, &printed("runs")),
+        event(turn, Kind::TerminalExited, r#"{"terminalId":"ended","exitCode":0}"#),
+        event(turn, Kind::TurnEnded, r#"{"stopReason":"end_turn"}"#),
+    ];
+    let scene = Scene::with(Then::Nothing, events).await;
+    let noted = json!({ "commands": ["later", "runs", "silent"] }).to_string();
+    let details = Some(Json::parse(noted).unwrap());
+    let changes = RecordChanges { details, ..RecordChanges::default() };
+    scene.log.update(scene.parent, changes).await.unwrap();
+
+    let fork = scene.registry.fork(scene.parent, None, None).await.unwrap();
+
+    let events = scene.log.read(fork, Seq(0), 100).await.unwrap();
+    let ends = events.iter().filter(|event| event.kind == Kind::TerminalExited);
+    let ends: Vec<Value> = ends.map(|event| event.payload.read().unwrap()).collect();
+    let of = |is_lost: bool| {
+        let of = ends.iter().filter(|end| end["lost"].as_bool().unwrap_or_default() == is_lost);
+        of.map(|end| end["terminalId"].as_str().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!((of(false), of(true)), (vec!["ended"], vec!["runs", "silent"]));
 }

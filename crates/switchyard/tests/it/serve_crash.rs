@@ -75,17 +75,20 @@ async fn many_running_sessions_survive_the_death_of_the_daemon() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn commands_that_an_idle_session_had_left_running_are_lost_once_at_the_next_start() {
+async fn commands_that_ran_when_the_daemon_was_killed_are_lost_once_at_the_next_start() {
     let home = home();
     let daemon = Daemon::start(&home);
     let (idle, done) = (new_session(&daemon, &home).await, new_session(&daemon, &home).await);
     let left = "terminal-leave sh -c 'echo begun; exec sleep 1000' ; terminal-leave sleep 1000";
     prompt(&daemon, &idle, left).await;
     prompt(&daemon, &done, "terminal-leave sh -c 'echo begun'").await;
+    let in_turn = new_session(&daemon, &home).await;
+    prompt(&daemon, &in_turn, "terminal-leave sleep 1000 ; slow 20 20 ; hang").await;
     let has = |session: &str, words: &str| export(&home, session).contains(words);
     let is_begun = |session: &str| has(session, "turn_ended") && has(session, "begun\\n");
     assert!(wait_until(PATIENCE, || is_begun(&idle) && has(&done, "terminal_exited")));
     assert!(!has(&idle, "terminal_exited"));
+    assert!(wait_until(PATIENCE, || has(&in_turn, "chunk 19")));
     daemon.kill9();
     home.assert_empty_within(PATIENCE);
 
@@ -94,6 +97,8 @@ async fn commands_that_an_idle_session_had_left_running_are_lost_once_at_the_nex
     let lost = ends_of_commands(&home, &idle);
     assert_eq!(lost.len(), 2, "{lost:?}");
     assert!(lost.iter().all(|end| end["lost"] == true && end["exitCode"].is_null()), "{lost:?}");
+    let lost_in_turn = ends_of_commands(&home, &in_turn);
+    assert!(matches!(&lost_in_turn[..], [end] if end["lost"] == true), "{lost_in_turn:?}");
     let ended = ends_of_commands(&home, &done);
     assert!(matches!(&ended[..], [end] if end["exitCode"] == 0), "{ended:?}");
     let words = [("text", "a command was lost"), ("ui", "command_lost")];

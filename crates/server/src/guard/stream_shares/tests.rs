@@ -47,3 +47,24 @@ fn the_daemons_own_user_has_no_share_and_what_has_begun_is_counted() {
     assert_eq!(shares.taken.locked().n_all, 1);
     drop(begun);
 }
+
+#[test]
+fn a_stream_whose_reader_was_evicted_makes_way_once() {
+    let shares = Arc::new(StreamShares::new(16));
+    let (one, connection) = (token("a"), ConnectionShare::default());
+    let evicted = shares.take(&connection, Some(&one), false).unwrap();
+    let beside = shares.take(&connection, Some(&one), false).unwrap();
+    StreamShare::give_back_last(&connection);
+    assert_eq!(shares.taken.locked().n_all, 1, "another stream of it goes on");
+    drop(beside);
+
+    StreamShare::give_back_last(&connection);
+    StreamShare::give_back_last(&connection);
+
+    assert_eq!(shares.taken.locked().n_all, 0);
+    let next = shares.take(&connection, Some(&one), false).unwrap();
+    drop(evicted);
+    assert_eq!(shares.taken.locked().n_all, 1, "what comes later on it is counted");
+    drop(next);
+    assert_eq!(shares.taken.locked().n_all, 0);
+}
