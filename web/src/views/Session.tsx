@@ -214,7 +214,12 @@ function States({ open }: { open: OpenSession }) {
         <Notice>This page was too slow, lost its place and came back; nothing is missing. {dismiss}</Notice>
       )}
       {halted !== undefined && <Notice tone="error">The session cannot go on: {halted}</Notice>}
-      {session?.status === "damaged" && <Notice tone="error">Events of this session are damaged; what can be read is shown. It takes no prompts until <code>switchyard store repair</code> was run where the daemon is, while it is stopped.</Notice>}
+      {session?.status === "damaged" && (
+        <Notice tone="error">
+          Events of this session are damaged; what can be read is shown. It takes no prompts until <code>switchyard store repair</code> was
+          run where the daemon is, while it is stopped.
+        </Notice>
+      )}
     </>
   );
 }

@@ -180,7 +180,7 @@ impl LogFiles {
         let entries = fs::read_dir(&self.dir).ok()?.flatten().map(|entry| entry.path());
         let is_copy = |path: &PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            name.starts_with(SAVED_COPY) && name.ends_with(".db")
+            name.starts_with(SAVED_COPY) && path.extension().is_some_and(|kind| kind == "db")
         };
         // The time in their names has as many digits in each.
         entries.filter(is_copy).max()
