@@ -45,7 +45,7 @@ impl<R: AsyncRead + Unpin> PacedOutput<R> {
         Self { output, life, n_free: FREE_BYTES, floods: &FLOODS, may_read_at: None }
     }
 
-    /// As [`AsyncReadExt::read`]; cancel-safe.
+    /// As any reader of tokio; cancel-safe.
     pub async fn read(&mut self, chunk: &mut [u8]) -> io::Result<usize> {
         if let Some(at) = self.may_read_at {
             tokio::select! {

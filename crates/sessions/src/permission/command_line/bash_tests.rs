@@ -76,6 +76,7 @@ const PUSHING: &[&str] = &[
     "echo x | xargs -eE git push",
     "cat <<A\n`echo \\\"; git push; echo \\\"`\nA",
     "echo \"${x:-`echo \\\"; git push; echo \\\"`}\"",
+    "echo \"$${x:-`echo \\\"; git push; echo \\\"`}\"",
     "x=1; echo ${x:'a[ $(git push)]'}",
     "n='a[ $(git push)]'; x=1; echo ${x:n}",
     "declare -i n; n='a[ $(git push)]'",

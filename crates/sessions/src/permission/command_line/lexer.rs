@@ -145,6 +145,8 @@ struct Lexer<'a> {
     depth: usize,
     /// In a here-document, or in what a shell puts together, and in no command there.
     is_in_value: bool,
+    /// `$${` stood in quotes. To bash a value begins there when it looks for the end of the quotes.
+    has_false_value: bool,
     /// How many `((` are open: numbers to bash, and subshells to dash.
     n_numbers: usize,
     /// The depth at which the `[[` stands that is open.
@@ -440,7 +442,10 @@ impl Lexer<'_> {
                     c @ ('"' | '\\' | '$' | '`') => word.text.push(c),
                     c => word.text.extend(['\\', c]),
                 },
-                '$' => self.dollar(word, Quotes::Double)?,
+                '$' => {
+                    self.has_false_value |= self.is_at("${");
+                    self.dollar(word, Quotes::Double)?;
+                }
                 '`' => self.backquotes(word, Quotes::Double)?,
                 c => word.text.push(c),
             }

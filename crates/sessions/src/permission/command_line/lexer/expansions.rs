@@ -233,7 +233,8 @@ impl Lexer<'_> {
             line.push_str(as_letter);
             quoted.push_str(as_quote);
         }
-        let is_either = self.is_in_value && line != quoted;
+        let is_uncertain = self.is_in_value || self.has_false_value;
+        let is_either = is_uncertain && line != quoted;
         if is_either || quotes == Quotes::None {
             self.found.lines.push(line);
         }
